@@ -1,0 +1,1 @@
+extern "C" int ballast_node_version() { return 1; }

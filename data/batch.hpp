@@ -1,0 +1,34 @@
+/// Gathers rows of chunks into one dense batch: the copy between the data plane
+/// and the model. Own memory, reused from step to step.
+#pragma once
+
+#include "data/chunk.hpp"
+#include "runtime/manifest.hpp"
+#include "runtime/sequence.hpp"
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace ballast {
+
+class chunk_store;
+
+struct batch {
+  uint32_t rows = 0;
+  std::vector<float> features;      // rows x row_shape.features
+  std::vector<int64_t> labels;      // classes
+  std::vector<float> targets;       // regression
+  std::vector<uint64_t> sample_ids;
+};
+
+/// out = the rows in the given order, value = stored * scale + offset.
+/// Throws ballast_error{internal} that names the chunk if one is not in store.
+void gather(const chunk_store& store, data_part part, const row_shape& row,
+            std::span<const row_ref> rows, batch& out);
+
+/// out = rows [begin, begin + count) of one chunk, for evaluation.
+void gather_range(const chunk& from, const row_shape& row, uint32_t begin,
+                  uint32_t count, batch& out);
+
+} // namespace ballast

@@ -1,0 +1,61 @@
+/// The data plane of one process: an Arrow Flight server for the chunks it
+/// holds (the coordinator: all, from the prepared set; a worker: its store) and
+/// for other named tables (a model's parameters), and the client to fetch them.
+///
+/// Every call has a deadline. Tickets carry the run's token and generation; a
+/// ticket of another run is refused.
+#pragma once
+
+#include "data/chunk.hpp"
+#include "runtime/manifest.hpp"
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace ballast {
+
+class chunk_service {
+public:
+  /// Finds a chunk to serve, null if not here. Called on Flight's threads.
+  using finder = std::function<chunk_ptr(data_part, chunk_id)>;
+  /// Makes the bytes of a named blob ("model"), nullopt if unknown. Called on
+  /// Flight's threads.
+  using blob_finder =
+      std::function<std::optional<std::string>(const std::string& name)>;
+
+  /// Listens on host:port (0 = any). ballast_error{port_in_use}.
+  static std::unique_ptr<chunk_service> start(const std::string& host,
+                                              uint16_t port,
+                                              const std::string& token,
+                                              finder find,
+                                              blob_finder find_blob);
+  virtual ~chunk_service() = default;
+  /// "host:port".
+  virtual std::string address() const = 0;
+  virtual void shutdown(std::chrono::milliseconds deadline) = 0;
+};
+
+/// A connection to one chunk_service. Not thread-safe; one per thread.
+class chunk_client {
+public:
+  static std::unique_ptr<chunk_client>
+  connect(const std::string& address, const std::string& token,
+          std::chrono::milliseconds deadline);
+  virtual ~chunk_client() = default;
+
+  /// Fetches chunks in one stream, verifies each checksum, and hands each to
+  /// `arrived`. ballast_error{unreachable|invalid_data} names source and chunk.
+  virtual void fetch(data_part part, std::span<const chunk_info> chunks,
+                     const row_shape& row,
+                     std::chrono::milliseconds deadline,
+                     const std::function<void(chunk_ptr)>& arrived) = 0;
+  virtual std::string fetch_blob(const std::string& name,
+                                 std::chrono::milliseconds deadline) = 0;
+};
+
+} // namespace ballast

@@ -1,0 +1,32 @@
+/// The chunks that this process holds in memory, under a limit. Residency is a
+/// cache: what is missing here costs a fetch, never correctness.
+/// Thread-safe.
+#pragma once
+
+#include "data/chunk.hpp"
+
+#include <cstdint>
+#include <memory>
+
+namespace ballast {
+
+class chunk_store {
+public:
+  explicit chunk_store(uint64_t limit_bytes);
+  ~chunk_store();
+
+  /// Null if not here.
+  chunk_ptr find(data_part part, chunk_id id) const;
+  /// Throws ballast_error{device_failed} that names the limit when over it.
+  void put(data_part part, chunk_ptr what);
+  void drop(data_part part, chunk_id id);
+  uint64_t bytes() const;
+  uint64_t limit_bytes() const;
+  size_t count(data_part part) const;
+
+private:
+  struct impl;
+  std::unique_ptr<impl> impl_;
+};
+
+} // namespace ballast

@@ -1,0 +1,161 @@
+/// The gradient plane: operations that all ranks of one generation do together.
+///
+/// A backend makes one collective per generation in two halves: `prepare` opens
+/// this rank's end and returns its address (a blob that the control plane
+/// carries), `connect` takes every rank's blob and joins them. A collective
+/// that failed is dead: drop it and join the next generation; never retry.
+///
+/// Ownership and threads: the step thread calls the operations, in the same
+/// order on every rank; `abort` may be called from any thread at any time.
+/// Buffers belong to the caller and must outlive the collective object.
+#pragma once
+
+#include "runtime/ids.hpp"
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace ballast {
+
+enum class collective_errc : uint8_t {
+  peer_lost,   // a rank's process is gone
+  timeout,     // the deadline passed
+  aborted,     // abort() was called
+  mismatch,    // ranks disagree on generation, size, layout or version
+  poisoned,    // cannot be made safe again: the process must end
+  unsupported, // this backend does not offer the operation
+};
+std::string to_string(collective_errc code);
+
+class collective_error : public std::runtime_error {
+public:
+  collective_error(collective_errc code, std::string what, int peer = -1)
+      : std::runtime_error(std::move(what)), code_(code), peer_(peer) {}
+  collective_errc code() const { return code_; }
+  /// The rank to blame, -1 if unknown.
+  int peer() const { return peer_; }
+
+private:
+  collective_errc code_;
+  int peer_;
+};
+
+enum class element_type : uint8_t { float32, float64, bfloat16 };
+constexpr size_t size_of(element_type type) {
+  return type == element_type::float64 ? 8
+         : type == element_type::float32 ? 4
+                                          : 2;
+}
+
+enum class collective_state : uint8_t {
+  opening,
+  ready,
+  draining, // close() was called, operations in flight end
+  closed,
+  aborting,
+  dead,
+};
+
+/// What every rank must agree on before the first operation.
+struct collective_options {
+  ballast::generation generation{};
+  int rank = 0;
+  int size = 1;
+  /// Hash of the bucket layout and element type; compared at connect.
+  uint64_t layout_hash = 0;
+  /// Shared secret of the run; frames and handshakes without it are refused.
+  std::string token;
+  std::string bind_host = "127.0.0.1";
+};
+
+/// What a backend can do; the conformance suite asks for no more than this.
+struct collective_capabilities {
+  bool abortable = false; // abort() frees every rank within milliseconds
+  bool sees_peer_death = false;
+  int ranks_max = 1024;
+  bool float64 = true;
+  bool bfloat16 = false;
+  bool point_to_point = false;
+};
+
+using deadline = std::chrono::steady_clock::time_point;
+
+class collective {
+public:
+  virtual ~collective() = default;
+
+  virtual int rank() const = 0;
+  virtual int size() const = 0;
+  virtual collective_state state() const = 0;
+
+  // -- operations: return when this rank is done, else collective_error ------
+
+  /// data[i] = sum over ranks of data[i], equal bits on every rank.
+  virtual void all_reduce(void* data, size_t count, element_type type,
+                          deadline until) = 0;
+  /// Rank r ends with the sum of slice r in place (slices: see slice_of).
+  virtual void reduce_scatter(void* data, size_t count, element_type type,
+                              deadline until);
+  /// Every rank contributes slice r of its `data` and ends with all of them.
+  virtual void all_gather(void* data, size_t count, element_type type,
+                          deadline until);
+  virtual void broadcast(void* data, size_t bytes, int root,
+                         deadline until) = 0;
+  virtual void send(const void* data, size_t bytes, int to, deadline until);
+  virtual void receive(void* data, size_t bytes, int from, deadline until);
+  virtual void barrier(deadline until) = 0;
+
+  // -- end --------------------------------------------------------------------
+
+  /// Frees every rank that waits in an operation as fast as the backend can.
+  /// From any thread; idempotent; never throws.
+  virtual void abort(const std::string& reason) noexcept = 0;
+  /// Orderly end, when all ranks are alive and have nothing in flight.
+  virtual void close(deadline until) = 0;
+
+  /// Bytes sent by this rank so far, for metrics.
+  virtual uint64_t bytes_sent() const = 0;
+};
+
+/// The half-open collective: this rank listens at `address()`.
+class collective_opening {
+public:
+  virtual ~collective_opening() = default;
+  virtual const std::string& address() const = 0;
+  /// `addresses` by rank. Blocks until joined or `until`; collective_error.
+  virtual std::unique_ptr<collective>
+  connect(const std::vector<std::string>& addresses, deadline until) = 0;
+  /// Makes a waiting connect throw `aborted`. Any thread, idempotent.
+  virtual void abort(const std::string& reason) noexcept = 0;
+};
+
+/// One way to reduce: "local", "gloo", "ring", later "nccl". Lives as long as
+/// the process.
+class collective_backend {
+public:
+  virtual ~collective_backend() = default;
+  virtual std::string name() const = 0;
+  virtual collective_capabilities capabilities() const = 0;
+  virtual std::unique_ptr<collective_opening>
+  prepare(const collective_options& options) = 0;
+};
+
+/// "gloo", "ring", ...; throws collective_error{unsupported} with the list of
+/// names for any other. "auto" picks the best one here.
+std::unique_ptr<collective_backend> make_backend(const std::string& name);
+std::vector<std::string> backend_names();
+
+/// Elements [begin, end) of rank `rank` in reduce_scatter and all_gather.
+struct slice {
+  size_t begin = 0;
+  size_t end = 0;
+};
+slice slice_of(size_t count, int rank, int size);
+
+} // namespace ballast

@@ -1,0 +1,109 @@
+/// What the step executor needs of a model: flat parameters, a gradient sum
+/// per micro-batch, and an evaluation. LibTorch models implement it inside
+/// libballast_torch.so, the emulated one without LibTorch.
+///
+/// Ownership and threads: one model per worker process, used by its step thread
+/// only. Parameters and gradients live in flat float32 arenas that the executor
+/// owns; the model works on views of them. All arenas are laid out alike: the
+/// parameters one after another in `parameters()` order.
+#pragma once
+
+#include "runtime/job.hpp"
+#include "runtime/manifest.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace ballast {
+
+/// A batch ready for the model. Pointers stay valid during the call.
+struct batch_view {
+  const float* features = nullptr;     // rows x row_shape.features
+  const int64_t* labels = nullptr;     // rows; null for regression
+  const float* targets = nullptr;      // rows; null for classes
+  const uint64_t* sample_ids = nullptr; // rows
+  uint32_t rows = 0;
+};
+
+struct parameter_info {
+  std::string name; // as in LibTorch: "fc1.weight"
+  std::vector<int64_t> shape;
+  size_t offset = 0; // in elements, from the start of the arena
+  size_t count = 0;
+};
+
+/// Sums over rows of an evaluated batch; exact to add over ranks in double.
+struct evaluation_sums {
+  double loss = 0;
+  double correct = 0; // classes only
+  double rows = 0;
+};
+
+class model {
+public:
+  virtual ~model() = default;
+
+  virtual const std::vector<parameter_info>& parameters() const = 0;
+  /// Elements of an arena.
+  virtual size_t parameter_count() const = 0;
+
+  /// Writes the initial parameters (seeded by the job, equal on every worker).
+  virtual void initialize(std::span<float> parameters) = 0;
+  /// From now on parameters are read from and gradients added to these arenas.
+  /// Cheap: called when the two gradient arenas take turns.
+  virtual void bind(std::span<float> parameters,
+                    std::span<float> gradients) = 0;
+
+  /// Adds the *sum* over rows of the gradient of each row's loss to the bound
+  /// gradients and returns the loss sum. Never called with 0 rows.
+  /// `ready(i)` (if given) is called on this thread as soon as the gradient of
+  /// parameter i is final for this call, each i once, in any order.
+  /// `step_seed` seeds dropout and the like: (job seed, step, rank) mixed.
+  virtual double accumulate(const batch_view& batch, uint64_t step_seed,
+                            const std::function<void(size_t)>& ready) = 0;
+
+  /// Forward only, no effect on any state.
+  virtual evaluation_sums evaluate(const batch_view& batch) = 0;
+
+  // -- buffers that a step changes: batch-norm running statistics ------------
+
+  /// Elements of one statistics vector, 0 if the model has none.
+  virtual size_t statistics_count() const { return 0; }
+  /// Adds this step's pending statistics, each weighted by the rows it was
+  /// taken over, to `out`, and forgets them. With 0 rows nothing is added.
+  virtual void take_statistics(std::span<float> /*out*/) {}
+  /// `sums` = statistics of all ranks added up, over `rows` rows: moves the
+  /// running statistics; equal on every rank.
+  virtual void apply_statistics(std::span<const float> /*sums*/,
+                                double /*rows*/) {}
+  /// Buffers to save beside the parameters: name, shape, and values.
+  struct buffer {
+    std::string name;
+    std::vector<int64_t> shape;
+    std::span<float> values;
+  };
+  virtual std::vector<buffer> buffers() { return {}; }
+};
+
+/// What a model is built from.
+struct model_request {
+  const job* what = nullptr;
+  row_shape row;
+  uint32_t threads = 1;
+};
+
+/// Builds job.model. Opens libballast_torch.so (next to this library) only for
+/// kinds that need LibTorch. Throws ballast_error{invalid_job} with a pointer
+/// where model and data do not fit, {not_in_build} where LibTorch is missing.
+std::unique_ptr<model> make_model(const model_request& request);
+
+/// Loads LibTorch ahead of make_model, on whatever thread calls it. Harmless to
+/// skip, saves 0.2 s of start-up when run beside other work.
+void preload_torch();
+
+} // namespace ballast

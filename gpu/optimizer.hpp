@@ -1,0 +1,44 @@
+/// The update rule over flat arenas: one pass over parameters, gradients and
+/// state. Same result as torch.optim for the same gradients (tests compare).
+#pragma once
+
+#include "runtime/job.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace ballast {
+
+/// lr of `step` (from 1) under the schedule; `total_steps` of the whole run.
+double learning_rate(const optimizer_spec& optimizer,
+                     const schedule_spec& schedule, uint64_t step,
+                     uint64_t total_steps);
+
+/// sqrt(sum of squares) in double.
+double l2_norm(std::span<const float> values);
+
+class optimizer {
+public:
+  virtual ~optimizer() = default;
+  /// parameters -= update(gradients * gradient_scale). `gradient_scale` folds
+  /// the division by the sample count and the clipping into the same pass.
+  /// `step` counts from 1 (Adam's bias correction).
+  virtual void apply(std::span<float> parameters,
+                     std::span<const float> gradients, double gradient_scale,
+                     double lr, uint64_t step) = 0;
+  /// State vectors by name ("exp_avg", ...), each as long as the arena.
+  struct state_vector {
+    std::string name;
+    std::span<float> values;
+  };
+  virtual std::vector<state_vector> state() = 0;
+};
+
+std::unique_ptr<optimizer> make_optimizer(const optimizer_spec& spec,
+                                          size_t parameter_count);
+
+} // namespace ballast
