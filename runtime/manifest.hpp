@@ -76,8 +76,11 @@ sample_id sample_at(const chunk_info& chunk, uint32_t row);
 std::vector<uint64_t> expand(const std::vector<id_run>& runs);
 std::vector<id_run> compress(const std::vector<uint64_t>& ids);
 
+/// In JSON, runs are text: "0+256 300 302+3" is 0..255, 300, 302..304;
+/// `source_rows` is left out where it equals `samples`.
 void to_json(nlohmann::json& out, const manifest& in);
-/// Throws nlohmann::json::exception where the text is no manifest.
+/// Throws nlohmann::json::exception where the text is no manifest, or
+/// contradicts itself (chunk numbers, counts of rows).
 void from_json(const nlohmann::json& in, manifest& out);
 
 } // namespace ballast
