@@ -1,0 +1,18 @@
+/// Programmer errors: conditions that no input can break. On in release builds.
+#pragma once
+
+#include <string>
+
+namespace ballast {
+
+/// Prints where and why to stderr and aborts the process.
+[[noreturn]] void check_failed(const char* file, int line,
+                               const char* condition, const std::string& why);
+
+} // namespace ballast
+
+#define BALLAST_CHECK(condition, why)                                          \
+  do {                                                                         \
+    if (!(condition))                                                          \
+      ::ballast::check_failed(__FILE__, __LINE__, #condition, (why));          \
+  } while (false)

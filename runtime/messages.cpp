@@ -1,0 +1,45 @@
+#include "runtime/messages.hpp"
+
+namespace ballast {
+
+std::string to_string(worker_phase phase) {
+  switch (phase) {
+  case worker_phase::idle:
+    return "idle";
+  case worker_phase::loading:
+    return "loading";
+  case worker_phase::opening:
+    return "opening";
+  case worker_phase::compute:
+    return "compute";
+  case worker_phase::reduce:
+    return "reduce";
+  case worker_phase::apply:
+    return "apply";
+  case worker_phase::evaluate:
+    return "evaluate";
+  case worker_phase::paused:
+    return "paused";
+  case worker_phase::finished:
+    return "finished";
+  }
+  return "unknown";
+}
+
+std::string to_string(command_kind kind) {
+  switch (kind) {
+  case command_kind::pause:
+    return "pause";
+  case command_kind::resume:
+    return "resume";
+  case command_kind::stop:
+    return "stop";
+  case command_kind::release:
+    return "release";
+  case command_kind::abandon:
+    return "abandon";
+  }
+  return "unknown";
+}
+
+} // namespace ballast
