@@ -1,0 +1,56 @@
+/// report.json: what a run came to. The same object is printed by --json.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace ballast {
+
+/// One loss of a worker and the return to training.
+struct recovery {
+  std::string reason;
+  double ms = 0;
+};
+
+/// How often the rows that should be in committed steps are in them.
+struct audit_result {
+  uint64_t expected = 0;
+  uint64_t once = 0;
+  uint64_t lost = 0;
+  uint64_t repeated = 0;
+};
+
+/// Fields that are not known, or that the run did not come to, stay empty and
+/// are written as null.
+struct run_report {
+  std::string state; // done, failed, stopped
+  uint64_t epochs = 0;
+  uint64_t steps = 0;
+  uint64_t samples = 0;
+  std::optional<double> wall_s;
+  /// Training samples over training time, evaluation excluded.
+  std::optional<double> samples_per_s;
+  std::optional<double> train_loss;
+  std::optional<double> test_loss;
+  std::optional<double> test_accuracy;
+  std::optional<uint64_t> generations;
+  std::vector<recovery> recoveries;
+  /// Moves for balance only; repair is not counted here.
+  std::optional<uint64_t> moved_samples;
+  std::optional<uint64_t> moved_bytes;
+  std::optional<uint64_t> moved_bound_samples;
+  std::optional<double> skew_tv_start;
+  std::optional<double> skew_tv_max;
+  std::optional<std::string> weights_sha256;
+  std::optional<audit_result> audit;
+  /// Why it failed or was stopped; the key is left out where empty.
+  std::string reason;
+};
+
+/// Keys in the documented order.
+nlohmann::ordered_json to_json(const run_report& in);
+
+} // namespace ballast

@@ -1,0 +1,48 @@
+/// steps.jsonl: the committed steps of a run, in order, without gap or repeat.
+/// Owned by the coordinator process; one thread at a time.
+#pragma once
+
+#include "monitor/line_file.hpp"
+#include "runtime/ids.hpp"
+
+#include <cstdint>
+#include <span>
+
+namespace ballast {
+
+/// A step that every member of its generation has applied. Generation and plan
+/// are those of the attempt that was applied.
+struct committed_step {
+  step_number step{};
+  epoch_number epoch{};
+  ballast::generation generation{};
+  plan_number plan{};
+  uint32_t world = 0;
+  uint64_t samples = 0;
+  double loss = 0; // mean over the samples; not finite is written as null
+  /// CLOCK_MONOTONIC of the first apply. The line's `time` is derived from it
+  /// with this host's clocks.
+  int64_t t_ns = 0;
+};
+
+class step_log {
+public:
+  /// Continues the file if it exists. Throws as line_file does, and
+  /// run_dir_unusable where its last line is no step.
+  explicit step_log(const std::filesystem::path& file);
+
+  /// Appends the steps with one write. Throws ballast_error: internal where
+  /// the first is not last() + 1 or they do not follow one another (nothing is
+  /// written then), disk_full.
+  void append(std::span<const committed_step> steps);
+  void append(const committed_step& step) { append({&step, 1}); }
+
+  /// The last step in the file, 0 before the first.
+  step_number last() const { return last_; }
+
+private:
+  line_file file_;
+  step_number last_{};
+};
+
+} // namespace ballast
