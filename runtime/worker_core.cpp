@@ -110,7 +110,8 @@ failure worker_core::reduced(const trailer& sums) {
   auto everyone = float(applied_.current().shares.size());
   if (agreed_)
     return {};
-  agreement now{.after = next(applied_.next().step)};
+  agreement now;
+  now.after = next(applied_.next().step);
   // A worker acts on the number that it contributed, not on its newest offer.
   if (contributed_ != plan_number{} && pending_ &&
       pending_->number == contributed_ &&

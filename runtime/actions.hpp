@@ -1,0 +1,82 @@
+/// What the coordinator's core wants done. The shell performs a list in order:
+/// what is journaled comes before what is sent because of it.
+#pragma once
+
+#include "runtime/commit.hpp"
+#include "runtime/errors.hpp"
+#include "runtime/job.hpp"
+#include "runtime/messages.hpp"
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace ballast {
+
+/// Shard manager: read, place and chunk the data, serve the chunks.
+struct prepare_data {
+  job what;
+};
+/// Shard manager: an owner for every interval.
+struct place_shares {
+  ballast::generation generation{};
+  plan_number number{};
+  std::vector<worker_id> workers; // by rank
+};
+struct journal_generation {
+  ballast::generation generation{};
+  std::vector<worker_id> workers;
+  std::vector<std::string> names;
+};
+struct journal_plan {
+  plan what;
+  position effective;
+};
+struct journal_commit {
+  step_number step{};
+  epoch_number epoch{};
+};
+struct send_assignment {
+  worker_id to{};
+  assignment what;
+};
+struct send_connect {
+  worker_id to{};
+  connect_order what;
+};
+struct send_command {
+  worker_id to{};
+  command what;
+};
+/// Lines for steps.jsonl, in order.
+struct write_steps {
+  std::vector<committed_step> steps;
+};
+/// One line for events.jsonl; the shell adds number and time.
+struct write_event {
+  std::string kind;
+  nlohmann::json fields;
+};
+/// workers.json changed.
+struct write_workers {};
+/// Get the final parameters from a worker and publish model.safetensors.
+struct fetch_model {
+  worker_id from{};
+  std::string address;
+  std::string weights_sha256;
+};
+/// The run is over: audit, report.json, then tell whoever waits.
+struct end_run {
+  std::string state; // done, failed, stopped
+  int exit_code = 0;
+  std::string reason; // one line, empty if done
+};
+
+using action =
+    std::variant<prepare_data, place_shares, journal_generation, journal_plan,
+                 journal_commit, send_assignment, send_connect, send_command,
+                 write_steps, write_event, write_workers, fetch_model, end_run>;
+using actions = std::vector<action>;
+
+} // namespace ballast

@@ -1,0 +1,34 @@
+#include "runtime/commit.hpp"
+
+#include <algorithm>
+
+namespace ballast {
+
+commit_tracker::commit_tracker(generation gen, size_t world, step_number base)
+    : generation_(gen), committed_(base), applied_(world, base) {}
+
+std::vector<committed_step>
+commit_tracker::applied(size_t rank, const std::vector<step_record>& steps) {
+  for (const step_record& record : steps) {
+    if (record.step != next(applied_[rank]))
+      continue;
+    applied_[rank] = record.step;
+    size_t place = value(record.step) - value(committed_) - 1;
+    if (place == waiting_.size())
+      waiting_.push_back({record.step, record.epoch, generation_, record.plan,
+                          uint32_t(applied_.size()), record.samples,
+                          record.loss, record.t_ns});
+    else
+      waiting_[place].t_ns = std::min(waiting_[place].t_ns, record.t_ns);
+  }
+  step_number held = *std::min_element(applied_.begin(), applied_.end());
+  std::vector<committed_step> out;
+  while (committed_ < held) {
+    out.push_back(waiting_.front());
+    waiting_.pop_front();
+    committed_ = next(committed_);
+  }
+  return out;
+}
+
+} // namespace ballast

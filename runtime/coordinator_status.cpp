@@ -1,0 +1,124 @@
+#include "runtime/coordinator_core.hpp"
+
+#include <algorithm>
+
+namespace ballast {
+
+namespace {
+
+std::string worker_state(const coordinator_core& core, const node& who) {
+  if (!who.connected)
+    return "lost";
+  switch (core.phase()) {
+  case run_phase::training:
+  case run_phase::paused:
+  case run_phase::finishing:
+    return "training";
+  case run_phase::done:
+  case run_phase::failed:
+  case run_phase::stopped:
+    return "left";
+  default:
+    return "joining";
+  }
+}
+
+nlohmann::json worker_json(const coordinator_core& core, const node& who) {
+  nlohmann::json out{{"name", who.about.name},
+                     {"incarnation", who.incarnation},
+                     {"pid", who.about.pid},
+                     {"host", who.about.host},
+                     {"device", who.about.device},
+                     {"rank", nullptr},
+                     {"state", worker_state(core, who)},
+                     {"metrics", who.about.metrics_address}};
+  const auto& run = core.current();
+  if (!run || !run->members)
+    return out;
+  const auto& workers = run->members->workers;
+  auto place = std::find(workers.begin(), workers.end(), who.id);
+  if (place != workers.end())
+    out["rank"] = place - workers.begin();
+  return out;
+}
+
+double rate(const progress_report& report) {
+  uint64_t ns =
+      report.data_ns + report.compute_ns + report.reduce_ns + report.apply_ns;
+  return ns == 0 ? 0 : double(report.rows) * 1e9 / double(ns);
+}
+
+} // namespace
+
+nlohmann::json workers_json(const coordinator_core& core) {
+  nlohmann::json list = nlohmann::json::array();
+  for (const auto& [id, who] : core.nodes())
+    list.push_back(worker_json(core, who));
+  return {{"workers", list}};
+}
+
+nlohmann::json status_json(const coordinator_core& core, instant now) {
+  nlohmann::json out{{"run", nullptr},
+                     {"state", to_string(core.phase())},
+                     {"term", value(core.config().term)},
+                     {"moves", nlohmann::json::array()},
+                     {"error", nullptr}};
+  const auto& run = core.current();
+  nlohmann::json list = nlohmann::json::array();
+  double skew_max = 0;
+  for (const auto& [id, who] : core.nodes()) {
+    nlohmann::json line = worker_json(core, who);
+    line["heartbeat_age_s"] =
+        std::chrono::duration<double>(core.detector().age(id, now)).count();
+    if (who.connected)
+      line["phase"] = to_string(who.last.phase);
+    if (!line["rank"].is_null()) {
+      size_t rank = line["rank"];
+      const generation_state& members = *run->members;
+      line["samples_per_s"] = rate(members.rates[rank]);
+      if (rank < members.shares.size()) {
+        line["rows_owned"] = members.shares[rank].rows_owned;
+        line["skew_tv"] = members.shares[rank].skew_tv;
+        skew_max = std::max(skew_max, members.shares[rank].skew_tv);
+        double part = double(members.current.shares[rank].batch_weight);
+        double all = 0;
+        for (const share& one : members.current.shares)
+          all += double(one.batch_weight);
+        line["batch"] =
+            all == 0 ? 0 : part / all * double(run->what.train.global_batch);
+      }
+    }
+    list.push_back(std::move(line));
+  }
+  out["workers"] = std::move(list);
+  if (!run)
+    return out;
+  uint64_t batch = run->what.train.global_batch;
+  uint64_t per_epoch = (run->set.train_rows + batch - 1) / batch;
+  out["run"] = run->name;
+  out["epochs"] = run->what.train.epochs;
+  out["epoch"] = value(run->last.epoch);
+  out["step"] = value(run->last.step);
+  out["steps_total"] = per_epoch * run->what.train.epochs;
+  out["samples"] = run->samples;
+  out["loss"] =
+      run->samples == 0 ? nlohmann::json() : nlohmann::json(run->last.loss);
+  out["samples_per_s"] = run->samples_per_s();
+  out["skew_tv_max"] = skew_max;
+  if (run->members) {
+    out["world"] = run->members->workers.size();
+    out["generation"] = value(run->members->number);
+    out["plan"] = value(run->members->current.number);
+  }
+  if (run->phase == run_phase::waiting)
+    out["waiting_for_workers"] = run->what.elastic.workers;
+  if (run->test)
+    out["test_loss"] = run->test->loss;
+  if (run->test && run->set.classes > 0)
+    out["test_accuracy"] = run->test->accuracy;
+  if (run->phase == run_phase::failed)
+    out["error"] = run->reason;
+  return out;
+}
+
+} // namespace ballast

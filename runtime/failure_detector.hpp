@@ -1,0 +1,52 @@
+/// Who has been silent for too long. One knob, heartbeat_ms; every other
+/// timeout derives from it.
+#pragma once
+
+#include "runtime/ids.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <vector>
+
+namespace ballast {
+
+/// Time since an arbitrary start, handed in by the shell.
+using instant = std::chrono::nanoseconds;
+
+class failure_detector {
+public:
+  /// A node is lost after this many heartbeats without a word.
+  static constexpr int lost_after = 10;
+
+  explicit failure_detector(std::chrono::milliseconds heartbeat)
+      : heartbeat_(heartbeat) {}
+
+  void heard(worker_id who, instant now) {
+    last_[who] = now;
+    newest_ = std::max(newest_, now);
+  }
+  /// The time of the newest word from anybody.
+  instant newest() const { return newest_; }
+  void forget(worker_id who) { last_.erase(who); }
+  /// Silent for lost_after heartbeats; in order of their ids.
+  std::vector<worker_id> lost(instant now) const {
+    std::vector<worker_id> out;
+    for (const auto& [who, last] : last_)
+      if (now - last > lost_after * heartbeat_)
+        out.push_back(who);
+    return out;
+  }
+  /// Since the last word; 0 if never heard.
+  instant age(worker_id who, instant now) const {
+    auto found = last_.find(who);
+    return found == last_.end() ? instant{0} : now - found->second;
+  }
+
+private:
+  std::chrono::milliseconds heartbeat_;
+  std::map<worker_id, instant> last_;
+  instant newest_{};
+};
+
+} // namespace ballast
