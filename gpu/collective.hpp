@@ -144,6 +144,12 @@ public:
   virtual collective_capabilities capabilities() const = 0;
   virtual std::unique_ptr<collective_opening>
   prepare(const collective_options& options) = 0;
+  /// Zeroed memory for gradient buckets, 64-byte aligned, that may outlive the
+  /// backend. A backend that shares memory with its peers places it there, so
+  /// that they add from it without a copy; the content of an operation in
+  /// flight must not be written meanwhile. Allocate before `prepare`: peers
+  /// learn of an arena when they join. Throws std::bad_alloc.
+  virtual std::shared_ptr<float[]> allocate_arena(size_t floats);
 };
 
 /// "gloo", "ring", ...; throws collective_error{unsupported} with the list of

@@ -1,0 +1,101 @@
+#include "gpu/collective.hpp"
+
+#include "gpu/collectives/gloo.hpp"
+#include "gpu/collectives/local.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+
+namespace ballast {
+
+namespace {
+
+[[noreturn]] void not_offered(const char* operation) {
+  throw collective_error(collective_errc::unsupported,
+                         std::string("this collective backend has no ") +
+                             operation +
+                             "; ask its capabilities before, or choose "
+                             "another one with train.collective");
+}
+
+} // namespace
+
+std::string to_string(collective_errc code) {
+  switch (code) {
+  case collective_errc::peer_lost:
+    return "peer_lost";
+  case collective_errc::timeout:
+    return "timeout";
+  case collective_errc::aborted:
+    return "aborted";
+  case collective_errc::mismatch:
+    return "mismatch";
+  case collective_errc::poisoned:
+    return "poisoned";
+  case collective_errc::unsupported:
+    return "unsupported";
+  }
+  return "unknown";
+}
+
+void collective::reduce_scatter(void*, size_t, element_type, deadline) {
+  not_offered("reduce_scatter");
+}
+
+void collective::all_gather(void*, size_t, element_type, deadline) {
+  not_offered("all_gather");
+}
+
+void collective::send(const void*, size_t, int, deadline) {
+  not_offered("send");
+}
+
+void collective::receive(void*, size_t, int, deadline) {
+  not_offered("receive");
+}
+
+std::shared_ptr<float[]> collective_backend::allocate_arena(size_t floats) {
+  constexpr size_t alignment = 64;
+  size_t bytes =
+      (floats * sizeof(float) + alignment - 1) / alignment * alignment;
+  bytes = std::max(bytes, alignment);
+  void* memory = std::aligned_alloc(alignment, bytes);
+  if (memory == nullptr) {
+    throw std::bad_alloc();
+  }
+  std::memset(memory, 0, bytes);
+  return {static_cast<float*>(memory), [](float* p) { std::free(p); }};
+}
+
+std::vector<std::string> backend_names() {
+  return {"gloo", "local"};
+}
+
+std::unique_ptr<collective_backend> make_backend(const std::string& name) {
+  if (name == "gloo" || name == "auto") {
+    return make_gloo_backend();
+  }
+  if (name == "local") {
+    return make_local_backend();
+  }
+  std::string names;
+  for (const std::string& known : backend_names()) {
+    names += (names.empty() ? "" : ", ") + known;
+  }
+  throw collective_error(collective_errc::unsupported,
+                         "no collective backend '" + name +
+                             "' in this build; it has: auto, " + names);
+}
+
+slice slice_of(size_t count, int rank, int size) {
+  size_t ranks = static_cast<size_t>(size);
+  size_t r = static_cast<size_t>(rank);
+  size_t each = count / ranks;
+  size_t more = count % ranks; // the first `more` slices get one element more
+  size_t begin = r * each + std::min(r, more);
+  return {begin, begin + each + (r < more ? 1 : 0)};
+}
+
+} // namespace ballast

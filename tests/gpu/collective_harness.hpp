@@ -1,0 +1,121 @@
+/// Runs the ranks of one collective as threads of the test, each with a backend
+/// object of its own, and collects what each of them threw.
+#pragma once
+
+#include "gpu/collective.hpp"
+
+#include <atomic>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace ballast::testing {
+
+using rank_main = std::function<void(collective&)>;
+
+inline deadline in(std::chrono::milliseconds time) {
+  return std::chrono::steady_clock::now() + time;
+}
+/// Ends nothing that works, and a test that hangs.
+inline deadline soon() {
+  return in(std::chrono::seconds(60));
+}
+
+/// The error of one rank, if it had one.
+using outcome = std::optional<collective_error>;
+
+class rank_group {
+public:
+  rank_group(std::string backend, int size) : size_(size) {
+    for (int r = 0; r < size; ++r) {
+      backends_.push_back(make_backend(backend));
+    }
+  }
+
+  int size() const { return size_; }
+  collective_backend& backend(int rank) { return *backends_[rank]; }
+  collective_capabilities can() const {
+    return backends_.front()->capabilities();
+  }
+
+  /// Options of the next generation; `edit` may spoil them for one rank.
+  using edit = std::function<void(collective_options&)>;
+
+  std::vector<std::unique_ptr<collective_opening>>
+  prepare(const edit& change = {}) {
+    static std::atomic<uint64_t> generations{1};
+    const uint64_t number = generations++;
+    std::vector<std::unique_ptr<collective_opening>> open;
+    for (int r = 0; r < size_; ++r) {
+      collective_options options;
+      options.generation = generation{number};
+      options.rank = r;
+      options.size = size_;
+      options.layout_hash = 42;
+      options.token = "a token of the tests";
+      if (change) {
+        change(options);
+      }
+      open.push_back(backends_[r]->prepare(options));
+    }
+    return open;
+  }
+
+  /// Opens a generation, runs `body` on every rank at once, closes nothing.
+  /// One outcome a rank.
+  std::vector<outcome> run(const rank_main& body, const edit& change = {},
+                           deadline join_until = soon()) {
+    auto open = prepare(change);
+    std::vector<std::string> addresses;
+    for (auto& o : open) {
+      addresses.push_back(o->address());
+    }
+    return each_rank([&](int r) {
+      std::unique_ptr<collective> joined =
+          open[r]->connect(addresses, join_until);
+      body(*joined);
+    });
+  }
+
+  /// Runs `body(rank)` in a thread a rank.
+  std::vector<outcome> each_rank(const std::function<void(int)>& body) {
+    std::vector<outcome> out(static_cast<size_t>(size_));
+    std::vector<std::thread> threads;
+    for (int r = 0; r < size_; ++r) {
+      threads.emplace_back([&, r] {
+        try {
+          body(r);
+        } catch (const collective_error& e) {
+          out[r] = e;
+        }
+      });
+    }
+    for (auto& t : threads) {
+      t.join();
+    }
+    return out;
+  }
+
+private:
+  int size_;
+  std::vector<std::unique_ptr<collective_backend>> backends_;
+};
+
+/// "" where every rank is well, else what went wrong where.
+inline std::string complaints(const std::vector<outcome>& outcomes) {
+  std::string text;
+  for (size_t r = 0; r < outcomes.size(); ++r) {
+    if (outcomes[r]) {
+      text += "rank " + std::to_string(r) + ": " +
+              to_string(outcomes[r]->code()) + ": " + outcomes[r]->what() +
+              "\n";
+    }
+  }
+  return text;
+}
+
+} // namespace ballast::testing
