@@ -1,0 +1,58 @@
+#include "monitor/report.hpp"
+
+namespace ballast {
+
+namespace {
+
+using ordered_json = nlohmann::ordered_json;
+
+template <class T>
+ordered_json or_null(const std::optional<T>& field) {
+  return field ? ordered_json(*field) : ordered_json(nullptr);
+}
+
+ordered_json recoveries_of(const std::vector<recovery>& in) {
+  ordered_json out = ordered_json::array();
+  for (const recovery& one : in)
+    out.push_back({{"reason", one.reason}, {"ms", one.ms}});
+  return out;
+}
+
+ordered_json audit_of(const std::optional<audit_result>& in) {
+  if (!in)
+    return nullptr;
+  return {{"expected", in->expected},
+          {"once", in->once},
+          {"lost", in->lost},
+          {"repeated", in->repeated}};
+}
+
+} // namespace
+
+ordered_json to_json(const run_report& in) {
+  ordered_json out = {
+      {"state", in.state},
+      {"epochs", in.epochs},
+      {"steps", in.steps},
+      {"samples", in.samples},
+      {"wall_s", or_null(in.wall_s)},
+      {"samples_per_s", or_null(in.samples_per_s)},
+      {"train_loss", or_null(in.train_loss)},
+      {"test_loss", or_null(in.test_loss)},
+      {"test_accuracy", or_null(in.test_accuracy)},
+      {"generations", or_null(in.generations)},
+      {"recoveries", recoveries_of(in.recoveries)},
+      {"moved_samples", or_null(in.moved_samples)},
+      {"moved_bytes", or_null(in.moved_bytes)},
+      {"moved_bound_samples", or_null(in.moved_bound_samples)},
+      {"skew_tv_start", or_null(in.skew_tv_start)},
+      {"skew_tv_max", or_null(in.skew_tv_max)},
+      {"weights_sha256", or_null(in.weights_sha256)},
+      {"audit", audit_of(in.audit)},
+  };
+  if (!in.reason.empty())
+    out["reason"] = in.reason;
+  return out;
+}
+
+} // namespace ballast

@@ -1,0 +1,228 @@
+#include "monitor/run_directory.hpp"
+
+#include "runtime/errors.hpp"
+
+#include <cerrno>
+#include <fcntl.h>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <system_error>
+#include <unistd.h>
+#include <utility>
+
+namespace ballast {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* lock_name = "run.lock";
+constexpr const char* subfolders[] = {"logs", "trace", "checkpoints", "tmp"};
+constexpr int runs_max = 1'000'000;
+
+[[noreturn]] void fail(const fs::path& path, const char* action,
+                       int error_number) {
+  std::string what = std::string("cannot ") + action + " " + path.string() +
+                     ": " + std::generic_category().message(error_number);
+  if (means_disk_full(error_number))
+    throw ballast_error(errc::disk_full, what + "; make space and run again");
+  throw ballast_error(errc::run_dir_unusable,
+                      what + "; choose another place with --run-dir");
+}
+
+void make_folders(const fs::path& path) {
+  std::error_code error;
+  fs::create_directories(path, error);
+  if (error)
+    fail(path, "make the folder", error.value());
+}
+
+std::string first_word(const fs::path& file) {
+  std::ifstream in(file);
+  std::string word;
+  in >> word;
+  return word;
+}
+
+/// Locks `folder`/run.lock for this process; the lock ends with it, however it
+/// ends.
+int take_lock(const fs::path& folder, bool make) {
+  fs::path file = folder / lock_name;
+  int flags = O_RDWR | O_CLOEXEC | (make ? O_CREAT : 0);
+  int lock = ::open(file.c_str(), flags, 0644);
+  if (lock < 0)
+    fail(file, "open", errno);
+  if (flock(lock, LOCK_EX | LOCK_NB) != 0) {
+    int error_number = errno;
+    ::close(lock);
+    if (error_number != EWOULDBLOCK)
+      fail(file, "lock", error_number);
+    throw ballast_error(errc::run_dir_in_use,
+                        "run directory " + folder.string() +
+                            " is in use by process " + first_word(file) +
+                            "; choose another one with --run-dir");
+  }
+  std::string pid = std::to_string(getpid()) + "\n";
+  if (ftruncate(lock, 0) != 0 ||
+      pwrite(lock, pid.data(), pid.size(), 0) != ssize_t(pid.size())) {
+    int error_number = errno;
+    ::close(lock);
+    fail(file, "write", error_number);
+  }
+  return lock;
+}
+
+/// True if nothing but a lock file is in it.
+bool unused(const fs::path& folder) {
+  std::error_code error;
+  fs::directory_iterator entries(folder, error);
+  if (error)
+    fail(folder, "read the folder", error.value());
+  for (const fs::directory_entry& entry : entries)
+    if (entry.path().filename() != lock_name)
+      return false;
+  return true;
+}
+
+void make_subfolders(const fs::path& path) {
+  for (const char* name : subfolders)
+    make_folders(path / name);
+}
+
+/// A job's name becomes part of a path.
+void check_name(const std::string& name) {
+  if (name.empty() || name == "." || name == ".." ||
+      name.find('/') != std::string::npos ||
+      name.find('\0') != std::string::npos)
+    throw ballast_error(errc::invalid_job,
+                        "'" + name +
+                            "' cannot name a run: it must be usable as the "
+                            "name of a folder",
+                        "/name");
+}
+
+} // namespace
+
+run_directory run_directory::create(const fs::path& base,
+                                    const std::string& name) {
+  check_name(name);
+  fs::path folder = fs::absolute(base).lexically_normal();
+  make_folders(folder);
+  for (int number = 1; number <= runs_max; ++number) {
+    fs::path path = folder / (name + "-" + std::to_string(number));
+    // mkdir decides who gets the number when several runs start at once.
+    if (::mkdir(path.c_str(), 0755) == 0) {
+      run_directory made(path, take_lock(path, true));
+      make_subfolders(path);
+      return made;
+    }
+    if (errno != EEXIST)
+      fail(path, "make the folder", errno);
+  }
+  throw ballast_error(errc::run_dir_unusable,
+                      folder.string() + " holds " + std::to_string(runs_max) +
+                          " runs of this name; delete some");
+}
+
+run_directory run_directory::create_at(const fs::path& folder) {
+  fs::path path = fs::absolute(folder).lexically_normal();
+  if (!path.has_filename()) // "x/"
+    path = path.parent_path();
+  make_folders(path);
+  std::error_code ignored;
+  bool owned_before = fs::exists(path / lock_name, ignored);
+  if (!owned_before && !unused(path))
+    throw ballast_error(errc::run_dir_unusable,
+                        "run directory " + path.string() +
+                            " is not empty; choose an absent or empty one");
+  run_directory made(path, take_lock(path, !owned_before));
+  if (!unused(path))
+    throw ballast_error(errc::run_dir_unusable,
+                        "run directory " + path.string() +
+                            " holds an earlier run; choose an absent or empty "
+                            "one");
+  make_subfolders(path);
+  return made;
+}
+
+run_directory run_directory::open(const fs::path& folder) {
+  fs::path path = fs::absolute(folder).lexically_normal();
+  if (!path.has_filename())
+    path = path.parent_path();
+  std::error_code ignored;
+  if (!fs::is_directory(path, ignored))
+    throw ballast_error(errc::run_dir_unusable,
+                        "there is no run directory " + path.string());
+  return run_directory(path, -1);
+}
+
+run_directory::run_directory(run_directory&& other) noexcept
+    : path_(std::move(other.path_)), lock_(std::exchange(other.lock_, -1)) {}
+
+run_directory& run_directory::operator=(run_directory&& other) noexcept {
+  std::swap(path_, other.path_);
+  std::swap(lock_, other.lock_);
+  return *this;
+}
+
+run_directory::~run_directory() {
+  if (lock_ >= 0)
+    ::close(lock_);
+}
+
+void run_directory::write_file(const std::string& name,
+                               std::string_view content,
+                               outlives durability) const {
+  // The name holds the process, because supervisor and coordinator write into
+  // one directory; mkstemp's suffix tells threads apart.
+  std::string pattern =
+      (tmp() / (name + "." + std::to_string(getpid()) + ".XXXXXX")).string();
+  int descriptor = ::mkostemp(pattern.data(), O_CLOEXEC);
+  if (descriptor < 0)
+    fail(pattern, "make", errno);
+  auto give_up = [&](const char* action) {
+    int error_number = errno;
+    ::close(descriptor);
+    ::unlink(pattern.c_str());
+    fail(file(name), action, error_number);
+  };
+  for (size_t written = 0; written < content.size();) {
+    ssize_t count =
+        ::write(descriptor, content.data() + written, content.size() - written);
+    if (count < 0 && errno == EINTR)
+      continue;
+    if (count < 0)
+      give_up("write");
+    written += size_t(count);
+  }
+  if (fchmod(descriptor, 0644) != 0)
+    give_up("write");
+  if (durability == outlives::power && fdatasync(descriptor) != 0)
+    give_up("sync");
+  if (::rename(pattern.c_str(), file(name).c_str()) != 0)
+    give_up("replace");
+  ::close(descriptor);
+  if (durability == outlives::power) {
+    int folder = ::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (folder >= 0) {
+      fsync(folder);
+      ::close(folder);
+    }
+  }
+}
+
+void run_directory::write_json(const std::string& name,
+                               const nlohmann::json& content,
+                               outlives durability) const {
+  write_file(name, content.dump(2) + "\n", durability);
+}
+
+void run_directory::write_json(const std::string& name,
+                               const nlohmann::ordered_json& content,
+                               outlives durability) const {
+  write_file(name, content.dump(2) + "\n", durability);
+}
+
+} // namespace ballast
