@@ -23,9 +23,9 @@ namespace ballast {
 
 /// A batch ready for the model. Pointers stay valid during the call.
 struct batch_view {
-  const float* features = nullptr;     // rows x row_shape.features
-  const int64_t* labels = nullptr;     // rows; null for regression
-  const float* targets = nullptr;      // rows; null for classes
+  const float* features = nullptr;      // rows x row_shape.features
+  const int64_t* labels = nullptr;      // rows; null for regression
+  const float* targets = nullptr;       // rows; null for classes
   const uint64_t* sample_ids = nullptr; // rows
   uint32_t rows = 0;
 };
@@ -70,6 +70,12 @@ public:
   /// Forward only, no effect on any state.
   virtual evaluation_sums evaluate(const batch_view& batch) = 0;
 
+  /// Ends an `accumulate` in progress as early as the model can, and every
+  /// later one at once, until `resume`. The loss is then NaN and the gradients
+  /// are worth nothing: the caller drops the step. From any thread.
+  virtual void interrupt() noexcept {}
+  virtual void resume() noexcept {}
+
   // -- buffers that a step changes: batch-norm running statistics ------------
 
   /// Elements of one statistics vector, 0 if the model has none.
@@ -97,6 +103,11 @@ struct model_request {
   uint32_t threads = 1;
 };
 
+/// The loss of a row is (output - target)^2 (mse) or, with class weights w,
+/// w_label * -log softmax(outputs)[label] (cross_entropy); the mean over the
+/// global batch is its sum over rows divided by the number of rows (also with
+/// class weights: not by the sum of the weights).
+///
 /// Builds job.model. Opens libballast_torch.so (next to this library) only for
 /// kinds that need LibTorch. Throws ballast_error{invalid_job} with a pointer
 /// where model and data do not fit, {not_in_build} where LibTorch is missing.

@@ -1,0 +1,283 @@
+#include "data/safetensors.hpp"
+
+#include "data/sha256.hpp"
+#include "runtime/errors.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <fcntl.h>
+#include <filesystem>
+#include <fstream>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <unistd.h>
+#include <utility>
+
+namespace ballast {
+namespace {
+
+static_assert(std::endian::native == std::endian::little,
+              "values are written as they lie in memory");
+
+constexpr uint64_t header_bytes_max = 100'000'000; // as the reference reader
+constexpr size_t dimensions_max = 64;
+
+std::vector<tensor_view> by_name(std::vector<tensor_view> tensors) {
+  std::sort(tensors.begin(), tensors.end(),
+            [](const auto& a, const auto& b) { return a.name < b.name; });
+  return tensors;
+}
+
+/// Product of the dimensions, or nothing where it is no possible size.
+bool element_count(const std::vector<int64_t>& shape, uint64_t& out) {
+  out = 1;
+  for (int64_t dimension : shape) {
+    if (dimension < 0)
+      return false;
+    if (__builtin_mul_overflow(out, uint64_t(dimension), &out))
+      return false;
+  }
+  return out <= std::numeric_limits<uint64_t>::max() / sizeof(float);
+}
+
+std::string header_text(const std::vector<tensor_view>& tensors,
+                        const std::map<std::string, std::string>& metadata,
+                        const std::string& path) {
+  nlohmann::json header = nlohmann::json::object();
+  if (!metadata.empty())
+    header["__metadata__"] = metadata;
+  uint64_t offset = 0;
+  for (const tensor_view& tensor : tensors) {
+    uint64_t count = 0;
+    if (!element_count(tensor.shape, count) || count != tensor.values.size())
+      throw ballast_error(errc::internal,
+                          path + ": tensor '" + tensor.name + "' has " +
+                              std::to_string(tensor.values.size()) +
+                              " values, which do not fill its shape");
+    if (header.contains(tensor.name) || tensor.name == "__metadata__")
+      throw ballast_error(errc::internal, path + ": tensor name '" +
+                                              tensor.name + "' is taken");
+    uint64_t end = offset + tensor.values.size_bytes();
+    header[tensor.name] = {{"dtype", "F32"},
+                           {"shape", tensor.shape},
+                           {"data_offsets", {offset, end}}};
+    offset = end;
+  }
+  std::string text = header.dump();
+  text.resize((text.size() + 7) / 8 * 8, ' '); // values start at 8 n
+  return text;
+}
+
+/// A file descriptor for writing, removed again unless it was published.
+class temporary_file {
+public:
+  explicit temporary_file(const std::string& path)
+      : path_(path), temporary_(path + ".tmp-" + std::to_string(getpid())) {
+    descriptor_ = open(temporary_.c_str(),
+                       O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    if (descriptor_ < 0)
+      fail("cannot create");
+  }
+  temporary_file(const temporary_file&) = delete;
+  temporary_file& operator=(const temporary_file&) = delete;
+  ~temporary_file() {
+    if (descriptor_ >= 0)
+      close(descriptor_);
+    if (!published_)
+      unlink(temporary_.c_str());
+  }
+
+  void append(const void* data, size_t bytes) {
+    const char* at = static_cast<const char*>(data);
+    while (bytes > 0) {
+      ssize_t written = write(descriptor_, at, bytes);
+      if (written < 0 && errno == EINTR)
+        continue;
+      if (written < 0)
+        fail("cannot write");
+      at += written;
+      bytes -= size_t(written);
+    }
+  }
+
+  void publish() {
+    if (fsync(descriptor_) != 0)
+      fail("cannot sync");
+    if (close(std::exchange(descriptor_, -1)) != 0)
+      fail("cannot close");
+    if (rename(temporary_.c_str(), path_.c_str()) != 0)
+      fail("cannot rename to its place");
+    published_ = true;
+    // The new name itself must survive a power cut, where the system can.
+    std::string folder = std::filesystem::path(path_).parent_path().string();
+    int directory = open(folder.empty() ? "." : folder.c_str(),
+                         O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (directory >= 0) {
+      (void)fsync(directory);
+      close(directory);
+    }
+  }
+
+private:
+  [[noreturn]] void fail(const std::string& what) const {
+    bool full = errno == ENOSPC || errno == EDQUOT;
+    throw ballast_error(full ? errc::disk_full : errc::run_dir_unusable,
+                        path_ + ": " + what + ": " + std::strerror(errno));
+  }
+
+  std::string path_;
+  std::string temporary_;
+  int descriptor_ = -1;
+  bool published_ = false;
+};
+
+[[noreturn]] void refuse(const std::string& path, const std::string& why) {
+  throw ballast_error(errc::invalid_data,
+                      path + ": no valid safetensors file: " + why);
+}
+
+struct entry {
+  std::string name;
+  std::vector<int64_t> shape;
+  uint64_t begin = 0;
+  uint64_t end = 0;
+};
+
+entry parse_entry(const std::string& path, const std::string& name,
+                  const nlohmann::json& in) {
+  const std::string tensor = "tensor '" + name + "'";
+  entry out{name, {}, 0, 0};
+  std::string type;
+  try {
+    type = in.at("dtype").get<std::string>();
+    if (in.at("shape").size() > dimensions_max)
+      refuse(path, tensor + " has too many dimensions");
+    for (const nlohmann::json& dimension : in.at("shape")) {
+      if (!dimension.is_number_integer())
+        refuse(path, tensor + " has a shape that is no list of integers");
+      out.shape.push_back(dimension.get<int64_t>());
+    }
+    const nlohmann::json& offsets = in.at("data_offsets");
+    if (!offsets.is_array() || offsets.size() != 2 ||
+        !offsets[0].is_number_unsigned() || !offsets[1].is_number_unsigned())
+      refuse(path, tensor + " has no two data_offsets");
+    out.begin = offsets[0].get<uint64_t>();
+    out.end = offsets[1].get<uint64_t>();
+  } catch (const nlohmann::json::exception& e) {
+    refuse(path, tensor + ": " + e.what());
+  }
+  if (type != "F32")
+    throw ballast_error(errc::invalid_data, path + ": " + tensor +
+                                                " has type " + type +
+                                                "; expected F32 (float32)");
+  uint64_t count = 0;
+  if (!element_count(out.shape, count) || out.end < out.begin ||
+      out.end - out.begin != count * sizeof(float))
+    refuse(path, tensor + ": shape and data_offsets disagree");
+  return out;
+}
+
+std::vector<entry> parse_header(const std::string& path,
+                                const std::string& text,
+                                std::map<std::string, std::string>& metadata) {
+  nlohmann::json header = nlohmann::json::parse(text, nullptr, false);
+  if (!header.is_object())
+    refuse(path, "its header is no JSON object");
+  std::vector<entry> entries;
+  for (const auto& [name, in] : header.items()) {
+    if (name != "__metadata__") {
+      entries.push_back(parse_entry(path, name, in));
+      continue;
+    }
+    if (!in.is_object())
+      refuse(path, "__metadata__ is no object");
+    for (const auto& [key, text_value] : in.items()) {
+      if (!text_value.is_string())
+        refuse(path, "__metadata__ '" + key + "' is no text");
+      metadata[key] = text_value.get<std::string>();
+    }
+  }
+  std::stable_sort(
+      entries.begin(), entries.end(), [](const entry& a, const entry& b) {
+        return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
+      });
+  return entries;
+}
+
+} // namespace
+
+const tensor_view* tensor_file::find(const std::string& name) const {
+  auto at = std::find_if(tensors.begin(), tensors.end(),
+                         [&](const auto& t) { return t.name == name; });
+  return at == tensors.end() ? nullptr : &*at;
+}
+
+void write_safetensors(const std::string& path,
+                       const std::vector<tensor_view>& tensors,
+                       const std::map<std::string, std::string>& metadata) {
+  const std::vector<tensor_view> sorted = by_name(tensors);
+  const std::string header = header_text(sorted, metadata, path);
+  const uint64_t header_bytes = header.size();
+  temporary_file file(path);
+  file.append(&header_bytes, sizeof header_bytes);
+  file.append(header.data(), header.size());
+  for (const tensor_view& tensor : sorted)
+    file.append(tensor.values.data(), tensor.values.size_bytes());
+  file.publish();
+}
+
+tensor_file read_safetensors(const std::string& path) {
+  std::error_code error;
+  const uint64_t file_bytes = std::filesystem::file_size(path, error);
+  std::ifstream in(path, std::ios::binary);
+  if (error || !in)
+    throw ballast_error(errc::invalid_data,
+                        path + ": cannot be read: " +
+                            (error ? error.message() : std::strerror(errno)));
+  uint64_t header_bytes = 0;
+  if (!in.read(reinterpret_cast<char*>(&header_bytes), sizeof header_bytes))
+    refuse(path, "it is shorter than 8 bytes");
+  if (header_bytes > header_bytes_max ||
+      header_bytes > file_bytes - sizeof header_bytes)
+    refuse(path, "its header claims " + std::to_string(header_bytes) +
+                     " bytes, the file has " + std::to_string(file_bytes));
+  std::string text(header_bytes, '\0');
+  if (!in.read(text.data(), std::streamsize(header_bytes)))
+    refuse(path, "its header is cut off");
+
+  tensor_file out;
+  const std::vector<entry> entries = parse_header(path, text, out.metadata);
+  uint64_t offset = 0;
+  for (const entry& e : entries) {
+    if (e.begin != offset)
+      refuse(path, "tensor '" + e.name + "' leaves a gap or overlaps");
+    offset = e.end;
+  }
+  const uint64_t data_bytes = file_bytes - sizeof header_bytes - header_bytes;
+  if (offset != data_bytes)
+    refuse(path, "its tensors take " + std::to_string(offset) +
+                     " bytes, the file has " + std::to_string(data_bytes));
+  out.values.resize(data_bytes / sizeof(float));
+  if (!in.read(reinterpret_cast<char*>(out.values.data()),
+               std::streamsize(data_bytes)))
+    refuse(path, "its values are cut off");
+  const std::span<const float> values(out.values);
+  for (const entry& e : entries)
+    out.tensors.push_back({e.name, e.shape,
+                           values.subspan(e.begin / sizeof(float),
+                                          (e.end - e.begin) / sizeof(float))});
+  return out;
+}
+
+std::string weights_sha256(const std::vector<tensor_view>& tensors) {
+  sha256 hash;
+  for (const tensor_view& tensor : by_name(tensors))
+    hash.update(std::as_bytes(tensor.values));
+  return hash.hex_digest();
+}
+
+} // namespace ballast

@@ -1,0 +1,55 @@
+/// Reads and writes `.safetensors` files (float32 tensors only): 8 bytes header
+/// length, a JSON header, the raw little-endian values. Used for the final
+/// model, for warm starts, and later for checkpoints.
+///
+/// Errors: ballast_error, always with the file's name. A file is written under
+/// a temporary name beside its place, synced and renamed: it is complete or
+/// absent, whatever dies.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace ballast {
+
+/// A tensor that somebody else owns.
+struct tensor_view {
+  std::string name;
+  std::vector<int64_t> shape;
+  std::span<const float> values; // product of shape, row-major
+};
+
+/// What a file contains.
+struct tensor_file {
+  std::map<std::string, std::string> metadata;
+  std::vector<tensor_view> tensors; // in file order; views into `values`
+  std::vector<float> values;
+
+  /// Null if there is none of that name.
+  const tensor_view* find(const std::string& name) const;
+
+  tensor_file() = default;
+  tensor_file(tensor_file&&) = default; // moving keeps the views valid
+  tensor_file& operator=(tensor_file&&) = default;
+};
+
+/// Replaces `path` atomically. Tensors are stored in the order of their names.
+/// Errors: disk_full, run_dir_unusable (any other failure of the file system),
+/// internal (names repeat, shape and values differ).
+void write_safetensors(const std::string& path,
+                       const std::vector<tensor_view>& tensors,
+                       const std::map<std::string, std::string>& metadata = {});
+
+/// Errors: invalid_data for a file that is missing, truncated, too large in its
+/// header, has gaps or overlaps, or holds another type than F32.
+tensor_file read_safetensors(const std::string& path);
+
+/// SHA-256 as 64 hex digits over the raw little-endian bytes of all tensors,
+/// ordered by name.
+std::string weights_sha256(const std::vector<tensor_view>& tensors);
+
+} // namespace ballast

@@ -1,0 +1,39 @@
+// The learning rate as a pure function of the step.
+#include "gpu/optimizer.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+namespace ballast {
+
+// Warm-up rises linearly and reaches lr at step `warmup_steps`. The decay then
+// runs over the steps that are left: the first of them has lr, the last one of
+// the run lr * final_ratio (cosine, linear).
+double learning_rate(const optimizer_spec& optimizer,
+                     const schedule_spec& schedule, uint64_t step,
+                     uint64_t total_steps) {
+  const uint64_t warmup = schedule.warmup_steps;
+  if (step <= warmup)
+    return optimizer.lr * double(step) / double(warmup);
+  const uint64_t done = step - warmup - 1; // steps since the warm-up
+  if (schedule.kind == "step") {
+    if (schedule.every_steps == 0)
+      return optimizer.lr;
+    return optimizer.lr *
+           std::pow(schedule.gamma, double(done / schedule.every_steps));
+  }
+  if (schedule.kind != "cosine" && schedule.kind != "linear")
+    return optimizer.lr;
+  const uint64_t span = total_steps > warmup + 1 ? total_steps - warmup - 1 : 0;
+  const double progress =
+      span == 0 ? 0 : std::min(1.0, double(done) / double(span));
+  const double remaining =
+      schedule.kind == "linear"
+          ? 1 - progress
+          : (1 + std::cos(std::numbers::pi * progress)) / 2;
+  return optimizer.lr *
+         (schedule.final_ratio + (1 - schedule.final_ratio) * remaining);
+}
+
+} // namespace ballast

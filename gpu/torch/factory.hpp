@@ -1,0 +1,17 @@
+/// The one door into libballast_torch.so, as both sides see it. Exceptions do
+/// not cross it: a refusal comes back in `why`. The models' own methods throw
+/// ballast_error, which does cross (both sides know its type by name).
+#pragma once
+
+#include "gpu/model.hpp"
+#include "runtime/errors.hpp"
+
+namespace ballast {
+
+constexpr const char* torch_library_name = "libballast_torch.so";
+constexpr const char* torch_factory_name = "ballast_make_torch_model";
+
+/// Null and `*why` filled where there is no such model. The caller owns it.
+using torch_factory = model*(const model_request* request, failure* why);
+
+} // namespace ballast
