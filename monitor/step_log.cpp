@@ -20,7 +20,7 @@ std::string line_of(const committed_step& step) {
       {"samples", step.samples},
       {"loss", step.loss},
       {"t_ns", step.t_ns},
-      {"time", utc_time(wall_ns_of(step.t_ns))},
+      {"time", utc_time(wall_ns_of(int64_t(step.t_ns)))},
   };
   return line.dump() + "\n";
 }

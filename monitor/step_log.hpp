@@ -1,29 +1,15 @@
 /// steps.jsonl: the committed steps of a run, in order, without gap or repeat.
-/// Owned by the coordinator process; one thread at a time.
+/// A loss that is not finite is written as null; `time` is derived from t_ns
+/// with this host's clocks. Owned by the coordinator process; one thread at a
+/// time.
 #pragma once
 
 #include "monitor/line_file.hpp"
-#include "runtime/ids.hpp"
+#include "runtime/commit.hpp"
 
-#include <cstdint>
 #include <span>
 
 namespace ballast {
-
-/// A step that every member of its generation has applied. Generation and plan
-/// are those of the attempt that was applied.
-struct committed_step {
-  step_number step{};
-  epoch_number epoch{};
-  ballast::generation generation{};
-  plan_number plan{};
-  uint32_t world = 0;
-  uint64_t samples = 0;
-  double loss = 0; // mean over the samples; not finite is written as null
-  /// CLOCK_MONOTONIC of the first apply. The line's `time` is derived from it
-  /// with this host's clocks.
-  int64_t t_ns = 0;
-};
 
 class step_log {
 public:

@@ -1,0 +1,382 @@
+#include "monitor/journal.hpp"
+
+#include "monitor/clock.hpp"
+#include "monitor/line_file.hpp"
+#include "monitor/sqlite.hpp"
+#include "runtime/errors.hpp"
+
+#include <cctype>
+#include <cerrno>
+#include <fcntl.h>
+#include <fstream>
+#include <sys/file.h>
+#include <system_error>
+#include <unistd.h>
+
+namespace ballast {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int schema_version = 1;
+
+constexpr const char* schema = R"sql(
+CREATE TABLE IF NOT EXISTS term (
+  number INTEGER PRIMARY KEY,
+  pid INTEGER NOT NULL,
+  time TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS run (
+  one INTEGER PRIMARY KEY CHECK (one = 1),
+  name TEXT NOT NULL,
+  seed INTEGER NOT NULL,
+  rows INTEGER NOT NULL,
+  job TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS generation (
+  number INTEGER PRIMARY KEY,
+  term INTEGER NOT NULL);
+CREATE TABLE IF NOT EXISTS member (
+  generation INTEGER NOT NULL REFERENCES generation(number),
+  rank INTEGER NOT NULL,
+  worker INTEGER NOT NULL,
+  name TEXT NOT NULL,
+  incarnation INTEGER NOT NULL,
+  PRIMARY KEY (generation, rank));
+CREATE TABLE IF NOT EXISTS plan (
+  number INTEGER PRIMARY KEY,
+  term INTEGER NOT NULL,
+  body TEXT NOT NULL,
+  epoch INTEGER,
+  step INTEGER);
+CREATE TABLE IF NOT EXISTS progress (
+  one INTEGER PRIMARY KEY CHECK (one = 1),
+  step INTEGER NOT NULL,
+  epoch INTEGER NOT NULL);
+)sql";
+
+[[noreturn]] void contradiction(const std::string& what) {
+  throw ballast_error(errc::internal, "the journal refuses " + what);
+}
+
+/// The lock ends with the process, however that ends, so a restarted
+/// coordinator need not clean up, and two can never write.
+int take_term_lock(const fs::path& folder) {
+  fs::path file = folder / journal::lock_name;
+  int lock = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+  if (lock < 0)
+    throw ballast_error(means_disk_full(errno) ? errc::disk_full
+                                               : errc::run_dir_unusable,
+                        "cannot open " + file.string() + ": " +
+                            std::generic_category().message(errno));
+  if (flock(lock, LOCK_EX | LOCK_NB) == 0) {
+    std::string pid = std::to_string(getpid()) + "\n";
+    // Only for the message below; a full disk does not matter here.
+    if (ftruncate(lock, 0) != 0 || pwrite(lock, pid.data(), pid.size(), 0) < 0)
+      errno = 0;
+    return lock;
+  }
+  ::close(lock);
+  std::string holder;
+  std::ifstream(file) >> holder;
+  throw ballast_error(errc::run_dir_in_use,
+                      "another coordinator, process " + holder +
+                          ", writes the journal in " + folder.string() +
+                          "; stop it first");
+}
+
+/// A path as a file: URI, whatever characters it has.
+std::string uri_of(const fs::path& file, const char* query) {
+  static const char* hex = "0123456789ABCDEF";
+  std::string out = "file:";
+  for (unsigned char c : fs::absolute(file).string()) {
+    if (isalnum(c) || c == '/' || c == '-' || c == '_' || c == '.') {
+      out += char(c);
+    } else {
+      out += '%';
+      out += hex[c >> 4];
+      out += hex[c & 15];
+    }
+  }
+  return out + query;
+}
+
+/// Which calls wait for the disk.
+enum class durable : uint8_t { now, later };
+
+uint64_t one_number(sqlite::connection& on, const char* sql) {
+  sqlite::statement query(on, sql);
+  return query.step() ? query.number(0) : 0;
+}
+
+void read_generations(sqlite::connection& on, journal_content& out) {
+  sqlite::statement query(on, "SELECT g.number, m.worker, m.name, m.incarnation"
+                              " FROM generation g LEFT JOIN member m"
+                              " ON m.generation = g.number"
+                              " ORDER BY g.number, m.rank");
+  while (query.step()) {
+    generation number{query.number(0)};
+    if (out.generations.empty() || out.generations.back().number != number)
+      out.generations.push_back({number, {}});
+    if (!query.is_null(1))
+      out.generations.back().workers.push_back({worker_id(query.number(1)),
+                                                query.text(2),
+                                                uint32_t(query.number(3))});
+  }
+}
+
+void read_plans(sqlite::connection& on, journal_content& out) {
+  sqlite::statement query(on,
+                          "SELECT body, epoch, step FROM plan ORDER BY number");
+  while (query.step()) {
+    journaled_plan one;
+    one.body = nlohmann::json::parse(query.text(0)).get<plan>();
+    if (!query.is_null(1))
+      one.effective =
+          position{epoch_number{query.number(1)}, step_number{query.number(2)}};
+    out.plans.push_back(std::move(one));
+  }
+}
+
+journal_content read_all(sqlite::connection& on) {
+  journal_content out;
+  on.run("BEGIN"); // one snapshot for all tables
+  try {
+    out.term = ballast::term{one_number(on, "SELECT max(number) FROM term")};
+    {
+      sqlite::statement query(on, "SELECT name, seed, rows, job FROM run");
+      if (query.step())
+        out.run = journaled_run{query.text(0), query.number(1), query.number(2),
+                                nlohmann::json::parse(query.text(3))};
+    }
+    read_generations(on, out);
+    read_plans(on, out);
+    sqlite::statement query(on, "SELECT step, epoch FROM progress");
+    if (query.step()) {
+      out.committed = step_number{query.number(0)};
+      out.committed_epoch = epoch_number{query.number(1)};
+    }
+  } catch (...) {
+    sqlite3_exec(on.handle(), "ROLLBACK", nullptr, nullptr, nullptr);
+    throw;
+  }
+  on.run("COMMIT");
+  return out;
+}
+
+void check_version(sqlite::connection& on, const fs::path& folder) {
+  uint64_t version = one_number(on, "PRAGMA user_version");
+  if (version != schema_version)
+    throw ballast_error(errc::run_dir_unusable,
+                        "the journal in " + folder.string() + " has format " +
+                            std::to_string(version) + ", this build reads " +
+                            std::to_string(schema_version));
+}
+
+} // namespace
+
+struct journal::state {
+  int lock = -1;
+  ballast::term term{};
+  std::unique_ptr<sqlite::connection> db;
+  std::unique_ptr<sqlite::statement> commit_statement;
+  durable mode = durable::now;
+  generation last_generation{};
+  plan_number last_plan{};
+  step_number committed{};
+
+  ~state() {
+    commit_statement.reset();
+    db.reset();
+    if (lock >= 0)
+      ::close(lock);
+  }
+
+  /// WAL with synchronous=FULL waits for the disk at every commit, with NORMAL
+  /// never; a FULL one takes all earlier NORMAL ones along.
+  void set(durable wanted) {
+    if (mode == wanted)
+      return;
+    db->run(wanted == durable::now ? "PRAGMA synchronous=FULL"
+                                   : "PRAGMA synchronous=NORMAL");
+    mode = wanted;
+  }
+
+  void insert(const journaled_generation& membership) {
+    if (membership.number <= last_generation)
+      contradiction("generation " + to_string(membership.number) + " after " +
+                    to_string(last_generation));
+    sqlite::statement(*db, "INSERT INTO generation VALUES (?, ?)")
+        .bind(1, value(membership.number))
+        .bind(2, value(term))
+        .run();
+    sqlite::statement member(*db, "INSERT INTO member VALUES (?, ?, ?, ?, ?)");
+    uint64_t rank = 0;
+    for (const journaled_worker& worker : membership.workers)
+      member.bind(1, value(membership.number))
+          .bind(2, rank++)
+          .bind(3, uint64_t{value(worker.id)})
+          .bind(4, worker.name)
+          .bind(5, uint64_t{worker.incarnation})
+          .run();
+  }
+
+  void insert(const plan& p, const std::optional<position>& effective) {
+    if (p.number <= last_plan)
+      contradiction("plan " + to_string(p.number) + " after " +
+                    to_string(last_plan));
+    sqlite::statement row(*db, "INSERT INTO plan VALUES (?, ?, ?, ?, ?)");
+    row.bind(1, value(p.number))
+        .bind(2, value(term))
+        .bind(3, nlohmann::json(p).dump());
+    if (effective)
+      row.bind(4, value(effective->epoch)).bind(5, value(effective->step));
+    else
+      row.bind_null(4).bind_null(5);
+    row.run();
+  }
+};
+
+journal::journal(std::unique_ptr<state> opened) : state_(std::move(opened)) {}
+journal::journal(journal&&) noexcept = default;
+journal& journal::operator=(journal&&) noexcept = default;
+journal::~journal() = default;
+
+journal journal::open_for_writing(const fs::path& folder) {
+  auto opened = std::make_unique<state>();
+  opened->lock = take_term_lock(folder);
+  fs::path file = folder / file_name;
+  opened->db = std::make_unique<sqlite::connection>(
+      file, uri_of(file, ""), SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
+  sqlite::connection& db = *opened->db;
+  db.run("PRAGMA journal_mode=WAL");
+  db.run("PRAGMA synchronous=FULL");
+  db.run("PRAGMA foreign_keys=ON");
+  sqlite::transaction change(db);
+  if (one_number(db, "PRAGMA user_version") == 0) {
+    db.run(schema);
+    db.run(("PRAGMA user_version=" + std::to_string(schema_version)).c_str());
+  }
+  check_version(db, folder);
+  opened->term =
+      ballast::term{one_number(db, "SELECT max(number) FROM term") + 1};
+  sqlite::statement(db, "INSERT INTO term VALUES (?, ?, ?)")
+      .bind(1, value(opened->term))
+      .bind(2, uint64_t(getpid()))
+      .bind(3, utc_time(wall_ns()))
+      .run();
+  opened->last_generation =
+      generation{one_number(db, "SELECT max(number) FROM generation")};
+  opened->last_plan =
+      plan_number{one_number(db, "SELECT max(number) FROM plan")};
+  opened->committed = step_number{one_number(db, "SELECT step FROM progress")};
+  change.commit();
+  opened->commit_statement = std::make_unique<sqlite::statement>(
+      db, "INSERT INTO progress VALUES (1, ?, ?) ON CONFLICT (one)"
+          " DO UPDATE SET step = excluded.step, epoch = excluded.epoch");
+  return journal(std::move(opened));
+}
+
+ballast::term journal::term() const {
+  return state_->term;
+}
+
+void journal::record_run(const journaled_run& run) {
+  state_->set(durable::now);
+  if (one_number(*state_->db, "SELECT count(*) FROM run") != 0)
+    contradiction("a second run in one directory");
+  sqlite::statement(*state_->db, "INSERT INTO run VALUES (1, ?, ?, ?, ?)")
+      .bind(1, run.name)
+      .bind(2, run.seed)
+      .bind(3, run.rows)
+      .bind(4, run.job.dump())
+      .run();
+}
+
+void journal::record_generation(const journaled_generation& membership) {
+  state_->set(durable::now);
+  sqlite::transaction change(*state_->db);
+  state_->insert(membership);
+  change.commit();
+  state_->last_generation = membership.number;
+}
+
+void journal::record_plan(const plan& p, std::optional<position> effective) {
+  state_->set(durable::now);
+  sqlite::transaction change(*state_->db);
+  state_->insert(p, effective);
+  change.commit();
+  state_->last_plan = p.number;
+}
+
+void journal::record_change(const journaled_generation& membership,
+                            const plan& p, std::optional<position> effective) {
+  state_->set(durable::now);
+  sqlite::transaction change(*state_->db);
+  state_->insert(membership);
+  state_->insert(p, effective);
+  change.commit();
+  state_->last_generation = membership.number;
+  state_->last_plan = p.number;
+}
+
+void journal::record_effective(plan_number number, position from) {
+  state_->set(durable::now);
+  sqlite::transaction change(*state_->db);
+  {
+    sqlite::statement row(*state_->db,
+                          "SELECT epoch, step FROM plan WHERE number = ?");
+    row.bind(1, value(number));
+    if (!row.step())
+      contradiction("a position for plan " + to_string(number) +
+                    ", which is not journaled");
+    if (!row.is_null(0) && (row.number(0) != value(from.epoch) ||
+                            row.number(1) != value(from.step)))
+      contradiction("a second position for plan " + to_string(number));
+  }
+  sqlite::statement(*state_->db,
+                    "UPDATE plan SET epoch = ?, step = ? WHERE number = ?")
+      .bind(1, value(from.epoch))
+      .bind(2, value(from.step))
+      .bind(3, value(number))
+      .run();
+  change.commit();
+}
+
+void journal::record_commit(step_number upto, epoch_number epoch) {
+  if (upto < state_->committed)
+    contradiction("commit of step " + to_string(upto) + " after " +
+                  to_string(state_->committed));
+  if (upto == state_->committed)
+    return;
+  state_->set(durable::later);
+  state_->commit_statement->bind(1, value(upto)).bind(2, value(epoch)).run();
+  state_->committed = upto;
+}
+
+journal_content journal::content() const {
+  return read_all(*state_->db);
+}
+
+journal_content read_journal(const fs::path& folder) {
+  fs::path file = folder / journal::file_name;
+  std::error_code ignored;
+  if (!fs::exists(file, ignored))
+    throw ballast_error(errc::run_dir_unusable,
+                        "there is no journal " + file.string());
+  // Readers of a WAL need to write beside it. A copy in a place that cannot be
+  // written has no WAL any more, and nobody changes it.
+  bool frozen = !fs::exists(file.string() + "-wal", ignored) &&
+                access(folder.c_str(), W_OK) != 0;
+  sqlite::connection db(file, uri_of(file, frozen ? "?immutable=1" : ""),
+                        SQLITE_OPEN_READONLY);
+  check_version(db, folder);
+  try {
+    return read_all(db);
+  } catch (const nlohmann::json::exception& error) {
+    throw ballast_error(errc::run_dir_unusable,
+                        "the journal " + file.string() +
+                            " is damaged: " + error.what());
+  }
+}
+
+} // namespace ballast
