@@ -10,11 +10,12 @@
 /// stood, also a dead one.
 #pragma once
 
+#include "runtime/fenwick.hpp"
 #include "runtime/ids.hpp"
 #include "runtime/plan.hpp"
 
 #include <cstdint>
-#include <span>
+#include <memory>
 #include <vector>
 
 namespace ballast {
@@ -56,7 +57,20 @@ public:
   /// A hash of (epoch, draws, cursors): equal where two processes agree.
   uint64_t digest() const;
 
-  // private members: see the .cpp's author
+private:
+  /// What never changes after construction; shared between copies.
+  struct layout;
+  size_t pick();
+  const std::vector<uint32_t>& order_of(size_t interval);
+
+  std::shared_ptr<const layout> layout_;
+  std::vector<uint32_t> cursors_;
+  fenwick_tree remaining_;
+  uint64_t rows_left_ = 0;
+  uint64_t draws_ = 0;
+  /// Row orders by distinct chunk of the share, made when first drawn from;
+  /// empty until the first draw, so that following another worker needs none.
+  std::vector<std::shared_ptr<const std::vector<uint32_t>>> orders_;
 };
 
 } // namespace ballast
