@@ -13,6 +13,8 @@
 #include "runtime/take.hpp"
 
 #include <cstdint>
+#include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -41,10 +43,21 @@ struct ledger_config {
   std::vector<uint32_t> chunk_rows; // by chunk id
 };
 
+/// Why no ledger can start there, or nothing: `first` is no partition, `at` is
+/// in another epoch than it says, cursors do not fit the shares, or do not add
+/// up to the rows that the steps of the epoch before `at` consumed. For what
+/// comes from a peer or a file, before a ledger is made of it.
+std::optional<std::string>
+start_error(const ledger_config& config, const plan& first, position at,
+            const std::vector<worker_cursor>& cursors);
+
+/// A value, cheap to copy (a few words a rank): copy it to look ahead, keep a
+/// copy to go back. One thread at a time, also for const calls: they keep what
+/// they computed.
 class ledger {
 public:
   /// Starts at `at` under `first` with the given cursors per rank (empty = all
-  /// zero, the beginning of an epoch).
+  /// zero, the beginning of an epoch). Precondition: start_error says nothing.
   ledger(ledger_config config, plan first, position at = {},
          std::vector<worker_cursor> cursors = {});
 
@@ -73,7 +86,28 @@ public:
   /// A sequence for `rank` that stands at next().
   sequence sequence_of(size_t rank) const;
 
-  // private members: see the .cpp's author
+private:
+  /// What never changes while a plan is in force; shared between copies.
+  struct rules;
+  struct consumed_interval;
+  void retake();
+  static std::optional<uint32_t>
+  cursor_in(const interval& piece, const std::vector<consumed_interval>& old);
+  std::vector<consumed_interval>
+  handed_out(std::map<worker_id, size_t>& kept) const;
+  const sequence& followed(size_t rank) const;
+
+  std::shared_ptr<const rules> rules_;
+  position next_;
+  uint64_t step_of_epoch_ = 0;      // steps of this epoch before next()
+  std::vector<uint64_t> rows_left_; // by rank
+  uint64_t rows_left_sum_ = 0;
+  std::vector<uint64_t> takes_; // by rank
+  /// Draws of each rank's share in this epoch before next().
+  std::vector<uint64_t> draws_;
+  /// Each rank's sequence at some draw not after draws_; null = at draw 0 of
+  /// the epoch, not needed yet. Only ever replaced, so copies may share it.
+  mutable std::vector<std::shared_ptr<const sequence>> followed_;
 };
 
 } // namespace ballast

@@ -25,7 +25,9 @@ struct interval {
   friend auto operator<=>(const interval&, const interval&) = default;
 };
 
-constexpr uint32_t rows(const interval& part) { return part.end - part.begin; }
+constexpr uint32_t rows(const interval& part) {
+  return part.end - part.begin;
+}
 
 /// What one worker owns under a plan. Its place in `plan::shares` is its rank.
 struct share {
@@ -58,13 +60,25 @@ struct plan {
 std::optional<std::string>
 partition_error(const plan& p, const std::vector<uint32_t>& chunk_rows);
 
+/// Why `after` cannot follow `before`, or nothing: not newer, an older
+/// generation, no partition, or a share whose `since` does not tell the truth
+/// (equal to `after.number`, or the same worker, `since` and intervals as
+/// before). What depends on cursors (joined parts within an epoch) is left to
+/// ledger::switch_to.
+std::optional<std::string>
+succession_error(const plan& before, const plan& after,
+                 const std::vector<uint32_t>& chunk_rows);
+
 /// The first plan of a run: the manifest's placement, one group per worker.
 /// `workers` in rank order; where their number differs from the placement's,
 /// whole chunks are dealt so that the rows per worker differ least.
 plan first_plan(const manifest& set, const std::vector<worker_id>& workers,
                 generation gen, plan_number number);
 
+/// Intervals travel as [chunk, begin, end].
 void to_json(nlohmann::json& out, const plan& in);
+/// Throws nlohmann::json::exception where the text is no plan. Says nothing of
+/// whether it is a partition.
 void from_json(const nlohmann::json& in, plan& out);
 
 } // namespace ballast
