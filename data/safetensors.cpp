@@ -230,6 +230,21 @@ void write_safetensors(const std::string& path,
   file.publish();
 }
 
+std::string
+safetensors_bytes(const std::vector<tensor_view>& tensors,
+                  const std::map<std::string, std::string>& metadata) {
+  const std::vector<tensor_view> sorted = by_name(tensors);
+  const std::string header = header_text(sorted, metadata, "model");
+  const uint64_t header_bytes = header.size();
+  std::string out(reinterpret_cast<const char*>(&header_bytes),
+                  sizeof header_bytes);
+  out += header;
+  for (const tensor_view& tensor : sorted)
+    out.append(reinterpret_cast<const char*>(tensor.values.data()),
+               tensor.values.size_bytes());
+  return out;
+}
+
 tensor_file read_safetensors(const std::string& path) {
   std::error_code error;
   const uint64_t file_bytes = std::filesystem::file_size(path, error);

@@ -286,6 +286,7 @@ void coordinator_core::form_generation(actions& out) {
       .current = {},
       .shares = {},
       .addresses = std::vector<std::string>(world),
+      .data_addresses = std::vector<std::string>(world),
       .rates = std::vector<progress_report>(world),
       .commits = commit_tracker(last_generation_, world, step_number{0}),
       .paused = {},
@@ -293,6 +294,15 @@ void coordinator_core::form_generation(actions& out) {
   };
   run_->phase = run_phase::loading;
   out.push_back(place_shares{last_generation_, last_plan_, ready});
+}
+
+uint32_t coordinator_core::threads_for(worker_id who) const {
+  if (run_->what.train.threads > 0)
+    return run_->what.train.threads;
+  uint32_t local = 0;
+  for (worker_id other : run_->members->workers)
+    local += nodes_.at(other).about.host == nodes_.at(who).about.host;
+  return std::max(1u, config_.cores / std::max(1u, local));
 }
 
 actions coordinator_core::on_placed(plan placed,
@@ -350,6 +360,7 @@ actions coordinator_core::on_loaded(const worker_loaded& message) {
     return {};
   generation_state& members = *run_->members;
   members.addresses[rank_of(message.worker)] = message.collective_address;
+  members.data_addresses[rank_of(message.worker)] = message.data_address;
   for (const std::string& address : members.addresses)
     if (address.empty())
       return {};
@@ -458,7 +469,7 @@ actions coordinator_core::on_finished(const worker_finished& message) {
   run_->weights_sha256 = first.weights_sha256;
   worker_id source = members.workers[0];
   return {journal_commit{first.step, run_->last.epoch},
-          fetch_model{source, nodes_.at(source).about.data_address,
+          fetch_model{source, members.data_addresses[0],
                       first.weights_sha256},
           write_workers{}};
 }

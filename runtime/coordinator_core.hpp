@@ -42,6 +42,8 @@ struct coordinator_config {
   /// Somebody reports how a worker's process ended: wait for that a moment
   /// before calling a closed connection the reason.
   bool supervised = false;
+  /// Cores of this host, shared among its workers.
+  uint32_t cores = 1;
 };
 
 /// A node that said hello; keeps its worker_id until it is lost.
@@ -59,6 +61,7 @@ struct generation_state {
   plan current;
   std::vector<share_summary> shares;  // by rank
   std::vector<std::string> addresses; // by rank, empty until loaded
+  std::vector<std::string> data_addresses; // by rank, likewise
   std::vector<progress_report> rates; // by rank: the last report
   commit_tracker commits;
   std::set<worker_id> paused;
@@ -159,6 +162,7 @@ private:
   bool member(worker_id who, generation gen) const;
   size_t rank_of(worker_id who) const;
   void form_generation(actions& out);
+  uint32_t threads_for(worker_id who) const;
   void to_all(actions& out, command_kind kind, const std::string& reason);
   actions lose(worker_id who, const std::string& reason, errc code);
   actions fail(failure why);

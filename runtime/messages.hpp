@@ -24,7 +24,6 @@ struct worker_hello {
   std::string host;
   std::string device;
   std::string build_id;
-  std::string data_address;    // its chunk service, "host:port"
   std::string metrics_address; // "http://host:port"
 };
 
@@ -54,7 +53,8 @@ struct heartbeat {
 struct worker_loaded {
   worker_id worker{};
   ballast::generation generation{};
-  std::string collective_address;
+  std::string collective_address; // of its end of the gradient plane
+  std::string data_address;       // of its chunk service, "host:port"
 };
 
 /// One applied step, as this worker saw it.
@@ -138,6 +138,7 @@ struct assignment {
   std::string job;        // JSON, every default filled in
   std::string origin;     // chunk service that has every chunk, "host:port"
   std::string token;      // of the run's data and gradient planes
+  uint32_t threads = 1;   // compute threads
   position start;
   plan first;
 };

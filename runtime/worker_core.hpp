@@ -74,6 +74,8 @@ public:
   revocation revoke(plan_number number);
   void request_pause() { pause_wanted_ = true; }
   void request_stop() { stop_wanted_ = true; }
+  /// All ranks stand still at one place and are told to end there.
+  void stop_here() { stopped_ = true; }
   /// Ends a pause.
   void resume() { pause_wanted_ = false; }
 

@@ -1,0 +1,37 @@
+/// How a gradient arena is cut into buckets, the units of the all-reduce. The
+/// last parameters' gradients are ready first, so buckets run from the end of
+/// the arena to its start. Equal on every rank: a function of the parameters
+/// alone.
+#pragma once
+
+#include "gpu/model.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace ballast {
+
+struct bucket {
+  size_t offset = 0; // elements, from the start of the arena
+  size_t count = 0;
+};
+
+struct bucket_layout {
+  /// In launch order.
+  std::vector<bucket> buckets;
+  /// Parameter i lies in buckets first[i] .. last[i] (none if it is empty).
+  std::vector<size_t> first;
+  std::vector<size_t> last;
+};
+
+/// The first bucket holds about `first_bytes` so that the wire gets busy early,
+/// the others about `bytes`. Large parameters are cut.
+bucket_layout make_bucket_layout(const std::vector<parameter_info>& parameters,
+                                 size_t first_bytes = size_t{1} << 20,
+                                 size_t bytes = size_t{25} << 20);
+
+/// For collective_options: ranks with another layout are refused.
+uint64_t layout_hash(const bucket_layout& layout);
+
+} // namespace ballast

@@ -1,0 +1,66 @@
+#include "gpu/prefetcher.hpp"
+
+#include "runtime/check.hpp"
+
+#include <utility>
+
+namespace ballast {
+
+prefetcher::prefetcher(const chunk_store& store, row_shape row)
+    : store_(store), row_(std::move(row)), thread_([this] { work(); }) {}
+
+prefetcher::~prefetcher() {
+  {
+    std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  changed_.notify_all();
+  thread_.join();
+}
+
+void prefetcher::submit(step_order order) {
+  {
+    std::lock_guard lock(mutex_);
+    BALLAST_CHECK(!order_, "an order is already under way");
+    order_ = std::move(order);
+    gathered_ = false;
+    turn_ ^= 1;
+  }
+  changed_.notify_all();
+}
+
+std::optional<prefetcher::ready> prefetcher::take() {
+  std::unique_lock lock(mutex_);
+  if (!order_)
+    return std::nullopt;
+  changed_.wait(lock, [this] { return gathered_; });
+  if (error_)
+    std::rethrow_exception(error_);
+  ready out{std::move(*order_), &batches_[turn_]};
+  order_.reset();
+  return out;
+}
+
+void prefetcher::work() {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    changed_.wait(lock, [this] { return stop_ || (order_ && !gathered_); });
+    if (stop_)
+      return;
+    batch& target = batches_[turn_];
+    // The order stays untouched while gathered_ is false.
+    lock.unlock();
+    std::exception_ptr error;
+    try {
+      gather(store_, data_part::train, row_, order_->rows, target);
+    } catch (...) {
+      error = std::current_exception();
+    }
+    lock.lock();
+    error_ = error;
+    gathered_ = true;
+    changed_.notify_all();
+  }
+}
+
+} // namespace ballast

@@ -1,0 +1,349 @@
+#include "gpu/step_executor.hpp"
+
+#include "data/safetensors.hpp"
+#include "runtime/random.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstring>
+#include <ctime>
+#include <span>
+
+namespace ballast {
+
+namespace {
+
+/// Rows of one forward pass of the evaluation.
+constexpr uint32_t evaluation_rows = 512;
+/// Waiting for a peer that lives is no error, however slow it is: its death is
+/// seen by heartbeats. This only bounds what nobody would notice.
+constexpr auto collective_patience = std::chrono::hours(1);
+
+uint64_t monotonic_ns() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return uint64_t(now.tv_sec) * 1'000'000'000 + uint64_t(now.tv_nsec);
+}
+
+deadline patience() {
+  return std::chrono::steady_clock::now() + collective_patience;
+}
+
+batch_view view(const batch& from, uint32_t begin, uint32_t count,
+                uint32_t features) {
+  return {.features = from.features.data() + size_t(begin) * features,
+          .labels = from.labels.empty() ? nullptr : from.labels.data() + begin,
+          .targets =
+              from.targets.empty() ? nullptr : from.targets.data() + begin,
+          .sample_ids = from.sample_ids.data() + begin,
+          .rows = count};
+}
+
+} // namespace
+
+step_executor::step_executor(parts with, worker_core core,
+                             step_listener listener)
+    : with_(std::move(with)), core_(std::move(core)),
+      listener_(std::move(listener)), prefetcher_(*with_.store, with_.set->row),
+      statistics_(with_.model->statistics_count()) {
+  enter(worker_phase::opening);
+}
+
+void step_executor::enter(worker_phase phase) {
+  phase_.store(phase, std::memory_order_relaxed);
+  since_ns_.store(monotonic_ns(), std::memory_order_relaxed);
+}
+
+heartbeat step_executor::now() const {
+  heartbeat out;
+  out.step = step_number{step_.load(std::memory_order_relaxed)};
+  out.phase = phase_.load(std::memory_order_relaxed);
+  out.since_ns = since_ns_.load(std::memory_order_relaxed);
+  return out;
+}
+
+// -- requests from other threads
+// ------------------------------------------------
+
+void step_executor::post(command_kind kind) {
+  {
+    std::lock_guard lock(mutex_);
+    posts_.push_back(kind);
+  }
+  posted_.notify_all();
+}
+
+void step_executor::post(plan pending) {
+  {
+    std::lock_guard lock(mutex_);
+    pending_ = std::move(pending);
+  }
+  posted_.notify_all();
+}
+
+void step_executor::abort(const std::string& reason) noexcept {
+  std::lock_guard lock(mutex_);
+  aborted_ = true;
+  if (group_)
+    group_->abort(reason);
+  with_.model->interrupt();
+  posted_.notify_all();
+}
+
+progress_report step_executor::drain() {
+  std::lock_guard lock(mutex_);
+  progress_report out = std::move(progress_);
+  progress_ = {};
+  return out;
+}
+
+void step_executor::take_posts() {
+  std::lock_guard lock(mutex_);
+  if (aborted_)
+    throw collective_error(collective_errc::aborted, "aborted between steps");
+  for (command_kind kind : posts_)
+    switch (kind) {
+    case command_kind::pause:
+      core_.request_pause();
+      break;
+    case command_kind::stop:
+      core_.request_stop();
+      break;
+    case command_kind::resume:
+      core_.resume();
+      break;
+    default:
+      break;
+    }
+  posts_.clear();
+  if (pending_) {
+    failure refused = core_.install(*pending_);
+    pending_.reset();
+    if (refused)
+      throw ballast_error(refused);
+  }
+}
+
+bool step_executor::stand_still() {
+  enter(worker_phase::paused);
+  listener_.paused(step_number{value(core_.stands_at().step) - 1});
+  std::unique_lock lock(mutex_);
+  while (true) {
+    posted_.wait(lock, [this] { return aborted_ || !posts_.empty(); });
+    if (aborted_)
+      throw collective_error(collective_errc::aborted, "aborted in a pause");
+    command_kind kind = posts_.front();
+    posts_.erase(posts_.begin());
+    // Everybody stands after the same step, and only the coordinator, which
+    // knows that, sends these: no lane is needed.
+    if (kind == command_kind::stop) {
+      core_.stop_here();
+      return false;
+    }
+    if (kind == command_kind::resume) {
+      core_.resume();
+      return true;
+    }
+  }
+}
+
+// -- the loop
+// -----------------------------------------------------------------------
+
+void step_executor::run(std::unique_ptr<collective> group) {
+  worker_failed problem;
+  try {
+    {
+      std::lock_guard lock(mutex_);
+      group_ = std::move(group);
+      if (aborted_)
+        group_->abort("aborted before the first step");
+    }
+    train();
+    return;
+  } catch (const collective_error& e) {
+    problem.code = errc::collective_failed;
+    problem.message = to_string(e.code()) + ": " + e.what();
+  } catch (const ballast_error& e) {
+    problem.code = e.what_failed().code;
+    problem.message = e.what();
+  } catch (const std::exception& e) {
+    problem.code = errc::device_failed;
+    problem.message = e.what();
+  }
+  problem.worker = with_.self;
+  listener_.failed(std::move(problem));
+}
+
+void step_executor::train() {
+  if (auto first = core_.draw())
+    prefetcher_.submit(std::move(*first));
+  while (true) {
+    take_posts();
+    uint64_t begin_ns = monotonic_ns();
+    auto ready = prefetcher_.take();
+    if (!ready)
+      break;
+    uint64_t data_ns = monotonic_ns() - begin_ns;
+    if (auto following = core_.draw())
+      prefetcher_.submit(std::move(*following));
+    {
+      std::lock_guard lock(mutex_);
+      progress_.data_ns += data_ns;
+    }
+    step_end end = do_step(*ready);
+    if (end.epoch_ended)
+      evaluate(ready->order.at.epoch);
+    if (end.finish || (end.pause && !stand_still()))
+      break;
+  }
+  finish();
+}
+
+step_end step_executor::do_step(const prefetcher::ready& ready) {
+  const step_order& order = ready.order;
+  step_.store(value(order.at.step), std::memory_order_relaxed);
+  float* gradients = with_.memory.gradients[arena_turn_++ % 2].get();
+  uint64_t start_ns = monotonic_ns();
+  enter(worker_phase::compute);
+  double loss_sum = gradient(ready, gradients);
+  if (listener_.trace)
+    listener_.trace(order, ready.rows->sample_ids);
+  uint64_t computed_ns = monotonic_ns();
+  enter(worker_phase::reduce);
+  trailer sums = core_.contribution(order.rows.size(), loss_sum);
+  reduce(sums, gradients);
+  uint64_t reduced_ns = monotonic_ns();
+  enter(worker_phase::apply);
+  apply(order, sums, gradients);
+  step_end end = core_.applied();
+  uint64_t applied_ns = monotonic_ns();
+  std::lock_guard lock(mutex_);
+  progress_.steps.push_back(
+      {order.at.step, order.at.epoch, order.plan, order.samples,
+       double(sums.loss_sum()) / double(order.samples), applied_ns});
+  progress_.rows += order.rows.size();
+  progress_.compute_ns += computed_ns - start_ns;
+  progress_.reduce_ns += reduced_ns - computed_ns;
+  progress_.apply_ns += applied_ns - reduced_ns;
+  return end;
+}
+
+double step_executor::gradient(const prefetcher::ready& ready,
+                               float* gradients) {
+  const batch& rows = *ready.rows;
+  size_t count = with_.memory.count;
+  std::memset(gradients, 0, count * sizeof(float));
+  with_.model->bind({with_.memory.parameters.get(), count}, {gradients, count});
+  uint64_t seed =
+      mix(mix(with_.what->seed, value(ready.order.at.step)), core_.rank());
+  uint64_t micro = with_.what->train.micro_batch.value_or(rows.rows);
+  double loss_sum = 0;
+  for (uint32_t begin = 0; begin < rows.rows;) {
+    auto part = uint32_t(std::min<uint64_t>(micro, rows.rows - begin));
+    loss_sum += with_.model->accumulate(
+        view(rows, begin, part, with_.set->row.features), mix(seed, begin), {});
+    begin += part;
+  }
+  return loss_sum;
+}
+
+void step_executor::reduce(trailer& sums, float* gradients) {
+  for (const bucket& part : with_.layout.buckets)
+    group_->all_reduce(gradients + part.offset, part.count,
+                       element_type::float32, patience());
+  if (!statistics_.empty()) {
+    std::fill(statistics_.begin(), statistics_.end(), 0.0f);
+    with_.model->take_statistics(statistics_);
+    group_->all_reduce(statistics_.data(), statistics_.size(),
+                       element_type::float32, patience());
+  }
+  group_->all_reduce(sums.data(), trailer::floats, element_type::float32,
+                     patience());
+}
+
+void step_executor::apply(const step_order& order, const trailer& sums,
+                          float* gradients) {
+  if (failure disagree = core_.reduced(sums))
+    throw ballast_error(disagree);
+  if (!std::isfinite(sums.loss_sum()))
+    throw ballast_error(errc::non_finite_loss,
+                        "the loss of step " + to_string(order.at.step) +
+                            " (epoch " + to_string(order.at.epoch) +
+                            ") is not finite; nothing of it was applied. "
+                            "Lower train.optimizer.lr, set train.clip_norm, "
+                            "or look for broken values in the data");
+  size_t count = with_.memory.count;
+  double scale = 1.0 / double(order.samples);
+  const train_spec& how = with_.what->train;
+  if (how.clip_norm) {
+    double norm = l2_norm({gradients, count}) * scale;
+    if (norm > *how.clip_norm)
+      scale *= *how.clip_norm / norm;
+  }
+  uint64_t step = value(order.at.step);
+  with_.optimizer->apply(
+      {with_.memory.parameters.get(), count}, {gradients, count}, scale,
+      learning_rate(how.optimizer, how.schedule, step, core_.steps_total()),
+      step);
+  if (!statistics_.empty())
+    with_.model->apply_statistics(statistics_, double(order.samples));
+}
+
+void step_executor::evaluate(epoch_number epoch) {
+  const manifest& set = *with_.set;
+  if (set.test_rows == 0)
+    return;
+  enter(worker_phase::evaluate);
+  uint64_t start_ns = monotonic_ns();
+  double sums[3] = {0, 0, 0}; // loss, correct, rows
+  size_t count = with_.memory.count;
+  with_.model->bind({with_.memory.parameters.get(), count},
+                    {with_.memory.gradients[arena_turn_ % 2].get(), count});
+  batch rows;
+  for (size_t i = core_.rank(); i < set.test.size(); i += core_.world()) {
+    chunk_ptr from = with_.store->find(data_part::test, set.test[i].id);
+    if (!from)
+      throw ballast_error(errc::internal, "test chunk " +
+                                              to_string(set.test[i].id) +
+                                              " is not here");
+    for (uint32_t begin = 0; begin < from->rows; begin += evaluation_rows) {
+      uint32_t part = std::min(evaluation_rows, from->rows - begin);
+      gather_range(*from, set.row, begin, part, rows);
+      evaluation_sums got =
+          with_.model->evaluate(view(rows, 0, part, set.row.features));
+      sums[0] += got.loss;
+      sums[1] += got.correct;
+      sums[2] += got.rows;
+    }
+  }
+  group_->all_reduce(sums, 3, element_type::float64, patience());
+  evaluation_report report;
+  report.worker = with_.self;
+  report.epoch = epoch;
+  report.loss = sums[0] / sums[2];
+  report.accuracy = sums[1] / sums[2];
+  report.rows = uint64_t(sums[2]);
+  report.wall_ns = monotonic_ns() - start_ns;
+  listener_.evaluated(report);
+}
+
+void step_executor::finish() {
+  enter(worker_phase::finished);
+  worker_finished message;
+  message.worker = with_.self;
+  message.step = step_number{value(core_.stands_at().step) - 1};
+  message.stopped = core_.stopped();
+  message.cursor = core_.cursor();
+  std::vector<tensor_view> tensors;
+  for (const parameter_info& one : with_.model->parameters())
+    tensors.push_back(
+        {one.name,
+         one.shape,
+         {with_.memory.parameters.get() + one.offset, one.count}});
+  message.weights_sha256 = weights_sha256(tensors);
+  listener_.finished(std::move(message));
+}
+
+} // namespace ballast

@@ -1,0 +1,118 @@
+/// The training loop of one worker in one generation: draws, gradient, buckets,
+/// trailer, apply, and the evaluation at an epoch's end. Everything that
+/// decides lies in worker_core; this file does the work and nothing else.
+///
+/// Order inside a step: gradient sum of the own take -> trace line -> buckets
+/// -> statistics -> trailer -> check -> apply. Nothing that writes parameters
+/// happens before the host saw every bucket and the trailer complete.
+///
+/// Threads: run() is the step thread. post(), abort(), drain() and now() may be
+/// called from any thread.
+#pragma once
+
+#include "data/chunk_store.hpp"
+#include "gpu/bucket_layout.hpp"
+#include "gpu/collective.hpp"
+#include "gpu/model.hpp"
+#include "gpu/optimizer.hpp"
+#include "gpu/prefetcher.hpp"
+#include "runtime/job.hpp"
+#include "runtime/manifest.hpp"
+#include "runtime/messages.hpp"
+#include "runtime/worker_core.hpp"
+
+#include <atomic>
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+namespace ballast {
+
+/// The flat buffers of one worker; they outlive generations.
+struct arenas {
+  std::shared_ptr<float[]> parameters;
+  /// Take turns: the reduced gradients of the last applied step stay until the
+  /// next one is applied.
+  std::shared_ptr<float[]> gradients[2];
+  size_t count = 0;
+};
+
+/// What the step thread tells its owner, called on the step thread.
+struct step_listener {
+  /// One complete record of what is fed to the gradient, before any of it is
+  /// sent. Empty if the job does not trace.
+  std::function<void(const step_order&, const std::vector<uint64_t>& ids)>
+      trace;
+  std::function<void(evaluation_report)> evaluated;
+  std::function<void(step_number)> paused;
+  std::function<void(worker_finished)> finished;
+  std::function<void(worker_failed)> failed;
+};
+
+class step_executor {
+public:
+  struct parts {
+    const job* what = nullptr;
+    const manifest* set = nullptr;
+    const chunk_store* store = nullptr;
+    ballast::model* model = nullptr;
+    ballast::optimizer* optimizer = nullptr;
+    arenas memory;
+    bucket_layout layout;
+    worker_id self{};
+  };
+  step_executor(parts with, worker_core core, step_listener listener);
+
+  /// Trains until the run ends, is stopped, or fails; then calls finished or
+  /// failed, once, and returns.
+  void run(std::unique_ptr<collective> group);
+
+  /// Takes effect between two steps.
+  void post(command_kind kind);
+  /// A pending plan whose chunks are all in the store.
+  void post(plan pending);
+  /// Leaves every wait as fast as the collective allows; run() then fails.
+  void abort(const std::string& reason) noexcept;
+
+  /// Everything since the last call.
+  progress_report drain();
+  /// What the step thread does now; worker and generation are the caller's.
+  heartbeat now() const;
+
+private:
+  void train();
+  void take_posts();
+  /// False if the run was stopped while it stood still.
+  bool stand_still();
+  step_end do_step(const prefetcher::ready& ready);
+  double gradient(const prefetcher::ready& ready, float* gradients);
+  void reduce(trailer& sums, float* gradients);
+  void apply(const step_order& order, const trailer& sums, float* gradients);
+  void evaluate(epoch_number epoch);
+  void finish();
+  void enter(worker_phase phase);
+
+  parts with_;
+  worker_core core_;
+  step_listener listener_;
+  prefetcher prefetcher_;
+  std::vector<float> statistics_;
+  uint64_t arena_turn_ = 0;
+
+  mutable std::mutex mutex_; // guards what other threads touch
+  std::condition_variable posted_;
+  std::vector<command_kind> posts_;
+  std::optional<plan> pending_;
+  progress_report progress_;
+  std::unique_ptr<collective> group_;
+  bool aborted_ = false;
+
+  std::atomic<uint64_t> step_{0};
+  std::atomic<worker_phase> phase_{worker_phase::opening};
+  std::atomic<uint64_t> since_ns_{0};
+};
+
+} // namespace ballast
