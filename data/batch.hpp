@@ -16,13 +16,16 @@ class chunk_store;
 
 struct batch {
   uint32_t rows = 0;
-  std::vector<float> features;      // rows x row_shape.features
-  std::vector<int64_t> labels;      // classes
-  std::vector<float> targets;       // regression
+  std::vector<float> features; // rows x row_shape.features
+  std::vector<int64_t> labels; // classes
+  std::vector<float> targets;  // regression
   std::vector<uint64_t> sample_ids;
+  /// What the rows were read from; scratch of `gather`, empty outside.
+  std::vector<chunk_ptr> chunks;
 };
 
-/// out = the rows in the given order, value = stored * scale + offset.
+/// out = the rows in the given order, value = float(stored) *
+/// float(scale) + float(offset), in float32.
 /// Throws ballast_error{internal} that names the chunk if one is not in store.
 void gather(const chunk_store& store, data_part part, const row_shape& row,
             std::span<const row_ref> rows, batch& out);

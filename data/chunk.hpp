@@ -12,16 +12,19 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace arrow {
 class Buffer;
 class RecordBatch;
+class Schema;
 } // namespace arrow
 
 namespace ballast {
 
 /// Which of the two sets a chunk belongs to.
 enum class data_part : uint8_t { train, test };
+std::string to_string(data_part part);
 
 struct chunk {
   chunk_id id{};
@@ -40,8 +43,32 @@ using chunk_ptr = std::shared_ptr<const chunk>;
 chunk_ptr make_chunk(chunk_id id, const row_shape& row,
                      std::shared_ptr<arrow::RecordBatch> batch);
 
-/// 64-bit content hash (XXH64-like, own code, stable over versions) as 16 hex
-/// digits: the checksum of a chunk's Arrow IPC message.
+/// Bytes of one value of a stored type: uint8, int16, int32 or float32; 0 for
+/// any other.
+size_t stored_bytes(const std::string& stored);
+
+/// The columns above, for `row`.
+std::shared_ptr<arrow::Schema> chunk_schema(const row_shape& row);
+
+/// Columns of a chunk to be: rows x features values of the stored type, and
+/// labels or targets.
+struct chunk_columns {
+  std::vector<unsigned char> features;
+  std::vector<int32_t> labels;
+  std::vector<float> targets;
+  std::vector<uint64_t> sample_ids;
+};
+/// Takes over the columns without copying them.
+std::shared_ptr<arrow::RecordBatch> make_batch(const row_shape& row,
+                                               chunk_columns columns);
+
+/// 64-bit content hash (XXH64, own code, stable over versions) as 16 hex
+/// digits.
 std::string checksum(const void* data, size_t bytes);
+
+/// The checksum of a chunk: over the values of its columns, one after another
+/// (features, label, sample_id). So it does not depend on how a version of
+/// Arrow frames them, and an arrived chunk is checked in place.
+std::string checksum(const chunk& what, const row_shape& row);
 
 } // namespace ballast

@@ -4,9 +4,12 @@
 #pragma once
 
 #include "data/chunk.hpp"
+#include "runtime/sequence.hpp"
 
 #include <cstdint>
 #include <memory>
+#include <span>
+#include <vector>
 
 namespace ballast {
 
@@ -17,6 +20,11 @@ public:
 
   /// Null if not here.
   chunk_ptr find(data_part part, chunk_id id) const;
+  /// out[i] = the chunk of rows[i], all looked up at once; they stay valid
+  /// while `out` holds them. ballast_error{internal} names one that is missing.
+  void find_all(data_part part, std::span<const row_ref> rows,
+                std::vector<chunk_ptr>& out) const;
+  /// Replaces a chunk of the same number.
   /// Throws ballast_error{device_failed} that names the limit when over it.
   void put(data_part part, chunk_ptr what);
   void drop(data_part part, chunk_id id);

@@ -1,0 +1,140 @@
+#include "data/batch.hpp"
+
+#include "data/chunk_store.hpp"
+#include "runtime/errors.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace ballast {
+
+namespace {
+
+/// The inner loop. Contiguous on both sides and without a branch, so that the
+/// compiler turns it into vector code (this file is built with -O3).
+template <class T>
+void convert(const T* __restrict from, float* __restrict to, size_t count,
+             float scale, float offset) {
+  for (size_t i = 0; i < count; ++i)
+    to[i] = float(from[i]) * scale + offset;
+}
+
+/// stored * scale + offset with everything known ahead of the rows.
+struct converter {
+  enum class kind : uint8_t { uint8, int16, int32, float32, copy } what;
+  size_t features;
+  size_t row_bytes;
+  float scale;
+  float offset;
+
+  explicit converter(const row_shape& row)
+      : features(row.features),
+        row_bytes(row.features * stored_bytes(row.stored)),
+        scale(float(row.scale)), offset(float(row.offset)) {
+    const bool as_is = scale == 1 && offset == 0;
+    what = row.stored == "uint8"   ? kind::uint8
+           : row.stored == "int16" ? kind::int16
+           : row.stored == "int32" ? kind::int32
+           : as_is                 ? kind::copy
+                                   : kind::float32;
+  }
+
+  /// `count` rows that lie one after another.
+  void rows(const void* from, float* to, size_t count) const {
+    const size_t values = count * features;
+    switch (what) {
+    case kind::uint8:
+      return convert(static_cast<const uint8_t*>(from), to, values, scale,
+                     offset);
+    case kind::int16:
+      return convert(static_cast<const int16_t*>(from), to, values, scale,
+                     offset);
+    case kind::int32:
+      return convert(static_cast<const int32_t*>(from), to, values, scale,
+                     offset);
+    case kind::float32:
+      return convert(static_cast<const float*>(from), to, values, scale,
+                     offset);
+    case kind::copy:
+      std::memcpy(to, from, values * sizeof(float));
+    }
+  }
+};
+
+void reserve_rows(batch& out, const row_shape& row, size_t rows) {
+  out.rows = uint32_t(rows);
+  out.features.resize(rows * row.features);
+  out.labels.resize(row.classes > 0 ? rows : 0);
+  out.targets.resize(row.classes > 0 ? 0 : rows);
+  out.sample_ids.resize(rows);
+}
+
+[[noreturn]] void refuse_row(const chunk& from, data_part part, size_t row) {
+  throw ballast_error(errc::internal, "row " + std::to_string(row) +
+                                          " of chunk " + to_string(from.id) +
+                                          " of " + to_string(part) +
+                                          " is asked for, it has " +
+                                          std::to_string(from.rows) + " rows");
+}
+
+/// The rows of a draw lie anywhere in memory: ask for the next while this one
+/// is converted. The first lines are enough, the hardware sees the rest coming.
+void prefetch(const chunk& from, size_t row, size_t row_bytes) {
+  const char* at = static_cast<const char*>(from.features) + row * row_bytes;
+  for (size_t byte = 0; byte < std::min<size_t>(row_bytes, 256); byte += 64)
+    __builtin_prefetch(at + byte);
+  if (from.labels != nullptr)
+    __builtin_prefetch(from.labels + row);
+  __builtin_prefetch(from.sample_ids + row);
+}
+
+} // namespace
+
+void gather(const chunk_store& store, data_part part, const row_shape& row,
+            std::span<const row_ref> rows, batch& out) {
+  constexpr size_t ahead = 4;
+  const converter convert_rows(row);
+  reserve_rows(out, row, rows.size());
+  store.find_all(part, rows, out.chunks);
+  for (size_t i = 0; i < rows.size(); ++i) {
+    if (i + ahead < rows.size())
+      prefetch(*out.chunks[i + ahead], rows[i + ahead].row,
+               convert_rows.row_bytes);
+    const chunk& from = *out.chunks[i];
+    const size_t at = rows[i].row;
+    if (at >= from.rows)
+      refuse_row(from, part, at);
+    convert_rows.rows(static_cast<const char*>(from.features) +
+                          at * convert_rows.row_bytes,
+                      out.features.data() + i * row.features, 1);
+    if (from.labels != nullptr)
+      out.labels[i] = from.labels[at];
+    else
+      out.targets[i] = from.targets[at];
+    out.sample_ids[i] = from.sample_ids[at];
+  }
+  out.chunks.clear(); // a dropped chunk must not live on in an old batch
+}
+
+void gather_range(const chunk& from, const row_shape& row, uint32_t begin,
+                  uint32_t count, batch& out) {
+  const converter convert_rows(row);
+  if (count > from.rows || begin > from.rows - count)
+    throw ballast_error(errc::internal,
+                        "rows " + std::to_string(begin) + " to " +
+                            std::to_string(uint64_t{begin} + count) +
+                            " of chunk " + to_string(from.id) +
+                            " are asked for, it has " +
+                            std::to_string(from.rows) + " rows");
+  reserve_rows(out, row, count);
+  convert_rows.rows(static_cast<const char*>(from.features) +
+                        begin * convert_rows.row_bytes,
+                    out.features.data(), count);
+  if (from.labels != nullptr)
+    std::copy_n(from.labels + begin, count, out.labels.begin());
+  else
+    std::copy_n(from.targets + begin, count, out.targets.begin());
+  std::copy_n(from.sample_ids + begin, count, out.sample_ids.begin());
+}
+
+} // namespace ballast

@@ -1,0 +1,172 @@
+#include "data/chunk.hpp"
+
+#include "data/arrow_support.hpp"
+#include "data/content_hash.hpp"
+
+#include <arrow/api.h>
+#include <arrow/util/align_util.h>
+
+namespace ballast {
+
+namespace {
+
+std::shared_ptr<arrow::DataType> arrow_type(const std::string& stored) {
+  if (stored == "uint8")
+    return arrow::uint8();
+  if (stored == "int16")
+    return arrow::int16();
+  if (stored == "int32")
+    return arrow::int32();
+  if (stored == "float32")
+    return arrow::float32();
+  throw ballast_error(errc::invalid_data,
+                      "values of type '" + stored +
+                          "' cannot be stored; expected uint8, int16, int32 "
+                          "or float32");
+}
+
+template <class T>
+std::shared_ptr<arrow::Buffer> as_buffer(std::vector<T> values) {
+  return arrow::Buffer::FromVector(std::move(values));
+}
+
+/// An array of a fixed-width type over one buffer, without nulls.
+std::shared_ptr<arrow::Array> flat(const std::shared_ptr<arrow::DataType>& type,
+                                   int64_t length,
+                                   std::shared_ptr<arrow::Buffer> values) {
+  return arrow::MakeArray(
+      arrow::ArrayData::Make(type, length, {nullptr, std::move(values)}, 0));
+}
+
+/// First value of a column without nulls, slices considered.
+template <class T>
+const T* values_of(const arrow::ArrayData& column) {
+  return column.GetValues<T>(1);
+}
+
+bool aligned(const arrow::RecordBatch& batch) {
+  auto at = [](const void* pointer, size_t alignment) {
+    return reinterpret_cast<uintptr_t>(pointer) % alignment == 0;
+  };
+  const arrow::ArrayData& values = *batch.column_data(0)->child_data[0];
+  return at(values.buffers[1]->data(), 4) &&
+         at(batch.column_data(1)->buffers[1]->data(), 4) &&
+         at(batch.column_data(2)->buffers[1]->data(), 8);
+}
+
+uint64_t held_bytes(const arrow::ArrayData& column) {
+  uint64_t out = 0;
+  for (const std::shared_ptr<arrow::Buffer>& buffer : column.buffers)
+    if (buffer)
+      out += uint64_t(buffer->size());
+  for (const std::shared_ptr<arrow::ArrayData>& child : column.child_data)
+    out += held_bytes(*child);
+  return out;
+}
+
+[[noreturn]] void refuse(chunk_id id, const std::string& why) {
+  throw ballast_error(errc::invalid_data,
+                      "chunk " + to_string(id) + " " + why +
+                          "; prepare the data again with this build");
+}
+
+} // namespace
+
+std::string to_string(data_part part) {
+  return part == data_part::train ? "train" : "test";
+}
+
+size_t stored_bytes(const std::string& stored) {
+  return stored == "uint8"                          ? 1
+         : stored == "int16"                        ? 2
+         : stored == "int32" || stored == "float32" ? 4
+                                                    : 0;
+}
+
+std::shared_ptr<arrow::Schema> chunk_schema(const row_shape& row) {
+  auto item = arrow::field("item", arrow_type(row.stored), false);
+  return arrow::schema(
+      {arrow::field("features",
+                    arrow::fixed_size_list(item, int32_t(row.features)), false),
+       arrow::field("label",
+                    row.classes > 0 ? arrow::int32() : arrow::float32(), false),
+       arrow::field("sample_id", arrow::uint64(), false)});
+}
+
+std::shared_ptr<arrow::RecordBatch> make_batch(const row_shape& row,
+                                               chunk_columns columns) {
+  const std::shared_ptr<arrow::Schema> schema = chunk_schema(row);
+  const int64_t rows = int64_t(columns.sample_ids.size());
+  auto values = flat(arrow_type(row.stored), rows * row.features,
+                     as_buffer(std::move(columns.features)));
+  auto features = std::make_shared<arrow::FixedSizeListArray>(
+      schema->field(0)->type(), rows, values);
+  auto label = flat(schema->field(1)->type(), rows,
+                    row.classes > 0 ? as_buffer(std::move(columns.labels))
+                                    : as_buffer(std::move(columns.targets)));
+  auto ids =
+      flat(arrow::uint64(), rows, as_buffer(std::move(columns.sample_ids)));
+  return arrow::RecordBatch::Make(schema, rows, {features, label, ids});
+}
+
+chunk_ptr make_chunk(chunk_id id, const row_shape& row,
+                     std::shared_ptr<arrow::RecordBatch> batch) {
+  const std::shared_ptr<arrow::Schema> expected = chunk_schema(row);
+  if (!batch->schema()->Equals(*expected, /*check_metadata=*/false))
+    refuse(id, "has the columns [" + batch->schema()->ToString() +
+                   "], expected [" + expected->ToString() + "]");
+  if (batch->num_rows() > int64_t(UINT32_MAX))
+    refuse(id, "has more than 2^32 rows");
+  // Buffers that a peer or a file claims must hold what they claim.
+  if (arrow::Status valid = batch->Validate(); !valid.ok())
+    refuse(id, "is damaged: " + valid.message());
+  for (int column = 0; column < batch->num_columns(); ++column)
+    if (batch->column_data(column)->GetNullCount() > 0)
+      refuse(id, "has empty values in " + batch->column_name(column));
+  if (batch->column_data(0)->child_data[0]->GetNullCount() > 0)
+    refuse(id, "has empty values in its features");
+  if (batch->num_rows() > 0 && !aligned(*batch))
+    batch = take_arrow(
+        arrow::util::EnsureAlignment(batch, arrow::util::kValueAlignment,
+                                     arrow::default_memory_pool()),
+        errc::invalid_data, "chunk " + to_string(id));
+
+  auto out = std::make_shared<chunk>();
+  out->id = id;
+  out->rows = uint32_t(batch->num_rows());
+  const arrow::ArrayData& list = *batch->column_data(0);
+  const arrow::ArrayData& values = *list.child_data[0];
+  const size_t first =
+      size_t(list.offset) * row.features + size_t(values.offset);
+  out->features = values.buffers[1]->data() + first * stored_bytes(row.stored);
+  if (row.classes > 0)
+    out->labels = values_of<int32_t>(*batch->column_data(1));
+  else
+    out->targets = values_of<float>(*batch->column_data(1));
+  out->sample_ids = values_of<uint64_t>(*batch->column_data(2));
+  for (int column = 0; column < batch->num_columns(); ++column)
+    out->bytes += held_bytes(*batch->column_data(column));
+  // A class that the model does not have would read beyond its outputs.
+  if (row.classes > 0)
+    for (uint32_t i = 0; i < out->rows; ++i)
+      if (uint32_t(out->labels[i]) >= row.classes)
+        refuse(id, "has label " + std::to_string(out->labels[i]) + " in row " +
+                       std::to_string(i) + ", there are " +
+                       std::to_string(row.classes) + " classes");
+  out->batch = std::move(batch);
+  return out;
+}
+
+std::string checksum(const chunk& what, const row_shape& row) {
+  content_hash hash;
+  const size_t rows = what.rows;
+  hash.update(what.features, rows * row.features * stored_bytes(row.stored));
+  if (what.labels != nullptr)
+    hash.update(what.labels, rows * sizeof(int32_t));
+  else
+    hash.update(what.targets, rows * sizeof(float));
+  hash.update(what.sample_ids, rows * sizeof(uint64_t));
+  return hex16(hash.digest());
+}
+
+} // namespace ballast

@@ -1,0 +1,111 @@
+#include "data/chunk_store.hpp"
+
+#include "runtime/errors.hpp"
+
+#include <array>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+namespace ballast {
+
+struct chunk_store::impl {
+  explicit impl(uint64_t limit) : limit_bytes(limit) {}
+
+  // Chunk numbers are dense, so a vector by number is the quickest map.
+  struct part_of {
+    std::vector<chunk_ptr> chunks;
+    size_t count = 0;
+  };
+
+  const uint64_t limit_bytes;
+  mutable std::mutex mutex;
+  std::array<part_of, 2> parts;
+  uint64_t bytes = 0;
+
+  part_of& at(data_part part) { return parts[size_t(part)]; }
+
+  const chunk_ptr* look_up(data_part part, chunk_id id) const {
+    const std::vector<chunk_ptr>& chunks = parts[size_t(part)].chunks;
+    const size_t index = value(id);
+    return index < chunks.size() && chunks[index] ? &chunks[index] : nullptr;
+  }
+};
+
+chunk_store::chunk_store(uint64_t limit_bytes)
+    : impl_(std::make_unique<impl>(limit_bytes)) {}
+
+chunk_store::~chunk_store() = default;
+
+chunk_ptr chunk_store::find(data_part part, chunk_id id) const {
+  const std::lock_guard lock(impl_->mutex);
+  const chunk_ptr* found = impl_->look_up(part, id);
+  return found != nullptr ? *found : nullptr;
+}
+
+void chunk_store::find_all(data_part part, std::span<const row_ref> rows,
+                           std::vector<chunk_ptr>& out) const {
+  out.resize(rows.size());
+  const std::lock_guard lock(impl_->mutex);
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const chunk_ptr* found = impl_->look_up(part, rows[i].chunk);
+    if (found == nullptr)
+      throw ballast_error(errc::internal,
+                          "chunk " + to_string(rows[i].chunk) + " of " +
+                              to_string(part) +
+                              " is not in this process, though its rows are "
+                              "to be used; please report this");
+    out[i] = *found;
+  }
+}
+
+void chunk_store::put(data_part part, chunk_ptr what) {
+  chunk_ptr replaced; // destroyed after the lock is released
+  const std::lock_guard lock(impl_->mutex);
+  impl::part_of& place = impl_->at(part);
+  const size_t index = value(what->id);
+  const chunk_ptr* old = impl_->look_up(part, what->id);
+  const uint64_t after =
+      impl_->bytes - (old != nullptr ? (*old)->bytes : 0) + what->bytes;
+  if (after > impl_->limit_bytes)
+    throw ballast_error(errc::device_failed,
+                        "chunk " + to_string(what->id) + " of " +
+                            to_string(part) + " (" +
+                            std::to_string(what->bytes) +
+                            " bytes) does not fit: the store holds " +
+                            std::to_string(impl_->bytes) + " of its limit of " +
+                            std::to_string(impl_->limit_bytes) +
+                            " bytes; use more workers or more memory");
+  if (index >= place.chunks.size())
+    place.chunks.resize(index + 1);
+  place.count += old == nullptr;
+  impl_->bytes = after;
+  replaced = std::exchange(place.chunks[index], std::move(what));
+}
+
+void chunk_store::drop(data_part part, chunk_id id) {
+  chunk_ptr dropped;
+  const std::lock_guard lock(impl_->mutex);
+  if (impl_->look_up(part, id) == nullptr)
+    return;
+  impl::part_of& place = impl_->at(part);
+  dropped = std::exchange(place.chunks[value(id)], nullptr);
+  impl_->bytes -= dropped->bytes;
+  --place.count;
+}
+
+uint64_t chunk_store::bytes() const {
+  const std::lock_guard lock(impl_->mutex);
+  return impl_->bytes;
+}
+
+uint64_t chunk_store::limit_bytes() const {
+  return impl_->limit_bytes;
+}
+
+size_t chunk_store::count(data_part part) const {
+  const std::lock_guard lock(impl_->mutex);
+  return impl_->at(part).count;
+}
+
+} // namespace ballast
