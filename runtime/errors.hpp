@@ -12,28 +12,28 @@ namespace ballast {
 
 enum class errc : uint8_t {
   none = 0,
-  usage,              // wrong command line
-  invalid_job,        // the job file breaks a rule; has a JSON pointer
-  invalid_data,       // a data source cannot be used; names file, row, column
-  not_in_build,       // asked for what a later version brings
+  usage,        // wrong command line
+  invalid_job,  // the job file breaks a rule; has a JSON pointer
+  invalid_data, // a data source cannot be used; names file, row, column
+  not_in_build, // asked for what a later version brings
   run_dir_in_use,
-  run_dir_unusable,   // not writable, not empty
+  run_dir_unusable, // not writable, not empty
   port_in_use,
-  unreachable,        // no coordinator answers there
-  name_taken,         // two nodes with one name
-  other_build,        // a node of another version
-  busy,               // the coordinator already runs a job
+  unreachable, // no coordinator answers there
+  name_taken,  // two nodes with one name
+  other_build, // a node of another version
+  busy,        // the coordinator already runs a job
   disk_full,
-  stale_generation,   // a message of an earlier membership
-  stale_term,         // a message of an earlier coordinator
+  stale_generation, // a message of an earlier membership
+  stale_term,       // a message of an earlier coordinator
   unknown_worker,
-  bad_request,        // a control message that is no valid one
+  bad_request, // a control message that is no valid one
   worker_lost,
   collective_failed,
   device_failed,
   non_finite_loss,
-  digest_mismatch,    // two processes disagree on who consumed what
-  stopped,            // by signal, before the end
+  digest_mismatch, // two processes disagree on who consumed what
+  stopped,         // by signal, before the end
   internal,
 };
 
@@ -49,6 +49,8 @@ struct error_entry {
 std::span<const error_entry> error_catalogue();
 const error_entry& describe(errc code);
 std::string to_string(errc code);
+/// docs/errors.md, generated.
+std::string error_reference();
 
 /// A failed operation: what happened, where, what was expected, what to do, in
 /// one line. `pointer` is the JSON pointer of the field that asked for it.

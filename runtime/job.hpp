@@ -16,11 +16,11 @@ namespace ballast {
 
 /// One source of rows. Which fields count depends on `format`.
 struct source_spec {
-  std::string format; // idx, csv, parquet, synthetic
-  std::string images; // idx
-  std::string labels; // idx
-  std::string uri;    // csv, parquet: path, glob or file:// URI
-  std::string label;  // csv, parquet: column
+  std::string format;                // idx, csv, parquet, synthetic
+  std::string images;                // idx
+  std::string labels;                // idx
+  std::string uri;                   // csv, parquet: path, glob or file:// URI
+  std::string label;                 // csv, parquet: column
   std::vector<std::string> features; // csv, parquet: columns; empty = all
   uint64_t rows = 0;                 // synthetic
   uint32_t classes = 0;              // synthetic
@@ -48,8 +48,8 @@ struct data_spec {
 };
 
 struct model_spec {
-  std::string kind; // linear logistic mlp cnn emulated torchscript
-  std::vector<uint32_t> hidden;   // mlp
+  std::string kind;             // linear logistic mlp cnn emulated torchscript
+  std::vector<uint32_t> hidden; // mlp
   std::vector<uint32_t> channels; // cnn
   bool batch_norm = false;        // cnn
   double dropout = 0;             // cnn

@@ -1,0 +1,145 @@
+#include "runtime/job_field.hpp"
+
+namespace ballast {
+
+namespace {
+
+using fields_t = std::vector<job_field>;
+using source_access = std::function<source_spec&(job&)>;
+
+/// One source of rows, at `prefix`.
+void add_source(fields_t& f, const std::string& prefix,
+                const source_access& of) {
+  add_field(
+      f, prefix + "/format",
+      [of](job& j) -> field_place { return &of(j).format; },
+      "`idx`: images and labels as in MNIST, also gzipped; `synthetic`: "
+      "seeded class means with noise.")
+      .one_of({"idx", "csv", "parquet", "synthetic"}, {"jsonl", "arrow", "orc"})
+      .must();
+  add_field(
+      f, prefix + "/images",
+      [of](job& j) -> field_place { return &of(j).images; },
+      "File with the images.")
+      .is(text_kind::path)
+      .must()
+      .only_with("format", {"idx"});
+  add_field(
+      f, prefix + "/labels",
+      [of](job& j) -> field_place { return &of(j).labels; },
+      "File with the labels.")
+      .is(text_kind::path)
+      .must()
+      .only_with("format", {"idx"});
+  add_field(
+      f, prefix + "/uri", [of](job& j) -> field_place { return &of(j).uri; },
+      "A path, a glob, or a `file://` URI.")
+      .is(text_kind::uri)
+      .must()
+      .only_with("format", {"csv", "parquet"});
+  add_field(
+      f, prefix + "/label",
+      [of](job& j) -> field_place { return &of(j).label; },
+      "Column with the label: class numbers from 0, or any number for `mse`.")
+      .must()
+      .only_with("format", {"csv", "parquet"});
+  add_field(
+      f, prefix + "/features",
+      [of](job& j) -> field_place { return &of(j).features; },
+      "Columns that the model sees; empty: every other column of numbers.")
+      .items(0, 65536)
+      .only_with("format", {"csv", "parquet"});
+  add_field(
+      f, prefix + "/rows", [of](job& j) -> field_place { return &of(j).rows; },
+      "Number of rows.")
+      .between(1, 1e10)
+      .must()
+      .only_with("format", {"synthetic"});
+  add_field(
+      f, prefix + "/classes",
+      [of](job& j) -> field_place { return &of(j).classes; },
+      "Number of classes.")
+      .between(2, 65536)
+      .must()
+      .only_with("format", {"synthetic"});
+  add_field(
+      f, prefix + "/features",
+      [of](job& j) -> field_place { return &of(j).width; }, "Numbers in a row.")
+      .between(1, 1e6)
+      .only_with("format", {"synthetic"});
+}
+
+void add_pipeline_step(fields_t& f, size_t index) {
+  std::string prefix = "/data/pipeline/" + std::to_string(index);
+  auto step = [index](job& j) -> pipeline_step& {
+    if (j.data.pipeline.size() <= index)
+      j.data.pipeline.resize(index + 1);
+    return j.data.pipeline[index];
+  };
+  job_field& op = add_field(
+      f, prefix + "/op", [step](job& j) -> field_place { return &step(j).op; },
+      "What is done to every row; steps are applied in order.");
+  op.one_of({"scale"}).must();
+  op.later_open = true;
+  add_field(
+      f, prefix + "/factor",
+      [step](job& j) -> field_place { return &step(j).factor; },
+      "Every value is multiplied by it.")
+      .between(-1e30, 1e30)
+      .must()
+      .only_with("op", {"scale"});
+}
+
+void add_placement(fields_t& f) {
+  add_field(
+      f, "/data/placement/kind",
+      [](job& j) -> field_place { return &j.data.placement.kind; },
+      "Which worker starts with which rows: `contiguous` in the order of the "
+      "files, `iid` at random, `stratified` with equal label shares, `sorted` "
+      "by label (the worst skew), `dirichlet` with random label shares, "
+      "`sizes` in given proportions.")
+      .one_of(
+          {"contiguous", "iid", "stratified", "sorted", "dirichlet", "sizes"});
+  add_field(
+      f, "/data/placement/alpha",
+      [](job& j) -> field_place { return &j.data.placement.alpha; },
+      "Concentration; the smaller, the more uneven.")
+      .above(0, 1e6)
+      .only_with("kind", {"dirichlet"});
+  add_field(
+      f, "/data/placement/shares",
+      [](job& j) -> field_place { return &j.data.placement.shares; },
+      "One positive number for each worker.")
+      .above(0, 1e12)
+      .items(1, 1024)
+      .must()
+      .only_with("kind", {"sizes"});
+}
+
+} // namespace
+
+void add_data_fields(std::vector<job_field>& f, const job_form& form) {
+  add_source(f, "/data/train",
+             [](job& j) -> source_spec& { return j.data.train; });
+  if (form.test)
+    add_source(f, "/data/test", [](job& j) -> source_spec& {
+      return j.data.test ? *j.data.test : j.data.test.emplace();
+    });
+  add_field(
+      f, "/data/test_fraction",
+      [](job& j) -> field_place { return &j.data.test_fraction; },
+      "Part of the rows that is kept for evaluation, stratified by label "
+      "(not for `mse`); 0: no evaluation.")
+      .below(0, 1)
+      .only_without("test");
+  for (size_t i = 0; i < form.pipeline_steps; ++i)
+    add_pipeline_step(f, i);
+  add_field(
+      f, "/data/chunk_rows",
+      [](job& j) -> field_place { return &j.data.chunk_rows; },
+      "Rows of a chunk, the unit in which data moves.")
+      .between(1, 1048576);
+  add_placement(f);
+}
+
+} // namespace ballast

@@ -1,0 +1,356 @@
+/// Goal: what a user may write in a job, and what Ballast says to what they may
+/// not. Method: tables of a change to a right job and the answer to it.
+#include "runtime/job.hpp"
+
+#include "runtime/job_field.hpp"
+#include "runtime/job_text.hpp"
+#include "runtime/random.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <map>
+
+namespace ballast {
+namespace {
+
+using nlohmann::json;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+json right_job() {
+  return json::parse(R"({
+    "data": {"train": {"format": "synthetic", "rows": 100, "classes": 4}},
+    "model": {"kind": "mlp"}
+  })");
+}
+
+job_result parse(const json& document,
+                 const std::vector<std::string>& sets = {}) {
+  return parse_job(document.dump(), sets, "/base");
+}
+
+job_result parse_with(const std::vector<std::string>& sets) {
+  return parse(right_job(), sets);
+}
+
+std::vector<std::string> pointers(const job_result& result) {
+  std::vector<std::string> out;
+  for (const failure& m : result.mistakes)
+    out.push_back(m.pointer);
+  return out;
+}
+
+std::string all_messages(const job_result& result) {
+  std::string out;
+  for (const failure& m : result.mistakes)
+    out += to_string(m.code) + " " + m.message + "\n";
+  return out;
+}
+
+TEST(job, fills_in_every_default) {
+  job_result result = parse(right_job());
+  ASSERT_TRUE(result.value) << all_messages(result);
+  json full = to_json(*result.value);
+  EXPECT_EQ(full["train"]["global_batch"], 256);
+  EXPECT_EQ(full["train"]["micro_batch"], nullptr);
+  EXPECT_EQ(full["train"]["compression"], "none");
+  EXPECT_EQ(full["model"]["hidden"], json({128}));
+  EXPECT_EQ(full["data"]["test_fraction"], 0.2);
+  EXPECT_EQ(full["data"]["train"]["features"], 16);
+  EXPECT_EQ(full["data"]["pipeline"], json::array());
+  EXPECT_EQ(full["elastic"]["workers"], 2);
+  EXPECT_FALSE(full["model"].contains("channels"));
+}
+
+TEST(job, reads_what_it_writes) {
+  // One change each, so that every field that can stand somewhere is met.
+  const std::vector<std::vector<std::string>> variants = {
+      {},
+      {"/data/test={\"format\":\"idx\",\"images\":\"a\",\"labels\":\"b\"}"},
+      {"/data/train={\"format\":\"csv\",\"uri\":\"a.csv\",\"label\":\"y\","
+       "\"features\":[\"a\",\"b\"]}",
+       "/train/loss=mse", "/model={\"kind\":\"linear\",\"init\":\"zeros\"}"},
+      {"/data/pipeline=[{\"op\":\"scale\",\"factor\":0.5}]"},
+      {"/data/placement={\"kind\":\"sizes\",\"shares\":[1,2.5]}"},
+      {"/data/placement={\"kind\":\"dirichlet\",\"alpha\":0.1}"},
+      {"/model={\"kind\":\"emulated\",\"parameters\":7}"},
+      {"/model={\"kind\":\"cnn\",\"channels\":[3],\"batch_norm\":true}"},
+      {"/model={\"kind\":\"torchscript\",\"path\":\"m.pt\"}"},
+      {"/train/optimizer={\"kind\":\"adamw\",\"beta1\":0.8}"},
+      {"/train/schedule={\"kind\":\"step\",\"every_steps\":3}"},
+      {"/train/schedule={\"kind\":\"cosine\",\"warmup_steps\":5}"},
+      {"/train/clip_norm=1.5", "/train/micro_batch=8", "/seed=77"},
+      {"/train/class_weights=[1,2,3,4]"},
+  };
+  for (const auto& sets : variants) {
+    job_result first = parse_with(sets);
+    ASSERT_TRUE(first.value) << all_messages(first);
+    json written = to_json(*first.value);
+    job_result second = parse(written);
+    ASSERT_TRUE(second.value) << all_messages(second);
+    EXPECT_EQ(to_json(*second.value), written);
+  }
+}
+
+/// A value that the field allows and that is not its default.
+json another_value(const job_field& field) {
+  std::string type = json_type(field);
+  if (type == "boolean")
+    return !default_of(field).get<bool>();
+  if (type == "array")
+    return {json_type(field, true) == "string" ? json("abc") : json(1)};
+  if (type == "string")
+    return field.allowed.empty() ? json("abc") : json(field.allowed.back());
+  for (const json& number : {json(1), json(0.25), json(12), json(7)}) {
+    job scratch;
+    if (number != default_of(field) &&
+        store_value(field, number, scratch).empty())
+      return number;
+  }
+  return 1; // only /version has no other
+}
+
+TEST(job, stores_every_field_in_a_place_of_its_own) {
+  job target;
+  target.data.test.emplace();
+  target.data.pipeline.resize(1);
+  std::map<const void*, std::string> places;
+  for (const job_field& field : job_fields({true, 1})) {
+    json other = another_value(field);
+    EXPECT_TRUE(store_value(field, other, target).empty()) << field.pointer;
+    EXPECT_EQ(load_value(field, target), other) << field.pointer;
+    const void* place = std::visit(
+        [](auto p) -> const void* {
+          if constexpr (std::is_pointer_v<decltype(p)>)
+            return p;
+          else
+            return nullptr;
+        },
+        field.at(target));
+    EXPECT_TRUE(places.emplace(place, field.pointer).second)
+        << field.pointer << " is stored where " << places[place] << " is";
+  }
+}
+
+struct refusal {
+  std::string set;
+  std::string pointer;
+  std::string says;
+  errc code = errc::invalid_job;
+};
+
+TEST(job, names_the_field_and_what_is_allowed_there) {
+  const refusal table[] = {
+      {"/train/epochs=0", "/train/epochs", "from 1 to 1000000, found 0"},
+      {"/train/epochs=three", "/train/epochs", "an integer from 1"},
+      {"/train/epochs=1.5", "/train/epochs", "found 1.5"},
+      {"/train/epochs=-1", "/train/epochs", "found -1"},
+      {"/train/epochs=18446744073709551616", "/train/epochs", "from 1 to"},
+      {"/train/epochs=true", "/train/epochs", "found true"},
+      {"/elastic/workers=0", "/elastic/workers", "from 1 to 1024, found 0"},
+      {"/elastic/workers=100", "/elastic/workers", "max_workers (64)"},
+      {"/elastic/min_workers=3", "/elastic/min_workers", "workers (2)"},
+      {"/train/micro_batch=0", "/train/micro_batch", "null or an integer"},
+      {"/train/clip_norm=0", "/train/clip_norm", "above 0"},
+      {"/train/optimizer/momentum=1", "/train/optimizer/momentum",
+       "from 0 to below 1"},
+      {"/train/optimizer/beta1=0.9", "/train/optimizer/beta1",
+       "belongs to kind \"adam\", \"adamw\""},
+      {"/train/los=mse", "/train/los", "did you mean \"loss\"?"},
+      {"/global_batch=3", "/global_batch", "did you mean /train/global_batch"},
+      {"/a~1b=3", "/a~1b", "unknown key"},
+      {"/train/loss=mes", "/train/loss", "did you mean \"mse\"?"},
+      {"/train=3", "/train", "expected an object, found 3"},
+      {"/data/pipeline=3", "/data/pipeline", "expected a list, found 3"},
+      {"/data/pipeline=[3]", "/data/pipeline/0", "expected an object"},
+      {"/data/pipeline=[{\"op\":\"scale\"}]", "/data/pipeline/0/factor",
+       "is required: a number"},
+      {"/faults=1", "/faults", "expected true or false, found 1"},
+      {"/name=../x", "/name", "letters, digits"},
+      {"/version=2", "/version", "expected 1, found 2"},
+      {"/model/kind=tree", "/model/kind", "one of \"linear\""},
+      {"/model/init=zeros", "/model/init", "belongs to the models"},
+      {"/model/init=w.bin", "/model/init", "ends in .safetensors"},
+      {"/model/hidden=[]", "/model/hidden", "1 to 64 items"},
+      {"/model/hidden=[8,0]", "/model/hidden/1", "found 0"},
+      {"/model/channels=[8]", "/model/channels", "belongs to kind \"cnn\""},
+      {"/model={\"kind\":\"linear\"}", "/train/loss", "needs \"mse\""},
+      {"/train/class_weights=[1,1]", "/train/class_weights", "4 classes"},
+      {"/train/class_weights=[0,0,0,0]", "/train/class_weights", "all are 0"},
+      {"/data/placement={\"kind\":\"sizes\",\"shares\":[1,2,3]}",
+       "/data/placement/shares", "3 shares for 2 workers"},
+      {"/data/placement={\"kind\":\"sizes\",\"shares\":[1,0]}",
+       "/data/placement/shares/1", "above 0"},
+      {"/data/placement={\"kind\":\"sizes\"}", "/data/placement/shares",
+       "is required"},
+      {"/data/test={\"format\":\"synthetic\",\"rows\":5,\"classes\":3}",
+       "/data/test/classes", "3 classes, but /data/train has 4"},
+      {"/data/train={\"format\":\"csv\",\"label\":\"y\"}", "/data/train/uri",
+       "is required"},
+      {"/data/train={\"format\":\"csv\",\"uri\":\"ftp://x/y\",\"label\":\"y\"}",
+       "/data/train/uri", "file:///folder/name.csv"},
+      {"/data/train/format=null", "/data/train/format", "is required"},
+      {"/data/train/features=[\"a\"]", "/data/train/features",
+       "an integer from 1"},
+  };
+  for (const refusal& r : table) {
+    job_result result = parse_with({r.set});
+    EXPECT_FALSE(result.value) << r.set;
+    ASSERT_THAT(pointers(result), ElementsAre(r.pointer))
+        << r.set << "\n"
+        << all_messages(result);
+    EXPECT_THAT(result.mistakes[0].message, HasSubstr(r.says));
+    EXPECT_THAT(result.mistakes[0].message, HasSubstr(r.pointer));
+    EXPECT_EQ(result.mistakes[0].code, r.code);
+  }
+}
+
+TEST(job, refuses_what_a_later_build_brings_as_such) {
+  const refusal table[] = {
+      {"/train/order=global", "/train/order", "\"local\""},
+      {"/train/reduction=canonical", "/train/reduction", "\"fused\""},
+      {"/train/strategy=local_sgd", "/train/strategy", "\"allreduce\""},
+      {"/train/precision=bfloat16", "/train/precision", "\"float32\""},
+      {"/train/compression=topk", "/train/compression", "\"none\""},
+      {"/train/collective=nccl", "/train/collective", "\"ring\""},
+      {"/data/train={\"format\":\"orc\"}", "/data/train/format", "\"csv\""},
+      {"/data/pipeline=[{\"op\":\"flip\"}]", "/data/pipeline/0/op",
+       "\"scale\""},
+      {"/data/train={\"format\":\"csv\",\"uri\":\"s3://b/k\",\"label\":\"y\"}",
+       "/data/train/uri", "s3://"},
+  };
+  for (const refusal& r : table) {
+    job_result result = parse_with({r.set});
+    ASSERT_THAT(pointers(result), ElementsAre(r.pointer))
+        << r.set << "\n"
+        << all_messages(result);
+    EXPECT_EQ(result.mistakes[0].code, errc::not_in_build);
+    EXPECT_THAT(result.mistakes[0].message, HasSubstr("not in this build"));
+    EXPECT_THAT(result.mistakes[0].message, HasSubstr(r.says));
+    EXPECT_EQ(describe(result.mistakes[0].code).exit_code, 2);
+  }
+}
+
+TEST(job, names_every_mistake_at_once) {
+  job_result result =
+      parse_with({"/train/epochs=0", "/elastic/workers=0", "/sed=1",
+                  "/model/kind=x", "/data/placement/kind=sizes"});
+  EXPECT_THAT(pointers(result), testing::UnorderedElementsAre(
+                                    "/train/epochs", "/elastic/workers", "/sed",
+                                    "/model/kind", "/data/placement/shares"));
+}
+
+TEST(job, gives_line_and_column_of_a_syntax_error) {
+  const std::map<std::string, std::string> table = {
+      {"{\n  \"seed\": 1,\n  seed\n}", "line 3, column 3"},
+      {"{\"seed\": 1", "line 1, column 10"},
+      {"", "the text is empty"},
+      {"{\"seed\": 1, \"seed\": 2}", "'seed' is given twice"},
+      {"{\"seed\": 1e999}", "1e999 is too large"},
+      {"[1]", "expected an object"},
+      {"{\"seed\": 1} x", "line 1, column 13"},
+  };
+  for (const auto& [text, says] : table) {
+    job_result result = parse_job(text, {}, "");
+    ASSERT_EQ(result.mistakes.size(), 1u) << text;
+    EXPECT_THAT(result.mistakes[0].message, HasSubstr(says)) << text;
+    EXPECT_EQ(result.mistakes[0].code, errc::invalid_job);
+  }
+}
+
+TEST(job, limits_size_and_depth_of_the_text) {
+  std::string deep(5000, '[');
+  EXPECT_THAT(parse_job(deep, {}, "").mistakes[0].message,
+              HasSubstr("nested deeper"));
+  std::string long_text(json_text_bytes_max + 1, ' ');
+  EXPECT_THAT(parse_job(long_text, {}, "").mistakes[0].message,
+              HasSubstr("at most 1048576"));
+}
+
+TEST(job, makes_relative_paths_absolute_against_the_job_file) {
+  job_result result =
+      parse_with({"/data/test={\"format\":\"idx\",\"images\":\"../a.gz\","
+                  "\"labels\":\"/b.gz\"}",
+                  "/model/init=w/x.safetensors"});
+  ASSERT_TRUE(result.value) << all_messages(result);
+  EXPECT_EQ(result.value->data.test->images, "/a.gz");
+  EXPECT_EQ(result.value->data.test->labels, "/b.gz");
+  EXPECT_EQ(result.value->model.init, "/base/w/x.safetensors");
+  result = parse_with({"/data/train={\"format\":\"csv\",\"uri\":\"d/*.csv\","
+                       "\"label\":\"y\"}"});
+  ASSERT_TRUE(result.value) << all_messages(result);
+  EXPECT_EQ(result.value->data.train.uri, "/base/d/*.csv");
+  EXPECT_EQ(result.value->model.init, "default");
+  result = parse_with({"/data/train={\"format\":\"csv\","
+                       "\"uri\":\"file:///d/a.csv\",\"label\":\"y\"}"});
+  ASSERT_TRUE(result.value) << all_messages(result);
+  EXPECT_EQ(result.value->data.train.uri, "file:///d/a.csv");
+}
+
+TEST(job_set, reads_json_or_else_text) {
+  job_result result = parse_with(
+      {"/name=7", "/seed=7", "/train/optimizer/kind=adam", "/data/pipeline=[]",
+       "/data/pipeline/-={\"op\":\"scale\",\"factor\":1}",
+       "/data/pipeline/0/factor=2", "/elastic/workers=5", "/elastic/workers=3",
+       "/train/clip_norm=null"});
+  ASSERT_TRUE(result.value) << all_messages(result);
+  EXPECT_EQ(result.value->name, "7");
+  EXPECT_EQ(result.value->seed, 7u);
+  EXPECT_EQ(result.value->train.optimizer.kind, "adam");
+  EXPECT_EQ(result.value->data.pipeline.at(0).factor, 2);
+  EXPECT_EQ(result.value->elastic.workers, 3u) << "the last one counts";
+}
+
+TEST(job_set, refuses_what_is_no_pointer_and_value) {
+  for (const char* set : {"train=1", "/train", "", "=",
+                          "/=", "/data/pipeline/0/op=scale", "/seed/x=1"}) {
+    job_result result = parse_with({"/seed=1", "/data/pipeline=[]", set});
+    ASSERT_EQ(result.mistakes.size(), 1u) << set;
+    EXPECT_EQ(describe(result.mistakes[0].code).exit_code, 2) << set;
+    EXPECT_THAT(result.mistakes[0].message, HasSubstr(set));
+  }
+}
+
+TEST(job, names_what_has_no_effect_yet) {
+  job_result result = parse(right_job());
+  ASSERT_TRUE(result.value);
+  EXPECT_THAT(without_effect(*result.value),
+              ElementsAre("/elastic/respawn", "/balance", "/checkpoint"));
+  result = parse_with({"/elastic/respawn=false", "/balance/enabled=false",
+                       "/faults=true", "/elastic/orphan_s=1"});
+  ASSERT_TRUE(result.value);
+  EXPECT_THAT(without_effect(*result.value),
+              ElementsAre("/elastic/orphan_s", "/checkpoint", "/faults"));
+}
+
+TEST(job, survives_any_text) {
+  // Mutations of a right job: an answer, never a crash, and never both a job
+  // and mistakes.
+  const uint64_t seed = 20240;
+  std::string base = to_json(*parse(right_job()).value).dump();
+  counter_random random(seed, 0);
+  uint64_t draw = 0;
+  for (int round = 0; round < 3000; ++round) {
+    std::string text = base;
+    uint64_t edits = 1 + random.below(4, draw++);
+    for (uint64_t i = 0; i < edits; ++i) {
+      size_t at = random.below(text.size(), draw++);
+      switch (random.below(3, draw++)) {
+      case 0:
+        text[at] = char(random.below(256, draw++));
+        break;
+      case 1:
+        text.erase(at, 1 + random.below(9, draw++));
+        break;
+      default:
+        text.insert(at, text.substr(random.below(text.size(), draw++), 5));
+      }
+    }
+    job_result result = parse_job(text, {}, "/base");
+    ASSERT_NE(result.value.has_value(), !result.mistakes.empty())
+        << "seed " << seed << ", round " << round << ": " << text;
+  }
+}
+
+} // namespace
+} // namespace ballast
