@@ -1,0 +1,252 @@
+#include "runtime/control.hpp"
+
+#include "runtime/job.hpp"
+#include "runtime/job_text.hpp"
+
+#include <algorithm>
+
+namespace ballast {
+
+namespace {
+
+using nlohmann::json;
+
+constexpr size_t id_bytes_max = 256;
+
+struct control_key {
+  std::string name;
+  std::string type; // as JSON Schema calls it
+  std::string doc;
+};
+
+/// One type of message. Without `make` this build does not have it.
+struct control_type {
+  std::string name;
+  std::string doc;
+  std::vector<control_key> keys; // all required
+  control_request (*make)(const json& message) = nullptr;
+};
+
+const std::vector<control_type>& all_types() {
+  static const std::vector<control_type> types = {
+      {"submit",
+       "Runs a job; refused as busy while another one runs.",
+       {{"job", "object", "The job, its paths absolute."}},
+       [](const json& m) -> control_request {
+         return submit_request{m.at("job")};
+       }},
+      {"status",
+       "The state of the run, as GET /v1/status gives it.",
+       {},
+       [](const json&) -> control_request { return status_request{}; }},
+      {"pause",
+       "Holds after a step that all workers agree on.",
+       {},
+       [](const json&) -> control_request { return pause_request{}; }},
+      {"resume",
+       "Goes on after a pause.",
+       {},
+       [](const json&) -> control_request { return resume_request{}; }},
+      {"stop",
+       "Finishes the step in flight, writes model and report, and ends.",
+       {},
+       [](const json&) -> control_request { return stop_request{}; }},
+      {"checkpoint", "", {}},
+      {"scale", "", {}},
+      {"drain_worker", "", {}},
+      {"evict_worker", "", {}},
+      {"set_balance", "", {}},
+      {"plan", "", {}},
+      {"explain", "", {}},
+      {"slow_worker", "", {}},
+      {"stall_worker", "", {}},
+      {"kill_worker", "", {}},
+  };
+  return types;
+}
+
+std::vector<std::string> names(bool in_this_build_only) {
+  std::vector<std::string> out;
+  for (const control_type& type : all_types())
+    if (type.make != nullptr || !in_this_build_only)
+      out.push_back(type.name);
+  return out;
+}
+
+std::string listed(const std::vector<std::string>& words) {
+  std::string out;
+  for (const std::string& word : words)
+    out += (out.empty() ? "\"" : ", \"") + word + "\"";
+  return out;
+}
+
+failure bad(const std::string& pointer, const std::string& why) {
+  return {errc::bad_request,
+          (pointer.empty() ? "control message" : pointer) + ": " + why,
+          pointer};
+}
+
+failure check_head(const json& message) {
+  if (!message.is_object())
+    return bad("", "expected an object, found " + quote_value(message));
+  if (!message.contains("version"))
+    return bad("/version", "is required: 1");
+  if (message["version"] != 1)
+    return bad("/version",
+               "expected 1, found " + quote_value(message["version"]));
+  if (message.contains("id")) {
+    const json& id = message["id"];
+    if (!id.is_string() ||
+        id.get_ref<const std::string&>().size() > id_bytes_max)
+      return bad("/id", "expected a text of at most 256 bytes, found " +
+                            quote_value(id));
+  }
+  return {};
+}
+
+failure find_type(const json& message, const control_type*& found) {
+  if (!message.contains("type"))
+    return bad("/type", "is required: one of " + listed(control_types()));
+  const json& type = message["type"];
+  for (const control_type& known : all_types())
+    if (type == json(known.name))
+      found = &known;
+  if (found != nullptr && found->make != nullptr)
+    return {};
+  if (found != nullptr)
+    return {errc::not_in_build,
+            "/type: \"" + found->name + "\" is not in this build, which has " +
+                listed(control_types()),
+            "/type"};
+  std::string why = "expected one of " + listed(control_types()) + ", found " +
+                    quote_value(type);
+  if (type.is_string())
+    if (std::string near = nearest_word(type.get<std::string>(), names(false));
+        !near.empty())
+      why += "; did you mean \"" + near + "\"?";
+  return bad("/type", why);
+}
+
+bool has_type(const json& value, const std::string& type) {
+  if (type == "object")
+    return value.is_object();
+  if (type == "integer")
+    return value.is_number_integer();
+  if (type == "number")
+    return value.is_number();
+  return type == "string" && value.is_string();
+}
+
+failure check_keys(const json& message, const control_type& type) {
+  std::vector<std::string> known = {"version", "id", "type"};
+  for (const control_key& key : type.keys) {
+    known.push_back(key.name);
+    std::string pointer = "/" + key.name;
+    if (!message.contains(key.name))
+      return bad(pointer, "is required in \"" + type.name + "\"");
+    if (!has_type(message[key.name], key.type))
+      return bad(pointer, "expected a value of type " + key.type + ", found " +
+                              quote_value(message[key.name]));
+  }
+  for (const auto& [key, value] : message.items()) {
+    if (std::count(known.begin(), known.end(), key) > 0)
+      continue;
+    std::string why = "unknown key in \"" + type.name + "\"";
+    std::string near = nearest_word(key, known);
+    why += near.empty() ? "; known here: " + listed(known)
+                        : "; did you mean \"" + near + "\"?";
+    json pointer = json::object({{key, nullptr}});
+    return bad(pointer.flatten().begin().key(), why);
+  }
+  return {};
+}
+
+} // namespace
+
+control_result parse_control(const std::string& text) {
+  control_result result;
+  json message;
+  result.refused =
+      read_json_text(text, errc::bad_request, "control message", message);
+  if (result.refused)
+    return result;
+  result.refused = check_head(message);
+  if (result.refused)
+    return result;
+  result.id = message.value("id", "");
+  const control_type* type = nullptr;
+  result.refused = find_type(message, type);
+  if (!result.refused)
+    result.refused = check_keys(message, *type);
+  if (!result.refused)
+    result.value = control_message{result.id, type->make(message)};
+  return result;
+}
+
+std::vector<std::string> control_types() {
+  return names(true);
+}
+
+std::string make_reply_ok(const std::string& id, const json& extra) {
+  json reply = {{"version", 1}, {"id", id}, {"ok", true}};
+  if (extra.is_object())
+    for (const auto& [key, value] : extra.items())
+      if (!reply.contains(key))
+        reply[key] = value;
+  return reply.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+std::string make_reply_error(const std::string& id, const failure& why) {
+  json error = {{"code", to_string(why.code)}, {"message", why.message}};
+  if (!why.pointer.empty())
+    error["pointer"] = why.pointer;
+  json reply = {{"version", 1}, {"id", id}, {"ok", false}, {"error", error}};
+  return reply.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+int http_status(const failure& why) {
+  switch (why.code) {
+  case errc::busy:
+    return 409;
+  case errc::unknown_worker:
+    return 404;
+  case errc::invalid_job:
+  case errc::invalid_data:
+  case errc::not_in_build:
+    return 422;
+  default:
+    return 400;
+  }
+}
+
+json control_schema() {
+  json choices = json::array();
+  for (const control_type& type : all_types()) {
+    if (type.make == nullptr)
+      continue;
+    json properties = {
+        {"version", {{"const", 1}}},
+        {"id", {{"type", "string"}, {"maxLength", id_bytes_max}}},
+        {"type", {{"const", type.name}}}};
+    json required = {"version", "type"};
+    for (const control_key& key : type.keys) {
+      properties[key.name] = {{"type", key.type}, {"description", key.doc}};
+      required.push_back(key.name);
+    }
+    choices.push_back({{"title", type.name},
+                       {"description", type.doc},
+                       {"type", "object"},
+                       {"properties", properties},
+                       {"required", required},
+                       {"additionalProperties", false}});
+  }
+  return {{"$schema", "https://json-schema.org/draft/2020-12/schema"},
+          {"title", "Ballast control message"},
+          {"oneOf", choices}};
+}
+
+json api_schema() {
+  return {{"job", job_schema()}, {"control", control_schema()}};
+}
+
+} // namespace ballast

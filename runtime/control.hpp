@@ -1,0 +1,66 @@
+/// Control messages: what a user or a program may ask of a running coordinator
+/// by POST /v1/control, as plain structs, and their JSON codec. The description
+/// of the types in control.cpp is the one source of parsing and schema.
+/// Pure functions; errors are values.
+#pragma once
+
+#include "runtime/errors.hpp"
+
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace ballast {
+
+/// Run this job. Refused as busy while another one runs.
+struct submit_request {
+  nlohmann::json job; // as in a job file; paths absolute
+};
+/// The same as GET /v1/status.
+struct status_request {};
+/// Hold after a step that all workers agree on.
+struct pause_request {};
+struct resume_request {};
+/// Finish the step in flight, write model and report, end.
+struct stop_request {};
+
+using control_request =
+    std::variant<submit_request, status_request, pause_request, resume_request,
+                 stop_request>;
+
+struct control_message {
+  std::string id; // chosen by the sender, comes back in the reply
+  control_request what;
+};
+
+/// Either a message, or why it is none: `refused` has the JSON pointer. `id`
+/// as far as it could be read, for the reply.
+struct control_result {
+  std::optional<control_message> value;
+  failure refused;
+  std::string id;
+};
+
+/// Reads one message. Bodies over 1 MiB, bad JSON, other versions, unknown
+/// types and keys are refused as bad_request; a type of the contract that this
+/// build does not have as not_in_build.
+control_result parse_control(const std::string& text);
+
+/// Types that this build has, for help texts.
+std::vector<std::string> control_types();
+
+/// Bodies of replies. Keys of `extra` (an object) are added beside `ok`.
+std::string make_reply_ok(const std::string& id,
+                          const nlohmann::json& extra = nullptr);
+std::string make_reply_error(const std::string& id, const failure& why);
+/// The HTTP status that goes with it: always 4xx.
+int http_status(const failure& why);
+
+/// JSON Schema (2020-12) of the messages that this build has.
+nlohmann::json control_schema();
+/// The document of GET /v1/schema: {"job": .., "control": ..}.
+nlohmann::json api_schema();
+
+} // namespace ballast
