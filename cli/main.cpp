@@ -1,1 +1,197 @@
-int main() { return 2; }
+/// The command line: reads the arguments, calls the command, prints why it
+/// failed as the last line on stderr, and exits. Starts in milliseconds.
+#include "cli/commands.hpp"
+#include "cli/node_library.hpp"
+#include "cli/supervisor.hpp"
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <iostream>
+
+namespace ballast {
+namespace {
+
+/// One line per mistake; the exit code of the worst.
+int print_mistakes(const job_refused& refused) {
+  for (const failure& mistake : refused.mistakes)
+    std::cerr << "ballast: " << mistake.message << "\n";
+  return 2;
+}
+
+/// What main does after the arguments are read.
+using action = std::function<int()>;
+
+void add_to(CLI::App* command, std::string& to) {
+  command
+      ->add_option("--to", to,
+                   "The coordinator: http://HOST:PORT, or a run directory")
+      ->required();
+}
+
+void add_sets(CLI::App* command, std::vector<std::string>& sets) {
+  command->add_option("--set", sets, "Change a field: /json/pointer=value")
+      ->expected(1)
+      ->take_all();
+}
+
+struct arguments {
+  run_options run;
+  bool resume = false;
+  uint32_t workers = 0;
+  std::string job_path;
+  std::vector<std::string> sets;
+  std::string to;
+  bool json = false;
+  bool wait = false;
+  uint64_t after = 0;
+  std::string type;
+  std::vector<std::string> pairs;
+  std::string topic;
+};
+
+int run_command(arguments& a) {
+  if (a.resume)
+    throw ballast_error(errc::not_in_build,
+                        "--resume is not in this build; start the run anew");
+  if (a.workers > 0)
+    a.sets.push_back("/elastic/workers=" + std::to_string(a.workers));
+  a.run.what = load_job(a.job_path, a.sets);
+  a.run.job_path = a.job_path;
+  a.run.json = a.json;
+  return run_supervised(a.run);
+}
+
+void add_run(CLI::App& app, arguments& a, action& chosen) {
+  CLI::App* run = app.add_subcommand("run", "Train a job on this machine");
+  run->add_option("job", a.job_path, "JOB.json")->required();
+  run->add_option("--workers", a.workers, "Worker processes")
+      ->check(CLI::Range(1, 1024));
+  run->add_option("--run-dir", a.run.run_dir, "Instead of runs/NAME-N");
+  run->add_option("--http", a.run.http, "HOST:PORT of the web page and API");
+  run->add_flag("--insecure", a.run.insecure,
+                "Allow an address other than the loopback");
+  run->add_flag("--resume", a.resume, "Go on with an earlier run");
+  add_sets(run, a.sets);
+  run->add_flag("--json", a.json, "Print only report.json, at the end");
+  run->add_flag("!--no-progress", a.run.progress, "No progress line");
+  run->callback([&] { chosen = [&a] { return run_command(a); }; });
+}
+
+void add_client_commands(CLI::App& app, arguments& a, action& chosen) {
+  CLI::App* validate =
+      app.add_subcommand("validate", "Name every mistake in a job");
+  validate->add_option("job", a.job_path, "JOB.json")->required();
+  add_sets(validate, a.sets);
+  validate->add_flag("--json", a.json, "Print it with every default");
+  validate->callback([&] {
+    chosen = [&a] { return validate_command(a.job_path, a.sets, a.json); };
+  });
+
+  CLI::App* submit = app.add_subcommand("submit", "Give a coordinator a job");
+  submit->add_option("job", a.job_path, "JOB.json")->required();
+  add_to(submit, a.to);
+  add_sets(submit, a.sets);
+  submit->add_flag("--wait", a.wait, "Wait for its end; take its exit code");
+  submit->callback([&] {
+    chosen = [&a] { return submit_command(a.to, a.job_path, a.sets, a.wait); };
+  });
+
+  CLI::App* status = app.add_subcommand("status", "Show a run on one screen");
+  add_to(status, a.to);
+  status->add_flag("--json", a.json, "As JSON");
+  status->callback(
+      [&] { chosen = [&a] { return status_command(a.to, a.json); }; });
+
+  CLI::App* events = app.add_subcommand("events", "Follow the events of a run");
+  add_to(events, a.to);
+  events->add_option("--after", a.after, "Only events after this number");
+  events->callback(
+      [&] { chosen = [&a] { return events_command(a.to, a.after); }; });
+
+  CLI::App* ctl = app.add_subcommand("ctl", "Send one control message");
+  ctl->add_option("type", a.type, "status, pause, resume, stop")->required();
+  ctl->add_option("pairs", a.pairs, "key=value");
+  add_to(ctl, a.to);
+  ctl->callback([&] {
+    chosen = [&a] { return control_command(a.to, a.type, a.pairs); };
+  });
+
+  CLI::App* docs = app.add_subcommand("docs", "Print a generated document");
+  docs->group(""); // hidden: for those who work on Ballast
+  docs->add_option("topic", a.topic)
+      ->required()
+      ->check(CLI::IsMember({"job", "errors", "schema"}));
+  docs->callback([&] { chosen = [&a] { return docs_command(a.topic); }; });
+}
+
+/// Listed for --help only: their arguments are read elsewhere, see `handed_on`.
+void add_handed_on(CLI::App& app) {
+  app.add_subcommand("node",
+                     "Take part in a cluster, as coordinator or worker");
+  app.add_subcommand("audit", "Was every sample used exactly once?");
+  app.add_subcommand("doctor", "What this machine has, and what it lacks");
+  app.add_subcommand("bench", "Measure this machine: bench allreduce");
+}
+
+/// Commands that another part reads itself: the node library, or nobody yet.
+int handed_on(const std::string& command, std::vector<std::string> rest) {
+  std::string first = rest.empty() ? "" : rest.front();
+  if (command == "data")
+    throw ballast_error(errc::not_in_build,
+                        "`ballast data` is not in this build");
+  if (command == "bench" && first != "allreduce" && first != "--help")
+    throw ballast_error(
+        first.empty() || first[0] == '-' ? errc::usage : errc::not_in_build,
+        first.empty() || first[0] == '-'
+            ? "bench: expected the name of a benchmark, as in "
+              "`ballast bench allreduce`"
+            : "`ballast bench " + first +
+                  "` is not in this build, which has: allreduce");
+  return call_node_library(command, rest);
+}
+
+int parse_and_run(int argc, char** argv) {
+  CLI::App app("Ballast: elastic training of one model on many workers");
+  app.name("ballast");
+  app.set_version_flag("--version", "ballast " BALLAST_VERSION);
+  app.require_subcommand(1);
+  arguments a;
+  action chosen;
+  add_run(app, a, chosen);
+  add_client_commands(app, a, chosen);
+  add_handed_on(app);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0)
+      return app.exit(error); // --help, --version
+    throw ballast_error(errc::usage,
+                        std::string(error.what()) + "; see `ballast --help`");
+  }
+  return chosen();
+}
+
+int guarded_main(int argc, char** argv) {
+  std::string command = argc > 1 ? argv[1] : "";
+  try {
+    for (const char* name : {"node", "audit", "doctor", "bench", "data"})
+      if (command == name)
+        return handed_on(command, {argv + 2, argv + argc});
+    return parse_and_run(argc, argv);
+  } catch (const job_refused& refused) {
+    return print_mistakes(refused);
+  } catch (const ballast_error& error) {
+    std::cerr << "ballast: " << error.what() << "\n";
+    return describe(error.what_failed().code).exit_code;
+  } catch (const std::exception& error) {
+    std::cerr << "ballast: " << error.what() << "\n";
+    return 1;
+  }
+}
+
+} // namespace
+} // namespace ballast
+
+int main(int argc, char** argv) {
+  return ballast::guarded_main(argc, argv);
+}

@@ -1,0 +1,37 @@
+/// The commands that the thin program does itself. Each returns the exit code
+/// and throws ballast_error for what main prints as the reason.
+#pragma once
+
+#include "runtime/job.hpp"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace ballast {
+
+/// Reads and checks a job file; relative paths are taken from its folder.
+/// Throws job_refused.
+job load_job(const std::string& path, const std::vector<std::string>& sets);
+
+/// Every mistake in a job file, in the order of the fields.
+class job_refused : public std::runtime_error {
+public:
+  job_refused(const std::string& path, std::vector<failure> found)
+      : std::runtime_error(path), mistakes(std::move(found)) {}
+  std::vector<failure> mistakes;
+};
+
+int validate_command(const std::string& path,
+                     const std::vector<std::string>& sets, bool json);
+int status_command(const std::string& to, bool json);
+int events_command(const std::string& to, uint64_t after);
+/// `pairs`: key=value; the value is JSON, or else text.
+int control_command(const std::string& to, const std::string& type,
+                    const std::vector<std::string>& pairs);
+int submit_command(const std::string& to, const std::string& path,
+                   const std::vector<std::string>& sets, bool wait);
+/// Generated documents: "job", "errors", "schema".
+int docs_command(const std::string& topic);
+
+} // namespace ballast

@@ -1,0 +1,68 @@
+#include "cli/liveness.hpp"
+
+#include <cerrno>
+#include <sys/socket.h>
+#include <unistd.h>
+
+namespace ballast {
+
+liveness_socket::~liveness_socket() { ::close(descriptor_); }
+
+bool liveness_socket::send(const nlohmann::json& line) {
+  std::string text = line.dump() + "\n";
+  std::lock_guard lock(sending_);
+  for (size_t sent = 0; sent < text.size();) {
+    ssize_t n = ::send(descriptor_, text.data() + sent, text.size() - sent,
+                       MSG_NOSIGNAL);
+    if (n < 0 && errno == EINTR)
+      continue;
+    if (n <= 0)
+      return false;
+    sent += size_t(n);
+  }
+  return true;
+}
+
+bool liveness_socket::take_line(std::string& line) {
+  size_t end = received_.find('\n');
+  if (end == std::string::npos)
+    return false;
+  line = received_.substr(0, end);
+  received_.erase(0, end + 1);
+  return true;
+}
+
+nlohmann::json liveness_socket::receive() {
+  std::string line;
+  while (!take_line(line)) {
+    char buffer[65536];
+    ssize_t n = ::recv(descriptor_, buffer, sizeof buffer, 0);
+    if (n < 0 && errno == EINTR)
+      continue;
+    if (n <= 0)
+      return nullptr;
+    received_.append(buffer, size_t(n));
+  }
+  return nlohmann::json::parse(line, nullptr, false);
+}
+
+nlohmann::json liveness_socket::poll(bool& closed) {
+  closed = false;
+  std::string line;
+  while (!take_line(line)) {
+    char buffer[65536];
+    ssize_t n = ::recv(descriptor_, buffer, sizeof buffer, MSG_DONTWAIT);
+    if (n < 0 && errno == EINTR)
+      continue;
+    if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
+      return nullptr;
+    if (n <= 0) {
+      closed = true;
+      return nullptr;
+    }
+    received_.append(buffer, size_t(n));
+  }
+  return nlohmann::json::parse(line, nullptr, false);
+}
+
+} // namespace ballast

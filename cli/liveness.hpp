@@ -1,0 +1,49 @@
+/// The liveness socket between the supervisor of `ballast run` and each of its
+/// children: one end each of a stream socket pair. It carries JSON lines, and
+/// its end-of-file says that the other side is gone, however it went.
+///
+///   supervisor -> coordinator  {"job": {..}, "run_dir": "", "progress": true}
+///                              {"exited": {"name": "w2", "how": "killed by .."}}
+///                              {"signal": 2}
+///   coordinator -> supervisor  {"ready": {"control": .., "http": ..}}
+///                              {"run": {"name": .., "folder": ..}}
+///                              {"refused": {"exit_code": .., "reason": ..}}
+///                              {"ended": {"exit_code": .., "reason": ..,
+///                                         "folder": .., "report": {..}}}
+///
+/// Workers say nothing and are told nothing; they only watch for the end.
+#pragma once
+
+#include <functional>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <thread>
+
+namespace ballast {
+
+class liveness_socket {
+public:
+  /// Takes over the descriptor.
+  explicit liveness_socket(int descriptor) : descriptor_(descriptor) {}
+  liveness_socket(const liveness_socket&) = delete;
+  liveness_socket& operator=(const liveness_socket&) = delete;
+  ~liveness_socket();
+
+  /// Sends one line; false if the other side is gone. Any thread.
+  bool send(const nlohmann::json& line);
+  /// The next line; null when the other side is gone. One thread at a time.
+  nlohmann::json receive();
+  /// What receive() would return at once, else null; `closed` tells an end.
+  nlohmann::json poll(bool& closed);
+  int descriptor() const { return descriptor_; }
+
+private:
+  bool take_line(std::string& line);
+
+  int descriptor_;
+  std::mutex sending_;
+  std::string received_;
+};
+
+} // namespace ballast

@@ -1,0 +1,18 @@
+/// The heavy half of the program: libballast_node.so beside the executable
+/// holds what needs CAF, Arrow or SQLite, and is opened only by the commands
+/// that do. Each is one C function, main-like: argv[0] is the name of the
+/// subcommand ("node", "audit", "doctor", "bench"), the rest its arguments,
+/// the result the exit code.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace ballast {
+
+/// Calls ballast_<command>_main of the library. Throws ballast_error: internal
+/// where the library cannot be opened, not_in_build where it lacks the command.
+int call_node_library(const std::string& command,
+                      const std::vector<std::string>& arguments);
+
+} // namespace ballast

@@ -1,0 +1,12 @@
+/// `ballast status`: the answer of GET /v1/status as one screen of text. Keys
+/// that are absent or null are shown as "-". Pure.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+namespace ballast {
+
+std::string status_screen(const nlohmann::json& status);
+
+} // namespace ballast
