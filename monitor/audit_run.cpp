@@ -1,0 +1,215 @@
+#include "monitor/audit_run.hpp"
+
+#include "monitor/journal.hpp"
+#include "runtime/errors.hpp"
+
+#include <algorithm>
+#include <fstream>
+#include <functional>
+#include <nlohmann/json.hpp>
+
+namespace ballast {
+
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+[[noreturn]] void unusable(const std::string& what) {
+  throw ballast_error(errc::run_dir_unusable, "cannot audit: " + what);
+}
+
+uint64_t number_at(const json& line, const char* key) {
+  const json& field = line.at(key);
+  if (!field.is_number_unsigned())
+    throw json::other_error::create(
+        501, std::string(key) + " is not a number from 0", &field);
+  return field.get<uint64_t>();
+}
+
+/// Every line that ends, parsed; those that are no JSON object of the expected
+/// kind go to `broken` with their place.
+void for_each_line(
+    const fs::path& file, const std::string& name,
+    const std::function<void(const json&, const std::string& where)>& use,
+    const std::function<void(const std::string&)>& broken) {
+  std::ifstream in(file, std::ios::binary);
+  if (!in)
+    unusable(file.string() + " cannot be read");
+  std::string text;
+  for (uint64_t number = 1; std::getline(in, text); ++number) {
+    if (in.eof())
+      break; // torn: its writer died in it, or is still at it
+    std::string where = name + " line " + std::to_string(number);
+    try {
+      use(json::parse(text), where);
+    } catch (const json::exception& error) {
+      broken(where + ": " + error.what());
+    }
+  }
+}
+
+manifest read_manifest(const fs::path& folder) {
+  fs::path file = folder / "manifest.json";
+  std::ifstream in(file);
+  if (!in)
+    unusable("no " + file.string());
+  try {
+    return json::parse(in).get<manifest>();
+  } catch (const json::exception& error) {
+    unusable(file.string() + ": " + error.what());
+  }
+}
+
+audit_input input_of(const journal_content& journal, const manifest& set) {
+  if (!journal.run)
+    unusable("the journal names no run: it ended before its first step");
+  audit_input out;
+  out.set = &set;
+  try {
+    const json& job = journal.run->job;
+    out.epochs = number_at(job.at("train"), "epochs");
+    out.traced = job.at("trace_samples").get<bool>();
+    out.run.config.seed = journal.run->seed;
+    out.run.config.global_batch = number_at(job.at("train"), "global_batch");
+  } catch (const json::exception& error) {
+    unusable(std::string("the job in the journal: ") + error.what());
+  }
+  for (const chunk_info& chunk : set.train)
+    out.run.config.chunk_rows.push_back(chunk.rows);
+  for (const journaled_plan& one : journal.plans)
+    if (one.effective)
+      out.run.plans.push_back({one.body, *one.effective});
+  return out;
+}
+
+void read_steps(const fs::path& folder, audit& into) {
+  for_each_line(
+      folder / "steps.jsonl", "steps.jsonl",
+      [&](const json& line, const std::string&) {
+        step_line step;
+        step.at.step = step_number{number_at(line, "step")};
+        step.at.epoch = epoch_number{number_at(line, "epoch")};
+        step.generation = generation{number_at(line, "generation")};
+        step.plan = plan_number{number_at(line, "plan")};
+        step.world = number_at(line, "world");
+        step.samples = number_at(line, "samples");
+        into.step(step);
+      },
+      [&](const std::string& what) { into.problem(what); });
+}
+
+/// "NAME.INCARNATION.jsonl" -> worker.
+std::map<std::string, worker_id> trace_owners(const journal_content& journal) {
+  std::map<std::string, worker_id> out;
+  for (const journaled_generation& one : journal.generations)
+    for (const journaled_worker& worker : one.workers)
+      out[worker.name + "." + std::to_string(worker.incarnation) + ".jsonl"] =
+          worker.id;
+  return out;
+}
+
+void read_trace(const fs::path& file, worker_id owner, audit& into) {
+  std::vector<uint64_t> ids;
+  for_each_line(
+      file, "trace/" + file.filename().string(),
+      [&](const json& line, const std::string& where) {
+        ids.clear();
+        for (const json& id : line.at("ids"))
+          ids.push_back(id.is_number_unsigned() ? id.get<uint64_t>()
+                                                : UINT64_MAX);
+        trace_line trace;
+        trace.worker = owner;
+        trace.generation = generation{number_at(line, "generation")};
+        trace.plan = plan_number{number_at(line, "plan")};
+        trace.at.step = step_number{number_at(line, "step")};
+        trace.at.epoch = epoch_number{number_at(line, "epoch")};
+        trace.ids = ids;
+        trace.where = where;
+        into.trace(trace);
+      },
+      [&](const std::string& what) { into.problem(what); });
+}
+
+void read_traces(const fs::path& folder, const journal_content& journal,
+                 audit& into) {
+  std::map<std::string, worker_id> owners = trace_owners(journal);
+  std::vector<fs::path> files;
+  std::error_code missing;
+  for (const auto& entry : fs::directory_iterator(folder / "trace", missing))
+    files.push_back(entry.path());
+  std::sort(files.begin(), files.end());
+  for (const fs::path& file : files) {
+    auto owner = owners.find(file.filename().string());
+    if (owner == owners.end())
+      into.problem("trace/" + file.filename().string() +
+                   " belongs to no worker of the journal");
+    else
+      read_trace(file, owner->second, into);
+  }
+}
+
+/// What the run says of itself once it has ended. A run that goes on, or was
+/// killed, has no report.
+void check_report(const fs::path& folder, const journal_content& journal,
+                  uint64_t steps_committed, uint64_t steps_total, audit& into) {
+  std::ifstream in(folder / "report.json");
+  if (!in)
+    return;
+  json report = json::parse(in, nullptr, false);
+  if (!report.is_object())
+    return into.problem("report.json is no JSON object");
+  std::string state = report.value("state", json()).dump();
+  json steps = report.value("steps", json());
+  if (steps != steps_committed)
+    into.problem("report.json says " + steps.dump() +
+                 " steps, steps.jsonl has " + std::to_string(steps_committed));
+  if (state == "\"done\"" && steps_committed != steps_total)
+    into.problem("report.json says done, but only " +
+                 std::to_string(steps_committed) + " of " +
+                 std::to_string(steps_total) + " steps are in steps.jsonl");
+  if (state != "\"failed\"" && value(journal.committed) != steps_committed)
+    into.problem("the journal says that the run ended with step " +
+                 to_string(journal.committed) + ", steps.jsonl has " +
+                 std::to_string(steps_committed));
+}
+
+} // namespace
+
+audit_report audit_run_directory(const fs::path& folder) {
+  // The journal first: of a run that goes on, steps.jsonl is then never behind
+  // it.
+  journal_content journal = read_journal(folder);
+  manifest set = read_manifest(folder);
+  audit_input input = input_of(journal, set);
+  uint64_t epochs = input.epochs, batch = input.run.config.global_batch;
+  bool traced = input.traced;
+  audit all(std::move(input));
+  if (journal.run->rows != set.train_rows)
+    all.problem("the journal is of a set of " +
+                std::to_string(journal.run->rows) + " rows, the manifest of " +
+                std::to_string(set.train_rows));
+  read_steps(folder, all);
+  if (traced)
+    read_traces(folder, journal, all);
+  uint64_t steps = all.steps_committed();
+  if (steps < value(journal.committed))
+    all.problem("the journal says that step " + to_string(journal.committed) +
+                " is committed, steps.jsonl has " + std::to_string(steps));
+  if (batch > 0)
+    check_report(folder, journal, steps,
+                 epochs * ((set.train_rows + batch - 1) / batch), all);
+  return all.report();
+}
+
+std::optional<audit_result> audit_counts(const fs::path& folder) {
+  try {
+    sample_counts counts = audit_run_directory(folder).counts();
+    return audit_result{counts.expected, counts.once, counts.lost,
+                        counts.repeated};
+  } catch (const ballast_error&) {
+    return std::nullopt;
+  }
+}
+
+} // namespace ballast

@@ -1,0 +1,67 @@
+#include "runtime/replay.hpp"
+
+#include "runtime/check.hpp"
+
+namespace ballast {
+
+replay::replay(const recorded_run& run) : run_(run) {
+  if (run.plans.empty()) {
+    error_ = "no plan ever took effect";
+    return;
+  }
+  const plan_in_force& first = run.plans.front();
+  if (first.effective != position{}) {
+    error_ = "the first plan, " + to_string(first.body.number) +
+             ", begins at step " + to_string(first.effective.step) +
+             ", not at step 1 of epoch 1";
+    return;
+  }
+  if (auto wrong = start_error(run.config, first.body, position{}, {})) {
+    error_ = "plan " + to_string(first.body.number) + ": " + *wrong;
+    return;
+  }
+  book_.emplace(run.config, first.body);
+  next_plan_ = 1;
+  begin_plans();
+  renew_sequences();
+}
+
+/// Brings the plans into force that begin at the next step.
+void replay::begin_plans() {
+  while (!error_ && next_plan_ < run_.plans.size() &&
+         run_.plans[next_plan_].effective.step <= book_->next().step) {
+    const plan_in_force& coming = run_.plans[next_plan_++];
+    std::string who = "plan " + to_string(coming.body.number);
+    if (coming.effective != book_->next())
+      error_ = who + " is said to begin at step " +
+               to_string(coming.effective.step) + " of epoch " +
+               to_string(coming.effective.epoch) + ", which is none";
+    else if (auto refused = book_->switch_to(coming.body))
+      error_ = who + " cannot begin at step " +
+               to_string(coming.effective.step) + ": " + *refused;
+  }
+}
+
+void replay::renew_sequences() {
+  sequences_.clear();
+  for (size_t rank = 0; rank < book_->current().shares.size(); ++rank)
+    sequences_.push_back(book_->sequence_of(rank));
+}
+
+void replay::walk(std::vector<std::vector<row_ref>>& rows) {
+  BALLAST_CHECK(!error_, "a record that contradicts itself has no next step");
+  const std::vector<uint64_t>& takes = book_->takes();
+  rows.resize(takes.size());
+  for (size_t rank = 0; rank < takes.size(); ++rank) {
+    rows[rank].clear();
+    sequences_[rank].draw(takes[rank], rows[rank]);
+  }
+  bool epoch_ended = book_->last_of_epoch();
+  plan_number before = book_->current().number;
+  book_->advance();
+  begin_plans();
+  if (!error_ && (epoch_ended || book_->current().number != before))
+    renew_sequences();
+}
+
+} // namespace ballast

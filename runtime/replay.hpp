@@ -1,0 +1,51 @@
+/// Walks through a run again, step by step: which rows every worker consumed,
+/// from the plans and the step count alone. The base of the audit.
+#pragma once
+
+#include "runtime/ledger.hpp"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace ballast {
+
+/// A plan and the first step under it.
+struct plan_in_force {
+  plan body;
+  position effective;
+};
+
+/// What `replay` and `audit` need to know of a run. Plans in the order in
+/// which they took effect; several may begin at one step (then only the last
+/// of them did any).
+struct recorded_run {
+  ledger_config config;
+  std::vector<plan_in_force> plans;
+};
+
+class replay {
+public:
+  /// Stands before step 1. error() says why where the plans do not fit.
+  explicit replay(const recorded_run& run);
+
+  /// Not empty once the record contradicts itself; nothing can be told then
+  /// of what follows. Every other call needs it to be empty.
+  const std::optional<std::string>& error() const { return error_; }
+  /// The step that walk() will do, under the plan in force for it.
+  const ledger& book() const { return *book_; }
+  /// Does the step; rows by rank, replaced.
+  void walk(std::vector<std::vector<row_ref>>& rows);
+
+private:
+  void begin_plans();
+  void renew_sequences();
+
+  const recorded_run& run_;
+  std::optional<ledger> book_;
+  size_t next_plan_ = 0; // of run_.plans, not yet in force
+  std::vector<sequence> sequences_;
+  std::optional<std::string> error_;
+};
+
+} // namespace ballast
