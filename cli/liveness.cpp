@@ -6,7 +6,9 @@
 
 namespace ballast {
 
-liveness_socket::~liveness_socket() { ::close(descriptor_); }
+liveness_socket::~liveness_socket() {
+  ::close(descriptor_);
+}
 
 bool liveness_socket::send(const nlohmann::json& line) {
   std::string text = line.dump() + "\n";

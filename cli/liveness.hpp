@@ -3,7 +3,8 @@
 /// its end-of-file says that the other side is gone, however it went.
 ///
 ///   supervisor -> coordinator  {"job": {..}, "run_dir": "", "progress": true}
-///                              {"exited": {"name": "w2", "how": "killed by .."}}
+///                              {"exited": {"name": "w2", "how": "killed by
+///                              .."}}
 ///                              {"signal": 2}
 ///   coordinator -> supervisor  {"ready": {"control": .., "http": ..}}
 ///                              {"run": {"name": .., "folder": ..}}

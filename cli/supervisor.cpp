@@ -1,11 +1,301 @@
 #include "cli/supervisor.hpp"
 
+#include "cli/child_process.hpp"
+
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <poll.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <vector>
+
 namespace ballast {
 
+namespace {
+
+using namespace std::chrono_literals;
+using steady = std::chrono::steady_clock;
+
+/// How long children may take to end by themselves once the run is over.
+constexpr auto children_deadline = 1000ms;
+/// And to start at all.
+constexpr auto ready_deadline = 20s;
+
+struct outcome {
+  int exit_code = 1;
+  std::string reason;
+  std::string folder;
+  nlohmann::json report;
+};
+
+class supervisor {
+public:
+  explicit supervisor(const run_options& options) : options_(options) {}
+  ~supervisor() {
+    if (signals_ >= 0)
+      ::close(signals_);
+  }
+
+  outcome run();
+
+private:
+  void catch_signals();
+  void start_coordinator();
+  void start_workers(const std::string& folder);
+  void on_line(const nlohmann::json& line);
+  void on_signal();
+  void reap();
+  void end(int exit_code, std::string reason);
+  void wait_for_children(std::chrono::milliseconds patience);
+  void kill_children();
+  bool any_running() const;
+
+  const run_options& options_;
+  int signals_ = -1;
+  child_process coordinator_;
+  std::vector<child_process> workers_;
+  std::string control_;
+  int interrupts_ = 0;
+  std::optional<outcome> result_;
+};
+
+void supervisor::catch_signals() {
+  sigset_t set;
+  sigemptyset(&set);
+  for (int one : {SIGINT, SIGTERM, SIGHUP, SIGCHLD})
+    sigaddset(&set, one);
+  sigprocmask(SIG_BLOCK, &set, nullptr);
+  signals_ = ::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+void supervisor::start_coordinator() {
+  std::vector<std::string> arguments{"node", "--coordinator", "--listen",
+                                     "127.0.0.1:0"};
+  if (!options_.http.empty()) {
+    arguments.push_back("--http");
+    arguments.push_back(options_.http);
+  }
+  if (options_.insecure)
+    arguments.push_back("--insecure");
+  if (!options_.progress)
+    arguments.push_back("--no-progress");
+  coordinator_ = start_child("coordinator", arguments, "");
+}
+
+void supervisor::start_workers(const std::string& folder) {
+  bool torch = options_.what.model.kind != "emulated";
+  for (uint32_t i = 1; i <= options_.what.elastic.workers; ++i) {
+    std::string name = "w" + std::to_string(i);
+    std::vector<std::string> arguments{"node",   "--join", control_,
+                                       "--name", name,     "--once"};
+    if (torch)
+      arguments.push_back("--preload-torch");
+    workers_.push_back(
+        start_child(name, arguments, folder + "/logs/" + name + ".log"));
+  }
+}
+
+void supervisor::end(int exit_code, std::string reason) {
+  if (!result_)
+    result_ = outcome{exit_code, std::move(reason), {}, {}};
+}
+
+void supervisor::on_line(const nlohmann::json& line) {
+  if (line.contains("ready")) {
+    control_ = line["ready"].value("control", "");
+    std::string run_dir =
+        options_.run_dir.empty()
+            ? ""
+            : std::filesystem::absolute(options_.run_dir).string();
+    coordinator_.socket->send(
+        {{"job", to_json(options_.what)}, {"run_dir", run_dir}});
+  } else if (line.contains("run")) {
+    start_workers(line["run"].value("folder", ""));
+  } else if (line.contains("refused")) {
+    end(line["refused"].value("exit_code", 1),
+        line["refused"].value("reason", ""));
+  } else if (line.contains("ended")) {
+    const nlohmann::json& how = line["ended"];
+    result_ = outcome{how.value("exit_code", 1), how.value("reason", ""),
+                      how.value("folder", ""), how["report"]};
+  }
+}
+
+void supervisor::on_signal() {
+  signalfd_siginfo info;
+  while (::read(signals_, &info, sizeof info) == ssize_t(sizeof info)) {
+    if (info.ssi_signo == SIGCHLD) {
+      reap();
+      continue;
+    }
+    // Once: finish cleanly. Twice: now.
+    if (++interrupts_ > 1)
+      end(130, "interrupted");
+    else if (!coordinator_.socket->send({{"signal", info.ssi_signo}}))
+      end(130, "interrupted");
+  }
+}
+
+void supervisor::reap() {
+  int status = 0;
+  for (pid_t pid; (pid = ::waitpid(-1, &status, WNOHANG)) > 0;) {
+    if (pid == coordinator_.pid) {
+      coordinator_.running = false;
+      // Its last words may still lie in the socket.
+      bool closed = false;
+      while (!closed) {
+        nlohmann::json line = coordinator_.socket->poll(closed);
+        if (!line.is_null())
+          on_line(line);
+        else if (!closed)
+          break;
+      }
+      end(1, "the coordinator (pid " + std::to_string(pid) + ") " +
+                 describe_exit(status));
+    }
+    for (child_process& one : workers_)
+      if (one.pid == pid) {
+        one.running = false;
+        coordinator_.socket->send(
+            {{"exited", {{"name", one.name}, {"how", describe_exit(status)}}}});
+      }
+  }
+}
+
+bool supervisor::any_running() const {
+  if (coordinator_.running)
+    return true;
+  for (const child_process& one : workers_)
+    if (one.running)
+      return true;
+  return false;
+}
+
+void supervisor::wait_for_children(std::chrono::milliseconds patience) {
+  auto until = steady::now() + patience;
+  while (any_running()) {
+    auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
+        until - steady::now());
+    if (left.count() <= 0)
+      return;
+    pollfd wait{signals_, POLLIN, 0};
+    ::poll(&wait, 1, int(left.count()));
+    on_signal();
+    bool workers = false;
+    for (const child_process& one : workers_)
+      workers = workers || one.running;
+    // The coordinator goes last: its liveness socket ends it.
+    if (!workers && coordinator_.running && coordinator_.socket)
+      ::kill(coordinator_.pid, SIGTERM);
+  }
+}
+
+void supervisor::kill_children() {
+  for (child_process& one : workers_)
+    if (one.running)
+      ::kill(one.pid, SIGKILL);
+  if (coordinator_.running)
+    ::kill(coordinator_.pid, SIGKILL);
+  wait_for_children(5s);
+}
+
+outcome supervisor::run() {
+  catch_signals();
+  start_coordinator();
+  auto begun = steady::now();
+  while (!result_) {
+    pollfd waits[2] = {{signals_, POLLIN, 0},
+                       {coordinator_.socket->descriptor(), POLLIN, 0}};
+    ::poll(waits, 2, 200);
+    if (waits[0].revents != 0)
+      on_signal();
+    if (waits[1].revents != 0) {
+      bool closed = false;
+      while (!result_) {
+        nlohmann::json line = coordinator_.socket->poll(closed);
+        if (line.is_null())
+          break;
+        on_line(line);
+      }
+      // Its end is seen by SIGCHLD, with the reason.
+      if (closed && !result_) {
+        pollfd child{signals_, POLLIN, 0};
+        ::poll(&child, 1, 1000);
+        on_signal();
+        end(1, "the coordinator closed its connection");
+      }
+    }
+    if (control_.empty() && steady::now() - begun > ready_deadline)
+      end(1, "the coordinator did not start within 20 s");
+  }
+  bool forced = interrupts_ > 1;
+  if (!forced)
+    wait_for_children(children_deadline);
+  kill_children();
+  return *result_;
+}
+
+void print_summary(const outcome& how) {
+  const nlohmann::json& report = how.report;
+  if (!report.is_object())
+    return;
+  std::printf("%s: %llu steps, %llu samples in %.1f s",
+              report.value("state", "").c_str(), report.value("steps", 0ull),
+              report.value("samples", 0ull), report.value("wall_s", 0.0));
+  if (report["samples_per_s"].is_number())
+    std::printf(" (%.0f samples/s in training)",
+                report["samples_per_s"].get<double>());
+  std::printf("\n");
+  auto number = [&report](const char* key, const char* label) {
+    if (report.contains(key) && report[key].is_number())
+      std::printf("  %-14s %.4f\n", label, report[key].get<double>());
+  };
+  number("train_loss", "train loss");
+  number("test_loss", "test loss");
+  number("test_accuracy", "test accuracy");
+  if (report.contains("audit") && report["audit"].is_object())
+    std::printf("  %-14s %llu samples expected, %llu once, %llu lost, %llu "
+                "repeated\n",
+                "audit", report["audit"].value("expected", 0ull),
+                report["audit"].value("once", 0ull),
+                report["audit"].value("lost", 0ull),
+                report["audit"].value("repeated", 0ull));
+  std::error_code ignored;
+  std::filesystem::path shown = std::filesystem::relative(how.folder, ignored);
+  std::printf("  %-14s %s\n", "run directory",
+              shown.empty() || shown.native().starts_with("..")
+                  ? how.folder.c_str()
+                  : shown.c_str());
+}
+
+} // namespace
+
 int run_supervised(const run_options& options) {
-  throw ballast_error(errc::not_in_build,
-                      options.job_path +
-                          " is valid, but running it is not in this build");
+  std::signal(SIGPIPE, SIG_IGN);
+  std::vector<std::string> idle = without_effect(options.what);
+  if (!idle.empty() && options.progress) {
+    std::string line;
+    for (const std::string& one : idle)
+      line += (line.empty() ? "" : ", ") + one;
+    std::fprintf(stderr, "without effect in this build: %s\n", line.c_str());
+  }
+  supervisor parent(options);
+  outcome how = parent.run();
+  if (options.json) {
+    if (how.report.is_object())
+      std::printf("%s\n", how.report.dump().c_str());
+  } else {
+    print_summary(how);
+  }
+  std::fflush(stdout);
+  if (how.exit_code != 0)
+    std::fprintf(stderr, "ballast: %s\n", how.reason.c_str());
+  return how.exit_code;
 }
 
 } // namespace ballast

@@ -91,10 +91,11 @@ void step_executor::abort(const std::string& reason) noexcept {
   posted_.notify_all();
 }
 
-progress_report step_executor::drain() {
+step_progress step_executor::drain() {
   std::lock_guard lock(mutex_);
-  progress_report out = std::move(progress_);
+  step_progress out = std::move(progress_);
   progress_ = {};
+  out.bytes_sent = group_ ? group_->bytes_sent() : 0;
   return out;
 }
 
@@ -188,11 +189,7 @@ void step_executor::train() {
     uint64_t data_ns = monotonic_ns() - begin_ns;
     if (auto following = core_.draw())
       prefetcher_.submit(std::move(*following));
-    {
-      std::lock_guard lock(mutex_);
-      progress_.data_ns += data_ns;
-    }
-    step_end end = do_step(*ready);
+    step_end end = do_step(*ready, data_ns);
     if (end.epoch_ended)
       evaluate(ready->order.at.epoch);
     if (end.finish || (end.pause && !stand_still()))
@@ -201,7 +198,8 @@ void step_executor::train() {
   finish();
 }
 
-step_end step_executor::do_step(const prefetcher::ready& ready) {
+step_end step_executor::do_step(const prefetcher::ready& ready,
+                                uint64_t data_ns) {
   const step_order& order = ready.order;
   step_.store(value(order.at.step), std::memory_order_relaxed);
   float* gradients = with_.memory.gradients[arena_turn_++ % 2].get();
@@ -223,10 +221,9 @@ step_end step_executor::do_step(const prefetcher::ready& ready) {
   progress_.steps.push_back(
       {order.at.step, order.at.epoch, order.plan, order.samples,
        double(sums.loss_sum()) / double(order.samples), applied_ns});
-  progress_.rows += order.rows.size();
-  progress_.compute_ns += computed_ns - start_ns;
-  progress_.reduce_ns += reduced_ns - computed_ns;
-  progress_.apply_ns += applied_ns - reduced_ns;
+  progress_.timings.push_back({data_ns, computed_ns - start_ns,
+                               reduced_ns - computed_ns,
+                               applied_ns - reduced_ns, order.rows.size()});
   return end;
 }
 

@@ -52,6 +52,22 @@ struct step_listener {
   std::function<void(worker_failed)> failed;
 };
 
+/// How long the parts of one step took here.
+struct step_timing {
+  uint64_t data_ns = 0; // waiting for the prefetched batch
+  uint64_t compute_ns = 0;
+  uint64_t reduce_ns = 0; // with waiting for the other ranks
+  uint64_t apply_ns = 0;
+  uint64_t rows = 0; // own
+};
+
+/// What was applied since the last drain().
+struct step_progress {
+  std::vector<step_record> steps;
+  std::vector<step_timing> timings; // one for each of `steps`
+  uint64_t bytes_sent = 0;          // by the collective, ever
+};
+
 class step_executor {
 public:
   struct parts {
@@ -78,7 +94,7 @@ public:
   void abort(const std::string& reason) noexcept;
 
   /// Everything since the last call.
-  progress_report drain();
+  step_progress drain();
   /// What the step thread does now; worker and generation are the caller's.
   heartbeat now() const;
 
@@ -87,7 +103,7 @@ private:
   void take_posts();
   /// False if the run was stopped while it stood still.
   bool stand_still();
-  step_end do_step(const prefetcher::ready& ready);
+  step_end do_step(const prefetcher::ready& ready, uint64_t data_ns);
   double gradient(const prefetcher::ready& ready, float* gradients);
   void reduce(trailer& sums, float* gradients);
   void apply(const step_order& order, const trailer& sums, float* gradients);
@@ -106,7 +122,7 @@ private:
   std::condition_variable posted_;
   std::vector<command_kind> posts_;
   std::optional<plan> pending_;
-  progress_report progress_;
+  step_progress progress_;
   std::unique_ptr<collective> group_;
   bool aborted_ = false;
 

@@ -28,6 +28,7 @@ struct journal_generation {
   ballast::generation generation{};
   std::vector<worker_id> workers;
   std::vector<std::string> names;
+  std::vector<uint32_t> incarnations;
 };
 struct journal_plan {
   plan what;
@@ -56,7 +57,7 @@ struct write_steps {
 /// One line for events.jsonl; the shell adds number and time.
 struct write_event {
   std::string kind;
-  nlohmann::json fields;
+  nlohmann::ordered_json fields; // in the order in which they are shown
 };
 /// workers.json changed.
 struct write_workers {};

@@ -318,10 +318,14 @@ actions coordinator_core::on_placed(plan placed,
   members.current = placed;
   members.shares = std::move(shares);
   std::vector<std::string> names;
-  for (worker_id who : members.workers)
+  std::vector<uint32_t> incarnations;
+  for (worker_id who : members.workers) {
     names.push_back(name_of(who));
+    incarnations.push_back(nodes_.at(who).incarnation);
+  }
   actions out;
-  out.push_back(journal_generation{members.number, members.workers, names});
+  out.push_back(
+      journal_generation{members.number, members.workers, names, incarnations});
   out.push_back(journal_plan{placed, position{}});
   out.push_back(write_event{"generation",
                             {{"generation", value(members.number)},
@@ -425,10 +429,10 @@ actions coordinator_core::on_evaluated(const evaluation_report& report) {
   run_->test = report;
   if (value(report.epoch) < run_->what.train.epochs)
     run_->evaluated_ns += report.wall_ns;
-  nlohmann::json fields{{"epoch", value(report.epoch)},
-                        {"test_loss", report.loss},
-                        {"test_rows", report.rows},
-                        {"ms", double(report.wall_ns) / 1e6}};
+  nlohmann::ordered_json fields{{"epoch", value(report.epoch)},
+                                {"test_loss", report.loss},
+                                {"test_rows", report.rows},
+                                {"ms", double(report.wall_ns) / 1e6}};
   if (run_->set.classes > 0)
     fields["test_accuracy"] = report.accuracy;
   return {write_event{"evaluation", std::move(fields)}};
@@ -469,8 +473,7 @@ actions coordinator_core::on_finished(const worker_finished& message) {
   run_->weights_sha256 = first.weights_sha256;
   worker_id source = members.workers[0];
   return {journal_commit{first.step, run_->last.epoch},
-          fetch_model{source, members.data_addresses[0],
-                      first.weights_sha256},
+          fetch_model{source, members.data_addresses[0], first.weights_sha256},
           write_workers{}};
 }
 

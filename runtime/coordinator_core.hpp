@@ -59,10 +59,10 @@ struct generation_state {
   ballast::generation number{};
   std::vector<worker_id> workers; // by rank
   plan current;
-  std::vector<share_summary> shares;  // by rank
-  std::vector<std::string> addresses; // by rank, empty until loaded
+  std::vector<share_summary> shares;       // by rank
+  std::vector<std::string> addresses;      // by rank, empty until loaded
   std::vector<std::string> data_addresses; // by rank, likewise
-  std::vector<progress_report> rates; // by rank: the last report
+  std::vector<progress_report> rates;      // by rank: the last report
   commit_tracker commits;
   std::set<worker_id> paused;
   std::map<worker_id, worker_finished> finished;
@@ -147,6 +147,8 @@ public:
   const coordinator_config& config() const { return config_; }
   const std::map<worker_id, node>& nodes() const { return nodes_; }
   const std::optional<run>& current() const { return run_; }
+  /// A run is under way: another job is refused.
+  bool active() const;
   run_phase phase() const { return run_ ? run_->phase : run_phase::idle; }
   const failure_detector& detector() const { return detector_; }
   std::string name_of(worker_id who) const;
@@ -158,7 +160,7 @@ private:
     instant since{};
     bool gone = true; // the connection is closed, not only an operation failed
   };
-  bool active() const;
+
   bool member(worker_id who, generation gen) const;
   size_t rank_of(worker_id who) const;
   void form_generation(actions& out);

@@ -139,6 +139,7 @@ struct assignment {
   std::string origin;     // chunk service that has every chunk, "host:port"
   std::string token;      // of the run's data and gradient planes
   uint32_t threads = 1;   // compute threads
+  uint32_t heartbeat_ms = 200;
   position start;
   plan first;
 };

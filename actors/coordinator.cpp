@@ -1,0 +1,371 @@
+#include "actors/coordinator.hpp"
+
+#include "actors/types.hpp"
+#include "data/chunk_service.hpp"
+#include "monitor/log.hpp"
+#include "runtime/control.hpp"
+
+#include <chrono>
+#include <nlohmann/json.hpp>
+
+namespace ballast {
+
+namespace {
+
+using namespace std::chrono_literals;
+using pointer = coordinator_actor::stateful_pointer<coordinator_state>;
+
+constexpr auto tick_every = 50ms;
+constexpr auto model_deadline = 60s;
+
+/// One object per coordinator: the place where decisions become messages.
+class shell {
+public:
+  shell(pointer self, coordinator_shell_config config)
+      : self_(self), config_(std::move(config)) {}
+
+  instant now() const { return self_->clock().now().time_since_epoch(); }
+  coordinator_core& core() { return *self_->state.core; }
+  const coordinator_shell_config& config() const { return config_; }
+
+  /// Performs what the core decided, in order. A disk that fails ends the run.
+  void perform(const actions& list) {
+    try {
+      for (const action& one : list)
+        std::visit([this](const auto& what) { perform(what); }, one);
+    } catch (const ballast_error& e) {
+      log().error("{}", e.what());
+      caf::anon_send(coordinator_actor(self_), trouble_atom::value,
+                     e.what_failed());
+    }
+  }
+
+  caf::result<std::string> submit(const std::string& text,
+                                  const std::string& folder);
+  void down(const caf::down_msg& message);
+  std::pair<int, std::string> control(const std::string& text);
+  void ended(int exit_code, const std::string& report);
+
+private:
+  run_record& record() { return *self_->state.record; }
+
+  void perform(const prepare_data& what);
+  void perform(const place_shares& what);
+  void perform(const send_assignment& what) {
+    assignment copy = what.what;
+    copy.run_folder = record().folder().string();
+    send(what.to, copy);
+  }
+  void perform(const send_connect& what) { send(what.to, what.what); }
+  void perform(const send_command& what) { send(what.to, what.what); }
+  void perform(const journal_generation& what) { record().perform(what); }
+  void perform(const journal_plan& what) { record().perform(what); }
+  void perform(const journal_commit& what) { record().perform(what); }
+  void perform(const write_steps& what) { record().perform(what); }
+  void perform(const write_event& what) {
+    if (what.kind == "error")
+      log().error("{}", what.fields.value("message", ""));
+    else
+      log().info("{} {}", what.kind, what.fields.dump());
+    record().perform(what);
+  }
+  void perform(const write_workers&) { record().workers(workers_json(core())); }
+  void perform(const fetch_model& what);
+  void perform(const end_run& what);
+
+  template <class Message>
+  void send(worker_id to, const Message& what) {
+    auto found = self_->state.handles.find(to);
+    if (found != self_->state.handles.end())
+      self_->send(found->second, what);
+  }
+
+  template <class Work>
+  void in_background(Work work) {
+    if (self_->state.helper.joinable())
+      self_->state.helper.join();
+    self_->state.helper = std::thread(std::move(work));
+  }
+
+  pointer self_;
+  coordinator_shell_config config_;
+  std::string outcome_reason_;
+};
+
+void shell::perform(const prepare_data& what) {
+  // The first read of a big data set may take minutes; the shard manager
+  // watches its own deadlines.
+  self_
+      ->request(self_->state.shards, caf::infinite, prepare_atom::value,
+                to_json(what.what).dump(), config_.core.token)
+      .then(
+          [this](const set_summary& set) {
+            self_
+                ->request(self_->state.shards, caf::infinite,
+                          status_atom::value)
+                .then([this, set](const std::string& manifest) {
+                  try {
+                    record().prepared(core().current()->what, set, manifest);
+                    perform(core().on_prepared(set));
+                  } catch (const ballast_error& e) {
+                    perform(core().on_prepare_failed(e.what_failed()));
+                  }
+                });
+          },
+          [this](const caf::error& why) {
+            perform(core().on_prepare_failed(to_failure(why)));
+          });
+}
+
+void shell::perform(const place_shares& what) {
+  self_
+      ->request(self_->state.shards, caf::infinite, place_atom::value,
+                what.generation, what.number, what.workers)
+      .then(
+          [this](const plan& placed, const std::vector<share_summary>& shares) {
+            perform(core().on_placed(placed, shares));
+          },
+          [this](const caf::error& why) {
+            perform(core().on_trouble(to_failure(why)));
+          });
+}
+
+void shell::perform(const fetch_model& what) {
+  coordinator_actor me = self_;
+  in_background(
+      [me, what, record = self_->state.record, token = config_.core.token] {
+        failure problem;
+        try {
+          auto client = chunk_client::connect(what.address, token, 5s);
+          record->model(client->fetch_blob("model", model_deadline));
+        } catch (const ballast_error& e) {
+          problem = e.what_failed();
+        }
+        caf::anon_send(me, saved_atom::value, problem);
+      });
+}
+
+run_report make_report(const run& of, const end_run& how) {
+  run_report out;
+  out.state = how.state;
+  out.epochs = of.what.train.epochs;
+  out.steps = value(of.last.step);
+  out.samples = of.samples;
+  out.reason = how.reason;
+  if (of.samples > 0) {
+    out.samples_per_s = double(of.samples_per_s());
+    out.train_loss = of.train_loss;
+  }
+  if (of.test)
+    out.test_loss = of.test->loss;
+  if (of.test && of.set.classes > 0)
+    out.test_accuracy = of.test->accuracy;
+  out.generations = of.members ? value(of.members->number) : 0;
+  out.moved_samples = 0;
+  out.moved_bytes = 0;
+  out.moved_bound_samples = 0;
+  if (of.members && !of.members->shares.empty()) {
+    double skew = 0;
+    for (const share_summary& one : of.members->shares)
+      skew = std::max(skew, one.skew_tv);
+    out.skew_tv_start = skew;
+    out.skew_tv_max = skew;
+  }
+  if (!of.weights_sha256.empty())
+    out.weights_sha256 = of.weights_sha256;
+  return out;
+}
+
+void shell::perform(const end_run& what) {
+  self_->state.ending = true;
+  outcome_reason_ = what.reason;
+  record().probe()->state(what.state);
+  coordinator_actor me = self_;
+  bool nothing_happened = what.exit_code == 2 && core().current()->samples == 0;
+  in_background([me, what, nothing_happened, record = self_->state.record,
+                 report = make_report(*core().current(), what)] {
+    std::string text;
+    try {
+      if (nothing_happened)
+        record->discard();
+      else
+        text = record->finish(report).dump();
+    } catch (const std::exception& e) {
+      log().error("writing the report: {}", e.what());
+    }
+    caf::anon_send(me, ended_atom::value, what.exit_code, text);
+  });
+}
+
+void shell::ended(int exit_code, const std::string& report) {
+  auto& state = self_->state;
+  if (state.helper.joinable())
+    state.helper.join();
+  state.ending = false;
+  self_->send(state.shards, drop_atom::value);
+  run_outcome out;
+  out.name = record().name();
+  out.folder = report.empty() ? "" : record().folder().string();
+  out.exit_code = exit_code;
+  out.reason = outcome_reason_;
+  out.report = report;
+  if (config_.on_run_ended)
+    config_.on_run_ended(out);
+}
+
+caf::result<std::string> shell::submit(const std::string& text,
+                                       const std::string& folder) {
+  auto& state = self_->state;
+  job_result parsed = parse_job(text, {}, "/");
+  if (!parsed.value)
+    return to_error(parsed.mistakes.at(0));
+  if (state.ending || core().active())
+    return to_error({errc::busy,
+                     "this coordinator is busy with run " + record().name() +
+                         ": it does one job at a time",
+                     {}});
+  try {
+    auto fresh = std::make_shared<run_record>(
+        *parsed.value, folder, config_.runs_folder, *config_.addresses);
+    state.record = fresh;
+    config_.records->set(fresh);
+  } catch (const ballast_error& e) {
+    return to_error(e.what_failed());
+  }
+  if (config_.on_run_opened)
+    config_.on_run_opened(record());
+  auto result =
+      core().on_submit(*parsed.value, record().name(), record().term());
+  perform(result.then);
+  return record().name();
+}
+
+void shell::down(const caf::down_msg& message) {
+  auto& handles = self_->state.handles;
+  for (auto it = handles.begin(); it != handles.end(); ++it)
+    if (it->second.address() == message.source) {
+      worker_id who = it->first;
+      handles.erase(it);
+      perform(core().on_node_down(who, "its connection closed", false, now()));
+      return;
+    }
+}
+
+std::pair<int, std::string> shell::control(const std::string& text) {
+  control_result parsed = parse_control(text);
+  if (!parsed.value)
+    return {http_status(parsed.refused),
+            make_reply_error(parsed.id, parsed.refused)};
+  coordinator_core::reply reply;
+  nlohmann::json extra = nlohmann::json::object();
+  const control_request& what = parsed.value->what;
+  if (const auto* job = std::get_if<submit_request>(&what)) {
+    caf::result<std::string> got = submit(job->job.dump(), "");
+    if (got.flag == caf::rt_error) {
+      reply.refused = to_failure(got.err);
+    } else {
+      extra["run"] = record().name();
+      extra["run_dir"] = record().folder().string();
+    }
+  } else if (std::holds_alternative<status_request>(what)) {
+    extra["status"] = status_json(core(), now());
+  } else if (std::holds_alternative<pause_request>(what)) {
+    reply = core().pause();
+  } else if (std::holds_alternative<resume_request>(what)) {
+    reply = core().resume();
+  } else {
+    reply = core().stop(false);
+  }
+  if (reply.refused)
+    return {http_status(reply.refused),
+            make_reply_error(parsed.id, reply.refused)};
+  perform(reply.then);
+  return {200, make_reply_ok(parsed.id, extra)};
+}
+
+/// Gauges that follow from the state, not from events.
+void refresh_probe(const coordinator_core& core, run_record& record,
+                   instant now) {
+  coordinator_probe& probe = *record.probe();
+  probe.state(to_string(core.phase()));
+  nlohmann::json status = status_json(core, now);
+  for (const auto& one : status["workers"]) {
+    if (one["rank"].is_null() || !one.contains("rows_owned"))
+      continue;
+    std::string name = one["name"];
+    if (one["state"] == "lost") {
+      probe.worker_gone(name);
+      continue;
+    }
+    probe.worker_report(name, one["samples_per_s"], one["batch"],
+                        one["rows_owned"], one["skew_tv"]);
+    probe.heartbeat_age(name, one["heartbeat_age_s"]);
+  }
+}
+
+} // namespace
+
+coordinator_actor::behavior_type coordinator(pointer self,
+                                             shard_manager_actor shards,
+                                             coordinator_shell_config config) {
+  self->state.core = std::make_unique<coordinator_core>(config.core);
+  self->state.shards = std::move(shards);
+  auto me = std::make_shared<shell>(self, std::move(config));
+  self->set_down_handler([me](const caf::down_msg& m) { me->down(m); });
+  self->delayed_send(self, tick_every, tick_atom::value);
+  return {
+      [=](hello_atom, const worker_hello& hello,
+          const gpu_worker_actor& handle) -> caf::result<welcome> {
+        auto result = me->core().on_hello(hello, me->now());
+        if (!result.accepted)
+          return to_error(result.refused);
+        self->state.handles[result.accepted->worker] = handle;
+        self->monitor(handle);
+        log().info("node {} joined from {} (pid {})", hello.name, hello.host,
+                   hello.pid);
+        me->perform(result.then);
+        return *result.accepted;
+      },
+      [=](const heartbeat& m) { me->core().on_heartbeat(m, me->now()); },
+      [=](const worker_loaded& m) { me->perform(me->core().on_loaded(m)); },
+      [=](const progress_report& m) { me->perform(me->core().on_progress(m)); },
+      [=](const evaluation_report& m) {
+        me->perform(me->core().on_evaluated(m));
+      },
+      [=](const worker_paused& m) { me->perform(me->core().on_paused(m)); },
+      [=](const worker_finished& m) { me->perform(me->core().on_finished(m)); },
+      [=](const worker_failed& m) { me->perform(me->core().on_failed(m)); },
+      [=](submit_atom, const std::string& job, const std::string& folder) {
+        return me->submit(job, folder);
+      },
+      [=](control_atom,
+          const std::string& text) -> caf::result<int, std::string> {
+        auto [status, body] = me->control(text);
+        return {status, body};
+      },
+      [=](status_atom) { return status_json(me->core(), me->now()).dump(); },
+      [=](exited_atom, const std::string& name, const std::string& how) {
+        me->perform(me->core().on_process_ended(name, how, me->now()));
+      },
+      [=](signal_atom) { me->perform(me->core().stop(true).then); },
+      [=](saved_atom, const failure& problem) {
+        me->perform(me->core().on_model_saved(problem));
+      },
+      [=](trouble_atom, const failure& why) {
+        me->perform(me->core().on_trouble(why));
+      },
+      [=](ended_atom, int exit_code, const std::string& report) {
+        me->ended(exit_code, report);
+      },
+      [=](tick_atom) {
+        me->perform(me->core().on_tick(me->now()));
+        if (self->state.record)
+          refresh_probe(me->core(), *self->state.record, me->now());
+        if (me->config().on_tick)
+          me->config().on_tick(me->core());
+        self->delayed_send(self, tick_every, tick_atom::value);
+      },
+  };
+}
+
+} // namespace ballast

@@ -1,0 +1,79 @@
+/// The coordinator's shell: translates messages into calls of coordinator_core
+/// and its actions into messages and lines on disk. In a program it runs on a
+/// thread of its own, so that the disk holds up nobody else.
+#pragma once
+
+#include "actors/protocol.hpp"
+#include "actors/run_record.hpp"
+#include "runtime/coordinator_core.hpp"
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+
+namespace ballast {
+
+/// The record of the newest run, shared with the HTTP server's threads.
+class record_slot {
+public:
+  std::shared_ptr<run_record> get() const {
+    std::lock_guard lock(mutex_);
+    return record_;
+  }
+  void set(std::shared_ptr<run_record> record) {
+    std::lock_guard lock(mutex_);
+    record_ = std::move(record);
+  }
+
+private:
+  mutable std::mutex mutex_;
+  std::shared_ptr<run_record> record_;
+};
+
+/// How a run ended.
+struct run_outcome {
+  std::string name;
+  std::string folder; // empty if the run left nothing
+  int exit_code = 0;
+  std::string reason; // one line
+  std::string report; // JSON
+};
+
+struct coordinator_shell_config {
+  coordinator_config core;
+  /// Filled in before the first job.
+  std::shared_ptr<coordinator_addresses> addresses =
+      std::make_shared<coordinator_addresses>();
+  std::filesystem::path runs_folder = "runs";
+  std::shared_ptr<record_slot> records = std::make_shared<record_slot>();
+  /// Called on the coordinator's thread after every tick with the status, for
+  /// a progress line; may be empty.
+  std::function<void(const coordinator_core&)> on_tick;
+  /// A run directory exists, before its data are prepared; may be empty.
+  std::function<void(const run_record&)> on_run_opened;
+  /// A run is over and its report is written.
+  std::function<void(const run_outcome&)> on_run_ended;
+};
+
+struct coordinator_state {
+  static inline const char* name = "coordinator";
+  std::unique_ptr<coordinator_core> core; // all decisions
+  std::map<worker_id, gpu_worker_actor> handles;
+  shard_manager_actor shards;
+  std::shared_ptr<run_record> record;
+  std::thread helper; // fetches the model, writes the report
+  bool ending = false;
+  ~coordinator_state() {
+    if (helper.joinable())
+      helper.join();
+  }
+};
+
+coordinator_actor::behavior_type
+coordinator(coordinator_actor::stateful_pointer<coordinator_state> self,
+            shard_manager_actor shards, coordinator_shell_config config);
+
+} // namespace ballast

@@ -1,0 +1,58 @@
+/// The worker's end of the control plane: says hello, hands orders to the
+/// engine, passes the engine's reports on, and keeps the heart beating. It
+/// decides nothing and waits for nothing.
+#pragma once
+
+#include "actors/protocol.hpp"
+#include "actors/worker_engine.hpp"
+#include "monitor/metrics.hpp"
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+
+namespace ballast {
+
+/// The metrics of the run a worker is in, shared with its HTTP server.
+class probe_slot {
+public:
+  std::shared_ptr<worker_probe> get() const {
+    std::lock_guard lock(mutex_);
+    return probe_;
+  }
+  void set(std::shared_ptr<worker_probe> probe) {
+    std::lock_guard lock(mutex_);
+    probe_ = std::move(probe);
+  }
+
+private:
+  mutable std::mutex mutex_;
+  std::shared_ptr<worker_probe> probe_;
+};
+
+struct gpu_worker_config {
+  worker_hello hello;
+  bool once = false;         // leave after one job
+  bool log_to_folder = true; // also write logs/NAME.log of the run
+  std::shared_ptr<probe_slot> probes;
+  /// Makes the engine; tests pass their own.
+  std::function<std::unique_ptr<worker_engine>(engine_listener)> make_engine;
+  /// The node is done: exit code and, unless 0, the reason. Called once.
+  std::function<void(int, std::string)> on_exit;
+};
+
+struct gpu_worker_state {
+  static inline const char* name = "gpu_worker";
+  std::unique_ptr<worker_engine> engine;
+  coordinator_actor coordinator;
+  welcome me;
+  std::string run;
+  bool in_run = false;
+};
+
+gpu_worker_actor::behavior_type
+gpu_worker(gpu_worker_actor::stateful_pointer<gpu_worker_state> self,
+           coordinator_actor coordinator, gpu_worker_config config);
+
+} // namespace ballast

@@ -1,0 +1,259 @@
+/// Every message and every actor interface of Ballast, and nothing else: who
+/// may say what to whom. The payloads are plain values from runtime/; buffers
+/// never travel here, only ids, sizes and addresses.
+///
+///   gpu_worker  --hello, alive, progress ...-->  coordinator
+///   coordinator --assign, connect, command -->   gpu_worker
+///   coordinator --prepare, place -->             shard_manager
+///
+/// All types are registered once, in `ballast_types`, for CAF 0.17.
+#pragma once
+
+#include "runtime/messages.hpp"
+
+#include <caf/all.hpp>
+
+#include <string>
+#include <vector>
+
+namespace ballast {
+
+// -- how the values travel
+// ------------------------------------------------------
+
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, interval& x) {
+  return f(caf::meta::type_name("interval"), x.chunk, x.begin, x.end);
+}
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, share& x) {
+  return f(caf::meta::type_name("share"), x.worker, x.since, x.batch_weight,
+           x.intervals);
+}
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, plan& x) {
+  return f(caf::meta::type_name("plan"), x.number, x.generation, x.shares);
+}
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, position& x) {
+  return f(caf::meta::type_name("position"), x.epoch, x.step);
+}
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, failure& x) {
+  return f(caf::meta::type_name("failure"), x.code, x.message, x.pointer);
+}
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, worker_cursor& x) {
+  return f(caf::meta::type_name("worker_cursor"), x.worker, x.draws, x.cursors,
+           x.digest);
+}
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, worker_hello& x) {
+  return f(caf::meta::type_name("worker_hello"), x.name, x.pid, x.host,
+           x.device, x.build_id, x.metrics_address);
+}
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, welcome& x) {
+  return f(caf::meta::type_name("welcome"), x.worker, x.incarnation, x.term,
+           x.heartbeat_ms);
+}
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, heartbeat& x) {
+  return f(caf::meta::type_name("heartbeat"), x.worker, x.generation, x.step,
+           x.phase, x.since_ns);
+}
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, worker_loaded& x) {
+  return f(caf::meta::type_name("worker_loaded"), x.worker, x.generation,
+           x.collective_address, x.data_address);
+}
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, step_record& x) {
+  return f(caf::meta::type_name("step_record"), x.step, x.epoch, x.plan,
+           x.samples, x.loss, x.t_ns);
+}
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, progress_report& x) {
+  return f(caf::meta::type_name("progress_report"), x.worker, x.generation,
+           x.steps, x.rows, x.data_ns, x.compute_ns, x.reduce_ns, x.apply_ns,
+           x.snapshot);
+}
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, evaluation_report& x) {
+  return f(caf::meta::type_name("evaluation_report"), x.worker, x.generation,
+           x.epoch, x.loss, x.accuracy, x.rows, x.wall_ns);
+}
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, worker_paused& x) {
+  return f(caf::meta::type_name("worker_paused"), x.worker, x.generation,
+           x.step);
+}
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, worker_finished& x) {
+  return f(caf::meta::type_name("worker_finished"), x.worker, x.generation,
+           x.step, x.stopped, x.weights_sha256, x.cursor);
+}
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, worker_failed& x) {
+  return f(caf::meta::type_name("worker_failed"), x.worker, x.generation,
+           x.code, x.message);
+}
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, assignment& x) {
+  return f(caf::meta::type_name("assignment"), x.term, x.generation, x.worker,
+           x.name, x.incarnation, x.run, x.run_folder, x.job, x.origin, x.token,
+           x.threads, x.start, x.first);
+}
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, connect_order& x) {
+  return f(caf::meta::type_name("connect_order"), x.term, x.generation,
+           x.addresses);
+}
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, command& x) {
+  return f(caf::meta::type_name("command"), x.term, x.generation, x.kind,
+           x.reason);
+}
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, plan_offer& x) {
+  return f(caf::meta::type_name("plan_offer"), x.term, x.what);
+}
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, set_summary& x) {
+  return f(caf::meta::type_name("set_summary"), x.content_id, x.origin,
+           x.train_rows, x.test_rows, x.classes, x.chunk_rows, x.prepare_s);
+}
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, share_summary& x) {
+  return f(caf::meta::type_name("share_summary"), x.worker, x.rows_owned,
+           x.skew_tv);
+}
+
+} // namespace ballast
+
+CAF_BEGIN_TYPE_ID_BLOCK(ballast, caf::first_custom_type_id)
+  // Append only: the ids are what travels.
+  CAF_ADD_TYPE_ID(ballast, (ballast::worker_id))
+  CAF_ADD_TYPE_ID(ballast, (ballast::generation))
+  CAF_ADD_TYPE_ID(ballast, (ballast::term))
+  CAF_ADD_TYPE_ID(ballast, (ballast::plan_number))
+  CAF_ADD_TYPE_ID(ballast, (ballast::chunk_id))
+  CAF_ADD_TYPE_ID(ballast, (ballast::step_number))
+  CAF_ADD_TYPE_ID(ballast, (ballast::epoch_number))
+  CAF_ADD_TYPE_ID(ballast, (ballast::errc))
+  CAF_ADD_TYPE_ID(ballast, (ballast::worker_phase))
+  CAF_ADD_TYPE_ID(ballast, (ballast::command_kind))
+  CAF_ADD_TYPE_ID(ballast, (ballast::interval))
+  CAF_ADD_TYPE_ID(ballast, (ballast::share))
+  CAF_ADD_TYPE_ID(ballast, (ballast::plan))
+  CAF_ADD_TYPE_ID(ballast, (ballast::position))
+  CAF_ADD_TYPE_ID(ballast, (ballast::failure))
+  CAF_ADD_TYPE_ID(ballast, (ballast::worker_cursor))
+  CAF_ADD_TYPE_ID(ballast, (ballast::worker_hello))
+  CAF_ADD_TYPE_ID(ballast, (ballast::welcome))
+  CAF_ADD_TYPE_ID(ballast, (ballast::heartbeat))
+  CAF_ADD_TYPE_ID(ballast, (ballast::worker_loaded))
+  CAF_ADD_TYPE_ID(ballast, (ballast::step_record))
+  CAF_ADD_TYPE_ID(ballast, (ballast::progress_report))
+  CAF_ADD_TYPE_ID(ballast, (ballast::evaluation_report))
+  CAF_ADD_TYPE_ID(ballast, (ballast::worker_paused))
+  CAF_ADD_TYPE_ID(ballast, (ballast::worker_finished))
+  CAF_ADD_TYPE_ID(ballast, (ballast::worker_failed))
+  CAF_ADD_TYPE_ID(ballast, (ballast::assignment))
+  CAF_ADD_TYPE_ID(ballast, (ballast::connect_order))
+  CAF_ADD_TYPE_ID(ballast, (ballast::command))
+  CAF_ADD_TYPE_ID(ballast, (ballast::plan_offer))
+  CAF_ADD_TYPE_ID(ballast, (ballast::set_summary))
+  CAF_ADD_TYPE_ID(ballast, (ballast::share_summary))
+  CAF_ADD_TYPE_ID(ballast, (std::vector<ballast::share_summary>))
+  CAF_ADD_TYPE_ID(ballast, (std::vector<ballast::worker_id>))
+  CAF_ADD_ATOM(ballast, ballast, hello_atom, "hello")
+  CAF_ADD_ATOM(ballast, ballast, alive_atom, "alive")
+  CAF_ADD_ATOM(ballast, ballast, tick_atom, "tick")
+  CAF_ADD_ATOM(ballast, ballast, submit_atom, "submit")
+  CAF_ADD_ATOM(ballast, ballast, control_atom, "control")
+  CAF_ADD_ATOM(ballast, ballast, exited_atom, "exited")
+  CAF_ADD_ATOM(ballast, ballast, signal_atom, "signal")
+  CAF_ADD_ATOM(ballast, ballast, saved_atom, "saved")
+  CAF_ADD_ATOM(ballast, ballast, trouble_atom, "trouble")
+  CAF_ADD_ATOM(ballast, ballast, prepare_atom, "prepare")
+  CAF_ADD_ATOM(ballast, ballast, prepared_atom, "prepared")
+  CAF_ADD_ATOM(ballast, ballast, place_atom, "place")
+  CAF_ADD_ATOM(ballast, ballast, join_atom, "join")
+  CAF_ADD_ATOM(ballast, ballast, status_atom, "status")
+  CAF_ADD_ATOM(ballast, ballast, ended_atom, "ended")
+  CAF_ADD_ATOM(ballast, ballast, drop_atom, "drop")
+CAF_END_TYPE_ID_BLOCK(ballast)
+CAF_ERROR_CODE_ENUM(ballast::errc, "ballast")
+
+namespace ballast {
+
+/// GPU WORKER: holds one rank's data, model and step thread; does what the
+/// coordinator says, reports what happened.
+using gpu_worker_actor = caf::typed_actor<
+    // Load the part of a run; answers later with worker_loaded.
+    caf::reacts_to<assignment>,
+    // Join the ranks and train from the first step on.
+    caf::reacts_to<connect_order>,
+    // Pause, resume, stop (all by lane), release, abandon.
+    caf::reacts_to<command>,
+    // A pending plan: fetch what is missing, then contribute to its lane.
+    caf::reacts_to<plan_offer>,
+    // INTERNAL: what the step thread reports; passed on to the coordinator.
+    caf::reacts_to<worker_loaded>, caf::reacts_to<evaluation_report>,
+    caf::reacts_to<worker_paused>, caf::reacts_to<worker_finished>,
+    caf::reacts_to<worker_failed>,
+    // INTERNAL: say hello to the coordinator, once connected to it.
+    caf::reacts_to<join_atom>,
+    // INTERNAL: send what was applied since the last tick.
+    caf::reacts_to<tick_atom>,
+    // INTERNAL: send a heartbeat.
+    caf::reacts_to<alive_atom>>;
+
+/// SHARD MANAGER: knows the data set; decides who owns which interval.
+using shard_manager_actor = caf::typed_actor<
+    // Read, place, chunk and serve the data of a job (JSON) under a token.
+    // Errors: invalid_data, disk_full. Takes seconds when nothing is cached.
+    caf::replies_to<prepare_atom, std::string, std::string>::with<set_summary>,
+    // The first plan for these workers (rank order), with each share's counts.
+    caf::replies_to<place_atom, generation, plan_number,
+                    std::vector<worker_id>>::with<plan,
+                                                  std::vector<share_summary>>,
+    // The manifest of the prepared set, as JSON.
+    caf::replies_to<status_atom>::with<std::string>,
+    // INTERNAL: the preparing thread is done (empty failure) or has failed.
+    caf::reacts_to<prepared_atom, failure>,
+    // The run is over: stop serving its data.
+    caf::reacts_to<drop_atom>>;
+
+/// COORDINATOR: decides who trains; the only writer of generations and of the
+/// run directory. Whatever carries a generation is dropped unless it is the
+/// current one.
+using coordinator_actor = caf::typed_actor<
+    // A node joins. Errors: name_taken, other_build.
+    caf::replies_to<hello_atom, worker_hello, gpu_worker_actor>::with<welcome>,
+    caf::reacts_to<heartbeat>, caf::reacts_to<worker_loaded>,
+    caf::reacts_to<progress_report>, caf::reacts_to<evaluation_report>,
+    caf::reacts_to<worker_paused>, caf::reacts_to<worker_finished>,
+    caf::reacts_to<worker_failed>,
+    // A job: JSON with every default, folder for its run ("" = choose one).
+    // Replies with the run's name. Errors: busy, run_dir_*, invalid_job.
+    caf::replies_to<submit_atom, std::string, std::string>::with<std::string>,
+    // A control message as JSON; replies with HTTP status and JSON.
+    caf::replies_to<control_atom, std::string>::with<int, std::string>,
+    // GET /v1/status.
+    caf::replies_to<status_atom>::with<std::string>,
+    // The supervisor saw the process of node NAME end, and how.
+    caf::reacts_to<exited_atom, std::string, std::string>,
+    // Ctrl-C or SIGTERM reached the supervisor.
+    caf::reacts_to<signal_atom>,
+    // INTERNAL: model.safetensors is published (empty failure), or why not.
+    caf::reacts_to<saved_atom, failure>,
+    // INTERNAL: something outside the core failed, like a full disk.
+    caf::reacts_to<trouble_atom, failure>,
+    // INTERNAL: audit and report of the ended run are written.
+    caf::reacts_to<ended_atom, int, std::string>,
+    // INTERNAL: runs the failure detector.
+    caf::reacts_to<tick_atom>>;
+
+} // namespace ballast

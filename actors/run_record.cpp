@@ -1,0 +1,109 @@
+#include "actors/run_record.hpp"
+
+#include "monitor/audit_run.hpp"
+#include "monitor/log.hpp"
+
+#include <nlohmann/json.hpp>
+#include <unistd.h>
+
+namespace ballast {
+
+namespace {
+
+run_directory make_directory(const job& what, const std::string& folder,
+                             const std::filesystem::path& base) {
+  return folder.empty() ? run_directory::create(base, what.name)
+                        : run_directory::create_at(folder);
+}
+
+} // namespace
+
+run_record::run_record(const job& what, const std::string& folder,
+                       const std::filesystem::path& base,
+                       const coordinator_addresses& addresses)
+    : directory_(make_directory(what, folder, base)),
+      name_(directory_.path().filename().string()),
+      journal_(journal::open_for_writing(directory_.path())),
+      events_(std::make_shared<event_log>(directory_.file("events.jsonl"))),
+      steps_(directory_.file("steps.jsonl")),
+      probe_(std::make_shared<coordinator_probe>(name_)),
+      started_(std::chrono::steady_clock::now()) {
+  directory_.write_json("job.json", to_json(what));
+  directory_.write_json("coordinator.json",
+                        nlohmann::ordered_json{{"pid", getpid()},
+                                               {"term", value(journal_.term())},
+                                               {"control", addresses.control},
+                                               {"http", addresses.http}});
+}
+
+void run_record::prepared(const job& what, const set_summary& set,
+                          const std::string& manifest) {
+  directory_.write_file("manifest.json", manifest);
+  journal_.record_run({name_, what.seed, set.train_rows, to_json(what)});
+}
+
+void run_record::perform(const journal_generation& what) {
+  journaled_generation row;
+  row.number = what.generation;
+  for (size_t i = 0; i < what.workers.size(); ++i)
+    row.workers.push_back(
+        {what.workers[i], what.names[i], what.incarnations[i]});
+  journal_.record_generation(row);
+  probe_->generation(what.generation);
+  probe_->world(uint32_t(what.workers.size()));
+}
+
+void run_record::perform(const journal_plan& what) {
+  journal_.record_plan(what.what, what.effective);
+  probe_->plan(coordinator_probe::plan_outcome::effective);
+}
+
+void run_record::perform(const journal_commit& what) {
+  journal_.record_commit(what.step, what.epoch);
+}
+
+void run_record::perform(const write_steps& what) {
+  steps_.append(what.steps);
+  for (const committed_step& step : what.steps)
+    probe_->committed(step.step, step.epoch, step.samples, step.loss);
+}
+
+void run_record::perform(const write_event& what) {
+  events_->append(what.kind, what.fields);
+}
+
+void run_record::workers(const nlohmann::json& list) {
+  directory_.write_json("workers.json", list);
+}
+
+void run_record::model(const std::string& safetensors) {
+  directory_.write_file("model.safetensors", safetensors,
+                        run_directory::outlives::power);
+}
+
+nlohmann::ordered_json run_record::finish(run_report report) {
+  report.wall_s = age_s();
+  if (report.steps > 0)
+    report.audit = audit_counts(directory_.path());
+  nlohmann::ordered_json out = to_json(report);
+  directory_.write_json("report.json", out, run_directory::outlives::power);
+  nlohmann::ordered_json fields{{"state", report.state},
+                                {"steps", report.steps}};
+  if (!report.reason.empty())
+    fields["reason"] = report.reason;
+  events_->append("done", fields);
+  return out;
+}
+
+void run_record::discard() {
+  std::error_code ignored;
+  std::filesystem::remove_all(directory_.path(), ignored);
+}
+
+double run_record::age_s() const {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() -
+                                       started_)
+      .count();
+}
+
+} // namespace ballast

@@ -1,0 +1,75 @@
+/// What the coordinator writes down about one run: directory, journal, event
+/// and step logs, metrics. One object per run, replaced whole; used by the
+/// coordinator's thread, except `events()` and `probe()`, which are shared.
+#pragma once
+
+#include "monitor/event_log.hpp"
+#include "monitor/journal.hpp"
+#include "monitor/metrics.hpp"
+#include "monitor/report.hpp"
+#include "monitor/run_directory.hpp"
+#include "monitor/step_log.hpp"
+#include "runtime/actions.hpp"
+#include "runtime/coordinator_core.hpp"
+
+#include <chrono>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace ballast {
+
+/// Where the coordinator can be reached; the content of coordinator.json.
+struct coordinator_addresses {
+  std::string control; // host:port
+  std::string http;    // http://host:port
+};
+
+class run_record {
+public:
+  /// `folder` empty: BASE/NAME-N. Throws ballast_error: run_dir_in_use,
+  /// run_dir_unusable, disk_full.
+  run_record(const job& what, const std::string& folder,
+             const std::filesystem::path& base,
+             const coordinator_addresses& addresses);
+
+  const std::string& name() const { return name_; }
+  const std::filesystem::path& folder() const { return directory_.path(); }
+  ballast::term term() const { return journal_.term(); }
+  const std::shared_ptr<event_log>& events() const { return events_; }
+  const std::shared_ptr<coordinator_probe>& probe() const { return probe_; }
+
+  /// The set is prepared: from here on the run can be audited.
+  void prepared(const job& what, const set_summary& set,
+                const std::string& manifest);
+
+  // -- the core's actions, each throws ballast_error{disk_full}
+  // ----------------
+  void perform(const journal_generation& what);
+  void perform(const journal_plan& what);
+  void perform(const journal_commit& what);
+  void perform(const write_steps& what);
+  void perform(const write_event& what);
+  void workers(const nlohmann::json& list);
+  void model(const std::string& safetensors);
+
+  /// Audit and report of an ended run; any thread, nothing else is written at
+  /// the same time. Returns the report.
+  nlohmann::ordered_json finish(run_report report);
+  /// Removes the whole directory: the run never began.
+  void discard();
+
+  double age_s() const;
+
+private:
+  run_directory directory_;
+  std::string name_;
+  journal journal_;
+  std::shared_ptr<event_log> events_;
+  step_log steps_;
+  std::shared_ptr<coordinator_probe> probe_;
+  std::chrono::steady_clock::time_point started_;
+};
+
+} // namespace ballast

@@ -1,0 +1,135 @@
+#include "actors/shard_manager.hpp"
+
+#include "actors/types.hpp"
+#include "data/chunk_service.hpp"
+#include "data/prepared_set.hpp"
+#include "monitor/log.hpp"
+#include "runtime/skew.hpp"
+
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+namespace ballast {
+
+struct shard_manager_state::parts {
+  std::shared_ptr<prepared_set> set;
+  std::unique_ptr<chunk_service> service;
+  std::string manifest_text;
+  double prepare_s = 0;
+  caf::typed_response_promise<set_summary> answer;
+  std::thread thread;
+  ~parts() {
+    if (thread.joinable())
+      thread.join();
+    if (service)
+      service->shutdown(std::chrono::seconds(1));
+  }
+};
+
+namespace {
+
+using pointer = shard_manager_actor::stateful_pointer<shard_manager_state>;
+using parts = shard_manager_state::parts;
+
+/// On its own thread: reads the sources, starts serving.
+failure prepare_parts(parts& out, const std::string& job_text,
+                      const std::string& token,
+                      const shard_manager_config& config) {
+  try {
+    job_result parsed = parse_job(job_text, {}, "/");
+    if (!parsed.value)
+      return parsed.mistakes.at(0);
+    auto begin = std::chrono::steady_clock::now();
+    out.set = prepare(*parsed.value, config.cache_folder);
+    out.manifest_text = nlohmann::json(out.set->about()).dump();
+    auto set = out.set;
+    out.service = chunk_service::start(
+        config.bind_host, 0, token,
+        [set](data_part part, chunk_id id) { return set->read(part, id); },
+        [text = out.manifest_text](
+            const std::string& name) -> std::optional<std::string> {
+          if (name == "manifest")
+            return text;
+          return std::nullopt;
+        });
+    out.prepare_s =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin)
+            .count();
+    return {};
+  } catch (const ballast_error& e) {
+    return e.what_failed();
+  } catch (const std::exception& e) {
+    return {errc::internal, std::string("preparing the data: ") + e.what(), {}};
+  }
+}
+
+set_summary summarize(const parts& of) {
+  const manifest& about = of.set->about();
+  set_summary out;
+  out.content_id = about.content_id;
+  out.origin = of.service->address();
+  out.train_rows = about.train_rows;
+  out.test_rows = about.test_rows;
+  out.classes = about.row.classes;
+  for (const chunk_info& one : about.train)
+    out.chunk_rows.push_back(one.rows);
+  out.prepare_s = of.prepare_s;
+  return out;
+}
+
+std::vector<share_summary> count_shares(const plan& placed,
+                                        const manifest& about) {
+  std::vector<double> skews = share_skews(placed, about);
+  std::vector<share_summary> out;
+  for (size_t rank = 0; rank < placed.shares.size(); ++rank)
+    out.push_back(
+        {placed.shares[rank].worker, rows(placed.shares[rank]), skews[rank]});
+  return out;
+}
+
+} // namespace
+
+shard_manager_actor::behavior_type shard_manager(pointer self,
+                                                 shard_manager_config config) {
+  return {
+      [=](prepare_atom, const std::string& job_text,
+          const std::string& token) -> caf::result<set_summary> {
+        auto fresh = std::make_shared<parts>();
+        fresh->answer = self->make_response_promise<set_summary>();
+        self->state.current = fresh;
+        caf::actor me = caf::actor_cast<caf::actor>(self);
+        fresh->thread = std::thread([=, raw = fresh.get()] {
+          failure problem = prepare_parts(*raw, job_text, token, config);
+          caf::anon_send(me, prepared_atom::value, problem);
+        });
+        return fresh->answer;
+      },
+      [=](place_atom, generation gen, plan_number number,
+          const std::vector<worker_id>& workers)
+          -> caf::result<plan, std::vector<share_summary>> {
+        if (!self->state.current || !self->state.current->set)
+          return to_error({errc::bad_request, "no data set is prepared", {}});
+        const manifest& about = self->state.current->set->about();
+        plan placed = first_plan(about, workers, gen, number);
+        std::vector<share_summary> shares = count_shares(placed, about);
+        return {std::move(placed), std::move(shares)};
+      },
+      [=](status_atom) -> caf::result<std::string> {
+        if (!self->state.current || !self->state.current->set)
+          return to_error({errc::bad_request, "no data set is prepared", {}});
+        return self->state.current->manifest_text;
+      },
+      [=](prepared_atom, const failure& problem) {
+        parts& now = *self->state.current;
+        now.thread.join();
+        if (problem)
+          now.answer.deliver(to_error(problem));
+        else
+          now.answer.deliver(summarize(now));
+      },
+      [=](drop_atom) { self->state.current.reset(); },
+  };
+}
+
+} // namespace ballast

@@ -1,0 +1,37 @@
+#include "actors/types.hpp"
+
+namespace ballast {
+
+system_config::system_config() {
+  add_message_types<caf::id_block::ballast>();
+  load<caf::io::middleman>();
+  // A handful of small actors; the work is done on threads of their own.
+  set("scheduler.max-threads", 2);
+  set("logger.verbosity", caf::atom("quiet"));
+}
+
+caf::error to_error(const failure& what) {
+  return {uint8_t(what.code), caf::atom("ballast"),
+          caf::make_message(what.message, what.pointer)};
+}
+
+failure to_failure(const caf::error& what) {
+  failure out{errc::internal, {}, {}};
+  if (what.category() == caf::atom("ballast")) {
+    out.code = errc(what.code());
+    const caf::message& context = what.context();
+    if (context.size() >= 2 &&
+        context.match_elements<std::string, std::string>()) {
+      out.message = context.get_as<std::string>(0);
+      out.pointer = context.get_as<std::string>(1);
+    }
+  } else {
+    out.message = "actor error " + to_string(what.category()) + " " +
+                  std::to_string(what.code());
+    if (what.category() == caf::atom("system"))
+      out.code = errc::unreachable;
+  }
+  return out;
+}
+
+} // namespace ballast

@@ -1,0 +1,21 @@
+/// One configuration for every actor system of Ballast, in programs and tests:
+/// registers the types of the protocol once, and keeps CAF quiet and small.
+#pragma once
+
+#include "actors/protocol.hpp"
+
+#include <caf/io/all.hpp>
+
+namespace ballast {
+
+class system_config : public caf::actor_system_config {
+public:
+  system_config();
+};
+
+/// A failure as it travels between actors, and back. The code survives, and
+/// message and pointer with it.
+caf::error to_error(const failure& what);
+failure to_failure(const caf::error& what);
+
+} // namespace ballast

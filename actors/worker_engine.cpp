@@ -1,0 +1,390 @@
+#include "actors/worker_engine.hpp"
+
+#include "data/chunk_service.hpp"
+#include "data/safetensors.hpp"
+#include "monitor/line_file.hpp"
+#include "monitor/log.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <future>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+namespace ballast {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+/// Data-sized work: as long as something arrives; these bound a silent peer.
+constexpr auto fetch_deadline = 60s;
+constexpr auto connect_deadline = 20s;
+
+uint64_t free_memory_bytes() {
+  std::ifstream file("/proc/meminfo");
+  std::string word;
+  while (file >> word)
+    if (word == "MemAvailable:") {
+      uint64_t kib = 0;
+      file >> kib;
+      return kib * 1024;
+    }
+  return uint64_t{4} << 30;
+}
+
+/// The chunks of a share, each once.
+std::vector<chunk_info> chunks_of(const share& part, const manifest& set) {
+  std::vector<chunk_info> out;
+  for (const interval& one : part.intervals)
+    if (out.empty() || out.back().id != one.chunk)
+      out.push_back(set.train.at(value(one.chunk)));
+  return out;
+}
+
+/// Writes what a worker feeds to the gradient, one line a step.
+class trace_writer {
+public:
+  explicit trace_writer(const std::filesystem::path& path) : file_(path) {}
+  void write(const step_order& order, const std::vector<uint64_t>& ids) {
+    line_.clear();
+    line_ += "{\"generation\":" + to_string(order.generation) +
+             ",\"plan\":" + to_string(order.plan) +
+             ",\"step\":" + to_string(order.at.step) +
+             ",\"epoch\":" + to_string(order.at.epoch) + ",\"ids\":[";
+    for (size_t i = 0; i < ids.size(); ++i) {
+      if (i > 0)
+        line_ += ',';
+      line_ += std::to_string(ids[i]);
+    }
+    line_ += "]}\n";
+    file_.append(line_);
+  }
+
+private:
+  line_file file_;
+  std::string line_;
+};
+
+/// All that belongs to one run, freed as a whole.
+struct run_parts {
+  assignment order;
+  job what;
+  manifest set;
+  std::unique_ptr<chunk_store> store;
+  std::unique_ptr<chunk_service> service;
+  std::unique_ptr<model> network;
+  std::unique_ptr<optimizer> update;
+  std::unique_ptr<collective_backend> backend;
+  std::unique_ptr<collective_opening> opening;
+  std::unique_ptr<trace_writer> trace;
+  arenas memory;
+  bucket_layout layout;
+  std::unique_ptr<step_executor> executor;
+};
+
+class engine final : public worker_engine {
+public:
+  engine(engine_config config, engine_listener listener)
+      : config_(std::move(config)), listener_(std::move(listener)) {}
+  ~engine() override { leave("the process ends"); }
+
+  void load(const assignment& what) override;
+  void connect(const connect_order& what) override;
+  void tell(const command& what) override;
+  void offer(const plan_offer& what) override;
+  step_progress drain() override;
+  heartbeat now() const override;
+  void leave(const std::string& reason) override;
+
+private:
+  void do_load(run_parts& parts);
+  void fetch_chunks(run_parts& parts, chunk_client& client);
+  void build(run_parts& parts);
+  void start_service(run_parts& parts);
+  void prepare_collective(run_parts& parts);
+  std::string model_bytes(run_parts& parts);
+  void failed(const run_parts& parts, errc code, const std::string& why);
+  /// Runs `work` on the engine's thread; a throw becomes worker_failed.
+  template <class Work>
+  void background(run_parts& parts, Work work);
+
+  engine_config config_;
+  engine_listener listener_;
+  mutable std::mutex mutex_; // guards parts_ and phase_
+  std::unique_ptr<run_parts> parts_;
+  worker_phase phase_ = worker_phase::idle;
+  std::thread thread_; // loads, connects, then is the step thread
+};
+
+template <class Work>
+void engine::background(run_parts& parts, Work work) {
+  if (thread_.joinable())
+    thread_.join();
+  thread_ = std::thread([this, &parts, work] {
+    try {
+      work();
+    } catch (const collective_error& e) {
+      failed(parts, errc::collective_failed,
+             to_string(e.code()) + ": " + e.what());
+    } catch (const ballast_error& e) {
+      failed(parts, e.what_failed().code, e.what());
+    } catch (const std::exception& e) {
+      failed(parts, errc::internal, e.what());
+    }
+  });
+}
+
+void engine::failed(const run_parts& parts, errc code, const std::string& why) {
+  listener_.failed({parts.order.worker, parts.order.generation, code, why});
+}
+
+// -- loading
+// --------------------------------------------------------------------
+
+void engine::load(const assignment& what) {
+  leave("a new assignment");
+  auto fresh = std::make_unique<run_parts>();
+  fresh->order = what;
+  run_parts& parts = *fresh;
+  {
+    std::lock_guard lock(mutex_);
+    parts_ = std::move(fresh);
+    phase_ = worker_phase::loading;
+  }
+  background(parts, [this, &parts] { do_load(parts); });
+}
+
+void engine::do_load(run_parts& parts) {
+  job_result parsed = parse_job(parts.order.job, {}, "/");
+  if (!parsed.value)
+    throw ballast_error(parsed.mistakes.at(0));
+  parts.what = *parsed.value;
+  auto client =
+      chunk_client::connect(parts.order.origin, parts.order.token, 10s);
+  parts.set = nlohmann::json::parse(client->fetch_blob("manifest", 30s))
+                  .get<manifest>();
+  // The model takes as long to load as the data: side by side.
+  auto built = std::async(std::launch::async, [this, &parts] { build(parts); });
+  fetch_chunks(parts, *client);
+  start_service(parts);
+  built.get();
+  prepare_collective(parts);
+  {
+    std::lock_guard lock(mutex_);
+    phase_ = worker_phase::opening;
+  }
+  listener_.loaded({parts.order.worker, parts.order.generation,
+                    parts.opening->address(), parts.service->address()});
+}
+
+void engine::fetch_chunks(run_parts& parts, chunk_client& client) {
+  uint64_t limit = config_.store_limit_bytes > 0 ? config_.store_limit_bytes
+                                                 : free_memory_bytes() / 5 * 4;
+  parts.store = std::make_unique<chunk_store>(limit);
+  const plan& first = parts.order.first;
+  size_t rank = 0;
+  while (first.shares.at(rank).worker != parts.order.worker)
+    ++rank;
+  auto keep = [&parts](data_part part) {
+    return [&parts, part](chunk_ptr got) {
+      parts.store->put(part, std::move(got));
+    };
+  };
+  client.fetch(data_part::train, chunks_of(first.shares[rank], parts.set),
+               parts.set.row, fetch_deadline, keep(data_part::train));
+  std::vector<chunk_info> test;
+  for (size_t i = rank; i < parts.set.test.size(); i += first.shares.size())
+    test.push_back(parts.set.test[i]);
+  client.fetch(data_part::test, test, parts.set.row, fetch_deadline,
+               keep(data_part::test));
+  log().info("holds {} train and {} test chunks, {} MB",
+             parts.store->count(data_part::train),
+             parts.store->count(data_part::test), parts.store->bytes() >> 20);
+}
+
+void engine::build(run_parts& parts) {
+  parts.backend = make_backend(parts.what.train.collective);
+  parts.network = make_model({&parts.what, parts.set.row, parts.order.threads});
+  size_t count = parts.network->parameter_count();
+  parts.memory.count = count;
+  parts.memory.parameters = parts.backend->allocate_arena(count);
+  for (auto& arena : parts.memory.gradients)
+    arena = parts.backend->allocate_arena(count);
+  parts.network->initialize({parts.memory.parameters.get(), count});
+  parts.update = make_optimizer(parts.what.train.optimizer, count);
+  parts.layout = make_bucket_layout(parts.network->parameters());
+}
+
+void engine::start_service(run_parts& parts) {
+  parts.service = chunk_service::start(
+      config_.bind_host, 0, parts.order.token,
+      [&parts](data_part part, chunk_id id) {
+        return parts.store->find(part, id);
+      },
+      [this, &parts](const std::string& name) -> std::optional<std::string> {
+        if (name != "model")
+          return std::nullopt;
+        return model_bytes(parts);
+      });
+}
+
+std::string engine::model_bytes(run_parts& parts) {
+  std::vector<tensor_view> tensors;
+  for (const parameter_info& one : parts.network->parameters())
+    tensors.push_back(
+        {one.name,
+         one.shape,
+         {parts.memory.parameters.get() + one.offset, one.count}});
+  for (const model::buffer& one : parts.network->buffers())
+    tensors.push_back({one.name, one.shape, one.values});
+  return safetensors_bytes(
+      tensors, {{"format", "pt"}, {"ballast_run", parts.order.run}});
+}
+
+void engine::prepare_collective(run_parts& parts) {
+  const plan& first = parts.order.first;
+  collective_options options;
+  options.generation = parts.order.generation;
+  options.size = int(first.shares.size());
+  while (first.shares[size_t(options.rank)].worker != parts.order.worker)
+    ++options.rank;
+  options.layout_hash = layout_hash(parts.layout);
+  options.token = parts.order.token;
+  options.bind_host = config_.bind_host;
+  parts.opening = parts.backend->prepare(options);
+
+  ledger_config rows{parts.what.seed, parts.what.train.global_batch, {}};
+  for (const chunk_info& one : parts.set.train)
+    rows.chunk_rows.push_back(one.rows);
+  worker_core core(
+      {std::move(rows), parts.order.worker, parts.what.train.epochs}, first,
+      parts.order.start);
+  step_listener steps;
+  auto stamp = [&parts](auto message) {
+    message.worker = parts.order.worker;
+    message.generation = parts.order.generation;
+    return message;
+  };
+  steps.evaluated = [this, stamp](evaluation_report m) {
+    listener_.evaluated(stamp(m));
+  };
+  steps.paused = [this, stamp](step_number at) {
+    worker_paused m;
+    m.step = at;
+    listener_.paused(stamp(m));
+  };
+  steps.finished = [this, stamp](worker_finished m) {
+    listener_.finished(stamp(std::move(m)));
+  };
+  steps.failed = [this, stamp](worker_failed m) {
+    listener_.failed(stamp(std::move(m)));
+  };
+  if (parts.what.trace_samples) {
+    if (parts.order.run_folder.empty() ||
+        !std::filesystem::is_directory(parts.order.run_folder))
+      throw ballast_error(errc::not_in_build,
+                          "trace_samples needs the run directory " +
+                              parts.order.run_folder +
+                              " on this node's file system; streaming traces "
+                              "is not in this build",
+                          "/trace_samples");
+    parts.trace = std::make_unique<trace_writer>(
+        std::filesystem::path(parts.order.run_folder) / "trace" /
+        (parts.order.name + "." + std::to_string(parts.order.incarnation) +
+         ".jsonl"));
+    steps.trace = [&parts](const step_order& order,
+                           const std::vector<uint64_t>& ids) {
+      parts.trace->write(order, ids);
+    };
+  }
+  auto executor = std::make_unique<step_executor>(
+      step_executor::parts{&parts.what, &parts.set, parts.store.get(),
+                           parts.network.get(), parts.update.get(),
+                           parts.memory, parts.layout, parts.order.worker},
+      std::move(core), std::move(steps));
+  std::lock_guard lock(mutex_);
+  parts.executor = std::move(executor);
+}
+
+// -- training
+// -------------------------------------------------------------------
+
+void engine::connect(const connect_order& what) {
+  run_parts* parts = nullptr;
+  {
+    std::lock_guard lock(mutex_);
+    if (!parts_ || !parts_->executor ||
+        parts_->order.generation != what.generation)
+      return;
+    parts = parts_.get();
+  }
+  background(*parts, [parts, addresses = what.addresses] {
+    auto group = parts->opening->connect(
+        addresses, std::chrono::steady_clock::now() + connect_deadline);
+    parts->executor->run(std::move(group));
+  });
+}
+
+void engine::tell(const command& what) {
+  std::lock_guard lock(mutex_);
+  if (parts_ && parts_->executor && parts_->order.generation == what.generation)
+    parts_->executor->post(what.kind);
+}
+
+void engine::offer(const plan_offer& what) {
+  std::lock_guard lock(mutex_);
+  if (parts_ && parts_->executor &&
+      parts_->order.generation == what.what.generation)
+    parts_->executor->post(what.what);
+}
+
+step_progress engine::drain() {
+  std::lock_guard lock(mutex_);
+  return parts_ && parts_->executor ? parts_->executor->drain()
+                                    : step_progress{};
+}
+
+heartbeat engine::now() const {
+  std::lock_guard lock(mutex_);
+  heartbeat out;
+  out.phase = phase_;
+  if (parts_ && parts_->executor)
+    out = parts_->executor->now();
+  if (parts_) {
+    out.worker = parts_->order.worker;
+    out.generation = parts_->order.generation;
+  }
+  return out;
+}
+
+void engine::leave(const std::string& reason) {
+  {
+    std::lock_guard lock(mutex_);
+    if (parts_ && parts_->opening)
+      parts_->opening->abort(reason);
+    if (parts_ && parts_->executor)
+      parts_->executor->abort(reason);
+  }
+  if (thread_.joinable())
+    thread_.join();
+  std::unique_ptr<run_parts> gone;
+  {
+    std::lock_guard lock(mutex_);
+    gone = std::move(parts_);
+    phase_ = worker_phase::idle;
+  }
+  if (gone && gone->service)
+    gone->service->shutdown(1s);
+}
+
+} // namespace
+
+std::unique_ptr<worker_engine> make_worker_engine(engine_config config,
+                                                  engine_listener listener) {
+  return std::make_unique<engine>(std::move(config), std::move(listener));
+}
+
+} // namespace ballast

@@ -1,0 +1,50 @@
+/// Everything in a worker process that takes time or memory: the chunk store
+/// and its Flight service, the model, the collective, the step thread. The
+/// gpu_worker actor calls it and never waits for it; results come back through
+/// the listener, on the engine's threads.
+///
+/// One run at a time: load -> connect -> (command ...) -> leave.
+#pragma once
+
+#include "gpu/step_executor.hpp"
+#include "runtime/messages.hpp"
+
+#include <functional>
+#include <memory>
+#include <string>
+
+namespace ballast {
+
+struct engine_listener {
+  std::function<void(worker_loaded)> loaded;
+  std::function<void(evaluation_report)> evaluated;
+  std::function<void(worker_paused)> paused;
+  std::function<void(worker_finished)> finished;
+  std::function<void(worker_failed)> failed;
+};
+
+/// What tests of the actor replace.
+class worker_engine {
+public:
+  virtual ~worker_engine() = default;
+  virtual void load(const assignment& what) = 0;
+  virtual void connect(const connect_order& what) = 0;
+  virtual void tell(const command& what) = 0;
+  virtual void offer(const plan_offer& what) = 0;
+  /// What was applied since the last call.
+  virtual step_progress drain() = 0;
+  virtual heartbeat now() const = 0;
+  /// Ends every thread of the run and frees its memory. Waits as long as the
+  /// collective needs to give up.
+  virtual void leave(const std::string& reason) = 0;
+};
+
+struct engine_config {
+  std::string bind_host = "127.0.0.1";
+  uint64_t store_limit_bytes = 0; // 0 = four fifths of the free memory
+};
+
+std::unique_ptr<worker_engine> make_worker_engine(engine_config config,
+                                                  engine_listener listener);
+
+} // namespace ballast

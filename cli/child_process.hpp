@@ -1,0 +1,32 @@
+/// A child of the supervisor: this same program with other arguments, in a
+/// process group of its own, holding one end of a liveness socket and no other
+/// descriptor of ours.
+#pragma once
+
+#include "cli/liveness.hpp"
+
+#include <memory>
+#include <string>
+#include <sys/types.h>
+#include <vector>
+
+namespace ballast {
+
+struct child_process {
+  std::string name;
+  pid_t pid = -1;
+  std::unique_ptr<liveness_socket> socket;
+  bool running = true;
+};
+
+/// Starts `ballast ARGUMENTS... --liveness-fd 3`. stdin and stdout are
+/// /dev/null; stderr goes to `log` (appended), or stays ours if it is empty.
+/// Throws ballast_error{internal}.
+child_process start_child(const std::string& name,
+                          std::vector<std::string> arguments,
+                          const std::string& log);
+
+/// "killed by signal 9 (Killed)", "exited with code 1", from waitpid's status.
+std::string describe_exit(int status);
+
+} // namespace ballast

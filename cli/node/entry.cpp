@@ -1,1 +1,0 @@
-extern "C" int ballast_node_version() { return 1; }

@@ -1,0 +1,50 @@
+/// The two roles of `ballast node`.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace ballast {
+
+struct node_options {
+  bool coordinator = false;
+  std::string listen = "127.0.0.1:0";  // coordinator
+  std::string http = "127.0.0.1:0";    // coordinator
+  std::string state;                   // coordinator: folder for its runs
+  std::string join;                    // worker: HOST:PORT
+  std::string name;                    // worker
+  std::string device = "auto";         // worker
+  std::string metrics = "127.0.0.1:0"; // worker
+  uint32_t wait_s = 10;  // worker: retry the coordinator for so long
+  bool once = false;     // worker: leave after one job
+  bool insecure = false; // bind other addresses than loopback
+  // -- set by `ballast run` for its children
+  int liveness_fd = -1;
+  bool preload_torch = false;
+  bool no_progress = false;
+  std::string build_id; // for tests of the handshake
+};
+
+/// Both return the exit code; the reason of a failure is the last line on
+/// stderr.
+int run_coordinator(const node_options& options);
+int run_worker(const node_options& options);
+
+/// "HOST:PORT", "[::1]:PORT"; ballast_error{usage} with the option's name.
+struct host_port {
+  std::string host;
+  uint16_t port = 0;
+};
+host_port parse_host_port(const std::string& text, const std::string& option);
+/// Refuses what is not loopback, unless `insecure`.
+void check_bind(const host_port& where, const std::string& option,
+                bool insecure);
+
+/// Identifies this build: the linker's build id of the library that holds the
+/// code. Only equal builds may join one cluster.
+std::string build_id();
+
+/// 128 random bits in hex, for a run's planes.
+std::string make_token();
+
+} // namespace ballast

@@ -1,0 +1,198 @@
+#include "cli/node/node.hpp"
+
+#include "actors/gpu_worker.hpp"
+#include "actors/types.hpp"
+#include "cli/liveness.hpp"
+#include "monitor/http_server.hpp"
+#include "monitor/log.hpp"
+
+#include <chrono>
+#include <condition_variable>
+#include <csignal>
+#include <cstdio>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <thread>
+#include <unistd.h>
+
+namespace ballast {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+/// The way out of the process: who first has a reason to end says it.
+class exit_latch {
+public:
+  void leave(int code, std::string reason) {
+    std::lock_guard lock(mutex_);
+    if (!code_) {
+      code_ = code;
+      reason_ = std::move(reason);
+    }
+    changed_.notify_all();
+  }
+  int wait(std::string& reason) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return code_.has_value(); });
+    reason = reason_;
+    return *code_;
+  }
+
+private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::optional<int> code_;
+  std::string reason_;
+};
+
+std::string host_name() {
+  char name[256] = "host";
+  gethostname(name, sizeof name - 1);
+  return name;
+}
+
+/// One attempt with a deadline: a peer that accepts and stays silent must not
+/// hold us for ever.
+coordinator_actor connect_once(caf::actor_system& system,
+                               caf::scoped_actor& self, const host_port& where,
+                               std::string& problem) {
+  coordinator_actor out;
+  self->request(system.middleman().actor_handle(), 2s, caf::connect_atom::value,
+                where.host, where.port)
+      .receive(
+          [&](const caf::node_id&, const caf::strong_actor_ptr& found,
+              const std::set<std::string>&) {
+            if (found)
+              out = caf::actor_cast<coordinator_actor>(found);
+            else
+              problem = "something else than a coordinator answers there";
+          },
+          [&](const caf::error& why) {
+            problem = why == caf::sec::request_timeout
+                          ? "it accepts the connection but does not answer"
+                          : "connection refused";
+          });
+  return out;
+}
+
+coordinator_actor find_coordinator(caf::actor_system& system,
+                                   const node_options& options) {
+  host_port where = parse_host_port(options.join, "--join");
+  caf::scoped_actor self{system};
+  auto until =
+      std::chrono::steady_clock::now() + std::chrono::seconds(options.wait_s);
+  std::string problem;
+  // The pause between attempts: the coordinator may still be starting.
+  std::mutex mutex;
+  std::condition_variable never;
+  while (true) {
+    coordinator_actor found = connect_once(system, self, where, problem);
+    if (found)
+      return found;
+    if (std::chrono::steady_clock::now() >= until)
+      throw ballast_error(errc::unreachable,
+                          "no coordinator at " + options.join + " within " +
+                              std::to_string(options.wait_s) +
+                              " s: " + problem);
+    std::unique_lock lock(mutex);
+    never.wait_for(lock, 50ms);
+  }
+}
+
+http_handlers worker_handlers(std::shared_ptr<probe_slot> probes) {
+  http_handlers out;
+  out.metrics = [probes] {
+    auto probe = probes->get();
+    return probe ? probe->text() : idle_metrics();
+  };
+  out.unhealthy = [] { return std::optional<std::string>(); };
+  out.not_ready = out.unhealthy;
+  return out;
+}
+
+void check_device(const std::string& device) {
+  if (device == "auto" || device == "cpu")
+    return;
+  if (device.starts_with("cuda"))
+    throw ballast_error(errc::not_in_build,
+                        "--device " + device +
+                            ": GPU workers are not in this build");
+  throw ballast_error(errc::usage,
+                      "--device takes auto or cpu, not '" + device + "'");
+}
+
+} // namespace
+
+int run_worker(const node_options& options) {
+  std::string name = options.name.empty()
+                         ? host_name() + "-" + std::to_string(getpid())
+                         : options.name;
+  start_log(name);
+  check_device(options.device);
+  host_port metrics = parse_host_port(options.metrics, "--metrics");
+  check_bind(metrics, "--metrics", options.insecure);
+  std::thread preload;
+  if (options.preload_torch)
+    preload = std::thread([] { ballast::preload_torch(); });
+
+  // Nothing below may outlive the process's exit: the latch is leaked on
+  // purpose, threads of CAF may still call it while we leave.
+  auto& latch = *new exit_latch;
+  if (options.liveness_fd >= 0)
+    std::thread([fd = options.liveness_fd] {
+      liveness_socket supervisor(fd);
+      while (!supervisor.receive().is_null()) {
+      }
+      // The run was killed: nobody is left to report to.
+      std::_Exit(1);
+    }).detach();
+
+  auto probes = std::make_shared<probe_slot>();
+  http_server http;
+  http_address bound =
+      http.start(metrics.host, metrics.port, worker_handlers(probes));
+
+  auto& config = *new system_config;
+  auto& system = *new caf::actor_system(config);
+  coordinator_actor coordinator = find_coordinator(system, options);
+  gpu_worker_config worker;
+  worker.hello.name = name;
+  worker.hello.pid = uint32_t(getpid());
+  worker.hello.host = host_name();
+  worker.hello.device = "cpu";
+  worker.hello.build_id =
+      options.build_id.empty() ? build_id() : options.build_id;
+  worker.hello.metrics_address = "http://" + to_string(bound);
+  worker.once = options.once;
+  worker.log_to_folder = options.liveness_fd < 0;
+  worker.probes = probes;
+  worker.make_engine = [](engine_listener listener) {
+    return make_worker_engine({}, std::move(listener));
+  };
+  worker.on_exit = [&latch](int code, std::string reason) {
+    latch.leave(code, std::move(reason));
+  };
+  auto actor =
+      system.spawn<caf::detached>(gpu_worker, coordinator, std::move(worker));
+  caf::anon_send(actor, join_atom::value);
+  if (options.liveness_fd < 0)
+    std::printf("worker %s joins %s, metrics http://%s\n", name.c_str(),
+                options.join.c_str(), to_string(bound).c_str());
+  std::fflush(stdout);
+
+  std::string reason;
+  int code = latch.wait(reason);
+  if (preload.joinable())
+    preload.join();
+  if (code != 0)
+    std::fprintf(stderr, "ballast: %s\n", reason.c_str());
+  log().flush();
+  std::fflush(nullptr);
+  // Sockets, threads and memory go with the process; an orderly teardown would
+  // only wait for peers that may be gone.
+  std::_Exit(code);
+}
+
+} // namespace ballast
