@@ -64,7 +64,7 @@ std::string scalar_type(const job_field& field) {
 
 std::string number_text(double number) {
   // Plain digits as far as they are exact, else as short as JSON has it.
-  if (number == std::floor(number) && std::abs(number) < 1e15)
+  if (number == std::floor(number) && std::abs(number) < 0x1p53)
     return json(int64_t(number)).dump();
   return json(number).dump();
 }
