@@ -1,0 +1,89 @@
+// What a worker computes: one model, one thread. Counters are samples a second.
+#include "gpu/model.hpp"
+#include "gpu/optimizer.hpp"
+#include "runtime/random.hpp"
+
+#include <algorithm>
+#include <benchmark/benchmark.h>
+#include <numeric>
+
+namespace ballast {
+namespace {
+
+struct rows_in_memory {
+  std::vector<float> features;
+  std::vector<int64_t> labels;
+  std::vector<uint64_t> ids;
+  batch_view view(uint32_t rows) const {
+    return {.features = features.data(),
+            .labels = labels.data(),
+            .sample_ids = ids.data(),
+            .rows = rows};
+  }
+};
+
+rows_in_memory make_rows(uint32_t rows, uint32_t features) {
+  counter_random random(1, 2);
+  rows_in_memory out{std::vector<float>(size_t(rows) * features),
+                     std::vector<int64_t>(rows), std::vector<uint64_t>(rows)};
+  for (size_t i = 0; i < out.features.size(); ++i)
+    out.features[i] = float(random.unit(i));
+  for (uint32_t i = 0; i < rows; ++i)
+    out.labels[i] = int64_t(random.below(10, i));
+  std::iota(out.ids.begin(), out.ids.end(), 0);
+  return out;
+}
+
+job job_for(const std::string& kind) {
+  job out;
+  out.model.kind = kind;
+  out.model.hidden = {128};
+  out.model.channels = {16, 32};
+  out.train.optimizer.kind = "adamw";
+  out.train.optimizer.lr = 1e-3;
+  return out;
+}
+
+/// Gradient sum of a batch, then the update; arenas take turns as in a worker.
+void step(benchmark::State& state, const job& what) {
+  const auto rows = uint32_t(state.range(0));
+  row_shape shape{.features = 784, .shape = {28, 28}, .classes = 10};
+  auto tested = make_model({.what = &what, .row = shape, .threads = 1});
+  const size_t count = tested->parameter_count();
+  auto update = make_optimizer(what.train.optimizer, count);
+  std::vector<float> parameters(count);
+  std::vector<float> gradients[2] = {std::vector<float>(count),
+                                     std::vector<float>(count)};
+  tested->initialize(parameters);
+  const rows_in_memory data = make_rows(rows, shape.features);
+  uint64_t done = 0;
+  for (auto _ : state) {
+    std::vector<float>& arena = gradients[done++ % 2];
+    std::fill(arena.begin(), arena.end(), 0.0F);
+    tested->bind(parameters, arena);
+    tested->accumulate(data.view(rows), done, {});
+    update->apply(parameters, arena, 1.0 / rows, 1e-3, done);
+  }
+  state.counters["samples_per_s"] = benchmark::Counter(
+      double(rows) * double(state.iterations()), benchmark::Counter::kIsRate);
+}
+
+void update_only(benchmark::State& state, const char* kind) {
+  const auto count = size_t(state.range(0));
+  auto update = make_optimizer({.kind = kind}, count);
+  std::vector<float> parameters(count), gradients(count, 0.1F);
+  uint64_t done = 0;
+  for (auto _ : state)
+    update->apply(parameters, gradients, 0.01, 1e-3, ++done);
+}
+
+BENCHMARK_CAPTURE(step, mlp, job_for("mlp"))->Arg(128)->Arg(256);
+BENCHMARK_CAPTURE(step, cnn, job_for("cnn"))->Arg(128)->Arg(256);
+BENCHMARK_CAPTURE(step, logistic, job_for("logistic"))->Arg(128);
+BENCHMARK_CAPTURE(update_only, adamw, "adamw")->Arg(101'770)->Arg(6'250'000);
+BENCHMARK_CAPTURE(update_only, sgd, "sgd")->Arg(101'770);
+
+} // namespace
+} // namespace ballast
+
+BENCHMARK_MAIN();

@@ -1,0 +1,83 @@
+#include "gpu/torch/batch_norm.hpp"
+
+#include "gpu/torch/torch_model.hpp"
+
+#include <ATen/ops/empty.h>
+#include <ATen/ops/native_batch_norm.h>
+#include <ATen/ops/native_batch_norm_backward.h>
+#include <algorithm>
+
+namespace ballast {
+namespace {
+
+constexpr double eps = 1e-5;
+constexpr double momentum = 0.1;
+
+} // namespace
+
+batch_norm::batch_norm(int64_t channels)
+    : channels_(channels), running_(size_t(2 * channels)),
+      pending_(size_t(2 * channels)) {
+  std::ranges::fill(running_variance(), 1.0F);
+}
+
+at::Tensor batch_norm::forward(const at::Tensor& input,
+                               const at::Tensor& weight,
+                               const at::Tensor& bias) {
+  // Scratch "running" statistics with momentum 1 become those of the batch.
+  std::vector<float> batch(running_.size());
+  at::Tensor mean = tensor_over(batch.data(), {channels_});
+  at::Tensor variance = tensor_over(batch.data() + channels_, {channels_});
+  auto [output, saved_mean, saved_inverse] = at::native_batch_norm(
+      input, weight, bias, mean, variance, true, 1.0, eps);
+  const auto rows = float(input.size(0));
+  // A single value has no unbiased variance; torch.nn refuses it, a short last
+  // micro-batch must not end a run.
+  const bool single = input.numel() == input.size(1);
+  for (size_t i = 0; i < batch.size(); ++i)
+    pending_[i] += rows * (single && i >= size_t(channels_) ? 0.0F : batch[i]);
+  input_ = input;
+  mean_ = saved_mean;
+  inverse_deviation_ = saved_inverse;
+  return output;
+}
+
+batch_norm::gradients batch_norm::backward(const at::Tensor& by_output,
+                                           const at::Tensor& weight) {
+  auto [by_input, by_weight, by_bias] = at::native_batch_norm_backward(
+      by_output, input_, weight, {}, {}, mean_, inverse_deviation_, true, eps,
+      {true, true, true});
+  input_.reset();
+  return {by_input, by_weight, by_bias};
+}
+
+at::Tensor batch_norm::predict(const at::Tensor& input,
+                               const at::Tensor& weight,
+                               const at::Tensor& bias) const {
+  return std::get<0>(at::native_batch_norm(
+      input, weight, bias, tensor_over(running_.data(), {channels_}),
+      tensor_over(running_.data() + channels_, {channels_}), false, momentum,
+      eps));
+}
+
+std::span<float> batch_norm::running_mean() {
+  return std::span(running_).first(size_t(channels_));
+}
+
+std::span<float> batch_norm::running_variance() {
+  return std::span(running_).last(size_t(channels_));
+}
+
+void batch_norm::take(std::span<float> out) {
+  for (size_t i = 0; i < pending_.size(); ++i)
+    out[i] += pending_[i];
+  std::fill(pending_.begin(), pending_.end(), 0.0F);
+}
+
+void batch_norm::apply(std::span<const float> sums, double rows) {
+  for (size_t i = 0; i < running_.size(); ++i)
+    running_[i] = float((1 - momentum) * double(running_[i]) +
+                        momentum * double(sums[i]) / rows);
+}
+
+} // namespace ballast

@@ -1,0 +1,49 @@
+/// Batch normalisation over (rows, height, width) per channel. Training
+/// normalises with the statistics of this micro-batch alone; the running
+/// statistics stay as they are until the step is applied: what they will be
+/// moved by is pending.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <span>
+#include <vector>
+
+namespace ballast {
+
+class batch_norm {
+public:
+  explicit batch_norm(int64_t channels);
+
+  /// Keeps what `backward` needs, and the batch's statistics as pending.
+  at::Tensor forward(const at::Tensor& input, const at::Tensor& weight,
+                     const at::Tensor& bias);
+  struct gradients {
+    at::Tensor by_input;
+    at::Tensor by_weight;
+    at::Tensor by_bias;
+  };
+  gradients backward(const at::Tensor& by_output, const at::Tensor& weight);
+  /// With the running statistics; changes nothing.
+  at::Tensor predict(const at::Tensor& input, const at::Tensor& weight,
+                     const at::Tensor& bias) const;
+
+  /// Running mean, then running variance (unbiased), one per channel each; the
+  /// same layout is used for what is taken and applied.
+  size_t statistics_count() const { return running_.size(); }
+  std::span<float> running_mean();
+  std::span<float> running_variance();
+  /// Adds the pending sums (statistic x rows) to `out` and forgets them.
+  void take(std::span<float> out);
+  /// running = (1 - m) running + m sums / rows, m = 0.1 as in torch.nn.
+  void apply(std::span<const float> sums, double rows);
+
+private:
+  int64_t channels_;
+  std::vector<float> running_;
+  std::vector<float> pending_;
+  at::Tensor input_;
+  at::Tensor mean_;
+  at::Tensor inverse_deviation_;
+};
+
+} // namespace ballast

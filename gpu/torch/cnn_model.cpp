@@ -1,0 +1,303 @@
+// cnn: per entry of `channels` a block of convolution 3x3 without padding,
+// optional batch normalisation, ReLU and 2x2 max-pooling; then optional dropout
+// and one dense layer. Convolutions are LibTorch's (oneDNN), channel last; the
+// backward pass is written out (tests compare with autograd).
+#include "gpu/initial_parameters.hpp"
+#include "gpu/torch/batch_norm.hpp"
+#include "gpu/torch/relu_pool.hpp"
+#include "gpu/torch/torch_model.hpp"
+#include "runtime/errors.hpp"
+
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/ops/addmm.h>
+#include <ATen/ops/convolution.h>
+#include <ATen/ops/convolution_backward.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/mm.h>
+#include <ATen/ops/mul.h>
+#include <ATen/ops/sum.h>
+
+namespace ballast {
+namespace {
+
+constexpr auto channels_last = at::MemoryFormat::ChannelsLast;
+
+struct block_shape {
+  int64_t in_channels;
+  int64_t out_channels;
+  int64_t height; // of the convolution's output
+  int64_t width;
+};
+
+/// {channels, height, width} of a row.
+std::array<int64_t, 3> image_of(const row_shape& row) {
+  const std::vector<uint32_t>& s = row.shape;
+  if (s.size() == 2)
+    return {1, s[0], s[1]};
+  if (s.size() == 3)
+    return {s[0], s[1], s[2]};
+  throw ballast_error(errc::invalid_job,
+                      "model 'cnn' needs images (height x width or channels x "
+                      "height x width); a row of this data set has shape " +
+                          to_string(std::vector<int64_t>(s.begin(), s.end())),
+                      "/model/kind");
+}
+
+std::vector<block_shape> blocks_of(const model_request& request) {
+  auto [channels, height, width] = image_of(request.row);
+  std::vector<block_shape> out;
+  for (uint32_t wanted : request.what->model.channels) {
+    if (height < 4 || width < 4)
+      throw ballast_error(errc::invalid_job,
+                          "block " + std::to_string(out.size() + 1) +
+                              " of the cnn would see images of " +
+                              std::to_string(height) + " x " +
+                              std::to_string(width) +
+                              "; 4 x 4 is the least: name fewer channels",
+                          "/model/channels/" + std::to_string(out.size()));
+    out.push_back({channels, wanted, height - 2, width - 2});
+    channels = wanted;
+    height = (height - 2) / 2;
+    width = (width - 2) / 2;
+  }
+  if (out.empty())
+    throw ballast_error(errc::invalid_job,
+                        "model 'cnn' needs at least one entry in channels",
+                        "/model/channels");
+  return out;
+}
+
+int64_t flat_of(const std::vector<block_shape>& blocks) {
+  const block_shape& last = blocks.back();
+  return last.out_channels * (last.height / 2) * (last.width / 2);
+}
+
+std::vector<std::pair<std::string, std::vector<int64_t>>>
+parameters_of(const model_request& request) {
+  std::vector<std::pair<std::string, std::vector<int64_t>>> out;
+  const std::vector<block_shape> blocks = blocks_of(request);
+  for (size_t b = 0; b < blocks.size(); ++b) {
+    const std::string number = std::to_string(b + 1);
+    const int64_t channels = blocks[b].out_channels;
+    out.push_back(
+        {"conv" + number + ".weight", {channels, blocks[b].in_channels, 3, 3}});
+    out.push_back({"conv" + number + ".bias", {channels}});
+    if (request.what->model.batch_norm) {
+      out.push_back({"bn" + number + ".weight", {channels}});
+      out.push_back({"bn" + number + ".bias", {channels}});
+    }
+  }
+  const int64_t columns = objective(*request.what, request.row).columns();
+  out.push_back({"fc.weight", {columns, flat_of(blocks)}});
+  out.push_back({"fc.bias", {columns}});
+  return out;
+}
+
+class cnn_model final : public torch_model {
+public:
+  explicit cnn_model(const model_request& request)
+      : torch_model(request, parameters_of(request)),
+        image_(image_of(request.row)), shapes_(blocks_of(request)),
+        blocks_(shapes_.size()),
+        per_block_(what().model.batch_norm ? size_t{4} : size_t{2}) {
+    if (what().model.batch_norm)
+      for (const block_shape& s : shapes_)
+        norms_.emplace_back(s.out_channels);
+  }
+
+  size_t statistics_count() const override {
+    size_t sum = 0;
+    for (const batch_norm& norm : norms_)
+      sum += norm.statistics_count();
+    return sum;
+  }
+  void take_statistics(std::span<float> out) override {
+    for (batch_norm& norm : norms_) {
+      norm.take(out.first(norm.statistics_count()));
+      out = out.subspan(norm.statistics_count());
+    }
+  }
+  void apply_statistics(std::span<const float> sums, double rows) override {
+    for (batch_norm& norm : norms_) {
+      norm.apply(sums.first(norm.statistics_count()), rows);
+      sums = sums.subspan(norm.statistics_count());
+    }
+  }
+  std::vector<buffer> buffers() override {
+    std::vector<buffer> out;
+    for (size_t b = 0; b < norms_.size(); ++b) {
+      const std::string name = "bn" + std::to_string(b + 1);
+      const std::vector<int64_t> shape{shapes_[b].out_channels};
+      out.push_back({name + ".running_mean", shape, norms_[b].running_mean()});
+      out.push_back(
+          {name + ".running_var", shape, norms_[b].running_variance()});
+    }
+    return out;
+  }
+
+private:
+  /// What the forward pass of a block leaves for the backward pass.
+  struct block_state {
+    at::Tensor input;
+    std::vector<uint8_t> winner;
+  };
+
+  size_t first_parameter(size_t block) const { return block * per_block_; }
+  size_t fc() const { return shapes_.size() * per_block_; }
+
+  void default_values(std::span<float> values) override {
+    default_filler fill(what().seed);
+    auto of = [&](size_t i) {
+      return values.subspan(parameters()[i].offset, parameters()[i].count);
+    };
+    for (size_t b = 0; b < shapes_.size(); ++b) {
+      const size_t first = first_parameter(b);
+      fill.weight(of(first), shapes_[b].in_channels * 9);
+      fill.bias(of(first + 1), shapes_[b].in_channels * 9);
+      if (!norms_.empty()) {
+        std::ranges::fill(of(first + 2), 1.0F);
+        std::ranges::fill(of(first + 3), 0.0F);
+      }
+    }
+    fill.weight(of(fc()), flat_of(shapes_));
+    fill.bias(of(fc() + 1), flat_of(shapes_));
+  }
+
+  image_shape shape_of(size_t block, int64_t rows) const {
+    const block_shape& s = shapes_[block];
+    return {size_t(rows), size_t(s.height), size_t(s.width),
+            size_t(s.out_channels)};
+  }
+
+  at::Tensor images(const batch_view& batch) const {
+    return tensor_over(batch.features,
+                       {batch.rows, image_[0], image_[1], image_[2]})
+        .contiguous(channels_last);
+  }
+
+  at::Tensor block_forward(size_t b, const at::Tensor& input, bool training) {
+    const size_t first = first_parameter(b);
+    const block_shape& s = shapes_[b];
+    at::Tensor x =
+        at::convolution(input, parameter(first), parameter(first + 1), {1, 1},
+                        {0, 0}, {1, 1}, false, {0, 0}, 1);
+    if (!norms_.empty())
+      x = training
+              ? norms_[b].forward(x, parameter(first + 2), parameter(first + 3))
+              : norms_[b].predict(x, parameter(first + 2),
+                                  parameter(first + 3));
+    x = x.contiguous(channels_last);
+    at::Tensor out =
+        at::empty({x.size(0), s.out_channels, s.height / 2, s.width / 2},
+                  x.options(), channels_last);
+    blocks_[b].input = training ? input : at::Tensor();
+    blocks_[b].winner.resize(size_t(out.numel()));
+    relu_pool(shape_of(b, x.size(0)), x.const_data_ptr<float>(),
+              out.mutable_data_ptr<float>(), blocks_[b].winner.data());
+    return out;
+  }
+
+  /// The derivative by the block's input; undefined for the first block.
+  at::Tensor block_backward(size_t b, const at::Tensor& by_output,
+                            const std::function<void(size_t)>& ready) {
+    const size_t first = first_parameter(b);
+    const block_shape& s = shapes_[b];
+    block_state& state = blocks_[b];
+    const int64_t rows = by_output.size(0);
+    const at::Tensor from = by_output.contiguous(channels_last);
+    at::Tensor x = at::empty({rows, s.out_channels, s.height, s.width},
+                             from.options(), channels_last);
+    relu_pool_backward(shape_of(b, rows), from.const_data_ptr<float>(),
+                       state.winner.data(), x.mutable_data_ptr<float>());
+    if (!norms_.empty()) {
+      auto by = norms_[b].backward(x, parameter(first + 2));
+      add(first + 2, by.by_weight, ready);
+      add(first + 3, by.by_bias, ready);
+      x = by.by_input;
+    }
+    auto [by_input, by_weight, by_bias] = at::convolution_backward(
+        x, state.input, parameter(first),
+        at::OptionalIntArrayRef(s.out_channels), {1, 1}, {0, 0}, {1, 1}, false,
+        {0, 0}, 1, {b > 0, true, true});
+    state.input.reset();
+    add(first, by_weight, ready);
+    add(first + 1, by_bias, ready);
+    return by_input;
+  }
+
+  void add(size_t i, const at::Tensor& more,
+           const std::function<void(size_t)>& ready) const {
+    gradient(i).add_(more);
+    if (ready)
+      ready(i);
+  }
+
+  /// Features before the dense layer, in the order (channel, line, column).
+  at::Tensor features(const batch_view& batch, bool training) {
+    at::Tensor x = images(batch);
+    for (size_t b = 0; b < shapes_.size(); ++b)
+      x = block_forward(b, x, training);
+    return x.contiguous(at::MemoryFormat::Contiguous)
+        .view({int64_t(batch.rows), flat_of(shapes_)});
+  }
+
+  std::span<float> dense(const at::Tensor& input) {
+    const int64_t columns = goal().columns();
+    outputs_.resize(size_t(input.size(0) * columns));
+    at::Tensor out = tensor_over(outputs_.data(), {input.size(0), columns});
+    at::addmm_out(out, parameter(fc() + 1), input, parameter(fc()).t());
+    return outputs_;
+  }
+
+  std::span<const float> predict(const batch_view& batch) override {
+    return dense(features(batch, false));
+  }
+
+  /// Each value is kept with probability 1 - p and scaled by 1 / (1 - p).
+  at::Tensor dropout_mask(const at::Tensor& like, uint64_t step_seed) const {
+    const double keep = 1 - what().model.dropout;
+    return at::empty(like.sizes(), like.options())
+        .bernoulli_(keep, at::make_generator<at::CPUGeneratorImpl>(step_seed))
+        .div_(keep);
+  }
+
+  double differentiate(const batch_view& batch, uint64_t step_seed,
+                       const std::function<void(size_t)>& ready) override {
+    at::Tensor input = features(batch, true);
+    at::Tensor mask;
+    if (what().model.dropout > 0) {
+      mask = dropout_mask(input, step_seed);
+      input = at::mul(input, mask);
+    }
+    const std::span<float> outputs = dense(input);
+    const double loss = goal().differentiate(batch, outputs);
+    const at::Tensor by_output =
+        tensor_over(outputs.data(), {int64_t(batch.rows), goal().columns()});
+    add(fc() + 1, at::sum(by_output, 0), ready);
+    add(fc(), at::mm(by_output.t(), input), ready);
+    at::Tensor x = at::mm(by_output, parameter(fc()));
+    if (mask.defined())
+      x.mul_(mask);
+    const block_shape& last = shapes_.back();
+    x = x.view({int64_t(batch.rows), last.out_channels, last.height / 2,
+                last.width / 2});
+    for (size_t b = shapes_.size(); b-- > 0;)
+      x = block_backward(b, x, ready);
+    return loss;
+  }
+
+  std::array<int64_t, 3> image_;
+  std::vector<block_shape> shapes_;
+  std::vector<block_state> blocks_;
+  size_t per_block_; // parameters
+  std::vector<batch_norm> norms_;
+  std::vector<float> outputs_;
+};
+
+} // namespace
+
+std::unique_ptr<model> make_cnn_model(const model_request& request) {
+  return std::make_unique<cnn_model>(request);
+}
+
+} // namespace ballast

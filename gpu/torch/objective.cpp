@@ -1,0 +1,135 @@
+#include "gpu/torch/objective.hpp"
+
+#include "runtime/errors.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace ballast {
+
+objective::objective(const job& what, const row_shape& row)
+    : classes_(row.classes), weights_(what.train.class_weights.begin(),
+                                      what.train.class_weights.end()) {
+  const std::string& loss = what.train.loss;
+  const std::string& model = what.model.kind;
+  if (loss == "mse") {
+    if (model == "logistic")
+      throw ballast_error(errc::invalid_job,
+                          "model 'logistic' has the loss cross_entropy; for "
+                          "mse use 'linear'",
+                          "/train/loss");
+    if (!weights_.empty())
+      throw ballast_error(errc::invalid_job,
+                          "class_weights need the loss cross_entropy",
+                          "/train/class_weights");
+    kind_ = kind::squared;
+    return;
+  }
+  if (loss != "cross_entropy")
+    throw ballast_error(errc::invalid_job,
+                        "unknown loss '" + loss +
+                            "'; allowed are cross_entropy, mse",
+                        "/train/loss");
+  if (classes_ < 2)
+    throw ballast_error(errc::invalid_job,
+                        "cross_entropy needs a label with at least two "
+                        "classes; this label is a number: use mse",
+                        "/train/loss");
+  if (!weights_.empty() && weights_.size() != classes_)
+    throw ballast_error(errc::invalid_job,
+                        std::to_string(weights_.size()) +
+                            " class_weights for " + std::to_string(classes_) +
+                            " classes",
+                        "/train/class_weights");
+  const bool log_odds = model == "logistic" && classes_ == 2;
+  kind_ = log_odds ? kind::sigmoid : kind::softmax;
+  columns_ = log_odds ? 1 : classes_;
+}
+
+size_t objective::label_of(const batch_view& batch, uint32_t row) const {
+  const int64_t label = batch.labels[row];
+  if (label < 0 || label >= int64_t(classes_))
+    throw ballast_error(
+        errc::invalid_data,
+        "label " + std::to_string(label) + " of sample " +
+            (batch.sample_ids ? std::to_string(batch.sample_ids[row])
+                              : "in row " + std::to_string(row)) +
+            " is out of range; expected 0 to " + std::to_string(classes_ - 1));
+  return size_t(label);
+}
+
+double objective::target_of(const batch_view& batch, uint32_t row) const {
+  return batch.targets ? double(batch.targets[row]) : double(batch.labels[row]);
+}
+
+double objective::differentiate(const batch_view& batch,
+                                std::span<float> outputs) const {
+  double loss = 0;
+  for (uint32_t r = 0; r < batch.rows; ++r) {
+    float* out = outputs.data() + size_t(r) * columns_;
+    if (kind_ == kind::squared) {
+      const double off = double(out[0]) - target_of(batch, r);
+      loss += off * off;
+      out[0] = float(2 * off);
+      continue;
+    }
+    const size_t label = label_of(batch, r);
+    const float weight = weights_.empty() ? 1.0F : weights_[label];
+    if (kind_ == kind::sigmoid) {
+      // log(1 + exp(-m)), m = the margin of the label, without overflow.
+      const double z = double(out[0]);
+      const double margin = label == 1 ? z : -z;
+      const double tail = std::exp(-std::abs(margin));
+      loss += double(weight) * (std::max(-margin, 0.0) + std::log1p(tail));
+      const double p =
+          z >= 0 ? 1 / (1 + std::exp(-z)) : std::exp(z) / (1 + std::exp(z));
+      out[0] = weight * float(p - double(label));
+      continue;
+    }
+    const float largest = *std::max_element(out, out + columns_);
+    const float of_label = out[label] - largest;
+    float sum = 0;
+    for (uint32_t c = 0; c < columns_; ++c) {
+      out[c] = std::exp(out[c] - largest);
+      sum += out[c];
+    }
+    loss += double(weight) * (double(std::log(sum)) - double(of_label));
+    const float share = weight / sum;
+    for (uint32_t c = 0; c < columns_; ++c)
+      out[c] *= share;
+    out[label] -= weight;
+  }
+  return loss;
+}
+
+evaluation_sums objective::evaluate(const batch_view& batch,
+                                    std::span<const float> outputs) const {
+  evaluation_sums sums;
+  sums.rows = batch.rows;
+  for (uint32_t r = 0; r < batch.rows; ++r) {
+    const float* out = outputs.data() + size_t(r) * columns_;
+    if (kind_ == kind::squared) {
+      const double off = double(out[0]) - target_of(batch, r);
+      sums.loss += off * off;
+      continue;
+    }
+    const size_t label = label_of(batch, r);
+    const double weight = weights_.empty() ? 1.0 : double(weights_[label]);
+    if (kind_ == kind::sigmoid) {
+      const double margin = label == 1 ? double(out[0]) : -double(out[0]);
+      sums.loss += weight * (std::max(-margin, 0.0) +
+                             std::log1p(std::exp(-std::abs(margin))));
+      sums.correct += (out[0] > 0) == (label == 1);
+      continue;
+    }
+    const float* largest = std::max_element(out, out + columns_);
+    double sum = 0;
+    for (uint32_t c = 0; c < columns_; ++c)
+      sum += double(std::exp(out[c] - *largest));
+    sums.loss += weight * (std::log(sum) - double(out[label] - *largest));
+    sums.correct += size_t(largest - out) == label;
+  }
+  return sums;
+}
+
+} // namespace ballast

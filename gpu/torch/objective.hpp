@@ -1,0 +1,43 @@
+/// What a model is trained for: its loss, how many output columns that takes,
+/// and the derivative of the loss by the outputs. Plain C++, one pass, sums in
+/// double; needs no LibTorch.
+///
+/// cross_entropy: one column per class, softmax; `logistic` with two classes
+/// has one column instead, the log-odds of class 1. mse: one column.
+#pragma once
+
+#include "gpu/model.hpp"
+
+#include <span>
+#include <vector>
+
+namespace ballast {
+
+class objective {
+public:
+  /// Throws ballast_error{invalid_job}, with pointer, where loss, model and
+  /// label do not fit together.
+  objective(const job& what, const row_shape& row);
+
+  uint32_t columns() const { return columns_; }
+
+  /// `outputs` (rows x columns) becomes d loss / d outputs. Returns the loss
+  /// sum. Throws ballast_error{invalid_data} for a label out of range.
+  double differentiate(const batch_view& batch, std::span<float> outputs) const;
+  /// Loss and number of rows whose most likely class is the label.
+  evaluation_sums evaluate(const batch_view& batch,
+                           std::span<const float> outputs) const;
+
+private:
+  enum class kind { softmax, sigmoid, squared };
+
+  size_t label_of(const batch_view& batch, uint32_t row) const;
+  double target_of(const batch_view& batch, uint32_t row) const;
+
+  kind kind_ = kind::softmax;
+  uint32_t columns_ = 1;
+  uint32_t classes_ = 0;
+  std::vector<float> weights_; // by class, empty = all 1
+};
+
+} // namespace ballast

@@ -1,0 +1,187 @@
+// torchscript: any module saved by torch.jit.save whose forward(rows) returns
+// the outputs; its parameters train, by their names in the module. A row keeps
+// the shape that the data set gives it.
+#include "gpu/initial_parameters.hpp"
+#include "gpu/torch/torch_model.hpp"
+#include "runtime/errors.hpp"
+
+#include <ATen/ops/zeros.h>
+#include <torch/csrc/autograd/autograd.h>
+#include <torch/csrc/autograd/function_hook.h>
+#include <torch/csrc/autograd/variable.h>
+#include <torch/script.h>
+
+namespace ballast {
+namespace {
+
+using named_tensors = std::vector<std::pair<std::string, at::Tensor>>;
+
+[[noreturn]] void refuse(const std::string& path, const std::string& why) {
+  throw ballast_error(errc::invalid_job, path + ": " + why, "/model/path");
+}
+
+struct loaded_module {
+  torch::jit::Module module;
+  named_tensors parameters;
+};
+
+loaded_module load(const std::string& path) {
+  loaded_module out;
+  try {
+    out.module = torch::jit::load(path, at::kCPU);
+  } catch (const c10::Error& e) {
+    refuse(path, std::string("cannot be loaded as TorchScript: ") +
+                     e.what_without_backtrace());
+  }
+  for (const auto& p : out.module.named_parameters()) {
+    if (p.value.scalar_type() != at::kFloat)
+      refuse(path, "parameter '" + p.name + "' is " +
+                       std::string(c10::toString(p.value.scalar_type())) +
+                       "; expected float32");
+    out.parameters.emplace_back(p.name, p.value);
+  }
+  for (const auto& b : out.module.named_buffers())
+    if (b.name.ends_with("running_mean"))
+      refuse(path, "'" + b.name +
+                       "': batch normalisation inside a TorchScript module is "
+                       "not in this build, its statistics would differ "
+                       "between workers; 'cnn' has it");
+  return out;
+}
+
+std::vector<std::pair<std::string, std::vector<int64_t>>>
+shapes_of(const loaded_module& loaded) {
+  std::vector<std::pair<std::string, std::vector<int64_t>>> out;
+  for (const auto& [name, tensor] : loaded.parameters)
+    out.push_back({name, tensor.sizes().vec()});
+  return out;
+}
+
+/// Tells when the gradient of one parameter is complete.
+class gradient_hook final : public torch::autograd::PostAccumulateGradHook {
+public:
+  gradient_hook(size_t index, const std::function<void(size_t)>& tell)
+      : index_(index), tell_(tell) {}
+  void operator()(const torch::autograd::Variable&) override { tell_(index_); }
+
+private:
+  size_t index_;
+  const std::function<void(size_t)>& tell_; // of the model, outlives this
+};
+
+class script_model final : public torch_model {
+public:
+  script_model(const model_request& request, loaded_module loaded)
+      : torch_model(request, shapes_of(loaded)), loaded_(std::move(loaded)),
+        done_(parameters().size()) {
+    row_sizes_.assign(row().shape.begin(), row().shape.end());
+    if (row_sizes_.empty())
+      row_sizes_ = {int64_t(row().features)};
+    tell_ = [this](size_t i) { finish(i); };
+    for (size_t i = 0; i < parameters().size(); ++i) {
+      at::Tensor& p = loaded_.parameters[i].second;
+      p.requires_grad_(true);
+      initial_.push_back(p.detach().clone());
+      torch::autograd::impl::set_post_acc_grad_hooks(
+          p, std::make_unique<gradient_hook>(i, tell_));
+    }
+    check_outputs();
+  }
+
+private:
+  void default_values(std::span<float> values) override {
+    for (size_t i = 0; i < initial_.size(); ++i) {
+      const parameter_info& p = parameters()[i];
+      tensor_over(values.data() + p.offset, p.shape).copy_(initial_[i]);
+    }
+  }
+
+  // The module's parameters become the arena's; not under inference mode, whose
+  // tensors cannot meet autograd.
+  void bound() override {
+    for (size_t i = 0; i < parameters().size(); ++i) {
+      at::Tensor& p = loaded_.parameters[i].second;
+      if (p.const_data_ptr() != parameter(i).const_data_ptr())
+        p.set_data(parameter(i));
+      p.mutable_grad() = gradient(i);
+    }
+  }
+
+  at::Tensor forward(const float* features, int64_t rows) {
+    std::vector<int64_t> sizes{rows};
+    sizes.insert(sizes.end(), row_sizes_.begin(), row_sizes_.end());
+    return loaded_.module.forward({tensor_over(features, sizes)}).toTensor();
+  }
+
+  void check_outputs() {
+    const at::NoGradGuard no_grad;
+    const std::vector<float> zeros(2 * size_t(row().features));
+    at::Tensor out;
+    loaded_.module.eval();
+    try {
+      out = forward(zeros.data(), 2);
+    } catch (const std::exception& e) {
+      refuse(what().model.path, "forward fails on 2 rows of shape " +
+                                    to_string(row_sizes_) + ": " + e.what());
+    }
+    if (out.scalar_type() != at::kFloat ||
+        out.numel() != 2 * int64_t(goal().columns()) || out.size(0) != 2)
+      refuse(what().model.path, "forward of 2 rows returns " +
+                                    std::string(out.toString()) + " of shape " +
+                                    to_string(out.sizes().vec()) +
+                                    "; expected float32 of shape [2, " +
+                                    std::to_string(goal().columns()) + "]");
+  }
+
+  void finish(size_t i) {
+    if (ready_ && !done_[i])
+      (*ready_)(i);
+    done_[i] = true;
+  }
+
+  double differentiate(const batch_view& batch, uint64_t step_seed,
+                       const std::function<void(size_t)>& ready) override {
+    const c10::InferenceMode off(false);
+    const at::AutoGradMode autograd(true);
+    at::manual_seed(step_seed);
+    loaded_.module.train();
+    std::fill(done_.begin(), done_.end(), false);
+    ready_ = ready ? &ready : nullptr;
+    at::Tensor out = forward(batch.features, batch.rows);
+    at::Tensor by_out = out.detach().clone(at::MemoryFormat::Contiguous);
+    const double loss = goal().differentiate(
+        batch, {by_out.mutable_data_ptr<float>(), size_t(by_out.numel())});
+    if (out.requires_grad())
+      torch::autograd::backward({out}, {by_out});
+    // A parameter that this forward did not use has no hook called.
+    for (size_t i = 0; i < done_.size(); ++i)
+      finish(i);
+    ready_ = nullptr;
+    return loss;
+  }
+
+  std::span<const float> predict(const batch_view& batch) override {
+    const c10::InferenceMode off(false);
+    const at::NoGradGuard no_grad;
+    loaded_.module.eval();
+    outputs_ = forward(batch.features, batch.rows).contiguous();
+    return {outputs_.const_data_ptr<float>(), size_t(outputs_.numel())};
+  }
+
+  loaded_module loaded_;
+  std::vector<int64_t> row_sizes_;
+  std::vector<at::Tensor> initial_;
+  at::Tensor outputs_;
+  std::function<void(size_t)> tell_;
+  const std::function<void(size_t)>* ready_ = nullptr; // during a step
+  std::vector<bool> done_;
+};
+
+} // namespace
+
+std::unique_ptr<model> make_script_model(const model_request& request) {
+  return std::make_unique<script_model>(request,
+                                        load(request.what->model.path));
+}
+
+} // namespace ballast

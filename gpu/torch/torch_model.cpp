@@ -1,0 +1,181 @@
+#include "gpu/torch/torch_model.hpp"
+
+#include "gpu/initial_parameters.hpp"
+#include "gpu/torch/factory.hpp"
+#include "runtime/errors.hpp"
+
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/Parallel.h>
+#include <ATen/ops/from_blob.h>
+#include <c10/core/InferenceMode.h>
+#include <c10/util/Exception.h>
+#include <cmath>
+
+namespace ballast {
+namespace {
+
+constexpr uint32_t evaluate_rows_max = 512;
+constexpr size_t known_arenas_max = 8;
+
+/// Runs `f`; what LibTorch throws becomes the project's own error.
+template <class F>
+auto guarded(const char* doing, F f) {
+  try {
+    return f();
+  } catch (const c10::Error& e) {
+    throw ballast_error(errc::device_failed, std::string("LibTorch failed ") +
+                                                 doing + ": " +
+                                                 e.what_without_backtrace());
+  }
+}
+
+/// LibTorch's thread count is a property of the calling thread too.
+void use_threads(int threads) {
+  thread_local int set = 0;
+  if (set != threads)
+    at::set_num_threads(threads);
+  set = threads;
+}
+
+batch_view slice(const batch_view& all, const row_shape& row, uint32_t begin,
+                 uint32_t rows) {
+  auto from = [&](auto* pointer, size_t width) {
+    return pointer ? pointer + size_t(begin) * width : nullptr;
+  };
+  return {.features = from(all.features, row.features),
+          .labels = from(all.labels, 1),
+          .targets = from(all.targets, 1),
+          .sample_ids = from(all.sample_ids, 1),
+          .rows = rows};
+}
+
+} // namespace
+
+torch_model::torch_model(
+    const model_request& request,
+    const std::vector<std::pair<std::string, std::vector<int64_t>>>& parameters)
+    : job_(*request.what), row_(request.row), goal_(job_, row_),
+      threads_(int(std::max(request.threads, 1U))),
+      parameters_(lay_out(parameters)) {
+  if (!parameters_.empty())
+    count_ = parameters_.back().offset + parameters_.back().count;
+}
+
+void torch_model::initialize(std::span<float> parameters) {
+  if (!initialize_as_asked(job_.model, parameters_, parameters, buffers()))
+    guarded("to make initial parameters", [&] {
+      c10::InferenceMode no_autograd;
+      default_values(parameters);
+    });
+}
+
+const torch_model::views& torch_model::views_of(std::span<float> arena) {
+  if (arena.size() != count_)
+    throw ballast_error(errc::internal, "an arena of " +
+                                            std::to_string(arena.size()) +
+                                            " elements bound to a model of " +
+                                            std::to_string(count_));
+  for (const auto& [base, made] : known_)
+    if (base == arena.data())
+      return *made;
+  if (known_.size() >= known_arenas_max) // the old ones are gone by now
+    std::erase_if(known_, [&](const auto& k) {
+      return k.second.get() != values_ && k.second.get() != gradients_;
+    });
+  auto made = std::make_unique<views>();
+  for (const parameter_info& p : parameters_)
+    made->push_back(tensor_over(arena.data() + p.offset, p.shape));
+  known_.emplace_back(arena.data(), std::move(made));
+  return *known_.back().second;
+}
+
+void torch_model::bind(std::span<float> parameters,
+                       std::span<float> gradients) {
+  guarded("to bind arenas", [&] {
+    values_ = &views_of(parameters);
+    gradients_ = &views_of(gradients);
+    gradient_arena_ = gradients;
+    bound();
+  });
+}
+
+double torch_model::accumulate(const batch_view& batch, uint64_t step_seed,
+                               const std::function<void(size_t)>& ready) {
+  use_threads(threads_);
+  return guarded("in a training step", [&] {
+    c10::InferenceMode no_autograd;
+    return differentiate(batch, step_seed, ready);
+  });
+}
+
+evaluation_sums torch_model::evaluate(const batch_view& batch) {
+  use_threads(threads_);
+  evaluation_sums sums;
+  for (uint32_t begin = 0; begin < batch.rows; begin += evaluate_rows_max) {
+    const batch_view part = slice(
+        batch, row_, begin, std::min(evaluate_rows_max, batch.rows - begin));
+    const evaluation_sums more = guarded("in an evaluation", [&] {
+      c10::InferenceMode no_autograd;
+      return goal_.evaluate(part, predict(part));
+    });
+    sums.loss += more.loss;
+    sums.correct += more.correct;
+    sums.rows += more.rows;
+  }
+  return sums;
+}
+
+at::Tensor tensor_over(const float* values, at::IntArrayRef shape) {
+  return at::from_blob(const_cast<float*>(values), shape,
+                       at::TensorOptions().dtype(at::kFloat));
+}
+
+default_filler::default_filler(uint64_t seed)
+    : generator_(at::make_generator<at::CPUGeneratorImpl>(seed)) {}
+
+void default_filler::uniform(std::span<float> values, double bound) {
+  tensor_over(values.data(), {int64_t(values.size())})
+      .uniform_(-bound, bound, generator_);
+}
+
+// kaiming_uniform with a = sqrt(5), computed as torch.nn.init does.
+void default_filler::weight(std::span<float> values, int64_t fan_in) {
+  const double gain = std::sqrt(2.0 / (1 + 5.0));
+  uniform(values, std::sqrt(3.0) * gain / std::sqrt(double(fan_in)));
+}
+
+void default_filler::bias(std::span<float> values, int64_t fan_in) {
+  uniform(values, 1 / std::sqrt(double(fan_in)));
+}
+
+namespace {
+
+std::unique_ptr<model> make(const model_request& request) {
+  const std::string& kind = request.what->model.kind;
+  if (kind == "cnn")
+    return make_cnn_model(request);
+  if (kind == "torchscript")
+    return make_script_model(request);
+  return make_dense_model(request);
+}
+
+} // namespace
+} // namespace ballast
+
+extern "C" __attribute__((visibility("default"))) ballast::model*
+ballast_make_torch_model(const ballast::model_request* request,
+                         ballast::failure* why) {
+  using namespace ballast;
+  static_assert(
+      std::is_same_v<decltype(ballast_make_torch_model), torch_factory>);
+  try {
+    return make(*request).release();
+  } catch (const ballast_error& e) {
+    *why = e.what_failed();
+  } catch (const c10::Error& e) {
+    *why = {errc::device_failed, e.what_without_backtrace(), {}};
+  } catch (const std::exception& e) {
+    *why = {errc::internal, e.what(), {}};
+  }
+  return nullptr;
+}

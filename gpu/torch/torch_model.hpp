@@ -1,0 +1,97 @@
+/// What the LibTorch models share: parameters and gradients as tensors over the
+/// executor's arenas, the job's initial values, and errors of the project's
+/// type instead of LibTorch's.
+///
+/// Thread: the step thread. Tensors over an arena do not own it; the executor
+/// keeps the arenas alive as long as they are bound.
+#pragma once
+
+#include "gpu/model.hpp"
+#include "gpu/torch/objective.hpp"
+
+#include <ATen/core/Generator.h>
+#include <ATen/core/Tensor.h>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace ballast {
+
+class torch_model : public model {
+public:
+  const std::vector<parameter_info>& parameters() const final {
+    return parameters_;
+  }
+  size_t parameter_count() const final { return count_; }
+  void initialize(std::span<float> parameters) final;
+  void bind(std::span<float> parameters, std::span<float> gradients) final;
+  double accumulate(const batch_view& batch, uint64_t step_seed,
+                    const std::function<void(size_t)>& ready) final;
+  /// In slices of some hundred rows, so that memory does not grow with it.
+  evaluation_sums evaluate(const batch_view& batch) final;
+
+protected:
+  torch_model(const model_request& request,
+              const std::vector<std::pair<std::string, std::vector<int64_t>>>&
+                  parameters);
+
+  // What a model adds. All run without autograd unless they switch it on.
+  virtual void default_values(std::span<float> parameters) = 0;
+  virtual void bound() {}
+  virtual double differentiate(const batch_view& batch, uint64_t step_seed,
+                               const std::function<void(size_t)>& ready) = 0;
+  /// rows x columns, on the current parameters; valid until the next call.
+  virtual std::span<const float> predict(const batch_view& batch) = 0;
+
+  const job& what() const { return job_; }
+  const row_shape& row() const { return row_; }
+  const objective& goal() const { return goal_; }
+  const at::Tensor& parameter(size_t i) const { return (*values_)[i]; }
+  const at::Tensor& gradient(size_t i) const { return (*gradients_)[i]; }
+  std::span<float> gradient_values(size_t i) const {
+    return gradient_arena_.subspan(parameters_[i].offset, parameters_[i].count);
+  }
+
+private:
+  using views = std::vector<at::Tensor>;
+
+  /// The parameters' tensors over this arena. Arenas come back every other
+  /// step: their tensors are kept.
+  const views& views_of(std::span<float> arena);
+
+  job job_;
+  row_shape row_;
+  objective goal_;
+  int threads_;
+  std::vector<parameter_info> parameters_;
+  size_t count_ = 0;
+  std::vector<std::pair<float*, std::unique_ptr<views>>> known_;
+  const views* values_ = nullptr;
+  const views* gradients_ = nullptr;
+  std::span<float> gradient_arena_;
+};
+
+/// A tensor over values that somebody else owns.
+at::Tensor tensor_over(const float* values, at::IntArrayRef shape);
+
+/// As torch.nn fills a Linear or a Conv2d whose output sees `fan_in` values,
+/// with the numbers that torch.manual_seed(seed) would give.
+class default_filler {
+public:
+  explicit default_filler(uint64_t seed);
+  void weight(std::span<float> values, int64_t fan_in);
+  void bias(std::span<float> values, int64_t fan_in);
+
+private:
+  void uniform(std::span<float> values, double bound);
+  at::Generator generator_;
+};
+
+// The models; each refuses with ballast_error{invalid_job}.
+std::unique_ptr<model> make_dense_model(const model_request& request);
+std::unique_ptr<model> make_cnn_model(const model_request& request);
+std::unique_ptr<model> make_script_model(const model_request& request);
+
+} // namespace ballast
