@@ -181,35 +181,4 @@ row_lists place_rows(const placement_spec& spec,
   return out;
 }
 
-failure placement_mistake(const placement_spec& spec, uint32_t classes,
-                          uint32_t workers) {
-  const std::string base = "/data/placement";
-  if (classes == 0 && (spec.kind == "stratified" || spec.kind == "sorted" ||
-                       spec.kind == "dirichlet"))
-    return {errc::invalid_job,
-            "placement '" + spec.kind +
-                "' needs classes, and this target is a number; use "
-                "contiguous, iid or sizes",
-            base + "/kind"};
-  if (spec.kind == "dirichlet" &&
-      !(spec.alpha > 0 && std::isfinite(spec.alpha)))
-    return {errc::invalid_job, "alpha must be a number > 0", base + "/alpha"};
-  if (spec.kind != "sizes")
-    return {};
-  double sum = 0;
-  for (double share : spec.shares) {
-    if (!(share >= 0 && std::isfinite(share)))
-      return {errc::invalid_job, "every share must be a number >= 0",
-              base + "/shares"};
-    sum += share;
-  }
-  if (spec.shares.size() != workers || !(sum > 0))
-    return {errc::invalid_job,
-            "shares must have one number for each of the " +
-                std::to_string(workers) + " workers, and not all 0; it has " +
-                std::to_string(spec.shares.size()),
-            base + "/shares"};
-  return {};
-}
-
 } // namespace ballast

@@ -26,15 +26,11 @@ namespace ballast {
 /// count as one class. One list of row numbers per worker: disjoint, together
 /// all of [0, rows), and none empty where rows >= workers.
 /// Preconditions: workers > 0; an unknown kind counts as contiguous; `shares`
-/// has one entry >= 0 per worker and a sum > 0 (see placement_mistake).
+/// has one entry >= 0 per worker and a sum > 0, as parse_job checks.
 std::vector<std::vector<uint64_t>> place_rows(const placement_spec& spec,
                                               std::span<const int32_t> labels,
                                               uint32_t classes, uint64_t rows,
                                               uint32_t workers, uint64_t seed);
-
-/// Why these rows cannot be placed so, with the JSON pointer of the field.
-failure placement_mistake(const placement_spec& spec, uint32_t classes,
-                          uint32_t workers);
 
 /// Splits `total` in proportion to `weights` (>= 0, sum > 0) by largest
 /// remainder. Sums to `total`.

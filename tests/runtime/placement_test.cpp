@@ -140,21 +140,5 @@ TEST(placement, skews_more_the_smaller_alpha_is) {
   EXPECT_LT(mean_top_share[1000.0], 0.28);
 }
 
-TEST(placement, names_what_does_not_fit) {
-  placement_spec spec = kind("sizes");
-  spec.shares = {5, 2};
-  EXPECT_EQ(placement_mistake(spec, 3, 3).pointer, "/data/placement/shares");
-  spec.shares = {0, 0, 0};
-  EXPECT_TRUE(bool(placement_mistake(spec, 3, 3)));
-  spec.shares = {5, 2, 1};
-  EXPECT_FALSE(bool(placement_mistake(spec, 3, 3)));
-  EXPECT_EQ(placement_mistake(kind("sorted"), 0, 2).pointer,
-            "/data/placement/kind");
-  EXPECT_FALSE(bool(placement_mistake(kind("iid"), 0, 2)));
-  spec = kind("dirichlet");
-  spec.alpha = 0;
-  EXPECT_EQ(placement_mistake(spec, 3, 2).pointer, "/data/placement/alpha");
-}
-
 } // namespace
 } // namespace ballast

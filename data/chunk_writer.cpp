@@ -1,0 +1,113 @@
+#include "data/chunk_writer.hpp"
+
+#include "data/arrow_support.hpp"
+#include "data/chunk.hpp"
+
+#include <arrow/api.h>
+#include <arrow/io/file.h>
+#include <arrow/ipc/writer.h>
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <unistd.h>
+
+namespace ballast {
+
+namespace {
+
+chunk_columns columns_of(const part_rows& part, const row_shape& row,
+                         std::span<const uint64_t> samples) {
+  const source_table& table = *part.table;
+  const size_t row_bytes = row.features * stored_bytes(row.stored);
+  chunk_columns out;
+  out.features.resize(samples.size() * row_bytes);
+  out.sample_ids.assign(samples.begin(), samples.end());
+  for (size_t i = 0; i < samples.size(); ++i) {
+    const uint64_t from = part.table_rows[samples[i]];
+    std::memcpy(out.features.data() + i * row_bytes,
+                table.features.data() + from * row_bytes, row_bytes);
+    if (row.classes > 0)
+      out.labels.push_back(table.labels[from]);
+    else
+      out.targets.push_back(table.targets[from]);
+  }
+  return out;
+}
+
+chunk_info describe(const part_rows& part, const row_shape& row,
+                    std::span<const uint64_t> samples, const chunk& made) {
+  chunk_info out;
+  out.id = made.id;
+  out.rows = made.rows;
+  out.checksum = checksum(made, row);
+  out.label_histogram.resize(row.classes);
+  for (uint32_t i = 0; made.labels != nullptr && i < made.rows; ++i)
+    ++out.label_histogram[size_t(made.labels[i])];
+  std::vector<uint64_t> ids(samples.begin(), samples.end());
+  out.samples = compress(ids);
+  for (uint64_t& id : ids)
+    id = part.table_rows[id];
+  out.source_rows = compress(ids);
+  return out;
+}
+
+} // namespace
+
+std::vector<std::span<const uint64_t>>
+cut_chunks(const std::vector<std::vector<uint64_t>>& groups,
+           uint32_t chunk_rows) {
+  std::vector<std::span<const uint64_t>> out;
+  for (const std::vector<uint64_t>& group : groups)
+    for (size_t at = 0; at < group.size(); at += chunk_rows)
+      out.push_back(std::span(group).subspan(
+          at, std::min<size_t>(chunk_rows, group.size() - at)));
+  return out;
+}
+
+std::vector<chunk_info>
+write_chunks(const std::filesystem::path& path, const row_shape& row,
+             const part_rows& part,
+             const std::vector<std::span<const uint64_t>>& chunks) {
+  constexpr errc failed = errc::run_dir_unusable;
+  const std::string context = "cannot write " + path.string();
+  auto file = take_arrow(arrow::io::FileOutputStream::Open(path.string()),
+                         failed, context);
+  arrow::ipc::IpcWriteOptions options = arrow::ipc::IpcWriteOptions::Defaults();
+  options.alignment = 64; // vectors are loaded straight from the map
+  auto writer =
+      take_arrow(arrow::ipc::MakeFileWriter(file, chunk_schema(row), options),
+                 failed, context);
+  std::vector<chunk_info> out;
+  out.reserve(chunks.size());
+  for (std::span<const uint64_t> samples : chunks) {
+    const chunk_ptr made =
+        make_chunk(chunk_id(uint32_t(out.size())), row,
+                   make_batch(row, columns_of(part, row, samples)));
+    chunk_info& info = out.emplace_back(describe(part, row, samples, *made));
+    int64_t bytes = 0;
+    check_arrow(arrow::ipc::GetRecordBatchSize(*made->batch, options, &bytes),
+                failed, context);
+    info.bytes = uint64_t(bytes);
+    check_arrow(writer->WriteRecordBatch(*made->batch), failed, context);
+  }
+  check_arrow(writer->Close(), failed, context);
+  check_arrow(file->Close(), failed, context);
+  sync_path(path);
+  return out;
+}
+
+void sync_path(const std::filesystem::path& path) {
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  int result = file < 0 ? -1 : ::fsync(file);
+  const int number = errno;
+  if (file >= 0)
+    ::close(file);
+  // Some file systems cannot sync a folder; then there is nothing to do.
+  if (result != 0 && number != EINVAL)
+    throw ballast_error(
+        number == ENOSPC || number == EDQUOT ? errc::disk_full
+                                             : errc::run_dir_unusable,
+        "cannot write " + path.string() + ": " + std::strerror(number));
+}
+
+} // namespace ballast

@@ -1,0 +1,37 @@
+/// Cuts rows of a source_table into chunks and writes them as one Arrow IPC
+/// file, batch i = chunk i.
+#pragma once
+
+#include "data/source_table.hpp"
+
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <vector>
+
+namespace ballast {
+
+/// Rows of one part of the prepared set, in order: sample i is row
+/// `table_rows[i]` of `table`.
+struct part_rows {
+  const source_table* table = nullptr;
+  std::vector<uint64_t> table_rows;
+};
+
+/// Lists of samples, each of at most `chunk_rows`: every group is cut by
+/// itself, its last chunk may be short.
+std::vector<std::span<const uint64_t>>
+cut_chunks(const std::vector<std::vector<uint64_t>>& groups,
+           uint32_t chunk_rows);
+
+/// Writes `path` (synced) and says what each chunk holds. `row` as in the
+/// manifest. ballast_error{disk_full|run_dir_unusable}.
+std::vector<chunk_info>
+write_chunks(const std::filesystem::path& path, const row_shape& row,
+             const part_rows& part,
+             const std::vector<std::span<const uint64_t>>& chunks);
+
+/// Flushes a file or folder to the disk.
+void sync_path(const std::filesystem::path& path);
+
+} // namespace ballast

@@ -1,0 +1,125 @@
+#include "data/column_choice.hpp"
+
+#include "runtime/errors.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <set>
+
+namespace ballast {
+
+namespace {
+
+std::string list_of(const std::vector<table_column>& columns) {
+  constexpr size_t listed_max = 12;
+  std::string out;
+  for (size_t i = 0; i < std::min(columns.size(), listed_max); ++i)
+    out += (i > 0 ? ", '" : "'") + columns[i].name + "'";
+  if (columns.size() > listed_max)
+    out += ", ... (" + std::to_string(columns.size()) + " in all)";
+  return out;
+}
+
+std::string text_of(double number) {
+  char out[32];
+  std::snprintf(out, sizeof(out), "%.10g", number);
+  return out;
+}
+
+/// Looks names up in one file's columns.
+struct finder {
+  const std::string& file;
+  const std::vector<table_column>& columns;
+
+  size_t find(const std::string& name, const std::string& pointer) const {
+    size_t found = columns.size();
+    for (size_t i = 0; i < columns.size(); ++i) {
+      if (columns[i].name != name)
+        continue;
+      if (found != columns.size())
+        throw ballast_error(errc::invalid_data,
+                            file + ": has two columns named '" + name +
+                                "'; rename one",
+                            pointer);
+      found = i;
+    }
+    if (found == columns.size())
+      throw ballast_error(errc::invalid_data,
+                          file + ": has no column '" + name +
+                              "'; its columns are " + list_of(columns),
+                          pointer);
+    return found;
+  }
+};
+
+} // namespace
+
+column_choice choose_columns(const std::string& file,
+                             const std::vector<table_column>& columns,
+                             const source_spec& spec,
+                             const source_request& request,
+                             const std::vector<std::string>& wanted) {
+  const finder in{file, columns};
+  const std::string features_field = request.pointer + "/features";
+  column_choice out;
+  out.label = in.find(spec.label, request.pointer + "/label");
+  const std::vector<std::string>& names =
+      !spec.features.empty() ? spec.features : wanted;
+  for (const std::string& name : names)
+    out.features.push_back(in.find(name, features_field));
+  if (names.empty()) {
+    std::set<std::string> seen;
+    for (size_t i = 0; i < columns.size(); ++i)
+      if (i != out.label && columns[i].numeric) {
+        if (!seen.insert(columns[i].name).second)
+          in.find(columns[i].name,
+                  features_field); // says that it is there twice
+        out.features.push_back(i);
+      }
+  }
+  if (out.features.empty())
+    throw ballast_error(errc::invalid_data,
+                        file + ": has no column of numbers beside the label '" +
+                            spec.label + "'; its columns are " +
+                            list_of(columns),
+                        features_field);
+  return out;
+}
+
+void table_rows::finish(size_t features) {
+  table_.row.features = uint32_t(features);
+  table_.row.shape = {uint32_t(features)};
+  table_.row.stored = "float32";
+  table_.features.resize(values_.size() * sizeof(float));
+  if (!values_.empty())
+    std::memcpy(table_.features.data(), values_.data(), table_.features.size());
+  values_ = {};
+  table_.rows = std::max(table_.labels.size(), table_.targets.size());
+  narrow(table_);
+}
+
+void table_rows::refuse_number(double number, const std::string& column,
+                               const std::string& place) const {
+  throw ballast_error(
+      errc::invalid_data,
+      place + ", column '" + column + "': " +
+          (std::isnan(number)
+               ? std::string("NaN is no number to train on")
+               : text_of(number) + " does not fit into a float32") +
+          "; remove the row or fill the value in",
+      request_.pointer);
+}
+
+void table_rows::refuse_label(double number, const std::string& column,
+                              const std::string& place) const {
+  throw ballast_error(errc::invalid_data,
+                      place + ", column '" + column + "': label " +
+                          text_of(number) +
+                          " is no class; classes are whole numbers from 0 to " +
+                          std::to_string(classes_max - 1) +
+                          " (for other numbers use the loss mse)",
+                      request_.pointer);
+}
+
+} // namespace ballast

@@ -1,0 +1,74 @@
+/// Which columns of a table (csv, parquet) are the label and the features, and
+/// how one number of it is judged. Shared by the readers of tables.
+#pragma once
+
+#include "data/source_table.hpp"
+
+#include <string>
+#include <vector>
+
+namespace ballast {
+
+struct table_column {
+  std::string name;
+  bool numeric = false;
+};
+
+struct column_choice {
+  size_t label = 0;
+  std::vector<size_t> features;
+};
+
+/// By the job's `label` and `features`; without the latter, what the training
+/// set (or an earlier file) used, else every other numeric column.
+/// ballast_error{invalid_data} names file and column.
+column_choice choose_columns(const std::string& file,
+                             const std::vector<table_column>& columns,
+                             const source_spec& spec,
+                             const source_request& request,
+                             const std::vector<std::string>& wanted);
+
+/// Collects rows of numbers into a source_table. `place` is called only for an
+/// error: "FILE: row 3 (line 4)".
+class table_rows {
+public:
+  table_rows(source_table& table, const source_request& request)
+      : table_(table), request_(request) {}
+
+  template <class Place>
+  void feature(double number, const std::string& column, Place place) {
+    const float value = float(number);
+    // Also false for NaN. A double beyond float32 becomes infinite.
+    if (!(value - value == 0))
+      refuse_number(number, column, place());
+    values_.push_back(value);
+  }
+  template <class Place>
+  void label(double number, const std::string& column, Place place) {
+    if (request_.regression) {
+      const float value = float(number);
+      if (!(value - value == 0))
+        refuse_number(number, column, place());
+      table_.targets.push_back(value);
+      return;
+    }
+    if (!(number >= 0 && number < double(classes_max)) ||
+        number != double(int32_t(number)))
+      refuse_label(number, column, place());
+    table_.labels.push_back(int32_t(number));
+  }
+  /// Moves everything into the table, as the smallest exact type.
+  void finish(size_t features);
+
+private:
+  [[noreturn]] void refuse_number(double number, const std::string& column,
+                                  const std::string& place) const;
+  [[noreturn]] void refuse_label(double number, const std::string& column,
+                                 const std::string& place) const;
+
+  source_table& table_;
+  const source_request& request_;
+  std::vector<float> values_;
+};
+
+} // namespace ballast

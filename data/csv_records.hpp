@@ -1,0 +1,37 @@
+/// Splits CSV text into records: commas, quotes as in RFC 4180, line ends of
+/// any system, empty lines skipped.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ballast {
+
+class csv_records {
+public:
+  /// `text` must outlive the records.
+  explicit csv_records(std::string_view text);
+
+  /// The next record's fields, valid until the next call; false at the end.
+  bool next(std::vector<std::string_view>& fields);
+  /// Line of the last record's beginning, from 1.
+  uint64_t line() const { return line_; }
+  /// The last record ended inside quotes: the file breaks off or a quote is
+  /// missing.
+  bool broken() const { return broken_; }
+
+private:
+  std::string_view quoted_field();
+
+  std::string_view text_;
+  size_t at_ = 0;
+  uint64_t line_ = 0;
+  uint64_t next_line_ = 1;
+  bool broken_ = false;
+  std::deque<std::string> unescaped_; // fields that held doubled quotes
+};
+
+} // namespace ballast

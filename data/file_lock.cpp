@@ -1,0 +1,61 @@
+#include "data/file_lock.hpp"
+
+#include "runtime/errors.hpp"
+
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <thread>
+#include <unistd.h>
+#include <utility>
+
+namespace ballast {
+
+file_lock::file_lock(const std::filesystem::path& path)
+    : file_(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666)) {
+  if (file_ < 0)
+    throw ballast_error(
+        errno == ENOSPC || errno == EDQUOT ? errc::disk_full
+                                           : errc::run_dir_unusable,
+        "cannot write " + path.string() + ": " + std::strerror(errno) +
+            "; make the cache folder writable or point "
+            "$BALLAST_CACHE elsewhere");
+}
+
+file_lock::~file_lock() {
+  if (file_ >= 0)
+    ::close(file_);
+}
+
+file_lock::file_lock(file_lock&& other) noexcept
+    : file_(std::exchange(other.file_, -1)) {}
+
+file_lock& file_lock::operator=(file_lock&& other) noexcept {
+  std::swap(file_, other.file_);
+  return *this;
+}
+
+bool file_lock::take(mode as, std::chrono::milliseconds wait) {
+  constexpr std::chrono::milliseconds pause{10};
+  const int kind = as == mode::shared ? LOCK_SH : LOCK_EX;
+  for (;;) {
+    if (::flock(file_, kind | LOCK_NB) == 0)
+      return true;
+    if (errno != EWOULDBLOCK && errno != EINTR)
+      throw ballast_error(errc::run_dir_unusable,
+                          std::string("the cache folder cannot be locked: ") +
+                              std::strerror(errno) +
+                              "; point $BALLAST_CACHE to a local disk");
+    if (wait <= std::chrono::milliseconds{0})
+      return false;
+    std::this_thread::sleep_for(pause);
+    wait -= pause;
+  }
+}
+
+void file_lock::release() {
+  ::flock(file_, LOCK_UN);
+}
+
+} // namespace ballast

@@ -1,0 +1,29 @@
+/// A lock between processes: flock on a file of its own. Freed when the object
+/// or its process ends, however it ends.
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+
+namespace ballast {
+
+class file_lock {
+public:
+  file_lock() = default;
+  /// Opens or makes the file; locks nothing. ballast_error{run_dir_unusable}.
+  explicit file_lock(const std::filesystem::path& path);
+  ~file_lock();
+  file_lock(file_lock&& other) noexcept;
+  file_lock& operator=(file_lock&& other) noexcept;
+
+  enum class mode : uint8_t { shared, exclusive };
+  /// Takes the lock, or turns the one it has into another (which lets go of it
+  /// for a moment). False if others held it until `wait` was over.
+  bool take(mode as, std::chrono::milliseconds wait);
+  void release();
+
+private:
+  int file_ = -1;
+};
+
+} // namespace ballast

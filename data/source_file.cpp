@@ -1,0 +1,151 @@
+#include "data/source_file.hpp"
+
+#include "runtime/errors.hpp"
+
+#include <cerrno>
+#include <cstring>
+#include <glob.h>
+#include <sys/stat.h>
+#include <zlib.h>
+
+namespace ballast {
+
+namespace {
+
+[[noreturn]] void refuse(const std::string& path, const std::string& why,
+                         const std::string& pointer) {
+  throw ballast_error(errc::invalid_data, path + ": " + why, pointer);
+}
+
+/// The path inside a file:// URI, other text as it is.
+std::string path_of(const std::string& uri, const std::string& pointer) {
+  const size_t colon = uri.find("://");
+  if (colon == std::string::npos)
+    return uri;
+  const std::string scheme = uri.substr(0, colon);
+  if (scheme != "file")
+    throw ballast_error(errc::not_in_build,
+                        "'" + uri + "': reading from " + scheme +
+                            ":// is not in this build; copy the files and "
+                            "name their path",
+                        pointer);
+  const std::string rest = uri.substr(colon + 3);
+  const size_t slash = rest.find('/');
+  const std::string host = rest.substr(0, slash);
+  if (slash == std::string::npos || !(host.empty() || host == "localhost"))
+    refuse(uri, "expected file:///absolute/path", pointer);
+  return rest.substr(slash);
+}
+
+bool is_regular(const std::string& path) {
+  struct stat about {};
+  return stat(path.c_str(), &about) == 0 && !S_ISDIR(about.st_mode);
+}
+
+} // namespace
+
+std::vector<std::string> expand_uri(const std::string& uri,
+                                    const std::string& pointer) {
+  const std::string path = path_of(uri, pointer);
+  // A name that exists is meant as it stands, brackets and stars included.
+  if (is_regular(path) || path.find_first_of("*?[") == std::string::npos)
+    return {path};
+  glob_t found{};
+  const int result = glob(path.c_str(), 0, nullptr, &found);
+  std::vector<std::string> out;
+  for (size_t i = 0; result == 0 && i < found.gl_pathc; ++i)
+    if (is_regular(found.gl_pathv[i]))
+      out.emplace_back(found.gl_pathv[i]);
+  globfree(&found);
+  if (out.empty())
+    refuse(path, "no file matches; check the pattern", pointer);
+  return out;
+}
+
+file_stamp stamp_of(const std::string& path, const std::string& pointer) {
+  struct stat about {};
+  if (stat(path.c_str(), &about) != 0)
+    refuse(path,
+           errno == ENOENT
+               ? "there is no such file; check the path"
+               : std::string("cannot be opened: ") + std::strerror(errno),
+           pointer);
+  if (S_ISDIR(about.st_mode))
+    refuse(path, "is a folder; name a file, or a glob such as *.csv", pointer);
+  return {uint64_t(about.st_size),
+          int64_t(about.st_mtim.tv_sec) * 1'000'000'000 + about.st_mtim.tv_nsec,
+          uint64_t(about.st_ino)};
+}
+
+struct source_file::stream {
+  gzFile file = nullptr;
+  uint64_t packed_bytes = 0;
+  uint64_t taken_bytes = 0;
+};
+
+source_file::source_file(std::string path, std::string pointer)
+    : path_(std::move(path)), pointer_(std::move(pointer)),
+      stream_(std::make_unique<stream>()) {
+  stream_->packed_bytes = stamp_of(path_, pointer_).size;
+  stream_->file = gzopen(path_.c_str(), "rbe");
+  if (stream_->file == nullptr)
+    refuse(path_, std::string("cannot be opened: ") + std::strerror(errno),
+           pointer_);
+  gzbuffer(stream_->file, 1 << 18);
+}
+
+source_file::~source_file() {
+  gzclose_r(stream_->file);
+}
+
+size_t source_file::read(void* to, size_t bytes) {
+  size_t done = 0;
+  while (done < bytes) {
+    const auto step = unsigned(std::min<size_t>(bytes - done, size_t{1} << 28));
+    const int got = gzread(stream_->file, static_cast<char*>(to) + done, step);
+    int code = Z_OK;
+    const char* message = gzerror(stream_->file, &code);
+    if (code == Z_BUF_ERROR)
+      refuse(path_,
+             "is truncated: the gzip stream breaks off after " +
+                 std::to_string(stream_->taken_bytes + done +
+                                size_t(std::max(got, 0))) +
+                 " unpacked bytes; fetch the file again",
+             pointer_);
+    if (got < 0)
+      refuse(path_,
+             std::string("cannot be read: ") +
+                 (code == Z_ERRNO ? std::strerror(errno) : message),
+             pointer_);
+    if (got == 0)
+      break;
+    done += size_t(got);
+  }
+  stream_->taken_bytes += done;
+  return done;
+}
+
+std::string source_file::read_rest() {
+  std::string out;
+  size_t done = 0;
+  // A guess that is exact for plain files; grows by half where it is short.
+  size_t room = size_t(stream_->packed_bytes) + 1;
+  for (;;) {
+    out.resize(room);
+    done += read(out.data() + done, room - done);
+    if (done < room)
+      break;
+    room += room / 2 + 4096;
+  }
+  out.resize(done);
+  return out;
+}
+
+uint64_t source_file::bytes_at_most() const {
+  if (gzdirect(stream_->file) != 0)
+    return stream_->packed_bytes - stream_->taken_bytes;
+  // Deflate packs 1032 to one at best.
+  return (stream_->packed_bytes + 1) * 1032;
+}
+
+} // namespace ballast

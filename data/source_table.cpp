@@ -1,0 +1,185 @@
+#include "data/source_table.hpp"
+
+#include "data/chunk.hpp"
+#include "data/source_file.hpp"
+#include "runtime/errors.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+namespace ballast {
+
+namespace {
+
+/// Rewrites the features of one type as another of at most the same size,
+/// front to back, so that reading stays ahead of writing.
+template <class From, class To>
+void convert_down(std::vector<unsigned char>& bytes) {
+  const size_t count = bytes.size() / sizeof(From);
+  for (size_t i = 0; i < count; ++i) {
+    From from;
+    std::memcpy(&from, bytes.data() + i * sizeof(From), sizeof(From));
+    const To to = To(from);
+    std::memcpy(bytes.data() + i * sizeof(To), &to, sizeof(To));
+  }
+  bytes.resize(count * sizeof(To));
+  bytes.shrink_to_fit();
+}
+
+template <class From, class To>
+void convert_up(std::vector<unsigned char>& bytes) {
+  const size_t count = bytes.size() / sizeof(From);
+  bytes.resize(count * sizeof(To));
+  for (size_t i = count; i-- > 0;) {
+    From from;
+    std::memcpy(&from, bytes.data() + i * sizeof(From), sizeof(From));
+    const To to = To(from);
+    std::memcpy(bytes.data() + i * sizeof(To), &to, sizeof(To));
+  }
+}
+
+template <class From>
+void convert_up_from(std::vector<unsigned char>& bytes,
+                     const std::string& stored) {
+  if (stored == "int16")
+    convert_up<From, int16_t>(bytes);
+  else if (stored == "int32")
+    convert_up<From, int32_t>(bytes);
+  else
+    convert_up<From, float>(bytes);
+}
+
+int rank_of(const std::string& stored) {
+  return stored == "uint8"   ? 0
+         : stored == "int16" ? 1
+         : stored == "int32" ? 2
+                             : 3;
+}
+
+[[noreturn]] void refuse(const source_request& request,
+                         const std::string& what) {
+  throw ballast_error(errc::invalid_data, what, request.pointer);
+}
+
+std::string name_of(const source_table& table) {
+  return table.files.empty() ? "the source" : table.files[0].path;
+}
+
+/// Classes of a training table, from its labels.
+void count_classes(source_table& table, const source_request& request) {
+  const auto [least, most] =
+      std::minmax_element(table.labels.begin(), table.labels.end());
+  if (*least == *most)
+    refuse(request, name_of(table) + ": every row has the label " +
+                        std::to_string(*most) +
+                        "; at least two classes are needed to train");
+  table.row.classes =
+      std::max(table.row.classes, uint32_t(*most) + 1); // synthetic knows
+}
+
+void check_like(const source_table& table, const source_table& like,
+                const source_request& request) {
+  if (table.row.features != like.row.features ||
+      table.row.shape != like.row.shape)
+    refuse(request, name_of(table) + ": has " +
+                        std::to_string(table.row.features) +
+                        " values a row, the training set has " +
+                        std::to_string(like.row.features) +
+                        " (or another shape); both must be alike");
+  for (uint64_t row = 0; row < table.labels.size(); ++row)
+    if (uint32_t(table.labels[row]) >= like.row.classes)
+      refuse(request, place_of(table, row) + ": label " +
+                          std::to_string(table.labels[row]) +
+                          " is out of range, the training set has the "
+                          "classes 0 to " +
+                          std::to_string(like.row.classes - 1));
+}
+
+} // namespace
+
+std::string place_of(const source_table& table, uint64_t row) {
+  const source_table::file* found = nullptr;
+  for (const source_table::file& file : table.files)
+    if (file.first_row <= row)
+      found = &file;
+  const uint64_t first = found != nullptr ? found->first_row : 0;
+  return (found != nullptr ? found->path : "the source") + ": row " +
+         std::to_string(row - first + 1);
+}
+
+std::string wider_type(const std::string& a, const std::string& b) {
+  return rank_of(a) >= rank_of(b) ? a : b;
+}
+
+void widen(source_table& table, const std::string& stored) {
+  const std::string from = table.row.stored;
+  if (rank_of(from) >= rank_of(stored))
+    return;
+  if (from == "uint8")
+    convert_up_from<uint8_t>(table.features, stored);
+  else if (from == "int16")
+    convert_up_from<int16_t>(table.features, stored);
+  else
+    convert_down<int32_t, float>(table.features);
+  table.row.stored = stored;
+}
+
+void narrow(source_table& table) {
+  if (table.row.stored != "float32")
+    return;
+  bool whole = true;
+  float least = 0;
+  float most = 0;
+  for (size_t at = 0; at < table.features.size(); at += sizeof(float)) {
+    float number;
+    std::memcpy(&number, table.features.data() + at, sizeof(float));
+    whole = whole && number == std::trunc(number);
+    least = std::min(least, number);
+    most = std::max(most, number);
+  }
+  if (whole && least >= 0 && most <= 255) {
+    convert_down<float, uint8_t>(table.features);
+    table.row.stored = "uint8";
+  } else if (whole && least >= -32768 && most <= 32767) {
+    convert_down<float, int16_t>(table.features);
+    table.row.stored = "int16";
+  }
+}
+
+source_table read_source(const source_spec& spec,
+                         const source_request& request) {
+  source_table out;
+  if (spec.format == "idx")
+    out = read_idx(spec, request);
+  else if (spec.format == "csv")
+    out = read_csv(spec, request);
+  else if (spec.format == "parquet")
+    out = read_parquet(spec, request);
+  else if (spec.format == "synthetic")
+    out = make_synthetic(spec, request);
+  else
+    throw ballast_error(errc::not_in_build,
+                        "format '" + spec.format +
+                            "' is not in this build; use idx, csv, parquet "
+                            "or synthetic",
+                        request.pointer + "/format");
+  if (out.rows == 0)
+    refuse(request, name_of(out) + ": has no rows; the data set is empty");
+  if (request.like != nullptr)
+    check_like(out, *request.like, request);
+  else if (!request.regression)
+    count_classes(out, request);
+  return out;
+}
+
+std::vector<std::string> files_of(const source_spec& spec,
+                                  const std::string& pointer) {
+  if (spec.format == "idx")
+    return {spec.images, spec.labels};
+  if (spec.format == "synthetic")
+    return {};
+  return expand_uri(spec.uri, pointer + "/uri");
+}
+
+} // namespace ballast

@@ -1,0 +1,72 @@
+/// All rows of one source in memory, as its reader made them: the step between
+/// files and chunks. Features lie row after row in their stored type, the
+/// smallest of uint8, int16, int32 and float32 that holds every value exactly
+/// (numbers with more than 24 bits are rounded to float32).
+#pragma once
+
+#include "runtime/job.hpp"
+#include "runtime/manifest.hpp"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace ballast {
+
+/// More classes than this are a mistake in the label column: every chunk lists
+/// its rows per class.
+constexpr int64_t classes_max = 65536;
+
+struct source_table {
+  row_shape row;
+  uint64_t rows = 0;
+  std::vector<unsigned char> features;
+  std::vector<int32_t> labels;      // classes
+  std::vector<float> targets;       // regression
+  std::string label;                // name of the label column
+  std::vector<std::string> columns; // names of the features, where they have
+  /// Files in order, with the number of their first row.
+  struct file {
+    std::string path;
+    uint64_t first_row = 0;
+  };
+  std::vector<file> files;
+};
+
+/// What a reader must know beside the source itself.
+struct source_request {
+  bool regression = false;
+  uint64_t seed = 0;
+  bool test = false; // which of the two, for synthetic rows
+  std::string pointer = "/data/train";
+  /// The training table, when the test table must look alike.
+  const source_table* like = nullptr;
+};
+
+source_table read_idx(const source_spec& spec, const source_request& request);
+source_table read_csv(const source_spec& spec, const source_request& request);
+source_table read_parquet(const source_spec& spec,
+                          const source_request& request);
+source_table make_synthetic(const source_spec& spec,
+                            const source_request& request);
+
+/// Reads by format, then checks what every source must fulfil: rows, at least
+/// two classes in the training set, a test set that looks like it.
+source_table read_source(const source_spec& spec,
+                         const source_request& request);
+
+/// "FILE: row 12", row counted from 1 within its file.
+std::string place_of(const source_table& table, uint64_t row);
+
+/// The stored type that holds both.
+std::string wider_type(const std::string& a, const std::string& b);
+/// Converts the features to a wider stored type.
+void widen(source_table& table, const std::string& stored);
+/// Turns float32 features into the smallest exact type, in place.
+void narrow(source_table& table);
+
+/// Files that a source reads, in order; empty for synthetic.
+std::vector<std::string> files_of(const source_spec& spec,
+                                  const std::string& pointer);
+
+} // namespace ballast
