@@ -44,13 +44,13 @@ void write_safetensors(const std::string& path,
                        const std::vector<tensor_view>& tensors,
                        const std::map<std::string, std::string>& metadata = {});
 
+/// The same file as bytes, for sending a model to another process.
+std::string
+safetensors_bytes(const std::vector<tensor_view>& tensors,
+                  const std::map<std::string, std::string>& metadata = {});
+
 /// Errors: invalid_data for a file that is missing, truncated, too large in its
 /// header, has gaps or overlaps, or holds another type than F32.
-/// The same file as bytes, for sending a model to another process.
-std::string safetensors_bytes(
-    const std::vector<tensor_view>& tensors,
-    const std::map<std::string, std::string>& metadata = {});
-
 tensor_file read_safetensors(const std::string& path);
 
 /// SHA-256 as 64 hex digits over the raw little-endian bytes of all tensors,
