@@ -18,6 +18,17 @@ constexpr time_t reply_timeout_s = 30;
 constexpr time_t silence_timeout_s = 24 * 3600;
 constexpr size_t event_bytes_max = size_t{16} << 20;
 
+std::string to_text(httplib::Error error) {
+  switch (error) {
+  case httplib::Error::Connection:
+    return "connection refused or timed out";
+  case httplib::Error::Read:
+    return "no answer in time";
+  default:
+    return "HTTP error: " + httplib::to_string(error);
+  }
+}
+
 [[noreturn]] void bad_address(const std::string& to, const std::string& why) {
   throw ballast_error(errc::usage, "--to " + to + ": " + why +
                                        "; expected http://HOST:PORT or a run "
@@ -103,7 +114,7 @@ coordinator_client::get(const std::string& path) const {
   http.set_read_timeout(reply_timeout_s);
   auto result = http.Get(path.c_str());
   if (!result)
-    unreachable(httplib::to_string(result.error()));
+    unreachable(to_text(result.error()));
   return {result->status, parse_body(url(), result->body)};
 }
 
@@ -116,7 +127,7 @@ coordinator_client::post(const std::string& path,
   http.set_write_timeout(reply_timeout_s);
   auto result = http.Post(path.c_str(), body, "application/json");
   if (!result)
-    unreachable(httplib::to_string(result.error()));
+    unreachable(to_text(result.error()));
   return {result->status, parse_body(url(), result->body)};
 }
 
@@ -157,7 +168,7 @@ void coordinator_client::stream(
     throw ballast_error(errc::unreachable, url() + path + ": " + why);
   }
   if (!result && !enough && status == 0)
-    unreachable(httplib::to_string(result.error()));
+    unreachable(to_text(result.error()));
 }
 
 } // namespace ballast

@@ -24,7 +24,7 @@ namespace fs = std::filesystem;
 
 std::string read_file(const std::string& path) {
   auto refuse = [&path](const std::string& why) {
-    return job_refused(path, {{errc::invalid_job, path + ": " + why, ""}});
+    return job_refused(path, {{errc::invalid_job, why, ""}});
   };
   std::error_code ignored;
   if (fs::is_directory(path, ignored))
@@ -60,14 +60,16 @@ std::string read_file(const std::string& path) {
   throw ballast_error(std::move(why));
 }
 
-json send(const coordinator_client& client, json message) {
+/// Sends a message; the reply, good or bad.
+coordinator_client::reply send(const coordinator_client& client, json message) {
   message["version"] = 1;
   message["id"] = "cli-" + std::to_string(getpid());
-  coordinator_client::reply reply = client.post("/v1/control", message.dump());
-  if (reply.status != 200 || !reply.body.is_object() ||
-      !reply.body.value("ok", false))
-    refuse(reply);
-  return std::move(reply.body);
+  return client.post("/v1/control", message.dump());
+}
+
+bool refused(const coordinator_client::reply& reply) {
+  return reply.status != 200 || !reply.body.is_object() ||
+         !reply.body.value("ok", false);
 }
 
 json fetch_status(const coordinator_client& client) {
@@ -77,24 +79,28 @@ json fetch_status(const coordinator_client& client) {
   return std::move(reply.body);
 }
 
-/// The exit code of `run`, once its state says that it ended.
+/// Waits until the run ended; the exit code that `run` would have had.
 int wait_for_end(const coordinator_client& client, const std::string& run) {
-  for (;;) {
+  constexpr auto pause = std::chrono::milliseconds(200);
+  constexpr int strange_max = 10; // polls in which it shows another run
+  for (int strange = 0; strange < strange_max;) {
     json status = fetch_status(client);
     std::string state = status.value("state", "");
-    if (status.value("run", json()) != json(run))
-      throw ballast_error(errc::unreachable,
-                          "the coordinator no longer knows the run " + run);
-    if (state == "failed") {
-      std::cerr << "ballast: " << run
-                << " failed: " << status.value("error", json("no reason given"))
+    if (status.value("run", json()) != json(run)) {
+      ++strange;
+    } else if (state == "failed") {
+      json why = status.value("error", json("no reason given"));
+      std::cerr << "ballast: " << run << " failed: "
+                << (why.is_string() ? why.get<std::string>() : why.dump())
                 << "\n";
       return 1;
-    }
-    if (state == "done" || state == "stopped")
+    } else if (state == "done" || state == "stopped") {
       return 0;
-    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    }
+    std::this_thread::sleep_for(pause);
   }
+  throw ballast_error(errc::unreachable,
+                      "the coordinator no longer knows the run " + run);
 }
 
 } // namespace
@@ -110,16 +116,32 @@ job load_job(const std::string& path, const std::vector<std::string>& sets) {
 
 int validate_command(const std::string& path,
                      const std::vector<std::string>& sets, bool json_output) {
-  job valid = load_job(path, sets);
-  if (json_output)
-    std::cout << to_json(valid).dump(2) << "\n";
-  else
-    std::cout << path << ": valid\n";
+  json report = {{"valid", true}};
+  int exit_code = 0;
+  try {
+    job valid = load_job(path, sets);
+    report["job"] = to_json(valid);
+    report["without_effect"] = without_effect(valid);
+  } catch (const job_refused& wrong) {
+    if (!json_output)
+      throw;
+    report = {{"valid", false}, {"mistakes", json::array()}};
+    for (const failure& mistake : wrong.mistakes)
+      report["mistakes"].push_back({{"code", to_string(mistake.code)},
+                                    {"pointer", mistake.pointer},
+                                    {"message", mistake.message}});
+    exit_code = 2;
+  }
+  if (json_output) {
+    std::cout << report.dump(2) << "\n";
+    return exit_code;
+  }
+  std::cout << path << ": valid\n";
   std::string idle;
-  for (const std::string& pointer : without_effect(valid))
+  for (const std::string pointer : report["without_effect"])
     idle += (idle.empty() ? "" : ", ") + pointer;
   if (!idle.empty())
-    std::cerr << "without effect in this build: " << idle << "\n";
+    std::cout << "without effect in this build: " << idle << "\n";
   return 0;
 }
 
@@ -154,7 +176,10 @@ int control_command(const std::string& to, const std::string& type,
   if (failure why = parse_control(message.dump()).refused)
     throw ballast_error(why.code == errc::bad_request ? errc::usage : why.code,
                         "ctl " + type + ": " + why.message, why.pointer);
-  std::cout << send(coordinator_client(to), message).dump(2) << "\n";
+  coordinator_client::reply reply = send(coordinator_client(to), message);
+  std::cout << reply.body.dump(2) << std::endl;
+  if (refused(reply))
+    refuse(reply);
   return 0;
 }
 
@@ -162,8 +187,11 @@ int submit_command(const std::string& to, const std::string& path,
                    const std::vector<std::string>& sets, bool wait) {
   job what = load_job(path, sets);
   coordinator_client client(to);
-  json reply = send(client, {{"type", "submit"}, {"job", to_json(what)}});
-  std::string run = reply.value("run", "");
+  coordinator_client::reply reply =
+      send(client, {{"type", "submit"}, {"job", to_json(what)}});
+  if (refused(reply))
+    refuse(reply);
+  std::string run = reply.body.value("run", "");
   std::cout << run << std::endl;
   return wait ? wait_for_end(client, run) : 0;
 }

@@ -3,18 +3,21 @@
 #include "cli/commands.hpp"
 #include "cli/node_library.hpp"
 #include "cli/supervisor.hpp"
+#include "runtime/job_text.hpp"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <functional>
 #include <iostream>
 
 namespace ballast {
 namespace {
 
-/// One line per mistake; the exit code of the worst.
+/// One line per mistake.
 int print_mistakes(const job_refused& refused) {
   for (const failure& mistake : refused.mistakes)
-    std::cerr << "ballast: " << mistake.message << "\n";
+    std::cerr << "ballast: " << refused.what() << ": " << mistake.message
+              << "\n";
   return 2;
 }
 
@@ -37,6 +40,7 @@ void add_sets(CLI::App* command, std::vector<std::string>& sets) {
 struct arguments {
   run_options run;
   bool resume = false;
+  bool no_progress = false;
   uint32_t workers = 0;
   std::string job_path;
   std::vector<std::string> sets;
@@ -58,6 +62,7 @@ int run_command(arguments& a) {
   a.run.what = load_job(a.job_path, a.sets);
   a.run.job_path = a.job_path;
   a.run.json = a.json;
+  a.run.progress = !a.no_progress;
   return run_supervised(a.run);
 }
 
@@ -73,7 +78,7 @@ void add_run(CLI::App& app, arguments& a, action& chosen) {
   run->add_flag("--resume", a.resume, "Go on with an earlier run");
   add_sets(run, a.sets);
   run->add_flag("--json", a.json, "Print only report.json, at the end");
-  run->add_flag("!--no-progress", a.run.progress, "No progress line");
+  run->add_flag("--no-progress", a.no_progress, "No progress line");
   run->callback([&] { chosen = [&a] { return run_command(a); }; });
 }
 
@@ -150,6 +155,22 @@ int handed_on(const std::string& command, std::vector<std::string> rest) {
   return call_node_library(command, rest);
 }
 
+std::string usage_error(const CLI::App& app, int argc, char** argv,
+                        const CLI::ParseError& error) {
+  std::vector<std::string> names;
+  for (const CLI::App* command : app.get_subcommands(nullptr))
+    names.push_back(command->get_name());
+  std::string word = argc > 1 ? argv[1] : "";
+  if (std::count(names.begin(), names.end(), word) > 0)
+    return word + ": " + error.what() + "; see `ballast " + word + " --help`";
+  if (word.empty() || word[0] == '-')
+    return std::string(error.what()) + "; see `ballast --help`";
+  std::string near = nearest_word(word, names);
+  return "there is no command \"" + word + "\"" +
+         (near.empty() ? "" : "; did you mean \"" + near + "\"?") +
+         "; see `ballast --help`";
+}
+
 int parse_and_run(int argc, char** argv) {
   CLI::App app("Ballast: elastic training of one model on many workers");
   app.name("ballast");
@@ -165,8 +186,7 @@ int parse_and_run(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0)
       return app.exit(error); // --help, --version
-    throw ballast_error(errc::usage,
-                        std::string(error.what()) + "; see `ballast --help`");
+    throw ballast_error(errc::usage, usage_error(app, argc, argv, error));
   }
   return chosen();
 }

@@ -1,0 +1,266 @@
+"""Goal: the commands that the thin program answers itself: right answers,
+clear refusals, exit codes. Method: the real binary against a coordinator that
+this test plays, on a loopback port.
+
+usage: command_line_test.py BALLAST
+"""
+import http.server
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import threading
+import unittest
+
+BALLAST = sys.argv.pop(1)
+
+JOB = {
+    "name": "tiny",
+    "data": {"train": {"format": "csv", "uri": "a.csv", "label": "y"}},
+    "model": {"kind": "linear"},
+    "train": {"loss": "mse"},
+}
+
+STATUS = {
+    "run": "tiny-1", "run_dir": "runs/tiny-1", "state": "training",
+    "epoch": 2, "epochs": 3, "step": 312, "steps_total": 705, "loss": 0.4123,
+    "samples_per_s": 81234.5, "world": 2, "generation": 1, "term": 1,
+    "plan": 1, "skew_tv_max": 0.0123, "moves": [], "error": None,
+    "workers": [
+        {"name": "w1", "device": "cpu", "rank": 0, "state": "training",
+         "samples_per_s": 41000.2, "rows_owned": 30000, "batch": 128,
+         "skew_tv": 0.01, "heartbeat_age_s": 0.12},
+        {"name": "w2", "device": "cpu", "rank": None, "state": "joining",
+         "rows_owned": 10000},
+    ],
+}
+
+
+class Coordinator(http.server.ThreadingHTTPServer):
+    """Plays a coordinator; `states` are shown one after another."""
+
+    daemon_threads = True
+
+    def __init__(self):
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.states = ["training"]
+        self.messages = []
+        self.refusal = None
+        threading.Thread(target=self.serve_forever, args=(0.02,),
+                         daemon=True).start()
+
+    @property
+    def url(self):
+        return f"http://127.0.0.1:{self.server_port}"
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    def log_message(self, *_):
+        pass
+
+    def answer(self, code, body, kind="application/json"):
+        body = body.encode()
+        self.send_response(code)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def do_GET(self):
+        states = self.server.states
+        if self.path == "/v1/status":
+            state = states.pop(0) if len(states) > 1 else states[0]
+            error = "worker w2 lost" if state == "failed" else None
+            self.answer(200, json.dumps({**STATUS, "state": state,
+                                         "error": error}))
+        elif self.path.startswith("/v1/events?after="):
+            first = int(self.path.split("=")[1]) + 1
+            text = ": hello\n\n" + "".join(
+                f'id: {n}\ndata: {{"seq":{n}}}\n\n'
+                for n in range(first, first + 2))
+            self.answer(200, text, "text/event-stream")
+        else:
+            self.answer(404, "nothing here", "text/plain")
+
+    def do_POST(self):
+        size = int(self.headers["Content-Length"])
+        message = json.loads(self.rfile.read(size))
+        self.server.messages.append((self.headers["Content-Type"], message))
+        reply = {"version": 1, "id": message["id"], "ok": True}
+        if message["type"] == "submit":
+            reply["run"] = "tiny-1"
+        if self.server.refusal:
+            reply["ok"] = False
+            reply["error"] = self.server.refusal
+        self.answer(409 if self.server.refusal else 200, json.dumps(reply))
+
+
+class CommandLine(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+        self.job = self.write("job.json", json.dumps(JOB))
+
+    def coordinator(self):
+        server = Coordinator()
+        self.addCleanup(server.server_close)
+        self.addCleanup(server.shutdown)
+        return server
+
+    def write(self, name, text):
+        path = os.path.join(self.folder, name)
+        with open(path, "w", encoding="utf-8") as out:
+            out.write(text)
+        return path
+
+    def ballast(self, *arguments, exit_code=0):
+        done = subprocess.run([BALLAST, *arguments], capture_output=True,
+                              text=True, timeout=60, check=False)
+        self.assertEqual(done.returncode, exit_code,
+                         f"{arguments}\n{done.stdout}\n{done.stderr}")
+        return done
+
+    def refused(self, exit_code, says, *arguments):
+        """Fails with this exit code; the last line on stderr says why."""
+        done = self.ballast(*arguments, exit_code=exit_code)
+        self.assertIn(says, done.stderr.splitlines()[-1], arguments)
+        return done
+
+    def test_wrong_usage_ends_with_2_and_says_what_is_wrong(self):
+        for says, arguments in [
+                ("required", []),
+                ('did you mean "status"?', ["statsu"]),
+                ("--to is required", ["status"]),
+                ("--frob", ["status", "--to", "x", "--frob"]),
+                ("no host and port", ["status", "--to", "nowhere"]),
+                ("is no port", ["status", "--to", "127.0.0.1:99999"]),
+                ("job is required", ["run"]),
+                ("--workers", ["run", self.job, "--workers", "0"]),
+                ("/json/pointer=value", ["run", self.job, "--set", "x"]),
+                ("key=value", ["ctl", "pause", "x", "--to", "127.0.0.1:1"]),
+                ('did you mean "pause"?',
+                 ["ctl", "puase", "--to", "127.0.0.1:1"]),
+                ("unknown key", ["ctl", "pause", "x=1", "--to",
+                                 "127.0.0.1:1"]),
+                ("name of a benchmark", ["bench"])]:
+            self.refused(2, says, *arguments)
+
+    def test_what_is_not_there_yet_is_refused_and_does_nothing(self):
+        for arguments in [
+                ["data", "prepare"], ["data", "resample"], ["bench", "planner"],
+                ["run", self.job, "--resume"],
+                ["run", self.job, "--set", "/train/order=global"],
+                ["ctl", "scale", "workers=3", "--to", "127.0.0.1:1"]]:
+            self.refused(2, "not in this build", *arguments)
+
+    def test_validate_names_every_mistake(self):
+        wrong = self.write("wrong.json", json.dumps(
+            {**JOB, "sed": 1, "elastic": {"workers": 0}}))
+        done = self.ballast("validate", wrong, exit_code=2)
+        lines = done.stderr.splitlines()
+        self.assertEqual(len(lines), 2, lines)
+        self.assertIn('/sed: unknown key; did you mean "seed"?', lines[0])
+        self.assertIn("/elastic/workers: expected an integer from 1", lines[1])
+        self.assertEqual(done.stdout, "")
+        report = json.loads(self.ballast("validate", "--json", wrong,
+                                         exit_code=2).stdout)
+        self.assertEqual([m["pointer"] for m in report["mistakes"]],
+                         ["/sed", "/elastic/workers"])
+
+    def test_validate_fills_in_defaults_and_resolves_paths(self):
+        report = json.loads(self.ballast("validate", "--json", self.job).stdout)
+        self.assertTrue(report["valid"])
+        self.assertEqual(report["job"]["train"]["global_batch"], 256)
+        self.assertEqual(report["job"]["data"]["train"]["uri"],
+                         os.path.join(self.folder, "a.csv"))
+        self.assertIn("/checkpoint", report["without_effect"])
+
+    def test_a_job_that_cannot_be_read_ends_with_2(self):
+        self.refused(2, "No such file", "run", self.folder + "/none.json")
+        self.refused(2, "is a folder", "run", self.folder)
+        self.refused(2, "line 1, column 2", "run", self.write("x.json", "{a"))
+        self.refused(2, "the text is empty", "run", self.write("y.json", ""))
+        self.refused(2, "at most", "run",
+                     self.write("z.json", " " * ((1 << 20) + 1)))
+
+    def test_status_is_one_screen(self):
+        server = self.coordinator()
+        screen = self.ballast("status", "--to", server.url).stdout
+        for part in ["tiny-1  training", "epoch 2/3", "step 312/705",
+                     "loss 0.4123", "skew 0.012", "75.0 %", "41000"]:
+            self.assertIn(part, screen)
+        self.assertLessEqual(len(screen.splitlines()), 24)
+        status = json.loads(
+            self.ballast("status", "--json", "--to", server.url).stdout)
+        self.assertEqual(status, STATUS)
+
+    def test_a_run_directory_leads_to_its_coordinator(self):
+        self.refused(1, "does not exist", "status", "--to", self.folder)
+        server = self.coordinator()
+        self.write("coordinator.json",
+                   json.dumps({"http": f"127.0.0.1:{server.server_port}"}))
+        self.ballast("status", "--to", self.folder)
+        self.write("coordinator.json", '{"http": "127.0.0.1:1"}')
+        self.refused(1, "is the coordinator running?", "status", "--to",
+                     self.folder)
+        self.write("report.json", "{}")
+        self.refused(1, "the run has ended", "status", "--to", self.folder)
+
+    def test_ctl_sends_one_message_and_prints_the_reply(self):
+        server = self.coordinator()
+        reply = json.loads(
+            self.ballast("ctl", "pause", "--to", server.url).stdout)
+        self.assertTrue(reply["ok"])
+        [(kind, message)] = server.messages
+        self.assertEqual(kind, "application/json")
+        self.assertEqual((message["version"], message["type"]), (1, "pause"))
+        server.refusal = {"code": "busy", "message": "it is busy"}
+        done = self.refused(1, "it is busy", "ctl", "stop", "--to", server.url)
+        self.assertFalse(json.loads(done.stdout)["ok"])
+
+    def test_submit_sends_the_whole_job(self):
+        server = self.coordinator()
+        done = self.ballast("submit", self.job, "--to", server.url,
+                            "--set", "/seed=9")
+        self.assertEqual(done.stdout, "tiny-1\n")
+        job = server.messages[0][1]["job"]
+        self.assertEqual(job["seed"], 9)
+        self.assertEqual(job["data"]["train"]["uri"],
+                         os.path.join(self.folder, "a.csv"))
+        server.refusal = {"code": "invalid_data", "message": "row 3 is short"}
+        self.refused(2, "row 3 is short", "submit", self.job, "--to",
+                     server.url)
+
+    def test_submit_wait_takes_over_the_exit_code(self):
+        for state, code in [("done", 0), ("stopped", 0), ("failed", 1)]:
+            server = self.coordinator()
+            server.states = ["preparing", "training", state]
+            done = self.ballast("submit", "--wait", self.job, "--to",
+                                server.url, exit_code=code)
+            if code:
+                self.assertIn("worker w2 lost", done.stderr)
+
+    def test_events_prints_what_the_server_sends(self):
+        server = self.coordinator()
+        done = self.ballast("events", "--after", "4", "--to", server.url)
+        self.assertEqual(done.stdout, '{"seq":5}\n{"seq":6}\n')
+
+    def test_thin_commands_start_within_50_ms(self):
+        # Processor time of the fastest of ten: what else runs on the machine
+        # does not count.
+        for arguments in [["--version"], ["validate", self.job]]:
+            times = []
+            for _ in range(10):
+                before = resource.getrusage(resource.RUSAGE_CHILDREN)
+                self.ballast(*arguments)
+                after = resource.getrusage(resource.RUSAGE_CHILDREN)
+                times.append(after.ru_utime + after.ru_stime -
+                             before.ru_utime - before.ru_stime)
+            self.assertLess(min(times), 0.05)
+
+
+if __name__ == "__main__":
+    unittest.main()
