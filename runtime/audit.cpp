@@ -233,9 +233,10 @@ void audit::trace(const trace_line& line) {
   expected.seen = true;
   if (expected.hash == hash && expected.count == line.ids.size())
     return;
-  if (doubtful_.size() >= doubtful_lines_max)
-    return problem(where + ": other samples in " + in_step(line.at.step) +
-                   " than by the ledger");
+  if (doubtful_.size() >= doubtful_lines_max) {
+    ++doubtful_more_;
+    return;
+  }
   doubtful_.push_back(
       {line.at.step, rank->second, where, {line.ids.begin(), line.ids.end()}});
   std::sort(doubtful_.back().ids.begin(), doubtful_.back().ids.end());
@@ -276,6 +277,11 @@ void audit::name_differences() {
 
 void audit::finish_traces() {
   name_differences();
+  if (doubtful_more_ > 0) {
+    problem("traces: " + std::to_string(doubtful_more_) +
+            " more lines with other samples than by the ledger");
+    report_.problems += doubtful_more_ - 1;
+  }
   for (size_t i = 0; i < walked_.size(); ++i) {
     const walked_step& step = walked_[i];
     for (const auto& [worker, rank] : plans_[step.plan].ranks) {

@@ -154,7 +154,8 @@ private:
   std::vector<walked_step> walked_; // step s at s - 1; only with traces
   std::vector<use> uses_;
   std::map<epoch_number, use_counter> traced_uses_;
-  std::vector<doubtful_line> doubtful_;
+  std::vector<doubtful_line> doubtful_; // the first few
+  uint64_t doubtful_more_ = 0;
   step_number last_line_{};
   audit_report report_;
 };
