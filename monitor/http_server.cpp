@@ -47,6 +47,16 @@ constexpr const char* page_policy =
     "'unsafe-inline'; connect-src 'self'; base-uri 'none'; form-action 'none'; "
     "frame-ancestors 'none'";
 
+/// httplib listens with room for 5 connections that wait to be accepted; one
+/// more waits a second for TCP to try again.
+class deep_server : public httplib::Server {
+public:
+  void accept_more() { ::listen(svr_sock_, waiting_max); }
+
+private:
+  static constexpr int waiting_max = 128;
+};
+
 void refuse(Response& response, int status, std::string_view code,
             std::string_view message) {
   response.status = status;
@@ -102,7 +112,7 @@ struct http_server::state {
   std::string machine = machine_name();
   std::atomic<size_t> streams{0};
   std::stop_source stopping;
-  httplib::Server server;
+  deep_server server;
   std::thread listener;
 
   void configure();
@@ -206,8 +216,13 @@ void http_server::state::health(
 
 void http_server::state::control(const Request& request, Response& response,
                                  const httplib::ContentReader& read) {
-  // The body is read first in any case: a connection closed with unread bytes
-  // may lose the answer.
+  // Before the body is read, because httplib takes some types apart itself.
+  if (!is_json_type(request.get_header_value("Content-Type"))) {
+    refuse(response, 415, "bad_request",
+           "the Content-Type must be application/json; it is '" +
+               request.get_header_value("Content-Type") + "'");
+    return;
+  }
   std::string body;
   bool complete = read([&](const char* data, size_t size) {
     body.append(data, size);
@@ -217,12 +232,6 @@ void http_server::state::control(const Request& request, Response& response,
     if (body.size() > limits.body_bytes_max)
       response.status = 413;
     return; // the error handler adds the text
-  }
-  if (!is_json_type(request.get_header_value("Content-Type"))) {
-    refuse(response, 415, "bad_request",
-           "the Content-Type must be application/json; it is '" +
-               request.get_header_value("Content-Type") + "'");
-    return;
   }
   http_reply reply = handlers.control(body);
   response.status = reply.status;
@@ -357,6 +366,7 @@ http_address http_server::start(const std::string& host, uint16_t port,
              {}};
     throw ballast_error(why);
   }
+  next->server.accept_more();
   next->bound = {host, uint16_t(bound)};
   // Signals are the business of the main thread; here one would end accept().
   sigset_t all;

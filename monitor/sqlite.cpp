@@ -3,6 +3,8 @@
 #include "monitor/line_file.hpp"
 #include "runtime/errors.hpp"
 
+#include <cerrno>
+
 namespace ballast::sqlite {
 
 connection::connection(const std::filesystem::path& file,
@@ -33,13 +35,16 @@ void connection::run(const char* sql) {
 }
 
 void connection::fail(int code, const char* action) const {
-  int error_number = handle_ ? sqlite3_system_errno(handle_) : 0;
+  // SQLite calls only ENOSPC "full" and forgets the number of other failed
+  // writes (quota, size limit); errno still holds it.
+  int error_number = errno;
   std::string what = std::string("cannot ") + action + " the journal " +
                      file_.string() + ": " +
                      (handle_ ? sqlite3_errmsg(handle_) : "out of memory");
+  code = handle_ ? sqlite3_extended_errcode(handle_) : code;
   int primary = code & 0xff;
   if (primary == SQLITE_FULL ||
-      (primary == SQLITE_IOERR && means_disk_full(error_number)))
+      (code == SQLITE_IOERR_WRITE && means_disk_full(error_number)))
     throw ballast_error(errc::disk_full, what + "; make space and run again");
   if (primary == SQLITE_MISUSE || primary == SQLITE_ERROR ||
       primary == SQLITE_CONSTRAINT)
@@ -78,7 +83,9 @@ bool statement::step() {
   int code = sqlite3_step(handle_);
   if (code == SQLITE_ROW)
     return true;
+  int error_number = errno;
   sqlite3_reset(handle_);
+  errno = error_number; // fail() reads it
   if (code != SQLITE_DONE)
     on_.fail(code, "use");
   return false;

@@ -1,0 +1,175 @@
+/// Goal: what is exported is what the catalogue says, and Prometheus agrees.
+/// Method: every verb of every probe once, then the text is read.
+#include "monitor/metrics.hpp"
+
+#include "runtime/coordinator_core.hpp"
+#include "temp_folder.hpp"
+
+#include <cstdio>
+#include <cstdlib>
+#include <gmock/gmock.h>
+#include <map>
+#include <set>
+#include <sstream>
+
+namespace ballast {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+void use(coordinator_probe& probe) {
+  probe.state("training");
+  probe.generation(generation{2});
+  probe.world(3);
+  probe.committed(step_number{1}, epoch_number{1}, 256, 2.3);
+  probe.committed(step_number{2}, epoch_number{1}, 100, 2.25);
+  probe.worker_report("w1", 1000.5, 128, 30'000, 0.25);
+  probe.worker_report("w2", 900, 128, 30'000, 0.5);
+  probe.heartbeat_age("w1", 0.1);
+  probe.plan(coordinator_probe::plan_outcome::effective);
+  probe.error(errc::worker_lost);
+}
+
+void use(worker_probe& probe) {
+  probe.step({0.001, 0.01, 0.002, 0.0005}, 128);
+  probe.step({0.001, 0.01, 0.002, 0.0005}, 127);
+  probe.collective_bytes(400'000);
+  probe.error(errc::collective_failed);
+}
+
+std::string coordinator_text() {
+  coordinator_probe probe("fashion-1");
+  use(probe);
+  return probe.text();
+}
+
+std::string worker_text() {
+  worker_probe probe("fashion-1", "w1");
+  use(probe);
+  return probe.text();
+}
+
+/// name -> type, from the TYPE lines.
+std::map<std::string, std::string> types_in(const std::string& text) {
+  std::map<std::string, std::string> out;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) {
+    std::istringstream words(line);
+    std::string hash, type_word, name, type;
+    words >> hash >> type_word >> name >> type;
+    if (hash == "#" && type_word == "TYPE")
+      out[name] = type;
+  }
+  return out;
+}
+
+TEST(metrics, exports_exactly_the_catalogue) {
+  std::map<std::string, std::string> exported = types_in(coordinator_text());
+  exported.merge(types_in(worker_text()));
+  exported.merge(types_in(idle_metrics()));
+  std::map<std::string, std::string> promised;
+  for (const metric_entry& entry : metric_catalogue())
+    promised[std::string(entry.name)] =
+        entry.type == metric_type::counter ? "counter"
+        : entry.type == metric_type::gauge ? "gauge"
+                                           : "histogram";
+  EXPECT_EQ(exported, promised);
+}
+
+TEST(metrics, counts_and_shows_what_happened) {
+  std::string text = coordinator_text();
+  for (const char* line : {
+           "ballast_steps_committed_total{run=\"fashion-1\"} 2\n",
+           "ballast_samples_committed_total{run=\"fashion-1\"} 356\n",
+           "ballast_loss{run=\"fashion-1\"} 2.25\n",
+           "ballast_epoch{run=\"fashion-1\"} 1\n",
+           "ballast_generation{run=\"fashion-1\"} 2\n",
+           "ballast_world_size{run=\"fashion-1\"} 3\n",
+           "ballast_skew_tv_max{run=\"fashion-1\"} 0.5\n",
+           "ballast_worker_samples_per_second{run=\"fashion-1\",worker=\"w1\"} "
+           "1000.5\n",
+           "ballast_run_state{run=\"fashion-1\",state=\"training\"} 1\n",
+           "ballast_run_state{run=\"fashion-1\",state=\"paused\"} 0\n",
+           "ballast_errors_total{run=\"fashion-1\",code=\"worker_lost\"} 1\n",
+           "ballast_plans_total{run=\"fashion-1\",outcome=\"effective\"} 1\n",
+       })
+    EXPECT_THAT(text, HasSubstr(line));
+  EXPECT_THAT(worker_text(),
+              HasSubstr("ballast_worker_samples_total{run=\"fashion-1\","
+                        "worker=\"w1\"} 255\n"));
+  EXPECT_THAT(worker_text(), HasSubstr("phase=\"reduce\",le=\"0.002\"} 2\n"));
+}
+
+TEST(metrics, shows_no_value_that_is_not_known_yet) {
+  std::string text = coordinator_probe("r").text();
+  EXPECT_THAT(text, Not(HasSubstr("ballast_loss")));
+  EXPECT_THAT(text, Not(HasSubstr("ballast_generation")));
+  EXPECT_THAT(text, Not(HasSubstr("worker=")));
+  EXPECT_THAT(text, HasSubstr("ballast_steps_committed_total{run=\"r\"} 0\n"));
+}
+
+TEST(metrics, forgets_a_worker_that_is_gone) {
+  coordinator_probe probe("r");
+  use(probe);
+  probe.worker_gone("w2");
+  probe.worker_gone("nobody");
+  EXPECT_THAT(probe.text(), Not(HasSubstr("w2")));
+  EXPECT_THAT(probe.text(), HasSubstr("ballast_skew_tv_max{run=\"r\"} 0.25\n"));
+  probe.worker_report("w2", 1, 2, 3, 0.75);
+  EXPECT_THAT(probe.text(), HasSubstr("ballast_skew_tv_max{run=\"r\"} 0.75\n"));
+}
+
+TEST(metrics, knows_every_state_of_a_run) {
+  std::set<std::string_view> known(run_states().begin(), run_states().end());
+  std::set<std::string> used;
+  for (auto phase = run_phase::idle;;
+       phase = run_phase(static_cast<uint8_t>(phase) + 1)) {
+    EXPECT_TRUE(known.count(to_string(phase))) << to_string(phase);
+    used.insert(to_string(phase));
+    if (phase == run_phase::stopped)
+      break;
+  }
+  EXPECT_EQ(used.size(), known.size());
+}
+
+TEST(metrics, never_uses_the_label_job) {
+  for (const metric_entry& entry : metric_catalogue()) {
+    EXPECT_THAT(std::string(entry.labels), Not(HasSubstr("job")));
+    EXPECT_EQ(entry.name.substr(0, 8), "ballast_");
+  }
+}
+
+TEST(metrics, survives_any_name) {
+  coordinator_probe probe("a\"b\\c\nd");
+  EXPECT_THAT(probe.text(), HasSubstr("run=\"a\\\"b\\\\c\\nd\""));
+}
+
+TEST(metrics, pleases_promtool) {
+  if (std::system("command -v promtool >/dev/null 2>&1") != 0)
+    GTEST_SKIP() << "promtool is not installed";
+  temp_folder folder;
+  for (const std::string& text :
+       {coordinator_text(), worker_text(), idle_metrics()}) {
+    write_content(folder / "metrics", text);
+    std::string command = "promtool check metrics < " +
+                          (folder / "metrics").string() + " > " +
+                          (folder / "said").string() + " 2>&1";
+    EXPECT_EQ(std::system(command.c_str()), 0);
+    EXPECT_EQ(content_of(folder / "said"), "");
+  }
+}
+
+TEST(metrics, are_documented) {
+  std::filesystem::path page =
+      std::filesystem::path(__FILE__).parent_path() / "../../docs/metrics.md";
+  if (std::getenv("BALLAST_UPDATE_DOCS")) {
+    std::filesystem::create_directories(page.parent_path());
+    write_content(page, metric_reference());
+  }
+  EXPECT_EQ(content_of(page), metric_reference())
+      << "run monitor_tests with BALLAST_UPDATE_DOCS=1";
+}
+
+} // namespace
+} // namespace ballast

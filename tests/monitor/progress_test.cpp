@@ -1,0 +1,128 @@
+/// Goal: a person sees one line, as often as they can read it.
+#include "monitor/progress.hpp"
+
+#include "temp_folder.hpp"
+
+#include <fcntl.h>
+#include <pty.h>
+#include <unistd.h>
+
+namespace ballast {
+namespace {
+
+progress_state some_state() {
+  progress_state state;
+  state.epoch = 2;
+  state.epochs = 3;
+  state.step = 310;
+  state.steps_total = 705;
+  state.samples_per_s = 84'120.4;
+  state.loss = 0.431234;
+  state.world = 2;
+  state.generation = 1;
+  state.skew = 0.021;
+  state.eta_s = 4.2;
+  return state;
+}
+
+constexpr int64_t ms = 1'000'000;
+
+TEST(progress, shows_everything_on_one_line) {
+  EXPECT_EQ(render_progress(some_state()),
+            "epoch 2/3  step 310/705  84,120 samples/s  loss 0.4312  world 2  "
+            "generation 1  skew 0.02  ETA 0:05");
+}
+
+TEST(progress, leaves_out_what_is_not_known) {
+  progress_state state;
+  state.state = "waiting";
+  EXPECT_EQ(render_progress(state), "waiting");
+  state.epoch = 1;
+  state.epochs = 1;
+  state.step = 1;
+  state.world = 1;
+  state.generation = 1;
+  EXPECT_EQ(render_progress(state),
+            "waiting  epoch 1/1  step 1  world 1  generation 1");
+}
+
+TEST(progress, prints_numbers_and_durations_for_people) {
+  struct {
+    double rate;
+    double eta;
+    std::string rate_text, eta_text;
+  } table[] = {{0, 0, " 0 samples/s", "ETA 0:00"},
+               {999, 59.1, " 999 samples/s", "ETA 1:00"},
+               {1000, 3599, " 1,000 samples/s", "ETA 59:59"},
+               {1'234'567, 3600, " 1,234,567 samples/s", "ETA 1:00:00"}};
+  for (const auto& row : table) {
+    progress_state state = some_state();
+    state.samples_per_s = row.rate;
+    state.eta_s = row.eta;
+    std::string line = render_progress(state);
+    EXPECT_NE(line.find(row.rate_text), std::string::npos) << line;
+    EXPECT_NE(line.find(row.eta_text), std::string::npos) << line;
+  }
+}
+
+TEST(progress, piped_is_a_line_every_five_seconds) {
+  temp_folder folder;
+  int file = open((folder / "out").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  progress_printer printer(file);
+  EXPECT_FALSE(printer.terminal());
+  progress_state state;
+  for (int64_t now = 0; now <= 10'000 * ms; now += 100 * ms) {
+    state.state = std::to_string(now / ms);
+    printer.update(state, now);
+  }
+  state.state = "done";
+  printer.finish(state);
+  close(file);
+  EXPECT_EQ(content_of(folder / "out"), "0\n5000\n10000\ndone\n");
+}
+
+TEST(progress, prints_nothing_when_switched_off) {
+  temp_folder folder;
+  int file = open((folder / "out").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  progress_printer printer(file, false);
+  printer.update(some_state(), 0);
+  printer.clear();
+  printer.finish(some_state());
+  close(file);
+  EXPECT_EQ(content_of(folder / "out"), "");
+}
+
+TEST(progress, rewrites_one_line_of_a_terminal_and_cuts_it_to_the_width) {
+  int controller = -1;
+  int terminal = -1;
+  winsize size{};
+  size.ws_col = 11;
+  size.ws_row = 10;
+  ASSERT_EQ(openpty(&controller, &terminal, nullptr, nullptr, &size), 0);
+  progress_printer printer(terminal);
+  EXPECT_TRUE(printer.terminal());
+  printer.update(some_state(), 0);
+  printer.update(some_state(), 99 * ms); // too soon
+  printer.update(some_state(), 100 * ms);
+  printer.clear();
+  progress_state last;
+  last.state = "done";
+  printer.finish(last);
+  std::string seen;
+  std::string wanted = "\r\033[Kepoch 2/3 "
+                       "\r\033[Kepoch 2/3 "
+                       "\r\033[K"
+                       "\r\033[Kdone\r\n";
+  while (seen.size() < wanted.size()) {
+    char block[256];
+    ssize_t count = read(controller, block, sizeof block);
+    ASSERT_GT(count, 0);
+    seen.append(block, size_t(count));
+  }
+  close(terminal);
+  close(controller);
+  EXPECT_EQ(seen, wanted);
+}
+
+} // namespace
+} // namespace ballast

@@ -1,0 +1,53 @@
+/// Goal: report.json has every documented key, in order, whatever is known.
+#include "monitor/report.hpp"
+
+#include <gtest/gtest.h>
+
+namespace ballast {
+namespace {
+
+const char* documented =
+    "state epochs steps samples wall_s samples_per_s train_loss test_loss "
+    "test_accuracy generations recoveries moved_samples moved_bytes "
+    "moved_bound_samples skew_tv_start skew_tv_max weights_sha256 audit ";
+
+std::string keys(const nlohmann::ordered_json& object) {
+  std::string out;
+  for (const auto& [key, field] : object.items())
+    out += key + " ";
+  return out;
+}
+
+TEST(report, has_every_key_and_null_for_what_is_unknown) {
+  run_report report;
+  report.state = "failed";
+  auto json = to_json(report);
+  EXPECT_EQ(keys(json), documented);
+  EXPECT_TRUE(json["test_accuracy"].is_null());
+  EXPECT_TRUE(json["audit"].is_null());
+  EXPECT_EQ(json["recoveries"], nlohmann::ordered_json::array());
+  report.reason = "worker w2 lost";
+  EXPECT_EQ(keys(to_json(report)), std::string(documented) + "reason ");
+}
+
+TEST(report, shows_what_is_known) {
+  run_report report;
+  report.state = "done";
+  report.steps = 705;
+  report.test_accuracy = 0.847;
+  report.weights_sha256 = "abc";
+  report.moved_samples = 0;
+  report.recoveries = {{"worker w2 lost", 41.5}};
+  report.audit = audit_result{60'000, 60'000, 0, 0};
+  auto json = to_json(report);
+  EXPECT_EQ(json["steps"], 705);
+  EXPECT_EQ(json["test_accuracy"], 0.847);
+  EXPECT_EQ(json["moved_samples"], 0);
+  EXPECT_EQ(json["weights_sha256"], "abc");
+  EXPECT_EQ(json["recoveries"][0]["ms"], 41.5);
+  EXPECT_EQ(json["audit"].dump(),
+            R"({"expected":60000,"once":60000,"lost":0,"repeated":0})");
+}
+
+} // namespace
+} // namespace ballast
