@@ -2,8 +2,8 @@
 /// holds (the coordinator: all, from the prepared set; a worker: its store) and
 /// for other named tables (a model's parameters), and the client to fetch them.
 ///
-/// Every call has a deadline. Tickets carry the run's token and generation; a
-/// ticket of another run is refused.
+/// Every call has a deadline. Tickets carry the run's token; one of another run
+/// is refused. (Chunks are immutable, so a ticket needs no generation.)
 #pragma once
 
 #include "data/chunk.hpp"
@@ -29,31 +29,35 @@ public:
       std::function<std::optional<std::string>(const std::string& name)>;
 
   /// Listens on host:port (0 = any). ballast_error{port_in_use}.
-  static std::unique_ptr<chunk_service> start(const std::string& host,
-                                              uint16_t port,
-                                              const std::string& token,
-                                              finder find,
-                                              blob_finder find_blob);
+  /// Both finders may be called from several threads at once, and may throw.
+  static std::unique_ptr<chunk_service>
+  start(const std::string& host, uint16_t port, const std::string& token,
+        finder find, blob_finder find_blob);
   virtual ~chunk_service() = default;
   /// "host:port".
   virtual std::string address() const = 0;
+  /// Breaks off what is not done by then. Idempotent.
   virtual void shutdown(std::chrono::milliseconds deadline) = 0;
 };
 
 /// A connection to one chunk_service. Not thread-safe; one per thread.
 class chunk_client {
 public:
+  /// Opens the channel and checks the token; ballast_error{unreachable}.
   static std::unique_ptr<chunk_client>
   connect(const std::string& address, const std::string& token,
           std::chrono::milliseconds deadline);
   virtual ~chunk_client() = default;
 
   /// Fetches chunks in one stream, verifies each checksum, and hands each to
-  /// `arrived`. ballast_error{unreachable|invalid_data} names source and chunk.
+  /// `arrived` on this thread; what arrives damaged is fetched once more.
+  /// ballast_error{unreachable} (also: a chunk is not held there) or
+  /// {invalid_data} (damaged twice) names source and chunk; the chunks that
+  /// were handed on before stay good. The deadline is for the whole call.
   virtual void fetch(data_part part, std::span<const chunk_info> chunks,
-                     const row_shape& row,
-                     std::chrono::milliseconds deadline,
+                     const row_shape& row, std::chrono::milliseconds deadline,
                      const std::function<void(chunk_ptr)>& arrived) = 0;
+  /// The blob, whole and verified; errors as above.
   virtual std::string fetch_blob(const std::string& name,
                                  std::chrono::milliseconds deadline) = 0;
 };

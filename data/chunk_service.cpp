@@ -1,0 +1,207 @@
+#include "data/chunk_service.hpp"
+
+#include "data/flight_ticket.hpp"
+#include "runtime/errors.hpp"
+
+#include <algorithm>
+#include <arrow/api.h>
+#include <arrow/flight/server.h>
+#include <arrow/ipc/writer.h>
+#include <atomic>
+
+namespace ballast {
+
+namespace flight = arrow::flight;
+
+namespace {
+
+/// Of one message of a blob's stream.
+constexpr int64_t blob_part_bytes = int64_t{16} << 20;
+
+/// Reads one chunk after another as the stream is written, so that a long
+/// ticket costs no memory.
+class chunk_reader final : public arrow::RecordBatchReader {
+public:
+  chunk_reader(flight_ticket ticket, chunk_service::finder find,
+               chunk_ptr first)
+      : ticket_(std::move(ticket)), find_(std::move(find)),
+        first_(std::move(first)) {}
+
+  std::shared_ptr<arrow::Schema> schema() const override {
+    return first_->batch->schema();
+  }
+
+  arrow::Status ReadNext(std::shared_ptr<arrow::RecordBatch>* out) override {
+    *out = nullptr;
+    if (run_ == ticket_.chunks.size())
+      return arrow::Status::OK();
+    const id_run& run = ticket_.chunks[run_];
+    const auto id = chunk_id(uint32_t(run.first + at_));
+    chunk_ptr found;
+    try {
+      found = find_(ticket_.part, id);
+    } catch (const std::exception& error) {
+      return arrow::Status::UnknownError(error.what());
+    }
+    if (found == nullptr)
+      return missing(ticket_.part, id);
+    if (++at_ == run.count) {
+      ++run_;
+      at_ = 0;
+    }
+    *out = found->batch;
+    return arrow::Status::OK();
+  }
+
+  static arrow::Status missing(data_part part, chunk_id id) {
+    return arrow::Status::KeyError("chunk ", to_string(id), " of ",
+                                   to_string(part), " is not held here");
+  }
+
+private:
+  flight_ticket ticket_;
+  chunk_service::finder find_;
+  chunk_ptr first_; // keeps the schema
+  size_t run_ = 0;
+  uint64_t at_ = 0;
+};
+
+arrow::Result<std::shared_ptr<arrow::RecordBatchReader>>
+blob_reader(std::string content) {
+  const int64_t bytes = int64_t(content.size());
+  auto metadata = arrow::KeyValueMetadata::Make(
+      {blob_bytes_key, blob_checksum_key},
+      {std::to_string(bytes), checksum(content.data(), content.size())});
+  const std::shared_ptr<arrow::Schema> schema =
+      arrow::schema({arrow::field("bytes", arrow::uint8(), false)}, metadata);
+  auto all = std::make_shared<arrow::UInt8Array>(
+      bytes, arrow::Buffer::FromString(std::move(content)));
+  std::vector<std::shared_ptr<arrow::RecordBatch>> parts;
+  for (int64_t at = 0; at < bytes; at += blob_part_bytes) {
+    const int64_t part = std::min(blob_part_bytes, bytes - at);
+    parts.push_back(
+        arrow::RecordBatch::Make(schema, part, {all->Slice(at, part)}));
+  }
+  return arrow::RecordBatchReader::Make(std::move(parts), schema);
+}
+
+arrow::Status refuse_token() {
+  return flight::MakeFlightError(flight::FlightStatusCode::Unauthenticated,
+                                 "this is the data of another run");
+}
+
+class flight_server final : public flight::FlightServerBase {
+public:
+  flight_server(std::string token, chunk_service::finder find,
+                chunk_service::blob_finder find_blob)
+      : token_(std::move(token)), find_(std::move(find)),
+        find_blob_(std::move(find_blob)) {}
+
+  arrow::Status DoGet(const flight::ServerCallContext&,
+                      const flight::Ticket& request,
+                      std::unique_ptr<flight::FlightDataStream>* out) override {
+    // A finder may throw; gRPC's threads must never see it.
+    try {
+      ARROW_ASSIGN_OR_RAISE(auto reader, answer(request.ticket));
+      *out = std::make_unique<flight::RecordBatchStream>(std::move(reader));
+      return arrow::Status::OK();
+    } catch (const std::exception& error) {
+      return arrow::Status::UnknownError(error.what());
+    }
+  }
+
+  arrow::Status DoAction(const flight::ServerCallContext&,
+                         const flight::Action& action,
+                         std::unique_ptr<flight::ResultStream>* out) override {
+    if (action.type != hello_action)
+      return arrow::Status::NotImplemented("unknown action ", action.type);
+    const std::string token =
+        action.body != nullptr ? action.body->ToString() : "";
+    if (!same_token(token, token_))
+      return refuse_token();
+    *out = std::make_unique<flight::SimpleResultStream>(
+        std::vector<flight::Result>{});
+    return arrow::Status::OK();
+  }
+
+private:
+  arrow::Result<std::shared_ptr<arrow::RecordBatchReader>>
+  answer(const std::string& text) const {
+    std::string why;
+    const std::optional<flight_ticket> ticket = decode_ticket(text, why);
+    if (!ticket)
+      return arrow::Status::Invalid(why);
+    if (!same_token(ticket->token, token_))
+      return refuse_token();
+    if (!ticket->blob.empty()) {
+      std::optional<std::string> content =
+          find_blob_ ? find_blob_(ticket->blob) : std::nullopt;
+      if (!content)
+        return arrow::Status::KeyError("'", ticket->blob, "' is not held here");
+      return blob_reader(std::move(*content));
+    }
+    const auto id = chunk_id(uint32_t(ticket->chunks[0].first));
+    chunk_ptr first = find_(ticket->part, id);
+    if (first == nullptr)
+      return chunk_reader::missing(ticket->part, id);
+    return std::make_shared<chunk_reader>(*ticket, find_, std::move(first));
+  }
+
+  const std::string token_;
+  const chunk_service::finder find_;
+  const chunk_service::blob_finder find_blob_;
+};
+
+class running_service final : public chunk_service {
+public:
+  running_service(const std::string& host, std::unique_ptr<flight_server> made)
+      : server_(std::move(made)),
+        address_(host + ":" + std::to_string(server_->port())) {}
+
+  ~running_service() override { shutdown(std::chrono::seconds(1)); }
+
+  std::string address() const override { return address_; }
+
+  void shutdown(std::chrono::milliseconds deadline) override {
+    if (down_.exchange(true))
+      return;
+    const auto until = std::chrono::system_clock::now() + deadline;
+    // It can only fail where the server is already down.
+    (void)server_->Shutdown(&until);
+    (void)server_->Wait();
+  }
+
+private:
+  std::unique_ptr<flight_server> server_;
+  std::string address_;
+  std::atomic<bool> down_{false};
+};
+
+} // namespace
+
+std::unique_ptr<chunk_service> chunk_service::start(const std::string& host,
+                                                    uint16_t port,
+                                                    const std::string& token,
+                                                    finder find,
+                                                    blob_finder find_blob) {
+  const std::string where = host + ":" + std::to_string(port);
+  auto refuse = [&](const arrow::Status& status) {
+    throw ballast_error(errc::port_in_use,
+                        "cannot listen on " + where +
+                            " for data: " + status.message() +
+                            "; choose another port, or 0 for any");
+  };
+  const arrow::Result<flight::Location> location =
+      flight::Location::ForGrpcTcp(host, port);
+  if (!location.ok())
+    refuse(location.status());
+  auto server = std::make_unique<flight_server>(token, std::move(find),
+                                                std::move(find_blob));
+  const arrow::Status status =
+      server->Init(flight::FlightServerOptions(*location));
+  if (!status.ok())
+    refuse(status);
+  return std::make_unique<running_service>(host, std::move(server));
+}
+
+} // namespace ballast

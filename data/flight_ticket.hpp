@@ -1,0 +1,36 @@
+/// What a client asks a chunk_service for: the JSON inside a Flight ticket.
+/// Comes from the network: decoding trusts nothing.
+#pragma once
+
+#include "data/chunk.hpp"
+#include "runtime/manifest.hpp"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace ballast {
+
+/// Chunks of one part in this order, or a blob.
+struct flight_ticket {
+  std::string token; // of the run
+  data_part part = data_part::train;
+  std::vector<id_run> chunks; // numbers below 2^32
+  std::string blob;           // name; empty: chunks
+};
+
+std::string encode(const flight_ticket& ticket);
+/// nullopt and `why` if it is no ticket.
+std::optional<flight_ticket> decode_ticket(const std::string& text,
+                                           std::string& why);
+
+/// Compares in a time that does not tell how much is right.
+bool same_token(const std::string& a, const std::string& b);
+
+/// Metadata of a blob's schema.
+inline constexpr const char* blob_bytes_key = "ballast.bytes";
+inline constexpr const char* blob_checksum_key = "ballast.checksum";
+/// The action that opens a channel and checks the token.
+inline constexpr const char* hello_action = "hello";
+
+} // namespace ballast
