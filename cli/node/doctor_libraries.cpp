@@ -58,6 +58,11 @@ check library(const std::string& name, const std::string& version,
   std::string where = file.empty() ? "" : loaded_file(file);
   if (!where.empty())
     out.found += (out.found.empty() ? "" : ", ") + where;
+  if (out.found.empty()) {
+    out.result = finding::missing;
+    out.found = "not loaded by this program";
+    out.what_to_do = "./dev setup && ./dev build";
+  }
   return out;
 }
 
