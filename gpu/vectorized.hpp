@@ -1,6 +1,11 @@
-/// One macro: compile a loop for several vector widths, picked at load time.
-/// Files that use it are compiled with -ffp-contract=off (gpu/CMakeLists.txt),
-/// so that every width gives the same bits and workers on unlike CPUs agree.
+/// Compile a loop for several vector widths, picked at load time.
+///
+/// BALLAST_VECTORIZED: without fused multiply-add, and in files compiled with
+/// -ffp-contract=off (gpu/CMakeLists.txt) where it matters: every width gives
+/// the same bits, so that workers on unlike CPUs agree. For what each worker
+/// does to its own copy of shared state (optimizer).
+/// BALLAST_VECTORIZED_FMA: the fastest; bits may differ between CPUs. For what
+/// is summed over the workers anyway (gradients).
 #pragma once
 
 // Sanitizers cannot run the resolver, which starts before they do.
@@ -8,6 +13,9 @@
     !defined(__SANITIZE_THREAD__)
 #define BALLAST_VECTORIZED                                                     \
   __attribute__((target_clones("avx512f", "avx2", "default")))
+#define BALLAST_VECTORIZED_FMA                                                 \
+  __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
 #else
 #define BALLAST_VECTORIZED
+#define BALLAST_VECTORIZED_FMA
 #endif

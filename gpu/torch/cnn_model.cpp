@@ -4,6 +4,7 @@
 // backward pass is written out (tests compare with autograd).
 #include "gpu/initial_parameters.hpp"
 #include "gpu/torch/batch_norm.hpp"
+#include "gpu/torch/direct_convolution.hpp"
 #include "gpu/torch/relu_pool.hpp"
 #include "gpu/torch/torch_model.hpp"
 #include "runtime/errors.hpp"
@@ -171,16 +172,33 @@ private:
 
   at::Tensor images(const batch_view& batch) const {
     return tensor_over(batch.features,
-                       {batch.rows, image_[0], image_[1], image_[2]})
-        .contiguous(channels_last);
+                       {batch.rows, image_[0], image_[1], image_[2]});
+  }
+
+  at::Tensor convolve(size_t b, const at::Tensor& input) {
+    const block_shape& s = shapes_[b];
+    const at::Tensor& weight = parameter(first_parameter(b));
+    const at::Tensor& bias = parameter(first_parameter(b) + 1);
+    if (b > 0 || !suits_direct_convolution(size_t(s.in_channels),
+                                           size_t(s.out_channels)))
+      return at::convolution(input, weight, bias, {1, 1}, {0, 0}, {1, 1}, false,
+                             {0, 0}, 1);
+    at::Tensor out =
+        at::empty({input.size(0), s.out_channels, s.height, s.width},
+                  input.options(), channels_last);
+    direct_convolution(
+        {size_t(input.size(0)), size_t(s.in_channels), size_t(s.out_channels),
+         size_t(s.height + 2), size_t(s.width + 2)},
+        input.const_data_ptr<float>(), weight.const_data_ptr<float>(),
+        bias.const_data_ptr<float>(), out.mutable_data_ptr<float>(),
+        direct_scratch_);
+    return out;
   }
 
   at::Tensor block_forward(size_t b, const at::Tensor& input, bool training) {
     const size_t first = first_parameter(b);
     const block_shape& s = shapes_[b];
-    at::Tensor x =
-        at::convolution(input, parameter(first), parameter(first + 1), {1, 1},
-                        {0, 0}, {1, 1}, false, {0, 0}, 1);
+    at::Tensor x = convolve(b, input);
     if (!norms_.empty())
       x = training
               ? norms_[b].forward(x, parameter(first + 2), parameter(first + 3))
@@ -290,6 +308,7 @@ private:
   std::vector<block_shape> shapes_;
   std::vector<block_state> blocks_;
   size_t per_block_; // parameters
+  std::vector<float> direct_scratch_;
   std::vector<batch_norm> norms_;
   std::vector<float> outputs_;
 };

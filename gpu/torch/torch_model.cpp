@@ -10,6 +10,7 @@
 #include <c10/core/InferenceMode.h>
 #include <c10/util/Exception.h>
 #include <cmath>
+#include <malloc.h>
 
 namespace ballast {
 namespace {
@@ -150,7 +151,16 @@ void default_filler::bias(std::span<float> values, int64_t fan_in) {
 
 namespace {
 
+/// A step frees its temporaries and the next one wants them again. Without
+/// this the C library returns them to the system each time, and the page faults
+/// cost a third of a convolutional step.
+void keep_freed_memory() {
+  mallopt(M_MMAP_THRESHOLD, 32 << 20);
+  mallopt(M_TRIM_THRESHOLD, 128 << 20);
+}
+
 std::unique_ptr<model> make(const model_request& request) {
+  keep_freed_memory();
   const std::string& kind = request.what->model.kind;
   if (kind == "cnn")
     return make_cnn_model(request);

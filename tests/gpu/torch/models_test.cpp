@@ -1,1 +1,647 @@
+// The LibTorch models against autograd in double precision on the same
+// parameters and rows: loss, every gradient, initial values, statistics.
+#include "data/safetensors.hpp"
+#include "runtime/errors.hpp"
+#include "tests/gpu/torch/model_fixture.hpp"
+
+#include <cmath>
+#include <filesystem>
 #include <gtest/gtest.h>
+#include <torch/nn.h>
+#include <torch/script.h>
+#include <unistd.h>
+
+namespace ballast {
+namespace {
+
+namespace fs = std::filesystem;
+using torch::Tensor;
+
+Tensor in_double(const float* values, std::vector<int64_t> shape) {
+  return torch::from_blob(const_cast<float*>(values), shape).to(torch::kDouble);
+}
+
+/// The model written down again, plainly.
+Tensor reference_outputs(const model_setup& m, std::vector<Tensor> p,
+                         const batch_view& batch, bool training) {
+  std::vector<int64_t> sizes{batch.rows};
+  sizes.insert(sizes.end(), m.row.shape.begin(), m.row.shape.end());
+  Tensor x = in_double(batch.features, sizes);
+  size_t next = 0;
+  if (m.what.model.kind == "cnn") {
+    if (x.dim() == 3)
+      x = x.unsqueeze(1);
+    for (size_t b = 0; b < m.what.model.channels.size(); ++b) {
+      x = torch::conv2d(x, p[next], p[next + 1]);
+      next += 2;
+      if (m.what.model.batch_norm) {
+        x = torch::batch_norm(x, p[next], p[next + 1], {}, {}, training, 0.1,
+                              1e-5, false);
+        next += 2;
+      }
+      x = torch::max_pool2d(torch::relu(x), 2);
+    }
+    x = x.flatten(1);
+  }
+  for (; next + 2 < p.size(); next += 2)
+    x = torch::relu(torch::linear(x, p[next], p[next + 1]));
+  return torch::linear(x, p[next], p[next + 1]);
+}
+
+Tensor reference_loss(const model_setup& m, const Tensor& out,
+                      const batch_view& batch) {
+  const int64_t rows = batch.rows;
+  if (m.what.train.loss == "mse") {
+    Tensor target = batch.targets ? in_double(batch.targets, {rows})
+                                  : torch::tensor(std::vector<double>(
+                                        batch.labels, batch.labels + rows));
+    return (out.squeeze(1) - target).pow(2).sum();
+  }
+  Tensor labels = torch::tensor(
+      std::vector<int64_t>(batch.labels, batch.labels + rows), torch::kLong);
+  Tensor logits =
+      out.size(1) == 1 ? torch::cat({torch::zeros_like(out), out}, 1) : out;
+  Tensor loss =
+      -torch::log_softmax(logits, 1).gather(1, labels.unsqueeze(1)).squeeze(1);
+  const std::vector<double>& weights = m.what.train.class_weights;
+  if (!weights.empty())
+    loss = loss * torch::tensor(weights, torch::kDouble).index({labels});
+  return loss.sum();
+}
+
+void expect_gradients_of_autograd(model_setup& m, const random_rows& rows) {
+  std::vector<Tensor> p;
+  for (const parameter_info& info : m.made->parameters())
+    p.push_back(in_double(m.parameters.data() + info.offset, info.shape)
+                    .requires_grad_(true));
+  Tensor loss = reference_loss(m, reference_outputs(m, p, rows.view(), true),
+                               rows.view());
+  loss.backward();
+  m.clear();
+  EXPECT_NEAR(m.accumulate(rows.view()), loss.item<double>(),
+              2e-6 * std::abs(loss.item<double>()));
+  for (size_t i = 0; i < p.size(); ++i) {
+    const parameter_info& info = m.made->parameters()[i];
+    Tensor got = in_double(m.gradients.data() + info.offset, info.shape);
+    // Before a batch norm a bias has no effect: its gradient is rounding.
+    const double floor = m.what.model.batch_norm ? 10 : 1e-3;
+    const double scale = p[i].grad().abs().max().item<double>() + floor;
+    const double off = (got - p[i].grad()).abs().max().item<double>();
+    EXPECT_LT(off, 3e-6 * scale) << info.name << ", largest " << scale;
+  }
+}
+
+struct variant {
+  std::string name;
+  job what;
+  row_shape row;
+  friend void PrintTo(const variant& v, std::ostream* out) { *out << v.name; }
+};
+
+std::vector<variant> variants() {
+  std::vector<variant> out{
+      {"linear_mse", job_of("linear", "mse"), flat(6, 0)},
+      {"linear_mse_of_a_class_number", job_of("linear", "mse"), flat(6, 3)},
+      {"linear_cross_entropy", job_of("linear"), flat(6, 3)},
+      {"logistic_of_two_classes", job_of("logistic"), flat(6, 2)},
+      {"logistic_of_five_classes", job_of("logistic"), flat(6, 5)},
+      {"mlp", job_of("mlp"), flat(33, 10)},
+      {"mlp_mse", job_of("mlp", "mse"), flat(33, 0)},
+      {"mlp_without_hidden_layers", job_of("mlp"), flat(33, 10)},
+      {"mlp_weighted", job_of("mlp"), flat(33, 3)},
+      {"logistic_weighted", job_of("logistic"), flat(6, 2)},
+      {"cnn", job_of("cnn"), image({28, 28}, 10)},
+      {"cnn_of_odd_images", job_of("cnn"), image({1, 13, 16}, 4)},
+      {"cnn_of_colour_images", job_of("cnn"), image({3, 12, 17}, 4)},
+      {"cnn_of_many_channels", job_of("cnn"), image({5, 12, 12}, 4)},
+      {"cnn_mse", job_of("cnn", "mse"), image({12, 12}, 0)},
+      {"cnn_batch_norm", job_of("cnn"), image({14, 14}, 4)},
+  };
+  for (variant& v : out) {
+    if (v.name == "mlp_without_hidden_layers")
+      v.what.model.hidden = {};
+    if (v.name == "mlp_weighted")
+      v.what.train.class_weights = {0.5, 2, 1};
+    if (v.name == "logistic_weighted")
+      v.what.train.class_weights = {0.5, 2};
+    if (v.name == "cnn_of_colour_images")
+      v.what.model.channels = {6, 16};
+    if (v.name == "cnn_of_many_channels")
+      v.what.model.channels = {32};
+    v.what.model.batch_norm = v.name == "cnn_batch_norm";
+  }
+  out.push_back(out.back());
+  out.back().name = "cnn_of_colour_images_direct";
+  out.back().row = image({3, 12, 17}, 4);
+  out.back().what.model.channels = {32};
+  out.back().what.model.batch_norm = false;
+  return out;
+}
+
+class every_model : public testing::TestWithParam<variant> {
+protected:
+  model_setup setup_{GetParam().what, GetParam().row};
+  random_rows rows_{GetParam().row, 21};
+};
+
+INSTANTIATE_TEST_SUITE_P(torch, every_model, testing::ValuesIn(variants()),
+                         [](const auto& info) { return info.param.name; });
+
+TEST_P(every_model, has_the_gradients_of_autograd) {
+  expect_gradients_of_autograd(setup_, rows_);
+}
+
+TEST_P(every_model, adds_to_the_gradients_that_are_there) {
+  setup_.accumulate(rows_.view());
+  std::vector<float> once = setup_.gradients;
+  setup_.accumulate(rows_.view());
+  for (size_t i = 0; i < once.size(); ++i)
+    ASSERT_NEAR(setup_.gradients[i], 2 * once[i],
+                1e-5 * (1 + std::abs(once[i])));
+}
+
+TEST_P(every_model, of_split_batches_adds_up_to_that_of_the_whole) {
+  if (GetParam().what.model.batch_norm)
+    GTEST_SKIP() << "normalises each micro-batch by itself";
+  double loss = setup_.accumulate(rows_.view());
+  std::vector<float> whole = setup_.gradients;
+  setup_.clear();
+  double of_parts = setup_.accumulate(rows_.view(0, 1)) +
+                    setup_.accumulate(rows_.view(1, 13)) +
+                    setup_.accumulate(rows_.view(14, 7));
+  EXPECT_NEAR(of_parts, loss, 1e-5 * std::abs(loss));
+  float largest = 0;
+  for (float g : whole)
+    largest = std::max(largest, std::abs(g));
+  for (size_t i = 0; i < whole.size(); ++i)
+    ASSERT_NEAR(setup_.gradients[i], whole[i], 1e-5F * largest);
+}
+
+TEST_P(every_model, calls_ready_once_for_each_gradient_when_it_is_final) {
+  const auto& all = setup_.made->parameters();
+  std::vector<std::vector<float>> seen(all.size());
+  setup_.made->accumulate(rows_.view(), 1, [&](size_t i) {
+    EXPECT_TRUE(seen[i].empty()) << "twice: " << all[i].name;
+    auto from = setup_.gradients.begin() + long(all[i].offset);
+    seen[i].assign(from, from + long(all[i].count));
+  });
+  for (size_t i = 0; i < all.size(); ++i)
+    EXPECT_TRUE(std::equal(seen[i].begin(), seen[i].end(),
+                           setup_.gradients.begin() + long(all[i].offset),
+                           setup_.gradients.begin() +
+                               long(all[i].offset + all[i].count)))
+        << all[i].name;
+}
+
+TEST_P(every_model, follows_its_arenas_when_they_take_turns) {
+  const size_t count = setup_.parameters.size();
+  setup_.accumulate(rows_.view());
+  const std::vector<float> expected = setup_.gradients;
+  std::vector<float> other(count), moved = setup_.parameters;
+  for (int turn = 0; turn < 20; ++turn) {
+    std::vector<float>& arena = turn % 2 == 0 ? other : setup_.gradients;
+    std::fill(arena.begin(), arena.end(), 0.0F);
+    setup_.made->bind(turn < 10 ? setup_.parameters : moved, arena);
+    setup_.accumulate(rows_.view());
+    ASSERT_EQ(arena, expected) << turn;
+    if (turn == 10) // only the bound ones are read
+      std::fill(setup_.parameters.begin(), setup_.parameters.end(), 9.0F);
+  }
+  // Many arenas that come and go, as in a process that recovers often.
+  std::vector<std::vector<float>> many(20, std::vector<float>(count));
+  for (std::vector<float>& arena : many) {
+    setup_.made->bind(moved, arena);
+    setup_.accumulate(rows_.view());
+    ASSERT_EQ(arena, expected);
+  }
+}
+
+TEST_P(every_model, evaluates_without_any_effect) {
+  const auto before = setup_.gradients;
+  evaluation_sums sums = setup_.made->evaluate(rows_.view());
+  EXPECT_EQ(setup_.gradients, before);
+  EXPECT_EQ(sums.rows, 21);
+  double part_loss = 0, part_correct = 0;
+  for (uint32_t begin = 0; begin < 21; begin += 7) {
+    evaluation_sums part = setup_.made->evaluate(rows_.view(begin, 7));
+    part_loss += part.loss;
+    part_correct += part.correct;
+  }
+  EXPECT_NEAR(part_loss, sums.loss, 1e-5 * sums.loss);
+  EXPECT_EQ(part_correct, sums.correct);
+  if (!GetParam().what.model.batch_norm) {
+    EXPECT_NEAR(setup_.accumulate(rows_.view()), sums.loss, 1e-5 * sums.loss);
+  }
+}
+
+TEST_P(every_model, starts_from_the_same_values_for_the_same_seed) {
+  model_setup same(GetParam().what, GetParam().row);
+  EXPECT_EQ(same.parameters, setup_.parameters);
+  job other = GetParam().what;
+  other.seed = 8;
+  EXPECT_NE(model_setup(other, GetParam().row).parameters, setup_.parameters);
+}
+
+TEST(mlp, starts_as_torch_nn_does_after_manual_seed) {
+  model_setup m(job_of("mlp"), flat(33, 10));
+  torch::manual_seed(7);
+  size_t i = 0;
+  for (auto [in, out] : {std::pair{33, 9}, {9, 5}, {5, 10}}) {
+    torch::nn::Linear layer(in, out);
+    for (const Tensor& expected : {layer->weight, layer->bias}) {
+      const parameter_info& p = m.made->parameters()[i++];
+      Tensor got = torch::from_blob(m.parameters.data() + p.offset, p.shape);
+      EXPECT_TRUE(torch::equal(got, expected)) << p.name;
+    }
+  }
+}
+
+TEST(cnn, starts_as_torch_nn_does_after_manual_seed) {
+  model_setup m(job_of("cnn"), image({3, 12, 12}, 4));
+  torch::manual_seed(7);
+  torch::nn::Conv2d conv1(torch::nn::Conv2dOptions(3, 16, 3));
+  torch::nn::Conv2d conv2(torch::nn::Conv2dOptions(16, 3, 3));
+  torch::nn::Linear fc(3, 4);
+  size_t i = 0;
+  for (const Tensor& expected : {conv1->weight, conv1->bias, conv2->weight,
+                                 conv2->bias, fc->weight, fc->bias}) {
+    const parameter_info& p = m.made->parameters()[i++];
+    EXPECT_TRUE(torch::equal(
+        torch::from_blob(m.parameters.data() + p.offset, p.shape), expected))
+        << p.name;
+  }
+}
+
+TEST(linear, names_and_counts_its_correct_answers) {
+  model_setup m(job_of("linear"), flat(2, 2));
+  ASSERT_EQ(m.made->parameters()[0].name, "weight");
+  ASSERT_EQ(m.made->parameters()[1].name, "bias");
+  m.parameters = {1, 0, 0, 1, 0, 0}; // the larger feature wins
+  random_rows rows(m.row, 3);
+  rows.features = {3, 1, 1, 3, 2, 1};
+  rows.labels = {0, 1, 1};
+  EXPECT_EQ(m.made->evaluate(rows.view()).correct, 2);
+}
+
+TEST(logistic, of_two_classes_has_one_column_and_counts_by_its_sign) {
+  model_setup m(job_of("logistic"), flat(1, 2));
+  ASSERT_EQ(m.parameters.size(), 2);
+  m.parameters = {1, 0};
+  random_rows rows(m.row, 4);
+  rows.features = {3, -1, 2, -2};
+  rows.labels = {1, 0, 0, 1};
+  EXPECT_EQ(m.made->evaluate(rows.view()).correct, 2);
+}
+
+TEST(logistic, survives_logits_that_overflow_exp) {
+  for (uint32_t classes : {2U, 3U}) {
+    model_setup m(job_of("logistic"), flat(1, classes));
+    std::fill(m.parameters.begin(), m.parameters.end(), 0.0F);
+    m.parameters[0] = 1000;
+    random_rows rows(m.row, 2);
+    rows.features = {1, -1};
+    rows.labels = {1, 0};
+    EXPECT_TRUE(std::isfinite(m.accumulate(rows.view()))) << classes;
+    for (float g : m.gradients)
+      EXPECT_TRUE(std::isfinite(g)) << classes;
+  }
+}
+
+TEST(every_kind, lets_a_nan_show_in_the_loss) {
+  for (const char* kind : {"mlp", "cnn"}) {
+    model_setup m(job_of(kind), image({28, 28}, 10));
+    random_rows rows(m.row, 3);
+    std::fill(rows.features.begin(), rows.features.end(),
+              std::numeric_limits<float>::quiet_NaN());
+    EXPECT_TRUE(std::isnan(m.accumulate(rows.view()))) << kind;
+  }
+}
+
+TEST(dropout, is_a_function_of_the_step_seed) {
+  job j = job_of("cnn");
+  j.model.dropout = 0.5;
+  model_setup m(j, image({28, 28}, 10));
+  random_rows rows(m.row, 8);
+  auto gradients_with = [&](uint64_t seed) {
+    m.clear();
+    m.accumulate(rows.view(), seed);
+    return m.gradients;
+  };
+  const auto first = gradients_with(1);
+  EXPECT_NE(gradients_with(2), first);
+  EXPECT_EQ(gradients_with(1), first);
+}
+
+TEST(dropout, has_the_gradient_of_finite_differences) {
+  job j = job_of("cnn");
+  j.model.dropout = 0.3;
+  j.model.batch_norm = true;
+  model_setup m(j, image({12, 12}, 3));
+  random_rows rows(m.row, 8);
+  m.accumulate(rows.view(), 5);
+  // Along the gradient the loss changes by its squared length.
+  double squared = 0;
+  for (float g : m.gradients)
+    squared += double(g) * double(g);
+  const std::vector<float> at = m.parameters, direction = m.gradients;
+  auto loss_at = [&](double distance) {
+    for (size_t i = 0; i < at.size(); ++i)
+      m.parameters[i] = float(at[i] + distance * direction[i]);
+    return m.accumulate(rows.view(), 5);
+  };
+  const double h = 1e-3 / std::sqrt(squared);
+  EXPECT_NEAR((loss_at(h) - loss_at(-h)) / (2 * h) / squared, 1, 0.02);
+}
+
+TEST(dropout, is_off_in_an_evaluation) {
+  job j = job_of("cnn");
+  model_setup without(j, image({28, 28}, 10));
+  j.model.dropout = 0.9;
+  model_setup with(j, image({28, 28}, 10));
+  random_rows rows(with.row, 8);
+  EXPECT_EQ(with.made->evaluate(rows.view()).loss,
+            without.made->evaluate(rows.view()).loss);
+}
+
+TEST(batch_norm, moves_its_running_statistics_only_when_applied) {
+  job j = job_of("cnn");
+  j.model.batch_norm = true;
+  j.model.channels = {16};
+  model_setup m(j, image({12, 12}, 3));
+  random_rows rows(m.row, 10);
+  ASSERT_EQ(m.made->statistics_count(), 32);
+  auto buffers = m.made->buffers();
+  ASSERT_EQ(buffers[0].name, "bn1.running_mean");
+  ASSERT_EQ(buffers[1].name, "bn1.running_var");
+  EXPECT_EQ(buffers[0].values[3], 0);
+  EXPECT_EQ(buffers[1].values[3], 1);
+
+  // Two micro-batches, weighted by their rows.
+  m.accumulate(rows.view(0, 6));
+  m.accumulate(rows.view(6, 4));
+  EXPECT_EQ(buffers[0].values[3], 0) << "changed before the step was applied";
+  std::vector<float> sums(32);
+  m.made->take_statistics(sums);
+  std::vector<float> again(32);
+  m.made->take_statistics(again);
+  EXPECT_EQ(again, std::vector<float>(32)) << "not forgotten";
+  m.made->apply_statistics(sums, 10);
+
+  Tensor x =
+      torch::conv2d(torch::from_blob(rows.features.data(), {10, 1, 12, 12}),
+                    torch::from_blob(m.parameters.data(), {16, 1, 3, 3}),
+                    torch::from_blob(m.parameters.data() + 144, {16}));
+  Tensor mean = torch::zeros(16), variance = torch::zeros(16);
+  for (auto [begin, count] : {std::pair{0, 6}, {6, 4}}) {
+    Tensor part = x.slice(0, begin, begin + count);
+    mean += part.mean({0, 2, 3}) * count / 10;
+    variance += part.transpose(0, 1).flatten(1).var(1) * count / 10;
+  }
+  for (int64_t c = 0; c < 16; ++c) {
+    EXPECT_NEAR(buffers[0].values[size_t(c)], 0.1 * mean[c].item<double>(),
+                1e-6);
+    EXPECT_NEAR(buffers[1].values[size_t(c)],
+                0.9 + 0.1 * variance[c].item<double>(), 1e-6);
+  }
+}
+
+TEST(batch_norm, evaluates_with_the_running_statistics) {
+  job j = job_of("cnn");
+  j.model.batch_norm = true;
+  model_setup m(j, image({12, 12}, 3));
+  random_rows rows(m.row, 10);
+  const double before = m.made->evaluate(rows.view()).loss;
+  m.accumulate(rows.view());
+  EXPECT_EQ(m.made->evaluate(rows.view()).loss, before);
+  std::vector<float> sums(m.made->statistics_count());
+  m.made->take_statistics(sums);
+  m.made->apply_statistics(sums, 10);
+  EXPECT_NE(m.made->evaluate(rows.view()).loss, before);
+}
+
+TEST(batch_norm, accepts_a_take_of_one_row) {
+  job j = job_of("cnn");
+  j.model.batch_norm = true;
+  j.model.channels = {16, 3, 3};
+  model_setup m(j, image({22, 22}, 3));
+  random_rows rows(m.row, 1);
+  EXPECT_TRUE(std::isfinite(m.accumulate(rows.view())));
+  std::vector<float> sums(m.made->statistics_count());
+  m.made->take_statistics(sums);
+  for (float s : sums)
+    EXPECT_TRUE(std::isfinite(s));
+}
+
+// -- init ---------------------------------------------------------------------
+
+std::string pointer_of_refusal(const job& j, const row_shape& row) {
+  try {
+    model_setup(j, row);
+  } catch (const ballast_error& e) {
+    EXPECT_EQ(e.what_failed().code, errc::invalid_job) << e.what();
+    EXPECT_FALSE(e.what_failed().message.empty());
+    return e.what_failed().pointer;
+  }
+  return "accepted";
+}
+
+TEST(init, zeros_starts_linear_and_logistic_at_zero) {
+  for (const char* kind : {"linear", "logistic"}) {
+    job j = job_of(kind);
+    j.model.init = "zeros";
+    model_setup m(j, flat(6, 3));
+    EXPECT_EQ(m.parameters, std::vector<float>(21));
+  }
+}
+
+class warm_start : public testing::Test {
+protected:
+  warm_start() {
+    std::string pattern = testing::TempDir() + "ballast-warm-XXXXXX";
+    folder_ = mkdtemp(pattern.data());
+    path_ = (folder_ / "start").string();
+    job_.model.init = path_ + ".safetensors";
+    job_.model.path = path_ + ".pt";
+  }
+  ~warm_start() override { fs::remove_all(folder_); }
+
+  fs::path folder_;
+  std::string path_;
+  job job_ = job_of("linear");
+  std::vector<float> weight_{1, 2, 3, 4, 5, 6};
+  std::vector<float> bias_{7, 8};
+};
+
+TEST_F(warm_start, takes_the_tensors_of_the_file) {
+  write_safetensors(job_.model.init,
+                    {{"weight", {2, 3}, weight_}, {"bias", {2}, bias_}});
+  EXPECT_EQ(model_setup(job_, flat(3, 2)).parameters,
+            (std::vector<float>{1, 2, 3, 4, 5, 6, 7, 8}));
+}
+
+TEST_F(warm_start, refuses_a_file_of_another_model) {
+  EXPECT_EQ(pointer_of_refusal(job_, flat(3, 2)), "/model/init"); // missing
+  write_safetensors(job_.model.init,
+                    {{"weight", {3, 2}, weight_}, {"bias", {2}, bias_}});
+  EXPECT_EQ(pointer_of_refusal(job_, flat(3, 2)), "/model/init");
+  write_safetensors(job_.model.init, {{"weight", {2, 3}, weight_}});
+  EXPECT_EQ(pointer_of_refusal(job_, flat(3, 2)), "/model/init");
+  write_safetensors(job_.model.init, {{"weight", {2, 3}, weight_},
+                                      {"bias", {2}, bias_},
+                                      {"scale", {2}, bias_}});
+  EXPECT_EQ(pointer_of_refusal(job_, flat(3, 2)), "/model/init");
+}
+
+TEST_F(warm_start, brings_running_statistics_too) {
+  job j = job_of("cnn");
+  j.model.batch_norm = true;
+  model_setup m(j, image({12, 12}, 3));
+  random_rows rows(m.row, 4);
+  m.accumulate(rows.view());
+  std::vector<float> sums(m.made->statistics_count());
+  m.made->take_statistics(sums);
+  m.made->apply_statistics(sums, 4);
+  std::vector<tensor_view> tensors;
+  for (const parameter_info& p : m.made->parameters())
+    tensors.push_back(
+        {p.name, p.shape, std::span(m.parameters).subspan(p.offset, p.count)});
+  for (const auto& b : m.made->buffers())
+    tensors.push_back({b.name, b.shape, b.values});
+  write_safetensors(job_.model.init, tensors);
+  j.seed = 99;
+  j.model.init = job_.model.init;
+  model_setup warm(j, image({12, 12}, 3));
+  EXPECT_EQ(warm.made->evaluate(rows.view()).loss,
+            m.made->evaluate(rows.view()).loss);
+}
+
+// -- what does not fit --------------------------------------------------------
+
+TEST(make_model, names_the_field_where_model_and_data_do_not_fit) {
+  auto with = [](job j, auto change) {
+    change(j);
+    return j;
+  };
+  EXPECT_EQ(pointer_of_refusal(job_of("cnn"), flat(16, 3)), "/model/kind");
+  EXPECT_EQ(pointer_of_refusal(job_of("cnn"), image({7, 7}, 3)),
+            "/model/channels/1");
+  EXPECT_EQ(pointer_of_refusal(
+                with(job_of("cnn"), [](job& j) { j.model.channels = {}; }),
+                image({7, 7}, 3)),
+            "/model/channels");
+  EXPECT_EQ(pointer_of_refusal(job_of("mlp"), flat(16, 0)), "/train/loss");
+  EXPECT_EQ(pointer_of_refusal(job_of("logistic", "mse"), flat(16, 0)),
+            "/train/loss");
+  EXPECT_EQ(pointer_of_refusal(job_of("mlp", "hinge"), flat(16, 3)),
+            "/train/loss");
+  auto weights = [](job& j) { j.train.class_weights = {1, 2}; };
+  EXPECT_EQ(pointer_of_refusal(with(job_of("mlp"), weights), flat(16, 3)),
+            "/train/class_weights");
+  EXPECT_EQ(
+      pointer_of_refusal(with(job_of("mlp", "mse"), weights), flat(16, 0)),
+      "/train/class_weights");
+}
+
+TEST(every_kind, names_the_sample_whose_label_is_out_of_range) {
+  model_setup m(job_of("mlp"), flat(3, 2));
+  random_rows rows(m.row, 4);
+  rows.labels[2] = 2;
+  try {
+    m.accumulate(rows.view());
+    FAIL() << "accepted label 2 of 2 classes";
+  } catch (const ballast_error& e) { // thrown on the other side of dlopen
+    EXPECT_EQ(e.what_failed().code, errc::invalid_data);
+    EXPECT_NE(std::string(e.what()).find("1002"), std::string::npos)
+        << e.what();
+  }
+}
+
+// -- torchscript --------------------------------------------------------------
+
+class torchscript : public warm_start {
+protected:
+  torchscript() {
+    job_.model.kind = "torchscript";
+    job_.model.init = "default";
+  }
+
+  void save(const std::string& forward, bool running_mean = false) const {
+    torch::jit::Module m("net");
+    torch::manual_seed(3);
+    m.register_parameter("weight", torch::randn({4, 12}), false);
+    m.register_parameter("bias", torch::randn({4}), false);
+    m.register_parameter("unused", torch::randn({2, 2}), false);
+    if (running_mean)
+      m.register_buffer("running_mean", torch::zeros(4));
+    m.define("def forward(self, x):\n" + forward);
+    m.save(job_.model.path);
+  }
+  static constexpr const char* dense =
+      "  return torch.linear(torch.flatten(x, 1), self.weight, self.bias)\n";
+};
+
+TEST_F(torchscript, trains_the_module_by_its_parameter_names) {
+  save(dense);
+  model_setup script(job_, image({3, 4}, 4));
+  model_setup linear(job_of("linear"), image({3, 4}, 4));
+  ASSERT_EQ(script.made->parameters().size(), 3);
+  const size_t weight = script.index_of("weight"),
+               bias = script.index_of("bias");
+  auto values = [](const model_setup& m, const std::vector<float>& arena,
+                   size_t i) {
+    const parameter_info& p = m.made->parameters()[i];
+    return std::vector<float>(arena.begin() + long(p.offset),
+                              arena.begin() + long(p.offset + p.count));
+  };
+  std::vector<float> start = values(script, script.parameters, weight);
+  for (float b : values(script, script.parameters, bias))
+    start.push_back(b);
+  linear.parameters = start;
+
+  random_rows rows(script.row, 9);
+  std::vector<int> calls(3);
+  const double loss =
+      script.made->accumulate(rows.view(), 1, [&](size_t i) { ++calls[i]; });
+  EXPECT_EQ(calls, (std::vector<int>{1, 1, 1}));
+  EXPECT_NEAR(loss, linear.accumulate(rows.view()), 1e-5);
+  std::vector<float> got = values(script, script.gradients, weight);
+  for (float b : values(script, script.gradients, bias))
+    got.push_back(b);
+  for (size_t i = 0; i < got.size(); ++i)
+    ASSERT_NEAR(got[i], linear.gradients[i], 1e-5) << i;
+  EXPECT_EQ(values(script, script.gradients, script.index_of("unused")),
+            std::vector<float>(4));
+
+  // It adds, follows its arenas, and evaluates without effect.
+  std::vector<float> other(script.gradients.size());
+  script.made->bind(script.parameters, other);
+  script.accumulate(rows.view());
+  EXPECT_EQ(other, script.gradients);
+  script.accumulate(rows.view());
+  EXPECT_NEAR(other[0], 2 * script.gradients[0], 1e-5);
+  const std::vector<float> before = other;
+  EXPECT_NEAR(script.made->evaluate(rows.view()).loss, loss, 1e-4);
+  EXPECT_EQ(other, before);
+}
+
+TEST_F(torchscript, draws_its_dropout_from_the_step_seed) {
+  save("  x = torch.dropout(torch.flatten(x, 1), 0.5, True)\n"
+       "  return torch.linear(x, self.weight, self.bias)\n");
+  model_setup m(job_, image({3, 4}, 4));
+  random_rows rows(m.row, 9);
+  const double first = m.accumulate(rows.view(), 1);
+  EXPECT_NE(m.accumulate(rows.view(), 2), first);
+  EXPECT_EQ(m.accumulate(rows.view(), 1), first);
+}
+
+TEST_F(torchscript, refuses_modules_that_do_not_fit) {
+  EXPECT_EQ(pointer_of_refusal(job_, image({3, 4}, 4)), "/model/path");
+  save(dense);
+  EXPECT_EQ(pointer_of_refusal(job_, image({3, 4}, 5)), "/model/path");
+  EXPECT_EQ(pointer_of_refusal(job_, image({3, 5}, 4)), "/model/path");
+  save(dense, true);
+  EXPECT_EQ(pointer_of_refusal(job_, image({3, 4}, 4)), "/model/path");
+}
+
+} // namespace
+} // namespace ballast
