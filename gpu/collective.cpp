@@ -2,6 +2,7 @@
 
 #include "gpu/collectives/gloo.hpp"
 #include "gpu/collectives/local.hpp"
+#include "gpu/collectives/ring.hpp"
 
 #include <algorithm>
 #include <cstdlib>
@@ -70,11 +71,17 @@ std::shared_ptr<float[]> collective_backend::allocate_arena(size_t floats) {
 }
 
 std::vector<std::string> backend_names() {
-  return {"gloo", "local"};
+  return {"ring", "ring-tcp", "gloo", "local"};
 }
 
 std::unique_ptr<collective_backend> make_backend(const std::string& name) {
-  if (name == "gloo" || name == "auto") {
+  if (name == "ring" || name == "auto") {
+    return make_ring_backend("ring", {});
+  }
+  if (name == "ring-tcp") {
+    return make_ring_backend(name, {.share_memory = false});
+  }
+  if (name == "gloo") {
     return make_gloo_backend();
   }
   if (name == "local") {

@@ -1,0 +1,10 @@
+/// `ballast bench allreduce`: the collectives of this machine, side by side.
+#pragma once
+
+namespace ballast {
+
+/// `argv[0]` is the benchmark's name, then its options. Returns an exit code.
+/// Starts this very program again, once a rank, as `bench allreduce ...`.
+int bench_allreduce(int argc, char** argv);
+
+} // namespace ballast

@@ -1,0 +1,30 @@
+/// Makes the mesh of one generation: the higher rank of every pair connects to
+/// the lower one's listener, all at once, each with a full handshake.
+#pragma once
+
+#include "gpu/collectives/listener.hpp"
+#include "gpu/collectives/stop_switch.hpp"
+#include "gpu/collectives/stream_mesh.hpp"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace ballast {
+
+/// Where a rank listens, and how near it is.
+struct peer_address {
+  std::string host;
+  uint16_t port = 0;
+  std::string local_name;
+  bool same_host = false; // and both sides allow shared memory
+};
+
+/// Links by rank, empty for this one. Blocks until all are proved or `until`;
+/// collective_error{peer_lost|mismatch|timeout|aborted} names the rank.
+std::vector<stream_mesh::link> join_mesh(const std::vector<peer_address>& peers,
+                                         const std::shared_ptr<door>& door,
+                                         stop_switch& stop, int link_timeout_ms,
+                                         deadline until);
+
+} // namespace ballast

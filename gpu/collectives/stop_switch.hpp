@@ -1,0 +1,41 @@
+/// Why a collective ended, set once and for all: by abort() from any thread, or
+/// by the operation that met the trouble. A waiting operation polls `bell`.
+#pragma once
+
+#include "gpu/collective.hpp"
+#include "gpu/collectives/socket.hpp"
+
+#include <atomic>
+#include <mutex>
+#include <string>
+
+namespace ballast {
+
+class stop_switch {
+public:
+  stop_switch() : bell_(make_eventfd()) {}
+
+  /// True for the first caller, whose error stands.
+  bool stop(collective_errc code, const std::string& what,
+            int peer = -1) noexcept;
+  bool stopped() const { return stopped_.load(std::memory_order_acquire); }
+  /// Throws the error that stands, if there is one.
+  void check() const {
+    if (stopped()) {
+      raise();
+    }
+  }
+  [[noreturn]] void raise() const;
+  /// Readable once stopped.
+  int bell() const { return bell_.get(); }
+
+private:
+  unique_fd bell_;
+  std::atomic<bool> stopped_{false};
+  mutable std::mutex mutex_;
+  collective_errc code_ = collective_errc::aborted;
+  std::string what_;
+  int peer_ = -1;
+};
+
+} // namespace ballast
