@@ -1,0 +1,252 @@
+#!/usr/bin/env python3
+"""The rules of the layout that no compiler checks.
+
+Which folder may include which, which third-party header may be seen where,
+what the pure core must not touch, how long a file may be, and words that do
+not belong into the project. Debian installs all headers in the system path, so
+CMake cannot keep them apart.
+
+usage: layering.py [ROOT]     prints FILE:LINE: offence; exit 1 if there is any
+"""
+import os
+import re
+import subprocess
+import sys
+
+# A folder may include itself and those before it.
+FOLDERS = ["runtime", "data", "gpu", "monitor", "actors", "cli"]
+# The thin program must start in milliseconds: it links nothing but these.
+THIN = "cli/"
+THIN_EXCEPT = "cli/node/"
+THIN_MAY = ["runtime", "cli"]
+
+# Third-party headers: pattern -> where it may be included (path prefixes).
+# The first pattern that matches counts.
+THIRD_PARTY = [
+    (r"nlohmann/", [""]),
+    (r"caf/", ["actors/", "cli/node/", "tests/actors/"]),
+    (r"(torch|ATen|c10)/", ["gpu/torch/", "tests/gpu/torch/", "bench/"]),
+    (r"gloo/", ["gpu/collectives/", "tests/gpu/", "bench/"]),
+    (r"(cuda|cublas|nccl|nvml|driver_types)\w*\.h", ["gpu/", "tests/gpu/"]),
+    (r"(prometheus|spdlog)/", ["monitor/", "tests/monitor/"]),
+    (r"sqlite3\.h", ["monitor/", "tests/monitor/"]),
+    (r"httplib\.h", ["monitor/", "cli/", "tests/"]),
+    (r"(arrow|parquet)/", ["data/", "tests/data/", "bench/"]),
+    (r"zlib\.h", ["data/", "tests/data/"]),
+    (r"CLI/", ["cli/", "bench/"]),
+    (r"lemon/", ["runtime/"]),
+    (r"benchmark/", ["bench/"]),
+    (r"(gtest|gmock)/", ["tests/"]),
+]
+# `ballast doctor` prints the versions of all libraries: these name no code.
+VERSION_HEADERS = {"arrow/config.h", "caf/config.hpp", "spdlog/version.h",
+                   "sqlite3.h", "gloo/config.h", "zlib.h", "httplib.h"}
+VERSION_READERS = ["cli/node/"]
+
+STANDARD = set("""
+algorithm any array atomic barrier bit bitset cassert cctype cerrno cfenv cfloat
+charconv chrono cinttypes climits clocale cmath compare complex concepts
+condition_variable coroutine csetjmp csignal cstdarg cstddef cstdint cstdio
+cstdlib cstring ctime cwchar deque exception execution filesystem format
+forward_list fstream functional future initializer_list iomanip ios iosfwd
+iostream istream iterator latch limits list locale map memory memory_resource
+mutex new numbers numeric optional ostream queue random ranges ratio regex
+scoped_allocator semaphore set shared_mutex source_location span sstream stack
+stdexcept stop_token streambuf string string_view syncstream system_error
+thread tuple type_traits typeindex typeinfo unordered_map unordered_set utility
+valarray variant vector version""".split())
+SYSTEM = re.compile(
+    r"(sys|netinet|arpa|linux|net)/\w+\.h$|"
+    r"(unistd|fcntl|poll|dlfcn|spawn|glob|netdb|link|elf|sched|malloc|pty|"
+    r"signal|stdlib|errno|pthread|termios|dirent|pwd|immintrin|numa|ifaddrs|"
+    r"cpuid)\.h$")
+
+# The core decides; it does not look at the world.
+PURE = "runtime/"
+PURE_STANDARD_BANNED = {
+    "thread", "mutex", "shared_mutex", "atomic", "condition_variable",
+    "future", "stop_token", "semaphore", "latch", "barrier", "random",
+    "iostream", "fstream", "unordered_map", "unordered_set"}
+PURE_BANNED = [
+    (r"\b(steady|system|high_resolution|utc|file)_clock\b",
+     "a clock; take the time as an argument"),
+    (r"\brandom_device\b|\bmt19937|\bs?rand\s*\(",
+     "a source of randomness; use runtime/random.hpp"),
+    (r"\bstd::(jthread|thread|mutex|atomic|async)\b", "a thread"),
+    (r"\bsleep(_for|_until)?\s*\(", "sleeping"),
+    (r"\b(getenv|gethostname|getpid)\s*\(", "the environment"),
+    (r"\bunordered_(map|set)\b",
+     "unordered_map: its order differs between libraries; use map"),
+    (r"\b(filesystem|fs)::(exists|is_directory|is_regular_file|current_path|"
+     r"absolute|canonical|weakly_canonical|directory_iterator|file_size|status)\s*\(",
+     "looking at the file system; paths as text are fine"),
+    (r"\bthrow\s+ballast_error\b",
+     "throwing ballast_error; return a failure"),
+]
+
+HEADER_LINES_MAX = 200
+SOURCE_LINES_MAX = 450
+TEST_LINES_MAX = 700  # tables and scenarios of one topic
+# Long on purpose: one file from which the whole system can be read.
+LINES_MAX_OF = {"actors/protocol.hpp": 400}
+SOURCE_ENDINGS = (".cpp", ".cu", ".c", ".cc")
+HEADER_ENDINGS = (".hpp", ".cuh", ".h")
+
+# Put together here, so that this file does not hold them itself.
+FORBIDDEN_WORDS = [
+    ("/wo" + "rk/", "an absolute path of one machine"),
+    ("py" + "pi", "the name of a package host"),
+    ("../sha" + "red", "a folder that is not part of the project"),
+]
+NO_TEXT = (".png", ".jpg", ".gz", ".ico", ".parquet", ".arrow", ".pt", ".zip",
+           ".safetensors", ".woff2")
+
+
+def project_files(root):
+    """What git would carry; without git, all but build trees."""
+    try:
+        out = subprocess.run(
+            ["git", "-C", root, "ls-files", "-co", "--exclude-standard", "-z"],
+            capture_output=True, check=True).stdout.decode()
+        files = [name for name in out.split("\0") if name]
+    except (OSError, subprocess.CalledProcessError):
+        files = []
+        for folder, names, here in os.walk(root):
+            names[:] = [n for n in names
+                        if not n.startswith(".") and n != "build"]
+            files += [os.path.relpath(os.path.join(folder, n), root)
+                      for n in here]
+    return sorted(n for n in files if os.path.isfile(os.path.join(root, n)))
+
+
+def without_comments(lines):
+    """Code only: // comments and strings gone, so that words in them are free.
+
+    /* */ comments do not occur here; tests would say so (the style is //).
+    """
+    for line in lines:
+        yield re.sub(r'"(\\.|[^"\\])*"', '""', line).split("//")[0]
+
+
+def starts_with_any(name, prefixes):
+    return any(name.startswith(prefix) for prefix in prefixes)
+
+
+def check_own_include(name, target, root):
+    top = name.split("/")[0]
+    to = target.split("/")[0]
+    beside = os.path.join(root, os.path.dirname(name), target)
+    if name.startswith("tests/") and "/" not in target and \
+            os.path.isfile(beside):
+        return  # a fixture beside the test
+    if not os.path.isfile(os.path.join(root, target)):
+        yield (f'"{target}" is no file of the project; '
+               "write includes from the root")
+        return
+    if name.startswith("tests/"):
+        folder = name.split("/")[1]
+        if folder in FOLDERS and to in FOLDERS and \
+                FOLDERS.index(to) > FOLDERS.index(folder):
+            yield f"a test of {folder}/ may not include {to}/"
+        return
+    if to == "tests":
+        yield "nothing but a test may include tests/"
+    elif top in FOLDERS and to not in FOLDERS:
+        yield f"{top}/ may not include {to}/"
+    elif top in FOLDERS and FOLDERS.index(to) > FOLDERS.index(top):
+        yield f"{top}/ may not include {to}/, which is built on it"
+    elif name.startswith(THIN) and not name.startswith(THIN_EXCEPT) and \
+            to not in THIN_MAY:
+        yield (f"the thin program may not include {to}/; what needs it "
+               f"belongs into {THIN_EXCEPT}")
+
+
+def check_system_include(name, target):
+    if target in STANDARD:
+        if name.startswith(PURE) and target in PURE_STANDARD_BANNED:
+            yield f"{PURE} is pure: <{target}> does not belong here"
+        return
+    if SYSTEM.match(target):
+        if name.startswith(PURE):
+            yield f"{PURE} is pure: <{target}> does not belong here"
+        return
+    if target in VERSION_HEADERS and starts_with_any(name, VERSION_READERS):
+        return
+    for pattern, places in THIRD_PARTY:
+        if re.match(pattern, target):
+            if not starts_with_any(name, places):
+                yield (f"<{target}> may be included in "
+                       f"{' '.join(places)} only")
+            return
+    yield f"<{target}> is not in the table of tests/tidy/layering.py"
+
+
+def check_source(name, lines, root):
+    for number, line in enumerate(lines, 1):
+        found = re.match(r'\s*#\s*include\s*(["<])([^">]+)[">]', line)
+        if not found:
+            continue
+        check = (check_own_include(name, found[2], root) if found[1] == '"'
+                 else check_system_include(name, found[2]))
+        for offence in check:
+            yield number, offence
+    if name.startswith(PURE):
+        for number, line in enumerate(without_comments(lines), 1):
+            for pattern, what in PURE_BANNED:
+                if re.search(pattern, line):
+                    yield number, f"{PURE} is pure: no {what}"
+    header = name.endswith(HEADER_ENDINGS)
+    limit = LINES_MAX_OF.get(
+        name, HEADER_LINES_MAX if header
+        else TEST_LINES_MAX if name.startswith("tests/") else SOURCE_LINES_MAX)
+    if len(lines) > limit:
+        yield len(lines), (f"{len(lines)} lines, at most {limit}: "
+                           "one idea per file")
+    if header and not name.startswith("tests/"):
+        if not lines or not lines[0].startswith("///"):
+            yield 1, "a header begins with what it is: a /// comment"
+    if header and "#pragma once" not in lines:
+        yield 1, "a header needs #pragma once"
+
+
+def check_file(name, root):
+    """Yields (line number, offence)."""
+    if name.endswith(NO_TEXT):
+        return
+    try:
+        with open(os.path.join(root, name), encoding="utf-8") as file:
+            text = file.read()
+    except UnicodeDecodeError:
+        yield 1, "is not UTF-8 text"
+        return
+    lines = text.split("\n")
+    if lines and lines[-1] == "":
+        lines.pop()
+    for number, line in enumerate(lines, 1):
+        if "\t" in line:
+            yield number, "a tab; use spaces"
+        for word, what in FORBIDDEN_WORDS:
+            if word in line.lower():
+                yield number, f"'{word}': {what}"
+    if name.endswith(SOURCE_ENDINGS + HEADER_ENDINGS):
+        yield from check_source(name, lines, root)
+
+
+def main(root):
+    files = project_files(root)
+    offences = 0
+    for name in files:
+        for number, offence in check_file(name, root):
+            print(f"{name}:{number}: {offence}")
+            offences += 1
+    if not any(name.startswith(PURE) for name in files):
+        print(f"{root}: no project here")
+        return 1
+    print(f"{len(files)} files, {offences} offences")
+    return 1 if offences else 0
+
+
+if __name__ == "__main__":
+    here = os.path.dirname(os.path.abspath(__file__))
+    sys.exit(main(sys.argv[1] if len(sys.argv) > 1
+                  else os.path.dirname(os.path.dirname(here))))

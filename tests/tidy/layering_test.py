@@ -1,0 +1,129 @@
+#!/usr/bin/env python3
+"""layering.py finds what it is there to find: each rule is broken once in a
+small tree of its own."""
+import contextlib
+import io
+import os
+import tempfile
+import unittest
+
+import layering
+
+HEADER = "/// What it is.\n#pragma once\n"
+
+
+class layering_test(unittest.TestCase):
+    def offences(self, files):
+        with tempfile.TemporaryDirectory() as root:
+            files = {"runtime/ids.hpp": HEADER, "data/chunk.hpp": HEADER,
+                     "gpu/model.hpp": HEADER, "monitor/log.hpp": HEADER,
+                     "tests/runtime/fixture.hpp": HEADER, **files}
+            for name, text in files.items():
+                path = os.path.join(root, name)
+                os.makedirs(os.path.dirname(path), exist_ok=True)
+                with open(path, "w", encoding="utf-8") as file:
+                    file.write(text)
+            out = io.StringIO()
+            with contextlib.redirect_stdout(out):
+                code = layering.main(root)
+            lines = out.getvalue().splitlines()[:-1]
+            self.assertEqual(code, 1 if lines else 0)
+            return lines
+
+    def assert_found(self, name, text, expected):
+        found = self.offences({name: text})
+        self.assertEqual(len(found), 1, found)
+        self.assertTrue(found[0].startswith(f"{name}:"), found)
+        self.assertIn(expected, found[0])
+
+    def assert_clean(self, name, text):
+        self.assertEqual(self.offences({name: text}), [])
+
+    def test_lower_folders_may_include_higher_ones_only(self):
+        self.assert_clean("gpu/a.cpp", '#include "data/chunk.hpp"\n')
+        self.assert_clean("tests/data/a.cpp", '#include "runtime/ids.hpp"\n'
+                          '#include "tests/runtime/fixture.hpp"\n')
+        self.assert_clean("tests/runtime/a.cpp", '#include "fixture.hpp"\n')
+        self.assert_found("data/a.cpp", '#include "gpu/model.hpp"\n',
+                          ":1: data/ may not include gpu/")
+        self.assert_found("runtime/a.cpp", '\n #  include "data/chunk.hpp"\n',
+                          ":2: runtime/ may not include data/")
+        self.assert_found("tests/data/a.cpp", '#include "gpu/model.hpp"\n',
+                          "a test of data/ may not include gpu/")
+        self.assert_found("gpu/a.cpp", '#include "tests/runtime/fixture.hpp"\n',
+                          "nothing but a test")
+        self.assert_found("gpu/a.cpp", '#include "model.hpp"\n',
+                          "write includes from the root")
+
+    def test_thin_program_links_only_the_core(self):
+        self.assert_clean("cli/node/a.cpp", '#include "data/chunk.hpp"\n')
+        self.assert_found("cli/a.cpp", '#include "monitor/log.hpp"\n',
+                          "the thin program may not include monitor/")
+
+    def test_third_party_headers_stay_in_their_folder(self):
+        for name, header in [("actors/a.cpp", "caf/all.hpp"),
+                             ("gpu/torch/a.cpp", "torch/torch.h"),
+                             ("gpu/collectives/a.cpp", "gloo/context.h"),
+                             ("data/a.cpp", "arrow/api.h"),
+                             ("monitor/a.cpp", "sqlite3.h"),
+                             ("cli/a.cpp", "httplib.h"),
+                             ("cli/node/a.cpp", "caf/all.hpp"),
+                             ("cli/node/a.cpp", "arrow/config.h"),
+                             ("runtime/a.cpp", "nlohmann/json.hpp"),
+                             ("gpu/a.cpp", "sys/socket.h")]:
+            self.assert_clean(name, f"#include <{header}>\n")
+        for name, header in [("runtime/a.cpp", "caf/all.hpp"),
+                             ("gpu/a.cpp", "torch/torch.h"),
+                             ("gpu/a.cpp", "gloo/context.h"),
+                             ("gpu/a.cpp", "arrow/api.h"),
+                             ("actors/a.cpp", "sqlite3.h"),
+                             ("data/a.cpp", "httplib.h"),
+                             ("cli/a.cpp", "caf/all.hpp"),
+                             ("cli/node/a.cpp", "arrow/api.h"),
+                             ("actors/a.cpp", "prometheus/counter.h"),
+                             ("monitor/a.cpp", "gtest/gtest.h")]:
+            self.assert_found(name, f"#include <{header}>\n", "only")
+        self.assert_found("data/a.cpp", "#include <boost/any.hpp>\n",
+                          "not in the table")
+
+    def test_core_is_pure(self):
+        for code in ["auto t = std::chrono::steady_clock::now();",
+                     "std::chrono::system_clock::time_point t;",
+                     "std::random_device d;", "int i = rand();",
+                     "std::mutex m;", "std::thread t;",
+                     "std::this_thread::sleep_for(x);",
+                     'auto home = std::getenv("HOME");',
+                     "std::unordered_map<int, int> m;",
+                     "bool b = std::filesystem::exists(path);",
+                     "throw ballast_error(errc::usage, x);"]:
+            self.assert_found("runtime/a.cpp", code + "\n", "is pure: no ")
+            self.assert_clean("data/a.cpp", code + "\n")
+        for header in ["thread", "mutex", "random", "unistd.h", "fstream"]:
+            self.assert_found("runtime/a.cpp", f"#include <{header}>\n",
+                              "is pure: <")
+        self.assert_clean("runtime/a.cpp", "// no steady_clock here\n"
+                          'auto s = "rand(";\nint operand(int);\n')
+
+    def test_files_are_short_and_headers_say_what_they_are(self):
+        self.assert_clean("data/a.cpp", "\n" * layering.SOURCE_LINES_MAX)
+        self.assert_found("data/a.cpp", "\n" * 451, "451 lines")
+        self.assert_clean("tests/data/a.cpp", "\n" * 700)
+        self.assert_found("tests/data/a.cpp", "\n" * 701, "701 lines")
+        self.assert_clean("data/a.hpp", HEADER + "\n" * 198)
+        self.assert_found("data/a.hpp", HEADER + "\n" * 199, "201 lines")
+        self.assert_found("data/a.hpp", "#pragma once\n", "a /// comment")
+        self.assert_found("data/a.hpp", "/// What.\n", "#pragma once")
+
+    def test_no_tabs_and_no_words_from_elsewhere(self):
+        self.assert_found("docs/a.md", "x\n\ty\n", ":2: a tab")
+        for word, _ in layering.FORBIDDEN_WORDS:
+            self.assert_found("docs/a.md", f"see {word.upper()}x\n", word)
+
+    def test_an_empty_folder_is_no_success(self):
+        with tempfile.TemporaryDirectory() as root:
+            with contextlib.redirect_stdout(io.StringIO()):
+                self.assertEqual(layering.main(root), 1)
+
+
+if __name__ == "__main__":
+    unittest.main()
