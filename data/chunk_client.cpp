@@ -5,6 +5,7 @@
 
 #include <arrow/api.h>
 #include <arrow/flight/client.h>
+#include <charconv>
 
 namespace ballast {
 
@@ -156,6 +157,7 @@ private:
     if (schema->metadata() == nullptr || schema->num_fields() != 1 ||
         schema->field(0)->type()->id() != arrow::Type::UINT8)
       return false;
+    reserve(out, *schema->metadata());
     for (;;) {
       const flight::FlightStreamChunk next = take(stream->Next(), left, what);
       if (next.data == nullptr)
@@ -169,6 +171,16 @@ private:
     const auto sum = schema->metadata()->Get(blob_checksum_key);
     return size.ok() && sum.ok() && *size == std::to_string(out.size()) &&
            *sum == checksum(out.data(), out.size());
+  }
+
+  /// A claim from the network is only believed up to a limit.
+  static void reserve(std::string& out,
+                      const arrow::KeyValueMetadata& metadata) {
+    constexpr uint64_t believed_max = uint64_t{1} << 30;
+    const std::string text = metadata.Get(blob_bytes_key).ValueOr("0");
+    uint64_t bytes = 0;
+    std::from_chars(text.data(), text.data() + text.size(), bytes);
+    out.reserve(std::min(bytes, believed_max));
   }
 
   static std::string name(data_part part, const chunk_info& chunk) {

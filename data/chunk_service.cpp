@@ -16,7 +16,7 @@ namespace flight = arrow::flight;
 namespace {
 
 /// Of one message of a blob's stream.
-constexpr int64_t blob_part_bytes = int64_t{16} << 20;
+constexpr int64_t blob_part_bytes = int64_t{4} << 20;
 
 /// Reads one chunk after another as the stream is written, so that a long
 /// ticket costs no memory.
