@@ -1,0 +1,240 @@
+#include "data/source_table.hpp"
+
+#include "runtime/errors.hpp"
+#include "tests/data/source_builders.hpp"
+
+#include <arrow/api.h>
+#include <arrow/io/file.h>
+#include <cmath>
+#include <gmock/gmock.h>
+#include <parquet/arrow/writer.h>
+
+namespace ballast {
+namespace {
+
+template <class T>
+std::vector<T> values_of(const source_table& table) {
+  std::vector<T> out(table.features.size() / sizeof(T));
+  std::memcpy(out.data(), table.features.data(), table.features.size());
+  return out;
+}
+
+void write_parquet(const std::string& path,
+                   const std::shared_ptr<arrow::Table>& table) {
+  auto file = arrow::io::FileOutputStream::Open(path).ValueOrDie();
+  // Two rows a group: several groups also in small files.
+  ASSERT_TRUE(
+      parquet::arrow::WriteTable(*table, arrow::default_memory_pool(), file, 2)
+          .ok());
+}
+
+TEST(idx_source, reads_plain_and_gzipped_alike) {
+  temporary_folder folder;
+  const source_table plain =
+      read_source(idx_source(folder.write("i", idx_images(10)),
+                             folder.write("l", idx_labels(10, 3))),
+                  {});
+  const source_table packed =
+      read_source(idx_source(folder.write("i.gz", gzip(idx_images(10))),
+                             folder.write("l.gz", gzip(idx_labels(10, 3)))),
+                  {});
+  EXPECT_EQ(plain.rows, 10u);
+  EXPECT_EQ(plain.row.stored, "uint8");
+  EXPECT_EQ(plain.row.classes, 3u);
+  EXPECT_EQ(plain.features, packed.features);
+  EXPECT_EQ(plain.labels, packed.labels);
+  EXPECT_EQ(plain.features[59], 59);
+}
+
+TEST(idx_source, reads_every_type_of_the_format) {
+  temporary_folder folder;
+  const std::string labels = folder.write("l", idx_labels(2, 2));
+  struct {
+    unsigned char type;
+    std::string payload; // -2, 3 where signed
+    std::string stored;
+  } const cases[] = {
+      {0x09, std::string("\xFE\x03", 2), "int16"},
+      {0x0B, std::string("\xFF\xFE\x00\x03", 4), "int16"},
+      {0x0C, std::string("\xFF\xFF\xFF\xFE\x00\x00\x00\x03", 8), "int32"},
+      {0x0D, std::string("\xC0\x00\x00\x00\x40\x40\x00\x00", 8), "float32"},
+      {0x0E,
+       std::string("\xC0\x00\x00\x00\x00\x00\x00\x00"
+                   "\x40\x08\x00\x00\x00\x00\x00\x00",
+                   16),
+       "float32"},
+  };
+  for (const auto& c : cases) {
+    const source_table table = read_source(
+        idx_source(folder.write("i", idx_bytes(c.type, {2, 1}, c.payload)),
+                   labels),
+        {});
+    EXPECT_EQ(table.row.stored, c.stored) << int(c.type);
+    if (c.stored == "int16")
+      EXPECT_EQ(values_of<int16_t>(table), (std::vector<int16_t>{-2, 3}));
+    else if (c.stored == "int32")
+      EXPECT_EQ(values_of<int32_t>(table), (std::vector<int32_t>{-2, 3}));
+    else
+      EXPECT_EQ(values_of<float>(table), (std::vector<float>{-2, 3}));
+  }
+}
+
+TEST(csv_source, takes_every_other_column_of_numbers) {
+  temporary_folder folder;
+  const source_table table = read_source(
+      table_source("csv",
+                   folder.write("t.csv", "name,x,label,\"z\"\n"
+                                         "ann,1,0, 2\nbob,3,1,\"+4\"\n"),
+                   "label"),
+      {});
+  EXPECT_EQ(table.columns, (std::vector<std::string>{"x", "z"}));
+  EXPECT_EQ(table.row.stored, "uint8");
+  EXPECT_EQ(values_of<uint8_t>(table), (std::vector<uint8_t>{1, 2, 3, 4}));
+  EXPECT_EQ(table.labels, (std::vector<int32_t>{0, 1}));
+}
+
+TEST(csv_source, keeps_the_smallest_exact_type) {
+  temporary_folder folder;
+  const std::vector<std::pair<std::string, std::string>> cases{
+      {"0", "uint8"},     {"255", "uint8"},    {"256", "int16"},
+      {"-1", "int16"},    {"-32768", "int16"}, {"32768", "float32"},
+      {"0.5", "float32"}, {"1e10", "float32"}, {"-32769", "float32"},
+      {"2.0", "uint8"},   {"1e-400", "uint8"}};
+  for (const auto& [number, stored] : cases) {
+    const source_table table = read_source(
+        table_source(
+            "csv", folder.write("t.csv", "x,y\n1,0\n" + number + ",1\n"), "y"),
+        {});
+    EXPECT_EQ(table.row.stored, stored) << number;
+    if (stored == "float32") {
+      EXPECT_EQ(values_of<float>(table)[1], std::stof(number)) << number;
+    }
+  }
+}
+
+TEST(csv_source, reads_the_files_of_a_glob_as_one) {
+  temporary_folder folder;
+  folder.write("b.csv", "y,x\n1,30\n"); // columns in another order
+  folder.write("a.csv", "x,y\n10,0\n20,1\n");
+  for (const std::string& uri :
+       {(folder / "*.csv").string(), "file://" + (folder / "*.csv").string()}) {
+    const source_table table = read_source(table_source("csv", uri, "y"), {});
+    EXPECT_EQ(values_of<uint8_t>(table), (std::vector<uint8_t>{10, 20, 30}));
+    ASSERT_EQ(table.files.size(), 2u);
+    EXPECT_EQ(place_of(table, 2), (folder / "b.csv").string() + ": row 1");
+  }
+}
+
+TEST(csv_source, reads_gzipped_files) {
+  temporary_folder folder;
+  const source_table table = read_source(
+      table_source("csv", folder.write("t.csv.gz", gzip("x,y\n5,0\n6,1\n")),
+                   "y"),
+      {});
+  EXPECT_EQ(values_of<uint8_t>(table), (std::vector<uint8_t>{5, 6}));
+}
+
+TEST(parquet_source, reads_numbers_of_every_width) {
+  temporary_folder folder;
+  arrow::Int64Builder label;
+  arrow::DoubleBuilder x;
+  arrow::UInt8Builder u;
+  arrow::BooleanBuilder flag;
+  arrow::StringBuilder name;
+  for (int i = 0; i < 5; ++i) {
+    ASSERT_TRUE(label.Append(i % 2).ok());
+    ASSERT_TRUE(x.Append(i + 0.25).ok());
+    ASSERT_TRUE(u.Append(uint8_t(200 + i)).ok());
+    ASSERT_TRUE(flag.Append(i == 3).ok());
+    ASSERT_TRUE(name.Append("row").ok());
+  }
+  const auto table = arrow::Table::Make(
+      arrow::schema({arrow::field("u", arrow::uint8()),
+                     arrow::field("name", arrow::utf8()),
+                     arrow::field("y", arrow::int64()),
+                     arrow::field("x", arrow::float64()),
+                     arrow::field("flag", arrow::boolean())}),
+      {u.Finish().ValueOrDie(), name.Finish().ValueOrDie(),
+       label.Finish().ValueOrDie(), x.Finish().ValueOrDie(),
+       flag.Finish().ValueOrDie()});
+  const std::string path = (folder / "t.parquet").string();
+  write_parquet(path, table);
+  const source_table all = read_source(table_source("parquet", path, "y"), {});
+  EXPECT_EQ(all.columns, (std::vector<std::string>{"u", "x", "flag"}));
+  EXPECT_EQ(all.rows, 5u);
+  EXPECT_EQ(all.labels, (std::vector<int32_t>{0, 1, 0, 1, 0}));
+  const std::vector<float> values = values_of<float>(all);
+  EXPECT_EQ(values[3 * 3], 203.0f);
+  EXPECT_EQ(values[3 * 3 + 1], 3.25f);
+  EXPECT_EQ(values[3 * 3 + 2], 1.0f);
+  // In the order asked for, not that of the file.
+  const source_table some =
+      read_source(table_source("parquet", path, "y", {"flag", "u"}), {});
+  EXPECT_EQ(values_of<uint8_t>(some),
+            (std::vector<uint8_t>{0, 200, 0, 201, 0, 202, 1, 203, 0, 204}));
+}
+
+TEST(synthetic_source, is_a_function_of_seed_and_row) {
+  source_request request;
+  request.seed = 3;
+  const source_table large = read_source(synthetic_source(60, 3, 5), request);
+  const source_table small = read_source(synthetic_source(30, 3, 5), request);
+  EXPECT_TRUE(std::equal(small.features.begin(), small.features.end(),
+                         large.features.begin()));
+  EXPECT_EQ(large.row.classes, 3u);
+  request.test = true;
+  EXPECT_NE(read_source(synthetic_source(60, 3, 5), request).features,
+            large.features);
+  request.test = false;
+  request.seed = 4;
+  EXPECT_NE(read_source(synthetic_source(60, 3, 5), request).features,
+            large.features);
+}
+
+// Goal: a model can learn it. Method: means of a class over train and test
+// rows agree to sampling noise, 1 / sqrt(2000).
+TEST(synthetic_source, draws_train_and_test_around_the_same_means) {
+  source_request request;
+  request.seed = 11;
+  std::vector<std::vector<double>> means;
+  for (bool test : {false, true}) {
+    request.test = test;
+    const source_table table =
+        read_source(synthetic_source(4000, 2, 4), request);
+    const std::vector<float> values = values_of<float>(table);
+    std::vector<double>& mean = means.emplace_back(8);
+    for (uint64_t row = 0; row < table.rows; ++row)
+      for (size_t j = 0; j < 4; ++j)
+        mean[size_t(table.labels[row]) * 4 + j] += values[row * 4 + j] / 2000.0;
+  }
+  for (size_t i = 0; i < 8; ++i)
+    EXPECT_NEAR(means[0][i], means[1][i], 0.15);
+  double distance = 0;
+  for (size_t j = 0; j < 4; ++j)
+    distance += std::fabs(means[0][j] - means[0][4 + j]);
+  EXPECT_GT(distance, 0.5) << "the classes cannot be told apart";
+}
+
+TEST(source_table, widens_without_changing_a_value) {
+  for (const char* wide : {"uint8", "int16", "int32", "float32"}) {
+    source_table table;
+    table.row.stored = "uint8";
+    table.features = {0, 1, 128, 255};
+    widen(table, wide);
+    EXPECT_EQ(table.row.stored, wide);
+    const std::string stored = wide;
+    for (size_t i = 0; i < 4; ++i) {
+      const double expected = std::vector<double>{0, 1, 128, 255}[i];
+      const double got = stored == "uint8"   ? table.features[i]
+                         : stored == "int16" ? values_of<int16_t>(table)[i]
+                         : stored == "int32" ? values_of<int32_t>(table)[i]
+                                             : values_of<float>(table)[i];
+      EXPECT_EQ(got, expected) << wide;
+    }
+  }
+  EXPECT_EQ(wider_type("int16", "uint8"), "int16");
+  EXPECT_EQ(wider_type("int16", "float32"), "float32");
+}
+
+} // namespace
+} // namespace ballast
