@@ -80,11 +80,11 @@ set_summary summarize(const parts& of) {
 
 std::vector<share_summary> count_shares(const plan& placed,
                                         const manifest& about) {
-  std::vector<double> skews = share_skews(placed, about);
+  skew_report skews = measure_skew(about, placed);
   std::vector<share_summary> out;
   for (size_t rank = 0; rank < placed.shares.size(); ++rank)
     out.push_back(
-        {placed.shares[rank].worker, rows(placed.shares[rank]), skews[rank]});
+        {placed.shares[rank].worker, rows(placed.shares[rank]), skews.by_rank[rank]});
   return out;
 }
 

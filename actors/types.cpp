@@ -4,6 +4,8 @@ namespace ballast {
 
 system_config::system_config() {
   add_message_types<caf::id_block::ballast>();
+  // A handle travels in hello; its type is made of the types above.
+  add_message_type<gpu_worker_actor>("gpu_worker_actor");
   load<caf::io::middleman>();
   // A handful of small actors; the work is done on threads of their own.
   set("scheduler.max-threads", 2);

@@ -22,6 +22,7 @@ child_process start_child(const std::string& name,
                         std::string("no socket pair: ") + std::strerror(errno));
   child_process out;
   out.name = name;
+  out.log = log;
   out.socket = std::make_unique<liveness_socket>(ends[0]);
   // dup2 of a descriptor onto itself would keep close-on-exec.
   int theirs = ends[1];

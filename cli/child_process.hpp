@@ -15,6 +15,7 @@ namespace ballast {
 struct child_process {
   std::string name;
   pid_t pid = -1;
+  std::string log; // where its stderr goes
   std::unique_ptr<liveness_socket> socket;
   bool running = true;
 };

@@ -40,6 +40,7 @@ int call_node_library(const std::string& command,
   std::vector<std::string> copies = {command};
   copies.insert(copies.end(), arguments.begin(), arguments.end());
   std::vector<char*> argv;
+  argv.reserve(copies.size() + 1);
   for (std::string& copy : copies)
     argv.push_back(copy.data());
   argv.push_back(nullptr);

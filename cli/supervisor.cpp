@@ -6,9 +6,11 @@
 #include <csignal>
 #include <cstdio>
 #include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <poll.h>
+#include <string_view>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -32,6 +34,20 @@ struct outcome {
   std::string folder;
   nlohmann::json report;
 };
+
+/// What a process said last: usually why it ended.
+std::string last_words(const std::string& log) {
+  std::ifstream file(log);
+  std::string line;
+  std::string last;
+  while (std::getline(file, line))
+    if (!line.empty())
+      last = line;
+  constexpr std::string_view prefix = "ballast: ";
+  if (last.starts_with(prefix))
+    last.erase(0, prefix.size());
+  return last.empty() ? "" : ": " + last;
+}
 
 class supervisor {
 public:

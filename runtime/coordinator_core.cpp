@@ -277,6 +277,13 @@ void coordinator_core::form_generation(actions& out) {
       ready.push_back(id);
   if (ready.size() < run_->what.elastic.workers)
     return;
+  // Ranks by name, so that who joined first by chance changes nothing.
+  std::sort(ready.begin(), ready.end(), [this](worker_id a, worker_id b) {
+    const std::string& left = nodes_.at(a).about.name;
+    const std::string& right = nodes_.at(b).about.name;
+    return left.size() != right.size() ? left.size() < right.size()
+                                       : left < right;
+  });
   last_generation_ = next(last_generation_);
   last_plan_ = next(last_plan_);
   size_t world = ready.size();
