@@ -25,17 +25,16 @@ at::Tensor batch_norm::forward(const at::Tensor& input,
                                const at::Tensor& weight,
                                const at::Tensor& bias) {
   // Scratch "running" statistics with momentum 1 become those of the batch.
+  // There are always several values a channel: a convolution gives 2 x 2 or
+  // more pixels a row.
   std::vector<float> batch(running_.size());
   at::Tensor mean = tensor_over(batch.data(), {channels_});
   at::Tensor variance = tensor_over(batch.data() + channels_, {channels_});
   auto [output, saved_mean, saved_inverse] = at::native_batch_norm(
       input, weight, bias, mean, variance, true, 1.0, eps);
   const auto rows = float(input.size(0));
-  // A single value has no unbiased variance; torch.nn refuses it, a short last
-  // micro-batch must not end a run.
-  const bool single = input.numel() == input.size(1);
   for (size_t i = 0; i < batch.size(); ++i)
-    pending_[i] += rows * (single && i >= size_t(channels_) ? 0.0F : batch[i]);
+    pending_[i] += rows * batch[i];
   input_ = input;
   mean_ = saved_mean;
   inverse_deviation_ = saved_inverse;

@@ -1,6 +1,7 @@
 // linear, logistic and mlp: a chain of dense layers with ReLU between them.
 // Forward and backward are written out (tests compare with autograd): a step of
 // a small model then costs its matrix products and little else.
+#include "gpu/torch/matrix_product.hpp"
 #include "gpu/torch/torch_model.hpp"
 #include "gpu/vectorized.hpp"
 
@@ -77,53 +78,95 @@ private:
     }
   }
 
-  at::Tensor matrix(std::vector<float>& memory, int64_t rows, size_t layer) {
-    const int64_t columns = widths_[layer + 1];
-    if (memory.size() < size_t(rows * columns))
-      memory.resize(size_t(rows * columns));
-    return tensor_over(memory.data(), {rows, columns});
+  /// Room for `rows` outputs of layer l.
+  float* grown(std::vector<float>& memory, int64_t rows, size_t l) const {
+    const auto wanted = size_t(rows * widths_[l + 1]);
+    if (memory.size() < wanted)
+      memory.resize(wanted);
+    return memory.data();
+  }
+
+  // The three products of a layer: own ones on one thread where the CPU has
+  // them, else LibTorch's.
+
+  void forward(size_t l, int64_t rows, const float* input, float* output) {
+    const int64_t in = widths_[l], out = widths_[l + 1];
+    if (own_products_) {
+      product_with_weight({size_t(rows), size_t(out), size_t(in)}, input,
+                          parameter_values(2 * l), parameter_values(2 * l + 1),
+                          output, scratch_);
+      return;
+    }
+    at::Tensor to = tensor_over(output, {rows, out});
+    at::addmm_out(to, parameter(2 * l + 1), tensor_over(input, {rows, in}),
+                  parameter(2 * l).t());
+  }
+
+  void add_weight_gradient(size_t l, int64_t rows, const float* by_output,
+                           const float* input) const {
+    const int64_t in = widths_[l], out = widths_[l + 1];
+    if (own_products_) {
+      add_product_of_transposed({size_t(out), size_t(in), size_t(rows)},
+                                by_output, input,
+                                gradient_values(2 * l).data());
+      return;
+    }
+    at::Tensor sum = gradient(2 * l);
+    at::addmm_out(sum, sum, tensor_over(by_output, {rows, out}).t(),
+                  tensor_over(input, {rows, in}));
+  }
+
+  void input_gradient(size_t l, int64_t rows, const float* by_output,
+                      float* by_input) const {
+    const int64_t in = widths_[l], out = widths_[l + 1];
+    if (own_products_) {
+      product({size_t(rows), size_t(in), size_t(out)}, by_output,
+              parameter_values(2 * l), by_input);
+      return;
+    }
+    at::Tensor to = tensor_over(by_input, {rows, in});
+    at::mm_out(to, tensor_over(by_output, {rows, out}), parameter(2 * l));
+  }
+
+  const float* input_of(size_t l, const batch_view& batch) const {
+    return l == 0 ? batch.features : outputs_[l - 1].data();
+  }
+
+  std::span<float> outputs(const batch_view& batch) {
+    for (size_t l = 0; l < layers(); ++l) {
+      float* output = grown(outputs_[l], batch.rows, l);
+      forward(l, batch.rows, input_of(l, batch), output);
+      if (l + 1 < layers())
+        relu(output, size_t(batch.rows * widths_[l + 1]));
+    }
+    return std::span(outputs_.back())
+        .first(size_t(batch.rows * widths_.back()));
   }
 
   std::span<const float> predict(const batch_view& batch) override {
-    const int64_t rows = batch.rows;
-    at::Tensor input = tensor_over(batch.features, {rows, widths_[0]});
-    for (size_t l = 0; l < layers(); ++l) {
-      at::Tensor output = matrix(outputs_[l], rows, l);
-      at::addmm_out(output, parameter(2 * l + 1), input, parameter(2 * l).t());
-      if (l + 1 < layers())
-        relu(outputs_[l].data(), size_t(output.numel()));
-      input = output;
-    }
-    return std::span(outputs_.back()).first(size_t(rows * widths_.back()));
+    return outputs(batch);
   }
 
   double differentiate(const batch_view& batch, uint64_t /*step_seed*/,
                        const std::function<void(size_t)>& ready) override {
-    const int64_t rows = batch.rows;
-    predict(batch);
-    std::vector<float>* gradient = &outputs_.back(); // becomes one in place
-    const double loss = goal().differentiate(
-        batch, std::span(*gradient).first(size_t(rows * widths_.back())));
+    const std::span<float> last = outputs(batch);
+    const double loss = goal().differentiate(batch, last);
+    const float* by_output = last.data();
     for (size_t l = layers(); l-- > 0;) {
-      const at::Tensor by_output = matrix(*gradient, rows, l);
-      add_column_sums(gradient_values(2 * l + 1).data(), gradient->data(),
-                      size_t(rows), size_t(widths_[l + 1]));
+      add_column_sums(gradient_values(2 * l + 1).data(), by_output,
+                      size_t(batch.rows), size_t(widths_[l + 1]));
       if (ready)
         ready(2 * l + 1);
-      const at::Tensor input =
-          l == 0 ? tensor_over(batch.features, {rows, widths_[0]})
-                 : matrix(outputs_[l - 1], rows, l - 1);
-      at::Tensor sum = this->gradient(2 * l);
-      at::addmm_out(sum, sum, by_output.t(), input);
+      add_weight_gradient(l, batch.rows, by_output, input_of(l, batch));
       if (ready)
         ready(2 * l);
       if (l == 0)
         break;
-      at::Tensor by_input = matrix(gradients_[l - 1], rows, l - 1);
-      at::mm_out(by_input, by_output, parameter(2 * l));
-      relu_backward(gradients_[l - 1].data(), outputs_[l - 1].data(),
-                    size_t(by_input.numel()));
-      gradient = &gradients_[l - 1];
+      float* by_input = grown(gradients_[l - 1], batch.rows, l - 1);
+      input_gradient(l, batch.rows, by_output, by_input);
+      relu_backward(by_input, outputs_[l - 1].data(),
+                    size_t(batch.rows * widths_[l]));
+      by_output = by_input;
     }
     return loss;
   }
@@ -133,6 +176,8 @@ private:
   // derivative of the loss by it.
   std::vector<std::vector<float>> outputs_;
   std::vector<std::vector<float>> gradients_;
+  std::vector<float> scratch_;
+  bool own_products_ = threads() == 1 && has_matrix_product();
 };
 
 } // namespace

@@ -95,6 +95,7 @@ void torch_model::bind(std::span<float> parameters,
   guarded("to bind arenas", [&] {
     values_ = &views_of(parameters);
     gradients_ = &views_of(gradients);
+    parameter_arena_ = parameters;
     gradient_arena_ = gradients;
     bound();
   });

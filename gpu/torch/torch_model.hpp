@@ -47,9 +47,13 @@ protected:
 
   const job& what() const { return job_; }
   const row_shape& row() const { return row_; }
+  int threads() const { return threads_; }
   const objective& goal() const { return goal_; }
   const at::Tensor& parameter(size_t i) const { return (*values_)[i]; }
   const at::Tensor& gradient(size_t i) const { return (*gradients_)[i]; }
+  const float* parameter_values(size_t i) const {
+    return parameter_arena_.data() + parameters_[i].offset;
+  }
   std::span<float> gradient_values(size_t i) const {
     return gradient_arena_.subspan(parameters_[i].offset, parameters_[i].count);
   }
@@ -70,6 +74,7 @@ private:
   std::vector<std::pair<float*, std::unique_ptr<views>>> known_;
   const views* values_ = nullptr;
   const views* gradients_ = nullptr;
+  std::span<float> parameter_arena_;
   std::span<float> gradient_arena_;
 };
 

@@ -54,8 +54,8 @@ struct model_setup {
   std::vector<float> parameters;
   std::vector<float> gradients;
 
-  model_setup(const job& j, const row_shape& shape)
-      : what(j), row(shape), made(make_model({&what, row, 1})),
+  model_setup(const job& j, const row_shape& shape, uint32_t threads = 1)
+      : what(j), row(shape), made(make_model({&what, row, threads})),
         parameters(made->parameter_count()),
         gradients(made->parameter_count()) {
     made->initialize(parameters);

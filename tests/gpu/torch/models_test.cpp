@@ -151,6 +151,18 @@ TEST_P(every_model, has_the_gradients_of_autograd) {
   expect_gradients_of_autograd(setup_, rows_);
 }
 
+TEST_P(every_model, has_the_same_gradients_on_two_threads) {
+  model_setup two(GetParam().what, GetParam().row, 2);
+  expect_gradients_of_autograd(two, rows_);
+}
+
+TEST(logistic, of_many_columns_has_the_gradients_of_autograd) {
+  // More than one block in every direction of the matrix products; no ReLU,
+  // whose kink single and double precision may see on different sides.
+  model_setup m(job_of("logistic"), flat(1100, 70));
+  expect_gradients_of_autograd(m, random_rows(m.row, 530));
+}
+
 TEST_P(every_model, adds_to_the_gradients_that_are_there) {
   setup_.accumulate(rows_.view());
   std::vector<float> once = setup_.gradients;
