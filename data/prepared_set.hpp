@@ -16,7 +16,8 @@ class prepared_set {
 public:
   /// Opens a folder that `prepare` made; ballast_error{invalid_data} if it is
   /// not whole.
-  static std::shared_ptr<prepared_set> open(const std::filesystem::path& folder);
+  static std::shared_ptr<prepared_set>
+  open(const std::filesystem::path& folder);
   virtual ~prepared_set() = default;
   virtual const manifest& about() const = 0;
   /// The record batch of a chunk, straight from the map. Any thread.
@@ -28,8 +29,8 @@ public:
 /// `cache_folder`; a second call with equal content costs milliseconds.
 /// Throws ballast_error{invalid_data} that names file, row and column;
 /// nothing half-written stays behind.
-std::shared_ptr<prepared_set> prepare(const job& what,
-                                      const std::filesystem::path& cache_folder);
+std::shared_ptr<prepared_set>
+prepare(const job& what, const std::filesystem::path& cache_folder);
 
 /// $BALLAST_CACHE, or ~/.cache/ballast.
 std::filesystem::path default_cache_folder();
