@@ -8,18 +8,6 @@
 
 namespace ballast {
 
-namespace {
-
-/// A supervisor's report of how a process ended arrives within this time.
-constexpr std::chrono::milliseconds exit_report_wait{300};
-
-std::string describe_node(const node& who) {
-  return "worker " + who.about.name + " (pid " + std::to_string(who.about.pid) +
-         " on " + who.about.host + ")";
-}
-
-} // namespace
-
 std::string to_string(run_phase phase) {
   switch (phase) {
   case run_phase::idle:
@@ -89,139 +77,7 @@ size_t coordinator_core::rank_of(worker_id who) const {
                 workers.begin());
 }
 
-// -- nodes --------------------------------------------------------------------
-
-coordinator_core::hello_result
-coordinator_core::on_hello(const worker_hello& hello, instant now) {
-  if (hello.build_id != config_.build_id)
-    return {{},
-            {errc::other_build,
-             "node " + hello.name + " is build " + hello.build_id +
-                 ", this coordinator is build " + config_.build_id +
-                 ": only equal builds may join one cluster",
-             {}},
-            {}};
-  for (const auto& [id, other] : nodes_)
-    if (other.connected && other.about.name == hello.name)
-      return {{},
-              {errc::name_taken,
-               "a node named " + hello.name + " is already here (pid " +
-                   std::to_string(other.about.pid) + " on " + other.about.host +
-                   "): start this one with another --name",
-               {}},
-              {}};
-  last_worker_ = next(last_worker_);
-  node fresh;
-  fresh.id = last_worker_;
-  fresh.incarnation = ++incarnations_[hello.name];
-  fresh.about = hello;
-  nodes_[fresh.id] = fresh;
-  detector_.heard(fresh.id, now);
-  hello_result out;
-  out.accepted = welcome{fresh.id, fresh.incarnation, config_.term,
-                         uint32_t(config_.heartbeat.count())};
-  if (active()) {
-    out.then.push_back(write_event{"worker_joined",
-                                   {{"worker", hello.name},
-                                    {"incarnation", fresh.incarnation},
-                                    {"pid", hello.pid},
-                                    {"host", hello.host},
-                                    {"device", hello.device}}});
-    out.then.push_back(write_workers{});
-  }
-  form_generation(out.then);
-  return out;
-}
-
-void coordinator_core::on_heartbeat(const heartbeat& beat, instant now) {
-  auto found = nodes_.find(beat.worker);
-  if (found == nodes_.end() || !found->second.connected)
-    return;
-  found->second.last = beat;
-  detector_.heard(beat.worker, now);
-}
-
-actions coordinator_core::on_node_down(worker_id who, const std::string& reason,
-                                       bool certain, instant now) {
-  auto found = nodes_.find(who);
-  if (found == nodes_.end() || !found->second.connected)
-    return {};
-  if (!certain && config_.supervised) {
-    suspected_.insert_or_assign(who, suspicion{reason, now, true});
-    return {};
-  }
-  return lose(who, reason, errc::worker_lost);
-}
-
-actions coordinator_core::on_process_ended(const std::string& name,
-                                           const std::string& how,
-                                           instant now) {
-  for (const auto& [id, who] : nodes_)
-    if (who.connected && who.about.name == name)
-      return on_node_down(id, how, true, now);
-  if (!active() || phase() == run_phase::finishing)
-    return {};
-  for (const auto& [id, who] : nodes_)
-    if (who.about.name == name)
-      return {};
-  return fail({errc::worker_lost,
-               "worker " + name + " ended before it joined: " + how,
-               {}});
-}
-
-actions coordinator_core::lose(worker_id who, const std::string& reason,
-                               errc code) {
-  node& gone = nodes_.at(who);
-  gone.connected = false;
-  detector_.forget(who);
-  suspected_.erase(who);
-  actions out;
-  bool needed = active() && run_->members &&
-                member(who, run_->members->number) &&
-                !run_->members->finished.contains(who);
-  if (!active())
-    return out;
-  out.push_back(write_event{"worker_lost",
-                            {{"worker", gone.about.name},
-                             {"incarnation", gone.incarnation},
-                             {"pid", gone.about.pid},
-                             {"host", gone.about.host},
-                             {"reason", reason}}});
-  out.push_back(write_workers{});
-  if (needed || (run_->members && phase() == run_phase::finishing &&
-                 run_->members->workers[0] == who)) {
-    actions more = fail({code, describe_node(gone) + " lost: " + reason, {}});
-    out.insert(out.end(), more.begin(), more.end());
-  }
-  return out;
-}
-
-actions coordinator_core::on_tick(instant now) {
-  actions out;
-  auto append = [&out](actions more) {
-    out.insert(out.end(), std::make_move_iterator(more.begin()),
-               std::make_move_iterator(more.end()));
-  };
-  for (auto [who, why] : std::map(suspected_))
-    if (now - why.since > exit_report_wait) {
-      suspected_.erase(who);
-      append(why.gone ? lose(who, why.reason, errc::worker_lost)
-                      : fail({errc::collective_failed,
-                              describe_node(nodes_.at(who)) + ": " + why.reason,
-                              {}}));
-    }
-  for (worker_id who : detector_.lost(now)) {
-    auto silent_ms = std::chrono::duration_cast<std::chrono::milliseconds>(
-                         detector_.age(who, now))
-                         .count();
-    append(lose(who, "no heartbeat for " + std::to_string(silent_ms) + " ms",
-                errc::worker_lost));
-  }
-  return out;
-}
-
 // -- a run: from the job to the first step
-// -------------------------------------
 
 coordinator_core::submit_result
 coordinator_core::on_submit(job what, std::string run_name,
@@ -387,7 +243,6 @@ actions coordinator_core::on_loaded(const worker_loaded& message) {
 }
 
 // -- a run: steps
-// ---------------------------------------------------------------
 
 void coordinator_core::commit(const committed_step& step, actions& out) {
   if (run_->samples == 0)
@@ -497,7 +352,6 @@ actions coordinator_core::on_model_saved(failure problem) {
 }
 
 // -- a run: its end
-// ---------------------------------------------------------------
 
 void coordinator_core::to_all(actions& out, command_kind kind,
                               const std::string& reason) {
@@ -554,7 +408,6 @@ actions coordinator_core::on_failed(const worker_failed& message) {
 }
 
 // -- requests
-// -----------------------------------------------------------------------
 
 coordinator_core::reply coordinator_core::pause() {
   if (phase() == run_phase::paused)

@@ -55,6 +55,9 @@ struct node {
   heartbeat last;
 };
 
+/// "worker w2 (pid 4711 on host)".
+std::string describe_node(const node& who);
+
 struct generation_state {
   ballast::generation number{};
   std::vector<worker_id> workers; // by rank

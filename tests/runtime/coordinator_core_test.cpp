@@ -1,0 +1,291 @@
+// Goal: the coordinator's decisions, event by event, without actors. Method:
+// a small driver that plays shard manager and workers.
+#include "runtime/coordinator_core.hpp"
+
+#include <gtest/gtest.h>
+
+namespace ballast {
+namespace {
+
+using namespace std::chrono_literals;
+
+template <class Action>
+std::vector<Action> pick(const actions& list) {
+  std::vector<Action> out;
+  for (const action& one : list)
+    if (const auto* found = std::get_if<Action>(&one))
+      out.push_back(*found);
+  return out;
+}
+
+job small_job(uint32_t workers) {
+  job out;
+  out.name = "test";
+  out.data.train.format = "synthetic";
+  out.data.train.rows = 100;
+  out.data.train.classes = 2;
+  out.model.kind = "emulated";
+  out.train.global_batch = 50;
+  out.elastic.workers = workers;
+  return out;
+}
+
+class driver {
+public:
+  explicit driver(bool supervised = false)
+      : core({.term = term{1},
+              .build_id = "b1",
+              .token = "t",
+              .heartbeat = 200ms,
+              .supervised = supervised,
+              .cores = 4}) {}
+
+  coordinator_core::hello_result join(const std::string& name,
+                                      const std::string& build = "b1") {
+    return core.on_hello({name, 100, "host", "cpu", build, "http://m"}, now);
+  }
+
+  /// From submit to the first step with `names`.
+  actions train(std::vector<std::string> names) {
+    for (const std::string& name : names)
+      join(name);
+    core.on_submit(small_job(uint32_t(names.size())), "test-1", term{1});
+    actions placing = core.on_prepared(set());
+    auto place = pick<place_shares>(placing);
+    EXPECT_EQ(place.size(), 1u);
+    workers = place.at(0).workers;
+    plan placed;
+    placed.number = place[0].number;
+    placed.generation = place[0].generation;
+    uint32_t chunk = 0;
+    std::vector<share_summary> counts;
+    for (worker_id who : workers) {
+      placed.shares.push_back({who, placed.number, 0, {}});
+      counts.push_back({who, 0, 0});
+    }
+    for (; chunk < 10; ++chunk) {
+      share& owner = placed.shares[chunk % workers.size()];
+      owner.intervals.push_back({chunk_id(chunk), 0, 10});
+      owner.batch_weight += 10;
+    }
+    assigned = core.on_placed(placed, counts);
+    actions out;
+    for (worker_id who : workers)
+      out = core.on_loaded(
+          {who, generation{1}, "c" + to_string(who), "d" + to_string(who)});
+    return out;
+  }
+
+  set_summary set() {
+    set_summary out;
+    out.origin = "origin";
+    out.train_rows = 100;
+    out.classes = 2;
+    out.chunk_rows = std::vector<uint32_t>(10, 10);
+    return out;
+  }
+
+  actions finish_all(bool stopped = false) {
+    actions out;
+    for (worker_id who : workers)
+      out = core.on_finished(
+          {who, generation{1}, step_number{2}, stopped, "sha", {}});
+    return out;
+  }
+
+  coordinator_core core;
+  instant now{};
+  std::vector<worker_id> workers;
+  actions assigned;
+};
+
+TEST(coordinator_core, journals_generation_and_plan_before_it_tells_anybody) {
+  driver d;
+  d.train({"w1", "w2"});
+  ASSERT_GE(d.assigned.size(), 4u);
+  EXPECT_TRUE(std::holds_alternative<journal_generation>(d.assigned[0]));
+  EXPECT_TRUE(std::holds_alternative<journal_plan>(d.assigned[1]));
+  EXPECT_EQ(pick<send_assignment>(d.assigned).size(), 2u);
+}
+
+TEST(coordinator_core, ranks_workers_by_name_whoever_joined_first) {
+  driver d;
+  d.train({"w10", "w2", "w1"});
+  std::vector<std::string> names;
+  for (worker_id who : d.workers)
+    names.push_back(d.core.name_of(who));
+  EXPECT_EQ(names, (std::vector<std::string>{"w1", "w2", "w10"}));
+}
+
+TEST(coordinator_core, connects_the_ranks_when_the_last_one_has_loaded) {
+  driver d;
+  auto connects = pick<send_connect>(d.train({"w1", "w2"}));
+  ASSERT_EQ(connects.size(), 2u);
+  EXPECT_EQ(connects[0].what.addresses, (std::vector<std::string>{"c1", "c2"}));
+  EXPECT_EQ(d.core.phase(), run_phase::training);
+}
+
+TEST(coordinator_core, waits_for_workers_and_starts_when_the_last_one_joins) {
+  driver d;
+  d.join("w1");
+  d.core.on_submit(small_job(2), "test-1", term{1});
+  EXPECT_TRUE(pick<place_shares>(d.core.on_prepared(d.set())).empty());
+  EXPECT_EQ(d.core.phase(), run_phase::waiting);
+  EXPECT_EQ(pick<place_shares>(d.join("w2").then).size(), 1u);
+}
+
+TEST(coordinator_core, refuses_a_name_that_lives_and_numbers_its_next_life) {
+  driver d;
+  auto first = d.join("w1");
+  auto twin = d.join("w1");
+  EXPECT_EQ(twin.refused.code, errc::name_taken);
+  EXPECT_NE(twin.refused.message.find("--name"), std::string::npos);
+  d.core.on_node_down(first.accepted->worker, "gone", true, d.now);
+  auto again = d.join("w1");
+  ASSERT_TRUE(again.accepted);
+  EXPECT_EQ(again.accepted->incarnation, 2u);
+  EXPECT_NE(again.accepted->worker, first.accepted->worker);
+}
+
+TEST(coordinator_core, refuses_a_node_of_another_build) {
+  driver d;
+  EXPECT_EQ(d.join("w1", "b2").refused.code, errc::other_build);
+}
+
+TEST(coordinator_core, refuses_a_second_job_while_one_runs) {
+  driver d;
+  d.train({"w1"});
+  EXPECT_EQ(d.core.on_submit(small_job(1), "x", term{1}).refused.code,
+            errc::busy);
+}
+
+TEST(coordinator_core, shows_a_step_only_when_every_worker_applied_it) {
+  driver d;
+  d.train({"w1", "w2"});
+  progress_report report;
+  report.generation = generation{1};
+  report.steps = {{step_number{1}, epoch_number{1}, plan_number{1}, 50, 2, 9}};
+  report.worker = d.workers[0];
+  EXPECT_TRUE(pick<write_steps>(d.core.on_progress(report)).empty());
+  report.worker = d.workers[1];
+  EXPECT_EQ(pick<write_steps>(d.core.on_progress(report)).size(), 1u);
+}
+
+TEST(coordinator_core, drops_messages_of_another_generation) {
+  driver d;
+  d.train({"w1"});
+  progress_report stale;
+  stale.generation = generation{7};
+  stale.worker = d.workers[0];
+  stale.steps = {{step_number{1}, epoch_number{1}, plan_number{1}, 50, 2, 9}};
+  EXPECT_TRUE(d.core.on_progress(stale).empty());
+  EXPECT_TRUE(
+      d.core.on_failed({d.workers[0], generation{7}, errc::internal, "x"})
+          .empty());
+}
+
+TEST(coordinator_core, fetches_the_model_from_rank_zero_when_all_finished) {
+  driver d;
+  d.train({"w1", "w2"});
+  auto fetch = pick<fetch_model>(d.finish_all());
+  ASSERT_EQ(fetch.size(), 1u);
+  EXPECT_EQ(fetch[0].address, "d1");
+  actions end = d.core.on_model_saved({});
+  EXPECT_EQ(pick<end_run>(end).at(0).exit_code, 0);
+  for (const send_command& one : pick<send_command>(end))
+    EXPECT_EQ(one.what.kind, command_kind::release);
+  EXPECT_EQ(d.core.phase(), run_phase::done);
+}
+
+TEST(coordinator_core, fails_when_workers_end_with_different_parameters) {
+  driver d;
+  d.train({"w1", "w2"});
+  d.core.on_finished(
+      {d.workers[0], generation{1}, step_number{2}, false, "sha", {}});
+  actions end = d.core.on_finished(
+      {d.workers[1], generation{1}, step_number{2}, false, "other", {}});
+  EXPECT_EQ(pick<end_run>(end).at(0).exit_code, 1);
+}
+
+TEST(coordinator_core, names_worker_pid_and_signal_when_a_worker_is_killed) {
+  driver d(true);
+  d.train({"w1", "w2"});
+  // The connection closes first; the better reason comes a moment later.
+  EXPECT_TRUE(
+      d.core.on_node_down(d.workers[1], "its connection closed", false, d.now)
+          .empty());
+  actions end = d.core.on_process_ended("w2", "killed by signal 9", d.now);
+  auto over = pick<end_run>(end);
+  ASSERT_EQ(over.size(), 1u);
+  EXPECT_EQ(over[0].exit_code, 1);
+  EXPECT_EQ(over[0].reason,
+            "worker w2 (pid 100 on host) lost: killed by signal 9");
+  auto told = pick<send_command>(end);
+  ASSERT_EQ(told.size(), 1u) << "only who still lives is told";
+  EXPECT_EQ(told[0].what.kind, command_kind::abandon);
+}
+
+TEST(coordinator_core, takes_the_closed_connection_when_no_reason_comes) {
+  driver d(true);
+  d.train({"w1", "w2"});
+  d.core.on_node_down(d.workers[1], "its connection closed", false, d.now);
+  for (worker_id who : d.workers)
+    d.core.on_heartbeat({who, generation{1}, {}, {}, 0}, d.now);
+  EXPECT_TRUE(d.core.on_tick(d.now + 100ms).empty());
+  EXPECT_EQ(pick<end_run>(d.core.on_tick(d.now + 400ms)).size(), 1u);
+}
+
+TEST(coordinator_core, loses_a_worker_after_ten_heartbeats_of_silence) {
+  driver d;
+  d.train({"w1", "w2"});
+  d.now = 1s;
+  d.core.on_heartbeat({d.workers[0], generation{1}, {}, {}, 0}, d.now);
+  d.core.on_heartbeat({d.workers[1], generation{1}, {}, {}, 0}, d.now);
+  d.now = 2s;
+  d.core.on_heartbeat({d.workers[0], generation{1}, {}, {}, 0}, d.now);
+  EXPECT_TRUE(d.core.on_tick(d.now).empty());
+  auto over = pick<end_run>(d.core.on_tick(3100ms));
+  ASSERT_EQ(over.size(), 1u);
+  EXPECT_NE(over[0].reason.find("no heartbeat for 2100 ms"), std::string::npos)
+      << over[0].reason;
+}
+
+TEST(coordinator_core, stops_by_lane_and_keeps_the_exit_code_of_the_cause) {
+  for (bool by_signal : {false, true}) {
+    driver d;
+    d.train({"w1", "w2"});
+    auto told = pick<send_command>(d.core.stop(by_signal).then);
+    ASSERT_EQ(told.size(), 2u);
+    EXPECT_EQ(told[0].what.kind, command_kind::stop);
+    d.finish_all(true);
+    auto over = pick<end_run>(d.core.on_model_saved({}));
+    EXPECT_EQ(over.at(0).state, "stopped");
+    EXPECT_EQ(over.at(0).exit_code, by_signal ? 130 : 0);
+  }
+}
+
+TEST(coordinator_core, pauses_when_all_stand_still_and_resumes) {
+  driver d;
+  d.train({"w1", "w2"});
+  EXPECT_FALSE(d.core.pause().refused);
+  d.core.on_paused({d.workers[0], generation{1}, step_number{3}});
+  EXPECT_EQ(d.core.phase(), run_phase::training);
+  d.core.on_paused({d.workers[1], generation{1}, step_number{3}});
+  EXPECT_EQ(d.core.phase(), run_phase::paused);
+  EXPECT_EQ(pick<send_command>(d.core.resume().then).size(), 2u);
+  EXPECT_EQ(d.core.phase(), run_phase::training);
+  EXPECT_TRUE(d.core.resume().refused);
+}
+
+TEST(coordinator_core, bad_data_end_the_run_with_exit_code_two) {
+  driver d;
+  d.core.on_submit(small_job(1), "test-1", term{1});
+  auto over = pick<end_run>(
+      d.core.on_prepare_failed({errc::invalid_data, "row 3", {}}));
+  ASSERT_EQ(over.size(), 1u);
+  EXPECT_EQ(over[0].exit_code, 2);
+  EXPECT_FALSE(d.core.active());
+}
+
+} // namespace
+} // namespace ballast
