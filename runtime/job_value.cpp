@@ -90,7 +90,7 @@ std::string scalar_allowed(const job_field& field) {
     return range_text(field, "a number");
   std::string words;
   for (const std::string& word : field.allowed)
-    words += (words.empty() ? "\"" : ", \"") + word + "\"";
+    words.append(words.empty() ? "\"" : ", \"").append(word).append("\"");
   switch (field.text) {
   case text_kind::path_or_word:
     return words + ", or a path that ends in .safetensors";
@@ -135,7 +135,7 @@ failure absent(const job_field& field, const std::string& pointer,
                const std::string& text) {
   std::string has;
   for (const std::string& word : field.allowed)
-    has += (has.empty() ? "\"" : ", \"") + word + "\"";
+    has.append(has.empty() ? "\"" : ", \"").append(word).append("\"");
   return {errc::not_in_build,
           pointer + ": \"" + text + "\" is not in this build, which has " + has,
           pointer};
