@@ -1,0 +1,211 @@
+// Goal: the worker's actor passes orders on, reports in order, keeps the heart
+// beating and leaves when told. Method: a played engine and coordinator.
+#include "actors/gpu_worker.hpp"
+
+#include "tests/actors/actor_fixture.hpp"
+
+#include <gtest/gtest.h>
+
+namespace ballast {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// Remembers what it was told; says what the test wants.
+struct played_engine final : worker_engine {
+  struct memory {
+    engine_listener listener;
+    std::vector<std::string> calls;
+    step_progress progress;
+    heartbeat now;
+  };
+  explicit played_engine(std::shared_ptr<memory> m) : seen(std::move(m)) {}
+  void load(const assignment& what) override {
+    seen->calls.push_back("load " + to_string(what.generation));
+    seen->now.worker = what.worker;
+    seen->now.generation = what.generation;
+  }
+  void connect(const connect_order&) override {
+    seen->calls.push_back("connect");
+  }
+  void tell(const command& what) override {
+    seen->calls.push_back(to_string(what.kind));
+  }
+  void offer(const plan_offer&) override { seen->calls.push_back("offer"); }
+  step_progress drain() override {
+    step_progress out = std::move(seen->progress);
+    seen->progress = {};
+    return out;
+  }
+  heartbeat now() const override { return seen->now; }
+  void leave(const std::string& reason) override {
+    seen->calls.push_back("leave " + reason);
+  }
+  std::shared_ptr<memory> seen;
+};
+
+/// A coordinator that writes down what it hears.
+struct heard {
+  std::vector<std::string> lines;
+  gpu_worker_actor worker;
+  errc refuse = errc::none;
+};
+
+coordinator_actor::behavior_type
+played_coordinator(coordinator_actor::pointer self,
+                   std::shared_ptr<heard> notes) {
+  (void)self;
+  auto note = [notes](std::string line) { notes->lines.push_back(line); };
+  return {
+      [=](hello_atom, const worker_hello& hello,
+          const gpu_worker_actor& who) -> caf::result<welcome> {
+        if (notes->refuse != errc::none)
+          return to_error({notes->refuse, "go away", ""});
+        notes->worker = who;
+        note("hello " + hello.name);
+        return welcome{worker_id{4}, 1, term{2}, 200};
+      },
+      [=](const heartbeat& m) { note("alive " + to_string(m.worker)); },
+      [=](const worker_loaded&) { note("loaded"); },
+      [=](const progress_report& m) {
+        note("progress " + std::to_string(m.steps.size()));
+      },
+      [=](const evaluation_report&) { note("evaluated"); },
+      [=](const worker_paused&) { note("paused"); },
+      [=](const worker_finished&) { note("finished"); },
+      [=](const worker_failed& m) { note("failed " + m.message); },
+      [](submit_atom, const std::string&, const std::string&) {
+        return std::string();
+      },
+      [](control_atom, const std::string&) -> caf::result<int, std::string> {
+        return {200, std::string()};
+      },
+      [](status_atom) { return std::string(); },
+      [](exited_atom, const std::string&, const std::string&) {},
+      [](signal_atom) {},
+      [](saved_atom, const failure&) {},
+      [](trouble_atom, const failure&) {},
+      [](ended_atom, int, const std::string&) {},
+      [](tick_atom) {},
+  };
+}
+
+class gpu_worker_test : public ::testing::Test, public actor_fixture {
+protected:
+  void start(bool once = false) {
+    boss = keep(system.spawn(played_coordinator, notes));
+    gpu_worker_config config;
+    config.hello.name = "w1";
+    config.once = once;
+    config.make_engine = [this](engine_listener listener) {
+      engine->listener = std::move(listener);
+      return std::make_unique<played_engine>(engine);
+    };
+    config.on_exit = [this](int code, std::string reason) {
+      exits.push_back(std::to_string(code) + " " + reason);
+    };
+    worker = keep(system.spawn(gpu_worker, boss, config));
+    caf::anon_send(worker, join_atom::value);
+    run();
+  }
+  void assign(uint64_t gen = 1, uint64_t life = 2) {
+    assignment order;
+    order.term = term{life};
+    order.generation = generation{gen};
+    order.worker = worker_id{4};
+    order.heartbeat_ms = 200;
+    caf::anon_send(worker, order);
+    run();
+  }
+  void tell(command_kind kind, uint64_t gen = 1, uint64_t life = 2) {
+    caf::anon_send(worker,
+                   command{term{life}, generation{gen}, kind, "because"});
+    run();
+  }
+
+  std::shared_ptr<heard> notes = std::make_shared<heard>();
+  std::shared_ptr<played_engine::memory> engine =
+      std::make_shared<played_engine::memory>();
+  std::vector<std::string> exits;
+  coordinator_actor boss;
+  gpu_worker_actor worker;
+};
+
+using lines = std::vector<std::string>;
+
+TEST_F(gpu_worker_test, says_hello_and_then_beats) {
+  start();
+  EXPECT_EQ(notes->lines, lines{"hello w1"});
+  advance(400ms);
+  EXPECT_EQ(notes->lines, (lines{"hello w1", "alive 4", "alive 4"}));
+}
+
+TEST_F(gpu_worker_test, ends_with_the_reason_when_it_is_refused) {
+  notes->refuse = errc::name_taken;
+  start();
+  EXPECT_EQ(exits, lines{"1 go away"});
+}
+
+TEST_F(gpu_worker_test, ends_when_the_coordinator_is_gone) {
+  start();
+  caf::anon_send_exit(boss, caf::exit_reason::kill);
+  run();
+  ASSERT_EQ(exits.size(), 1u);
+  EXPECT_EQ(exits[0].substr(0, 25), "1 the coordinator is gone");
+}
+
+TEST_F(gpu_worker_test, reports_applied_steps_before_what_follows_them) {
+  start();
+  assign();
+  engine->progress.steps.resize(3);
+  engine->progress.timings.resize(3);
+  engine->listener.finished({});
+  run();
+  EXPECT_EQ(notes->lines, (lines{"hello w1", "progress 3", "finished"}));
+}
+
+TEST_F(gpu_worker_test, reports_applied_steps_within_a_tick) {
+  start();
+  assign();
+  engine->progress.steps.resize(2);
+  engine->progress.timings.resize(2);
+  advance(25ms);
+  EXPECT_EQ(notes->lines, (lines{"hello w1", "progress 2"}));
+}
+
+TEST_F(gpu_worker_test, drops_orders_of_an_earlier_coordinator_or_generation) {
+  start();
+  assign(3, 5);
+  tell(command_kind::pause, 3, 4);
+  tell(command_kind::pause, 2, 5);
+  EXPECT_EQ(engine->calls, lines{"load 3"});
+  tell(command_kind::pause, 3, 5);
+  EXPECT_EQ(engine->calls, (lines{"load 3", "pause"}));
+}
+
+TEST_F(gpu_worker_test, waits_for_the_next_job_after_a_release) {
+  start();
+  assign();
+  tell(command_kind::release);
+  EXPECT_EQ(engine->calls, (lines{"load 1", "leave because"}));
+  EXPECT_TRUE(exits.empty());
+  assign(2);
+  EXPECT_EQ(engine->calls.back(), "load 2");
+}
+
+TEST_F(gpu_worker_test, leaves_after_one_job_when_asked_to) {
+  start(true);
+  assign();
+  tell(command_kind::release);
+  EXPECT_EQ(exits, lines{"0 because"});
+}
+
+TEST_F(gpu_worker_test, leaves_with_an_error_when_the_run_is_abandoned) {
+  start(true);
+  assign();
+  tell(command_kind::abandon);
+  EXPECT_EQ(exits, lines{"1 because"});
+}
+
+} // namespace
+} // namespace ballast
