@@ -12,6 +12,9 @@ bucket_layout make_bucket_layout(const std::vector<parameter_info>& parameters,
   for (const parameter_info& one : parameters)
     end = std::max(end, one.offset + one.count);
   bucket_layout out;
+  // Enough buckets that reducing can hide behind the backward pass, none so
+  // small that its latency is all it costs.
+  bytes = std::min(bytes, std::max(first_bytes, end * sizeof(float) / 8));
   size_t want = std::max<size_t>(1, first_bytes / sizeof(float));
   while (end > 0) {
     size_t count = std::min(want, end);

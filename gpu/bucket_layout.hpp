@@ -26,7 +26,8 @@ struct bucket_layout {
 };
 
 /// The first bucket holds about `first_bytes` so that the wire gets busy early,
-/// the others about `bytes`. Large parameters are cut.
+/// the others at most `bytes` and about an eighth of the arena, but not less
+/// than the first. Large parameters are cut.
 bucket_layout make_bucket_layout(const std::vector<parameter_info>& parameters,
                                  size_t first_bytes = size_t{1} << 20,
                                  size_t bytes = size_t{25} << 20);

@@ -46,7 +46,7 @@ step_executor::step_executor(parts with, worker_core core,
                              step_listener listener)
     : with_(std::move(with)), core_(std::move(core)),
       listener_(std::move(listener)), prefetcher_(*with_.store, with_.set->row),
-      statistics_(with_.model->statistics_count()) {
+      buckets_(with_.layout), statistics_(with_.model->statistics_count()) {
   enter(worker_phase::opening);
 }
 
@@ -173,6 +173,9 @@ void step_executor::run(std::unique_ptr<collective> group) {
     problem.code = errc::device_failed;
     problem.message = e.what();
   }
+  // The communication thread may still wait in a bucket.
+  group_->abort(problem.message);
+  buckets_.drop();
   problem.worker = with_.self;
   listener_.failed(std::move(problem));
 }
@@ -205,13 +208,14 @@ step_end step_executor::do_step(const prefetcher::ready& ready,
   float* gradients = with_.memory.gradients[arena_turn_++ % 2].get();
   uint64_t start_ns = monotonic_ns();
   enter(worker_phase::compute);
-  double loss_sum = gradient(ready, gradients);
+  // Before the first bucket leaves this process.
   if (listener_.trace)
     listener_.trace(order, ready.rows->sample_ids);
+  double loss_sum = gradient(ready, gradients);
   uint64_t computed_ns = monotonic_ns();
   enter(worker_phase::reduce);
   trailer sums = core_.contribution(order.rows.size(), loss_sum);
-  reduce(sums, gradients);
+  reduce(sums);
   uint64_t reduced_ns = monotonic_ns();
   enter(worker_phase::apply);
   apply(order, sums, gradients);
@@ -236,20 +240,25 @@ double step_executor::gradient(const prefetcher::ready& ready,
   uint64_t seed =
       mix(mix(with_.what->seed, value(ready.order.at.step)), core_.rank());
   uint64_t micro = with_.what->train.micro_batch.value_or(rows.rows);
+  buckets_.begin(gradients, *group_, patience());
+  auto ready_now = [this](size_t parameter) {
+    buckets_.parameter_ready(parameter);
+  };
   double loss_sum = 0;
   for (uint32_t begin = 0; begin < rows.rows;) {
     auto part = uint32_t(std::min<uint64_t>(micro, rows.rows - begin));
+    bool last = begin + part == rows.rows;
+    // Only the last micro-batch makes a gradient final.
     loss_sum += with_.model->accumulate(
-        view(rows, begin, part, with_.set->row.features), mix(seed, begin), {});
+        view(rows, begin, part, with_.set->row.features), mix(seed, begin),
+        last ? std::function<void(size_t)>(ready_now) : nullptr);
     begin += part;
   }
   return loss_sum;
 }
 
-void step_executor::reduce(trailer& sums, float* gradients) {
-  for (const bucket& part : with_.layout.buckets)
-    group_->all_reduce(gradients + part.offset, part.count,
-                       element_type::float32, patience());
+void step_executor::reduce(trailer& sums) {
+  buckets_.finish();
   if (!statistics_.empty()) {
     std::fill(statistics_.begin(), statistics_.end(), 0.0f);
     with_.model->take_statistics(statistics_);

@@ -2,16 +2,17 @@
 /// trailer, apply, and the evaluation at an epoch's end. Everything that
 /// decides lies in worker_core; this file does the work and nothing else.
 ///
-/// Order inside a step: gradient sum of the own take -> trace line -> buckets
-/// -> statistics -> trailer -> check -> apply. Nothing that writes parameters
-/// happens before the host saw every bucket and the trailer complete.
+/// Order inside a step: trace line -> gradient sum of the own take, buckets
+/// leaving as they become final -> statistics -> trailer -> check -> apply.
+/// Nothing that writes parameters happens before the host saw every bucket and
+/// the trailer complete.
 ///
 /// Threads: run() is the step thread. post(), abort(), drain() and now() may be
 /// called from any thread.
 #pragma once
 
 #include "data/chunk_store.hpp"
-#include "gpu/bucket_layout.hpp"
+#include "gpu/bucket_reducer.hpp"
 #include "gpu/collective.hpp"
 #include "gpu/model.hpp"
 #include "gpu/optimizer.hpp"
@@ -105,7 +106,7 @@ private:
   bool stand_still();
   step_end do_step(const prefetcher::ready& ready, uint64_t data_ns);
   double gradient(const prefetcher::ready& ready, float* gradients);
-  void reduce(trailer& sums, float* gradients);
+  void reduce(trailer& sums);
   void apply(const step_order& order, const trailer& sums, float* gradients);
   void evaluate(epoch_number epoch);
   void finish();
@@ -115,6 +116,7 @@ private:
   worker_core core_;
   step_listener listener_;
   prefetcher prefetcher_;
+  bucket_reducer buckets_;
   std::vector<float> statistics_;
   uint64_t arena_turn_ = 0;
 

@@ -1,0 +1,104 @@
+#include "gpu/bucket_reducer.hpp"
+
+#include <utility>
+
+namespace ballast {
+
+bucket_reducer::bucket_reducer(bucket_layout layout)
+    : layout_(std::move(layout)), parameters_in_(layout_.buckets.size()) {
+  for (size_t i = 0; i < layout_.first.size(); ++i)
+    for (size_t b = layout_.first[i];
+         b <= layout_.last[i] && b < parameters_in_.size(); ++b)
+      ++parameters_in_[b];
+  if (layout_.buckets.size() > 1)
+    thread_ = std::thread([this] { work(); });
+}
+
+bucket_reducer::~bucket_reducer() {
+  {
+    std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  changed_.notify_all();
+  if (thread_.joinable())
+    thread_.join();
+}
+
+void bucket_reducer::begin(float* gradients, collective& group,
+                           deadline until) {
+  std::lock_guard lock(mutex_);
+  waiting_for_ = parameters_in_;
+  gradients_ = gradients;
+  group_ = &group;
+  until_ = until;
+  ready_ = 0;
+  done_ = 0;
+  error_ = nullptr;
+}
+
+void bucket_reducer::parameter_ready(size_t parameter) {
+  for (size_t b = layout_.first[parameter]; b <= layout_.last[parameter]; ++b)
+    --waiting_for_[b];
+  // In order, and never the last one.
+  size_t ready = ready_;
+  while (ready + 1 < waiting_for_.size() && waiting_for_[ready] == 0)
+    ++ready;
+  if (ready == ready_)
+    return;
+  {
+    std::lock_guard lock(mutex_);
+    ready_ = ready;
+  }
+  changed_.notify_all();
+}
+
+void bucket_reducer::reduce(size_t bucket) {
+  const auto& part = layout_.buckets[bucket];
+  group_->all_reduce(gradients_ + part.offset, part.count,
+                     element_type::float32, until_);
+}
+
+void bucket_reducer::finish() {
+  size_t first = 0;
+  {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return error_ || done_ == ready_; });
+    if (error_)
+      std::rethrow_exception(error_);
+    first = done_;
+  }
+  for (size_t b = first; b < layout_.buckets.size(); ++b)
+    reduce(b);
+}
+
+void bucket_reducer::drop() noexcept {
+  std::unique_lock lock(mutex_);
+  ready_ = done_; // nothing more is begun
+  changed_.wait(lock, [this] { return !busy_; });
+}
+
+void bucket_reducer::work() {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    changed_.wait(lock,
+                  [this] { return stop_ || (!error_ && done_ < ready_); });
+    if (stop_)
+      return;
+    size_t bucket = done_;
+    busy_ = true;
+    lock.unlock();
+    std::exception_ptr error;
+    try {
+      reduce(bucket);
+    } catch (...) {
+      error = std::current_exception();
+    }
+    lock.lock();
+    busy_ = false;
+    error_ = error;
+    done_ = bucket + 1;
+    changed_.notify_all();
+  }
+}
+
+} // namespace ballast

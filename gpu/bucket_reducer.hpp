@@ -1,0 +1,65 @@
+/// All-reduces the buckets of a step while the gradient is still being
+/// computed: a bucket is sent as soon as every parameter in it is final, on one
+/// communication thread, in layout order, so that every rank sends the same
+/// buckets in the same order whatever order its parameters become ready in.
+///
+/// The last bucket, and whatever else is not on its way when the gradient ends,
+/// is reduced on the calling thread: handing it over would only cost a wake-up.
+///
+/// Threads: one step thread calls begin, parameter_ready and finish. Between
+/// begin and the return of finish nobody else uses the collective or writes
+/// the gradients of parameters already reported ready.
+#pragma once
+
+#include "gpu/bucket_layout.hpp"
+#include "gpu/collective.hpp"
+
+#include <condition_variable>
+#include <exception>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace ballast {
+
+class bucket_reducer {
+public:
+  explicit bucket_reducer(bucket_layout layout);
+  ~bucket_reducer();
+
+  /// A step begins: its gradients will be in `gradients`, `group` reduces
+  /// them, every operation by `until`.
+  void begin(float* gradients, collective& group, deadline until);
+  /// The gradient of parameter i is final.
+  void parameter_ready(size_t parameter);
+  /// Everything is final; returns when every bucket is reduced. Throws what an
+  /// operation threw: collective_error.
+  void finish();
+  /// The step is given up: returns when the communication thread no longer
+  /// uses the collective. The caller aborts that first.
+  void drop() noexcept;
+
+  const bucket_layout& layout() const { return layout_; }
+
+private:
+  void work();
+  void reduce(size_t bucket);
+
+  bucket_layout layout_;
+  std::vector<size_t> parameters_in_; // per bucket
+  std::vector<size_t> waiting_for_;   // per bucket, in this step
+  float* gradients_ = nullptr;
+  collective* group_ = nullptr;
+  deadline until_{};
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  size_t ready_ = 0; // buckets [0, ready_) may be sent by the thread
+  size_t done_ = 0;  // buckets [0, done_) are reduced
+  bool busy_ = false;
+  bool stop_ = false;
+  std::exception_ptr error_;
+  std::thread thread_; // only where there are several buckets
+};
+
+} // namespace ballast
