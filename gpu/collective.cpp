@@ -71,12 +71,15 @@ std::shared_ptr<float[]> collective_backend::allocate_arena(size_t floats) {
 }
 
 std::vector<std::string> backend_names() {
-  return {"ring", "ring-tcp", "gloo", "local"};
+  return {"ring", "ring-shm", "ring-tcp", "gloo", "local"};
 }
 
 std::unique_ptr<collective_backend> make_backend(const std::string& name) {
   if (name == "ring" || name == "auto") {
     return make_ring_backend("ring", {});
+  }
+  if (name == "ring-shm") {
+    return make_ring_backend(name, {.cross_hosts = false});
   }
   if (name == "ring-tcp") {
     return make_ring_backend(name, {.share_memory = false});

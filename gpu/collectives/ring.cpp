@@ -2,16 +2,15 @@
 
 #include "gpu/collectives/fault_point.hpp"
 #include "gpu/collectives/join_mesh.hpp"
+#include "gpu/collectives/join_shm.hpp"
 #include "gpu/collectives/peer_blob.hpp"
-#include "gpu/collectives/stream_algorithms.hpp"
+#include "gpu/collectives/ring_collective.hpp"
 
 #include <nlohmann/json.hpp>
 
-#include <algorithm>
-#include <atomic>
 #include <mutex>
+#include <optional>
 #include <system_error>
-#include <thread>
 
 namespace ballast {
 
@@ -19,158 +18,48 @@ namespace {
 
 constexpr int ring_ranks_max = 256;
 
-class ring_collective final : public collective {
-public:
-  ring_collective(const collective_options& options,
-                  std::vector<stream_mesh::link> links,
-                  std::shared_ptr<stop_switch> stop)
-      : options_(options), stop_(std::move(stop)),
-        mesh_(options.rank, std::move(links), stop_, spins(options.size)),
-        all_(mesh_, everyone(options)) {}
+/// What lives as long as the process and outlasts every generation.
+struct ring_process {
+  std::string name;
+  ring_config config;
+  std::shared_ptr<listener> ears;
+  std::shared_ptr<arena_book> arenas;
+  std::shared_ptr<death_watch> watch; // null: shares no memory
 
-  ~ring_collective() override {
-    if (state_ == collective_state::ready) {
-      mesh_.say_goodbye();
-    }
-  }
-
-  int rank() const override { return options_.rank; }
-  int size() const override { return options_.size; }
-  collective_state state() const override { return state_; }
-
-  void all_reduce(void* data, size_t count, element_type type,
-                  deadline until) override {
-    guarded([&] {
-      reduce_way way = count * size_of(type) <= 65536 ? reduce_way::doubling
-                                                      : reduce_way::ring;
-      all_.all_reduce(data, count, type, way, until);
-    });
-  }
-
-  void reduce_scatter(void* data, size_t count, element_type type,
-                      deadline until) override {
-    guarded([&] { all_.reduce_scatter(data, count, type, until); });
-  }
-
-  void all_gather(void* data, size_t count, element_type type,
-                  deadline until) override {
-    guarded([&] { all_.all_gather(data, count, type, until); });
-  }
-
-  void broadcast(void* data, size_t bytes, int root, deadline until) override {
-    check_rank(root);
-    guarded([&] { all_.broadcast(data, bytes, root, until); });
-  }
-
-  void send(const void* data, size_t bytes, int to, deadline until) override {
-    check_rank(to);
-    guarded([&] {
-      buffer_source out(data, bytes);
-      mesh_.transfer(point_to_point(bytes), &out, to, nullptr, -1, until);
-    });
-  }
-
-  void receive(void* data, size_t bytes, int from, deadline until) override {
-    check_rank(from);
-    guarded([&] {
-      buffer_sink in(data, bytes);
-      mesh_.transfer(point_to_point(bytes), nullptr, -1, &in, from, until);
-    });
-  }
-
-  void barrier(deadline until) override {
-    guarded([&] { all_.barrier(until); });
-  }
-
-  void abort(const std::string& reason) noexcept override {
-    if (state_ != collective_state::closed) {
-      fail(collective_errc::aborted, reason, -1);
-    }
-  }
-
-  void close(deadline until) override {
-    barrier(until);
-    mesh_.say_goodbye();
-    state_ = collective_state::closed;
-  }
-
-  uint64_t bytes_sent() const override { return mesh_.bytes_sent(); }
-
-private:
-  static member_list everyone(const collective_options& options) {
-    member_list all;
-    for (int r = 0; r < options.size; ++r) {
-      all.ranks.push_back(r);
-    }
-    all.me = options.rank;
-    return all;
-  }
-
-  /// Trying again is quicker than sleeping where every rank has a core.
-  static int spins(int ranks) {
-    return ranks <= static_cast<int>(std::thread::hardware_concurrency()) ? 20
-                                                                          : 0;
-  }
-
-  static stream_label point_to_point(size_t bytes) { return {100, 0, bytes}; }
-
-  void check_rank(int other) const {
-    if (other < 0 || other >= size()) {
-      throw collective_error(collective_errc::mismatch,
-                             "no rank " + std::to_string(other) +
-                                 " in a collective of " +
-                                 std::to_string(size()));
-    }
-  }
-
-  void fail(collective_errc code, const std::string& what, int peer) noexcept {
-    if (stop_->stop(code, what, peer)) {
-      state_ = collective_state::dead;
-      mesh_.cut();
-    }
-  }
-
-  template <class Operation>
-  void guarded(Operation&& operation) {
-    if (state_ == collective_state::closed) {
-      throw collective_error(collective_errc::aborted,
-                             "the collective is closed");
-    }
-    stop_->check();
-    try {
-      reach(fault_point::operation, options_.rank);
-      operation();
-      reach(fault_point::finished, options_.rank);
-    } catch (const collective_error& e) {
-      fail(e.code(), e.what(), e.peer());
-      stop_->raise(); // the first reason: an abort that cut the links, say
-    } catch (const std::exception& e) {
-      fail(collective_errc::peer_lost, e.what(), -1);
-      stop_->raise();
-    }
-  }
-
-  collective_options options_;
-  std::shared_ptr<stop_switch> stop_;
-  stream_mesh mesh_;
-  stream_algorithms all_;
-  std::atomic<collective_state> state_{collective_state::ready};
+  /// What a step cost when last measured, with so many ranks and hosts.
+  struct measured {
+    int ranks = 0;
+    int hosts = 0;
+    cost_model costs;
+  };
+  std::mutex mutex;
+  std::optional<measured> known;
 };
+
+nlohmann::json payload_of(ring_process& process) {
+  nlohmann::json payload = {{"host", process.ears->host()},
+                            {"port", process.ears->port()},
+                            {"local", process.ears->local_name()},
+                            {"host_id", process.config.host_id}};
+  std::lock_guard lock(process.mutex);
+  if (const auto& known = process.known) {
+    const cost_model& c = known->costs;
+    payload["costs"] = {known->ranks,    known->hosts,       c.shared.latency_s,
+                        c.shared.byte_s, c.stream.latency_s, c.stream.byte_s};
+  }
+  return payload;
+}
 
 class ring_opening final : public collective_opening {
 public:
-  ring_opening(const std::string& name, const ring_config& config,
-               std::shared_ptr<listener> ears,
+  ring_opening(std::shared_ptr<ring_process> process,
                const collective_options& options)
-      : name_(name), config_(config), ears_(std::move(ears)),
+      : process_(std::move(process)), ears_(process_->ears),
         door_(std::make_shared<door>(options)),
-        stop_(std::make_shared<stop_switch>()) {
+        stop_(std::make_shared<stop_switch>()),
+        address_(make_peer_blob(process_->name, options,
+                                payload_of(*process_).dump())) {
     ears_->add(door_);
-    nlohmann::json payload = {{"host", ears_->host()},
-                              {"port", ears_->port()},
-                              {"local", ears_->local_name()},
-                              {"host_id", config_.host_id}};
-    address_ = make_peer_blob(name_, options, payload.dump());
   }
 
   ~ring_opening() override {
@@ -183,17 +72,11 @@ public:
   std::unique_ptr<collective> connect(const std::vector<std::string>& addresses,
                                       deadline until) override {
     const collective_options& options = door_->options();
-    auto payloads = check_peer_blobs(name_, options, addresses);
+    auto payloads = check_peer_blobs(process_->name, options, addresses);
+    read(payloads);
     reach(fault_point::before_open, options.rank);
     try {
-      auto links =
-          join_mesh(parse(payloads), door_, *stop_,
-                    static_cast<int>(config_.link_timeout.count()), until);
-      auto joined =
-          std::make_unique<ring_collective>(options, std::move(links), stop_);
-      joined->barrier(until); // who returns may close
-      reach(fault_point::after_open, options.rank);
-      return joined;
+      return join(until);
     } catch (const collective_error& e) {
       stop_->stop(e.code(), e.what(), e.peer());
       stop_->raise();
@@ -208,17 +91,45 @@ public:
   }
 
 private:
-  std::vector<peer_address>
-  parse(const std::vector<std::string>& payloads) const {
-    std::vector<peer_address> peers;
+  std::unique_ptr<collective> join(deadline until) {
+    const collective_options& options = door_->options();
+    auto links = join_mesh(
+        peers_, door_, *stop_,
+        static_cast<int>(process_->config.link_timeout.count()), until);
+    std::unique_ptr<shm_group> local;
+    if (hosts_.local.size() > 1) {
+      local = join_shm(options, hosts_.local, links, *process_->arenas,
+                       process_->watch, stop_, until);
+    }
+    auto joined = std::make_unique<ring_collective>(
+        options, hosts_, std::move(links), std::move(local), stop_,
+        costs_.value_or(cost_model{}));
+    joined->barrier(until); // who returns may close
+    if (!costs_ && options.size > 1) {
+      cost_model costs = joined->measure(until);
+      std::lock_guard lock(process_->mutex);
+      process_->known = {options.size, static_cast<int>(hosts_.leaders.size()),
+                         costs};
+    }
+    reach(fault_point::after_open, options.rank);
+    return joined;
+  }
+
+  /// Everything here follows from the addresses alone, alike on every rank.
+  void read(const std::vector<std::string>& payloads) {
+    const collective_options& options = door_->options();
+    std::vector<std::string> ids;
+    std::vector<nlohmann::json> all;
     for (size_t r = 0; r < payloads.size(); ++r) {
       try {
-        auto payload = nlohmann::json::parse(payloads[r]);
+        all.push_back(nlohmann::json::parse(payloads[r]));
+        const nlohmann::json& payload = all.back();
         peer_address peer;
         peer.host = payload.at("host").get<std::string>();
         peer.port = payload.at("port").get<uint16_t>();
         peer.local_name = payload.at("local").get<std::string>();
-        peers.push_back(std::move(peer));
+        ids.push_back(payload.at("host_id").get<std::string>());
+        peers_.push_back(std::move(peer));
       } catch (const nlohmann::json::exception& e) {
         throw collective_error(collective_errc::mismatch,
                                "the address of rank " + std::to_string(r) +
@@ -226,23 +137,73 @@ private:
                                static_cast<int>(r));
       }
     }
-    return peers;
+    hosts_ = map_hosts(ids, options.rank, shm_ranks_max);
+    for (int r : hosts_.local) {
+      peers_[static_cast<size_t>(r)].same_host = true;
+    }
+    if (!process_->config.cross_hosts && hosts_.leaders.size() > 1) {
+      throw collective_error(collective_errc::mismatch,
+                             "collective '" + process_->name +
+                                 "' joins ranks of one host only, and rank " +
+                                 std::to_string(hosts_.leaders[1]) +
+                                 " shares no memory with rank 0; choose 'ring'",
+                             hosts_.leaders[1]);
+    }
+    take_costs(all);
   }
 
-  std::string name_;
-  ring_config config_;
+  /// The mean of what earlier generations of this shape have measured.
+  void take_costs(const std::vector<nlohmann::json>& payloads) {
+    const std::pair shape{door_->options().size,
+                          static_cast<int>(hosts_.leaders.size())};
+    double sums[4] = {};
+    int found = 0;
+    for (const nlohmann::json& payload : payloads) {
+      auto costs = payload.value("costs", std::vector<double>{});
+      if (costs.size() == 6 && costs[0] == shape.first &&
+          costs[1] == shape.second) {
+        ++found;
+        for (size_t i = 0; i < 4; ++i) {
+          sums[i] += costs[i + 2];
+        }
+      }
+    }
+    if (found > 0) {
+      costs_ = cost_model{};
+      costs_->shared = {sums[0] / found, sums[1] / found};
+      costs_->stream = {sums[2] / found, sums[3] / found};
+    }
+  }
+
+  std::shared_ptr<ring_process> process_;
   std::shared_ptr<listener> ears_;
   std::shared_ptr<door> door_;
   std::shared_ptr<stop_switch> stop_;
   std::string address_;
+  // Known from connect() on:
+  std::vector<peer_address> peers_;
+  host_map hosts_;
+  std::optional<cost_model> costs_;
 };
 
 class ring_backend final : public collective_backend {
 public:
-  ring_backend(std::string name, ring_config config)
-      : name_(std::move(name)), config_(std::move(config)) {}
+  ring_backend(const std::string& name, ring_config config)
+      : process_(std::make_shared<ring_process>()) {
+    process_->name = name;
+    if (!config.share_memory) {
+      config.host_id.clear();
+    } else if (config.host_id.empty()) {
+      config.host_id = find_host_id();
+    }
+    process_->config = std::move(config);
+    process_->arenas = std::make_shared<arena_book>();
+    if (shares()) {
+      process_->watch = std::make_shared<death_watch>();
+    }
+  }
 
-  std::string name() const override { return name_; }
+  std::string name() const override { return process_->name; }
 
   collective_capabilities capabilities() const override {
     return {.abortable = true,
@@ -255,31 +216,37 @@ public:
 
   std::unique_ptr<collective_opening>
   prepare(const collective_options& options) override {
-    check_options(name_, options, ring_ranks_max);
+    check_options(process_->name, options, ring_ranks_max);
+    std::lock_guard lock(mutex_);
     try {
-      return std::make_unique<ring_opening>(
-          name_, config_, listener_for(options.bind_host), options);
+      if (!process_->ears || process_->ears->host() != options.bind_host) {
+        process_->ears = std::make_shared<listener>(options.bind_host);
+      }
+      return std::make_unique<ring_opening>(process_, options);
     } catch (const std::system_error& e) {
       throw collective_error(collective_errc::peer_lost,
-                             "collective '" + name_ + "' cannot listen on '" +
-                                 options.bind_host + "': " + e.what(),
+                             "collective '" + process_->name +
+                                 "' cannot listen on '" + options.bind_host +
+                                 "': " + e.what(),
                              options.rank);
     }
   }
 
-private:
-  std::shared_ptr<listener> listener_for(const std::string& host) {
-    std::lock_guard lock(mutex_);
-    if (!ears_ || ears_->host() != host) {
-      ears_ = std::make_shared<listener>(host);
+  std::shared_ptr<float[]> allocate_arena(size_t floats) override {
+    if (shares()) {
+      try {
+        return process_->arenas->allocate(floats);
+      } catch (const std::system_error&) { // out of it: ordinary memory works
+      }
     }
-    return ears_;
+    return collective_backend::allocate_arena(floats);
   }
 
-  std::string name_;
-  ring_config config_;
+private:
+  bool shares() const { return !process_->config.host_id.empty(); }
+
+  std::shared_ptr<ring_process> process_;
   std::mutex mutex_;
-  std::shared_ptr<listener> ears_;
 };
 
 } // namespace

@@ -1,0 +1,53 @@
+#include "gpu/collectives/cost_model.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+namespace ballast {
+
+namespace {
+
+int rounds_of_doubling(int ranks) {
+  const unsigned n = static_cast<unsigned>(ranks);
+  const int rounds = static_cast<int>(std::bit_width(n)) - 1;
+  // What exceeds a power of two is folded in before and told the result after.
+  return std::has_single_bit(n) ? rounds : rounds + 2;
+}
+
+} // namespace
+
+double ring_seconds(const step_cost& cost, int ranks, double bytes) {
+  const double steps = 2.0 * (ranks - 1);
+  return steps * (cost.latency_s + bytes / ranks * cost.byte_s);
+}
+
+double doubling_seconds(const step_cost& cost, int ranks, double bytes) {
+  return rounds_of_doubling(ranks) * (cost.latency_s + bytes * cost.byte_s);
+}
+
+reduce_way choose_way(const step_cost& cost, int ranks, size_t bytes) {
+  const double b = static_cast<double>(bytes);
+  return doubling_seconds(cost, ranks, b) <= ring_seconds(cost, ranks, b)
+             ? reduce_way::doubling
+             : reduce_way::ring;
+}
+
+size_t one_shot_limit(const step_cost& cost, int ranks, size_t limit) {
+  // One meeting and n + 1 passes over the bytes, against three meetings and
+  // two passes: equal at 2 latency / ((n - 1) byte).
+  const double passes = std::max(1, ranks - 1) * std::max(cost.byte_s, 1e-12);
+  const double equal = 2 * cost.latency_s / passes;
+  return static_cast<size_t>(
+      std::clamp(equal, 4096.0, static_cast<double>(limit)));
+}
+
+step_cost fit_step_cost(double small_s, double large_s, double bytes, int steps,
+                        double moved_ratio) {
+  step_cost cost;
+  cost.latency_s = std::max(1e-7, small_s / std::max(1, steps));
+  cost.byte_s = std::max(1e-12, (large_s - small_s) / (bytes * moved_ratio));
+  return cost;
+}
+
+} // namespace ballast

@@ -1,0 +1,36 @@
+/// Which algorithm for how many bytes: the alpha-beta model with measured
+/// numbers. Pure, and computed from the same numbers on every rank, because
+/// all ranks must choose alike. Formulas: docs/collectives.md.
+#pragma once
+
+#include "gpu/collectives/stream_algorithms.hpp"
+
+#include <cstddef>
+
+namespace ballast {
+
+/// What one step of an operation takes: latency_s + bytes * byte_s.
+struct step_cost {
+  double latency_s = 0;
+  double byte_s = 0;
+};
+
+struct cost_model {
+  step_cost stream{40e-6, 0.5e-9}; // sockets
+  step_cost shared{10e-6, 0.1e-9}; // shared memory of one host
+};
+
+double ring_seconds(const step_cost& cost, int ranks, double bytes);
+double doubling_seconds(const step_cost& cost, int ranks, double bytes);
+reduce_way choose_way(const step_cost& cost, int ranks, size_t bytes);
+
+/// Up to so many bytes it is quicker that everyone adds everything than to
+/// share the work out and meet more often. At most `limit`.
+size_t one_shot_limit(const step_cost& cost, int ranks, size_t limit);
+
+/// From the times of two operations: `small_s` for next to nothing, `large_s`
+/// for `bytes`, each of `steps` steps that move `bytes_a_step` of the bytes.
+step_cost fit_step_cost(double small_s, double large_s, double bytes, int steps,
+                        double moved_ratio);
+
+} // namespace ballast

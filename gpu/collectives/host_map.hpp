@@ -1,0 +1,27 @@
+/// Which ranks share a host, as every rank computes it alike from the
+/// addresses of all. Pure.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace ballast {
+
+struct host_map {
+  /// Ranks that share memory with this one, ascending, itself included.
+  std::vector<int> local;
+  /// The lowest rank of every host, ascending.
+  std::vector<int> leaders;
+  /// Position in `leaders` of each rank's host.
+  std::vector<int> host_of;
+  int leader_of(int rank) const {
+    return leaders[static_cast<size_t>(host_of[static_cast<size_t>(rank)])];
+  }
+};
+
+/// `host_ids` by rank; an empty id shares with nobody. A host with more than
+/// `local_max` ranks shares nothing: its ranks count as hosts of their own.
+host_map map_hosts(const std::vector<std::string>& host_ids, int rank,
+                   size_t local_max);
+
+} // namespace ballast

@@ -1,0 +1,82 @@
+/// One generation of the backend "ring": the mesh between all ranks, shared
+/// memory between those of one host, and which of them an operation uses.
+///
+///   one host                shared memory only
+///   one rank per host       the ring over TCP
+///   several of each         to the first rank of each host, between those
+///                           over TCP, and back
+#pragma once
+
+#include "gpu/collective.hpp"
+#include "gpu/collectives/cost_model.hpp"
+#include "gpu/collectives/host_map.hpp"
+#include "gpu/collectives/shm_algorithms.hpp"
+#include "gpu/collectives/stream_algorithms.hpp"
+
+#include <atomic>
+#include <memory>
+#include <optional>
+
+namespace ballast {
+
+class ring_collective final : public collective {
+public:
+  /// `local` is null where this host has one rank only.
+  ring_collective(const collective_options& options, const host_map& hosts,
+                  std::vector<stream_mesh::link> links,
+                  std::unique_ptr<shm_group> local,
+                  std::shared_ptr<stop_switch> stop, const cost_model& costs);
+  ~ring_collective() override;
+
+  int rank() const override { return options_.rank; }
+  int size() const override { return options_.size; }
+  collective_state state() const override { return state_; }
+
+  void all_reduce(void* data, size_t count, element_type type,
+                  deadline until) override;
+  void reduce_scatter(void* data, size_t count, element_type type,
+                      deadline until) override;
+  void all_gather(void* data, size_t count, element_type type,
+                  deadline until) override;
+  void broadcast(void* data, size_t bytes, int root, deadline until) override;
+  void send(const void* data, size_t bytes, int to, deadline until) override;
+  void receive(void* data, size_t bytes, int from, deadline until) override;
+  void barrier(deadline until) override;
+
+  void abort(const std::string& reason) noexcept override;
+  void close(deadline until) override;
+  uint64_t bytes_sent() const override;
+
+  /// Measures what a step costs here, the same on every rank. Collective; for
+  /// the first generation of a process.
+  cost_model measure(deadline until);
+  void use(const cost_model& costs);
+
+private:
+  void check_rank(int other) const;
+  void fail(collective_errc code, const std::string& what, int peer) noexcept;
+  void leave() noexcept;
+  template <class Operation>
+  void guarded(Operation&& operation);
+
+  bool one_host() const { return hosts_.leaders.size() == 1; }
+  bool is_leader() const { return hosts_.local.front() == options_.rank; }
+  /// Position of a rank of this host among its local ranks.
+  int local_index(int rank) const;
+  void reduce_everywhere(void* data, size_t count, element_type type,
+                         deadline until);
+  void copy_everywhere(void* data, size_t bytes, int root, deadline until);
+  void meet_everyone(deadline until);
+
+  collective_options options_;
+  host_map hosts_;
+  std::shared_ptr<stop_switch> stop_;
+  std::unique_ptr<shm_group> local_; // null: alone on its host
+  stream_mesh mesh_;
+  stream_algorithms wide_; // one rank a host
+  std::optional<shm_algorithms> near_;
+  cost_model costs_;
+  std::atomic<collective_state> state_{collective_state::ready};
+};
+
+} // namespace ballast
