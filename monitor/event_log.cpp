@@ -8,6 +8,17 @@
 
 namespace ballast {
 
+namespace {
+
+[[noreturn]] void refuse_field(const std::string& kind,
+                               const std::string& field) {
+  throw ballast_error(errc::internal, "event '" + kind +
+                                          "' sets the reserved field '" +
+                                          field + "'");
+}
+
+} // namespace
+
 event_log::event_log(const std::filesystem::path& file, size_t kept)
     : kept_(std::max<size_t>(kept, 1)), file_(file) {
   std::ifstream in(file);
@@ -35,9 +46,7 @@ uint64_t event_log::append(const std::string& kind,
                                     {"kind", kind}};
   for (const auto& [key, field] : fields.items()) {
     if (content.contains(key))
-      throw ballast_error(errc::internal, "event '" + kind +
-                                              "' sets the reserved field '" +
-                                              key + "'");
+      refuse_field(kind, key);
     content[key] = field;
   }
   // Text of other programs (a reason, a path) may be no UTF-8.

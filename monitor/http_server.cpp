@@ -151,16 +151,16 @@ void http_server::state::configure() {
       [this](const Request& request, Response& response) {
         return guard(request, response);
       });
-  server.set_exception_handler(
-      [](const Request&, Response& response, std::exception_ptr problem) {
-        try {
-          std::rethrow_exception(problem);
-        } catch (const std::exception& error) {
-          refuse(response, 500, "internal", error.what());
-        } catch (...) {
-          refuse(response, 500, "internal", "unknown exception");
-        }
-      });
+  server.set_exception_handler([](const Request&, Response& response,
+                                  const std::exception_ptr& problem) {
+    try {
+      std::rethrow_exception(problem);
+    } catch (const std::exception& error) {
+      refuse(response, 500, "internal", error.what());
+    } catch (...) {
+      refuse(response, 500, "internal", "unknown exception");
+    }
+  });
   server.set_error_handler([this](const Request& request, Response& response) {
     if (!response.body.empty())
       return;

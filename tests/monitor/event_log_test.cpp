@@ -105,8 +105,9 @@ TEST(event_log, loses_and_repeats_nothing_with_many_writers_and_readers) {
   event_log log(folder / "e");
   constexpr uint64_t writers = 4, each = 100;
   std::stop_source stop;
-  std::vector<std::thread> threads;
   std::vector<seqs> seen(3);
+  std::vector<std::thread> threads;
+  threads.reserve(seen.size() + writers);
   for (seqs& mine : seen)
     threads.emplace_back([&] {
       uint64_t at = 0;

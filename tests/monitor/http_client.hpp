@@ -35,7 +35,8 @@ public:
       throw std::runtime_error("no connection to port " + std::to_string(port));
   }
   http_connection(http_connection&& other) noexcept
-      : socket_(std::exchange(other.socket_, -1)), seen_(other.seen_) {}
+      : socket_(std::exchange(other.socket_, -1)),
+        seen_(std::move(other.seen_)) {}
   ~http_connection() {
     if (socket_ >= 0)
       ::close(socket_);

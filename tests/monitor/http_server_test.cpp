@@ -292,6 +292,7 @@ TEST(http_server, stops_while_streams_and_idle_connections_are_open) {
 TEST(http_server, answers_many_at_once) {
   coordinator its;
   std::vector<std::thread> threads;
+  threads.reserve(8);
   std::atomic<int> right{0};
   for (int i = 0; i < 8; ++i)
     threads.emplace_back([&] {

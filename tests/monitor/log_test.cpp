@@ -33,6 +33,7 @@ TEST(log, takes_lines_of_many_threads_whole) {
   start_log("w8", spdlog::level::off);
   log_to_folder(folder.path());
   std::vector<std::thread> threads;
+  threads.reserve(4);
   for (int i = 0; i < 4; ++i)
     threads.emplace_back([] {
       for (int n = 0; n < 50; ++n)

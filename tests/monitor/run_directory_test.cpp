@@ -36,6 +36,7 @@ TEST(run_directory, gives_different_numbers_to_runs_that_start_at_once) {
   temp_folder base;
   std::vector<fs::path> made(8);
   std::vector<std::thread> threads;
+  threads.reserve(made.size());
   for (fs::path& path : made)
     threads.emplace_back(
         [&] { path = run_directory::create(base.path(), "run").path(); });
