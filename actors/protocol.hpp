@@ -28,7 +28,7 @@ typename Inspector::result_type inspect(Inspector& f, interval& x) {
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, share& x) {
   return f(caf::meta::type_name("share"), x.worker, x.since, x.batch_weight,
-           x.intervals);
+           x.intervals, x.stream);
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, plan& x) {

@@ -49,7 +49,7 @@ plan first_plan(const manifest& set, const std::vector<worker_id>& workers,
                                              : deal(set, workers.size());
   plan out{number, gen, {}};
   for (size_t rank = 0; rank < workers.size(); ++rank) {
-    share part{workers[rank], number, 0, {}};
+    share part{workers[rank], number, 0, {}, uint32_t(rank)};
     std::sort(groups[rank].begin(), groups[rank].end());
     for (chunk_id id : groups[rank])
       if (uint32_t length = set.train.at(value(id)).rows)

@@ -147,13 +147,11 @@ failure check_uri(const std::string& pointer, const std::string& text) {
   if (end == std::string::npos || text.rfind("file:///", 0) == 0)
     return {};
   std::string scheme = text.substr(0, end);
-  for (const char* later : {"s3", "gs", "hdfs"})
-    if (scheme == later)
-      return {
-          errc::not_in_build,
-          pointer + ": " + scheme +
-              ":// is not in this build, which reads paths and file:// URIs",
-          pointer};
+  if (scheme == "s3" || scheme == "gs" || scheme == "hdfs")
+    return {errc::not_in_build,
+            pointer + ": " + scheme +
+                ":// is not in this build, which reads paths and file:// URIs",
+            pointer};
   return {errc::invalid_job,
           pointer +
               ": expected a path, a glob or a URI like "

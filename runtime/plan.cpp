@@ -73,12 +73,17 @@ partition_error(const plan& p, const std::vector<uint32_t>& chunk_rows) {
   if (p.shares.empty())
     return "the plan names no workers";
   std::set<worker_id> seen;
+  std::set<std::pair<plan_number, uint32_t>> streams;
   std::vector<interval> all;
   for (const share& part : p.shares) {
     if (auto error = share_error(p, part, chunk_rows))
       return error;
     if (!seen.insert(part.worker).second)
       return "worker " + to_string(part.worker) + " has two shares";
+    if (!streams.insert({part.since, part.stream}).second)
+      return "worker " + to_string(part.worker) + " draws by stream " +
+             std::to_string(part.stream) + " of plan " + to_string(part.since) +
+             ", and so does another";
     all.insert(all.end(), part.intervals.begin(), part.intervals.end());
   }
   std::sort(all.begin(), all.end());
@@ -104,6 +109,7 @@ succession_error(const plan& before, const plan& after,
       continue;
     auto same = old.find(part.worker);
     if (same == old.end() || same->second->since != part.since ||
+        same->second->stream != part.stream ||
         same->second->intervals != part.intervals)
       return "worker " + to_string(part.worker) + " has its intervals since " +
              "plan " + to_string(part.since) + " by plan " +

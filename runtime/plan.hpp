@@ -41,6 +41,10 @@ struct share {
   uint64_t batch_weight = 0;
   /// Sorted by (chunk, begin), none empty.
   std::vector<interval> intervals;
+  /// Which random numbers it draws by: unique among the shares with the same
+  /// `since` (the rank under that plan). Not the worker's id, which depends on
+  /// who joined first: equal jobs draw equally.
+  uint32_t stream = 0;
   friend bool operator==(const share&, const share&) = default;
 };
 

@@ -40,6 +40,7 @@ void to_json(json& out, const plan& in) {
     for (const interval& piece : part.intervals)
       intervals.push_back({value(piece.chunk), piece.begin, piece.end});
     shares.push_back({{"worker", value(part.worker)},
+                      {"stream", part.stream},
                       {"since", value(part.since)},
                       {"batch_weight", part.batch_weight},
                       {"intervals", std::move(intervals)}});
@@ -57,6 +58,7 @@ void from_json(const json& in, plan& out) {
   for (const json& part : in.at("shares")) {
     share one;
     one.worker = worker_id(number_of<uint32_t>(part.at("worker"), "worker"));
+    one.stream = number_of<uint32_t>(part.at("stream"), "stream");
     one.since = plan_number(number_of<uint64_t>(part.at("since"), "since"));
     one.batch_weight =
         number_of<uint64_t>(part.at("batch_weight"), "batch_weight");

@@ -19,10 +19,10 @@ struct sequence::layout {
 
 namespace {
 
-/// Every (epoch, worker, since) has random numbers of its own.
+/// Every (epoch, since, stream) has random numbers of its own.
 uint64_t draw_stream(epoch_number epoch, const share& part) {
   uint64_t stream = mix(uint64_t(stream_purpose::draw), value(epoch));
-  stream = mix(stream, value(part.worker));
+  stream = mix(stream, part.stream);
   return mix(stream, value(part.since));
 }
 

@@ -1,6 +1,6 @@
 /// The order in which a worker consumes what it owns: a pure function of
-/// (seed, epoch, share, draw number), share = (worker, the last plan that
-/// changed its intervals).
+/// (seed, epoch, share, draw number), share = (the last plan that changed its
+/// intervals, its stream under that plan).
 ///
 /// One draw: pick one of the share's intervals with probability proportional to
 /// the rows that remain in it (counter-based random numbers, integers only, a

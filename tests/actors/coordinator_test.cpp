@@ -43,7 +43,7 @@ shard_manager_actor::behavior_type played_shards(shard_manager_actor::pointer,
         std::vector<share_summary> counts;
         for (uint32_t i = 0; i < workers.size(); ++i) {
           out.shares.push_back(
-              {workers[i], number, 20, {{chunk_id(i), 0, 20}}});
+              {workers[i], number, 20, {{chunk_id(i), 0, 20}}, i});
           counts.push_back({workers[i], 20, 0});
         }
         return {out, counts};

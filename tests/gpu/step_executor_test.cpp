@@ -58,7 +58,8 @@ public:
   plan deal(plan_number number, size_t shift) const {
     plan out{number, generation{1}, {}};
     for (size_t w = 0; w < world_; ++w)
-      out.shares.push_back({worker_id(uint32_t(w + 1)), number, 0, {}});
+      out.shares.push_back(
+          {worker_id(uint32_t(w + 1)), number, 0, {}, uint32_t(w)});
     for (uint32_t c = 0; c < set_.train.size(); ++c) {
       share& owner = out.shares[(c + shift) % world_];
       owner.intervals.push_back({chunk_id(c), 0, rows_per_chunk});

@@ -60,7 +60,8 @@ public:
     uint32_t chunk = 0;
     std::vector<share_summary> counts;
     for (worker_id who : workers) {
-      placed.shares.push_back({who, placed.number, 0, {}});
+      placed.shares.push_back(
+          {who, placed.number, 0, {}, uint32_t(placed.shares.size())});
       counts.push_back({who, 0, 0});
     }
     for (; chunk < 10; ++chunk) {

@@ -62,7 +62,7 @@ inline plan deal_pieces(const std::vector<interval>& pieces,
                         test_random& random) {
   plan out{number, generation{1}, {}};
   for (worker_id worker : workers)
-    out.shares.push_back({worker, number, 0, {}});
+    out.shares.push_back({worker, number, 0, {}, uint32_t(out.shares.size())});
   uint64_t sum = std::accumulate(shares.begin(), shares.end(), uint64_t{0});
   for (const interval& piece : pieces) {
     uint64_t at = random.below(sum);

@@ -36,7 +36,11 @@ struct random_run {
                      const std::vector<worker_id>& workers) {
     plan out{number, generation{value(number)}, {}};
     for (worker_id worker : workers)
-      out.shares.push_back({worker, number, random.below(1000), {}});
+      out.shares.push_back({worker,
+                            number,
+                            random.below(1000),
+                            {},
+                            uint32_t(out.shares.size())});
     for (const share& part : p.shares)
       for (const interval& piece : part.intervals) {
         auto cut = uint32_t(random.between(piece.begin, piece.end));
@@ -243,7 +247,7 @@ TEST(ledger, cut_interval_carries_its_cursor_into_both_parts) {
     plan two{plan_number{2},
              generation{1},
              {{worker_id{1}, plan_number{2}, 1, {{chunk_id{0}, 0, cut}}},
-              {worker_id{2}, plan_number{2}, 1, {{chunk_id{0}, cut, 100}}}}};
+              {worker_id{2}, plan_number{2}, 1, {{chunk_id{0}, cut, 100}}, 1}}};
     ASSERT_FALSE(book.switch_to(two));
     uint32_t low = std::min(cut, 30U);
     EXPECT_EQ(book.cursor_of(0).cursors, std::vector<uint32_t>{low});
@@ -302,6 +306,9 @@ TEST(ledger, refuses_plans_that_cannot_follow) {
   EXPECT_EQ(reason([](plan& a) { a.shares[0].since = plan_number{2}; }),
             "worker 1 has its intervals since plan 2 by plan 6, but not under "
             "plan 5");
+  EXPECT_EQ(reason([](plan& a) { a.shares[0].stream = 7; }),
+            "worker 1 has its intervals since plan 1 by plan 6, but not under "
+            "plan 5");
   EXPECT_EQ(reason([](plan&) {}), "accepted");
 }
 
@@ -311,7 +318,7 @@ TEST(ledger, start_error_names_what_does_not_fit) {
   plan p{plan_number{1},
          generation{1},
          {{worker_id{1}, plan_number{1}, 1, {{chunk_id{0}, 0, 50}}},
-          {worker_id{2}, plan_number{1}, 1, {{chunk_id{1}, 0, 50}}}}};
+          {worker_id{2}, plan_number{1}, 1, {{chunk_id{1}, 0, 50}}, 1}}};
   auto at = [](uint64_t epoch, uint64_t step) {
     return position{epoch_number{epoch}, step_number{step}};
   };

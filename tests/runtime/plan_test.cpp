@@ -107,14 +107,15 @@ TEST(first_plan, is_the_placement_where_the_workers_are_as_many) {
   manifest set = set_of({256, 256, 100});
   set.placement = {{chunk_id{2}, chunk_id{0}}, {chunk_id{1}}, {}};
   plan p = first_plan(set, workers_named(3, 4), generation{1}, plan_number{1});
-  plan expected{plan_number{1},
-                generation{1},
-                {{worker_id{4},
-                  plan_number{1},
-                  356,
-                  {{chunk_id{0}, 0, 256}, {chunk_id{2}, 0, 100}}},
-                 {worker_id{5}, plan_number{1}, 256, {{chunk_id{1}, 0, 256}}},
-                 {worker_id{6}, plan_number{1}, 0, {}}}};
+  plan expected{
+      plan_number{1},
+      generation{1},
+      {{worker_id{4},
+        plan_number{1},
+        356,
+        {{chunk_id{0}, 0, 256}, {chunk_id{2}, 0, 100}}},
+       {worker_id{5}, plan_number{1}, 256, {{chunk_id{1}, 0, 256}}, 1},
+       {worker_id{6}, plan_number{1}, 0, {}, 2}}};
   EXPECT_EQ(p, expected);
 }
 

@@ -36,7 +36,7 @@ public:
     out.number = number;
     out.generation = generation{1};
     for (size_t w = 0; w < world; ++w)
-      out.shares.push_back({worker_id(w + 1), number, 0, {}});
+      out.shares.push_back({worker_id(w + 1), number, 0, {}, uint32_t(w)});
     for (uint32_t c = 0; c < chunk_rows_.size(); ++c) {
       share& owner = out.shares[(c + shift) % world];
       owner.intervals.push_back({chunk_id(c), 0, chunk_rows_[c]});
