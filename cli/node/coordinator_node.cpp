@@ -4,6 +4,8 @@
 #include "actors/shard_manager.hpp"
 #include "actors/types.hpp"
 #include "cli/liveness.hpp"
+#include "cli/node/host_port.hpp"
+#include "cli/node/identity.hpp"
 #include "data/prepared_set.hpp"
 #include "monitor/http_server.hpp"
 #include "monitor/log.hpp"

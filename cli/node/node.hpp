@@ -30,21 +30,4 @@ struct node_options {
 int run_coordinator(const node_options& options);
 int run_worker(const node_options& options);
 
-/// "HOST:PORT", "[::1]:PORT"; ballast_error{usage} with the option's name.
-struct host_port {
-  std::string host;
-  uint16_t port = 0;
-};
-host_port parse_host_port(const std::string& text, const std::string& option);
-/// Refuses what is not loopback, unless `insecure`.
-void check_bind(const host_port& where, const std::string& option,
-                bool insecure);
-
-/// Identifies this build: the linker's build id of the library that holds the
-/// code. Only equal builds may join one cluster.
-std::string build_id();
-
-/// 128 random bits in hex, for a run's planes.
-std::string make_token();
-
 } // namespace ballast

@@ -3,6 +3,8 @@
 #include "actors/gpu_worker.hpp"
 #include "actors/types.hpp"
 #include "cli/liveness.hpp"
+#include "cli/node/host_port.hpp"
+#include "cli/node/identity.hpp"
 #include "monitor/http_server.hpp"
 #include "monitor/log.hpp"
 

@@ -1,0 +1,45 @@
+#include "cli/node/host_port.hpp"
+
+#include "runtime/errors.hpp"
+
+#include <exception>
+#include <stdexcept>
+
+namespace ballast {
+
+host_port parse_host_port(const std::string& text, const std::string& option) {
+  size_t colon = text.rfind(':');
+  host_port out;
+  try {
+    if (colon == std::string::npos || colon == 0)
+      throw std::invalid_argument(text);
+    out.host = text.substr(0, colon);
+    if (out.host.front() == '[' && out.host.back() == ']')
+      out.host = out.host.substr(1, out.host.size() - 2);
+    size_t used = 0;
+    std::string digits = text.substr(colon + 1);
+    unsigned long port = std::stoul(digits, &used);
+    if (used != digits.size() || port > 65535)
+      throw std::invalid_argument(text);
+    out.port = uint16_t(port);
+  } catch (const std::exception&) {
+    throw ballast_error(errc::usage,
+                        option + " takes HOST:PORT, not '" + text + "'");
+  }
+  return out;
+}
+
+void check_bind(const host_port& where, const std::string& option,
+                bool insecure) {
+  bool loopback = where.host == "localhost" || where.host == "::1" ||
+                  where.host.starts_with("127.");
+  if (!loopback && !insecure)
+    throw ballast_error(errc::usage,
+                        option + " " + where.host +
+                            " is not loopback, and this build has no access "
+                            "tokens yet: anybody who reaches that address "
+                            "could steer the run. Say --insecure to bind it "
+                            "all the same");
+}
+
+} // namespace ballast

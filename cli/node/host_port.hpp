@@ -1,0 +1,19 @@
+/// HOST:PORT options, and which hosts may be bound without access tokens.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace ballast {
+
+/// "HOST:PORT", "[::1]:PORT"; ballast_error{usage} with the option's name.
+struct host_port {
+  std::string host;
+  uint16_t port = 0;
+};
+host_port parse_host_port(const std::string& text, const std::string& option);
+/// Refuses what is not loopback, unless `insecure`.
+void check_bind(const host_port& where, const std::string& option,
+                bool insecure);
+
+} // namespace ballast
