@@ -8,12 +8,19 @@
 #include <arrow/flight/server.h>
 #include <arrow/ipc/writer.h>
 #include <atomic>
+#include <cstdlib>
 
 namespace ballast {
 
 namespace flight = arrow::flight;
 
 namespace {
+
+/// gRPC writes its own lines to stderr, where ours must be the reason that a
+/// user reads last. Set while the program is loaded, before there are threads;
+/// what the user has set stays.
+[[maybe_unused]] const int grpc_is_quiet =
+    ::setenv("GRPC_VERBOSITY", "NONE", 0);
 
 /// Of one message of a blob's stream.
 constexpr int64_t blob_part_bytes = int64_t{4} << 20;

@@ -34,8 +34,12 @@ json identity_of(const source_spec& spec, const std::string& pointer,
     return {
         {"rows", spec.rows}, {"classes", spec.classes}, {"width", spec.width}};
   json files = json::array();
-  for (const std::string& path : files_of(spec, pointer))
-    files.push_back(cache.hash_of(path, pointer));
+  for (const std::string& path : files_of(spec, pointer)) {
+    const char* field = spec.format != "idx" ? "/uri"
+                        : files.empty()      ? "/images"
+                                             : "/labels";
+    files.push_back(cache.hash_of(path, pointer + field));
+  }
   return {{"format", spec.format},
           {"files", std::move(files)},
           {"label", spec.label},
