@@ -47,7 +47,10 @@ job job_for(const std::string& kind) {
 /// Gradient sum of a batch, then the update; arenas take turns as in a worker.
 void step(benchmark::State& state, const job& what) {
   const auto rows = uint32_t(state.range(0));
-  row_shape shape{.features = 784, .shape = {28, 28}, .classes = 10};
+  row_shape shape;
+  shape.features = 784;
+  shape.shape = {28, 28};
+  shape.classes = 10;
   auto tested = make_model({.what = &what, .row = shape, .threads = 1});
   const size_t count = tested->parameter_count();
   auto update = make_optimizer(what.train.optimizer, count);
