@@ -16,6 +16,7 @@ constexpr milliseconds for_ever{60'000};
 
 std::vector<uint64_t> numbers(const std::vector<event>& events) {
   std::vector<uint64_t> out;
+  out.reserve(events.size());
   for (const event& one : events)
     out.push_back(one.seq);
   return out;
