@@ -4,13 +4,13 @@
 #include "actors/shard_manager.hpp"
 #include "actors/types.hpp"
 #include "cli/liveness.hpp"
+#include "cli/node/coordinator_http.hpp"
 #include "cli/node/host_port.hpp"
 #include "cli/node/identity.hpp"
+#include "cli/node/progress_tap.hpp"
 #include "data/prepared_set.hpp"
 #include "monitor/http_server.hpp"
 #include "monitor/log.hpp"
-#include "monitor/progress.hpp"
-#include "runtime/control.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -30,140 +30,6 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto request_deadline = 10s;
-
-/// Asks the coordinator on behalf of an HTTP request; any thread.
-template <class... Ts>
-std::string ask_text(caf::actor_system& system, const coordinator_actor& whom,
-                     Ts... what) {
-  caf::scoped_actor self{system};
-  std::string out;
-  self->request(whom, request_deadline, what...)
-      .receive(
-          [&](const std::string& text) { out = text; },
-          [&](const caf::error& why) { throw ballast_error(to_failure(why)); });
-  return out;
-}
-
-http_reply ask_control(caf::actor_system& system, const coordinator_actor& whom,
-                       const std::string& body) {
-  caf::scoped_actor self{system};
-  http_reply out;
-  self->request(whom, request_deadline, control_atom::value, body)
-      .receive(
-          [&](int status, const std::string& text) {
-            out = {status, text};
-          },
-          [&](const caf::error& why) {
-            out = {503, make_reply_error("", to_failure(why))};
-          });
-  return out;
-}
-
-/// Prometheus HTTP service discovery: this process and every worker.
-nlohmann::json targets(const nlohmann::json& status,
-                       const std::string& own_address) {
-  std::string run = status["run"].is_null() ? "" : status["run"];
-  nlohmann::json out = nlohmann::json::array();
-  auto add = [&](const std::string& address, const std::string& worker) {
-    nlohmann::json labels{{"run", run}};
-    if (!worker.empty())
-      labels["worker"] = worker;
-    out.push_back({{"targets", {address}}, {"labels", labels}});
-  };
-  add(own_address, "");
-  for (const auto& one : status["workers"]) {
-    std::string url = one["metrics"];
-    if (one["state"] != "lost" && url.starts_with("http://"))
-      add(url.substr(7), one["name"]);
-  }
-  return out;
-}
-
-http_handlers coordinator_handlers(caf::actor_system& system,
-                                   const coordinator_actor& whom,
-                                   std::shared_ptr<record_slot> records,
-                                   std::shared_ptr<std::string> own_address) {
-  http_handlers out;
-  auto status = [&system, whom] {
-    return nlohmann::json::parse(ask_text(system, whom, status_atom::value));
-  };
-  out.metrics = [records] {
-    auto record = records->get();
-    return record ? record->probe()->text() : idle_metrics();
-  };
-  out.unhealthy = [&system, whom]() -> std::optional<std::string> {
-    try {
-      ask_text(system, whom, status_atom::value);
-      return std::nullopt;
-    } catch (const ballast_error& e) {
-      return e.what();
-    }
-  };
-  out.not_ready = out.unhealthy;
-  out.status = status;
-  out.targets = [status, own_address] {
-    return targets(status(), *own_address);
-  };
-  out.schema = [] { return api_schema(); };
-  out.control = [&system, whom](const std::string& body) {
-    return ask_control(system, whom, body);
-  };
-  out.events = [records]() -> std::shared_ptr<event_log> {
-    auto record = records->get();
-    return record ? record->events() : nullptr;
-  };
-  return out;
-}
-
-progress_state progress_of(const nlohmann::json& status) {
-  progress_state out;
-  out.state = status["state"];
-  auto number = [&status](const char* key) {
-    return status.contains(key) && status[key].is_number()
-               ? status[key].get<double>()
-               : 0.0;
-  };
-  out.epoch = uint64_t(number("epoch"));
-  out.epochs = uint64_t(number("epochs"));
-  out.step = uint64_t(number("step"));
-  out.steps_total = uint64_t(number("steps_total"));
-  out.world = uint32_t(number("world"));
-  out.generation = uint64_t(number("generation"));
-  if (out.step > 0) {
-    out.loss = number("loss");
-    out.skew = number("skew_tv_max");
-    double rate = number("samples_per_s");
-    if (rate > 0) {
-      out.samples_per_s = rate;
-      double per_step = number("samples") / number("step");
-      out.eta_s = double(out.steps_total - out.step) * per_step / rate;
-    }
-  }
-  return out;
-}
-
-/// Prints progress from the coordinator's ticks.
-class progress_tap {
-public:
-  explicit progress_tap(bool enabled) : printer_(STDERR_FILENO, enabled) {}
-
-  void tick(const coordinator_core& core) {
-    if (!core.active())
-      return;
-    auto now = std::chrono::steady_clock::now().time_since_epoch();
-    last_ = progress_of(status_json(core, now));
-    printer_.update(last_, now.count());
-  }
-  void finish(const nlohmann::json& report) {
-    if (report.is_object())
-      last_.state = report.value("state", last_.state);
-    printer_.finish(last_);
-  }
-
-private:
-  progress_printer printer_;
-  progress_state last_;
-};
 
 /// Lines of the supervisor, as messages; its end ends this process.
 void follow_supervisor(std::shared_ptr<liveness_socket> supervisor,
@@ -208,13 +74,6 @@ void lock_state(const std::filesystem::path& state) {
                             " belongs to another coordinator that is alive");
 }
 
-/// Blocks until SIGINT or SIGTERM.
-int wait_for_signal(const sigset_t& set) {
-  int got = 0;
-  sigwait(&set, &got);
-  return got;
-}
-
 void write_addresses(const std::filesystem::path& folder,
                      const coordinator_addresses& addresses) {
   nlohmann::ordered_json content{{"pid", getpid()},
@@ -229,104 +88,151 @@ void write_addresses(const std::filesystem::path& folder,
   }
 }
 
+/// One life of a coordinator: listens, then follows its supervisor or waits for
+/// jobs over HTTP, until a signal or the end of the supervisor.
+class coordinator_process {
+public:
+  coordinator_process(const node_options& options,
+                      std::shared_ptr<liveness_socket> supervisor)
+      : options_(options), supervisor_(std::move(supervisor)),
+        state_(options.state.empty() ? "." : options.state) {}
+
+  /// Throws ballast_error: port_in_use, run_dir_in_use.
+  void listen();
+  void announce();
+
+private:
+  coordinator_shell_config shell();
+  void run_ended(const run_outcome& how);
+
+  const node_options& options_;
+  std::shared_ptr<liveness_socket> supervisor_; // null: started by hand
+  std::filesystem::path state_;
+  // Threads of CAF run until the process ends: never destroyed.
+  system_config& config_ = *new system_config;
+  caf::actor_system& system_ = *new caf::actor_system(config_);
+  coordinator_actor actor_;
+  http_server http_;
+  std::shared_ptr<coordinator_addresses> addresses_ =
+      std::make_shared<coordinator_addresses>();
+  std::shared_ptr<progress_tap> progress_;
+};
+
+coordinator_shell_config coordinator_process::shell() {
+  coordinator_shell_config out;
+  out.core.build_id =
+      options_.build_id.empty() ? build_id() : options_.build_id;
+  out.core.token = make_token();
+  out.core.supervised = supervisor_ != nullptr;
+  out.core.cores = std::max(1u, std::thread::hardware_concurrency());
+  out.runs_folder = state_ / "runs";
+  // The addresses are known only once everything listens, and the actor needs
+  // them only when a job comes.
+  out.addresses = addresses_;
+  out.on_run_ended = [this](const run_outcome& how) { run_ended(how); };
+  if (!supervisor_)
+    return out;
+  progress_ = std::make_shared<progress_tap>(!options_.no_progress);
+  out.on_tick = [tap = progress_](const coordinator_core& core) {
+    tap->tick(core);
+  };
+  out.on_run_opened = [to = supervisor_](const run_record& record) {
+    log_to_folder(record.folder() / "logs");
+    to->send(
+        {{"run",
+          {{"name", record.name()}, {"folder", record.folder().string()}}}});
+  };
+  return out;
+}
+
+void coordinator_process::run_ended(const run_outcome& how) {
+  log().info("run {} ended with exit code {}{}", how.name, how.exit_code,
+             how.reason.empty() ? "" : ": " + how.reason);
+  if (!supervisor_)
+    return;
+  nlohmann::json report =
+      how.report.empty() ? nlohmann::json() : nlohmann::json::parse(how.report);
+  progress_->finish(report);
+  supervisor_->send({{"ended",
+                      {{"exit_code", how.exit_code},
+                       {"reason", how.reason},
+                       {"folder", how.folder},
+                       {"report", report}}}});
+}
+
+void coordinator_process::listen() {
+  host_port control = parse_host_port(options_.listen, "--listen");
+  host_port web = parse_host_port(options_.http, "--http");
+  check_bind(control, "--listen", options_.insecure);
+  check_bind(web, "--http", options_.insecure);
+  if (!supervisor_)
+    lock_state(state_);
+  shard_manager_config shard_config;
+  shard_config.cache_folder = default_cache_folder();
+  coordinator_shell_config config = shell();
+  auto records = config.records;
+  actor_ = system_.spawn<caf::detached>(
+      coordinator, system_.spawn(shard_manager, shard_config),
+      std::move(config));
+  auto own_http = std::make_shared<std::string>();
+  *own_http = to_string(
+      http_.start(web.host, web.port,
+                  coordinator_handlers(system_, actor_, records, own_http)));
+  auto port = system_.middleman().publish(actor_, control.port,
+                                          control.host.c_str(), false);
+  if (!port)
+    throw ballast_error(errc::port_in_use,
+                        "--listen " + options_.listen +
+                            ": the port is in use or not ours to bind");
+  addresses_->control = control.host + ":" + std::to_string(*port);
+  addresses_->http = "http://" + *own_http;
+}
+
+void coordinator_process::announce() {
+  if (supervisor_) {
+    supervisor_->send(
+        {{"ready",
+          {{"control", addresses_->control}, {"http", addresses_->http}}}});
+    std::thread(follow_supervisor, supervisor_, std::ref(system_), actor_)
+        .detach();
+    return;
+  }
+  write_addresses(state_, *addresses_);
+  std::printf("coordinator %s\nhttp %s\n", addresses_->control.c_str(),
+              addresses_->http.c_str());
+  std::fflush(stdout);
+}
+
 } // namespace
 
 int run_coordinator(const node_options& options) {
-  bool supervised = options.liveness_fd >= 0;
+  std::shared_ptr<liveness_socket> supervisor;
+  if (options.liveness_fd >= 0)
+    supervisor = std::make_shared<liveness_socket>(options.liveness_fd);
   start_log("coordinator",
-            supervised ? spdlog::level::off : spdlog::level::info);
-  host_port listen = parse_host_port(options.listen, "--listen");
-  host_port web = parse_host_port(options.http, "--http");
-  check_bind(listen, "--listen", options.insecure);
-  check_bind(web, "--http", options.insecure);
+            supervisor ? spdlog::level::off : spdlog::level::info);
   sigset_t signals;
   sigemptyset(&signals);
   sigaddset(&signals, SIGINT);
   sigaddset(&signals, SIGTERM);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-  std::filesystem::path state = options.state.empty() ? "." : options.state;
-  if (!supervised)
-    lock_state(state);
-
-  auto& config = *new system_config;
-  auto& system = *new caf::actor_system(config);
-  shard_manager_config shard_config;
-  shard_config.cache_folder = default_cache_folder();
-  auto shards = system.spawn(shard_manager, shard_config);
-
-  coordinator_shell_config shell;
-  shell.core.build_id =
-      options.build_id.empty() ? build_id() : options.build_id;
-  shell.core.token = make_token();
-  shell.core.supervised = supervised;
-  shell.core.cores = std::max(1u, std::thread::hardware_concurrency());
-  shell.runs_folder = state / "runs";
-  auto records = shell.records;
-  // The addresses are known only once everything listens, and the actor needs
-  // them only when a job comes.
-  auto addresses = std::make_shared<coordinator_addresses>();
-  shell.addresses = addresses;
-
-  std::shared_ptr<liveness_socket> supervisor;
-  auto progress =
-      std::make_shared<progress_tap>(supervised && !options.no_progress);
-  if (supervised) {
-    supervisor = std::make_shared<liveness_socket>(options.liveness_fd);
-    shell.on_tick = [progress](const coordinator_core& core) {
-      progress->tick(core);
-    };
-    shell.on_run_opened = [supervisor](const run_record& record) {
-      log_to_folder(record.folder() / "logs");
-      supervisor->send(
-          {{"run",
-            {{"name", record.name()}, {"folder", record.folder().string()}}}});
-    };
-  }
-  shell.on_run_ended = [supervisor, progress](const run_outcome& how) {
-    nlohmann::json report = how.report.empty()
-                                ? nlohmann::json()
-                                : nlohmann::json::parse(how.report);
-    if (supervisor) {
-      progress->finish(report);
-      supervisor->send({{"ended",
-                         {{"exit_code", how.exit_code},
-                          {"reason", how.reason},
-                          {"folder", how.folder},
-                          {"report", report}}}});
-    }
-    log().info("run {} ended with exit code {}{}", how.name, how.exit_code,
-               how.reason.empty() ? "" : ": " + how.reason);
-  };
-
-  auto actor = system.spawn<caf::detached>(coordinator, shards, shell);
-  auto own_http = std::make_shared<std::string>();
-  http_server http;
-  http_address bound =
-      http.start(web.host, web.port,
-                 coordinator_handlers(system, actor, records, own_http));
-  *own_http = to_string(bound);
-  auto port = system.middleman().publish(actor, listen.port,
-                                         listen.host.c_str(), false);
-  if (!port)
-    throw ballast_error(errc::port_in_use,
-                        "--listen " + options.listen +
-                            ": the port is in use or not ours to bind");
-  addresses->control = listen.host + ":" + std::to_string(*port);
-  addresses->http = "http://" + *own_http;
-
-  if (supervised) {
+  // Its threads go with the process.
+  auto& process = *new coordinator_process(options, supervisor);
+  try {
+    process.listen();
+  } catch (const ballast_error& e) {
+    if (!supervisor)
+      throw;
+    // The supervisor says it, as the last line of the command.
+    errc code = e.what_failed().code;
     supervisor->send(
-        {{"ready",
-          {{"control", addresses->control}, {"http", addresses->http}}}});
-    std::thread(follow_supervisor, supervisor, std::ref(system), actor)
-        .detach();
-  } else {
-    write_addresses(state, *addresses);
-    std::printf("coordinator %s\nhttp %s\n", addresses->control.c_str(),
-                addresses->http.c_str());
-    std::fflush(stdout);
+        {{"refused",
+          {{"exit_code", describe(code).exit_code}, {"reason", e.what()}}}});
+    std::_Exit(describe(code).exit_code);
   }
-  int got = wait_for_signal(signals);
+  process.announce();
+  int got = 0;
+  sigwait(&signals, &got);
   log().info("ends on signal {}", got);
   log().flush();
   // Only this process stops; workers see its connection close.

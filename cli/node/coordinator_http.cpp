@@ -1,0 +1,100 @@
+#include "cli/node/coordinator_http.hpp"
+
+#include "actors/types.hpp"
+#include "runtime/control.hpp"
+
+#include <chrono>
+
+namespace ballast {
+
+namespace {
+
+constexpr auto request_deadline = std::chrono::seconds(10);
+
+/// Asks the coordinator on behalf of an HTTP request; any thread.
+template <class... Ts>
+std::string ask_text(caf::actor_system& system, const coordinator_actor& whom,
+                     Ts... what) {
+  caf::scoped_actor self{system};
+  std::string out;
+  self->request(whom, request_deadline, what...)
+      .receive(
+          [&](const std::string& text) { out = text; },
+          [&](const caf::error& why) { throw ballast_error(to_failure(why)); });
+  return out;
+}
+
+http_reply ask_control(caf::actor_system& system, const coordinator_actor& whom,
+                       const std::string& body) {
+  caf::scoped_actor self{system};
+  http_reply out;
+  self->request(whom, request_deadline, control_atom::value, body)
+      .receive(
+          [&](int status, const std::string& text) {
+            out = {status, text};
+          },
+          [&](const caf::error& why) {
+            out = {503, make_reply_error("", to_failure(why))};
+          });
+  return out;
+}
+
+/// Prometheus HTTP service discovery: this process and every worker.
+nlohmann::json targets(const nlohmann::json& status,
+                       const std::string& own_address) {
+  std::string run = status["run"].is_null() ? "" : status["run"];
+  nlohmann::json out = nlohmann::json::array();
+  auto add = [&](const std::string& address, const std::string& worker) {
+    nlohmann::json labels{{"run", run}};
+    if (!worker.empty())
+      labels["worker"] = worker;
+    out.push_back({{"targets", {address}}, {"labels", labels}});
+  };
+  add(own_address, "");
+  for (const auto& one : status["workers"]) {
+    std::string url = one["metrics"];
+    if (one["state"] != "lost" && url.starts_with("http://"))
+      add(url.substr(7), one["name"]);
+  }
+  return out;
+}
+
+} // namespace
+
+http_handlers coordinator_handlers(caf::actor_system& system,
+                                   const coordinator_actor& whom,
+                                   std::shared_ptr<record_slot> records,
+                                   std::shared_ptr<std::string> own_address) {
+  http_handlers out;
+  auto status = [&system, whom] {
+    return nlohmann::json::parse(ask_text(system, whom, status_atom::value));
+  };
+  out.metrics = [records] {
+    auto record = records->get();
+    return record ? record->probe()->text() : idle_metrics();
+  };
+  out.unhealthy = [&system, whom]() -> std::optional<std::string> {
+    try {
+      ask_text(system, whom, status_atom::value);
+      return std::nullopt;
+    } catch (const ballast_error& e) {
+      return e.what();
+    }
+  };
+  out.not_ready = out.unhealthy;
+  out.status = status;
+  out.targets = [status, own_address] {
+    return targets(status(), *own_address);
+  };
+  out.schema = [] { return api_schema(); };
+  out.control = [&system, whom](const std::string& body) {
+    return ask_control(system, whom, body);
+  };
+  out.events = [records]() -> std::shared_ptr<event_log> {
+    auto record = records->get();
+    return record ? record->events() : nullptr;
+  };
+  return out;
+}
+
+} // namespace ballast

@@ -1,0 +1,24 @@
+/// The progress line of `ballast run`, fed by the coordinator's ticks.
+#pragma once
+
+#include "monitor/progress.hpp"
+#include "runtime/coordinator_core.hpp"
+
+#include <nlohmann/json.hpp>
+
+namespace ballast {
+
+/// On the coordinator's thread.
+class progress_tap {
+public:
+  explicit progress_tap(bool enabled);
+  void tick(const coordinator_core& core);
+  /// The run is over; `report` may be null.
+  void finish(const nlohmann::json& report);
+
+private:
+  progress_printer printer_;
+  progress_state last_;
+};
+
+} // namespace ballast
