@@ -72,7 +72,8 @@ std::string render_progress(const progress_state& state) {
   part("generation " + std::to_string(state.generation));
   if (state.skew)
     part("skew " + format("%.2f", *state.skew));
-  if (state.eta_s && std::isfinite(*state.eta_s) && *state.eta_s >= 0)
+  if (state.state == "training" && state.eta_s && std::isfinite(*state.eta_s) &&
+      *state.eta_s >= 0)
     part("ETA " + duration(*state.eta_s));
   return out;
 }

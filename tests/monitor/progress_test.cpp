@@ -46,6 +46,14 @@ TEST(progress, leaves_out_what_is_not_known) {
             "waiting  epoch 1/1  step 1  world 1  generation 1");
 }
 
+TEST(progress, promises_no_end_to_a_run_that_does_not_train) {
+  progress_state state = some_state();
+  for (const char* other : {"paused", "done", "failed"}) {
+    state.state = other;
+    EXPECT_EQ(render_progress(state).find("ETA"), std::string::npos) << other;
+  }
+}
+
 TEST(progress, prints_numbers_and_durations_for_people) {
   struct {
     double rate;
