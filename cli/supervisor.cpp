@@ -150,9 +150,9 @@ void supervisor::on_signal() {
       continue;
     }
     // Once: finish cleanly. Twice: now.
-    if (++interrupts_ > 1)
-      end(130, "interrupted");
-    else if (!coordinator_.socket->send({{"signal", info.ssi_signo}}))
+    ++interrupts_;
+    if (interrupts_ > 1 ||
+        !coordinator_.socket->send({{"signal", info.ssi_signo}}))
       end(130, "interrupted");
   }
 }

@@ -35,8 +35,8 @@ std::string to_string(collective_errc code);
 
 class collective_error : public std::runtime_error {
 public:
-  collective_error(collective_errc code, std::string what, int peer = -1)
-      : std::runtime_error(std::move(what)), code_(code), peer_(peer) {}
+  collective_error(collective_errc code, const std::string& what, int peer = -1)
+      : std::runtime_error(what), code_(code), peer_(peer) {}
   collective_errc code() const { return code_; }
   /// The rank to blame, -1 if unknown.
   int peer() const { return peer_; }
@@ -48,9 +48,9 @@ private:
 
 enum class element_type : uint8_t { float32, float64, bfloat16 };
 constexpr size_t size_of(element_type type) {
-  return type == element_type::float64 ? 8
+  return type == element_type::float64   ? 8
          : type == element_type::float32 ? 4
-                                          : 2;
+                                         : 2;
 }
 
 enum class collective_state : uint8_t {
