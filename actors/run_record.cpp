@@ -21,9 +21,11 @@ run_directory make_directory(const job& what, const std::string& folder,
 run_record::run_record(const job& what, const std::string& folder,
                        const std::filesystem::path& base,
                        const coordinator_addresses& addresses)
-    : directory_(make_directory(what, folder, base)),
+    : folder_was_there_(!folder.empty() && std::filesystem::exists(folder)),
+      directory_(make_directory(what, folder, base)),
       name_(directory_.path().filename().string()),
       journal_(journal::open_for_writing(directory_.path())),
+      term_(journal_->term()),
       events_(std::make_shared<event_log>(directory_.file("events.jsonl"))),
       steps_(directory_.file("steps.jsonl")),
       probe_(std::make_shared<coordinator_probe>(name_)),
@@ -31,7 +33,7 @@ run_record::run_record(const job& what, const std::string& folder,
   directory_.write_json("job.json", to_json(what));
   directory_.write_json("coordinator.json",
                         nlohmann::ordered_json{{"pid", getpid()},
-                                               {"term", value(journal_.term())},
+                                               {"term", value(term_)},
                                                {"control", addresses.control},
                                                {"http", addresses.http}});
 }
@@ -39,7 +41,7 @@ run_record::run_record(const job& what, const std::string& folder,
 void run_record::prepared(const job& what, const set_summary& set,
                           const std::string& manifest) {
   directory_.write_file("manifest.json", manifest);
-  journal_.record_run({name_, what.seed, set.train_rows, to_json(what)});
+  journal_->record_run({name_, what.seed, set.train_rows, to_json(what)});
 }
 
 void run_record::perform(const journal_generation& what) {
@@ -48,18 +50,18 @@ void run_record::perform(const journal_generation& what) {
   for (size_t i = 0; i < what.workers.size(); ++i)
     row.workers.push_back(
         {what.workers[i], what.names[i], what.incarnations[i]});
-  journal_.record_generation(row);
+  journal_->record_generation(row);
   probe_->generation(what.generation);
   probe_->world(uint32_t(what.workers.size()));
 }
 
 void run_record::perform(const journal_plan& what) {
-  journal_.record_plan(what.what, what.effective);
+  journal_->record_plan(what.what, what.effective);
   probe_->plan(coordinator_probe::plan_outcome::effective);
 }
 
 void run_record::perform(const journal_commit& what) {
-  journal_.record_commit(what.step, what.epoch);
+  journal_->record_commit(what.step, what.epoch);
 }
 
 void run_record::perform(const write_steps& what) {
@@ -92,12 +94,18 @@ nlohmann::ordered_json run_record::finish(run_report report) {
   if (!report.reason.empty())
     fields["reason"] = report.reason;
   events_->append("done", fields);
+  journal_.reset();
   return out;
 }
 
 void run_record::discard() {
+  journal_.reset();
   std::error_code ignored;
-  std::filesystem::remove_all(directory_.path(), ignored);
+  for (const auto& entry :
+       std::filesystem::directory_iterator(directory_.path(), ignored))
+    std::filesystem::remove_all(entry.path(), ignored);
+  if (!folder_was_there_)
+    std::filesystem::remove(directory_.path(), ignored);
 }
 
 double run_record::age_s() const {

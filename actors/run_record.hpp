@@ -36,7 +36,7 @@ public:
 
   const std::string& name() const { return name_; }
   const std::filesystem::path& folder() const { return directory_.path(); }
-  ballast::term term() const { return journal_.term(); }
+  ballast::term term() const { return term_; }
   const std::shared_ptr<event_log>& events() const { return events_; }
   const std::shared_ptr<coordinator_probe>& probe() const { return probe_; }
 
@@ -57,15 +57,18 @@ public:
   /// Audit and report of an ended run; any thread, nothing else is written at
   /// the same time. Returns the report.
   nlohmann::ordered_json finish(run_report report);
-  /// Removes the whole directory: the run never began.
+  /// Removes what was written: the run never began. A folder that the user
+  /// had made stays, empty again.
   void discard();
 
   double age_s() const;
 
 private:
+  bool folder_was_there_;
   run_directory directory_;
   std::string name_;
-  journal journal_;
+  std::optional<journal> journal_; // closed when the run is over
+  ballast::term term_{};
   std::shared_ptr<event_log> events_;
   step_log steps_;
   std::shared_ptr<coordinator_probe> probe_;

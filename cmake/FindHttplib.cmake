@@ -8,6 +8,12 @@ if(Httplib_FOUND AND NOT TARGET Httplib::httplib)
   add_library(Httplib::httplib INTERFACE IMPORTED)
   target_include_directories(Httplib::httplib SYSTEM
                              INTERFACE "${HTTPLIB_INCLUDE_DIR}")
-  target_link_libraries(Httplib::httplib INTERFACE "${HTTPLIB_LIBRARY}"
-                                                   Threads::Threads)
+  # As Debian compiled the library; without these the classes of the header
+  # have another layout than those inside it.
+  target_compile_definitions(
+    Httplib::httplib
+    INTERFACE CPPHTTPLIB_OPENSSL_SUPPORT CPPHTTPLIB_ZLIB_SUPPORT
+              CPPHTTPLIB_BROTLI_SUPPORT)
+  target_link_libraries(Httplib::httplib INTERFACE "${HTTPLIB_LIBRARY}" ssl
+                                                   crypto Threads::Threads)
 endif()

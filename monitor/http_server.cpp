@@ -9,22 +9,10 @@
 #include <atomic>
 #include <charconv>
 #include <csignal>
+#include <httplib.h>
 #include <sys/socket.h>
 #include <thread>
 #include <unistd.h>
-
-// The distribution's library is built with these; without them its classes
-// would have another layout here than there.
-#ifndef CPPHTTPLIB_OPENSSL_SUPPORT
-#define CPPHTTPLIB_OPENSSL_SUPPORT
-#endif
-#ifndef CPPHTTPLIB_ZLIB_SUPPORT
-#define CPPHTTPLIB_ZLIB_SUPPORT
-#endif
-#ifndef CPPHTTPLIB_BROTLI_SUPPORT
-#define CPPHTTPLIB_BROTLI_SUPPORT
-#endif
-#include <httplib.h>
 
 namespace ballast {
 
