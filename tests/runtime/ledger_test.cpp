@@ -93,8 +93,9 @@ TEST(ledger, draws_every_row_exactly_once_in_every_epoch) {
 }
 
 TEST(ledger, draws_exactly_once_for_ten_thousand_and_seven_rows) {
-  for (std::vector<uint64_t> shares :
-       {std::vector<uint64_t>{1}, {1, 1}, {1, 1, 1}, {5, 2, 1}}) {
+  const std::vector<std::vector<uint64_t>> worlds{
+      {1}, {1, 1}, {1, 1, 1}, {5, 2, 1}};
+  for (const std::vector<uint64_t>& shares : worlds) {
     test_random random(shares.size());
     auto chunks = chunks_of(10007, 256);
     plan first =
