@@ -28,16 +28,28 @@ public:
   coordinator_core& core() { return *self_->state.core; }
   const coordinator_shell_config& config() const { return config_; }
 
-  /// Performs what the core decided, in order. A disk that fails ends the run.
+  /// Performs what the core decided, in order. A disk that fails ends the run;
+  /// of a run that ends already, all that still can be done is done.
   void perform(const actions& list) {
-    try {
-      for (const action& one : list)
+    for (const action& one : list)
+      try {
         std::visit([this](const auto& what) { perform(what); }, one);
-    } catch (const ballast_error& e) {
-      log().error("{}", e.what());
-      caf::anon_send(coordinator_actor(self_), trouble_atom::value,
-                     e.what_failed());
-    }
+      } catch (const ballast_error& e) {
+        log().error("{}", e.what());
+        if (!core().active())
+          continue;
+        caf::anon_send(coordinator_actor(self_), trouble_atom::value,
+                       e.what_failed());
+        return;
+      }
+  }
+
+  /// What is shown outside: a run has ended once its report is written.
+  nlohmann::json status() {
+    nlohmann::json out = status_json(core(), now());
+    if (self_->state.ending)
+      out["state"] = to_string(run_phase::finishing);
+    return out;
   }
 
   caf::result<std::string> submit(const std::string& text,
@@ -90,6 +102,8 @@ private:
   pointer self_;
   coordinator_shell_config config_;
   std::string outcome_reason_;
+  /// Why the report could not be written; the helper's until it is joined.
+  std::shared_ptr<std::string> no_report_ = std::make_shared<std::string>();
 };
 
 void shell::perform(const prepare_data& what) {
@@ -182,9 +196,12 @@ void shell::perform(const end_run& what) {
   record().probe()->state(what.state);
   coordinator_actor me = self_;
   bool nothing_happened = what.exit_code == 2 && core().current()->samples == 0;
+  no_report_->clear();
   in_background([me, what, nothing_happened, record = self_->state.record,
+                 problem = no_report_,
                  report = make_report(*core().current(), what)] {
     std::string text;
+    int exit_code = what.exit_code;
     try {
       if (nothing_happened)
         record->discard();
@@ -192,8 +209,13 @@ void shell::perform(const end_run& what) {
         text = record->finish(report).dump();
     } catch (const std::exception& e) {
       log().error("writing the report: {}", e.what());
+      // A run without a report is no success.
+      if (what.state != to_string(run_phase::failed)) {
+        exit_code = 1;
+        *problem = e.what();
+      }
     }
-    caf::anon_send(me, ended_atom::value, what.exit_code, text);
+    caf::anon_send(me, ended_atom::value, exit_code, text);
   });
 }
 
@@ -207,7 +229,7 @@ void shell::ended(int exit_code, const std::string& report) {
   out.name = record().name();
   out.folder = report.empty() ? "" : record().folder().string();
   out.exit_code = exit_code;
-  out.reason = outcome_reason_;
+  out.reason = no_report_->empty() ? outcome_reason_ : *no_report_;
   out.report = report;
   if (config_.on_run_ended)
     config_.on_run_ended(out);
@@ -268,7 +290,7 @@ std::pair<int, std::string> shell::control(const std::string& text) {
       extra["run_dir"] = record().folder().string();
     }
   } else if (std::holds_alternative<status_request>(what)) {
-    extra["status"] = status_json(core(), now());
+    extra["status"] = status();
   } else if (std::holds_alternative<pause_request>(what)) {
     reply = core().pause();
   } else if (std::holds_alternative<resume_request>(what)) {
@@ -343,7 +365,7 @@ coordinator_actor::behavior_type coordinator(pointer self,
         auto [status, body] = me->control(text);
         return {status, body};
       },
-      [=](status_atom) { return status_json(me->core(), me->now()).dump(); },
+      [=](status_atom) { return me->status().dump(); },
       [=](exited_atom, const std::string& name, const std::string& how) {
         me->perform(me->core().on_process_ended(name, how, me->now()));
       },

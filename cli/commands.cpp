@@ -93,7 +93,7 @@ int wait_for_end(const coordinator_client& client, const std::string& run) {
       std::cerr << "ballast: " << run << " failed: "
                 << (why.is_string() ? why.get<std::string>() : why.dump())
                 << "\n";
-      return 1;
+      return status.value("exit_code", 1);
     } else if (state == "done" || state == "stopped") {
       return 0;
     }

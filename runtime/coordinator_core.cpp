@@ -365,6 +365,7 @@ void coordinator_core::finish(actions& out, run_phase phase, int exit_code,
                               std::string reason) {
   run_->phase = phase;
   run_->reason = reason;
+  run_->exit_code = exit_code;
   out.push_back(write_workers{});
   if (run_->members)
     to_all(out,

@@ -89,6 +89,7 @@ struct run {
   uint64_t evaluated_ns = 0; // between first and last step
   std::string weights_sha256;
   std::string reason; // why it failed
+  int exit_code = 0;  // of a run that ended
   uint64_t samples_per_s() const;
 };
 

@@ -118,6 +118,8 @@ nlohmann::json status_json(const coordinator_core& core, instant now) {
     out["test_accuracy"] = run->test->accuracy;
   if (run->phase == run_phase::failed)
     out["error"] = run->reason;
+  if (!core.active())
+    out["exit_code"] = run->exit_code;
   return out;
 }
 
