@@ -9,7 +9,7 @@ namespace ballast {
 namespace {
 
 /// A supervisor's report of how a process ended arrives within this time.
-constexpr std::chrono::milliseconds exit_report_wait{300};
+constexpr std::chrono::milliseconds exit_report_wait{1000};
 
 } // namespace
 
@@ -103,9 +103,12 @@ actions coordinator_core::lose(worker_id who, const std::string& reason,
   detector_.forget(who);
   suspected_.erase(who);
   actions out;
-  bool needed = active() && run_->members &&
-                member(who, run_->members->number) &&
-                !run_->members->finished.contains(who);
+  // Before there is a generation a cluster waits for others; in `run` there
+  // are no others.
+  bool needed =
+      active() && (run_->members ? member(who, run_->members->number) &&
+                                       !run_->members->finished.contains(who)
+                                 : config_.supervised);
   if (!active())
     return out;
   out.push_back(write_event{"worker_lost",

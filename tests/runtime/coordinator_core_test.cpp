@@ -232,8 +232,28 @@ TEST(coordinator_core, takes_the_closed_connection_when_no_reason_comes) {
   d.core.on_node_down(d.workers[1], "its connection closed", false, d.now);
   for (worker_id who : d.workers)
     d.core.on_heartbeat({who, generation{1}, {}, {}, 0}, d.now);
-  EXPECT_TRUE(d.core.on_tick(d.now + 100ms).empty());
-  EXPECT_EQ(pick<end_run>(d.core.on_tick(d.now + 400ms)).size(), 1u);
+  EXPECT_TRUE(d.core.on_tick(d.now + 900ms).empty());
+  EXPECT_EQ(pick<end_run>(d.core.on_tick(d.now + 1100ms)).size(), 1u);
+}
+
+TEST(coordinator_core, waits_for_other_nodes_only_where_others_may_come) {
+  for (bool supervised : {false, true}) {
+    driver d(supervised);
+    d.join("w2");
+    worker_id alone = d.core.nodes().begin()->first;
+    d.core.on_submit(small_job(2), "test-1", term{1});
+    d.core.on_prepared(d.set());
+    EXPECT_EQ(d.core.phase(), run_phase::waiting);
+    auto over = pick<end_run>(
+        d.core.on_node_down(alone, "killed by signal 9", true, d.now));
+    ASSERT_EQ(over.size(), supervised ? 1u : 0u);
+    EXPECT_EQ(d.core.active(), !supervised);
+    if (supervised) {
+      EXPECT_EQ(over[0].reason,
+                "worker w2 (pid 100 on host) lost: killed by signal 9");
+      EXPECT_EQ(status_json(d.core, d.now)["exit_code"], 1);
+    }
+  }
 }
 
 TEST(coordinator_core, loses_a_worker_after_ten_heartbeats_of_silence) {
