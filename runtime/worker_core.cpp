@@ -164,7 +164,8 @@ failure worker_core::install(const plan& pending) {
     return {errc::bad_request,
             "plan " + to_string(pending.number) + " is not newer",
             {}};
-  if (auto wrong = partition_error(pending, config_.ledger.chunk_rows))
+  if (auto wrong = succession_error(applied_.current(), pending,
+                                    config_.ledger.chunk_rows))
     return {errc::bad_request,
             "plan " + to_string(pending.number) + ": " + *wrong,
             {}};

@@ -214,6 +214,11 @@ TEST(worker_core, refuses_plans_of_another_generation_or_not_newer) {
   plan torn = workers.deal(plan_number{3}, 2, 1);
   torn.shares[0].intervals.pop_back();
   EXPECT_EQ(one.install(torn).code, errc::bad_request);
+  // It claims that the intervals are those of plan 1, and they are not.
+  plan untrue = workers.deal(plan_number{3}, 2, 1);
+  for (share& part : untrue.shares)
+    part.since = plan_number{1};
+  EXPECT_EQ(one.install(untrue).code, errc::bad_request);
 }
 
 TEST(worker_core, says_whether_a_revoked_plan_is_already_in_force) {
