@@ -112,6 +112,7 @@ private:
              const row_shape& row, const time_left& left,
              const std::function<void(chunk_ptr)>& arrived) {
     std::vector<uint64_t> ids;
+    ids.reserve(chunks.size());
     for (const chunk_info* chunk : chunks)
       ids.push_back(value(chunk->id));
     auto stream =

@@ -127,7 +127,7 @@ private:
         !table.columns.empty() || request_.like == nullptr
             ? table.columns
             : request_.like->columns;
-    const column_choice choice =
+    column_choice choice =
         choose_columns(path_, columns_, spec_, request_, wanted);
     check_numeric(choice.label);
     for (size_t feature : choice.features)

@@ -153,7 +153,7 @@ std::string prepare_cache::hash_of(const std::string& path,
       read.value("hash", json()).is_string() &&
       modified_ns(memo) - stamp.mtime_ns > settled_ns)
     return read["hash"].get<std::string>();
-  const std::string out = hash_bytes_of(path, pointer);
+  std::string out = hash_bytes_of(path, pointer);
   if (stamp_of(path, pointer) != stamp)
     throw ballast_error(errc::invalid_data,
                         path + ": changed while it was read; try again when "
