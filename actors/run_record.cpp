@@ -66,8 +66,10 @@ void run_record::perform(const journal_commit& what) {
 
 void run_record::perform(const write_steps& what) {
   steps_.append(what.steps);
-  for (const committed_step& step : what.steps)
+  for (const committed_step& step : what.steps) {
+    samples_ += step.samples;
     probe_->committed(step.step, step.epoch, step.samples, step.loss);
+  }
 }
 
 void run_record::perform(const write_event& what) {
@@ -85,6 +87,9 @@ void run_record::model(const std::string& safetensors) {
 
 nlohmann::ordered_json run_record::finish(run_report report) {
   report.wall_s = age_s();
+  // A disk that is full loses the last steps: what counts is what is written.
+  report.steps = value(steps_.last());
+  report.samples = samples_;
   if (report.steps > 0)
     report.audit = audit_counts(directory_.path());
   nlohmann::ordered_json out = to_json(report);

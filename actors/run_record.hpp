@@ -71,6 +71,7 @@ private:
   ballast::term term_{};
   std::shared_ptr<event_log> events_;
   step_log steps_;
+  uint64_t samples_ = 0; // in the steps that are written
   std::shared_ptr<coordinator_probe> probe_;
   std::chrono::steady_clock::time_point started_;
 };
