@@ -107,7 +107,8 @@ def training(model, ballast, peer, options, verdicts):
     job = os.path.join(ROOT, "examples", "jobs", f"fashion_{model}.json")
 
     def ours(workers):
-        report = ballast.run(job, [f"/train/epochs={EPOCHS[model]}"], workers)["report"]
+        changes = [f"/train/epochs={EPOCHS[model]}", "/train/threads=1"]
+        report = ballast.run(job, changes, workers)["report"]
         return {"samples_per_s": report["samples_per_s"], "accuracy": report["test_accuracy"]}
 
     def theirs(loader, world):
