@@ -149,9 +149,9 @@ void supervisor::on_signal() {
       reap();
       continue;
     }
-    // Once: finish cleanly. Twice: now.
+    // Once: finish cleanly. Twice, or before it has the job: now.
     ++interrupts_;
-    if (interrupts_ > 1 ||
+    if (interrupts_ > 1 || control_.empty() ||
         !coordinator_.socket->send({{"signal", info.ssi_signo}}))
       end(130, "interrupted");
   }
