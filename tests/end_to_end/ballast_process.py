@@ -244,7 +244,8 @@ def emulated_job(rows=10007, workers=2, batch=256, epochs=1, us_per_sample=0,
                   "us_per_sample": us_per_sample, "us_per_step": us_per_step},
         "train": {"epochs": epochs, "global_batch": batch,
                   "optimizer": {"kind": "sgd", "lr": 0.1}},
-        "elastic": {"workers": workers},
+        # A machine that is busy must not look like a worker that is silent.
+        "elastic": {"workers": workers, "heartbeat_ms": 1000},
         "trace_samples": True}, more)
 
 

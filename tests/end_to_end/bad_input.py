@@ -1,0 +1,343 @@
+"""Goal: bad input gets a clear error, the right exit code, and nothing
+half-written. Method: one row of a table for each mistake, through the real
+program: the message, the exit code, the run directory, the cache.
+"""
+import gzip
+import json
+import os
+import shutil
+import signal
+import struct
+import subprocess
+import unittest
+
+from ballast_process import (BallastTest, control, emulated_job, endless_job,
+                             merged, patience, read_json, read_lines,
+                             wait_until)
+from exactness_checker import check_run
+
+
+def idx(*sizes, values=b""):
+    """An IDX file of bytes."""
+    return struct.pack(f">BBBB{len(sizes)}I", 0, 0, 8, len(sizes),
+                       *sizes) + values
+
+
+class BadInput(BallastTest):
+    def setUp(self):
+        super().setUp()
+        self.environment["BALLAST_CACHE"] = str(self.folder / "cache")
+
+    def refuses(self, job, parts, *arguments, code=2):
+        """`run` refuses the job, and nothing of it stays."""
+        with self.subTest(parts=parts):
+            number = next(self.folders)
+            run = self.folder / f"run-{number}"
+            path = job if isinstance(job, os.PathLike) else self.write(
+                f"job-{number}.json", job)
+            one = self.refused(code, parts, "run", path, "--run-dir", run,
+                               "--no-progress", *arguments)
+            self.assertEqual(one.out, "", one)
+            self.assertFalse(run.exists(), sorted(run.glob("**/*")))
+            self.nobody_left(one, 2)
+            self.cache_is_clean()
+
+    def cache_is_clean(self):
+        """No part of a set that was never finished."""
+        cache = self.folder / "cache"
+        names = sorted(one.name for one in cache.iterdir()) \
+            if cache.exists() else []
+        self.assertEqual([name for name in names
+                          if name not in ("locks", "sources")], [])
+
+    def table(self, text, label="y", **more):
+        """A job on a CSV file with this content."""
+        number = next(self.folders)
+        path = self.write(f"table-{number}.csv", text)
+        return merged({
+            "data": {"train": {"format": "csv", "uri": str(path),
+                               "label": label}, "test_fraction": 0},
+            "model": {"kind": "logistic"}, "elastic": {"workers": 2}}, more)
+
+    def images(self, images, labels, suffix=""):
+        number = next(self.folders)
+        return {"data": {"train": {
+            "format": "idx",
+            "images": str(self.write(f"images-{number}{suffix}", images)),
+            "labels": str(self.write(f"labels-{number}{suffix}", labels))},
+            "test_fraction": 0}, "model": {"kind": "logistic"}}
+
+
+class Data(BadInput):
+    def test_files_that_are_missing_or_empty(self):
+        job = self.table("x,y\n1,0\n2,1\n")
+        job["data"]["train"]["uri"] = str(self.folder / "none.csv")
+        self.refuses(job, [str(self.folder / "none.csv"), "no such file"])
+        self.refuses(self.table(""), "is empty")
+        self.refuses(self.table("x,y\n"), ["no rows"])
+        self.refuses(self.images(idx(0, 2, 2), idx(0)), "empty")
+
+    def test_tables(self):
+        good = "x,z,y\n1,2,0\n"
+        for rows, parts in (
+                ("1,2\n", ["row 2 (line 3)", "2 columns"]),
+                ("1,2,0,4\n", ["row 2 (line 3)", "4 columns"]),
+                ("abc,2,1\n", ["row 2", "column 'x'", "'abc' is no number"]),
+                ("1,nan,1\n", ["row 2", "column 'z'", "NaN"]),
+                ("1,,1\n", ["row 2", "column 'z'", "missing"]),
+                ("1,inf,1\n", ["row 2", "column 'z'", "inf"]),
+                ("1,2,-1\n", ["row 2", "column 'y'", "label -1"]),
+                ("1,2,cat\n", ["row 2", "column 'y'", "'cat'"]),
+                ("1,2,99999\n", ["row 2", "99999"]),
+                ("1,2,0\n", ["every row has the label 0"])):
+            job = self.table(good + rows)
+            self.refuses(job, [job["data"]["train"]["uri"], *parts])
+        self.refuses(self.table(good, label="label"),
+                     ["no column 'label'", "'x', 'z', 'y'"])
+
+    def test_images(self):
+        pixels, labels = bytes(range(40)), bytes([0, 1] * 5)
+        whole = idx(10, 2, 2, values=pixels)
+        packed = gzip.compress(whole)
+        tags = idx(10, values=labels)
+        job = self.images(packed[:-12], gzip.compress(tags), ".gz")
+        self.refuses(job, [job["data"]["train"]["images"], "truncated"])
+        job = self.images(whole, tags[:-3])
+        self.refuses(job, [job["data"]["train"]["labels"], "truncated"])
+        self.refuses(self.images(whole, idx(9, values=labels[:9])),
+                     ["9 labels", "10 rows"])
+        self.refuses(self.images(b"PNG.....", tags), "no IDX file")
+        self.refuses(self.images(whole, idx(10, values=bytes(10))),
+                     "every row has the label 0")
+
+    def test_a_test_set_with_labels_that_were_never_learnt(self):
+        job = self.images(idx(4, 1, 1, values=b"abcd"),
+                          idx(4, values=bytes([0, 1, 0, 1])))
+        more = self.images(idx(2, 1, 1, values=b"ab"),
+                           idx(2, values=bytes([1, 7])))
+        job["data"]["test"] = more["data"]["train"]
+        del job["data"]["test_fraction"]
+        self.refuses(job, ["row 2", "label 7", "out of range"])
+
+    def test_weights_to_start_from_that_do_not_fit(self):
+        good = self.table("x,z,y\n1,2,0\n2,3,1\n3,3,1\n4,5,0\n")
+        for name, content, parts in (
+                ("none.safetensors", None, ["none.safetensors"]),
+                ("short.safetensors", b"\x08\0\0", ["short.safetensors"]),
+                ("wrong.safetensors", safetensors("other", [1.0]),
+                 ["wrong.safetensors", "weight"])):
+            path = self.folder / name
+            if content is not None:
+                self.write(name, content)
+            job = merged(good, {"model": {"init": str(path)}})
+            with self.subTest(name):
+                one, run = self.new_run(job)
+                self.assertEqual(one.wait(), 2, one)
+                for part in parts:
+                    self.assertIn(part, one.last_line, one)
+                self.assertFalse(run.exists())
+
+    def test_the_same_data_is_fine_once_it_is_corrected(self):
+        job = self.table("x,y\n1,0\nnan,1\n")
+        self.refuses(job, "NaN")
+        self.write(os.path.basename(job["data"]["train"]["uri"]),
+                   "x,y\n1,0\n2,1\n")
+        self.run_job(job)
+
+
+def safetensors(name, values):
+    header = json.dumps({name: {
+        "dtype": "F32", "shape": [len(values)],
+        "data_offsets": [0, 4 * len(values)]}}).encode()
+    return struct.pack("<Q", len(header)) + header + struct.pack(
+        f"<{len(values)}f", *values)
+
+
+class Jobs(BadInput):
+    def test_fields(self):
+        job = emulated_job(100)
+        for more, parts in (
+                ({"elastic": {"workers": 0}}, ["/elastic/workers", "from 1"]),
+                ({"train": {"epoch": 3}},
+                 ["/train/epoch", 'did you mean "epochs"?']),
+                ({"trian": {}}, ["/trian", 'did you mean "train"?']),
+                ({"train": {"epochs": "3"}},
+                 ["/train/epochs", "integer", '"3"']),
+                ({"train": {"global_batch": 0}}, ["/train/global_batch"]),
+                ({"train": {"optimizer": {"lr": -1}}}, ["/train/optimizer/lr"]),
+                ({"data": {"placement": {"kind": "sizes",
+                                         "shares": [1, 2, 3]}}},
+                 ["/data/placement/shares", "2"]),
+                ({"model": {"kind": "perceptron"}}, ["/model/kind"]),
+                ({"version": 2}, ["/version"]),
+                ({"name": "../up"}, ["/name"])):
+            self.refuses(merged(job, more), parts)
+        without = dict(job)
+        del without["model"]
+        self.refuses(without, "/model")
+        self.refuses(self.write("broken.json", "{\n  \"version\": 1,,\n"),
+                     ["broken.json", "line 2"])
+        self.refuses(self.folder / "none.json", "none.json")
+        self.refuses(self.write("list.json", "[]"), "object")
+
+    def test_what_is_not_in_this_build(self):
+        job = emulated_job(100)
+        for more in ({"train": {"order": "global"}},
+                     {"train": {"reduction": "canonical"}},
+                     {"train": {"strategy": "local_sgd"}},
+                     {"train": {"strategy": "parameter_server"}},
+                     {"train": {"precision": "bfloat16"}},
+                     {"train": {"compression": "int8"}},
+                     {"train": {"collective": "nccl"}}):
+            [[field, value]] = more["train"].items()
+            self.refuses(merged(job, more),
+                         [f"/train/{field}", value, "not in this build"])
+        self.refuses(job, "not in this build", "--resume")
+        job = self.table("x,y\n1,0\n")
+        job["data"]["train"]["format"] = "jsonl"
+        self.refuses(job, ["/data/train/format", "not in this build"])
+        job["data"]["train"].update(format="csv", uri="s3://bucket/a.csv")
+        self.refuses(job, ["s3://", "not in this build"])
+
+    def test_every_mistake_is_named_at_once(self):
+        job = self.write("job.json", merged(emulated_job(100), {
+            "sed": 1, "train": {"epochs": 0, "global_batch": "x"}}))
+        one = self.ballast("run", job, code=2)
+        for pointer in ("/sed", "/train/epochs", "/train/global_batch"):
+            self.assertIn(pointer, one.err)
+        self.assertEqual(len(one.err.splitlines()), 3, one)
+        self.assertFalse((self.folder / "runs").exists())
+
+
+class RunDirectory(BadInput):
+    def test_in_use_or_used_before(self):
+        one, run = self.new_run(endless_job())
+        wait_until(lambda: read_lines(run / "steps.jsonl"), "the first step")
+        job = self.write("job.json", emulated_job(100))
+        self.refused(2, [str(run), "is in use by process"], "run", job,
+                     "--run-dir", run)
+        self.assertTrue(one.running())
+        self.assertEqual(control(read_json(run / "coordinator.json")["http"],
+                                 {"type": "stop"}).status, 200)
+        self.assertEqual(one.wait(), 0, one)
+        before = sorted(run.glob("**/*"))
+        self.refused(2, [str(run), "holds an earlier run"], "run", job,
+                     "--run-dir", run)
+        self.assertEqual(sorted(run.glob("**/*")), before)
+        self.ballast("audit", run)
+
+    def test_not_writable_or_not_empty(self):
+        job = self.write("job.json", emulated_job(100))
+        self.write("file", "in the way")
+        self.write("full/of.txt", "something else")
+        for place, says in (("file", "cannot make the folder"),
+                            ("file/below", "cannot make the folder"),
+                            ("full", "is not empty; choose an absent or"),
+                            ("/proc/ballast", "cannot make the folder")):
+            place = self.folder / place
+            self.refused(2, [str(place), says], "run", job, "--run-dir", place)
+        self.assertEqual((self.folder / "file").read_text(), "in the way")
+        self.assertEqual(sorted((self.folder / "full").iterdir()),
+                         [self.folder / "full" / "of.txt"])
+
+    def test_a_cache_that_cannot_be_written(self):
+        self.environment["BALLAST_CACHE"] = "/proc/cache"
+        self.refuses(emulated_job(100), ["/proc/cache"])
+
+
+def small_disks():
+    """Whether this machine lets us mount a file system of our own."""
+    done = subprocess.run(
+        ["unshare", "-m", "mount", "-t", "tmpfs", "none", "/mnt"],
+        capture_output=True, check=False)
+    return done.returncode == 0
+
+
+@unittest.skipUnless(small_disks(), "mounting in a namespace is not permitted")
+class FullDisk(BallastTest):
+    """The run directory, the cache or the log lies on a disk that is soon
+    full: exit 1, one line says so, what was written stays readable."""
+
+    SCRIPT = """
+        disk=$1 size=$2 kept=$3; shift 3
+        mkdir -p "$disk"
+        mount -t tmpfs -o size="$size" none "$disk" || exit 99
+        "$@"
+        code=$?
+        cp -r "$disk" "$kept"
+        exit $code
+    """
+
+    def setUp(self):
+        super().setUp()
+        self.disk = self.folder / "disk"
+        self.kept = self.folder / "kept"  # the disk dies with its namespace
+
+    def fills(self, job, size, *arguments):
+        """Runs a job with its run directory on the disk; the process."""
+        one = self.start(
+            "run", self.write("job.json", job), "--run-dir", self.disk / "run",
+            "--no-progress", *arguments,
+            wrapper=("unshare", "-m", "sh", "-c", self.SCRIPT, "sh",
+                     str(self.disk), size, str(self.kept)))
+        self.assertEqual(one.wait(60), 1, one)
+        self.nobody_left(one, 2)
+        self.says_full(one)
+        return one
+
+    def says_full(self, one):
+        self.assertRegex(one.last_line, "No space left on device|is full")
+        self.assertIn(str(self.disk), one.last_line)
+
+    def stays_readable(self, batch, finished=False):
+        run = self.kept / "run"
+        found = check_run(run, batch)
+        self.assertGreater(found.steps, 0)
+        # A line of a trace may be torn: the last one that was written.
+        wrong = [p for p in found.problems if "the traces hold" not in p]
+        self.assertEqual(wrong, [], found)
+        self.assertTrue(read_json(run / "job.json"))
+        self.assertTrue(read_json(run / "workers.json"))
+        self.assertTrue(read_lines(run / "events.jsonl"))
+        report = run / "report.json"
+        if report.exists():
+            self.assertEqual(read_json(report)["state"], "failed")
+        self.assertFalse((run / "model.safetensors").exists() and not finished)
+        audit = self.audit(run)
+        self.assertEqual(audit["repeated"], 0)
+
+    def test_by_the_records_of_its_steps(self):
+        self.fills(emulated_job(20000, batch=1, epochs=100,
+                                trace_samples=False), "700k")
+        self.stays_readable(1)
+
+    def test_by_its_traces(self):
+        self.fills(emulated_job(20000, batch=512, epochs=10000), "900k")
+        self.stays_readable(512)
+
+    def test_by_its_model(self):
+        self.fills(emulated_job(500, batch=100, parameters=2_000_000), "2m")
+        self.stays_readable(100)
+
+    def test_before_the_first_step(self):
+        one = self.fills(emulated_job(20000, data={"chunk_rows": 1}), "60k")
+        self.assertFalse((self.kept / "run" / "model.safetensors").exists())
+        self.assertEqual(one.out.count("done"), 0)
+
+    def test_the_cache(self):
+        self.environment["BALLAST_CACHE"] = str(self.disk / "cache")
+        run = self.folder / "run"
+        one = self.start(
+            "run", self.write("job.json", emulated_job(100000)), "--run-dir",
+            run, "--no-progress",
+            wrapper=("unshare", "-m", "sh", "-c", self.SCRIPT, "sh",
+                     str(self.disk), "1m", str(self.kept)))
+        self.assertEqual(one.wait(60), 1, one)
+        self.says_full(one)
+        left = [path for path in (self.kept / "cache").glob("*")
+                if path.name not in ("locks", "sources")]
+        self.assertEqual(left, [])
+
+
+if __name__ == "__main__":
+    unittest.main()

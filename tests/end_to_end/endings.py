@@ -1,0 +1,275 @@
+"""Goal: however a run ends, it ends at once, says why, writes what it promised
+and leaves no process behind. Method: signals to every process of real runs, in
+every phase; the dead are looked for in /proc.
+"""
+import contextlib
+import os
+import re
+import signal
+import time
+import unittest
+
+from ballast_process import (BallastTest, alive, command_of, control,
+                             emulated_job, endless_job, merged, patience,
+                             read_json, read_lines, request, wait_until)
+from exactness_checker import check_run
+
+
+class Ending(BallastTest):
+    def begin(self, job, *arguments):
+        one, self.run_dir = self.new_run(job, *arguments)
+        return one
+
+    def training(self, workers=2, **more):
+        """A run in the midst of its steps."""
+        one = self.begin(endless_job(workers, **more))
+        self.after_steps(5)
+        return one
+
+    def after_steps(self, count):
+        wait_until(lambda: len(read_lines(self.run_dir / "steps.jsonl")) >=
+                   count, f"{count} steps", 30)
+
+    def url(self):
+        return wait_until(lambda: read_json(
+            self.run_dir / "coordinator.json"), "coordinator.json")["http"]
+
+    def status(self):
+        with contextlib.suppress(OSError):
+            return request(self.url() + "/v1/status").json
+        return {"state": "gone", "workers": []}
+
+    def pids(self):
+        """name -> pid, as the run itself says."""
+        listed = read_json(self.run_dir / "workers.json")
+        return {w["name"]: w["pid"] for w in listed["workers"]}
+
+    def pid_of(self, one, name):
+        """Of a worker that may not have joined yet."""
+        return wait_until(lambda: next(
+            (pid for pid in one.family()
+             if f"--name {name} " in command_of(pid) + " "), 0),
+            f"the process of {name}")
+
+    def ends(self, one, code, seconds):
+        """With this code, so soon, and nobody is left; the last line."""
+        begun = time.monotonic()
+        allowed = patience(seconds)
+        self.assertEqual(one.wait(seconds), code, one)
+        self.assertLess(time.monotonic() - begun, allowed)
+        self.nobody_left(one, 1)
+        return one.last_line
+
+    @staticmethod
+    def signal_was_read(one):
+        """Two signals of a kind are one until the first was read."""
+        def pending():
+            with open(f"/proc/{one.pid}/status", encoding="utf-8") as file:
+                masks = re.findall(r"(?:Sig|Shd)Pnd:\s*(\w+)", file.read())
+            return any(int(mask, 16) >> (signal.SIGINT - 1) & 1
+                       for mask in masks)
+        wait_until(lambda: not pending(), "the signal to be read")
+
+    def cut_but_whole(self, state):
+        """What a stopped run leaves: model, report and a clean audit."""
+        report = read_json(self.run_dir / "report.json")
+        self.assertEqual(report["state"], state)
+        steps = read_lines(self.run_dir / "steps.jsonl")
+        self.assertEqual(report["steps"], len(steps))
+        self.assertEqual(check_run(self.run_dir, 20).problems, [])
+        self.assertTrue((self.run_dir / "model.safetensors").exists())
+        self.assertEqual(self.audit(self.run_dir)["repeated"], 0)
+        self.assertEqual(read_lines(self.run_dir / "events.jsonl")[-1]["kind"],
+                         "done")
+        return report
+
+    def readable(self):
+        """What a failed run leaves can still be read, and is consistent."""
+        self.assertEqual(check_run(self.run_dir, 20).problems, [])
+        self.assertEqual(read_json(self.run_dir / "report.json")["state"],
+                         "failed")
+        self.assertEqual(self.audit(self.run_dir)["repeated"], 0)
+        kinds = [e["kind"] for e in read_lines(self.run_dir / "events.jsonl")]
+        self.assertEqual(kinds[-1], "done")
+        self.assertIn("error", kinds)
+
+
+class Stopping(Ending):
+    def test_ctrl_c_writes_model_and_report(self):
+        one = self.training()
+        pids = self.pids()
+        one.signal(signal.SIGINT)
+        self.ends(one, 130, 5)
+        self.cut_but_whole("stopped")
+        self.assertFalse([pid for pid in pids.values() if alive(pid)])
+
+    def test_sigterm_does_the_same_with_three_workers(self):
+        one = self.training(3)
+        one.signal(signal.SIGTERM)
+        self.ends(one, 130, 5)
+        self.cut_but_whole("stopped")
+
+    def test_a_terminals_ctrl_c_does_not_reach_the_workers(self):
+        one = self.training()
+        # What a terminal does: to the whole foreground process group.
+        os.killpg(one.pid, signal.SIGINT)
+        self.ends(one, 130, 5)
+        self.cut_but_whole("stopped")
+
+    def test_stop_by_control_message(self):
+        one = self.training()
+        self.assertEqual(control(self.url(), {"type": "stop"}).status, 200)
+        self.ends(one, 0, 5)
+        self.cut_but_whole("stopped")
+
+    def test_stop_of_a_paused_run(self):
+        one = self.training()
+        control(self.url(), {"type": "pause"})
+        wait_until(lambda: self.status()["state"] == "paused", "the pause")
+        one.signal(signal.SIGINT)
+        self.ends(one, 130, 5)
+        self.cut_but_whole("stopped")
+
+    def test_a_second_ctrl_c_ends_it_at_once(self):
+        # A step takes a minute: nobody can wait for its end.
+        one = self.begin(emulated_job(100, batch=100, us_per_step=60_000_000))
+        wait_until(lambda: [w for w in self.status()["workers"]
+                            if w["phase"] == "compute"], "the first step")
+        one.signal(signal.SIGINT)
+        self.signal_was_read(one)
+        one.signal(signal.SIGINT)
+        self.assertIn("interrupted", self.ends(one, 130, 2))
+
+    def test_ctrl_c_before_the_first_step(self):
+        for moment in ("at once", "coordinator", "workers"):
+            one = self.begin(endless_job())
+            if moment == "coordinator":
+                self.url()
+            elif moment == "workers":
+                self.pid_of(one, "w2")
+            one.signal(signal.SIGINT)
+            code = one.wait(10)
+            # Before it handles signals the system's own way applies.
+            allowed = (130, -2) if moment == "at once" else (130,)
+            self.assertIn(code, allowed, one)
+            self.nobody_left(one, 2)
+
+
+class Killed(Ending):
+    """A worker is killed: exit 1 within 3 s, one line says who and how."""
+
+    def killed(self, one, name, pid):
+        os.kill(pid, signal.SIGKILL)
+        last = self.ends(one, 1, 3)
+        for part in (f"worker {name}", f"pid {pid}", "signal 9"):
+            self.assertIn(part, last, one)
+
+    def test_while_it_trains(self):
+        for workers, name in ((1, "w1"), (2, "w1"), (2, "w2"), (3, "w3")):
+            one = self.training(workers)
+            self.killed(one, name, self.pids()[name])
+            self.readable()
+
+    def test_before_it_joined(self):
+        one = self.begin(endless_job())
+        pid = self.pid_of(one, "w2")
+        os.kill(pid, signal.SIGKILL)
+        last = self.ends(one, 1, 3)
+        self.assertRegex(last, "worker w2.*signal 9")
+
+    def test_while_it_waits_for_others_to_join(self):
+        one = self.begin(endless_job())
+        frozen = self.pid_of(one, "w1")
+        os.kill(frozen, signal.SIGSTOP)
+        wait_until(lambda: [w for w in self.status()["workers"]
+                            if w["name"] == "w2"], "w2 to join")
+        self.assertIn(self.status()["state"], ("waiting", "loading"))
+        self.killed(one, "w2", self.pid_of(one, "w2"))
+
+    def test_while_it_loads(self):
+        one = self.begin(endless_job())
+        wait_until(lambda: [e for e in read_lines(
+            self.run_dir / "events.jsonl") if e["kind"] == "generation"],
+            "the generation")
+        self.killed(one, "w2", self.pids()["w2"])
+
+    def test_while_it_evaluates(self):
+        # An epoch is one short step, then seconds of evaluation.
+        job = merged(emulated_job(64, batch=64, epochs=1000), {
+            "data": {"test": {"format": "synthetic", "rows": 40000,
+                              "classes": 4, "features": 4},
+                     "chunk_rows": 4096}})
+        job["model"] = {"kind": "mlp", "hidden": [1024, 1024]}
+        del job["data"]["test_fraction"]
+        one = self.begin(job)
+        wait_until(lambda: [w for w in self.status()["workers"]
+                            if w["name"] == "w1" and
+                            w["phase"] == "evaluate"], "evaluation", 60)
+        self.killed(one, "w1", self.pids()["w1"])
+
+    def test_while_all_are_paused(self):
+        one = self.training()
+        control(self.url(), {"type": "pause"})
+        wait_until(lambda: self.status()["state"] == "paused", "the pause")
+        self.killed(one, "w1", self.pids()["w1"])
+        self.readable()
+
+
+class Silent(Ending):
+    def test_a_stopped_worker_is_noticed(self):
+        for workers, name in ((2, "w2"), (3, "w1")):
+            one = self.training(workers, elastic={"heartbeat_ms": 200})
+            pid = self.pids()[name]
+            os.kill(pid, signal.SIGSTOP)
+            last = self.ends(one, 1, 4)
+            for part in (f"worker {name}", f"pid {pid}", "no heartbeat for"):
+                self.assertIn(part, last, one)
+            self.readable()
+
+
+class Orphans(Ending):
+    """Who is killed without a word leaves no children behind."""
+
+    def test_of_a_killed_supervisor(self):
+        for workers in (1, 3):
+            one = self.training(workers)
+            one.signal(signal.SIGKILL)
+            self.assertEqual(one.wait(5), -9)
+            self.nobody_left(one, 2)
+            # No report: nobody was there to write it. The rest is whole.
+            self.assertEqual(check_run(self.run_dir, 20).problems, [])
+            self.ballast("audit", self.run_dir)
+
+    def test_of_a_supervisor_killed_early(self):
+        for moment in ("coordinator.json", "w1"):
+            one = self.begin(endless_job())
+            if moment == "w1":
+                self.pid_of(one, "w1")
+            else:
+                self.url()
+            one.signal(signal.SIGKILL)
+            self.nobody_left(one, 2)
+
+    def test_of_a_killed_coordinator(self):
+        for workers in (2, 3):
+            one = self.training(workers)
+            pid = read_json(self.run_dir / "coordinator.json")["pid"]
+            os.kill(pid, signal.SIGKILL)
+            last = self.ends(one, 1, 3)
+            for part in ("coordinator", f"pid {pid}", "signal 9"):
+                self.assertIn(part, last, one)
+            self.assertEqual(check_run(self.run_dir, 20).problems, [])
+            self.ballast("audit", self.run_dir)
+
+    def test_a_silent_coordinator_can_be_left(self):
+        one = self.training()
+        pid = read_json(self.run_dir / "coordinator.json")["pid"]
+        os.kill(pid, signal.SIGSTOP)
+        one.signal(signal.SIGINT)
+        self.signal_was_read(one)
+        one.signal(signal.SIGINT)
+        self.ends(one, 130, 3)
+
+
+if __name__ == "__main__":
+    unittest.main()
