@@ -6,6 +6,7 @@
 #include "cli/node/bench_allreduce.hpp"
 
 #include "gpu/collective.hpp"
+#include "gpu/collectives/drill.hpp"
 
 #include <fcntl.h>
 #include <spawn.h>
@@ -39,6 +40,7 @@ struct bench_options {
   bool csv = false;
   bool heap = false;
   std::string host = "127.0.0.1";
+  int kills = 0; // instead of reducing at full speed: kill and measure
   // Of a child:
   int as_rank = -1;
   int of = 0;
@@ -47,7 +49,9 @@ struct bench_options {
 const char* const usage_text =
     "usage: ballast bench allreduce [--ranks 2,4] [--bytes 65536,16777216]\n"
     "         [--backends ring-shm,ring-tcp,gloo] [--seconds S] [--csv]\n"
-    "         [--buffers arena|heap]\n";
+    "         [--buffers arena|heap]\n"
+    "       ballast bench allreduce --kills N [--ranks 2,4,8] "
+    "[--backends ...]\n";
 
 struct usage_error : std::runtime_error {
   using std::runtime_error::runtime_error;
@@ -112,6 +116,8 @@ bench_options parse(int argc, char** argv) {
       options.seconds = number<double>(name, text, 0.01, 3600);
     } else if (name == "--buffers" && (text == "arena" || text == "heap")) {
       options.heap = text == "heap";
+    } else if (name == "--kills") {
+      options.kills = number<int>(name, text, 1, 1000000);
     } else if (name == "--host") {
       options.host = text;
     } else if (name == "--as-rank") {
@@ -203,11 +209,19 @@ void warm_up(contestant& c, size_t floats) {
   c.ms.clear();
 }
 
+double quantile(std::vector<double> values, double q) {
+  if (values.empty()) {
+    return 0;
+  }
+  std::sort(values.begin(), values.end());
+  const double at = q * static_cast<double>(values.size());
+  return values[std::min(values.size() - 1, static_cast<size_t>(at))];
+}
+
 void print_row(const contestant& c, int ranks, size_t bytes) {
-  std::vector<double> ms = c.ms;
-  std::sort(ms.begin(), ms.end());
-  double median = ms[ms.size() / 2];
-  double p99 = ms[std::min(ms.size() - 1, ms.size() * 99 / 100)];
+  const std::vector<double>& ms = c.ms;
+  double median = quantile(ms, 0.5);
+  double p99 = quantile(ms, 0.99);
   double algbw = static_cast<double>(bytes) / median / 1e6;
   double factor = 2.0 * (ranks - 1) / ranks;
   std::printf("%s,%d,%zu,%zu,%.4f,%.4f,%.4f,%.4f\n", c.name.c_str(), ranks,
@@ -395,6 +409,37 @@ void print_table_row(const std::string& csv) {
   }
 }
 
+/// Kills a rank again and again: how long until the last survivor is out, and
+/// how long a new generation takes to open.
+int run_kills(const bench_options& options) {
+  std::printf("%-10s %5s %6s %9s %9s %9s %9s %9s %8s %6s\n", "backend", "ranks",
+              "kills", "p50 ms", "p99 ms", "max ms", "open p50", "open p99",
+              "crashes", "hangs");
+  bool well = true;
+  for (const std::string& backend : options.backends) {
+    for (int ranks : options.ranks) {
+      drill_plan plan;
+      plan.backend = backend;
+      plan.ranks = ranks;
+      plan.rounds = options.kills;
+      plan.child = {"ballast", "bench", "allreduce"};
+      drill_report report = run_drill(plan);
+      well &= report.well();
+      for (const std::string& complaint : report.complaints) {
+        std::fprintf(stderr, "ballast: %s: %s\n", backend.c_str(),
+                     complaint.c_str());
+      }
+      const std::vector<double>&out = report.out_ms, &open = report.open_ms;
+      std::printf("%-10s %5d %6zu %9.2f %9.2f %9.2f %9.2f %9.2f %8d %6d\n",
+                  backend.c_str(), ranks, out.size(), quantile(out, 0.5),
+                  quantile(out, 0.99), quantile(out, 1), quantile(open, 0.5),
+                  quantile(open, 0.99), report.crashes, report.hangs);
+      std::fflush(stdout);
+    }
+  }
+  return well ? 0 : 1;
+}
+
 int run_bench(const bench_options& options) {
   if (options.csv) {
     std::printf(
@@ -422,8 +467,14 @@ int run_bench(const bench_options& options) {
 } // namespace
 
 int bench_allreduce(int argc, char** argv) {
+  if (is_drill_rank()) {
+    return run_drill_rank();
+  }
   try {
     bench_options options = parse(argc, argv);
+    if (options.kills > 0) {
+      return run_kills(options);
+    }
     return options.as_rank >= 0 ? run_rank(options) : run_bench(options);
   } catch (const usage_error& e) {
     std::fprintf(stderr, "ballast: %s\n%s", e.what(), usage_text);

@@ -174,8 +174,17 @@ std::vector<stream_mesh::link> join_mesh(const std::vector<peer_address>& peers,
                              peer);
     }
     int timeout_ms = static_cast<int>(std::min<int64_t>(left.count(), 1000));
+    const size_t first_link = polled.size();
+    for (const stream_mesh::link& link : links) {
+      polled.push_back({link.fd.get(), POLLRDHUP, 0});
+    }
     if (::poll(polled.data(), polled.size(), retry ? 1 : timeout_ms) < 0) {
       continue; // a signal
+    }
+    for (size_t r = 0; r < links.size(); ++r) {
+      if (polled[first_link + r].revents != 0) {
+        lost(static_cast<int>(r), "it gave up joining");
+      }
     }
     for (size_t i = 0; i < calls.size(); ++i) {
       if (calls[i].must_retry()) {

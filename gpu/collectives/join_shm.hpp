@@ -13,6 +13,7 @@ namespace ballast {
 
 /// The same for processes that can share memory, and for no others: this boot
 /// of this kernel, this network namespace. Empty where sharing is impossible.
+/// The environment variable BALLAST_HOST_ID overrides it (empty: no sharing).
 std::string find_host_id();
 
 /// `ranks`: those of this host, ascending, with `options.rank` among them;

@@ -64,12 +64,18 @@ ring_collective::ring_collective(const collective_options& options,
       wide_(mesh_, leaders_of(hosts, options.rank)) {
   if (local_) {
     near_.emplace(*local_);
+    // Within a host the kernel wakes us; a rank of another host is seen on its
+    // link only, and so is a death where the kernel has no robust futexes.
+    local_->look_elsewhere([this] { mesh_.check_links(); },
+                           std::chrono::milliseconds(one_host() ? 100 : 5));
   }
   use(costs);
 }
 
 ring_collective::~ring_collective() {
-  if (state_ == collective_state::ready) {
+  if (stop_->stopped()) {
+    cut_off();
+  } else if (state_ != collective_state::closed) {
     leave();
   }
 }
@@ -105,6 +111,7 @@ void ring_collective::reduce_everywhere(void* data, size_t count,
   if (near_) {
     near_->reduce(data, count, type, 0, until);
   }
+  reach(fault_point::between_phases, options_.rank);
   if (is_leader()) {
     const int hosts = wide_.members().count();
     wide_.all_reduce(data, count, type,
@@ -237,13 +244,23 @@ void ring_collective::leave() noexcept {
 
 void ring_collective::fail(collective_errc code, const std::string& what,
                            int peer) noexcept {
-  if (stop_->stop(code, what, peer)) {
-    state_ = collective_state::dead;
-    if (local_) {
-      local_->fail(code, what, peer);
-    }
-    mesh_.cut();
+  stop_->stop(code, what, peer);
+  cut_off();
+}
+
+/// Tells everyone why this rank has stopped, whoever stopped it: abort() of the
+/// opening may have done so when this object did not exist yet.
+void ring_collective::cut_off() noexcept {
+  if (cut_.exchange(true)) {
+    return;
   }
+  state_ = collective_state::dead;
+  if (local_) {
+    stop_->tell([&](collective_errc code, const std::string& what, int peer) {
+      local_->fail(code, what, peer);
+    });
+  }
+  mesh_.cut();
 }
 
 void ring_collective::check_rank(int other) const {
@@ -260,7 +277,10 @@ void ring_collective::guarded(Operation&& operation) {
     throw collective_error(collective_errc::aborted,
                            "the collective is closed");
   }
-  stop_->check();
+  if (stop_->stopped()) {
+    cut_off();
+    stop_->raise();
+  }
   try {
     reach(fault_point::operation, options_.rank);
     operation();

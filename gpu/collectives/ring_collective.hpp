@@ -55,6 +55,7 @@ public:
 private:
   void check_rank(int other) const;
   void fail(collective_errc code, const std::string& what, int peer) noexcept;
+  void cut_off() noexcept;
   void leave() noexcept;
   template <class Operation>
   void guarded(Operation&& operation);
@@ -77,6 +78,7 @@ private:
   std::optional<shm_algorithms> near_;
   cost_model costs_;
   std::atomic<collective_state> state_{collective_state::ready};
+  std::atomic<bool> cut_{false};
 };
 
 } // namespace ballast

@@ -306,6 +306,7 @@ void shm_algorithms::reduce(void* data, size_t count, element_type type,
     } else {
       bytes_ += bytes_of(piece, width);
     }
+    reach(fault_point::segment, group_.rank_of(group_.me()));
   }
   if (is_root) {
     group_.advance(done_stage);
@@ -346,6 +347,7 @@ void shm_algorithms::broadcast(void* data, size_t count, int root,
     } else {
       bytes_ += piece.end - piece.begin;
     }
+    reach(fault_point::segment, group_.rank_of(group_.me()));
   }
   if (in_place) {
     group_.advance(done_stage);

@@ -56,6 +56,12 @@ shm_group::shm_group(std::vector<shm_member> members, int me, own_marks marks,
   spins_ = spins_max_;
 }
 
+void shm_group::look_elsewhere(std::function<void()> look,
+                               std::chrono::milliseconds every) {
+  look_ = std::move(look);
+  look_every_ = every;
+}
+
 void shm_group::meet(const shm_call& mine, deadline until) {
   ++number_;
   board(me_).calls[number_ & 1] = mine;
@@ -130,7 +136,6 @@ bool shm_group::spin(int member, uint32_t wanted) {
 }
 
 void shm_group::sleep(int member, uint32_t wanted, deadline until) {
-  using namespace std::chrono_literals;
   const auto now = std::chrono::steady_clock::now();
   if (now >= until) {
     throw collective_error(collective_errc::timeout,
@@ -161,8 +166,11 @@ void shm_group::sleep(int member, uint32_t wanted, deadline until) {
         check_member(m, m == member);
       }
       stop_->check();
-      // A mark that the kernel cannot set (no robust futexes) must not hold us.
-      futex_wait_any({watches, count_watches}, std::min(until, now + 100ms));
+      const auto next_look = now + look_every_;
+      futex_wait_any({watches, count_watches}, std::min(until, next_look));
+      if (look_ && std::chrono::steady_clock::now() >= next_look) {
+        look_();
+      }
     }
   } catch (...) {
     theirs.sleepers.fetch_sub(1, std::memory_order_seq_cst);

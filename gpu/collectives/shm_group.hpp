@@ -17,8 +17,10 @@
 #include "gpu/collectives/stop_switch.hpp"
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -86,6 +88,11 @@ public:
   shm_group(const shm_group&) = delete;
   shm_group& operator=(const shm_group&) = delete;
 
+  /// `look` is called every `every` while this rank waits here: it throws when
+  /// something elsewhere has gone wrong (a rank of another host, say).
+  void look_elsewhere(std::function<void()> look,
+                      std::chrono::milliseconds every);
+
   int me() const { return me_; }
   int count() const { return static_cast<int>(members_.size()); }
   int rank_of(int member) const { return members_[member].rank; }
@@ -138,6 +145,8 @@ private:
   uint32_t number_ = 0; // of the current operation, 16 bits count
   int spins_max_;
   int spins_;
+  std::function<void()> look_;
+  std::chrono::milliseconds look_every_{100};
 };
 
 } // namespace ballast

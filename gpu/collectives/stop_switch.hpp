@@ -26,6 +26,12 @@ public:
     }
   }
   [[noreturn]] void raise() const;
+  /// Calls `with` (code, what, peer) of the error that stands.
+  template <class Listener>
+  void tell(Listener&& with) const {
+    std::lock_guard lock(mutex_);
+    with(code_, what_, peer_);
+  }
   /// Readable once stopped.
   int bell() const { return bell_.get(); }
 

@@ -74,6 +74,8 @@ public:
   void transfer(const stream_label& label, byte_source* out, int to,
                 byte_sink* in, int from, deadline until);
 
+  /// Throws if any rank has left without a goodbye. Never blocks.
+  void check_links() { look_at_the_others(-1, -1); }
   /// Tells everyone that this rank leaves, nothing being in flight.
   void say_goodbye() noexcept;
   /// Cuts every link; the others see the end at once. Any thread.

@@ -594,7 +594,7 @@ TEST_P(collective_backends, reduces_in_an_arena) {
 }
 
 INSTANTIATE_TEST_SUITE_P(all, collective_backends,
-                         ::testing::ValuesIn(backend_names()),
+                         ::testing::ValuesIn(ballast::testing::suite_names()),
                          [](const auto& info) {
                            std::string name = info.param;
                            std::replace(name.begin(), name.end(), '-', '_');

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "gpu/collective.hpp"
+#include "gpu/collectives/ring.hpp"
 
 #include <atomic>
 #include <exception>
@@ -28,11 +29,29 @@ inline deadline soon() {
 /// The error of one rank, if it had one.
 using outcome = std::optional<collective_error>;
 
+/// What the suites run over: the backends by name, and the ring with its ranks
+/// spread over two pretended hosts, so that both transports are in use.
+inline std::vector<std::string> suite_names() {
+  std::vector<std::string> names = backend_names();
+  names.push_back("ring-two-hosts");
+  return names;
+}
+
+inline std::unique_ptr<collective_backend>
+make_suite_backend(const std::string& name, int rank) {
+  if (name == "ring-two-hosts") {
+    ring_config config;
+    config.host_id = "host " + std::to_string(rank % 2);
+    return make_ring_backend(name, config);
+  }
+  return make_backend(name);
+}
+
 class rank_group {
 public:
-  rank_group(std::string backend, int size) : size_(size) {
+  rank_group(const std::string& backend, int size) : size_(size) {
     for (int r = 0; r < size; ++r) {
-      backends_.push_back(make_backend(backend));
+      backends_.push_back(make_suite_backend(backend, r));
     }
   }
 

@@ -1,0 +1,225 @@
+// The ranks of a drill: talk with the control plane over descriptors 3 (in) and
+// 4 (out), one line a message.
+#include "gpu/collective.hpp"
+#include "gpu/collectives/drill.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+#include <sstream>
+#include <thread>
+
+namespace ballast {
+
+namespace {
+
+constexpr int from_control = 3;
+constexpr int to_control = 4;
+
+int64_t now_ns() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+void say(const std::string& line) {
+  std::string text = line + "\n";
+  (void)!::write(to_control, text.data(), text.size());
+}
+
+/// The values that rank `rank` brings to operation `round`: small integers, so
+/// that every sum is exact.
+float brought(int rank, uint64_t round, size_t i) {
+  return static_cast<float>((i + 3 * static_cast<size_t>(rank) + round) % 7);
+}
+
+class drill_rank {
+public:
+  drill_rank(const std::string& backend, int rank, int ranks, size_t floats)
+      : backend_(make_backend(backend)), rank_(rank), ranks_(ranks),
+        arena_(backend_->allocate_arena(floats)), heap_(floats),
+        floats_(floats) {}
+
+  /// Generations until told to end.
+  int run() {
+    set_fault_hook([this](fault_point at, int rank) {
+      if (rank == rank_ && at == where_ && --hits_ == 0) {
+        hurt();
+      }
+    });
+    std::string line;
+    while (read_line(line)) {
+      std::istringstream words(line);
+      std::string command;
+      words >> command;
+      if (command != "prepare") {
+        return command == "end" ? 0 : 1;
+      }
+      uint64_t number = 0;
+      int where = -1, what = 0;
+      words >> number >> where >> hits_ >> what;
+      where_ = where < 0 ? std::optional<fault_point>{}
+                         : static_cast<fault_point>(where);
+      what_ = static_cast<harm>(what);
+      one_generation(number);
+    }
+    return 1;
+  }
+
+private:
+  bool read_line(std::string& line) {
+    line.clear();
+    char c = 0;
+    while (::read(from_control, &c, 1) == 1) {
+      if (c == '\n') {
+        return true;
+      }
+      line += c;
+    }
+    return false;
+  }
+
+  void hurt() {
+    say("hurt " + std::to_string(now_ns()));
+    switch (what_) {
+    case harm::kill:
+      ::raise(SIGKILL);
+      break;
+    case harm::stop:
+      ::raise(SIGSTOP);
+      break;
+    case harm::exit:
+      ::_exit(7);
+    case harm::abort: {
+      std::lock_guard lock(mutex_);
+      if (joined_) {
+        joined_->abort("the drill says so");
+      } else if (opening_) {
+        opening_->abort("the drill says so");
+      }
+      break;
+    }
+    }
+  }
+
+  void one_generation(uint64_t number) {
+    collective_options options;
+    options.generation = generation{number};
+    options.rank = rank_;
+    options.size = ranks_;
+    options.token = "drill";
+    auto opening = backend_->prepare(options);
+    say("address " + opening->address());
+    std::vector<std::string> addresses(static_cast<size_t>(ranks_));
+    for (std::string& a : addresses) {
+      read_line(a);
+    }
+    {
+      std::lock_guard lock(mutex_);
+      opening_ = opening.get();
+    }
+    std::thread ears([this] { listen_for_abort(); });
+    try {
+      reduce_for_ever(*opening, addresses);
+    } catch (const collective_error& e) {
+      say("out " + std::to_string(now_ns()) + " " + to_string(e.code()) + " " +
+          std::to_string(e.peer()) + " " + e.what());
+    }
+    ears.join();
+    std::lock_guard lock(mutex_);
+    joined_.reset();
+    opening_ = nullptr;
+  }
+
+  /// One line ends every generation: "abort" (while it runs or afterwards).
+  void listen_for_abort() {
+    std::string line;
+    read_line(line);
+    std::lock_guard lock(mutex_);
+    if (joined_) {
+      joined_->abort("fenced");
+    } else if (opening_ != nullptr) {
+      opening_->abort("fenced");
+    }
+  }
+
+  void reduce_for_ever(collective_opening& opening,
+                       const std::vector<std::string>& addresses) {
+    const int64_t began = now_ns();
+    auto soon = [] {
+      return std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    };
+    auto joined = opening.connect(addresses, soon());
+    collective* group = joined.get();
+    {
+      std::lock_guard lock(mutex_);
+      joined_ = std::move(joined);
+    }
+    say("open " + std::to_string(now_ns() - began));
+    const size_t sizes[] = {floats_, 16, 4099, floats_ / 2 + 1, 1};
+    for (uint64_t round = 0;; ++round) {
+      const size_t count = std::min(floats_, sizes[round % 5]);
+      float* data = round % 3 == 0 ? heap_.data() : arena_.get();
+      for (size_t i = 0; i < count; ++i) {
+        data[i] = brought(rank_, round, i);
+      }
+      group->all_reduce(data, count, element_type::float32, soon());
+      for (size_t i = 0; i < count; ++i) {
+        float sum = 0;
+        for (int r = 0; r < ranks_; ++r) {
+          sum += brought(r, round, i);
+        }
+        if (data[i] != sum) {
+          say("wrong element " + std::to_string(i) + " of " +
+              std::to_string(count) + " in operation " + std::to_string(round));
+          return;
+        }
+      }
+    }
+  }
+
+  std::unique_ptr<collective_backend> backend_;
+  int rank_;
+  int ranks_;
+  std::shared_ptr<float[]> arena_;
+  std::vector<float> heap_;
+  size_t floats_;
+  std::optional<fault_point> where_;
+  int hits_ = 0;
+  harm what_ = harm::kill;
+  std::mutex mutex_;
+  collective_opening* opening_ = nullptr;
+  std::unique_ptr<collective> joined_;
+};
+
+} // namespace
+
+bool is_drill_rank() {
+  return std::getenv("BALLAST_DRILL") != nullptr;
+}
+
+int run_drill_rank() {
+  std::signal(SIGPIPE, SIG_IGN);
+  const char* text = std::getenv("BALLAST_DRILL");
+  std::istringstream words(text != nullptr ? text : "");
+  std::string backend;
+  int rank = 0, ranks = 0;
+  size_t floats = 0;
+  if (!(words >> backend >> rank >> ranks >> floats)) {
+    std::fprintf(stderr, "ballast: BALLAST_DRILL is not understood\n");
+    return 2;
+  }
+  try {
+    return drill_rank(backend, rank, ranks, floats).run();
+  } catch (const std::exception& e) {
+    say(std::string("wrong: ") + e.what());
+    return 1;
+  }
+}
+
+} // namespace ballast

@@ -1,0 +1,119 @@
+// What happens to the others when a rank's process is killed, stopped, leaves
+// or aborts: real processes, at every phase and at random times. Each round is
+// one generation; survivors go on into the next with a replacement.
+#include "gpu/collectives/drill.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <numeric>
+
+namespace ballast {
+namespace {
+
+/// The children of run_drill come in here; skipped otherwise.
+TEST(collective_drill, DISABLED_rank) {
+  if (!is_drill_rank()) {
+    GTEST_SKIP();
+  }
+  int code = run_drill_rank();
+  ASSERT_EQ(code, 0);
+}
+
+uint64_t seed() {
+  const char* text = std::getenv("BALLAST_SEED");
+  return text != nullptr ? std::strtoull(text, nullptr, 10) : 1;
+}
+
+/// More rounds for a long run.
+int rounds(int usual) {
+  const char* text = std::getenv("BALLAST_DRILL_ROUNDS");
+  return text != nullptr ? std::atoi(text) : usual;
+}
+
+drill_plan plan_for(const std::string& backend, int ranks, int some_rounds) {
+  drill_plan plan;
+  plan.backend = backend == "ring-two-hosts" ? "ring" : backend;
+  plan.hosts = backend == "ring-two-hosts" ? 2 : 1;
+  plan.ranks = ranks;
+  plan.rounds = rounds(some_rounds);
+  plan.seed = seed();
+  plan.child = {"collective_drill_rank",
+                "--gtest_filter=collective_drill.DISABLED_rank",
+                "--gtest_also_run_disabled_tests", "--gtest_brief=1"};
+  return plan;
+}
+
+void expect_well(const drill_plan& plan) {
+  drill_report report = run_drill(plan);
+  std::string where = plan.where ? to_string(*plan.where) : "any time";
+  EXPECT_TRUE(report.well())
+      << plan.backend << ", " << plan.ranks << " ranks, "
+      << to_string(plan.what) << " at " << where << ", seed " << plan.seed
+      << ": " << report.crashes << " crashes, " << report.hangs << " hangs; "
+      << (report.complaints.empty() ? "" : report.complaints.front());
+  EXPECT_EQ(report.out_ms.size(), static_cast<size_t>(plan.rounds));
+}
+
+class ring_faults : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(ring_faults, survivors_leave_when_a_rank_is_killed_at_any_time) {
+  for (int ranks : {2, 3, 5, 8}) {
+    expect_well(plan_for(GetParam(), ranks, 6));
+  }
+}
+
+TEST_P(ring_faults, survivors_leave_when_a_rank_is_killed_at_every_phase) {
+  for (int point = 0; point < fault_point_count; ++point) {
+    drill_plan plan = plan_for(GetParam(), 4, 2);
+    plan.where = static_cast<fault_point>(point);
+    if (*plan.where == fault_point::handshake) {
+      continue; // only some ranks come to it; see the test below
+    }
+    expect_well(plan);
+  }
+}
+
+TEST_P(ring_faults, survivors_leave_when_a_rank_exits_at_every_phase) {
+  for (fault_point point : {fault_point::before_open, fault_point::after_open,
+                            fault_point::segment, fault_point::finished}) {
+    drill_plan plan = plan_for(GetParam(), 3, 2);
+    plan.where = point;
+    plan.what = harm::exit;
+    expect_well(plan);
+  }
+}
+
+TEST_P(ring_faults, abort_frees_everybody_at_every_phase) {
+  for (fault_point point : {fault_point::before_open, fault_point::after_open,
+                            fault_point::operation, fault_point::segment,
+                            fault_point::between_phases}) {
+    drill_plan plan = plan_for(GetParam(), 4, 2);
+    plan.where = point;
+    plan.what = harm::abort;
+    expect_well(plan);
+  }
+}
+
+// A stopped process is no error for the others; the control plane aborts them.
+// When it wakes up it must find that its generation is over.
+TEST_P(ring_faults, a_stopped_rank_holds_nobody_after_an_abort) {
+  for (int ranks : {2, 4}) {
+    drill_plan plan = plan_for(GetParam(), ranks, 3);
+    plan.what = harm::stop;
+    expect_well(plan);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(all, ring_faults,
+                         ::testing::Values("ring-shm", "ring-tcp",
+                                           "ring-two-hosts"),
+                         [](const auto& info) {
+                           std::string name = info.param;
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
+
+} // namespace
+} // namespace ballast
