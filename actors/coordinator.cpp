@@ -151,7 +151,8 @@ void shell::perform(const fetch_model& what) {
         failure problem;
         try {
           auto client = chunk_client::connect(what.address, token, 5s);
-          record->model(client->fetch_blob("model", model_deadline));
+          record->model(client->fetch_blob("model", model_deadline),
+                        what.weights_sha256);
         } catch (const ballast_error& e) {
           problem = e.what_failed();
         }

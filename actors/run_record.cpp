@@ -1,8 +1,10 @@
 #include "actors/run_record.hpp"
 
+#include "data/safetensors.hpp"
 #include "monitor/audit_run.hpp"
 #include "monitor/log.hpp"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
@@ -80,9 +82,28 @@ void run_record::workers(const nlohmann::json& list) {
   directory_.write_json("workers.json", list);
 }
 
-void run_record::model(const std::string& safetensors) {
-  directory_.write_file("model.safetensors", safetensors,
-                        run_directory::outlives::power);
+void run_record::model(const std::string& safetensors,
+                       const std::string& weights_sha256) {
+  constexpr const char* unchecked = "model.safetensors.unchecked";
+  directory_.write_file(unchecked, safetensors, run_directory::outlives::power);
+  std::filesystem::path staged = directory_.file(unchecked);
+  tensor_file file = read_safetensors(staged.string());
+  // Buffers, like running means, are no parameters.
+  auto buffers =
+      nlohmann::json::parse(file.metadata["buffers"], nullptr, false);
+  std::vector<tensor_view> parameters;
+  for (const tensor_view& one : file.tensors)
+    if (std::find(buffers.begin(), buffers.end(), one.name) == buffers.end())
+      parameters.push_back(one);
+  if (ballast::weights_sha256(parameters) != weights_sha256) {
+    std::filesystem::remove(staged);
+    throw ballast_error(errc::digest_mismatch,
+                        "the fetched model is not the one that the workers "
+                        "ended with (" +
+                            weights_sha256.substr(0, 12) +
+                            "...); it is not published");
+  }
+  std::filesystem::rename(staged, directory_.file("model.safetensors"));
 }
 
 nlohmann::ordered_json run_record::finish(run_report report) {

@@ -52,7 +52,9 @@ public:
   void perform(const write_steps& what);
   void perform(const write_event& what);
   void workers(const nlohmann::json& list);
-  void model(const std::string& safetensors);
+  /// Publishes model.safetensors, unless its parameters are not those that
+  /// every worker ended with: ballast_error{digest_mismatch}.
+  void model(const std::string& safetensors, const std::string& weights_sha256);
 
   /// Audit and report of an ended run; any thread, nothing else is written at
   /// the same time. Returns the report.

@@ -83,8 +83,8 @@ std::vector<share_summary> count_shares(const plan& placed,
   skew_report skews = measure_skew(about, placed);
   std::vector<share_summary> out;
   for (size_t rank = 0; rank < placed.shares.size(); ++rank)
-    out.push_back(
-        {placed.shares[rank].worker, rows(placed.shares[rank]), skews.by_rank[rank]});
+    out.push_back({placed.shares[rank].worker, rows(placed.shares[rank]),
+                   skews.by_rank[rank]});
   return out;
 }
 

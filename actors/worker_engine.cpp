@@ -238,10 +238,14 @@ std::string engine::model_bytes(run_parts& parts) {
         {one.name,
          one.shape,
          {parts.memory.parameters.get() + one.offset, one.count}});
-  for (const model::buffer& one : parts.network->buffers())
+  nlohmann::json buffers = nlohmann::json::array();
+  for (const model::buffer& one : parts.network->buffers()) {
     tensors.push_back({one.name, one.shape, one.values});
-  return safetensors_bytes(
-      tensors, {{"format", "pt"}, {"ballast_run", parts.order.run}});
+    buffers.push_back(one.name);
+  }
+  return safetensors_bytes(tensors, {{"format", "pt"},
+                                     {"ballast_run", parts.order.run},
+                                     {"buffers", buffers.dump()}});
 }
 
 void engine::prepare_collective(run_parts& parts) {

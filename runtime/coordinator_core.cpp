@@ -200,7 +200,7 @@ actions coordinator_core::on_placed(plan placed,
                   {{"plan", value(placed.number)},
                    {"generation", value(members.number)},
                    {"step", 1},
-                   {"outcome", "in_force"},
+                   {"outcome", "effective"},
                    {"reason", "placement " + run_->what.data.placement.kind}}});
   out.push_back(write_workers{});
   std::string text = to_json(run_->what).dump();
@@ -366,6 +366,8 @@ void coordinator_core::finish(actions& out, run_phase phase, int exit_code,
   run_->phase = phase;
   run_->reason = reason;
   run_->exit_code = exit_code;
+  // Operations that failed with this run say nothing of the next one.
+  std::erase_if(suspected_, [](const auto& one) { return !one.second.gone; });
   out.push_back(write_workers{});
   if (run_->members)
     to_all(out,

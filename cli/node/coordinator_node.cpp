@@ -169,6 +169,13 @@ void coordinator_process::listen() {
     lock_state(state_);
   shard_manager_config shard_config;
   shard_config.cache_folder = default_cache_folder();
+  // The workers fetch their chunks where they reach the coordinator.
+  shard_config.bind_host = control.host;
+  if (control.host == "0.0.0.0" || control.host == "::")
+    throw ballast_error(errc::usage,
+                        "--listen " + options_.listen +
+                            ": give the address at which the workers reach "
+                            "this node");
   coordinator_shell_config config = shell();
   auto records = config.records;
   actor_ = system_.spawn<caf::detached>(

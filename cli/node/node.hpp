@@ -15,6 +15,7 @@ struct node_options {
   std::string name;                    // worker
   std::string device = "auto";         // worker
   std::string metrics = "127.0.0.1:0"; // worker
+  std::string host = "127.0.0.1";      // worker: where other nodes reach it
   uint32_t wait_s = 10;  // worker: retry the coordinator for so long
   bool once = false;     // worker: leave after one job
   bool insecure = false; // bind other addresses than loopback

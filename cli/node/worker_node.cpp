@@ -135,6 +135,9 @@ int run_worker(const node_options& options) {
   check_device(options.device);
   host_port metrics = parse_host_port(options.metrics, "--metrics");
   check_bind(metrics, "--metrics", options.insecure);
+  check_bind({options.host, 0}, "--host", options.insecure);
+  // Compute threads that wait give their core away: a node may share it.
+  setenv("OMP_WAIT_POLICY", "PASSIVE", 0);
   std::thread preload;
   if (options.preload_torch)
     preload = std::thread([] { ballast::preload_torch(); });
@@ -170,8 +173,10 @@ int run_worker(const node_options& options) {
   worker.once = options.once;
   worker.log_to_folder = options.liveness_fd < 0;
   worker.probes = probes;
-  worker.make_engine = [](engine_listener listener) {
-    return make_worker_engine({}, std::move(listener));
+  worker.make_engine = [host = options.host](engine_listener listener) {
+    engine_config engine;
+    engine.bind_host = host;
+    return make_worker_engine(std::move(engine), std::move(listener));
   };
   worker.on_exit = [&latch](int code, std::string reason) {
     latch.leave(code, std::move(reason));
