@@ -3,6 +3,7 @@
 #include "data/safetensors.hpp"
 #include "data/sha256.hpp"
 #include "runtime/errors.hpp"
+#include "tests/source_root.hpp"
 
 #include <cstdio>
 #include <cstdlib>
@@ -78,8 +79,7 @@ TEST_F(safetensors, leaves_nothing_but_the_file_and_replaces_an_old_one) {
 
 TEST_F(safetensors, is_readable_by_the_reference_implementation) {
   // `dev setup` puts the wheel there; numpy is the one of the system.
-  const fs::path modules =
-      fs::path(__FILE__).parent_path() / "../../.deps/python";
+  const fs::path modules = source_root() / ".deps/python";
   const std::string python = "PYTHONPATH='" +
                              modules.lexically_normal().string() +
                              "' /usr/bin/python3 ";

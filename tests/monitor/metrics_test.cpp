@@ -4,6 +4,7 @@
 
 #include "runtime/coordinator_core.hpp"
 #include "temp_folder.hpp"
+#include "tests/source_root.hpp"
 
 #include <cstdio>
 #include <cstdlib>
@@ -161,8 +162,7 @@ TEST(metrics, pleases_promtool) {
 }
 
 TEST(metrics, are_documented) {
-  std::filesystem::path page =
-      std::filesystem::path(__FILE__).parent_path() / "../../docs/metrics.md";
+  std::filesystem::path page = source_root() / "docs/metrics.md";
   if (std::getenv("BALLAST_UPDATE_DOCS")) {
     std::filesystem::create_directories(page.parent_path());
     write_content(page, metric_reference());

@@ -3,6 +3,8 @@
 /// walked beside the table of fields.
 #include "runtime/job.hpp"
 
+#include "tests/source_root.hpp"
+
 #include "runtime/control.hpp"
 #include "runtime/job_field.hpp"
 
@@ -20,10 +22,6 @@ namespace {
 using nlohmann::json;
 namespace fs = std::filesystem;
 
-fs::path root() {
-  return fs::path(__FILE__).parent_path().parent_path().parent_path();
-}
-
 std::string read(const fs::path& path) {
   std::ifstream in(path, std::ios::binary);
   EXPECT_TRUE(in) << path;
@@ -33,12 +31,12 @@ std::string read(const fs::path& path) {
 }
 
 TEST(job_reference, is_the_committed_document) {
-  EXPECT_EQ(read(root() / "docs/job.md"), job_reference())
+  EXPECT_EQ(read(source_root() / "docs/job.md"), job_reference())
       << "run: ballast docs job > docs/job.md";
 }
 
 TEST(error_reference, is_the_committed_document) {
-  EXPECT_EQ(read(root() / "docs/errors.md"), error_reference())
+  EXPECT_EQ(read(source_root() / "docs/errors.md"), error_reference())
       << "run: ballast docs errors > docs/errors.md";
 }
 
@@ -54,7 +52,8 @@ TEST(error_catalogue, has_unique_names_and_the_exit_codes_of_the_contract) {
 
 TEST(example_jobs, are_valid) {
   size_t found = 0;
-  for (const auto& entry : fs::directory_iterator(root() / "examples/jobs")) {
+  for (const auto& entry :
+       fs::directory_iterator(source_root() / "examples/jobs")) {
     job_result result =
         parse_job(read(entry.path()), {}, entry.path().parent_path());
     for (const failure& mistake : result.mistakes)
