@@ -2,7 +2,8 @@
 # Defines Torch::cpu. At run time libtorch_cpu needs libcudart and libcupti;
 # `dev setup` unpacks those beside it.
 set(TORCH_ROOT "${BALLAST_DEPS}/torch-${BALLAST_TORCH_VERSION}/torch")
-set(CUDA_WHEEL_LIBS "${BALLAST_DEPS}/cuda-runtime/nvidia/cu13/lib")
+set(CUDA_WHEEL_LIBS
+    "${BALLAST_DEPS}/torch-${BALLAST_TORCH_VERSION}/nvidia/cu13/lib")
 include(FindPackageHandleStandardArgs)
 find_file(TORCH_CPU_LIBRARY libtorch_cpu.so PATHS "${TORCH_ROOT}/lib"
           NO_DEFAULT_PATH)
@@ -21,7 +22,7 @@ if(NOT TARGET Torch::cpu)
   target_link_libraries(Torch::cpu INTERFACE "${TORCH_ROOT}/lib/libtorch_cpu.so"
                                              "${TORCH_ROOT}/lib/libc10.so")
   target_link_options(
-    Torch::cpu INTERFACE "-Wl,-rpath,${TORCH_ROOT}/lib:${CUDA_WHEEL_LIBS}"
+    Torch::cpu INTERFACE "-Wl,-rpath,${TORCH_ROOT}/lib"
     "-Wl,-rpath-link,${TORCH_ROOT}/lib:${CUDA_WHEEL_LIBS}"
     -Wl,--allow-shlib-undefined)
 endif()

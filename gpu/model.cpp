@@ -70,11 +70,12 @@ const torch_library& loaded_torch() {
 std::unique_ptr<model> make_torch_model(const model_request& request) {
   const torch_library& library = loaded_torch();
   if (!library.make)
-    throw ballast_error(errc::not_in_build,
-                        "model '" + request.what->model.kind +
-                            "' needs LibTorch: " + library.why_not +
-                            "; build with BALLAST_TORCH=ON",
-                        "/model/kind");
+    throw ballast_error(
+        errc::not_in_build,
+        "model '" + request.what->model.kind +
+            "' needs LibTorch: " + library.why_not +
+            "; run ./dev setup, then build with BALLAST_TORCH=ON",
+        "/model/kind");
   failure why;
   std::unique_ptr<model> made(library.make(&request, &why));
   if (!made)
