@@ -465,6 +465,7 @@ TEST_P(collective_backends, abort_frees_every_rank) {
   std::atomic<int> inside{0};
   std::mutex mutex;
   collective* victim = nullptr;
+  std::atomic<bool> aborted{false};
   std::thread aborter([&] {
     while (inside < size - 1) {
       std::this_thread::yield();
@@ -472,6 +473,7 @@ TEST_P(collective_backends, abort_frees_every_rank) {
     std::lock_guard lock(mutex);
     victim->abort("a test says so");
     victim->abort("twice");
+    aborted = true;
   });
   auto started = std::chrono::steady_clock::now();
   std::atomic<int> left{0};
@@ -495,6 +497,9 @@ TEST_P(collective_backends, abort_frees_every_rank) {
       ADD_FAILURE() << "reduced without the last rank";
     } catch (...) {
       ++left;
+      while (c.rank() == 0 && !aborted) { // it must outlive its aborter
+        std::this_thread::yield();
+      }
       throw;
     }
   });
