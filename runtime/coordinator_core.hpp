@@ -180,6 +180,7 @@ private:
   std::map<worker_id, node> nodes_;
   std::map<std::string, uint32_t> incarnations_; // by name
   std::map<worker_id, suspicion> suspected_;
+  std::optional<instant> waiting_since_; // for workers, in `run`
   worker_id last_worker_{};
   generation last_generation_{};
   plan_number last_plan_{};

@@ -10,6 +10,8 @@ namespace {
 
 /// A supervisor's report of how a process ended arrives within this time.
 constexpr std::chrono::milliseconds exit_report_wait{1000};
+/// The workers of `run` join within this time, also on a busy machine.
+constexpr std::chrono::seconds join_wait{60};
 
 } // namespace
 
@@ -146,6 +148,21 @@ actions coordinator_core::on_tick(instant now) {
                          .count();
     append(lose(who, "no heartbeat for " + std::to_string(silent_ms) + " ms",
                 errc::worker_lost));
+  }
+  // In a cluster somebody may still come; `run` has started all there are.
+  if (!config_.supervised || phase() != run_phase::waiting) {
+    waiting_since_.reset();
+  } else if (!waiting_since_) {
+    waiting_since_ = now;
+  } else if (now - *waiting_since_ > join_wait) {
+    size_t here = 0;
+    for (const auto& [id, who] : nodes_)
+      here += who.connected ? 1 : 0;
+    append(fail({errc::worker_lost,
+                 "only " + std::to_string(here) + " of " +
+                     std::to_string(run_->what.elastic.workers) +
+                     " workers joined within 60 s; see their files in logs/",
+                 {}}));
   }
   return out;
 }

@@ -256,6 +256,38 @@ TEST(coordinator_core, waits_for_other_nodes_only_where_others_may_come) {
   }
 }
 
+TEST(coordinator_core, waits_a_minute_for_workers_that_were_started) {
+  for (bool supervised : {false, true}) {
+    driver d(supervised);
+    d.core.on_submit(small_job(2), "test-1", term{1});
+    d.core.on_prepared(d.set());
+    EXPECT_TRUE(d.core.on_tick(5s).empty());
+    EXPECT_TRUE(d.core.on_tick(64s).empty());
+    auto over = pick<end_run>(d.core.on_tick(66s));
+    ASSERT_EQ(over.size(), supervised ? 1u : 0u);
+    if (supervised)
+      EXPECT_EQ(over[0].reason, "only 0 of 2 workers joined within 60 s; see "
+                                "their files in logs/");
+  }
+}
+
+TEST(coordinator_core, holds_no_failed_operation_against_the_next_run) {
+  driver d;
+  d.train({"w1", "w2"});
+  // The echo of a death comes first, then the death; then another job.
+  d.core.on_failed(
+      {d.workers[0], generation{1}, errc::collective_failed, "peer lost"});
+  EXPECT_EQ(
+      pick<end_run>(d.core.on_node_down(d.workers[1], "gone", false, d.now))
+          .size(),
+      1u);
+  d.join("w3");
+  d.core.on_submit(small_job(2), "test-2", term{2});
+  d.core.on_prepared(d.set());
+  EXPECT_TRUE(pick<end_run>(d.core.on_tick(d.now + 1500ms)).empty());
+  EXPECT_TRUE(d.core.active());
+}
+
 TEST(coordinator_core, loses_a_worker_after_ten_heartbeats_of_silence) {
   driver d;
   d.train({"w1", "w2"});
