@@ -20,8 +20,8 @@ double learning_rate(const optimizer_spec& optimizer,
   if (schedule.kind == "step") {
     if (schedule.every_steps == 0)
       return optimizer.lr;
-    return optimizer.lr *
-           std::pow(schedule.gamma, double(done / schedule.every_steps));
+    const uint64_t falls = done / schedule.every_steps;
+    return optimizer.lr * std::pow(schedule.gamma, double(falls));
   }
   if (schedule.kind != "cosine" && schedule.kind != "linear")
     return optimizer.lr;

@@ -5,6 +5,7 @@
 // machine does meets all of them alike.
 #include "cli/node/bench_allreduce.hpp"
 
+#include "cli/node/bench_options.hpp"
 #include "gpu/collective.hpp"
 #include "gpu/collectives/drill.hpp"
 
@@ -31,108 +32,6 @@ namespace ballast {
 namespace {
 
 using steady_clock = std::chrono::steady_clock;
-
-struct bench_options {
-  std::vector<int> ranks = {2, 4};
-  std::vector<size_t> bytes = {65536, 1048576, 4194304, 16777216, 67108864};
-  std::vector<std::string> backends = {"ring-shm", "ring-tcp", "gloo"};
-  double seconds = 2; // a cell
-  bool csv = false;
-  bool heap = false;
-  std::string host = "127.0.0.1";
-  int kills = 0; // instead of reducing at full speed: kill and measure
-  // Of a child:
-  int as_rank = -1;
-  int of = 0;
-};
-
-const char* const usage_text =
-    "usage: ballast bench allreduce [--ranks 2,4] [--bytes 65536,16777216]\n"
-    "         [--backends ring-shm,ring-tcp,gloo] [--seconds S] [--csv]\n"
-    "         [--buffers arena|heap]\n"
-    "       ballast bench allreduce --kills N [--ranks 2,4,8] "
-    "[--backends ...]\n";
-
-struct usage_error : std::runtime_error {
-  using std::runtime_error::runtime_error;
-};
-
-std::vector<std::string> split(const std::string& text) {
-  std::vector<std::string> out;
-  std::stringstream in(text);
-  for (std::string item; std::getline(in, item, ',');) {
-    if (!item.empty()) {
-      out.push_back(item);
-    }
-  }
-  return out;
-}
-
-template <class T>
-T number(const std::string& option, const std::string& text, T least, T most) {
-  T value{};
-  auto [end, error] =
-      std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size() ||
-      value < least || value > most) {
-    throw usage_error(option + ": '" + text + "' is no number from " +
-                      std::to_string(least) + " to " + std::to_string(most));
-  }
-  return value;
-}
-
-template <class T>
-std::vector<T> numbers(const std::string& option, const std::string& text,
-                       T least, T most) {
-  std::vector<T> out;
-  for (const std::string& item : split(text)) {
-    out.push_back(number<T>(option, item, least, most));
-  }
-  if (out.empty()) {
-    throw usage_error(option + " needs at least one value");
-  }
-  return out;
-}
-
-bench_options parse(int argc, char** argv) {
-  bench_options options;
-  for (int i = 1; i < argc; ++i) {
-    std::string name = argv[i];
-    if (name == "--csv") {
-      options.csv = true;
-      continue;
-    }
-    if (i + 1 >= argc) {
-      throw usage_error("'" + name + "' is unknown or needs a value");
-    }
-    std::string text = argv[++i];
-    if (name == "--ranks") {
-      options.ranks = numbers<int>(name, text, 1, 64);
-    } else if (name == "--bytes") {
-      options.bytes = numbers<size_t>(name, text, 4, size_t{1} << 32);
-    } else if (name == "--backends") {
-      options.backends = split(text);
-    } else if (name == "--seconds") {
-      options.seconds = number<double>(name, text, 0.01, 3600);
-    } else if (name == "--buffers" && (text == "arena" || text == "heap")) {
-      options.heap = text == "heap";
-    } else if (name == "--kills") {
-      options.kills = number<int>(name, text, 1, 1000000);
-    } else if (name == "--host") {
-      options.host = text;
-    } else if (name == "--as-rank") {
-      options.as_rank = number<int>(name, text, 0, 63);
-    } else if (name == "--of") {
-      options.of = number<int>(name, text, 1, 64);
-    } else {
-      throw usage_error("'" + name + " " + text + "' is not understood");
-    }
-  }
-  for (const std::string& name : options.backends) {
-    make_backend(name); // an unknown name ends us before any process starts
-  }
-  return options;
-}
 
 // -- one rank -----------------------------------------------------------------
 
@@ -471,13 +370,13 @@ int bench_allreduce(int argc, char** argv) {
     return run_drill_rank();
   }
   try {
-    bench_options options = parse(argc, argv);
+    bench_options options = parse_bench_options(argc, argv);
     if (options.kills > 0) {
       return run_kills(options);
     }
     return options.as_rank >= 0 ? run_rank(options) : run_bench(options);
   } catch (const usage_error& e) {
-    std::fprintf(stderr, "ballast: %s\n%s", e.what(), usage_text);
+    std::fprintf(stderr, "ballast: %s\n%s", e.what(), bench_usage_text);
     return 2;
   } catch (const collective_error& e) {
     bool usage = e.code() == collective_errc::unsupported;

@@ -57,6 +57,7 @@ inline const char* at_byte(const void* memory, size_t at) {
   return static_cast<const char*>(memory) + at;
 }
 
+// NOLINTBEGIN(bugprone-macro-parentheses): a type takes none.
 // A macro because target attributes do not pass through templates: one body for
 // every vector width and element. Two vectors at a time hide the latency of the
 // addition when there are many sources.
@@ -83,6 +84,7 @@ inline const char* at_byte(const void* memory, size_t at) {
     }                                                                          \
     sum_scalar<SCALAR>(target, sources, ways, at, end);                        \
   }
+// NOLINTEND(bugprone-macro-parentheses)
 
 BALLAST_SUM_VECTOR(sum32_avx512, "avx512f", float, __m512, _mm512_loadu_ps,
                    _mm512_storeu_ps, _mm512_add_ps)

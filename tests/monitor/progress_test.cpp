@@ -106,7 +106,8 @@ TEST(progress, rewrites_one_line_of_a_terminal_and_cuts_it_to_the_width) {
   winsize size{};
   size.ws_col = 11;
   size.ws_row = 10;
-  ASSERT_EQ(openpty(&controller, &terminal, nullptr, nullptr, &size), 0);
+  if (openpty(&controller, &terminal, nullptr, nullptr, &size) != 0)
+    GTEST_SKIP() << "no pseudo-terminals here: is /dev/pts mounted?";
   progress_printer printer(terminal);
   EXPECT_TRUE(printer.terminal());
   printer.update(some_state(), 0);
