@@ -11,7 +11,13 @@ function(ballast_test name)
                                         GTest::gtest_main)
   # Whole programs, not single cases: a process start per case would cost more
   # than the cases.
-  add_test(NAME ${name} COMMAND ${name} --gtest_brief=1)
+  set(arguments --gtest_brief=1)
+  # gRPC inside Flight is not compiled for the thread sanitizer: its shutdown
+  # then spins for ever. Every other sanitizer runs these, too.
+  if(BALLAST_SANITIZE MATCHES "thread" AND name STREQUAL "data_tests")
+    list(APPEND arguments "--gtest_filter=-chunk_service.*")
+  endif()
+  add_test(NAME ${name} COMMAND ${name} ${arguments})
   set_tests_properties(${name} PROPERTIES TIMEOUT ${T_TIMEOUT} LABELS
                                           "${T_LABELS}")
 endfunction()
