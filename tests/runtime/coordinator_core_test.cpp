@@ -265,9 +265,10 @@ TEST(coordinator_core, waits_a_minute_for_workers_that_were_started) {
     EXPECT_TRUE(d.core.on_tick(64s).empty());
     auto over = pick<end_run>(d.core.on_tick(66s));
     ASSERT_EQ(over.size(), supervised ? 1u : 0u);
-    if (supervised)
+    if (supervised) {
       EXPECT_EQ(over[0].reason, "only 0 of 2 workers joined within 60 s; see "
                                 "their files in logs/");
+    }
   }
 }
 
