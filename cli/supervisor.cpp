@@ -35,18 +35,16 @@ struct outcome {
   nlohmann::json report;
 };
 
-/// What a process said last: usually why it ended.
+/// Why a process ended with an error, in its own words, if it said so.
 std::string last_words(const std::string& log) {
+  constexpr std::string_view prefix = "ballast: ";
   std::ifstream file(log);
   std::string line;
   std::string last;
   while (std::getline(file, line))
     if (!line.empty())
       last = line;
-  constexpr std::string_view prefix = "ballast: ";
-  if (last.starts_with(prefix))
-    last.erase(0, prefix.size());
-  return last.empty() ? "" : ": " + last;
+  return last.starts_with(prefix) ? ": " + last.substr(prefix.size()) : "";
 }
 
 class supervisor {
@@ -178,7 +176,9 @@ void supervisor::reap() {
       if (one.pid == pid) {
         one.running = false;
         coordinator_.socket->send(
-            {{"exited", {{"name", one.name}, {"how", describe_exit(status)}}}});
+            {{"exited",
+              {{"name", one.name},
+               {"how", describe_exit(status) + last_words(one.log)}}}});
       }
   }
 }
