@@ -5,8 +5,6 @@ program: the message, the exit code, the run directory, the cache.
 import gzip
 import json
 import os
-import shutil
-import signal
 import struct
 import subprocess
 import unittest

@@ -256,7 +256,7 @@ def endless_job(workers=2, **more):
 
 
 def merged(base, more):
-    """`base` with the fields of `more`; objects are merged, all else replaced."""
+    """`base` with the fields of `more`; objects merge, all else is replaced."""
     out = dict(base)
     for key, value in more.items():
         both = isinstance(value, dict) and isinstance(out.get(key), dict)

@@ -39,6 +39,25 @@ class Ending(BallastTest):
             return request(self.url() + "/v1/status").json
         return {"state": "gone", "workers": []}
 
+    def pause(self):
+        self.assertEqual(control(self.url(), {"type": "pause"}).status, 200)
+        wait_until(lambda: self.status()["state"] == "paused", "the pause")
+
+    def evaluating(self):
+        """A run whose epochs are one short step and seconds of evaluation."""
+        job = merged(emulated_job(64, batch=64, epochs=1000), {
+            "elastic": {"heartbeat_ms": 200},
+            "data": {"test": {"format": "synthetic", "rows": 40000,
+                              "classes": 4, "features": 4},
+                     "chunk_rows": 4096}})
+        job["model"] = {"kind": "mlp", "hidden": [1024, 1024]}
+        del job["data"]["test_fraction"]
+        one = self.begin(job)
+        wait_until(lambda: [w for w in self.status()["workers"]
+                            if w["name"] == "w1" and
+                            w["phase"] == "evaluate"], "evaluation", 60)
+        return one
+
     def pids(self):
         """name -> pid, as the run itself says."""
         listed = read_json(self.run_dir / "workers.json")
@@ -103,11 +122,12 @@ class Stopping(Ending):
         self.cut_but_whole("stopped")
         self.assertFalse([pid for pid in pids.values() if alive(pid)])
 
-    def test_sigterm_does_the_same_with_three_workers(self):
-        one = self.training(3)
-        one.signal(signal.SIGTERM)
-        self.ends(one, 130, 5)
-        self.cut_but_whole("stopped")
+    def test_sigterm_and_a_closed_terminal_do_the_same(self):
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            one = self.training(3)
+            one.signal(number)
+            self.ends(one, 130, 5)
+            self.cut_but_whole("stopped")
 
     def test_a_terminals_ctrl_c_does_not_reach_the_workers(self):
         one = self.training()
@@ -124,8 +144,7 @@ class Stopping(Ending):
 
     def test_stop_of_a_paused_run(self):
         one = self.training()
-        control(self.url(), {"type": "pause"})
-        wait_until(lambda: self.status()["state"] == "paused", "the pause")
+        self.pause()
         one.signal(signal.SIGINT)
         self.ends(one, 130, 5)
         self.cut_but_whole("stopped")
@@ -194,23 +213,20 @@ class Killed(Ending):
         self.killed(one, "w2", self.pids()["w2"])
 
     def test_while_it_evaluates(self):
-        # An epoch is one short step, then seconds of evaluation.
-        job = merged(emulated_job(64, batch=64, epochs=1000), {
-            "data": {"test": {"format": "synthetic", "rows": 40000,
-                              "classes": 4, "features": 4},
-                     "chunk_rows": 4096}})
-        job["model"] = {"kind": "mlp", "hidden": [1024, 1024]}
-        del job["data"]["test_fraction"]
-        one = self.begin(job)
-        wait_until(lambda: [w for w in self.status()["workers"]
-                            if w["name"] == "w1" and
-                            w["phase"] == "evaluate"], "evaluation", 60)
+        one = self.evaluating()
         self.killed(one, "w1", self.pids()["w1"])
+
+    def test_by_another_signal(self):
+        one = self.training()
+        pid = self.pids()["w2"]
+        os.kill(pid, signal.SIGTERM)
+        last = self.ends(one, 1, 3)
+        for part in ("worker w2", f"pid {pid}", "signal 15"):
+            self.assertIn(part, last, one)
 
     def test_while_all_are_paused(self):
         one = self.training()
-        control(self.url(), {"type": "pause"})
-        wait_until(lambda: self.status()["state"] == "paused", "the pause")
+        self.pause()
         self.killed(one, "w1", self.pids()["w1"])
         self.readable()
 
@@ -225,6 +241,19 @@ class Silent(Ending):
             for part in (f"worker {name}", f"pid {pid}", "no heartbeat for"):
                 self.assertIn(part, last, one)
             self.readable()
+
+    def test_also_while_it_evaluates(self):
+        one = self.evaluating()
+        pid = self.pids()["w1"]
+        os.kill(pid, signal.SIGSTOP)
+        self.assertIn(f"worker w1 (pid {pid}", self.ends(one, 1, 4))
+
+    def test_also_while_all_are_paused(self):
+        one = self.training(elastic={"heartbeat_ms": 200})
+        self.pause()
+        pid = self.pids()["w2"]
+        os.kill(pid, signal.SIGSTOP)
+        self.assertIn(f"worker w2 (pid {pid}", self.ends(one, 1, 4))
 
 
 class Orphans(Ending):
@@ -241,14 +270,28 @@ class Orphans(Ending):
             self.ballast("audit", self.run_dir)
 
     def test_of_a_supervisor_killed_early(self):
-        for moment in ("coordinator.json", "w1"):
+        for moment in (self.url, lambda: self.pid_of(one, "w1")):
             one = self.begin(endless_job())
-            if moment == "w1":
-                self.pid_of(one, "w1")
-            else:
-                self.url()
+            moment()
             one.signal(signal.SIGKILL)
             self.nobody_left(one, 2)
+
+    def test_of_a_supervisor_killed_in_a_pause(self):
+        one = self.training()
+        self.pause()
+        one.signal(signal.SIGKILL)
+        self.nobody_left(one, 2)
+
+    def test_of_a_coordinator_killed_before_the_first_step(self):
+        for moment in (self.url, lambda: self.pid_of(one, "w2")):
+            one = self.begin(endless_job())
+            moment()
+            pid = wait_until(lambda: read_json(
+                self.run_dir / "coordinator.json"), "the file")["pid"]
+            os.kill(pid, signal.SIGKILL)
+            last = self.ends(one, 1, 3)
+            self.assertIn(f"the coordinator (pid {pid}) killed by signal 9",
+                          last)
 
     def test_of_a_killed_coordinator(self):
         for workers in (2, 3):

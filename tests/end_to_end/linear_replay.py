@@ -8,7 +8,8 @@ import unittest
 
 import numpy
 
-from ballast_process import BallastTest, emulated_job, merged, read_json, read_lines
+from ballast_process import (BallastTest, emulated_job, merged, read_json,
+                             read_lines)
 from exactness_checker import check_run, expand
 from replay import (AdamW, Sgd, emulated_weights, linear_loss,
                     read_safetensors, softmax_loss, train, warm_cosine)
