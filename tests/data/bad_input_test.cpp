@@ -195,6 +195,8 @@ TEST_F(bad_input, test_set_that_does_not_match) {
 }
 
 TEST_F(bad_input, parquet) {
+  if (under_thread_sanitizer)
+    GTEST_SKIP() << "Arrow is not built for the thread sanitizer";
   refuses(
       job_of(table_source("parquet", folder_.write("t.parquet", "no"), "y")),
       {(folder_ / "t.parquet").string(), "cannot be read as Parquet"});
@@ -228,6 +230,8 @@ TEST_F(bad_input, parquet) {
 }
 
 TEST_F(bad_input, parquet_with_a_missing_value) {
+  if (under_thread_sanitizer)
+    GTEST_SKIP() << "Arrow is not built for the thread sanitizer";
   arrow::Int32Builder x;
   arrow::Int32Builder y;
   for (int i = 0; i < 5; ++i) {

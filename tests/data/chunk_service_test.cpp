@@ -29,6 +29,14 @@ chunk_info info_of(const chunk& what) {
   return out;
 }
 
+class chunk_flight : public testing::Test {
+protected:
+  void SetUp() override {
+    if (under_thread_sanitizer)
+      GTEST_SKIP() << "gRPC is not built for the thread sanitizer";
+  }
+};
+
 /// A store with `count` chunks and a service for it.
 struct origin {
   chunk_store store{1 << 24};
@@ -71,7 +79,7 @@ std::vector<chunk_ptr> fetch_all(chunk_client& client,
   return out;
 }
 
-TEST(chunk_service, moves_chunks_unchanged_in_the_order_asked_for) {
+TEST_F(chunk_flight, moves_chunks_unchanged_in_the_order_asked_for) {
   origin from(7);
   auto client = chunk_client::connect(from.service->address(), "secret", 10s);
   const std::vector<chunk_info> asked{from.infos[5], from.infos[0],
@@ -87,7 +95,7 @@ TEST(chunk_service, moves_chunks_unchanged_in_the_order_asked_for) {
   EXPECT_TRUE(fetch_all(*client, {}).empty());
 }
 
-TEST(chunk_service, serves_several_clients_at_once) {
+TEST_F(chunk_flight, serves_several_clients_at_once) {
   origin from(40);
   std::vector<std::thread> threads;
   std::atomic<size_t> chunks{0};
@@ -103,7 +111,7 @@ TEST(chunk_service, serves_several_clients_at_once) {
   EXPECT_EQ(chunks, 3u * 2 * 40);
 }
 
-TEST(chunk_service, names_a_chunk_that_it_does_not_hold) {
+TEST_F(chunk_flight, names_a_chunk_that_it_does_not_hold) {
   origin from(3);
   auto client = chunk_client::connect(from.service->address(), "secret", 10s);
   from.store.drop(data_part::train, chunk_id{1});
@@ -122,7 +130,7 @@ TEST(chunk_service, names_a_chunk_that_it_does_not_hold) {
 }
 
 // Method: the service hands out another chunk's bytes the first time.
-TEST(chunk_service, fetches_a_damaged_chunk_once_more) {
+TEST_F(chunk_flight, fetches_a_damaged_chunk_once_more) {
   const std::vector<chunk_ptr> good{some_chunk<uint8_t>(0, 20, row),
                                     some_chunk<uint8_t>(1, 20, row)};
   std::atomic<int> damage{0};
@@ -150,7 +158,7 @@ TEST(chunk_service, fetches_a_damaged_chunk_once_more) {
   EXPECT_THAT(twice.message, HasSubstr(infos[1].checksum));
 }
 
-TEST(chunk_service, takes_a_chunk_of_another_shape_for_damage) {
+TEST_F(chunk_flight, takes_a_chunk_of_another_shape_for_damage) {
   origin from(1);
   auto client = chunk_client::connect(from.service->address(), "secret", 10s);
   const row_shape other = shape_of("uint8", 49, 3);
@@ -161,7 +169,7 @@ TEST(chunk_service, takes_a_chunk_of_another_shape_for_damage) {
   EXPECT_EQ(wrong.code, errc::invalid_data);
 }
 
-TEST(chunk_service, refuses_another_runs_token) {
+TEST_F(chunk_flight, refuses_another_runs_token) {
   origin from(1);
   const failure refused = failure_of(
       [&] { chunk_client::connect(from.service->address(), "guess", 10s); });
@@ -169,7 +177,7 @@ TEST(chunk_service, refuses_another_runs_token) {
   EXPECT_THAT(refused.message, HasSubstr("another run"));
 }
 
-TEST(chunk_service, says_when_nothing_answers) {
+TEST_F(chunk_flight, says_when_nothing_answers) {
   std::string address;
   {
     origin from(1);
@@ -182,7 +190,7 @@ TEST(chunk_service, says_when_nothing_answers) {
 }
 
 // Method: a socket that accepts and never speaks.
-TEST(chunk_service, gives_up_on_a_silent_peer_at_the_deadline) {
+TEST_F(chunk_flight, gives_up_on_a_silent_peer_at_the_deadline) {
   const int listener = socket(AF_INET, SOCK_STREAM, 0);
   sockaddr_in at{};
   at.sin_family = AF_INET;
@@ -200,7 +208,7 @@ TEST(chunk_service, gives_up_on_a_silent_peer_at_the_deadline) {
 }
 
 // Method: a finder that blocks until the client has given up.
-TEST(chunk_service, gives_up_on_a_slow_source_at_the_deadline) {
+TEST_F(chunk_flight, gives_up_on_a_slow_source_at_the_deadline) {
   std::atomic<bool> given_up{false};
   auto service = chunk_service::start("127.0.0.1", 0, "t",
                                       [&](data_part, chunk_id) {
@@ -219,7 +227,7 @@ TEST(chunk_service, gives_up_on_a_slow_source_at_the_deadline) {
   EXPECT_THAT(slow.message, HasSubstr("no answer within 100 ms"));
 }
 
-TEST(chunk_service, survives_a_finder_that_throws) {
+TEST_F(chunk_flight, survives_a_finder_that_throws) {
   auto service = chunk_service::start("127.0.0.1", 0, "t",
                                       [](data_part, chunk_id) -> chunk_ptr {
                                         throw ballast_error(errc::invalid_data,
@@ -232,7 +240,7 @@ TEST(chunk_service, survives_a_finder_that_throws) {
               HasSubstr("the map is gone"));
 }
 
-TEST(chunk_service, refuses_a_port_that_is_taken) {
+TEST_F(chunk_flight, refuses_a_port_that_is_taken) {
   origin first(1);
   const std::string address = first.service->address();
   const auto port = uint16_t(std::stoi(address.substr(address.rfind(':') + 1)));
@@ -242,7 +250,7 @@ TEST(chunk_service, refuses_a_port_that_is_taken) {
   EXPECT_THAT(taken.message, HasSubstr(address));
 }
 
-TEST(chunk_service, ends_at_once_and_twice) {
+TEST_F(chunk_flight, ends_at_once_and_twice) {
   origin from(2);
   from.service->shutdown(1s);
   from.service->shutdown(1s);
@@ -252,7 +260,7 @@ TEST(chunk_service, ends_at_once_and_twice) {
             errc::unreachable);
 }
 
-TEST(chunk_service, moves_blobs_larger_than_one_message) {
+TEST_F(chunk_flight, moves_blobs_larger_than_one_message) {
   origin from(1);
   std::string large((size_t{40} << 20) + 12345, '\0');
   for (size_t i = 0; i < large.size(); i += 1000)

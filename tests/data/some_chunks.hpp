@@ -11,6 +11,16 @@
 
 namespace ballast {
 
+/// The wheel's gRPC and Arrow are not built for the thread sanitizer: it does
+/// not see how their threads synchronise and takes all they hand over for
+/// races. Tests that cross their threads are skipped there (the rest needs
+/// thread_sanitizer_test.cpp).
+#ifdef __SANITIZE_THREAD__
+constexpr bool under_thread_sanitizer = true;
+#else
+constexpr bool under_thread_sanitizer = false;
+#endif
+
 /// `features` values a row, scale 1, shape {features}.
 inline row_shape shape_of(const std::string& stored, uint32_t features,
                           uint32_t classes) {

@@ -135,6 +135,8 @@ TEST(csv_source, reads_gzipped_files) {
 }
 
 TEST(parquet_source, reads_numbers_of_every_width) {
+  if (under_thread_sanitizer)
+    GTEST_SKIP() << "Arrow is not built for the thread sanitizer";
   temporary_folder folder;
   arrow::Int64Builder label;
   arrow::DoubleBuilder x;
