@@ -121,7 +121,8 @@ join_shm(const collective_options& options, const std::vector<int>& ranks,
   const size_t me = static_cast<size_t>(
       std::find(ranks.begin(), ranks.end(), options.rank) - ranks.begin());
   members[me].rank = options.rank;
-  members[me].board = shared_memory::create(generation_bytes);
+  // Staging is for what is small or lies elsewhere: most of it is never used.
+  members[me].board = shared_memory::create(generation_bytes, false);
   members[me].arenas = arenas.own();
   own_marks marks(watch, members[me].board, ranks.size(), me);
 

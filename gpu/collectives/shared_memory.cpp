@@ -34,7 +34,8 @@ size_t page_bytes() {
 
 } // namespace
 
-std::shared_ptr<shared_memory> shared_memory::create(size_t bytes) {
+std::shared_ptr<shared_memory> shared_memory::create(size_t bytes,
+                                                     bool present) {
   const size_t page = page_bytes();
   bytes = std::max(page, (bytes + page - 1) / page * page);
   unique_fd fd = make_file(bytes);
@@ -43,11 +44,13 @@ std::shared_ptr<shared_memory> shared_memory::create(size_t bytes) {
   if (data == MAP_FAILED) {
     fail("cannot map shared memory");
   }
-  // Huge pages where the system allows them, then everything at once.
-  (void)::madvise(data, bytes, MADV_HUGEPAGE);
+  if (present) {
+    // Huge pages where the system allows them, then everything at once.
+    (void)::madvise(data, bytes, MADV_HUGEPAGE);
 #ifdef MADV_POPULATE_WRITE
-  (void)::madvise(data, bytes, MADV_POPULATE_WRITE);
+    (void)::madvise(data, bytes, MADV_POPULATE_WRITE);
 #endif
+  }
   return std::shared_ptr<shared_memory>(
       new shared_memory(static_cast<char*>(data), bytes, std::move(fd)));
 }
@@ -85,7 +88,7 @@ bool shared_memory::holds(const void* memory, size_t bytes) const {
 
 std::shared_ptr<float[]> arena_book::allocate(size_t floats) {
   auto memory =
-      shared_memory::create(std::max<size_t>(1, floats) * sizeof(float));
+      shared_memory::create(std::max<size_t>(1, floats) * sizeof(float), true);
   std::lock_guard lock(mutex_);
   std::erase_if(own_, [](const auto& w) { return w.expired(); });
   own_.push_back(memory);
@@ -131,7 +134,7 @@ void arena_book::keep_only(std::vector<std::shared_ptr<shared_memory>> used) {
 bool can_share_memory() {
   static const bool can = [] {
     try {
-      return shared_memory::create(1)->bytes() > 0;
+      return shared_memory::create(1, false)->bytes() > 0;
     } catch (const std::system_error&) {
       return false;
     }

@@ -16,8 +16,9 @@ namespace ballast {
 
 class shared_memory {
 public:
-  /// New, zeroed, present (touching it costs no page fault).
-  static std::shared_ptr<shared_memory> create(size_t bytes);
+  /// New and zeroed. `present`: touching it will cost no page fault, which
+  /// costs time now.
+  static std::shared_ptr<shared_memory> create(size_t bytes, bool present);
   /// Bytes [from, end of the file) of a descriptor that a peer passed.
   static std::shared_ptr<shared_memory> map(const unique_fd& fd, size_t from,
                                             bool writable);

@@ -32,7 +32,7 @@ unique_fd duplicate(const shared_memory& memory) {
 }
 
 TEST(shared_memory, a_peer_sees_what_the_owner_writes_and_cannot_write) {
-  auto mine = shared_memory::create(10000);
+  auto mine = shared_memory::create(10000, true);
   auto theirs = shared_memory::map(duplicate(*mine), 0, false);
   EXPECT_GE(mine->bytes(), 10000u);
   EXPECT_EQ(theirs->bytes(), mine->bytes());
@@ -42,18 +42,18 @@ TEST(shared_memory, a_peer_sees_what_the_owner_writes_and_cannot_write) {
 }
 
 TEST(shared_memory, cannot_be_made_smaller_by_a_peer) {
-  auto mine = shared_memory::create(10000);
+  auto mine = shared_memory::create(10000, true);
   EXPECT_NE(::ftruncate(mine->fd(), 0), 0);
 }
 
 TEST(shared_memory, a_mapping_beyond_the_end_is_refused) {
-  auto mine = shared_memory::create(4096);
+  auto mine = shared_memory::create(4096, true);
   EXPECT_THROW(shared_memory::map(duplicate(*mine), 1 << 20, false),
                std::system_error);
 }
 
 TEST(shared_memory, holds_only_ranges_that_lie_inside) {
-  auto m = shared_memory::create(4096);
+  auto m = shared_memory::create(4096, true);
   EXPECT_TRUE(m->holds(m->data(), m->bytes()));
   EXPECT_TRUE(m->holds(m->data() + m->bytes(), 0));
   EXPECT_FALSE(m->holds(m->data() + 1, m->bytes()));
