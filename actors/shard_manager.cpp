@@ -88,6 +88,13 @@ std::vector<share_summary> count_shares(const plan& placed,
   return out;
 }
 
+/// Also a set that is still prepared: its thread's answer is then outdated.
+void drop(shard_manager_state& state) {
+  if (state.current && state.current->thread.joinable())
+    ++state.outdated;
+  state.current.reset();
+}
+
 } // namespace
 
 shard_manager_actor::behavior_type shard_manager(pointer self,
@@ -95,6 +102,7 @@ shard_manager_actor::behavior_type shard_manager(pointer self,
   return {
       [=](prepare_atom, const std::string& job_text,
           const std::string& token) -> caf::result<set_summary> {
+        drop(self->state);
         auto fresh = std::make_shared<parts>();
         fresh->answer = self->make_response_promise<set_summary>();
         self->state.current = fresh;
@@ -121,6 +129,10 @@ shard_manager_actor::behavior_type shard_manager(pointer self,
         return self->state.current->manifest_text;
       },
       [=](prepared_atom, const failure& problem) {
+        if (self->state.outdated > 0) {
+          --self->state.outdated;
+          return;
+        }
         parts& now = *self->state.current;
         now.thread.join();
         if (problem)
@@ -128,7 +140,7 @@ shard_manager_actor::behavior_type shard_manager(pointer self,
         else
           now.answer.deliver(summarize(now));
       },
-      [=](drop_atom) { self->state.current.reset(); },
+      [=](drop_atom) { drop(self->state); },
   };
 }
 

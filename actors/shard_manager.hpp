@@ -20,6 +20,7 @@ struct shard_manager_state {
   static inline const char* name = "shard_manager";
   struct parts; // the set, its service, the thread that made them
   std::shared_ptr<parts> current;
+  uint32_t outdated = 0; // answers to come for sets that were dropped meanwhile
 };
 
 shard_manager_actor::behavior_type

@@ -10,7 +10,7 @@ import subprocess
 import unittest
 
 from ballast_process import (BallastTest, control, emulated_job, endless_job,
-                             merged, patience, read_json, read_lines,
+                             merged, read_json, read_lines,
                              wait_until)
 from exactness_checker import check_run
 

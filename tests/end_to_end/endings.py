@@ -196,6 +196,15 @@ class Killed(Ending):
         last = self.ends(one, 1, 3)
         self.assertRegex(last, "worker w2.*signal 9")
 
+    def test_while_the_data_is_prepared(self):
+        job = endless_job(data={"train": {"rows": 1_500_000}})
+        one = self.begin(job)
+        pid = self.pid_of(one, "w2")
+        self.assertEqual(self.status()["state"], "preparing")
+        os.kill(pid, signal.SIGKILL)
+        last = self.ends(one, 1, 3)
+        self.assertRegex(last, "worker w2.*signal 9")
+
     def test_while_it_waits_for_others_to_join(self):
         one = self.begin(endless_job())
         frozen = self.pid_of(one, "w1")
