@@ -28,14 +28,11 @@ enum class step_number : uint64_t {};
 enum class epoch_number : uint64_t {};
 
 template <class Id>
-concept strong_id = std::is_same_v<Id, worker_id> ||
-                    std::is_same_v<Id, generation> ||
-                    std::is_same_v<Id, term> ||
-                    std::is_same_v<Id, plan_number> ||
-                    std::is_same_v<Id, chunk_id> ||
-                    std::is_same_v<Id, sample_id> ||
-                    std::is_same_v<Id, step_number> ||
-                    std::is_same_v<Id, epoch_number>;
+concept strong_id =
+    std::is_same_v<Id, worker_id> || std::is_same_v<Id, generation> ||
+    std::is_same_v<Id, term> || std::is_same_v<Id, plan_number> ||
+    std::is_same_v<Id, chunk_id> || std::is_same_v<Id, sample_id> ||
+    std::is_same_v<Id, step_number> || std::is_same_v<Id, epoch_number>;
 
 /// The number inside an id, for arithmetic, JSON and printing.
 template <strong_id Id>

@@ -20,10 +20,9 @@ constexpr philox_block philox4x32(philox_block counter, uint32_t key_low,
   for (int round = 0; round < 10; ++round) {
     uint64_t product0 = uint64_t{0xD2511F53} * counter[0];
     uint64_t product1 = uint64_t{0xCD9E8D57} * counter[2];
-    counter = {uint32_t(product1 >> 32) ^ counter[1] ^ key_low,
-               uint32_t(product1),
-               uint32_t(product0 >> 32) ^ counter[3] ^ key_high,
-               uint32_t(product0)};
+    counter = {
+        uint32_t(product1 >> 32) ^ counter[1] ^ key_low, uint32_t(product1),
+        uint32_t(product0 >> 32) ^ counter[3] ^ key_high, uint32_t(product0)};
     key_low += 0x9E3779B9;
     key_high += 0xBB67AE85;
   }
@@ -32,9 +31,9 @@ constexpr philox_block philox4x32(philox_block counter, uint32_t key_low,
 
 /// Mixes two words into one; for building seeds and stream numbers.
 constexpr uint64_t mix(uint64_t a, uint64_t b) {
-  philox_block block = philox4x32({uint32_t(b), uint32_t(b >> 32), 0x42616c6c,
-                                   0x61737421},
-                                  uint32_t(a), uint32_t(a >> 32));
+  philox_block block =
+      philox4x32({uint32_t(b), uint32_t(b >> 32), 0x42616c6c, 0x61737421},
+                 uint32_t(a), uint32_t(a >> 32));
   return uint64_t{block[1]} << 32 | block[0];
 }
 
