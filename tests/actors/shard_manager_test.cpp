@@ -1,0 +1,100 @@
+// Goal: the shard manager prepares one set at a time, places it, and forgets
+// it when told, also in the midst. Method: the real actor and its real thread
+// on small synthetic sets.
+#include "actors/shard_manager.hpp"
+
+#include "actors/types.hpp"
+#include "tests/monitor/temp_folder.hpp"
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+namespace ballast {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto patience = 60s; // a deadlock, not slowness
+
+std::string job_of(uint64_t rows) {
+  return R"({"data": {"train": {"format": "synthetic", "classes": 2,
+             "rows": )" +
+         std::to_string(rows) + R"(}, "test_fraction": 0, "chunk_rows": 10},
+             "model": {"kind": "emulated"}})";
+}
+
+class shard_manager_test : public testing::Test {
+protected:
+  ~shard_manager_test() override {
+    caf::anon_send_exit(actor_, caf::exit_reason::user_shutdown);
+  }
+
+  set_summary prepare(uint64_t rows) {
+    set_summary out;
+    self_->request(actor_, patience, prepare_atom::value, job_of(rows), "token")
+        .receive([&](const set_summary& got) { out = got; },
+                 [](const caf::error& why) {
+                   ADD_FAILURE() << to_failure(why).message;
+                 });
+    return out;
+  }
+
+  /// The manifest, or the text of the refusal.
+  std::string status() {
+    std::string out;
+    self_->request(actor_, patience, status_atom::value)
+        .receive([&](const std::string& text) { out = text; },
+                 [&](const caf::error& why) { out = to_failure(why).message; });
+    return out;
+  }
+
+  plan place(const std::vector<worker_id>& workers) {
+    plan out;
+    self_
+        ->request(actor_, patience, place_atom::value, generation{1},
+                  plan_number{1}, workers)
+        .receive([&](const plan& got,
+                     const std::vector<share_summary>&) { out = got; },
+                 [](const caf::error& why) {
+                   ADD_FAILURE() << to_failure(why).message;
+                 });
+    return out;
+  }
+
+  temp_folder folder_;
+  system_config config_;
+  caf::actor_system system_{config_};
+  caf::scoped_actor self_{system_};
+  shard_manager_actor actor_ = system_.spawn(
+      shard_manager, shard_manager_config{"127.0.0.1", folder_ / "cache"});
+};
+
+TEST_F(shard_manager_test, prepares_places_and_forgets_a_set) {
+  EXPECT_EQ(status(), "no data set is prepared");
+  set_summary set = prepare(105);
+  EXPECT_EQ(set.train_rows, 105u);
+  EXPECT_EQ(std::accumulate(set.chunk_rows.begin(), set.chunk_rows.end(), 0u),
+            105u);
+  EXPECT_EQ(nlohmann::json::parse(status())["content_id"], set.content_id);
+  plan placed = place({worker_id{1}, worker_id{2}});
+  ASSERT_EQ(placed.shares.size(), 2u);
+  EXPECT_EQ(rows(placed.shares[0]) + rows(placed.shares[1]), 105u);
+  self_->send(actor_, drop_atom::value);
+  EXPECT_EQ(status(), "no data set is prepared");
+}
+
+TEST_F(shard_manager_test, takes_the_next_job_while_a_set_is_prepared) {
+  for (int round = 0; round < 3; ++round) {
+    // Dropped before its thread can be done; nobody waits for the answer.
+    self_->send(actor_, prepare_atom::value, job_of(200'000), "token");
+    self_->send(actor_, drop_atom::value);
+    EXPECT_EQ(status(), "no data set is prepared");
+    self_->send(actor_, prepare_atom::value, job_of(200'001), "token");
+    EXPECT_EQ(prepare(70).train_rows, 70u);
+    EXPECT_EQ(place({worker_id{7}}).shares.at(0).batch_weight, 70u);
+  }
+}
+
+} // namespace
+} // namespace ballast
