@@ -123,8 +123,9 @@ void print_row(const contestant& c, int ranks, size_t bytes) {
   double p99 = quantile(ms, 0.99);
   double algbw = static_cast<double>(bytes) / median / 1e6;
   double factor = 2.0 * (ranks - 1) / ranks;
-  std::printf("%s,%d,%zu,%zu,%.4f,%.4f,%.4f,%.4f\n", c.name.c_str(), ranks,
-              bytes, ms.size(), median, p99, algbw, algbw * factor);
+  std::printf("%s,%d,%zu,%zu,%.4f,%.4f,%.4f,%.4f,%.4f\n", c.name.c_str(), ranks,
+              bytes, ms.size(), median, p99, algbw, algbw * factor,
+              quantile(ms, 0));
   std::fflush(stdout);
 }
 
@@ -299,11 +300,11 @@ std::string human(size_t bytes) {
 
 void print_table_row(const std::string& csv) {
   std::vector<std::string> cell = split(csv);
-  if (cell.size() == 8) {
-    std::printf("%-10s %5s %9s %7s %11s %11s %9s %9s\n", cell[0].c_str(),
+  if (cell.size() == 9) {
+    std::printf("%-10s %5s %9s %7s %11s %11s %9s %9s %11s\n", cell[0].c_str(),
                 cell[1].c_str(), human(std::stoull(cell[2])).c_str(),
                 cell[3].c_str(), cell[4].c_str(), cell[5].c_str(),
-                cell[6].c_str(), cell[7].c_str());
+                cell[6].c_str(), cell[7].c_str(), cell[8].c_str());
     std::fflush(stdout);
   }
 }
@@ -342,10 +343,12 @@ int run_kills(const bench_options& options) {
 int run_bench(const bench_options& options) {
   if (options.csv) {
     std::printf(
-        "backend,ranks,bytes,rounds,median_ms,p99_ms,algbw_gb_s,busbw_gb_s\n");
+        "backend,ranks,bytes,rounds,median_ms,p99_ms,algbw_gb_s,busbw_gb_s,"
+        "min_ms\n");
   } else {
-    std::printf("%-10s %5s %9s %7s %11s %11s %9s %9s\n", "backend", "ranks",
-                "bytes", "rounds", "median ms", "p99 ms", "algbw", "busbw");
+    std::printf("%-10s %5s %9s %7s %11s %11s %9s %9s %11s\n", "backend",
+                "ranks", "bytes", "rounds", "median ms", "p99 ms", "algbw",
+                "busbw", "min ms");
   }
   for (int ranks : options.ranks) {
     bool well = run_world(options, ranks, [&](const std::string& line) {
