@@ -118,6 +118,9 @@ void shell::perform(const prepare_data& what) {
                 ->request(self_->state.shards, caf::infinite,
                           status_atom::value)
                 .then([this, set](const std::string& manifest) {
+                  // The run may have ended while its data were read.
+                  if (core().phase() != run_phase::preparing)
+                    return;
                   try {
                     record().prepared(core().current()->what, set, manifest);
                     perform(core().on_prepared(set));

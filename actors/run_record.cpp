@@ -40,10 +40,17 @@ run_record::run_record(const job& what, const std::string& folder,
                                                {"http", addresses.http}});
 }
 
+journal& run_record::open_journal() {
+  if (!journal_)
+    throw ballast_error(errc::internal,
+                        "run " + name_ + " is over: its journal is closed");
+  return *journal_;
+}
+
 void run_record::prepared(const job& what, const set_summary& set,
                           const std::string& manifest) {
   directory_.write_file("manifest.json", manifest);
-  journal_->record_run({name_, what.seed, set.train_rows, to_json(what)});
+  open_journal().record_run({name_, what.seed, set.train_rows, to_json(what)});
 }
 
 void run_record::perform(const journal_generation& what) {
@@ -52,18 +59,18 @@ void run_record::perform(const journal_generation& what) {
   for (size_t i = 0; i < what.workers.size(); ++i)
     row.workers.push_back(
         {what.workers[i], what.names[i], what.incarnations[i]});
-  journal_->record_generation(row);
+  open_journal().record_generation(row);
   probe_->generation(what.generation);
   probe_->world(uint32_t(what.workers.size()));
 }
 
 void run_record::perform(const journal_plan& what) {
-  journal_->record_plan(what.what, what.effective);
+  open_journal().record_plan(what.what, what.effective);
   probe_->plan(coordinator_probe::plan_outcome::effective);
 }
 
 void run_record::perform(const journal_commit& what) {
-  journal_->record_commit(what.step, what.epoch);
+  open_journal().record_commit(what.step, what.epoch);
 }
 
 void run_record::perform(const write_steps& what) {

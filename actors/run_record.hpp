@@ -66,6 +66,8 @@ public:
   double age_s() const;
 
 private:
+  journal& open_journal();
+
   bool folder_was_there_;
   run_directory directory_;
   std::string name_;

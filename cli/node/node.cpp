@@ -5,6 +5,19 @@
 #include <CLI/CLI.hpp>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
+
+namespace {
+
+/// Says why, as the last line, and ends the process at once: threads of CAF may
+/// run already, and an orderly exit would pull the streams from under them.
+[[noreturn]] void leave(int exit_code, const char* why) {
+  std::fprintf(stderr, "ballast: %s\n", why);
+  std::fflush(nullptr);
+  std::_Exit(exit_code);
+}
+
+} // namespace
 
 extern "C" __attribute__((visibility("default"))) int
 ballast_node_main(int argc, char** argv) {
@@ -55,10 +68,8 @@ ballast_node_main(int argc, char** argv) {
   } catch (const CLI::ParseError& e) {
     return app.exit(e) == 0 ? 0 : 2;
   } catch (const ballast_error& e) {
-    std::fprintf(stderr, "ballast: %s\n", e.what());
-    return describe(e.what_failed().code).exit_code;
+    leave(describe(e.what_failed().code).exit_code, e.what());
   } catch (const std::exception& e) {
-    std::fprintf(stderr, "ballast: %s\n", e.what());
-    return 1;
+    leave(1, e.what());
   }
 }

@@ -208,6 +208,18 @@ TEST_F(coordinator_test, passes_control_messages_on_as_commands) {
   }
 }
 
+TEST_F(coordinator_test, survives_data_that_are_ready_after_the_run_ended) {
+  start();
+  // The worker of the job dies while its data are read: run only what ends the
+  // job before the shard manager's answer arrives.
+  caf::anon_send(boss, submit_atom::value, std::string(job_text),
+                 std::string());
+  caf::anon_send(boss, exited_atom::value, std::string("w1"),
+                 std::string("exited with code 1"));
+  run();
+  EXPECT_TRUE(event_kinds().empty() || event_kinds().back() != "generation");
+}
+
 TEST_F(coordinator_test, removes_the_directory_of_a_run_whose_data_are_bad) {
   start({errc::invalid_data, "train.csv row 3: not a number", "/data/train"});
   caf::anon_send(boss, submit_atom::value, std::string(job_text),
