@@ -240,9 +240,13 @@ outcome supervisor::run() {
       }
       // Its end is seen by SIGCHLD, with the reason.
       if (closed && !result_) {
-        pollfd child{signals_, POLLIN, 0};
-        ::poll(&child, 1, 1000);
-        on_signal();
+        // Workers may end first, so more than one signal may come.
+        auto until = steady::now() + 2s;
+        while (!result_ && steady::now() < until) {
+          pollfd child{signals_, POLLIN, 0};
+          ::poll(&child, 1, 100);
+          on_signal();
+        }
         end(1, "the coordinator closed its connection");
       }
     }
