@@ -264,10 +264,7 @@ class Steering(Cluster):
             self.status()["step"] and got, "the last line")
         # Held: heartbeats go on, steps do not.
         for _ in range(3):
-            ages = self.heartbeat_ages()
-            wait_until(lambda before=ages: any(
-                now < then for now, then in
-                zip(self.heartbeat_ages(), before)), "a heartbeat")
+            self.next_heartbeat()
         self.assertEqual(self.status()["step"], lines[-1]["step"])
         self.assertGreaterEqual(lines[-1]["step"], step)
         self.ctl("resume")
@@ -284,8 +281,16 @@ class Steering(Cluster):
         self.ballast("audit", run)
         self.assertIn("nothing to stop", self.ctl("stop", 1).last_line)
 
-    def heartbeat_ages(self):
-        return [w["heartbeat_age_s"] for w in self.status()["workers"]]
+    def next_heartbeat(self):
+        """Waits until the age of somebody's last one falls."""
+        before = []
+
+        def fell():
+            ages = [w["heartbeat_age_s"] for w in self.status()["workers"]]
+            younger = [a for a, b in zip(ages, before) if a < b]
+            before[:] = ages
+            return younger
+        wait_until(fell, "a heartbeat")
 
     def test_status_on_one_screen_and_as_json(self):
         self.nodes("a", "b")
