@@ -1,11 +1,15 @@
-// The least that a data-parallel step can cost: sleep, one Gloo all-reduce of
-// the gradients, one more of 64 bytes. No control plane, no data, no optimizer.
+// The least that a data-parallel step can cost: sleep, one all-reduce of the
+// gradients, one more of 64 bytes. No control plane, no data, no optimizer.
 // bench/step.py measures how much more a step of Ballast takes.
 //
-//   bare_loop PARAMETERS SLEEP_US STEPS [RANKS=2]
+//   bare_loop gloo|ring PARAMETERS SLEEP_US STEPS [RANKS=2]
+//
+// `gloo` is the library alone, `ring` is Ballast's own collective alone.
 //
 // Forks one process for each rank, all on 127.0.0.1. Rank 0 prints the moment
 // at which each step was complete: CLOCK_MONOTONIC in nanoseconds, one a line.
+#include "gpu/collective.hpp"
+
 #include <gloo/allreduce.h>
 #include <gloo/math.h>
 #include <gloo/rendezvous/context.h>
@@ -19,6 +23,8 @@
 #include <ctime>
 #include <exception>
 #include <filesystem>
+#include <fstream>
+#include <functional>
 #include <string>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -30,6 +36,7 @@ namespace {
 constexpr size_t trailer_floats = 16; // 64 bytes
 
 struct loop_options {
+  std::string collective;
   size_t parameters = 0;
   int64_t sleep_us = 0;
   size_t steps = 0;
@@ -53,26 +60,61 @@ void sleep_from(timespec start, int64_t us) {
   }
 }
 
-void sum(const std::shared_ptr<gloo::Context>& context,
-         std::vector<float>& data) {
-  if (data.empty())
-    return;
-  gloo::AllreduceOptions options(context);
-  options.setOutput(data.data(), data.size());
-  options.setAlgorithm(gloo::AllreduceOptions::Algorithm::RING);
-  void (*add)(void*, const void*, const void*, size_t) = &gloo::sum<float>;
-  options.setReduceFunction(add);
-  gloo::allreduce(options);
-}
+using sum_of_ranks = std::function<void(std::vector<float>&)>;
 
-std::vector<int64_t> loop(const loop_options& what, int rank,
-                          const std::string& folder) {
+sum_of_ranks gloo_sum(int rank, int ranks, const std::string& folder) {
   gloo::transport::tcp::attr where;
   where.hostname = "127.0.0.1";
   auto device = gloo::transport::tcp::CreateDevice(where);
   gloo::rendezvous::FileStore store(folder);
-  auto context = std::make_shared<gloo::rendezvous::Context>(rank, what.ranks);
+  auto context = std::make_shared<gloo::rendezvous::Context>(rank, ranks);
   context->connectFullMesh(store, device);
+  return [context](std::vector<float>& data) {
+    if (data.empty())
+      return;
+    gloo::AllreduceOptions options(context);
+    options.setOutput(data.data(), data.size());
+    options.setAlgorithm(gloo::AllreduceOptions::Algorithm::RING);
+    void (*add)(void*, const void*, const void*, size_t) = &gloo::sum<float>;
+    options.setReduceFunction(add);
+    gloo::allreduce(options);
+  };
+}
+
+sum_of_ranks ring_sum(int rank, int ranks, const std::string& folder) {
+  using namespace std::chrono_literals;
+  std::shared_ptr<ballast::collective_backend> backend =
+      ballast::make_backend("ring");
+  ballast::collective_options options;
+  options.generation = ballast::generation{1};
+  options.rank = rank;
+  options.size = ranks;
+  auto opening = backend->prepare(options);
+  std::string mine = folder + "/" + std::to_string(rank);
+  std::ofstream(mine + ".tmp") << opening->address();
+  std::filesystem::rename(mine + ".tmp", mine);
+  std::vector<std::string> addresses;
+  for (int other = 0; other < ranks; ++other) {
+    std::string path = folder + "/" + std::to_string(other);
+    while (!std::filesystem::exists(path))
+      usleep(1000);
+    std::ifstream file(path);
+    addresses.emplace_back(std::istreambuf_iterator<char>(file),
+                           std::istreambuf_iterator<char>());
+  }
+  std::shared_ptr<ballast::collective> joined =
+      opening->connect(addresses, std::chrono::steady_clock::now() + 10s);
+  return [backend, joined](std::vector<float>& data) {
+    joined->all_reduce(data.data(), data.size(), ballast::element_type::float32,
+                       std::chrono::steady_clock::now() + 10s);
+  };
+}
+
+std::vector<int64_t> loop(const loop_options& what, int rank,
+                          const std::string& folder) {
+  sum_of_ranks sum = what.collective == "ring"
+                         ? ring_sum(rank, what.ranks, folder)
+                         : gloo_sum(rank, what.ranks, folder);
 
   prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL); // else 50 us
   std::vector<float> gradients(what.parameters, 0.0F);
@@ -81,8 +123,8 @@ std::vector<int64_t> loop(const loop_options& what, int rank,
   done_ns.reserve(what.steps);
   for (size_t step = 0; step < what.steps; ++step) {
     sleep_from(monotonic_now(), what.sleep_us);
-    sum(context, gradients);
-    sum(context, trailer);
+    sum(gradients);
+    sum(trailer);
     done_ns.push_back(as_ns(monotonic_now()));
   }
   return done_ns;
@@ -106,15 +148,17 @@ int run_rank(const loop_options& what, int rank, const std::string& folder) {
 
 int main(int argc, char** argv) {
   loop_options what;
-  if (argc >= 4) {
-    what.parameters = std::strtoull(argv[1], nullptr, 10);
-    what.sleep_us = std::strtoll(argv[2], nullptr, 10);
-    what.steps = std::strtoull(argv[3], nullptr, 10);
-    what.ranks = argc > 4 ? std::atoi(argv[4]) : 2;
+  if (argc >= 5) {
+    what.collective = argv[1];
+    what.parameters = std::strtoull(argv[2], nullptr, 10);
+    what.sleep_us = std::strtoll(argv[3], nullptr, 10);
+    what.steps = std::strtoull(argv[4], nullptr, 10);
+    what.ranks = argc > 5 ? std::atoi(argv[5]) : 2;
   }
-  if (argc < 4 || what.steps == 0 || what.ranks < 1 || what.sleep_us < 0) {
-    std::fprintf(stderr,
-                 "usage: bare_loop PARAMETERS SLEEP_US STEPS [RANKS]\n");
+  if (argc < 5 || (what.collective != "gloo" && what.collective != "ring") ||
+      what.steps == 0 || what.ranks < 1 || what.sleep_us < 0) {
+    std::fprintf(stderr, "usage: bare_loop gloo|ring PARAMETERS SLEEP_US STEPS "
+                         "[RANKS]\n");
     return 2;
   }
   std::signal(SIGPIPE, SIG_IGN);

@@ -1,6 +1,7 @@
 #include "cli/supervisor.hpp"
 
 #include "cli/child_process.hpp"
+#include "runtime/errors.hpp"
 
 #include <chrono>
 #include <csignal>
@@ -25,6 +26,8 @@ using steady = std::chrono::steady_clock;
 
 /// How long children may take to end by themselves once the run is over.
 constexpr auto children_deadline = 1000ms;
+/// And after a failure, where they have nothing to finish.
+constexpr auto failed_children_deadline = 500ms;
 /// And to start at all.
 constexpr auto ready_deadline = 20s;
 
@@ -64,6 +67,7 @@ private:
   void on_line(const nlohmann::json& line);
   void on_signal();
   void reap();
+  void exited(const std::string& name, const std::string& how);
   void end(int exit_code, std::string reason);
   void wait_for_children(std::chrono::milliseconds patience);
   void kill_children();
@@ -109,8 +113,14 @@ void supervisor::start_workers(const std::string& folder) {
                                        "--name", name,     "--once"};
     if (torch)
       arguments.push_back("--preload-torch");
-    workers_.push_back(
-        start_child(name, arguments, folder + "/logs/" + name + ".log"));
+    try {
+      workers_.push_back(
+          start_child(name, arguments, folder + "/logs/" + name + ".log"));
+    } catch (const ballast_error& problem) {
+      // The coordinator ends the run for it, unless it has already ended it,
+      // and with it the folder of the log, for a better reason.
+      exited(name, problem.what());
+    }
   }
 }
 
@@ -175,12 +185,13 @@ void supervisor::reap() {
     for (child_process& one : workers_)
       if (one.pid == pid) {
         one.running = false;
-        coordinator_.socket->send(
-            {{"exited",
-              {{"name", one.name},
-               {"how", describe_exit(status) + last_words(one.log)}}}});
+        exited(one.name, describe_exit(status) + last_words(one.log));
       }
   }
+}
+
+void supervisor::exited(const std::string& name, const std::string& how) {
+  coordinator_.socket->send({{"exited", {{"name", name}, {"how", how}}}});
 }
 
 bool supervisor::any_running() const {
@@ -256,7 +267,8 @@ outcome supervisor::run() {
   // Where there is no report nothing began, or nobody is left to write one:
   // no child has anything to finish.
   if (interrupts_ < 2 && result_->report.is_object())
-    wait_for_children(children_deadline);
+    wait_for_children(result_->exit_code == 1 ? failed_children_deadline
+                                              : children_deadline);
   kill_children();
   return *result_;
 }
