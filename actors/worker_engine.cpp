@@ -68,11 +68,26 @@ private:
   std::string line_;
 };
 
+std::unique_ptr<trace_writer> open_trace(const assignment& order) {
+  if (order.run_folder.empty() ||
+      !std::filesystem::is_directory(order.run_folder))
+    throw ballast_error(errc::not_in_build,
+                        "trace_samples needs the run directory " +
+                            order.run_folder +
+                            " on this node's file system; streaming traces "
+                            "is not in this build",
+                        "/trace_samples");
+  return std::make_unique<trace_writer>(
+      std::filesystem::path(order.run_folder) / "trace" /
+      (order.name + "." + std::to_string(order.incarnation) + ".jsonl"));
+}
+
 /// All that belongs to one run, freed as a whole.
 struct run_parts {
   assignment order;
   job what;
   manifest set;
+  std::unique_ptr<chunk_client> origin;
   std::unique_ptr<chunk_store> store;
   std::unique_ptr<chunk_service> service;
   std::unique_ptr<model> network;
@@ -83,6 +98,9 @@ struct run_parts {
   arenas memory;
   bucket_layout layout;
   std::unique_ptr<step_executor> executor;
+  /// What the arenas hold while no executor says so.
+  held_state held;
+  std::vector<step_record> unreported; // of executors that are gone
 };
 
 class engine final : public worker_engine {
@@ -93,6 +111,7 @@ public:
 
   void load(const assignment& what) override;
   void connect(const connect_order& what) override;
+  final_ack fence(const fence_order& what) override;
   void tell(const command& what) override;
   void offer(const plan_offer& what) override;
   step_progress drain() override;
@@ -100,20 +119,23 @@ public:
   void leave(const std::string& reason) override;
 
 private:
-  void do_load(run_parts& parts);
+  void do_load(run_parts& parts, const assignment& order);
+  void load_all(run_parts& parts);
   void fetch_chunks(run_parts& parts, chunk_client& client);
   void build(run_parts& parts);
   void start_service(run_parts& parts);
   void prepare_collective(run_parts& parts);
+  step_listener listen(run_parts& parts);
   std::string model_bytes(run_parts& parts);
-  void failed(const run_parts& parts, errc code, const std::string& why);
+  void failed(run_parts& parts, errc code, const std::string& why);
   /// Runs `work` on the engine's thread; a throw becomes worker_failed.
   template <class Work>
   void background(run_parts& parts, Work work);
 
   engine_config config_;
   engine_listener listener_;
-  mutable std::mutex mutex_; // guards parts_ and phase_
+  mutable std::mutex mutex_; // guards parts_, its executor, and the next two
+  generation fenced_{};      // nothing up to this one goes on
   std::unique_ptr<run_parts> parts_;
   worker_phase phase_ = worker_phase::idle;
   std::thread thread_; // loads, connects, then is the step thread
@@ -121,9 +143,12 @@ private:
 
 template <class Work>
 void engine::background(run_parts& parts, Work work) {
-  if (thread_.joinable())
-    thread_.join();
-  thread_ = std::thread([this, &parts, work] {
+  // What went before may still be on its way out of a long forward pass; the
+  // caller does not wait for that.
+  thread_ = std::thread([this, &parts, work, before = std::move(thread_)]()
+                            mutable {
+    if (before.joinable())
+      before.join();
     try {
       work();
     } catch (const collective_error& e) {
@@ -137,53 +162,101 @@ void engine::background(run_parts& parts, Work work) {
   });
 }
 
-void engine::failed(const run_parts& parts, errc code, const std::string& why) {
-  listener_.failed({parts.order.worker, parts.order.generation, code, why});
+void engine::failed(run_parts& parts, errc code, const std::string& why) {
+  worker_failed message;
+  {
+    std::lock_guard lock(mutex_);
+    // What a fence broke off has not failed.
+    if (parts.order.generation <= fenced_)
+      return;
+    message = {parts.order.worker, parts.order.generation, code, why};
+  }
+  listener_.failed(message);
 }
 
 // -- loading
 // --------------------------------------------------------------------
 
 void engine::load(const assignment& what) {
-  leave("a new assignment");
-  auto fresh = std::make_unique<run_parts>();
-  fresh->order = what;
-  run_parts& parts = *fresh;
+  run_parts* parts = nullptr;
   {
     std::lock_guard lock(mutex_);
-    parts_ = std::move(fresh);
+    if (what.generation <= fenced_)
+      return;
+    if (parts_ && parts_->order.run == what.run &&
+        parts_->order.worker == what.worker)
+      parts = parts_.get();
+  }
+  if (!parts) {
+    leave("a new assignment");
+    std::lock_guard lock(mutex_);
+    parts_ = std::make_unique<run_parts>();
+    parts = parts_.get();
+  }
+  {
+    std::lock_guard lock(mutex_);
     phase_ = worker_phase::loading;
   }
-  background(parts, [this, &parts] { do_load(parts); });
+  background(*parts, [this, parts, what] { do_load(*parts, what); });
 }
 
-void engine::do_load(run_parts& parts) {
+void engine::do_load(run_parts& parts, const assignment& order) {
+  // The old generation's sockets and threads go before the new ones come; the
+  // arenas are free then.
+  std::unique_ptr<step_executor> gone;
+  std::unique_ptr<collective_opening> closed;
+  {
+    std::lock_guard lock(mutex_);
+    gone = std::move(parts.executor);
+    closed = std::move(parts.opening);
+    parts.order = order;
+  }
+  if (gone) {
+    step_progress rest = gone->drain();
+    parts.unreported.insert(parts.unreported.end(), rest.steps.begin(),
+                            rest.steps.end());
+  }
+  gone.reset();
+  closed.reset();
+  if (!parts.network)
+    load_all(parts);
+  else
+    fetch_chunks(parts, *parts.origin);
+  prepare_collective(parts);
+  worker_loaded message;
+  {
+    std::lock_guard lock(mutex_);
+    if (order.generation <= fenced_)
+      return;
+    phase_ = worker_phase::opening;
+    message = {order.worker, order.generation, parts.opening->address(),
+               parts.service->address()};
+  }
+  listener_.loaded(message);
+}
+
+void engine::load_all(run_parts& parts) {
   job_result parsed = parse_job(parts.order.job, {}, "/");
   if (!parsed.value)
     throw ballast_error(parsed.mistakes.at(0));
   parts.what = *parsed.value;
-  auto client =
+  parts.origin =
       chunk_client::connect(parts.order.origin, parts.order.token, 10s);
-  parts.set = nlohmann::json::parse(client->fetch_blob("manifest", 30s))
+  parts.set = nlohmann::json::parse(parts.origin->fetch_blob("manifest", 30s))
                   .get<manifest>();
-  // The model takes as long to load as the data: side by side.
-  auto built = std::async(std::launch::async, [this, &parts] { build(parts); });
-  fetch_chunks(parts, *client);
-  start_service(parts);
-  built.get();
-  prepare_collective(parts);
-  {
-    std::lock_guard lock(mutex_);
-    phase_ = worker_phase::opening;
-  }
-  listener_.loaded({parts.order.worker, parts.order.generation,
-                    parts.opening->address(), parts.service->address()});
-}
-
-void engine::fetch_chunks(run_parts& parts, chunk_client& client) {
   uint64_t limit = config_.store_limit_bytes > 0 ? config_.store_limit_bytes
                                                  : free_memory_bytes() / 5 * 4;
   parts.store = std::make_unique<chunk_store>(limit);
+  // The model takes as long to load as the data: side by side.
+  auto built = std::async(std::launch::async, [this, &parts] { build(parts); });
+  fetch_chunks(parts, *parts.origin);
+  start_service(parts);
+  built.get();
+  std::lock_guard lock(mutex_);
+  parts.held = {true, step_number{0}};
+}
+
+void engine::fetch_chunks(run_parts& parts, chunk_client& client) {
   const plan& first = parts.order.first;
   size_t rank = 0;
   while (first.shares.at(rank).worker != parts.order.worker)
@@ -193,11 +266,16 @@ void engine::fetch_chunks(run_parts& parts, chunk_client& client) {
       parts.store->put(part, std::move(got));
     };
   };
-  client.fetch(data_part::train, chunks_of(first.shares[rank], parts.set),
-               parts.set.row, fetch_deadline, keep(data_part::train));
+  std::vector<chunk_info> train;
+  for (chunk_info& one : chunks_of(first.shares[rank], parts.set))
+    if (!parts.store->find(data_part::train, one.id))
+      train.push_back(std::move(one));
+  client.fetch(data_part::train, train, parts.set.row, fetch_deadline,
+               keep(data_part::train));
   std::vector<chunk_info> test;
   for (size_t i = rank; i < parts.set.test.size(); i += first.shares.size())
-    test.push_back(parts.set.test[i]);
+    if (!parts.store->find(data_part::test, parts.set.test[i].id))
+      test.push_back(parts.set.test[i]);
   client.fetch(data_part::test, test, parts.set.row, fetch_deadline,
                keep(data_part::test));
   log().info("holds {} train and {} test chunks, {} MB",
@@ -265,12 +343,27 @@ void engine::prepare_collective(run_parts& parts) {
     rows.chunk_rows.push_back(one.rows);
   worker_core core(
       {std::move(rows), parts.order.worker, parts.what.train.epochs}, first,
-      parts.order.start);
+      parts.order.start, parts.order.cursors);
+  auto executor = std::make_unique<step_executor>(
+      step_executor::parts{&parts.what, &parts.set, parts.store.get(),
+                           parts.network.get(), parts.update.get(),
+                           parts.memory, parts.layout, parts.order.worker},
+      std::move(core), parts.held, listen(parts));
+  std::lock_guard lock(mutex_);
+  parts.executor = std::move(executor);
+}
+
+step_listener engine::listen(run_parts& parts) {
   step_listener steps;
-  auto stamp = [&parts](auto message) {
-    message.worker = parts.order.worker;
-    message.generation = parts.order.generation;
+  auto stamp = [&order = parts.order](auto message) {
+    message.worker = order.worker;
+    message.generation = order.generation;
     return message;
+  };
+  steps.ready = [this, stamp](step_number base) {
+    worker_ready m;
+    m.base = base;
+    listener_.ready(stamp(m));
   };
   steps.evaluated = [this, stamp](evaluation_report m) {
     listener_.evaluated(stamp(m));
@@ -287,30 +380,14 @@ void engine::prepare_collective(run_parts& parts) {
     listener_.failed(stamp(std::move(m)));
   };
   if (parts.what.trace_samples) {
-    if (parts.order.run_folder.empty() ||
-        !std::filesystem::is_directory(parts.order.run_folder))
-      throw ballast_error(errc::not_in_build,
-                          "trace_samples needs the run directory " +
-                              parts.order.run_folder +
-                              " on this node's file system; streaming traces "
-                              "is not in this build",
-                          "/trace_samples");
-    parts.trace = std::make_unique<trace_writer>(
-        std::filesystem::path(parts.order.run_folder) / "trace" /
-        (parts.order.name + "." + std::to_string(parts.order.incarnation) +
-         ".jsonl"));
+    if (!parts.trace)
+      parts.trace = open_trace(parts.order);
     steps.trace = [&parts](const step_order& order,
                            const std::vector<uint64_t>& ids) {
       parts.trace->write(order, ids);
     };
   }
-  auto executor = std::make_unique<step_executor>(
-      step_executor::parts{&parts.what, &parts.set, parts.store.get(),
-                           parts.network.get(), parts.update.get(),
-                           parts.memory, parts.layout, parts.order.worker},
-      std::move(core), std::move(steps));
-  std::lock_guard lock(mutex_);
-  parts.executor = std::move(executor);
+  return steps;
 }
 
 // -- training
@@ -325,11 +402,36 @@ void engine::connect(const connect_order& what) {
       return;
     parts = parts_.get();
   }
-  background(*parts, [parts, addresses = what.addresses] {
+  background(*parts, [parts, what] {
     auto group = parts->opening->connect(
-        addresses, std::chrono::steady_clock::now() + connect_deadline);
-    parts->executor->run(std::move(group));
+        what.addresses, std::chrono::steady_clock::now() + connect_deadline);
+    parts->executor->run(std::move(group), {what.stale, what.source,
+                                            what.evaluate, what.paused});
   });
+}
+
+final_ack engine::fence(const fence_order& what) {
+  std::lock_guard lock(mutex_);
+  fenced_ = std::max(fenced_, what.level);
+  final_ack out;
+  out.level = what.level;
+  if (!parts_)
+    return out;
+  run_parts& parts = *parts_;
+  out.worker = parts.order.worker;
+  if (parts.executor) {
+    parts.held = parts.executor->freeze();
+    step_progress rest = parts.executor->drain();
+    parts.unreported.insert(parts.unreported.end(), rest.steps.begin(),
+                            rest.steps.end());
+    parts.executor->abort(what.reason);
+  }
+  if (parts.opening)
+    parts.opening->abort(what.reason);
+  out.holds_state = parts.held.holds;
+  out.step = parts.held.step;
+  out.records = std::exchange(parts.unreported, {});
+  return out;
 }
 
 void engine::tell(const command& what) {

@@ -3,7 +3,8 @@
 /// gpu_worker actor calls it and never waits for it; results come back through
 /// the listener, on the engine's threads.
 ///
-/// One run at a time: load -> connect -> (command ...) -> leave.
+/// One run at a time: load -> connect -> (command ...) -> leave; and after a
+/// fence: fence -> load -> connect, with the model and the chunks that are here.
 #pragma once
 
 #include "gpu/step_executor.hpp"
@@ -17,6 +18,7 @@ namespace ballast {
 
 struct engine_listener {
   std::function<void(worker_loaded)> loaded;
+  std::function<void(worker_ready)> ready;
   std::function<void(evaluation_report)> evaluated;
   std::function<void(worker_paused)> paused;
   std::function<void(worker_finished)> finished;
@@ -29,6 +31,9 @@ public:
   virtual ~worker_engine() = default;
   virtual void load(const assignment& what) = 0;
   virtual void connect(const connect_order& what) = 0;
+  /// Stops every generation up to the level; nothing is applied after the
+  /// return, which waits for an apply in progress at most.
+  virtual final_ack fence(const fence_order& what) = 0;
   virtual void tell(const command& what) = 0;
   virtual void offer(const plan_offer& what) = 0;
   /// What was applied since the last call.

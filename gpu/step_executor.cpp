@@ -42,11 +42,15 @@ batch_view view(const batch& from, uint32_t begin, uint32_t count,
 
 } // namespace
 
-step_executor::step_executor(parts with, worker_core core,
+step_executor::step_executor(parts with, worker_core core, held_state held,
                              step_listener listener)
     : with_(std::move(with)), core_(std::move(core)),
       listener_(std::move(listener)), prefetcher_(*with_.store, with_.set->row),
-      buckets_(with_.layout), statistics_(with_.model->statistics_count()) {
+      buckets_(with_.layout), statistics_(with_.model->statistics_count()),
+      held_(held) {
+  // Nothing of a generation before is left in the model.
+  with_.model->resume();
+  with_.model->take_statistics(statistics_);
   enter(worker_phase::opening);
 }
 
@@ -80,6 +84,12 @@ void step_executor::post(plan pending) {
     pending_ = std::move(pending);
   }
   posted_.notify_all();
+}
+
+held_state step_executor::freeze() {
+  std::lock_guard lock(gate_);
+  frozen_ = true;
+  return held_;
 }
 
 void step_executor::abort(const std::string& reason) noexcept {
@@ -152,7 +162,8 @@ bool step_executor::stand_still() {
 // -- the loop
 // -----------------------------------------------------------------------
 
-void step_executor::run(std::unique_ptr<collective> group) {
+void step_executor::run(std::unique_ptr<collective> group,
+                        generation_start start) {
   worker_failed problem;
   try {
     {
@@ -161,7 +172,8 @@ void step_executor::run(std::unique_ptr<collective> group) {
       if (aborted_)
         group_->abort("aborted before the first step");
     }
-    train();
+    bring_to_base(start);
+    train(start);
     return;
   } catch (const collective_error& e) {
     problem.code = errc::collective_failed;
@@ -177,12 +189,48 @@ void step_executor::run(std::unique_ptr<collective> group) {
   group_->abort(problem.message);
   buckets_.drop();
   problem.worker = with_.self;
+  {
+    std::lock_guard lock(gate_);
+    if (frozen_)
+      return; // that it broke off is what was asked for
+  }
   listener_.failed(std::move(problem));
 }
 
-void step_executor::train() {
+void step_executor::bring_to_base(const generation_start& start) {
+  bool stale = std::find(start.stale.begin(), start.stale.end(),
+                         uint32_t(core_.rank())) != start.stale.end();
+  step_number base{value(core_.stands_at().step) - 1};
+  if (!start.stale.empty()) {
+    {
+      std::lock_guard lock(gate_);
+      held_.holds = !stale;
+    }
+    // Who holds the state receives it, too: the same bytes.
+    auto send = [&](std::span<float> values) {
+      group_->broadcast(values.data(), values.size_bytes(), int(start.source),
+                        patience());
+    };
+    send({with_.memory.parameters.get(), with_.memory.count});
+    for (const optimizer::state_vector& one : with_.optimizer->state())
+      send(one.values);
+    for (const model::buffer& one : with_.model->buffers())
+      send(one.values);
+  }
+  {
+    std::lock_guard lock(gate_);
+    held_ = {true, base};
+  }
+  listener_.ready(base);
+}
+
+void step_executor::train(const generation_start& start) {
   if (auto first = core_.draw())
     prefetcher_.submit(std::move(*first));
+  if (value(start.evaluate) > 0)
+    evaluate(start.evaluate);
+  if (start.paused && !stand_still())
+    return finish();
   while (true) {
     take_posts();
     uint64_t begin_ns = monotonic_ns();
@@ -218,8 +266,12 @@ step_end step_executor::do_step(const prefetcher::ready& ready,
   reduce(sums);
   uint64_t reduced_ns = monotonic_ns();
   enter(worker_phase::apply);
+  std::lock_guard gate(gate_);
+  if (frozen_)
+    throw collective_error(collective_errc::aborted, "frozen before the apply");
   apply(order, sums, gradients);
   step_end end = core_.applied();
+  held_ = {true, order.at.step};
   uint64_t applied_ns = monotonic_ns();
   std::lock_guard lock(mutex_);
   progress_.steps.push_back(

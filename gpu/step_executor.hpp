@@ -41,8 +41,26 @@ struct arenas {
   size_t count = 0;
 };
 
+/// How a generation begins, beside the plan and the position in the core.
+struct generation_start {
+  /// Ranks without the state that the others hold; `source` sends it to them.
+  std::vector<uint32_t> stale;
+  uint32_t source = 0;
+  /// Evaluate this epoch first: nobody reported its result. 0 = none.
+  epoch_number evaluate{};
+  bool paused = false; // stand still before the first step
+};
+
+/// What a frozen worker can vouch for.
+struct held_state {
+  bool holds = false; // false: its parameters are of no step
+  step_number step{}; // last applied
+};
+
 /// What the step thread tells its owner, called on the step thread.
 struct step_listener {
+  /// Connected, and at the state before the first step.
+  std::function<void(step_number base)> ready;
   /// One complete record of what is fed to the gradient, before any of it is
   /// sent. Empty if the job does not trace.
   std::function<void(const step_order&, const std::vector<uint64_t>& ids)>
@@ -81,16 +99,21 @@ public:
     bucket_layout layout;
     worker_id self{};
   };
-  step_executor(parts with, worker_core core, step_listener listener);
+  /// `held`: the state in the arenas now.
+  step_executor(parts with, worker_core core, held_state held,
+                step_listener listener);
 
   /// Trains until the run ends, is stopped, or fails; then calls finished or
-  /// failed, once, and returns.
-  void run(std::unique_ptr<collective> group);
+  /// failed, once, and returns. Nothing is called after freeze().
+  void run(std::unique_ptr<collective> group, generation_start start);
 
   /// Takes effect between two steps.
   void post(command_kind kind);
   /// A pending plan whose chunks are all in the store.
   void post(plan pending);
+  /// From now on nothing is applied any more. Waits for an apply in progress,
+  /// for nothing else: a long forward pass goes on, its result is dropped.
+  held_state freeze();
   /// Leaves every wait as fast as the collective allows; run() then fails.
   void abort(const std::string& reason) noexcept;
 
@@ -100,7 +123,8 @@ public:
   heartbeat now() const;
 
 private:
-  void train();
+  void bring_to_base(const generation_start& start);
+  void train(const generation_start& start);
   void take_posts();
   /// False if the run was stopped while it stood still.
   bool stand_still();
@@ -119,6 +143,10 @@ private:
   bucket_reducer buckets_;
   std::vector<float> statistics_;
   uint64_t arena_turn_ = 0;
+
+  std::mutex gate_; // held while parameters change; guards the next two
+  held_state held_;
+  bool frozen_ = false;
 
   mutable std::mutex mutex_; // guards what other threads touch
   std::condition_variable posted_;

@@ -18,19 +18,20 @@ namespace ballast {
 struct prepare_data {
   job what;
 };
-/// Shard manager: an owner for every interval.
+/// Shard manager: an owner for every interval; `before` without shares: the
+/// first plan of the run.
 struct place_shares {
   ballast::generation generation{};
   plan_number number{};
   std::vector<worker_id> workers; // by rank
+  plan before;
 };
-struct journal_generation {
+/// A membership and its plan, at once: one wait for the disk.
+struct journal_change {
   ballast::generation generation{};
   std::vector<worker_id> workers;
   std::vector<std::string> names;
   std::vector<uint32_t> incarnations;
-};
-struct journal_plan {
   plan what;
   position effective;
 };
@@ -46,6 +47,10 @@ struct send_connect {
   worker_id to{};
   connect_order what;
 };
+struct send_fence {
+  worker_id to{};
+  fence_order what;
+};
 struct send_command {
   worker_id to{};
   command what;
@@ -53,6 +58,10 @@ struct send_command {
 /// Lines for steps.jsonl, in order.
 struct write_steps {
   std::vector<committed_step> steps;
+};
+/// Forget a worker that is excluded; whoever started it may replace it.
+struct expel {
+  worker_id who{};
 };
 /// One line for events.jsonl; the shell adds number and time.
 struct write_event {
@@ -75,9 +84,10 @@ struct end_run {
 };
 
 using action =
-    std::variant<prepare_data, place_shares, journal_generation, journal_plan,
-                 journal_commit, send_assignment, send_connect, send_command,
-                 write_steps, write_event, write_workers, fetch_model, end_run>;
+    std::variant<prepare_data, place_shares, journal_change, journal_commit,
+                 send_assignment, send_connect, send_fence, send_command,
+                 expel, write_steps, write_event, write_workers, fetch_model,
+                 end_run>;
 using actions = std::vector<action>;
 
 } // namespace ballast

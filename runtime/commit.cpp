@@ -4,8 +4,13 @@
 
 namespace ballast {
 
-commit_tracker::commit_tracker(generation gen, size_t world, step_number base)
-    : generation_(gen), committed_(base), applied_(world, base) {}
+commit_tracker::commit_tracker(generation gen, size_t world,
+                               step_number committed,
+                               std::vector<committed_step> inherited)
+    : generation_(gen), committed_(committed),
+      base_(inherited.empty() ? committed : inherited.back().step),
+      applied_(world, committed),
+      waiting_(inherited.begin(), inherited.end()) {}
 
 std::vector<committed_step>
 commit_tracker::applied(size_t rank, const std::vector<step_record>& steps) {
@@ -21,6 +26,22 @@ commit_tracker::applied(size_t rank, const std::vector<step_record>& steps) {
     else
       waiting_[place].t_ns = std::min(waiting_[place].t_ns, record.t_ns);
   }
+  return collect();
+}
+
+std::vector<committed_step> commit_tracker::holds_base(size_t rank) {
+  applied_[rank] = std::max(applied_[rank], base_);
+  return collect();
+}
+
+std::vector<committed_step> commit_tracker::waiting(step_number last) const {
+  std::vector<committed_step> out(waiting_.begin(), waiting_.end());
+  while (!out.empty() && out.back().step > last)
+    out.pop_back();
+  return out;
+}
+
+std::vector<committed_step> commit_tracker::collect() {
   step_number held = *std::min_element(applied_.begin(), applied_.end());
   std::vector<committed_step> out;
   while (committed_ < held) {

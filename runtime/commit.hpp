@@ -28,20 +28,33 @@ struct committed_step {
 /// come committed steps, each once, without gap.
 class commit_tracker {
 public:
-  /// `base`: the last step that every member already holds.
-  commit_tracker(generation gen, size_t world, step_number base);
+  /// `committed`: the watermark so far. `inherited`: the steps after it that
+  /// somebody applied in earlier generations and that this one is based on;
+  /// they commit once every rank holds() their last one.
+  commit_tracker(generation gen, size_t world, step_number committed,
+                 std::vector<committed_step> inherited = {});
 
   /// Records of steps that `rank` applied. Already known ones are ignored, so
   /// that a repeated report does no harm. Returns what became committed.
   std::vector<committed_step> applied(size_t rank,
                                       const std::vector<step_record>& steps);
+  /// The parameters of `rank` are those after the base: the watermark at the
+  /// start plus what is inherited.
+  std::vector<committed_step> holds_base(size_t rank);
 
   step_number committed() const { return committed_; }
+  step_number base() const { return base_; }
   step_number applied_by(size_t rank) const { return applied_[rank]; }
+  /// Applied by some rank, not by all, up to `last`: what a later generation
+  /// with that base inherits.
+  std::vector<committed_step> waiting(step_number last) const;
 
 private:
+  std::vector<committed_step> collect();
+
   generation generation_;
   step_number committed_;
+  step_number base_;
   std::vector<step_number> applied_;   // by rank
   std::deque<committed_step> waiting_; // steps committed_ + 1, + 2, ...
 };

@@ -22,6 +22,8 @@ std::string to_string(run_phase phase) {
     return "training";
   case run_phase::paused:
     return "paused";
+  case run_phase::recovering:
+    return "recovering";
   case run_phase::finishing:
     return "finishing";
   case run_phase::done:
@@ -141,22 +143,31 @@ void coordinator_core::form_generation(actions& out) {
                                        : left < right;
   });
   last_generation_ = next(last_generation_);
+  open_generation(
+      ready, commit_tracker(last_generation_, ready.size(), step_number{0}));
+  run_->phase = run_phase::loading;
   last_plan_ = next(last_plan_);
-  size_t world = ready.size();
+  out.push_back(place_shares{last_generation_, last_plan_, ready, {}});
+}
+
+void coordinator_core::open_generation(std::vector<worker_id> workers,
+                                       commit_tracker commits) {
+  size_t world = workers.size();
   run_->members = generation_state{
       .number = last_generation_,
-      .workers = ready,
+      .workers = std::move(workers),
       .current = {},
       .shares = {},
       .addresses = std::vector<std::string>(world),
       .data_addresses = std::vector<std::string>(world),
       .rates = std::vector<progress_report>(world),
-      .commits = commit_tracker(last_generation_, world, step_number{0}),
+      .commits = std::move(commits),
+      .stale = {},
+      .source = 0,
+      .ready = {},
       .paused = {},
       .finished = {},
   };
-  run_->phase = run_phase::loading;
-  out.push_back(place_shares{last_generation_, last_plan_, ready});
 }
 
 uint32_t coordinator_core::threads_for(worker_id who) const {
@@ -169,39 +180,71 @@ uint32_t coordinator_core::threads_for(worker_id who) const {
 }
 
 actions coordinator_core::on_placed(plan placed,
-                                    std::vector<share_summary> shares) {
-  if (phase() != run_phase::loading ||
-      placed.generation != run_->members->number)
+                                    std::vector<share_summary> shares,
+                                    instant now) {
+  if ((phase() != run_phase::loading && phase() != run_phase::recovering) ||
+      run_->fenced || placed.generation != run_->members->number)
     return {};
   if (auto wrong = partition_error(placed, run_->set.chunk_rows))
     return fail({errc::internal,
                  "plan " + to_string(placed.number) + ": " + *wrong,
                  {}});
   generation_state& members = *run_->members;
+  std::vector<committed_step> inherited =
+      members.commits.waiting(members.commits.base());
+  if (!run_->book)
+    run_->book.emplace(ledger_config{run_->what.seed,
+                                     run_->what.train.global_batch,
+                                     run_->set.chunk_rows},
+                       placed);
+  ledger start = book_at(inherited);
+  if (start.current().number != placed.number)
+    if (auto wrong = start.switch_to(placed))
+      return fail({errc::internal,
+                   "plan " + to_string(placed.number) + ": " + *wrong,
+                   {}});
+  run_->plans[placed.number] = placed;
   members.current = placed;
   members.shares = std::move(shares);
+  if (run_->recovery)
+    run_->recovery->placed = now;
+  actions out;
+  assign(out, start);
+  return out;
+}
+
+void coordinator_core::assign(actions& out, const ledger& start) {
+  const generation_state& members = *run_->members;
+  const plan& placed = members.current;
+  position at = start.next();
+  bool first = at == position{};
   std::vector<std::string> names;
   std::vector<uint32_t> incarnations;
-  for (worker_id who : members.workers) {
+  std::vector<worker_cursor> cursors;
+  for (size_t rank = 0; rank < members.workers.size(); ++rank) {
+    worker_id who = members.workers[rank];
     names.push_back(name_of(who));
     incarnations.push_back(nodes_.at(who).incarnation);
+    if (!first)
+      cursors.push_back(start.cursor_of(rank));
   }
-  actions out;
-  out.push_back(
-      journal_generation{members.number, members.workers, names, incarnations});
-  out.push_back(journal_plan{placed, position{}});
-  out.push_back(write_event{"generation",
-                            {{"generation", value(members.number)},
-                             {"step", 1},
-                             {"workers", names},
-                             {"reason", "start"}}});
-  out.push_back(
-      write_event{"plan",
-                  {{"plan", value(placed.number)},
-                   {"generation", value(members.number)},
-                   {"step", 1},
-                   {"outcome", "effective"},
-                   {"reason", "placement " + run_->what.data.placement.kind}}});
+  out.push_back(journal_change{members.number, members.workers, names,
+                               incarnations, placed, at});
+  if (!run_->recovery)
+    out.push_back(write_event{"generation",
+                              {{"generation", value(members.number)},
+                               {"step", value(at.step)},
+                               {"workers", names},
+                               {"reason", "start"}}});
+  out.push_back(write_event{
+      "plan",
+      {{"plan", value(placed.number)},
+       {"generation", value(members.number)},
+       {"step", value(at.step)},
+       {"outcome", "effective"},
+       {"reason", run_->recovery
+                      ? "repair"
+                      : "placement " + run_->what.data.placement.kind}}});
   out.push_back(write_workers{});
   std::string text = to_json(run_->what).dump();
   for (worker_id who : members.workers)
@@ -216,14 +259,16 @@ actions coordinator_core::on_placed(plan placed,
                         .job = text,
                         .origin = run_->set.origin,
                         .token = config_.token,
-                        .start = {},
-                        .first = placed}});
-  return out;
+                        .threads = threads_for(who),
+                        .heartbeat_ms = uint32_t(config_.heartbeat.count()),
+                        .start = at,
+                        .first = placed,
+                        .cursors = cursors}});
 }
 
-actions coordinator_core::on_loaded(const worker_loaded& message) {
-  if (!member(message.worker, message.generation) ||
-      phase() != run_phase::loading)
+actions coordinator_core::on_loaded(const worker_loaded& message, instant now) {
+  if (!member(message.worker, message.generation) || run_->fenced ||
+      (phase() != run_phase::loading && phase() != run_phase::recovering))
     return {};
   generation_state& members = *run_->members;
   members.addresses[rank_of(message.worker)] = message.collective_address;
@@ -231,11 +276,38 @@ actions coordinator_core::on_loaded(const worker_loaded& message) {
   for (const std::string& address : members.addresses)
     if (address.empty())
       return {};
-  run_->phase = run_phase::training;
+  if (run_->recovery)
+    run_->recovery->loaded = now;
+  connect_order order{.term = config_.term,
+                      .generation = members.number,
+                      .addresses = members.addresses,
+                      .stale = {},
+                      .source = members.source,
+                      .evaluate = evaluation_owed(),
+                      .paused = run_->pause_wanted};
+  for (worker_id who : members.stale)
+    order.stale.push_back(uint32_t(rank_of(who)));
   actions out;
   for (worker_id who : members.workers)
-    out.push_back(
-        send_connect{who, {config_.term, members.number, members.addresses}});
+    out.push_back(send_connect{who, order});
+  out.push_back(write_workers{});
+  return out;
+}
+
+actions coordinator_core::on_ready(const worker_ready& message, instant now) {
+  if (!member(message.worker, message.generation) || run_->fenced)
+    return {};
+  generation_state& members = *run_->members;
+  actions out;
+  std::vector<committed_step> steps =
+      members.commits.holds_base(rank_of(message.worker));
+  commit_all(std::move(steps), out);
+  members.ready.insert(message.worker);
+  if (members.ready.size() < members.workers.size())
+    return out;
+  run_->phase = run_phase::training;
+  if (run_->recovery)
+    run_->recovery->ready = now;
   out.push_back(write_workers{});
   if (run_->stop_wanted)
     to_all(out, command_kind::stop, "stop");
@@ -244,7 +316,22 @@ actions coordinator_core::on_loaded(const worker_loaded& message) {
 
 // -- a run: steps
 
+void coordinator_core::commit_all(std::vector<committed_step> steps,
+                                  actions& out) {
+  if (steps.empty())
+    return;
+  actions more;
+  for (const committed_step& step : steps)
+    commit(step, more);
+  // First what is shown, then what follows from it.
+  out.push_back(write_steps{std::move(steps)});
+  out.insert(out.end(), more.begin(), more.end());
+}
+
 void coordinator_core::commit(const committed_step& step, actions& out) {
+  follow(*run_->book, step);
+  run_->plans.erase(run_->plans.begin(),
+                    run_->plans.lower_bound(run_->book->current().number));
   if (run_->samples == 0)
     run_->first = step;
   if (step.epoch != run_->last.epoch) {
@@ -266,22 +353,21 @@ void coordinator_core::commit(const committed_step& step, actions& out) {
   }
 }
 
-actions coordinator_core::on_progress(const progress_report& report) {
-  if (!member(report.worker, report.generation))
+actions coordinator_core::on_progress(const progress_report& report,
+                                      instant now) {
+  if (!member(report.worker, report.generation) || run_->fenced)
     return {};
   size_t rank = rank_of(report.worker);
   generation_state& members = *run_->members;
   progress_report& kept = members.rates[rank];
   kept = report;
-  actions out;
-  std::vector<committed_step> steps =
-      members.commits.applied(rank, report.steps);
   kept.steps.clear();
-  if (steps.empty())
-    return out;
-  for (const committed_step& step : steps)
-    commit(step, out);
-  out.insert(out.begin(), write_steps{std::move(steps)});
+  actions out;
+  step_number before = members.commits.committed();
+  commit_all(members.commits.applied(rank, report.steps), out);
+  if (run_->recovery && members.commits.committed() > before &&
+      members.commits.committed() > members.commits.base())
+    recovered(out, now);
   return out;
 }
 
@@ -333,10 +419,26 @@ actions coordinator_core::on_finished(const worker_finished& message) {
                    {}});
   run_->phase = run_phase::finishing;
   run_->weights_sha256 = first.weights_sha256;
-  worker_id source = members.workers[0];
-  return {journal_commit{first.step, run_->last.epoch},
-          fetch_model{source, members.data_addresses[0], first.weights_sha256},
-          write_workers{}};
+  actions out{journal_commit{first.step, run_->last.epoch}};
+  fetch_from_somebody(out);
+  out.push_back(write_workers{});
+  return out;
+}
+
+void coordinator_core::fetch_from_somebody(actions& out) {
+  const generation_state& members = *run_->members;
+  for (size_t rank = 0; rank < members.workers.size(); ++rank)
+    if (nodes_.at(members.workers[rank]).connected) {
+      fetching_from_ = members.workers[rank];
+      out.push_back(fetch_model{fetching_from_, members.data_addresses[rank],
+                                run_->weights_sha256});
+      return;
+    }
+  actions more = fail({errc::worker_lost,
+                       "every worker was lost before the final model could be "
+                       "fetched from one",
+                       {}});
+  out.insert(out.end(), more.begin(), more.end());
 }
 
 actions coordinator_core::on_model_saved(failure problem) {
@@ -366,8 +468,7 @@ void coordinator_core::finish(actions& out, run_phase phase, int exit_code,
   run_->phase = phase;
   run_->reason = reason;
   run_->exit_code = exit_code;
-  // Operations that failed with this run say nothing of the next one.
-  std::erase_if(suspected_, [](const auto& one) { return !one.second.gone; });
+  run_->fenced.reset();
   out.push_back(write_workers{});
   if (run_->members)
     to_all(out,
@@ -393,21 +494,20 @@ actions coordinator_core::on_trouble(failure why) {
   return fail(std::move(why));
 }
 
-actions coordinator_core::on_failed(const worker_failed& message) {
+actions coordinator_core::on_failed(const worker_failed& message, instant now) {
   if (!member(message.worker, message.generation))
     return {};
-  // A broken collective is usually the echo of a death that is still on its
-  // way here, and that is the better reason: wait for it a moment.
-  if (message.code == errc::collective_failed) {
-    suspected_.try_emplace(
-        message.worker, suspicion{"its all-reduce failed: " + message.message,
-                                  detector_.newest(), false});
-    return {};
-  }
-  return fail(
-      {message.code,
-       describe_node(nodes_.at(message.worker)) + ": " + message.message,
-       {}});
+  const node& who = nodes_.at(message.worker);
+  if (message.code != errc::collective_failed)
+    return fail(
+        {message.code, describe_node(who) + ": " + message.message, {}});
+  // Usually the echo of a death that is still on its way here. Whoever is dead
+  // will not answer the fence.
+  actions out;
+  if (!run_->fenced && phase() != run_phase::finishing)
+    recover(out, who.about.name + ": all-reduce failed: " + message.message,
+            now, now);
+  return out;
 }
 
 } // namespace ballast

@@ -59,6 +59,8 @@ coordinator_core::on_hello(const worker_hello& hello, instant now) {
     out.then.push_back(write_workers{});
   }
   form_generation(out.then);
+  if (active() && run_->fenced && run_->fenced->complete())
+    decide(out.then, now);
   return out;
 }
 
@@ -71,23 +73,25 @@ void coordinator_core::on_heartbeat(const heartbeat& beat, instant now) {
 }
 
 actions coordinator_core::on_node_down(worker_id who, const std::string& reason,
-                                       bool certain, instant now) {
+                                       instant now) {
   auto found = nodes_.find(who);
   if (found == nodes_.end() || !found->second.connected)
     return {};
-  if (!certain && config_.supervised) {
-    suspected_.insert_or_assign(who, suspicion{reason, now, true});
-    return {};
-  }
-  return lose(who, reason, errc::worker_lost);
+  return lose(who, reason, now);
 }
 
 actions coordinator_core::on_process_ended(const std::string& name,
                                            const std::string& how,
                                            instant now) {
+  actions out;
   for (const auto& [id, who] : nodes_)
-    if (who.connected && who.about.name == name)
-      return on_node_down(id, how, true, now);
+    if (who.about.name == name && who.connected)
+      return lose(id, how, now);
+  for (auto [id, since] : std::map(unexplained_))
+    if (nodes_.at(id).about.name == name) {
+      explain(out, id, how);
+      return out;
+    }
   if (!active() || phase() == run_phase::finishing)
     return {};
   for (const auto& [id, who] : nodes_)
@@ -98,33 +102,63 @@ actions coordinator_core::on_process_ended(const std::string& name,
                {}});
 }
 
-actions coordinator_core::lose(worker_id who, const std::string& reason,
-                               errc code) {
-  node& gone = nodes_.at(who);
-  gone.connected = false;
-  detector_.forget(who);
-  suspected_.erase(who);
-  actions out;
-  // Before there is a generation a cluster waits for others; in `run` there
-  // are no others.
-  bool needed =
-      active() && (run_->members ? member(who, run_->members->number) &&
-                                       !run_->members->finished.contains(who)
-                                 : config_.supervised);
-  if (!active())
-    return out;
+/// The one line of events.jsonl about a loss, and the reason of what follows.
+void coordinator_core::explain(actions& out, worker_id who,
+                               const std::string& reason) {
+  unexplained_.erase(who);
+  const node& gone = nodes_.at(who);
+  if (!run_)
+    return;
+  if (run_->recovery && run_->recovery->lost == who)
+    run_->recovery->reason =
+        "worker " + gone.about.name + " lost: " + reason;
   out.push_back(write_event{"worker_lost",
                             {{"worker", gone.about.name},
                              {"incarnation", gone.incarnation},
                              {"pid", gone.about.pid},
                              {"host", gone.about.host},
                              {"reason", reason}}});
+}
+
+actions coordinator_core::lose(worker_id who, const std::string& reason,
+                               instant now) {
+  node& gone = nodes_.at(who);
+  gone.connected = false;
+  instant bad_sign = detector_.last_word(who);
+  detector_.forget(who);
+  actions out;
+  if (!active())
+    return out;
+  unexplained_[who] = {reason, now};
   out.push_back(write_workers{});
-  if (needed || (run_->members && phase() == run_phase::finishing &&
-                 run_->members->workers[0] == who)) {
-    actions more = fail({code, describe_node(gone) + " lost: " + reason, {}});
-    out.insert(out.end(), more.begin(), more.end());
+  std::string line = "worker " + gone.about.name + " lost: " + reason;
+  if (!run_->members) {
+    // Before there is a generation a cluster waits for others; in `run` there
+    // are no others.
+    if (config_.supervised) {
+      actions more =
+          fail({errc::worker_lost, describe_node(gone) + " lost: " + reason, {}});
+      out.insert(out.end(), more.begin(), more.end());
+    }
+    return out;
   }
+  if (!member(who, run_->members->number))
+    return out;
+  if (phase() == run_phase::finishing) {
+    if (who == fetching_from_)
+      fetch_from_somebody(out);
+    return out;
+  }
+  if (!run_->fenced) {
+    recover(out, line, std::min(bad_sign, now), now);
+    run_->recovery->lost = who;
+    return out;
+  }
+  run_->recovery->reason = line;
+  run_->recovery->lost = who;
+  run_->fenced->forget(who);
+  if (run_->fenced->complete())
+    decide(out, now);
   return out;
 }
 
@@ -134,21 +168,38 @@ actions coordinator_core::on_tick(instant now) {
     out.insert(out.end(), std::make_move_iterator(more.begin()),
                std::make_move_iterator(more.end()));
   };
-  for (auto [who, why] : std::map(suspected_))
-    if (now - why.since > exit_report_wait) {
-      suspected_.erase(who);
-      append(why.gone ? lose(who, why.reason, errc::worker_lost)
-                      : fail({errc::collective_failed,
-                              describe_node(nodes_.at(who)) + ": " + why.reason,
-                              {}}));
+  for (auto [who, why] : std::map(unexplained_))
+    if (now - why.since > exit_report_wait)
+      explain(out, who, why.reason);
+  auto silence = [&](worker_id who) {
+    auto age = std::chrono::duration_cast<std::chrono::milliseconds>(
+        detector_.age(who, now));
+    return "no heartbeat for " + std::to_string(age.count()) + " ms";
+  };
+  for (worker_id who : detector_.suspects(now)) {
+    bool in_generation = active() && run_->members &&
+                         member(who, run_->members->number) &&
+                         phase() != run_phase::finishing;
+    if (in_generation && !run_->fenced) {
+      recover(out, nodes_.at(who).about.name + ": " + silence(who),
+              detector_.last_word(who), now);
+      run_->recovery->lost = who;
+    } else if (!in_generation &&
+               detector_.age(who, now) >
+                   2 * failure_detector::suspect_after * config_.heartbeat) {
+      std::string why = silence(who);
+      append(lose(who, why, now));
+      out.push_back(expel{who});
     }
-  for (worker_id who : detector_.lost(now)) {
-    auto silent_ms = std::chrono::duration_cast<std::chrono::milliseconds>(
-                         detector_.age(who, now))
-                         .count();
-    append(lose(who, "no heartbeat for " + std::to_string(silent_ms) + " ms",
-                errc::worker_lost));
   }
+  if (active() && run_->fenced && now > run_->fence_deadline)
+    for (worker_id who : std::set(run_->fenced->awaited())) {
+      std::string why = silence(who) + " and no answer to the fence";
+      append(lose(who, why, now));
+      out.push_back(expel{who});
+      if (!run_->fenced)
+        break;
+    }
   // In a cluster somebody may still come; `run` has started all there are.
   if (!config_.supervised || phase() != run_phase::waiting) {
     waiting_since_.reset();

@@ -16,8 +16,11 @@ using instant = std::chrono::nanoseconds;
 
 class failure_detector {
 public:
-  /// A node is lost after this many heartbeats without a word.
-  static constexpr int lost_after = 10;
+  /// A node is suspected after this many heartbeats without a word: the run is
+  /// fenced.
+  static constexpr int suspect_after = 3;
+  /// And excluded if it does not answer the fence within so many more.
+  static constexpr int fence_ack = 2;
 
   explicit failure_detector(std::chrono::milliseconds heartbeat)
       : heartbeat_(heartbeat) {}
@@ -29,14 +32,20 @@ public:
   /// The time of the newest word from anybody.
   instant newest() const { return newest_; }
   void forget(worker_id who) { last_.erase(who); }
-  /// Silent for lost_after heartbeats; in order of their ids.
-  std::vector<worker_id> lost(instant now) const {
+  /// Silent for suspect_after heartbeats; in order of their ids.
+  std::vector<worker_id> suspects(instant now) const {
     std::vector<worker_id> out;
     for (const auto& [who, last] : last_)
-      if (now - last > lost_after * heartbeat_)
+      if (now - last > suspect_after * heartbeat_)
         out.push_back(who);
     return out;
   }
+  instant last_word(worker_id who) const {
+    auto found = last_.find(who);
+    return found == last_.end() ? instant{0} : found->second;
+  }
+  /// How long a fence waits for an answer.
+  instant ack_patience() const { return fence_ack * heartbeat_; }
   /// Since the last word; 0 if never heard.
   instant age(worker_id who, instant now) const {
     auto found = last_.find(who);

@@ -1,0 +1,199 @@
+/// The part of coordinator_core that goes on after a failure: fence, decide,
+/// and the account of how long that took.
+///
+///   bad sign -> fence every generation issued so far -> an answer from each
+///   member, or its death -> base = the newest step that a living member holds
+///   -> the next generation and a plan for it, journaled -> load, connect,
+///   bring states to the base -> first step
+///
+/// Whatever fails on the way leads to another fence. Survivors keep process,
+/// model and data all the time.
+#include "runtime/check.hpp"
+#include "runtime/coordinator_core.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace ballast {
+
+namespace {
+
+double ms(instant from, instant to) {
+  return to > from
+             ? std::chrono::duration<double, std::milli>(to - from).count()
+             : 0;
+}
+
+} // namespace
+
+void coordinator_core::follow(ledger& book, const committed_step& step) const {
+  if (step.plan != book.current().number) {
+    auto refused = book.switch_to(run_->plans.at(step.plan));
+    BALLAST_CHECK(!refused, "an applied plan must fit: " + *refused);
+  }
+  book.advance();
+}
+
+ledger
+coordinator_core::book_at(const std::vector<committed_step>& steps) const {
+  ledger out = *run_->book;
+  for (const committed_step& step : steps)
+    follow(out, step);
+  return out;
+}
+
+void coordinator_core::recover(actions& out, const std::string& reason,
+                               instant bad_sign, instant now) {
+  run& now_run = *run_;
+  if (!now_run.recovery)
+    now_run.recovery = recovery_times{.reason = reason, .begun = bad_sign};
+  now_run.recovery->reason = reason;
+  now_run.recovery->fenced = now;
+  std::set<worker_id> asked;
+  for (worker_id who : now_run.members->workers)
+    if (nodes_.at(who).connected)
+      asked.insert(who);
+  now_run.fenced.emplace(last_generation_, asked, reason);
+  now_run.fence_deadline = now + detector_.ack_patience();
+  now_run.phase = run_phase::recovering;
+  for (worker_id who : asked)
+    out.push_back(
+        send_fence{who, {config_.term, last_generation_, reason}});
+  out.push_back(write_workers{});
+  if (now_run.fenced->complete())
+    decide(out, now);
+}
+
+actions coordinator_core::on_ack(const final_ack& ack, instant now) {
+  if (!active() || !run_->fenced || !nodes_.contains(ack.worker) ||
+      !nodes_.at(ack.worker).connected || !run_->fenced->take(ack))
+    return {};
+  detector_.heard(ack.worker, now);
+  actions out;
+  if (run_->fenced->complete())
+    decide(out, now);
+  return out;
+}
+
+void coordinator_core::decide(actions& out, instant now) {
+  fence& held = *run_->fenced;
+  generation_state& members = *run_->members;
+  // What the dead had reported and what the living add to it: steps that all
+  // members applied commit under the generation that applied them.
+  for (const auto& [who, ack] : held.acks())
+    commit_all(members.commits.applied(rank_of(who), ack.records), out);
+  std::optional<step_number> base = held.base();
+  if (!base && !held.acks().empty() && value(run_->last.step) == 0)
+    base = step_number{0}; // the seed is the state
+  if (!base && held.acks().empty()) {
+    // Nobody answers. Whoever held the model is gone for good.
+    if (run_->samples == 0) {
+      run_->fenced.reset();
+      run_->recovery.reset();
+      run_->members.reset();
+      run_->book.reset();
+      run_->plans.clear();
+      run_->phase = run_phase::waiting;
+      form_generation(out);
+      return;
+    }
+  }
+  if (!base || *base < members.commits.committed()) {
+    actions more = fail(
+        {errc::worker_lost,
+         "every worker that held the model of step " +
+             to_string(members.commits.committed()) + " is lost: " +
+             run_->recovery->reason,
+         {}});
+    out.insert(out.end(), more.begin(), more.end());
+    return;
+  }
+  std::vector<worker_id> workers;
+  for (worker_id who : members.workers)
+    if (held.acks().contains(who))
+      workers.push_back(who);
+  size_t survivors = workers.size();
+  if (survivors < run_->what.elastic.min_workers)
+    for (const auto& [id, who] : nodes_)
+      if (who.connected && !held.acks().contains(id))
+        workers.push_back(id);
+  if (workers.size() < run_->what.elastic.min_workers) {
+    out.push_back(write_event{
+        "waiting",
+        {{"workers", workers.size()},
+         {"min_workers", run_->what.elastic.min_workers},
+         {"step", value(*base)}}});
+    return; // the fence lasts; on_hello and lose come back here
+  }
+  std::set<worker_id> stale;
+  std::optional<uint32_t> source;
+  for (size_t rank = 0; rank < workers.size(); ++rank) {
+    auto found = held.acks().find(workers[rank]);
+    bool holds = found != held.acks().end() && found->second.holds_state &&
+                 found->second.step == *base;
+    if (holds && !source)
+      source = uint32_t(rank);
+    if (!holds)
+      stale.insert(workers[rank]);
+  }
+  if (!source)
+    stale.clear(); // before the first step: everybody makes it from the seed
+  std::vector<committed_step> inherited = members.commits.waiting(*base);
+  BALLAST_CHECK(value(members.commits.committed()) + inherited.size() ==
+                    value(*base),
+                "a base without the records of its steps");
+  plan before = book_at(inherited).current();
+  step_number committed = members.commits.committed();
+  run_->recovery->acked = now;
+  run_->fenced.reset();
+  last_generation_ = next(last_generation_);
+  last_plan_ = next(last_plan_);
+  open_generation(workers, commit_tracker(last_generation_, workers.size(),
+                                          committed, std::move(inherited)));
+  run_->members->stale = std::move(stale);
+  run_->members->source = source.value_or(0);
+  out.push_back(
+      place_shares{last_generation_, last_plan_, workers, std::move(before)});
+}
+
+epoch_number coordinator_core::evaluation_owed() const {
+  position at = run_->book->next();
+  for (const committed_step& step :
+       run_->members->commits.waiting(run_->members->commits.base()))
+    at = {step.epoch, next(step.step)};
+  if (run_->set.test_rows == 0 || value(at.step) == 1)
+    return {};
+  // The last step before `at` ended an epoch whose evaluation nobody reported.
+  uint64_t per_epoch = run_->book->steps_per_epoch();
+  if ((value(at.step) - 1) % per_epoch != 0)
+    return {};
+  epoch_number ended{(value(at.step) - 1) / per_epoch};
+  bool done = run_->test && run_->test->epoch >= ended;
+  return done ? epoch_number{} : ended;
+}
+
+void coordinator_core::recovered(actions& out, instant now) {
+  recovery_times how = *std::exchange(run_->recovery, std::nullopt);
+  const generation_state& members = *run_->members;
+  std::vector<std::string> names;
+  for (worker_id who : members.workers)
+    names.push_back(name_of(who));
+  double whole = ms(how.begun, now);
+  run_->recoveries.emplace_back(how.reason, whole);
+  out.push_back(write_event{
+      "generation",
+      {{"generation", value(members.number)},
+       {"step", value(next(members.commits.base()))},
+       {"workers", names},
+       {"reason", how.reason},
+       {"ms", whole},
+       {"phases_ms",
+        {{"detect", ms(how.begun, how.fenced)},
+         {"fence", ms(how.fenced, how.acked)},
+         {"plan", ms(how.acked, how.placed)},
+         {"open", ms(how.placed, how.loaded)},
+         {"sync", ms(how.loaded, how.ready)},
+         {"first_step", ms(how.ready, now)}}}}});
+}
+
+} // namespace ballast

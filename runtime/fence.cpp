@@ -1,0 +1,27 @@
+#include "runtime/fence.hpp"
+
+#include <algorithm>
+
+namespace ballast {
+
+bool fence::take(const final_ack& ack) {
+  if (ack.level != level_ || awaited_.erase(ack.worker) == 0)
+    return false;
+  acks_[ack.worker] = ack;
+  return true;
+}
+
+void fence::forget(worker_id who) {
+  awaited_.erase(who);
+  acks_.erase(who);
+}
+
+std::optional<step_number> fence::base() const {
+  std::optional<step_number> out;
+  for (const auto& [who, ack] : acks_)
+    if (ack.holds_state)
+      out = std::max(out.value_or(step_number{0}), ack.step);
+  return out;
+}
+
+} // namespace ballast

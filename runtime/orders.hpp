@@ -1,0 +1,86 @@
+/// What the coordinator tells a worker, as plain values without CAF. Every order
+/// carries the coordinator's term and a generation; a worker drops lower ones.
+/// actors/protocol.hpp says when each is sent.
+#pragma once
+
+#include "runtime/ids.hpp"
+#include "runtime/ledger.hpp"
+#include "runtime/plan.hpp"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace ballast {
+
+struct welcome {
+  worker_id worker{};
+  uint32_t incarnation = 0;
+  ballast::term term{};
+  uint32_t heartbeat_ms = 0;
+};
+
+/// Everything a worker needs to load its part of a run.
+struct assignment {
+  ballast::term term{};
+  ballast::generation generation{};
+  worker_id worker{};
+  std::string name;
+  uint32_t incarnation = 0;
+  std::string run;
+  std::string run_folder; // reachable by this node, else empty
+  std::string job;        // JSON, every default filled in
+  std::string origin;     // chunk service that has every chunk, "host:port"
+  std::string token;      // of the run's data and gradient planes
+  uint32_t threads = 1;   // compute threads
+  uint32_t heartbeat_ms = 200;
+  position start;
+  plan first;
+  /// Where each rank's share stands at `start`; empty = nothing consumed.
+  std::vector<worker_cursor> cursors;
+};
+
+/// Every rank listens: join them, bring everybody's state to the one before the
+/// first step, answer worker_ready, and begin.
+struct connect_order {
+  ballast::term term{};
+  ballast::generation generation{};
+  std::vector<std::string> addresses; // by rank
+  /// Ranks that lack the state; `source` sends it to them.
+  std::vector<uint32_t> stale;
+  uint32_t source = 0;
+  /// The evaluation after this epoch is still to be done; 0 = none.
+  epoch_number evaluate{};
+  bool paused = false; // stand still before the first step
+};
+
+/// Stop every generation up to `level`, apply nothing more, say what you hold.
+struct fence_order {
+  ballast::term term{};
+  ballast::generation level{};
+  std::string reason;
+};
+
+enum class command_kind : uint8_t {
+  pause,   // by lane: all stop after the same step
+  resume,  //
+  stop,    // by lane: all finish after the same step
+  release, // the run is over for this worker; drop its state
+  abandon, // the run failed; leave every wait, drop the state
+};
+std::string to_string(command_kind kind);
+
+struct command {
+  ballast::term term{};
+  ballast::generation generation{};
+  command_kind kind = command_kind::release;
+  std::string reason;
+};
+
+/// A pending plan; a worker installs it, then contributes to its lane.
+struct plan_offer {
+  ballast::term term{};
+  plan what;
+};
+
+} // namespace ballast

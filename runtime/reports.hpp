@@ -1,0 +1,136 @@
+/// What a worker says to the coordinator, as plain values without CAF. Every
+/// report carries the generation it belongs to; those of an earlier one are
+/// dropped. actors/protocol.hpp says when each is sent.
+#pragma once
+
+#include "runtime/errors.hpp"
+#include "runtime/ids.hpp"
+#include "runtime/ledger.hpp"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace ballast {
+
+/// A node introduces itself. Only equal builds may join one cluster.
+struct worker_hello {
+  std::string name;
+  uint32_t pid = 0;
+  std::string host;
+  std::string device;
+  std::string build_id;
+  std::string metrics_address; // "http://host:port"
+};
+
+enum class worker_phase : uint8_t {
+  idle,    // no job
+  loading, // fetching chunks, building the model
+  opening, // connecting the collective
+  compute,
+  reduce, // waiting for or doing the all-reduce
+  apply,
+  evaluate,
+  paused,
+  finished, // keeps its state until released
+};
+std::string to_string(worker_phase phase);
+
+/// Sent every heartbeat_ms by a thread that never waits for a step.
+struct heartbeat {
+  worker_id worker{};
+  ballast::generation generation{};
+  step_number step{}; // the one in flight
+  worker_phase phase = worker_phase::idle;
+  uint64_t since_ns = 0; // CLOCK_MONOTONIC of the node when the phase began
+};
+
+/// Data and model are here and the rank listens: "connect me".
+struct worker_loaded {
+  worker_id worker{};
+  ballast::generation generation{};
+  std::string collective_address; // of its end of the gradient plane
+  std::string data_address;       // of its chunk service, "host:port"
+};
+
+/// One applied step, as this worker saw it.
+struct step_record {
+  step_number step{};
+  epoch_number epoch{};
+  plan_number plan{};
+  uint64_t samples = 0; // of all workers
+  double loss = 0;      // mean over those samples
+  uint64_t t_ns = 0;    // CLOCK_MONOTONIC when it was applied
+};
+
+/// What a worker did since its last report; at most 100 ms old.
+struct progress_report {
+  worker_id worker{};
+  ballast::generation generation{};
+  std::vector<step_record> steps;
+  uint64_t rows = 0; // consumed by this worker
+  uint64_t data_ns = 0;
+  uint64_t compute_ns = 0; // without waiting for others
+  uint64_t reduce_ns = 0;
+  uint64_t apply_ns = 0;
+  /// Where the worker stands after the last of `steps`; empty between
+  /// snapshots.
+  std::vector<worker_cursor> snapshot;
+};
+
+/// Result of the read-only collective at an epoch's end; equal on every rank.
+struct evaluation_report {
+  worker_id worker{};
+  ballast::generation generation{};
+  epoch_number epoch{};
+  double loss = 0;
+  double accuracy = 0; // of classes; not meaningful for regression
+  uint64_t rows = 0;
+  uint64_t wall_ns = 0;
+};
+
+/// All ranks stand still after the same step.
+struct worker_paused {
+  worker_id worker{};
+  ballast::generation generation{};
+  step_number step{}; // last applied
+};
+
+/// The last step is applied; the worker keeps its state until released.
+struct worker_finished {
+  worker_id worker{};
+  ballast::generation generation{};
+  step_number step{};
+  bool stopped = false; // on request, before the last epoch's end
+  std::string weights_sha256;
+  worker_cursor cursor;
+};
+
+struct worker_failed {
+  worker_id worker{};
+  ballast::generation generation{};
+  errc code = errc::internal;
+  std::string message;
+};
+
+/// The collective is open and the parameters are those of `base`.
+struct worker_ready {
+  worker_id worker{};
+  ballast::generation generation{};
+  step_number base{};
+};
+
+/// The answer to a fence: nothing of a generation up to `level` is applied
+/// here any more. What the worker holds is what this says, until it is told to
+/// go on.
+struct final_ack {
+  worker_id worker{};
+  ballast::generation level{};
+  /// False: the worker cannot vouch for its parameters (it has none yet, or
+  /// they were being received); it counts as a joiner.
+  bool holds_state = false;
+  step_number step{};               // last applied
+  std::vector<step_record> records; // applied, and not reported before
+};
+
+} // namespace ballast

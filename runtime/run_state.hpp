@@ -1,0 +1,107 @@
+/// What the coordinator knows of nodes, of the run and of its present
+/// generation. Plain data; coordinator_core owns and changes it.
+#pragma once
+
+#include "runtime/commit.hpp"
+#include "runtime/failure_detector.hpp"
+#include "runtime/fence.hpp"
+#include "runtime/job.hpp"
+#include "runtime/ledger.hpp"
+#include "runtime/messages.hpp"
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace ballast {
+
+enum class run_phase : uint8_t {
+  idle,      // no job
+  preparing, // reading and placing the data
+  waiting,   // for enough workers
+  loading,   // workers fetch their chunks
+  training,
+  paused,
+  recovering, // fenced; survivors keep their state for the next generation
+  finishing, // last step applied everywhere; collecting the model
+  done,
+  failed,
+  stopped,
+};
+std::string to_string(run_phase phase);
+
+/// A node that said hello; keeps its worker_id until it is lost.
+struct node {
+  worker_id id{};
+  uint32_t incarnation = 0;
+  worker_hello about;
+  bool connected = true;
+  heartbeat last;
+};
+
+/// "worker w2 (pid 4711 on host)".
+std::string describe_node(const node& who);
+
+struct generation_state {
+  ballast::generation number{};
+  std::vector<worker_id> workers; // by rank
+  plan current;
+  std::vector<share_summary> shares;       // by rank
+  std::vector<std::string> addresses;      // by rank, empty until loaded
+  std::vector<std::string> data_addresses; // by rank, likewise
+  std::vector<progress_report> rates;      // by rank: the last report
+  commit_tracker commits;
+  std::set<worker_id> stale; // lack the state of the base
+  uint32_t source = 0;       // the rank that sends it to them
+  std::set<worker_id> ready; // state at the base, collective open
+  std::set<worker_id> paused;
+  std::map<worker_id, worker_finished> finished;
+};
+
+/// How a recovery went, for the event of its generation: the moment at which
+/// each phase ended.
+struct recovery_times {
+  std::string reason;
+  worker_id lost{}; // whom the reason names, if it names one
+  instant begun{}; // the last good sign of whom it lost, or the first bad one
+  instant fenced{}; // the fence is sent
+  instant acked{};  // everybody answered, or is excluded
+  instant placed{}; // new owners are journaled
+  instant loaded{}; // every rank listens
+  instant ready{};  // connected, states brought to the base
+};
+
+struct run {
+  job what;
+  std::string name;
+  run_phase phase = run_phase::preparing;
+  set_summary set;
+  std::optional<generation_state> members;
+  std::optional<ballast::fence> fenced; // until its generation is decided
+  instant fence_deadline{};
+  std::optional<recovery_times> recovery; // until its first step is committed
+  std::vector<std::pair<std::string, double>> recoveries; // reason, ms
+  /// The ledger behind the last committed step; none before the first plan.
+  std::optional<ledger> book;
+  std::map<plan_number, plan> plans; // issued, and not older than the book's
+  bool pause_wanted = false;
+  bool stop_wanted = false;
+  bool stop_by_signal = false;
+  uint64_t samples = 0; // committed
+  committed_step last;  // newest committed step
+  committed_step first; // oldest
+  double epoch_loss_sum = 0;
+  uint64_t epoch_samples = 0;
+  std::optional<double> train_loss; // mean over the last full epoch
+  std::optional<evaluation_report> test;
+  uint64_t evaluated_ns = 0; // between first and last step
+  std::string weights_sha256;
+  std::string reason; // why it failed
+  int exit_code = 0;  // of a run that ended
+  uint64_t samples_per_s() const;
+};
+
+} // namespace ballast
