@@ -70,8 +70,9 @@ private:
   }
   void perform(const send_connect& what) { send(what.to, what.what); }
   void perform(const send_command& what) { send(what.to, what.what); }
-  void perform(const journal_generation& what) { record().perform(what); }
-  void perform(const journal_plan& what) { record().perform(what); }
+  void perform(const send_fence& what) { send(what.to, what.what); }
+  void perform(const expel& what);
+  void perform(const journal_change& what) { record().perform(what); }
   void perform(const journal_commit& what) { record().perform(what); }
   void perform(const write_steps& what) { record().perform(what); }
   void perform(const write_event& what) {
@@ -137,14 +138,29 @@ void shell::perform(const prepare_data& what) {
 void shell::perform(const place_shares& what) {
   self_
       ->request(self_->state.shards, caf::infinite, place_atom::value,
-                what.generation, what.number, what.workers)
+                what.generation, what.number, what.workers, what.before)
       .then(
           [this](const plan& placed, const std::vector<share_summary>& shares) {
-            perform(core().on_placed(placed, shares));
+            perform(core().on_placed(placed, shares, now()));
           },
           [this](const caf::error& why) {
             perform(core().on_trouble(to_failure(why)));
           });
+}
+
+/// Its messages count no more. If it ever wakes up it is told to drop what it
+/// has; whoever started it may end it before.
+void shell::perform(const expel& what) {
+  auto found = self_->state.handles.find(what.who);
+  if (found == self_->state.handles.end())
+    return;
+  self_->send(found->second,
+              command{core().config().term, generation{}, command_kind::expel,
+                      "excluded: it did not answer in time"});
+  self_->demonitor(found->second.address());
+  self_->state.handles.erase(found);
+  if (config_.on_expelled)
+    config_.on_expelled(core().name_of(what.who));
 }
 
 void shell::perform(const fetch_model& what) {
@@ -272,7 +288,7 @@ void shell::down(const caf::down_msg& message) {
     if (it->second.address() == message.source) {
       worker_id who = it->first;
       handles.erase(it);
-      perform(core().on_node_down(who, "its connection closed", false, now()));
+      perform(core().on_node_down(who, "its connection closed", now()));
       return;
     }
 }
@@ -353,14 +369,24 @@ coordinator_actor::behavior_type coordinator(pointer self,
         return *result.accepted;
       },
       [=](const heartbeat& m) { me->core().on_heartbeat(m, me->now()); },
-      [=](const worker_loaded& m) { me->perform(me->core().on_loaded(m)); },
-      [=](const progress_report& m) { me->perform(me->core().on_progress(m)); },
+      [=](const worker_loaded& m) {
+        me->perform(me->core().on_loaded(m, me->now()));
+      },
+      [=](const worker_ready& m) {
+        me->perform(me->core().on_ready(m, me->now()));
+      },
+      [=](const final_ack& m) { me->perform(me->core().on_ack(m, me->now())); },
+      [=](const progress_report& m) {
+        me->perform(me->core().on_progress(m, me->now()));
+      },
       [=](const evaluation_report& m) {
         me->perform(me->core().on_evaluated(m));
       },
       [=](const worker_paused& m) { me->perform(me->core().on_paused(m)); },
       [=](const worker_finished& m) { me->perform(me->core().on_finished(m)); },
-      [=](const worker_failed& m) { me->perform(me->core().on_failed(m)); },
+      [=](const worker_failed& m) {
+        me->perform(me->core().on_failed(m, me->now()));
+      },
       [=](submit_atom, const std::string& job, const std::string& folder) {
         return me->submit(job, folder);
       },

@@ -54,6 +54,9 @@ struct coordinator_shell_config {
   std::function<void(const coordinator_core&)> on_tick;
   /// A run directory exists, before its data are prepared; may be empty.
   std::function<void(const run_record&)> on_run_opened;
+  /// A worker is excluded: its process, if it still lives, is of no use; may be
+  /// empty.
+  std::function<void(const std::string& name)> on_expelled;
   /// A run is over and its report is written.
   std::function<void(const run_outcome&)> on_run_ended;
 };

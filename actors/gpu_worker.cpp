@@ -27,6 +27,7 @@ engine_listener listen(pointer self) {
       caf::anon_send(me, std::move(message));
   };
   return {.loaded = post,
+          .ready = post,
           .evaluated = post,
           .paused = post,
           .finished = post,
@@ -141,7 +142,23 @@ gpu_worker_actor::behavior_type gpu_worker(pointer self,
         if (current(order.term))
           self->state.engine->connect(order);
       },
+      [=](const fence_order& order) {
+        if (!current(order.term))
+          return;
+        final_ack ack = self->state.engine->fence(order);
+        ack.worker = self->state.me.worker;
+        log().warn("fenced up to generation {}: {}; holds {}",
+                   value(order.level), order.reason,
+                   ack.holds_state ? "step " + to_string(ack.step)
+                                   : "no state");
+        self->send(self->state.coordinator, std::move(ack));
+      },
       [=](const command& order) {
+        if (order.kind == command_kind::expel && current(order.term)) {
+          leave_run(self, config, order);
+          say_hello(self, config);
+          return;
+        }
         heartbeat now = self->state.engine->now();
         if (!current(order.term) || !self->state.in_run ||
             order.generation < now.generation)
@@ -157,6 +174,7 @@ gpu_worker_actor::behavior_type gpu_worker(pointer self,
           self->state.engine->offer(order);
       },
       [=](const worker_loaded& message) { pass_on(message); },
+      [=](const worker_ready& message) { pass_on(message); },
       [=](const evaluation_report& message) { pass_on(message); },
       [=](const worker_paused& message) { pass_on(message); },
       [=](const worker_finished& message) { pass_on(message); },

@@ -102,12 +102,26 @@ template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, assignment& x) {
   return f(caf::meta::type_name("assignment"), x.term, x.generation, x.worker,
            x.name, x.incarnation, x.run, x.run_folder, x.job, x.origin, x.token,
-           x.threads, x.start, x.first);
+           x.threads, x.heartbeat_ms, x.start, x.first, x.cursors);
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, connect_order& x) {
   return f(caf::meta::type_name("connect_order"), x.term, x.generation,
-           x.addresses);
+           x.addresses, x.stale, x.source, x.evaluate, x.paused);
+}
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, fence_order& x) {
+  return f(caf::meta::type_name("fence_order"), x.term, x.level, x.reason);
+}
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, worker_ready& x) {
+  return f(caf::meta::type_name("worker_ready"), x.worker, x.generation,
+           x.base);
+}
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, final_ack& x) {
+  return f(caf::meta::type_name("final_ack"), x.worker, x.level, x.holds_state,
+           x.step, x.records);
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, command& x) {
@@ -167,6 +181,9 @@ CAF_BEGIN_TYPE_ID_BLOCK(ballast, caf::first_custom_type_id)
   CAF_ADD_TYPE_ID(ballast, (ballast::share_summary))
   CAF_ADD_TYPE_ID(ballast, (std::vector<ballast::share_summary>))
   CAF_ADD_TYPE_ID(ballast, (std::vector<ballast::worker_id>))
+  CAF_ADD_TYPE_ID(ballast, (ballast::fence_order))
+  CAF_ADD_TYPE_ID(ballast, (ballast::worker_ready))
+  CAF_ADD_TYPE_ID(ballast, (ballast::final_ack))
   CAF_ADD_ATOM(ballast, ballast, hello_atom, "hello")
   CAF_ADD_ATOM(ballast, ballast, alive_atom, "alive")
   CAF_ADD_ATOM(ballast, ballast, tick_atom, "tick")
@@ -193,16 +210,18 @@ namespace ballast {
 using gpu_worker_actor = caf::typed_actor<
     // Load the part of a run; answers later with worker_loaded.
     caf::reacts_to<assignment>,
-    // Join the ranks and train from the first step on.
+    // Join the ranks, bring the states to the base, train from there on.
     caf::reacts_to<connect_order>,
+    // Stop every generation up to a level; answered with final_ack at once.
+    caf::reacts_to<fence_order>,
     // Pause, resume, stop (all by lane), release, abandon.
     caf::reacts_to<command>,
     // A pending plan: fetch what is missing, then contribute to its lane.
     caf::reacts_to<plan_offer>,
     // INTERNAL: what the step thread reports; passed on to the coordinator.
-    caf::reacts_to<worker_loaded>, caf::reacts_to<evaluation_report>,
-    caf::reacts_to<worker_paused>, caf::reacts_to<worker_finished>,
-    caf::reacts_to<worker_failed>,
+    caf::reacts_to<worker_loaded>, caf::reacts_to<worker_ready>,
+    caf::reacts_to<evaluation_report>, caf::reacts_to<worker_paused>,
+    caf::reacts_to<worker_finished>, caf::reacts_to<worker_failed>,
     // INTERNAL: say hello to the coordinator, once connected to it.
     caf::reacts_to<join_atom>,
     // INTERNAL: send what was applied since the last tick.
@@ -215,10 +234,10 @@ using shard_manager_actor = caf::typed_actor<
     // Read, place, chunk and serve the data of a job (JSON) under a token.
     // Errors: invalid_data, disk_full. Takes seconds when nothing is cached.
     caf::replies_to<prepare_atom, std::string, std::string>::with<set_summary>,
-    // The first plan for these workers (rank order), with each share's counts.
-    caf::replies_to<place_atom, generation, plan_number,
-                    std::vector<worker_id>>::with<plan,
-                                                  std::vector<share_summary>>,
+    // A plan for these workers (rank order), with each share's counts: the
+    // first one, or what follows from the plan before.
+    caf::replies_to<place_atom, generation, plan_number, std::vector<worker_id>,
+                    plan>::with<plan, std::vector<share_summary>>,
     // The manifest of the prepared set, as JSON.
     caf::replies_to<status_atom>::with<std::string>,
     // INTERNAL: the preparing thread is done (empty failure) or has failed.
@@ -233,6 +252,7 @@ using coordinator_actor = caf::typed_actor<
     // A node joins. Errors: name_taken, other_build.
     caf::replies_to<hello_atom, worker_hello, gpu_worker_actor>::with<welcome>,
     caf::reacts_to<heartbeat>, caf::reacts_to<worker_loaded>,
+    caf::reacts_to<worker_ready>, caf::reacts_to<final_ack>,
     caf::reacts_to<progress_report>, caf::reacts_to<evaluation_report>,
     caf::reacts_to<worker_paused>, caf::reacts_to<worker_finished>,
     caf::reacts_to<worker_failed>,

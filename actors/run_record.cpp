@@ -53,19 +53,15 @@ void run_record::prepared(const job& what, const set_summary& set,
   open_journal().record_run({name_, what.seed, set.train_rows, to_json(what)});
 }
 
-void run_record::perform(const journal_generation& what) {
+void run_record::perform(const journal_change& what) {
   journaled_generation row;
   row.number = what.generation;
   for (size_t i = 0; i < what.workers.size(); ++i)
     row.workers.push_back(
         {what.workers[i], what.names[i], what.incarnations[i]});
-  open_journal().record_generation(row);
+  open_journal().record_change(row, what.what, what.effective);
   probe_->generation(what.generation);
   probe_->world(uint32_t(what.workers.size()));
-}
-
-void run_record::perform(const journal_plan& what) {
-  open_journal().record_plan(what.what, what.effective);
   probe_->plan(coordinator_probe::plan_outcome::effective);
 }
 

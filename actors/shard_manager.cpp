@@ -4,6 +4,7 @@
 #include "data/chunk_service.hpp"
 #include "data/prepared_set.hpp"
 #include "monitor/log.hpp"
+#include "runtime/repair.hpp"
 #include "runtime/skew.hpp"
 
 #include <chrono>
@@ -114,12 +115,14 @@ shard_manager_actor::behavior_type shard_manager(pointer self,
         return fresh->answer;
       },
       [=](place_atom, generation gen, plan_number number,
-          const std::vector<worker_id>& workers)
+          const std::vector<worker_id>& workers, const plan& before)
           -> caf::result<plan, std::vector<share_summary>> {
         if (!self->state.current || !self->state.current->set)
           return to_error({errc::bad_request, "no data set is prepared", {}});
         const manifest& about = self->state.current->set->about();
-        plan placed = first_plan(about, workers, gen, number);
+        plan placed = before.shares.empty()
+                          ? first_plan(about, workers, gen, number)
+                          : repaired_plan(before, workers, gen, number);
         std::vector<share_summary> shares = count_shares(placed, about);
         return {std::move(placed), std::move(shares)};
       },

@@ -59,9 +59,9 @@ constexpr metric_entry catalogue[] = {
      "worker", "Bytes of gradients handed to the collective."},
 };
 
-constexpr std::array<std::string_view, 10> states = {
+constexpr std::array<std::string_view, 11> states = {
     "idle",   "preparing", "waiting", "loading", "training",
-    "paused", "finishing", "done",    "failed",  "stopped"};
+    "paused", "recovering", "finishing", "done",    "failed",  "stopped"};
 
 std::string_view type_name(metric_type type) {
   switch (type) {

@@ -113,6 +113,10 @@ private:
                instant now);
   void decide(actions& out, instant now);
   void recovered(actions& out, instant now);
+  actions fail(failure why);
+  void finish(actions& out, run_phase phase, int exit_code, std::string reason);
+  void commit(const committed_step& step, actions& out);
+  void commit_all(std::vector<committed_step> steps, actions& out);
   epoch_number evaluation_owed() const;
   void follow(ledger& book, const committed_step& step) const;
   ledger book_at(const std::vector<committed_step>& steps) const;

@@ -12,6 +12,7 @@ coordinator_core::reply coordinator_core::pause() {
              {}},
             {}};
   reply out;
+  run_->pause_wanted = true;
   to_all(out.then, command_kind::pause, "pause");
   return out;
 }
@@ -24,6 +25,7 @@ coordinator_core::reply coordinator_core::resume() {
             {}};
   reply out;
   run_->phase = run_phase::training;
+  run_->pause_wanted = false;
   run_->members->paused.clear();
   to_all(out.then, command_kind::resume, "resume");
   out.then.push_back(write_event{

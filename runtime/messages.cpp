@@ -38,6 +38,8 @@ std::string to_string(command_kind kind) {
     return "release";
   case command_kind::abandon:
     return "abandon";
+  case command_kind::expel:
+    return "expel";
   }
   return "unknown";
 }

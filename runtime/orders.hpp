@@ -67,6 +67,7 @@ enum class command_kind : uint8_t {
   stop,    // by lane: all finish after the same step
   release, // the run is over for this worker; drop its state
   abandon, // the run failed; leave every wait, drop the state
+  expel,   // excluded from the cluster: drop the state, join again as new
 };
 std::string to_string(command_kind kind);
 
