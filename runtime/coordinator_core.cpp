@@ -355,7 +355,8 @@ void coordinator_core::commit(const committed_step& step, actions& out) {
 
 actions coordinator_core::on_progress(const progress_report& report,
                                       instant now) {
-  if (!member(report.worker, report.generation) || run_->fenced)
+  // Also during a fence: what was applied before it counts.
+  if (!member(report.worker, report.generation))
     return {};
   size_t rank = rank_of(report.worker);
   generation_state& members = *run_->members;

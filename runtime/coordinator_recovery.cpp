@@ -142,7 +142,8 @@ void coordinator_core::decide(actions& out, instant now) {
   BALLAST_CHECK(value(members.commits.committed()) + inherited.size() ==
                     value(*base),
                 "a base without the records of its steps");
-  plan before = book_at(inherited).current();
+  // Without a book nothing was ever placed.
+  plan before = run_->book ? book_at(inherited).current() : plan{};
   step_number committed = members.commits.committed();
   run_->recovery->acked = now;
   run_->fenced.reset();

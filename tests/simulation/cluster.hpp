@@ -1,0 +1,138 @@
+/// A cluster in one thread and in virtual time: the decisions of runtime/ (the
+/// coordinator's core, one worker core a worker, the ledger) driven by a seeded
+/// scheduler. Messages take random time, connections keep their order and break
+/// with their process; an all-reduce ends at a moment of its own on every rank,
+/// and where somebody dies in it, on some ranks only.
+///
+/// The invariants are checked while it runs; the first violation throws, with
+/// the seed and what led to it. The same seed gives the same run.
+#pragma once
+
+#include "runtime/coordinator_core.hpp"
+#include "runtime/manifest.hpp"
+#include "runtime/worker_core.hpp"
+#include "tests/runtime/ledger_fixture.hpp"
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace ballast::simulation {
+
+struct violation : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+struct cluster_options {
+  uint64_t seed = 1;
+  uint32_t workers = 3;
+  uint64_t rows = 107;
+  uint32_t chunk_rows = 10;
+  uint64_t global_batch = 13;
+  uint64_t epochs = 3;
+  /// Faults happen in the first part of the run only, so that it can end.
+  instant faults_until{};
+  instant mean_between_faults = std::chrono::milliseconds(400);
+  bool keep_log = false;
+};
+
+/// How a run went.
+struct outcome {
+  std::string state; // done, failed; empty: it did not end in time
+  std::string reason;
+  uint64_t generations = 0;
+  uint64_t kills = 0;
+  uint64_t freezes = 0;
+  uint64_t excluded = 0;
+  uint64_t events = 0;
+};
+
+/// The rows that one attempt at a step feeds to the gradient, by rank, and what
+/// the ranks did with it.
+struct attempt {
+  ballast::generation generation{};
+  plan_number plan{};
+  position at;
+  std::vector<std::vector<row_ref>> rows; // by rank
+};
+
+/// What a worker's parameters contain: every applied attempt, in order.
+using lineage = std::vector<std::shared_ptr<const attempt>>;
+
+class cluster {
+public:
+  explicit cluster(cluster_options options);
+  ~cluster();
+  outcome run();
+  /// What happened, newest last.
+  std::string history() const;
+
+private:
+  struct node_state;
+  struct group; // the collective of one generation
+  using event = std::function<void()>;
+
+  // -- time
+  void after(instant delay, event what);
+  instant some(int64_t least_us, int64_t most_us);
+  void log(const std::string& line);
+
+  // -- processes and the network
+  void start_node();
+  void kill(node_state& who, const std::string& how);
+  void freeze(node_state& who, instant how_long);
+  void schedule_fault();
+  /// In order per sender and receiver; lost if either end is gone.
+  void to_coordinator(node_state& from, event what);
+  void to_node(worker_id to, std::function<void(node_state&)> what);
+  /// A worker's own event: waits while the process is frozen.
+  void at_node(node_state& who, instant delay,
+               std::function<void(node_state&)> what);
+
+  // -- coordinator
+  void perform(const actions& list);
+  void tick();
+
+  // -- worker
+  void hello(node_state& who);
+  void beat(node_state& who);
+  void on_assignment(node_state& who, const assignment& order);
+  void on_connect(node_state& who, const connect_order& order);
+  void on_fence(node_state& who, const fence_order& order);
+  void on_command(node_state& who, const command& order);
+  void begin(node_state& who, const connect_order& order);
+  void next_step(node_state& who);
+  void contribute(node_state& who);
+  void completed(node_state& who, size_t step_index, bool broken);
+  void report(node_state& who);
+  void break_group(const std::shared_ptr<group>& which);
+
+  // -- invariants
+  void check_shown(const std::vector<committed_step>& steps);
+  void check_end();
+  [[noreturn]] void fail(const std::string& why);
+
+  cluster_options options_;
+  ballast::testing::test_random random_;
+  manifest set_;
+  job what_;
+  instant now_{};
+  uint64_t sequence_ = 0;
+  std::map<std::pair<instant, uint64_t>, event> queue_;
+  std::map<uint32_t, std::unique_ptr<node_state>> nodes_; // by process number
+  uint32_t processes_ = 0;
+  std::unique_ptr<coordinator_core> core_;
+  std::map<generation, std::shared_ptr<group>> groups_;
+  lineage shown_;
+  std::vector<committed_step> steps_;
+  ballast::generation journaled_{};
+  outcome outcome_;
+  bool over_ = false;
+  std::deque<std::string> history_;
+};
+
+} // namespace ballast::simulation

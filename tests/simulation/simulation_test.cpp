@@ -1,0 +1,67 @@
+// Goal: whatever dies, freezes or comes late, in whatever order, every row is in
+// exactly one step of its epoch and the run ends. Method: many seeded clusters
+// in virtual time; a failure prints its seed, and BALLAST_SIM_SEED replays it.
+#include "tests/simulation/cluster.hpp"
+
+#include <cstdlib>
+#include <gtest/gtest.h>
+
+namespace ballast::simulation {
+namespace {
+
+using namespace std::chrono_literals;
+
+uint64_t number_from(const char* variable, uint64_t otherwise) {
+  const char* text = std::getenv(variable);
+  return text ? std::strtoull(text, nullptr, 10) : otherwise;
+}
+
+cluster_options schedule(uint64_t seed) {
+  ballast::testing::test_random random(seed ^ 0x73696d);
+  cluster_options out;
+  out.seed = seed;
+  out.workers = uint32_t(random.between(2, 5));
+  out.rows = random.between(40, 300);
+  out.chunk_rows = uint32_t(random.between(3, 20));
+  out.global_batch = random.between(5, 40);
+  out.epochs = random.between(1, 6);
+  out.faults_until = std::chrono::milliseconds(random.between(0, 6000));
+  out.mean_between_faults = std::chrono::milliseconds(random.between(20, 800));
+  return out;
+}
+
+TEST(simulation, every_row_is_used_once_whatever_dies) {
+  uint64_t one = number_from("BALLAST_SIM_SEED", 0);
+  uint64_t count = one ? 1 : number_from("BALLAST_SIM_COUNT", 1000);
+  uint64_t done = 0, kills = 0, freezes = 0, generations = 0, excluded = 0;
+  for (uint64_t seed = one ? one : 1; count > 0; --count, ++seed) {
+    cluster_options options = schedule(seed);
+    options.keep_log = one != 0;
+    cluster world(options);
+    try {
+      outcome how = world.run();
+      if (one)
+        printf("%s", world.history().c_str());
+      EXPECT_EQ(how.state, "done")
+          << "seed " << seed << ": " << how.reason << "\n"
+          << world.history();
+      if (how.state != "done")
+        return;
+      ++done;
+      kills += how.kills;
+      freezes += how.freezes;
+      generations += how.generations;
+      excluded += how.excluded;
+    } catch (const violation& wrong) {
+      FAIL() << wrong.what();
+    }
+  }
+  printf("%llu runs, %llu kills, %llu freezes, %llu exclusions, %llu "
+         "generations\n",
+         (unsigned long long)done, (unsigned long long)kills,
+         (unsigned long long)freezes, (unsigned long long)excluded,
+         (unsigned long long)generations);
+}
+
+} // namespace
+} // namespace ballast::simulation
