@@ -98,8 +98,7 @@ struct run_parts {
   arenas memory;
   bucket_layout layout;
   std::unique_ptr<step_executor> executor;
-  /// What the arenas hold while no executor says so.
-  held_state held;
+  training_state state;
   std::vector<step_record> unreported; // of executors that are gone
 };
 
@@ -253,7 +252,7 @@ void engine::load_all(run_parts& parts) {
   start_service(parts);
   built.get();
   std::lock_guard lock(mutex_);
-  parts.held = {true, step_number{0}};
+  parts.state.held = {true, step_number{0}};
 }
 
 void engine::fetch_chunks(run_parts& parts, chunk_client& client) {
@@ -347,8 +346,9 @@ void engine::prepare_collective(run_parts& parts) {
   auto executor = std::make_unique<step_executor>(
       step_executor::parts{&parts.what, &parts.set, parts.store.get(),
                            parts.network.get(), parts.update.get(),
-                           parts.memory, parts.layout, parts.order.worker},
-      std::move(core), parts.held, listen(parts));
+                           parts.memory, &parts.state, parts.layout,
+                           parts.order.worker},
+      std::move(core), listen(parts));
   std::lock_guard lock(mutex_);
   parts.executor = std::move(executor);
 }
@@ -405,8 +405,9 @@ void engine::connect(const connect_order& what) {
   background(*parts, [parts, what] {
     auto group = parts->opening->connect(
         what.addresses, std::chrono::steady_clock::now() + connect_deadline);
-    parts->executor->run(std::move(group), {what.stale, what.source,
-                                            what.evaluate, what.paused});
+    parts->executor->run(std::move(group),
+                         {what.stale, what.late, what.source, what.evaluate,
+                          what.paused});
   });
 }
 
@@ -419,8 +420,9 @@ final_ack engine::fence(const fence_order& what) {
     return out;
   run_parts& parts = *parts_;
   out.worker = parts.order.worker;
+  held_state held = parts.state.held;
   if (parts.executor) {
-    parts.held = parts.executor->freeze();
+    held = parts.executor->freeze();
     step_progress rest = parts.executor->drain();
     parts.unreported.insert(parts.unreported.end(), rest.steps.begin(),
                             rest.steps.end());
@@ -428,8 +430,8 @@ final_ack engine::fence(const fence_order& what) {
   }
   if (parts.opening)
     parts.opening->abort(what.reason);
-  out.holds_state = parts.held.holds;
-  out.step = parts.held.step;
+  out.holds_state = held.holds;
+  out.step = held.step;
   out.records = std::exchange(parts.unreported, {});
   return out;
 }

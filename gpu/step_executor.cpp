@@ -42,15 +42,16 @@ batch_view view(const batch& from, uint32_t begin, uint32_t count,
 
 } // namespace
 
-step_executor::step_executor(parts with, worker_core core, held_state held,
+step_executor::step_executor(parts with, worker_core core,
                              step_listener listener)
     : with_(std::move(with)), core_(std::move(core)),
       listener_(std::move(listener)), prefetcher_(*with_.store, with_.set->row),
-      buckets_(with_.layout), statistics_(with_.model->statistics_count()),
-      held_(held) {
-  // Nothing of a generation before is left in the model.
+      buckets_(with_.layout) {
+  // Nothing that an earlier generation began is left in the model.
   with_.model->resume();
+  statistics_.resize(with_.model->statistics_count());
   with_.model->take_statistics(statistics_);
+  with_.state->statistics.resize(statistics_.size());
   enter(worker_phase::opening);
 }
 
@@ -89,7 +90,7 @@ void step_executor::post(plan pending) {
 held_state step_executor::freeze() {
   std::lock_guard lock(gate_);
   frozen_ = true;
-  return held_;
+  return with_.state->held;
 }
 
 void step_executor::abort(const std::string& reason) noexcept {
@@ -197,31 +198,74 @@ void step_executor::run(std::unique_ptr<collective> group,
   listener_.failed(std::move(problem));
 }
 
+float* step_executor::next_gradients() {
+  return with_.memory.gradients[with_.state->turn % 2].get();
+}
+
 void step_executor::bring_to_base(const generation_start& start) {
-  bool stale = std::find(start.stale.begin(), start.stale.end(),
-                         uint32_t(core_.rank())) != start.stale.end();
+  auto among = [this](const std::vector<uint32_t>& ranks) {
+    return std::find(ranks.begin(), ranks.end(), uint32_t(core_.rank())) !=
+           ranks.end();
+  };
   step_number base{value(core_.stands_at().step) - 1};
+  if (!start.late.empty())
+    receive_last_step(start, among(start.late));
   if (!start.stale.empty()) {
-    {
-      std::lock_guard lock(gate_);
-      held_.holds = !stale;
+    if (among(start.stale)) {
+      std::lock_guard gate(gate_);
+      with_.state->held.holds = false;
     }
-    // Who holds the state receives it, too: the same bytes.
-    auto send = [&](std::span<float> values) {
-      group_->broadcast(values.data(), values.size_bytes(), int(start.source),
-                        patience());
-    };
-    send({with_.memory.parameters.get(), with_.memory.count});
-    for (const optimizer::state_vector& one : with_.optimizer->state())
-      send(one.values);
-    for (const model::buffer& one : with_.model->buffers())
-      send(one.values);
+    receive_state(start);
   }
   {
-    std::lock_guard lock(gate_);
-    held_ = {true, base};
+    std::lock_guard gate(gate_);
+    if (frozen_)
+      throw collective_error(collective_errc::aborted, "frozen at the base");
+    with_.state->held = {true, base};
   }
   listener_.ready(base);
+}
+
+/// Who is one step behind gets what that step reduced to and applies it. All
+/// others receive the bytes that they have.
+void step_executor::receive_last_step(const generation_start& start,
+                                      bool late) {
+  training_state& state = *with_.state;
+  float* gradients = with_.memory.gradients[(state.turn + (late ? 0 : 1)) % 2]
+                         .get();
+  trailer sums = state.last;
+  std::vector<float> statistics = state.statistics;
+  auto send = [&](float* values, size_t count) {
+    if (count > 0)
+      group_->broadcast(values, count * sizeof(float), int(start.source),
+                        patience());
+  };
+  send(gradients, with_.memory.count);
+  send(sums.data(), trailer::floats);
+  send(statistics.data(), statistics.size());
+  if (!late)
+    return;
+  std::lock_guard gate(gate_);
+  if (frozen_)
+    throw collective_error(collective_errc::aborted, "frozen before the apply");
+  position next = core_.stands_at();
+  position at{next.epoch, step_number{value(next.step) - 1}};
+  apply(at, sums, gradients, statistics);
+}
+
+/// Parameters, optimizer state and buffers, from the source to everybody: who
+/// holds them receives the same bytes.
+void step_executor::receive_state(const generation_start& start) {
+  auto send = [&](std::span<float> values) {
+    if (!values.empty())
+      group_->broadcast(values.data(), values.size_bytes(), int(start.source),
+                        patience());
+  };
+  send({with_.memory.parameters.get(), with_.memory.count});
+  for (const optimizer::state_vector& one : with_.optimizer->state())
+    send(one.values);
+  for (const model::buffer& one : with_.model->buffers())
+    send(one.values);
 }
 
 void step_executor::train(const generation_start& start) {
@@ -253,7 +297,7 @@ step_end step_executor::do_step(const prefetcher::ready& ready,
                                 uint64_t data_ns) {
   const step_order& order = ready.order;
   step_.store(value(order.at.step), std::memory_order_relaxed);
-  float* gradients = with_.memory.gradients[arena_turn_++ % 2].get();
+  float* gradients = next_gradients();
   uint64_t start_ns = monotonic_ns();
   enter(worker_phase::compute);
   // Before the first bucket leaves this process.
@@ -269,9 +313,10 @@ step_end step_executor::do_step(const prefetcher::ready& ready,
   std::lock_guard gate(gate_);
   if (frozen_)
     throw collective_error(collective_errc::aborted, "frozen before the apply");
-  apply(order, sums, gradients);
+  if (failure disagree = core_.reduced(sums))
+    throw ballast_error(disagree);
+  apply(order.at, sums, gradients, statistics_);
   step_end end = core_.applied();
-  held_ = {true, order.at.step};
   uint64_t applied_ns = monotonic_ns();
   std::lock_guard lock(mutex_);
   progress_.steps.push_back(
@@ -321,32 +366,36 @@ void step_executor::reduce(trailer& sums) {
                      patience());
 }
 
-void step_executor::apply(const step_order& order, const trailer& sums,
-                          float* gradients) {
-  if (failure disagree = core_.reduced(sums))
-    throw ballast_error(disagree);
+void step_executor::apply(position at, const trailer& sums, float* gradients,
+                          std::vector<float>& statistics) {
   if (!std::isfinite(sums.loss_sum()))
     throw ballast_error(errc::non_finite_loss,
-                        "the loss of step " + to_string(order.at.step) +
-                            " (epoch " + to_string(order.at.epoch) +
+                        "the loss of step " + to_string(at.step) +
+                            " (epoch " + to_string(at.epoch) +
                             ") is not finite; nothing of it was applied. "
                             "Lower train.optimizer.lr, set train.clip_norm, "
                             "or look for broken values in the data");
   size_t count = with_.memory.count;
-  double scale = 1.0 / double(order.samples);
+  double samples = double(sums.samples());
+  double scale = 1.0 / samples;
   const train_spec& how = with_.what->train;
   if (how.clip_norm) {
     double norm = l2_norm({gradients, count}) * scale;
     if (norm > *how.clip_norm)
       scale *= *how.clip_norm / norm;
   }
-  uint64_t step = value(order.at.step);
+  uint64_t step = value(at.step);
   with_.optimizer->apply(
       {with_.memory.parameters.get(), count}, {gradients, count}, scale,
       learning_rate(how.optimizer, how.schedule, step, core_.steps_total()),
       step);
-  if (!statistics_.empty())
-    with_.model->apply_statistics(statistics_, double(order.samples));
+  if (!statistics.empty())
+    with_.model->apply_statistics(statistics, samples);
+  training_state& state = *with_.state;
+  state.last = sums;
+  std::swap(state.statistics, statistics);
+  ++state.turn;
+  state.held = {true, at.step};
 }
 
 void step_executor::evaluate(epoch_number epoch) {
@@ -358,7 +407,7 @@ void step_executor::evaluate(epoch_number epoch) {
   double sums[3] = {0, 0, 0}; // loss, correct, rows
   size_t count = with_.memory.count;
   with_.model->bind({with_.memory.parameters.get(), count},
-                    {with_.memory.gradients[arena_turn_ % 2].get(), count});
+                    {next_gradients(), count});
   batch rows;
   for (size_t i = core_.rank(); i < set.test.size(); i += core_.world()) {
     chunk_ptr from = with_.store->find(data_part::test, set.test[i].id);

@@ -45,6 +45,8 @@ struct arenas {
 struct generation_start {
   /// Ranks without the state that the others hold; `source` sends it to them.
   std::vector<uint32_t> stale;
+  /// Ranks one step behind; `source` sends them what that step reduced to.
+  std::vector<uint32_t> late;
   uint32_t source = 0;
   /// Evaluate this epoch first: nobody reported its result. 0 = none.
   epoch_number evaluate{};
@@ -55,6 +57,17 @@ struct generation_start {
 struct held_state {
   bool holds = false; // false: its parameters are of no step
   step_number step{}; // last applied
+};
+
+/// What outlives generations beside the arenas and the optimizer's state.
+struct training_state {
+  held_state held;
+  /// The gradients of the next step go to arena turn % 2; those of the last
+  /// applied one lie in the other.
+  uint64_t turn = 0;
+  /// Reduced trailer and statistics of the last applied step.
+  trailer last;
+  std::vector<float> statistics;
 };
 
 /// What the step thread tells its owner, called on the step thread.
@@ -96,12 +109,11 @@ public:
     ballast::model* model = nullptr;
     ballast::optimizer* optimizer = nullptr;
     arenas memory;
+    training_state* state = nullptr;
     bucket_layout layout;
     worker_id self{};
   };
-  /// `held`: the state in the arenas now.
-  step_executor(parts with, worker_core core, held_state held,
-                step_listener listener);
+  step_executor(parts with, worker_core core, step_listener listener);
 
   /// Trains until the run ends, is stopped, or fails; then calls finished or
   /// failed, once, and returns. Nothing is called after freeze().
@@ -124,6 +136,9 @@ public:
 
 private:
   void bring_to_base(const generation_start& start);
+  void receive_state(const generation_start& start);
+  void receive_last_step(const generation_start& start, bool late);
+  float* next_gradients();
   void train(const generation_start& start);
   void take_posts();
   /// False if the run was stopped while it stood still.
@@ -131,7 +146,9 @@ private:
   step_end do_step(const prefetcher::ready& ready, uint64_t data_ns);
   double gradient(const prefetcher::ready& ready, float* gradients);
   void reduce(trailer& sums);
-  void apply(const step_order& order, const trailer& sums, float* gradients);
+  /// Moves the parameters by what a step reduced to, and remembers it.
+  void apply(position at, const trailer& sums, float* gradients,
+             std::vector<float>& statistics);
   void evaluate(epoch_number epoch);
   void finish();
   void enter(worker_phase phase);
@@ -141,11 +158,9 @@ private:
   step_listener listener_;
   prefetcher prefetcher_;
   bucket_reducer buckets_;
-  std::vector<float> statistics_;
-  uint64_t arena_turn_ = 0;
+  std::vector<float> statistics_; // of the step in flight
 
-  std::mutex gate_; // held while parameters change; guards the next two
-  held_state held_;
+  std::mutex gate_; // held while parameters change; guards *with_.state, too
   bool frozen_ = false;
 
   mutable std::mutex mutex_; // guards what other threads touch

@@ -163,6 +163,7 @@ void coordinator_core::open_generation(std::vector<worker_id> workers,
       .rates = std::vector<progress_report>(world),
       .commits = std::move(commits),
       .stale = {},
+      .late = {},
       .source = 0,
       .ready = {},
       .paused = {},
@@ -282,11 +283,14 @@ actions coordinator_core::on_loaded(const worker_loaded& message, instant now) {
                       .generation = members.number,
                       .addresses = members.addresses,
                       .stale = {},
+                      .late = {},
                       .source = members.source,
                       .evaluate = evaluation_owed(),
                       .paused = run_->pause_wanted};
   for (worker_id who : members.stale)
     order.stale.push_back(uint32_t(rank_of(who)));
+  for (worker_id who : members.late)
+    order.late.push_back(uint32_t(rank_of(who)));
   actions out;
   for (worker_id who : members.workers)
     out.push_back(send_connect{who, order});
@@ -364,9 +368,8 @@ actions coordinator_core::on_progress(const progress_report& report,
   kept = report;
   kept.steps.clear();
   actions out;
-  step_number before = members.commits.committed();
   commit_all(members.commits.applied(rank, report.steps), out);
-  if (run_->recovery && members.commits.committed() > before &&
+  if (run_->recovery && run_->phase == run_phase::training &&
       members.commits.committed() > members.commits.base())
     recovered(out, now);
   return out;

@@ -126,15 +126,17 @@ void coordinator_core::decide(actions& out, instant now) {
     return; // the fence lasts; on_hello and lose come back here
   }
   std::set<worker_id> stale;
+  std::set<worker_id> late;
   std::optional<uint32_t> source;
   for (size_t rank = 0; rank < workers.size(); ++rank) {
     auto found = held.acks().find(workers[rank]);
-    bool holds = found != held.acks().end() && found->second.holds_state &&
-                 found->second.step == *base;
-    if (holds && !source)
-      source = uint32_t(rank);
-    if (!holds)
+    bool holds = found != held.acks().end() && found->second.holds_state;
+    if (!holds || next(found->second.step) < *base)
       stale.insert(workers[rank]);
+    else if (found->second.step < *base)
+      late.insert(workers[rank]);
+    else if (!source)
+      source = uint32_t(rank);
   }
   if (!source)
     stale.clear(); // before the first step: everybody makes it from the seed
@@ -152,6 +154,7 @@ void coordinator_core::decide(actions& out, instant now) {
   open_generation(workers, commit_tracker(last_generation_, workers.size(),
                                           committed, std::move(inherited)));
   run_->members->stale = std::move(stale);
+  run_->members->late = std::move(late);
   run_->members->source = source.value_or(0);
   out.push_back(
       place_shares{last_generation_, last_plan_, workers, std::move(before)});

@@ -48,6 +48,10 @@ struct connect_order {
   std::vector<std::string> addresses; // by rank
   /// Ranks that lack the state; `source` sends it to them.
   std::vector<uint32_t> stale;
+  /// Ranks whose state is one step behind; `source` sends them the reduced
+  /// gradient of that step, and they apply it. They never stand without a
+  /// state, also if that fails.
+  std::vector<uint32_t> late;
   uint32_t source = 0;
   /// The evaluation after this epoch is still to be done; 0 = none.
   epoch_number evaluate{};

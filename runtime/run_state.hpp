@@ -55,6 +55,7 @@ struct generation_state {
   std::vector<progress_report> rates;      // by rank: the last report
   commit_tracker commits;
   std::set<worker_id> stale; // lack the state of the base
+  std::set<worker_id> late;  // hold the one of the step before the base
   uint32_t source = 0;       // the rank that sends it to them
   std::set<worker_id> ready; // state at the base, collective open
   std::set<worker_id> paused;

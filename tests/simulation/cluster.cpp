@@ -405,21 +405,27 @@ void cluster::begin(node_state& who, const connect_order& order) {
         me, [this, message] { perform(core_->on_ready(message, now_)); });
     next_step(me);
   };
-  if (!stale)
+  bool late = std::count(order.late.begin(), order.late.end(),
+                         uint32_t(who.rank)) > 0;
+  if (!stale && !late)
     return ready(who);
-  who.holds = false; // until all of it is here
+  if (stale)
+    who.holds = false; // until all of it is here
   at_node(who, some(500, 20'000),
-          [this, ready, in = who.in, life = who.life](node_state& me) {
+          [this, ready, late, in = who.in, life = who.life](node_state& me) {
             if (me.life != life || in->broken)
               return;
-            auto source = in->processes.find(in->order.source);
-            node_state& from = *nodes_.at(source->second);
+            node_state& from = *nodes_.at(in->processes.at(in->order.source));
             if (!from.alive || from.in != in)
               return;
-            me.applied = from.applied;
             // The source may already be some steps ahead; what it sent is the
             // base.
-            me.applied.resize(value(me.order->start.step) - 1);
+            uint64_t base = value(me.order->start.step) - 1;
+            if (late)
+              me.applied.push_back(from.applied.at(base - 1));
+            else
+              me.applied.assign(from.applied.begin(),
+                                from.applied.begin() + ptrdiff_t(base));
             me.holds = true;
             ready(me);
           });
