@@ -8,6 +8,7 @@
 #include "runtime/messages.hpp"
 
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -26,14 +27,20 @@ struct place_shares {
   std::vector<worker_id> workers; // by rank
   plan before;
 };
-/// A membership and its plan, at once: one wait for the disk.
+/// A membership and its plan, at once: one wait for the disk. `effective` is
+/// empty while the plan is only offered.
 struct journal_change {
   ballast::generation generation{};
   std::vector<worker_id> workers;
   std::vector<std::string> names;
   std::vector<uint32_t> incarnations;
   plan what;
-  position effective;
+  std::optional<position> effective;
+};
+/// An offered plan took effect.
+struct journal_effective {
+  plan_number number{};
+  position from;
 };
 struct journal_commit {
   step_number step{};
@@ -50,6 +57,11 @@ struct send_connect {
 struct send_fence {
   worker_id to{};
   fence_order what;
+};
+/// A pending plan for a worker that needs nothing else for it.
+struct send_plan {
+  worker_id to{};
+  plan_offer what;
 };
 struct send_command {
   worker_id to{};
@@ -84,8 +96,9 @@ struct end_run {
 };
 
 using action =
-    std::variant<prepare_data, place_shares, journal_change, journal_commit,
-                 send_assignment, send_connect, send_fence, send_command,
+    std::variant<prepare_data, place_shares, journal_change, journal_effective,
+                 journal_commit, send_assignment, send_connect, send_fence,
+                 send_plan, send_command,
                  expel, write_steps, write_event, write_workers, fetch_model,
                  end_run>;
 using actions = std::vector<action>;

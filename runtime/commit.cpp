@@ -4,10 +4,9 @@
 
 namespace ballast {
 
-commit_tracker::commit_tracker(generation gen, size_t world,
-                               step_number committed,
+commit_tracker::commit_tracker(size_t world, step_number committed,
                                std::vector<committed_step> inherited)
-    : generation_(gen), committed_(committed),
+    : committed_(committed),
       base_(inherited.empty() ? committed : inherited.back().step),
       applied_(world, committed),
       waiting_(inherited.begin(), inherited.end()) {}
@@ -20,9 +19,8 @@ commit_tracker::applied(size_t rank, const std::vector<step_record>& steps) {
     applied_[rank] = record.step;
     size_t place = value(record.step) - value(committed_) - 1;
     if (place == waiting_.size())
-      waiting_.push_back({record.step, record.epoch, generation_, record.plan,
-                          uint32_t(applied_.size()), record.samples,
-                          record.loss, record.t_ns});
+      waiting_.push_back({record.step, record.epoch, {}, record.plan, 0,
+                          record.samples, record.loss, record.t_ns});
     else
       waiting_[place].t_ns = std::min(waiting_[place].t_ns, record.t_ns);
   }

@@ -16,9 +16,9 @@ namespace ballast {
 struct committed_step {
   step_number step{};
   epoch_number epoch{};
-  ballast::generation generation{};
+  ballast::generation generation{}; // that of the plan; the caller fills it in
   plan_number plan{};
-  uint32_t world = 0;
+  uint32_t world = 0; // likewise
   uint64_t samples = 0;
   double loss = 0;
   uint64_t t_ns = 0; // first apply among those that hold it
@@ -31,7 +31,7 @@ public:
   /// `committed`: the watermark so far. `inherited`: the steps after it that
   /// somebody applied in earlier generations and that this one is based on;
   /// they commit once every rank holds() their last one.
-  commit_tracker(generation gen, size_t world, step_number committed,
+  commit_tracker(size_t world, step_number committed,
                  std::vector<committed_step> inherited = {});
 
   /// Records of steps that `rank` applied. Already known ones are ignored, so
@@ -52,7 +52,6 @@ public:
 private:
   std::vector<committed_step> collect();
 
-  generation generation_;
   step_number committed_;
   step_number base_;
   std::vector<step_number> applied_;   // by rank

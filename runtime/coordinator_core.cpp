@@ -143,18 +143,20 @@ void coordinator_core::form_generation(actions& out) {
                                        : left < right;
   });
   last_generation_ = next(last_generation_);
-  open_generation(
-      ready, commit_tracker(last_generation_, ready.size(), step_number{0}));
+  open_generation(last_generation_, ready,
+                  commit_tracker(ready.size(), step_number{0}));
+  run_->members->from_seed = true;
   run_->phase = run_phase::loading;
   last_plan_ = next(last_plan_);
   out.push_back(place_shares{last_generation_, last_plan_, ready, {}});
 }
 
-void coordinator_core::open_generation(std::vector<worker_id> workers,
+void coordinator_core::open_generation(generation number,
+                                       std::vector<worker_id> workers,
                                        commit_tracker commits) {
   size_t world = workers.size();
   run_->members = generation_state{
-      .number = last_generation_,
+      .number = number,
       .workers = std::move(workers),
       .current = {},
       .shares = {},
@@ -162,27 +164,33 @@ void coordinator_core::open_generation(std::vector<worker_id> workers,
       .data_addresses = std::vector<std::string>(world),
       .rates = std::vector<progress_report>(world),
       .commits = std::move(commits),
+      .from_seed = false,
       .stale = {},
       .late = {},
       .source = 0,
       .ready = {},
+      .leavers = {},
       .paused = {},
       .finished = {},
   };
 }
 
-uint32_t coordinator_core::threads_for(worker_id who) const {
+uint32_t coordinator_core::threads_for(worker_id who,
+                                       const plan& placed) const {
   if (run_->what.train.threads > 0)
     return run_->what.train.threads;
   uint32_t local = 0;
-  for (worker_id other : run_->members->workers)
-    local += nodes_.at(other).about.host == nodes_.at(who).about.host;
+  for (const share& other : placed.shares)
+    local += nodes_.at(other.worker).about.host == nodes_.at(who).about.host;
   return std::max(1u, config_.cores / std::max(1u, local));
 }
 
 actions coordinator_core::on_placed(plan placed,
                                     std::vector<share_summary> shares,
                                     instant now) {
+  if (active() && run_->change && !run_->fenced &&
+      placed.generation == run_->change->number)
+    return on_change_placed(std::move(placed), std::move(shares));
   if ((phase() != run_phase::loading && phase() != run_phase::recovering) ||
       run_->fenced || placed.generation != run_->members->number)
     return {};
@@ -218,19 +226,14 @@ void coordinator_core::assign(actions& out, const ledger& start) {
   const generation_state& members = *run_->members;
   const plan& placed = members.current;
   position at = start.next();
-  bool first = at == position{};
-  std::vector<std::string> names;
-  std::vector<uint32_t> incarnations;
   std::vector<worker_cursor> cursors;
+  std::vector<std::string> names;
   for (size_t rank = 0; rank < members.workers.size(); ++rank) {
-    worker_id who = members.workers[rank];
-    names.push_back(name_of(who));
-    incarnations.push_back(nodes_.at(who).incarnation);
-    if (!first)
+    names.push_back(name_of(members.workers[rank]));
+    if (at != position{})
       cursors.push_back(start.cursor_of(rank));
   }
-  out.push_back(journal_change{members.number, members.workers, names,
-                               incarnations, placed, at});
+  out.push_back(journal(placed, members.workers, at));
   if (!run_->recovery)
     out.push_back(write_event{"generation",
                               {{"generation", value(members.number)},
@@ -247,27 +250,49 @@ void coordinator_core::assign(actions& out, const ledger& start) {
                       ? "repair"
                       : "placement " + run_->what.data.placement.kind}}});
   out.push_back(write_workers{});
-  std::string text = to_json(run_->what).dump();
   for (worker_id who : members.workers)
     out.push_back(send_assignment{
-        who, assignment{.term = config_.term,
-                        .generation = members.number,
-                        .worker = who,
-                        .name = name_of(who),
-                        .incarnation = nodes_.at(who).incarnation,
-                        .run = run_->name,
-                        .run_folder = {},
-                        .job = text,
-                        .origin = run_->set.origin,
-                        .token = config_.token,
-                        .threads = threads_for(who),
-                        .heartbeat_ms = uint32_t(config_.heartbeat.count()),
-                        .start = at,
-                        .first = placed,
-                        .cursors = cursors}});
+        who, assignment_for(who, placed, at, cursors, false)});
+}
+
+journal_change
+coordinator_core::journal(const plan& placed,
+                          const std::vector<worker_id>& workers,
+                          std::optional<position> effective) const {
+  journal_change out{placed.generation, workers, {}, {}, placed, effective};
+  for (worker_id who : workers) {
+    out.names.push_back(name_of(who));
+    out.incarnations.push_back(nodes_.at(who).incarnation);
+  }
+  return out;
+}
+
+assignment coordinator_core::assignment_for(
+    worker_id who, const plan& placed, position start,
+    const std::vector<worker_cursor>& cursors, bool beside) const {
+  return {.term = config_.term,
+          .generation = placed.generation,
+          .worker = who,
+          .name = name_of(who),
+          .incarnation = nodes_.at(who).incarnation,
+          .run = run_->name,
+          .run_folder = {},
+          .job = to_json(run_->what).dump(),
+          .origin = run_->set.origin,
+          .token = config_.token,
+          .threads = threads_for(who, placed),
+          .heartbeat_ms = uint32_t(config_.heartbeat.count()),
+          .start = start,
+          .first = placed,
+          .cursors = cursors,
+          .beside = beside,
+          .from_seed = !beside && run_->members->from_seed};
 }
 
 actions coordinator_core::on_loaded(const worker_loaded& message, instant now) {
+  if (active() && run_->change && !run_->fenced &&
+      message.generation == run_->change->number)
+    return on_change_loaded(message);
   if (!member(message.worker, message.generation) || run_->fenced ||
       (phase() != run_phase::loading && phase() != run_phase::recovering))
     return {};
@@ -299,10 +324,13 @@ actions coordinator_core::on_loaded(const worker_loaded& message, instant now) {
 }
 
 actions coordinator_core::on_ready(const worker_ready& message, instant now) {
-  if (!member(message.worker, message.generation) || run_->fenced)
-    return {};
-  generation_state& members = *run_->members;
   actions out;
+  if (active() && run_->change && !run_->fenced &&
+      message.generation == run_->change->number)
+    switched(out, message.base);
+  if (!member(message.worker, message.generation) || run_->fenced)
+    return out;
+  generation_state& members = *run_->members;
   std::vector<committed_step> steps =
       members.commits.holds_base(rank_of(message.worker));
   commit_all(std::move(steps), out);
@@ -312,6 +340,10 @@ actions coordinator_core::on_ready(const worker_ready& message, instant now) {
   run_->phase = run_phase::training;
   if (run_->recovery)
     run_->recovery->ready = now;
+  for (worker_id who : members.leavers)
+    out.push_back(send_command{
+        who, {config_.term, members.number, command_kind::release, "left"}});
+  members.leavers.clear();
   out.push_back(write_workers{});
   if (run_->stop_wanted)
     to_all(out, command_kind::stop, "stop");
@@ -325,8 +357,12 @@ void coordinator_core::commit_all(std::vector<committed_step> steps,
   if (steps.empty())
     return;
   actions more;
-  for (const committed_step& step : steps)
+  for (committed_step& step : steps) {
+    const plan& under = run_->plans.at(step.plan);
+    step.generation = under.generation;
+    step.world = uint32_t(under.shares.size());
     commit(step, more);
+  }
   // First what is shown, then what follows from it.
   out.push_back(write_steps{std::move(steps)});
   out.insert(out.end(), more.begin(), more.end());
@@ -359,8 +395,12 @@ void coordinator_core::commit(const committed_step& step, actions& out) {
 
 actions coordinator_core::on_progress(const progress_report& report,
                                       instant now) {
-  // Also during a fence: what was applied before it counts.
-  if (!member(report.worker, report.generation))
+  // Also during a fence: what was applied before it counts. And what a worker
+  // applied before a switch it may report after it.
+  bool of_change =
+      active() && run_->change && report.generation == run_->change->number;
+  if (!member(report.worker,
+              of_change ? run_->members->number : report.generation))
     return {};
   size_t rank = rank_of(report.worker);
   generation_state& members = *run_->members;
@@ -473,6 +513,7 @@ void coordinator_core::finish(actions& out, run_phase phase, int exit_code,
   run_->reason = reason;
   run_->exit_code = exit_code;
   run_->fenced.reset();
+  run_->change.reset();
   out.push_back(write_workers{});
   if (run_->members)
     to_all(out,
@@ -499,7 +540,10 @@ actions coordinator_core::on_trouble(failure why) {
 }
 
 actions coordinator_core::on_failed(const worker_failed& message, instant now) {
-  if (!member(message.worker, message.generation))
+  bool of_change = active() && run_->change &&
+                   message.generation == run_->change->number &&
+                   nodes_.contains(message.worker);
+  if (!member(message.worker, message.generation) && !of_change)
     return {};
   const node& who = nodes_.at(message.worker);
   if (message.code != errc::collective_failed)

@@ -82,6 +82,8 @@ public:
   reply pause();
   reply resume();
   reply stop(bool by_signal);
+  /// Its data first, then the switch; it ends once the others go on without it.
+  reply drain(const std::string& name);
 
   // -- state ------------------------------------------------------------------
 
@@ -104,8 +106,21 @@ private:
   bool member(worker_id who, generation gen) const;
   size_t rank_of(worker_id who) const;
   void form_generation(actions& out);
-  void open_generation(std::vector<worker_id> workers, commit_tracker commits);
-  uint32_t threads_for(worker_id who) const;
+  void open_generation(generation number, std::vector<worker_id> workers,
+                       commit_tracker commits);
+  uint32_t threads_for(worker_id who, const plan& placed) const;
+  journal_change journal(const plan& placed,
+                         const std::vector<worker_id>& workers,
+                         std::optional<position> effective) const;
+  assignment assignment_for(worker_id who, const plan& placed, position start,
+                            const std::vector<worker_cursor>& cursors,
+                            bool beside) const;
+  bool may_change() const;
+  void consider_change(actions& out);
+  actions on_change_placed(plan placed, std::vector<share_summary> shares);
+  actions on_change_loaded(const worker_loaded& message);
+  void switched(actions& out, step_number base);
+  position position_after(step_number base) const;
   void to_all(actions& out, command_kind kind, const std::string& reason);
   actions lose(worker_id who, const std::string& reason, instant now);
   void explain(actions& out, worker_id who, const std::string& reason);
@@ -129,6 +144,7 @@ private:
   std::map<std::string, uint32_t> incarnations_; // by name
   std::map<worker_id, departure> unexplained_;
   std::optional<instant> waiting_since_; // for workers, in `run`
+  std::set<worker_id> leaving_; // asked to leave
   worker_id fetching_from_{};
   worker_id last_worker_{};
   generation last_generation_{};

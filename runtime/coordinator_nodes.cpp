@@ -1,6 +1,7 @@
 /// The half of coordinator_core that deals with nodes: who joins, who is lost.
 #include "runtime/coordinator_core.hpp"
 
+#include <algorithm>
 #include <iterator>
 #include <utility>
 
@@ -142,7 +143,11 @@ actions coordinator_core::lose(worker_id who, const std::string& reason,
     }
     return out;
   }
-  if (!member(who, run_->members->number))
+  bool joining =
+      run_->change && std::count(run_->change->workers.begin(),
+                                 run_->change->workers.end(), who) > 0;
+  bool asked = run_->fenced && run_->fenced->awaited().contains(who);
+  if (!member(who, run_->members->number) && !joining && !asked)
     return out;
   if (phase() == run_phase::finishing) {
     if (who == fetching_from_)
@@ -177,8 +182,12 @@ actions coordinator_core::on_tick(instant now) {
     return "no heartbeat for " + std::to_string(age.count()) + " ms";
   };
   for (worker_id who : detector_.suspects(now)) {
+    bool joining =
+        active() && run_->change &&
+        std::count(run_->change->workers.begin(), run_->change->workers.end(),
+                   who) > 0;
     bool in_generation = active() && run_->members &&
-                         member(who, run_->members->number) &&
+                         (member(who, run_->members->number) || joining) &&
                          phase() != run_phase::finishing;
     if (in_generation && !run_->fenced) {
       recover(out, nodes_.at(who).about.name + ": " + silence(who),
@@ -200,6 +209,7 @@ actions coordinator_core::on_tick(instant now) {
       if (!run_->fenced)
         break;
     }
+  consider_change(out);
   // In a cluster somebody may still come; `run` has started all there are.
   if (!config_.supervised || phase() != run_phase::waiting) {
     waiting_since_.reset();

@@ -53,6 +53,10 @@ void coordinator_core::recover(actions& out, const std::string& reason,
   for (worker_id who : now_run.members->workers)
     if (nodes_.at(who).connected)
       asked.insert(who);
+  if (now_run.change)
+    for (worker_id who : now_run.change->workers)
+      if (nodes_.at(who).connected)
+        asked.insert(who);
   now_run.fenced.emplace(last_generation_, asked, reason);
   now_run.fence_deadline = now + detector_.ack_patience();
   now_run.phase = run_phase::recovering;
@@ -79,9 +83,14 @@ void coordinator_core::decide(actions& out, instant now) {
   fence& held = *run_->fenced;
   generation_state& members = *run_->members;
   // What the dead had reported and what the living add to it: steps that all
-  // members applied commit under the generation that applied them.
-  for (const auto& [who, ack] : held.acks())
-    commit_all(members.commits.applied(rank_of(who), ack.records), out);
+  // members applied commit.
+  std::map<step_number, step_record> told;
+  for (const auto& [who, ack] : held.acks()) {
+    for (const step_record& one : ack.records)
+      told.emplace(one.step, one);
+    if (member(who, members.number))
+      commit_all(members.commits.applied(rank_of(who), ack.records), out);
+  }
   std::optional<step_number> base = held.base();
   if (!base && !held.acks().empty() && value(run_->last.step) == 0)
     base = step_number{0}; // the seed is the state
@@ -112,8 +121,10 @@ void coordinator_core::decide(actions& out, instant now) {
   for (worker_id who : members.workers)
     if (held.acks().contains(who))
       workers.push_back(who);
-  size_t survivors = workers.size();
-  if (survivors < run_->what.elastic.min_workers)
+  for (const auto& [who, ack] : held.acks())
+    if (!member(who, members.number) && ack.holds_state)
+      workers.push_back(who); // a joiner that got its state in time
+  if (workers.size() < run_->what.elastic.min_workers)
     for (const auto& [id, who] : nodes_)
       if (who.connected && !held.acks().contains(id))
         workers.push_back(id);
@@ -139,11 +150,25 @@ void coordinator_core::decide(actions& out, instant now) {
       source = uint32_t(rank);
   }
   if (!source)
-    stale.clear(); // before the first step: everybody makes it from the seed
+    stale.clear(); // before the first step
   std::vector<committed_step> inherited = members.commits.waiting(*base);
-  BALLAST_CHECK(value(members.commits.committed()) + inherited.size() ==
-                    value(*base),
-                "a base without the records of its steps");
+  for (step_number s = next(members.commits.committed()); s <= *base;
+       s = next(s)) {
+    if (!inherited.empty() && s <= inherited.back().step)
+      continue;
+    auto found = told.find(s);
+    if (found == told.end()) {
+      actions more = fail({errc::internal,
+                           "nobody can tell what step " + to_string(s) +
+                               " was, but the parameters contain it",
+                           {}});
+      out.insert(out.end(), more.begin(), more.end());
+      return;
+    }
+    const step_record& one = found->second;
+    inherited.push_back({one.step, one.epoch, {}, one.plan, 0, one.samples,
+                         one.loss, one.t_ns});
+  }
   // Without a book nothing was ever placed.
   plan before = run_->book ? book_at(inherited).current() : plan{};
   step_number committed = members.commits.committed();
@@ -151,8 +176,11 @@ void coordinator_core::decide(actions& out, instant now) {
   run_->fenced.reset();
   last_generation_ = next(last_generation_);
   last_plan_ = next(last_plan_);
-  open_generation(workers, commit_tracker(last_generation_, workers.size(),
-                                          committed, std::move(inherited)));
+  run_->change.reset();
+  open_generation(
+      last_generation_, workers,
+      commit_tracker(workers.size(), committed, std::move(inherited)));
+  run_->members->from_seed = !source;
   run_->members->stale = std::move(stale);
   run_->members->late = std::move(late);
   run_->members->source = source.value_or(0);

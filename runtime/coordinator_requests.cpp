@@ -33,6 +33,18 @@ coordinator_core::reply coordinator_core::resume() {
   return out;
 }
 
+coordinator_core::reply coordinator_core::drain(const std::string& name) {
+  for (const auto& [id, who] : nodes_)
+    if (who.connected && who.about.name == name) {
+      leaving_.insert(id);
+      reply out;
+      consider_change(out.then);
+      return out;
+    }
+  return {{errc::unknown_worker, "no worker named " + name + " is here", {}},
+          {}};
+}
+
 coordinator_core::reply coordinator_core::stop(bool by_signal) {
   reply out;
   if (!active()) {

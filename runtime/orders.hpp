@@ -38,6 +38,12 @@ struct assignment {
   plan first;
   /// Where each rank's share stands at `start`; empty = nothing consumed.
   std::vector<worker_cursor> cursors;
+  /// Beside the generation that trains now: get ready for this one while it
+  /// goes on. Where it starts is told at the switch.
+  bool beside = false;
+  /// Nobody holds a state worth keeping: make the first one from the seed,
+  /// whatever is here.
+  bool from_seed = false;
 };
 
 /// Every rank listens: join them, bring everybody's state to the one before the

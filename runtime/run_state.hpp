@@ -54,12 +54,24 @@ struct generation_state {
   std::vector<std::string> data_addresses; // by rank, likewise
   std::vector<progress_report> rates;      // by rank: the last report
   commit_tracker commits;
+  bool from_seed = false;    // everybody makes the first state anew
   std::set<worker_id> stale; // lack the state of the base
   std::set<worker_id> late;  // hold the one of the step before the base
   uint32_t source = 0;       // the rank that sends it to them
   std::set<worker_id> ready; // state at the base, collective open
+  std::vector<worker_id> leavers; // released once the others are ready
   std::set<worker_id> paused;
   std::map<worker_id, worker_finished> finished;
+};
+
+/// The next membership while the present one trains on.
+struct membership_change {
+  ballast::generation number{};
+  std::vector<worker_id> workers; // by rank
+  plan offered;
+  std::vector<share_summary> shares;
+  std::vector<std::string> addresses;
+  std::vector<std::string> data_addresses;
 };
 
 /// How a recovery went, for the event of its generation: the moment at which
@@ -81,6 +93,7 @@ struct run {
   run_phase phase = run_phase::preparing;
   set_summary set;
   std::optional<generation_state> members;
+  std::optional<membership_change> change;
   std::optional<ballast::fence> fenced; // until its generation is decided
   instant fence_deadline{};
   std::optional<recovery_times> recovery; // until its first step is committed

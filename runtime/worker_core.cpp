@@ -8,6 +8,13 @@ namespace ballast {
 
 namespace {
 
+bool names(const plan& p, worker_id who) {
+  for (const share& part : p.shares)
+    if (part.worker == who)
+      return true;
+  return false;
+}
+
 size_t rank_in(const plan& p, worker_id self) {
   for (size_t rank = 0; rank < p.shares.size(); ++rank)
     if (p.shares[rank].worker == self)
@@ -29,6 +36,13 @@ worker_core::worker_core(worker_core_config config, plan first, position start,
 
 uint64_t worker_core::steps_total() const {
   return config_.epochs * applied_.steps_per_epoch();
+}
+
+std::vector<worker_cursor> worker_core::cursors() const {
+  std::vector<worker_cursor> out;
+  for (size_t rank = 0; rank < world(); ++rank)
+    out.push_back(applied_.cursor_of(rank));
+  return out;
 }
 
 bool worker_core::ends_before(position at) const {
@@ -54,6 +68,8 @@ std::optional<step_order> worker_core::draw() {
   // What is agreed for after the step in flight is already known here: lanes
   // leave a whole step between agreement and effect.
   if (agreed_ && agreed_->switch_to && at.step == next(agreed_->after)) {
+    if (!names(*agreed_->switch_to, config_.self))
+      return std::nullopt;
     auto refused = ahead_.switch_to(*agreed_->switch_to);
     BALLAST_CHECK(!refused, "an agreed plan must fit: " + *refused);
     ahead_rank_ = rank_in(*agreed_->switch_to, config_.self);
@@ -135,7 +151,14 @@ step_end worker_core::applied() {
     if (agreed_->switch_to) {
       auto refused = applied_.switch_to(*agreed_->switch_to);
       BALLAST_CHECK(!refused, "an agreed plan must fit: " + *refused);
-      rank_ = rank_in(*agreed_->switch_to, config_.self);
+      out.left = !names(*agreed_->switch_to, config_.self);
+      if (!out.left)
+        rank_ = rank_in(*agreed_->switch_to, config_.self);
+      if (!out.left && ahead_.next() == applied_.next()) {
+        // Nothing was drawn ahead.
+        ahead_ = applied_;
+        ahead_rank_ = rank_;
+      }
       out.plan_switched = true;
     }
     out.pause = agreed_->pause;
@@ -152,7 +175,7 @@ step_end worker_core::applied() {
 }
 
 failure worker_core::install(const plan& pending) {
-  if (pending.generation != applied_.current().generation)
+  if (pending.generation < applied_.current().generation)
     return {errc::stale_generation,
             "plan " + to_string(pending.number) + " belongs to generation " +
                 to_string(pending.generation) + ", this is generation " +

@@ -41,6 +41,7 @@ struct step_end {
   bool epoch_ended = false; // evaluate now
   bool plan_switched = false;
   bool pause = false;  // stand still, wait for resume()
+  bool left = false;   // the plan in force does not name this worker any more
   bool finish = false; // nothing more to do: last epoch done, or stopped
 };
 
@@ -89,6 +90,8 @@ public:
   uint64_t steps_total() const;
   /// Where this worker stands, for acks and snapshots.
   worker_cursor cursor() const { return applied_.cursor_of(rank_); }
+  /// Where everybody stands, by rank; for a joiner.
+  std::vector<worker_cursor> cursors() const;
   bool stopped() const { return stopped_; }
 
 private:

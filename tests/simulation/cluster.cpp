@@ -27,6 +27,11 @@ struct cluster::node_state {
   std::shared_ptr<group> in;
   size_t rank = 0;
   std::optional<step_order> drawn;
+  // The next generation, beside the present one.
+  std::optional<assignment> next_order;
+  std::shared_ptr<group> next_in;
+  uint64_t next_life = 0;
+  bool left = false;
   uint64_t life = 0; // of its place in a generation; old events are dropped
   instant last_sent{};
   instant last_received{};
@@ -171,10 +176,9 @@ void cluster::kill(node_state& who, const std::string& how) {
   log(who.name + " dies: " + how);
   who.alive = false;
   ++outcome_.kills;
-  if (who.in) {
-    auto in = who.in;
-    after(some(100, 2000), [this, in] { break_group(in); });
-  }
+  for (const auto& in : {who.in, who.next_in})
+    if (in)
+      after(some(100, 2000), [this, in] { break_group(in); });
   // What it had sent arrives first.
   instant closed = std::max(now_ + some(500, 12'000), who.last_sent + 1us);
   after(closed - now_, [this, process = who.process] {
@@ -216,10 +220,16 @@ void cluster::schedule_fault() {
     if (living.size() > 1) {
       node_state& victim = *living[random_.below(living.size())];
       if (!holder(victim) || holders > 1) {
-        if (random_.one_in(3))
+        if (random_.one_in(3)) {
           freeze(victim, some(10'000, 3'000'000));
-        else
+        } else if (random_.one_in(4) && victim.connected) {
+          ++outcome_.drains;
+          log(victim.name + " is asked to leave");
+          perform(core_->drain(victim.name).then);
+          after(some(1000, 80'000), [this] { start_node(); });
+        } else {
           kill(victim, "killed");
+        }
       }
     }
     schedule_fault();
@@ -255,18 +265,21 @@ void cluster::perform(const actions& list) {
                                           what.generation, what.number);
         std::vector<share_summary> counts;
         for (const share& part : placed.shares)
-          counts.push_back({part.worker, rows(part), 0});
+          counts.push_back({part.worker, ballast::rows(part), 0});
         perform(core_->on_placed(placed, counts, now_));
       });
     } else if (const auto* change = std::get_if<journal_change>(&one)) {
+      if (!change->effective)
+        ++outcome_.joins;
       if (change->generation <= journaled_)
         fail("generation " + to_string(change->generation) + " after " +
              to_string(journaled_));
       journaled_ = change->generation;
       outcome_.generations = value(journaled_);
       log("generation " + to_string(change->generation) + " of " +
-          std::to_string(change->workers.size()) + " from step " +
-          to_string(change->effective.step));
+          std::to_string(change->workers.size()) +
+          (change->effective ? " from step " + to_string(change->effective->step)
+                             : " offered"));
     } else if (const auto* given = std::get_if<send_assignment>(&one)) {
       to_node(given->to, [this, order = given->what](node_state& me) {
         on_assignment(me, order);
@@ -280,6 +293,11 @@ void cluster::perform(const actions& list) {
           core_->name_of(fence->to) + ": " + fence->what.reason);
       to_node(fence->to, [this, order = fence->what](node_state& me) {
         on_fence(me, order);
+      });
+    } else if (const auto* offer = std::get_if<send_plan>(&one)) {
+      to_node(offer->to, [this, order = offer->what](node_state& me) {
+        if (me.core && me.order && order.what.generation > me.fenced)
+          (void)me.core->install(order.what);
       });
     } else if (const auto* told = std::get_if<send_command>(&one)) {
       to_node(told->to, [this, order = told->what](node_state& me) {
@@ -334,27 +352,38 @@ void cluster::beat(node_state& who) {
   });
 }
 
+ledger_config cluster::rows() const {
+  ledger_config out{what_.seed, what_.train.global_batch, {}};
+  for (const chunk_info& chunk : set_.train)
+    out.chunk_rows.push_back(chunk.rows);
+  return out;
+}
+
 void cluster::on_assignment(node_state& who, const assignment& order) {
   if (order.generation <= who.fenced)
     return;
+  if (order.beside)
+    return prepare_next(who, order);
   ++who.life;
+  ++who.next_life;
+  who.next_order.reset();
+  who.next_in.reset();
   who.order = order;
   who.in.reset();
   who.drawn.reset();
-  if (who.applied.empty())
-    who.holds = true; // made from the seed
+  if (order.from_seed) {
+    who.applied.clear();
+    who.unreported.clear();
+    who.holds = true;
+  }
   at_node(who, some(100, 40'000), [this, life = who.life](node_state& me) {
     if (me.life != life)
       return;
-    ledger_config rows{what_.seed, what_.train.global_batch, {}};
-    for (const chunk_info& chunk : set_.train)
-      rows.chunk_rows.push_back(chunk.rows);
-    if (auto wrong = start_error(rows, me.order->first, me.order->start,
+    if (auto wrong = start_error(rows(), me.order->first, me.order->start,
                                  me.order->cursors))
       fail(me.name + " got an order that does not fit: " + *wrong);
-    me.core.emplace(
-        worker_core_config{rows, me.id, what_.train.epochs}, me.order->first,
-        me.order->start, me.order->cursors);
+    me.core.emplace(worker_core_config{rows(), me.id, what_.train.epochs},
+                    me.order->first, me.order->start, me.order->cursors);
     worker_loaded message{me.id, me.order->generation, "c" + me.name,
                           "d" + me.name};
     to_coordinator(
@@ -362,9 +391,111 @@ void cluster::on_assignment(node_state& who, const assignment& order) {
   });
 }
 
+void cluster::prepare_next(node_state& who, const assignment& order) {
+  ++who.next_life;
+  who.next_order = order;
+  who.next_in.reset();
+  // A newcomer loads everything.
+  instant takes = who.core ? some(100, 20'000) : some(20'000, 400'000);
+  at_node(who, takes, [this, life = who.next_life](node_state& me) {
+    if (me.next_life != life)
+      return;
+    worker_loaded message{me.id, me.next_order->generation, "c" + me.name,
+                          "d" + me.name};
+    to_coordinator(
+        me, [this, message] { perform(core_->on_loaded(message, now_)); });
+  });
+}
+
+/// The next collective is open on this rank: a member may contribute to the
+/// lane, a newcomer waits for the state.
+void cluster::connected_beside(node_state& who) {
+  const connect_order& order = who.next_in->order;
+  size_t rank = 0;
+  while (who.next_order->first.shares[rank].worker != who.id)
+    ++rank;
+  if (std::count(order.stale.begin(), order.stale.end(), uint32_t(rank)) > 0) {
+    ++who.life;
+    who.core.reset();
+    who.in = std::exchange(who.next_in, nullptr);
+    who.order = std::exchange(who.next_order, std::nullopt);
+    who.rank = rank;
+    who.holds = false;
+    return;
+  }
+  if (failure refused = who.core->install(who.next_order->first))
+    fail(who.name + " refuses the plan of the switch: " + refused.message);
+}
+
+/// The plan of the next generation is in force.
+void cluster::switch_over(node_state& who) {
+  ++who.life;
+  who.order = std::exchange(who.next_order, std::nullopt);
+  who.in = std::exchange(who.next_in, nullptr);
+  if (!who.in)
+    fail(who.name + " switches without a collective for it");
+  who.rank = who.core->rank();
+  if (who.in->broken) {
+    completed(who, SIZE_MAX, true);
+    return;
+  }
+  log(who.name + " switches to generation " +
+      to_string(who.order->generation));
+  if (who.in->order.source == who.rank)
+    hand_over(who.in, who);
+  worker_ready message{who.id, who.order->generation,
+                       step_number{who.applied.size()}};
+  report(who);
+  to_coordinator(
+      who, [this, message] { perform(core_->on_ready(message, now_)); });
+  next_step(who);
+}
+
+void cluster::hand_over(const std::shared_ptr<group>& in, node_state& source) {
+  position at = source.core->stands_at();
+  auto cursors = source.core->cursors();
+  for (uint32_t rank : in->order.stale) {
+    node_state& to = *nodes_.at(in->processes.at(rank));
+    at_node(to, some(500, 20'000),
+            [this, in, at, cursors, state = source.applied,
+             from = source.process, life = to.life](node_state& me) {
+              node_state& giver = *nodes_.at(from);
+              if (me.life != life || me.in != in || in->broken ||
+                  !giver.alive)
+                return;
+              if (auto wrong = start_error(rows(), me.order->first, at, cursors))
+                fail(me.name + " got a state that does not fit: " + *wrong);
+              me.core.emplace(
+                  worker_core_config{rows(), me.id, what_.train.epochs},
+                  me.order->first, at, cursors);
+              me.rank = me.core->rank();
+              me.applied = state;
+              me.holds = true;
+              // What the source still knows of steps that may not be shown.
+              for (size_t i = state.size() > 8 ? state.size() - 8 : 0;
+                   i < state.size(); ++i) {
+                uint64_t count = 0;
+                for (const auto& part : state[i]->rows)
+                  count += part.size();
+                me.unreported.push_back({state[i]->at.step, state[i]->at.epoch,
+                                         state[i]->plan, count, 1, 0});
+              }
+              worker_ready message{me.id, me.order->generation,
+                                   step_number{me.applied.size()}};
+              to_coordinator(me, [this, message] {
+                perform(core_->on_ready(message, now_));
+              });
+              next_step(me);
+            });
+  }
+}
+
 void cluster::on_connect(node_state& who, const connect_order& order) {
-  if (!who.order || order.generation != who.order->generation ||
-      order.generation <= who.fenced || !who.core)
+  bool beside = who.next_order &&
+                order.generation == who.next_order->generation;
+  if (order.generation <= who.fenced ||
+      (!beside && (!who.order || !who.core ||
+                   order.generation != who.order->generation)))
     return;
   auto& in = groups_[order.generation];
   if (!in) {
@@ -373,20 +504,27 @@ void cluster::on_connect(node_state& who, const connect_order& order) {
     in->world = order.addresses.size();
     in->order = order;
   }
-  who.in = in;
-  who.rank = who.core->rank();
-  in->connected.insert(who.rank);
-  in->processes[who.rank] = who.process;
-  if (in->broken) {
+  const plan& under = beside ? who.next_order->first : who.order->first;
+  size_t rank = 0;
+  while (under.shares[rank].worker != who.id)
+    ++rank;
+  (beside ? who.next_in : who.in) = in;
+  if (!beside)
+    who.rank = rank;
+  in->connected.insert(rank);
+  in->processes[rank] = who.process;
+  if (in->broken && !beside) {
     completed(who, SIZE_MAX, true);
     return;
   }
   if (in->connected.size() < in->world)
     return;
-  for (auto [rank, process] : in->processes)
+  for (auto [each, process] : in->processes)
     at_node(*nodes_.at(process), some(100, 5000),
             [this, in, life = nodes_.at(process)->life](node_state& me) {
-              if (me.life == life && me.in == in)
+              if (me.next_in == in)
+                connected_beside(me);
+              else if (me.life == life && me.in == in)
                 begin(me, in->order);
             });
 }
@@ -440,6 +578,7 @@ void cluster::next_step(node_state& who) {
     message.step = step_number{who.applied.size()};
     message.weights_sha256 = std::to_string(who.applied.size());
     report(who);
+    log(who.name + " has finished after step " + to_string(message.step));
     to_coordinator(
         who, [this, message] { perform(core_->on_finished(message)); });
     return;
@@ -502,7 +641,15 @@ void cluster::completed(node_state& who, size_t step, bool broken) {
                             uint64_t(now_.count())});
   if (random_.one_in(3))
     report(who);
-  (void)end;
+  if (end.left) {
+    log(who.name + " has left");
+    ++who.life;
+    report(who);
+    who.left = true;
+    return;
+  }
+  if (end.plan_switched)
+    return switch_over(who);
   next_step(who);
 }
 
@@ -525,6 +672,18 @@ void cluster::break_group(const std::shared_ptr<group>& which) {
   which->broken = true;
   for (auto [rank, process] : which->processes) {
     node_state& who = *nodes_.at(process);
+    if (who.next_in == which) {
+      at_node(who, some(10, 5000), [this, which](node_state& me) {
+        if (me.next_in != which)
+          return;
+        worker_failed message{me.id, which->number, errc::collective_failed,
+                              "peer lost"};
+        to_coordinator(me, [this, message] {
+          perform(core_->on_failed(message, now_));
+        });
+      });
+      continue;
+    }
     if (who.in != which)
       continue;
     at_node(who, some(10, 5000),
@@ -540,8 +699,12 @@ void cluster::on_fence(node_state& who, const fence_order& order) {
     return;
   who.fenced = order.level;
   ++who.life;
-  if (who.in)
-    break_group(who.in);
+  ++who.next_life;
+  for (const auto& in : {who.in, who.next_in})
+    if (in)
+      break_group(in);
+  who.next_in.reset();
+  who.next_order.reset();
   final_ack ack;
   ack.worker = who.id;
   ack.level = order.level;
@@ -553,8 +716,11 @@ void cluster::on_fence(node_state& who, const fence_order& order) {
 
 void cluster::on_command(node_state& who, const command& order) {
   if (order.kind == command_kind::release ||
-      order.kind == command_kind::abandon)
+      order.kind == command_kind::abandon) {
     ++who.life;
+    if (who.left && !over_)
+      kill(who, "leaves");
+  }
 }
 
 // -- invariants

@@ -48,6 +48,8 @@ struct outcome {
   uint64_t kills = 0;
   uint64_t freezes = 0;
   uint64_t excluded = 0;
+  uint64_t drains = 0;
+  uint64_t joins = 0; // changes without a fence
   uint64_t events = 0;
 };
 
@@ -104,7 +106,12 @@ private:
   void on_connect(node_state& who, const connect_order& order);
   void on_fence(node_state& who, const fence_order& order);
   void on_command(node_state& who, const command& order);
+  void prepare_next(node_state& who, const assignment& order);
+  void connected_beside(node_state& who);
+  void switch_over(node_state& who);
+  void hand_over(const std::shared_ptr<group>& in, node_state& source);
   void begin(node_state& who, const connect_order& order);
+  ledger_config rows() const;
   void next_step(node_state& who);
   void contribute(node_state& who);
   void completed(node_state& who, size_t step_index, bool broken);

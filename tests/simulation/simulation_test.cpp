@@ -34,6 +34,7 @@ TEST(simulation, every_row_is_used_once_whatever_dies) {
   uint64_t one = number_from("BALLAST_SIM_SEED", 0);
   uint64_t count = one ? 1 : number_from("BALLAST_SIM_COUNT", 1000);
   uint64_t done = 0, kills = 0, freezes = 0, generations = 0, excluded = 0;
+  uint64_t drains = 0, joins = 0;
   for (uint64_t seed = one ? one : 1; count > 0; --count, ++seed) {
     cluster_options options = schedule(seed);
     options.keep_log = one != 0;
@@ -52,15 +53,18 @@ TEST(simulation, every_row_is_used_once_whatever_dies) {
       freezes += how.freezes;
       generations += how.generations;
       excluded += how.excluded;
+      drains += how.drains;
+      joins += how.joins;
     } catch (const violation& wrong) {
       FAIL() << wrong.what();
     }
   }
-  printf("%llu runs, %llu kills, %llu freezes, %llu exclusions, %llu "
-         "generations\n",
+  printf("%llu runs, %llu kills, %llu freezes, %llu exclusions, %llu drains, "
+         "%llu generations, %llu of them offered\n",
          (unsigned long long)done, (unsigned long long)kills,
          (unsigned long long)freezes, (unsigned long long)excluded,
-         (unsigned long long)generations);
+         (unsigned long long)drains, (unsigned long long)generations,
+         (unsigned long long)joins);
 }
 
 } // namespace

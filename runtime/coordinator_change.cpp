@@ -1,0 +1,153 @@
+/// The part of coordinator_core that changes the membership while training goes
+/// on: make before break.
+///
+///   a node is here that does not train, or one is to leave -> the next
+///   generation and its plan, journaled as offered -> everybody loads what it
+///   needs and opens the next collective, beside the present one -> connected,
+///   members contribute to the plan's lane -> the switch, which nobody here
+///   decides -> the first member that says it is ready tells the step
+///
+/// Any failure meanwhile is an ordinary recovery: the fence stops both
+/// generations.
+#include "runtime/coordinator_core.hpp"
+
+#include <algorithm>
+
+namespace ballast {
+
+bool coordinator_core::may_change() const {
+  return phase() == run_phase::training && !run_->fenced && !run_->change &&
+         !run_->recovery && !run_->stop_wanted &&
+         run_->members->finished.empty();
+}
+
+void coordinator_core::consider_change(actions& out) {
+  if (!may_change())
+    return;
+  const generation_state& members = *run_->members;
+  std::vector<worker_id> workers;
+  for (worker_id who : members.workers)
+    if (!leaving_.contains(who))
+      workers.push_back(who);
+  bool changed = workers.size() != members.workers.size();
+  if (workers.empty())
+    return; // the last one stays
+  for (const auto& [id, who] : nodes_)
+    if (who.connected && !member(id, members.number) &&
+        !leaving_.contains(id) &&
+        workers.size() < run_->what.elastic.max_workers) {
+      workers.push_back(id);
+      changed = true;
+    }
+  // Near the end a newcomer would only be in the way.
+  uint64_t total = run_->book->steps_per_epoch() * run_->what.train.epochs;
+  if (!changed || value(members.commits.committed()) + 2 >= total)
+    return;
+  last_generation_ = next(last_generation_);
+  last_plan_ = next(last_plan_);
+  run_->change = membership_change{
+      .number = last_generation_,
+      .workers = workers,
+      .offered = {},
+      .shares = {},
+      .addresses = std::vector<std::string>(workers.size()),
+      .data_addresses = std::vector<std::string>(workers.size())};
+  out.push_back(place_shares{last_generation_, last_plan_, std::move(workers),
+                             members.current});
+}
+
+actions coordinator_core::on_change_placed(plan placed,
+                                           std::vector<share_summary> shares) {
+  membership_change& change = *run_->change;
+  actions out;
+  change.offered = placed;
+  change.shares = std::move(shares);
+  run_->plans[placed.number] = placed;
+  out.push_back(journal(placed, change.workers, std::nullopt));
+  out.push_back(write_event{"plan",
+                            {{"plan", value(placed.number)},
+                             {"generation", value(change.number)},
+                             {"outcome", "offered"},
+                             {"reason", "membership"}}});
+  for (worker_id who : change.workers)
+    out.push_back(send_assignment{who, assignment_for(who, placed, {}, {}, true)});
+  return out;
+}
+
+actions coordinator_core::on_change_loaded(const worker_loaded& message) {
+  membership_change& change = *run_->change;
+  auto place = std::find(change.workers.begin(), change.workers.end(),
+                         message.worker);
+  if (place == change.workers.end())
+    return {};
+  auto rank = size_t(place - change.workers.begin());
+  change.addresses[rank] = message.collective_address;
+  change.data_addresses[rank] = message.data_address;
+  for (const std::string& address : change.addresses)
+    if (address.empty())
+      return {};
+  connect_order order{.term = config_.term,
+                      .generation = change.number,
+                      .addresses = change.addresses,
+                      .stale = {},
+                      .late = {},
+                      .source = 0,
+                      .evaluate = {},
+                      .paused = false};
+  std::optional<uint32_t> source;
+  for (uint32_t i = 0; i < change.workers.size(); ++i) {
+    if (!member(change.workers[i], run_->members->number))
+      order.stale.push_back(i);
+    else if (!source)
+      source = i;
+  }
+  order.source = source.value_or(0);
+  actions out;
+  for (worker_id who : change.workers)
+    out.push_back(send_connect{who, order});
+  // Who leaves takes part in the lane, too.
+  for (worker_id who : run_->members->workers)
+    if (std::find(change.workers.begin(), change.workers.end(), who) ==
+        change.workers.end())
+      out.push_back(send_plan{who, {config_.term, change.offered}});
+  return out;
+}
+
+void coordinator_core::switched(actions& out, step_number base) {
+  membership_change change = *std::exchange(run_->change, std::nullopt);
+  generation_state& before = *run_->members;
+  std::vector<committed_step> inherited = before.commits.waiting(base);
+  step_number committed = before.commits.committed();
+  std::vector<worker_id> left;
+  for (worker_id who : before.workers)
+    if (std::find(change.workers.begin(), change.workers.end(), who) ==
+        change.workers.end())
+      left.push_back(who);
+  std::vector<std::string> names;
+  for (worker_id who : change.workers)
+    names.push_back(name_of(who));
+  open_generation(change.number, change.workers,
+                  commit_tracker(change.workers.size(), committed,
+                                 std::move(inherited)));
+  generation_state& members = *run_->members;
+  members.current = change.offered;
+  members.shares = std::move(change.shares);
+  members.addresses = std::move(change.addresses);
+  members.data_addresses = std::move(change.data_addresses);
+  members.leavers = left;
+  out.push_back(
+      journal_effective{members.current.number, position_after(base)});
+  out.push_back(write_event{"generation",
+                            {{"generation", value(members.number)},
+                             {"step", value(base) + 1},
+                             {"workers", names},
+                             {"reason", left.empty() ? "join" : "leave"}}});
+  out.push_back(write_workers{});
+}
+
+position coordinator_core::position_after(step_number base) const {
+  uint64_t per_epoch = run_->book->steps_per_epoch();
+  return {epoch_number{value(base) / per_epoch + 1}, next(base)};
+}
+
+} // namespace ballast
