@@ -5,25 +5,32 @@
 namespace ballast {
 
 commit_tracker::commit_tracker(size_t world, step_number committed,
-                               std::vector<committed_step> inherited)
-    : committed_(committed),
-      base_(inherited.empty() ? committed : inherited.back().step),
-      applied_(world, committed),
-      waiting_(inherited.begin(), inherited.end()) {}
+                               step_number base,
+                               const std::vector<committed_step>& inherited)
+    : committed_(committed), base_(base), applied_(world, committed) {
+  for (const committed_step& step : inherited)
+    waiting_.emplace(step.step, step);
+}
+
+void commit_tracker::note(const std::vector<step_record>& steps) {
+  for (const step_record& record : steps) {
+    if (record.step <= committed_)
+      continue;
+    auto [known, fresh] = waiting_.try_emplace(
+        record.step,
+        committed_step{record.step, record.epoch, {}, record.plan, 0,
+                       record.samples, record.loss, record.t_ns});
+    if (!fresh)
+      known->second.t_ns = std::min(known->second.t_ns, record.t_ns);
+  }
+}
 
 std::vector<committed_step>
 commit_tracker::applied(size_t rank, const std::vector<step_record>& steps) {
-  for (const step_record& record : steps) {
-    if (record.step != next(applied_[rank]))
-      continue;
-    applied_[rank] = record.step;
-    size_t place = value(record.step) - value(committed_) - 1;
-    if (place == waiting_.size())
-      waiting_.push_back({record.step, record.epoch, {}, record.plan, 0,
-                          record.samples, record.loss, record.t_ns});
-    else
-      waiting_[place].t_ns = std::min(waiting_[place].t_ns, record.t_ns);
-  }
+  note(steps);
+  for (const step_record& record : steps)
+    if (record.step == next(applied_[rank]))
+      applied_[rank] = record.step;
   return collect();
 }
 
@@ -33,18 +40,20 @@ std::vector<committed_step> commit_tracker::holds_base(size_t rank) {
 }
 
 std::vector<committed_step> commit_tracker::waiting(step_number last) const {
-  std::vector<committed_step> out(waiting_.begin(), waiting_.end());
-  while (!out.empty() && out.back().step > last)
-    out.pop_back();
+  std::vector<committed_step> out;
+  for (const auto& [number, step] : waiting_)
+    if (number <= last)
+      out.push_back(step);
   return out;
 }
 
 std::vector<committed_step> commit_tracker::collect() {
   step_number held = *std::min_element(applied_.begin(), applied_.end());
   std::vector<committed_step> out;
-  while (committed_ < held) {
-    out.push_back(waiting_.front());
-    waiting_.pop_front();
+  while (committed_ < held && !waiting_.empty() &&
+         waiting_.begin()->first == next(committed_)) {
+    out.push_back(waiting_.begin()->second);
+    waiting_.erase(waiting_.begin());
     committed_ = next(committed_);
   }
   return out;

@@ -7,7 +7,7 @@
 #include "runtime/messages.hpp"
 
 #include <cstdint>
-#include <deque>
+#include <map>
 #include <vector>
 
 namespace ballast {
@@ -28,19 +28,20 @@ struct committed_step {
 /// come committed steps, each once, without gap.
 class commit_tracker {
 public:
-  /// `committed`: the watermark so far. `inherited`: the steps after it that
-  /// somebody applied in earlier generations and that this one is based on;
-  /// they commit once every rank holds() their last one.
-  commit_tracker(size_t world, step_number committed,
-                 std::vector<committed_step> inherited = {});
+  /// `committed`: the watermark so far. `base`: the last step of earlier
+  /// generations that is in the parameters of this one. `inherited`: what is
+  /// known of the steps between; the rest may still be told by note().
+  commit_tracker(size_t world, step_number committed, step_number base,
+                 const std::vector<committed_step>& inherited = {});
 
   /// Records of steps that `rank` applied. Already known ones are ignored, so
   /// that a repeated report does no harm. Returns what became committed.
   std::vector<committed_step> applied(size_t rank,
                                       const std::vector<step_record>& steps);
-  /// The parameters of `rank` are those after the base: the watermark at the
-  /// start plus what is inherited.
+  /// The parameters of `rank` are those after the base, or later ones.
   std::vector<committed_step> holds_base(size_t rank);
+  /// Steps that somebody applied, told by whomever.
+  void note(const std::vector<step_record>& steps);
 
   step_number committed() const { return committed_; }
   step_number base() const { return base_; }
@@ -55,7 +56,7 @@ private:
   step_number committed_;
   step_number base_;
   std::vector<step_number> applied_;   // by rank
-  std::deque<committed_step> waiting_; // steps committed_ + 1, + 2, ...
+  std::map<step_number, committed_step> waiting_; // after committed_
 };
 
 } // namespace ballast

@@ -18,6 +18,7 @@ namespace ballast {
 bool coordinator_core::may_change() const {
   return phase() == run_phase::training && !run_->fenced && !run_->change &&
          !run_->recovery && !run_->stop_wanted &&
+         run_->members->ready.size() == run_->members->workers.size() &&
          run_->members->finished.empty();
 }
 
@@ -118,6 +119,7 @@ void coordinator_core::switched(actions& out, step_number base) {
   generation_state& before = *run_->members;
   std::vector<committed_step> inherited = before.commits.waiting(base);
   step_number committed = before.commits.committed();
+  generation previous = before.number;
   std::vector<worker_id> left;
   for (worker_id who : before.workers)
     if (std::find(change.workers.begin(), change.workers.end(), who) ==
@@ -127,9 +129,10 @@ void coordinator_core::switched(actions& out, step_number base) {
   for (worker_id who : change.workers)
     names.push_back(name_of(who));
   open_generation(change.number, change.workers,
-                  commit_tracker(change.workers.size(), committed,
+                  commit_tracker(change.workers.size(), committed, base,
                                  std::move(inherited)));
   generation_state& members = *run_->members;
+  members.before = previous;
   members.current = change.offered;
   members.shares = std::move(change.shares);
   members.addresses = std::move(change.addresses);

@@ -144,7 +144,7 @@ void coordinator_core::form_generation(actions& out) {
   });
   last_generation_ = next(last_generation_);
   open_generation(last_generation_, ready,
-                  commit_tracker(ready.size(), step_number{0}));
+                  commit_tracker(ready.size(), step_number{0}, step_number{0}));
   run_->members->from_seed = true;
   run_->phase = run_phase::loading;
   last_plan_ = next(last_plan_);
@@ -164,6 +164,7 @@ void coordinator_core::open_generation(generation number,
       .data_addresses = std::vector<std::string>(world),
       .rates = std::vector<progress_report>(world),
       .commits = std::move(commits),
+      .before = {},
       .from_seed = false,
       .stale = {},
       .late = {},
@@ -395,12 +396,13 @@ void coordinator_core::commit(const committed_step& step, actions& out) {
 
 actions coordinator_core::on_progress(const progress_report& report,
                                       instant now) {
-  // Also during a fence: what was applied before it counts. And what a worker
-  // applied before a switch it may report after it.
-  bool of_change =
-      active() && run_->change && report.generation == run_->change->number;
-  if (!member(report.worker,
-              of_change ? run_->members->number : report.generation))
+  // Also during a fence: what was applied before it counts. And a worker may
+  // report after a switch what it applied before it, and the other way round.
+  if (!active() || !run_->members ||
+      !member(report.worker, run_->members->number) ||
+      (report.generation != run_->members->number &&
+       report.generation != run_->members->before &&
+       !(run_->change && report.generation == run_->change->number)))
     return {};
   size_t rank = rank_of(report.worker);
   generation_state& members = *run_->members;
@@ -447,7 +449,8 @@ actions coordinator_core::on_paused(const worker_paused& message) {
 }
 
 actions coordinator_core::on_finished(const worker_finished& message) {
-  if (!member(message.worker, message.generation))
+  // Behind a fence they finish again, in the next generation.
+  if (!member(message.worker, message.generation) || run_->fenced)
     return {};
   generation_state& members = *run_->members;
   members.finished[message.worker] = message;

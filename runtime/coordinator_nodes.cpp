@@ -146,7 +146,8 @@ actions coordinator_core::lose(worker_id who, const std::string& reason,
   bool joining =
       run_->change && std::count(run_->change->workers.begin(),
                                  run_->change->workers.end(), who) > 0;
-  bool asked = run_->fenced && run_->fenced->awaited().contains(who);
+  bool asked = run_->fenced && (run_->fenced->awaited().contains(who) ||
+                                run_->fenced->acks().contains(who));
   if (!member(who, run_->members->number) && !joining && !asked)
     return out;
   if (phase() == run_phase::finishing) {

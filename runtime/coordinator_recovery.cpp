@@ -57,6 +57,10 @@ void coordinator_core::recover(actions& out, const std::string& reason,
     for (worker_id who : now_run.change->workers)
       if (nodes_.at(who).connected)
         asked.insert(who);
+  // Who has left but is not released may be the last one to hold a step.
+  for (worker_id who : now_run.members->leavers)
+    if (nodes_.at(who).connected)
+      asked.insert(who);
   now_run.fenced.emplace(last_generation_, asked, reason);
   now_run.fence_deadline = now + detector_.ack_patience();
   now_run.phase = run_phase::recovering;
@@ -84,10 +88,9 @@ void coordinator_core::decide(actions& out, instant now) {
   generation_state& members = *run_->members;
   // What the dead had reported and what the living add to it: steps that all
   // members applied commit.
-  std::map<step_number, step_record> told;
+  std::vector<step_record> told;
   for (const auto& [who, ack] : held.acks()) {
-    for (const step_record& one : ack.records)
-      told.emplace(one.step, one);
+    told.insert(told.end(), ack.records.begin(), ack.records.end());
     if (member(who, members.number))
       commit_all(members.commits.applied(rank_of(who), ack.records), out);
   }
@@ -123,7 +126,7 @@ void coordinator_core::decide(actions& out, instant now) {
       workers.push_back(who);
   for (const auto& [who, ack] : held.acks())
     if (!member(who, members.number) && ack.holds_state)
-      workers.push_back(who); // a joiner that got its state in time
+      workers.push_back(who); // got its state in time, or had left with it
   if (workers.size() < run_->what.elastic.min_workers)
     for (const auto& [id, who] : nodes_)
       if (who.connected && !held.acks().contains(id))
@@ -151,23 +154,16 @@ void coordinator_core::decide(actions& out, instant now) {
   }
   if (!source)
     stale.clear(); // before the first step
+  members.commits.note(told);
   std::vector<committed_step> inherited = members.commits.waiting(*base);
-  for (step_number s = next(members.commits.committed()); s <= *base;
-       s = next(s)) {
-    if (!inherited.empty() && s <= inherited.back().step)
-      continue;
-    auto found = told.find(s);
-    if (found == told.end()) {
-      actions more = fail({errc::internal,
-                           "nobody can tell what step " + to_string(s) +
-                               " was, but the parameters contain it",
-                           {}});
-      out.insert(out.end(), more.begin(), more.end());
-      return;
-    }
-    const step_record& one = found->second;
-    inherited.push_back({one.step, one.epoch, {}, one.plan, 0, one.samples,
-                         one.loss, one.t_ns});
+  if (value(members.commits.committed()) + inherited.size() != value(*base)) {
+    actions more = fail({errc::internal,
+                         "the parameters contain steps up to " +
+                             to_string(*base) +
+                             ", but nobody can tell what all of them were",
+                         {}});
+    out.insert(out.end(), more.begin(), more.end());
+    return;
   }
   // Without a book nothing was ever placed.
   plan before = run_->book ? book_at(inherited).current() : plan{};
@@ -179,7 +175,7 @@ void coordinator_core::decide(actions& out, instant now) {
   run_->change.reset();
   open_generation(
       last_generation_, workers,
-      commit_tracker(workers.size(), committed, std::move(inherited)));
+      commit_tracker(workers.size(), committed, *base, std::move(inherited)));
   run_->members->from_seed = !source;
   run_->members->stale = std::move(stale);
   run_->members->late = std::move(late);

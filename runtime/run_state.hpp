@@ -54,6 +54,8 @@ struct generation_state {
   std::vector<std::string> data_addresses; // by rank, likewise
   std::vector<progress_report> rates;      // by rank: the last report
   commit_tracker commits;
+  /// The one before a switch: its last reports may come after the switch.
+  ballast::generation before{};
   bool from_seed = false;    // everybody makes the first state anew
   std::set<worker_id> stale; // lack the state of the base
   std::set<worker_id> late;  // hold the one of the step before the base

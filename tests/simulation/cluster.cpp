@@ -212,7 +212,7 @@ void cluster::schedule_fault() {
     // One must stay well that holds the model: without checkpoints losing the
     // last one is the end.
     auto holder = [this](const node_state& who) {
-      return who.holds && now_ >= who.frozen_until &&
+      return who.holds && !who.left && now_ >= who.frozen_until &&
              who.applied.size() >= steps_.size();
     };
     auto holders = std::count_if(living.begin(), living.end(),
@@ -368,6 +368,7 @@ void cluster::on_assignment(node_state& who, const assignment& order) {
   ++who.next_life;
   who.next_order.reset();
   who.next_in.reset();
+  who.left = false;
   who.order = order;
   who.in.reset();
   who.drawn.reset();
@@ -458,10 +459,11 @@ void cluster::hand_over(const std::shared_ptr<group>& in, node_state& source) {
     node_state& to = *nodes_.at(in->processes.at(rank));
     at_node(to, some(500, 20'000),
             [this, in, at, cursors, state = source.applied,
-             from = source.process, life = to.life](node_state& me) {
+             from = source.process](node_state& me) {
               node_state& giver = *nodes_.at(from);
-              if (me.life != life || me.in != in || in->broken ||
-                  !giver.alive)
+              if (me.next_in == in)
+                connected_beside(me); // it froze before it saw that
+              if (me.in != in || in->broken || !giver.alive)
                 return;
               if (auto wrong = start_error(rows(), me.order->first, at, cursors))
                 fail(me.name + " got a state that does not fit: " + *wrong);
@@ -660,6 +662,8 @@ void cluster::report(node_state& who) {
   message.worker = who.id;
   message.generation = who.order->generation;
   message.steps = std::exchange(who.unreported, {});
+  log(who.name + " reports steps " + to_string(message.steps.front().step) +
+      " to " + to_string(message.steps.back().step));
   to_coordinator(
       who, [this, message] { perform(core_->on_progress(message, now_)); });
 }
@@ -711,6 +715,9 @@ void cluster::on_fence(node_state& who, const fence_order& order) {
   ack.holds_state = who.holds;
   ack.step = step_number{who.applied.size()};
   ack.records = std::exchange(who.unreported, {});
+  log(who.name + " acks fence " + to_string(order.level) + " with step " +
+      to_string(ack.step) + ", " + std::to_string(ack.records.size()) +
+      " records" + (ack.holds_state ? "" : ", no state"));
   to_coordinator(who, [this, ack] { perform(core_->on_ack(ack, now_)); });
 }
 
