@@ -70,6 +70,8 @@ private:
   }
   void perform(const send_connect& what) { send(what.to, what.what); }
   void perform(const send_command& what) { send(what.to, what.what); }
+  void perform(const send_plan& what) { send(what.to, what.what); }
+  void perform(const journal_effective& what) { record().perform(what); }
   void perform(const send_fence& what) { send(what.to, what.what); }
   void perform(const expel& what);
   void perform(const journal_change& what) { record().perform(what); }

@@ -65,6 +65,10 @@ void run_record::perform(const journal_change& what) {
   probe_->plan(coordinator_probe::plan_outcome::effective);
 }
 
+void run_record::perform(const journal_effective& what) {
+  open_journal().record_effective(what.number, what.from);
+}
+
 void run_record::perform(const journal_commit& what) {
   open_journal().record_commit(what.step, what.epoch);
 }

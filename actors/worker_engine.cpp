@@ -99,6 +99,9 @@ struct run_parts {
   bucket_layout layout;
   std::unique_ptr<step_executor> executor;
   training_state state;
+  /// The next generation, opened beside the present one.
+  std::optional<assignment> next_order;
+  std::unique_ptr<collective_opening> next_opening;
   std::vector<step_record> unreported; // of executors that are gone
 };
 
@@ -119,17 +122,22 @@ public:
 
 private:
   void do_load(run_parts& parts, const assignment& order);
+  void load_beside(run_parts& parts, const assignment& order);
+  void connect_beside(run_parts& parts, const connect_order& what);
+  std::unique_ptr<collective_opening> open(run_parts& parts,
+                                           const assignment& order);
   void load_all(run_parts& parts);
-  void fetch_chunks(run_parts& parts, chunk_client& client);
+  void fetch_chunks(run_parts& parts, const assignment& order);
   void build(run_parts& parts);
   void start_service(run_parts& parts);
   void prepare_collective(run_parts& parts);
   step_listener listen(run_parts& parts);
   std::string model_bytes(run_parts& parts);
-  void failed(run_parts& parts, errc code, const std::string& why);
+  void failed(run_parts& parts, generation of, errc code,
+              const std::string& why);
   /// Runs `work` on the engine's thread; a throw becomes worker_failed.
   template <class Work>
-  void background(run_parts& parts, Work work);
+  void background(std::thread& on, run_parts& parts, generation of, Work work);
 
   engine_config config_;
   engine_listener listener_;
@@ -138,37 +146,45 @@ private:
   std::unique_ptr<run_parts> parts_;
   worker_phase phase_ = worker_phase::idle;
   std::thread thread_; // loads, connects, then is the step thread
+  std::thread beside_; // opens the next generation meanwhile
 };
 
 template <class Work>
-void engine::background(run_parts& parts, Work work) {
+void engine::background(std::thread& on, run_parts& parts, generation of,
+                        Work work) {
   // What went before may still be on its way out of a long forward pass; the
   // caller does not wait for that.
-  thread_ = std::thread([this, &parts, work, before = std::move(thread_)]()
-                            mutable {
-    if (before.joinable())
-      before.join();
+  std::vector<std::thread> before;
+  before.push_back(std::move(on));
+  if (&on == &thread_)
+    before.push_back(std::move(beside_));
+  on = std::thread([this, &parts, of, work,
+                    before = std::move(before)]() mutable {
+    for (std::thread& one : before)
+      if (one.joinable())
+        one.join();
     try {
       work();
     } catch (const collective_error& e) {
-      failed(parts, errc::collective_failed,
+      failed(parts, of, errc::collective_failed,
              to_string(e.code()) + ": " + e.what());
     } catch (const ballast_error& e) {
-      failed(parts, e.what_failed().code, e.what());
+      failed(parts, of, e.what_failed().code, e.what());
     } catch (const std::exception& e) {
-      failed(parts, errc::internal, e.what());
+      failed(parts, of, errc::internal, e.what());
     }
   });
 }
 
-void engine::failed(run_parts& parts, errc code, const std::string& why) {
+void engine::failed(run_parts& parts, generation of, errc code,
+                    const std::string& why) {
   worker_failed message;
   {
     std::lock_guard lock(mutex_);
     // What a fence broke off has not failed.
-    if (parts.order.generation <= fenced_)
+    if (of <= fenced_)
       return;
-    message = {parts.order.worker, parts.order.generation, code, why};
+    message = {parts.order.worker, of, code, why};
   }
   listener_.failed(message);
 }
@@ -183,8 +199,14 @@ void engine::load(const assignment& what) {
     if (what.generation <= fenced_)
       return;
     if (parts_ && parts_->order.run == what.run &&
-        parts_->order.worker == what.worker)
+        parts_->order.worker == what.worker && !what.from_seed)
       parts = parts_.get();
+    if (parts && what.beside && parts->executor && parts->state.held.holds) {
+      parts->next_order = what;
+      background(beside_, *parts, what.generation,
+                 [this, parts, what] { load_beside(*parts, what); });
+      return;
+    }
   }
   if (!parts) {
     leave("a new assignment");
@@ -196,7 +218,34 @@ void engine::load(const assignment& what) {
     std::lock_guard lock(mutex_);
     phase_ = worker_phase::loading;
   }
-  background(*parts, [this, parts, what] { do_load(*parts, what); });
+  background(thread_, *parts, what.generation,
+             [this, parts, what] { do_load(*parts, what); });
+}
+
+void engine::load_beside(run_parts& parts, const assignment& order) {
+  fetch_chunks(parts, order);
+  auto opening = open(parts, order);
+  worker_loaded message;
+  {
+    std::lock_guard lock(mutex_);
+    if (order.generation <= fenced_)
+      return;
+    parts.next_opening = std::move(opening);
+    message = {order.worker, order.generation, parts.next_opening->address(),
+               parts.service->address()};
+  }
+  listener_.loaded(message);
+}
+
+void engine::connect_beside(run_parts& parts, const connect_order& what) {
+  auto group = parts.next_opening->connect(
+      what.addresses, std::chrono::steady_clock::now() + connect_deadline);
+  std::lock_guard lock(mutex_);
+  if (what.generation <= fenced_ || !parts.executor)
+    return;
+  parts.executor->post(next_generation{
+      parts.next_order->first, std::move(group),
+      {what.stale, what.late, what.source, what.evaluate, what.paused}});
 }
 
 void engine::do_load(run_parts& parts, const assignment& order) {
@@ -208,6 +257,8 @@ void engine::do_load(run_parts& parts, const assignment& order) {
     std::lock_guard lock(mutex_);
     gone = std::move(parts.executor);
     closed = std::move(parts.opening);
+    parts.next_opening.reset();
+    parts.next_order.reset();
     parts.order = order;
   }
   if (gone) {
@@ -220,7 +271,7 @@ void engine::do_load(run_parts& parts, const assignment& order) {
   if (!parts.network)
     load_all(parts);
   else
-    fetch_chunks(parts, *parts.origin);
+    fetch_chunks(parts, order);
   prepare_collective(parts);
   worker_loaded message;
   {
@@ -248,17 +299,18 @@ void engine::load_all(run_parts& parts) {
   parts.store = std::make_unique<chunk_store>(limit);
   // The model takes as long to load as the data: side by side.
   auto built = std::async(std::launch::async, [this, &parts] { build(parts); });
-  fetch_chunks(parts, *parts.origin);
+  fetch_chunks(parts, parts.order);
   start_service(parts);
   built.get();
   std::lock_guard lock(mutex_);
   parts.state.held = {true, step_number{0}};
 }
 
-void engine::fetch_chunks(run_parts& parts, chunk_client& client) {
-  const plan& first = parts.order.first;
+void engine::fetch_chunks(run_parts& parts, const assignment& order) {
+  chunk_client& client = *parts.origin;
+  const plan& first = order.first;
   size_t rank = 0;
-  while (first.shares.at(rank).worker != parts.order.worker)
+  while (first.shares.at(rank).worker != order.worker)
     ++rank;
   auto keep = [&parts](data_part part) {
     return [&parts, part](chunk_ptr got) {
@@ -325,31 +377,39 @@ std::string engine::model_bytes(run_parts& parts) {
                                      {"buffers", buffers.dump()}});
 }
 
-void engine::prepare_collective(run_parts& parts) {
-  const plan& first = parts.order.first;
+std::unique_ptr<collective_opening> engine::open(run_parts& parts,
+                                                 const assignment& order) {
   collective_options options;
-  options.generation = parts.order.generation;
-  options.size = int(first.shares.size());
-  while (first.shares[size_t(options.rank)].worker != parts.order.worker)
+  options.generation = order.generation;
+  options.size = int(order.first.shares.size());
+  while (order.first.shares[size_t(options.rank)].worker != order.worker)
     ++options.rank;
   options.layout_hash = layout_hash(parts.layout);
-  options.token = parts.order.token;
+  options.token = order.token;
   options.bind_host = config_.bind_host;
-  parts.opening = parts.backend->prepare(options);
+  return parts.backend->prepare(options);
+}
 
-  ledger_config rows{parts.what.seed, parts.what.train.global_batch, {}};
+void engine::prepare_collective(run_parts& parts) {
+  auto opening = open(parts, parts.order);
+  worker_core_config config{
+      {parts.what.seed, parts.what.train.global_batch, {}},
+      parts.order.worker,
+      parts.what.train.epochs};
   for (const chunk_info& one : parts.set.train)
-    rows.chunk_rows.push_back(one.rows);
-  worker_core core(
-      {std::move(rows), parts.order.worker, parts.what.train.epochs}, first,
-      parts.order.start, parts.order.cursors);
+    config.ledger.chunk_rows.push_back(one.rows);
+  std::optional<worker_core> core;
+  if (!parts.order.beside)
+    core.emplace(config, parts.order.first, parts.order.start,
+                 parts.order.cursors);
   auto executor = std::make_unique<step_executor>(
       step_executor::parts{&parts.what, &parts.set, parts.store.get(),
                            parts.network.get(), parts.update.get(),
                            parts.memory, &parts.state, parts.layout,
                            parts.order.worker},
-      std::move(core), listen(parts));
+      std::move(config), parts.order.first, std::move(core), listen(parts));
   std::lock_guard lock(mutex_);
+  parts.opening = std::move(opening);
   parts.executor = std::move(executor);
 }
 
@@ -364,6 +424,11 @@ step_listener engine::listen(run_parts& parts) {
     worker_ready m;
     m.base = base;
     listener_.ready(stamp(m));
+  };
+  steps.switched = [this, &parts] {
+    std::lock_guard lock(mutex_);
+    parts.order = *std::exchange(parts.next_order, std::nullopt);
+    parts.opening = std::move(parts.next_opening);
   };
   steps.evaluated = [this, stamp](evaluation_report m) {
     listener_.evaluated(stamp(m));
@@ -397,12 +462,18 @@ void engine::connect(const connect_order& what) {
   run_parts* parts = nullptr;
   {
     std::lock_guard lock(mutex_);
-    if (!parts_ || !parts_->executor ||
-        parts_->order.generation != what.generation)
+    if (!parts_ || !parts_->executor || what.generation <= fenced_)
       return;
     parts = parts_.get();
+    if (parts->next_order && parts->next_order->generation == what.generation) {
+      background(beside_, *parts, what.generation,
+                 [this, parts, what] { connect_beside(*parts, what); });
+      return;
+    }
+    if (parts->order.generation != what.generation)
+      return;
   }
-  background(*parts, [parts, what] {
+  background(thread_, *parts, what.generation, [parts, what] {
     auto group = parts->opening->connect(
         what.addresses, std::chrono::steady_clock::now() + connect_deadline);
     parts->executor->run(std::move(group),
@@ -428,8 +499,9 @@ final_ack engine::fence(const fence_order& what) {
                             rest.steps.end());
     parts.executor->abort(what.reason);
   }
-  if (parts.opening)
-    parts.opening->abort(what.reason);
+  for (auto* opening : {&parts.opening, &parts.next_opening})
+    if (*opening)
+      (*opening)->abort(what.reason);
   out.holds_state = held.holds;
   out.step = held.step;
   out.records = std::exchange(parts.unreported, {});
@@ -445,7 +517,7 @@ void engine::tell(const command& what) {
 void engine::offer(const plan_offer& what) {
   std::lock_guard lock(mutex_);
   if (parts_ && parts_->executor &&
-      parts_->order.generation == what.what.generation)
+      parts_->order.generation <= what.what.generation)
     parts_->executor->post(what.what);
 }
 
@@ -471,13 +543,16 @@ heartbeat engine::now() const {
 void engine::leave(const std::string& reason) {
   {
     std::lock_guard lock(mutex_);
-    if (parts_ && parts_->opening)
-      parts_->opening->abort(reason);
+    if (parts_)
+      for (auto* opening : {&parts_->opening, &parts_->next_opening})
+        if (*opening)
+          (*opening)->abort(reason);
     if (parts_ && parts_->executor)
       parts_->executor->abort(reason);
   }
-  if (thread_.joinable())
-    thread_.join();
+  for (std::thread* one : {&beside_, &thread_})
+    if (one->joinable())
+      one->join();
   std::unique_ptr<run_parts> gone;
   {
     std::lock_guard lock(mutex_);

@@ -2,6 +2,7 @@
 
 #include "data/safetensors.hpp"
 #include "runtime/random.hpp"
+#include "runtime/start_message.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -16,6 +17,8 @@ namespace {
 
 /// Rows of one forward pass of the evaluation.
 constexpr uint32_t evaluation_rows = 512;
+/// Reports are at most 100 ms old: what is older is known.
+constexpr size_t recent_steps = 4096;
 /// Waiting for a peer that lives is no error, however slow it is: its death is
 /// seen by heartbeats. This only bounds what nobody would notice.
 constexpr auto collective_patience = std::chrono::hours(1);
@@ -42,9 +45,11 @@ batch_view view(const batch& from, uint32_t begin, uint32_t count,
 
 } // namespace
 
-step_executor::step_executor(parts with, worker_core core,
+step_executor::step_executor(parts with, worker_core_config config, plan first,
+                             std::optional<worker_core> core,
                              step_listener listener)
-    : with_(std::move(with)), core_(std::move(core)),
+    : with_(std::move(with)), config_(std::move(config)),
+      first_(std::move(first)), core_(std::move(core)),
       listener_(std::move(listener)), prefetcher_(*with_.store, with_.set->row),
       buckets_(with_.layout) {
   // Nothing that an earlier generation began is left in the model.
@@ -87,6 +92,17 @@ void step_executor::post(plan pending) {
   posted_.notify_all();
 }
 
+void step_executor::post(next_generation next) {
+  {
+    std::lock_guard lock(mutex_);
+    if (aborted_)
+      next.group->abort("aborted");
+    pending_ = next.what;
+    next_ = std::move(next);
+  }
+  posted_.notify_all();
+}
+
 held_state step_executor::freeze() {
   std::lock_guard lock(gate_);
   frozen_ = true;
@@ -98,6 +114,8 @@ void step_executor::abort(const std::string& reason) noexcept {
   aborted_ = true;
   if (group_)
     group_->abort(reason);
+  if (next_)
+    next_->group->abort(reason);
   with_.model->interrupt();
   posted_.notify_all();
 }
@@ -117,20 +135,20 @@ void step_executor::take_posts() {
   for (command_kind kind : posts_)
     switch (kind) {
     case command_kind::pause:
-      core_.request_pause();
+      core_->request_pause();
       break;
     case command_kind::stop:
-      core_.request_stop();
+      core_->request_stop();
       break;
     case command_kind::resume:
-      core_.resume();
+      core_->resume();
       break;
     default:
       break;
     }
   posts_.clear();
   if (pending_) {
-    failure refused = core_.install(*pending_);
+    failure refused = core_->install(*pending_);
     pending_.reset();
     if (refused)
       throw ballast_error(refused);
@@ -139,7 +157,7 @@ void step_executor::take_posts() {
 
 bool step_executor::stand_still() {
   enter(worker_phase::paused);
-  listener_.paused(step_number{value(core_.stands_at().step) - 1});
+  listener_.paused(step_number{value(core_->stands_at().step) - 1});
   std::unique_lock lock(mutex_);
   while (true) {
     posted_.wait(lock, [this] { return aborted_ || !posts_.empty(); });
@@ -150,11 +168,11 @@ bool step_executor::stand_still() {
     // Everybody stands after the same step, and only the coordinator, which
     // knows that, sends these: no lane is needed.
     if (kind == command_kind::stop) {
-      core_.stop_here();
+      core_->stop_here();
       return false;
     }
     if (kind == command_kind::resume) {
-      core_.resume();
+      core_->resume();
       return true;
     }
   }
@@ -204,10 +222,9 @@ float* step_executor::next_gradients() {
 
 void step_executor::bring_to_base(const generation_start& start) {
   auto among = [this](const std::vector<uint32_t>& ranks) {
-    return std::find(ranks.begin(), ranks.end(), uint32_t(core_.rank())) !=
+    return std::find(ranks.begin(), ranks.end(), uint32_t(group_->rank())) !=
            ranks.end();
   };
-  step_number base{value(core_.stands_at().step) - 1};
   if (!start.late.empty())
     receive_last_step(start, among(start.late));
   if (!start.stale.empty()) {
@@ -215,8 +232,10 @@ void step_executor::bring_to_base(const generation_start& start) {
       std::lock_guard gate(gate_);
       with_.state->held.holds = false;
     }
+    receive_position(start);
     receive_state(start);
   }
+  step_number base{value(core_->stands_at().step) - 1};
   {
     std::lock_guard gate(gate_);
     if (frozen_)
@@ -248,7 +267,7 @@ void step_executor::receive_last_step(const generation_start& start,
   std::lock_guard gate(gate_);
   if (frozen_)
     throw collective_error(collective_errc::aborted, "frozen before the apply");
-  position next = core_.stands_at();
+  position next = core_->stands_at();
   position at{next.epoch, step_number{value(next.step) - 1}};
   apply(at, sums, gradients, statistics);
 }
@@ -268,8 +287,50 @@ void step_executor::receive_state(const generation_start& start) {
     send(one.values);
 }
 
+/// Where the source stands, as words: a newcomer makes its core of it.
+void step_executor::receive_position(const generation_start& start) {
+  std::vector<uint64_t> words;
+  if (uint32_t(group_->rank()) == start.source) {
+    start_message told{core_->stands_at(), core_->cursors(), {}};
+    std::lock_guard lock(mutex_);
+    told.records.assign(recent_.begin(), recent_.end());
+    words = to_words(told);
+  }
+  uint64_t count = words.size();
+  group_->broadcast(&count, sizeof count, int(start.source), patience());
+  words.resize(count);
+  group_->broadcast(words.data(), count * sizeof(uint64_t), int(start.source),
+                    patience());
+  if (core_)
+    return;
+  start_message told = start_from_words(words);
+  if (auto wrong = start_error(config_.ledger, first_, told.at, told.cursors))
+    throw ballast_error(errc::digest_mismatch,
+                        "the state that was sent does not fit: " + *wrong);
+  core_.emplace(config_, first_, told.at, told.cursors);
+  std::lock_guard lock(mutex_);
+  progress_.steps = told.records;
+  progress_.timings.resize(told.records.size());
+}
+
+/// The plan in force names a later generation: its collective is open here.
+void step_executor::switch_over() {
+  std::optional<next_generation> next;
+  {
+    std::lock_guard lock(mutex_);
+    next = std::exchange(next_, std::nullopt);
+    if (!next || next->what.generation != core_->current().generation)
+      throw ballast_error(errc::internal, "a switch without its collective");
+    last_group_ = std::exchange(group_, std::move(next->group));
+    if (aborted_)
+      throw collective_error(collective_errc::aborted, "aborted at a switch");
+  }
+  listener_.switched();
+  bring_to_base(next->start);
+}
+
 void step_executor::train(const generation_start& start) {
-  if (auto first = core_.draw())
+  if (auto first = core_->draw())
     prefetcher_.submit(std::move(*first));
   if (value(start.evaluate) > 0)
     evaluate(start.evaluate);
@@ -282,11 +343,17 @@ void step_executor::train(const generation_start& start) {
     if (!ready)
       break;
     uint64_t data_ns = monotonic_ns() - begin_ns;
-    if (auto following = core_.draw())
+    if (auto following = core_->draw())
       prefetcher_.submit(std::move(*following));
     step_end end = do_step(*ready, data_ns);
+    // The ranks that did the step evaluate it, also those that leave then.
     if (end.epoch_ended)
       evaluate(ready->order.at.epoch);
+    if (end.left)
+      return;
+    if (end.plan_switched &&
+        core_->current().generation != ready->order.generation)
+      switch_over();
     if (end.finish || (end.pause && !stand_still()))
       break;
   }
@@ -306,22 +373,25 @@ step_end step_executor::do_step(const prefetcher::ready& ready,
   double loss_sum = gradient(ready, gradients);
   uint64_t computed_ns = monotonic_ns();
   enter(worker_phase::reduce);
-  trailer sums = core_.contribution(order.rows.size(), loss_sum);
+  trailer sums = core_->contribution(order.rows.size(), loss_sum);
   reduce(sums);
   uint64_t reduced_ns = monotonic_ns();
   enter(worker_phase::apply);
   std::lock_guard gate(gate_);
   if (frozen_)
     throw collective_error(collective_errc::aborted, "frozen before the apply");
-  if (failure disagree = core_.reduced(sums))
+  if (failure disagree = core_->reduced(sums))
     throw ballast_error(disagree);
   apply(order.at, sums, gradients, statistics_);
-  step_end end = core_.applied();
+  step_end end = core_->applied();
   uint64_t applied_ns = monotonic_ns();
   std::lock_guard lock(mutex_);
-  progress_.steps.push_back(
+  recent_.push_back(
       {order.at.step, order.at.epoch, order.plan, order.samples,
        double(sums.loss_sum()) / double(order.samples), applied_ns});
+  if (recent_.size() > recent_steps)
+    recent_.pop_front();
+  progress_.steps.push_back(recent_.back());
   progress_.timings.push_back({data_ns, computed_ns - start_ns,
                                reduced_ns - computed_ns,
                                applied_ns - reduced_ns, order.rows.size()});
@@ -335,7 +405,7 @@ double step_executor::gradient(const prefetcher::ready& ready,
   std::memset(gradients, 0, count * sizeof(float));
   with_.model->bind({with_.memory.parameters.get(), count}, {gradients, count});
   uint64_t seed =
-      mix(mix(with_.what->seed, value(ready.order.at.step)), core_.rank());
+      mix(mix(with_.what->seed, value(ready.order.at.step)), core_->rank());
   uint64_t micro = with_.what->train.micro_batch.value_or(rows.rows);
   buckets_.begin(gradients, *group_, patience());
   auto ready_now = [this](size_t parameter) {
@@ -387,7 +457,7 @@ void step_executor::apply(position at, const trailer& sums, float* gradients,
   uint64_t step = value(at.step);
   with_.optimizer->apply(
       {with_.memory.parameters.get(), count}, {gradients, count}, scale,
-      learning_rate(how.optimizer, how.schedule, step, core_.steps_total()),
+      learning_rate(how.optimizer, how.schedule, step, core_->steps_total()),
       step);
   if (!statistics.empty())
     with_.model->apply_statistics(statistics, samples);
@@ -409,7 +479,10 @@ void step_executor::evaluate(epoch_number epoch) {
   with_.model->bind({with_.memory.parameters.get(), count},
                     {next_gradients(), count});
   batch rows;
-  for (size_t i = core_.rank(); i < set.test.size(); i += core_.world()) {
+  // By the ranks of the collective: the core may already stand in a plan that
+  // takes effect after this.
+  for (size_t i = size_t(group_->rank()); i < set.test.size();
+       i += size_t(group_->size())) {
     chunk_ptr from = with_.store->find(data_part::test, set.test[i].id);
     if (!from)
       throw ballast_error(errc::internal, "test chunk " +
@@ -440,9 +513,9 @@ void step_executor::finish() {
   enter(worker_phase::finished);
   worker_finished message;
   message.worker = with_.self;
-  message.step = step_number{value(core_.stands_at().step) - 1};
-  message.stopped = core_.stopped();
-  message.cursor = core_.cursor();
+  message.step = step_number{value(core_->stands_at().step) - 1};
+  message.stopped = core_->stopped();
+  message.cursor = core_->cursor();
   std::vector<tensor_view> tensors;
   for (const parameter_info& one : with_.model->parameters())
     tensors.push_back(

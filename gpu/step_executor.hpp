@@ -24,6 +24,7 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -53,6 +54,13 @@ struct generation_start {
   bool paused = false; // stand still before the first step
 };
 
+/// The generation after this one, opened while training goes on.
+struct next_generation {
+  plan what;
+  std::unique_ptr<collective> group;
+  generation_start start;
+};
+
 /// What a frozen worker can vouch for.
 struct held_state {
   bool holds = false; // false: its parameters are of no step
@@ -74,6 +82,8 @@ struct training_state {
 struct step_listener {
   /// Connected, and at the state before the first step.
   std::function<void(step_number base)> ready;
+  /// The next generation is in force; `ready` follows.
+  std::function<void()> switched;
   /// One complete record of what is fed to the gradient, before any of it is
   /// sent. Empty if the job does not trace.
   std::function<void(const step_order&, const std::vector<uint64_t>& ids)>
@@ -113,7 +123,10 @@ public:
     bucket_layout layout;
     worker_id self{};
   };
-  step_executor(parts with, worker_core core, step_listener listener);
+  /// A newcomer has no core yet: the state that it is sent says where it
+  /// stands. `first` is the plan of its generation.
+  step_executor(parts with, worker_core_config config, plan first,
+                std::optional<worker_core> core, step_listener listener);
 
   /// Trains until the run ends, is stopped, or fails; then calls finished or
   /// failed, once, and returns. Nothing is called after freeze().
@@ -121,8 +134,11 @@ public:
 
   /// Takes effect between two steps.
   void post(command_kind kind);
-  /// A pending plan whose chunks are all in the store.
+  /// A pending plan whose chunks are all in the store; it names the same
+  /// generation, or a later one without this worker.
   void post(plan pending);
+  /// Likewise, with the collective of the generation that it names.
+  void post(next_generation next);
   /// From now on nothing is applied any more. Waits for an apply in progress,
   /// for nothing else: a long forward pass goes on, its result is dropped.
   held_state freeze();
@@ -137,6 +153,8 @@ public:
 private:
   void bring_to_base(const generation_start& start);
   void receive_state(const generation_start& start);
+  void receive_position(const generation_start& start);
+  void switch_over();
   void receive_last_step(const generation_start& start, bool late);
   float* next_gradients();
   void train(const generation_start& start);
@@ -154,7 +172,9 @@ private:
   void enter(worker_phase phase);
 
   parts with_;
-  worker_core core_;
+  worker_core_config config_;
+  plan first_;
+  std::optional<worker_core> core_;
   step_listener listener_;
   prefetcher prefetcher_;
   bucket_reducer buckets_;
@@ -167,8 +187,13 @@ private:
   std::condition_variable posted_;
   std::vector<command_kind> posts_;
   std::optional<plan> pending_;
+  std::optional<next_generation> next_;
   step_progress progress_;
+  /// The newest records, for a newcomer: some may not be reported yet.
+  std::deque<step_record> recent_;
   std::unique_ptr<collective> group_;
+  /// Of the generation before: slower ranks may still read from it.
+  std::unique_ptr<collective> last_group_;
   bool aborted_ = false;
 
   std::atomic<uint64_t> step_{0};

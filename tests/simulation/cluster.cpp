@@ -219,7 +219,7 @@ void cluster::schedule_fault() {
                                  [&](auto* who) { return holder(*who); });
     if (living.size() > 1) {
       node_state& victim = *living[random_.below(living.size())];
-      if (!holder(victim) || holders > 1) {
+      if (holders > (holder(victim) ? 1 : 0)) {
         if (random_.one_in(3)) {
           freeze(victim, some(10'000, 3'000'000));
         } else if (random_.one_in(4) && victim.connected) {
