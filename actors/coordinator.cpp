@@ -74,6 +74,11 @@ private:
   void perform(const journal_effective& what) { record().perform(what); }
   void perform(const send_fence& what) { send(what.to, what.what); }
   void perform(const expel& what);
+  void perform(const start_worker& what) {
+    log().info("starts worker {}", what.name);
+    if (config_.on_start_worker)
+      config_.on_start_worker(what.name);
+  }
   void perform(const journal_change& what) { record().perform(what); }
   void perform(const journal_commit& what) { record().perform(what); }
   void perform(const write_steps& what) { record().perform(what); }

@@ -57,6 +57,8 @@ struct coordinator_shell_config {
   /// A worker is excluded: its process, if it still lives, is of no use; may be
   /// empty.
   std::function<void(const std::string& name)> on_expelled;
+  /// Another worker is wanted; may be empty where nobody can start one.
+  std::function<void(const std::string& name)> on_start_worker;
   /// A run is over and its report is written.
   std::function<void(const run_outcome&)> on_run_ended;
 };

@@ -105,9 +105,10 @@ void say_hello(pointer self, const gpu_worker_config& config) {
             self->state.me = answer;
             log().info("joined as {}.{} (worker {})", config.hello.name,
                        answer.incarnation, value(answer.worker));
-            self->delayed_send(self,
-                               std::chrono::milliseconds(answer.heartbeat_ms),
-                               alive_atom::value);
+            if (!std::exchange(self->state.beating, true))
+              self->delayed_send(self,
+                                 std::chrono::milliseconds(answer.heartbeat_ms),
+                                 alive_atom::value);
           },
           [=](const caf::error& refused) {
             config.on_exit(1, to_failure(refused).message);
@@ -155,7 +156,9 @@ gpu_worker_actor::behavior_type gpu_worker(pointer self,
       },
       [=](const command& order) {
         if (order.kind == command_kind::expel && current(order.term)) {
-          leave_run(self, config, order);
+          log().warn("excluded: {}; joins again as a new worker", order.reason);
+          self->state.in_run = false;
+          self->state.engine->leave(order.reason);
           say_hello(self, config);
           return;
         }

@@ -49,6 +49,7 @@ struct gpu_worker_state {
   welcome me;
   std::string run;
   bool in_run = false;
+  bool beating = false;
 };
 
 gpu_worker_actor::behavior_type

@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <poll.h>
@@ -63,7 +64,8 @@ public:
 private:
   void catch_signals();
   void start_coordinator();
-  void start_workers(const std::string& folder);
+  void start_worker(const std::string& name);
+  void kill_expelled();
   void on_line(const nlohmann::json& line);
   void on_signal();
   void reap();
@@ -78,6 +80,8 @@ private:
   child_process coordinator_;
   std::vector<child_process> workers_;
   std::string control_;
+  std::string folder_;
+  std::map<std::string, steady::time_point> expelled_;
   int interrupts_ = 0;
   std::optional<outcome> result_;
 };
@@ -105,22 +109,33 @@ void supervisor::start_coordinator() {
   coordinator_ = start_child("coordinator", arguments, "");
 }
 
-void supervisor::start_workers(const std::string& folder) {
-  bool torch = options_.what.model.kind != "emulated";
-  for (uint32_t i = 1; i <= options_.what.elastic.workers; ++i) {
-    std::string name = "w" + std::to_string(i);
-    std::vector<std::string> arguments{"node",   "--join", control_,
-                                       "--name", name,     "--once"};
-    if (torch)
-      arguments.push_back("--preload-torch");
-    try {
-      workers_.push_back(
-          start_child(name, arguments, folder + "/logs/" + name + ".log"));
-    } catch (const ballast_error& problem) {
-      // The coordinator ends the run for it, unless it has already ended it,
-      // and with it the folder of the log, for a better reason.
-      exited(name, problem.what());
+void supervisor::start_worker(const std::string& name) {
+  std::vector<std::string> arguments{"node",   "--join", control_,
+                                     "--name", name,     "--once"};
+  if (options_.what.model.kind != "emulated")
+    arguments.push_back("--preload-torch");
+  try {
+    workers_.push_back(
+        start_child(name, arguments, folder_ + "/logs/" + name + ".log"));
+  } catch (const ballast_error& problem) {
+    // The coordinator ends the run for it, unless it has already ended it,
+    // and with it the folder of the log, for a better reason.
+    exited(name, problem.what());
+  }
+}
+
+/// Excluded workers may come back by themselves, for a while.
+void supervisor::kill_expelled() {
+  auto grace = std::chrono::seconds(options_.what.elastic.grace_s);
+  for (auto one = expelled_.begin(); one != expelled_.end();) {
+    if (steady::now() - one->second < grace) {
+      ++one;
+      continue;
     }
+    for (child_process& child : workers_)
+      if (child.running && child.name == one->first)
+        ::kill(child.pid, SIGKILL);
+    one = expelled_.erase(one);
   }
 }
 
@@ -139,7 +154,13 @@ void supervisor::on_line(const nlohmann::json& line) {
     coordinator_.socket->send(
         {{"job", to_json(options_.what)}, {"run_dir", run_dir}});
   } else if (line.contains("run")) {
-    start_workers(line["run"].value("folder", ""));
+    folder_ = line["run"].value("folder", "");
+    for (uint32_t i = 1; i <= options_.what.elastic.workers; ++i)
+      start_worker("w" + std::to_string(i));
+  } else if (line.contains("start")) {
+    start_worker(line["start"]);
+  } else if (line.contains("expelled")) {
+    expelled_[line["expelled"]] = steady::now();
   } else if (line.contains("refused")) {
     end(line["refused"].value("exit_code", 1),
         line["refused"].value("reason", ""));
@@ -241,6 +262,7 @@ outcome supervisor::run() {
     ::poll(waits, 2, 200);
     if (waits[0].revents != 0)
       on_signal();
+    kill_expelled();
     if (waits[1].revents != 0) {
       bool closed = false;
       while (!result_) {

@@ -75,6 +75,10 @@ struct write_steps {
 struct expel {
   worker_id who{};
 };
+/// Start another worker process on this machine, under this name.
+struct start_worker {
+  std::string name;
+};
 /// One line for events.jsonl; the shell adds number and time.
 struct write_event {
   std::string kind;
@@ -99,7 +103,7 @@ using action =
     std::variant<prepare_data, place_shares, journal_change, journal_effective,
                  journal_commit, send_assignment, send_connect, send_fence,
                  send_plan, send_command,
-                 expel, write_steps, write_event, write_workers, fetch_model,
+                 expel, start_worker, write_steps, write_event, write_workers, fetch_model,
                  end_run>;
 using actions = std::vector<action>;
 

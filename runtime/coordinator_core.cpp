@@ -95,6 +95,10 @@ coordinator_core::on_submit(job what, std::string run_name,
   config_.heartbeat = std::chrono::milliseconds(what.elastic.heartbeat_ms);
   failure_detector fresh(config_.heartbeat);
   detector_ = fresh;
+  workers_wanted_ = what.elastic.workers;
+  last_name_ = what.elastic.workers;
+  starting_.clear();
+  early_deaths_.clear();
   run_.emplace();
   run_->what = std::move(what);
   run_->name = std::move(run_name);
@@ -338,6 +342,7 @@ actions coordinator_core::on_ready(const worker_ready& message, instant now) {
   members.ready.insert(message.worker);
   if (members.ready.size() < members.workers.size())
     return out;
+  proven_.insert(members.workers.begin(), members.workers.end());
   run_->phase = run_phase::training;
   if (run_->recovery)
     run_->recovery->ready = now;
@@ -546,7 +551,11 @@ actions coordinator_core::on_failed(const worker_failed& message, instant now) {
   bool of_change = active() && run_->change &&
                    message.generation == run_->change->number &&
                    nodes_.contains(message.worker);
-  if (!member(message.worker, message.generation) && !of_change)
+  // A switch that some have seen and others have not.
+  bool of_before = active() && run_->members &&
+                   message.generation == run_->members->before &&
+                   member(message.worker, run_->members->number);
+  if (!member(message.worker, message.generation) && !of_change && !of_before)
     return {};
   const node& who = nodes_.at(message.worker);
   if (message.code != errc::collective_failed)

@@ -115,6 +115,8 @@ private:
   assignment assignment_for(worker_id who, const plan& placed, position start,
                             const std::vector<worker_cursor>& cursors,
                             bool beside) const;
+  void replace_workers(actions& out, instant now);
+  void early_death(actions& out, const std::string& name, instant now);
   bool may_change() const;
   void consider_change(actions& out);
   actions on_change_placed(plan placed, std::vector<share_summary> shares);
@@ -145,6 +147,13 @@ private:
   std::map<worker_id, departure> unexplained_;
   std::optional<instant> waiting_since_; // for workers, in `run`
   std::set<worker_id> leaving_; // asked to leave
+  // Of `run`, which starts workers itself:
+  uint32_t workers_wanted_ = 0;
+  uint32_t last_name_ = 0;            // the number in it
+  std::set<std::string> starting_;    // started, not here yet
+  std::set<std::string> expelled_;    // their process may still be there
+  std::set<worker_id> proven_;        // were part of a committed step
+  std::vector<instant> early_deaths_; // before that
   worker_id fetching_from_{};
   worker_id last_worker_{};
   generation last_generation_{};

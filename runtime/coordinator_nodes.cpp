@@ -46,6 +46,8 @@ coordinator_core::on_hello(const worker_hello& hello, instant now) {
   fresh.incarnation = ++incarnations_[hello.name];
   fresh.about = hello;
   nodes_[fresh.id] = fresh;
+  starting_.erase(hello.name);
+  expelled_.erase(hello.name);
   detector_.heard(fresh.id, now);
   hello_result out;
   out.accepted = welcome{fresh.id, fresh.incarnation, config_.term,
@@ -85,6 +87,7 @@ actions coordinator_core::on_process_ended(const std::string& name,
                                            const std::string& how,
                                            instant now) {
   actions out;
+  expelled_.erase(name);
   for (const auto& [id, who] : nodes_)
     if (who.about.name == name && who.connected)
       return lose(id, how, now);
@@ -98,6 +101,10 @@ actions coordinator_core::on_process_ended(const std::string& name,
   for (const auto& [id, who] : nodes_)
     if (who.about.name == name)
       return {};
+  if (starting_.erase(name) > 0) { // a replacement
+    early_death(out, name + " ended before it joined: " + how, now);
+    return out;
+  }
   return fail({errc::worker_lost,
                "worker " + name + " ended before it joined: " + how,
                {}});
@@ -131,6 +138,8 @@ actions coordinator_core::lose(worker_id who, const std::string& reason,
   if (!active())
     return out;
   unexplained_[who] = {reason, now};
+  if (!proven_.contains(who) && run_->members)
+    early_death(out, gone.about.name + " died: " + reason, now);
   out.push_back(write_workers{});
   std::string line = "worker " + gone.about.name + " lost: " + reason;
   if (!run_->members) {
@@ -148,7 +157,10 @@ actions coordinator_core::lose(worker_id who, const std::string& reason,
                                  run_->change->workers.end(), who) > 0;
   bool asked = run_->fenced && (run_->fenced->awaited().contains(who) ||
                                 run_->fenced->acks().contains(who));
-  if (!member(who, run_->members->number) && !joining && !asked)
+  // Who leaves may still owe the others the last step before the switch.
+  auto& leavers = run_->members->leavers;
+  bool owes = std::count(leavers.begin(), leavers.end(), who) > 0;
+  if (!member(who, run_->members->number) && !joining && !asked && !owes)
     return out;
   if (phase() == run_phase::finishing) {
     if (who == fetching_from_)
@@ -199,6 +211,7 @@ actions coordinator_core::on_tick(instant now) {
                    2 * failure_detector::suspect_after * config_.heartbeat) {
       std::string why = silence(who);
       append(lose(who, why, now));
+      expelled_.insert(nodes_.at(who).about.name);
       out.push_back(expel{who});
     }
   }
@@ -206,10 +219,12 @@ actions coordinator_core::on_tick(instant now) {
     for (worker_id who : std::set(run_->fenced->awaited())) {
       std::string why = silence(who) + " and no answer to the fence";
       append(lose(who, why, now));
+      expelled_.insert(nodes_.at(who).about.name);
       out.push_back(expel{who});
       if (!run_->fenced)
         break;
     }
+  replace_workers(out, now);
   consider_change(out);
   // In a cluster somebody may still come; `run` has started all there are.
   if (!config_.supervised || phase() != run_phase::waiting) {
@@ -227,6 +242,41 @@ actions coordinator_core::on_tick(instant now) {
                  {}}));
   }
   return out;
+}
+
+void coordinator_core::early_death(actions& out, const std::string& what,
+                                   instant now) {
+  const elastic_spec& how = run_->what.elastic;
+  auto window = std::chrono::seconds(how.respawn_window_s);
+  std::erase_if(early_deaths_,
+                [&](instant one) { return now - one > window; });
+  early_deaths_.push_back(now);
+  if (early_deaths_.size() == how.respawn_limit + 1)
+    out.push_back(write_event{
+        "error",
+        {{"code", to_string(errc::worker_lost)},
+         {"message", std::to_string(early_deaths_.size()) +
+                         " workers died before their first step within " +
+                         std::to_string(how.respawn_window_s) +
+                         " s; no more are started. The last one: " + what}}});
+}
+
+/// `run` keeps as many workers as were asked for.
+void coordinator_core::replace_workers(actions& out, instant now) {
+  (void)now;
+  if (!active() || !config_.supervised || !run_->members ||
+      !run_->what.elastic.respawn || run_->stop_wanted ||
+      phase() == run_phase::finishing ||
+      early_deaths_.size() > run_->what.elastic.respawn_limit)
+    return;
+  size_t here = starting_.size() + expelled_.size();
+  for (const auto& [id, who] : nodes_)
+    here += who.connected && !leaving_.contains(id) ? 1 : 0;
+  for (; here < workers_wanted_; ++here) {
+    std::string name = "w" + std::to_string(++last_name_);
+    starting_.insert(name);
+    out.push_back(start_worker{name});
+  }
 }
 
 } // namespace ballast

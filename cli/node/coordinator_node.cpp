@@ -136,6 +136,12 @@ coordinator_shell_config coordinator_process::shell() {
   out.on_tick = [tap = progress_](const coordinator_core& core) {
     tap->tick(core);
   };
+  out.on_start_worker = [to = supervisor_](const std::string& name) {
+    to->send({{"start", name}});
+  };
+  out.on_expelled = [to = supervisor_](const std::string& name) {
+    to->send({{"expelled", name}});
+  };
   out.on_run_opened = [to = supervisor_](const run_record& record) {
     log_to_folder(record.folder() / "logs");
     to->send(
