@@ -322,6 +322,16 @@ std::pair<int, std::string> shell::control(const std::string& text) {
     reply = core().pause();
   } else if (std::holds_alternative<resume_request>(what)) {
     reply = core().resume();
+  } else if (const auto* scale = std::get_if<scale_request>(&what)) {
+    reply = core().scale(scale->workers);
+  } else if (const auto* drain = std::get_if<drain_request>(&what)) {
+    reply = core().drain(drain->worker);
+  } else if (const auto* evict = std::get_if<evict_request>(&what)) {
+    reply = core().evict(evict->worker, now());
+  } else if (const auto* kill = std::get_if<kill_request>(&what)) {
+    reply = core().hurt(kill->worker, command_kind::kill, 0);
+  } else if (const auto* stall = std::get_if<stall_request>(&what)) {
+    reply = core().hurt(stall->worker, command_kind::stall, stall->seconds);
   } else {
     reply = core().stop(false);
   }

@@ -4,7 +4,9 @@
 #include "monitor/log.hpp"
 
 #include <chrono>
+#include <csignal>
 #include <filesystem>
+#include <unistd.h>
 
 namespace ballast {
 
@@ -96,6 +98,17 @@ void begin_run(pointer self, const gpu_worker_config& config,
   state.in_run = true;
 }
 
+/// The whole process stands still, as by SIGSTOP; a child wakes it up.
+void stall(double seconds) {
+  pid_t me = ::getpid();
+  if (::fork() == 0) {
+    ::usleep(useconds_t(std::min(seconds, 600.0) * 1e6));
+    ::kill(me, SIGCONT);
+    ::_exit(0);
+  }
+  ::kill(me, SIGSTOP);
+}
+
 void say_hello(pointer self, const gpu_worker_config& config) {
   self->monitor(self->state.coordinator);
   self->request(self->state.coordinator, hello_deadline, hello_atom::value,
@@ -162,6 +175,16 @@ gpu_worker_actor::behavior_type gpu_worker(pointer self,
           say_hello(self, config);
           return;
         }
+        if (order.kind == command_kind::leave && current(order.term)) {
+          log().info("has left run {}", self->state.run);
+          self->state.in_run = false;
+          config.on_exit(0, "");
+          return;
+        }
+        if (order.kind == command_kind::kill)
+          ::kill(::getpid(), SIGKILL);
+        if (order.kind == command_kind::stall)
+          stall(order.seconds);
         heartbeat now = self->state.engine->now();
         if (!current(order.term) || !self->state.in_run ||
             order.generation < now.generation)

@@ -127,7 +127,7 @@ typename Inspector::result_type inspect(Inspector& f, final_ack& x) {
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, command& x) {
   return f(caf::meta::type_name("command"), x.term, x.generation, x.kind,
-           x.reason);
+           x.reason, x.seconds);
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, plan_offer& x) {

@@ -52,15 +52,43 @@ const std::vector<control_type>& all_types() {
        {},
        [](const json&) -> control_request { return stop_request{}; }},
       {"checkpoint", "", {}},
-      {"scale", "", {}},
-      {"drain_worker", "", {}},
-      {"evict_worker", "", {}},
+      {"scale",
+       "Keeps so many workers: starts some, or lets some leave. Refused where "
+       "nobody can start workers.",
+       {{"workers", "integer", "How many."}},
+       [](const json& m) -> control_request {
+         return scale_request{m.at("workers")};
+       }},
+      {"drain_worker",
+       "Its data first, then the switch; then its process ends.",
+       {{"worker", "string", "Its name."}},
+       [](const json& m) -> control_request {
+         return drain_request{m.at("worker")};
+       }},
+      {"evict_worker",
+       "Out at once, as if it had failed; it may come back as a new worker.",
+       {{"worker", "string", "Its name."}},
+       [](const json& m) -> control_request {
+         return evict_request{m.at("worker")};
+       }},
       {"set_balance", "", {}},
       {"plan", "", {}},
       {"explain", "", {}},
       {"slow_worker", "", {}},
-      {"stall_worker", "", {}},
-      {"kill_worker", "", {}},
+      {"stall_worker",
+       "Its process stands still for a while, heartbeats and all; for jobs "
+       "with \"faults\": true.",
+       {{"worker", "string", "Its name."},
+        {"seconds", "number", "How long."}},
+       [](const json& m) -> control_request {
+         return stall_request{m.at("worker"), m.at("seconds")};
+       }},
+      {"kill_worker",
+       "Its process ends as by kill -9; for jobs with \"faults\": true.",
+       {{"worker", "string", "Its name."}},
+       [](const json& m) -> control_request {
+         return kill_request{m.at("worker")};
+       }},
   };
   return types;
 }

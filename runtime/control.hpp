@@ -26,9 +26,31 @@ struct resume_request {};
 /// Finish the step in flight, write model and report, end.
 struct stop_request {};
 
+/// Keep so many workers: start some, or let some leave.
+struct scale_request {
+  uint64_t workers = 0;
+};
+/// Its data first, then the switch; then its process ends.
+struct drain_request {
+  std::string worker;
+};
+/// Out at once, as if it had failed; it may come back as a new worker.
+struct evict_request {
+  std::string worker;
+};
+// Faults on purpose, for jobs that allow them:
+struct kill_request {
+  std::string worker;
+};
+struct stall_request {
+  std::string worker;
+  double seconds = 0;
+};
+
 using control_request =
     std::variant<submit_request, status_request, pause_request, resume_request,
-                 stop_request>;
+                 stop_request, scale_request, drain_request, evict_request,
+                 kill_request, stall_request>;
 
 struct control_message {
   std::string id; // chosen by the sender, comes back in the reply

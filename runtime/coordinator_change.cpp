@@ -148,6 +148,27 @@ void coordinator_core::switched(actions& out, step_number base) {
   out.push_back(write_workers{});
 }
 
+/// The others go on without them: nothing is owed any more.
+void coordinator_core::release_leavers(actions& out) {
+  generation_state& members = *run_->members;
+  for (worker_id who : std::exchange(members.leavers, {})) {
+    node& leaver = nodes_.at(who);
+    if (!leaver.connected)
+      continue;
+    leaver.connected = false;
+    leaver.left = true;
+    leaving_.erase(who);
+    detector_.forget(who);
+    out.push_back(write_event{"worker_left",
+                              {{"worker", leaver.about.name},
+                               {"incarnation", leaver.incarnation},
+                               {"pid", leaver.about.pid},
+                               {"host", leaver.about.host}}});
+    out.push_back(send_command{
+        who, {config_.term, members.number, command_kind::leave, "left"}});
+  }
+}
+
 position coordinator_core::position_after(step_number base) const {
   uint64_t per_epoch = run_->book->steps_per_epoch();
   return {epoch_number{value(base) / per_epoch + 1}, next(base)};

@@ -346,10 +346,7 @@ actions coordinator_core::on_ready(const worker_ready& message, instant now) {
   run_->phase = run_phase::training;
   if (run_->recovery)
     run_->recovery->ready = now;
-  for (worker_id who : members.leavers)
-    out.push_back(send_command{
-        who, {config_.term, members.number, command_kind::release, "left"}});
-  members.leavers.clear();
+  release_leavers(out);
   out.push_back(write_workers{});
   if (run_->stop_wanted)
     to_all(out, command_kind::stop, "stop");

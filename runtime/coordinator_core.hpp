@@ -84,6 +84,9 @@ public:
   reply stop(bool by_signal);
   /// Its data first, then the switch; it ends once the others go on without it.
   reply drain(const std::string& name);
+  reply evict(const std::string& name, instant now);
+  reply scale(uint64_t workers);
+  reply hurt(const std::string& name, command_kind how, double seconds);
 
   // -- state ------------------------------------------------------------------
 
@@ -115,6 +118,7 @@ private:
   assignment assignment_for(worker_id who, const plan& placed, position start,
                             const std::vector<worker_cursor>& cursors,
                             bool beside) const;
+  const node* find_node(const std::string& name) const;
   void replace_workers(actions& out, instant now);
   void early_death(actions& out, const std::string& name, instant now);
   bool may_change() const;
@@ -122,6 +126,7 @@ private:
   actions on_change_placed(plan placed, std::vector<share_summary> shares);
   actions on_change_loaded(const worker_loaded& message);
   void switched(actions& out, step_number base);
+  void release_leavers(actions& out);
   position position_after(step_number base) const;
   void to_all(actions& out, command_kind kind, const std::string& reason);
   actions lose(worker_id who, const std::string& reason, instant now);

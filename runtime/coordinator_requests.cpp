@@ -1,6 +1,8 @@
 /// The part of coordinator_core that users steer: pause, resume, stop.
 #include "runtime/coordinator_core.hpp"
 
+#include <algorithm>
+
 namespace ballast {
 
 coordinator_core::reply coordinator_core::pause() {
@@ -33,16 +35,108 @@ coordinator_core::reply coordinator_core::resume() {
   return out;
 }
 
-coordinator_core::reply coordinator_core::drain(const std::string& name) {
+const node* coordinator_core::find_node(const std::string& name) const {
   for (const auto& [id, who] : nodes_)
-    if (who.connected && who.about.name == name) {
-      leaving_.insert(id);
-      reply out;
-      consider_change(out.then);
-      return out;
-    }
-  return {{errc::unknown_worker, "no worker named " + name + " is here", {}},
+    if (who.connected && who.about.name == name)
+      return &who;
+  return nullptr;
+}
+
+namespace {
+
+coordinator_core::reply no_such(const coordinator_core& core,
+                                const std::string& name) {
+  std::string here;
+  for (const auto& [id, who] : core.nodes())
+    if (who.connected)
+      here += (here.empty() ? "" : ", ") + who.about.name;
+  return {{errc::unknown_worker,
+           "no worker named " + name + " is here; there are: " + here,
+           "/worker"},
           {}};
+}
+
+} // namespace
+
+coordinator_core::reply coordinator_core::drain(const std::string& name) {
+  const node* who = find_node(name);
+  if (!who)
+    return no_such(*this, name);
+  if (!active() || !run_->members)
+    return {{errc::bad_request,
+             "nothing to leave: the run is " + to_string(phase()),
+             {}},
+            {}};
+  leaving_.insert(who->id);
+  reply out;
+  consider_change(out.then);
+  return out;
+}
+
+coordinator_core::reply coordinator_core::evict(const std::string& name,
+                                                instant now) {
+  const node* who = find_node(name);
+  if (!who)
+    return no_such(*this, name);
+  reply out;
+  worker_id id = who->id;
+  expelled_.insert(name);
+  out.then = lose(id, "evicted on request", now);
+  out.then.push_back(expel{id});
+  return out;
+}
+
+coordinator_core::reply coordinator_core::scale(uint64_t workers) {
+  if (!active() || !run_->members)
+    return {{errc::bad_request,
+             "nothing to scale: the run is " + to_string(phase()),
+             {}},
+            {}};
+  const elastic_spec& how = run_->what.elastic;
+  if (!config_.supervised)
+    return {{errc::bad_request,
+             "nobody here can start workers: start or drain nodes by hand",
+             {}},
+            {}};
+  if (workers < how.min_workers || workers > how.max_workers)
+    return {{errc::bad_request,
+             "/workers: expected " + std::to_string(how.min_workers) + " to " +
+                 std::to_string(how.max_workers) + ", found " +
+                 std::to_string(workers),
+             "/workers"},
+            {}};
+  reply out;
+  workers_wanted_ = uint32_t(workers);
+  // The youngest leave first.
+  const auto& members = run_->members->workers;
+  uint64_t staying = 0;
+  for (worker_id who : members)
+    staying += leaving_.contains(who) ? 0 : 1;
+  std::vector<worker_id> by_age(members.begin(), members.end());
+  std::sort(by_age.rbegin(), by_age.rend());
+  for (worker_id who : by_age)
+    if (staying > workers && leaving_.insert(who).second)
+      --staying;
+  out.then.push_back(write_event{"scale", {{"workers", workers}}});
+  consider_change(out.then);
+  return out;
+}
+
+coordinator_core::reply
+coordinator_core::hurt(const std::string& name, command_kind how,
+                       double seconds) {
+  if (!active() || !run_->what.faults)
+    return {{errc::bad_request,
+             "faults on purpose need a running job with \"faults\": true",
+             {}},
+            {}};
+  const node* who = find_node(name);
+  if (!who)
+    return no_such(*this, name);
+  return {{},
+          {send_command{who->id,
+                        {config_.term, last_generation_, how, "on purpose",
+                         seconds}}}};
 }
 
 coordinator_core::reply coordinator_core::stop(bool by_signal) {

@@ -8,7 +8,7 @@ namespace {
 
 std::string worker_state(const coordinator_core& core, const node& who) {
   if (!who.connected)
-    return "lost";
+    return who.left ? "left" : "lost";
   switch (core.phase()) {
   case run_phase::training:
   case run_phase::paused:

@@ -36,10 +36,16 @@ std::string to_string(command_kind kind) {
     return "stop";
   case command_kind::release:
     return "release";
+  case command_kind::leave:
+    return "leave";
   case command_kind::abandon:
     return "abandon";
   case command_kind::expel:
     return "expel";
+  case command_kind::kill:
+    return "kill";
+  case command_kind::stall:
+    return "stall";
   }
   return "unknown";
 }

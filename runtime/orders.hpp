@@ -76,8 +76,11 @@ enum class command_kind : uint8_t {
   resume,  //
   stop,    // by lane: all finish after the same step
   release, // the run is over for this worker; drop its state
+  leave,   // it has left the run: drop the state, end
   abandon, // the run failed; leave every wait, drop the state
   expel,   // excluded from the cluster: drop the state, join again as new
+  kill,    // a fault on purpose: end as by kill -9
+  stall,   // a fault on purpose: stand still for `seconds`
 };
 std::string to_string(command_kind kind);
 
@@ -86,6 +89,7 @@ struct command {
   ballast::generation generation{};
   command_kind kind = command_kind::release;
   std::string reason;
+  double seconds = 0;
 };
 
 /// A pending plan; a worker installs it, then contributes to its lane.

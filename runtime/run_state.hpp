@@ -39,6 +39,7 @@ struct node {
   uint32_t incarnation = 0;
   worker_hello about;
   bool connected = true;
+  bool left = false; // in good order
   heartbeat last;
 };
 

@@ -31,6 +31,7 @@ struct cluster::node_state {
   std::optional<assignment> next_order;
   std::shared_ptr<group> next_in;
   uint64_t next_life = 0;
+  bool leaving = false; // asked to
   bool left = false;
   uint64_t life = 0; // of its place in a generation; old events are dropped
   instant last_sent{};
@@ -212,7 +213,7 @@ void cluster::schedule_fault() {
     // One must stay well that holds the model: without checkpoints losing the
     // last one is the end.
     auto holder = [this](const node_state& who) {
-      return who.holds && !who.left && now_ >= who.frozen_until &&
+      return who.holds && !who.leaving && now_ >= who.frozen_until &&
              who.applied.size() >= steps_.size();
     };
     auto holders = std::count_if(living.begin(), living.end(),
@@ -224,6 +225,7 @@ void cluster::schedule_fault() {
           freeze(victim, some(10'000, 3'000'000));
         } else if (random_.one_in(4) && victim.connected) {
           ++outcome_.drains;
+          victim.leaving = true;
           log(victim.name + " is asked to leave");
           perform(core_->drain(victim.name).then);
           after(some(1000, 80'000), [this] { start_node(); });
@@ -723,6 +725,7 @@ void cluster::on_fence(node_state& who, const fence_order& order) {
 
 void cluster::on_command(node_state& who, const command& order) {
   if (order.kind == command_kind::release ||
+      order.kind == command_kind::leave ||
       order.kind == command_kind::abandon) {
     ++who.life;
     if (who.left && !over_)
