@@ -37,7 +37,7 @@ shard_manager_actor::behavior_type played_shards(shard_manager_actor::pointer,
         return out;
       },
       [=](place_atom, generation gen, plan_number number,
-          const std::vector<worker_id>& workers)
+          const std::vector<worker_id>& workers, const plan&)
           -> caf::result<plan, std::vector<share_summary>> {
         plan out{number, gen, {}};
         std::vector<share_summary> counts;
@@ -60,6 +60,7 @@ struct orders {
   std::vector<assignment> assigned;
   std::vector<connect_order> connected;
   std::vector<command> commands;
+  std::vector<fence_order> fenced;
 };
 
 gpu_worker_actor::behavior_type played_worker(gpu_worker_actor::pointer,
@@ -67,9 +68,11 @@ gpu_worker_actor::behavior_type played_worker(gpu_worker_actor::pointer,
   return {
       [=](const assignment& m) { got->assigned.push_back(m); },
       [=](const connect_order& m) { got->connected.push_back(m); },
+      [=](const fence_order& m) { got->fenced.push_back(m); },
       [=](const command& m) { got->commands.push_back(m); },
       [](const plan_offer&) {},
       [](const worker_loaded&) {},
+      [](const worker_ready&) {},
       [](const evaluation_report&) {},
       [](const worker_paused&) {},
       [](const worker_finished&) {},
@@ -135,6 +138,11 @@ protected:
                                          data_address});
     }
     run();
+    for (const auto& one : workers)
+      caf::anon_send(boss, worker_ready{one->assigned[0].worker,
+                                        one->assigned[0].generation,
+                                        step_number{0}});
+    run();
   }
 
   temporary_folder folder;
@@ -180,14 +188,15 @@ TEST_F(coordinator_test, writes_a_step_only_when_every_worker_applied_it) {
   EXPECT_EQ(steps[0]["world"], 2);
 }
 
-TEST_F(coordinator_test, tells_everybody_to_abandon_when_a_worker_is_lost) {
+TEST_F(coordinator_test, fences_the_others_when_a_worker_is_lost) {
   begin_training();
   caf::anon_send_exit(handles[1], caf::exit_reason::kill);
   run();
-  ASSERT_EQ(workers[0]->commands.size(), 1u);
-  EXPECT_EQ(workers[0]->commands[0].kind, command_kind::abandon);
-  EXPECT_NE(workers[0]->commands[0].reason.find("worker w2 (pid 7 on host)"),
+  ASSERT_EQ(workers[0]->fenced.size(), 1u);
+  EXPECT_EQ(workers[0]->fenced[0].level, generation{1});
+  EXPECT_NE(workers[0]->fenced[0].reason.find("worker w2 lost"),
             std::string::npos);
+  EXPECT_TRUE(workers[1]->fenced.empty());
 }
 
 TEST_F(coordinator_test, passes_control_messages_on_as_commands) {

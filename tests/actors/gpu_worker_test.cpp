@@ -28,6 +28,13 @@ struct played_engine final : worker_engine {
   void connect(const connect_order&) override {
     seen->calls.push_back("connect");
   }
+  final_ack fence(const fence_order& what) override {
+    seen->calls.push_back("fence " + to_string(what.level));
+    final_ack out;
+    out.level = what.level;
+    out.holds_state = true;
+    return out;
+  }
   void tell(const command& what) override {
     seen->calls.push_back(to_string(what.kind));
   }
@@ -67,6 +74,8 @@ played_coordinator(coordinator_actor::pointer self,
       },
       [=](const heartbeat& m) { note("alive " + to_string(m.worker)); },
       [=](const worker_loaded&) { note("loaded"); },
+      [=](const worker_ready&) { note("ready"); },
+      [=](const final_ack& m) { note("ack " + to_string(m.level)); },
       [=](const progress_report& m) {
         note("progress " + std::to_string(m.steps.size()));
       },

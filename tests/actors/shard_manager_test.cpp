@@ -53,7 +53,7 @@ protected:
     plan out;
     self_
         ->request(actor_, patience, place_atom::value, generation{1},
-                  plan_number{1}, workers)
+                  plan_number{1}, workers, plan{})
         .receive([&](const plan& got,
                      const std::vector<share_summary>&) { out = got; },
                  [](const caf::error& why) {

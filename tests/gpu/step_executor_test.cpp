@@ -93,12 +93,15 @@ public:
         in.paused_at_ = value(at);
         in.all_paused_.count_down();
       };
+      listener.ready = [](step_number) {};
       listener.finished = [this](worker_finished m) { finished = m; };
       listener.failed = [this](worker_failed m) { failed = m; };
       executor = std::make_unique<step_executor>(
           step_executor::parts{
               &in.what_, &in.set_, &in.store_, &network, update.get(), memory,
-              make_bucket_layout(network.parameters(), 64), self},
+              &state, make_bucket_layout(network.parameters(), 64), self},
+          worker_core_config{rows, self, in.what_.train.epochs},
+          in.deal(plan_number{1}, 0),
           worker_core({rows, self, in.what_.train.epochs},
                       in.deal(plan_number{1}, 0), {}),
           listener);
@@ -106,6 +109,7 @@ public:
     emulated_model network;
     worker_id self;
     arenas memory;
+    training_state state;
     std::unique_ptr<optimizer> update;
     std::unique_ptr<step_executor> executor;
     std::optional<worker_finished> finished;
@@ -126,8 +130,10 @@ public:
     for (size_t w = 0; w < world_; ++w)
       threads_.emplace_back(
           [this, w, addresses, opening = std::move(openings[w])] {
-            workers_[w]->executor->run(opening->connect(
-                addresses, std::chrono::steady_clock::now() + 10s));
+            workers_[w]->executor->run(
+                opening->connect(addresses,
+                                 std::chrono::steady_clock::now() + 10s),
+                {});
           });
   }
   void join() {

@@ -1,6 +1,7 @@
 // Goal: the coordinator's decisions, event by event, without actors. Method:
 // a small driver that plays shard manager and workers.
 #include "runtime/coordinator_core.hpp"
+#include "runtime/repair.hpp"
 
 #include <gtest/gtest.h>
 
@@ -69,11 +70,30 @@ public:
       owner.intervals.push_back({chunk_id(chunk), 0, 10});
       owner.batch_weight += 10;
     }
-    assigned = core.on_placed(placed, counts);
+    assigned = core.on_placed(placed, counts, now);
+    return join_ranks();
+  }
+
+  /// Everybody has loaded, then everybody is ready.
+  actions join_ranks() {
+    const generation_state& members = *core.current()->members;
+    generation gen = members.number;
     actions out;
-    for (worker_id who : workers)
+    for (worker_id who : members.workers)
       out = core.on_loaded(
-          {who, generation{1}, "c" + to_string(who), "d" + to_string(who)});
+          {who, gen, "c" + to_string(who), "d" + to_string(who)}, now);
+    for (worker_id who : core.current()->members->workers)
+      core.on_ready({who, gen, core.current()->members->commits.base()}, now);
+    return out;
+  }
+
+  /// Survivors answer the fence and go on; the actions of the decision.
+  actions recover(step_number holds) {
+    actions out;
+    auto awaited = core.current()->fenced->awaited();
+    generation level = core.current()->fenced->level();
+    for (worker_id who : awaited)
+      out = core.on_ack({who, level, true, holds, {}}, now);
     return out;
   }
 
@@ -104,8 +124,7 @@ TEST(coordinator_core, journals_generation_and_plan_before_it_tells_anybody) {
   driver d;
   d.train({"w1", "w2"});
   ASSERT_GE(d.assigned.size(), 4u);
-  EXPECT_TRUE(std::holds_alternative<journal_generation>(d.assigned[0]));
-  EXPECT_TRUE(std::holds_alternative<journal_plan>(d.assigned[1]));
+  EXPECT_TRUE(std::holds_alternative<journal_change>(d.assigned[0]));
   EXPECT_EQ(pick<send_assignment>(d.assigned).size(), 2u);
 }
 
@@ -141,7 +160,7 @@ TEST(coordinator_core, refuses_a_name_that_lives_and_numbers_its_next_life) {
   auto twin = d.join("w1");
   EXPECT_EQ(twin.refused.code, errc::name_taken);
   EXPECT_NE(twin.refused.message.find("--name"), std::string::npos);
-  d.core.on_node_down(first.accepted->worker, "gone", true, d.now);
+  d.core.on_node_down(first.accepted->worker, "gone", d.now);
   auto again = d.join("w1");
   ASSERT_TRUE(again.accepted);
   EXPECT_EQ(again.accepted->incarnation, 2u);
@@ -167,9 +186,9 @@ TEST(coordinator_core, shows_a_step_only_when_every_worker_applied_it) {
   report.generation = generation{1};
   report.steps = {{step_number{1}, epoch_number{1}, plan_number{1}, 50, 2, 9}};
   report.worker = d.workers[0];
-  EXPECT_TRUE(pick<write_steps>(d.core.on_progress(report)).empty());
+  EXPECT_TRUE(pick<write_steps>(d.core.on_progress(report, d.now)).empty());
   report.worker = d.workers[1];
-  EXPECT_EQ(pick<write_steps>(d.core.on_progress(report)).size(), 1u);
+  EXPECT_EQ(pick<write_steps>(d.core.on_progress(report, d.now)).size(), 1u);
 }
 
 TEST(coordinator_core, drops_messages_of_another_generation) {
@@ -179,9 +198,10 @@ TEST(coordinator_core, drops_messages_of_another_generation) {
   stale.generation = generation{7};
   stale.worker = d.workers[0];
   stale.steps = {{step_number{1}, epoch_number{1}, plan_number{1}, 50, 2, 9}};
-  EXPECT_TRUE(d.core.on_progress(stale).empty());
+  EXPECT_TRUE(d.core.on_progress(stale, d.now).empty());
   EXPECT_TRUE(
-      d.core.on_failed({d.workers[0], generation{7}, errc::internal, "x"})
+      d.core
+          .on_failed({d.workers[0], generation{7}, errc::internal, "x"}, d.now)
           .empty());
 }
 
@@ -208,32 +228,77 @@ TEST(coordinator_core, fails_when_workers_end_with_different_parameters) {
   EXPECT_EQ(pick<end_run>(end).at(0).exit_code, 1);
 }
 
-TEST(coordinator_core, names_worker_pid_and_signal_when_a_worker_is_killed) {
-  driver d(true);
-  d.train({"w1", "w2"});
-  // The connection closes first; the better reason comes a moment later.
-  EXPECT_TRUE(
-      d.core.on_node_down(d.workers[1], "its connection closed", false, d.now)
-          .empty());
-  actions end = d.core.on_process_ended("w2", "killed by signal 9", d.now);
-  auto over = pick<end_run>(end);
-  ASSERT_EQ(over.size(), 1u);
-  EXPECT_EQ(over[0].exit_code, 1);
-  EXPECT_EQ(over[0].reason,
-            "worker w2 (pid 100 on host) lost: killed by signal 9");
-  auto told = pick<send_command>(end);
-  ASSERT_EQ(told.size(), 1u) << "only who still lives is told";
-  EXPECT_EQ(told[0].what.kind, command_kind::abandon);
+TEST(coordinator_core, fences_the_survivors_when_a_worker_is_lost) {
+  driver d;
+  d.train({"w1", "w2", "w3"});
+  actions then = d.core.on_node_down(d.workers[1], "killed by signal 9", d.now);
+  auto fences = pick<send_fence>(then);
+  ASSERT_EQ(fences.size(), 2u) << "only who still lives is asked";
+  EXPECT_EQ(fences[0].what.level, generation{1});
+  EXPECT_EQ(d.core.phase(), run_phase::recovering);
 }
 
-TEST(coordinator_core, takes_the_closed_connection_when_no_reason_comes) {
+TEST(coordinator_core, goes_on_from_the_newest_step_that_a_survivor_holds) {
+  driver d;
+  d.train({"w1", "w2", "w3"});
+  step_record first{step_number{1}, epoch_number{1}, plan_number{1}, 50, 2, 9};
+  d.core.on_node_down(d.workers[0], "gone", d.now);
+  // w2 applied step 1, w3 did not.
+  d.core.on_ack({d.workers[1], generation{1}, true, step_number{1}, {first}},
+                d.now);
+  auto place = pick<place_shares>(d.core.on_ack(
+      {d.workers[2], generation{1}, true, step_number{0}, {}}, d.now));
+  ASSERT_EQ(place.size(), 1u);
+  EXPECT_EQ(place[0].generation, generation{2});
+  EXPECT_EQ(place[0].workers.size(), 2u);
+  plan next = repaired_plan(place[0].before, place[0].workers,
+                            place[0].generation, place[0].number);
+  auto orders = pick<send_assignment>(
+      d.core.on_placed(next, {{}, {}}, d.now));
+  ASSERT_EQ(orders.size(), 2u);
+  EXPECT_EQ(orders[0].what.start.step, step_number{2});
+  auto connects = pick<send_connect>(d.join_ranks());
+  ASSERT_EQ(connects.size(), 2u);
+  EXPECT_EQ(connects[0].what.late, std::vector<uint32_t>{1});
+  EXPECT_TRUE(connects[0].what.stale.empty());
+  EXPECT_EQ(connects[0].what.source, 0u);
+  EXPECT_EQ(d.core.current()->last.step, step_number{1})
+      << "committed once both hold it";
+  EXPECT_EQ(d.core.current()->last.generation, generation{1});
+}
+
+TEST(coordinator_core, excludes_who_does_not_answer_the_fence) {
+  driver d;
+  d.train({"w1", "w2"});
+  d.core.on_node_down(d.workers[0], "gone", d.now);
+  EXPECT_TRUE(pick<expel>(d.core.on_tick(d.now + 300ms)).empty());
+  EXPECT_EQ(pick<expel>(d.core.on_tick(d.now + 500ms)).size(), 1u);
+}
+
+TEST(coordinator_core, names_the_process_and_its_signal_when_it_learns_them) {
   driver d(true);
   d.train({"w1", "w2"});
-  d.core.on_node_down(d.workers[1], "its connection closed", false, d.now);
-  for (worker_id who : d.workers)
-    d.core.on_heartbeat({who, generation{1}, {}, {}, 0}, d.now);
-  EXPECT_TRUE(d.core.on_tick(d.now + 900ms).empty());
-  EXPECT_EQ(pick<end_run>(d.core.on_tick(d.now + 1100ms)).size(), 1u);
+  actions first = d.core.on_node_down(d.workers[1], "its connection closed",
+                                      d.now);
+  for (const write_event& one : pick<write_event>(first))
+    EXPECT_NE(one.kind, "worker_lost") << "a better reason may still come";
+  auto told = pick<write_event>(
+      d.core.on_process_ended("w2", "killed by signal 9", d.now));
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_EQ(told[0].kind, "worker_lost");
+  EXPECT_EQ(told[0].fields["reason"], "killed by signal 9");
+  EXPECT_EQ(d.core.current()->recovery->reason,
+            "worker w2 lost: killed by signal 9");
+}
+
+TEST(coordinator_core, starts_a_worker_for_one_that_died) {
+  driver d(true);
+  d.train({"w1", "w2"});
+  d.core.on_node_down(d.workers[1], "gone", d.now);
+  auto started = pick<start_worker>(d.core.on_tick(d.now));
+  ASSERT_EQ(started.size(), 1u);
+  EXPECT_EQ(started[0].name, "w3");
+  EXPECT_TRUE(pick<start_worker>(d.core.on_tick(d.now)).empty());
 }
 
 TEST(coordinator_core, waits_for_other_nodes_only_where_others_may_come) {
@@ -245,7 +310,7 @@ TEST(coordinator_core, waits_for_other_nodes_only_where_others_may_come) {
     d.core.on_prepared(d.set());
     EXPECT_EQ(d.core.phase(), run_phase::waiting);
     auto over = pick<end_run>(
-        d.core.on_node_down(alone, "killed by signal 9", true, d.now));
+        d.core.on_node_down(alone, "killed by signal 9", d.now));
     ASSERT_EQ(over.size(), supervised ? 1u : 0u);
     EXPECT_EQ(d.core.active(), !supervised);
     if (supervised) {
@@ -272,36 +337,20 @@ TEST(coordinator_core, waits_a_minute_for_workers_that_were_started) {
   }
 }
 
-TEST(coordinator_core, holds_no_failed_operation_against_the_next_run) {
-  driver d;
-  d.train({"w1", "w2"});
-  // The echo of a death comes first, then the death; then another job.
-  d.core.on_failed(
-      {d.workers[0], generation{1}, errc::collective_failed, "peer lost"});
-  EXPECT_EQ(
-      pick<end_run>(d.core.on_node_down(d.workers[1], "gone", false, d.now))
-          .size(),
-      1u);
-  d.join("w3");
-  d.core.on_submit(small_job(2), "test-2", term{2});
-  d.core.on_prepared(d.set());
-  EXPECT_TRUE(pick<end_run>(d.core.on_tick(d.now + 1500ms)).empty());
-  EXPECT_TRUE(d.core.active());
-}
-
-TEST(coordinator_core, loses_a_worker_after_ten_heartbeats_of_silence) {
+TEST(coordinator_core, suspects_after_three_heartbeats_of_silence) {
   driver d;
   d.train({"w1", "w2"});
   d.now = 1s;
   d.core.on_heartbeat({d.workers[0], generation{1}, {}, {}, 0}, d.now);
   d.core.on_heartbeat({d.workers[1], generation{1}, {}, {}, 0}, d.now);
-  d.now = 2s;
+  d.now = 1500ms;
   d.core.on_heartbeat({d.workers[0], generation{1}, {}, {}, 0}, d.now);
-  EXPECT_TRUE(d.core.on_tick(d.now).empty());
-  auto over = pick<end_run>(d.core.on_tick(3100ms));
-  ASSERT_EQ(over.size(), 1u);
-  EXPECT_NE(over[0].reason.find("no heartbeat for 2100 ms"), std::string::npos)
-      << over[0].reason;
+  EXPECT_TRUE(pick<send_fence>(d.core.on_tick(d.now)).empty());
+  auto fences = pick<send_fence>(d.core.on_tick(1650ms));
+  ASSERT_EQ(fences.size(), 2u) << "it may only be slow: it is asked, too";
+  EXPECT_NE(fences[0].what.reason.find("no heartbeat for 650 ms"),
+            std::string::npos)
+      << fences[0].what.reason;
 }
 
 TEST(coordinator_core, stops_by_lane_and_keeps_the_exit_code_of_the_cause) {

@@ -203,11 +203,11 @@ TEST(worker_core, refuses_a_sum_that_is_not_the_steps_sample_count) {
   EXPECT_NE(why.message.find("step 1"), std::string::npos) << why.message;
 }
 
-TEST(worker_core, refuses_plans_of_another_generation_or_not_newer) {
+TEST(worker_core, refuses_plans_of_an_older_generation_or_not_newer) {
   group workers(2, 100, 50, 1);
   worker_core& one = workers.cores()[0];
   plan stale = workers.deal(plan_number{2}, 2, 1);
-  stale.generation = generation{9};
+  stale.generation = generation{0};
   EXPECT_EQ(one.install(stale).code, errc::stale_generation);
   EXPECT_EQ(one.install(workers.deal(plan_number{1}, 2, 1)).code,
             errc::bad_request);
