@@ -201,7 +201,10 @@ void engine::load(const assignment& what) {
     if (parts_ && parts_->order.run == what.run &&
         parts_->order.worker == what.worker && !what.from_seed)
       parts = parts_.get();
-    if (parts && what.beside && parts->executor && parts->state.held.holds) {
+    // Who trains gets ready beside it; who does not is a newcomer, also with
+    // what an earlier attempt left here.
+    if (parts && what.beside && parts->executor &&
+        parts->order.generation > fenced_) {
       parts->next_order = what;
       background(beside_, *parts, what.generation,
                  [this, parts, what] { load_beside(*parts, what); });

@@ -26,17 +26,25 @@ void coordinator_core::consider_change(actions& out) {
   if (!may_change())
     return;
   const generation_state& members = *run_->members;
+  uint32_t most = std::min(run_->what.elastic.max_workers,
+                           workers_most_.value_or(UINT32_MAX));
   std::vector<worker_id> workers;
   for (worker_id who : members.workers)
     if (!leaving_.contains(who))
       workers.push_back(who);
+  // The youngest leave first.
+  while (workers.size() > most) {
+    auto youngest = std::max_element(workers.begin(), workers.end());
+    leaving_.insert(*youngest);
+    workers.erase(youngest);
+  }
   bool changed = workers.size() != members.workers.size();
   if (workers.empty())
     return; // the last one stays
   for (const auto& [id, who] : nodes_)
     if (who.connected && !member(id, members.number) &&
         !leaving_.contains(id) &&
-        workers.size() < run_->what.elastic.max_workers) {
+        workers.size() < most) {
       workers.push_back(id);
       changed = true;
     }

@@ -96,6 +96,7 @@ coordinator_core::on_submit(job what, std::string run_name,
   failure_detector fresh(config_.heartbeat);
   detector_ = fresh;
   workers_wanted_ = what.elastic.workers;
+  workers_most_.reset();
   last_name_ = what.elastic.workers;
   starting_.clear();
   early_deaths_.clear();

@@ -154,6 +154,7 @@ private:
   std::set<worker_id> leaving_; // asked to leave
   // Of `run`, which starts workers itself:
   uint32_t workers_wanted_ = 0;
+  std::optional<uint32_t> workers_most_; // once `scale` was asked for
   uint32_t last_name_ = 0;            // the number in it
   std::set<std::string> starting_;    // started, not here yet
   std::set<std::string> expelled_;    // their process may still be there

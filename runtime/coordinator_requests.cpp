@@ -107,16 +107,7 @@ coordinator_core::reply coordinator_core::scale(uint64_t workers) {
             {}};
   reply out;
   workers_wanted_ = uint32_t(workers);
-  // The youngest leave first.
-  const auto& members = run_->members->workers;
-  uint64_t staying = 0;
-  for (worker_id who : members)
-    staying += leaving_.contains(who) ? 0 : 1;
-  std::vector<worker_id> by_age(members.begin(), members.end());
-  std::sort(by_age.rbegin(), by_age.rend());
-  for (worker_id who : by_age)
-    if (staying > workers && leaving_.insert(who).second)
-      --staying;
+  workers_most_ = uint32_t(workers);
   out.then.push_back(write_event{"scale", {{"workers", workers}}});
   consider_change(out.then);
   return out;

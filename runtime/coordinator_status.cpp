@@ -9,7 +9,14 @@ namespace {
 std::string worker_state(const coordinator_core& core, const node& who) {
   if (!who.connected)
     return who.left ? "left" : "lost";
+  const auto& run = core.current();
+  bool member = run && run->members &&
+                std::count(run->members->workers.begin(),
+                           run->members->workers.end(), who.id) > 0;
+  if (!member && core.active())
+    return "joining";
   switch (core.phase()) {
+  case run_phase::recovering:
   case run_phase::training:
   case run_phase::paused:
   case run_phase::finishing:

@@ -1,0 +1,206 @@
+"""Goal: whatever dies, freezes, comes or goes, the run goes on, every sample is
+in exactly one step of its epoch, and the parameters are those that the steps
+make. Method: real processes, seeded faults; the trace is checked by a program
+that shares nothing with the runtime, and replayed in double precision.
+"""
+import contextlib
+import os
+import random
+import signal
+import time
+import unittest
+
+import numpy
+
+from ballast_process import (BallastTest, emulated_job, merged, patience,
+                             read_json, read_lines, wait_until)
+from exactness_checker import check_run
+from replay import emulated_weights, read_safetensors
+
+ROWS, BATCH, PARAMETERS, RATE = 1009, 50, 23, 0.1
+
+
+def job_of(workers=4, epochs=12, **more):
+    return merged(emulated_job(
+        ROWS, workers=workers, batch=BATCH, epochs=epochs, us_per_step=8000,
+        parameters=PARAMETERS, data={"chunk_rows": 13},
+        elastic={"workers": workers, "heartbeat_ms": 200,
+                 "respawn_limit": 1000}, faults=True), more)
+
+
+class Recovery(BallastTest):
+    def workers(self, run, state="training"):
+        with contextlib.suppress(OSError, ValueError):
+            return [w for w in read_json(run / "workers.json")["workers"]
+                    if w["state"] == state]
+        return []
+
+    def committed(self, run):
+        with contextlib.suppress(OSError):
+            return len(read_lines(run / "steps.jsonl"))
+        return 0
+
+    def begin(self, job):
+        one, run = self.new_run(job)
+        wait_until(lambda: self.committed(run) > 5, f"steps of {one}")
+        return one, run
+
+    def ended_well(self, one, run, epochs):
+        """Exit 0, and audit, checker and replay agree that all is exact."""
+        self.assertEqual(one.wait(120), 0, one)
+        audit = read_json(run / "report.json")["audit"]
+        self.assertEqual((audit["expected"], audit["once"], audit["lost"],
+                          audit["repeated"]),
+                         (ROWS * epochs, ROWS * epochs, 0, 0))
+        found = check_run(run, BATCH, epochs)
+        self.assertEqual(found.problems, [], found)
+        steps = [[i for name in sorted(step) for i in step[name]]
+                 for step in (found.ids_of_step[n]
+                              for n in range(1, found.steps + 1))]
+        weights = read_safetensors(run / "model.safetensors")["weight"]
+        numpy.testing.assert_allclose(
+            numpy.asarray(weights, float).ravel(),
+            numpy.asarray(emulated_weights(PARAMETERS, steps, RATE, ROWS)),
+            rtol=1e-5, atol=1e-5)
+        self.ballast("audit", run)
+        self.nobody_left(one, 3)
+
+    def generations(self, run):
+        return [e for e in read_lines(run / "events.jsonl")
+                if e["kind"] == "generation"]
+
+
+class Killed(Recovery):
+    def test_survivors_go_on_and_the_dead_is_replaced(self):
+        one, run = self.begin(job_of())
+        victim = self.workers(run)[1]
+        os.kill(victim["pid"], signal.SIGKILL)
+        wait_until(lambda: len(self.generations(run)) >= 3, "a replacement")
+        self.ended_well(one, run, 12)
+        first, recovered, joined = self.generations(run)[:3]
+        self.assertEqual(recovered["reason"], f"worker {victim['name']} lost: "
+                         "killed by signal 9 (Killed)")
+        self.assertNotIn(victim["name"], recovered["workers"])
+        self.assertEqual(set(recovered["phases_ms"]), {
+            "detect", "fence", "plan", "open", "sync", "first_step"})
+        self.assertEqual(joined["reason"], "join")
+        self.assertEqual(joined["workers"][-1], "w5")
+
+    def test_two_at_once(self):
+        one, run = self.begin(job_of())
+        for victim in self.workers(run)[1:3]:
+            os.kill(victim["pid"], signal.SIGKILL)
+        self.ended_well(one, run, 12)
+
+    def test_all_but_one(self):
+        one, run = self.begin(job_of())
+        for victim in self.workers(run)[1:]:
+            os.kill(victim["pid"], signal.SIGKILL)
+        self.ended_well(one, run, 12)
+
+    def test_the_last_one_left_is_the_end(self):
+        one, run = self.begin(job_of(workers=1, elastic={"respawn": False}))
+        os.kill(self.workers(run)[0]["pid"], signal.SIGKILL)
+        self.assertEqual(one.wait(20), 1, one)
+        self.assertIn("every worker that held the model", one.last_line)
+        self.nobody_left(one, 3)
+
+    def test_again_and_again_with_others_stopped_meanwhile(self):
+        seed = int(os.environ.get("BALLAST_TEST_SEED", "1"))
+        dice = random.Random(seed)
+        epochs = 60
+        one, run = self.begin(job_of(epochs=epochs))
+        asleep = []  # (pid, when to wake it up)
+        faults = 0
+        while one.running() and faults < 25:
+            time.sleep(dice.uniform(0.1, 0.5))
+            for pid, until in list(asleep):
+                if time.monotonic() > until:
+                    asleep.remove((pid, until))
+                    with contextlib.suppress(ProcessLookupError):
+                        os.kill(pid, signal.SIGCONT)
+            sleeping = {pid for pid, _ in asleep}
+            awake = [w["pid"] for w in self.workers(run)
+                     if w["pid"] not in sleeping]
+            # Somebody must stay who holds the model.
+            if len(awake) < 3:
+                continue
+            victim = dice.choice(awake)
+            faults += 1
+            with contextlib.suppress(ProcessLookupError):
+                if dice.random() < 0.2:
+                    os.kill(victim, signal.SIGSTOP)
+                    asleep.append((victim, time.monotonic() +
+                                   dice.uniform(0.05, 2)))
+                else:
+                    os.kill(victim, signal.SIGKILL)
+        for pid, _ in asleep:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGCONT)
+        with self.subTest(seed=seed, faults=faults):
+            self.assertGreater(faults, 5)
+            self.ended_well(one, run, epochs)
+
+
+class Silent(Recovery):
+    def test_a_stopped_worker_is_excluded_and_comes_back_as_another(self):
+        one, run = self.begin(job_of(epochs=40))
+        victim = self.workers(run)[1]
+        os.kill(victim["pid"], signal.SIGSTOP)
+        wait_until(lambda: len(self.generations(run)) >= 2, "its exclusion",
+                   patience(5))
+        os.kill(victim["pid"], signal.SIGCONT)
+
+        def back():
+            return [w for w in self.workers(run) if w["name"] ==
+                    victim["name"] and w["incarnation"] == 2]
+        self.assertEqual(wait_until(back, "its return")[0]["pid"],
+                         victim["pid"])
+        self.ended_well(one, run, 40)
+
+    def test_a_short_stop_costs_no_membership(self):
+        one, run = self.begin(job_of(epochs=20))
+        victim = self.workers(run)[1]
+        os.kill(victim["pid"], signal.SIGSTOP)
+        time.sleep(0.2)
+        os.kill(victim["pid"], signal.SIGCONT)
+        self.ended_well(one, run, 20)
+        self.assertEqual(len(self.generations(run)), 1)
+
+
+class Steering(Recovery):
+    def ctl(self, run, *words, code=0):
+        return self.ballast("ctl", *words, "--to", run, code=code)
+
+    def test_more_and_fewer_workers_while_it_trains(self):
+        one, run = self.begin(job_of(workers=2, epochs=40))
+        self.ctl(run, "scale", "workers=4")
+        wait_until(lambda: len(self.workers(run)) == 4, "four workers")
+        self.ctl(run, "scale", "workers=1")
+        wait_until(lambda: len(self.generations(run)) >= 3 and
+                   len(self.generations(run)[-1]["workers"]) == 1,
+                   "one worker")
+        self.ended_well(one, run, 40)
+        kinds = [e["kind"] for e in read_lines(run / "events.jsonl")]
+        self.assertEqual(kinds.count("worker_lost"), 0)
+        self.assertEqual(kinds.count("worker_left"), 3)
+
+    def test_a_drained_worker_ends_and_is_replaced(self):
+        one, run = self.begin(job_of(epochs=30))
+        pid = [w for w in self.workers(run) if w["name"] == "w2"][0]["pid"]
+        self.ctl(run, "drain_worker", "worker=w2")
+        wait_until(lambda: [w for w in self.workers(run, "left")
+                            if w["pid"] == pid], "w2 to leave")
+        wait_until(lambda: len(self.workers(run)) == 4, "its replacement")
+        self.ended_well(one, run, 30)
+
+    def test_faults_on_purpose_need_a_job_that_allows_them(self):
+        one, run = self.begin(job_of(epochs=200, faults=False))
+        refused = self.ctl(run, "kill_worker", "worker=w1", code=1)
+        self.assertIn('"faults": true', refused.last_line)
+        one.signal(signal.SIGINT)
+        self.assertEqual(one.wait(20), 130, one)
+
+
+if __name__ == "__main__":
+    unittest.main()
