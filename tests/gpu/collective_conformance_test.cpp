@@ -533,6 +533,148 @@ TEST_P(collective_backends,
   }
 }
 
+// Goal: whoever calls something else than the others learns it; nobody is
+// given a wrong sum, and nobody waits for ever.
+TEST_P(collective_backends, ranks_that_call_differently_are_told) {
+  const int size = 4;
+  if (!rank_group(GetParam(), 1).can().checks_calls) {
+    GTEST_SKIP() << GetParam() << " does not compare calls";
+  }
+  std::vector<double> data(40000);
+  using odd_call = std::function<void(collective&, bool odd, double*)>;
+  const std::pair<const char*, odd_call> calls[] = {
+      {"small counts",
+       [](collective& c, bool odd, double* x) {
+         c.all_reduce(x, odd ? 3 : 4, element_type::float32, in(20s));
+       }},
+      {"large counts",
+       [](collective& c, bool odd, double* x) {
+         c.all_reduce(x, odd ? 39999 : 40000, element_type::float64, in(20s));
+       }},
+      {"types of one size",
+       [](collective& c, bool odd, double* x) {
+         c.all_reduce(x, odd ? 500 : 1000,
+                      odd ? element_type::float64 : element_type::float32,
+                      in(20s));
+       }},
+      {"roots", [](collective& c, bool odd,
+                   double* x) { c.broadcast(x, 1000, odd ? 1 : 0, in(20s)); }},
+      {"operations",
+       [](collective& c, bool odd, double* x) {
+         odd ? c.barrier(in(20s))
+             : c.all_reduce(x, 1000, element_type::float32, in(20s));
+       }},
+  };
+  for (const auto& [what, call] : calls) {
+    rank_group ranks(GetParam(), size);
+    std::vector<std::vector<double>> all(size, data);
+    auto started = std::chrono::steady_clock::now();
+    auto out = ranks.run([&, &call = call](collective& c) {
+      call(c, c.rank() == 2, all[c.rank()].data());
+      c.barrier(in(20s)); // a broadcast's root may be done before it is told
+    });
+    int told = 0;
+    for (const outcome& o : out) {
+      ASSERT_TRUE(o.has_value()) << what;
+      told += o->code() == collective_errc::mismatch;
+    }
+    EXPECT_GE(told, 1) << what << "\n" << complaints(out);
+    EXPECT_LT(std::chrono::steady_clock::now() - started, 15s) << what;
+  }
+}
+
+// Goal: the next generation opens, and works, while the last one is in use;
+// neither disturbs the other.
+TEST_P(collective_backends, two_generations_of_a_process_work_at_once) {
+  const int size = 3;
+  rank_group ranks(GetParam(), size);
+  auto open = ranks.prepare();
+  std::vector<std::string> addresses;
+  for (auto& o : open) {
+    addresses.push_back(o->address());
+  }
+  auto reduce_some = [](collective& c) {
+    for (int k = 0; k < 40; ++k) {
+      ASSERT_EQ(
+          check_sum<float>(c, k % 4 == 0 ? 70000 : 100, element_type::float32),
+          "");
+    }
+    c.barrier(soon());
+  };
+  std::vector<std::string> trouble(size);
+  auto out = ranks.run([&](collective& old) {
+    std::thread next([&] {
+      try {
+        auto joined = open[old.rank()]->connect(addresses, soon());
+        reduce_some(*joined);
+        joined->close(soon());
+      } catch (const std::exception& e) {
+        trouble[old.rank()] = e.what();
+      }
+    });
+    reduce_some(old);
+    next.join();
+  });
+  EXPECT_EQ(complaints(out), "");
+  for (const std::string& t : trouble) {
+    EXPECT_EQ(t, "");
+  }
+}
+
+// Goal: once a rank's collective is gone its buffers are its own again, while
+// others may still be in the operation that used them.
+TEST_P(collective_backends, an_arena_may_go_after_its_collective) {
+  const int size = 3;
+  const size_t floats = 200000;
+  if (!rank_group(GetParam(), 1).can().abortable) {
+    GTEST_SKIP() << GetParam() << " cannot be left in mid-operation";
+  }
+  for (uint64_t round = 0; round < 12; ++round) {
+    rank_group ranks(GetParam(), size);
+    std::vector<std::shared_ptr<float[]>> arenas;
+    for (int r = 0; r < size; ++r) {
+      arenas.push_back(ranks.backend(r).allocate_arena(floats));
+    }
+    auto open = ranks.prepare();
+    std::vector<std::string> addresses;
+    for (auto& o : open) {
+      addresses.push_back(o->address());
+    }
+    std::atomic<uint64_t> done{0};
+    auto out = ranks.each_rank([&](int r) {
+      auto joined = open[r]->connect(addresses, soon());
+      std::thread aborter([&] {
+        while (r == 0 && done < random_bits(5, round, 0) % 30) {
+          std::this_thread::yield();
+        }
+        if (r == 0) {
+          joined->abort("enough");
+        }
+      });
+      outcome end;
+      try {
+        while (true) {
+          joined->all_reduce(arenas[r].get(), floats, element_type::float32,
+                             soon());
+          ++done;
+        }
+      } catch (const collective_error& e) {
+        end = e;
+      }
+      aborter.join();
+      joined.reset();
+      std::fill_n(arenas[r].get(), floats, 1.0f);
+      arenas[r].reset();
+      throw *end;
+    });
+    for (int r = 0; r < size; ++r) {
+      ASSERT_TRUE(out[r]->code() == collective_errc::aborted ||
+                  out[r]->code() == collective_errc::peer_lost)
+          << complaints(out);
+    }
+  }
+}
+
 // Goal: a rank whose object is dropped in mid-run does not leave the others
 // waiting for ever.
 TEST_P(collective_backends, a_dropped_rank_ends_the_others) {

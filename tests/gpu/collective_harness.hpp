@@ -49,11 +49,16 @@ make_suite_backend(const std::string& name, int rank) {
 
 class rank_group {
 public:
-  rank_group(const std::string& backend, int size) : size_(size) {
+  using maker = std::function<std::unique_ptr<collective_backend>(int rank)>;
+
+  rank_group(const maker& make, int size) : size_(size) {
     for (int r = 0; r < size; ++r) {
-      backends_.push_back(make_suite_backend(backend, r));
+      backends_.push_back(make(r));
     }
   }
+  rank_group(const std::string& backend, int size)
+      : rank_group([&](int r) { return make_suite_backend(backend, r); },
+                   size) {}
 
   int size() const { return size_; }
   collective_backend& backend(int rank) { return *backends_[rank]; }
