@@ -2,6 +2,7 @@
 // or aborts: real processes, at every phase and at random times. Each round is
 // one generation; survivors go on into the next with a replacement.
 #include "gpu/collectives/drill.hpp"
+#include "tests/gpu/collective_harness.hpp"
 
 #include <gtest/gtest.h>
 
@@ -30,7 +31,9 @@ uint64_t seed() {
 /// More rounds for a long run.
 int rounds(int usual) {
   const char* text = std::getenv("BALLAST_DRILL_ROUNDS");
-  return text != nullptr ? std::atoi(text) : usual;
+  return text != nullptr               ? std::atoi(text)
+         : ballast::testing::sanitized ? (usual + 1) / 2
+                                       : usual;
 }
 
 drill_plan plan_for(const std::string& backend, int ranks, int some_rounds) {
@@ -63,6 +66,9 @@ protected:
   /// Two rounds at every place where something can happen.
   void at_every_phase(harm what, int ranks) {
     for (int point = 0; point < fault_point_count; ++point) {
+      if (ballast::testing::sanitized && what != harm::kill && point % 2 == 0) {
+        continue;
+      }
       drill_plan plan = plan_for(GetParam(), ranks, 2);
       plan.where = static_cast<fault_point>(point);
       plan.what = what;
@@ -124,8 +130,10 @@ TEST_P(gloo_faults, survivors_are_out_at_their_deadline_and_nobody_crashes) {
     if (!point && GetParam() != harm::kill && GetParam() != harm::stop) {
       continue; // what comes from outside is a signal
     }
-    if (GetParam() == harm::stop && point == fault_point::before_open) {
-      continue; // it may crash when it wakes up: an exception on Gloo's thread
+    if (GetParam() == harm::stop && point && point != fault_point::operation) {
+      // Stopped while it joins it may crash when it wakes up: an exception on
+      // Gloo's thread. Anywhere else it is as in an operation.
+      continue;
     }
     drill_plan plan = plan_for("gloo", 4, 2);
     plan.where = point;

@@ -16,6 +16,12 @@
 
 namespace ballast::testing {
 
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool sanitized = true; // ten times as slow: less of the same
+#else
+constexpr bool sanitized = false;
+#endif
+
 using rank_main = std::function<void(collective&)>;
 
 inline deadline in(std::chrono::milliseconds time) {
