@@ -1,5 +1,6 @@
 #include "gpu/bucket_reducer.hpp"
 
+#include <sched.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -15,7 +16,9 @@ namespace {
 /// wait milliseconds for its turn, or the wire is idle meanwhile. It asks for
 /// short turns, which come sooner (Linux 6.12; older kernels take no notice).
 void ask_for_short_turns() {
-  struct { // sched_attr, which C libraries do not know
+  if (::sched_getscheduler(0) != SCHED_OTHER)
+    return; // somebody knows better
+  struct {  // sched_attr, which C libraries do not know
     uint32_t size;
     uint32_t policy;
     uint64_t flags;
