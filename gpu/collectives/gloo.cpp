@@ -36,8 +36,7 @@ std::string as_string(const std::vector<char>& bytes) {
   return {bytes.begin(), bytes.end()};
 }
 
-/// What is left until `until`, at least one millisecond: gloo takes zero for
-/// no timeout at all.
+/// What is left until `until`, at least 1 ms: gloo takes 0 for no timeout.
 milliseconds left_until(deadline until) {
   auto left = std::chrono::duration_cast<milliseconds>(
       until - std::chrono::steady_clock::now());
