@@ -9,7 +9,6 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <cmath>
 #include <csignal>
 #include <cstring>
@@ -330,11 +329,7 @@ TEST_P(collective_backends, reduces_in_an_arena) {
 
 INSTANTIATE_TEST_SUITE_P(all, collective_backends,
                          ::testing::ValuesIn(ballast::testing::suite_names()),
-                         [](const auto& info) {
-                           std::string name = info.param;
-                           std::replace(name.begin(), name.end(), '-', '_');
-                           return name;
-                         });
+                         ballast::testing::suite_test_name);
 
 TEST(collective_backend, slices_cover_everything_once) {
   for (size_t count : {0u, 1u, 5u, 8u, 1000003u}) {

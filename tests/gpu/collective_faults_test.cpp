@@ -6,7 +6,6 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <cstdlib>
 #include <numeric>
 #include <optional>
@@ -112,11 +111,7 @@ TEST_P(ring_faults, a_rank_stopped_at_any_phase_holds_nobody) {
 INSTANTIATE_TEST_SUITE_P(all, ring_faults,
                          ::testing::Values("ring-shm", "ring-tcp",
                                            "ring-two-hosts"),
-                         [](const auto& info) {
-                           std::string name = info.param;
-                           std::replace(name.begin(), name.end(), '-', '_');
-                           return name;
-                         });
+                         ballast::testing::suite_test_name);
 
 // Gloo tells a dead rank's neighbours only and wakes nobody at an abort: all
 // that can be asked is to be out at the deadline, and no crash.

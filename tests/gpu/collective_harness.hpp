@@ -5,6 +5,9 @@
 #include "gpu/collective.hpp"
 #include "gpu/collectives/ring.hpp"
 
+#include <gtest/gtest.h>
+
+#include <algorithm>
 #include <atomic>
 #include <exception>
 #include <functional>
@@ -44,6 +47,14 @@ inline std::vector<std::string> suite_names() {
   }
   names.push_back("ring-two-hosts");
   return names;
+}
+
+/// "ring-shm" as part of a test's name: ring_shm.
+inline std::string
+suite_test_name(const ::testing::TestParamInfo<std::string>& info) {
+  std::string name = info.param;
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
 }
 
 inline std::unique_ptr<collective_backend>

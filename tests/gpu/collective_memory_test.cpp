@@ -11,7 +11,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
@@ -255,11 +254,7 @@ TEST_P(generations, a_thousand_of_them_leave_nothing_behind) {
 INSTANTIATE_TEST_SUITE_P(all, generations,
                          ::testing::Values("ring-shm", "ring-tcp",
                                            "ring-two-hosts", "local", "gloo"),
-                         [](const auto& info) {
-                           std::string name = info.param;
-                           std::replace(name.begin(), name.end(), '-', '_');
-                           return name;
-                         });
+                         ballast::testing::suite_test_name);
 
 } // namespace
 } // namespace ballast

@@ -413,11 +413,7 @@ TEST_P(collective_trouble, opens_and_closes_many_generations) {
 
 INSTANTIATE_TEST_SUITE_P(all, collective_trouble,
                          ::testing::ValuesIn(ballast::testing::suite_names()),
-                         [](const auto& info) {
-                           std::string name = info.param;
-                           std::replace(name.begin(), name.end(), '-', '_');
-                           return name;
-                         });
+                         ballast::testing::suite_test_name);
 
 } // namespace
 } // namespace ballast
