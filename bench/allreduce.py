@@ -11,21 +11,26 @@ kills     kill -9 of one rank at a random moment: until the last survivor is out
           of its operation, and until the next generation is open.
 training  The two Fashion-MNIST examples with 2 workers: samples a second with
           the ring and with Gloo.
-overlap   Steps of the emulated model whose all-reduce takes half as long as
-          their computation: which share of it is hidden behind that.
-link      Two network namespaces with 1 Gbit/s between them (needs root).
+overlap   Steps whose all-reduce takes half as long as their computation, on two
+          hosts (network namespaces) with 1 Gbit/s between them: which share
+          of it is hidden. The emulated model, a wide mlp, and the same mlp
+          with DistributedDataParallel. Needs root.
+link      All-reduce between two such hosts 10 ms apart. Needs root.
 
 Subjects take turns, and what counts is the median over the repeats.
 """
-import contextlib
+import concurrent.futures
 import csv
 import io
+import json
 import os
 import statistics
 import subprocess
 import sys
 
 from lib.measure import (
+    RAW,
+    RESULTS,
     ROOT,
     Ballast,
     Peer,
@@ -38,8 +43,10 @@ from lib.measure import (
     step_times_ms,
     summary,
     table,
+    transcript,
     warn_if_busy,
 )
+from lib.two_hosts import ADDRESSES, DEVICE, NotHere, command_on, train, two_hosts
 
 KIB, MIB = 1 << 10, 1 << 20
 SIZES = [64 * KIB, MIB, 4 * MIB, 16 * MIB, 64 * MIB]
@@ -115,15 +122,8 @@ def torch(peer, ranks):
     return {(TORCH, r["bytes"]): (statistics.median(r["ms"]), p99(r["ms"])) for r in rows}
 
 
-def build_stock_gloo(options):
-    build = os.path.dirname(options.ballast)
-    if os.path.exists(os.path.join(build, "build.ninja")):
-        subprocess.run(["ninja", "-C", build, "gloo_allreduce"], check=True, stdout=subprocess.DEVNULL)
-    return os.path.join(build, "gloo_allreduce")
-
-
 def speed(options, peer, verdicts):
-    program = build_stock_gloo(options)
+    program = build(options, "gloo_allreduce")
     subjects = OURS + [STOCK] + ([TORCH] if peer else [])
     raw = []
     for _ in range(options.repeats):
@@ -217,110 +217,30 @@ def training(options, ballast, verdicts):
     return result
 
 
-# -- overlap -------------------------------------------------------------------
+# -- two hosts -----------------------------------------------------------------
 
-OVERLAP_PARAMETERS = 16 * MIB
-OVERLAP_BUCKETS = 8  # the step executor's: at most an eighth of the model each
-OVERLAP_BATCH = 64
-OVERLAP_STEPS = 120
-
-
-def overlap(options, ballast, verdicts):
-    """T_m: all buckets one after another. T_c: a worker alone. T: both."""
-    job = os.path.join(ROOT, "bench", "jobs", "overlap.json")
-    size = OVERLAP_PARAMETERS * 4 // OVERLAP_BUCKETS
-    result = []
-    for _ in range(options.repeats):
-        text = run(
-            [options.ballast, "bench", "allreduce", "--csv", "--ranks", 2, "--seconds", SECONDS]
-            + ["--backends", "ring-tcp", "--bytes", size]
-        )
-        t_m = float(next(csv.DictReader(io.StringIO(text)))["median_ms"]) * OVERLAP_BUCKETS
-        sleep_us = int(2 * t_m * 1000 / (OVERLAP_BATCH // 2))
-
-        def steps(workers, batch):
-            changes = [
-                f"/model/parameters={OVERLAP_PARAMETERS}",
-                f"/model/us_per_sample={sleep_us}",
-                f"/train/global_batch={batch}",
-                f"/data/train/rows={batch * OVERLAP_STEPS}",
-                "/train/collective=ring",
-            ]
-            os.environ["BALLAST_HOST_ID"] = ""  # no shared memory: TCP
-            try:
-                return step_times_ms(ballast.run(job, changes, workers)["t_ns"], 10)["median_ms"]
-            finally:
-                del os.environ["BALLAST_HOST_ID"]
-
-        t_c = steps(1, OVERLAP_BATCH // 2)
-        t = steps(2, OVERLAP_BATCH)
-        result.append({"t_c_ms": t_c, "t_m_ms": t_m, "t_ms": t, "hidden": (t_c + t_m - t) / t_m})
-    middle = {k: statistics.median(r[k] for r in result) for k in result[0]}
-    say(f"\noverlap, emulated, 2 workers over TCP, {OVERLAP_BUCKETS} buckets; medians of {options.repeats} repeats")
-    say(
-        f"  computation {middle['t_c_ms']:.2f} ms, all-reduce {middle['t_m_ms']:.2f} ms, "
-        f"step {middle['t_ms']:.2f} ms: {middle['hidden']:.0%} hidden"
-    )
-    verdicts.at_least("share of the all-reduce hidden behind computation", middle["hidden"], HIDDEN_MIN, "")
-    return result
+LINE_MBIT = 1000
+DELAY_US = 5000  # one way: 10 ms there and back
+LINK_SIZES = [16 * MIB, 64 * MIB]
 
 
-# -- link ----------------------------------------------------------------------
-
-LINE_BITS = 1_000_000_000
-DELAY_MS = 10  # round trip
-LINK_SIZES = [MIB, 16 * MIB, 64 * MIB]
-NAMESPACES = ["ballast-a", "ballast-b"]
-ADDRESSES = ["10.251.0.1", "10.251.0.2"]
-
-
-def ip(*words):
-    return subprocess.run(["ip", *words], capture_output=True, text=True)
-
-
-def shape(namespace, device):
-    """1 Gbit/s, and 10 ms there and back where the kernel has netem."""
-    tc = ["ip", "netns", "exec", namespace, "tc", "qdisc", "add", "dev", device, "root"]
-    netem = tc + ["netem", "rate", "1gbit", "delay", f"{DELAY_MS // 2}ms", "limit", "20000"]
-    if subprocess.run(netem, capture_output=True).returncode == 0:
-        return DELAY_MS
-    run(tc + ["tbf", "rate", "1gbit", "burst", "128kb", "latency", "50ms"])
-    return 0
-
-
-@contextlib.contextmanager
-def two_hosts():
-    """Two namespaces with one wire; yields the delay of the wire in ms."""
-    try:
-        for namespace in NAMESPACES:
-            made = ip("netns", "add", namespace)
-            if made.returncode != 0:
-                raise SystemExit(f"link: no network namespace: {made.stderr.strip()}; run it as root")
-        ends = ["ballast-va", "ballast-vb"]
-        run(["ip", "link", "add", ends[0], "netns", NAMESPACES[0]]
-            + ["type", "veth", "peer", "name", ends[1], "netns", NAMESPACES[1]])
-        for namespace, end, address in zip(NAMESPACES, ends, ADDRESSES):
-            run(["ip", "-n", namespace, "addr", "add", f"{address}/24", "dev", end])
-            run(["ip", "-n", namespace, "link", "set", end, "up"])
-            run(["ip", "-n", namespace, "link", "set", "lo", "up"])
-        yield min(shape(n, e) for n, e in zip(NAMESPACES, ends))
-    finally:
-        for namespace in NAMESPACES:
-            ip("netns", "del", namespace)
+def build(options, target):
+    folder = os.path.dirname(options.ballast)
+    if os.path.exists(os.path.join(folder, "build.ninja")):
+        subprocess.run(["ninja", "-C", folder, target], check=True, stdout=subprocess.DEVNULL)
+    return os.path.join(folder, target)
 
 
 def ranks_across(options, ranks, backend, sizes):
-    """`ballast bench allreduce` with its ranks spread over the two hosts; this
-    program carries the addresses."""
+    """`ballast bench allreduce` with its ranks on the two hosts in turn; this
+    program carries the addresses. Median ms by size."""
     processes = []
     for r in range(ranks):
-        host = r % 2
-        command = ["ip", "netns", "exec", NAMESPACES[host], options.ballast, "bench", "allreduce"]
-        command += ["--as-rank", r, "--of", ranks, "--host", ADDRESSES[host], "--seconds", SECONDS * 3]
-        command += ["--backends", backend, "--bytes", ",".join(str(s) for s in sizes)]
+        command = [options.ballast, "bench", "allreduce", "--as-rank", r, "--of", ranks, "--seconds", SECONDS * 3]
+        command += ["--host", ADDRESSES[r % 2], "--backends", backend, "--bytes", ",".join(str(s) for s in sizes)]
         processes.append(
             subprocess.Popen(
-                [str(c) for c in command], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
+                command_on(r % 2, *command), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
             )
         )
     addresses = "".join(p.stdout.readline() for p in processes)
@@ -335,48 +255,175 @@ def ranks_across(options, ranks, backend, sizes):
 
 def link(options, verdicts):
     result = []
-    with two_hosts() as delay_ms:
+    with two_hosts(build(options, "wire"), LINE_MBIT, DELAY_US):
         for backend, ranks in (("ring", 2), ("ring", 4), ("gloo", 2), ("gloo", 4)):
             for size, ms in ranks_across(options, ranks, backend, LINK_SIZES).items():
-                # The ring's unit is the host where hosts share memory.
+                # The ring's unit is the host where ranks share one.
                 members = 2 if backend == "ring" else ranks
                 sent_bits = 2 * (members - 1) / members * size * 8
-                share = sent_bits / (ms / 1e3) / LINE_BITS
+                share = sent_bits / (ms / 1e3) / (LINE_MBIT * 1e6)
                 result.append({"backend": backend, "ranks": ranks, "bytes": size, "ms": ms, "line": share})
-    say(f"\ntwo hosts, 1 Gbit/s, {delay_ms} ms there and back; ranks spread over both")
+    say(f"\ntwo hosts, {LINE_MBIT} Mbit/s, {2 * DELAY_US / 1e3:.0f} ms there and back; ranks spread over both")
     rows = [("", "ranks", "size", "median", "of the line rate")]
     for r in result:
         rows.append((r["backend"], r["ranks"], name_of(r["bytes"]), f"{r['ms']:.1f} ms", f"{r['line']:.0%}"))
     table(rows)
-    if not delay_ms:
-        say("  this kernel has no netem: without the delay of 10 ms")
     for r in result:
         if r["backend"] == "ring" and r["bytes"] >= 16 * MIB:
             what = f"ring, {r['ranks']} ranks on two hosts, {name_of(r['bytes'])}, of the line rate"
             verdicts.at_least(what, r["line"], LINE_RATE_MIN, "")
-    return {"delay_ms": delay_ms, "raw": result}
+    return result
+
+
+# -- overlap -------------------------------------------------------------------
+
+# The wire must be what an all-reduce waits for: on the loopback it is the
+# processors, which cannot be hidden behind what they compute.
+EMULATED_PARAMETERS = 4 * MIB
+EMULATED_BATCH = 32  # a worker
+MLP_FEATURES, MLP_HIDDEN, MLP_CLASSES = 784, [256] + [1024] * 6, 10  # of link_mlp.json
+MLP_ROWS = 512  # a worker, to begin with
+OVERLAP_STEPS = 40
+OVERLAP_WARM_UP = 8
+
+
+def mlp_parameters():
+    widths = [MLP_FEATURES] + MLP_HIDDEN + [MLP_CLASSES]
+    return sum((i + 1) * o for i, o in zip(widths, widths[1:]))
+
+
+def hidden(t_c, t_m, t):
+    return {"t_c_ms": t_c, "t_m_ms": t_m, "t_ms": t, "hidden": (t_c + t_m - t) / t_m}
+
+
+def ddp_across(peer, rows):
+    """DistributedDataParallel on the same two hosts with the same model."""
+    arguments = [MLP_FEATURES, ",".join(str(h) for h in MLP_HIDDEN), MLP_CLASSES, rows, OVERLAP_STEPS]
+    script = os.path.join(ROOT, "bench", "peers", "ddp_link.py")
+    env = {**os.environ, "OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": DEVICE, "WORLD_SIZE": "2"}
+    env.update(MASTER_ADDR=ADDRESSES[0], MASTER_PORT="29500")
+    ranks = [
+        subprocess.Popen(
+            command_on(r, peer.python, script, *arguments),
+            env={**env, "RANK": str(r)},
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for r in range(2)
+    ]
+    said = [p.communicate()[0] for p in ranks]
+    if any(p.returncode for p in ranks):
+        raise SystemExit("overlap: a rank of DDP failed; its last line says why")
+    found = json.loads(said[0].splitlines()[-1])
+    middle = {k: statistics.median(found[k][OVERLAP_WARM_UP:]) for k in ("alone", "reduce", "together")}
+    return hidden(middle["alone"], middle["reduce"], middle["together"])
+
+
+def overlap(options, peer, verdicts, scratch):
+    """T_m: one all-reduce of the whole gradient. T_c: a step of one worker
+    alone, while the other host is as busy with a run of its own. T: a step of
+    two workers. T_m = T_c / 2."""
+    job = {k: os.path.join(ROOT, "bench", "jobs", f) for k, f in (("emulated", "overlap.json"), ("mlp", "link_mlp.json"))}
+    result = {"emulated": [], "mlp": [], "ddp": []}
+    runs = iter(range(1000))
+
+    def step_ms(kind, workers, batch, changes=()):
+        rows = workers * batch
+        sizes = [f"/train/global_batch={rows}", f"/data/train/rows={rows * OVERLAP_STEPS}"]
+
+        def one_run(first_host):
+            folder = os.path.join(scratch, f"overlap-{next(runs)}")
+            t_ns = train(options.ballast, job[kind], sizes + list(changes), workers, folder, first_host)
+            return step_times_ms(t_ns, OVERLAP_WARM_UP)["median_ms"]
+
+        with concurrent.futures.ThreadPoolExecutor() as pool:
+            return statistics.mean(pool.map(one_run, range(2) if workers == 1 else [0]))
+
+    with two_hosts(None, LINE_MBIT, 0):
+        sizes = [EMULATED_PARAMETERS * 4, mlp_parameters() * 4]
+        rows = None
+        for _ in range(options.repeats):
+            t_m = ranks_across(options, 2, "ring", sizes)
+            sleep_us = int(2 * t_m[sizes[0]] * 1000 / EMULATED_BATCH)
+            emulated = [f"/model/parameters={EMULATED_PARAMETERS}", f"/model/us_per_sample={sleep_us}"]
+            t_c, t = (step_ms("emulated", w, EMULATED_BATCH, emulated) for w in (1, 2))
+            result["emulated"].append(hidden(t_c, t_m[sizes[0]], t))
+            if rows is None:
+                rows = int(MLP_ROWS * 2 * t_m[sizes[1]] / step_ms("mlp", 1, MLP_ROWS))
+            t_c, t = (step_ms("mlp", w, rows) for w in (1, 2))
+            result["mlp"].append(hidden(t_c, t_m[sizes[1]], t))
+            if peer:
+                result["ddp"].append(ddp_across(peer, rows))
+    middle = {
+        k: {f: statistics.median(r[f] for r in found) for f in found[0]} for k, found in result.items() if found
+    }
+    say(f"\noverlap, 2 workers on two hosts, {LINE_MBIT} Mbit/s; medians of {options.repeats} repeats")
+    say(f"  emulated: {EMULATED_PARAMETERS:,} parameters; mlp and ddp: {mlp_parameters():,}, {rows} rows a worker")
+    lines = [("", "computation", "all-reduce", "step", "hidden")]
+    for k, m in middle.items():
+        lines.append((k, *(f"{m[f]:.1f} ms" for f in ("t_c_ms", "t_m_ms", "t_ms")), f"{m['hidden']:.0%}"))
+    table(lines)
+    for k in ("emulated", "mlp"):
+        verdicts.at_least(f"{k}, share of the all-reduce that is hidden", middle[k]["hidden"], HIDDEN_MIN, "")
+    if "ddp" in middle:
+        less = middle["mlp"]["hidden"] - middle["ddp"]["hidden"]
+        verdicts.at_least("mlp, hidden share less that of ddp", less, 0, "")
+    return result
+
+
+def where_possible(part, *arguments):
+    try:
+        return part(*arguments)
+    except NotHere as e:
+        say(f"\n{part.__name__}: skipped: {e}")
+        return {"skipped": str(e)}
+
+
+PARTS = ["speed", "kills", "training", "overlap", "link"]
+
+
+def before(options):
+    """What earlier runs have found: a run of one part keeps the others."""
+    try:
+        with open(os.path.join(RESULTS if options.save else RAW, "allreduce.json")) as f:
+            return json.load(f)["parts"]
+    except (OSError, ValueError, KeyError):
+        return {}
 
 
 def main():
-    options = arguments(__doc__.splitlines()[0], ["speed", "kills", "training", "overlap", "link"])
+    options = arguments(__doc__.splitlines()[0], PARTS)
     warn_if_busy()
     peer = Peer(options.peers)
-    peer = peer if "speed" in options.only and peer.there() else None
+    peer = peer if {"speed", "overlap"} & set(options.only) and peer.there() else None
     verdicts = Verdicts()
-    result = {"benchmark": "allreduce", "machine": machine(), "repeats": options.repeats}
+    known = before(options)
+    result = {"benchmark": "allreduce", "machine": machine(), "parts": {}}
     with Scratch() as scratch:
         ballast = Ballast(options.ballast, scratch)
-        if "speed" in options.only:
-            result["speed"] = speed(options, peer, verdicts)
-        if "kills" in options.only:
-            result["kills"] = kills(options, verdicts)
-        if "training" in options.only:
-            result["training"] = training(options, ballast, verdicts)
-        if "overlap" in options.only:
-            result["overlap"] = overlap(options, ballast, verdicts)
-        if "link" in options.only:
-            result["link"] = link(options, verdicts)
-    result["verdicts"] = verdicts.found
+        run_part = {
+            "speed": lambda: speed(options, peer, verdicts),
+            "kills": lambda: kills(options, verdicts),
+            "training": lambda: training(options, ballast, verdicts),
+            "overlap": lambda: where_possible(overlap, options, peer, verdicts, scratch),
+            "link": lambda: where_possible(link, options, verdicts),
+        }
+        for part in PARTS:
+            said, judged = len(transcript), len(verdicts.found)
+            if part in options.only:
+                about = machine()
+                say(f"\n== {part}, {about['date']}, commit {about['commit']}, load {about['load_1min']}")
+                raw = run_part[part]()
+                result["parts"][part] = {
+                    "machine": about,
+                    "repeats": options.repeats,
+                    "raw": raw,
+                    "verdicts": verdicts.found[judged:],
+                    "said": transcript[said:],
+                }
+            elif part in known:
+                result["parts"][part] = known[part]
+                transcript.extend(known[part]["said"])
     keep("allreduce", result, options.save)
     sys.exit(1 if options.check and not verdicts.all_met() else 0)
 

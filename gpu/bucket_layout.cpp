@@ -16,8 +16,11 @@ bucket_layout make_bucket_layout(const std::vector<parameter_info>& parameters,
   // small that its latency is all it costs.
   bytes = std::min(bytes, std::max(first_bytes, end * sizeof(float) / 8));
   size_t want = std::max<size_t>(1, first_bytes / sizeof(float));
+  const size_t tail = want;
   while (end > 0) {
     size_t count = std::min(want, end);
+    if (count == end && count >= 2 * tail)
+      count = end - tail; // nothing hides the last one: keep it short
     out.buckets.push_back({end - count, count});
     end -= count;
     want = std::max<size_t>(1, bytes / sizeof(float));

@@ -82,6 +82,8 @@ struct collective_capabilities {
   bool float64 = true;
   bool bfloat16 = false;
   bool point_to_point = false;
+  /// Ranks that call different operations are told so; else undefined.
+  bool checks_calls = false;
 };
 
 using deadline = std::chrono::steady_clock::time_point;

@@ -90,7 +90,7 @@ def commit():
 
 def warn_if_busy():
     load = os.getloadavg()[0]
-    if load > 0.5:
+    if load > 1.0:
         say(f"note: load average {load:.1f}: something else runs here, the figures will be noisy")
 
 

@@ -372,6 +372,13 @@ int bench_allreduce(int argc, char** argv) {
   if (is_drill_rank()) {
     return run_drill_rank();
   }
+  for (int i = 1; i < argc; ++i) {
+    if (std::strcmp(argv[i], "--help") == 0 ||
+        std::strcmp(argv[i], "-h") == 0) {
+      std::printf("%s", bench_usage_text);
+      return 0;
+    }
+  }
   try {
     bench_options options = parse_bench_options(argc, argv);
     if (options.kills > 0) {

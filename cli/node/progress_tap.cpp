@@ -47,8 +47,14 @@ void progress_tap::tick(const coordinator_core& core) {
 }
 
 void progress_tap::finish(const nlohmann::json& report) {
-  if (report.is_object())
+  if (report.is_object()) {
     last_.state = report.value("state", last_.state);
+    last_.step = report.value("steps", last_.step);
+    if (report["samples_per_s"].is_number())
+      last_.samples_per_s = report["samples_per_s"];
+    if (report["train_loss"].is_number())
+      last_.loss = report["train_loss"];
+  }
   printer_.finish(last_);
 }
 

@@ -31,6 +31,10 @@ struct drill_plan {
   /// Where it happens; empty: at any time, by a signal from outside.
   std::optional<fault_point> where;
   size_t floats = size_t{1} << 18; // of the largest all-reduce
+  /// Deadline of every connect and operation. A backend that sees no death
+  /// lets go only then, and may call it a timeout.
+  std::chrono::milliseconds operation{60000};
+  bool sees_death = true;
   uint64_t seed = 1;
   std::chrono::milliseconds patience{20000}; // longer counts as a hang
   /// Argument vector that brings a child to run_drill_rank.

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -40,15 +41,16 @@ float brought(int rank, uint64_t round, size_t i) {
 
 class drill_rank {
 public:
-  drill_rank(const std::string& backend, int rank, int ranks, size_t floats)
+  drill_rank(const std::string& backend, int rank, int ranks, size_t floats,
+             std::chrono::milliseconds operation)
       : backend_(make_backend(backend)), rank_(rank), ranks_(ranks),
         arena_(backend_->allocate_arena(floats)), heap_(floats),
-        floats_(floats) {}
+        floats_(floats), operation_(operation) {}
 
   /// Generations until told to end.
   int run() {
     set_fault_hook([this](fault_point at, int rank) {
-      if (rank == rank_ && at == where_ && --hits_ == 0) {
+      if (rank == rank_ && static_cast<int>(at) == where_ && --hits_ == 0) {
         hurt();
       }
     });
@@ -61,11 +63,11 @@ public:
         return command == "end" ? 0 : 1;
       }
       uint64_t number = 0;
-      int where = -1, what = 0;
-      words >> number >> where >> hits_ >> what;
-      where_ = where < 0 ? std::optional<fault_point>{}
-                         : static_cast<fault_point>(where);
+      int where = -1, hits = 0, what = 0;
+      words >> number >> where >> hits >> what;
       what_ = static_cast<harm>(what);
+      hits_ = hits;
+      where_ = where;
       one_generation(number);
     }
     return 1;
@@ -151,8 +153,8 @@ private:
   void reduce_for_ever(collective_opening& opening,
                        const std::vector<std::string>& addresses) {
     const int64_t began = now_ns();
-    auto soon = [] {
-      return std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    auto soon = [this] {
+      return std::chrono::steady_clock::now() + operation_;
     };
     auto joined = opening.connect(addresses, soon());
     collective* group = joined.get();
@@ -180,6 +182,22 @@ private:
           return;
         }
       }
+      something_else(*group, round, data, count, soon());
+    }
+  }
+
+  /// All-reduces are what training does most, but not all that it does.
+  void something_else(collective& group, uint64_t round, float* data,
+                      size_t count, deadline until) {
+    if (round % 4 == 1) {
+      const int root = static_cast<int>(round) % ranks_;
+      data[count - 1] = static_cast<float>(rank_ + 1);
+      group.broadcast(data, count * sizeof(float), root, until);
+      if (data[count - 1] != static_cast<float>(root + 1)) {
+        say("wrong broadcast in operation " + std::to_string(round));
+      }
+    } else if (round % 4 == 3) {
+      group.barrier(until);
     }
   }
 
@@ -189,9 +207,11 @@ private:
   std::shared_ptr<float[]> arena_;
   std::vector<float> heap_;
   size_t floats_;
-  std::optional<fault_point> where_;
-  int hits_ = 0;
-  harm what_ = harm::kill;
+  std::chrono::milliseconds operation_;
+  // Read by whichever thread reaches a point.
+  std::atomic<int> where_{-1};
+  std::atomic<int> hits_{0};
+  std::atomic<harm> what_{harm::kill};
   std::mutex mutex_;
   collective_opening* opening_ = nullptr;
   std::unique_ptr<collective> joined_;
@@ -210,12 +230,15 @@ int run_drill_rank() {
   std::string backend;
   int rank = 0, ranks = 0;
   size_t floats = 0;
-  if (!(words >> backend >> rank >> ranks >> floats)) {
+  int64_t operation_ms = 0;
+  if (!(words >> backend >> rank >> ranks >> floats >> operation_ms)) {
     std::fprintf(stderr, "ballast: BALLAST_DRILL is not understood\n");
     return 2;
   }
   try {
-    return drill_rank(backend, rank, ranks, floats).run();
+    return drill_rank(backend, rank, ranks, floats,
+                      std::chrono::milliseconds(operation_ms))
+        .run();
   } catch (const std::exception& e) {
     say(std::string("wrong: ") + e.what());
     return 1;

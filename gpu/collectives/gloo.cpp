@@ -1,5 +1,6 @@
 #include "gpu/collectives/gloo.hpp"
 
+#include "gpu/collectives/fault_point.hpp"
 #include "gpu/collectives/peer_blob.hpp"
 
 #include <gloo/allgatherv.h>
@@ -35,8 +36,7 @@ std::string as_string(const std::vector<char>& bytes) {
   return {bytes.begin(), bytes.end()};
 }
 
-/// What is left until `until`, at least one millisecond: gloo takes zero for
-/// no timeout at all.
+/// What is left until `until`, at least 1 ms: gloo takes 0 for no timeout.
 milliseconds left_until(deadline until) {
   auto left = std::chrono::duration_cast<milliseconds>(
       until - std::chrono::steady_clock::now());
@@ -276,7 +276,9 @@ private:
               (why_.ended() ? ": " + why_.reason() : std::string()));
     }
     try {
+      reach(fault_point::operation, rank());
       operation();
+      reach(fault_point::finished, rank());
     } catch (const std::exception& e) { // gloo::Exception, EnforceNotMet
       bool aborted = why_.ended();
       collective_error error = translated(e, aborted, why_.reason());
@@ -341,6 +343,7 @@ public:
   std::unique_ptr<collective> connect(const std::vector<std::string>& addresses,
                                       deadline until) override {
     auto payloads = check_peer_blobs("gloo", options_, addresses);
+    reach(fault_point::before_open, options_.rank);
     if (why_.ended()) {
       throw collective_error(collective_errc::aborted,
                              "aborted: " + why_.reason());
@@ -368,6 +371,7 @@ public:
       }
       throw translated(e, why_.ended(), why_.reason());
     }
+    reach(fault_point::after_open, options_.rank);
     if (why_.ended()) {
       throw collective_error(collective_errc::aborted,
                              "aborted: " + why_.reason());
@@ -398,7 +402,8 @@ public:
             .ranks_max = 256,
             .float64 = true,
             .bfloat16 = false,
-            .point_to_point = false};
+            .point_to_point = false,
+            .checks_calls = false};
   }
 
   std::unique_ptr<collective_opening>

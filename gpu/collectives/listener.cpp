@@ -1,5 +1,7 @@
 #include "gpu/collectives/listener.hpp"
 
+#include "gpu/collectives/fault_point.hpp"
+
 #include <poll.h>
 
 #include <algorithm>
@@ -178,6 +180,7 @@ bool listener::take_hello(pending& p) {
   answer.result = p.where ? judge(p.hello, p.where->options())
                           : verdict::unknown_generation;
   if (answer.result == verdict::prove_yourself) {
+    reach(fault_point::handshake, p.where->options().rank);
     p.own = fresh_nonce();
     answer.nonce = p.own;
     answer.proof =

@@ -372,7 +372,8 @@ public:
             .ranks_max = 256,
             .float64 = true,
             .bfloat16 = true,
-            .point_to_point = true};
+            .point_to_point = true,
+            .checks_calls = true};
   }
 
   std::unique_ptr<collective_opening>

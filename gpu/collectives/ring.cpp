@@ -103,7 +103,7 @@ private:
     }
     auto joined = std::make_unique<ring_collective>(
         options, hosts_, std::move(links), std::move(local), stop_,
-        costs_.value_or(cost_model{}));
+        costs_.value_or(cost_model{}), process_->config.link_timeout);
     joined->barrier(until); // who returns may close
     if (!costs_ && options.size > 1) {
       cost_model costs = joined->measure(until);
@@ -211,7 +211,8 @@ public:
             .ranks_max = ring_ranks_max,
             .float64 = true,
             .bfloat16 = true,
-            .point_to_point = true};
+            .point_to_point = true,
+            .checks_calls = true};
   }
 
   std::unique_ptr<collective_opening>

@@ -56,11 +56,12 @@ ring_collective::ring_collective(const collective_options& options,
                                  std::vector<stream_mesh::link> links,
                                  std::unique_ptr<shm_group> local,
                                  std::shared_ptr<stop_switch> stop,
-                                 const cost_model& costs)
+                                 const cost_model& costs,
+                                 std::chrono::milliseconds link_timeout)
     : options_(options), hosts_(hosts), stop_(std::move(stop)),
       local_(std::move(local)),
       mesh_(options.rank, std::move(links), stop_,
-            spins(static_cast<int>(hosts.local.size()))),
+            spins(static_cast<int>(hosts.local.size())), link_timeout),
       wide_(mesh_, leaders_of(hosts, options.rank)) {
   if (local_) {
     near_.emplace(*local_);
@@ -119,7 +120,7 @@ void ring_collective::reduce_everywhere(void* data, size_t count,
                      until);
   }
   if (near_) {
-    near_->broadcast(data, count * size_of(type), 0, until);
+    near_->broadcast(data, count * size_of(type), 0, 0, until);
   }
 }
 
@@ -176,13 +177,13 @@ void ring_collective::copy_everywhere(void* data, size_t bytes, int root,
   const bool here =
       root_host == hosts_.host_of[static_cast<size_t>(options_.rank)];
   if (near_ && here) {
-    near_->broadcast(data, bytes, local_index(root), until);
+    near_->broadcast(data, bytes, local_index(root), root, until);
   }
   if (is_leader() && !one_host()) {
     wide_.broadcast(data, bytes, root_host, until);
   }
   if (near_ && !here) {
-    near_->broadcast(data, bytes, 0, until);
+    near_->broadcast(data, bytes, 0, root, until);
   }
 }
 

@@ -25,7 +25,8 @@ public:
   ring_collective(const collective_options& options, const host_map& hosts,
                   std::vector<stream_mesh::link> links,
                   std::unique_ptr<shm_group> local,
-                  std::shared_ptr<stop_switch> stop, const cost_model& costs);
+                  std::shared_ptr<stop_switch> stop, const cost_model& costs,
+                  std::chrono::milliseconds link_timeout);
   ~ring_collective() override;
 
   int rank() const override { return options_.rank; }

@@ -316,7 +316,7 @@ void shm_algorithms::reduce(void* data, size_t count, element_type type,
   group_.check();
 }
 
-void shm_algorithms::broadcast(void* data, size_t count, int root,
+void shm_algorithms::broadcast(void* data, size_t count, int root, int origin,
                                deadline until) {
   const bool is_root = group_.me() == root;
   char* bytes = static_cast<char*>(data);
@@ -334,7 +334,8 @@ void shm_algorithms::broadcast(void* data, size_t count, int root,
                   piece.end - piece.begin);
     }
     call.operation = op_broadcast;
-    call.detail = static_cast<uint32_t>(root);
+    call.detail = static_cast<uint32_t>(root) | static_cast<uint32_t>(origin)
+                                                    << 8;
     call.count = count;
     group_.meet(call, until);
     in_place = group_.call_of(root).region > 0;

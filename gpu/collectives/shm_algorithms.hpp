@@ -30,8 +30,10 @@ public:
   /// `root` gets the sum, the others keep their data.
   void reduce(void* data, size_t count, element_type type, int root,
               deadline until);
-  /// `root` is a position among the ranks of this host.
-  void broadcast(void* data, size_t bytes, int root, deadline until);
+  /// `root` is a position among the ranks of this host; `origin`, which all
+  /// must agree on, is where the bytes come from in the end.
+  void broadcast(void* data, size_t bytes, int root, int origin,
+                 deadline until);
   void barrier(deadline until);
 
   uint64_t bytes_sent() const { return bytes_; }

@@ -200,7 +200,20 @@ void tune_tcp(int fd, int link_timeout_ms) {
   set_int(fd, IPPROTO_TCP, TCP_KEEPIDLE, seconds);
   set_int(fd, IPPROTO_TCP, TCP_KEEPINTVL, seconds);
   set_int(fd, IPPROTO_TCP, TCP_KEEPCNT, 3);
-  set_int(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, link_timeout_ms);
+  // No TCP_USER_TIMEOUT: it also ends a link whose other end is alive and
+  // merely does not read for so long.
+}
+
+bool owes_an_answer(int fd) {
+  tcp_info info{};
+  socklen_t length = sizeof info;
+  if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &length) != 0) {
+    return false;
+  }
+  // Once is nothing: kernels answer repetitions twice a second at most.
+  return info.tcpi_probes > 1 ||
+         (info.tcpi_retransmits > 1 && info.tcpi_unacked > 0 &&
+          info.tcpi_last_ack_recv > info.tcpi_last_data_sent);
 }
 
 ptrdiff_t send_some(int fd, const void* data, size_t bytes) {

@@ -46,8 +46,12 @@ unique_fd start_connect_local(const std::string& name);
 int connect_result(int fd);
 
 /// What a gradient connection needs: no delay, and the death of the other host
-/// noticed within `link_timeout_ms` without traffic and with it.
+/// noticed within `link_timeout_ms` while nothing is sent.
 void tune_tcp(int fd, int link_timeout_ms);
+/// True while the other host's kernel has not answered what was sent twice or
+/// more. A process that does not read is no reason: its kernel answers. False
+/// for what is no TCP connection.
+bool owes_an_answer(int fd);
 
 /// Sends/receives what goes through now: > 0 bytes, 0 nothing now, -1 the other
 /// end is gone (`receive_some` also: it has closed).

@@ -152,7 +152,50 @@ private:
   size_t sent_ = 0;
 };
 
-/// The receiving half of a trip or a relay.
+/// Both partners send everything and add what comes, as far as it has left.
+class exchange final : public byte_source {
+public:
+  exchange(char* data, char* scratch, size_t count, element_type type)
+      : data_(data), scratch_(scratch), bytes_(count * size_of(type)),
+        type_(type) {}
+  bool done() const override { return sent_ == bytes_; }
+  std::span<const char> ready() override {
+    return {data_ + sent_, bytes_ - sent_};
+  }
+  void taken(size_t bytes) override {
+    sent_ += bytes;
+    add();
+  }
+  std::span<char> room() { return {scratch_ + got_, bytes_ - got_}; }
+  void arrived(size_t bytes) {
+    got_ += bytes;
+    add();
+  }
+  bool all_here() const { return got_ == bytes_; }
+
+private:
+  void add() {
+    const size_t width = size_of(type_);
+    const size_t end = std::min(sent_, got_) / width * width;
+    // Not for every packet, but while it is in the cache.
+    if (end - added_ >= add_bytes_min || (end == bytes_ && added_ < bytes_)) {
+      add_into(data_ + added_, scratch_ + added_, (end - added_) / width,
+               type_);
+      added_ = end;
+    }
+  }
+
+  static constexpr size_t add_bytes_min = size_t{64} << 10;
+  char* data_;
+  char* scratch_;
+  size_t bytes_;
+  element_type type_;
+  size_t sent_ = 0;
+  size_t got_ = 0;
+  size_t added_ = 0;
+};
+
+/// The receiving half of a trip, a relay or an exchange.
 template <class Both>
 class arrivals_of final : public byte_sink {
 public:
@@ -245,10 +288,9 @@ void stream_algorithms::doubling(char* data, size_t count, element_type type,
   }
   for (int distance = 1; distance < core; distance *= 2) {
     const int partner = rank_at(me ^ distance);
-    buffer_source out(data, bytes);
-    buffer_sink in(scratch_.data(), bytes);
-    mesh_.transfer(label, &out, partner, &in, partner, until);
-    add_into(data, scratch_.data(), count, type);
+    exchange both(data, scratch_.data(), count, type);
+    arrivals_of arrivals(both);
+    mesh_.transfer(label, &both, partner, &arrivals, partner, until);
     reach(fault_point::between_phases, mesh_.rank());
   }
   if (me + core < n) {

@@ -60,9 +60,10 @@ struct stream_mesh::incoming {
 };
 
 stream_mesh::stream_mesh(int rank, std::vector<link> links,
-                         std::shared_ptr<stop_switch> stop, int spins)
+                         std::shared_ptr<stop_switch> stop, int spins,
+                         std::chrono::milliseconds link_timeout)
     : rank_(rank), links_(std::move(links)), stop_(std::move(stop)),
-      spins_(spins), sent_frames_(links_.size()),
+      spins_(spins), link_timeout_(link_timeout), sent_frames_(links_.size()),
       received_frames_(links_.size()) {}
 
 stream_mesh::~stream_mesh() = default;
@@ -230,12 +231,17 @@ void stream_mesh::wait(const outgoing& out, const incoming& in,
         collective_errc::timeout,
         "the deadline passed waiting for rank " + std::to_string(peer), peer);
   }
-  const auto ns = std::chrono::duration_cast<std::chrono::nanoseconds>(left);
+  // Up in time to see that a host has fallen silent.
+  const auto ns = std::min(
+      std::chrono::duration_cast<std::chrono::nanoseconds>(left),
+      std::chrono::duration_cast<std::chrono::nanoseconds>(link_timeout_) / 4);
   timespec timeout{static_cast<time_t>(ns.count() / 1'000'000'000),
                    static_cast<long>(ns.count() % 1'000'000'000)};
   int ready = ::ppoll(polled.data(), polled.size(), &timeout, nullptr);
-  if (ready <= 0) {
-    return; // a signal, or the deadline: the caller comes again
+  if (ready <= 0) { // a signal, or time: the caller comes again
+    look_for_silence(out.peer);
+    look_for_silence(in.peer);
+    return;
   }
   stop_->check();
   constexpr short hangup = POLLRDHUP | POLLHUP | POLLERR | POLLNVAL;
@@ -268,6 +274,27 @@ void stream_mesh::look_at_the_others(int needed_a, int needed_b) {
     if (::poll(&p, 1, 0) > 0 && p.revents != 0) {
       throw_lost(needed_a);
     }
+  }
+}
+
+/// A host that vanished says nothing, not even that. Without anything on its
+/// way to it the kernel asks (keepalive); with it, this is where it shows.
+void stream_mesh::look_for_silence(int peer) {
+  if (peer < 0) {
+    return;
+  }
+  link& l = links_[static_cast<size_t>(peer)];
+  const auto now = std::chrono::steady_clock::now();
+  if (!owes_an_answer(l.fd.get())) {
+    l.owes_since = {};
+  } else if (l.owes_since == deadline{}) {
+    l.owes_since = now;
+  } else if (now - l.owes_since > link_timeout_) {
+    throw collective_error(collective_errc::peer_lost,
+                           "the host of rank " + std::to_string(peer) +
+                               " has answered nothing for " +
+                               std::to_string(link_timeout_.count()) + " ms",
+                           peer);
   }
 }
 

@@ -15,6 +15,7 @@
 #include "gpu/collectives/stop_switch.hpp"
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -57,11 +58,15 @@ public:
     unique_fd fd; // empty for this rank itself
     ballast::nonce nonce{};
     bool gone = false; // left in good order
+    /// Since when every look found it owing an answer; zero: it does not.
+    deadline owes_since{};
   };
 
-  /// Tries before it sleeps in poll; 0 where cores are scarce.
+  /// `spins`: tries before it sleeps in poll; 0 where cores are scarce.
+  /// `link_timeout`: a host that acknowledges nothing for so long is gone.
   stream_mesh(int rank, std::vector<link> links,
-              std::shared_ptr<stop_switch> stop, int spins);
+              std::shared_ptr<stop_switch> stop, int spins,
+              std::chrono::milliseconds link_timeout);
   ~stream_mesh();
   stream_mesh(const stream_mesh&) = delete;
   stream_mesh& operator=(const stream_mesh&) = delete;
@@ -91,6 +96,7 @@ private:
   bool push(outgoing& out);
   bool pull(incoming& in, const stream_label& label);
   void wait(const outgoing& out, const incoming& in, deadline until);
+  void look_for_silence(int peer);
   void look_at_the_others(int needed_a, int needed_b);
   bool left_in_good_order(int peer);
 
@@ -98,6 +104,7 @@ private:
   std::vector<link> links_;
   std::shared_ptr<stop_switch> stop_;
   int spins_;
+  std::chrono::milliseconds link_timeout_;
   std::vector<uint32_t> sent_frames_;     // per peer
   std::vector<uint32_t> received_frames_; // per peer
   std::atomic<uint64_t> bytes_sent_{0};

@@ -48,6 +48,17 @@ public:
   bool fail = false;
 };
 
+TEST(bucket_layout, begins_and_ends_with_small_buckets) {
+  const size_t small = 4096, large = 65536; // bytes
+  for (size_t total : {200'000u, 262'144u, 999'983u}) {
+    bucket_layout layout = make_bucket_layout(pieces({total}), small, large);
+    EXPECT_EQ(layout.buckets.front().count, small / sizeof(float));
+    EXPECT_LT(layout.buckets.back().count, 2 * small / sizeof(float));
+    for (const bucket& part : layout.buckets)
+      EXPECT_LE(part.count, large / sizeof(float));
+  }
+}
+
 TEST(bucket_layout, covers_the_arena_once_from_its_end_to_its_start) {
   for (size_t total : {1, 7, 4096, 300'001}) {
     bucket_layout layout =

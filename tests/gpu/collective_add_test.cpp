@@ -5,9 +5,12 @@
 
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cmath>
+#include <cstdint>
 #include <cstring>
 #include <limits>
+#include <type_traits>
 #include <vector>
 
 namespace ballast {
@@ -18,6 +21,13 @@ protected:
   void SetUp() override { use_add_variant(GetParam()); }
   void TearDown() override { use_add_variant(add_variants().front()); }
 };
+
+/// Equal also in the sign of a zero.
+template <class T>
+bool same_bits(T a, T b) {
+  using bits = std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>;
+  return std::bit_cast<bits>(a) == std::bit_cast<bits>(b);
+}
 
 /// Values of all magnitudes, with the odd infinity and zero among them.
 template <class T>
@@ -62,7 +72,7 @@ void check_sums(element_type type) {
         sum_of(got.data(), pointers, count, type);
         ASSERT_EQ(got[count], T(42)) << "wrote behind the end";
         for (size_t i = 0; i < count; ++i) {
-          ASSERT_TRUE(std::memcmp(&got[i], &expected[i], sizeof(T)) == 0 ||
+          ASSERT_TRUE(same_bits(got[i], expected[i]) ||
                       (std::isnan(got[i]) && std::isnan(expected[i])))
               << ways << " ways, element " << i << " of " << count;
         }

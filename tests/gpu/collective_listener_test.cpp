@@ -13,7 +13,6 @@ namespace ballast {
 namespace {
 
 using namespace std::chrono_literals;
-using ballast::testing::in;
 using ballast::testing::soon;
 
 collective_options options_of(int rank, int size) {

@@ -4,12 +4,14 @@
 #include "gpu/collectives/shared_memory.hpp"
 #include "tests/gpu/collective_harness.hpp"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <malloc.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
+#include <cerrno>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
@@ -24,6 +26,7 @@ namespace {
 using ballast::testing::complaints;
 using ballast::testing::in;
 using ballast::testing::rank_group;
+using ballast::testing::sanitized;
 using ballast::testing::soon;
 using namespace std::chrono_literals;
 
@@ -38,7 +41,11 @@ TEST(shared_memory, a_peer_sees_what_the_owner_writes_and_cannot_write) {
   EXPECT_EQ(theirs->bytes(), mine->bytes());
   std::strcpy(mine->data() + 5000, "a gradient");
   EXPECT_STREQ(theirs->data() + 5000, "a gradient");
-  EXPECT_DEATH(theirs->data()[0] = 'x', "");
+  // The kernel, asked to write there, meets what a program would die of.
+  unique_fd zeros(::open("/dev/zero", O_RDONLY | O_CLOEXEC));
+  EXPECT_EQ(::read(zeros.get(), theirs->data(), 1), -1);
+  EXPECT_EQ(errno, EFAULT);
+  EXPECT_EQ(::read(zeros.get(), mine->data(), 1), 1);
 }
 
 TEST(shared_memory, cannot_be_made_smaller_by_a_peer) {
@@ -166,14 +173,32 @@ size_t threads() {
   return 0;
 }
 
+/// Bytes that the program has asked for and not given back.
+size_t allocated() {
+  struct mallinfo2 all = ::mallinfo2();
+  return all.uordblks + all.hblkhd;
+}
+
+/// More generations for a long run; fewer where each takes its time.
+int generations_wanted(const std::string& backend) {
+  const char* text = std::getenv("BALLAST_GENERATIONS");
+  if (text != nullptr) {
+    return std::atoi(text);
+  }
+  return (backend == "gloo" ? 100 : 1000) / (sanitized ? 5 : 1);
+}
+
 class generations : public ::testing::TestWithParam<std::string> {};
 
 // Goal: what a process holds does not grow with the generations it has seen,
 // whether they end in order, by an abort, or before anybody joined.
 TEST_P(generations, a_thousand_of_them_leave_nothing_behind) {
-  rank_group ranks(GetParam(), 2);
+  std::signal(SIGPIPE, SIG_IGN);
+  const int size = GetParam() == "ring-two-hosts" ? 3 : 2;
+  rank_group ranks(GetParam(), size);
+  const bool abortable = ranks.can().abortable;
   std::vector<std::shared_ptr<float[]>> arenas;
-  for (int r = 0; r < 2; ++r) {
+  for (int r = 0; r < size; ++r) {
     arenas.push_back(ranks.backend(r).allocate_arena(1000));
   }
   auto one = [&](int k) {
@@ -185,9 +210,13 @@ TEST_P(generations, a_thousand_of_them_leave_nothing_behind) {
       float* x = arenas[c.rank()].get();
       x[0] = 1;
       c.all_reduce(x, 1, element_type::float32, soon());
-      ASSERT_EQ(x[0], 2.0f);
-      if (k % 10 == 4) {
-        c.barrier(soon());
+      ASSERT_EQ(x[0], static_cast<float>(size));
+      if (k % 10 == 4 && abortable) {
+        try {
+          c.barrier(soon());
+        } catch (const collective_error& e) { // another one was quicker
+          ASSERT_NE(e.code(), collective_errc::timeout);
+        }
         c.abort("enough");
       } else {
         c.close(soon());
@@ -195,27 +224,37 @@ TEST_P(generations, a_thousand_of_them_leave_nothing_behind) {
     });
     ASSERT_EQ(complaints(out), "") << "generation " << k;
   };
-  for (int k = 0; k < 20; ++k) {
+  for (int k = 0; k < 40; ++k) {
     one(k);
   }
+  const size_t bytes = allocated();
   const size_t fds = open_descriptors(), alive = threads(),
                maps = lines_of("/proc/self/maps");
-  for (int k = 0; k < 1000; ++k) {
+  const int wanted = generations_wanted(GetParam());
+  for (int k = 0; k < wanted; ++k) {
     one(k);
   }
-  EXPECT_EQ(open_descriptors(), fds);
-  EXPECT_EQ(threads(), alive);
+  // The listener closes its end of a finished handshake when it comes to it.
+  const auto until = soon();
+  while ((open_descriptors() > fds || threads() > alive) &&
+         std::chrono::steady_clock::now() < until) {
+    std::this_thread::yield();
+  }
+  EXPECT_LE(open_descriptors(), fds);
+  EXPECT_LE(threads(), alive);
+  // Thirty bytes a generation and rank would show. (A sanitizer has an
+  // allocator of its own, and looks for leaks itself.)
+  if (!sanitized) {
+    EXPECT_LT(allocated(), bytes + 30 * static_cast<size_t>(wanted * size));
+  }
   // The allocator and the sanitizers map what they like; a leak maps 1,000s.
   EXPECT_LT(lines_of("/proc/self/maps"), maps + 200);
 }
 
 INSTANTIATE_TEST_SUITE_P(all, generations,
-                         ::testing::Values("ring-shm", "ring-tcp", "local"),
-                         [](const auto& info) {
-                           std::string name = info.param;
-                           std::replace(name.begin(), name.end(), '-', '_');
-                           return name;
-                         });
+                         ::testing::Values("ring-shm", "ring-tcp",
+                                           "ring-two-hosts", "local", "gloo"),
+                         ballast::testing::suite_test_name);
 
 } // namespace
 } // namespace ballast

@@ -1,0 +1,128 @@
+"""Two hosts on one machine: two network namespaces with a cable between them,
+and a Ballast cluster that spans both. Needs root.
+
+A cable without length is a veth pair with the kernel's token bucket (tbf),
+which costs the processors next to nothing; one that delays is bench/wire.cpp,
+because not every kernel has the queueing discipline for that (netem).
+"""
+import contextlib
+import glob
+import json
+import os
+import subprocess
+
+NAMES = ["ballast-a", "ballast-b"]
+ADDRESSES = ["10.251.0.1", "10.251.0.2"]
+DEVICE = "ballast-wire"
+
+
+class NotHere(Exception):
+    """Why this machine cannot have two hosts."""
+
+
+def command_on(host, *words):
+    """The command line that runs `words` on host 0 or 1."""
+    return ["ip", "netns", "exec", NAMES[host]] + [str(w) for w in words]
+
+
+def _ip(*words):
+    try:
+        done = subprocess.run(["ip", *words], capture_output=True, text=True)
+    except FileNotFoundError:
+        raise NotHere("no program `ip` (Debian package iproute2)") from None
+    if done.returncode != 0:
+        raise NotHere(f"ip {' '.join(words)}: {done.stderr.strip()}")
+
+
+def _tc(name, *words):
+    # A bucket of 4 ms, or a busy processor would slow down the cable, which a
+    # network card would not do; and a queue of 50 ms.
+    more = ["burst", "512kb", "latency", "50ms"]
+    done = subprocess.run(["ip", "netns", "exec", name, "tc", *words, *more], capture_output=True, text=True)
+    if done.returncode != 0:
+        raise NotHere(f"tc {' '.join(words)}: {done.stderr.strip()}")
+
+
+@contextlib.contextmanager
+def two_hosts(wire, mbit, delay_us):
+    """A cable of `mbit` each way and `delay_us` one way; raises NotHere.
+    `wire`: the program of a cable that delays."""
+    if os.geteuid() != 0:
+        raise NotHere("network namespaces need root")
+    if delay_us and not os.path.exists("/dev/net/tun"):
+        raise NotHere("this kernel has no /dev/net/tun")
+    cable = None
+    try:
+        for name in NAMES:
+            _ip("netns", "add", name)
+        if delay_us:
+            command = [wire, *NAMES, DEVICE, str(mbit), str(delay_us)]
+            cable = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+            if cable.stdout.readline() != "ready\n":
+                raise NotHere("the cable could not be laid; its last line says why")
+        else:
+            end = ["type", "veth", "peer", "name", DEVICE, "netns"]
+            _ip("link", "add", DEVICE, "netns", NAMES[0], *end, NAMES[1])
+            for name in NAMES:
+                _tc(name, "qdisc", "add", "dev", DEVICE, "root", "tbf", "rate", f"{mbit}mbit")
+        for name, address in zip(NAMES, ADDRESSES):
+            _ip("-n", name, "link", "set", "lo", "up")
+            _ip("-n", name, "addr", "add", f"{address}/24", "dev", DEVICE)
+            _ip("-n", name, "link", "set", DEVICE, "up")
+        yield
+    finally:
+        if cable:
+            cable.stdin.close()
+            cable.wait()
+        for name in NAMES:
+            subprocess.run(["ip", "netns", "del", name], capture_output=True)
+
+
+# -- a cluster across them -----------------------------------------------------
+
+
+@contextlib.contextmanager
+def _process(command, log, env):
+    with open(log, "ab") as errors:
+        p = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=errors, stdin=subprocess.DEVNULL, text=True, env=env
+        )
+    try:
+        yield p
+    finally:
+        p.terminate()
+        try:
+            p.wait(20)
+        except subprocess.TimeoutExpired:
+            p.kill()
+            p.wait()
+
+
+def train(ballast, job, changes, workers, folder, first_host=0):
+    """One job on `workers` workers, the hosts in turn; the moments in ns at
+    which its steps were done."""
+    os.makedirs(folder)
+    log = os.path.join(folder, "log")
+    env = {**os.environ, "BALLAST_CACHE": os.path.join(os.path.dirname(folder), "cache")}
+    with contextlib.ExitStack() as stack:
+        node = [ballast, "node", "--insecure"]
+        where = ["--listen", f"{ADDRESSES[first_host]}:0", "--http", "127.0.0.1:0", "--state", folder]
+        coordinator = stack.enter_context(_process(command_on(first_host, *node, "--coordinator", *where), log, env))
+        address = coordinator.stdout.readline().split()
+        http = coordinator.stdout.readline().split()
+        if len(address) != 2 or len(http) != 2:
+            raise SystemExit(f"link: the coordinator did not start; see {log}")
+        for w in range(workers):
+            host = (first_host + w) % 2
+            join = ["--join", address[1], "--name", f"w{w}", "--host", ADDRESSES[host], "--once"]
+            stack.enter_context(_process(command_on(host, *node, *join), log, env))
+        submit = [ballast, "submit", job, "--to", http[1], "--wait", "--set", f"/elastic/workers={workers}"]
+        for change in changes:
+            submit += ["--set", change]
+        done = subprocess.run(command_on(first_host, *submit), capture_output=True, text=True, env=env)
+        if done.returncode != 0:
+            with open(log) as f:
+                raise SystemExit(f"link: the run failed with exit code {done.returncode}:\n{done.stderr}{f.read()}")
+    [steps] = glob.glob(os.path.join(folder, "runs", "*", "steps.jsonl"))
+    with open(steps) as f:
+        return [json.loads(line)["t_ns"] for line in f]
