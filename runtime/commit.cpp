@@ -28,14 +28,16 @@ void commit_tracker::note(const std::vector<step_record>& steps) {
 std::vector<committed_step>
 commit_tracker::applied(size_t rank, const std::vector<step_record>& steps) {
   note(steps);
+  // Parameters that contain a step contain all before it, whoever tells of
+  // those.
   for (const step_record& record : steps)
-    if (record.step == next(applied_[rank]))
-      applied_[rank] = record.step;
+    applied_[rank] = std::max(applied_[rank], record.step);
   return collect();
 }
 
-std::vector<committed_step> commit_tracker::holds_base(size_t rank) {
-  applied_[rank] = std::max(applied_[rank], base_);
+std::vector<committed_step> commit_tracker::holds(size_t rank,
+                                                  step_number step) {
+  applied_[rank] = std::max(applied_[rank], step);
   return collect();
 }
 

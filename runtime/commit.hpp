@@ -38,8 +38,8 @@ public:
   /// that a repeated report does no harm. Returns what became committed.
   std::vector<committed_step> applied(size_t rank,
                                       const std::vector<step_record>& steps);
-  /// The parameters of `rank` are those after the base, or later ones.
-  std::vector<committed_step> holds_base(size_t rank);
+  /// The parameters of `rank` are those after `step`, or later ones.
+  std::vector<committed_step> holds(size_t rank, step_number step);
   /// Steps that somebody applied, told by whomever.
   void note(const std::vector<step_record>& steps);
 
@@ -49,6 +49,9 @@ public:
   /// Applied by some rank, not by all, up to `last`: what a later generation
   /// with that base inherits.
   std::vector<committed_step> waiting(step_number last) const;
+  std::vector<committed_step> waiting() const {
+    return waiting(step_number{UINT64_MAX});
+  }
 
 private:
   std::vector<committed_step> collect();

@@ -125,20 +125,26 @@ actions coordinator_core::on_change_loaded(const worker_loaded& message) {
 void coordinator_core::switched(actions& out, step_number base) {
   membership_change change = *std::exchange(run_->change, std::nullopt);
   generation_state& before = *run_->members;
-  std::vector<committed_step> inherited = before.commits.waiting(base);
   step_number committed = before.commits.committed();
   generation previous = before.number;
   std::vector<worker_id> left;
-  for (worker_id who : before.workers)
-    if (std::find(change.workers.begin(), change.workers.end(), who) ==
-        change.workers.end())
-      left.push_back(who);
+  // Nothing was fenced: all that is known stays true, also of later steps.
+  std::map<size_t, step_number> known; // by rank
+  for (size_t rank = 0; rank < before.workers.size(); ++rank) {
+    auto place = std::find(change.workers.begin(), change.workers.end(),
+                           before.workers[rank]);
+    if (place == change.workers.end())
+      left.push_back(before.workers[rank]);
+    else
+      known[size_t(place - change.workers.begin())] =
+          before.commits.applied_by(rank);
+  }
   std::vector<std::string> names;
   for (worker_id who : change.workers)
     names.push_back(name_of(who));
   open_generation(change.number, change.workers,
                   commit_tracker(change.workers.size(), committed, base,
-                                 std::move(inherited)));
+                                 before.commits.waiting()));
   generation_state& members = *run_->members;
   members.before = previous;
   members.current = change.offered;
@@ -146,6 +152,8 @@ void coordinator_core::switched(actions& out, step_number base) {
   members.addresses = std::move(change.addresses);
   members.data_addresses = std::move(change.data_addresses);
   members.leavers = left;
+  for (auto [rank, step] : known)
+    commit_all(members.commits.holds(rank, step), out);
   out.push_back(
       journal_effective{members.current.number, position_after(base)});
   out.push_back(write_event{"generation",

@@ -338,7 +338,7 @@ actions coordinator_core::on_ready(const worker_ready& message, instant now) {
     return out;
   generation_state& members = *run_->members;
   std::vector<committed_step> steps =
-      members.commits.holds_base(rank_of(message.worker));
+      members.commits.holds(rank_of(message.worker), message.base);
   commit_all(std::move(steps), out);
   members.ready.insert(message.worker);
   if (members.ready.size() < members.workers.size())
@@ -467,6 +467,12 @@ actions coordinator_core::on_finished(const worker_finished& message) {
                    "workers " + name_of(first.worker) + " and " + name_of(who) +
                        " end with different parameters",
                    {}});
+  if (members.commits.committed() != first.step)
+    return fail({errc::internal,
+                 "the parameters contain steps up to " + to_string(first.step) +
+                     ", but only those up to " +
+                     to_string(members.commits.committed()) + " were reported",
+                 {}});
   run_->phase = run_phase::finishing;
   run_->weights_sha256 = first.weights_sha256;
   actions out{journal_commit{first.step, run_->last.epoch}};

@@ -106,7 +106,22 @@ public:
     return out;
   }
 
+  /// Every member reports the steps up to `last`.
+  void apply_steps(uint64_t last) {
+    const generation_state& members = *core.current()->members;
+    progress_report report;
+    report.generation = members.number;
+    for (uint64_t step = 1; step <= last; ++step)
+      report.steps.push_back({step_number{step}, epoch_number{1 + (step - 1) / 2},
+                              members.current.number, 50, 2, 9 * step});
+    for (worker_id who : core.current()->members->workers) {
+      report.worker = who;
+      core.on_progress(report, now);
+    }
+  }
+
   actions finish_all(bool stopped = false) {
+    apply_steps(2);
     actions out;
     for (worker_id who : workers)
       out = core.on_finished(
@@ -216,6 +231,16 @@ TEST(coordinator_core, fetches_the_model_from_rank_zero_when_all_finished) {
   for (const send_command& one : pick<send_command>(end))
     EXPECT_EQ(one.what.kind, command_kind::release);
   EXPECT_EQ(d.core.phase(), run_phase::done);
+}
+
+TEST(coordinator_core, is_not_done_while_a_step_of_the_model_is_unknown) {
+  driver d;
+  d.train({"w1"});
+  actions end = d.core.on_finished(
+      {d.workers[0], generation{1}, step_number{2}, false, "sha", {}});
+  EXPECT_EQ(pick<end_run>(end).at(0).exit_code, 1);
+  EXPECT_NE(d.core.current()->reason.find("only those up to 0"),
+            std::string::npos);
 }
 
 TEST(coordinator_core, fails_when_workers_end_with_different_parameters) {

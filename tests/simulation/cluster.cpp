@@ -34,6 +34,7 @@ struct cluster::node_state {
   bool leaving = false; // asked to
   bool left = false;
   uint64_t life = 0; // of its place in a generation; old events are dropped
+  instant last_posted{}; // to its own actor
   instant last_sent{};
   instant last_received{};
 };
@@ -446,12 +447,24 @@ void cluster::switch_over(node_state& who) {
       to_string(who.order->generation));
   if (who.in->order.source == who.rank)
     hand_over(who.in, who);
-  worker_ready message{who.id, who.order->generation,
-                       step_number{who.applied.size()}};
-  report(who);
-  to_coordinator(
-      who, [this, message] { perform(core_->on_ready(message, now_)); });
+  announce(who, step_number{who.applied.size()});
   next_step(who);
+}
+
+/// What the step thread tells its actor, in order. It does not wait until that
+/// has passed it on: a report of later steps may overtake it.
+void cluster::by_actor(node_state& who, event what) {
+  who.last_posted = std::max(now_ + some(10, 30'000), who.last_posted + 1us);
+  at_node(who, who.last_posted - now_,
+          [this, what = std::move(what)](node_state& me) {
+            report(me);
+            to_coordinator(me, what);
+          });
+}
+
+void cluster::announce(node_state& who, step_number base) {
+  worker_ready message{who.id, who.order->generation, base};
+  by_actor(who, [this, message] { perform(core_->on_ready(message, now_)); });
 }
 
 void cluster::hand_over(const std::shared_ptr<group>& in, node_state& source) {
@@ -476,7 +489,8 @@ void cluster::hand_over(const std::shared_ptr<group>& in, node_state& source) {
               me.applied = state;
               me.holds = true;
               // What the source still knows of steps that may not be shown.
-              for (size_t i = state.size() > 8 ? state.size() - 8 : 0;
+              constexpr size_t kept = 64;
+              for (size_t i = state.size() > kept ? state.size() - kept : 0;
                    i < state.size(); ++i) {
                 uint64_t count = 0;
                 for (const auto& part : state[i]->rows)
@@ -484,11 +498,7 @@ void cluster::hand_over(const std::shared_ptr<group>& in, node_state& source) {
                 me.unreported.push_back({state[i]->at.step, state[i]->at.epoch,
                                          state[i]->plan, count, 1, 0});
               }
-              worker_ready message{me.id, me.order->generation,
-                                   step_number{me.applied.size()}};
-              to_coordinator(me, [this, message] {
-                perform(core_->on_ready(message, now_));
-              });
+              announce(me, step_number{me.applied.size()});
               next_step(me);
             });
   }
@@ -542,9 +552,7 @@ void cluster::begin(node_state& who, const connect_order& order) {
       fail(me.name + " is ready for step " +
            std::to_string(value(base) + 1) + " with " +
            std::to_string(me.applied.size()) + " steps in its parameters");
-    worker_ready message{me.id, me.order->generation, base};
-    to_coordinator(
-        me, [this, message] { perform(core_->on_ready(message, now_)); });
+    announce(me, base);
     next_step(me);
   };
   bool late = std::count(order.late.begin(), order.late.end(),
@@ -581,10 +589,9 @@ void cluster::next_step(node_state& who) {
     message.generation = who.order->generation;
     message.step = step_number{who.applied.size()};
     message.weights_sha256 = std::to_string(who.applied.size());
-    report(who);
     log(who.name + " has finished after step " + to_string(message.step));
-    to_coordinator(
-        who, [this, message] { perform(core_->on_finished(message)); });
+    by_actor(who,
+             [this, message] { perform(core_->on_finished(message)); });
     return;
   }
   at_node(who, some(500, 20'000), [this, life = who.life](node_state& me) {
@@ -769,6 +776,11 @@ void cluster::check_shown(const std::vector<committed_step>& steps) {
 void cluster::check_end() {
   if (outcome_.state != "done")
     return;
+  uint64_t per_epoch =
+      (options_.rows + options_.global_batch - 1) / options_.global_batch;
+  if (steps_.size() != per_epoch * options_.epochs)
+    fail("the run is done, but only " + std::to_string(steps_.size()) +
+         " steps are shown");
   // Whoever is left holds the whole run; each epoch is exact.
   const node_state* last = nullptr;
   for (auto& [process, who] : nodes_)

@@ -110,6 +110,8 @@ private:
   void connected_beside(node_state& who);
   void switch_over(node_state& who);
   void hand_over(const std::shared_ptr<group>& in, node_state& source);
+  void by_actor(node_state& who, event what);
+  void announce(node_state& who, step_number base);
   void begin(node_state& who, const connect_order& order);
   ledger_config rows() const;
   void next_step(node_state& who);
