@@ -60,7 +60,8 @@ void coordinator_core::consider_change(actions& out) {
       .offered = {},
       .shares = {},
       .addresses = std::vector<std::string>(workers.size()),
-      .data_addresses = std::vector<std::string>(workers.size())};
+      .data_addresses = std::vector<std::string>(workers.size()),
+      .applied = {}};
   out.push_back(place_shares{last_generation_, last_plan_, std::move(workers),
                              members.current});
 }
@@ -129,15 +130,14 @@ void coordinator_core::switched(actions& out, step_number base) {
   generation previous = before.number;
   std::vector<worker_id> left;
   // Nothing was fenced: all that is known stays true, also of later steps.
-  std::map<size_t, step_number> known; // by rank
+  std::map<worker_id, step_number> known = std::move(change.applied);
   for (size_t rank = 0; rank < before.workers.size(); ++rank) {
-    auto place = std::find(change.workers.begin(), change.workers.end(),
-                           before.workers[rank]);
-    if (place == change.workers.end())
-      left.push_back(before.workers[rank]);
+    worker_id who = before.workers[rank];
+    if (std::find(change.workers.begin(), change.workers.end(), who) ==
+        change.workers.end())
+      left.push_back(who);
     else
-      known[size_t(place - change.workers.begin())] =
-          before.commits.applied_by(rank);
+      known[who] = before.commits.applied_by(rank);
   }
   std::vector<std::string> names;
   for (worker_id who : change.workers)
@@ -152,8 +152,8 @@ void coordinator_core::switched(actions& out, step_number base) {
   members.addresses = std::move(change.addresses);
   members.data_addresses = std::move(change.data_addresses);
   members.leavers = left;
-  for (auto [rank, step] : known)
-    commit_all(members.commits.holds(rank, step), out);
+  for (auto [who, step] : known)
+    commit_all(members.commits.holds(rank_of(who), step), out);
   out.push_back(
       journal_effective{members.current.number, position_after(base)});
   out.push_back(write_event{"generation",

@@ -401,8 +401,15 @@ actions coordinator_core::on_progress(const progress_report& report,
                                       instant now) {
   // Also during a fence: what was applied before it counts. And a worker may
   // report after a switch what it applied before it, and the other way round.
-  if (!active() || !run_->members ||
-      !member(report.worker, run_->members->number) ||
+  if (!active() || !run_->members || report.steps.empty())
+    return {};
+  if (run_->change && report.generation == run_->change->number &&
+      !member(report.worker, run_->members->number)) {
+    run_->members->commits.note(report.steps);
+    run_->change->applied[report.worker] = report.steps.back().step;
+    return {};
+  }
+  if (!member(report.worker, run_->members->number) ||
       (report.generation != run_->members->number &&
        report.generation != run_->members->before &&
        !(run_->change && report.generation == run_->change->number)))

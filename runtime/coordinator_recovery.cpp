@@ -124,9 +124,29 @@ void coordinator_core::decide(actions& out, instant now) {
   for (worker_id who : members.workers)
     if (held.acks().contains(who))
       workers.push_back(who);
-  for (const auto& [who, ack] : held.acks())
-    if (!member(who, members.number) && ack.holds_state)
-      workers.push_back(who); // got its state in time, or had left with it
+  auto holds_base = [&](worker_id who) {
+    auto found = held.acks().find(who);
+    return found != held.acks().end() && found->second.holds_state &&
+           found->second.step == *base;
+  };
+  bool held_by_others =
+      std::any_of(held.acks().begin(), held.acks().end(), [&](const auto& one) {
+        return holds_base(one.first) &&
+               std::count(members.leavers.begin(), members.leavers.end(),
+                          one.first) == 0;
+      });
+  std::vector<worker_id> leavers;
+  for (const auto& [who, ack] : held.acks()) {
+    if (member(who, members.number) || !ack.holds_state)
+      continue;
+    // Who got its state in time joins; who has left is only called back if
+    // nobody else holds what it holds.
+    if (std::count(members.leavers.begin(), members.leavers.end(), who) == 0 ||
+        (!held_by_others && holds_base(who)))
+      workers.push_back(who);
+    else
+      leavers.push_back(who);
+  }
   if (workers.size() < run_->what.elastic.min_workers)
     for (const auto& [id, who] : nodes_)
       if (who.connected && !held.acks().contains(id))
@@ -176,6 +196,7 @@ void coordinator_core::decide(actions& out, instant now) {
   open_generation(
       last_generation_, workers,
       commit_tracker(workers.size(), committed, *base, std::move(inherited)));
+  run_->members->leavers = std::move(leavers);
   run_->members->from_seed = !source;
   run_->members->stale = std::move(stale);
   run_->members->late = std::move(late);

@@ -75,6 +75,9 @@ struct membership_change {
   std::vector<share_summary> shares;
   std::vector<std::string> addresses;
   std::vector<std::string> data_addresses;
+  /// What newcomers say they applied before anybody says that the switch
+  /// happened.
+  std::map<worker_id, step_number> applied;
 };
 
 /// How a recovery went, for the event of its generation: the moment at which
