@@ -233,7 +233,14 @@ void shell::perform(const end_run& what) {
       if (nothing_happened)
         record->discard();
       else
-        text = record->finish(report).dump();
+      {
+        nlohmann::ordered_json written = record->finish(report);
+        text = written.dump();
+        if (written["state"] != what.state) {
+          exit_code = 1;
+          *problem = written.value("reason", "");
+        }
+      }
     } catch (const std::exception& e) {
       log().error("writing the report: {}", e.what());
       // A run without a report is no success.

@@ -120,6 +120,12 @@ nlohmann::ordered_json run_record::finish(run_report report) {
   report.samples = samples_;
   if (report.steps > 0)
     report.audit = audit_counts(directory_.path());
+  // What cannot be shown to be exact is no success.
+  if (report.state == to_string(run_phase::done) && report.audit &&
+      !report.audit->problem.empty()) {
+    report.state = to_string(run_phase::failed);
+    report.reason = "the audit of the run found: " + report.audit->problem;
+  }
   nlohmann::ordered_json out = to_json(report);
   directory_.write_json("report.json", out, run_directory::outlives::power);
   nlohmann::ordered_json fields{{"state", report.state},

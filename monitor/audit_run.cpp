@@ -204,9 +204,11 @@ audit_report audit_run_directory(const fs::path& folder) {
 
 std::optional<audit_result> audit_counts(const fs::path& folder) {
   try {
-    sample_counts counts = audit_run_directory(folder).counts();
-    return audit_result{counts.expected, counts.once, counts.lost,
-                        counts.repeated};
+    audit_report found = audit_run_directory(folder);
+    sample_counts counts = found.counts();
+    return audit_result{
+        counts.expected, counts.once, counts.lost, counts.repeated,
+        found.fine() ? std::string() : found.first_problems.at(0)};
   } catch (const ballast_error&) {
     return std::nullopt;
   }

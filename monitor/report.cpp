@@ -21,10 +21,13 @@ ordered_json recoveries_of(const std::vector<recovery>& in) {
 ordered_json audit_of(const std::optional<audit_result>& in) {
   if (!in)
     return nullptr;
-  return {{"expected", in->expected},
-          {"once", in->once},
-          {"lost", in->lost},
-          {"repeated", in->repeated}};
+  ordered_json out{{"expected", in->expected},
+                   {"once", in->once},
+                   {"lost", in->lost},
+                   {"repeated", in->repeated}};
+  if (!in->problem.empty())
+    out["problem"] = in->problem;
+  return out;
 }
 
 } // namespace

@@ -21,6 +21,8 @@ struct audit_result {
   uint64_t once = 0;
   uint64_t lost = 0;
   uint64_t repeated = 0;
+  /// The first contradiction between ledger, steps and traces; empty = none.
+  std::string problem;
 };
 
 /// Fields that are not known, or that the run did not come to, stay empty and

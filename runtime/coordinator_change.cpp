@@ -73,6 +73,7 @@ actions coordinator_core::on_change_placed(plan placed,
   change.offered = placed;
   change.shares = std::move(shares);
   run_->plans[placed.number] = placed;
+  run_->offered.insert(placed.number);
   out.push_back(journal(placed, change.workers, std::nullopt));
   out.push_back(write_event{"plan",
                             {{"plan", value(placed.number)},
@@ -154,8 +155,9 @@ void coordinator_core::switched(actions& out, step_number base) {
   members.leavers = left;
   for (auto [who, step] : known)
     commit_all(members.commits.holds(rank_of(who), step), out);
-  out.push_back(
-      journal_effective{members.current.number, position_after(base)});
+  if (run_->offered.erase(members.current.number) > 0)
+    out.push_back(
+        journal_effective{members.current.number, position_after(base)});
   out.push_back(write_event{"generation",
                             {{"generation", value(members.number)},
                              {"step", value(base) + 1},

@@ -362,6 +362,9 @@ void coordinator_core::commit_all(std::vector<committed_step> steps,
     return;
   actions more;
   for (committed_step& step : steps) {
+    // A fence may have come before anybody told of the switch.
+    if (run_->offered.erase(step.plan) > 0)
+      out.push_back(journal_effective{step.plan, {step.epoch, step.step}});
     const plan& under = run_->plans.at(step.plan);
     step.generation = under.generation;
     step.world = uint32_t(under.shares.size());

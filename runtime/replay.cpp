@@ -2,14 +2,20 @@
 
 #include "runtime/check.hpp"
 
+#include <algorithm>
+
 namespace ballast {
 
-replay::replay(const recorded_run& run) : run_(run) {
+replay::replay(const recorded_run& run) {
   if (run.plans.empty()) {
     error_ = "no plan ever took effect";
     return;
   }
-  const plan_in_force& first = run.plans.front();
+  for (size_t i = run.plans.size(); i-- > 0;)
+    if (plans_.empty() || run.plans[i].effective < plans_.back()->effective)
+      plans_.push_back(&run.plans[i]);
+  std::reverse(plans_.begin(), plans_.end());
+  const plan_in_force& first = *plans_.front();
   if (first.effective != position{}) {
     error_ = "the first plan, " + to_string(first.body.number) +
              ", begins at step " + to_string(first.effective.step) +
@@ -26,11 +32,11 @@ replay::replay(const recorded_run& run) : run_(run) {
   renew_sequences();
 }
 
-/// Brings the plans into force that begin at the next step.
+/// Brings the plan into force that begins at the next step.
 void replay::begin_plans() {
-  while (!error_ && next_plan_ < run_.plans.size() &&
-         run_.plans[next_plan_].effective.step <= book_->next().step) {
-    const plan_in_force& coming = run_.plans[next_plan_++];
+  while (!error_ && next_plan_ < plans_.size() &&
+         plans_[next_plan_]->effective.step <= book_->next().step) {
+    const plan_in_force& coming = *plans_[next_plan_++];
     std::string who = "plan " + to_string(coming.body.number);
     if (coming.effective != book_->next())
       error_ = who + " is said to begin at step " +

@@ -16,9 +16,9 @@ struct plan_in_force {
   position effective;
 };
 
-/// What `replay` and `audit` need to know of a run. Plans in the order in
-/// which they took effect; several may begin at one step (then only the last
-/// of them did any).
+/// What `replay` and `audit` need to know of a run. Plans by number. One that
+/// begins no later than an earlier one replaces it: a recovery came before a
+/// step was done under that, or undid those that were.
 struct recorded_run {
   ledger_config config;
   std::vector<plan_in_force> plans;
@@ -41,9 +41,9 @@ private:
   void begin_plans();
   void renew_sequences();
 
-  const recorded_run& run_;
   std::optional<ledger> book_;
-  size_t next_plan_ = 0; // of run_.plans, not yet in force
+  std::vector<const plan_in_force*> plans_; // not replaced, ascending
+  size_t next_plan_ = 0;                    // of plans_, not yet in force
   std::vector<sequence> sequences_;
   std::optional<std::string> error_;
 };

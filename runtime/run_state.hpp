@@ -107,6 +107,7 @@ struct run {
   /// The ledger behind the last committed step; none before the first plan.
   std::optional<ledger> book;
   std::map<plan_number, plan> plans; // issued, and not older than the book's
+  std::set<plan_number> offered;     // of these, not journaled as effective
   bool pause_wanted = false;
   bool stop_wanted = false;
   bool stop_by_signal = false;

@@ -278,11 +278,17 @@ void cluster::perform(const actions& list) {
         fail("generation " + to_string(change->generation) + " after " +
              to_string(journaled_));
       journaled_ = change->generation;
+      plans_[change->what.number] = {change->what, change->effective};
       outcome_.generations = value(journaled_);
       log("generation " + to_string(change->generation) + " of " +
           std::to_string(change->workers.size()) +
           (change->effective ? " from step " + to_string(change->effective->step)
                              : " offered"));
+    } else if (const auto* begins = std::get_if<journal_effective>(&one)) {
+      auto& [body, since] = plans_.at(begins->number);
+      if (since && *since != begins->from)
+        fail("plan " + to_string(begins->number) + " gets a second position");
+      since = begins->from;
     } else if (const auto* given = std::get_if<send_assignment>(&one)) {
       to_node(given->to, [this, order = given->what](node_state& me) {
         on_assignment(me, order);
@@ -777,6 +783,28 @@ void cluster::check_shown(const std::vector<committed_step>& steps) {
   }
 }
 
+/// What an audit will read tells the same as what was done.
+void cluster::check_journal(const lineage& applied) {
+  recorded_run run{rows(), {}};
+  for (const auto& [number, one] : plans_)
+    if (one.second)
+      run.plans.push_back({one.first, *one.second});
+  replay again(run);
+  std::vector<std::vector<row_ref>> drawn;
+  for (const auto& one : applied) {
+    if (again.error())
+      fail("the journal contradicts itself: " + *again.error());
+    if (again.book().current().number != one->plan)
+      fail("step " + to_string(one->at.step) + " was done under plan " +
+           to_string(one->plan) + ", the journal says " +
+           to_string(again.book().current().number));
+    again.walk(drawn);
+    if (drawn != one->rows)
+      fail("step " + to_string(one->at.step) +
+           " used other rows than the journal says");
+  }
+}
+
 void cluster::check_end() {
   if (outcome_.state != "done")
     return;
@@ -793,6 +821,7 @@ void cluster::check_end() {
       last = who.get();
   if (!last)
     return;
+  check_journal(last->applied);
   std::map<uint64_t, std::map<row_ref, int>> used;
   for (const auto& one : last->applied)
     for (const auto& part : one->rows)

@@ -10,6 +10,7 @@
 
 #include "runtime/coordinator_core.hpp"
 #include "runtime/manifest.hpp"
+#include "runtime/replay.hpp"
 #include "runtime/worker_core.hpp"
 #include "tests/runtime/ledger_fixture.hpp"
 
@@ -122,6 +123,7 @@ private:
 
   // -- invariants
   void check_shown(const std::vector<committed_step>& steps);
+  void check_journal(const lineage& applied);
   void check_end();
   [[noreturn]] void fail(const std::string& why);
 
@@ -139,6 +141,7 @@ private:
   lineage shown_;
   std::vector<committed_step> steps_;
   ballast::generation journaled_{};
+  std::map<plan_number, std::pair<plan, std::optional<position>>> plans_;
   outcome outcome_;
   bool over_ = false;
   std::deque<std::string> history_;
