@@ -232,8 +232,7 @@ void shell::perform(const end_run& what) {
     try {
       if (nothing_happened)
         record->discard();
-      else
-      {
+      else {
         nlohmann::ordered_json written = record->finish(report);
         text = written.dump();
         if (written["state"] != what.state) {

@@ -115,8 +115,8 @@ shard_manager_actor::behavior_type shard_manager(pointer self,
         return fresh->answer;
       },
       [=](place_atom, generation gen, plan_number number,
-          const std::vector<worker_id>& workers, const plan& before)
-          -> caf::result<plan, std::vector<share_summary>> {
+          const std::vector<worker_id>& workers,
+          const plan& before) -> caf::result<plan, std::vector<share_summary>> {
         if (!self->state.current || !self->state.current->set)
           return to_error({errc::bad_request, "no data set is prepared", {}});
         const manifest& about = self->state.current->set->about();

@@ -1,17 +1,12 @@
 #include "actors/worker_engine.hpp"
 
-#include "data/chunk_service.hpp"
-#include "data/safetensors.hpp"
-#include "monitor/line_file.hpp"
+#include "actors/run_parts.hpp"
 #include "monitor/log.hpp"
 
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
-#include <future>
 #include <mutex>
-#include <nlohmann/json.hpp>
 #include <thread>
+#include <utility>
 
 namespace ballast {
 
@@ -19,91 +14,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Data-sized work: as long as something arrives; these bound a silent peer.
-constexpr auto fetch_deadline = 60s;
+/// Bounds a silent peer.
 constexpr auto connect_deadline = 20s;
-
-uint64_t free_memory_bytes() {
-  std::ifstream file("/proc/meminfo");
-  std::string word;
-  while (file >> word)
-    if (word == "MemAvailable:") {
-      uint64_t kib = 0;
-      file >> kib;
-      return kib * 1024;
-    }
-  return uint64_t{4} << 30;
-}
-
-/// The chunks of a share, each once.
-std::vector<chunk_info> chunks_of(const share& part, const manifest& set) {
-  std::vector<chunk_info> out;
-  for (const interval& one : part.intervals)
-    if (out.empty() || out.back().id != one.chunk)
-      out.push_back(set.train.at(value(one.chunk)));
-  return out;
-}
-
-/// Writes what a worker feeds to the gradient, one line a step.
-class trace_writer {
-public:
-  explicit trace_writer(const std::filesystem::path& path) : file_(path) {}
-  void write(const step_order& order, const std::vector<uint64_t>& ids) {
-    line_.clear();
-    line_ += "{\"generation\":" + to_string(order.generation) +
-             ",\"plan\":" + to_string(order.plan) +
-             ",\"step\":" + to_string(order.at.step) +
-             ",\"epoch\":" + to_string(order.at.epoch) + ",\"ids\":[";
-    for (size_t i = 0; i < ids.size(); ++i) {
-      if (i > 0)
-        line_ += ',';
-      line_ += std::to_string(ids[i]);
-    }
-    line_ += "]}\n";
-    file_.append(line_);
-  }
-
-private:
-  line_file file_;
-  std::string line_;
-};
-
-std::unique_ptr<trace_writer> open_trace(const assignment& order) {
-  if (order.run_folder.empty() ||
-      !std::filesystem::is_directory(order.run_folder))
-    throw ballast_error(errc::not_in_build,
-                        "trace_samples needs the run directory " +
-                            order.run_folder +
-                            " on this node's file system; streaming traces "
-                            "is not in this build",
-                        "/trace_samples");
-  return std::make_unique<trace_writer>(
-      std::filesystem::path(order.run_folder) / "trace" /
-      (order.name + "." + std::to_string(order.incarnation) + ".jsonl"));
-}
-
-/// All that belongs to one run, freed as a whole.
-struct run_parts {
-  assignment order;
-  job what;
-  manifest set;
-  std::unique_ptr<chunk_client> origin;
-  std::unique_ptr<chunk_store> store;
-  std::unique_ptr<chunk_service> service;
-  std::unique_ptr<model> network;
-  std::unique_ptr<optimizer> update;
-  std::unique_ptr<collective_backend> backend;
-  std::unique_ptr<collective_opening> opening;
-  std::unique_ptr<trace_writer> trace;
-  arenas memory;
-  bucket_layout layout;
-  std::unique_ptr<step_executor> executor;
-  training_state state;
-  /// The next generation, opened beside the present one.
-  std::optional<assignment> next_order;
-  std::unique_ptr<collective_opening> next_opening;
-  std::vector<step_record> unreported; // of executors that are gone
-};
 
 class engine final : public worker_engine {
 public:
@@ -124,15 +36,9 @@ private:
   void do_load(run_parts& parts, const assignment& order);
   void load_beside(run_parts& parts, const assignment& order);
   void connect_beside(run_parts& parts, const connect_order& what);
-  std::unique_ptr<collective_opening> open(run_parts& parts,
-                                           const assignment& order);
-  void load_all(run_parts& parts);
-  void fetch_chunks(run_parts& parts, const assignment& order);
-  void build(run_parts& parts);
-  void start_service(run_parts& parts);
+  void begin(run_parts& parts);
   void prepare_collective(run_parts& parts);
   step_listener listen(run_parts& parts);
-  std::string model_bytes(run_parts& parts);
   void failed(run_parts& parts, generation of, errc code,
               const std::string& why);
   /// Runs `work` on the engine's thread; a throw becomes worker_failed.
@@ -158,22 +64,22 @@ void engine::background(std::thread& on, run_parts& parts, generation of,
   before.push_back(std::move(on));
   if (&on == &thread_)
     before.push_back(std::move(beside_));
-  on = std::thread([this, &parts, of, work,
-                    before = std::move(before)]() mutable {
-    for (std::thread& one : before)
-      if (one.joinable())
-        one.join();
-    try {
-      work();
-    } catch (const collective_error& e) {
-      failed(parts, of, errc::collective_failed,
-             to_string(e.code()) + ": " + e.what());
-    } catch (const ballast_error& e) {
-      failed(parts, of, e.what_failed().code, e.what());
-    } catch (const std::exception& e) {
-      failed(parts, of, errc::internal, e.what());
-    }
-  });
+  on = std::thread(
+      [this, &parts, of, work, before = std::move(before)]() mutable {
+        for (std::thread& one : before)
+          if (one.joinable())
+            one.join();
+        try {
+          work();
+        } catch (const collective_error& e) {
+          failed(parts, of, errc::collective_failed,
+                 to_string(e.code()) + ": " + e.what());
+        } catch (const ballast_error& e) {
+          failed(parts, of, e.what_failed().code, e.what());
+        } catch (const std::exception& e) {
+          failed(parts, of, errc::internal, e.what());
+        }
+      });
 }
 
 void engine::failed(run_parts& parts, generation of, errc code,
@@ -227,7 +133,7 @@ void engine::load(const assignment& what) {
 
 void engine::load_beside(run_parts& parts, const assignment& order) {
   fetch_chunks(parts, order);
-  auto opening = open(parts, order);
+  auto opening = open_collective(parts, order, config_.bind_host);
   worker_loaded message;
   {
     std::lock_guard lock(mutex_);
@@ -247,7 +153,8 @@ void engine::connect_beside(run_parts& parts, const connect_order& what) {
   if (what.generation <= fenced_ || !parts.executor)
     return;
   parts.executor->post(next_generation{
-      parts.next_order->first, std::move(group),
+      parts.next_order->first,
+      std::move(group),
       {what.stale, what.late, what.source, what.evaluate, what.paused}});
 }
 
@@ -272,7 +179,7 @@ void engine::do_load(run_parts& parts, const assignment& order) {
   gone.reset();
   closed.reset();
   if (!parts.network)
-    load_all(parts);
+    begin(parts);
   else
     fetch_chunks(parts, order);
   prepare_collective(parts);
@@ -288,113 +195,14 @@ void engine::do_load(run_parts& parts, const assignment& order) {
   listener_.loaded(message);
 }
 
-void engine::load_all(run_parts& parts) {
-  job_result parsed = parse_job(parts.order.job, {}, "/");
-  if (!parsed.value)
-    throw ballast_error(parsed.mistakes.at(0));
-  parts.what = *parsed.value;
-  parts.origin =
-      chunk_client::connect(parts.order.origin, parts.order.token, 10s);
-  parts.set = nlohmann::json::parse(parts.origin->fetch_blob("manifest", 30s))
-                  .get<manifest>();
-  uint64_t limit = config_.store_limit_bytes > 0 ? config_.store_limit_bytes
-                                                 : free_memory_bytes() / 5 * 4;
-  parts.store = std::make_unique<chunk_store>(limit);
-  // The model takes as long to load as the data: side by side.
-  auto built = std::async(std::launch::async, [this, &parts] { build(parts); });
-  fetch_chunks(parts, parts.order);
-  start_service(parts);
-  built.get();
+void engine::begin(run_parts& parts) {
+  load_run(parts, config_.bind_host, config_.store_limit_bytes);
   std::lock_guard lock(mutex_);
   parts.state.held = {true, step_number{0}};
 }
 
-void engine::fetch_chunks(run_parts& parts, const assignment& order) {
-  chunk_client& client = *parts.origin;
-  const plan& first = order.first;
-  size_t rank = 0;
-  while (first.shares.at(rank).worker != order.worker)
-    ++rank;
-  auto keep = [&parts](data_part part) {
-    return [&parts, part](chunk_ptr got) {
-      parts.store->put(part, std::move(got));
-    };
-  };
-  std::vector<chunk_info> train;
-  for (chunk_info& one : chunks_of(first.shares[rank], parts.set))
-    if (!parts.store->find(data_part::train, one.id))
-      train.push_back(std::move(one));
-  client.fetch(data_part::train, train, parts.set.row, fetch_deadline,
-               keep(data_part::train));
-  std::vector<chunk_info> test;
-  for (size_t i = rank; i < parts.set.test.size(); i += first.shares.size())
-    if (!parts.store->find(data_part::test, parts.set.test[i].id))
-      test.push_back(parts.set.test[i]);
-  client.fetch(data_part::test, test, parts.set.row, fetch_deadline,
-               keep(data_part::test));
-  log().info("holds {} train and {} test chunks, {} MB",
-             parts.store->count(data_part::train),
-             parts.store->count(data_part::test), parts.store->bytes() >> 20);
-}
-
-void engine::build(run_parts& parts) {
-  parts.backend = make_backend(parts.what.train.collective);
-  parts.network = make_model({&parts.what, parts.set.row, parts.order.threads});
-  size_t count = parts.network->parameter_count();
-  parts.memory.count = count;
-  parts.memory.parameters = parts.backend->allocate_arena(count);
-  for (auto& arena : parts.memory.gradients)
-    arena = parts.backend->allocate_arena(count);
-  parts.network->initialize({parts.memory.parameters.get(), count});
-  parts.update = make_optimizer(parts.what.train.optimizer, count);
-  parts.layout = make_bucket_layout(parts.network->parameters());
-}
-
-void engine::start_service(run_parts& parts) {
-  parts.service = chunk_service::start(
-      config_.bind_host, 0, parts.order.token,
-      [&parts](data_part part, chunk_id id) {
-        return parts.store->find(part, id);
-      },
-      [this, &parts](const std::string& name) -> std::optional<std::string> {
-        if (name != "model")
-          return std::nullopt;
-        return model_bytes(parts);
-      });
-}
-
-std::string engine::model_bytes(run_parts& parts) {
-  std::vector<tensor_view> tensors;
-  for (const parameter_info& one : parts.network->parameters())
-    tensors.push_back(
-        {one.name,
-         one.shape,
-         {parts.memory.parameters.get() + one.offset, one.count}});
-  nlohmann::json buffers = nlohmann::json::array();
-  for (const model::buffer& one : parts.network->buffers()) {
-    tensors.push_back({one.name, one.shape, one.values});
-    buffers.push_back(one.name);
-  }
-  return safetensors_bytes(tensors, {{"format", "pt"},
-                                     {"ballast_run", parts.order.run},
-                                     {"buffers", buffers.dump()}});
-}
-
-std::unique_ptr<collective_opening> engine::open(run_parts& parts,
-                                                 const assignment& order) {
-  collective_options options;
-  options.generation = order.generation;
-  options.size = int(order.first.shares.size());
-  while (order.first.shares[size_t(options.rank)].worker != order.worker)
-    ++options.rank;
-  options.layout_hash = layout_hash(parts.layout);
-  options.token = order.token;
-  options.bind_host = config_.bind_host;
-  return parts.backend->prepare(options);
-}
-
 void engine::prepare_collective(run_parts& parts) {
-  auto opening = open(parts, parts.order);
+  auto opening = open_collective(parts, parts.order, config_.bind_host);
   worker_core_config config{
       {parts.what.seed, parts.what.train.global_batch, {}},
       parts.order.worker,
@@ -479,9 +287,8 @@ void engine::connect(const connect_order& what) {
   background(thread_, *parts, what.generation, [parts, what] {
     auto group = parts->opening->connect(
         what.addresses, std::chrono::steady_clock::now() + connect_deadline);
-    parts->executor->run(std::move(group),
-                         {what.stale, what.late, what.source, what.evaluate,
-                          what.paused});
+    parts->executor->run(std::move(group), {what.stale, what.late, what.source,
+                                            what.evaluate, what.paused});
   });
 }
 

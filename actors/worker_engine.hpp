@@ -4,7 +4,8 @@
 /// the listener, on the engine's threads.
 ///
 /// One run at a time: load -> connect -> (command ...) -> leave; and after a
-/// fence: fence -> load -> connect, with the model and the chunks that are here.
+/// fence: fence -> load -> connect, with the model and the chunks that are
+/// here.
 #pragma once
 
 #include "gpu/step_executor.hpp"

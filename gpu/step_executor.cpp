@@ -29,10 +29,6 @@ uint64_t monotonic_ns() {
   return uint64_t(now.tv_sec) * 1'000'000'000 + uint64_t(now.tv_nsec);
 }
 
-deadline patience() {
-  return std::chrono::steady_clock::now() + collective_patience;
-}
-
 batch_view view(const batch& from, uint32_t begin, uint32_t count,
                 uint32_t features) {
   return {.features = from.features.data() + size_t(begin) * features,
@@ -71,6 +67,10 @@ heartbeat step_executor::now() const {
   out.phase = phase_.load(std::memory_order_relaxed);
   out.since_ns = since_ns_.load(std::memory_order_relaxed);
   return out;
+}
+
+deadline step_executor::patience() {
+  return std::chrono::steady_clock::now() + collective_patience;
 }
 
 // -- requests from other threads
@@ -220,115 +220,6 @@ float* step_executor::next_gradients() {
   return with_.memory.gradients[with_.state->turn % 2].get();
 }
 
-void step_executor::bring_to_base(const generation_start& start) {
-  auto among = [this](const std::vector<uint32_t>& ranks) {
-    return std::find(ranks.begin(), ranks.end(), uint32_t(group_->rank())) !=
-           ranks.end();
-  };
-  if (!start.late.empty())
-    receive_last_step(start, among(start.late));
-  if (!start.stale.empty()) {
-    if (among(start.stale)) {
-      std::lock_guard gate(gate_);
-      with_.state->held.holds = false;
-    }
-    receive_position(start);
-    receive_state(start);
-  }
-  step_number base{value(core_->stands_at().step) - 1};
-  {
-    std::lock_guard gate(gate_);
-    if (frozen_)
-      throw collective_error(collective_errc::aborted, "frozen at the base");
-    with_.state->held = {true, base};
-  }
-  listener_.ready(base);
-}
-
-/// Who is one step behind gets what that step reduced to and applies it. All
-/// others receive the bytes that they have.
-void step_executor::receive_last_step(const generation_start& start,
-                                      bool late) {
-  training_state& state = *with_.state;
-  float* gradients = with_.memory.gradients[(state.turn + (late ? 0 : 1)) % 2]
-                         .get();
-  trailer sums = state.last;
-  std::vector<float> statistics = state.statistics;
-  auto send = [&](float* values, size_t count) {
-    if (count > 0)
-      group_->broadcast(values, count * sizeof(float), int(start.source),
-                        patience());
-  };
-  send(gradients, with_.memory.count);
-  send(sums.data(), trailer::floats);
-  send(statistics.data(), statistics.size());
-  if (!late)
-    return;
-  std::lock_guard gate(gate_);
-  if (frozen_)
-    throw collective_error(collective_errc::aborted, "frozen before the apply");
-  position next = core_->stands_at();
-  position at{next.epoch, step_number{value(next.step) - 1}};
-  apply(at, sums, gradients, statistics);
-}
-
-/// Parameters, optimizer state and buffers, from the source to everybody: who
-/// holds them receives the same bytes.
-void step_executor::receive_state(const generation_start& start) {
-  auto send = [&](std::span<float> values) {
-    if (!values.empty())
-      group_->broadcast(values.data(), values.size_bytes(), int(start.source),
-                        patience());
-  };
-  send({with_.memory.parameters.get(), with_.memory.count});
-  for (const optimizer::state_vector& one : with_.optimizer->state())
-    send(one.values);
-  for (const model::buffer& one : with_.model->buffers())
-    send(one.values);
-}
-
-/// Where the source stands, as words: a newcomer makes its core of it.
-void step_executor::receive_position(const generation_start& start) {
-  std::vector<uint64_t> words;
-  if (uint32_t(group_->rank()) == start.source) {
-    start_message told{core_->stands_at(), core_->cursors(), {}};
-    std::lock_guard lock(mutex_);
-    told.records.assign(recent_.begin(), recent_.end());
-    words = to_words(told);
-  }
-  uint64_t count = words.size();
-  group_->broadcast(&count, sizeof count, int(start.source), patience());
-  words.resize(count);
-  group_->broadcast(words.data(), count * sizeof(uint64_t), int(start.source),
-                    patience());
-  if (core_)
-    return;
-  start_message told = start_from_words(words);
-  if (auto wrong = start_error(config_.ledger, first_, told.at, told.cursors))
-    throw ballast_error(errc::digest_mismatch,
-                        "the state that was sent does not fit: " + *wrong);
-  core_.emplace(config_, first_, told.at, told.cursors);
-  std::lock_guard lock(mutex_);
-  progress_.steps = told.records;
-  progress_.timings.resize(told.records.size());
-}
-
-/// The plan in force names a later generation: its collective is open here.
-void step_executor::switch_over() {
-  std::optional<next_generation> next;
-  {
-    std::lock_guard lock(mutex_);
-    next = std::exchange(next_, std::nullopt);
-    if (!next || next->what.generation != core_->current().generation)
-      throw ballast_error(errc::internal, "a switch without its collective");
-    last_group_ = std::exchange(group_, std::move(next->group));
-    if (aborted_)
-      throw collective_error(collective_errc::aborted, "aborted at a switch");
-  }
-  listener_.switched();
-  bring_to_base(next->start);
-}
-
 void step_executor::train(const generation_start& start) {
   if (auto first = core_->draw())
     prefetcher_.submit(std::move(*first));
@@ -386,9 +277,9 @@ step_end step_executor::do_step(const prefetcher::ready& ready,
   step_end end = core_->applied();
   uint64_t applied_ns = monotonic_ns();
   std::lock_guard lock(mutex_);
-  recent_.push_back(
-      {order.at.step, order.at.epoch, order.plan, order.samples,
-       double(sums.loss_sum()) / double(order.samples), applied_ns});
+  recent_.push_back({order.at.step, order.at.epoch, order.plan, order.samples,
+                     double(sums.loss_sum()) / double(order.samples),
+                     applied_ns});
   if (recent_.size() > recent_steps)
     recent_.pop_front();
   progress_.steps.push_back(recent_.back());
@@ -440,8 +331,8 @@ void step_executor::apply(position at, const trailer& sums, float* gradients,
                           std::vector<float>& statistics) {
   if (!std::isfinite(sums.loss_sum()))
     throw ballast_error(errc::non_finite_loss,
-                        "the loss of step " + to_string(at.step) +
-                            " (epoch " + to_string(at.epoch) +
+                        "the loss of step " + to_string(at.step) + " (epoch " +
+                            to_string(at.epoch) +
                             ") is not finite; nothing of it was applied. "
                             "Lower train.optimizer.lr, set train.clip_norm, "
                             "or look for broken values in the data");

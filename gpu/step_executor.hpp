@@ -17,6 +17,7 @@
 #include "gpu/model.hpp"
 #include "gpu/optimizer.hpp"
 #include "gpu/prefetcher.hpp"
+#include "gpu/training_state.hpp"
 #include "runtime/job.hpp"
 #include "runtime/manifest.hpp"
 #include "runtime/messages.hpp"
@@ -32,51 +33,6 @@
 #include <vector>
 
 namespace ballast {
-
-/// The flat buffers of one worker; they outlive generations.
-struct arenas {
-  std::shared_ptr<float[]> parameters;
-  /// Take turns: the reduced gradients of the last applied step stay until the
-  /// next one is applied.
-  std::shared_ptr<float[]> gradients[2];
-  size_t count = 0;
-};
-
-/// How a generation begins, beside the plan and the position in the core.
-struct generation_start {
-  /// Ranks without the state that the others hold; `source` sends it to them.
-  std::vector<uint32_t> stale;
-  /// Ranks one step behind; `source` sends them what that step reduced to.
-  std::vector<uint32_t> late;
-  uint32_t source = 0;
-  /// Evaluate this epoch first: nobody reported its result. 0 = none.
-  epoch_number evaluate{};
-  bool paused = false; // stand still before the first step
-};
-
-/// The generation after this one, opened while training goes on.
-struct next_generation {
-  plan what;
-  std::unique_ptr<collective> group;
-  generation_start start;
-};
-
-/// What a frozen worker can vouch for.
-struct held_state {
-  bool holds = false; // false: its parameters are of no step
-  step_number step{}; // last applied
-};
-
-/// What outlives generations beside the arenas and the optimizer's state.
-struct training_state {
-  held_state held;
-  /// The gradients of the next step go to arena turn % 2; those of the last
-  /// applied one lie in the other.
-  uint64_t turn = 0;
-  /// Reduced trailer and statistics of the last applied step.
-  trailer last;
-  std::vector<float> statistics;
-};
 
 /// What the step thread tells its owner, called on the step thread.
 struct step_listener {
@@ -170,6 +126,8 @@ private:
   void evaluate(epoch_number epoch);
   void finish();
   void enter(worker_phase phase);
+  /// Bounds what nobody would notice; a slow peer is no error.
+  static deadline patience();
 
   parts with_;
   worker_core_config config_;

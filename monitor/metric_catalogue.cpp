@@ -60,8 +60,8 @@ constexpr metric_entry catalogue[] = {
 };
 
 constexpr std::array<std::string_view, 11> states = {
-    "idle",   "preparing", "waiting", "loading", "training",
-    "paused", "recovering", "finishing", "done",    "failed",  "stopped"};
+    "idle",       "preparing", "waiting", "loading", "training", "paused",
+    "recovering", "finishing", "done",    "failed",  "stopped"};
 
 std::string_view type_name(metric_type type) {
   switch (type) {

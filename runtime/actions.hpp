@@ -102,9 +102,8 @@ struct end_run {
 using action =
     std::variant<prepare_data, place_shares, journal_change, journal_effective,
                  journal_commit, send_assignment, send_connect, send_fence,
-                 send_plan, send_command,
-                 expel, start_worker, write_steps, write_event, write_workers, fetch_model,
-                 end_run>;
+                 send_plan, send_command, expel, start_worker, write_steps,
+                 write_event, write_workers, fetch_model, end_run>;
 using actions = std::vector<action>;
 
 } // namespace ballast

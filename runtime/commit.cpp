@@ -16,10 +16,15 @@ void commit_tracker::note(const std::vector<step_record>& steps) {
   for (const step_record& record : steps) {
     if (record.step <= committed_)
       continue;
-    auto [known, fresh] = waiting_.try_emplace(
-        record.step,
-        committed_step{record.step, record.epoch, {}, record.plan, 0,
-                       record.samples, record.loss, record.t_ns});
+    auto [known, fresh] =
+        waiting_.try_emplace(record.step, committed_step{record.step,
+                                                         record.epoch,
+                                                         {},
+                                                         record.plan,
+                                                         0,
+                                                         record.samples,
+                                                         record.loss,
+                                                         record.t_ns});
     if (!fresh)
       known->second.t_ns = std::min(known->second.t_ns, record.t_ns);
   }

@@ -58,7 +58,7 @@ private:
 
   step_number committed_;
   step_number base_;
-  std::vector<step_number> applied_;   // by rank
+  std::vector<step_number> applied_;              // by rank
   std::map<step_number, committed_step> waiting_; // after committed_
 };
 

@@ -78,8 +78,7 @@ const std::vector<control_type>& all_types() {
       {"stall_worker",
        "Its process stands still for a while, heartbeats and all; for jobs "
        "with \"faults\": true.",
-       {{"worker", "string", "Its name."},
-        {"seconds", "number", "How long."}},
+       {{"worker", "string", "Its name."}, {"seconds", "number", "How long."}},
        [](const json& m) -> control_request {
          return stall_request{m.at("worker"), m.at("seconds")};
        }},

@@ -43,8 +43,7 @@ void coordinator_core::consider_change(actions& out) {
     return; // the last one stays
   for (const auto& [id, who] : nodes_)
     if (who.connected && !member(id, members.number) &&
-        !leaving_.contains(id) &&
-        workers.size() < most) {
+        !leaving_.contains(id) && workers.size() < most) {
       workers.push_back(id);
       changed = true;
     }
@@ -81,14 +80,15 @@ actions coordinator_core::on_change_placed(plan placed,
                              {"outcome", "offered"},
                              {"reason", "membership"}}});
   for (worker_id who : change.workers)
-    out.push_back(send_assignment{who, assignment_for(who, placed, {}, {}, true)});
+    out.push_back(
+        send_assignment{who, assignment_for(who, placed, {}, {}, true)});
   return out;
 }
 
 actions coordinator_core::on_change_loaded(const worker_loaded& message) {
   membership_change& change = *run_->change;
-  auto place = std::find(change.workers.begin(), change.workers.end(),
-                         message.worker);
+  auto place =
+      std::find(change.workers.begin(), change.workers.end(), message.worker);
   if (place == change.workers.end())
     return {};
   auto rank = size_t(place - change.workers.begin());

@@ -99,6 +99,10 @@ coordinator_core::on_submit(job what, std::string run_name,
   workers_most_.reset();
   last_name_ = what.elastic.workers;
   starting_.clear();
+  for (uint32_t i = 1; config_.supervised && i <= workers_wanted_; ++i)
+    starting_.insert("w" + std::to_string(i)); // `run` starts these by itself
+  for (const auto& [id, who] : nodes_)
+    starting_.erase(who.about.name);
   early_deaths_.clear();
   run_.emplace();
   run_->what = std::move(what);
@@ -257,8 +261,8 @@ void coordinator_core::assign(actions& out, const ledger& start) {
                       : "placement " + run_->what.data.placement.kind}}});
   out.push_back(write_workers{});
   for (worker_id who : members.workers)
-    out.push_back(send_assignment{
-        who, assignment_for(who, placed, at, cursors, false)});
+    out.push_back(
+        send_assignment{who, assignment_for(who, placed, at, cursors, false)});
 }
 
 journal_change
@@ -351,171 +355,6 @@ actions coordinator_core::on_ready(const worker_ready& message, instant now) {
   out.push_back(write_workers{});
   if (run_->stop_wanted)
     to_all(out, command_kind::stop, "stop");
-  return out;
-}
-
-// -- a run: steps
-
-void coordinator_core::commit_all(std::vector<committed_step> steps,
-                                  actions& out) {
-  if (steps.empty())
-    return;
-  actions more;
-  for (committed_step& step : steps) {
-    // A fence may have come before anybody told of the switch.
-    if (run_->offered.erase(step.plan) > 0)
-      out.push_back(journal_effective{step.plan, {step.epoch, step.step}});
-    const plan& under = run_->plans.at(step.plan);
-    step.generation = under.generation;
-    step.world = uint32_t(under.shares.size());
-    commit(step, more);
-  }
-  // First what is shown, then what follows from it.
-  out.push_back(write_steps{std::move(steps)});
-  out.insert(out.end(), more.begin(), more.end());
-}
-
-void coordinator_core::commit(const committed_step& step, actions& out) {
-  follow(*run_->book, step);
-  run_->plans.erase(run_->plans.begin(),
-                    run_->plans.lower_bound(run_->book->current().number));
-  if (run_->samples == 0)
-    run_->first = step;
-  if (step.epoch != run_->last.epoch) {
-    run_->epoch_loss_sum = 0;
-    run_->epoch_samples = 0;
-  }
-  run_->last = step;
-  run_->samples += step.samples;
-  run_->epoch_loss_sum += step.loss * double(step.samples);
-  run_->epoch_samples += step.samples;
-  if (run_->epoch_samples == run_->set.train_rows) {
-    run_->train_loss = run_->epoch_loss_sum / double(run_->epoch_samples);
-    out.push_back(write_event{"epoch",
-                              {{"epoch", value(step.epoch)},
-                               {"step", value(step.step)},
-                               {"samples", run_->epoch_samples},
-                               {"train_loss", *run_->train_loss}}});
-    out.push_back(journal_commit{step.step, step.epoch});
-  }
-}
-
-actions coordinator_core::on_progress(const progress_report& report,
-                                      instant now) {
-  // Also during a fence: what was applied before it counts. And a worker may
-  // report after a switch what it applied before it, and the other way round.
-  if (!active() || !run_->members || report.steps.empty())
-    return {};
-  if (run_->change && report.generation == run_->change->number &&
-      !member(report.worker, run_->members->number)) {
-    run_->members->commits.note(report.steps);
-    run_->change->applied[report.worker] = report.steps.back().step;
-    return {};
-  }
-  if (!member(report.worker, run_->members->number) ||
-      (report.generation != run_->members->number &&
-       report.generation != run_->members->before &&
-       !(run_->change && report.generation == run_->change->number)))
-    return {};
-  size_t rank = rank_of(report.worker);
-  generation_state& members = *run_->members;
-  progress_report& kept = members.rates[rank];
-  kept = report;
-  kept.steps.clear();
-  actions out;
-  commit_all(members.commits.applied(rank, report.steps), out);
-  if (run_->recovery && run_->phase == run_phase::training &&
-      members.commits.committed() > members.commits.base())
-    recovered(out, now);
-  return out;
-}
-
-actions coordinator_core::on_evaluated(const evaluation_report& report) {
-  if (!member(report.worker, report.generation) || rank_of(report.worker) != 0)
-    return {};
-  run_->test = report;
-  if (value(report.epoch) < run_->what.train.epochs)
-    run_->evaluated_ns += report.wall_ns;
-  nlohmann::ordered_json fields{{"epoch", value(report.epoch)},
-                                {"test_loss", report.loss},
-                                {"test_rows", report.rows},
-                                {"ms", double(report.wall_ns) / 1e6}};
-  if (run_->set.classes > 0)
-    fields["test_accuracy"] = report.accuracy;
-  return {write_event{"evaluation", std::move(fields)}};
-}
-
-actions coordinator_core::on_paused(const worker_paused& message) {
-  if (!member(message.worker, message.generation))
-    return {};
-  generation_state& members = *run_->members;
-  members.paused.insert(message.worker);
-  if (phase() != run_phase::training ||
-      members.paused.size() < members.workers.size())
-    return {};
-  run_->phase = run_phase::paused;
-  actions out{write_event{"paused", {{"step", value(message.step)}}},
-              write_workers{}};
-  if (run_->stop_wanted)
-    to_all(out, command_kind::stop, "stop");
-  return out;
-}
-
-actions coordinator_core::on_finished(const worker_finished& message) {
-  // Behind a fence they finish again, in the next generation.
-  if (!member(message.worker, message.generation) || run_->fenced)
-    return {};
-  generation_state& members = *run_->members;
-  members.finished[message.worker] = message;
-  if (members.finished.size() < members.workers.size())
-    return {};
-  const worker_finished& first = members.finished.begin()->second;
-  for (const auto& [who, other] : members.finished)
-    if (other.weights_sha256 != first.weights_sha256 ||
-        other.step != first.step)
-      return fail({errc::digest_mismatch,
-                   "workers " + name_of(first.worker) + " and " + name_of(who) +
-                       " end with different parameters",
-                   {}});
-  if (members.commits.committed() != first.step)
-    return fail({errc::internal,
-                 "the parameters contain steps up to " + to_string(first.step) +
-                     ", but only those up to " +
-                     to_string(members.commits.committed()) + " were reported",
-                 {}});
-  run_->phase = run_phase::finishing;
-  run_->weights_sha256 = first.weights_sha256;
-  actions out{journal_commit{first.step, run_->last.epoch}};
-  fetch_from_somebody(out);
-  out.push_back(write_workers{});
-  return out;
-}
-
-void coordinator_core::fetch_from_somebody(actions& out) {
-  const generation_state& members = *run_->members;
-  for (size_t rank = 0; rank < members.workers.size(); ++rank)
-    if (nodes_.at(members.workers[rank]).connected) {
-      fetching_from_ = members.workers[rank];
-      out.push_back(fetch_model{fetching_from_, members.data_addresses[rank],
-                                run_->weights_sha256});
-      return;
-    }
-  actions more = fail({errc::worker_lost,
-                       "every worker was lost before the final model could be "
-                       "fetched from one",
-                       {}});
-  out.insert(out.end(), more.begin(), more.end());
-}
-
-actions coordinator_core::on_model_saved(failure problem) {
-  if (phase() != run_phase::finishing)
-    return {};
-  if (problem)
-    return fail(std::move(problem));
-  actions out;
-  bool cut = run_->members->finished.begin()->second.stopped;
-  finish(out, cut ? run_phase::stopped : run_phase::done,
-         cut && run_->stop_by_signal ? 130 : 0, cut ? "stopped" : "");
   return out;
 }
 

@@ -119,7 +119,8 @@ private:
                             const std::vector<worker_cursor>& cursors,
                             bool beside) const;
   const node* find_node(const std::string& name) const;
-  void replace_workers(actions& out, instant now);
+  bool respawns() const;
+  void replace_workers(actions& out);
   void early_death(actions& out, const std::string& name, instant now);
   bool may_change() const;
   void consider_change(actions& out);
@@ -151,15 +152,15 @@ private:
   std::map<std::string, uint32_t> incarnations_; // by name
   std::map<worker_id, departure> unexplained_;
   std::optional<instant> waiting_since_; // for workers, in `run`
-  std::set<worker_id> leaving_; // asked to leave
+  std::set<worker_id> leaving_;          // asked to leave
   // Of `run`, which starts workers itself:
   uint32_t workers_wanted_ = 0;
   std::optional<uint32_t> workers_most_; // once `scale` was asked for
-  uint32_t last_name_ = 0;            // the number in it
-  std::set<std::string> starting_;    // started, not here yet
-  std::set<std::string> expelled_;    // their process may still be there
-  std::set<worker_id> proven_;        // were part of a committed step
-  std::vector<instant> early_deaths_; // before that
+  uint32_t last_name_ = 0;               // the number in it
+  std::set<std::string> starting_;       // started, not here yet
+  std::set<std::string> expelled_;       // their process may still be there
+  std::set<worker_id> proven_;           // were part of a committed step
+  std::vector<instant> early_deaths_;    // before that
   worker_id fetching_from_{};
   worker_id last_worker_{};
   generation last_generation_{};

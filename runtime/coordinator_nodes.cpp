@@ -101,13 +101,9 @@ actions coordinator_core::on_process_ended(const std::string& name,
   for (const auto& [id, who] : nodes_)
     if (who.about.name == name)
       return {};
-  if (starting_.erase(name) > 0) { // a replacement
-    early_death(out, name + " ended before it joined: " + how, now);
-    return out;
-  }
-  return fail({errc::worker_lost,
-               "worker " + name + " ended before it joined: " + how,
-               {}});
+  starting_.erase(name);
+  early_death(out, "worker " + name + " ended before it joined: " + how, now);
+  return out;
 }
 
 /// The one line of events.jsonl about a loss, and the reason of what follows.
@@ -118,8 +114,7 @@ void coordinator_core::explain(actions& out, worker_id who,
   if (!run_)
     return;
   if (run_->recovery && run_->recovery->lost == who)
-    run_->recovery->reason =
-        "worker " + gone.about.name + " lost: " + reason;
+    run_->recovery->reason = "worker " + gone.about.name + " lost: " + reason;
   out.push_back(write_event{"worker_lost",
                             {{"worker", gone.about.name},
                              {"incarnation", gone.incarnation},
@@ -138,20 +133,12 @@ actions coordinator_core::lose(worker_id who, const std::string& reason,
   if (!active())
     return out;
   unexplained_[who] = {reason, now};
-  if (!proven_.contains(who) && run_->members)
-    early_death(out, gone.about.name + " died: " + reason, now);
   out.push_back(write_workers{});
+  if (!proven_.contains(who))
+    early_death(out, describe_node(gone) + " lost: " + reason, now);
   std::string line = "worker " + gone.about.name + " lost: " + reason;
-  if (!run_->members) {
-    // Before there is a generation a cluster waits for others; in `run` there
-    // are no others.
-    if (config_.supervised) {
-      actions more =
-          fail({errc::worker_lost, describe_node(gone) + " lost: " + reason, {}});
-      out.insert(out.end(), more.begin(), more.end());
-    }
+  if (!active() || !run_->members)
     return out;
-  }
   bool joining =
       run_->change && std::count(run_->change->workers.begin(),
                                  run_->change->workers.end(), who) > 0;
@@ -195,10 +182,9 @@ actions coordinator_core::on_tick(instant now) {
     return "no heartbeat for " + std::to_string(age.count()) + " ms";
   };
   for (worker_id who : detector_.suspects(now)) {
-    bool joining =
-        active() && run_->change &&
-        std::count(run_->change->workers.begin(), run_->change->workers.end(),
-                   who) > 0;
+    bool joining = active() && run_->change &&
+                   std::count(run_->change->workers.begin(),
+                              run_->change->workers.end(), who) > 0;
     bool in_generation = active() && run_->members &&
                          (member(who, run_->members->number) || joining) &&
                          phase() != run_phase::finishing;
@@ -224,7 +210,7 @@ actions coordinator_core::on_tick(instant now) {
       if (!run_->fenced)
         break;
     }
-  replace_workers(out, now);
+  replace_workers(out);
   consider_change(out);
   // In a cluster somebody may still come; `run` has started all there are.
   if (!config_.supervised || phase() != run_phase::waiting) {
@@ -248,9 +234,16 @@ void coordinator_core::early_death(actions& out, const std::string& what,
                                    instant now) {
   const elastic_spec& how = run_->what.elastic;
   auto window = std::chrono::seconds(how.respawn_window_s);
-  std::erase_if(early_deaths_,
-                [&](instant one) { return now - one > window; });
+  std::erase_if(early_deaths_, [&](instant one) { return now - one > window; });
   early_deaths_.push_back(now);
+  if (!config_.supervised)
+    return; // whoever starts nodes watches them
+  if (!run_->members && !respawns()) {
+    // Nobody else will come.
+    actions more = fail({errc::worker_lost, what, {}});
+    out.insert(out.end(), more.begin(), more.end());
+    return;
+  }
   if (early_deaths_.size() == how.respawn_limit + 1)
     out.push_back(write_event{
         "error",
@@ -261,13 +254,15 @@ void coordinator_core::early_death(actions& out, const std::string& what,
                          " s; no more are started. The last one: " + what}}});
 }
 
+bool coordinator_core::respawns() const {
+  return config_.supervised && run_->what.elastic.respawn &&
+         early_deaths_.size() <= run_->what.elastic.respawn_limit;
+}
+
 /// `run` keeps as many workers as were asked for.
-void coordinator_core::replace_workers(actions& out, instant now) {
-  (void)now;
-  if (!active() || !config_.supervised || !run_->members ||
-      !run_->what.elastic.respawn || run_->stop_wanted ||
-      phase() == run_phase::finishing ||
-      early_deaths_.size() > run_->what.elastic.respawn_limit)
+void coordinator_core::replace_workers(actions& out) {
+  if (!active() || !respawns() || run_->stop_wanted ||
+      phase() == run_phase::finishing)
     return;
   size_t here = starting_.size() + expelled_.size();
   for (const auto& [id, who] : nodes_)

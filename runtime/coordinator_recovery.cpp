@@ -65,8 +65,7 @@ void coordinator_core::recover(actions& out, const std::string& reason,
   now_run.fence_deadline = now + detector_.ack_patience();
   now_run.phase = run_phase::recovering;
   for (worker_id who : asked)
-    out.push_back(
-        send_fence{who, {config_.term, last_generation_, reason}});
+    out.push_back(send_fence{who, {config_.term, last_generation_, reason}});
   out.push_back(write_workers{});
   if (now_run.fenced->complete())
     decide(out, now);
@@ -111,12 +110,11 @@ void coordinator_core::decide(actions& out, instant now) {
     }
   }
   if (!base || *base < members.commits.committed()) {
-    actions more = fail(
-        {errc::worker_lost,
-         "every worker that held the model of step " +
-             to_string(members.commits.committed()) + " is lost: " +
-             run_->recovery->reason,
-         {}});
+    actions more = fail({errc::worker_lost,
+                         "every worker that held the model of step " +
+                             to_string(members.commits.committed()) +
+                             " is lost: " + run_->recovery->reason,
+                         {}});
     out.insert(out.end(), more.begin(), more.end());
     return;
   }
@@ -152,11 +150,10 @@ void coordinator_core::decide(actions& out, instant now) {
       if (who.connected && !held.acks().contains(id))
         workers.push_back(id);
   if (workers.size() < run_->what.elastic.min_workers) {
-    out.push_back(write_event{
-        "waiting",
-        {{"workers", workers.size()},
-         {"min_workers", run_->what.elastic.min_workers},
-         {"step", value(*base)}}});
+    out.push_back(write_event{"waiting",
+                              {{"workers", workers.size()},
+                               {"min_workers", run_->what.elastic.min_workers},
+                               {"step", value(*base)}}});
     return; // the fence lasts; on_hello and lose come back here
   }
   std::set<worker_id> stale;
@@ -177,11 +174,11 @@ void coordinator_core::decide(actions& out, instant now) {
   members.commits.note(told);
   std::vector<committed_step> inherited = members.commits.waiting(*base);
   if (value(members.commits.committed()) + inherited.size() != value(*base)) {
-    actions more = fail({errc::internal,
-                         "the parameters contain steps up to " +
-                             to_string(*base) +
-                             ", but nobody can tell what all of them were",
-                         {}});
+    actions more =
+        fail({errc::internal,
+              "the parameters contain steps up to " + to_string(*base) +
+                  ", but nobody can tell what all of them were",
+              {}});
     out.insert(out.end(), more.begin(), more.end());
     return;
   }
@@ -229,20 +226,19 @@ void coordinator_core::recovered(actions& out, instant now) {
     names.push_back(name_of(who));
   double whole = ms(how.begun, now);
   run_->recoveries.emplace_back(how.reason, whole);
-  out.push_back(write_event{
-      "generation",
-      {{"generation", value(members.number)},
-       {"step", value(next(members.commits.base()))},
-       {"workers", names},
-       {"reason", how.reason},
-       {"ms", whole},
-       {"phases_ms",
-        {{"detect", ms(how.begun, how.fenced)},
-         {"fence", ms(how.fenced, how.acked)},
-         {"plan", ms(how.acked, how.placed)},
-         {"open", ms(how.placed, how.loaded)},
-         {"sync", ms(how.loaded, how.ready)},
-         {"first_step", ms(how.ready, now)}}}}});
+  out.push_back(write_event{"generation",
+                            {{"generation", value(members.number)},
+                             {"step", value(next(members.commits.base()))},
+                             {"workers", names},
+                             {"reason", how.reason},
+                             {"ms", whole},
+                             {"phases_ms",
+                              {{"detect", ms(how.begun, how.fenced)},
+                               {"fence", ms(how.fenced, how.acked)},
+                               {"plan", ms(how.acked, how.placed)},
+                               {"open", ms(how.placed, how.loaded)},
+                               {"sync", ms(how.loaded, how.ready)},
+                               {"first_step", ms(how.ready, now)}}}}});
 }
 
 } // namespace ballast

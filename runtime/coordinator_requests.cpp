@@ -113,9 +113,9 @@ coordinator_core::reply coordinator_core::scale(uint64_t workers) {
   return out;
 }
 
-coordinator_core::reply
-coordinator_core::hurt(const std::string& name, command_kind how,
-                       double seconds) {
+coordinator_core::reply coordinator_core::hurt(const std::string& name,
+                                               command_kind how,
+                                               double seconds) {
   if (!active() || !run_->what.faults)
     return {{errc::bad_request,
              "faults on purpose need a running job with \"faults\": true",
@@ -125,9 +125,9 @@ coordinator_core::hurt(const std::string& name, command_kind how,
   if (!who)
     return no_such(*this, name);
   return {{},
-          {send_command{who->id,
-                        {config_.term, last_generation_, how, "on purpose",
-                         seconds}}}};
+          {send_command{
+              who->id,
+              {config_.term, last_generation_, how, "on purpose", seconds}}}};
 }
 
 coordinator_core::reply coordinator_core::stop(bool by_signal) {

@@ -252,8 +252,7 @@ void add_elastic(fields_t& f) {
       f, "/elastic/min_workers",
       [](job& j) -> field_place { return &j.elastic.min_workers; },
       "With fewer the job waits.")
-      .between(1, 1024)
-      .without_effect("/elastic/min_workers", usual.min_workers);
+      .between(1, 1024);
   add_field(
       f, "/elastic/max_workers",
       [](job& j) -> field_place { return &j.elastic.max_workers; },
@@ -262,20 +261,17 @@ void add_elastic(fields_t& f) {
   add_field(
       f, "/elastic/respawn",
       [](job& j) -> field_place { return &j.elastic.respawn; },
-      "`ballast run` starts a new worker for a lost one.")
-      .without_effect("/elastic/respawn", false);
+      "`ballast run` starts a new worker for a lost one.");
   add_field(
       f, "/elastic/respawn_limit",
       [](job& j) -> field_place { return &j.elastic.respawn_limit; },
       "Workers that may die before their first step within the window below.")
-      .between(0, 1000)
-      .without_effect("/elastic/respawn_limit", usual.respawn_limit);
+      .between(0, 1000);
   add_field(
       f, "/elastic/respawn_window_s",
       [](job& j) -> field_place { return &j.elastic.respawn_window_s; },
       "Seconds in which they are counted.")
-      .between(1, 86400)
-      .without_effect("/elastic/respawn_window_s", usual.respawn_window_s);
+      .between(1, 86400);
   add_field(
       f, "/elastic/heartbeat_ms",
       [](job& j) -> field_place { return &j.elastic.heartbeat_ms; },
@@ -320,8 +316,7 @@ void add_tail(fields_t& f) {
       .between(1, 1000);
   add_field(
       f, "/faults", [](job& j) -> field_place { return &j.faults; },
-      "Allow the control messages that hurt on purpose.")
-      .without_effect("/faults", false);
+      "Allow the control messages that hurt on purpose.");
   add_field(
       f, "/trace_samples",
       [](job& j) -> field_place { return &j.trace_samples; },

@@ -1,6 +1,6 @@
-/// What the coordinator tells a worker, as plain values without CAF. Every order
-/// carries the coordinator's term and a generation; a worker drops lower ones.
-/// actors/protocol.hpp says when each is sent.
+/// What the coordinator tells a worker, as plain values without CAF. Every
+/// order carries the coordinator's term and a generation; a worker drops lower
+/// ones. actors/protocol.hpp says when each is sent.
 #pragma once
 
 #include "runtime/ids.hpp"

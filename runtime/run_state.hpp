@@ -26,7 +26,7 @@ enum class run_phase : uint8_t {
   training,
   paused,
   recovering, // fenced; survivors keep their state for the next generation
-  finishing, // last step applied everywhere; collecting the model
+  finishing,  // last step applied everywhere; collecting the model
   done,
   failed,
   stopped,
@@ -57,11 +57,11 @@ struct generation_state {
   commit_tracker commits;
   /// The one before a switch: its last reports may come after the switch.
   ballast::generation before{};
-  bool from_seed = false;    // everybody makes the first state anew
-  std::set<worker_id> stale; // lack the state of the base
-  std::set<worker_id> late;  // hold the one of the step before the base
-  uint32_t source = 0;       // the rank that sends it to them
-  std::set<worker_id> ready; // state at the base, collective open
+  bool from_seed = false;         // everybody makes the first state anew
+  std::set<worker_id> stale;      // lack the state of the base
+  std::set<worker_id> late;       // hold the one of the step before the base
+  uint32_t source = 0;            // the rank that sends it to them
+  std::set<worker_id> ready;      // state at the base, collective open
   std::vector<worker_id> leavers; // released once the others are ready
   std::set<worker_id> paused;
   std::map<worker_id, worker_finished> finished;
@@ -85,7 +85,7 @@ struct membership_change {
 struct recovery_times {
   std::string reason;
   worker_id lost{}; // whom the reason names, if it names one
-  instant begun{}; // the last good sign of whom it lost, or the first bad one
+  instant begun{};  // the last good sign of whom it lost, or the first bad one
   instant fenced{}; // the fence is sent
   instant acked{};  // everybody answered, or is excluded
   instant placed{}; // new owners are journaled

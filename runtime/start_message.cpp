@@ -22,36 +22,58 @@ std::vector<uint64_t> to_words(const start_message& in) {
   return out;
 }
 
-start_message start_from_words(std::span<const uint64_t> words) {
-  size_t next = 0;
-  auto take = [&] {
-    if (next == words.size())
-      throw ballast_error(errc::digest_mismatch,
-                          "the start of a generation was sent cut short");
-    return words[next++];
-  };
+namespace {
+
+/// Takes words off the front; zeros once there are none, which `missing` tells.
+struct word_reader {
+  std::span<const uint64_t> left;
+  bool missing = false;
+
+  uint64_t take() {
+    if (left.empty()) {
+      missing = true;
+      return 0;
+    }
+    uint64_t out = left.front();
+    left = left.subspan(1);
+    return out;
+  }
+  /// A number of things to come, each of at least one word.
+  uint64_t take_count() {
+    uint64_t out = take();
+    missing = missing || out > left.size();
+    return missing ? 0 : out;
+  }
+};
+
+} // namespace
+
+std::optional<start_message> start_from_words(std::span<const uint64_t> words) {
+  word_reader in{words};
   start_message out;
-  out.at.epoch = epoch_number{take()};
-  out.at.step = step_number{take()};
-  for (uint64_t ranks = take(); ranks > 0; --ranks) {
+  out.at.epoch = epoch_number{in.take()};
+  out.at.step = step_number{in.take()};
+  for (uint64_t ranks = in.take_count(); ranks > 0; --ranks) {
     worker_cursor one;
-    one.worker = static_cast<worker_id>(take());
-    one.draws = take();
-    one.digest = take();
-    for (uint64_t count = take(); count > 0; --count)
-      one.cursors.push_back(uint32_t(take()));
+    one.worker = static_cast<worker_id>(in.take());
+    one.draws = in.take();
+    one.digest = in.take();
+    for (uint64_t count = in.take_count(); count > 0; --count)
+      one.cursors.push_back(uint32_t(in.take()));
     out.cursors.push_back(std::move(one));
   }
-  for (uint64_t records = take(); records > 0; --records) {
+  for (uint64_t records = in.take_count(); records > 0; --records) {
     step_record one;
-    one.step = step_number{take()};
-    one.epoch = epoch_number{take()};
-    one.plan = plan_number{take()};
-    one.samples = take();
-    one.loss = std::bit_cast<double>(take());
-    one.t_ns = take();
+    one.step = step_number{in.take()};
+    one.epoch = epoch_number{in.take()};
+    one.plan = plan_number{in.take()};
+    one.samples = in.take();
+    one.loss = std::bit_cast<double>(in.take());
+    one.t_ns = in.take();
     out.records.push_back(one);
   }
+  if (in.missing || !in.left.empty())
+    return std::nullopt;
   return out;
 }
 

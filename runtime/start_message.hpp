@@ -7,6 +7,7 @@
 #include "runtime/reports.hpp"
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -19,7 +20,7 @@ struct start_message {
 };
 
 std::vector<uint64_t> to_words(const start_message& in);
-/// Throws ballast_error{digest_mismatch} where the words are no message.
-start_message start_from_words(std::span<const uint64_t> words);
+/// Nothing where the words are no message: cut short, or longer than it.
+std::optional<start_message> start_from_words(std::span<const uint64_t> words);
 
 } // namespace ballast

@@ -37,8 +37,8 @@ shard_manager_actor::behavior_type played_shards(shard_manager_actor::pointer,
         return out;
       },
       [=](place_atom, generation gen, plan_number number,
-          const std::vector<worker_id>& workers, const plan&)
-          -> caf::result<plan, std::vector<share_summary>> {
+          const std::vector<worker_id>& workers,
+          const plan&) -> caf::result<plan, std::vector<share_summary>> {
         plan out{number, gen, {}};
         std::vector<share_summary> counts;
         for (uint32_t i = 0; i < workers.size(); ++i) {
@@ -139,9 +139,9 @@ protected:
     }
     run();
     for (const auto& one : workers)
-      caf::anon_send(boss, worker_ready{one->assigned[0].worker,
-                                        one->assigned[0].generation,
-                                        step_number{0}});
+      caf::anon_send(boss,
+                     worker_ready{one->assigned[0].worker,
+                                  one->assigned[0].generation, step_number{0}});
     run();
   }
 

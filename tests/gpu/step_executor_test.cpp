@@ -128,13 +128,12 @@ public:
       addresses.push_back(openings.back()->address());
     }
     for (size_t w = 0; w < world_; ++w)
-      threads_.emplace_back(
-          [this, w, addresses, opening = std::move(openings[w])] {
-            workers_[w]->executor->run(
-                opening->connect(addresses,
-                                 std::chrono::steady_clock::now() + 10s),
-                {});
-          });
+      threads_.emplace_back([this, w, addresses,
+                             opening = std::move(openings[w])] {
+        workers_[w]->executor->run(
+            opening->connect(addresses, std::chrono::steady_clock::now() + 10s),
+            {});
+      });
   }
   void join() {
     for (std::thread& one : threads_)

@@ -112,7 +112,8 @@ public:
     progress_report report;
     report.generation = members.number;
     for (uint64_t step = 1; step <= last; ++step)
-      report.steps.push_back({step_number{step}, epoch_number{1 + (step - 1) / 2},
+      report.steps.push_back({step_number{step},
+                              epoch_number{1 + (step - 1) / 2},
                               members.current.number, 50, 2, 9 * step});
     for (worker_id who : core.current()->members->workers) {
       report.worker = who;
@@ -278,8 +279,7 @@ TEST(coordinator_core, goes_on_from_the_newest_step_that_a_survivor_holds) {
   EXPECT_EQ(place[0].workers.size(), 2u);
   plan next = repaired_plan(place[0].before, place[0].workers,
                             place[0].generation, place[0].number);
-  auto orders = pick<send_assignment>(
-      d.core.on_placed(next, {{}, {}}, d.now));
+  auto orders = pick<send_assignment>(d.core.on_placed(next, {{}, {}}, d.now));
   ASSERT_EQ(orders.size(), 2u);
   EXPECT_EQ(orders[0].what.start.step, step_number{2});
   auto connects = pick<send_connect>(d.join_ranks());
@@ -303,8 +303,8 @@ TEST(coordinator_core, excludes_who_does_not_answer_the_fence) {
 TEST(coordinator_core, names_the_process_and_its_signal_when_it_learns_them) {
   driver d(true);
   d.train({"w1", "w2"});
-  actions first = d.core.on_node_down(d.workers[1], "its connection closed",
-                                      d.now);
+  actions first =
+      d.core.on_node_down(d.workers[1], "its connection closed", d.now);
   for (const write_event& one : pick<write_event>(first))
     EXPECT_NE(one.kind, "worker_lost") << "a better reason may still come";
   auto told = pick<write_event>(
@@ -331,11 +331,13 @@ TEST(coordinator_core, waits_for_other_nodes_only_where_others_may_come) {
     driver d(supervised);
     d.join("w2");
     worker_id alone = d.core.nodes().begin()->first;
-    d.core.on_submit(small_job(2), "test-1", term{1});
+    job what = small_job(2);
+    what.elastic.respawn = false;
+    d.core.on_submit(what, "test-1", term{1});
     d.core.on_prepared(d.set());
     EXPECT_EQ(d.core.phase(), run_phase::waiting);
-    auto over = pick<end_run>(
-        d.core.on_node_down(alone, "killed by signal 9", d.now));
+    auto over =
+        pick<end_run>(d.core.on_node_down(alone, "killed by signal 9", d.now));
     ASSERT_EQ(over.size(), supervised ? 1u : 0u);
     EXPECT_EQ(d.core.active(), !supervised);
     if (supervised) {
@@ -344,6 +346,29 @@ TEST(coordinator_core, waits_for_other_nodes_only_where_others_may_come) {
       EXPECT_EQ(status_json(d.core, d.now)["exit_code"], 1);
     }
   }
+}
+
+TEST(coordinator_core, replaces_who_dies_before_the_first_generation) {
+  driver d(true);
+  d.core.on_submit(small_job(2), "test-1", term{1});
+  d.core.on_process_ended("w1", "killed by signal 9", d.now);
+  auto started = pick<start_worker>(d.core.on_tick(d.now));
+  ASSERT_EQ(started.size(), 1u);
+  EXPECT_EQ(started[0].name, "w3");
+}
+
+TEST(coordinator_core, gives_up_when_workers_keep_dying_before_they_joined) {
+  driver d(true);
+  d.core.on_submit(small_job(1), "test-1", term{1});
+  std::vector<end_run> over;
+  for (int i = 1; over.empty() && i < 20; ++i) {
+    over = pick<end_run>(d.core.on_process_ended("w" + std::to_string(i),
+                                                 "exited with code 1", d.now));
+    d.core.on_tick(d.now);
+  }
+  ASSERT_EQ(over.size(), 1u);
+  EXPECT_EQ(over[0].reason, "worker w6 ended before it joined: exited with "
+                            "code 1");
 }
 
 TEST(coordinator_core, waits_a_minute_for_workers_that_were_started) {

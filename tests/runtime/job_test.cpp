@@ -315,12 +315,12 @@ TEST(job, names_what_has_no_effect_yet) {
   job_result result = parse(right_job());
   ASSERT_TRUE(result.value);
   EXPECT_THAT(without_effect(*result.value),
-              ElementsAre("/elastic/respawn", "/balance", "/checkpoint"));
+              ElementsAre("/balance", "/checkpoint"));
   result = parse_with({"/elastic/respawn=false", "/balance/enabled=false",
                        "/faults=true", "/elastic/orphan_s=1"});
   ASSERT_TRUE(result.value);
   EXPECT_THAT(without_effect(*result.value),
-              ElementsAre("/elastic/orphan_s", "/checkpoint", "/faults"));
+              ElementsAre("/elastic/orphan_s", "/checkpoint"));
 }
 
 TEST(job, survives_any_text) {

@@ -1,6 +1,7 @@
-// Goal: whatever dies, freezes or comes late, in whatever order, every row is in
-// exactly one step of its epoch and the run ends. Method: many seeded clusters
-// in virtual time; a failure prints its seed, and BALLAST_SIM_SEED replays it.
+// Goal: whatever dies, freezes or comes late, in whatever order, every row is
+// in exactly one step of its epoch and the run ends. Method: many seeded
+// clusters in virtual time; a failure prints its seed, and BALLAST_SIM_SEED
+// replays it.
 #include "tests/simulation/cluster.hpp"
 
 #include <cstdlib>

@@ -1,0 +1,178 @@
+#include "actors/run_parts.hpp"
+
+#include "data/safetensors.hpp"
+#include "monitor/log.hpp"
+
+#include <algorithm>
+#include <fstream>
+#include <future>
+#include <nlohmann/json.hpp>
+
+namespace ballast {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+/// Data-sized work: as long as something arrives; these bound a silent peer.
+constexpr auto fetch_deadline = 60s;
+
+uint64_t free_memory_bytes() {
+  std::ifstream file("/proc/meminfo");
+  std::string word;
+  while (file >> word)
+    if (word == "MemAvailable:") {
+      uint64_t kib = 0;
+      file >> kib;
+      return kib * 1024;
+    }
+  return uint64_t{4} << 30;
+}
+
+/// The chunks of a share, each once.
+std::vector<chunk_info> chunks_of(const share& part, const manifest& set) {
+  std::vector<chunk_info> out;
+  for (const interval& one : part.intervals)
+    if (out.empty() || out.back().id != one.chunk)
+      out.push_back(set.train.at(value(one.chunk)));
+  return out;
+}
+
+std::string model_bytes(run_parts& parts) {
+  std::vector<tensor_view> tensors;
+  for (const parameter_info& one : parts.network->parameters())
+    tensors.push_back(
+        {one.name,
+         one.shape,
+         {parts.memory.parameters.get() + one.offset, one.count}});
+  nlohmann::json buffers = nlohmann::json::array();
+  for (const model::buffer& one : parts.network->buffers()) {
+    tensors.push_back({one.name, one.shape, one.values});
+    buffers.push_back(one.name);
+  }
+  return safetensors_bytes(tensors, {{"format", "pt"},
+                                     {"ballast_run", parts.order.run},
+                                     {"buffers", buffers.dump()}});
+}
+
+void build(run_parts& parts) {
+  parts.backend = make_backend(parts.what.train.collective);
+  parts.network = make_model({&parts.what, parts.set.row, parts.order.threads});
+  size_t count = parts.network->parameter_count();
+  parts.memory.count = count;
+  parts.memory.parameters = parts.backend->allocate_arena(count);
+  for (auto& arena : parts.memory.gradients)
+    arena = parts.backend->allocate_arena(count);
+  parts.network->initialize({parts.memory.parameters.get(), count});
+  parts.update = make_optimizer(parts.what.train.optimizer, count);
+  parts.layout = make_bucket_layout(parts.network->parameters());
+}
+
+void start_service(run_parts& parts, const std::string& bind_host) {
+  parts.service = chunk_service::start(
+      bind_host, 0, parts.order.token,
+      [&parts](data_part part, chunk_id id) {
+        return parts.store->find(part, id);
+      },
+      [&parts](const std::string& name) -> std::optional<std::string> {
+        if (name != "model")
+          return std::nullopt;
+        return model_bytes(parts);
+      });
+}
+
+} // namespace
+
+void trace_writer::write(const step_order& order,
+                         const std::vector<uint64_t>& ids) {
+  line_.clear();
+  line_ += "{\"generation\":" + to_string(order.generation) +
+           ",\"plan\":" + to_string(order.plan) +
+           ",\"step\":" + to_string(order.at.step) +
+           ",\"epoch\":" + to_string(order.at.epoch) + ",\"ids\":[";
+  for (size_t i = 0; i < ids.size(); ++i) {
+    if (i > 0)
+      line_ += ',';
+    line_ += std::to_string(ids[i]);
+  }
+  line_ += "]}\n";
+  file_.append(line_);
+}
+
+std::unique_ptr<trace_writer> open_trace(const assignment& order) {
+  if (order.run_folder.empty() ||
+      !std::filesystem::is_directory(order.run_folder))
+    throw ballast_error(errc::not_in_build,
+                        "trace_samples needs the run directory " +
+                            order.run_folder +
+                            " on this node's file system; streaming traces "
+                            "is not in this build",
+                        "/trace_samples");
+  return std::make_unique<trace_writer>(
+      std::filesystem::path(order.run_folder) / "trace" /
+      (order.name + "." + std::to_string(order.incarnation) + ".jsonl"));
+}
+
+void load_run(run_parts& parts, const std::string& bind_host,
+              uint64_t store_limit_bytes) {
+  job_result parsed = parse_job(parts.order.job, {}, "/");
+  if (!parsed.value)
+    throw ballast_error(parsed.mistakes.at(0));
+  parts.what = *parsed.value;
+  parts.origin =
+      chunk_client::connect(parts.order.origin, parts.order.token, 10s);
+  parts.set = nlohmann::json::parse(parts.origin->fetch_blob("manifest", 30s))
+                  .get<manifest>();
+  uint64_t limit =
+      store_limit_bytes > 0 ? store_limit_bytes : free_memory_bytes() / 5 * 4;
+  parts.store = std::make_unique<chunk_store>(limit);
+  // The model takes as long to load as the data: side by side.
+  auto built = std::async(std::launch::async, [&parts] { build(parts); });
+  fetch_chunks(parts, parts.order);
+  start_service(parts, bind_host);
+  built.get();
+}
+
+void fetch_chunks(run_parts& parts, const assignment& order) {
+  chunk_client& client = *parts.origin;
+  const plan& first = order.first;
+  size_t rank = 0;
+  while (first.shares.at(rank).worker != order.worker)
+    ++rank;
+  auto keep = [&parts](data_part part) {
+    return [&parts, part](chunk_ptr got) {
+      parts.store->put(part, std::move(got));
+    };
+  };
+  std::vector<chunk_info> train;
+  for (chunk_info& one : chunks_of(first.shares[rank], parts.set))
+    if (!parts.store->find(data_part::train, one.id))
+      train.push_back(std::move(one));
+  client.fetch(data_part::train, train, parts.set.row, fetch_deadline,
+               keep(data_part::train));
+  std::vector<chunk_info> test;
+  for (size_t i = rank; i < parts.set.test.size(); i += first.shares.size())
+    if (!parts.store->find(data_part::test, parts.set.test[i].id))
+      test.push_back(parts.set.test[i]);
+  client.fetch(data_part::test, test, parts.set.row, fetch_deadline,
+               keep(data_part::test));
+  log().info("holds {} train and {} test chunks, {} MB",
+             parts.store->count(data_part::train),
+             parts.store->count(data_part::test), parts.store->bytes() >> 20);
+}
+
+std::unique_ptr<collective_opening>
+open_collective(run_parts& parts, const assignment& order,
+                const std::string& bind_host) {
+  collective_options options;
+  options.generation = order.generation;
+  options.size = int(order.first.shares.size());
+  while (order.first.shares[size_t(options.rank)].worker != order.worker)
+    ++options.rank;
+  options.layout_hash = layout_hash(parts.layout);
+  options.token = order.token;
+  options.bind_host = bind_host;
+  return parts.backend->prepare(options);
+}
+
+} // namespace ballast

@@ -1,0 +1,69 @@
+/// All that a worker process holds of one run: chunks and their service, model,
+/// optimizer, collective, step executor. Owned by the engine, which guards what
+/// several threads touch; freed as a whole. What takes time lies here as plain
+/// functions, each called on one of the engine's threads.
+#pragma once
+
+#include "data/chunk_service.hpp"
+#include "gpu/step_executor.hpp"
+#include "monitor/line_file.hpp"
+#include "runtime/job.hpp"
+#include "runtime/manifest.hpp"
+#include "runtime/messages.hpp"
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace ballast {
+
+/// Writes what a worker feeds to the gradient, one line a step.
+class trace_writer {
+public:
+  explicit trace_writer(const std::filesystem::path& path) : file_(path) {}
+  void write(const step_order& order, const std::vector<uint64_t>& ids);
+
+private:
+  line_file file_;
+  std::string line_;
+};
+
+struct run_parts {
+  assignment order;
+  job what;
+  manifest set;
+  std::unique_ptr<chunk_client> origin;
+  std::unique_ptr<chunk_store> store;
+  std::unique_ptr<chunk_service> service;
+  std::unique_ptr<model> network;
+  std::unique_ptr<optimizer> update;
+  std::unique_ptr<collective_backend> backend;
+  std::unique_ptr<collective_opening> opening;
+  std::unique_ptr<trace_writer> trace;
+  arenas memory;
+  bucket_layout layout;
+  std::unique_ptr<step_executor> executor;
+  training_state state;
+  /// The next generation, opened beside the present one.
+  std::optional<assignment> next_order;
+  std::unique_ptr<collective_opening> next_opening;
+  std::vector<step_record> unreported; // of executors that are gone
+};
+
+/// Connects to the origin, fetches manifest and chunks, builds the model, and
+/// serves both from now on. `store_limit_bytes` 0 = four fifths of the free
+/// memory. Throws ballast_error.
+void load_run(run_parts& parts, const std::string& bind_host,
+              uint64_t store_limit_bytes);
+/// What `order`'s plan gives this worker and is not here yet.
+void fetch_chunks(run_parts& parts, const assignment& order);
+/// A collective that listens, for the generation of `order`.
+std::unique_ptr<collective_opening>
+open_collective(run_parts& parts, const assignment& order,
+                const std::string& bind_host);
+/// Throws not_in_build where the run directory cannot be reached from here.
+std::unique_ptr<trace_writer> open_trace(const assignment& order);
+
+} // namespace ballast

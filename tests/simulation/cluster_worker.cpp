@@ -1,0 +1,415 @@
+/// A simulated worker: what actors/ and gpu/ do around worker_core, without
+/// threads, sockets and numbers.
+#include "tests/simulation/cluster_parts.hpp"
+
+#include <algorithm>
+
+namespace ballast::simulation {
+
+using namespace std::chrono_literals;
+
+void cluster::hello(node_state& who) {
+  if (over_)
+    return;
+  who.connected = true;
+  auto answer =
+      core_->on_hello({who.name, who.process, "host", "cpu", "b", ""}, now_);
+  if (!answer.accepted)
+    fail(who.name + " is refused: " + answer.refused.message);
+  who.id = answer.accepted->worker;
+  log(who.name + " joins");
+  perform(answer.then);
+  beat(who);
+}
+
+void cluster::beat(node_state& who) {
+  at_node(who, 200ms, [this](node_state& me) {
+    to_coordinator(me, [this, id = me.id] {
+      core_->on_heartbeat({id, {}, {}, {}, 0}, now_);
+    });
+    beat(me);
+  });
+}
+
+ledger_config cluster::rows() const {
+  ledger_config out{what_.seed, what_.train.global_batch, {}};
+  for (const chunk_info& chunk : set_.train)
+    out.chunk_rows.push_back(chunk.rows);
+  return out;
+}
+
+void cluster::on_assignment(node_state& who, const assignment& order) {
+  if (order.generation <= who.fenced)
+    return;
+  if (order.beside)
+    return prepare_next(who, order);
+  ++who.life;
+  ++who.next_life;
+  who.next_order.reset();
+  who.next_in.reset();
+  who.left = false;
+  who.order = order;
+  who.in.reset();
+  who.drawn.reset();
+  if (order.from_seed) {
+    who.applied.clear();
+    who.unreported.clear();
+    who.holds = true;
+  }
+  at_node(who, some(100, 40'000), [this, life = who.life](node_state& me) {
+    if (me.life != life)
+      return;
+    if (auto wrong = start_error(rows(), me.order->first, me.order->start,
+                                 me.order->cursors))
+      fail(me.name + " got an order that does not fit: " + *wrong);
+    me.core.emplace(worker_core_config{rows(), me.id, what_.train.epochs},
+                    me.order->first, me.order->start, me.order->cursors);
+    worker_loaded message{me.id, me.order->generation, "c" + me.name,
+                          "d" + me.name};
+    to_coordinator(
+        me, [this, message] { perform(core_->on_loaded(message, now_)); });
+  });
+}
+
+void cluster::prepare_next(node_state& who, const assignment& order) {
+  ++who.next_life;
+  who.next_order = order;
+  who.next_in.reset();
+  // A newcomer loads everything.
+  instant takes = who.core ? some(100, 20'000) : some(20'000, 400'000);
+  at_node(who, takes, [this, life = who.next_life](node_state& me) {
+    if (me.next_life != life)
+      return;
+    worker_loaded message{me.id, me.next_order->generation, "c" + me.name,
+                          "d" + me.name};
+    to_coordinator(
+        me, [this, message] { perform(core_->on_loaded(message, now_)); });
+  });
+}
+
+/// The next collective is open on this rank: a member may contribute to the
+/// lane, a newcomer waits for the state.
+void cluster::connected_beside(node_state& who) {
+  const connect_order& order = who.next_in->order;
+  size_t rank = 0;
+  while (who.next_order->first.shares[rank].worker != who.id)
+    ++rank;
+  if (std::count(order.stale.begin(), order.stale.end(), uint32_t(rank)) > 0) {
+    ++who.life;
+    who.core.reset();
+    who.in = std::exchange(who.next_in, nullptr);
+    who.order = std::exchange(who.next_order, std::nullopt);
+    who.rank = rank;
+    who.holds = false;
+    return;
+  }
+  if (failure refused = who.core->install(who.next_order->first))
+    fail(who.name + " refuses the plan of the switch: " + refused.message);
+}
+
+/// The plan of the next generation is in force.
+void cluster::switch_over(node_state& who) {
+  ++who.life;
+  who.order = std::exchange(who.next_order, std::nullopt);
+  who.in = std::exchange(who.next_in, nullptr);
+  if (!who.in)
+    fail(who.name + " switches without a collective for it");
+  who.rank = who.core->rank();
+  if (who.in->broken) {
+    completed(who, SIZE_MAX, true);
+    return;
+  }
+  log(who.name + " switches to generation " + to_string(who.order->generation));
+  if (who.in->order.source == who.rank)
+    hand_over(who.in, who);
+  announce(who, step_number{who.applied.size()});
+  next_step(who);
+}
+
+/// What the step thread tells its actor, in order. It does not wait until that
+/// has passed it on: a report of later steps may overtake it.
+void cluster::by_actor(node_state& who, event what) {
+  who.last_posted = std::max(now_ + some(10, 30'000), who.last_posted + 1us);
+  at_node(who, who.last_posted - now_,
+          [this, what = std::move(what)](node_state& me) {
+            report(me);
+            to_coordinator(me, what);
+          });
+}
+
+void cluster::announce(node_state& who, step_number base) {
+  worker_ready message{who.id, who.order->generation, base};
+  by_actor(who, [this, message] { perform(core_->on_ready(message, now_)); });
+}
+
+void cluster::hand_over(const std::shared_ptr<group>& in, node_state& source) {
+  position at = source.core->stands_at();
+  auto cursors = source.core->cursors();
+  for (uint32_t rank : in->order.stale) {
+    node_state& to = *nodes_.at(in->processes.at(rank));
+    at_node(
+        to, some(500, 20'000),
+        [this, in, at, cursors, state = source.applied,
+         from = source.process](node_state& me) {
+          node_state& giver = *nodes_.at(from);
+          if (me.next_in == in)
+            connected_beside(me); // it froze before it saw that
+          if (me.in != in || in->broken || !giver.alive)
+            return;
+          if (auto wrong = start_error(rows(), me.order->first, at, cursors))
+            fail(me.name + " got a state that does not fit: " + *wrong);
+          me.core.emplace(worker_core_config{rows(), me.id, what_.train.epochs},
+                          me.order->first, at, cursors);
+          me.rank = me.core->rank();
+          me.applied = state;
+          me.holds = true;
+          // What the source still knows of steps that may not be shown.
+          constexpr size_t kept = 64;
+          for (size_t i = state.size() > kept ? state.size() - kept : 0;
+               i < state.size(); ++i) {
+            uint64_t count = 0;
+            for (const auto& part : state[i]->rows)
+              count += part.size();
+            me.unreported.push_back({state[i]->at.step, state[i]->at.epoch,
+                                     state[i]->plan, count, 1, 0});
+          }
+          announce(me, step_number{me.applied.size()});
+          next_step(me);
+        });
+  }
+}
+
+void cluster::on_connect(node_state& who, const connect_order& order) {
+  bool beside =
+      who.next_order && order.generation == who.next_order->generation;
+  if (order.generation <= who.fenced ||
+      (!beside &&
+       (!who.order || !who.core || order.generation != who.order->generation)))
+    return;
+  auto& in = groups_[order.generation];
+  if (!in) {
+    in = std::make_shared<group>();
+    in->number = order.generation;
+    in->world = order.addresses.size();
+    in->order = order;
+  }
+  const plan& under = beside ? who.next_order->first : who.order->first;
+  size_t rank = 0;
+  while (under.shares[rank].worker != who.id)
+    ++rank;
+  (beside ? who.next_in : who.in) = in;
+  if (!beside)
+    who.rank = rank;
+  in->connected.insert(rank);
+  in->processes[rank] = who.process;
+  if (in->broken && !beside) {
+    completed(who, SIZE_MAX, true);
+    return;
+  }
+  if (in->connected.size() < in->world)
+    return;
+  for (auto [each, process] : in->processes)
+    at_node(*nodes_.at(process), some(100, 5000),
+            [this, in, life = nodes_.at(process)->life](node_state& me) {
+              if (me.next_in == in)
+                connected_beside(me);
+              else if (me.life == life && me.in == in)
+                begin(me, in->order);
+            });
+}
+
+void cluster::begin(node_state& who, const connect_order& order) {
+  bool stale = std::count(order.stale.begin(), order.stale.end(),
+                          uint32_t(who.rank)) > 0;
+  step_number base{value(who.order->start.step) - 1};
+  auto ready = [this, base](node_state& me) {
+    if (me.applied.size() != value(base))
+      fail(me.name + " is ready for step " + std::to_string(value(base) + 1) +
+           " with " + std::to_string(me.applied.size()) +
+           " steps in its parameters");
+    announce(me, base);
+    next_step(me);
+  };
+  bool late =
+      std::count(order.late.begin(), order.late.end(), uint32_t(who.rank)) > 0;
+  if (!stale && !late)
+    return ready(who);
+  if (stale)
+    who.holds = false; // until all of it is here
+  at_node(who, some(500, 20'000),
+          [this, ready, late, in = who.in, life = who.life](node_state& me) {
+            if (me.life != life || in->broken)
+              return;
+            node_state& from = *nodes_.at(in->processes.at(in->order.source));
+            if (!from.alive || from.in != in)
+              return;
+            // The source may already be some steps ahead; what it sent is the
+            // base.
+            uint64_t base = value(me.order->start.step) - 1;
+            if (late)
+              me.applied.push_back(from.applied.at(base - 1));
+            else
+              me.applied.assign(from.applied.begin(),
+                                from.applied.begin() + ptrdiff_t(base));
+            me.holds = true;
+            ready(me);
+          });
+}
+
+void cluster::next_step(node_state& who) {
+  who.drawn = who.core->draw();
+  if (!who.drawn) {
+    worker_finished message;
+    message.worker = who.id;
+    message.generation = who.order->generation;
+    message.step = step_number{who.applied.size()};
+    message.weights_sha256 = std::to_string(who.applied.size());
+    log(who.name + " has finished after step " + to_string(message.step));
+    by_actor(who, [this, message] { perform(core_->on_finished(message)); });
+    return;
+  }
+  at_node(who, some(500, 20'000), [this, life = who.life](node_state& me) {
+    if (me.life == life)
+      contribute(me);
+  });
+}
+
+void cluster::contribute(node_state& who) {
+  auto in = who.in;
+  if (in->broken)
+    return completed(who, SIZE_MAX, true);
+  uint64_t step = value(who.drawn->at.step);
+  group::operation& op = in->steps[step];
+  op.what->rows.resize(in->world);
+  op.what->rows[who.rank] = who.drawn->rows;
+  if (!op.given.empty() &&
+      (op.what->at != who.drawn->at || op.what->plan != who.drawn->plan))
+    fail("ranks disagree on step " + std::to_string(step));
+  op.what->at = who.drawn->at;
+  op.what->plan = who.drawn->plan;
+  op.what->generation = in->number;
+  op.given[who.rank] = who.core->contribution(who.drawn->rows.size(), 1);
+  if (op.given.size() < in->world)
+    return;
+  // From here on every rank ends by itself, early or late.
+  for (auto [rank, process] : in->processes)
+    at_node(*nodes_.at(process), some(50, 6000),
+            [this, in, step, life = nodes_.at(process)->life](node_state& me) {
+              if (me.life == life && me.in == in &&
+                  !in->steps.at(step).left.contains(me.rank))
+                completed(me, step, false);
+            });
+}
+
+void cluster::completed(node_state& who, size_t step, bool broken) {
+  if (broken) {
+    ++who.life; // nothing more of this generation happens here
+    worker_failed message{who.id, who.order->generation,
+                          errc::collective_failed, "peer lost"};
+    to_coordinator(
+        who, [this, message] { perform(core_->on_failed(message, now_)); });
+    return;
+  }
+  group::operation& op = who.in->steps.at(step);
+  op.left.insert(who.rank);
+  trailer sums;
+  for (auto& [rank, given] : op.given)
+    for (size_t i = 0; i < trailer::floats; ++i)
+      sums.data()[i] += trailer(given).data()[i];
+  if (failure wrong = who.core->reduced(sums))
+    fail(who.name + ": " + wrong.message);
+  step_end end = who.core->applied();
+  who.applied.push_back(op.what);
+  who.unreported.push_back({who.drawn->at.step, who.drawn->at.epoch,
+                            who.drawn->plan, who.drawn->samples, 1,
+                            uint64_t(now_.count())});
+  if (random_.one_in(3))
+    report(who);
+  if (end.left) {
+    log(who.name + " has left");
+    ++who.life;
+    report(who);
+    who.left = true;
+    return;
+  }
+  if (end.plan_switched)
+    return switch_over(who);
+  next_step(who);
+}
+
+void cluster::report(node_state& who) {
+  if (who.unreported.empty())
+    return;
+  progress_report message;
+  message.worker = who.id;
+  message.generation = who.order->generation;
+  message.steps = std::exchange(who.unreported, {});
+  log(who.name + " reports steps " + to_string(message.steps.front().step) +
+      " to " + to_string(message.steps.back().step));
+  to_coordinator(
+      who, [this, message] { perform(core_->on_progress(message, now_)); });
+}
+
+/// A rank is gone: whoever waits for it learns so, at a moment of its own. Who
+/// has everything for the step in flight may still complete it.
+void cluster::break_group(const std::shared_ptr<group>& which) {
+  if (which->broken)
+    return;
+  which->broken = true;
+  for (auto [rank, process] : which->processes) {
+    node_state& who = *nodes_.at(process);
+    if (who.next_in == which) {
+      at_node(who, some(10, 5000), [this, which](node_state& me) {
+        if (me.next_in != which)
+          return;
+        worker_failed message{me.id, which->number, errc::collective_failed,
+                              "peer lost"};
+        to_coordinator(
+            me, [this, message] { perform(core_->on_failed(message, now_)); });
+      });
+      continue;
+    }
+    if (who.in != which)
+      continue;
+    at_node(who, some(10, 5000),
+            [this, which, life = who.life](node_state& me) {
+              if (me.life == life && me.in == which)
+                completed(me, SIZE_MAX, true);
+            });
+  }
+}
+
+void cluster::on_fence(node_state& who, const fence_order& order) {
+  if (order.level < who.fenced)
+    return;
+  who.fenced = order.level;
+  ++who.life;
+  ++who.next_life;
+  for (const auto& in : {who.in, who.next_in})
+    if (in)
+      break_group(in);
+  who.next_in.reset();
+  who.next_order.reset();
+  final_ack ack;
+  ack.worker = who.id;
+  ack.level = order.level;
+  ack.holds_state = who.holds;
+  ack.step = step_number{who.applied.size()};
+  ack.records = std::exchange(who.unreported, {});
+  log(who.name + " acks fence " + to_string(order.level) + " with step " +
+      to_string(ack.step) + ", " + std::to_string(ack.records.size()) +
+      " records" + (ack.holds_state ? "" : ", no state"));
+  to_coordinator(who, [this, ack] { perform(core_->on_ack(ack, now_)); });
+}
+
+void cluster::on_command(node_state& who, const command& order) {
+  if (order.kind == command_kind::release ||
+      order.kind == command_kind::leave ||
+      order.kind == command_kind::abandon) {
+    ++who.life;
+    if (who.left && !over_)
+      kill(who, "leaves");
+  }
+}
+
+} // namespace ballast::simulation
