@@ -1,5 +1,6 @@
 #include "actors/coordinator.hpp"
 
+#include "actors/past_run_reader.hpp"
 #include "actors/types.hpp"
 #include "data/chunk_service.hpp"
 #include "monitor/log.hpp"
@@ -54,6 +55,7 @@ public:
 
   caf::result<std::string> submit(const std::string& text,
                                   const std::string& folder);
+  caf::result<std::string> resume(const std::string& text);
   void down(const caf::down_msg& message);
   std::pair<int, std::string> control(const std::string& text);
   void ended(int exit_code, const std::string& report);
@@ -91,6 +93,14 @@ private:
   }
   void perform(const write_workers&) { record().workers(workers_json(core())); }
   void perform(const fetch_model& what);
+  void perform(const fetch_checkpoint& what);
+  void perform(const serve_checkpoint& what) {
+    self_->send(self_->state.shards, serve_atom::value, what.file);
+  }
+  void perform(const undo_steps& what) {
+    log().warn("goes back to step {}: {}", value(what.to), what.reason);
+    record().perform(what);
+  }
   void perform(const end_run& what);
 
   template <class Message>
@@ -119,7 +129,7 @@ void shell::perform(const prepare_data& what) {
   // watches its own deadlines.
   self_
       ->request(self_->state.shards, caf::infinite, prepare_atom::value,
-                to_json(what.what).dump(), config_.core.token)
+                to_json(what.what).dump(), record().token())
       .then(
           [this](const set_summary& set) {
             self_
@@ -131,7 +141,7 @@ void shell::perform(const prepare_data& what) {
                     return;
                   try {
                     record().prepared(core().current()->what, set, manifest);
-                    perform(core().on_prepared(set));
+                    perform(core().on_prepared(set, now()));
                   } catch (const ballast_error& e) {
                     perform(core().on_prepare_failed(e.what_failed()));
                   }
@@ -159,6 +169,8 @@ void shell::perform(const place_shares& what) {
 /// has; whoever started it may end it before.
 void shell::perform(const expel& what) {
   auto found = self_->state.handles.find(what.who);
+  if (config_.on_expelled)
+    config_.on_expelled(core().name_of(what.who));
   if (found == self_->state.handles.end())
     return;
   self_->send(found->second,
@@ -166,14 +178,12 @@ void shell::perform(const expel& what) {
                       "excluded: it did not answer in time"});
   self_->demonitor(found->second.address());
   self_->state.handles.erase(found);
-  if (config_.on_expelled)
-    config_.on_expelled(core().name_of(what.who));
 }
 
 void shell::perform(const fetch_model& what) {
   coordinator_actor me = self_;
   in_background(
-      [me, what, record = self_->state.record, token = config_.core.token] {
+      [me, what, record = self_->state.record, token = record().token()] {
         failure problem;
         try {
           auto client = chunk_client::connect(what.address, token, 5s);
@@ -182,7 +192,32 @@ void shell::perform(const fetch_model& what) {
         } catch (const ballast_error& e) {
           problem = e.what_failed();
         }
-        caf::anon_send(me, saved_atom::value, problem);
+        caf::anon_send(me, saved_atom::value, what.from, problem);
+      });
+}
+
+/// Beside everything else: fetching and the disk take their time.
+void shell::perform(const fetch_checkpoint& what) {
+  coordinator_actor me = self_;
+  if (self_->state.copier.joinable())
+    self_->state.copier.join(); // it has reported, so it is at its end
+  self_->state.copier = std::thread(
+      [me, what, record = self_->state.record, token = record().token()] {
+        failure problem;
+        std::string file;
+        try {
+          auto client = chunk_client::connect(what.address, token, 5s);
+          file = record->checkpoint(
+              what.after,
+              client->fetch_blob("checkpoint-" + to_string(what.after.step),
+                                 model_deadline),
+              what.keep);
+        } catch (const ballast_error& e) {
+          problem = e.what_failed();
+          log().warn("no checkpoint of step {}: {}", value(what.after.step),
+                     e.what());
+        }
+        caf::anon_send(me, saved_atom::value, what.after, file, problem);
       });
 }
 
@@ -281,7 +316,8 @@ caf::result<std::string> shell::submit(const std::string& text,
                      {}});
   try {
     auto fresh = std::make_shared<run_record>(
-        *parsed.value, folder, config_.runs_folder, *config_.addresses);
+        *parsed.value, folder, config_.runs_folder, config_.core.token,
+        *config_.addresses);
     state.record = fresh;
     config_.records->set(fresh);
   } catch (const ballast_error& e) {
@@ -291,6 +327,43 @@ caf::result<std::string> shell::submit(const std::string& text,
     config_.on_run_opened(record());
   auto result =
       core().on_submit(*parsed.value, record().name(), record().term());
+  perform(result.then);
+  return record().name();
+}
+
+caf::result<std::string> shell::resume(const std::string& text) {
+  auto& state = self_->state;
+  nlohmann::json asked = nlohmann::json::parse(text);
+  if (state.ending || core().active())
+    return to_error({errc::busy,
+                     "this coordinator is busy with run " + record().name() +
+                         ": it does one job at a time",
+                     {}});
+  past_run past;
+  try {
+    auto taken = std::make_shared<run_record>(
+        std::filesystem::path(asked.at("folder").get<std::string>()),
+        *config_.addresses);
+    past = taken->past();
+    state.record = taken;
+    config_.records->set(taken);
+  } catch (const ballast_error& e) {
+    return to_error(e.what_failed());
+  }
+  if (asked.contains("job") && asked["job"].is_object()) {
+    job_result parsed = parse_job(asked["job"].dump(), {}, "/");
+    if (!parsed.value)
+      return to_error(parsed.mistakes.at(0));
+    if (std::string why = cannot_go_on(past.what, *parsed.value); !why.empty())
+      return to_error({errc::invalid_job, why, {}});
+    past.what = *parsed.value;
+  }
+  if (asked.contains("alive") && asked["alive"].is_array())
+    past.alive = asked["alive"].get<std::set<std::string>>();
+  if (config_.on_run_opened)
+    config_.on_run_opened(record());
+  auto result = core().on_resume(std::move(past), record().term(),
+                                 record().token());
   perform(result.then);
   return record().name();
 }
@@ -326,6 +399,8 @@ std::pair<int, std::string> shell::control(const std::string& text) {
     extra["status"] = status();
   } else if (std::holds_alternative<pause_request>(what)) {
     reply = core().pause();
+  } else if (std::holds_alternative<checkpoint_request>(what)) {
+    reply = core().checkpoint();
   } else if (std::holds_alternative<resume_request>(what)) {
     reply = core().resume();
   } else if (const auto* scale = std::get_if<scale_request>(&what)) {
@@ -423,8 +498,14 @@ coordinator_actor::behavior_type coordinator(pointer self,
         me->perform(me->core().on_process_ended(name, how, me->now()));
       },
       [=](signal_atom) { me->perform(me->core().stop(true).then); },
-      [=](saved_atom, const failure& problem) {
-        me->perform(me->core().on_model_saved(problem));
+      [=](resume_atom, const std::string& text) { return me->resume(text); },
+      [=](const state_copied& m) { me->perform(me->core().on_copied(m)); },
+      [=](saved_atom, const position& after, const std::string& file,
+          const failure& problem) {
+        me->perform(me->core().on_checkpoint(after, file, problem));
+      },
+      [=](saved_atom, worker_id from, const failure& problem) {
+        me->perform(me->core().on_model_saved(from, problem));
       },
       [=](trouble_atom, const failure& why) {
         me->perform(me->core().on_trouble(why));

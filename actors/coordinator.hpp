@@ -70,8 +70,11 @@ struct coordinator_state {
   shard_manager_actor shards;
   std::shared_ptr<run_record> record;
   std::thread helper; // fetches the model, writes the report
+  std::thread copier; // fetches and writes checkpoints
   bool ending = false;
   ~coordinator_state() {
+    if (copier.joinable())
+      copier.join();
     if (helper.joinable())
       helper.join();
   }

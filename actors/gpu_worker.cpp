@@ -30,6 +30,7 @@ engine_listener listen(pointer self) {
   };
   return {.loaded = post,
           .ready = post,
+          .copied = post,
           .evaluated = post,
           .paused = post,
           .finished = post,
@@ -37,6 +38,8 @@ engine_listener listen(pointer self) {
 }
 
 void send_progress(pointer self, const gpu_worker_config& config) {
+  if (self->state.alone)
+    return; // kept for the next one
   step_progress done = self->state.engine->drain();
   if (done.steps.empty())
     return;
@@ -84,6 +87,8 @@ void begin_run(pointer self, const gpu_worker_config& config,
                const assignment& order) {
   auto& state = self->state;
   state.run = order.run;
+  state.run_folder = order.run_folder;
+  state.orphan_s = order.orphan_s;
   if (config.probes)
     config.probes->set(std::make_shared<worker_probe>(order.run, order.name));
   std::filesystem::path logs = std::filesystem::path(order.run_folder) / "logs";
@@ -109,23 +114,82 @@ void stall(double seconds) {
   ::kill(me, SIGSTOP);
 }
 
+void look_again(pointer self, const gpu_worker_config& config);
+
 void say_hello(pointer self, const gpu_worker_config& config) {
-  self->monitor(self->state.coordinator);
-  self->request(self->state.coordinator, hello_deadline, hello_atom::value,
-                config.hello, gpu_worker_actor(self))
+  auto& state = self->state;
+  worker_hello hello = config.hello;
+  if (state.in_run) {
+    hello.was = state.me.worker;
+    hello.run = state.run;
+  }
+  hello.seen = state.engine->newest();
+  self->monitor(state.coordinator);
+  self->request(state.coordinator, hello_deadline, hello_atom::value, hello,
+                gpu_worker_actor(self))
       .then(
           [=](const welcome& answer) {
-            self->state.me = answer;
+            auto& state = self->state;
+            bool same = state.me.worker == answer.worker;
+            state.me = answer;
             log().info("joined as {}.{} (worker {})", config.hello.name,
                        answer.incarnation, value(answer.worker));
-            if (!std::exchange(self->state.beating, true))
+            if (state.in_run && !same) {
+              // Nobody waited for what it held.
+              state.in_run = false;
+              state.engine->leave("joins again as a new worker");
+            }
+            if (!std::exchange(state.beating, true))
               self->delayed_send(self,
                                  std::chrono::milliseconds(answer.heartbeat_ms),
                                  alive_atom::value);
           },
           [=](const caf::error& refused) {
+            // Dead again before it answered?
+            if (self->state.in_run &&
+                refused.category() != caf::atom("ballast")) {
+              self->state.alone = false;
+              look_again(self, config);
+              return;
+            }
             config.on_exit(1, to_failure(refused).message);
           });
+}
+
+/// The coordinator is gone. What trains goes on; a new one may come.
+void look_again(pointer self, const gpu_worker_config& config) {
+  auto& state = self->state;
+  if (state.alone)
+    return;
+  if (!state.in_run || !config.look_again || state.orphan_s == 0) {
+    config.on_exit(1, "the coordinator is gone: its connection closed");
+    return;
+  }
+  log().warn("the coordinator is gone; waits for another one for {} s once "
+             "nothing can be done without it",
+             state.orphan_s);
+  state.alone = true;
+  state.still_since = std::chrono::steady_clock::now();
+  caf::actor_addr weak = self->address();
+  config.look_again(state.run_folder, [weak](coordinator_actor found) {
+    if (auto me = caf::actor_cast<caf::actor>(weak))
+      caf::anon_send(me, join_atom::value,
+                     caf::actor_cast<caf::strong_actor_ptr>(found));
+  });
+}
+
+/// While it trains on its own no time runs.
+void check_patience(pointer self, const gpu_worker_config& config) {
+  auto& state = self->state;
+  heartbeat now = state.engine->now();
+  bool moves = !state.frozen && now.step != state.last_step;
+  state.last_step = now.step;
+  auto at = std::chrono::steady_clock::now();
+  if (moves)
+    state.still_since = at;
+  if (at - state.still_since > std::chrono::seconds(state.orphan_s))
+    config.on_exit(1, "no coordinator came back within " +
+                          std::to_string(state.orphan_s) + " s");
 }
 
 } // namespace
@@ -135,13 +199,15 @@ gpu_worker_actor::behavior_type gpu_worker(pointer self,
                                            gpu_worker_config config) {
   self->state.coordinator = std::move(coordinator);
   self->state.engine = config.make_engine(listen(self));
-  self->set_down_handler([=](const caf::down_msg&) {
-    config.on_exit(1, "the coordinator is gone: its connection closed");
+  self->set_down_handler([=](const caf::down_msg& message) {
+    if (message.source == self->state.coordinator.address())
+      look_again(self, config);
   });
   auto pass_on = [=](auto message) {
     // What was applied before comes first.
     send_progress(self, config);
-    self->send(self->state.coordinator, std::move(message));
+    if (!self->state.alone) // a fence will ask again
+      self->send(self->state.coordinator, std::move(message));
   };
   auto current = [=](term from) { return from >= self->state.me.term; };
   return {
@@ -208,17 +274,38 @@ gpu_worker_actor::behavior_type gpu_worker(pointer self,
         log().error("{}", message.message);
         pass_on(message);
       },
+      [=](const state_copied& message) { pass_on(message); },
       [=](join_atom) { say_hello(self, config); },
+      [=](join_atom, const caf::strong_actor_ptr& found) {
+        self->state.coordinator = caf::actor_cast<coordinator_actor>(found);
+        self->state.alone = false;
+        self->state.frozen = false;
+        say_hello(self, config);
+      },
+      [=](freeze_atom) {
+        if (!self->state.in_run || !config.look_again ||
+            self->state.orphan_s == 0) {
+          config.on_exit(1, "the run was killed");
+          return;
+        }
+        log().warn("the run was killed: keeps what it has");
+        self->state.frozen = true;
+        self->state.engine->freeze("the run was killed");
+        look_again(self, config);
+      },
       [=](tick_atom) {
         if (!self->state.in_run)
           return;
         send_progress(self, config);
+        if (self->state.alone)
+          check_patience(self, config);
         self->delayed_send(self, report_every, tick_atom::value);
       },
       [=](alive_atom) {
         heartbeat beat = self->state.engine->now();
         beat.worker = self->state.me.worker;
-        self->send(self->state.coordinator, beat);
+        if (!self->state.alone)
+          self->send(self->state.coordinator, beat);
         self->delayed_send(
             self, std::chrono::milliseconds(self->state.me.heartbeat_ms),
             alive_atom::value);

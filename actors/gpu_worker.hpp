@@ -7,6 +7,7 @@
 #include "actors/worker_engine.hpp"
 #include "monitor/metrics.hpp"
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -38,6 +39,11 @@ struct gpu_worker_config {
   std::shared_ptr<probe_slot> probes;
   /// Makes the engine; tests pass their own.
   std::function<std::unique_ptr<worker_engine>(engine_listener)> make_engine;
+  /// Looks for the coordinator of the run again until it answers, then calls
+  /// back, on a thread of its own. Empty: nobody comes back.
+  std::function<void(const std::string& run_folder,
+                     std::function<void(coordinator_actor)> found)>
+      look_again;
   /// The node is done: exit code and, unless 0, the reason. Called once.
   std::function<void(int, std::string)> on_exit;
 };
@@ -48,6 +54,13 @@ struct gpu_worker_state {
   coordinator_actor coordinator;
   welcome me;
   std::string run;
+  std::string run_folder;
+  /// Without a coordinator: since when nothing has moved here.
+  bool alone = false;
+  uint32_t orphan_s = 0;
+  bool frozen = false; // the run was killed
+  std::chrono::steady_clock::time_point still_since{};
+  step_number last_step{};
   bool in_run = false;
   bool beating = false;
 };

@@ -50,7 +50,7 @@ typename Inspector::result_type inspect(Inspector& f, worker_cursor& x) {
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, worker_hello& x) {
   return f(caf::meta::type_name("worker_hello"), x.name, x.pid, x.host,
-           x.device, x.build_id, x.metrics_address);
+           x.device, x.build_id, x.metrics_address, x.was, x.run, x.seen);
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, welcome& x) {
@@ -94,6 +94,10 @@ typename Inspector::result_type inspect(Inspector& f, worker_finished& x) {
            x.step, x.stopped, x.weights_sha256, x.cursor);
 }
 template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, state_copied& x) {
+  return f(caf::meta::type_name("state_copied"), x.worker, x.generation, x.step);
+}
+template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, worker_failed& x) {
   return f(caf::meta::type_name("worker_failed"), x.worker, x.generation,
            x.code, x.message);
@@ -102,8 +106,8 @@ template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, assignment& x) {
   return f(caf::meta::type_name("assignment"), x.term, x.generation, x.worker,
            x.name, x.incarnation, x.run, x.run_folder, x.job, x.origin, x.token,
-           x.threads, x.heartbeat_ms, x.start, x.first, x.cursors, x.beside,
-           x.from_seed);
+           x.threads, x.heartbeat_ms, x.orphan_s, x.start, x.first, x.cursors, x.beside,
+           x.from_seed, x.from_checkpoint);
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, connect_order& x) {
@@ -112,7 +116,8 @@ typename Inspector::result_type inspect(Inspector& f, connect_order& x) {
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, fence_order& x) {
-  return f(caf::meta::type_name("fence_order"), x.term, x.level, x.reason);
+  return f(caf::meta::type_name("fence_order"), x.term, x.level, x.known,
+           x.reason);
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, worker_ready& x) {
@@ -185,6 +190,7 @@ CAF_BEGIN_TYPE_ID_BLOCK(ballast, caf::first_custom_type_id)
   CAF_ADD_TYPE_ID(ballast, (ballast::fence_order))
   CAF_ADD_TYPE_ID(ballast, (ballast::worker_ready))
   CAF_ADD_TYPE_ID(ballast, (ballast::final_ack))
+  CAF_ADD_TYPE_ID(ballast, (ballast::state_copied))
   CAF_ADD_ATOM(ballast, ballast, hello_atom, "hello")
   CAF_ADD_ATOM(ballast, ballast, alive_atom, "alive")
   CAF_ADD_ATOM(ballast, ballast, tick_atom, "tick")
@@ -201,6 +207,9 @@ CAF_BEGIN_TYPE_ID_BLOCK(ballast, caf::first_custom_type_id)
   CAF_ADD_ATOM(ballast, ballast, status_atom, "status")
   CAF_ADD_ATOM(ballast, ballast, ended_atom, "ended")
   CAF_ADD_ATOM(ballast, ballast, drop_atom, "drop")
+  CAF_ADD_ATOM(ballast, ballast, serve_atom, "serve")
+  CAF_ADD_ATOM(ballast, ballast, freeze_atom, "freeze")
+  CAF_ADD_ATOM(ballast, ballast, resume_atom, "resume")
 CAF_END_TYPE_ID_BLOCK(ballast)
 CAF_ERROR_CODE_ENUM(ballast::errc, "ballast")
 
@@ -223,8 +232,13 @@ using gpu_worker_actor = caf::typed_actor<
     caf::reacts_to<worker_loaded>, caf::reacts_to<worker_ready>,
     caf::reacts_to<evaluation_report>, caf::reacts_to<worker_paused>,
     caf::reacts_to<worker_finished>, caf::reacts_to<worker_failed>,
+    caf::reacts_to<state_copied>,
     // INTERNAL: say hello to the coordinator, once connected to it.
     caf::reacts_to<join_atom>,
+    // INTERNAL: a coordinator is back; say hello to it as who this was.
+    caf::reacts_to<join_atom, caf::strong_actor_ptr>,
+    // INTERNAL: the run was killed; stop, keep the state, wait.
+    caf::reacts_to<freeze_atom>,
     // INTERNAL: send what was applied since the last tick.
     caf::reacts_to<tick_atom>,
     // INTERNAL: send a heartbeat.
@@ -243,6 +257,8 @@ using shard_manager_actor = caf::typed_actor<
     caf::replies_to<status_atom>::with<std::string>,
     // INTERNAL: the preparing thread is done (empty failure) or has failed.
     caf::reacts_to<prepared_atom, failure>,
+    // Serve this file as the blob "checkpoint".
+    caf::reacts_to<serve_atom, std::string>,
     // The run is over: stop serving its data.
     caf::reacts_to<drop_atom>>;
 
@@ -256,10 +272,15 @@ using coordinator_actor = caf::typed_actor<
     caf::reacts_to<worker_ready>, caf::reacts_to<final_ack>,
     caf::reacts_to<progress_report>, caf::reacts_to<evaluation_report>,
     caf::reacts_to<worker_paused>, caf::reacts_to<worker_finished>,
-    caf::reacts_to<worker_failed>,
+    caf::reacts_to<worker_failed>, caf::reacts_to<state_copied>,
     // A job: JSON with every default, folder for its run ("" = choose one).
     // Replies with the run's name. Errors: busy, run_dir_*, invalid_job.
     caf::replies_to<submit_atom, std::string, std::string>::with<std::string>,
+    // Go on with the run in this folder that an earlier coordinator led. JSON:
+    // "folder", "job" (or null: as it was), "alive" (names of workers that may
+    // still live, or null). Replies with the run's name. Errors: busy,
+    // run_dir_*, invalid_job.
+    caf::replies_to<resume_atom, std::string>::with<std::string>,
     // A control message as JSON; replies with HTTP status and JSON.
     caf::replies_to<control_atom, std::string>::with<int, std::string>,
     // GET /v1/status.
@@ -269,7 +290,9 @@ using coordinator_actor = caf::typed_actor<
     // Ctrl-C or SIGTERM reached the supervisor.
     caf::reacts_to<signal_atom>,
     // INTERNAL: model.safetensors is published (empty failure), or why not.
-    caf::reacts_to<saved_atom, failure>,
+    caf::reacts_to<saved_atom, worker_id, failure>,
+    // INTERNAL: so is the checkpoint after that step, in this file, or not.
+    caf::reacts_to<saved_atom, position, std::string, failure>,
     // INTERNAL: something outside the core failed, like a full disk.
     caf::reacts_to<trouble_atom, failure>,
     // INTERNAL: audit and report of the ended run are written.

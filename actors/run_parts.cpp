@@ -4,6 +4,7 @@
 #include "monitor/log.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <fstream>
 #include <future>
 #include <nlohmann/json.hpp>
@@ -14,6 +15,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
+const std::string optimizer_prefix = "optimizer/";
 /// Data-sized work: as long as something arrives; these bound a silent peer.
 constexpr auto fetch_deadline = 60s;
 
@@ -38,18 +40,31 @@ std::vector<chunk_info> chunks_of(const share& part, const manifest& set) {
   return out;
 }
 
-std::string model_bytes(run_parts& parts) {
-  std::vector<tensor_view> tensors;
+/// Parameters and buffers by name, as views.
+std::vector<tensor_view> tensors_of(run_parts& parts, nlohmann::json& buffers) {
+  std::vector<tensor_view> out;
   for (const parameter_info& one : parts.network->parameters())
-    tensors.push_back(
-        {one.name,
-         one.shape,
-         {parts.memory.parameters.get() + one.offset, one.count}});
-  nlohmann::json buffers = nlohmann::json::array();
+    out.push_back({one.name,
+                   one.shape,
+                   {parts.memory.parameters.get() + one.offset, one.count}});
+  buffers = nlohmann::json::array();
   for (const model::buffer& one : parts.network->buffers()) {
-    tensors.push_back({one.name, one.shape, one.values});
+    out.push_back({one.name, one.shape, one.values});
     buffers.push_back(one.name);
   }
+  return out;
+}
+
+void connect_origin(run_parts& parts, const assignment& order) {
+  if (parts.origin && parts.origin_address == order.origin)
+    return;
+  parts.origin = chunk_client::connect(order.origin, order.token, 10s);
+  parts.origin_address = order.origin;
+}
+
+std::string model_bytes(run_parts& parts) {
+  nlohmann::json buffers;
+  std::vector<tensor_view> tensors = tensors_of(parts, buffers);
   return safetensors_bytes(tensors, {{"format", "pt"},
                                      {"ballast_run", parts.order.run},
                                      {"buffers", buffers.dump()}});
@@ -75,9 +90,13 @@ void start_service(run_parts& parts, const std::string& bind_host) {
         return parts.store->find(part, id);
       },
       [&parts](const std::string& name) -> std::optional<std::string> {
-        if (name != "model")
-          return std::nullopt;
-        return model_bytes(parts);
+        if (name == "model")
+          return model_bytes(parts);
+        std::lock_guard lock(parts.copy_lock);
+        if (parts.copy.bytes &&
+            name == "checkpoint-" + to_string(parts.copy.step))
+          return *parts.copy.bytes;
+        return std::nullopt;
       });
 }
 
@@ -97,6 +116,49 @@ void trace_writer::write(const step_order& order,
   }
   line_ += "]}\n";
   file_.append(line_);
+}
+
+std::string state_bytes(run_parts& parts, step_number after) {
+  nlohmann::json buffers;
+  std::vector<tensor_view> tensors = tensors_of(parts, buffers);
+  for (const optimizer::state_vector& one : parts.update->state())
+    tensors.push_back({optimizer_prefix + one.name,
+                       {int64_t(one.values.size())},
+                       one.values});
+  return safetensors_bytes(tensors, {{"format", "pt"},
+                                     {"ballast_run", parts.order.run},
+                                     {"buffers", buffers.dump()},
+                                     {"step", to_string(after)}});
+}
+
+step_number load_checkpoint(run_parts& parts) {
+  constexpr const char* blob = "checkpoint";
+  tensor_file file = parse_safetensors(
+      parts.origin->fetch_blob(blob, fetch_deadline), blob);
+  auto take = [&file](const std::string& name, std::span<float> into) {
+    const tensor_view* found = file.find(name);
+    if (!found || found->values.size() != into.size())
+      throw ballast_error(errc::invalid_data,
+                          "the checkpoint does not fit the model: '" + name +
+                              "' has " +
+                              std::to_string(found ? found->values.size() : 0) +
+                              " values there, " + std::to_string(into.size()) +
+                              " here");
+    std::copy(found->values.begin(), found->values.end(), into.begin());
+  };
+  for (const parameter_info& one : parts.network->parameters())
+    take(one.name, {parts.memory.parameters.get() + one.offset, one.count});
+  for (const model::buffer& one : parts.network->buffers())
+    take(one.name, one.values);
+  for (const optimizer::state_vector& one : parts.update->state())
+    take(optimizer_prefix + one.name, one.values);
+  uint64_t step = std::strtoull(file.metadata["step"].c_str(), nullptr, 10);
+  if (step + 1 != value(parts.order.start.step))
+    throw ballast_error(errc::invalid_data,
+                        "the checkpoint is of step " + std::to_string(step) +
+                            ", the run goes on with step " +
+                            to_string(parts.order.start.step));
+  return step_number{step};
 }
 
 std::unique_ptr<trace_writer> open_trace(const assignment& order) {
@@ -119,8 +181,7 @@ void load_run(run_parts& parts, const std::string& bind_host,
   if (!parsed.value)
     throw ballast_error(parsed.mistakes.at(0));
   parts.what = *parsed.value;
-  parts.origin =
-      chunk_client::connect(parts.order.origin, parts.order.token, 10s);
+  connect_origin(parts, parts.order);
   parts.set = nlohmann::json::parse(parts.origin->fetch_blob("manifest", 30s))
                   .get<manifest>();
   uint64_t limit =
@@ -134,6 +195,7 @@ void load_run(run_parts& parts, const std::string& bind_host,
 }
 
 void fetch_chunks(run_parts& parts, const assignment& order) {
+  connect_origin(parts, order);
   chunk_client& client = *parts.origin;
   const plan& first = order.first;
   size_t rank = 0;

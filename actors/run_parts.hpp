@@ -13,6 +13,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -35,6 +36,7 @@ struct run_parts {
   job what;
   manifest set;
   std::unique_ptr<chunk_client> origin;
+  std::string origin_address; // a restarted coordinator serves at another one
   std::unique_ptr<chunk_store> store;
   std::unique_ptr<chunk_service> service;
   std::unique_ptr<model> network;
@@ -49,7 +51,13 @@ struct run_parts {
   /// The next generation, opened beside the present one.
   std::optional<assignment> next_order;
   std::unique_ptr<collective_opening> next_opening;
-  std::vector<step_record> unreported; // of executors that are gone
+  /// The newest copy of the state, for a checkpoint; its bytes are fetched.
+  struct state_copy {
+    step_number step{};
+    std::shared_ptr<const std::string> bytes;
+  };
+  std::mutex copy_lock;
+  state_copy copy;
 };
 
 /// Connects to the origin, fetches manifest and chunks, builds the model, and
@@ -57,6 +65,11 @@ struct run_parts {
 /// memory. Throws ballast_error.
 void load_run(run_parts& parts, const std::string& bind_host,
               uint64_t store_limit_bytes);
+/// Parameters, optimizer state and buffers after a step, as a safetensors file.
+std::string state_bytes(run_parts& parts, step_number after);
+/// Takes over the checkpoint that the origin serves; its step. Throws
+/// invalid_data where it does not fit the model.
+step_number load_checkpoint(run_parts& parts);
 /// What `order`'s plan gives this worker and is not here yet.
 void fetch_chunks(run_parts& parts, const assignment& order);
 /// A collective that listens, for the generation of `order`.

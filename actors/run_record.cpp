@@ -1,10 +1,14 @@
 #include "actors/run_record.hpp"
 
+#include "actors/past_run_reader.hpp"
+#include "data/checkpoint_store.hpp"
 #include "data/safetensors.hpp"
 #include "monitor/audit_run.hpp"
 #include "monitor/log.hpp"
 
 #include <algorithm>
+#include <fcntl.h>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
@@ -18,14 +22,38 @@ run_directory make_directory(const job& what, const std::string& folder,
                         : run_directory::create_at(folder);
 }
 
+constexpr const char* token_name = "run.key";
+
+/// Whoever may read the token may speak as a worker of the run.
+void write_secret(const std::filesystem::path& path, const std::string& text) {
+  int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  bool written =
+      file >= 0 && ::write(file, text.data(), text.size()) == ssize_t(text.size());
+  if (file >= 0)
+    ::close(file);
+  if (!written)
+    throw ballast_error(errc::run_dir_unusable,
+                        "cannot write " + path.string());
+}
+
+std::string read_secret(const std::filesystem::path& path) {
+  std::ifstream in(path);
+  std::string out;
+  if (!(in >> out))
+    throw ballast_error(errc::run_dir_unusable,
+                        "there is no run to go on with: no " + path.string());
+  return out;
+}
+
 } // namespace
 
 run_record::run_record(const job& what, const std::string& folder,
                        const std::filesystem::path& base,
+                       const std::string& token,
                        const coordinator_addresses& addresses)
     : folder_was_there_(!folder.empty() && std::filesystem::exists(folder)),
       directory_(make_directory(what, folder, base)),
-      name_(directory_.path().filename().string()),
+      name_(directory_.path().filename().string()), token_(token),
       journal_(journal::open_for_writing(directory_.path())),
       term_(journal_->term()),
       events_(std::make_shared<event_log>(directory_.file("events.jsonl"))),
@@ -33,11 +61,53 @@ run_record::run_record(const job& what, const std::string& folder,
       probe_(std::make_shared<coordinator_probe>(name_)),
       started_(std::chrono::steady_clock::now()) {
   directory_.write_json("job.json", to_json(what));
+  write_secret(directory_.file(token_name), token);
+  announce(addresses);
+}
+
+run_record::run_record(const std::filesystem::path& folder,
+                       const coordinator_addresses& addresses)
+    : folder_was_there_(true), directory_(run_directory::adopt(folder)),
+      name_(directory_.path().filename().string()),
+      token_(read_secret(directory_.file(token_name))),
+      journal_(journal::open_for_writing(directory_.path())),
+      term_(journal_->term()),
+      events_(std::make_shared<event_log>(directory_.file("events.jsonl"))),
+      steps_(directory_.file("steps.jsonl")),
+      probe_(std::make_shared<coordinator_probe>(name_)),
+      started_(std::chrono::steady_clock::now()) {
+  std::ifstream report(directory_.file("report.json"));
+  if (report && nlohmann::json::parse(report, nullptr, false)
+                        .value("state", "") == to_string(run_phase::done))
+    throw ballast_error(errc::run_dir_unusable,
+                        "the run in " + directory_.path().string() +
+                            " is done: there is nothing to go on with");
+  std::filesystem::remove(directory_.file("report.json"));
+  // Its first event tells when it began, on the same clock.
+  std::vector<event> first = events_->after(0, 1);
+  if (!first.empty()) {
+    auto told = nlohmann::json::parse(first[0].line, nullptr, false);
+    std::chrono::nanoseconds began(told.value("t_ns", int64_t{0}));
+    if (began.count() > 0 && began < started_.time_since_epoch())
+      started_ = std::chrono::steady_clock::time_point(began);
+  }
+  announce(addresses);
+}
+
+void run_record::announce(const coordinator_addresses& addresses) {
   directory_.write_json("coordinator.json",
                         nlohmann::ordered_json{{"pid", getpid()},
                                                {"term", value(term_)},
                                                {"control", addresses.control},
                                                {"http", addresses.http}});
+}
+
+past_run run_record::past() {
+  past_run out = read_past_run(directory_.path(), open_journal().content());
+  samples_ = 0;
+  for (const committed_step& step : out.steps)
+    samples_ += step.samples;
+  return out;
 }
 
 journal& run_record::open_journal() {
@@ -50,6 +120,8 @@ journal& run_record::open_journal() {
 void run_record::prepared(const job& what, const set_summary& set,
                           const std::string& manifest) {
   directory_.write_file("manifest.json", manifest);
+  if (open_journal().content().run)
+    return; // of an earlier life
   open_journal().record_run({name_, what.seed, set.train_rows, to_json(what)});
 }
 
@@ -83,6 +155,33 @@ void run_record::perform(const write_steps& what) {
 
 void run_record::perform(const write_event& what) {
   events_->append(what.kind, what.fields);
+}
+
+void run_record::perform(const undo_steps& what) {
+  open_journal().record_undo(what.to, what.epoch);
+  step_number last = steps_.last();
+  samples_ -= std::min(samples_,
+                       steps_.cut(what.to, directory_.file("undone.jsonl")));
+  checkpoint_store(directory_.checkpoints()).remove_after(what.to);
+  events_->append("undone", {{"from", value(last)},
+                             {"to", value(what.to)},
+                             {"reason", what.reason}});
+}
+
+std::string run_record::checkpoint(position after, const std::string& state,
+                                   uint32_t keep) {
+  auto begun = std::chrono::steady_clock::now();
+  stored_checkpoint made = checkpoint_store(directory_.checkpoints())
+                               .publish(after.step, after.epoch, name_, state,
+                                        keep);
+  double ms = std::chrono::duration<double, std::milli>(
+                  std::chrono::steady_clock::now() - begun)
+                  .count();
+  events_->append("checkpoint", {{"step", value(after.step)},
+                                 {"epoch", value(after.epoch)},
+                                 {"bytes", state.size()},
+                                 {"ms", ms}});
+  return made.file.string();
 }
 
 void run_record::workers(const nlohmann::json& list) {

@@ -11,6 +11,7 @@
 #include "monitor/step_log.hpp"
 #include "runtime/actions.hpp"
 #include "runtime/coordinator_core.hpp"
+#include "runtime/past_run.hpp"
 
 #include <chrono>
 #include <filesystem>
@@ -32,8 +33,17 @@ public:
   /// run_dir_unusable, disk_full.
   run_record(const job& what, const std::string& folder,
              const std::filesystem::path& base,
+             const std::string& token,
+             const coordinator_addresses& addresses);
+  /// Goes on with the run in `folder`, whose coordinator is dead. Throws
+  /// run_dir_in_use, run_dir_unusable.
+  run_record(const std::filesystem::path& folder,
              const coordinator_addresses& addresses);
 
+  /// What the life before left.
+  past_run past();
+  /// Of the run's data and gradient planes; survives its coordinators.
+  const std::string& token() const { return token_; }
   const std::string& name() const { return name_; }
   const std::filesystem::path& folder() const { return directory_.path(); }
   ballast::term term() const { return term_; }
@@ -51,6 +61,11 @@ public:
   void perform(const journal_commit& what);
   void perform(const write_steps& what);
   void perform(const write_event& what);
+  void perform(const undo_steps& what);
+  /// Publishes a copy of the training state; its file. Any thread, one at a
+  /// time. Throws disk_full, run_dir_unusable.
+  std::string checkpoint(position after, const std::string& state,
+                         uint32_t keep);
   void workers(const nlohmann::json& list);
   /// Publishes model.safetensors, unless its parameters are not those that
   /// every worker ended with: ballast_error{digest_mismatch}.
@@ -67,10 +82,12 @@ public:
 
 private:
   journal& open_journal();
+  void announce(const coordinator_addresses& addresses);
 
   bool folder_was_there_;
   run_directory directory_;
   std::string name_;
+  std::string token_;
   std::optional<journal> journal_; // closed when the run is over
   ballast::term term_{};
   std::shared_ptr<event_log> events_;

@@ -8,6 +8,9 @@
 #include "runtime/skew.hpp"
 
 #include <chrono>
+#include <fstream>
+#include <iterator>
+#include <mutex>
 #include <nlohmann/json.hpp>
 #include <thread>
 
@@ -20,6 +23,16 @@ struct shard_manager_state::parts {
   double prepare_s = 0;
   caf::typed_response_promise<set_summary> answer;
   std::thread thread;
+  std::mutex lock;
+  std::string checkpoint_file;
+
+  std::optional<std::string> checkpoint() {
+    std::lock_guard guard(lock);
+    std::ifstream in(checkpoint_file, std::ios::binary);
+    if (checkpoint_file.empty() || !in)
+      return std::nullopt;
+    return std::string(std::istreambuf_iterator<char>(in), {});
+  }
   ~parts() {
     if (thread.joinable())
       thread.join();
@@ -48,10 +61,11 @@ failure prepare_parts(parts& out, const std::string& job_text,
     out.service = chunk_service::start(
         config.bind_host, 0, token,
         [set](data_part part, chunk_id id) { return set->read(part, id); },
-        [text = out.manifest_text](
-            const std::string& name) -> std::optional<std::string> {
+        [&out](const std::string& name) -> std::optional<std::string> {
           if (name == "manifest")
-            return text;
+            return out.manifest_text;
+          if (name == "checkpoint")
+            return out.checkpoint();
           return std::nullopt;
         });
     out.prepare_s =
@@ -142,6 +156,12 @@ shard_manager_actor::behavior_type shard_manager(pointer self,
           now.answer.deliver(to_error(problem));
         else
           now.answer.deliver(summarize(now));
+      },
+      [=](serve_atom, const std::string& file) {
+        if (!self->state.current)
+          return;
+        std::lock_guard guard(self->state.current->lock);
+        self->state.current->checkpoint_file = file;
       },
       [=](drop_atom) { drop(self->state); },
   };

@@ -26,6 +26,8 @@ public:
   void load(const assignment& what) override;
   void connect(const connect_order& what) override;
   final_ack fence(const fence_order& what) override;
+  void freeze(const std::string& reason) override;
+  generation newest() const override;
   void tell(const command& what) override;
   void offer(const plan_offer& what) override;
   step_progress drain() override;
@@ -105,7 +107,8 @@ void engine::load(const assignment& what) {
     if (what.generation <= fenced_)
       return;
     if (parts_ && parts_->order.run == what.run &&
-        parts_->order.worker == what.worker && !what.from_seed)
+        parts_->order.worker == what.worker && !what.from_seed &&
+        !what.from_checkpoint)
       parts = parts_.get();
     // Who trains gets ready beside it; who does not is a newcomer, also with
     // what an earlier attempt left here.
@@ -171,11 +174,6 @@ void engine::do_load(run_parts& parts, const assignment& order) {
     parts.next_order.reset();
     parts.order = order;
   }
-  if (gone) {
-    step_progress rest = gone->drain();
-    parts.unreported.insert(parts.unreported.end(), rest.steps.begin(),
-                            rest.steps.end());
-  }
   gone.reset();
   closed.reset();
   if (!parts.network)
@@ -197,8 +195,11 @@ void engine::do_load(run_parts& parts, const assignment& order) {
 
 void engine::begin(run_parts& parts) {
   load_run(parts, config_.bind_host, config_.store_limit_bytes);
+  step_number held{};
+  if (parts.order.from_checkpoint)
+    held = load_checkpoint(parts);
   std::lock_guard lock(mutex_);
-  parts.state.held = {true, step_number{0}};
+  parts.state.held = {true, held};
 }
 
 void engine::prepare_collective(run_parts& parts) {
@@ -240,6 +241,16 @@ step_listener engine::listen(run_parts& parts) {
     std::lock_guard lock(mutex_);
     parts.order = *std::exchange(parts.next_order, std::nullopt);
     parts.opening = std::move(parts.next_opening);
+  };
+  steps.copy = [this, &parts, stamp](step_number after) {
+    auto bytes = std::make_shared<const std::string>(state_bytes(parts, after));
+    {
+      std::lock_guard lock(parts.copy_lock);
+      parts.copy = {after, std::move(bytes)};
+    }
+    state_copied m;
+    m.step = after;
+    listener_.copied(stamp(m));
   };
   steps.evaluated = [this, stamp](evaluation_report m) {
     listener_.evaluated(stamp(m));
@@ -304,9 +315,7 @@ final_ack engine::fence(const fence_order& what) {
   held_state held = parts.state.held;
   if (parts.executor) {
     held = parts.executor->freeze();
-    step_progress rest = parts.executor->drain();
-    parts.unreported.insert(parts.unreported.end(), rest.steps.begin(),
-                            rest.steps.end());
+    out.records = parts.executor->records_after(what.known);
     parts.executor->abort(what.reason);
   }
   for (auto* opening : {&parts.opening, &parts.next_opening})
@@ -314,7 +323,24 @@ final_ack engine::fence(const fence_order& what) {
       (*opening)->abort(what.reason);
   out.holds_state = held.holds;
   out.step = held.step;
-  out.records = std::exchange(parts.unreported, {});
+  if (!parts.executor)
+    for (const step_record& one : parts.state.history)
+      if (one.step > what.known)
+        out.records.push_back(one);
+  return out;
+}
+
+void engine::freeze(const std::string& reason) {
+  fence({term{}, newest(), step_number{UINT64_MAX}, reason});
+}
+
+generation engine::newest() const {
+  std::lock_guard lock(mutex_);
+  generation out = fenced_;
+  if (parts_)
+    out = std::max(out, parts_->order.generation);
+  if (parts_ && parts_->next_order)
+    out = std::max(out, parts_->next_order->generation);
   return out;
 }
 

@@ -20,6 +20,7 @@ namespace ballast {
 struct engine_listener {
   std::function<void(worker_loaded)> loaded;
   std::function<void(worker_ready)> ready;
+  std::function<void(state_copied)> copied;
   std::function<void(evaluation_report)> evaluated;
   std::function<void(worker_paused)> paused;
   std::function<void(worker_finished)> finished;
@@ -35,6 +36,11 @@ public:
   /// Stops every generation up to the level; nothing is applied after the
   /// return, which waits for an apply in progress at most.
   virtual final_ack fence(const fence_order& what) = 0;
+  /// The same for every generation heard of, where nobody asks: the run was
+  /// killed.
+  virtual void freeze(const std::string& reason) = 0;
+  /// The newest generation heard of.
+  virtual generation newest() const = 0;
   virtual void tell(const command& what) = 0;
   virtual void offer(const plan_offer& what) = 0;
   /// What was applied since the last call.

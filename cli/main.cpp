@@ -5,6 +5,8 @@
 #include "cli/supervisor.hpp"
 #include "runtime/job_text.hpp"
 
+#include <string>
+#include <filesystem>
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <functional>
@@ -53,16 +55,36 @@ struct arguments {
   std::string topic;
 };
 
+/// runs/NAME-N with the greatest N.
+std::string newest_run(const std::string& name) {
+  std::string prefix = name + "-";
+  uint64_t newest = 0;
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator("runs", ignored)) {
+    std::string folder = entry.path().filename().string();
+    if (folder.starts_with(prefix) && folder.size() < prefix.size() + 10 &&
+        folder.find_first_not_of("0123456789", prefix.size()) ==
+            std::string::npos && folder.size() > prefix.size())
+      newest = std::max<uint64_t>(newest,
+                                  std::stoull(folder.substr(prefix.size())));
+  }
+  if (newest == 0)
+    throw ballast_error(errc::run_dir_unusable,
+                        "--resume: there is no run of '" + name +
+                            "' in runs/; name its folder with --run-dir");
+  return "runs/" + prefix + std::to_string(newest);
+}
+
 int run_command(arguments& a) {
-  if (a.resume)
-    throw ballast_error(errc::not_in_build,
-                        "--resume is not in this build; start the run anew");
   if (a.workers > 0)
     a.sets.push_back("/elastic/workers=" + std::to_string(a.workers));
   a.run.what = load_job(a.job_path, a.sets);
   a.run.job_path = a.job_path;
   a.run.json = a.json;
   a.run.progress = !a.no_progress;
+  a.run.resume = a.resume;
+  if (a.resume && a.run.run_dir.empty())
+    a.run.run_dir = newest_run(a.run.what.name);
   return run_supervised(a.run);
 }
 

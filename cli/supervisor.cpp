@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -29,6 +30,9 @@ using steady = std::chrono::steady_clock;
 constexpr auto children_deadline = 1000ms;
 /// And after a failure, where they have nothing to finish.
 constexpr auto failed_children_deadline = 500ms;
+/// A coordinator that dies more often than this is not started again.
+constexpr size_t restarts_max = 5;
+constexpr auto restart_window = 60s;
 /// And to start at all.
 constexpr auto ready_deadline = 20s;
 
@@ -51,6 +55,21 @@ std::string last_words(const std::string& log) {
   return last.starts_with(prefix) ? ": " + last.substr(prefix.size()) : "";
 }
 
+/// A worker of a run whose supervisor was killed: not our child.
+struct adopted_worker {
+  std::string name;
+  pid_t pid = -1;
+
+  /// The process is still that worker.
+  bool running() const {
+    std::ifstream file("/proc/" + std::to_string(pid) + "/cmdline",
+                       std::ios::binary);
+    std::string text(std::istreambuf_iterator<char>(file), {});
+    std::string wanted = std::string("--name") + '\0' + name + '\0';
+    return text.find(wanted) != std::string::npos;
+  }
+};
+
 class supervisor {
 public:
   explicit supervisor(const run_options& options) : options_(options) {}
@@ -64,6 +83,8 @@ public:
 private:
   void catch_signals();
   void start_coordinator();
+  bool restart_coordinator(const std::string& how);
+  void adopt_workers();
   void start_worker(const std::string& name);
   void kill_expelled();
   void on_line(const nlohmann::json& line);
@@ -79,8 +100,14 @@ private:
   int signals_ = -1;
   child_process coordinator_;
   std::vector<child_process> workers_;
+  std::vector<adopted_worker> adopted_;
   std::string control_;
+  std::string http_;
   std::string folder_;
+  bool resume_ = false;    // the coordinator takes over a run
+  std::string died_;       // how the last coordinator did
+  std::vector<steady::time_point> deaths_; // of coordinators
+  steady::time_point coordinator_started_{};
   std::map<std::string, steady::time_point> expelled_;
   int interrupts_ = 0;
   std::optional<outcome> result_;
@@ -98,9 +125,11 @@ void supervisor::catch_signals() {
 void supervisor::start_coordinator() {
   std::vector<std::string> arguments{"node", "--coordinator", "--listen",
                                      "127.0.0.1:0"};
-  if (!options_.http.empty()) {
+  // After a restart the page and the API stay where they were.
+  std::string http = http_.empty() ? options_.http : http_;
+  if (!http.empty()) {
     arguments.push_back("--http");
-    arguments.push_back(options_.http);
+    arguments.push_back(http);
   }
   if (options_.insecure)
     arguments.push_back("--insecure");
@@ -135,6 +164,9 @@ void supervisor::kill_expelled() {
     for (child_process& child : workers_)
       if (child.running && child.name == one->first)
         ::kill(child.pid, SIGKILL);
+    for (const adopted_worker& other : adopted_)
+      if (other.name == one->first && other.running())
+        ::kill(other.pid, SIGKILL);
     one = expelled_.erase(one);
   }
 }
@@ -147,6 +179,25 @@ void supervisor::end(int exit_code, std::string reason) {
 void supervisor::on_line(const nlohmann::json& line) {
   if (line.contains("ready")) {
     control_ = line["ready"].value("control", "");
+    http_ = line["ready"].value("http", "");
+    if (http_.starts_with("http://"))
+      http_ = http_.substr(7);
+    if (resume_) {
+      nlohmann::json alive = nlohmann::json::array();
+      for (const child_process& one : workers_)
+        if (one.running)
+          alive.push_back(one.name);
+      for (const adopted_worker& one : adopted_)
+        if (one.running())
+          alive.push_back(one.name);
+      coordinator_.socket->send({{"resume",
+                                  {{"folder", folder_},
+                                   {"job", to_json(options_.what)},
+                                   {"alive", alive}}}});
+      if (interrupts_ > 0)
+        coordinator_.socket->send({{"signal", SIGINT}});
+      return;
+    }
     std::string run_dir =
         options_.run_dir.empty()
             ? ""
@@ -155,7 +206,7 @@ void supervisor::on_line(const nlohmann::json& line) {
         {{"job", to_json(options_.what)}, {"run_dir", run_dir}});
   } else if (line.contains("run")) {
     folder_ = line["run"].value("folder", "");
-    for (uint32_t i = 1; i <= options_.what.elastic.workers; ++i)
+    for (uint32_t i = 1; !resume_ && i <= options_.what.elastic.workers; ++i)
       start_worker("w" + std::to_string(i));
   } else if (line.contains("start")) {
     start_worker(line["start"]);
@@ -163,7 +214,8 @@ void supervisor::on_line(const nlohmann::json& line) {
     expelled_[line["expelled"]] = steady::now();
   } else if (line.contains("refused")) {
     end(line["refused"].value("exit_code", 1),
-        line["refused"].value("reason", ""));
+        (died_.empty() ? "" : died_ + "; ") +
+            line["refused"].value("reason", ""));
   } else if (line.contains("ended")) {
     const nlohmann::json& how = line["ended"];
     result_ = outcome{how.value("exit_code", 1), how.value("reason", ""),
@@ -200,14 +252,46 @@ void supervisor::reap() {
         else if (!closed)
           break;
       }
-      end(1, "the coordinator (pid " + std::to_string(pid) + ") " +
-                 describe_exit(status));
+      std::string how = "the coordinator (pid " + std::to_string(pid) + ") " +
+                        describe_exit(status);
+      if (!restart_coordinator(how))
+        end(1, how);
     }
     for (child_process& one : workers_)
       if (one.pid == pid) {
         one.running = false;
         exited(one.name, describe_exit(status) + last_words(one.log));
       }
+  }
+}
+
+/// Its journal and the workers know everything: they go on meanwhile.
+bool supervisor::restart_coordinator(const std::string& how) {
+  auto now = steady::now();
+  std::erase_if(deaths_, [&](auto one) { return now - one > restart_window; });
+  deaths_.push_back(now);
+  if (result_ || folder_.empty() || interrupts_ > 1 ||
+      deaths_.size() > restarts_max)
+    return false;
+  std::fprintf(stderr, "%s: starts another one\n", how.c_str());
+  died_ = how;
+  resume_ = true;
+  control_.clear();
+  coordinator_started_ = now;
+  start_coordinator();
+  return true;
+}
+
+/// Who waits for us in the run directory.
+void supervisor::adopt_workers() {
+  std::ifstream file(folder_ + "/workers.json");
+  nlohmann::json listed = nlohmann::json::parse(file, nullptr, false);
+  if (!listed.is_object() || !listed.contains("workers"))
+    return;
+  for (const nlohmann::json& one : listed["workers"]) {
+    adopted_worker worker{one.value("name", ""), one.value("pid", -1)};
+    if (worker.running())
+      adopted_.push_back(worker);
   }
 }
 
@@ -221,6 +305,9 @@ bool supervisor::any_running() const {
   for (const child_process& one : workers_)
     if (one.running)
       return true;
+  for (const adopted_worker& one : adopted_)
+    if (one.running())
+      return true;
   return false;
 }
 
@@ -232,11 +319,14 @@ void supervisor::wait_for_children(std::chrono::milliseconds patience) {
     if (left.count() <= 0)
       return;
     pollfd wait{signals_, POLLIN, 0};
-    ::poll(&wait, 1, int(left.count()));
+    // Who is not our child sends no signal when it ends.
+    ::poll(&wait, 1, int(adopted_.empty() ? left.count() : 20));
     on_signal();
     bool workers = false;
     for (const child_process& one : workers_)
       workers = workers || one.running;
+    for (const adopted_worker& one : adopted_)
+      workers = workers || one.running();
     // The coordinator goes last: its liveness socket ends it.
     if (!workers && coordinator_.running && coordinator_.socket)
       ::kill(coordinator_.pid, SIGTERM);
@@ -247,6 +337,9 @@ void supervisor::kill_children() {
   for (child_process& one : workers_)
     if (one.running)
       ::kill(one.pid, SIGKILL);
+  for (const adopted_worker& one : adopted_)
+    if (one.running())
+      ::kill(one.pid, SIGKILL);
   if (coordinator_.running)
     ::kill(coordinator_.pid, SIGKILL);
   wait_for_children(5s);
@@ -254,8 +347,13 @@ void supervisor::kill_children() {
 
 outcome supervisor::run() {
   catch_signals();
+  if (options_.resume) {
+    resume_ = true;
+    folder_ = std::filesystem::absolute(options_.run_dir).string();
+    adopt_workers();
+  }
+  coordinator_started_ = steady::now();
   start_coordinator();
-  auto begun = steady::now();
   while (!result_) {
     pollfd waits[2] = {{signals_, POLLIN, 0},
                        {coordinator_.socket->descriptor(), POLLIN, 0}};
@@ -274,16 +372,18 @@ outcome supervisor::run() {
       // Its end is seen by SIGCHLD, with the reason.
       if (closed && !result_) {
         // Workers may end first, so more than one signal may come.
+        pid_t gone = coordinator_.pid;
         auto until = steady::now() + 2s;
-        while (!result_ && steady::now() < until) {
+        while (!result_ && coordinator_.pid == gone && steady::now() < until) {
           pollfd child{signals_, POLLIN, 0};
           ::poll(&child, 1, 100);
           on_signal();
         }
-        end(1, "the coordinator closed its connection");
+        if (coordinator_.pid == gone)
+          end(1, "the coordinator closed its connection");
       }
     }
-    if (control_.empty() && steady::now() - begun > ready_deadline)
+    if (control_.empty() && steady::now() - coordinator_started_ > ready_deadline)
       end(1, "the coordinator did not start within 20 s");
   }
   // Where there is no report nothing began, or nobody is left to write one:

@@ -245,47 +245,48 @@ safetensors_bytes(const std::vector<tensor_view>& tensors,
   return out;
 }
 
-tensor_file read_safetensors(const std::string& path) {
-  std::error_code error;
-  const uint64_t file_bytes = std::filesystem::file_size(path, error);
-  std::ifstream in(path, std::ios::binary);
-  if (error || !in)
-    throw ballast_error(errc::invalid_data,
-                        path + ": cannot be read: " +
-                            (error ? error.message() : std::strerror(errno)));
+tensor_file parse_safetensors(std::string_view bytes, const std::string& name) {
   uint64_t header_bytes = 0;
-  if (!in.read(reinterpret_cast<char*>(&header_bytes), sizeof header_bytes))
-    refuse(path, "it is shorter than 8 bytes");
+  if (bytes.size() < sizeof header_bytes)
+    refuse(name, "it is shorter than 8 bytes");
+  std::memcpy(&header_bytes, bytes.data(), sizeof header_bytes);
   if (header_bytes > header_bytes_max ||
-      header_bytes > file_bytes - sizeof header_bytes)
-    refuse(path, "its header claims " + std::to_string(header_bytes) +
-                     " bytes, the file has " + std::to_string(file_bytes));
-  std::string text(header_bytes, '\0');
-  if (!in.read(text.data(), std::streamsize(header_bytes)))
-    refuse(path, "its header is cut off");
+      header_bytes > bytes.size() - sizeof header_bytes)
+    refuse(name, "its header claims " + std::to_string(header_bytes) +
+                     " bytes, the file has " + std::to_string(bytes.size()));
+  std::string text(bytes.substr(sizeof header_bytes, header_bytes));
 
   tensor_file out;
-  const std::vector<entry> entries = parse_header(path, text, out.metadata);
+  const std::vector<entry> entries = parse_header(name, text, out.metadata);
   uint64_t offset = 0;
   for (const entry& e : entries) {
     if (e.begin != offset)
-      refuse(path, "tensor '" + e.name + "' leaves a gap or overlaps");
+      refuse(name, "tensor '" + e.name + "' leaves a gap or overlaps");
     offset = e.end;
   }
-  const uint64_t data_bytes = file_bytes - sizeof header_bytes - header_bytes;
-  if (offset != data_bytes)
-    refuse(path, "its tensors take " + std::to_string(offset) +
-                     " bytes, the file has " + std::to_string(data_bytes));
-  out.values.resize(data_bytes / sizeof(float));
-  if (!in.read(reinterpret_cast<char*>(out.values.data()),
-               std::streamsize(data_bytes)))
-    refuse(path, "its values are cut off");
+  std::string_view data = bytes.substr(sizeof header_bytes + header_bytes);
+  if (offset != data.size())
+    refuse(name, "its tensors take " + std::to_string(offset) +
+                     " bytes, the file has " + std::to_string(data.size()));
+  out.values.resize(data.size() / sizeof(float));
+  std::memcpy(out.values.data(), data.data(), data.size());
   const std::span<const float> values(out.values);
   for (const entry& e : entries)
     out.tensors.push_back({e.name, e.shape,
                            values.subspan(e.begin / sizeof(float),
                                           (e.end - e.begin) / sizeof(float))});
   return out;
+}
+
+tensor_file read_safetensors(const std::string& path) {
+  errno = 0;
+  std::ifstream in(path, std::ios::binary | std::ios::ate);
+  std::string bytes(in ? size_t(in.tellg()) : 0, '\0');
+  if (!in || !in.seekg(0) ||
+      !in.read(bytes.data(), std::streamsize(bytes.size())))
+    throw ballast_error(errc::invalid_data,
+                        path + ": cannot be read: " + std::strerror(errno));
+  return parse_safetensors(bytes, path);
 }
 
 std::string weights_sha256(const std::vector<tensor_view>& tensors) {

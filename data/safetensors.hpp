@@ -12,6 +12,7 @@
 #include <map>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace ballast {
@@ -52,6 +53,8 @@ safetensors_bytes(const std::vector<tensor_view>& tensors,
 /// Errors: invalid_data for a file that is missing, truncated, too large in its
 /// header, has gaps or overlaps, or holds another type than F32.
 tensor_file read_safetensors(const std::string& path);
+/// The same of bytes; `name` is for messages.
+tensor_file parse_safetensors(std::string_view bytes, const std::string& name);
 
 /// SHA-256 as 64 hex digits over the raw little-endian bytes of all tensors,
 /// ordered by name.

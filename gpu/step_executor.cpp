@@ -17,8 +17,8 @@ namespace {
 
 /// Rows of one forward pass of the evaluation.
 constexpr uint32_t evaluation_rows = 512;
-/// Reports are at most 100 ms old: what is older is known.
-constexpr size_t recent_steps = 4096;
+/// Without a coordinator nobody takes the records; it has a minute to come back.
+constexpr size_t history_max = 65'536;
 /// Waiting for a peer that lives is no error, however slow it is: its death is
 /// seen by heartbeats. This only bounds what nobody would notice.
 constexpr auto collective_patience = std::chrono::hours(1);
@@ -128,6 +128,15 @@ step_progress step_executor::drain() {
   return out;
 }
 
+std::vector<step_record>
+step_executor::records_after(step_number known) const {
+  std::lock_guard lock(mutex_);
+  const std::deque<step_record>& history = with_.state->history;
+  auto first = std::find_if(history.begin(), history.end(),
+                            [&](const auto& one) { return one.step > known; });
+  return {first, history.end()};
+}
+
 void step_executor::take_posts() {
   std::lock_guard lock(mutex_);
   if (aborted_)
@@ -142,6 +151,9 @@ void step_executor::take_posts() {
       break;
     case command_kind::resume:
       core_->resume();
+      break;
+    case command_kind::checkpoint:
+      copy_wanted_ = true;
       break;
     default:
       break;
@@ -174,6 +186,11 @@ bool step_executor::stand_still() {
     if (kind == command_kind::resume) {
       core_->resume();
       return true;
+    }
+    if (kind == command_kind::checkpoint) {
+      lock.unlock();
+      listener_.copy(with_.state->held.step);
+      lock.lock();
     }
   }
 }
@@ -237,6 +254,7 @@ void step_executor::train(const generation_start& start) {
     if (auto following = core_->draw())
       prefetcher_.submit(std::move(*following));
     step_end end = do_step(*ready, data_ns);
+    copy_if_due(end);
     // The ranks that did the step evaluate it, also those that leave then.
     if (end.epoch_ended)
       evaluate(ready->order.at.epoch);
@@ -249,6 +267,18 @@ void step_executor::train(const generation_start& start) {
       break;
   }
   finish();
+}
+
+/// After every so many steps, when asked to, and before a stop, so that the run
+/// can go on from there. The last step of a run leaves the model instead.
+void step_executor::copy_if_due(const step_end& end) {
+  if (group_->rank() != 0)
+    return;
+  step_number done = with_.state->held.step;
+  bool due = value(done) % with_.what->checkpoint.every_steps == 0;
+  if (end.finish ? core_->stopped() : (due || copy_wanted_))
+    listener_.copy(done);
+  copy_wanted_ = false;
 }
 
 step_end step_executor::do_step(const prefetcher::ready& ready,
@@ -277,16 +307,20 @@ step_end step_executor::do_step(const prefetcher::ready& ready,
   step_end end = core_->applied();
   uint64_t applied_ns = monotonic_ns();
   std::lock_guard lock(mutex_);
-  recent_.push_back({order.at.step, order.at.epoch, order.plan, order.samples,
-                     double(sums.loss_sum()) / double(order.samples),
-                     applied_ns});
-  if (recent_.size() > recent_steps)
-    recent_.pop_front();
-  progress_.steps.push_back(recent_.back());
+  remember({order.at.step, order.at.epoch, order.plan, order.samples,
+            double(sums.loss_sum()) / double(order.samples), applied_ns});
+  progress_.steps.push_back(with_.state->history.back());
   progress_.timings.push_back({data_ns, computed_ns - start_ns,
                                reduced_ns - computed_ns,
                                applied_ns - reduced_ns, order.rows.size()});
   return end;
+}
+
+void step_executor::remember(const step_record& record) {
+  std::deque<step_record>& history = with_.state->history;
+  history.push_back(record);
+  if (history.size() > history_max)
+    history.pop_front();
 }
 
 double step_executor::gradient(const prefetcher::ready& ready,

@@ -25,7 +25,6 @@
 
 #include <atomic>
 #include <condition_variable>
-#include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -44,6 +43,8 @@ struct step_listener {
   /// sent. Empty if the job does not trace.
   std::function<void(const step_order&, const std::vector<uint64_t>& ids)>
       trace;
+  /// Rank 0 stands behind this step: copy the state, for a checkpoint.
+  std::function<void(step_number)> copy;
   std::function<void(evaluation_report)> evaluated;
   std::function<void(step_number)> paused;
   std::function<void(worker_finished)> finished;
@@ -103,6 +104,8 @@ public:
 
   /// Everything since the last call.
   step_progress drain();
+  /// What is known of later steps.
+  std::vector<step_record> records_after(step_number known) const;
   /// What the step thread does now; worker and generation are the caller's.
   heartbeat now() const;
 
@@ -123,6 +126,8 @@ private:
   /// Moves the parameters by what a step reduced to, and remembers it.
   void apply(position at, const trailer& sums, float* gradients,
              std::vector<float>& statistics);
+  void remember(const step_record& record);
+  void copy_if_due(const step_end& end);
   void evaluate(epoch_number epoch);
   void finish();
   void enter(worker_phase phase);
@@ -147,8 +152,7 @@ private:
   std::optional<plan> pending_;
   std::optional<next_generation> next_;
   step_progress progress_;
-  /// The newest records, for a newcomer: some may not be reported yet.
-  std::deque<step_record> recent_;
+  bool copy_wanted_ = false;
   std::unique_ptr<collective> group_;
   /// Of the generation before: slower ranks may still read from it.
   std::unique_ptr<collective> last_group_;

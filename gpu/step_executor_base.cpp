@@ -10,6 +10,13 @@
 
 namespace ballast {
 
+namespace {
+
+/// Reports are at most 100 ms old: what is older is known.
+constexpr size_t newcomer_records_max = 4096;
+
+} // namespace
+
 void step_executor::bring_to_base(const generation_start& start) {
   auto among = [this](const std::vector<uint32_t>& ranks) {
     return std::find(ranks.begin(), ranks.end(), uint32_t(group_->rank())) !=
@@ -52,14 +59,28 @@ void step_executor::receive_last_step(const generation_start& start,
   send(gradients, with_.memory.count);
   send(sums.data(), trailer::floats);
   send(statistics.data(), statistics.size());
+  std::vector<uint64_t> words;
+  {
+    std::lock_guard lock(mutex_);
+    start_message told{core_->stands_at(), {}, {}};
+    told.records = {state.history.empty() ? step_record{}
+                                          : state.history.back()};
+    words = to_words(told);
+  }
+  group_->broadcast(words.data(), words.size() * sizeof(uint64_t),
+                    int(start.source), patience());
   if (!late)
     return;
+  std::optional<start_message> told = start_from_words(words);
   std::lock_guard gate(gate_);
   if (frozen_)
     throw collective_error(collective_errc::aborted, "frozen before the apply");
   position next = core_->stands_at();
   position at{next.epoch, step_number{value(next.step) - 1}};
   apply(at, sums, gradients, statistics);
+  std::lock_guard lock(mutex_);
+  if (told && told->records.back().step == at.step)
+    remember(told->records.back());
 }
 
 /// Parameters, optimizer state and buffers, from the source to everybody: who
@@ -83,7 +104,9 @@ void step_executor::receive_position(const generation_start& start) {
   if (uint32_t(group_->rank()) == start.source) {
     start_message told{core_->stands_at(), core_->cursors(), {}};
     std::lock_guard lock(mutex_);
-    told.records.assign(recent_.begin(), recent_.end());
+    const auto& history = with_.state->history;
+    size_t count = std::min(history.size(), newcomer_records_max);
+    told.records.assign(history.end() - ptrdiff_t(count), history.end());
     words = to_words(told);
   }
   uint64_t count = words.size();
@@ -102,6 +125,7 @@ void step_executor::receive_position(const generation_start& start) {
                         "the state that was sent does not fit: " + *wrong);
   core_.emplace(config_, first_, told->at, told->cursors);
   std::lock_guard lock(mutex_);
+  with_.state->history.assign(told->records.begin(), told->records.end());
   progress_.steps = told->records;
   progress_.timings.resize(told->records.size());
 }

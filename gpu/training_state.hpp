@@ -5,10 +5,12 @@
 #include "gpu/collective.hpp"
 #include "runtime/ids.hpp"
 #include "runtime/plan.hpp"
+#include "runtime/reports.hpp"
 #include "runtime/trailer.hpp"
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <vector>
 
@@ -57,6 +59,9 @@ struct training_state {
   /// Reduced trailer and statistics of the last applied step.
   trailer last;
   std::vector<float> statistics;
+  /// The newest applied steps, for whoever does not know of them yet: a
+  /// newcomer, a coordinator that was restarted.
+  std::deque<step_record> history;
 };
 
 } // namespace ballast

@@ -353,6 +353,12 @@ void journal::record_commit(step_number upto, epoch_number epoch) {
   state_->committed = upto;
 }
 
+void journal::record_undo(step_number to, epoch_number epoch) {
+  state_->set(durable::now);
+  state_->commit_statement->bind(1, value(to)).bind(2, value(epoch)).run();
+  state_->committed = to;
+}
+
 journal_content journal::content() const {
   return read_all(*state_->db);
 }

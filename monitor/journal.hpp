@@ -93,8 +93,11 @@ public:
   void record_effective(plan_number number, position from);
 
   // -- progress: survives the process at once, the power later ---
-  /// Every step up to this one is committed. Never goes back.
+  /// Every step up to this one is committed. Goes back only by record_undo.
   void record_commit(step_number upto, epoch_number epoch);
+
+  /// The run goes back to this step: later ones are committed no more.
+  void record_undo(step_number to, epoch_number epoch);
 
   journal_content content() const;
 

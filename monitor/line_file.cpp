@@ -122,6 +122,12 @@ void line_file::append(std::string_view lines) {
   bytes_ += lines.size();
 }
 
+void line_file::shorten(uint64_t bytes) {
+  if (bytes > bytes_ || ftruncate(descriptor_, off_t(bytes)) != 0)
+    fail(path_, "shorten", bytes > bytes_ ? EINVAL : errno);
+  bytes_ = bytes;
+}
+
 void line_file::sync() {
   if (fdatasync(descriptor_) != 0)
     fail(path_, "sync", errno);

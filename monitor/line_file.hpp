@@ -28,6 +28,9 @@ public:
   /// with the last whole append before.
   void append(std::string_view lines);
 
+  /// Drops what is behind the first `bytes`, which end a line.
+  void shorten(uint64_t bytes);
+
   /// Waits until everything appended is on the disk.
   void sync();
 

@@ -147,6 +147,13 @@ run_directory run_directory::create_at(const fs::path& folder) {
   return made;
 }
 
+run_directory run_directory::adopt(const fs::path& folder) {
+  run_directory found = open(folder);
+  found.lock_ = take_lock(found.path_, false);
+  make_subfolders(found.path_);
+  return found;
+}
+
 run_directory run_directory::open(const fs::path& folder) {
   fs::path path = fs::absolute(folder).lexically_normal();
   if (!path.has_filename())

@@ -24,6 +24,9 @@ public:
   /// Makes exactly `folder` (--run-dir), which is absent or empty. Throws also
   /// run_dir_in_use where a living process owns it.
   static run_directory create_at(const std::filesystem::path& folder);
+  /// An existing one whose owner is dead, to go on with its run. Throws
+  /// run_dir_in_use, run_dir_unusable.
+  static run_directory adopt(const std::filesystem::path& folder);
   /// An existing one that another process owns. Throws run_dir_unusable.
   static run_directory open(const std::filesystem::path& folder);
 

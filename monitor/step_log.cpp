@@ -3,6 +3,8 @@
 #include "monitor/clock.hpp"
 #include "runtime/errors.hpp"
 
+#include <algorithm>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 namespace ballast {
@@ -54,6 +56,28 @@ void step_log::append(std::span<const committed_step> steps) {
   }
   file_.append(lines);
   last_ = last;
+}
+
+uint64_t step_log::cut(step_number to, const std::filesystem::path& undone) {
+  std::ifstream in(file_.path());
+  std::string lines;
+  uint64_t bytes_kept = 0, samples = 0;
+  for (std::string line; std::getline(in, line);) {
+    nlohmann::json step = nlohmann::json::parse(line, nullptr, false);
+    if (step.is_object() && step.value("step", uint64_t{0}) <= value(to)) {
+      bytes_kept += line.size() + 1;
+      continue;
+    }
+    if (step.is_object())
+      samples += step.value("samples", uint64_t{0});
+    lines += line + "\n";
+  }
+  line_file kept(undone);
+  kept.append(lines);
+  kept.sync();
+  file_.shorten(bytes_kept);
+  last_ = std::min(last_, to);
+  return samples;
 }
 
 } // namespace ballast

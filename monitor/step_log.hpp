@@ -23,6 +23,10 @@ public:
   void append(std::span<const committed_step> steps);
   void append(const committed_step& step) { append({&step, 1}); }
 
+  /// Takes every line behind step `to` back and appends them to `undone`, which
+  /// is on the disk before they are gone from here. Returns their samples.
+  uint64_t cut(step_number to, const std::filesystem::path& undone);
+
   /// The last step in the file, 0 before the first.
   step_number last() const { return last_; }
 

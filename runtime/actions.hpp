@@ -92,6 +92,24 @@ struct fetch_model {
   std::string address;
   std::string weights_sha256;
 };
+/// Get a copy of the training state after `step` from a worker and publish it
+/// as a checkpoint; answered with on_checkpoint.
+struct fetch_checkpoint {
+  worker_id from{};
+  std::string address;
+  position after; // epoch and number of that step
+  uint32_t keep = 2;
+};
+/// Serve this checkpoint to the workers; empty: none.
+struct serve_checkpoint {
+  std::string file;
+};
+/// The run goes back: what is written of later steps counts no more.
+struct undo_steps {
+  step_number to{};
+  epoch_number epoch{};
+  std::string reason;
+};
 /// The run is over: audit, report.json, then tell whoever waits.
 struct end_run {
   std::string state; // done, failed, stopped
@@ -103,7 +121,8 @@ using action =
     std::variant<prepare_data, place_shares, journal_change, journal_effective,
                  journal_commit, send_assignment, send_connect, send_fence,
                  send_plan, send_command, expel, start_worker, write_steps,
-                 write_event, write_workers, fetch_model, end_run>;
+                 write_event, write_workers, fetch_model, fetch_checkpoint,
+                 serve_checkpoint, undo_steps, end_run>;
 using actions = std::vector<action>;
 
 } // namespace ballast

@@ -51,7 +51,10 @@ const std::vector<control_type>& all_types() {
        "Finishes the step in flight, writes model and report, and ends.",
        {},
        [](const json&) -> control_request { return stop_request{}; }},
-      {"checkpoint", "", {}},
+      {"checkpoint",
+       "Writes a checkpoint of the next step.",
+       {},
+       [](const json&) -> control_request { return checkpoint_request{}; }},
       {"scale",
        "Keeps so many workers: starts some, or lets some leave. Refused where "
        "nobody can start workers.",

@@ -23,6 +23,8 @@ struct status_request {};
 /// Hold after a step that all workers agree on.
 struct pause_request {};
 struct resume_request {};
+/// Write a checkpoint of the next step.
+struct checkpoint_request {};
 /// Finish the step in flight, write model and report, end.
 struct stop_request {};
 
@@ -49,7 +51,7 @@ struct stall_request {
 
 using control_request =
     std::variant<submit_request, status_request, pause_request, resume_request,
-                 stop_request, scale_request, drain_request, evict_request,
+                 checkpoint_request, stop_request, scale_request, drain_request, evict_request,
                  kill_request, stall_request>;
 
 struct control_message {

@@ -36,7 +36,24 @@ std::string to_string(run_phase phase) {
   return "unknown";
 }
 
-uint64_t run::samples_per_s() const {
+bool run_tally::count(const committed_step& step, uint64_t rows) {
+  if (samples == 0)
+    first = step;
+  if (step.epoch != last.epoch) {
+    epoch_loss_sum = 0;
+    epoch_samples = 0;
+  }
+  last = step;
+  samples += step.samples;
+  epoch_loss_sum += step.loss * double(step.samples);
+  epoch_samples += step.samples;
+  if (epoch_samples != rows)
+    return false;
+  train_loss = epoch_loss_sum / double(epoch_samples);
+  return true;
+}
+
+uint64_t run_tally::samples_per_s() const {
   // The first step starts the clock, so its samples do not count.
   uint64_t ns = last.t_ns - first.t_ns;
   uint64_t away = std::min(evaluated_ns, ns);
@@ -116,12 +133,16 @@ coordinator_core::on_submit(job what, std::string run_name,
   return out;
 }
 
-actions coordinator_core::on_prepared(set_summary set) {
+actions coordinator_core::on_prepared(set_summary set, instant now) {
   if (phase() != run_phase::preparing)
     return {};
   actions out;
   run_->set = std::move(set);
   run_->phase = run_phase::waiting;
+  if (run_->past) {
+    restore(out, now);
+    return out;
+  }
   if (run_->stop_wanted) {
     finish(out, run_phase::stopped, run_->stop_by_signal ? 130 : 0,
            "stopped before the first step");
@@ -142,7 +163,14 @@ void coordinator_core::form_generation(actions& out) {
   for (const auto& [id, who] : nodes_)
     if (who.connected && ready.size() < run_->what.elastic.max_workers)
       ready.push_back(id);
-  if (ready.size() < run_->what.elastic.workers)
+  // A run that has begun goes on with whoever is here.
+  const elastic_spec& how = run_->what.elastic;
+  size_t needed = how.workers;
+  if (run_->began)
+    needed = std::max<size_t>(
+        how.min_workers,
+        std::min<size_t>(workers_wanted_, ready.size() + starting_.size()));
+  if (ready.size() < std::max<size_t>(needed, 1))
     return;
   // Ranks by name, so that who joined first by chance changes nothing.
   std::sort(ready.begin(), ready.end(), [this](worker_id a, worker_id b) {
@@ -151,13 +179,19 @@ void coordinator_core::form_generation(actions& out) {
     return left.size() != right.size() ? left.size() < right.size()
                                        : left < right;
   });
+  run_->began = true;
   last_generation_ = next(last_generation_);
   open_generation(last_generation_, ready,
-                  commit_tracker(ready.size(), step_number{0}, step_number{0}));
-  run_->members->from_seed = true;
+                  commit_tracker(ready.size(), run_->last.step,
+                                 run_->last.step));
+  run_->members->from_seed = value(run_->last.step) == 0;
+  run_->members->from_checkpoint = !run_->members->from_seed;
+  if (run_->members->from_checkpoint)
+    out.push_back(serve_checkpoint{run_->points.back().checkpoint});
   run_->phase = run_phase::loading;
   last_plan_ = next(last_plan_);
-  out.push_back(place_shares{last_generation_, last_plan_, ready, {}});
+  out.push_back(place_shares{last_generation_, last_plan_, ready,
+                             run_->book ? run_->book->current() : plan{}});
 }
 
 void coordinator_core::open_generation(generation number,
@@ -175,6 +209,7 @@ void coordinator_core::open_generation(generation number,
       .commits = std::move(commits),
       .before = {},
       .from_seed = false,
+      .from_checkpoint = false,
       .stale = {},
       .late = {},
       .source = 0,
@@ -292,11 +327,13 @@ assignment coordinator_core::assignment_for(
           .token = config_.token,
           .threads = threads_for(who, placed),
           .heartbeat_ms = uint32_t(config_.heartbeat.count()),
+          .orphan_s = uint32_t(run_->what.elastic.orphan_s),
           .start = start,
           .first = placed,
           .cursors = cursors,
           .beside = beside,
-          .from_seed = !beside && run_->members->from_seed};
+          .from_seed = !beside && run_->members->from_seed,
+          .from_checkpoint = !beside && run_->members->from_checkpoint};
 }
 
 actions coordinator_core::on_loaded(const worker_loaded& message, instant now) {

@@ -56,7 +56,10 @@ public:
     actions then;
   };
   submit_result on_submit(job what, std::string run_name, ballast::term life);
-  actions on_prepared(set_summary set);
+  /// An earlier life of a coordinator began this run.
+  submit_result on_resume(past_run past, ballast::term life,
+                          std::string token = {});
+  actions on_prepared(set_summary set, instant now);
   actions on_prepare_failed(failure why);
   actions on_placed(plan placed, std::vector<share_summary> shares,
                     instant now);
@@ -68,7 +71,10 @@ public:
   actions on_finished(const worker_finished& message);
   actions on_failed(const worker_failed& message, instant now);
   actions on_ack(const final_ack& ack, instant now);
-  actions on_model_saved(failure problem);
+  actions on_model_saved(worker_id from, failure problem);
+  actions on_copied(const state_copied& message);
+  /// The copy of the state after that step is published, or why not.
+  actions on_checkpoint(position after, std::string file, failure problem);
   /// Something outside the core went wrong: disk full, shard manager down.
   actions on_trouble(failure why);
   actions on_tick(instant now);
@@ -79,6 +85,7 @@ public:
     failure refused;
     actions then;
   };
+  reply checkpoint();
   reply pause();
   reply resume();
   reply stop(bool by_signal);
@@ -132,6 +139,16 @@ private:
   void to_all(actions& out, command_kind kind, const std::string& reason);
   actions lose(worker_id who, const std::string& reason, instant now);
   void explain(actions& out, worker_id who, const std::string& reason);
+  void note_name(const std::string& name);
+  void restore(actions& out, instant now);
+  void expect(actions& out, const past_run& past, instant now);
+  instant return_patience() const;
+  bool returns(const worker_hello& hello) const;
+  void welcome_back(hello_result& out, const worker_hello& hello, instant now);
+  void keep_point(actions& out);
+  void want_copy(actions& out);
+  void fetch_copy(actions& out);
+  void go_back(actions& out, const std::string& reason);
   void recover(actions& out, const std::string& reason, instant bad_sign,
                instant now);
   void decide(actions& out, instant now);

@@ -31,6 +31,11 @@ coordinator_core::on_hello(const worker_hello& hello, instant now) {
                  ": only equal builds may join one cluster",
              {}},
             {}};
+  if (returns(hello)) {
+    hello_result back;
+    welcome_back(back, hello, now);
+    return back;
+  }
   for (const auto& [id, other] : nodes_)
     if (other.connected && other.about.name == hello.name)
       return {{},
@@ -40,6 +45,8 @@ coordinator_core::on_hello(const worker_hello& hello, instant now) {
                    "): start this one with another --name",
                {}},
               {}};
+  note_name(hello.name);
+  last_generation_ = std::max(last_generation_, hello.seen);
   last_worker_ = next(last_worker_);
   node fresh;
   fresh.id = last_worker_;
@@ -91,6 +98,11 @@ actions coordinator_core::on_process_ended(const std::string& name,
   for (const auto& [id, who] : nodes_)
     if (who.about.name == name && who.connected)
       return lose(id, how, now);
+  if (active() && run_->past && run_->past->alive)
+    run_->past->alive->erase(name);
+  for (const auto& [id, who] : nodes_)
+    if (who.about.name == name && active() && run_->may_return.contains(id))
+      return lose(id, how, now);
   for (auto [id, since] : std::map(unexplained_))
     if (nodes_.at(id).about.name == name) {
       explain(out, id, how);
@@ -132,6 +144,7 @@ actions coordinator_core::lose(worker_id who, const std::string& reason,
   actions out;
   if (!active())
     return out;
+  run_->may_return.erase(who);
   unexplained_[who] = {reason, now};
   out.push_back(write_workers{});
   if (!proven_.contains(who))
@@ -201,9 +214,15 @@ actions coordinator_core::on_tick(instant now) {
       out.push_back(expel{who});
     }
   }
+  // Cut off from all of them nothing can be decided.
+  if (active() && run_->fenced && now > run_->fence_deadline &&
+      run_->fenced->acks().empty() && now < run_->returns_until)
+    run_->fence_deadline = now + detector_.ack_patience();
   if (active() && run_->fenced && now > run_->fence_deadline)
     for (worker_id who : std::set(run_->fenced->awaited())) {
-      std::string why = silence(who) + " and no answer to the fence";
+      std::string why = run_->may_return.contains(who)
+                            ? "it did not come back to the new coordinator"
+                            : silence(who) + " and no answer to the fence";
       append(lose(who, why, now));
       expelled_.insert(nodes_.at(who).about.name);
       out.push_back(expel{who});
@@ -261,12 +280,20 @@ bool coordinator_core::respawns() const {
 
 /// `run` keeps as many workers as were asked for.
 void coordinator_core::replace_workers(actions& out) {
-  if (!active() || !respawns() || run_->stop_wanted ||
+  if (!active() || run_->past || run_->stop_wanted ||
       phase() == run_phase::finishing)
+    return;
+  // Nobody is left of an earlier life: then also without respawn.
+  bool anew = phase() == run_phase::waiting && run_->began &&
+              config_.supervised && starting_.empty();
+  if (!respawns() && !anew)
     return;
   size_t here = starting_.size() + expelled_.size();
   for (const auto& [id, who] : nodes_)
-    here += who.connected && !leaving_.contains(id) ? 1 : 0;
+    here += (who.connected && !leaving_.contains(id)) ||
+                    run_->may_return.contains(id)
+                ? 1
+                : 0;
   for (; here < workers_wanted_; ++here) {
     std::string name = "w" + std::to_string(++last_name_);
     starting_.insert(name);

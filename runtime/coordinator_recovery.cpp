@@ -65,7 +65,8 @@ void coordinator_core::recover(actions& out, const std::string& reason,
   now_run.fence_deadline = now + detector_.ack_patience();
   now_run.phase = run_phase::recovering;
   for (worker_id who : asked)
-    out.push_back(send_fence{who, {config_.term, last_generation_, reason}});
+    out.push_back(send_fence{
+        who, {config_.term, last_generation_, run_->last.step, reason}});
   out.push_back(write_workers{});
   if (now_run.fenced->complete())
     decide(out, now);
@@ -96,27 +97,16 @@ void coordinator_core::decide(actions& out, instant now) {
   std::optional<step_number> base = held.base();
   if (!base && !held.acks().empty() && value(run_->last.step) == 0)
     base = step_number{0}; // the seed is the state
-  if (!base && held.acks().empty()) {
-    // Nobody answers. Whoever held the model is gone for good.
-    if (run_->samples == 0) {
-      run_->fenced.reset();
-      run_->recovery.reset();
-      run_->members.reset();
-      run_->book.reset();
-      run_->plans.clear();
-      run_->phase = run_phase::waiting;
-      form_generation(out);
-      return;
-    }
+  if (!base && held.acks().empty() && run_->samples == 0) {
+    // Nobody answers, and nothing is lost: from the seed again.
+    go_back(out, run_->recovery->reason);
+    return;
   }
   if (!base || *base < members.commits.committed()) {
-    actions more = fail({errc::worker_lost,
-                         "every worker that held the model of step " +
-                             to_string(members.commits.committed()) +
-                             " is lost: " + run_->recovery->reason,
-                         {}});
-    out.insert(out.end(), more.begin(), more.end());
-    return;
+    std::string why = "every worker that held the model of step " +
+                      to_string(members.commits.committed()) +
+                      " is lost: " + run_->recovery->reason;
+    return go_back(out, why);
   }
   std::vector<worker_id> workers;
   for (worker_id who : members.workers)
@@ -187,6 +177,7 @@ void coordinator_core::decide(actions& out, instant now) {
   step_number committed = members.commits.committed();
   run_->recovery->acked = now;
   run_->fenced.reset();
+  run_->may_return.clear();
   last_generation_ = next(last_generation_);
   last_plan_ = next(last_plan_);
   run_->change.reset();

@@ -147,6 +147,7 @@ coordinator_core::reply coordinator_core::stop(bool by_signal) {
     break;
   case run_phase::training:
   case run_phase::paused:
+    run_->copy_wanted = true; // of the last step
     to_all(out.then, command_kind::stop, "stop");
     break;
   default: // preparing, loading, finishing: taken up when that is done

@@ -30,18 +30,7 @@ void coordinator_core::commit(const committed_step& step, actions& out) {
   follow(*run_->book, step);
   run_->plans.erase(run_->plans.begin(),
                     run_->plans.lower_bound(run_->book->current().number));
-  if (run_->samples == 0)
-    run_->first = step;
-  if (step.epoch != run_->last.epoch) {
-    run_->epoch_loss_sum = 0;
-    run_->epoch_samples = 0;
-  }
-  run_->last = step;
-  run_->samples += step.samples;
-  run_->epoch_loss_sum += step.loss * double(step.samples);
-  run_->epoch_samples += step.samples;
-  if (run_->epoch_samples == run_->set.train_rows) {
-    run_->train_loss = run_->epoch_loss_sum / double(run_->epoch_samples);
+  if (run_->count(step, run_->set.train_rows)) {
     out.push_back(write_event{"epoch",
                               {{"epoch", value(step.epoch)},
                                {"step", value(step.step)},
@@ -49,6 +38,7 @@ void coordinator_core::commit(const committed_step& step, actions& out) {
                                {"train_loss", *run_->train_loss}}});
     out.push_back(journal_commit{step.step, step.epoch});
   }
+  keep_point(out);
 }
 
 actions coordinator_core::on_progress(const progress_report& report,
@@ -137,30 +127,38 @@ actions coordinator_core::on_finished(const worker_finished& message) {
   run_->phase = run_phase::finishing;
   run_->weights_sha256 = first.weights_sha256;
   actions out{journal_commit{first.step, run_->last.epoch}};
-  fetch_from_somebody(out);
   out.push_back(write_workers{});
+  // The copy of the state that a stopped run goes on from, then the model.
+  fetch_copy(out);
+  if (!run_->copy_on_its_way)
+    fetch_from_somebody(out);
   return out;
 }
 
 void coordinator_core::fetch_from_somebody(actions& out) {
   const generation_state& members = *run_->members;
-  for (size_t rank = 0; rank < members.workers.size(); ++rank)
-    if (nodes_.at(members.workers[rank]).connected) {
-      fetching_from_ = members.workers[rank];
-      out.push_back(fetch_model{fetching_from_, members.data_addresses[rank],
-                                run_->weights_sha256});
-      return;
-    }
-  actions more = fail({errc::worker_lost,
-                       "every worker was lost before the final model could be "
-                       "fetched from one",
-                       {}});
-  out.insert(out.end(), more.begin(), more.end());
+  for (size_t rank = 0; rank < members.workers.size(); ++rank) {
+    worker_id who = members.workers[rank];
+    if (!nodes_.at(who).connected || run_->no_model_from.contains(who))
+      continue;
+    fetching_from_ = who;
+    out.push_back(fetch_model{who, members.data_addresses[rank],
+                              run_->weights_sha256});
+    return;
+  }
+  go_back(out, "every worker was lost before the final model could be fetched "
+               "from one");
 }
 
-actions coordinator_core::on_model_saved(failure problem) {
-  if (phase() != run_phase::finishing)
+actions coordinator_core::on_model_saved(worker_id from, failure problem) {
+  if (phase() != run_phase::finishing || from != fetching_from_)
     return {};
+  if (problem && problem.code == errc::unreachable) {
+    actions out;
+    run_->no_model_from.insert(from);
+    fetch_from_somebody(out);
+    return out;
+  }
   if (problem)
     return fail(std::move(problem));
   actions out;

@@ -40,6 +40,8 @@ std::string to_string(command_kind kind) {
     return "leave";
   case command_kind::abandon:
     return "abandon";
+  case command_kind::checkpoint:
+    return "checkpoint";
   case command_kind::expel:
     return "expel";
   case command_kind::kill:

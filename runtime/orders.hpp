@@ -34,6 +34,7 @@ struct assignment {
   std::string token;      // of the run's data and gradient planes
   uint32_t threads = 1;   // compute threads
   uint32_t heartbeat_ms = 200;
+  uint32_t orphan_s = 0; // so long it waits for a coordinator that died
   position start;
   plan first;
   /// Where each rank's share stands at `start`; empty = nothing consumed.
@@ -44,6 +45,8 @@ struct assignment {
   /// Nobody holds a state worth keeping: make the first one from the seed,
   /// whatever is here.
   bool from_seed = false;
+  /// Nor here: begin with the checkpoint that the origin serves.
+  bool from_checkpoint = false;
 };
 
 /// Every rank listens: join them, bring everybody's state to the one before the
@@ -68,6 +71,7 @@ struct connect_order {
 struct fence_order {
   ballast::term term{};
   ballast::generation level{};
+  step_number known{}; // later steps are to be told of in the answer
   std::string reason;
 };
 
@@ -78,6 +82,7 @@ enum class command_kind : uint8_t {
   release, // the run is over for this worker; drop its state
   leave,   // it has left the run: drop the state, end
   abandon, // the run failed; leave every wait, drop the state
+  checkpoint, // rank 0: copy the state after the step in flight
   expel,   // excluded from the cluster: drop the state, join again as new
   kill,    // a fault on purpose: end as by kill -9
   stall,   // a fault on purpose: stand still for `seconds`

@@ -70,4 +70,17 @@ void replay::walk(std::vector<std::vector<row_ref>>& rows) {
     renew_sequences();
 }
 
+ledger_found ledger_after(const recorded_run& run, step_number last) {
+  replay again(run);
+  while (!again.error_ && again.book_->next().step <= last) {
+    again.book_->advance();
+    // A plan that begins behind the last step is not in force there.
+    if (again.book_->next().step <= last)
+      again.begin_plans();
+  }
+  if (again.error_)
+    return {std::nullopt, *again.error_};
+  return {std::move(again.book_), {}};
+}
+
 } // namespace ballast

@@ -24,6 +24,14 @@ struct recorded_run {
   std::vector<plan_in_force> plans;
 };
 
+/// The ledger behind step `last`, or why the record contradicts itself. Plans
+/// that begin later are left out.
+struct ledger_found {
+  std::optional<ledger> book;
+  std::string error;
+};
+ledger_found ledger_after(const recorded_run& run, step_number last);
+
 class replay {
 public:
   /// Stands before step 1. error() says why where the plans do not fit.
@@ -38,6 +46,7 @@ public:
   void walk(std::vector<std::vector<row_ref>>& rows);
 
 private:
+  friend ledger_found ledger_after(const recorded_run& run, step_number last);
   void begin_plans();
   void renew_sequences();
 

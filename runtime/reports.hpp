@@ -21,6 +21,11 @@ struct worker_hello {
   std::string device;
   std::string build_id;
   std::string metrics_address; // "http://host:port"
+  /// Who lost its coordinator says who it was, in which run, and the highest
+  /// generation it heard of: it still has what it had. 0 = a new node.
+  worker_id was{};
+  std::string run;
+  generation seen{};
 };
 
 enum class worker_phase : uint8_t {
@@ -106,6 +111,14 @@ struct worker_finished {
   worker_cursor cursor;
 };
 
+/// The state after this step is copied and can be fetched as "checkpoint-STEP";
+/// by rank 0.
+struct state_copied {
+  worker_id worker{};
+  ballast::generation generation{};
+  step_number step{};
+};
+
 struct worker_failed {
   worker_id worker{};
   ballast::generation generation{};
@@ -130,7 +143,7 @@ struct final_ack {
   /// they were being received); it counts as a joiner.
   bool holds_state = false;
   step_number step{};               // last applied
-  std::vector<step_record> records; // applied, and not reported before
+  std::vector<step_record> records; // later than the fence's `known`
 };
 
 } // namespace ballast

@@ -8,6 +8,7 @@
 #include "runtime/job.hpp"
 #include "runtime/ledger.hpp"
 #include "runtime/messages.hpp"
+#include "runtime/past_run.hpp"
 
 #include <map>
 #include <optional>
@@ -58,6 +59,7 @@ struct generation_state {
   /// The one before a switch: its last reports may come after the switch.
   ballast::generation before{};
   bool from_seed = false;         // everybody makes the first state anew
+  bool from_checkpoint = false; // or loads this one
   std::set<worker_id> stale;      // lack the state of the base
   std::set<worker_id> late;       // hold the one of the step before the base
   uint32_t source = 0;            // the rank that sends it to them
@@ -93,7 +95,32 @@ struct recovery_times {
   instant ready{};  // connected, states brought to the base
 };
 
-struct run {
+/// What is known of the committed steps of a run, apart from who did them.
+struct run_tally {
+  uint64_t samples = 0; // committed
+  committed_step last;  // newest committed step
+  committed_step first; // oldest
+  double epoch_loss_sum = 0;
+  uint64_t epoch_samples = 0;
+  std::optional<double> train_loss; // mean over the last full epoch
+  std::optional<evaluation_report> test;
+  uint64_t evaluated_ns = 0; // between first and last step
+
+  /// True if the step ended an epoch of `rows`.
+  bool count(const committed_step& step, uint64_t rows);
+  uint64_t samples_per_s() const;
+};
+
+/// A step to which the run can go back: its state is on the disk, or is the
+/// first one, which the seed makes.
+struct restart_point {
+  std::string checkpoint; // its file; empty: from the seed
+  run_tally tally;
+  std::optional<ledger> book; // none before the first plan
+  step_number step() const { return tally.last.step; }
+};
+
+struct run : run_tally {
   job what;
   std::string name;
   run_phase phase = run_phase::preparing;
@@ -108,21 +135,25 @@ struct run {
   std::optional<ledger> book;
   std::map<plan_number, plan> plans; // issued, and not older than the book's
   std::set<plan_number> offered;     // of these, not journaled as effective
+  bool began = false; // a generation was formed
   bool pause_wanted = false;
   bool stop_wanted = false;
   bool stop_by_signal = false;
-  uint64_t samples = 0; // committed
-  committed_step last;  // newest committed step
-  committed_step first; // oldest
-  double epoch_loss_sum = 0;
-  uint64_t epoch_samples = 0;
-  std::optional<double> train_loss; // mean over the last full epoch
-  std::optional<evaluation_report> test;
-  uint64_t evaluated_ns = 0; // between first and last step
+  /// Of an earlier life, until the data are prepared again.
+  std::optional<past_run> past;
+  std::set<worker_id> may_return; // of an earlier life, with their state
+  instant returns_until{};        // somebody must be back by then
+  /// Where the run can go back to, ascending; the first needs no file.
+  std::vector<restart_point> points{restart_point{}};
+  /// Committed steps of which a worker may hold a copy, or soon will.
+  std::map<step_number, restart_point> copies;
+  bool copy_wanted = false;     // as soon as possible
+  bool copy_on_its_way = false; // fetched and written just now
+  std::optional<step_number> copied; // by rank 0, not fetched yet
   std::string weights_sha256;
+  std::set<worker_id> no_model_from; // did not answer
   std::string reason; // why it failed
   int exit_code = 0;  // of a run that ended
-  uint64_t samples_per_s() const;
 };
 
 } // namespace ballast

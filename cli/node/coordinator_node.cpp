@@ -50,6 +50,18 @@ void follow_supervisor(std::shared_ptr<liveness_socket> supervisor,
                            {{"exit_code", describe(refused.code).exit_code},
                             {"reason", refused.message}}}});
                    });
+    } else if (line.contains("resume")) {
+      caf::scoped_actor self{system};
+      self->request(whom, request_deadline, resume_atom::value,
+                    line["resume"].dump())
+          .receive([](const std::string&) {},
+                   [&](const caf::error& why) {
+                     failure refused = to_failure(why);
+                     supervisor->send(
+                         {{"refused",
+                           {{"exit_code", describe(refused.code).exit_code},
+                            {"reason", refused.message}}}});
+                   });
     } else if (line.contains("exited")) {
       caf::anon_send(whom, exited_atom::value, line["exited"].value("name", ""),
                      line["exited"].value("how", ""));
@@ -86,6 +98,24 @@ void write_addresses(const std::filesystem::path& folder,
     std::fclose(file);
     std::filesystem::rename(temporary, folder / "coordinator.json");
   }
+}
+
+/// The run that an earlier coordinator of this state folder did not end; empty
+/// if there is none.
+std::filesystem::path unfinished_run(const std::filesystem::path& runs) {
+  std::filesystem::path newest;
+  std::filesystem::file_time_type when{};
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator(runs, ignored)) {
+    auto time = std::filesystem::last_write_time(
+        entry.path() / "coordinator.json", ignored);
+    if (ignored || std::filesystem::exists(entry.path() / "report.json") ||
+        (!newest.empty() && time < when))
+      continue;
+    newest = entry.path();
+    when = time;
+  }
+  return newest;
 }
 
 /// One life of a coordinator: listens, then follows its supervisor or waits for
@@ -192,7 +222,7 @@ void coordinator_process::listen() {
       http_.start(web.host, web.port,
                   coordinator_handlers(system_, actor_, records, own_http)));
   auto port = system_.middleman().publish(actor_, control.port,
-                                          control.host.c_str(), false);
+                                          control.host.c_str(), true);
   if (!port)
     throw ballast_error(errc::port_in_use,
                         "--listen " + options_.listen +
@@ -211,6 +241,20 @@ void coordinator_process::announce() {
     return;
   }
   write_addresses(state_, *addresses_);
+  if (std::filesystem::path open = unfinished_run(state_ / "runs");
+      !open.empty()) {
+    caf::scoped_actor self{system_};
+    self->request(actor_, request_deadline, resume_atom::value,
+                  nlohmann::json{{"folder", open.string()}}.dump())
+        .receive(
+            [](const std::string& name) {
+              log().info("goes on with run {}", name);
+            },
+            [&](const caf::error& why) {
+              log().warn("cannot go on with {}: {}", open.string(),
+                         to_failure(why).message);
+            });
+  }
   std::printf("coordinator %s\nhttp %s\n", addresses_->control.c_str(),
               addresses_->http.c_str());
   std::fflush(stdout);

@@ -103,6 +103,38 @@ coordinator_actor find_coordinator(caf::actor_system& system,
   }
 }
 
+/// Where the coordinator of a run listens now, by its own file; else where it
+/// did when this node joined.
+host_port newest_address(const node_options& options,
+                         const std::string& run_folder) {
+  std::ifstream file(std::filesystem::path(run_folder) / "coordinator.json");
+  nlohmann::json told = nlohmann::json::parse(file, nullptr, false);
+  if (!run_folder.empty() && told.is_object() && told.contains("control"))
+    return parse_host_port(told["control"], "coordinator.json");
+  return parse_host_port(options.join, "--join");
+}
+
+/// Tries until it answers. The worker itself decides when it has waited enough.
+coordinator_actor find_again(caf::actor_system& system,
+                             const node_options& options,
+                             const std::string& run_folder) {
+  std::mutex mutex;
+  std::condition_variable never;
+  for (bool by_file = true;; by_file = !by_file) {
+    caf::scoped_actor self{system};
+    std::string problem;
+    coordinator_actor found = connect_once(
+        system, self,
+        by_file ? newest_address(options, run_folder)
+                : parse_host_port(options.join, "--join"),
+        problem);
+    if (found)
+      return found;
+    std::unique_lock lock(mutex);
+    never.wait_for(lock, 20ms);
+  }
+}
+
 http_handlers worker_handlers(std::shared_ptr<probe_slot> probes) {
   http_handlers out;
   out.metrics = [probes] {
@@ -145,15 +177,6 @@ int run_worker(const node_options& options) {
   // Nothing below may outlive the process's exit: the latch is leaked on
   // purpose, threads of CAF may still call it while we leave.
   auto& latch = *new exit_latch;
-  if (options.liveness_fd >= 0)
-    std::thread([fd = options.liveness_fd] {
-      liveness_socket supervisor(fd);
-      while (!supervisor.receive().is_null()) {
-      }
-      // The run was killed: nobody is left to report to.
-      std::_Exit(1);
-    }).detach();
-
   auto probes = std::make_shared<probe_slot>();
   http_server http;
   http_address bound =
@@ -178,12 +201,28 @@ int run_worker(const node_options& options) {
     engine.bind_host = host;
     return make_worker_engine(std::move(engine), std::move(listener));
   };
+  worker.look_again = [&system, &options](
+                          const std::string& run_folder,
+                          std::function<void(coordinator_actor)> found) {
+    // Ends with the process, or with what it looks for.
+    std::thread([&system, &options, run_folder, found] {
+      found(find_again(system, options, run_folder));
+    }).detach();
+  };
   worker.on_exit = [&latch](int code, std::string reason) {
     latch.leave(code, std::move(reason));
   };
   auto actor =
       system.spawn<caf::detached>(gpu_worker, coordinator, std::move(worker));
   caf::anon_send(actor, join_atom::value);
+  if (options.liveness_fd >= 0)
+    std::thread([fd = options.liveness_fd, actor] {
+      liveness_socket supervisor(fd);
+      while (!supervisor.receive().is_null()) {
+      }
+      // The run was killed; another one may adopt this process.
+      caf::anon_send(actor, freeze_atom::value);
+    }).detach();
   if (options.liveness_fd < 0)
     std::printf("worker %s joins %s, metrics http://%s\n", name.c_str(),
                 options.join.c_str(), to_string(bound).c_str());

@@ -52,6 +52,7 @@ shard_manager_actor::behavior_type played_shards(shard_manager_actor::pointer,
         return std::string(R"({"played": true})");
       },
       [](prepared_atom, const failure&) {},
+      [](serve_atom, const std::string&) {},
       [](drop_atom) {},
   };
 }
@@ -77,7 +78,10 @@ gpu_worker_actor::behavior_type played_worker(gpu_worker_actor::pointer,
       [](const worker_paused&) {},
       [](const worker_finished&) {},
       [](const worker_failed&) {},
+      [](const state_copied&) {},
       [](join_atom) {},
+      [](join_atom, const caf::strong_actor_ptr&) {},
+      [](freeze_atom) {},
       [](tick_atom) {},
       [](alive_atom) {},
   };

@@ -35,6 +35,8 @@ struct played_engine final : worker_engine {
     out.holds_state = true;
     return out;
   }
+  void freeze(const std::string&) override { seen->calls.push_back("freeze"); }
+  generation newest() const override { return seen->now.generation; }
   void tell(const command& what) override {
     seen->calls.push_back(to_string(what.kind));
   }
@@ -92,7 +94,10 @@ played_coordinator(coordinator_actor::pointer self,
       [](status_atom) { return std::string(); },
       [](exited_atom, const std::string&, const std::string&) {},
       [](signal_atom) {},
-      [](saved_atom, const failure&) {},
+      [](saved_atom, worker_id, const failure&) {},
+      [](saved_atom, const position&, const std::string&, const failure&) {},
+      [=](const state_copied&) { note("copied"); },
+      [](resume_atom, const std::string&) { return std::string(); },
       [](trouble_atom, const failure&) {},
       [](ended_atom, int, const std::string&) {},
       [](tick_atom) {},

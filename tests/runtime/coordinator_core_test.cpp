@@ -51,7 +51,7 @@ public:
     for (const std::string& name : names)
       join(name);
     core.on_submit(small_job(uint32_t(names.size())), "test-1", term{1});
-    actions placing = core.on_prepared(set());
+    actions placing = core.on_prepared(set(), now);
     auto place = pick<place_shares>(placing);
     EXPECT_EQ(place.size(), 1u);
     workers = place.at(0).workers;
@@ -165,7 +165,7 @@ TEST(coordinator_core, waits_for_workers_and_starts_when_the_last_one_joins) {
   driver d;
   d.join("w1");
   d.core.on_submit(small_job(2), "test-1", term{1});
-  EXPECT_TRUE(pick<place_shares>(d.core.on_prepared(d.set())).empty());
+  EXPECT_TRUE(pick<place_shares>(d.core.on_prepared(d.set(), d.now)).empty());
   EXPECT_EQ(d.core.phase(), run_phase::waiting);
   EXPECT_EQ(pick<place_shares>(d.join("w2").then).size(), 1u);
 }
@@ -227,7 +227,7 @@ TEST(coordinator_core, fetches_the_model_from_rank_zero_when_all_finished) {
   auto fetch = pick<fetch_model>(d.finish_all());
   ASSERT_EQ(fetch.size(), 1u);
   EXPECT_EQ(fetch[0].address, "d1");
-  actions end = d.core.on_model_saved({});
+  actions end = d.core.on_model_saved(d.workers[0], {});
   EXPECT_EQ(pick<end_run>(end).at(0).exit_code, 0);
   for (const send_command& one : pick<send_command>(end))
     EXPECT_EQ(one.what.kind, command_kind::release);
@@ -334,7 +334,7 @@ TEST(coordinator_core, waits_for_other_nodes_only_where_others_may_come) {
     job what = small_job(2);
     what.elastic.respawn = false;
     d.core.on_submit(what, "test-1", term{1});
-    d.core.on_prepared(d.set());
+    d.core.on_prepared(d.set(), d.now);
     EXPECT_EQ(d.core.phase(), run_phase::waiting);
     auto over =
         pick<end_run>(d.core.on_node_down(alone, "killed by signal 9", d.now));
@@ -375,7 +375,7 @@ TEST(coordinator_core, waits_a_minute_for_workers_that_were_started) {
   for (bool supervised : {false, true}) {
     driver d(supervised);
     d.core.on_submit(small_job(2), "test-1", term{1});
-    d.core.on_prepared(d.set());
+    d.core.on_prepared(d.set(), d.now);
     EXPECT_TRUE(d.core.on_tick(5s).empty());
     EXPECT_TRUE(d.core.on_tick(64s).empty());
     auto over = pick<end_run>(d.core.on_tick(66s));
@@ -411,7 +411,7 @@ TEST(coordinator_core, stops_by_lane_and_keeps_the_exit_code_of_the_cause) {
     ASSERT_EQ(told.size(), 2u);
     EXPECT_EQ(told[0].what.kind, command_kind::stop);
     d.finish_all(true);
-    auto over = pick<end_run>(d.core.on_model_saved({}));
+    auto over = pick<end_run>(d.core.on_model_saved(d.workers[0], {}));
     EXPECT_EQ(over.at(0).state, "stopped");
     EXPECT_EQ(over.at(0).exit_code, by_signal ? 130 : 0);
   }

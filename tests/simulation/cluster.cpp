@@ -3,6 +3,7 @@
 #include "runtime/repair.hpp"
 
 #include <algorithm>
+#include <cstdio>
 #include <sstream>
 
 namespace ballast::simulation {
@@ -34,6 +35,7 @@ job make_job(const cluster_options& options) {
   out.train.epochs = options.epochs;
   out.elastic.workers = options.workers;
   out.elastic.heartbeat_ms = 200;
+  out.elastic.orphan_s = 5;
   return out;
 }
 
@@ -45,6 +47,7 @@ cluster::cluster(cluster_options options)
   coordinator_config config;
   config.build_id = "b";
   core_ = std::make_unique<coordinator_core>(config);
+  what_.checkpoint.every_steps = options.checkpoint_every;
 }
 cluster::~cluster() = default;
 
@@ -63,8 +66,12 @@ void cluster::log(const std::string& line) {
   std::ostringstream out;
   out << std::chrono::duration<double, std::milli>(now_).count()
       << " ms: " << line;
+  if (options_.tell) {
+    fprintf(stderr, "%s\n", out.str().c_str());
+    return;
+  }
   history_.push_back(out.str());
-  if (!options_.keep_log && history_.size() > 200)
+  if (history_.size() > 200)
     history_.pop_front();
 }
 
@@ -109,8 +116,9 @@ void cluster::to_coordinator(node_state& from, event what) {
   // Never before what was sent before.
   instant arrives = std::max(now_ + some(50, 3000), from.last_sent + 1us);
   from.last_sent = arrives;
-  after(arrives - now_, [this, process = from.process, what = std::move(what)] {
-    if (nodes_.at(process)->connected && !over_)
+  after(arrives - now_, [this, process = from.process, life = life_,
+                         what = std::move(what)] {
+    if (nodes_.at(process)->connected && !over_ && core_ && life == life_)
       what();
   });
 }
@@ -139,7 +147,7 @@ void cluster::kill(node_state& who, const std::string& how) {
   instant closed = std::max(now_ + some(500, 12'000), who.last_sent + 1us);
   after(closed - now_, [this, process = who.process] {
     node_state& gone = *nodes_.at(process);
-    if (!gone.connected || over_)
+    if (!gone.connected || over_ || !core_)
       return;
     gone.connected = false;
     log("coordinator sees " + gone.name + " gone");
@@ -165,28 +173,23 @@ void cluster::schedule_fault() {
     for (auto& [process, who] : nodes_)
       if (who->alive)
         living.push_back(who.get());
-    // One must stay well that holds the model: without checkpoints losing the
-    // last one is the end.
-    auto holder = [this](const node_state& who) {
-      return who.holds && !who.leaving && now_ >= who.frozen_until &&
-             who.applied.size() >= steps_.size();
-    };
-    auto holders = std::count_if(living.begin(), living.end(),
-                                 [&](auto* who) { return holder(*who); });
-    if (living.size() > 1) {
+    if (!living.empty()) {
       node_state& victim = *living[random_.below(living.size())];
-      if (holders > (holder(victim) ? 1 : 0)) {
-        if (random_.one_in(3)) {
-          freeze(victim, some(10'000, 3'000'000));
-        } else if (random_.one_in(4) && victim.connected) {
-          ++outcome_.drains;
-          victim.leaving = true;
-          log(victim.name + " is asked to leave");
-          perform(core_->drain(victim.name).then);
-          after(some(1000, 80'000), [this] { start_node(); });
-        } else {
-          kill(victim, "killed");
-        }
+      if (random_.one_in(8)) {
+        if (core_ && random_.one_in(2))
+          crash_soon_ = true;
+        else
+          crash_coordinator();
+      } else if (random_.one_in(3)) {
+        freeze(victim, some(10'000, 3'000'000));
+      } else if (random_.one_in(4) && victim.connected && core_) {
+        ++outcome_.drains;
+        victim.leaving = true;
+        log(victim.name + " is asked to leave");
+        perform(core_->drain(victim.name).then);
+        after(some(1000, 80'000), [this] { start_node(); });
+      } else {
+        kill(victim, "killed");
       }
     }
     schedule_fault();
@@ -195,26 +198,84 @@ void cluster::schedule_fault() {
 
 // -- coordinator
 
+void cluster::crash_coordinator() {
+  crash_soon_ = false;
+  if (!core_ || over_)
+    return;
+  log("the coordinator dies");
+  ++outcome_.crashes;
+  ++life_;
+  core_.reset();
+  for (auto& [process, who] : nodes_)
+    if (who->connected) {
+      who->connected = false;
+      at_node(*who, some(500, 60'000),
+              [this](node_state& me) { come_back(me); });
+    }
+  after(some(1000, 900'000), [this] { restart_coordinator(); });
+}
+
+void cluster::restart_coordinator() {
+  coordinator_config config;
+  config.build_id = "b";
+  core_ = std::make_unique<coordinator_core>(config);
+  log("the coordinator is back");
+  if (plans_.empty())
+    perform(core_->on_submit(what_, "sim-1", term{life_}).then);
+  else
+    perform(core_->on_resume(remembered(), term{life_}).then);
+  tick();
+}
+
+/// What journal and files hold.
+past_run cluster::remembered() const {
+  past_run out;
+  out.what = what_;
+  out.name = "sim-1";
+  out.rows = options_.rows;
+  out.memberships = memberships_;
+  for (const auto& [number, one] : plans_)
+    out.plans.push_back({one.first, one.second});
+  out.steps = steps_;
+  for (const auto& [file, state] : checkpoints_)
+    if (state.size() <= steps_.size())
+      out.checkpoints.push_back({step_number{state.size()}, file});
+  std::sort(out.checkpoints.begin(), out.checkpoints.end(),
+            [](const auto& a, const auto& b) { return a.step < b.step; });
+  return out;
+}
+
 void cluster::tick() {
-  if (over_)
+  if (over_ || !core_)
     return;
   perform(core_->on_tick(now_));
-  after(50ms, [this] { tick(); });
+  after(50ms, [this, life = life_] {
+    if (life == life_)
+      tick();
+  });
 }
 
 void cluster::perform(const actions& list) {
   for (const action& one : list) {
+    if (over_ || !core_)
+      return;
+    if (crash_soon_ && now_ < options_.faults_until && random_.one_in(3))
+      return crash_coordinator();
     if (std::get_if<prepare_data>(&one)) {
-      after(some(1000, 30'000), [this] {
+      after(some(1000, 30'000), [this, life = life_] {
+        if (life != life_)
+          return;
         set_summary summary;
         summary.origin = "o";
         summary.train_rows = options_.rows;
         for (const chunk_info& chunk : set_.train)
           summary.chunk_rows.push_back(chunk.rows);
-        perform(core_->on_prepared(summary));
+        perform(core_->on_prepared(summary, now_));
       });
     } else if (const auto* place = std::get_if<place_shares>(&one)) {
-      after(some(10, 2000), [this, what = *place] {
+      after(some(10, 2000), [this, what = *place, life = life_] {
+        if (life != life_)
+          return;
         plan placed =
             what.before.shares.empty()
                 ? first_plan(set_, what.workers, what.generation, what.number)
@@ -233,6 +294,8 @@ void cluster::perform(const actions& list) {
              to_string(journaled_));
       journaled_ = change->generation;
       plans_[change->what.number] = {change->what, change->effective};
+      memberships_.push_back({change->generation, change->workers,
+                              change->names, change->incarnations});
       outcome_.generations = value(journaled_);
       log("generation " + to_string(change->generation) + " of " +
           std::to_string(change->workers.size()) +
@@ -280,8 +343,38 @@ void cluster::perform(const actions& list) {
     } else if (const auto* steps = std::get_if<write_steps>(&one)) {
       check_shown(steps->steps);
     } else if (const auto* fetch = std::get_if<fetch_model>(&one)) {
-      (void)fetch;
-      after(some(1000, 5000), [this] { perform(core_->on_model_saved({})); });
+      after(some(1000, 5000), [this, life = life_, from = fetch->from] {
+        if (life == life_)
+          perform(core_->on_model_saved(from, {}));
+      });
+    } else if (const auto* copy = std::get_if<fetch_checkpoint>(&one)) {
+      after(some(1000, 60'000), [this, what = *copy, life = life_] {
+        if (life != life_)
+          return;
+        std::string file = "step-" + to_string(what.after.step);
+        node_state* from = nullptr;
+        for (auto& [process, who] : nodes_)
+          if (who->id == what.from && who->alive)
+            from = who.get();
+        if (!from || now_ < from->frozen_until || !from->copy ||
+            from->copy->size() != value(what.after.step))
+          return perform(core_->on_checkpoint(
+              what.after, "", {errc::unreachable, "nobody answers", {}}));
+        checkpoints_[file] = *from->copy;
+        log("checkpoint of step " + to_string(what.after.step));
+        perform(core_->on_checkpoint(what.after, file, {}));
+      });
+    } else if (const auto* serve = std::get_if<serve_checkpoint>(&one)) {
+      served_ = serve->file;
+    } else if (const auto* undo = std::get_if<undo_steps>(&one)) {
+      log("back to step " + to_string(undo->to) + ": " + undo->reason);
+      outcome_.undone += steps_.size() - value(undo->to);
+      steps_.resize(value(undo->to));
+      if (shown_.size() > steps_.size())
+        shown_.resize(steps_.size());
+      std::erase_if(checkpoints_, [&](const auto& one) {
+        return one.second.size() > steps_.size();
+      });
     } else if (const auto* end = std::get_if<end_run>(&one)) {
       outcome_.state = end->state;
       outcome_.reason = end->reason;

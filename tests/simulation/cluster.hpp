@@ -38,7 +38,8 @@ struct cluster_options {
   /// Faults happen in the first part of the run only, so that it can end.
   instant faults_until{};
   instant mean_between_faults = std::chrono::milliseconds(400);
-  bool keep_log = false;
+  uint64_t checkpoint_every = 10;
+  bool tell = false; // print what happens as it happens
 };
 
 /// How a run went.
@@ -51,6 +52,8 @@ struct outcome {
   uint64_t excluded = 0;
   uint64_t drains = 0;
   uint64_t joins = 0; // changes without a fence
+  uint64_t crashes = 0; // of the coordinator
+  uint64_t undone = 0;  // steps that a run went back
   uint64_t events = 0;
 };
 
@@ -89,6 +92,10 @@ private:
   void kill(node_state& who, const std::string& how);
   void freeze(node_state& who, instant how_long);
   void schedule_fault();
+  void crash_coordinator();
+  void restart_coordinator();
+  void come_back(node_state& who);
+  past_run remembered() const;
   /// In order per sender and receiver; lost if either end is gone.
   void to_coordinator(node_state& from, event what);
   void to_node(worker_id to, std::function<void(node_state&)> what);
@@ -141,6 +148,12 @@ private:
   lineage shown_;
   std::vector<committed_step> steps_;
   ballast::generation journaled_{};
+  std::vector<past_membership> memberships_;
+  /// What the disk holds: steps and parameters.
+  std::map<std::string, lineage> checkpoints_;
+  std::string served_;
+  uint64_t life_ = 1; // of the coordinator; what an earlier one began is lost
+  bool crash_soon_ = false; // in the midst of what it does next
   std::map<plan_number, std::pair<plan, std::optional<position>>> plans_;
   outcome outcome_;
   bool over_ = false;

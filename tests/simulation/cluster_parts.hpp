@@ -18,6 +18,8 @@ struct cluster::node_state {
   bool holds = false;
   lineage applied;
   std::vector<step_record> unreported;
+  std::map<step_number, step_record> records; // of all that is applied
+  std::optional<lineage> copy;                // for a checkpoint
   std::optional<assignment> order;
   std::optional<worker_core> core;
   std::shared_ptr<group> in;

@@ -11,15 +11,67 @@ using namespace std::chrono_literals;
 void cluster::hello(node_state& who) {
   if (over_)
     return;
+  if (!core_)
+    return at_node(who, some(500, 60'000),
+                   [this](node_state& me) { hello(me); });
   who.connected = true;
-  auto answer =
-      core_->on_hello({who.name, who.process, "host", "cpu", "b", ""}, now_);
+  worker_hello message;
+  message.name = who.name;
+  message.pid = who.process;
+  message.host = "host";
+  message.build_id = "b";
+  auto answer = core_->on_hello(message, now_);
   if (!answer.accepted)
     fail(who.name + " is refused: " + answer.refused.message);
   who.id = answer.accepted->worker;
   log(who.name + " joins");
   perform(answer.then);
   beat(who);
+}
+
+/// The coordinator died; this worker has what it had.
+void cluster::come_back(node_state& who) {
+  if (over_)
+    return;
+  if (!core_)
+    return at_node(who, some(500, 60'000),
+                   [this](node_state& me) { come_back(me); });
+  worker_hello message;
+  message.name = who.name;
+  message.pid = who.process;
+  message.host = "host";
+  message.build_id = "b";
+  message.was = who.id;
+  message.run = "sim-1";
+  message.seen = who.fenced;
+  for (const auto& order : {who.order, who.next_order})
+    if (order)
+      message.seen = std::max(message.seen, order->generation);
+  who.connected = true;
+  auto answer = core_->on_hello(message, now_);
+  if (!answer.accepted)
+    fail(who.name + " may not come back: " + answer.refused.message);
+  bool same = answer.accepted->worker == who.id;
+  log(who.name + (same ? " is back" : " comes back as another"));
+  if (!same) {
+    ++who.life;
+    ++who.next_life;
+    for (const auto& in : {who.in, who.next_in})
+      if (in)
+        break_group(in);
+    who.in.reset();
+    who.next_in.reset();
+    who.order.reset();
+    who.next_order.reset();
+    who.core.reset();
+    who.holds = false;
+    who.applied.clear();
+    who.unreported.clear();
+    who.records.clear();
+    who.left = false;
+  }
+  who.id = answer.accepted->worker;
+  perform(answer.then);
 }
 
 void cluster::beat(node_state& who) {
@@ -51,9 +103,10 @@ void cluster::on_assignment(node_state& who, const assignment& order) {
   who.order = order;
   who.in.reset();
   who.drawn.reset();
-  if (order.from_seed) {
-    who.applied.clear();
+  if (order.from_seed || order.from_checkpoint) {
+    who.applied = order.from_seed ? lineage{} : checkpoints_.at(served_);
     who.unreported.clear();
+    who.records.clear();
     who.holds = true;
   }
   at_node(who, some(100, 40'000), [this, life = who.life](node_state& me) {
@@ -172,6 +225,7 @@ void cluster::hand_over(const std::shared_ptr<group>& in, node_state& source) {
               count += part.size();
             me.unreported.push_back({state[i]->at.step, state[i]->at.epoch,
                                      state[i]->plan, count, 1, 0});
+                me.records[state[i]->at.step] = me.unreported.back();
           }
           announce(me, step_number{me.applied.size()});
           next_step(me);
@@ -323,6 +377,13 @@ void cluster::completed(node_state& who, size_t step, bool broken) {
   who.unreported.push_back({who.drawn->at.step, who.drawn->at.epoch,
                             who.drawn->plan, who.drawn->samples, 1,
                             uint64_t(now_.count())});
+  who.records[who.drawn->at.step] = who.unreported.back();
+  if (who.rank == 0 && who.applied.size() % options_.checkpoint_every == 0) {
+    who.copy = who.applied;
+    state_copied message{who.id, who.order->generation,
+                         step_number{who.applied.size()}};
+    by_actor(who, [this, message] { perform(core_->on_copied(message)); });
+  }
   if (random_.one_in(3))
     report(who);
   if (end.left) {
@@ -338,7 +399,7 @@ void cluster::completed(node_state& who, size_t step, bool broken) {
 }
 
 void cluster::report(node_state& who) {
-  if (who.unreported.empty())
+  if (who.unreported.empty() || !who.connected || !who.order)
     return;
   progress_report message;
   message.worker = who.id;
@@ -395,7 +456,10 @@ void cluster::on_fence(node_state& who, const fence_order& order) {
   ack.level = order.level;
   ack.holds_state = who.holds;
   ack.step = step_number{who.applied.size()};
-  ack.records = std::exchange(who.unreported, {});
+  who.unreported.clear();
+  for (const auto& [step, record] : who.records)
+    if (step > order.known && value(step) <= who.applied.size())
+      ack.records.push_back(record);
   log(who.name + " acks fence " + to_string(order.level) + " with step " +
       to_string(ack.step) + ", " + std::to_string(ack.records.size()) +
       " records" + (ack.holds_state ? "" : ", no state"));

@@ -35,15 +35,13 @@ TEST(simulation, every_row_is_used_once_whatever_dies) {
   uint64_t one = number_from("BALLAST_SIM_SEED", 0);
   uint64_t count = one ? 1 : number_from("BALLAST_SIM_COUNT", 1000);
   uint64_t done = 0, kills = 0, freezes = 0, generations = 0, excluded = 0;
-  uint64_t drains = 0, joins = 0;
+  uint64_t drains = 0, joins = 0, crashes = 0, undone = 0;
   for (uint64_t seed = one ? one : 1; count > 0; --count, ++seed) {
     cluster_options options = schedule(seed);
-    options.keep_log = one != 0;
+    options.tell = one != 0;
     cluster world(options);
     try {
       outcome how = world.run();
-      if (one)
-        printf("%s", world.history().c_str());
       EXPECT_EQ(how.state, "done")
           << "seed " << seed << ": " << how.reason << "\n"
           << world.history();
@@ -56,16 +54,20 @@ TEST(simulation, every_row_is_used_once_whatever_dies) {
       excluded += how.excluded;
       drains += how.drains;
       joins += how.joins;
+      crashes += how.crashes;
+      undone += how.undone;
     } catch (const violation& wrong) {
       FAIL() << wrong.what();
     }
   }
   printf("%llu runs, %llu kills, %llu freezes, %llu exclusions, %llu drains, "
-         "%llu generations, %llu of them offered\n",
+         "%llu generations, %llu of them offered, %llu crashes of the "
+         "coordinator, %llu steps undone\n",
          (unsigned long long)done, (unsigned long long)kills,
          (unsigned long long)freezes, (unsigned long long)excluded,
          (unsigned long long)drains, (unsigned long long)generations,
-         (unsigned long long)joins);
+         (unsigned long long)joins, (unsigned long long)crashes,
+         (unsigned long long)undone);
 }
 
 } // namespace

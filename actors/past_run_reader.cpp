@@ -1,0 +1,121 @@
+#include "actors/past_run_reader.hpp"
+
+#include "data/checkpoint_store.hpp"
+#include "runtime/errors.hpp"
+
+#include <fstream>
+#include <functional>
+#include <nlohmann/json.hpp>
+
+namespace ballast {
+
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+void for_each_line(const fs::path& file,
+                   const std::function<void(const json&)>& use) {
+  std::ifstream in(file, std::ios::binary);
+  uint64_t number = 0;
+  for (std::string line; std::getline(in, line);) {
+    ++number;
+    if (in.eof())
+      return; // torn: its writer died in it
+    try {
+      use(json::parse(line));
+    } catch (const json::exception& problem) {
+      throw ballast_error(errc::run_dir_unusable,
+                          file.string() + " line " + std::to_string(number) +
+                              " is damaged: " + problem.what());
+    }
+  }
+}
+
+committed_step step_of(const json& line) {
+  committed_step out;
+  out.step = step_number{line.at("step").get<uint64_t>()};
+  out.epoch = epoch_number{line.at("epoch").get<uint64_t>()};
+  out.generation = generation{line.at("generation").get<uint64_t>()};
+  out.plan = plan_number{line.at("plan").get<uint64_t>()};
+  out.world = line.at("world").get<uint32_t>();
+  out.samples = line.at("samples").get<uint64_t>();
+  out.loss = line.at("loss").is_null() ? 0 : line.at("loss").get<double>();
+  out.t_ns = line.at("t_ns").get<uint64_t>();
+  return out;
+}
+
+void read_events(const fs::path& file, past_run& out) {
+  for_each_line(file, [&out](const json& event) {
+    std::string kind = event.value("kind", "");
+    if (kind == "paused" || kind == "resumed")
+      out.paused = kind == "paused";
+    if (kind != "evaluation")
+      return;
+    evaluation_report& test = out.test.emplace();
+    test.epoch = epoch_number{event.at("epoch").get<uint64_t>()};
+    test.loss = event.at("test_loss").get<double>();
+    test.rows = event.at("test_rows").get<uint64_t>();
+    test.accuracy = event.value("test_accuracy", 0.0);
+    test.wall_ns = uint64_t(event.at("ms").get<double>() * 1e6);
+    out.evaluated_ns += test.wall_ns;
+  });
+}
+
+} // namespace
+
+past_run read_past_run(const fs::path& folder, const journal_content& journal) {
+  if (!journal.run)
+    throw ballast_error(errc::run_dir_unusable,
+                        folder.string() +
+                            " holds a run that ended before its first step: "
+                            "begin again in another folder");
+  past_run out;
+  job_result parsed = parse_job(journal.run->job.dump(), {}, "/");
+  if (!parsed.value)
+    throw ballast_error(parsed.mistakes.at(0));
+  out.what = *parsed.value;
+  out.name = journal.run->name;
+  out.rows = journal.run->rows;
+  for (const journaled_generation& one : journal.generations) {
+    past_membership& row = out.memberships.emplace_back();
+    row.generation = one.number;
+    for (const journaled_worker& who : one.workers) {
+      row.workers.push_back(who.id);
+      row.names.push_back(who.name);
+      row.incarnations.push_back(who.incarnation);
+    }
+  }
+  for (const journaled_plan& one : journal.plans)
+    out.plans.push_back({one.body, one.effective});
+  for_each_line(folder / "steps.jsonl", [&out](const json& line) {
+    out.steps.push_back(step_of(line));
+  });
+  read_events(folder / "events.jsonl", out);
+  for (stored_checkpoint& one : checkpoint_store(folder / "checkpoints").list())
+    out.checkpoints.push_back({one.step, one.file.string()});
+  return out;
+}
+
+std::string cannot_go_on(const job& begun, const job& asked) {
+  json before = to_json(begun), now = to_json(asked);
+  // How many, how patient, how often: that may change.
+  for (const char* free : {"/elastic", "/balance", "/checkpoint", "/faults",
+                           "/name", "/train/threads", "/train/collective"}) {
+    before.erase(free + 1);
+    now.erase(free + 1);
+    json::json_pointer where(free);
+    for (json* one : {&before, &now})
+      if (where.parent_pointer() != json::json_pointer() &&
+          one->contains(where))
+        (*one)[where.parent_pointer()].erase(where.back());
+  }
+  json difference = json::diff(before, now);
+  if (difference.empty())
+    return {};
+  return "the job differs from the one that the run began with at " +
+         difference[0].value("path", "") +
+         "; only how it is run may change (elastic, balance, checkpoint)";
+}
+
+} // namespace ballast

@@ -1,0 +1,22 @@
+/// Reads what an earlier life of a coordinator left of a run: the journal,
+/// steps.jsonl, events.jsonl, checkpoints/.
+#pragma once
+
+#include "monitor/journal.hpp"
+#include "runtime/past_run.hpp"
+
+#include <filesystem>
+#include <string>
+
+namespace ballast {
+
+/// Throws ballast_error{run_dir_unusable} where the run ended before its data
+/// were prepared, or a file is damaged.
+past_run read_past_run(const std::filesystem::path& folder,
+                       const journal_content& journal);
+
+/// Why `asked` cannot go on with a run that began as `begun`, or nothing: only
+/// what says how to run may differ, not what is learned.
+std::string cannot_go_on(const job& begun, const job& asked);
+
+} // namespace ballast

@@ -1,0 +1,220 @@
+/// The part of coordinator_core that takes over a run that an earlier life of a
+/// coordinator led. Workers that kept their state come back to it under the
+/// names that the journal knows; a fence then asks them what they hold, as after
+/// any other failure. Where none comes back the run goes on from a checkpoint.
+#include "runtime/coordinator_core.hpp"
+#include "runtime/replay.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace ballast {
+
+namespace {
+
+uint32_t number_in(const std::string& name) {
+  uint32_t out = 0;
+  if (name.size() < 2 || name.size() > 9 || name[0] != 'w')
+    return 0;
+  for (char c : name.substr(1)) {
+    if (c < '0' || c > '9')
+      return 0;
+    out = out * 10 + uint32_t(c - '0');
+  }
+  return out;
+}
+
+} // namespace
+
+/// Names that `run` gives are never given twice.
+void coordinator_core::note_name(const std::string& name) {
+  last_name_ = std::max(last_name_, number_in(name));
+}
+
+coordinator_core::submit_result
+coordinator_core::on_resume(past_run past, ballast::term life,
+                            std::string token) {
+  config_.token = std::move(token);
+  submit_result out = on_submit(past.what, past.name, life);
+  if (out.refused)
+    return out;
+  starting_.clear(); // who is still there comes back by itself
+  write_event& begun = std::get<write_event>(out.then.front());
+  begun.fields["resumed"] = true;
+  begun.fields["step"] = past.steps.empty() ? 0 : value(past.steps.back().step);
+  for (const past_membership& one : past.memberships) {
+    last_generation_ = std::max(last_generation_, one.generation);
+    for (size_t rank = 0; rank < one.workers.size(); ++rank) {
+      worker_id id = one.workers[rank];
+      last_worker_ = std::max(last_worker_, id);
+      uint32_t& newest = incarnations_[one.names[rank]];
+      newest = std::max(newest, one.incarnations[rank]);
+      note_name(one.names[rank]);
+      node& known = nodes_[id];
+      known.id = id;
+      known.incarnation = one.incarnations[rank];
+      known.about.name = one.names[rank];
+      known.connected = false;
+    }
+  }
+  for (const past_plan& one : past.plans)
+    last_plan_ = std::max(last_plan_, one.body.number);
+  run_->pause_wanted = past.paused;
+  run_->began = !past.plans.empty();
+  run_->past = std::move(past);
+  return out;
+}
+
+/// The data are here: everything as the earlier life left it, behind a fence.
+void coordinator_core::restore(actions& out, instant now) {
+  past_run past = *std::exchange(run_->past, std::nullopt);
+  ledger_config rows{run_->what.seed, run_->what.train.global_batch,
+                     run_->set.chunk_rows};
+  recorded_run record{rows, {}};
+  for (const past_plan& one : past.plans)
+    if (one.effective)
+      record.plans.push_back({one.body, *one.effective});
+  auto give_up = [&](const std::string& why) {
+    actions more = fail({errc::run_dir_unusable, why, {}});
+    out.insert(out.end(), more.begin(), more.end());
+  };
+  if (past.rows != run_->set.train_rows)
+    return give_up("the training set has " +
+                   std::to_string(run_->set.train_rows) +
+                   " rows now, the run began with " +
+                   std::to_string(past.rows) + ": it cannot go on");
+  for (const committed_step& step : past.steps) {
+    run_->count(step, past.rows);
+    for (const past_checkpoint& one : past.checkpoints)
+      if (one.step == step.step)
+        run_->points.push_back({one.file, *run_, std::nullopt});
+  }
+  run_->test = past.test;
+  run_->evaluated_ns = past.evaluated_ns;
+  for (restart_point& point : run_->points) {
+    if (value(point.step()) == 0)
+      continue;
+    ledger_found found = ledger_after(record, point.step());
+    if (!found.book)
+      return give_up("the journal contradicts itself: " + found.error);
+    point.book = std::move(found.book);
+  }
+  if (!record.plans.empty()) {
+    ledger_found found = ledger_after(record, run_->last.step);
+    if (!found.book)
+      return give_up("the journal contradicts itself: " + found.error);
+    run_->book = std::move(found.book);
+  }
+  plan_number in_force = run_->book ? run_->book->current().number
+                                    : plan_number{};
+  for (const past_plan& one : past.plans) {
+    if (one.body.number < in_force)
+      continue;
+    run_->plans[one.body.number] = one.body;
+    if (!one.effective)
+      run_->offered.insert(one.body.number);
+  }
+  expect(out, past, now);
+}
+
+/// Opens the last membership again, with nobody in it yet, and fences it.
+void coordinator_core::expect(actions& out, const past_run& past, instant now) {
+  const past_membership* last = nullptr;
+  const past_membership* offered = nullptr;
+  auto effective = [&](const past_membership& one) {
+    return std::any_of(past.plans.begin(), past.plans.end(),
+                       [&](const past_plan& p) {
+                         return p.body.generation == one.generation &&
+                                p.effective.has_value();
+                       });
+  };
+  for (const past_membership& one : past.memberships) {
+    if (effective(one)) {
+      last = &one;
+      offered = nullptr;
+    } else {
+      offered = &one;
+    }
+  }
+  if (!last) {
+    run_->phase = run_phase::waiting;
+    return form_generation(out);
+  }
+  open_generation(last->generation, last->workers,
+                  commit_tracker(last->workers.size(), run_->last.step,
+                                 run_->last.step));
+  auto add = [&](worker_id who) {
+    const std::string& name = nodes_.at(who).about.name;
+    if (!past.alive || past.alive->contains(name))
+      run_->may_return.insert(who);
+  };
+  for (worker_id who : last->workers)
+    add(who);
+  if (offered) {
+    membership_change& change = run_->change.emplace();
+    change.number = offered->generation;
+    change.workers = offered->workers;
+    change.addresses.resize(change.workers.size());
+    change.data_addresses.resize(change.workers.size());
+    for (worker_id who : change.workers)
+      add(who);
+  }
+  // Members of earlier generations are excluded by this one: what they hold may
+  // be of another lineage.
+  std::string reason = "the coordinator was restarted";
+  run_->recovery = recovery_times{.reason = reason, .begun = now};
+  run_->recovery->fenced = now;
+  run_->phase = run_phase::recovering;
+  run_->fenced.emplace(last_generation_, run_->may_return, reason);
+  run_->fence_deadline = now + return_patience();
+  run_->returns_until = now + std::chrono::seconds(run_->what.elastic.orphan_s);
+  for (worker_id who : run_->may_return)
+    if (nodes_.at(who).connected)
+      out.push_back(send_fence{
+          who, {config_.term, last_generation_, run_->last.step, reason}});
+  out.push_back(write_workers{});
+  if (run_->fenced->complete())
+    decide(out, now);
+}
+
+/// How long those who live need to find a new coordinator.
+instant coordinator_core::return_patience() const {
+  return (failure_detector::suspect_after + failure_detector::fence_ack) *
+         config_.heartbeat;
+}
+
+/// A worker of the earlier life, with all that it holds.
+bool coordinator_core::returns(const worker_hello& hello) const {
+  if (!active() || hello.was == worker_id{} || hello.run != run_->name)
+    return false;
+  auto found = nodes_.find(hello.was);
+  if (found == nodes_.end() || found->second.connected ||
+      found->second.about.name != hello.name)
+    return false;
+  return run_->past.has_value() || run_->may_return.contains(hello.was);
+}
+
+void coordinator_core::welcome_back(hello_result& out,
+                                    const worker_hello& hello, instant now) {
+  node& back = nodes_.at(hello.was);
+  back.about = hello;
+  back.connected = true;
+  detector_.heard(back.id, now);
+  proven_.insert(back.id);
+  last_generation_ = std::max(last_generation_, hello.seen);
+  out.accepted = welcome{back.id, back.incarnation, config_.term,
+                         uint32_t(config_.heartbeat.count())};
+  if (run_->fenced && run_->fenced->awaited().contains(back.id))
+    out.then.push_back(
+        send_fence{back.id,
+                   {config_.term, run_->fenced->level(), run_->last.step,
+                    run_->fenced->reason()}});
+  out.then.push_back(write_event{"worker_returned",
+                                 {{"worker", hello.name},
+                                  {"incarnation", back.incarnation},
+                                  {"pid", hello.pid},
+                                  {"host", hello.host}}});
+  out.then.push_back(write_workers{});
+}
+
+} // namespace ballast

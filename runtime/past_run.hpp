@@ -1,0 +1,51 @@
+/// What an earlier life of a coordinator left of a run in its journal and its
+/// files, for the next one. Plain data.
+#pragma once
+
+#include "runtime/commit.hpp"
+#include "runtime/job.hpp"
+#include "runtime/ledger.hpp"
+#include "runtime/plan.hpp"
+#include "runtime/reports.hpp"
+
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace ballast {
+
+struct past_membership {
+  ballast::generation generation{};
+  std::vector<worker_id> workers; // by rank
+  std::vector<std::string> names;
+  std::vector<uint32_t> incarnations;
+};
+
+struct past_plan {
+  plan body;
+  std::optional<position> effective; // empty: only offered
+};
+
+struct past_checkpoint {
+  step_number step{};
+  std::string file;
+};
+
+struct past_run {
+  job what;
+  std::string name;
+  uint64_t rows = 0; // of the training set
+  std::vector<past_membership> memberships; // ascending
+  std::vector<past_plan> plans;             // ascending
+  std::vector<committed_step> steps;        // all that were shown
+  std::vector<past_checkpoint> checkpoints; // ascending
+  std::optional<evaluation_report> test;    // the newest
+  uint64_t evaluated_ns = 0;
+  /// Workers whose process may still live, by name; nothing: not known.
+  std::optional<std::set<std::string>> alive;
+  bool paused = false;
+};
+
+} // namespace ballast
