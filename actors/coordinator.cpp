@@ -354,7 +354,7 @@ caf::result<std::string> shell::resume(const std::string& text) {
     job_result parsed = parse_job(asked["job"].dump(), {}, "/");
     if (!parsed.value)
       return to_error(parsed.mistakes.at(0));
-    if (std::string why = cannot_go_on(past.what, *parsed.value); !why.empty())
+    if (std::string why = cannot_go_on(past.begun, *parsed.value); !why.empty())
       return to_error({errc::invalid_job, why, {}});
     past.what = *parsed.value;
   }

@@ -74,7 +74,8 @@ past_run read_past_run(const fs::path& folder, const journal_content& journal) {
   job_result parsed = parse_job(journal.run->job.dump(), {}, "/");
   if (!parsed.value)
     throw ballast_error(parsed.mistakes.at(0));
-  out.what = *parsed.value;
+  out.begun = *parsed.value;
+  out.what = out.begun;
   out.name = journal.run->name;
   out.rows = journal.run->rows;
   for (const journaled_generation& one : journal.generations) {

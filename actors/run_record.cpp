@@ -119,9 +119,18 @@ journal& run_record::open_journal() {
 
 void run_record::prepared(const job& what, const set_summary& set,
                           const std::string& manifest) {
+  if (open_journal().content().run) {
+    // Of an earlier life; what it journaled is about that set.
+    std::ifstream in(directory_.file("manifest.json"));
+    if (nlohmann::json::parse(in, nullptr, false) !=
+        nlohmann::json::parse(manifest))
+      throw ballast_error(errc::run_dir_unusable,
+                          "the training data have changed since the run in " +
+                              directory_.path().string() +
+                              " began: it cannot go on with others");
+    return;
+  }
   directory_.write_file("manifest.json", manifest);
-  if (open_journal().content().run)
-    return; // of an earlier life
   open_journal().record_run({name_, what.seed, set.train_rows, to_json(what)});
 }
 

@@ -38,6 +38,7 @@ coordinator_core::on_resume(past_run past, ballast::term life,
   submit_result out = on_submit(past.what, past.name, life);
   if (out.refused)
     return out;
+  std::get<prepare_data>(out.then.back()).what = past.begun;
   starting_.clear(); // who is still there comes back by itself
   write_event& begun = std::get<write_event>(out.then.front());
   begun.fields["resumed"] = true;

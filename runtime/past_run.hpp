@@ -34,7 +34,8 @@ struct past_checkpoint {
 };
 
 struct past_run {
-  job what;
+  job begun; // as it was first asked for: the data are prepared for that
+  job what;  // as it is asked for now
   std::string name;
   uint64_t rows = 0; // of the training set
   std::vector<past_membership> memberships; // ascending

@@ -230,6 +230,7 @@ void cluster::restart_coordinator() {
 /// What journal and files hold.
 past_run cluster::remembered() const {
   past_run out;
+  out.begun = what_;
   out.what = what_;
   out.name = "sim-1";
   out.rows = options_.rows;
