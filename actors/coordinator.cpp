@@ -228,6 +228,8 @@ run_report make_report(const run& of, const end_run& how) {
   out.steps = value(of.last.step);
   out.samples = of.samples;
   out.reason = how.reason;
+  for (const auto& [reason, ms] : of.recoveries)
+    out.recoveries.push_back({reason, ms});
   if (of.samples > 0) {
     out.samples_per_s = double(of.samples_per_s());
     out.train_loss = of.train_loss;
@@ -498,11 +500,14 @@ coordinator_actor::behavior_type coordinator(pointer self,
         me->perform(me->core().on_process_ended(name, how, me->now()));
       },
       [=](signal_atom) { me->perform(me->core().stop(true).then); },
+      [=](drain_atom, worker_id who) {
+        me->perform(me->core().drain(me->core().name_of(who)).then);
+      },
       [=](resume_atom, const std::string& text) { return me->resume(text); },
       [=](const state_copied& m) { me->perform(me->core().on_copied(m)); },
       [=](saved_atom, const position& after, const std::string& file,
           const failure& problem) {
-        me->perform(me->core().on_checkpoint(after, file, problem));
+        me->perform(me->core().on_checkpoint(after, file, problem, me->now()));
       },
       [=](saved_atom, worker_id from, const failure& problem) {
         me->perform(me->core().on_model_saved(from, problem));

@@ -282,6 +282,15 @@ gpu_worker_actor::behavior_type gpu_worker(pointer self,
         self->state.frozen = false;
         say_hello(self, config);
       },
+      [=](drain_atom) {
+        auto& state = self->state;
+        if (!state.in_run || state.alone) {
+          config.on_exit(130, "ended by a signal");
+          return;
+        }
+        log().info("was asked to end: leaves run {}", state.run);
+        self->send(state.coordinator, drain_atom::value, state.me.worker);
+      },
       [=](freeze_atom) {
         if (!self->state.in_run || !config.look_again ||
             self->state.orphan_s == 0) {

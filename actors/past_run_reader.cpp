@@ -50,6 +50,9 @@ void read_events(const fs::path& file, past_run& out) {
     std::string kind = event.value("kind", "");
     if (kind == "paused" || kind == "resumed")
       out.paused = kind == "paused";
+    if (kind == "generation" && event.contains("ms"))
+      out.recoveries.emplace_back(event.value("reason", ""),
+                                  event.at("ms").get<double>());
     if (kind != "evaluation")
       return;
     evaluation_report& test = out.test.emplace();

@@ -100,7 +100,7 @@ typename Inspector::result_type inspect(Inspector& f, state_copied& x) {
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, worker_failed& x) {
   return f(caf::meta::type_name("worker_failed"), x.worker, x.generation,
-           x.code, x.message);
+           x.code, x.message, x.step, x.sample_ids);
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, assignment& x) {
@@ -209,6 +209,7 @@ CAF_BEGIN_TYPE_ID_BLOCK(ballast, caf::first_custom_type_id)
   CAF_ADD_ATOM(ballast, ballast, drop_atom, "drop")
   CAF_ADD_ATOM(ballast, ballast, serve_atom, "serve")
   CAF_ADD_ATOM(ballast, ballast, freeze_atom, "freeze")
+  CAF_ADD_ATOM(ballast, ballast, drain_atom, "drain")
   CAF_ADD_ATOM(ballast, ballast, resume_atom, "resume")
 CAF_END_TYPE_ID_BLOCK(ballast)
 CAF_ERROR_CODE_ENUM(ballast::errc, "ballast")
@@ -237,6 +238,8 @@ using gpu_worker_actor = caf::typed_actor<
     caf::reacts_to<join_atom>,
     // INTERNAL: a coordinator is back; say hello to it as who this was.
     caf::reacts_to<join_atom, caf::strong_actor_ptr>,
+    // INTERNAL: this process was asked to end; its data first.
+    caf::reacts_to<drain_atom>,
     // INTERNAL: the run was killed; stop, keep the state, wait.
     caf::reacts_to<freeze_atom>,
     // INTERNAL: send what was applied since the last tick.
@@ -268,7 +271,9 @@ using shard_manager_actor = caf::typed_actor<
 using coordinator_actor = caf::typed_actor<
     // A node joins. Errors: name_taken, other_build.
     caf::replies_to<hello_atom, worker_hello, gpu_worker_actor>::with<welcome>,
-    caf::reacts_to<heartbeat>, caf::reacts_to<worker_loaded>,
+    caf::reacts_to<heartbeat>,
+    // A node was asked to end: let it leave.
+    caf::reacts_to<drain_atom, worker_id>, caf::reacts_to<worker_loaded>,
     caf::reacts_to<worker_ready>, caf::reacts_to<final_ack>,
     caf::reacts_to<progress_report>, caf::reacts_to<evaluation_report>,
     caf::reacts_to<worker_paused>, caf::reacts_to<worker_finished>,

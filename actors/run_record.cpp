@@ -163,6 +163,12 @@ void run_record::perform(const write_steps& what) {
 }
 
 void run_record::perform(const write_event& what) {
+  if (what.kind == "generation" && what.fields.contains("phases_ms")) {
+    std::map<std::string, double> phases;
+    for (const auto& [phase, ms] : what.fields["phases_ms"].items())
+      phases[phase] = ms.get<double>() / 1e3;
+    probe_->recovered(what.fields.value("reason", ""), phases);
+  }
   events_->append(what.kind, what.fields);
 }
 
@@ -186,6 +192,7 @@ std::string run_record::checkpoint(position after, const std::string& state,
   double ms = std::chrono::duration<double, std::milli>(
                   std::chrono::steady_clock::now() - begun)
                   .count();
+  probe_->checkpoint(ms / 1e3);
   events_->append("checkpoint", {{"step", value(after.step)},
                                  {"epoch", value(after.epoch)},
                                  {"bytes", state.size()},

@@ -230,6 +230,13 @@ void step_executor::run(std::unique_ptr<collective> group,
     if (frozen_)
       return; // that it broke off is what was asked for
   }
+  if (problem.code == errc::non_finite_loss) {
+    problem.step = next(with_.state->held.step);
+    problem.sample_ids = refused_ids_;
+    // The state before that step is whole: somebody may want to look.
+    if (group_->rank() == 0)
+      listener_.copy(with_.state->held.step);
+  }
   listener_.failed(std::move(problem));
 }
 
@@ -303,6 +310,8 @@ step_end step_executor::do_step(const prefetcher::ready& ready,
     throw collective_error(collective_errc::aborted, "frozen before the apply");
   if (failure disagree = core_->reduced(sums))
     throw ballast_error(disagree);
+  if (!std::isfinite(sums.loss_sum()))
+    refused_ids_ = ready.rows->sample_ids;
   apply(order.at, sums, gradients, statistics_);
   step_end end = core_->applied();
   uint64_t applied_ns = monotonic_ns();

@@ -153,6 +153,7 @@ private:
   std::optional<next_generation> next_;
   step_progress progress_;
   bool copy_wanted_ = false;
+  std::vector<uint64_t> refused_ids_; // of a step that must not be applied
   std::unique_ptr<collective> group_;
   /// Of the generation before: slower ranks may still read from it.
   std::unique_ptr<collective> last_group_;

@@ -47,6 +47,15 @@ constexpr metric_entry catalogue[] = {
      "coordinator", "Time since a worker was last heard of."},
     {"ballast_plans_total", counter, "", "run, outcome", "coordinator",
      "Plans by what became of them: offered, effective, revoked."},
+    {"ballast_recoveries_total", counter, "", "run, reason", "coordinator",
+     "Returns to training after a loss, by what was lost: crash, silence, "
+     "evicted, coordinator, other."},
+    {"ballast_recovery_seconds", histogram, "seconds", "run, phase",
+     "coordinator",
+     "Time of a recovery by phase: detect, fence, plan, open, sync, "
+     "first_step."},
+    {"ballast_checkpoint_seconds", histogram, "seconds", "run", "coordinator",
+     "Time to write a checkpoint; training goes on meanwhile."},
     {"ballast_errors_total", counter, "", "run, code (worker: also worker)",
      "coordinator, worker", "Errors by code; docs/errors.md explains them."},
     {"ballast_step_seconds", histogram, "seconds", "run, worker, phase",

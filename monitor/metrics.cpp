@@ -74,6 +74,27 @@ const Histogram::BucketBoundaries step_buckets = {
     0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02,
     0.05,   0.1,    0.2,    0.5,   1,     2,     5,    10};
 
+constexpr const char* recovery_phases[] = {"detect", "fence", "plan",
+                                           "open",   "sync",  "first_step"};
+constexpr const char* recovery_reasons[] = {"crash", "silence", "evicted",
+                                            "coordinator", "other"};
+
+/// A bounded label for a reason in words.
+std::string kind_of(const std::string& reason) {
+  auto says = [&reason](const char* words) {
+    return reason.find(words) != std::string::npos;
+  };
+  if (says("coordinator"))
+    return "coordinator";
+  if (says("evicted"))
+    return "evicted";
+  if (says("no heartbeat"))
+    return "silence";
+  if (says("killed by") || says("exited with") || says("connection closed"))
+    return "crash";
+  return "other";
+}
+
 /// One counter per code, all there from the start, so that a rate over the
 /// first error is seen.
 std::map<errc, Counter*> error_counters(Family<Counter>& family) {
@@ -108,6 +129,12 @@ struct coordinator_probe::metrics {
     for (const char* outcome : {"offered", "effective", "revoked"})
       plan.push_back(&plans.Add({{"outcome", outcome}}));
     errors = error_counters(out.counters("ballast_errors_total"));
+    Family<Counter>& again = out.counters("ballast_recoveries_total");
+    for (const char* reason : recovery_reasons)
+      recoveries[reason] = &again.Add({{"reason", reason}});
+    Family<Histogram>& times = out.histograms("ballast_recovery_seconds");
+    for (const char* phase : recovery_phases)
+      phases[phase] = &times.Add({{"phase", phase}}, step_buckets);
   }
 
   /// Gauges appear when their value is known: a 0 would be a wrong value.
@@ -136,6 +163,10 @@ struct coordinator_probe::metrics {
   }
 
   exposition out;
+  std::map<std::string, Counter*> recoveries; // by kind of reason
+  std::map<std::string, Histogram*> phases;
+  Histogram& checkpoints =
+      out.histograms("ballast_checkpoint_seconds").Add({}, step_buckets);
   Counter& steps = out.counters("ballast_steps_committed_total").Add({});
   Counter& samples = out.counters("ballast_samples_committed_total").Add({});
   Family<Gauge>& rates = out.gauges("ballast_worker_samples_per_second");
@@ -231,6 +262,19 @@ void coordinator_probe::worker_gone(const std::string& worker) {
 
 void coordinator_probe::plan(plan_outcome outcome) {
   metrics_->plan[size_t(outcome)]->Increment();
+}
+
+void coordinator_probe::recovered(
+    const std::string& reason, const std::map<std::string, double>& phases) {
+  metrics_->recoveries.at(kind_of(reason))->Increment();
+  for (const auto& [name, seconds] : phases)
+    if (auto found = metrics_->phases.find(name);
+        found != metrics_->phases.end())
+      found->second->Observe(seconds);
+}
+
+void coordinator_probe::checkpoint(double seconds) {
+  metrics_->checkpoints.Observe(seconds);
 }
 
 void coordinator_probe::error(errc code) {

@@ -10,6 +10,7 @@
 #include "runtime/ids.hpp"
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -61,6 +62,10 @@ public:
 
   enum class plan_outcome { offered, effective, revoked };
   void plan(plan_outcome outcome);
+  /// Training goes on after a loss; `reason` in words, `phases` in seconds.
+  void recovered(const std::string& reason,
+                 const std::map<std::string, double>& phases);
+  void checkpoint(double seconds);
   void error(errc code);
 
   /// Prometheus text exposition.

@@ -54,12 +54,17 @@ actions coordinator_core::on_copied(const state_copied& message) {
       rank_of(message.worker) != 0)
     return out;
   run_->copied = message.step;
+  if (message.step == run_->last.step)
+    run_->copies.try_emplace(message.step,
+                             restart_point{{}, *run_, run_->book});
+  else if (message.step > run_->last.step)
+    run_->copy_wanted = true; // once it is committed
   fetch_copy(out);
   return out;
 }
 
 actions coordinator_core::on_checkpoint(position after, std::string file,
-                                        failure problem) {
+                                        failure problem, instant now) {
   actions out;
   if (!active())
     return out;
@@ -82,6 +87,7 @@ actions coordinator_core::on_checkpoint(position after, std::string file,
     fetch_from_somebody(out);
   else
     fetch_copy(out);
+  conclude_refused(out, now);
   return out;
 }
 

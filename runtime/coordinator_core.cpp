@@ -448,6 +448,8 @@ actions coordinator_core::on_failed(const worker_failed& message, instant now) {
   if (!member(message.worker, message.generation) && !of_change && !of_before)
     return {};
   const node& who = nodes_.at(message.worker);
+  if (message.code == errc::non_finite_loss && value(message.step) > 0)
+    return refuse_step(message, now);
   if (message.code != errc::collective_failed)
     return fail(
         {message.code, describe_node(who) + ": " + message.message, {}});

@@ -74,7 +74,8 @@ public:
   actions on_model_saved(worker_id from, failure problem);
   actions on_copied(const state_copied& message);
   /// The copy of the state after that step is published, or why not.
-  actions on_checkpoint(position after, std::string file, failure problem);
+  actions on_checkpoint(position after, std::string file, failure problem,
+                        instant now);
   /// Something outside the core went wrong: disk full, shard manager down.
   actions on_trouble(failure why);
   actions on_tick(instant now);
@@ -111,6 +112,7 @@ private:
   struct departure {
     std::string reason;
     instant since{};
+    std::vector<row_ref> rows; // it was at
   };
 
   bool member(worker_id who, generation gen) const;
@@ -145,6 +147,11 @@ private:
   instant return_patience() const;
   bool returns(const worker_hello& hello) const;
   void welcome_back(hello_result& out, const worker_hello& hello, instant now);
+  actions refuse_step(const worker_failed& message, instant now);
+  void conclude_refused(actions& out, instant now);
+  std::vector<row_ref> in_flight(worker_id who) const;
+  void suspect(actions& out, worker_id who, const std::vector<row_ref>& rows,
+               const std::string& how);
   void keep_point(actions& out);
   void want_copy(actions& out);
   void fetch_copy(actions& out);

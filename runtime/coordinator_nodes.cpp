@@ -121,6 +121,7 @@ actions coordinator_core::on_process_ended(const std::string& name,
 /// The one line of events.jsonl about a loss, and the reason of what follows.
 void coordinator_core::explain(actions& out, worker_id who,
                                const std::string& reason) {
+  std::vector<row_ref> rows = std::move(unexplained_[who].rows);
   unexplained_.erase(who);
   const node& gone = nodes_.at(who);
   if (!run_)
@@ -133,6 +134,7 @@ void coordinator_core::explain(actions& out, worker_id who,
                              {"pid", gone.about.pid},
                              {"host", gone.about.host},
                              {"reason", reason}}});
+  suspect(out, who, rows, reason);
 }
 
 actions coordinator_core::lose(worker_id who, const std::string& reason,
@@ -145,7 +147,7 @@ actions coordinator_core::lose(worker_id who, const std::string& reason,
   if (!active())
     return out;
   run_->may_return.erase(who);
-  unexplained_[who] = {reason, now};
+  unexplained_[who] = {reason, now, in_flight(who)};
   out.push_back(write_workers{});
   if (!proven_.contains(who))
     early_death(out, describe_node(gone) + " lost: " + reason, now);
@@ -229,6 +231,7 @@ actions coordinator_core::on_tick(instant now) {
       if (!run_->fenced)
         break;
     }
+  conclude_refused(out, now);
   replace_workers(out);
   consider_change(out);
   // In a cluster somebody may still come; `run` has started all there are.

@@ -140,6 +140,19 @@ void coordinator_core::decide(actions& out, instant now) {
       if (who.connected && !held.acks().contains(id))
         workers.push_back(id);
   if (workers.size() < run_->what.elastic.min_workers) {
+    if (config_.supervised && !respawns()) {
+      actions more = fail(
+          {errc::worker_lost,
+           "only " + std::to_string(workers.size()) +
+               " workers are left and no more are started, "
+               "elastic.min_workers is " +
+               std::to_string(run_->what.elastic.min_workers) + ": " +
+               run_->recovery->reason,
+           {}});
+      out.insert(out.end(), more.begin(), more.end());
+      return;
+    }
+    run_->short_of_workers = true;
     out.push_back(write_event{"waiting",
                               {{"workers", workers.size()},
                                {"min_workers", run_->what.elastic.min_workers},
@@ -178,6 +191,7 @@ void coordinator_core::decide(actions& out, instant now) {
   run_->recovery->acked = now;
   run_->fenced.reset();
   run_->may_return.clear();
+  run_->short_of_workers = false;
   last_generation_ = next(last_generation_);
   last_plan_ = next(last_plan_);
   run_->change.reset();

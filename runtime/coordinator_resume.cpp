@@ -90,6 +90,7 @@ void coordinator_core::restore(actions& out, instant now) {
       if (one.step == step.step)
         run_->points.push_back({one.file, *run_, std::nullopt});
   }
+  run_->recoveries = past.recoveries;
   run_->test = past.test;
   run_->evaluated_ns = past.evaluated_ns;
   for (restart_point& point : run_->points) {

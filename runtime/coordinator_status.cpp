@@ -119,6 +119,10 @@ nlohmann::json status_json(const coordinator_core& core, instant now) {
   }
   if (run->phase == run_phase::waiting)
     out["waiting_for_workers"] = run->what.elastic.workers;
+  if (run->phase == run_phase::recovering && run->short_of_workers) {
+    out["state"] = to_string(run_phase::waiting);
+    out["waiting_for_workers"] = run->what.elastic.min_workers;
+  }
   if (run->test)
     out["test_loss"] = run->test->loss;
   if (run->test && run->set.classes > 0)

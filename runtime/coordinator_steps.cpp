@@ -31,6 +31,7 @@ void coordinator_core::commit(const committed_step& step, actions& out) {
   run_->plans.erase(run_->plans.begin(),
                     run_->plans.lower_bound(run_->book->current().number));
   if (run_->count(step, run_->set.train_rows)) {
+    run_->suspects.clear(); // all of the epoch are committed
     out.push_back(write_event{"epoch",
                               {{"epoch", value(step.epoch)},
                                {"step", value(step.step)},

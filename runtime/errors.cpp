@@ -73,6 +73,11 @@ constexpr std::array catalogue{
                 "the loss became infinite or not a number",
                 "lower `train.optimizer.lr`, set `train.clip_norm`, or look "
                 "at the rows of the step that the message names"},
+    error_entry{errc::poison_sample, "poison_sample", 1,
+                "three workers died by their own fault with the same samples "
+                "in flight",
+                "look at the rows that the message names; take them out of "
+                "the data, or mend what they break"},
     error_entry{errc::digest_mismatch, "digest_mismatch", 1,
                 "two processes disagree on who consumed which samples",
                 "keep the run directory and report it: this is a defect"},

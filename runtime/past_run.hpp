@@ -44,6 +44,7 @@ struct past_run {
   std::vector<past_checkpoint> checkpoints; // ascending
   std::optional<evaluation_report> test;    // the newest
   uint64_t evaluated_ns = 0;
+  std::vector<std::pair<std::string, double>> recoveries; // reason, ms
   /// Workers whose process may still live, by name; nothing: not known.
   std::optional<std::set<std::string>> alive;
   bool paused = false;

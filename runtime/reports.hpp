@@ -124,6 +124,9 @@ struct worker_failed {
   ballast::generation generation{};
   errc code = errc::internal;
   std::string message;
+  /// Of a step that must not be applied: which, and what this worker fed to it.
+  step_number step{};
+  std::vector<uint64_t> sample_ids;
 };
 
 /// The collective is open and the parameters are those of `base`.

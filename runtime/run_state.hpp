@@ -135,6 +135,7 @@ struct run : run_tally {
   std::optional<ledger> book;
   std::map<plan_number, plan> plans; // issued, and not older than the book's
   std::set<plan_number> offered;     // of these, not journaled as effective
+  bool short_of_workers = false; // below min_workers: all wait
   bool began = false; // a generation was formed
   bool pause_wanted = false;
   bool stop_wanted = false;
@@ -143,6 +144,16 @@ struct run : run_tally {
   std::optional<past_run> past;
   std::set<worker_id> may_return; // of an earlier life, with their state
   instant returns_until{};        // somebody must be back by then
+  /// Nobody may apply this step; what each worker fed to it.
+  struct refused_step {
+    step_number step{};
+    std::string why;
+    instant until{}; // then no more is waited for
+    std::map<worker_id, std::vector<uint64_t>> sample_ids;
+  };
+  std::optional<refused_step> refused;
+  /// Samples in flight when a worker died by its own fault, and how often.
+  std::map<row_ref, uint32_t> suspects;
   /// Where the run can go back to, ascending; the first needs no file.
   std::vector<restart_point> points{restart_point{}};
   /// Committed steps of which a worker may hold a copy, or soon will.

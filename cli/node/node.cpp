@@ -51,6 +51,9 @@ ballast_node_main(int argc, char** argv) {
   app.add_option("--wait", options.wait_s,
                  "worker: retry the coordinator for so many seconds")
       ->needs(join);
+  app.add_option("--grace", options.grace_s,
+                 "worker: SIGTERM lets it leave within so many seconds")
+      ->needs(join);
   app.add_flag("--once", options.once, "worker: leave after one job")
       ->needs(join);
   app.add_flag("--insecure", options.insecure,

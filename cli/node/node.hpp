@@ -18,6 +18,7 @@ struct node_options {
   std::string host = "127.0.0.1";      // worker: where other nodes reach it
   uint32_t wait_s = 10;  // worker: retry the coordinator for so long
   bool once = false;     // worker: leave after one job
+  uint32_t grace_s = 30; // worker: SIGTERM lets it leave within so long
   bool insecure = false; // bind other addresses than loopback
   // -- set by `ballast run` for its children
   int liveness_fd = -1;

@@ -12,7 +12,10 @@
 #include <condition_variable>
 #include <csignal>
 #include <cstdio>
+#include <filesystem>
+#include <fstream>
 #include <mutex>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 #include <thread>
@@ -146,6 +149,14 @@ http_handlers worker_handlers(std::shared_ptr<probe_slot> probes) {
   return out;
 }
 
+sigset_t end_signals() {
+  sigset_t out;
+  sigemptyset(&out);
+  sigaddset(&out, SIGINT);
+  sigaddset(&out, SIGTERM);
+  return out;
+}
+
 void check_device(const std::string& device) {
   if (device == "auto" || device == "cpu")
     return;
@@ -160,6 +171,8 @@ void check_device(const std::string& device) {
 } // namespace
 
 int run_worker(const node_options& options) {
+  sigset_t ends = end_signals();
+  pthread_sigmask(SIG_BLOCK, &ends, nullptr); // before there is any thread
   std::string name = options.name.empty()
                          ? host_name() + "-" + std::to_string(getpid())
                          : options.name;
@@ -215,6 +228,16 @@ int run_worker(const node_options& options) {
   auto actor =
       system.spawn<caf::detached>(gpu_worker, coordinator, std::move(worker));
   caf::anon_send(actor, join_atom::value);
+  std::thread([actor, &latch, grace = options.grace_s] {
+    sigset_t ends = end_signals();
+    int got = 0;
+    sigwait(&ends, &got);
+    caf::anon_send(actor, drain_atom::value);
+    // Twice, or after its time: now.
+    timespec patience{time_t(grace), 0};
+    sigtimedwait(&ends, nullptr, &patience);
+    latch.leave(130, "ended by signal " + std::to_string(got));
+  }).detach();
   if (options.liveness_fd >= 0)
     std::thread([fd = options.liveness_fd, actor] {
       liveness_socket supervisor(fd);

@@ -82,6 +82,7 @@ gpu_worker_actor::behavior_type played_worker(gpu_worker_actor::pointer,
       [](join_atom) {},
       [](join_atom, const caf::strong_actor_ptr&) {},
       [](freeze_atom) {},
+      [](drain_atom) {},
       [](tick_atom) {},
       [](alive_atom) {},
   };

@@ -360,10 +360,10 @@ void cluster::perform(const actions& list) {
         if (!from || now_ < from->frozen_until || !from->copy ||
             from->copy->size() != value(what.after.step))
           return perform(core_->on_checkpoint(
-              what.after, "", {errc::unreachable, "nobody answers", {}}));
+              what.after, "", {errc::unreachable, "nobody answers", {}}, now_));
         checkpoints_[file] = *from->copy;
         log("checkpoint of step " + to_string(what.after.step));
-        perform(core_->on_checkpoint(what.after, file, {}));
+        perform(core_->on_checkpoint(what.after, file, {}, now_));
       });
     } else if (const auto* serve = std::get_if<serve_checkpoint>(&one)) {
       served_ = serve->file;

@@ -73,7 +73,7 @@ void cluster::check_end() {
   // Whoever is left holds the whole run; each epoch is exact.
   const node_state* last = nullptr;
   for (auto& [process, who] : nodes_)
-    if (who->alive && who->holds && who->core && !last &&
+    if (who->alive && who->connected && who->holds && who->core && !last &&
         who->applied.size() == steps_.size())
       last = who.get();
   if (!last)
