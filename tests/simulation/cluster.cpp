@@ -111,7 +111,7 @@ void cluster::at_node(node_state& who, instant delay,
 }
 
 void cluster::to_coordinator(node_state& from, event what) {
-  if (!from.alive)
+  if (!from.alive || !from.connected)
     return;
   // Never before what was sent before.
   instant arrives = std::max(now_ + some(50, 3000), from.last_sent + 1us);
