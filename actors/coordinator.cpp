@@ -202,6 +202,8 @@ run_report make_report(const run& of, const end_run& how) {
   if (of.test && of.set.classes > 0)
     out.test_accuracy = of.test->accuracy;
   out.generations = of.members ? value(of.members->number) : 0;
+  for (const auto& [reason, ms] : of.recoveries)
+    out.recoveries.push_back({reason, ms});
   out.moved_samples = 0;
   out.moved_bytes = 0;
   out.moved_bound_samples = 0;
