@@ -144,7 +144,7 @@ private:
   void follow(ledger& book, const committed_step& step) const;
   ledger book_at(const std::vector<committed_step>& steps) const;
   void assign(actions& out, const ledger& start);
-  void fetch_from_somebody(actions& out);
+  void fetch_from_somebody(actions& out, const std::string& problem);
 
   coordinator_config config_;
   failure_detector detector_;
@@ -161,7 +161,7 @@ private:
   std::set<std::string> expelled_;       // their process may still be there
   std::set<worker_id> proven_;           // were part of a committed step
   std::vector<instant> early_deaths_;    // before that
-  worker_id fetching_from_{};
+  std::set<worker_id> asked_for_model_;
   worker_id last_worker_{};
   generation last_generation_{};
   plan_number last_plan_{};

@@ -149,11 +149,8 @@ actions coordinator_core::lose(worker_id who, const std::string& reason,
   bool owes = std::count(leavers.begin(), leavers.end(), who) > 0;
   if (!member(who, run_->members->number) && !joining && !asked && !owes)
     return out;
-  if (phase() == run_phase::finishing) {
-    if (who == fetching_from_)
-      fetch_from_somebody(out);
-    return out;
-  }
+  if (phase() == run_phase::finishing)
+    return out; // the model is fetched from another if it cannot be from here
   if (!run_->fenced) {
     recover(out, line, std::min(bad_sign, now), now);
     run_->recovery->lost = who;

@@ -137,23 +137,29 @@ actions coordinator_core::on_finished(const worker_finished& message) {
   run_->phase = run_phase::finishing;
   run_->weights_sha256 = first.weights_sha256;
   actions out{journal_commit{first.step, run_->last.epoch}};
-  fetch_from_somebody(out);
+  asked_for_model_.clear();
+  fetch_from_somebody(out, "all of them are lost");
   out.push_back(write_workers{});
   return out;
 }
 
-void coordinator_core::fetch_from_somebody(actions& out) {
+/// Asks everybody at most once. A death meanwhile needs no other answer than
+/// the failure of the fetch.
+void coordinator_core::fetch_from_somebody(actions& out,
+                                           const std::string& problem) {
   const generation_state& members = *run_->members;
-  for (size_t rank = 0; rank < members.workers.size(); ++rank)
-    if (nodes_.at(members.workers[rank]).connected) {
-      fetching_from_ = members.workers[rank];
-      out.push_back(fetch_model{fetching_from_, members.data_addresses[rank],
-                                run_->weights_sha256});
+  for (size_t rank = 0; rank < members.workers.size(); ++rank) {
+    worker_id who = members.workers[rank];
+    if (nodes_.at(who).connected && asked_for_model_.insert(who).second) {
+      out.push_back(
+          fetch_model{who, members.data_addresses[rank], run_->weights_sha256});
       return;
     }
+  }
   actions more = fail({errc::worker_lost,
-                       "every worker was lost before the final model could be "
-                       "fetched from one",
+                       "no worker is left that the final model could be "
+                       "fetched from: " +
+                           problem,
                        {}});
   out.insert(out.end(), more.begin(), more.end());
 }
@@ -161,9 +167,11 @@ void coordinator_core::fetch_from_somebody(actions& out) {
 actions coordinator_core::on_model_saved(failure problem) {
   if (phase() != run_phase::finishing)
     return {};
-  if (problem)
-    return fail(std::move(problem));
   actions out;
+  if (problem) {
+    fetch_from_somebody(out, problem.message);
+    return out;
+  }
   bool cut = run_->members->finished.begin()->second.stopped;
   finish(out, cut ? run_phase::stopped : run_phase::done,
          cut && run_->stop_by_signal ? 130 : 0, cut ? "stopped" : "");

@@ -236,6 +236,38 @@ TEST(coordinator_core, fetches_the_model_from_rank_zero_when_all_finished) {
 
 TEST(coordinator_core, is_not_done_while_a_step_of_the_model_is_unknown) {
   driver d;
+TEST(coordinator_core, fetches_the_model_from_another_when_the_first_died) {
+  // Its death and the failure of the fetch may come in either order.
+  for (bool death_first : {true, false}) {
+    driver d;
+    d.train({"w1", "w2", "w3"});
+    auto fetch = pick<fetch_model>(d.finish_all());
+    ASSERT_EQ(fetch.at(0).address, "d1");
+    if (death_first)
+      d.core.on_node_down(d.workers[0], "killed by signal 9", d.now);
+    fetch = pick<fetch_model>(d.core.on_model_saved(
+        {errc::unreachable, "nothing answers there", {}}));
+    if (!death_first)
+      d.core.on_node_down(d.workers[0], "killed by signal 9", d.now);
+    ASSERT_EQ(fetch.size(), 1u);
+    EXPECT_EQ(fetch[0].address, "d2");
+    EXPECT_EQ(pick<end_run>(d.core.on_model_saved({})).at(0).exit_code, 0);
+    EXPECT_EQ(d.core.phase(), run_phase::done);
+  }
+}
+
+TEST(coordinator_core, fails_when_nobody_hands_out_the_model) {
+  driver d;
+  d.train({"w1", "w2"});
+  d.finish_all();
+  failure why{errc::unreachable, "nothing answers there", {}};
+  EXPECT_EQ(pick<fetch_model>(d.core.on_model_saved(why)).size(), 1u);
+  auto over = pick<end_run>(d.core.on_model_saved(why));
+  ASSERT_EQ(over.size(), 1u);
+  EXPECT_EQ(over[0].exit_code, 1);
+  EXPECT_NE(over[0].reason.find("nothing answers there"), std::string::npos);
+}
+
   d.train({"w1"});
   actions end = d.core.on_finished(
       {d.workers[0], generation{1}, step_number{2}, false, "sha", {}});
