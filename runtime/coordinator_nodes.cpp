@@ -231,6 +231,8 @@ void coordinator_core::early_death(actions& out, const std::string& what,
                                    instant now) {
   const elastic_spec& how = run_->what.elastic;
   auto window = std::chrono::seconds(how.respawn_window_s);
+  if (active() && run_->fenced && run_->fenced->complete() && run_->stop_wanted)
+    decide(out, now); // it waited for more workers
   std::erase_if(early_deaths_, [&](instant one) { return now - one > window; });
   early_deaths_.push_back(now);
   if (!config_.supervised)

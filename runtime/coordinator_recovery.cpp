@@ -149,12 +149,14 @@ void coordinator_core::decide(actions& out, instant now) {
     for (const auto& [id, who] : nodes_)
       if (who.connected && !held.acks().contains(id))
         workers.push_back(id);
-  if (workers.size() < run_->what.elastic.min_workers) {
+  // To stop, those who are left are enough.
+  size_t least = run_->stop_wanted ? 1 : run_->what.elastic.min_workers;
+  if (workers.size() < least) {
     out.push_back(write_event{"waiting",
                               {{"workers", workers.size()},
                                {"min_workers", run_->what.elastic.min_workers},
                                {"step", value(*base)}}});
-    return; // the fence lasts; on_hello and lose come back here
+    return; // the fence lasts; on_hello, lose and stop come back here
   }
   std::set<worker_id> stale;
   std::set<worker_id> late;

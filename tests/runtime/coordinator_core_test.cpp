@@ -47,10 +47,12 @@ public:
   }
 
   /// From submit to the first step with `names`.
-  actions train(std::vector<std::string> names) {
+  actions train(std::vector<std::string> names, uint32_t min_workers = 1) {
     for (const std::string& name : names)
       join(name);
-    core.on_submit(small_job(uint32_t(names.size())), "test-1", term{1});
+    job what = small_job(uint32_t(names.size()));
+    what.elastic.min_workers = min_workers;
+    core.on_submit(what, "test-1", term{1});
     actions placing = core.on_prepared(set());
     auto place = pick<place_shares>(placing);
     EXPECT_EQ(place.size(), 1u);
@@ -346,6 +348,21 @@ TEST(coordinator_core, names_the_process_and_its_signal_when_it_learns_them) {
   EXPECT_EQ(told[0].fields["reason"], "killed by signal 9");
   EXPECT_EQ(d.core.current()->recovery->reason,
             "worker w2 lost: killed by signal 9");
+}
+
+TEST(coordinator_core, stops_also_while_it_waits_for_more_workers) {
+  driver d;
+  d.train({"w1", "w2"}, 2);
+  d.apply_steps(1);
+  d.core.on_node_down(d.workers[1], "killed by signal 9", d.now);
+  actions waiting = d.recover(step_number{1});
+  EXPECT_TRUE(pick<place_shares>(waiting).empty());
+  EXPECT_TRUE(pick<place_shares>(d.core.on_tick(d.now)).empty());
+  d.core.stop(false);
+  auto place = pick<place_shares>(d.core.on_tick(d.now));
+  ASSERT_EQ(place.size(), 1u) << "the model is written by who is left";
+  EXPECT_EQ(place[0].workers.size(), 1u);
+  EXPECT_TRUE(pick<place_shares>(d.core.on_tick(d.now)).empty());
 }
 
 TEST(coordinator_core, starts_a_worker_for_one_that_died) {
