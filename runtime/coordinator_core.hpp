@@ -121,7 +121,8 @@ private:
   const node* find_node(const std::string& name) const;
   bool respawns() const;
   void replace_workers(actions& out);
-  void early_death(actions& out, const std::string& name, instant now);
+  void early_death(actions& out, const std::string& what, instant now);
+  bool nobody_comes() const;
   bool may_change() const;
   void consider_change(actions& out);
   actions on_change_placed(plan placed, std::vector<share_summary> shares);
@@ -131,7 +132,10 @@ private:
   position position_after(step_number base) const;
   void to_all(actions& out, command_kind kind, const std::string& reason);
   actions lose(worker_id who, const std::string& reason, instant now);
-  void explain(actions& out, worker_id who, const std::string& reason);
+  actions exclude(worker_id who, const std::string& reason, instant now);
+  void tell_loss(actions& out, worker_id who, const std::string& reason);
+  void explain(actions& out, worker_id who, const std::string& reason,
+               instant now);
   void recover(actions& out, const std::string& reason, instant bad_sign,
                instant now);
   void decide(actions& out, instant now);
@@ -151,6 +155,7 @@ private:
   std::map<worker_id, node> nodes_;
   std::map<std::string, uint32_t> incarnations_; // by name
   std::map<worker_id, departure> unexplained_;
+  bool end_awaits_reason_ = false;       // of the loss that ends the run
   std::optional<instant> waiting_since_; // for workers, in `run`
   std::set<worker_id> leaving_;          // asked to leave
   // Of `run`, which starts workers itself:

@@ -110,6 +110,10 @@ void coordinator_core::decide(actions& out, instant now) {
     }
   }
   if (!base || *base < members.commits.committed()) {
+    if (config_.supervised && !unexplained_.empty()) {
+      end_awaits_reason_ = true;
+      return;
+    }
     actions more = fail({errc::worker_lost,
                          "every worker that held the model of step " +
                              to_string(members.commits.committed()) +

@@ -236,8 +236,6 @@ TEST(coordinator_core, fetches_the_model_from_rank_zero_when_all_finished) {
   EXPECT_EQ(d.core.phase(), run_phase::done);
 }
 
-TEST(coordinator_core, is_not_done_while_a_step_of_the_model_is_unknown) {
-  driver d;
 TEST(coordinator_core, fetches_the_model_from_another_when_the_first_died) {
   // Its death and the failure of the fetch may come in either order.
   for (bool death_first : {true, false}) {
@@ -270,6 +268,8 @@ TEST(coordinator_core, fails_when_nobody_hands_out_the_model) {
   EXPECT_NE(over[0].reason.find("nothing answers there"), std::string::npos);
 }
 
+TEST(coordinator_core, is_not_done_while_a_step_of_the_model_is_unknown) {
+  driver d;
   d.train({"w1"});
   actions end = d.core.on_finished(
       {d.workers[0], generation{1}, step_number{2}, false, "sha", {}});
@@ -350,6 +350,31 @@ TEST(coordinator_core, names_the_process_and_its_signal_when_it_learns_them) {
             "worker w2 lost: killed by signal 9");
 }
 
+TEST(coordinator_core, tells_at_once_why_it_excluded_somebody) {
+  driver d(true);
+  d.train({"w1", "w2"});
+  auto told = pick<write_event>(d.core.evict("w2", d.now).then);
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_EQ(told[0].kind, "worker_lost");
+  EXPECT_EQ(told[0].fields["reason"], "evicted on request");
+  // That its process ends in consequence is no reason.
+  EXPECT_TRUE(pick<write_event>(
+                  d.core.on_process_ended("w2", "killed by signal 9", d.now))
+                  .empty());
+}
+
+TEST(coordinator_core, tells_of_every_loss_before_the_run_is_over) {
+  driver d(true);
+  d.train({"w1", "w2", "w3"});
+  d.finish_all();
+  d.core.on_node_down(d.workers[2], "its connection closed", d.now);
+  actions end = d.core.on_model_saved({});
+  ASSERT_TRUE(std::holds_alternative<write_event>(end.at(0)));
+  EXPECT_EQ(std::get<write_event>(end[0]).kind, "worker_lost");
+  EXPECT_TRUE(
+      d.core.on_process_ended("w3", "killed by signal 9", d.now).empty());
+}
+
 TEST(coordinator_core, stops_also_while_it_waits_for_more_workers) {
   driver d;
   d.train({"w1", "w2"}, 2);
@@ -363,6 +388,26 @@ TEST(coordinator_core, stops_also_while_it_waits_for_more_workers) {
   ASSERT_EQ(place.size(), 1u) << "the model is written by who is left";
   EXPECT_EQ(place[0].workers.size(), 1u);
   EXPECT_TRUE(pick<place_shares>(d.core.on_tick(d.now)).empty());
+}
+
+TEST(coordinator_core, ends_with_the_reason_of_the_last_loss) {
+  // A second later there is nothing better to say than what is known.
+  for (bool told : {true, false}) {
+    driver d(true);
+    d.train({"w1"});
+    d.apply_steps(1);
+    EXPECT_TRUE(pick<end_run>(d.core.on_node_down(
+                                  d.workers[0], "its connection closed", d.now))
+                    .empty());
+    auto over = pick<end_run>(
+        told ? d.core.on_process_ended("w1", "killed by signal 9", d.now)
+             : d.core.on_tick(d.now + 1100ms));
+    ASSERT_EQ(over.size(), 1u);
+    EXPECT_EQ(over[0].reason,
+              std::string("every worker that held the model of step 1 is lost: "
+                          "worker w1 lost: ") +
+                  (told ? "killed by signal 9" : "its connection closed"));
+  }
 }
 
 TEST(coordinator_core, starts_a_worker_for_one_that_died) {
@@ -385,8 +430,11 @@ TEST(coordinator_core, waits_for_other_nodes_only_where_others_may_come) {
     d.core.on_submit(what, "test-1", term{1});
     d.core.on_prepared(d.set());
     EXPECT_EQ(d.core.phase(), run_phase::waiting);
-    auto over =
-        pick<end_run>(d.core.on_node_down(alone, "killed by signal 9", d.now));
+    EXPECT_TRUE(pick<end_run>(
+                    d.core.on_node_down(alone, "its connection closed", d.now))
+                    .empty());
+    auto over = pick<end_run>(
+        d.core.on_process_ended("w2", "killed by signal 9", d.now));
     ASSERT_EQ(over.size(), supervised ? 1u : 0u);
     EXPECT_EQ(d.core.active(), !supervised);
     if (supervised) {
