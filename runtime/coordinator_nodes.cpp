@@ -89,8 +89,12 @@ actions coordinator_core::on_process_ended(const std::string& name,
   actions out;
   expelled_.erase(name);
   for (const auto& [id, who] : nodes_)
-    if (who.about.name == name && who.connected)
-      return lose(id, how, now);
+    if (who.about.name == name && who.connected) {
+      out = lose(id, how, now);
+      if (unexplained_.contains(id))
+        explain(out, id, how, now);
+      return out;
+    }
   for (auto [id, since] : std::map(unexplained_))
     if (nodes_.at(id).about.name == name) {
       explain(out, id, how, now);

@@ -350,6 +350,18 @@ TEST(coordinator_core, names_the_process_and_its_signal_when_it_learns_them) {
             "worker w2 lost: killed by signal 9");
 }
 
+TEST(coordinator_core, needs_no_more_than_the_end_of_the_process) {
+  driver d(true);
+  d.train({"w1", "w2"});
+  auto told = pick<write_event>(
+      d.core.on_process_ended("w2", "killed by signal 9", d.now));
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_EQ(told[0].kind, "worker_lost");
+  EXPECT_TRUE(
+      pick<write_event>(d.core.on_node_down(d.workers[1], "closed", d.now))
+          .empty());
+}
+
 TEST(coordinator_core, tells_at_once_why_it_excluded_somebody) {
   driver d(true);
   d.train({"w1", "w2"});
