@@ -154,7 +154,10 @@ actions coordinator_core::lose(worker_id who, const std::string& reason,
   actions out;
   if (!active())
     return out;
-  unexplained_[who] = {reason, now};
+  if (config_.supervised)
+    unexplained_[who] = {reason, now}; // soon we know how its process ended
+  else
+    tell_loss(out, who, reason);
   out.push_back(write_workers{});
   if (!proven_.contains(who))
     early_death(out, describe_node(gone) + " lost: " + reason, now);

@@ -350,6 +350,15 @@ TEST(coordinator_core, names_the_process_and_its_signal_when_it_learns_them) {
             "worker w2 lost: killed by signal 9");
 }
 
+TEST(coordinator_core, waits_for_no_better_reason_where_nobody_has_one) {
+  driver d;
+  d.train({"w1", "w2"});
+  auto told = pick<write_event>(
+      d.core.on_node_down(d.workers[1], "its connection closed", d.now));
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_EQ(told[0].kind, "worker_lost");
+}
+
 TEST(coordinator_core, needs_no_more_than_the_end_of_the_process) {
   driver d(true);
   d.train({"w1", "w2"});
