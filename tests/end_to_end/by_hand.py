@@ -481,9 +481,9 @@ class Guarded(Cluster):
         self.in_state("training")
         for status, code, says, message in (
                 (422, "not_in_build", "checkpoint", {"type": "checkpoint"}),
-                (404, "unknown_worker", "there are: a, b",
+                (404, "unknown_worker", "there are: ",
                  {"type": "drain_worker", "worker": "c"}),
-                (404, "unknown_worker", "there are: a, b",
+                (404, "unknown_worker", "there are: ",
                  {"type": "evict_worker", "worker": "c"}),
                 (400, "bad_request", "nobody here can start workers",
                  {"type": "scale", "workers": 3}),

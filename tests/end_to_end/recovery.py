@@ -159,7 +159,7 @@ class Killed(Recovery):
 
 class Silent(Recovery):
     def test_a_stopped_worker_is_excluded_and_comes_back_as_another(self):
-        one, run = self.begin(job_of(epochs=40))
+        one, run = self.begin(job_of(epochs=28))
         victim = self.workers(run)[1]
         os.kill(victim["pid"], signal.SIGSTOP)
         wait_until(lambda: len(self.generations(run)) >= 2, "its exclusion",
@@ -171,15 +171,15 @@ class Silent(Recovery):
                     victim["name"] and w["incarnation"] == 2]
         self.assertEqual(wait_until(back, "its return")[0]["pid"],
                          victim["pid"])
-        self.ended_well(one, run, 40)
+        self.ended_well(one, run, 28)
 
     def test_a_short_stop_costs_no_membership(self):
-        one, run = self.begin(job_of(epochs=20))
+        one, run = self.begin(job_of(epochs=14))
         victim = self.workers(run)[1]
         os.kill(victim["pid"], signal.SIGSTOP)
         time.sleep(0.2)
         os.kill(victim["pid"], signal.SIGCONT)
-        self.ended_well(one, run, 20)
+        self.ended_well(one, run, 14)
         self.assertEqual(len(self.generations(run)), 1)
 
 
@@ -188,26 +188,26 @@ class Steering(Recovery):
         return self.ballast("ctl", *words, "--to", run, code=code)
 
     def test_more_and_fewer_workers_while_it_trains(self):
-        one, run = self.begin(job_of(workers=2, epochs=40))
+        one, run = self.begin(job_of(workers=2, epochs=28))
         self.ctl(run, "scale", "workers=4")
         wait_until(lambda: len(self.workers(run)) == 4, "four workers")
         self.ctl(run, "scale", "workers=1")
         wait_until(lambda: len(self.generations(run)) >= 3 and
                    len(self.generations(run)[-1]["workers"]) == 1,
                    "one worker")
-        self.ended_well(one, run, 40)
+        self.ended_well(one, run, 28)
         kinds = [e["kind"] for e in read_lines(run / "events.jsonl")]
         self.assertEqual(kinds.count("worker_lost"), 0)
         self.assertEqual(kinds.count("worker_left"), 3)
 
     def test_a_drained_worker_ends_and_is_replaced(self):
-        one, run = self.begin(job_of(epochs=30))
+        one, run = self.begin(job_of(epochs=22))
         pid = [w for w in self.workers(run) if w["name"] == "w2"][0]["pid"]
         self.ctl(run, "drain_worker", "worker=w2")
         wait_until(lambda: [w for w in self.workers(run, "left")
                             if w["pid"] == pid], "w2 to leave")
         wait_until(lambda: len(self.workers(run)) == 4, "its replacement")
-        self.ended_well(one, run, 30)
+        self.ended_well(one, run, 22)
 
     def test_faults_on_purpose_need_a_job_that_allows_them(self):
         one, run = self.begin(job_of(epochs=200, faults=False))
