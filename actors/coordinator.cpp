@@ -192,7 +192,7 @@ void shell::perform(const fetch_model& what) {
         } catch (const ballast_error& e) {
           problem = e.what_failed();
         }
-        caf::anon_send(me, saved_atom::value, what.from, problem);
+        caf::anon_send(me, saved_atom::value, problem);
       });
 }
 
@@ -239,6 +239,8 @@ run_report make_report(const run& of, const end_run& how) {
   if (of.test && of.set.classes > 0)
     out.test_accuracy = of.test->accuracy;
   out.generations = of.members ? value(of.members->number) : 0;
+  for (const auto& [reason, ms] : of.recoveries)
+    out.recoveries.push_back({reason, ms});
   out.moved_samples = 0;
   out.moved_bytes = 0;
   out.moved_bound_samples = 0;
@@ -509,8 +511,8 @@ coordinator_actor::behavior_type coordinator(pointer self,
           const failure& problem) {
         me->perform(me->core().on_checkpoint(after, file, problem, me->now()));
       },
-      [=](saved_atom, worker_id from, const failure& problem) {
-        me->perform(me->core().on_model_saved(from, problem));
+      [=](saved_atom, const failure& problem) {
+        me->perform(me->core().on_model_saved(problem));
       },
       [=](trouble_atom, const failure& why) {
         me->perform(me->core().on_trouble(why));

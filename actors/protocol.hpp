@@ -295,7 +295,7 @@ using coordinator_actor = caf::typed_actor<
     // Ctrl-C or SIGTERM reached the supervisor.
     caf::reacts_to<signal_atom>,
     // INTERNAL: model.safetensors is published (empty failure), or why not.
-    caf::reacts_to<saved_atom, worker_id, failure>,
+    caf::reacts_to<saved_atom, failure>,
     // INTERNAL: so is the checkpoint after that step, in this file, or not.
     caf::reacts_to<saved_atom, position, std::string, failure>,
     // INTERNAL: something outside the core failed, like a full disk.

@@ -84,7 +84,7 @@ actions coordinator_core::on_checkpoint(position after, std::string file,
     run_->copies.erase(point);
   }
   if (phase() == run_phase::finishing)
-    fetch_from_somebody(out);
+    fetch_from_somebody(out, "all of them are lost");
   else
     fetch_copy(out);
   conclude_refused(out, now);
@@ -114,13 +114,17 @@ void coordinator_core::want_copy(actions& out) {
                     "checkpoint"}});
 }
 
+/// Somebody is here for it, or will come.
+bool coordinator_core::can_go_back() const {
+  return !config_.supervised || respawns() ||
+         std::any_of(nodes_.begin(), nodes_.end(),
+                     [](const auto& one) { return one.second.connected; });
+}
+
 /// Nobody holds the newest shown state any more: the newest one on the disk
 /// becomes the state, and what was shown after it is undone.
 void coordinator_core::go_back(actions& out, const std::string& reason) {
-  bool somebody = std::any_of(nodes_.begin(), nodes_.end(), [](auto& one) {
-    return one.second.connected;
-  });
-  if (config_.supervised && !somebody && !respawns()) {
+  if (!can_go_back()) {
     actions more = fail({errc::worker_lost, reason, {}});
     out.insert(out.end(), more.begin(), more.end());
     return;

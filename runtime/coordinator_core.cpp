@@ -121,6 +121,8 @@ coordinator_core::on_submit(job what, std::string run_name,
   for (const auto& [id, who] : nodes_)
     starting_.erase(who.about.name);
   early_deaths_.clear();
+  unexplained_.clear();
+  end_awaits_reason_ = false;
   run_.emplace();
   run_->what = std::move(what);
   run_->name = std::move(run_name);
@@ -407,6 +409,8 @@ void coordinator_core::to_all(actions& out, command_kind kind,
 
 void coordinator_core::finish(actions& out, run_phase phase, int exit_code,
                               std::string reason) {
+  for (auto [who, why] : std::map(unexplained_))
+    tell_loss(out, who, why.reason);
   run_->phase = phase;
   run_->reason = reason;
   run_->exit_code = exit_code;

@@ -71,7 +71,7 @@ public:
   actions on_finished(const worker_finished& message);
   actions on_failed(const worker_failed& message, instant now);
   actions on_ack(const final_ack& ack, instant now);
-  actions on_model_saved(worker_id from, failure problem);
+  actions on_model_saved(failure problem);
   actions on_copied(const state_copied& message);
   /// The copy of the state after that step is published, or why not.
   actions on_checkpoint(position after, std::string file, failure problem,
@@ -130,7 +130,8 @@ private:
   const node* find_node(const std::string& name) const;
   bool respawns() const;
   void replace_workers(actions& out);
-  void early_death(actions& out, const std::string& name, instant now);
+  void early_death(actions& out, const std::string& what, instant now);
+  bool nobody_comes() const;
   bool may_change() const;
   void consider_change(actions& out);
   actions on_change_placed(plan placed, std::vector<share_summary> shares);
@@ -140,7 +141,6 @@ private:
   position position_after(step_number base) const;
   void to_all(actions& out, command_kind kind, const std::string& reason);
   actions lose(worker_id who, const std::string& reason, instant now);
-  void explain(actions& out, worker_id who, const std::string& reason);
   void note_name(const std::string& name);
   void restore(actions& out, instant now);
   void expect(actions& out, const past_run& past, instant now);
@@ -155,7 +155,12 @@ private:
   void keep_point(actions& out);
   void want_copy(actions& out);
   void fetch_copy(actions& out);
+  bool can_go_back() const;
   void go_back(actions& out, const std::string& reason);
+  actions exclude(worker_id who, const std::string& reason, instant now);
+  void tell_loss(actions& out, worker_id who, const std::string& reason);
+  void explain(actions& out, worker_id who, const std::string& reason,
+               instant now);
   void recover(actions& out, const std::string& reason, instant bad_sign,
                instant now);
   void decide(actions& out, instant now);
@@ -168,13 +173,14 @@ private:
   void follow(ledger& book, const committed_step& step) const;
   ledger book_at(const std::vector<committed_step>& steps) const;
   void assign(actions& out, const ledger& start);
-  void fetch_from_somebody(actions& out);
+  void fetch_from_somebody(actions& out, const std::string& problem);
 
   coordinator_config config_;
   failure_detector detector_;
   std::map<worker_id, node> nodes_;
   std::map<std::string, uint32_t> incarnations_; // by name
   std::map<worker_id, departure> unexplained_;
+  bool end_awaits_reason_ = false;       // of the loss that ends the run
   std::optional<instant> waiting_since_; // for workers, in `run`
   std::set<worker_id> leaving_;          // asked to leave
   // Of `run`, which starts workers itself:
@@ -185,7 +191,7 @@ private:
   std::set<std::string> expelled_;       // their process may still be there
   std::set<worker_id> proven_;           // were part of a committed step
   std::vector<instant> early_deaths_;    // before that
-  worker_id fetching_from_{};
+  std::set<worker_id> asked_for_model_;
   worker_id last_worker_{};
   generation last_generation_{};
   plan_number last_plan_{};

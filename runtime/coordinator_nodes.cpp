@@ -96,16 +96,24 @@ actions coordinator_core::on_process_ended(const std::string& name,
   actions out;
   expelled_.erase(name);
   for (const auto& [id, who] : nodes_)
-    if (who.about.name == name && who.connected)
-      return lose(id, how, now);
+    if (who.about.name == name && who.connected) {
+      out = lose(id, how, now);
+      if (unexplained_.contains(id))
+        explain(out, id, how, now);
+      return out;
+    }
   if (active() && run_->past && run_->past->alive)
     run_->past->alive->erase(name);
   for (const auto& [id, who] : nodes_)
-    if (who.about.name == name && active() && run_->may_return.contains(id))
-      return lose(id, how, now);
+    if (who.about.name == name && active() && run_->may_return.contains(id)) {
+      out = lose(id, how, now);
+      if (unexplained_.contains(id))
+        explain(out, id, how, now);
+      return out;
+    }
   for (auto [id, since] : std::map(unexplained_))
     if (nodes_.at(id).about.name == name) {
-      explain(out, id, how);
+      explain(out, id, how, now);
       return out;
     }
   if (!active() || phase() == run_phase::finishing)
@@ -114,13 +122,31 @@ actions coordinator_core::on_process_ended(const std::string& name,
     if (who.about.name == name)
       return {};
   starting_.erase(name);
-  early_death(out, "worker " + name + " ended before it joined: " + how, now);
-  return out;
+  std::string what = "worker " + name + " ended before it joined: " + how;
+  early_death(out, what, now);
+  return nobody_comes() ? fail({errc::worker_lost, what, {}}) : out;
+}
+
+/// The reason of a loss is final: what waited for it happens.
+void coordinator_core::explain(actions& out, worker_id who,
+                               const std::string& reason, instant now) {
+  tell_loss(out, who, reason);
+  if (!active() || !std::exchange(end_awaits_reason_, false))
+    return;
+  if (!run_->members) {
+    actions more = fail({errc::worker_lost,
+                         describe_node(nodes_.at(who)) + " lost: " + reason,
+                         {}});
+    out.insert(out.end(), std::make_move_iterator(more.begin()),
+               std::make_move_iterator(more.end()));
+  } else if (run_->fenced && run_->fenced->complete()) {
+    decide(out, now);
+  }
 }
 
 /// The one line of events.jsonl about a loss, and the reason of what follows.
-void coordinator_core::explain(actions& out, worker_id who,
-                               const std::string& reason) {
+void coordinator_core::tell_loss(actions& out, worker_id who,
+                                 const std::string& reason) {
   std::vector<row_ref> rows = std::move(unexplained_[who].rows);
   unexplained_.erase(who);
   const node& gone = nodes_.at(who);
@@ -148,11 +174,14 @@ actions coordinator_core::lose(worker_id who, const std::string& reason,
     return out;
   run_->may_return.erase(who);
   unexplained_[who] = {reason, now, in_flight(who)};
+  if (!config_.supervised) // nobody will tell how its process ended
+    tell_loss(out, who, reason);
   out.push_back(write_workers{});
   if (!proven_.contains(who))
     early_death(out, describe_node(gone) + " lost: " + reason, now);
   std::string line = "worker " + gone.about.name + " lost: " + reason;
-  if (!active() || !run_->members)
+  end_awaits_reason_ = end_awaits_reason_ || nobody_comes();
+  if (!run_->members)
     return out;
   bool joining =
       run_->change && std::count(run_->change->workers.begin(),
@@ -164,11 +193,8 @@ actions coordinator_core::lose(worker_id who, const std::string& reason,
   bool owes = std::count(leavers.begin(), leavers.end(), who) > 0;
   if (!member(who, run_->members->number) && !joining && !asked && !owes)
     return out;
-  if (phase() == run_phase::finishing) {
-    if (who == fetching_from_)
-      fetch_from_somebody(out);
-    return out;
-  }
+  if (phase() == run_phase::finishing)
+    return out; // the model is fetched from another if it cannot be from here
   if (!run_->fenced) {
     recover(out, line, std::min(bad_sign, now), now);
     run_->recovery->lost = who;
@@ -182,6 +208,17 @@ actions coordinator_core::lose(worker_id who, const std::string& reason,
   return out;
 }
 
+/// It may live on. However its process ends then, this is the reason.
+actions coordinator_core::exclude(worker_id who, const std::string& reason,
+                                  instant now) {
+  actions out = lose(who, reason, now);
+  if (unexplained_.contains(who))
+    explain(out, who, reason, now);
+  expelled_.insert(nodes_.at(who).about.name);
+  out.push_back(expel{who});
+  return out;
+}
+
 actions coordinator_core::on_tick(instant now) {
   actions out;
   auto append = [&out](actions more) {
@@ -189,8 +226,8 @@ actions coordinator_core::on_tick(instant now) {
                std::make_move_iterator(more.end()));
   };
   for (auto [who, why] : std::map(unexplained_))
-    if (now - why.since > exit_report_wait)
-      explain(out, who, why.reason);
+    if (now - why.since > exit_report_wait && unexplained_.contains(who))
+      explain(out, who, why.reason, now);
   auto silence = [&](worker_id who) {
     auto age = std::chrono::duration_cast<std::chrono::milliseconds>(
         detector_.age(who, now));
@@ -210,10 +247,7 @@ actions coordinator_core::on_tick(instant now) {
     } else if (!in_generation &&
                detector_.age(who, now) >
                    2 * failure_detector::suspect_after * config_.heartbeat) {
-      std::string why = silence(who);
-      append(lose(who, why, now));
-      expelled_.insert(nodes_.at(who).about.name);
-      out.push_back(expel{who});
+      append(exclude(who, silence(who), now));
     }
   }
   // Cut off from all of them nothing can be decided.
@@ -225,12 +259,12 @@ actions coordinator_core::on_tick(instant now) {
       std::string why = run_->may_return.contains(who)
                             ? "it did not come back to the new coordinator"
                             : silence(who) + " and no answer to the fence";
-      append(lose(who, why, now));
-      expelled_.insert(nodes_.at(who).about.name);
-      out.push_back(expel{who});
+      append(exclude(who, why, now));
       if (!run_->fenced)
         break;
     }
+  if (active() && run_->fenced && run_->fenced->complete() && run_->stop_wanted)
+    decide(out, now); // it waited for more workers
   conclude_refused(out, now);
   replace_workers(out);
   consider_change(out);
@@ -260,12 +294,6 @@ void coordinator_core::early_death(actions& out, const std::string& what,
   early_deaths_.push_back(now);
   if (!config_.supervised)
     return; // whoever starts nodes watches them
-  if (!run_->members && !respawns()) {
-    // Nobody else will come.
-    actions more = fail({errc::worker_lost, what, {}});
-    out.insert(out.end(), more.begin(), more.end());
-    return;
-  }
   if (early_deaths_.size() == how.respawn_limit + 1)
     out.push_back(write_event{
         "error",
@@ -274,6 +302,11 @@ void coordinator_core::early_death(actions& out, const std::string& what,
                          " workers died before their first step within " +
                          std::to_string(how.respawn_window_s) +
                          " s; no more are started. The last one: " + what}}});
+}
+
+/// And the run has never begun.
+bool coordinator_core::nobody_comes() const {
+  return config_.supervised && !run_->members && !respawns();
 }
 
 bool coordinator_core::respawns() const {

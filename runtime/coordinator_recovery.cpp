@@ -103,10 +103,13 @@ void coordinator_core::decide(actions& out, instant now) {
     return;
   }
   if (!base || *base < members.commits.committed()) {
-    std::string why = "every worker that held the model of step " +
-                      to_string(members.commits.committed()) +
-                      " is lost: " + run_->recovery->reason;
-    return go_back(out, why);
+    if (!can_go_back() && !unexplained_.empty()) {
+      end_awaits_reason_ = true;
+      return;
+    }
+    return go_back(out, "every worker that held the model of step " +
+                            to_string(members.commits.committed()) +
+                            " is lost: " + run_->recovery->reason);
   }
   std::vector<worker_id> workers;
   for (worker_id who : members.workers)
@@ -139,7 +142,9 @@ void coordinator_core::decide(actions& out, instant now) {
     for (const auto& [id, who] : nodes_)
       if (who.connected && !held.acks().contains(id))
         workers.push_back(id);
-  if (workers.size() < run_->what.elastic.min_workers) {
+  // To stop, those who are left are enough.
+  size_t least = run_->stop_wanted ? 1 : run_->what.elastic.min_workers;
+  if (workers.size() < least) {
     if (config_.supervised && !respawns()) {
       actions more = fail(
           {errc::worker_lost,
@@ -157,7 +162,7 @@ void coordinator_core::decide(actions& out, instant now) {
                               {{"workers", workers.size()},
                                {"min_workers", run_->what.elastic.min_workers},
                                {"step", value(*base)}}});
-    return; // the fence lasts; on_hello and lose come back here
+    return; // the fence lasts; on_hello, lose and stop come back here
   }
   std::set<worker_id> stale;
   std::set<worker_id> late;

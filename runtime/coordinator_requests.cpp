@@ -79,10 +79,7 @@ coordinator_core::reply coordinator_core::evict(const std::string& name,
   if (!who)
     return no_such(*this, name);
   reply out;
-  worker_id id = who->id;
-  expelled_.insert(name);
-  out.then = lose(id, "evicted on request", now);
-  out.then.push_back(expel{id});
+  out.then = exclude(who->id, "evicted on request", now);
   return out;
 }
 

@@ -128,41 +128,47 @@ actions coordinator_core::on_finished(const worker_finished& message) {
   run_->phase = run_phase::finishing;
   run_->weights_sha256 = first.weights_sha256;
   actions out{journal_commit{first.step, run_->last.epoch}};
+  asked_for_model_.clear();
   out.push_back(write_workers{});
   // The copy of the state that a stopped run goes on from, then the model.
   fetch_copy(out);
   if (!run_->copy_on_its_way)
-    fetch_from_somebody(out);
+    fetch_from_somebody(out, "all of them are lost");
   return out;
 }
 
-void coordinator_core::fetch_from_somebody(actions& out) {
+/// Asks everybody at most once. A death meanwhile needs no other answer than
+/// the failure of the fetch.
+void coordinator_core::fetch_from_somebody(actions& out,
+                                           const std::string& problem) {
   const generation_state& members = *run_->members;
   for (size_t rank = 0; rank < members.workers.size(); ++rank) {
     worker_id who = members.workers[rank];
-    if (!nodes_.at(who).connected || run_->no_model_from.contains(who))
-      continue;
-    fetching_from_ = who;
-    out.push_back(fetch_model{who, members.data_addresses[rank],
-                              run_->weights_sha256});
-    return;
+    if (nodes_.at(who).connected && asked_for_model_.insert(who).second) {
+      out.push_back(
+          fetch_model{who, members.data_addresses[rank], run_->weights_sha256});
+      return;
+    }
   }
-  go_back(out, "every worker was lost before the final model could be fetched "
-               "from one");
+  std::string why =
+      "no worker is left that the final model could be fetched from: " + problem;
+  bool here = std::any_of(
+      members.workers.begin(), members.workers.end(),
+      [this](worker_id who) { return nodes_.at(who).connected; });
+  if (!here) // but others will come, and do the last steps again
+    return go_back(out, why);
+  actions more = fail({errc::worker_lost, why, {}});
+  out.insert(out.end(), more.begin(), more.end());
 }
 
-actions coordinator_core::on_model_saved(worker_id from, failure problem) {
-  if (phase() != run_phase::finishing || from != fetching_from_)
+actions coordinator_core::on_model_saved(failure problem) {
+  if (phase() != run_phase::finishing)
     return {};
-  if (problem && problem.code == errc::unreachable) {
-    actions out;
-    run_->no_model_from.insert(from);
-    fetch_from_somebody(out);
+  actions out;
+  if (problem) {
+    fetch_from_somebody(out, problem.message);
     return out;
   }
-  if (problem)
-    return fail(std::move(problem));
-  actions out;
   bool cut = run_->members->finished.begin()->second.stopped;
   finish(out, cut ? run_phase::stopped : run_phase::done,
          cut && run_->stop_by_signal ? 130 : 0, cut ? "stopped" : "");

@@ -162,7 +162,6 @@ struct run : run_tally {
   bool copy_on_its_way = false; // fetched and written just now
   std::optional<step_number> copied; // by rank 0, not fetched yet
   std::string weights_sha256;
-  std::set<worker_id> no_model_from; // did not answer
   std::string reason; // why it failed
   int exit_code = 0;  // of a run that ended
 };

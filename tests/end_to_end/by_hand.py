@@ -144,19 +144,62 @@ class Training(Cluster):
         self.train(emulated_job(100, workers=1))
         self.assertEqual(node.wait(10), 0, node)
 
-    def test_a_dead_node_ends_its_job_and_not_the_cluster(self):
+    def test_a_job_survives_its_nodes_as_long_as_one_is_left(self):
         keeps, dies = self.nodes("keeps", "dies")
         path = self.write("job.json", endless_job())
         waiting = self.start("submit", path, "--to", self.url, "--wait")
         self.in_state("training")
         dies.signal(signal.SIGKILL)
-        self.assertEqual(waiting.wait(10), 1, waiting)
-        for part in ("worker dies", f"pid {dies.pid}"):
-            self.assertIn(part, waiting.last_line)
+        self.in_world(1)
         self.nodes("fresh")
+        self.in_world(2)
+        run = self.state / "runs" / "emulated-1"
+        self.assertEqual(
+            [sorted(e["workers"]) for e in read_lines(run / "events.jsonl")
+             if e["kind"] == "generation"],
+            [["dies", "keeps"], ["keeps"], ["fresh", "keeps"]])
+        for name in ("keeps", "fresh"):
+            self.ballast("ctl", "evict_worker", f"worker={name}", "--to",
+                         self.url)
+        self.assertEqual(waiting.wait(10), 1, waiting)
+        for part in ("every worker that held the model", "worker fresh",
+                     "evicted on request"):
+            self.assertIn(part, waiting.last_line)
+        self.assertEqual(check_run(run, 20).problems, [])
+        # Whoever was shown out has come back, for the next job.
+        wait_until(lambda: len(self.members()) == 2, "the nodes")
         run = self.train(emulated_job(500, workers=2))
         self.assertEqual(check_run(run, 256, 1).problems, [])
         self.assertTrue(keeps.running())
+
+    def test_a_job_with_too_few_nodes_keeps_its_state_and_waits(self):
+        _, dies = self.nodes("keeps", "dies")
+        self.submit(endless_job(elastic={"min_workers": 2}))
+        wait_until(lambda: self.status().get("step", 0) > 3, "some steps")
+        dies.signal(signal.SIGKILL)
+        run = self.state / "runs" / "emulated-1"
+
+        def waits():
+            return [e for e in read_lines(run / "events.jsonl")
+                    if e["kind"] == "waiting"]
+        [event] = wait_until(waits, "the wait")
+        self.assertEqual((event["workers"], event["min_workers"]), (1, 2))
+        [fresh] = self.nodes("fresh")
+        wait_until(lambda: self.status()["step"] > event["step"] + 3,
+                   "more steps")
+        # Who waits can be stopped.
+        fresh.signal(signal.SIGKILL)
+        wait_until(lambda: len(waits()) == 2, "the wait")
+        self.ctl("stop")
+        self.in_state("stopped")
+        self.assertEqual(check_run(run, 20).problems, [])
+
+    def in_world(self, size):
+        """So many train, and they take steps."""
+        wait_until(lambda: self.status().get("world") == size,
+                   f"a world of {size}")
+        step = self.status()["step"]
+        wait_until(lambda: self.status()["step"] > step + 3, "more steps")
 
     def test_nodes_end_when_their_coordinator_does(self):
         nodes = self.nodes("a", "b")
@@ -392,7 +435,9 @@ class Watching(Cluster):
         schema = request(self.url + "/v1/schema").json
         self.assertIn("train", schema["job"]["properties"])
         self.assertEqual([one["title"] for one in schema["control"]["oneOf"]],
-                         ["submit", "status", "pause", "resume", "stop"])
+                         ["submit", "status", "pause", "resume", "stop",
+                          "scale", "drain_worker", "evict_worker",
+                          "stall_worker", "kill_worker"])
 
     def test_events_come_live_and_from_the_number_that_was_asked_for(self):
         self.assertEqual(request(self.url + "/v1/events").status, 404)
@@ -435,12 +480,17 @@ class Guarded(Cluster):
         self.submit(endless_job())
         self.in_state("training")
         for status, code, says, message in (
-                (422, "not_in_build", "drain_worker",
-                 {"type": "drain_worker", "worker": "a"}),
-                (422, "not_in_build", "scale", {"type": "scale", "workers": 3}),
                 (422, "not_in_build", "checkpoint", {"type": "checkpoint"}),
-                (422, "not_in_build", "kill_worker",
+                (404, "unknown_worker", "there are: ",
+                 {"type": "drain_worker", "worker": "c"}),
+                (404, "unknown_worker", "there are: ",
+                 {"type": "evict_worker", "worker": "c"}),
+                (400, "bad_request", "nobody here can start workers",
+                 {"type": "scale", "workers": 3}),
+                (400, "bad_request", '"faults": true',
                  {"type": "kill_worker", "worker": "a"}),
+                (400, "bad_request", '"faults": true',
+                 {"type": "stall_worker", "worker": "a", "seconds": 1}),
                 (400, "bad_request", 'did you mean "pause"?',
                  {"type": "puase"}),
                 (400, "bad_request", "unknown key",

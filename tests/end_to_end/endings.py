@@ -10,8 +10,8 @@ import time
 import unittest
 
 from ballast_process import (BallastTest, alive, command_of, control,
-                             emulated_job, endless_job, merged, patience,
-                             read_json, read_lines, request, wait_until)
+                             emulated_job, endless_job, patience, read_json,
+                             read_lines, request, wait_until)
 from exactness_checker import check_run
 
 
@@ -42,21 +42,6 @@ class Ending(BallastTest):
     def pause(self):
         self.assertEqual(control(self.url(), {"type": "pause"}).status, 200)
         wait_until(lambda: self.status()["state"] == "paused", "the pause")
-
-    def evaluating(self):
-        """A run whose epochs are one short step and seconds of evaluation."""
-        job = merged(emulated_job(64, batch=64, epochs=1000), {
-            "elastic": {"heartbeat_ms": 200},
-            "data": {"test": {"format": "synthetic", "rows": 40000,
-                              "classes": 4, "features": 4},
-                     "chunk_rows": 4096}})
-        job["model"] = {"kind": "mlp", "hidden": [1024, 1024]}
-        del job["data"]["test_fraction"]
-        one = self.begin(job)
-        wait_until(lambda: [w for w in self.status()["workers"]
-                            if w["name"] == "w1" and
-                            w["phase"] == "evaluate"], "evaluation", 60)
-        return one
 
     def pids(self):
         """name -> pid, as the run itself says."""
@@ -175,94 +160,59 @@ class Stopping(Ending):
 
 
 class Killed(Ending):
-    """A worker is killed: exit 1 within 3 s, one line says who and how."""
+    """Where nobody is left, and nobody comes: exit 1 within 3 s, one line says
+    who and how. Every other death is survived: recovery_phases.py."""
 
-    def killed(self, one, name, pid):
+    ALONE = {"respawn": False}
+
+    def ends_by(self, one, pid, *parts):
         os.kill(pid, signal.SIGKILL)
         last = self.ends(one, 1, 3)
-        for part in (f"worker {name}", f"pid {pid}", "signal 9"):
+        for part in (*parts, "signal 9"):
             self.assertIn(part, last, one)
 
-    def test_while_it_trains(self):
-        for workers, name in ((1, "w1"), (2, "w1"), (2, "w2"), (3, "w3")):
-            one = self.training(workers)
-            self.killed(one, name, self.pids()[name])
+    def test_the_last_one_that_held_the_model(self):
+        for workers in (1, 2):
+            one = self.training(workers, elastic=self.ALONE)
+            pids = self.pids()
+            if workers == 2:
+                os.kill(pids["w2"], signal.SIGKILL)
+                wait_until(lambda: self.status().get("world") == 1,
+                           "the other to go on")
+            self.ends_by(one, pids["w1"], "worker w1",
+                         "every worker that held the model")
             self.readable()
 
-    def test_before_it_joined(self):
-        one = self.begin(endless_job())
-        pid = self.pid_of(one, "w2")
-        os.kill(pid, signal.SIGKILL)
-        last = self.ends(one, 1, 3)
-        self.assertRegex(last, "worker w2.*signal 9")
-
-    def test_while_the_data_is_prepared(self):
-        job = endless_job(data={"train": {"rows": 1_500_000}})
-        one = self.begin(job)
-        pid = self.pid_of(one, "w2")
-        self.assertEqual(self.status()["state"], "preparing")
-        os.kill(pid, signal.SIGKILL)
-        last = self.ends(one, 1, 3)
-        self.assertRegex(last, "worker w2.*signal 9")
-
-    def test_while_it_waits_for_others_to_join(self):
-        one = self.begin(endless_job())
-        frozen = self.pid_of(one, "w1")
-        os.kill(frozen, signal.SIGSTOP)
-        wait_until(lambda: [w for w in self.status()["workers"]
-                            if w["name"] == "w2"], "w2 to join")
-        self.assertIn(self.status()["state"], ("waiting", "loading"))
-        self.killed(one, "w2", self.pid_of(one, "w2"))
-
-    def test_while_it_loads(self):
-        one = self.begin(endless_job())
-        wait_until(lambda: [e for e in read_lines(
-            self.run_dir / "events.jsonl") if e["kind"] == "generation"],
-            "the generation")
-        self.killed(one, "w2", self.pids()["w2"])
-
-    def test_while_it_evaluates(self):
-        one = self.evaluating()
-        self.killed(one, "w1", self.pids()["w1"])
-
-    def test_by_another_signal(self):
-        one = self.training()
-        pid = self.pids()["w2"]
-        os.kill(pid, signal.SIGTERM)
-        last = self.ends(one, 1, 3)
-        for part in ("worker w2", f"pid {pid}", "signal 15"):
-            self.assertIn(part, last, one)
-
-    def test_while_all_are_paused(self):
-        one = self.training()
-        self.pause()
-        self.killed(one, "w1", self.pids()["w1"])
+    def test_all_at_once(self):
+        one = self.training(3)
+        pids = sorted(self.pids().values())
+        for pid in pids[:-1]:
+            os.kill(pid, signal.SIGKILL)
+        self.ends_by(one, pids[-1], "every worker that held the model")
         self.readable()
 
+    def test_before_it_joined_where_nobody_is_started_for_it(self):
+        one = self.begin(endless_job(elastic=self.ALONE))
+        self.ends_by(one, self.pid_of(one, "w2"), "worker w2",
+                     "before it joined")
 
-class Silent(Ending):
-    def test_a_stopped_worker_is_noticed(self):
-        for workers, name in ((2, "w2"), (3, "w1")):
-            one = self.training(workers, elastic={"heartbeat_ms": 200})
-            pid = self.pids()[name]
-            os.kill(pid, signal.SIGSTOP)
-            last = self.ends(one, 1, 4)
-            for part in (f"worker {name}", f"pid {pid}", "no heartbeat for"):
-                self.assertIn(part, last, one)
-            self.readable()
+    def test_while_it_waits_for_others_to_join(self):
+        one = self.begin(endless_job(elastic=self.ALONE))
+        os.kill(self.pid_of(one, "w1"), signal.SIGSTOP)
+        wait_until(lambda: [w for w in self.status()["workers"]
+                            if w["name"] == "w2"], "w2 to join")
+        pid = self.pid_of(one, "w2")
+        self.ends_by(one, pid, "worker w2", f"pid {pid}")
 
-    def test_also_while_it_evaluates(self):
-        one = self.evaluating()
-        pid = self.pids()["w1"]
-        os.kill(pid, signal.SIGSTOP)
-        self.assertIn(f"worker w1 (pid {pid}", self.ends(one, 1, 4))
-
-    def test_also_while_all_are_paused(self):
-        one = self.training(elastic={"heartbeat_ms": 200})
-        self.pause()
-        pid = self.pids()["w2"]
-        os.kill(pid, signal.SIGSTOP)
-        self.assertIn(f"worker w2 (pid {pid}", self.ends(one, 1, 4))
+    def test_workers_that_keep_dying_before_they_join(self):
+        one = self.begin(endless_job(elastic={"respawn_limit": 2}))
+        for name in ("w2", "w3"):
+            os.kill(self.pid_of(one, name), signal.SIGKILL)
+        self.ends_by(one, self.pid_of(one, "w4"), "worker w4",
+                     "before it joined")
+        one = self.begin(endless_job(elastic={"respawn_limit": 0}))
+        self.ends_by(one, self.pid_of(one, "w1"), "worker w1",
+                     "before it joined")
 
 
 class Orphans(Ending):

@@ -47,10 +47,14 @@ public:
   }
 
   /// From submit to the first step with `names`.
-  actions train(std::vector<std::string> names) {
+  actions train(std::vector<std::string> names, uint32_t min_workers = 1,
+                bool respawn = true) {
     for (const std::string& name : names)
       join(name);
-    core.on_submit(small_job(uint32_t(names.size())), "test-1", term{1});
+    job what = small_job(uint32_t(names.size()));
+    what.elastic.min_workers = min_workers;
+    what.elastic.respawn = respawn;
+    core.on_submit(what, "test-1", term{1});
     actions placing = core.on_prepared(set(), now);
     auto place = pick<place_shares>(placing);
     EXPECT_EQ(place.size(), 1u);
@@ -227,11 +231,43 @@ TEST(coordinator_core, fetches_the_model_from_rank_zero_when_all_finished) {
   auto fetch = pick<fetch_model>(d.finish_all());
   ASSERT_EQ(fetch.size(), 1u);
   EXPECT_EQ(fetch[0].address, "d1");
-  actions end = d.core.on_model_saved(d.workers[0], {});
+  actions end = d.core.on_model_saved({});
   EXPECT_EQ(pick<end_run>(end).at(0).exit_code, 0);
   for (const send_command& one : pick<send_command>(end))
     EXPECT_EQ(one.what.kind, command_kind::release);
   EXPECT_EQ(d.core.phase(), run_phase::done);
+}
+
+TEST(coordinator_core, fetches_the_model_from_another_when_the_first_died) {
+  // Its death and the failure of the fetch may come in either order.
+  for (bool death_first : {true, false}) {
+    driver d;
+    d.train({"w1", "w2", "w3"});
+    auto fetch = pick<fetch_model>(d.finish_all());
+    ASSERT_EQ(fetch.at(0).address, "d1");
+    if (death_first)
+      d.core.on_node_down(d.workers[0], "killed by signal 9", d.now);
+    fetch = pick<fetch_model>(d.core.on_model_saved(
+        {errc::unreachable, "nothing answers there", {}}));
+    if (!death_first)
+      d.core.on_node_down(d.workers[0], "killed by signal 9", d.now);
+    ASSERT_EQ(fetch.size(), 1u);
+    EXPECT_EQ(fetch[0].address, "d2");
+    EXPECT_EQ(pick<end_run>(d.core.on_model_saved({})).at(0).exit_code, 0);
+    EXPECT_EQ(d.core.phase(), run_phase::done);
+  }
+}
+
+TEST(coordinator_core, fails_when_nobody_hands_out_the_model) {
+  driver d;
+  d.train({"w1", "w2"});
+  d.finish_all();
+  failure why{errc::unreachable, "nothing answers there", {}};
+  EXPECT_EQ(pick<fetch_model>(d.core.on_model_saved(why)).size(), 1u);
+  auto over = pick<end_run>(d.core.on_model_saved(why));
+  ASSERT_EQ(over.size(), 1u);
+  EXPECT_EQ(over[0].exit_code, 1);
+  EXPECT_NE(over[0].reason.find("nothing answers there"), std::string::npos);
 }
 
 TEST(coordinator_core, is_not_done_while_a_step_of_the_model_is_unknown) {
@@ -316,6 +352,87 @@ TEST(coordinator_core, names_the_process_and_its_signal_when_it_learns_them) {
             "worker w2 lost: killed by signal 9");
 }
 
+TEST(coordinator_core, waits_for_no_better_reason_where_nobody_has_one) {
+  driver d;
+  d.train({"w1", "w2"});
+  auto told = pick<write_event>(
+      d.core.on_node_down(d.workers[1], "its connection closed", d.now));
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_EQ(told[0].kind, "worker_lost");
+}
+
+TEST(coordinator_core, needs_no_more_than_the_end_of_the_process) {
+  driver d(true);
+  d.train({"w1", "w2"});
+  auto told = pick<write_event>(
+      d.core.on_process_ended("w2", "killed by signal 9", d.now));
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_EQ(told[0].kind, "worker_lost");
+  EXPECT_TRUE(
+      pick<write_event>(d.core.on_node_down(d.workers[1], "closed", d.now))
+          .empty());
+}
+
+TEST(coordinator_core, tells_at_once_why_it_excluded_somebody) {
+  driver d(true);
+  d.train({"w1", "w2"});
+  auto told = pick<write_event>(d.core.evict("w2", d.now).then);
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_EQ(told[0].kind, "worker_lost");
+  EXPECT_EQ(told[0].fields["reason"], "evicted on request");
+  // That its process ends in consequence is no reason.
+  EXPECT_TRUE(pick<write_event>(
+                  d.core.on_process_ended("w2", "killed by signal 9", d.now))
+                  .empty());
+}
+
+TEST(coordinator_core, tells_of_every_loss_before_the_run_is_over) {
+  driver d(true);
+  d.train({"w1", "w2", "w3"});
+  d.finish_all();
+  d.core.on_node_down(d.workers[2], "its connection closed", d.now);
+  actions end = d.core.on_model_saved({});
+  ASSERT_TRUE(std::holds_alternative<write_event>(end.at(0)));
+  EXPECT_EQ(std::get<write_event>(end[0]).kind, "worker_lost");
+  EXPECT_TRUE(
+      d.core.on_process_ended("w3", "killed by signal 9", d.now).empty());
+}
+
+TEST(coordinator_core, stops_also_while_it_waits_for_more_workers) {
+  driver d;
+  d.train({"w1", "w2"}, 2);
+  d.apply_steps(1);
+  d.core.on_node_down(d.workers[1], "killed by signal 9", d.now);
+  actions waiting = d.recover(step_number{1});
+  EXPECT_TRUE(pick<place_shares>(waiting).empty());
+  EXPECT_TRUE(pick<place_shares>(d.core.on_tick(d.now)).empty());
+  d.core.stop(false);
+  auto place = pick<place_shares>(d.core.on_tick(d.now));
+  ASSERT_EQ(place.size(), 1u) << "the model is written by who is left";
+  EXPECT_EQ(place[0].workers.size(), 1u);
+  EXPECT_TRUE(pick<place_shares>(d.core.on_tick(d.now)).empty());
+}
+
+TEST(coordinator_core, ends_with_the_reason_of_the_last_loss) {
+  // A second later there is nothing better to say than what is known.
+  for (bool told : {true, false}) {
+    driver d(true);
+    d.train({"w1"}, 1, false);
+    d.apply_steps(1);
+    EXPECT_TRUE(pick<end_run>(d.core.on_node_down(
+                                  d.workers[0], "its connection closed", d.now))
+                    .empty());
+    auto over = pick<end_run>(
+        told ? d.core.on_process_ended("w1", "killed by signal 9", d.now)
+             : d.core.on_tick(d.now + 1100ms));
+    ASSERT_EQ(over.size(), 1u);
+    EXPECT_EQ(over[0].reason,
+              std::string("every worker that held the model of step 1 is lost: "
+                          "worker w1 lost: ") +
+                  (told ? "killed by signal 9" : "its connection closed"));
+  }
+}
+
 TEST(coordinator_core, starts_a_worker_for_one_that_died) {
   driver d(true);
   d.train({"w1", "w2"});
@@ -336,8 +453,11 @@ TEST(coordinator_core, waits_for_other_nodes_only_where_others_may_come) {
     d.core.on_submit(what, "test-1", term{1});
     d.core.on_prepared(d.set(), d.now);
     EXPECT_EQ(d.core.phase(), run_phase::waiting);
-    auto over =
-        pick<end_run>(d.core.on_node_down(alone, "killed by signal 9", d.now));
+    EXPECT_TRUE(pick<end_run>(
+                    d.core.on_node_down(alone, "its connection closed", d.now))
+                    .empty());
+    auto over = pick<end_run>(
+        d.core.on_process_ended("w2", "killed by signal 9", d.now));
     ASSERT_EQ(over.size(), supervised ? 1u : 0u);
     EXPECT_EQ(d.core.active(), !supervised);
     if (supervised) {
@@ -411,7 +531,7 @@ TEST(coordinator_core, stops_by_lane_and_keeps_the_exit_code_of_the_cause) {
     ASSERT_EQ(told.size(), 2u);
     EXPECT_EQ(told[0].what.kind, command_kind::stop);
     d.finish_all(true);
-    auto over = pick<end_run>(d.core.on_model_saved(d.workers[0], {}));
+    auto over = pick<end_run>(d.core.on_model_saved({}));
     EXPECT_EQ(over.at(0).state, "stopped");
     EXPECT_EQ(over.at(0).exit_code, by_signal ? 130 : 0);
   }

@@ -343,10 +343,10 @@ void cluster::perform(const actions& list) {
           who->connected = false;
     } else if (const auto* steps = std::get_if<write_steps>(&one)) {
       check_shown(steps->steps);
-    } else if (const auto* fetch = std::get_if<fetch_model>(&one)) {
-      after(some(1000, 5000), [this, life = life_, from = fetch->from] {
+    } else if (std::get_if<fetch_model>(&one)) {
+      after(some(1000, 5000), [this, life = life_] {
         if (life == life_)
-          perform(core_->on_model_saved(from, {}));
+          perform(core_->on_model_saved({}));
       });
     } else if (const auto* copy = std::get_if<fetch_checkpoint>(&one)) {
       after(some(1000, 60'000), [this, what = *copy, life = life_] {

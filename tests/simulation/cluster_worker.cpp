@@ -305,6 +305,10 @@ void cluster::begin(node_state& who, const connect_order& order) {
             else
               me.applied.assign(from.applied.begin(),
                                 from.applied.begin() + ptrdiff_t(base));
+            // And what is known of these steps.
+            for (const auto& [step, record] : from.records)
+              if (value(step) <= base && (!late || value(step) == base))
+                me.records[step] = record;
             me.holds = true;
             ready(me);
           });
