@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Goal: whatever mix of faults comes, for as long as it comes, the run ends well
-and exact. Method: real processes and a seed; who watches shares nothing with
+"""Goal: whatever mix of faults comes, however long, the run ends well and is
+exact. Method: real processes and a seed; who watches shares nothing with
 the runtime (exactness_checker.py, replay.py).
 
   ./dev chaos --seed S --minutes M [--workers N]
@@ -86,8 +86,9 @@ class Chaos:
         self.out = Outcome(plan)
         self.census = Census()
         self.begun = time.monotonic()
-        self.until = {}      # pid -> when it is awake again; inf: never
-        self.frozen = set()  # pids that only we can wake up
+        # By name: names are never used again, as process ids are.
+        self.until = {}   # name -> when it is awake again; inf: never
+        self.frozen = {}  # name -> pid of those that only we can wake up
         self.unsure = (0, 0.0)  # so many may leave, until then
         self.wanted = plan.workers
         self.last_step = (0, time.monotonic())
@@ -100,7 +101,7 @@ class Chaos:
         members = self.live.members.get(self.live.newest, [])
         now = time.monotonic()
         return {name: pid for name, pid in self.live.workers().items()
-                if name in members and self.until.get(pid, 0) < now
+                if name in members and self.until.get(name, 0) < now
                 and alive(pid)}
 
     def victims(self, count):
@@ -131,7 +132,7 @@ class Chaos:
             return None
         seconds = self.dice.choice([self.dice.uniform(0.02, 0.5),
                                     self.dice.uniform(0.5, 4)])
-        self.frozen.add(pid)
+        self.frozen[name] = pid
         return self.signal(signal.SIGSTOP, {name: pid},
                            f"stop for {seconds:.2f} s:", seconds)
 
@@ -140,21 +141,21 @@ class Chaos:
         if not pid:
             return None
         seconds = round(self.dice.uniform(0.05, 3), 2)
-        self.until[pid] = time.monotonic() + seconds + 0.2
+        self.until[name] = time.monotonic() + seconds + 0.2
         return self.ctl("stall_worker", worker=name, seconds=seconds)
 
     def kill_worker(self):
         name, pid = self.one()
         if not pid:
             return None
-        self.until[pid] = float("inf")
+        self.until[name] = float("inf")
         return self.ctl("kill_worker", worker=name)
 
     def drain(self):
         name, pid = self.one()
         if not pid:
             return None
-        self.until[pid] = float("inf")
+        self.until[name] = float("inf")
         return self.ctl("drain_worker", worker=name)
 
     def scale(self):
@@ -174,8 +175,8 @@ class Chaos:
                kill_worker: 2, drain: 3, scale: 3}
 
     def signal(self, number, victims, what, seconds=float("inf")):
-        for name, pid in victims.items():
-            self.until[pid] = time.monotonic() + seconds
+        for name in victims:
+            self.until[name] = time.monotonic() + seconds
         for pid in victims.values():
             os.kill(pid, number)
         return f"{what} {' '.join(victims)}"
@@ -195,23 +196,22 @@ class Chaos:
         self.live.poll()
         self.census.take(self.processes)
         now = time.monotonic()
-        for pid in [p for p in self.frozen if self.until[p] <= now]:
-            self.wake(pid)
+        for name in [n for n in self.frozen if self.until[n] <= now]:
+            self.wake(name)
         steps = len(self.live.steps.lines)
         if steps > self.last_step[0]:
             self.last_step = (steps, now)
         elif now - self.last_step[1] > patience(STALLED_S):
-            raise AssertionError(
-                f"no step for {now - self.last_step[1]:.0f} s after step {steps}")
+            raise AssertionError(f"no step for {now - self.last_step[1]:.0f} s "
+                                 f"after step {steps}")
         return self.live.process.running()
 
     def processes(self):
         return {"coordinator": self.live.coordinator, **self.live.workers()}
 
-    def wake(self, pid):
-        self.frozen.discard(pid)
+    def wake(self, name):
         try:
-            os.kill(pid, signal.SIGCONT)
+            os.kill(self.frozen.pop(name), signal.SIGCONT)
         except ProcessLookupError:
             pass  # the runtime gave it up
 
@@ -246,20 +246,26 @@ class Chaos:
             # Now and then at once, into the recovery from the last one.
             self.rest(self.dice.uniform(0, 0.03) if self.dice.random() < 0.15
                       else self.dice.uniform(0, 2 * plan.mean_pause_s))
-        for pid in list(self.frozen):
-            self.wake(pid)
+        for name in list(self.frozen):
+            self.wake(name)
         while self.look():
             time.sleep(0.02)
 
     def kill_again_and_again(self):
         spared = min(self.healthy())
+        whole = time.monotonic()
         while self.out.faults["kill"] < self.plan.kills:
             here = self.healthy()
             if len(here) < self.plan.workers:
                 if not self.look():
                     return
-                time.sleep(0.005)
+                if time.monotonic() - whole > patience(STALLED_S):
+                    raise AssertionError(
+                        f"{self.plan.workers} workers were not there again "
+                        f"within {STALLED_S} s: {sorted(here)}")
+                time.sleep(0.02)
                 continue
+            whole = time.monotonic()
             self.rest(self.dice.uniform(0, 0.05))
             victim = self.dice.choice(sorted(set(here) - {spared}))
             self.tell("kill", self.signal(
@@ -409,6 +415,8 @@ def main():
     arguments = p.parse_args()
     if arguments.workers < 3:
         p.error("--workers: expected 3 or more")
+    # Told to stop, it still ends what it has started.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     folder = ROOT / "build" / "chaos" / f"seed-{arguments.seed}"
     shutil.rmtree(folder, ignore_errors=True)
     out = chaos(plan_of(arguments), folder,

@@ -7,7 +7,7 @@ import os
 import pathlib
 import time
 
-from ballast_process import Started, control, read_json, wait_until
+from ballast_process import Started, control, patience, read_json
 
 
 class Tail:
@@ -86,20 +86,30 @@ class LiveRun:
         return len(last) == steps and all(
             s["generation"] == self.newest for s in last)
 
-    def wait_full(self, world, steps=1, seconds=60):
-        wait_until(lambda: self.ended() or self.full(world, steps),
-                   f"{world} workers that train", seconds)
+    def wait_for(self, condition, what, seconds=60):
+        """Looks rarely: to look costs time of a processor that trains."""
+        until = time.monotonic() + patience(seconds)
+        while not condition():
+            self.ended()
+            if time.monotonic() > until:
+                raise AssertionError(f"waited {seconds} s in vain for {what}: "
+                                     f"{self.members} {self.process}")
+            time.sleep(0.025)
+
+    def wait_full(self, world, steps=1):
+        self.wait_for(lambda: self.full(world, steps),
+                      f"{world} workers that train")
 
     def ended(self):
         """Fails where the run has ended although nobody asked it to."""
         if not self.process.running():
             self.process.wait()
             raise AssertionError(f"ended by itself: {self.process}")
-        return False
 
     @property
     def url(self):
-        self._url = self._url or read_json(self.run / "coordinator.json")["http"]
+        if not self._url:
+            self._url = read_json(self.run / "coordinator.json")["http"]
         return self._url
 
     @property
