@@ -29,8 +29,6 @@ import subprocess
 import sys
 
 from lib.measure import (
-    RAW,
-    RESULTS,
     ROOT,
     Ballast,
     Peer,
@@ -38,6 +36,7 @@ from lib.measure import (
     Verdicts,
     arguments,
     keep,
+    known_parts,
     machine,
     say,
     step_times_ms,
@@ -382,22 +381,13 @@ def where_possible(part, *arguments):
 PARTS = ["speed", "kills", "training", "overlap", "link"]
 
 
-def before(options):
-    """What earlier runs have found: a run of one part keeps the others."""
-    try:
-        with open(os.path.join(RESULTS if options.save else RAW, "allreduce.json")) as f:
-            return json.load(f)["parts"]
-    except (OSError, ValueError, KeyError):
-        return {}
-
-
 def main():
     options = arguments(__doc__.splitlines()[0], PARTS)
     warn_if_busy()
     peer = Peer(options.peers)
     peer = peer if {"speed", "overlap"} & set(options.only) and peer.there() else None
     verdicts = Verdicts()
-    known = before(options)
+    known = known_parts("allreduce", options.save)
     result = {"benchmark": "allreduce", "machine": machine(), "parts": {}}
     with Scratch() as scratch:
         ballast = Ballast(options.ballast, scratch)

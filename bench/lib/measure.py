@@ -207,6 +207,15 @@ def table(rows):
         say("  " + "   ".join(cells))
 
 
+def known_parts(name, saved):
+    """What earlier runs have found: a run of one part keeps the others."""
+    try:
+        with open(os.path.join(RESULTS if saved else RAW, f"{name}.json")) as f:
+            return json.load(f)["parts"]
+    except (OSError, ValueError, KeyError):
+        return {}
+
+
 class Verdicts:
     """Limits and whether they are met; `--check` makes them the exit code."""
 
@@ -245,11 +254,12 @@ def keep(name, result, commit_it):
         print(f"written: {shown(path)}.json and .txt", flush=True)
 
 
-def arguments(description, parts):
-    """The options that every benchmark has."""
+def arguments(description, parts, only_if_asked=(), more=None):
+    """The options that every benchmark has, and those that `more` adds to the
+    parser."""
     p = argparse.ArgumentParser(description=description)
     p.add_argument("--repeats", type=int, default=5, help="alternated repeats; medians count (default 5)")
-    p.add_argument("--only", choices=parts, action="append", help="only this part; may be repeated")
+    p.add_argument("--only", choices=[*parts, *only_if_asked], action="append", help="only this part; may be repeated")
     p.add_argument(
         "--peers",
         default=os.environ.get("BALLAST_PEERS", os.path.join(ROOT, "build", "peers")),
@@ -260,6 +270,8 @@ def arguments(description, parts):
     )
     p.add_argument("--save", action="store_true", help="also write bench/results/, the committed copy")
     p.add_argument("--check", action="store_true", help="exit 1 where a limit is not met")
+    if more:
+        more(p)
     chosen = p.parse_args()
     chosen.ballast = os.path.abspath(chosen.ballast)
     chosen.only = chosen.only or parts

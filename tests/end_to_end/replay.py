@@ -146,12 +146,19 @@ def emulated_targets(rows):
     return 2 * (bits.astype(float) * 2.0 ** -53) - 1
 
 
-def emulated_weights(parameters, steps, lr, rows):
-    """Plain SGD from zeros: each sample leaves its mark in every weight."""
+def emulated_run(parameters, steps, lr, rows):
+    """Plain SGD from zeros: each sample leaves its mark in every weight, and in
+    the loss of its step. The weights and the losses."""
     targets = emulated_targets(rows)
-    slopes = [1 + (j % 7) / 8 for j in range(parameters)]
-    weights = [0.0] * parameters
+    slopes = 1 + (numpy.arange(parameters) % 7) / 8
+    weights = numpy.zeros(parameters)
+    losses = []
     for ids in steps:
-        mean = sum(float(targets[i]) for i in ids) / len(ids)
-        weights = [w - lr * (w - c * mean) for w, c in zip(weights, slopes)]
-    return weights
+        mine = targets[ids]
+        losses.append(float(((weights[0] - mine) ** 2).mean()) / 2)
+        weights -= lr * (weights - slopes * mine.mean())
+    return weights, losses
+
+
+def emulated_weights(parameters, steps, lr, rows):
+    return list(emulated_run(parameters, steps, lr, rows)[0])

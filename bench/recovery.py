@@ -1,0 +1,408 @@
+#!/usr/bin/env python3
+"""How soon training goes on after a worker dies, freezes or comes.
+
+  ./dev bench recovery [--repeats N] [--kills N] [--only PART] [--peers DIR]
+                       [--long] [--save] [--check]
+
+kill       kill -9 of a random worker at a random moment, until the first step
+           of a generation without it: a model of 25 MB, steps of 50 ms, with 4
+           and with 2 workers. Beside it torchrun and torchft with the same work.
+protocol   The same without a model and with steps of 10 ms: what is not the
+           data's or the gradient's.
+join       A new process, from its start to its first step, and how long the
+           others pause for it: a model of 25 MB, and one of 100 MB.
+silence    SIGSTOP of a random worker, until the first step without it.
+kills1000  1,000 kills in one run (some minutes, only with --long or --only):
+           nothing may be lost or repeated, and nothing may grow.
+
+A step's time is `t_ns` of steps.jsonl: when the first of those that have it
+applied it. Kills are spread over the repeats, each of which is a run of its
+own; the peers take turns with it. After a kill the next one waits until the
+world is whole again, and up to 0.1 s more.
+"""
+import json
+import os
+import random
+import signal
+import statistics
+import subprocess
+import sys
+import time
+
+from lib.measure import (
+    ROOT,
+    Peer,
+    Scratch,
+    Verdicts,
+    arguments,
+    keep,
+    known_parts,
+    machine,
+    say,
+    table,
+    transcript,
+    warn_if_busy,
+)
+
+MB_25, MB_100 = 6_250_000, 25_000_000  # parameters
+KILL_P50_S_MAX = {4: 0.15, 2: 0.10}
+KILL_P99_S_MAX = {4: 0.35}
+BEYOND_STEP_MS_MAX = 30
+JOIN_S_MAX = 0.8
+PAUSE_BEYOND_STEP_MS_MAX = {MB_25: 50, MB_100: 100}
+SILENCE_S_MAX = {200: 1.5, 100: 0.8}  # by heartbeat_ms
+JOINS, SILENCES = 6, 4  # a repeat
+PHASES = ["noticed", "fence", "plan", "open", "sync", "first step"]
+
+
+def emulated(workers, parameters, us_per_step, **elastic):
+    return {
+        "version": 1,
+        "name": "recovery",
+        "data": {"train": {"format": "synthetic", "rows": 10007, "classes": 4, "features": 4}, "test_fraction": 0},
+        "model": {"kind": "emulated", "parameters": parameters, "us_per_sample": 0, "us_per_step": us_per_step},
+        "train": {"epochs": 100000, "global_batch": 53, "optimizer": {"kind": "sgd", "lr": 0.001}},
+        "elastic": {"workers": workers, **elastic},
+    }
+
+
+def p99(values):
+    return sorted(values)[min(len(values) - 1, len(values) * 99 // 100)]
+
+
+def seconds(values):
+    """Cells of a table."""
+    return f"{statistics.median(values):.3f} s", f"{p99(values):.3f} s", f"{max(values):.3f} s", len(values)
+
+
+class Runs:
+    """Starts the runs that are watched, and ends them; counts them."""
+
+    def __init__(self, options, scratch):
+        # What follows a run and hurts it is the tests' own.
+        os.environ["BALLAST_BINARY"] = options.ballast
+        sys.path.insert(0, os.path.join(ROOT, "tests", "end_to_end"))
+        import live_run
+
+        self.tools, self.scratch, self.count = live_run, scratch, 0
+
+    def watch(self, job, what):
+        """What `what(live)` returns, in a run of the job that then ends well."""
+        self.count += 1
+        folder = os.path.join(self.scratch, f"run-{self.count}")
+        with self.tools.LiveRun(job, folder, os.path.join(self.scratch, "cache")) as live:
+            live.wait_full(job["elastic"]["workers"], steps=5)
+            found = what(live)
+            audit = live.stop()["audit"]
+            if audit["lost"] or audit["repeated"]:
+                raise SystemExit(f"samples were lost or repeated: {audit}")
+            return found
+
+
+# -- faults --------------------------------------------------------------------
+
+
+def phases_ms(live, fault, step):
+    """What the coordinator says of the recovery, on the clock of the fault:
+    from one sign to the next. None where another fault came between."""
+    for event in live.events.lines:
+        if event["kind"] == "generation" and event["generation"] == step["generation"] and "phases_ms" in event:
+            said = event["phases_ms"]
+            begun = event["t_ns"] / 1e6 - event["ms"]
+            noticed = begun + said["detect"] - fault["at_ns"] / 1e6
+            ready = noticed + sum(said[name] for name in ("fence", "plan", "open", "sync"))
+            first = (step["t_ns"] - fault["at_ns"]) / 1e6 - ready
+            return dict(zip(PHASES, (noticed, said["fence"], said["plan"], said["open"], said["sync"], first)))
+    return None
+
+
+def results(live, faults):
+    """Of each fault: seconds to the next step without its worker, the phases,
+    and what a step took just before."""
+    live.poll()
+    out = []
+    for fault in faults:
+        step = live.to_a_step_without(fault["worker"], fault["at_ns"])
+        if step is None:
+            raise SystemExit(f"no step without {fault['worker']} was ever made")
+        usual = live.gaps(fault["at_ns"] - 10**9, fault["at_ns"])[:-1] or [0]
+        out.append(
+            {
+                "to_step_s": (step["t_ns"] - fault["at_ns"]) / 1e9,
+                "step_ms": statistics.median(usual) * 1e3,
+                "phases_ms": phases_ms(live, fault, step),
+            }
+        )
+    return out
+
+
+def strike(live, dice, hit):
+    """`hit(pid)` for a random member at a random moment."""
+    here = live.workers()
+    members = [name for name in live.members[live.newest] if name in here]
+    worker = dice.choice(members)
+    time.sleep(dice.uniform(0, 0.1))
+    at_ns = time.monotonic_ns()
+    hit(here[worker])
+    return {"worker": worker, "at_ns": at_ns, "pid": here[worker]}
+
+
+def gone(live, fault):
+    def stepped():
+        live.poll()
+        return live.to_a_step_without(fault["worker"], fault["at_ns"])
+
+    live.wait_for(stepped, f"a step without {fault['worker']}")
+
+
+def kills(world, count, dice):
+    def go(live):
+        faults = []
+        for _ in range(count):
+            live.wait_full(world, steps=3)
+            faults.append(strike(live, dice, lambda pid: os.kill(pid, signal.SIGKILL)))
+            gone(live, faults[-1])
+        return results(live, faults)
+
+    return go
+
+
+def phase_table(raw):
+    """Where the time goes, for all faults and for the slowest tenth of them."""
+    known = sorted((r for r in raw if r["phases_ms"]), key=lambda r: r["to_step_s"])
+    if not known:
+        return
+    rows = [("  on the way", *PHASES)]
+    for name, part in (("  median", known), ("  of the slowest tenth", known[-max(1, len(known) // 10) :])):
+        rows.append((name, *(f"{statistics.median(r['phases_ms'][p] for r in part):.1f} ms" for p in PHASES)))
+    table(rows)
+
+
+# -- kill ----------------------------------------------------------------------
+
+
+def kill(options, runs, peer, verdicts):
+    dice = random.Random(1)
+    each = max(1, options.kills // options.repeats)
+    theirs = max(2, each // 20)  # they take longer
+    peers = {
+        "torchrun": lambda world: peer.run("torchrun_kills.py", "--world", world, "--kills", theirs),
+        "torchft": lambda world: peer.run("torchft_kills.py", "--groups", world, "--kills", theirs),
+        "torchft, tuned": lambda world: peer.run(
+            "torchft_kills.py", "--groups", world, "--kills", theirs, "--setting", "tuned"
+        ),
+    }
+    raw = {world: {"ballast": []} for world in KILL_P50_S_MAX}
+    for _ in range(options.repeats):
+        for world, found in raw.items():
+            found["ballast"] += runs.watch(emulated(world, MB_25, 50_000), kills(world, each, dice))
+            for name, run in peers.items() if peer else ():
+                found.setdefault(name, []).append(run(world))
+    for world, found in raw.items():
+        ours = [r["to_step_s"] for r in found["ballast"]]
+        step = statistics.median(r["step_ms"] for r in found["ballast"])
+        say(f"\nkill -9 of one of {world} workers, 25 MB, until the next step")
+        rows = [("", "p50", "p99", "most", "kills", "a step", "ballast is")]
+        rows.append(("ballast", *seconds(ours), f"{step:.0f} ms", ""))
+        for name, peer_runs in list(found.items())[1:]:
+            times = [t for r in peer_runs for t in r["to_step_s"]]
+            hung = sum(r["hung"] for r in peer_runs)
+            theirs_ms = statistics.median(t for r in peer_runs for t in r["step_ms"])
+            ratio = f"{statistics.median(times) / statistics.median(ours):.1f} x" if times else "-"
+            cells = seconds(times) if times else ("-", "-", "-", 0)
+            rows.append((name + (f" ({hung} hung)" if hung else ""), *cells, f"{theirs_ms:.0f} ms", ratio))
+        table(rows)
+        phase_table(found["ballast"])
+        verdicts.at_most(f"kill, {world} workers, p50", statistics.median(ours), KILL_P50_S_MAX[world], "s")
+        if world in KILL_P99_S_MAX:
+            verdicts.at_most(f"kill, {world} workers, p99", p99(ours), KILL_P99_S_MAX[world], "s")
+    return raw
+
+
+def protocol(options, runs, _, verdicts):
+    dice = random.Random(2)
+    raw = []
+    for _ in range(options.repeats):
+        job = emulated(4, 0, 10_000)
+        raw += runs.watch(job, kills(4, max(1, options.kills // options.repeats), dice))
+    beyond_ms = [r["to_step_s"] * 1e3 - r["step_ms"] for r in raw]
+    say("\nkill -9 of one of 4 workers, no model, steps of 10 ms: beyond a step")
+    rows = [("", "p50", "p99", "most", "kills")]
+    rows.append(("ballast", *(f"{v:.1f} ms" for v in (statistics.median(beyond_ms), p99(beyond_ms), max(beyond_ms)))))
+    rows[-1] += (len(raw),)
+    table(rows)
+    phase_table(raw)
+    verdicts.at_most("protocol, p50 beyond a step", statistics.median(beyond_ms), BEYOND_STEP_MS_MAX, "ms")
+    return raw
+
+
+# -- join ----------------------------------------------------------------------
+
+
+def joins(runs, world, count):
+    """Grows from world - 1 to world workers and shrinks back, so many times."""
+
+    def go(live):
+        found = []
+        for _ in range(count):
+            live.wait_full(world - 1, steps=20)
+            before = set(live.workers())
+            asked_ns = time.monotonic_ns()
+            live.post("scale", workers=world)
+            live.wait_full(world, steps=10)
+            [name] = set(live.members[live.newest]) - before
+            begun_ns = runs.tools.started_ns(live.workers()[name])
+            first = next(s for s in live.steps.lines if name in live.members[s["generation"]])
+            usual = live.gaps(asked_ns - 2 * 10**9, asked_ns)[:-1]
+            around = live.gaps(begun_ns, first["t_ns"] + 10**9)
+            found.append(
+                {
+                    "join_s": (first["t_ns"] - begun_ns) / 1e9,
+                    "asked_s": (first["t_ns"] - asked_ns) / 1e9,
+                    "step_ms": statistics.median(usual) * 1e3,
+                    "step_after_ms": statistics.median(live.gaps(first["t_ns"], time.monotonic_ns())) * 1e3,
+                    "pause_ms": max(around) * 1e3,
+                }
+            )
+            live.post("scale", workers=world - 1)
+        return found
+
+    return go
+
+
+def join(options, runs, _, verdicts):
+    raw = {MB_25: [], MB_100: []}
+    for _ in range(options.repeats):
+        for parameters, found in raw.items():
+            found += runs.watch(emulated(3, parameters, 50_000), joins(runs, 4, JOINS))
+    say("\na fourth worker joins three")
+    rows = [("", "process to first step", "most", "a step, of 3", "of 4", "longest pause", "most", "joins")]
+    for parameters, found in raw.items():
+        middle = {key: statistics.median(r[key] for r in found) for key in found[0]}
+        rows.append(
+            (
+                f"{parameters * 4 / 1e6:.0f} MB",
+                f"{middle['join_s']:.3f} s",
+                f"{max(r['join_s'] for r in found):.3f} s",
+                f"{middle['step_ms']:.0f} ms",
+                f"{middle['step_after_ms']:.0f} ms",
+                f"{middle['pause_ms']:.0f} ms",
+                f"{max(r['pause_ms'] for r in found):.0f} ms",
+                len(found),
+            )
+        )
+    table(rows)
+    to_step_s = statistics.median(r["join_s"] for r in raw[MB_25])
+    verdicts.at_most("join, 25 MB, to the first step", to_step_s, JOIN_S_MAX, "s")
+    for parameters, found in raw.items():
+        beyond = statistics.median(r["pause_ms"] - r["step_ms"] for r in found)
+        what = f"join, {parameters * 4 / 1e6:.0f} MB, pause beyond a step of before"
+        verdicts.at_most(what, beyond, PAUSE_BEYOND_STEP_MS_MAX[parameters], "ms")
+    return raw
+
+
+# -- silence -------------------------------------------------------------------
+
+
+def silences(world, count, dice):
+    def go(live):
+        faults = []
+        for _ in range(count):
+            live.wait_full(world, steps=3)
+            faults.append(strike(live, dice, lambda pid: os.kill(pid, signal.SIGSTOP)))
+            gone(live, faults[-1])
+            os.kill(faults[-1]["pid"], signal.SIGCONT)
+        return results(live, faults)
+
+    return go
+
+
+def silence(options, runs, _, verdicts):
+    dice = random.Random(3)
+    raw = {heartbeat_ms: [] for heartbeat_ms in SILENCE_S_MAX}
+    for _ in range(options.repeats):
+        for heartbeat_ms, found in raw.items():
+            found += runs.watch(emulated(4, MB_25, 50_000, heartbeat_ms=heartbeat_ms), silences(4, SILENCES, dice))
+    say("\nSIGSTOP of one of 4 workers, 25 MB, until the next step")
+    rows = [("", "p50", "p99", "most", "stops")]
+    for heartbeat_ms, found in raw.items():
+        rows.append((f"heartbeat_ms {heartbeat_ms}", *seconds([r["to_step_s"] for r in found])))
+    table(rows)
+    for heartbeat_ms, found in raw.items():
+        phase_table(found)
+        most = max(r["to_step_s"] for r in found)
+        verdicts.at_most(f"silence, heartbeat_ms {heartbeat_ms}, worst", most, SILENCE_S_MAX[heartbeat_ms], "s")
+    return raw
+
+
+# -- a thousand kills ----------------------------------------------------------
+
+
+def kills1000(_options, _runs, _peer, verdicts):
+    # Debian's own Python, where it is: numpy comes from there.
+    python = "/usr/bin/python3" if os.access("/usr/bin/python3", os.X_OK) else sys.executable
+    script = os.path.join(ROOT, "tests", "end_to_end", "chaos.py")
+    done = subprocess.run(
+        [python, script, "--kills", "1000", "--json"], capture_output=True, text=True, stdin=subprocess.DEVNULL
+    )
+    found = json.loads(done.stdout) if done.stdout else {"faults": {}}
+    if found["faults"].get("kill", 0) < 1000:
+        raise SystemExit(f"chaos.py ended after {found['faults']}, exit code {done.returncode}: {done.stderr}")
+    say(f"\n{found['faults'].get('kill', 0)} kills in one run of {found['seconds']:.0f} s, 4 workers, steps of 2 ms")
+    rows = [("", "memory", "file descriptors", "threads")]
+    for name, (_, before, after) in found["held"].items():
+        pairs = list(zip(before, after))[1:]
+        rows.append((name, *(f"{a:.0f} -> {b:.0f}{unit}" for (a, b), unit in zip(pairs, (" MB", "", "")))))
+    table(rows)
+    say(f"  {found['steps']} steps, {found['generations']} generations, {found['worst_gap_s']:.2f} s at worst between two")
+    for problem in found["problems"]:
+        say(f"  {problem}")
+    verdicts.at_most("samples", abs(found["lost"]) + abs(found["repeated"]), 0, "lost or repeated")
+    verdicts.at_most("proofs that fail, things that grow", len(found["problems"]), 0, "problems")
+    return found
+
+
+PARTS = {"kill": kill, "protocol": protocol, "join": join, "silence": silence}
+LONG = {"kills1000": kills1000}
+
+
+def main():
+    def more(p):
+        p.add_argument("--kills", type=int, default=200, help="of Ballast's workers, for each row (default 200)")
+        p.add_argument("--long", action="store_true", help="also what takes long: kills1000")
+
+    options = arguments(__doc__.splitlines()[0], list(PARTS), list(LONG), more)
+    if options.long:
+        options.only = [*options.only, *LONG]
+    warn_if_busy()
+    peer = Peer(options.peers)
+    peer = peer if "kill" in options.only and peer.there() else None
+    verdicts = Verdicts()
+    known = known_parts("recovery", options.save)
+    result = {"benchmark": "recovery", "machine": machine(), "parts": {}}
+    # Told to stop, it still ends what it has started.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    with Scratch() as scratch:
+        runs = Runs(options, scratch)
+        for part, run in {**PARTS, **LONG}.items():
+            said, judged = len(transcript), len(verdicts.found)
+            if part in options.only:
+                about = machine()
+                say(f"\n== {part}, {about['date']}, commit {about['commit']}, load {about['load_1min']}")
+                raw = run(options, runs, peer, verdicts)
+                result["parts"][part] = {
+                    "machine": about,
+                    "repeats": options.repeats,
+                    "raw": raw,
+                    "verdicts": verdicts.found[judged:],
+                    "said": transcript[said:],
+                }
+            elif part in known:
+                result["parts"][part] = known[part]
+                transcript.extend(known[part]["said"])
+    keep("recovery", result, options.save)
+    sys.exit(1 if options.check and not verdicts.all_met() else 0)
+
+
+if __name__ == "__main__":
+    main()

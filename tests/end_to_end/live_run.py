@@ -1,0 +1,169 @@
+"""A run that goes on while somebody watches and hurts it: what it writes is
+read as it grows, by those who measure recoveries and those who cause them.
+"""
+import contextlib
+import json
+import os
+import pathlib
+import time
+
+from ballast_process import Started, control, patience, read_json
+
+
+class Tail:
+    """The complete lines of a .jsonl file that still grows."""
+
+    def __init__(self, path):
+        self.path, self.lines = path, []
+        self._offset, self._torn = 0, b""
+
+    def poll(self):
+        """Reads on; the lines that are new."""
+        try:
+            with open(self.path, "rb") as file:
+                file.seek(self._offset)
+                more = file.read()
+        except FileNotFoundError:
+            return []
+        self._offset += len(more)
+        *whole, self._torn = (self._torn + more).split(b"\n")
+        new = [json.loads(line) for line in whole]
+        self.lines += new
+        return new
+
+
+class LiveRun:
+    """`ballast run` of a job, in a folder of its own."""
+
+    def __init__(self, job, folder, cache, arguments=()):
+        self.folder = pathlib.Path(folder)
+        self.folder.mkdir(parents=True)
+        self.run = self.folder / "run"
+        job_file = self.folder / "job.json"
+        job_file.write_text(json.dumps(job), encoding="utf-8")
+        self.process = Started(
+            ["run", job_file, "--run-dir", self.run, "--no-progress",
+             *arguments], {**os.environ, "BALLAST_CACHE": str(cache)},
+            self.folder)
+        self.steps = Tail(self.run / "steps.jsonl")
+        self.events = Tail(self.run / "events.jsonl")
+        self.members = {}  # generation -> names of its workers
+        self._url = None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.end()
+
+    def poll(self):
+        self.steps.poll()
+        for event in self.events.poll():
+            if event["kind"] == "generation":
+                self.members[event["generation"]] = event["workers"]
+
+    @property
+    def newest(self):
+        """The number of the generation that trains, as far as is known."""
+        return max(self.members, default=0)
+
+    def workers(self, state="training"):
+        """name -> pid of the workers in that state."""
+        with contextlib.suppress(OSError, ValueError):
+            listed = read_json(self.run / "workers.json") or {"workers": []}
+            return {w["name"]: w["pid"] for w in listed["workers"]
+                    if w["state"] == state}
+        return {}
+
+    def full(self, world, steps=1):
+        """True when a generation of so many has made so many steps, and
+        nothing is known against it."""
+        self.poll()
+        here = self.members.get(self.newest, [])
+        if len(here) != world or not set(here) <= set(self.workers()):
+            return False
+        last = self.steps.lines[-steps:]
+        return len(last) == steps and all(
+            s["generation"] == self.newest for s in last)
+
+    def wait_for(self, condition, what, seconds=60):
+        """Looks rarely: to look costs time of a processor that trains."""
+        until = time.monotonic() + patience(seconds)
+        while not condition():
+            self.ended()
+            if time.monotonic() > until:
+                raise AssertionError(f"waited {seconds} s in vain for {what}: "
+                                     f"{self.members} {self.process}")
+            time.sleep(0.025)
+
+    def wait_full(self, world, steps=1):
+        self.wait_for(lambda: self.full(world, steps),
+                      f"{world} workers that train")
+
+    def ended(self):
+        """Fails where the run has ended although nobody asked it to."""
+        if not self.process.running():
+            self.process.wait()
+            raise AssertionError(f"ended by itself: {self.process}")
+
+    @property
+    def url(self):
+        if not self._url:
+            self._url = read_json(self.run / "coordinator.json")["http"]
+        return self._url
+
+    @property
+    def coordinator(self):
+        return read_json(self.run / "coordinator.json")["pid"]
+
+    def post(self, kind, **fields):
+        """A control message; None if it is accepted, else why not."""
+        answer = control(self.url, {"type": kind, **fields}).json
+        return None if answer["ok"] else answer["error"]["message"]
+
+    def stop(self, seconds=60):
+        """Ends it after the step that is under way; the report."""
+        self.post("stop")
+        code = self.process.wait(seconds)
+        if code != 0:
+            raise AssertionError(f"exit code {code} of {self.process}")
+        return read_json(self.run / "report.json")
+
+    def to_a_step_without(self, name, since_ns):
+        """Of the first step after that moment whose generation does not hold
+        the worker: the line of steps.jsonl, None where there is none."""
+        for step in self.steps.lines[self._first_after(since_ns):]:
+            if name not in self.members.get(step["generation"], [name]):
+                return step
+        return None
+
+    def _first_after(self, t_ns):
+        """Index of the first step applied after that moment."""
+        low, high = 0, len(self.steps.lines)
+        while low < high:
+            middle = (low + high) // 2
+            if self.steps.lines[middle]["t_ns"] <= t_ns:
+                low = middle + 1
+            else:
+                high = middle
+        return low
+
+    def gaps(self, begin_ns, end_ns):
+        """Seconds between neighbours of the steps that reach into a time."""
+        lines = self.steps.lines[max(0, self._first_after(begin_ns) - 1):]
+        times = []
+        for step in lines:
+            times.append(step["t_ns"])
+            if step["t_ns"] > end_ns:
+                break
+        return [(b - a) / 1e9 for a, b in zip(times, times[1:])]
+
+
+def started_ns(pid):
+    """When a process was started, on CLOCK_MONOTONIC, to 10 ms."""
+    stat = pathlib.Path(f"/proc/{pid}/stat").read_text(encoding="utf-8")
+    ticks = int(stat.rpartition(")")[2].split()[19])
+    since_boot = ticks * 10**9 // os.sysconf("SC_CLK_TCK")
+    # /proc counts the time that the machine slept, CLOCK_MONOTONIC does not.
+    return since_boot - (time.clock_gettime_ns(time.CLOCK_BOOTTIME) -
+                         time.monotonic_ns())
