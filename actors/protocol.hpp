@@ -95,7 +95,8 @@ typename Inspector::result_type inspect(Inspector& f, worker_finished& x) {
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, state_copied& x) {
-  return f(caf::meta::type_name("state_copied"), x.worker, x.generation, x.step);
+  return f(caf::meta::type_name("state_copied"), x.worker, x.generation,
+           x.step);
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, worker_failed& x) {
@@ -106,8 +107,8 @@ template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, assignment& x) {
   return f(caf::meta::type_name("assignment"), x.term, x.generation, x.worker,
            x.name, x.incarnation, x.run, x.run_folder, x.job, x.origin, x.token,
-           x.threads, x.heartbeat_ms, x.orphan_s, x.start, x.first, x.cursors, x.beside,
-           x.from_seed, x.from_checkpoint);
+           x.threads, x.heartbeat_ms, x.orphan_s, x.start, x.first, x.cursors,
+           x.beside, x.from_seed, x.from_checkpoint);
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, connect_order& x) {

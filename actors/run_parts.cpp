@@ -133,17 +133,16 @@ std::string state_bytes(run_parts& parts, step_number after) {
 
 step_number load_checkpoint(run_parts& parts) {
   constexpr const char* blob = "checkpoint";
-  tensor_file file = parse_safetensors(
-      parts.origin->fetch_blob(blob, fetch_deadline), blob);
+  tensor_file file =
+      parse_safetensors(parts.origin->fetch_blob(blob, fetch_deadline), blob);
   auto take = [&file](const std::string& name, std::span<float> into) {
     const tensor_view* found = file.find(name);
     if (!found || found->values.size() != into.size())
-      throw ballast_error(errc::invalid_data,
-                          "the checkpoint does not fit the model: '" + name +
-                              "' has " +
-                              std::to_string(found ? found->values.size() : 0) +
-                              " values there, " + std::to_string(into.size()) +
-                              " here");
+      throw ballast_error(
+          errc::invalid_data,
+          "the checkpoint does not fit the model: '" + name + "' has " +
+              std::to_string(found ? found->values.size() : 0) +
+              " values there, " + std::to_string(into.size()) + " here");
     std::copy(found->values.begin(), found->values.end(), into.begin());
   };
   for (const parameter_info& one : parts.network->parameters())

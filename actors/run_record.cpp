@@ -26,9 +26,10 @@ constexpr const char* token_name = "run.key";
 
 /// Whoever may read the token may speak as a worker of the run.
 void write_secret(const std::filesystem::path& path, const std::string& text) {
-  int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-  bool written =
-      file >= 0 && ::write(file, text.data(), text.size()) == ssize_t(text.size());
+  int file =
+      ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  bool written = file >= 0 && ::write(file, text.data(), text.size()) ==
+                                  ssize_t(text.size());
   if (file >= 0)
     ::close(file);
   if (!written)
@@ -77,8 +78,9 @@ run_record::run_record(const std::filesystem::path& folder,
       probe_(std::make_shared<coordinator_probe>(name_)),
       started_(std::chrono::steady_clock::now()) {
   std::ifstream report(directory_.file("report.json"));
-  if (report && nlohmann::json::parse(report, nullptr, false)
-                        .value("state", "") == to_string(run_phase::done))
+  if (report &&
+      nlohmann::json::parse(report, nullptr, false).value("state", "") ==
+          to_string(run_phase::done))
     throw ballast_error(errc::run_dir_unusable,
                         "the run in " + directory_.path().string() +
                             " is done: there is nothing to go on with");
@@ -175,20 +177,20 @@ void run_record::perform(const write_event& what) {
 void run_record::perform(const undo_steps& what) {
   open_journal().record_undo(what.to, what.epoch);
   step_number last = steps_.last();
-  samples_ -= std::min(samples_,
-                       steps_.cut(what.to, directory_.file("undone.jsonl")));
+  samples_ -=
+      std::min(samples_, steps_.cut(what.to, directory_.file("undone.jsonl")));
   checkpoint_store(directory_.checkpoints()).remove_after(what.to);
-  events_->append("undone", {{"from", value(last)},
-                             {"to", value(what.to)},
-                             {"reason", what.reason}});
+  events_->append(
+      "undone",
+      {{"from", value(last)}, {"to", value(what.to)}, {"reason", what.reason}});
 }
 
 std::string run_record::checkpoint(position after, const std::string& state,
                                    uint32_t keep) {
   auto begun = std::chrono::steady_clock::now();
-  stored_checkpoint made = checkpoint_store(directory_.checkpoints())
-                               .publish(after.step, after.epoch, name_, state,
-                                        keep);
+  stored_checkpoint made =
+      checkpoint_store(directory_.checkpoints())
+          .publish(after.step, after.epoch, name_, state, keep);
   double ms = std::chrono::duration<double, std::milli>(
                   std::chrono::steady_clock::now() - begun)
                   .count();

@@ -32,8 +32,7 @@ public:
   /// `folder` empty: BASE/NAME-N. Throws ballast_error: run_dir_in_use,
   /// run_dir_unusable, disk_full.
   run_record(const job& what, const std::string& folder,
-             const std::filesystem::path& base,
-             const std::string& token,
+             const std::filesystem::path& base, const std::string& token,
              const coordinator_addresses& addresses);
   /// Goes on with the run in `folder`, whose coordinator is dead. Throws
   /// run_dir_in_use, run_dir_unusable.

@@ -5,6 +5,8 @@
 #include <csignal>
 #include <cstring>
 #include <fcntl.h>
+#include <fstream>
+#include <iterator>
 #include <spawn.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -71,6 +73,14 @@ child_process start_child(const std::string& name,
     throw ballast_error(errc::internal,
                         "cannot start " + name + ": " + std::strerror(problem));
   return out;
+}
+
+bool adopted_worker::running() const {
+  std::ifstream file("/proc/" + std::to_string(pid) + "/cmdline",
+                     std::ios::binary);
+  std::string text(std::istreambuf_iterator<char>(file), {});
+  std::string wanted = std::string("--name") + '\0' + name + '\0';
+  return text.find(wanted) != std::string::npos;
 }
 
 std::string describe_exit(int status) {

@@ -27,6 +27,15 @@ child_process start_child(const std::string& name,
                           std::vector<std::string> arguments,
                           const std::string& log);
 
+/// A worker of a run whose supervisor was killed: not our child.
+struct adopted_worker {
+  std::string name;
+  pid_t pid = -1;
+
+  /// The process with that number is still that worker.
+  bool running() const;
+};
+
 /// "killed by signal 9 (Killed)", "exited with code 1", from waitpid's status.
 std::string describe_exit(int status);
 

@@ -5,12 +5,12 @@
 #include "cli/supervisor.hpp"
 #include "runtime/job_text.hpp"
 
-#include <string>
-#include <filesystem>
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <filesystem>
 #include <functional>
 #include <iostream>
+#include <string>
 
 namespace ballast {
 namespace {
@@ -60,13 +60,15 @@ std::string newest_run(const std::string& name) {
   std::string prefix = name + "-";
   uint64_t newest = 0;
   std::error_code ignored;
-  for (const auto& entry : std::filesystem::directory_iterator("runs", ignored)) {
+  for (const auto& entry :
+       std::filesystem::directory_iterator("runs", ignored)) {
     std::string folder = entry.path().filename().string();
     if (folder.starts_with(prefix) && folder.size() < prefix.size() + 10 &&
         folder.find_first_not_of("0123456789", prefix.size()) ==
-            std::string::npos && folder.size() > prefix.size())
-      newest = std::max<uint64_t>(newest,
-                                  std::stoull(folder.substr(prefix.size())));
+            std::string::npos &&
+        folder.size() > prefix.size())
+      newest =
+          std::max<uint64_t>(newest, std::stoull(folder.substr(prefix.size())));
   }
   if (newest == 0)
     throw ballast_error(errc::run_dir_unusable,

@@ -8,7 +8,6 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -55,21 +54,6 @@ std::string last_words(const std::string& log) {
   return last.starts_with(prefix) ? ": " + last.substr(prefix.size()) : "";
 }
 
-/// A worker of a run whose supervisor was killed: not our child.
-struct adopted_worker {
-  std::string name;
-  pid_t pid = -1;
-
-  /// The process is still that worker.
-  bool running() const {
-    std::ifstream file("/proc/" + std::to_string(pid) + "/cmdline",
-                       std::ios::binary);
-    std::string text(std::istreambuf_iterator<char>(file), {});
-    std::string wanted = std::string("--name") + '\0' + name + '\0';
-    return text.find(wanted) != std::string::npos;
-  }
-};
-
 class supervisor {
 public:
   explicit supervisor(const run_options& options) : options_(options) {}
@@ -104,8 +88,8 @@ private:
   std::string control_;
   std::string http_;
   std::string folder_;
-  bool resume_ = false;    // the coordinator takes over a run
-  std::string died_;       // how the last coordinator did
+  bool resume_ = false;                    // the coordinator takes over a run
+  std::string died_;                       // how the last coordinator did
   std::vector<steady::time_point> deaths_; // of coordinators
   steady::time_point coordinator_started_{};
   std::map<std::string, steady::time_point> expelled_;
@@ -213,7 +197,7 @@ void supervisor::on_line(const nlohmann::json& line) {
   } else if (line.contains("expelled")) {
     expelled_[line["expelled"]] = steady::now();
   } else if (line.contains("refused")) {
-    end(line["refused"].value("exit_code", 1),
+    end(died_.empty() ? line["refused"].value("exit_code", 1) : 1,
         (died_.empty() ? "" : died_ + "; ") +
             line["refused"].value("reason", ""));
   } else if (line.contains("ended")) {
@@ -383,7 +367,8 @@ outcome supervisor::run() {
           end(1, "the coordinator closed its connection");
       }
     }
-    if (control_.empty() && steady::now() - coordinator_started_ > ready_deadline)
+    if (control_.empty() &&
+        steady::now() - coordinator_started_ > ready_deadline)
       end(1, "the coordinator did not start within 20 s");
   }
   // Where there is no report nothing began, or nobody is left to write one:

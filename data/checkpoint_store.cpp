@@ -41,7 +41,8 @@ void sync_folder(const fs::path& folder) {
 }
 
 void write_synced(const fs::path& path, std::string_view bytes) {
-  int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  int file =
+      ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
   if (file < 0)
     fail(path, "make");
   while (!bytes.empty()) {

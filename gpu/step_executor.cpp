@@ -1,8 +1,8 @@
 #include "gpu/step_executor.hpp"
 
-#include "data/safetensors.hpp"
+#include "gpu/step_helpers.hpp"
+
 #include "runtime/random.hpp"
-#include "runtime/start_message.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -15,29 +15,12 @@ namespace ballast {
 
 namespace {
 
-/// Rows of one forward pass of the evaluation.
-constexpr uint32_t evaluation_rows = 512;
-/// Without a coordinator nobody takes the records; it has a minute to come back.
+/// Without a coordinator nobody takes the records; it has a minute to come
+/// back.
 constexpr size_t history_max = 65'536;
 /// Waiting for a peer that lives is no error, however slow it is: its death is
 /// seen by heartbeats. This only bounds what nobody would notice.
 constexpr auto collective_patience = std::chrono::hours(1);
-
-uint64_t monotonic_ns() {
-  timespec now{};
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return uint64_t(now.tv_sec) * 1'000'000'000 + uint64_t(now.tv_nsec);
-}
-
-batch_view view(const batch& from, uint32_t begin, uint32_t count,
-                uint32_t features) {
-  return {.features = from.features.data() + size_t(begin) * features,
-          .labels = from.labels.empty() ? nullptr : from.labels.data() + begin,
-          .targets =
-              from.targets.empty() ? nullptr : from.targets.data() + begin,
-          .sample_ids = from.sample_ids.data() + begin,
-          .rows = count};
-}
 
 } // namespace
 
@@ -128,8 +111,7 @@ step_progress step_executor::drain() {
   return out;
 }
 
-std::vector<step_record>
-step_executor::records_after(step_number known) const {
+std::vector<step_record> step_executor::records_after(step_number known) const {
   std::lock_guard lock(mutex_);
   const std::deque<step_record>& history = with_.state->history;
   auto first = std::find_if(history.begin(), history.end(),
@@ -400,64 +382,6 @@ void step_executor::apply(position at, const trailer& sums, float* gradients,
   std::swap(state.statistics, statistics);
   ++state.turn;
   state.held = {true, at.step};
-}
-
-void step_executor::evaluate(epoch_number epoch) {
-  const manifest& set = *with_.set;
-  if (set.test_rows == 0)
-    return;
-  enter(worker_phase::evaluate);
-  uint64_t start_ns = monotonic_ns();
-  double sums[3] = {0, 0, 0}; // loss, correct, rows
-  size_t count = with_.memory.count;
-  with_.model->bind({with_.memory.parameters.get(), count},
-                    {next_gradients(), count});
-  batch rows;
-  // By the ranks of the collective: the core may already stand in a plan that
-  // takes effect after this.
-  for (size_t i = size_t(group_->rank()); i < set.test.size();
-       i += size_t(group_->size())) {
-    chunk_ptr from = with_.store->find(data_part::test, set.test[i].id);
-    if (!from)
-      throw ballast_error(errc::internal, "test chunk " +
-                                              to_string(set.test[i].id) +
-                                              " is not here");
-    for (uint32_t begin = 0; begin < from->rows; begin += evaluation_rows) {
-      uint32_t part = std::min(evaluation_rows, from->rows - begin);
-      gather_range(*from, set.row, begin, part, rows);
-      evaluation_sums got =
-          with_.model->evaluate(view(rows, 0, part, set.row.features));
-      sums[0] += got.loss;
-      sums[1] += got.correct;
-      sums[2] += got.rows;
-    }
-  }
-  group_->all_reduce(sums, 3, element_type::float64, patience());
-  evaluation_report report;
-  report.worker = with_.self;
-  report.epoch = epoch;
-  report.loss = sums[0] / sums[2];
-  report.accuracy = sums[1] / sums[2];
-  report.rows = uint64_t(sums[2]);
-  report.wall_ns = monotonic_ns() - start_ns;
-  listener_.evaluated(report);
-}
-
-void step_executor::finish() {
-  enter(worker_phase::finished);
-  worker_finished message;
-  message.worker = with_.self;
-  message.step = step_number{value(core_->stands_at().step) - 1};
-  message.stopped = core_->stopped();
-  message.cursor = core_->cursor();
-  std::vector<tensor_view> tensors;
-  for (const parameter_info& one : with_.model->parameters())
-    tensors.push_back(
-        {one.name,
-         one.shape,
-         {with_.memory.parameters.get() + one.offset, one.count}});
-  message.weights_sha256 = weights_sha256(tensors);
-  listener_.finished(std::move(message));
 }
 
 } // namespace ballast

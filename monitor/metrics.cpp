@@ -264,8 +264,8 @@ void coordinator_probe::plan(plan_outcome outcome) {
   metrics_->plan[size_t(outcome)]->Increment();
 }
 
-void coordinator_probe::recovered(
-    const std::string& reason, const std::map<std::string, double>& phases) {
+void coordinator_probe::recovered(const std::string& reason,
+                                  const std::map<std::string, double>& phases) {
   metrics_->recoveries.at(kind_of(reason))->Increment();
   for (const auto& [name, seconds] : phases)
     if (auto found = metrics_->phases.find(name);

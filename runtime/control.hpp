@@ -51,8 +51,8 @@ struct stall_request {
 
 using control_request =
     std::variant<submit_request, status_request, pause_request, resume_request,
-                 checkpoint_request, stop_request, scale_request, drain_request, evict_request,
-                 kill_request, stall_request>;
+                 checkpoint_request, stop_request, scale_request, drain_request,
+                 evict_request, kill_request, stall_request>;
 
 struct control_message {
   std::string id; // chosen by the sender, comes back in the reply

@@ -43,7 +43,8 @@ void coordinator_core::fetch_copy(actions& out) {
   run_->copies.erase(run_->copies.begin(), point);
   run_->copy_wanted = false;
   run_->copy_on_its_way = true;
-  out.push_back(fetch_checkpoint{members.workers[0], members.data_addresses[0],
+  out.push_back(fetch_checkpoint{members.workers[0],
+                                 members.data_addresses[0],
                                  {point->second.tally.last.epoch, step},
                                  run_->what.checkpoint.keep});
 }
@@ -108,10 +109,9 @@ void coordinator_core::want_copy(actions& out) {
   if (run_->samples > 0)
     run_->copies[run_->last.step] = restart_point{{}, *run_, run_->book};
   const generation_state& members = *run_->members;
-  out.push_back(
-      send_command{members.workers[0],
-                   {config_.term, members.number, command_kind::checkpoint,
-                    "checkpoint"}});
+  out.push_back(send_command{
+      members.workers[0],
+      {config_.term, members.number, command_kind::checkpoint, "checkpoint"}});
 }
 
 /// Somebody is here for it, or will come.
@@ -138,8 +138,7 @@ void coordinator_core::go_back(actions& out, const std::string& reason) {
   run_->copied.reset();
   run_->may_return.clear();
   if (lost > point.step())
-    out.push_back(
-        undo_steps{point.step(), point.tally.last.epoch, reason});
+    out.push_back(undo_steps{point.step(), point.tally.last.epoch, reason});
   static_cast<run_tally&>(*run_) = point.tally;
   run_->book = point.book;
   run_->plans.clear();

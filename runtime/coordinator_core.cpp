@@ -183,9 +183,9 @@ void coordinator_core::form_generation(actions& out) {
   });
   run_->began = true;
   last_generation_ = next(last_generation_);
-  open_generation(last_generation_, ready,
-                  commit_tracker(ready.size(), run_->last.step,
-                                 run_->last.step));
+  open_generation(
+      last_generation_, ready,
+      commit_tracker(ready.size(), run_->last.step, run_->last.step));
   run_->members->from_seed = value(run_->last.step) == 0;
   run_->members->from_checkpoint = !run_->members->from_seed;
   if (run_->members->from_checkpoint)
@@ -282,18 +282,21 @@ void coordinator_core::assign(actions& out, const ledger& start) {
   }
   out.push_back(journal(placed, members.workers, at));
   if (!run_->recovery)
-    out.push_back(write_event{"generation",
-                              {{"generation", value(members.number)},
-                               {"step", value(at.step)},
-                               {"workers", names},
-                               {"reason", "start"}}});
+    out.push_back(write_event{
+        "generation",
+        {{"generation", value(members.number)},
+         {"step", value(at.step)},
+         {"workers", names},
+         {"reason", members.from_checkpoint
+                        ? "checkpoint of step " + to_string(run_->last.step)
+                        : "start"}}});
   out.push_back(write_event{
       "plan",
       {{"plan", value(placed.number)},
        {"generation", value(members.number)},
        {"step", value(at.step)},
        {"outcome", "effective"},
-       {"reason", run_->recovery
+       {"reason", run_->recovery || members.from_checkpoint
                       ? "repair"
                       : "placement " + run_->what.data.placement.kind}}});
   out.push_back(write_workers{});
@@ -394,75 +397,6 @@ actions coordinator_core::on_ready(const worker_ready& message, instant now) {
   out.push_back(write_workers{});
   if (run_->stop_wanted)
     to_all(out, command_kind::stop, "stop");
-  return out;
-}
-
-// -- a run: its end
-
-void coordinator_core::to_all(actions& out, command_kind kind,
-                              const std::string& reason) {
-  for (worker_id who : run_->members->workers)
-    if (nodes_.at(who).connected)
-      out.push_back(send_command{
-          who, {config_.term, run_->members->number, kind, reason}});
-}
-
-void coordinator_core::finish(actions& out, run_phase phase, int exit_code,
-                              std::string reason) {
-  for (auto [who, why] : std::map(unexplained_))
-    tell_loss(out, who, why.reason);
-  run_->phase = phase;
-  run_->reason = reason;
-  run_->exit_code = exit_code;
-  run_->fenced.reset();
-  run_->change.reset();
-  out.push_back(write_workers{});
-  if (run_->members)
-    to_all(out,
-           phase == run_phase::failed ? command_kind::abandon
-                                      : command_kind::release,
-           reason);
-  out.push_back(end_run{to_string(phase), exit_code, std::move(reason)});
-}
-
-actions coordinator_core::fail(failure why) {
-  actions out;
-  if (!active())
-    return out;
-  out.push_back(write_event{"error",
-                            {{"code", to_string(why.code)},
-                             {"message", why.message},
-                             {"pointer", why.pointer}}});
-  finish(out, run_phase::failed, describe(why.code).exit_code, why.message);
-  return out;
-}
-
-actions coordinator_core::on_trouble(failure why) {
-  return fail(std::move(why));
-}
-
-actions coordinator_core::on_failed(const worker_failed& message, instant now) {
-  bool of_change = active() && run_->change &&
-                   message.generation == run_->change->number &&
-                   nodes_.contains(message.worker);
-  // A switch that some have seen and others have not.
-  bool of_before = active() && run_->members &&
-                   message.generation == run_->members->before &&
-                   member(message.worker, run_->members->number);
-  if (!member(message.worker, message.generation) && !of_change && !of_before)
-    return {};
-  const node& who = nodes_.at(message.worker);
-  if (message.code == errc::non_finite_loss && value(message.step) > 0)
-    return refuse_step(message, now);
-  if (message.code != errc::collective_failed)
-    return fail(
-        {message.code, describe_node(who) + ": " + message.message, {}});
-  // Usually the echo of a death that is still on its way here. Whoever is dead
-  // will not answer the fence.
-  actions out;
-  if (!run_->fenced && phase() != run_phase::finishing)
-    recover(out, who.about.name + ": all-reduce failed: " + message.message,
-            now, now);
   return out;
 }
 

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "runtime/actions.hpp"
+#include "runtime/coordinator_config.hpp"
 #include "runtime/run_state.hpp"
 
 #include <map>
@@ -16,18 +17,6 @@
 #include <vector>
 
 namespace ballast {
-
-struct coordinator_config {
-  ballast::term term{1};
-  std::string build_id;
-  std::string token;
-  std::chrono::milliseconds heartbeat{200};
-  /// Somebody reports how a worker's process ended: wait for that a moment
-  /// before calling a closed connection the reason.
-  bool supervised = false;
-  /// Cores of this host, shared among its workers.
-  uint32_t cores = 1;
-};
 
 class coordinator_core {
 public:
@@ -67,7 +56,7 @@ public:
   actions on_ready(const worker_ready& message, instant now);
   actions on_progress(const progress_report& report, instant now);
   actions on_evaluated(const evaluation_report& report);
-  actions on_paused(const worker_paused& message);
+  actions on_paused(const worker_paused& message, instant now);
   actions on_finished(const worker_finished& message);
   actions on_failed(const worker_failed& message, instant now);
   actions on_ack(const final_ack& ack, instant now);
@@ -108,13 +97,6 @@ public:
   std::string name_of(worker_id who) const;
 
 private:
-  /// A worker that is gone, and why: a better reason may still come.
-  struct departure {
-    std::string reason;
-    instant since{};
-    std::vector<row_ref> rows; // it was at
-  };
-
   bool member(worker_id who, generation gen) const;
   size_t rank_of(worker_id who) const;
   void form_generation(actions& out);
@@ -128,6 +110,7 @@ private:
                             const std::vector<worker_cursor>& cursors,
                             bool beside) const;
   const node* find_node(const std::string& name) const;
+  void forget_dead();
   bool respawns() const;
   void replace_workers(actions& out);
   void early_death(actions& out, const std::string& what, instant now);

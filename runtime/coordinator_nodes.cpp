@@ -266,6 +266,7 @@ actions coordinator_core::on_tick(instant now) {
   if (active() && run_->fenced && run_->fenced->complete() && run_->stop_wanted)
     decide(out, now); // it waited for more workers
   conclude_refused(out, now);
+  forget_dead();
   replace_workers(out);
   consider_change(out);
   // In a cluster somebody may still come; `run` has started all there are.
@@ -307,6 +308,34 @@ void coordinator_core::early_death(actions& out, const std::string& what,
 /// And the run has never begun.
 bool coordinator_core::nobody_comes() const {
   return config_.supervised && !run_->members && !respawns();
+}
+
+/// A long run sees many come and go.
+void coordinator_core::forget_dead() {
+  constexpr size_t kept = 32; // the newest, for who looks at the status
+  std::vector<worker_id> dead;
+  for (const auto& [id, who] : nodes_)
+    if (!who.connected && !unexplained_.contains(id))
+      dead.push_back(id);
+  auto needed = [this](worker_id who) {
+    if (!run_)
+      return false;
+    auto in = [who](const std::vector<worker_id>& list) {
+      return std::find(list.begin(), list.end(), who) != list.end();
+    };
+    return run_->past || run_->may_return.contains(who) ||
+           (run_->members &&
+            (in(run_->members->workers) || in(run_->members->leavers))) ||
+           (run_->change && in(run_->change->workers)) ||
+           (run_->fenced && (run_->fenced->acks().contains(who) ||
+                             run_->fenced->awaited().contains(who)));
+  };
+  for (size_t i = 0; i + kept < dead.size(); ++i)
+    if (!needed(dead[i])) {
+      nodes_.erase(dead[i]);
+      proven_.erase(dead[i]);
+      leaving_.erase(dead[i]);
+    }
 }
 
 bool coordinator_core::respawns() const {

@@ -30,8 +30,8 @@ actions coordinator_core::refuse_step(const worker_failed& message,
                                       instant now) {
   actions out;
   if (!run_->refused) {
-    run_->refused = run::refused_step{message.step, message.message,
-                                      now + refusal_wait, {}};
+    run_->refused = run::refused_step{
+        message.step, message.message, now + refusal_wait, {}};
     run_->copy_wanted = true;
     if (next(run_->last.step) == message.step)
       run_->copies[run_->last.step] = restart_point{{}, *run_, run_->book};
@@ -77,8 +77,8 @@ std::vector<row_ref> coordinator_core::in_flight(worker_id who) const {
       !member(who, run_->members->number))
     return out;
   const commit_tracker& commits = run_->members->commits;
-  step_number applied = std::max(commits.applied_by(rank_of(who)),
-                                 run_->last.step);
+  step_number applied =
+      std::max(commits.applied_by(rank_of(who)), run_->last.step);
   ledger book = book_at(commits.waiting(applied));
   if (value(book.next().epoch) > run_->what.train.epochs)
     return out;
@@ -108,18 +108,17 @@ void coordinator_core::suspect(actions& out, worker_id who,
                to_string(row.chunk) + " row " + std::to_string(row.row);
   if (count == 0)
     return;
-  actions more =
-      fail({errc::poison_sample,
-            std::to_string(deaths_max) +
-                " workers died with the same samples in flight, the last one "
-                "was " +
-                name_of(who) + " (" + how + "): " + named +
-                (count > samples_named_max
-                     ? " and " + std::to_string(count - samples_named_max) +
-                           " more"
-                     : "") +
-                "; look at these rows (sample_id = place in the prepared set)",
-            {}});
+  actions more = fail(
+      {errc::poison_sample,
+       std::to_string(deaths_max) +
+           " workers died with the same samples in flight, the last one "
+           "was " +
+           name_of(who) + " (" + how + "): " + named +
+           (count > samples_named_max
+                ? " and " + std::to_string(count - samples_named_max) + " more"
+                : "") +
+           "; look at these rows (sample_id = place in the prepared set)",
+       {}});
   out.insert(out.end(), more.begin(), more.end());
 }
 

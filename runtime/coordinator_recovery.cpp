@@ -146,14 +146,13 @@ void coordinator_core::decide(actions& out, instant now) {
   size_t least = run_->stop_wanted ? 1 : run_->what.elastic.min_workers;
   if (workers.size() < least) {
     if (config_.supervised && !respawns()) {
-      actions more = fail(
-          {errc::worker_lost,
-           "only " + std::to_string(workers.size()) +
-               " workers are left and no more are started, "
-               "elastic.min_workers is " +
-               std::to_string(run_->what.elastic.min_workers) + ": " +
-               run_->recovery->reason,
-           {}});
+      actions more = fail({errc::worker_lost,
+                           "only " + std::to_string(workers.size()) +
+                               " workers are left and no more are started, "
+                               "elastic.min_workers is " +
+                               std::to_string(run_->what.elastic.min_workers) +
+                               ": " + run_->recovery->reason,
+                           {}});
       out.insert(out.end(), more.begin(), more.end());
       return;
     }

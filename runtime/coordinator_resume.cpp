@@ -1,7 +1,8 @@
 /// The part of coordinator_core that takes over a run that an earlier life of a
 /// coordinator led. Workers that kept their state come back to it under the
-/// names that the journal knows; a fence then asks them what they hold, as after
-/// any other failure. Where none comes back the run goes on from a checkpoint.
+/// names that the journal knows; a fence then asks them what they hold, as
+/// after any other failure. Where none comes back the run goes on from a
+/// checkpoint.
 #include "runtime/coordinator_core.hpp"
 #include "runtime/replay.hpp"
 
@@ -31,9 +32,9 @@ void coordinator_core::note_name(const std::string& name) {
   last_name_ = std::max(last_name_, number_in(name));
 }
 
-coordinator_core::submit_result
-coordinator_core::on_resume(past_run past, ballast::term life,
-                            std::string token) {
+coordinator_core::submit_result coordinator_core::on_resume(past_run past,
+                                                            ballast::term life,
+                                                            std::string token) {
   config_.token = std::move(token);
   submit_result out = on_submit(past.what, past.name, life);
   if (out.refused)
@@ -107,8 +108,8 @@ void coordinator_core::restore(actions& out, instant now) {
       return give_up("the journal contradicts itself: " + found.error);
     run_->book = std::move(found.book);
   }
-  plan_number in_force = run_->book ? run_->book->current().number
-                                    : plan_number{};
+  plan_number in_force =
+      run_->book ? run_->book->current().number : plan_number{};
   for (const past_plan& one : past.plans) {
     if (one.body.number < in_force)
       continue;
@@ -124,11 +125,10 @@ void coordinator_core::expect(actions& out, const past_run& past, instant now) {
   const past_membership* last = nullptr;
   const past_membership* offered = nullptr;
   auto effective = [&](const past_membership& one) {
-    return std::any_of(past.plans.begin(), past.plans.end(),
-                       [&](const past_plan& p) {
-                         return p.body.generation == one.generation &&
-                                p.effective.has_value();
-                       });
+    return std::any_of(
+        past.plans.begin(), past.plans.end(), [&](const past_plan& p) {
+          return p.body.generation == one.generation && p.effective.has_value();
+        });
   };
   for (const past_membership& one : past.memberships) {
     if (effective(one)) {
@@ -142,13 +142,19 @@ void coordinator_core::expect(actions& out, const past_run& past, instant now) {
     run_->phase = run_phase::waiting;
     return form_generation(out);
   }
-  open_generation(last->generation, last->workers,
-                  commit_tracker(last->workers.size(), run_->last.step,
-                                 run_->last.step));
+  open_generation(
+      last->generation, last->workers,
+      commit_tracker(last->workers.size(), run_->last.step, run_->last.step));
   auto add = [&](worker_id who) {
-    const std::string& name = nodes_.at(who).about.name;
-    if (!past.alive || past.alive->contains(name))
+    const node& known = nodes_.at(who);
+    if (!past.alive || past.alive->contains(known.about.name))
       run_->may_return.insert(who);
+    else
+      out.push_back(write_event{
+          "worker_lost",
+          {{"worker", known.about.name},
+           {"incarnation", known.incarnation},
+           {"reason", "its process ended while there was no coordinator"}}});
   };
   for (worker_id who : last->workers)
     add(who);
@@ -207,10 +213,9 @@ void coordinator_core::welcome_back(hello_result& out,
   out.accepted = welcome{back.id, back.incarnation, config_.term,
                          uint32_t(config_.heartbeat.count())};
   if (run_->fenced && run_->fenced->awaited().contains(back.id))
-    out.then.push_back(
-        send_fence{back.id,
-                   {config_.term, run_->fenced->level(), run_->last.step,
-                    run_->fenced->reason()}});
+    out.then.push_back(send_fence{back.id,
+                                  {config_.term, run_->fenced->level(),
+                                   run_->last.step, run_->fenced->reason()}});
   out.then.push_back(write_event{"worker_returned",
                                  {{"worker", hello.name},
                                   {"incarnation", back.incarnation},

@@ -87,7 +87,7 @@ actions coordinator_core::on_evaluated(const evaluation_report& report) {
   return {write_event{"evaluation", std::move(fields)}};
 }
 
-actions coordinator_core::on_paused(const worker_paused& message) {
+actions coordinator_core::on_paused(const worker_paused& message, instant now) {
   if (!member(message.worker, message.generation))
     return {};
   generation_state& members = *run_->members;
@@ -96,8 +96,11 @@ actions coordinator_core::on_paused(const worker_paused& message) {
       members.paused.size() < members.workers.size())
     return {};
   run_->phase = run_phase::paused;
-  actions out{write_event{"paused", {{"step", value(message.step)}}},
-              write_workers{}};
+  actions out;
+  if (run_->recovery) // no step will follow for now
+    recovered(out, now);
+  out.push_back(write_event{"paused", {{"step", value(message.step)}}});
+  out.push_back(write_workers{});
   if (run_->stop_wanted)
     to_all(out, command_kind::stop, "stop");
   return out;
@@ -151,10 +154,11 @@ void coordinator_core::fetch_from_somebody(actions& out,
     }
   }
   std::string why =
-      "no worker is left that the final model could be fetched from: " + problem;
-  bool here = std::any_of(
-      members.workers.begin(), members.workers.end(),
-      [this](worker_id who) { return nodes_.at(who).connected; });
+      "no worker is left that the final model could be fetched from: " +
+      problem;
+  bool here =
+      std::any_of(members.workers.begin(), members.workers.end(),
+                  [this](worker_id who) { return nodes_.at(who).connected; });
   if (!here) // but others will come, and do the last steps again
     return go_back(out, why);
   actions more = fail({errc::worker_lost, why, {}});

@@ -32,7 +32,7 @@ enum class errc : uint8_t {
   collective_failed,
   device_failed,
   non_finite_loss,
-  poison_sample, // whenever it is in flight a worker dies
+  poison_sample,   // whenever it is in flight a worker dies
   digest_mismatch, // two processes disagree on who consumed what
   stopped,         // by signal, before the end
   internal,

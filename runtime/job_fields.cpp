@@ -242,7 +242,6 @@ void add_train(fields_t& f) {
 }
 
 void add_elastic(fields_t& f) {
-  const elastic_spec usual;
   add_field(
       f, "/elastic/workers",
       [](job& j) -> field_place { return &j.elastic.workers; },
@@ -287,8 +286,7 @@ void add_elastic(fields_t& f) {
       f, "/elastic/orphan_s",
       [](job& j) -> field_place { return &j.elastic.orphan_s; },
       "Seconds that workers without a coordinator keep their state.")
-      .between(0, 86400)
-      .without_effect("/elastic/orphan_s", usual.orphan_s);
+      .between(0, 86400);
 }
 
 void add_tail(fields_t& f) {
@@ -307,8 +305,7 @@ void add_tail(fields_t& f) {
       f, "/checkpoint/every_steps",
       [](job& j) -> field_place { return &j.checkpoint.every_steps; },
       "Steps between checkpoints.")
-      .between(1, 1e12)
-      .without_effect("/checkpoint", nullptr);
+      .between(1, 1e12);
   add_field(
       f, "/checkpoint/keep",
       [](job& j) -> field_place { return &j.checkpoint.keep; },

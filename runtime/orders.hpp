@@ -76,16 +76,16 @@ struct fence_order {
 };
 
 enum class command_kind : uint8_t {
-  pause,   // by lane: all stop after the same step
-  resume,  //
-  stop,    // by lane: all finish after the same step
-  release, // the run is over for this worker; drop its state
-  leave,   // it has left the run: drop the state, end
-  abandon, // the run failed; leave every wait, drop the state
+  pause,      // by lane: all stop after the same step
+  resume,     //
+  stop,       // by lane: all finish after the same step
+  release,    // the run is over for this worker; drop its state
+  leave,      // it has left the run: drop the state, end
+  abandon,    // the run failed; leave every wait, drop the state
   checkpoint, // rank 0: copy the state after the step in flight
-  expel,   // excluded from the cluster: drop the state, join again as new
-  kill,    // a fault on purpose: end as by kill -9
-  stall,   // a fault on purpose: stand still for `seconds`
+  expel,      // excluded from the cluster: drop the state, join again as new
+  kill,       // a fault on purpose: end as by kill -9
+  stall,      // a fault on purpose: stand still for `seconds`
 };
 std::string to_string(command_kind kind);
 

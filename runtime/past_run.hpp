@@ -37,7 +37,7 @@ struct past_run {
   job begun; // as it was first asked for: the data are prepared for that
   job what;  // as it is asked for now
   std::string name;
-  uint64_t rows = 0; // of the training set
+  uint64_t rows = 0;                        // of the training set
   std::vector<past_membership> memberships; // ascending
   std::vector<past_plan> plans;             // ascending
   std::vector<committed_step> steps;        // all that were shown

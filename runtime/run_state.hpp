@@ -47,6 +47,13 @@ struct node {
 /// "worker w2 (pid 4711 on host)".
 std::string describe_node(const node& who);
 
+/// A worker that is gone, and why: a better reason may still come.
+struct departure {
+  std::string reason;
+  instant since{};
+  std::vector<row_ref> rows; // it was at
+};
+
 struct generation_state {
   ballast::generation number{};
   std::vector<worker_id> workers; // by rank
@@ -59,7 +66,7 @@ struct generation_state {
   /// The one before a switch: its last reports may come after the switch.
   ballast::generation before{};
   bool from_seed = false;         // everybody makes the first state anew
-  bool from_checkpoint = false; // or loads this one
+  bool from_checkpoint = false;   // or loads this one
   std::set<worker_id> stale;      // lack the state of the base
   std::set<worker_id> late;       // hold the one of the step before the base
   uint32_t source = 0;            // the rank that sends it to them
@@ -135,8 +142,8 @@ struct run : run_tally {
   std::optional<ledger> book;
   std::map<plan_number, plan> plans; // issued, and not older than the book's
   std::set<plan_number> offered;     // of these, not journaled as effective
-  bool short_of_workers = false; // below min_workers: all wait
-  bool began = false; // a generation was formed
+  bool short_of_workers = false;     // below min_workers: all wait
+  bool began = false;                // a generation was formed
   bool pause_wanted = false;
   bool stop_wanted = false;
   bool stop_by_signal = false;
@@ -158,8 +165,8 @@ struct run : run_tally {
   std::vector<restart_point> points{restart_point{}};
   /// Committed steps of which a worker may hold a copy, or soon will.
   std::map<step_number, restart_point> copies;
-  bool copy_wanted = false;     // as soon as possible
-  bool copy_on_its_way = false; // fetched and written just now
+  bool copy_wanted = false;          // as soon as possible
+  bool copy_on_its_way = false;      // fetched and written just now
   std::optional<step_number> copied; // by rank 0, not fetched yet
   std::string weights_sha256;
   std::string reason; // why it failed

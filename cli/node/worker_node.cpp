@@ -52,6 +52,34 @@ private:
   std::string reason_;
 };
 
+/// Notices that the run was killed. Before the worker is there nothing is worth
+/// keeping; then another run may adopt this process.
+class supervisor_watch {
+public:
+  explicit supervisor_watch(int descriptor) {
+    if (descriptor >= 0)
+      std::thread([this, descriptor] { follow(descriptor); }).detach();
+  }
+  void hand_over(const gpu_worker_actor& worker) {
+    std::lock_guard lock(mutex_);
+    worker_ = worker;
+  }
+
+private:
+  void follow(int descriptor) {
+    liveness_socket supervisor(descriptor);
+    while (!supervisor.receive().is_null()) {
+    }
+    std::lock_guard lock(mutex_);
+    if (!worker_)
+      std::_Exit(1);
+    caf::anon_send(worker_, freeze_atom::value);
+  }
+
+  std::mutex mutex_;
+  gpu_worker_actor worker_;
+};
+
 std::string host_name() {
   char name[256] = "host";
   gethostname(name, sizeof name - 1);
@@ -126,11 +154,11 @@ coordinator_actor find_again(caf::actor_system& system,
   for (bool by_file = true;; by_file = !by_file) {
     caf::scoped_actor self{system};
     std::string problem;
-    coordinator_actor found = connect_once(
-        system, self,
-        by_file ? newest_address(options, run_folder)
-                : parse_host_port(options.join, "--join"),
-        problem);
+    coordinator_actor found =
+        connect_once(system, self,
+                     by_file ? newest_address(options, run_folder)
+                             : parse_host_port(options.join, "--join"),
+                     problem);
     if (found)
       return found;
     std::unique_lock lock(mutex);
@@ -190,6 +218,7 @@ int run_worker(const node_options& options) {
   // Nothing below may outlive the process's exit: the latch is leaked on
   // purpose, threads of CAF may still call it while we leave.
   auto& latch = *new exit_latch;
+  auto& watch = *new supervisor_watch(options.liveness_fd);
   auto probes = std::make_shared<probe_slot>();
   http_server http;
   http_address bound =
@@ -214,9 +243,9 @@ int run_worker(const node_options& options) {
     engine.bind_host = host;
     return make_worker_engine(std::move(engine), std::move(listener));
   };
-  worker.look_again = [&system, &options](
-                          const std::string& run_folder,
-                          std::function<void(coordinator_actor)> found) {
+  worker.look_again = [&system,
+                       &options](const std::string& run_folder,
+                                 std::function<void(coordinator_actor)> found) {
     // Ends with the process, or with what it looks for.
     std::thread([&system, &options, run_folder, found] {
       found(find_again(system, options, run_folder));
@@ -238,14 +267,7 @@ int run_worker(const node_options& options) {
     sigtimedwait(&ends, nullptr, &patience);
     latch.leave(130, "ended by signal " + std::to_string(got));
   }).detach();
-  if (options.liveness_fd >= 0)
-    std::thread([fd = options.liveness_fd, actor] {
-      liveness_socket supervisor(fd);
-      while (!supervisor.receive().is_null()) {
-      }
-      // The run was killed; another one may adopt this process.
-      caf::anon_send(actor, freeze_atom::value);
-    }).detach();
+  watch.hand_over(actor);
   if (options.liveness_fd < 0)
     std::printf("worker %s joins %s, metrics http://%s\n", name.c_str(),
                 options.join.c_str(), to_string(bound).c_str());

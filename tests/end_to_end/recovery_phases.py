@@ -143,7 +143,7 @@ class Killed(Phase):
     def test_by_other_signals(self):
         one = self.begin_small()
         self.after_steps(5)
-        for name, number, then in (("w2", signal.SIGTERM, ("w1", "w3")),
+        for name, number, then in (("w2", signal.SIGABRT, ("w1", "w3")),
                                    ("w1", signal.SIGSEGV, ("w3", "w4"))):
             pid = self.pids()[name]
             kill(pid, number)

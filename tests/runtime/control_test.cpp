@@ -85,8 +85,7 @@ TEST(control, refuses_with_code_reason_and_pointer) {
 }
 
 TEST(control, knows_every_type_of_the_contract) {
-  for (const char* type :
-       {"set_balance", "plan", "explain", "slow_worker"}) {
+  for (const char* type : {"set_balance", "plan", "explain", "slow_worker"}) {
     control_result result =
         parse_control(json{{"version", 1}, {"id", "a"}, {"type", type}}.dump());
     EXPECT_EQ(result.refused.code, errc::not_in_build) << type;

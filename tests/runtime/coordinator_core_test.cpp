@@ -541,9 +541,9 @@ TEST(coordinator_core, pauses_when_all_stand_still_and_resumes) {
   driver d;
   d.train({"w1", "w2"});
   EXPECT_FALSE(d.core.pause().refused);
-  d.core.on_paused({d.workers[0], generation{1}, step_number{3}});
+  d.core.on_paused({d.workers[0], generation{1}, step_number{3}}, d.now);
   EXPECT_EQ(d.core.phase(), run_phase::training);
-  d.core.on_paused({d.workers[1], generation{1}, step_number{3}});
+  d.core.on_paused({d.workers[1], generation{1}, step_number{3}}, d.now);
   EXPECT_EQ(d.core.phase(), run_phase::paused);
   EXPECT_EQ(pick<send_command>(d.core.resume().then).size(), 2u);
   EXPECT_EQ(d.core.phase(), run_phase::training);

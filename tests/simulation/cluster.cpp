@@ -116,11 +116,11 @@ void cluster::to_coordinator(node_state& from, event what) {
   // Never before what was sent before.
   instant arrives = std::max(now_ + some(50, 3000), from.last_sent + 1us);
   from.last_sent = arrives;
-  after(arrives - now_, [this, process = from.process, life = life_,
-                         what = std::move(what)] {
-    if (nodes_.at(process)->connected && !over_ && core_ && life == life_)
-      what();
-  });
+  after(arrives - now_,
+        [this, process = from.process, life = life_, what = std::move(what)] {
+          if (nodes_.at(process)->connected && !over_ && core_ && life == life_)
+            what();
+        });
 }
 
 void cluster::to_node(worker_id to, std::function<void(node_state&)> what) {

@@ -51,7 +51,7 @@ struct outcome {
   uint64_t freezes = 0;
   uint64_t excluded = 0;
   uint64_t drains = 0;
-  uint64_t joins = 0; // changes without a fence
+  uint64_t joins = 0;   // changes without a fence
   uint64_t crashes = 0; // of the coordinator
   uint64_t undone = 0;  // steps that a run went back
   uint64_t events = 0;

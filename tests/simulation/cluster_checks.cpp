@@ -18,8 +18,8 @@ void cluster::check_shown(const std::vector<committed_step>& steps) {
       for (auto& [process, node] : nodes_) {
         // A fence may just have decided on the next generation, in which some
         // get what the members of the one before hold.
-        if (node->id != who || !node->alive || !node->connected || members.late.contains(who) ||
-            members.stale.contains(who))
+        if (node->id != who || !node->alive || !node->connected ||
+            members.late.contains(who) || members.stale.contains(who))
           continue;
         if (!node->holds || node->applied.size() < steps_.size())
           fail("step " + to_string(step.step) + " is shown, but " + node->name +

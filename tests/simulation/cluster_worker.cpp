@@ -225,7 +225,7 @@ void cluster::hand_over(const std::shared_ptr<group>& in, node_state& source) {
               count += part.size();
             me.unreported.push_back({state[i]->at.step, state[i]->at.epoch,
                                      state[i]->plan, count, 1, 0});
-                me.records[state[i]->at.step] = me.unreported.back();
+            me.records[state[i]->at.step] = me.unreported.back();
           }
           announce(me, step_number{me.applied.size()});
           next_step(me);

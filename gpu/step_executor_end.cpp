@@ -1,0 +1,76 @@
+/// The part of step_executor that comes after steps: the evaluation at the end
+/// of an epoch, and the end of the run.
+#include "data/safetensors.hpp"
+#include "gpu/step_executor.hpp"
+#include "gpu/step_helpers.hpp"
+
+#include <algorithm>
+
+namespace ballast {
+
+namespace {
+
+/// Rows of one forward pass of the evaluation.
+constexpr uint32_t evaluation_rows = 512;
+
+} // namespace
+
+void step_executor::evaluate(epoch_number epoch) {
+  const manifest& set = *with_.set;
+  if (set.test_rows == 0)
+    return;
+  enter(worker_phase::evaluate);
+  uint64_t start_ns = monotonic_ns();
+  double sums[3] = {0, 0, 0}; // loss, correct, rows
+  size_t count = with_.memory.count;
+  with_.model->bind({with_.memory.parameters.get(), count},
+                    {next_gradients(), count});
+  batch rows;
+  // By the ranks of the collective: the core may already stand in a plan that
+  // takes effect after this.
+  for (size_t i = size_t(group_->rank()); i < set.test.size();
+       i += size_t(group_->size())) {
+    chunk_ptr from = with_.store->find(data_part::test, set.test[i].id);
+    if (!from)
+      throw ballast_error(errc::internal, "test chunk " +
+                                              to_string(set.test[i].id) +
+                                              " is not here");
+    for (uint32_t begin = 0; begin < from->rows; begin += evaluation_rows) {
+      uint32_t part = std::min(evaluation_rows, from->rows - begin);
+      gather_range(*from, set.row, begin, part, rows);
+      evaluation_sums got =
+          with_.model->evaluate(view(rows, 0, part, set.row.features));
+      sums[0] += got.loss;
+      sums[1] += got.correct;
+      sums[2] += got.rows;
+    }
+  }
+  group_->all_reduce(sums, 3, element_type::float64, patience());
+  evaluation_report report;
+  report.worker = with_.self;
+  report.epoch = epoch;
+  report.loss = sums[0] / sums[2];
+  report.accuracy = sums[1] / sums[2];
+  report.rows = uint64_t(sums[2]);
+  report.wall_ns = monotonic_ns() - start_ns;
+  listener_.evaluated(report);
+}
+
+void step_executor::finish() {
+  enter(worker_phase::finished);
+  worker_finished message;
+  message.worker = with_.self;
+  message.step = step_number{value(core_->stands_at().step) - 1};
+  message.stopped = core_->stopped();
+  message.cursor = core_->cursor();
+  std::vector<tensor_view> tensors;
+  for (const parameter_info& one : with_.model->parameters())
+    tensors.push_back(
+        {one.name,
+         one.shape,
+         {with_.memory.parameters.get() + one.offset, one.count}});
+  message.weights_sha256 = weights_sha256(tensors);
+  listener_.finished(std::move(message));
+}
+
+} // namespace ballast

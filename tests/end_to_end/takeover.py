@@ -1,0 +1,237 @@
+"""Goal: a run outlives its coordinator, its `ballast run`, and even all of its
+processes: workers keep their state and are found again, or the run goes back
+to a checkpoint; every sample still counts once in the model that comes out.
+Method: real processes, kill -9; the checker shares nothing with the runtime.
+"""
+import contextlib
+import os
+import random
+import signal
+import time
+import unittest
+
+from ballast_process import (alive, merged, patience, read_json, read_lines,
+                             wait_until)
+from recovery import Recovery, job_of
+
+
+class Takeover(Recovery):
+    def coordinator(self, run):
+        return read_json(run / "coordinator.json")["pid"]
+
+    def pids(self, run):
+        return {w["name"]: w["pid"] for w in self.workers(run)}
+
+    def kinds(self, run):
+        return [e["kind"] for e in read_lines(run / "events.jsonl")]
+
+    def terms(self, run):
+        return [e["term"] for e in read_lines(run / "events.jsonl")
+                if e["kind"] == "coordinator_started"]
+
+    def kill(self, pid):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+
+    def resume(self, job, run, *arguments):
+        path = self.write("resumed.json", job)
+        return self.start("run", path, "--run-dir", run, "--resume",
+                          "--no-progress", *arguments)
+
+    def kill_all(self, one):
+        family = one.family()
+        one.signal(signal.SIGKILL)
+        for pid in family:
+            self.kill(pid)
+        one.wait(5)
+        wait_until(lambda: not [p for p in family if alive(p)], "all to end")
+
+
+class CoordinatorKilled(Takeover):
+    def test_steps_go_on_and_no_worker_is_restarted(self):
+        one, run = self.begin(job_of(epochs=20))
+        before = self.pids(run)
+        self.kill(self.coordinator(run))
+        wait_until(lambda: len(self.terms(run)) == 2, "another coordinator")
+        wait_until(lambda: len(self.generations(run)) == 2, "its generation")
+        self.assertEqual(self.pids(run), before)
+        self.ended_well(one, run, 20)
+        kinds = self.kinds(run)
+        self.assertEqual(kinds.count("worker_returned"), 4)
+        self.assertNotIn("worker_lost", kinds)
+        self.assertNotIn("undone", kinds)
+        # What was done while nobody watched counts: no gap of a whole life.
+        times = [s["t_ns"] for s in read_lines(run / "steps.jsonl")]
+        self.assertLess(max(b - a for a, b in zip(times, times[1:])), 1e9)
+
+    def test_a_worker_that_dies_with_it_is_replaced(self):
+        one, run = self.begin(job_of(epochs=20))
+        victim = self.workers(run)[2]
+        self.kill(self.coordinator(run))
+        self.kill(victim["pid"])
+        self.ended_well(one, run, 20)
+        self.assertIn("worker_lost", self.kinds(run))
+
+    def test_again_and_again_with_workers_dying_meanwhile(self):
+        seed = int(os.environ.get("BALLAST_TEST_SEED", "1"))
+        dice = random.Random(seed)
+        one, run = self.begin(job_of(epochs=40))
+        for _ in range(4):
+            time.sleep(dice.uniform(0.2, 1.2))
+            if not one.running():
+                break
+            self.kill(self.coordinator(run))
+            if dice.random() < 0.5 and len(self.workers(run)) > 2:
+                self.kill(dice.choice(self.workers(run))["pid"])
+        with self.subTest(seed=seed):
+            self.ended_well(one, run, 40)
+            self.assertGreater(len(self.terms(run)), 2)
+
+
+class RunKilled(Takeover):
+    def test_its_workers_wait_and_are_adopted(self):
+        job = job_of(epochs=15)
+        one, run = self.begin(job)
+        before = self.pids(run)
+        one.signal(signal.SIGKILL)
+        one.wait(5)
+        wait_until(lambda: not alive(self.coordinator(run)), "its coordinator")
+        stood = self.committed(run)
+        self.assertTrue(all(alive(pid) for pid in before.values()))
+        again = self.resume(job, run)
+        wait_until(lambda: self.committed(run) > stood + 5, "more steps")
+        self.assertEqual(self.pids(run), before)
+        self.ended_well(again, run, 15)
+        self.assertNotIn("undone", self.kinds(run))
+        wait_until(lambda: not [p for p in before.values() if alive(p)],
+                   "the workers to end")
+
+    def test_they_wait_only_so_long(self):
+        one, run = self.begin(job_of(epochs=200, elastic={"orphan_s": 1}))
+        before = self.pids(run)
+        one.signal(signal.SIGKILL)
+        wait_until(lambda: not [p for p in before.values() if alive(p)],
+                   "the workers to give up", patience(6))
+
+
+class AllKilled(Takeover):
+    def test_it_goes_on_from_the_newest_checkpoint(self):
+        job = job_of(epochs=15, checkpoint={"every_steps": 40, "keep": 2})
+        one, run = self.begin(job)
+        wait_until(lambda: self.kinds(run).count("checkpoint") >= 3,
+                   "checkpoints")
+        self.kill_all(one)
+        shown = self.committed(run)
+        newest = max(int(p.name.split("-")[1])
+                     for p in (run / "checkpoints").glob("step-*"))
+        again = self.resume(job, run)
+        self.ended_well(again, run, 15)
+        undone = [e for e in read_lines(run / "events.jsonl")
+                  if e["kind"] == "undone"]
+        self.assertEqual([(e["from"], e["to"]) for e in undone],
+                         [(shown, newest)])
+        self.assertEqual([s["step"] for s in read_lines(run / "undone.jsonl")],
+                         list(range(newest + 1, shown + 1)))
+        self.assertLessEqual(len(list((run / "checkpoints").glob("step-*"))), 2)
+
+    def test_a_damaged_checkpoint_is_passed_over(self):
+        job = job_of(epochs=12, checkpoint={"every_steps": 40, "keep": 2})
+        one, run = self.begin(job)
+        wait_until(lambda: self.kinds(run).count("checkpoint") >= 2,
+                   "checkpoints")
+        self.kill_all(one)
+        older, newest = sorted((run / "checkpoints").glob("step-*"),
+                               key=lambda p: int(p.name.split("-")[1]))
+        state = newest / "state.safetensors"
+        state.write_bytes(state.read_bytes()[:-1])
+        again = self.resume(job, run)
+        self.ended_well(again, run, 12)
+        undone = [e for e in read_lines(run / "events.jsonl")
+                  if e["kind"] == "undone"]
+        self.assertEqual(undone[0]["to"], int(older.name.split("-")[1]))
+
+    def test_without_a_checkpoint_from_the_seed_onto_other_workers(self):
+        job = job_of(workers=3, epochs=8, checkpoint={"every_steps": 100000})
+        one, run = self.begin(job)
+        self.kill_all(one)
+        again = self.resume(job, run, "--workers", "2")
+        self.ended_well(again, run, 8)
+
+    def test_the_last_holders_of_the_model(self):
+        one, run = self.begin(job_of(workers=2, epochs=15,
+                                     checkpoint={"every_steps": 30}))
+        wait_until(lambda: "checkpoint" in self.kinds(run), "a checkpoint")
+        for victim in self.workers(run):
+            self.kill(victim["pid"])
+        self.ended_well(one, run, 15)
+        self.assertIn("undone", self.kinds(run))
+
+
+class Resumed(Takeover):
+    def test_a_stopped_run_goes_on(self):
+        job = job_of(epochs=15)
+        one, run = self.begin(job)
+        one.signal(signal.SIGINT)
+        self.assertEqual(one.wait(20), 130, one)
+        self.assertEqual(self.kinds(run)[-1], "done")
+        stood = read_json(run / "report.json")["steps"]
+        again = self.resume(job, run)
+        self.ended_well(again, run, 15)
+        self.assertNotIn("undone", self.kinds(run))
+        self.assertGreater(self.committed(run), stood)
+
+    def test_what_cannot_go_on_is_refused(self):
+        job = job_of(epochs=1)
+        one, run = self.begin(job)
+        self.assertEqual(one.wait(30), 0, one)
+        done = self.resume(job, run)
+        self.assertEqual(done.wait(20), 2, done)
+        self.assertIn("is done: there is nothing to go on with",
+                      done.last_line)
+        (run / "report.json").unlink()
+        other = self.resume(merged(job, {"seed": 77}), run)
+        self.assertEqual(other.wait(20), 2, other)
+        self.assertIn("differs from the one that the run began with at /seed",
+                      other.last_line)
+
+    def test_a_running_one_is_left_alone(self):
+        job = job_of(epochs=200)
+        one, run = self.begin(job)
+        second = self.resume(job, run)
+        self.assertEqual(second.wait(20), 2, second)
+        self.assertIn("in use by process", second.last_line)
+        one.signal(signal.SIGINT)
+        self.assertEqual(one.wait(20), 130, one)
+
+
+class Refused(Takeover):
+    def test_a_loss_that_is_not_finite_leaves_the_state_before_it(self):
+        job = merged(job_of(epochs=3), {
+            "faults": False,
+            "train": {"loss": "cross_entropy",
+                      "optimizer": {"kind": "sgd", "lr": 1e6}}})
+        job["model"] = {"kind": "mlp", "hidden": [8]}
+        one, run = self.new_run(job)
+        self.assertEqual(one.wait(60), 1, one)
+        error = [e for e in read_lines(run / "events.jsonl")
+                 if e["kind"] == "error"][-1]
+        self.assertEqual(error["code"], "non_finite_loss")
+        samples = [i for ids in error["samples"].values() for i in ids]
+        self.assertEqual(len(samples), 50)
+        self.assertEqual(len(set(samples)), 50)
+        if error["step"] > 1:
+            self.assertTrue((run / "checkpoints" /
+                             f"step-{error['step'] - 1}").exists())
+
+    def test_sigterm_to_a_worker_lets_it_leave(self):
+        one, run = self.begin(job_of(epochs=30))
+        victim = self.workers(run)[1]
+        os.kill(victim["pid"], signal.SIGTERM)
+        wait_until(lambda: [w for w in self.workers(run, "left")
+                            if w["pid"] == victim["pid"]], "it to leave")
+        self.ended_well(one, run, 30)
+        self.assertNotIn("worker_lost", self.kinds(run))
+
+
+if __name__ == "__main__":
+    unittest.main()
