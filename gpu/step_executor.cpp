@@ -169,7 +169,7 @@ bool step_executor::stand_still() {
       core_->resume();
       return true;
     }
-    if (kind == command_kind::checkpoint) {
+    if (kind == command_kind::checkpoint && listener_.copy) {
       lock.unlock();
       listener_.copy(with_.state->held.step);
       lock.lock();
@@ -216,7 +216,7 @@ void step_executor::run(std::unique_ptr<collective> group,
     problem.step = next(with_.state->held.step);
     problem.sample_ids = refused_ids_;
     // The state before that step is whole: somebody may want to look.
-    if (group_->rank() == 0)
+    if (group_->rank() == 0 && listener_.copy)
       listener_.copy(with_.state->held.step);
   }
   listener_.failed(std::move(problem));
@@ -261,7 +261,7 @@ void step_executor::train(const generation_start& start) {
 /// After every so many steps, when asked to, and before a stop, so that the run
 /// can go on from there. The last step of a run leaves the model instead.
 void step_executor::copy_if_due(const step_end& end) {
-  if (group_->rank() != 0)
+  if (group_->rank() != 0 || !listener_.copy)
     return;
   step_number done = with_.state->held.step;
   bool due = value(done) % with_.what->checkpoint.every_steps == 0;

@@ -43,7 +43,8 @@ struct step_listener {
   /// sent. Empty if the job does not trace.
   std::function<void(const step_order&, const std::vector<uint64_t>& ids)>
       trace;
-  /// Rank 0 stands behind this step: copy the state, for a checkpoint.
+  /// Rank 0 stands behind this step: copy the state, for a checkpoint. Empty:
+  /// nobody wants one.
   std::function<void(step_number)> copy;
   std::function<void(evaluation_report)> evaluated;
   std::function<void(step_number)> paused;
