@@ -101,7 +101,7 @@ typename Inspector::result_type inspect(Inspector& f, state_copied& x) {
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, worker_failed& x) {
   return f(caf::meta::type_name("worker_failed"), x.worker, x.generation,
-           x.code, x.message, x.step, x.sample_ids);
+           x.code, x.message, x.step, x.sample_ids, x.lost_rank);
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, assignment& x) {

@@ -41,6 +41,8 @@ std::string to_string(collective_errc code) {
   return "unknown";
 }
 
+void collective::on_peer_lost(std::function<void(int)>) {}
+
 void collective::reduce_scatter(void*, size_t, element_type, deadline) {
   not_offered("reduce_scatter");
 }

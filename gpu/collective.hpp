@@ -15,6 +15,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <stdexcept>
@@ -112,6 +113,11 @@ public:
   virtual void send(const void* data, size_t bytes, int to, deadline until);
   virtual void receive(void* data, size_t bytes, int from, deadline until);
   virtual void barrier(deadline until) = 0;
+
+  /// Calls back, once, when a rank's process is known to be gone, also while no
+  /// operation runs: on a thread of the collective, and never after its end. A
+  /// backend that cannot tell so never does.
+  virtual void on_peer_lost(std::function<void(int rank)> lost);
 
   // -- end --------------------------------------------------------------------
 

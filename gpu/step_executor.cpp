@@ -190,6 +190,7 @@ void step_executor::run(std::unique_ptr<collective> group,
       if (aborted_)
         group_->abort("aborted before the first step");
     }
+    watch_peers();
     bring_to_base(start);
     train(start);
     return;
@@ -220,6 +221,27 @@ void step_executor::run(std::unique_ptr<collective> group,
       listener_.copy(with_.state->held.step);
   }
   listener_.failed(std::move(problem));
+}
+
+/// A long forward pass waits for nobody: it need not end before the others
+/// know.
+void step_executor::watch_peers() {
+  group_->on_peer_lost([this, watched = group_.get()](int rank) {
+    {
+      std::lock_guard gate(gate_);
+      std::lock_guard lock(mutex_);
+      // Who has left a generation may end; that is known.
+      if (frozen_ || aborted_ || group_.get() != watched)
+        return;
+    }
+    worker_failed problem;
+    problem.worker = with_.self;
+    problem.code = errc::collective_failed;
+    problem.message =
+        "the process of rank " + std::to_string(rank) + " is gone";
+    problem.lost_rank = rank;
+    listener_.failed(std::move(problem));
+  });
 }
 
 float* step_executor::next_gradients() {

@@ -111,6 +111,7 @@ public:
   heartbeat now() const;
 
 private:
+  void watch_peers();
   void bring_to_base(const generation_start& start);
   void receive_state(const generation_start& start);
   void receive_position(const generation_start& start);

@@ -63,9 +63,20 @@ actions coordinator_core::on_failed(const worker_failed& message, instant now) {
   if (message.code != errc::collective_failed)
     return fail(
         {message.code, describe_node(who) + ": " + message.message, {}});
+  actions out;
+  if (message.lost_rank >= 0 && member(message.worker, message.generation) &&
+      size_t(message.lost_rank) < run_->members->workers.size()) {
+    // The kernel told its peers; that its connection closed is on its way.
+    worker_id gone = run_->members->workers[size_t(message.lost_rank)];
+    if (!nodes_.at(gone).connected)
+      return out;
+    out = lose(gone, "its process is gone", now); // how, we hear soon
+    expelled_.insert(nodes_.at(gone).about.name);
+    out.push_back(expel{gone});
+    return out;
+  }
   // Usually the echo of a death that is still on its way here. Whoever is dead
   // will not answer the fence.
-  actions out;
   if (!run_->fenced && phase() != run_phase::finishing)
     recover(out, who.about.name + ": all-reduce failed: " + message.message,
             now, now);

@@ -73,7 +73,9 @@ actions coordinator_core::on_progress(const progress_report& report,
 }
 
 actions coordinator_core::on_evaluated(const evaluation_report& report) {
-  if (!member(report.worker, report.generation) || rank_of(report.worker) != 0)
+  // Equal on every rank: the first word counts, whoever dies before its own.
+  if (!member(report.worker, report.generation) ||
+      (run_->test && run_->test->epoch >= report.epoch))
     return {};
   run_->test = report;
   if (value(report.epoch) < run_->what.train.epochs)

@@ -127,6 +127,8 @@ struct worker_failed {
   /// Of a step that must not be applied: which, and what this worker fed to it.
   step_number step{};
   std::vector<uint64_t> sample_ids;
+  /// The kernel says that the process of this rank is gone; -1: it does not.
+  int32_t lost_rank = -1;
 };
 
 /// The collective is open and the parameters are those of `base`.

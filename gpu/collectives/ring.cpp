@@ -152,26 +152,32 @@ private:
     take_costs(all);
   }
 
-  /// The mean of what earlier generations of this shape have measured.
+  /// The mean of what earlier generations have measured: of this shape, else of
+  /// others with as many hosts. A rank more or less changes a step's cost
+  /// little, and measuring in the midst of a recovery costs time.
   void take_costs(const std::vector<nlohmann::json>& payloads) {
-    const std::pair shape{door_->options().size,
-                          static_cast<int>(hosts_.leaders.size())};
-    double sums[4] = {};
-    int found = 0;
-    for (const nlohmann::json& payload : payloads) {
-      auto costs = payload.value("costs", std::vector<double>{});
-      if (costs.size() == 6 && costs[0] == shape.first &&
-          costs[1] == shape.second) {
+    const double ranks = door_->options().size;
+    const auto hosts = static_cast<double>(hosts_.leaders.size());
+    for (bool same_ranks : {true, false}) {
+      double sums[4] = {};
+      int found = 0;
+      for (const nlohmann::json& payload : payloads) {
+        auto costs = payload.value("costs", std::vector<double>{});
+        if (costs.size() != 6 || costs[1] != hosts ||
+            (same_ranks && costs[0] != ranks)) {
+          continue;
+        }
         ++found;
         for (size_t i = 0; i < 4; ++i) {
           sums[i] += costs[i + 2];
         }
       }
-    }
-    if (found > 0) {
-      costs_ = cost_model{};
-      costs_->shared = {sums[0] / found, sums[1] / found};
-      costs_->stream = {sums[2] / found, sums[3] / found};
+      if (found > 0) {
+        costs_ = cost_model{};
+        costs_->shared = {sums[0] / found, sums[1] / found};
+        costs_->stream = {sums[2] / found, sums[3] / found};
+        return;
+      }
     }
   }
 

@@ -89,6 +89,12 @@ void ring_collective::use(const cost_model& costs) {
   }
 }
 
+void ring_collective::on_peer_lost(std::function<void(int rank)> lost) {
+  if (local_) { // the death of a process of another host shows on its link
+    local_->watch(std::move(lost));
+  }
+}
+
 int ring_collective::local_index(int rank) const {
   auto at = std::find(hosts_.local.begin(), hosts_.local.end(), rank);
   return static_cast<int>(at - hosts_.local.begin());

@@ -44,6 +44,7 @@ public:
   void receive(void* data, size_t bytes, int from, deadline until) override;
   void barrier(deadline until) override;
 
+  void on_peer_lost(std::function<void(int rank)> lost) override;
   void abort(const std::string& reason) noexcept override;
   void close(deadline until) override;
   uint64_t bytes_sent() const override;

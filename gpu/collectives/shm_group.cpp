@@ -62,6 +62,41 @@ void shm_group::look_elsewhere(std::function<void()> look,
   look_every_ = every;
 }
 
+shm_group::~shm_group() {
+  watch_ends_.store(1, std::memory_order_seq_cst);
+  futex_wake_all(watch_ends_);
+  if (watcher_.joinable()) {
+    watcher_.join();
+  }
+}
+
+/// Ranks that compute wait for nobody; without this they would learn of a death
+/// only when they next do.
+void shm_group::watch(std::function<void(int rank)> lost) {
+  watcher_ = std::thread([this, lost = std::move(lost)] {
+    constexpr auto look_again = std::chrono::seconds(1);
+    while (watch_ends_.load(std::memory_order_seq_cst) == 0) {
+      futex_watch watches[futex_watches_max];
+      size_t count_watches = 0;
+      watches[count_watches++] = {&watch_ends_, 0};
+      for (int m = 0; m < count(); ++m) {
+        if (m == me_) {
+          continue;
+        }
+        death_mark& mark = board(m).marks[me_];
+        watches[count_watches++] = {&mark.word,
+                                    mark.word.load(std::memory_order_seq_cst)};
+        if (mark.died() &&
+            board(m).end.load(std::memory_order_seq_cst) == shm_end::alive) {
+          return lost(rank_of(m));
+        }
+      }
+      futex_wait_any({watches, count_watches},
+                     std::chrono::steady_clock::now() + look_again);
+    }
+  });
+}
+
 void shm_group::meet(const shm_call& mine, deadline until) {
   ++number_;
   board(me_).calls[number_ & 1] = mine;

@@ -22,6 +22,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <thread>
 #include <vector>
 
 namespace ballast {
@@ -93,6 +94,11 @@ public:
   void look_elsewhere(std::function<void()> look,
                       std::chrono::milliseconds every);
 
+  /// Calls back once, on a thread of this object, when a member's process died
+  /// that had not ended its part in good order. Call at most once.
+  void watch(std::function<void(int rank)> lost);
+  ~shm_group();
+
   int me() const { return me_; }
   int count() const { return static_cast<int>(members_.size()); }
   int rank_of(int member) const { return members_[member].rank; }
@@ -146,6 +152,8 @@ private:
   int spins_max_;
   int spins_;
   std::function<void()> look_;
+  std::atomic<uint32_t> watch_ends_{0};
+  std::thread watcher_;
   std::chrono::milliseconds look_every_{100};
 };
 

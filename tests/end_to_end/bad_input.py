@@ -190,7 +190,7 @@ class Jobs(BadInput):
             [[field, value]] = more["train"].items()
             self.refuses(merged(job, more),
                          [f"/train/{field}", value, "not in this build"])
-        self.refuses(job, "not in this build", "--resume")
+        self.refuses(job, "there is no run directory", "--resume")
         job = self.table("x,y\n1,0\n")
         job["data"]["train"]["format"] = "jsonl"
         self.refuses(job, ["/data/train/format", "not in this build"])

@@ -251,6 +251,13 @@ class Orphans(Ending):
             pid = wait_until(lambda: read_json(
                 self.run_dir / "coordinator.json"), "the file")["pid"]
             os.kill(pid, signal.SIGKILL)
+            # Once its data were prepared it can go on.
+            wait_until(lambda: not one.running() or
+                       self.status()["state"] == "training", "an end")
+            if one.running():
+                one.signal(signal.SIGINT)
+                self.ends(one, 130, 5)
+                continue
             last = self.ends(one, 1, 3)
             self.assertIn(f"the coordinator (pid {pid}) killed by signal 9",
                           last)

@@ -161,6 +161,8 @@ class AllKilled(Takeover):
         one, run = self.begin(job_of(workers=2, epochs=15,
                                      checkpoint={"every_steps": 30}))
         wait_until(lambda: "checkpoint" in self.kinds(run), "a checkpoint")
+        shown = self.committed(run)
+        wait_until(lambda: self.committed(run) > shown + 3, "steps behind it")
         for victim in self.workers(run):
             self.kill(victim["pid"])
         self.ended_well(one, run, 15)

@@ -143,6 +143,8 @@ void cluster::kill(node_state& who, const std::string& how) {
   for (const auto& in : {who.in, who.next_in})
     if (in)
       after(some(100, 2000), [this, in] { break_group(in); });
+  if (who.in && who.in->processes.contains(who.rank) && random_.one_in(2))
+    tell_peers(who);
   // What it had sent arrives first.
   instant closed = std::max(now_ + some(500, 12'000), who.last_sent + 1us);
   after(closed - now_, [this, process = who.process] {

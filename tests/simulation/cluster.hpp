@@ -90,6 +90,8 @@ private:
   // -- processes and the network
   void start_node();
   void kill(node_state& who, const std::string& how);
+  /// The kernel tells those on the same host, whatever they do.
+  void tell_peers(node_state& dead);
   void freeze(node_state& who, instant how_long);
   void schedule_fault();
   void crash_coordinator();

@@ -359,6 +359,26 @@ void cluster::contribute(node_state& who) {
             });
 }
 
+void cluster::tell_peers(node_state& dead) {
+  if (dead.left)
+    return;
+  for (auto [rank, process] : dead.in->processes)
+    at_node(*nodes_.at(process), some(20, 500),
+            [this, in = dead.in, lost = int32_t(dead.rank)](node_state& me) {
+              if (me.in != in || !me.order || me.fenced >= in->number ||
+                  me.order->generation != in->number)
+                return;
+              worker_failed message;
+              message.worker = me.id;
+              message.generation = in->number;
+              message.code = errc::collective_failed;
+              message.lost_rank = lost;
+              to_coordinator(me, [this, message] {
+                perform(core_->on_failed(message, now_));
+              });
+            });
+}
+
 void cluster::completed(node_state& who, size_t step, bool broken) {
   if (broken) {
     ++who.life; // nothing more of this generation happens here
