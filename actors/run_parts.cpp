@@ -78,6 +78,10 @@ void build(run_parts& parts) {
   parts.memory.parameters = parts.backend->allocate_arena(count);
   for (auto& arena : parts.memory.gradients)
     arena = parts.backend->allocate_arena(count);
+  // Touched now: a newcomer's first step is one that the others wait for.
+  for (auto* arena : {&parts.memory.parameters, &parts.memory.gradients[0],
+                      &parts.memory.gradients[1]})
+    std::fill_n(arena->get(), count, 0.0f);
   parts.network->initialize({parts.memory.parameters.get(), count});
   parts.update = make_optimizer(parts.what.train.optimizer, count);
   parts.layout = make_bucket_layout(parts.network->parameters());

@@ -110,6 +110,10 @@ public:
                           deadline until);
   virtual void broadcast(void* data, size_t bytes, int root,
                          deadline until) = 0;
+  /// The same where some ranks hold the root's bytes already (`lacks` false):
+  /// they take part, and their bytes stay what they are.
+  virtual void broadcast_to_lacking(void* data, size_t bytes, int root,
+                                    bool lacks, deadline until);
   virtual void send(const void* data, size_t bytes, int to, deadline until);
   virtual void receive(void* data, size_t bytes, int from, deadline until);
   virtual void barrier(deadline until) = 0;

@@ -113,7 +113,7 @@ public:
 private:
   void watch_peers();
   void bring_to_base(const generation_start& start);
-  void receive_state(const generation_start& start);
+  void receive_state(const generation_start& start, bool stale);
   void receive_position(const generation_start& start);
   void switch_over();
   void receive_last_step(const generation_start& start, bool late);

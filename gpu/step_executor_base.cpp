@@ -30,7 +30,7 @@ void step_executor::bring_to_base(const generation_start& start) {
       with_.state->held.holds = false;
     }
     receive_position(start);
-    receive_state(start);
+    receive_state(start, among(start.stale));
   }
   step_number base{value(core_->stands_at().step) - 1};
   {
@@ -42,8 +42,7 @@ void step_executor::bring_to_base(const generation_start& start) {
   listener_.ready(base);
 }
 
-/// Who is one step behind gets what that step reduced to and applies it. All
-/// others receive the bytes that they have.
+/// Who is one step behind gets what that step reduced to and applies it.
 void step_executor::receive_last_step(const generation_start& start,
                                       bool late) {
   training_state& state = *with_.state;
@@ -53,8 +52,8 @@ void step_executor::receive_last_step(const generation_start& start,
   std::vector<float> statistics = state.statistics;
   auto send = [&](float* values, size_t count) {
     if (count > 0)
-      group_->broadcast(values, count * sizeof(float), int(start.source),
-                        patience());
+      group_->broadcast_to_lacking(values, count * sizeof(float),
+                                   int(start.source), late, patience());
   };
   send(gradients, with_.memory.count);
   send(sums.data(), trailer::floats);
@@ -83,13 +82,12 @@ void step_executor::receive_last_step(const generation_start& start,
     remember(told->records.back());
 }
 
-/// Parameters, optimizer state and buffers, from the source to everybody: who
-/// holds them receives the same bytes.
-void step_executor::receive_state(const generation_start& start) {
+/// Parameters, optimizer state and buffers, from the source to who lacks them.
+void step_executor::receive_state(const generation_start& start, bool stale) {
   auto send = [&](std::span<float> values) {
     if (!values.empty())
-      group_->broadcast(values.data(), values.size_bytes(), int(start.source),
-                        patience());
+      group_->broadcast_to_lacking(values.data(), values.size_bytes(),
+                                   int(start.source), stale, patience());
   };
   send({with_.memory.parameters.get(), with_.memory.count});
   for (const optimizer::state_vector& one : with_.optimizer->state())

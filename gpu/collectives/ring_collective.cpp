@@ -126,7 +126,7 @@ void ring_collective::reduce_everywhere(void* data, size_t count,
                      until);
   }
   if (near_) {
-    near_->broadcast(data, count * size_of(type), 0, 0, until);
+    near_->broadcast(data, count * size_of(type), 0, 0, true, until);
   }
 }
 
@@ -162,7 +162,7 @@ void ring_collective::all_gather(void* data, size_t count, element_type type,
       for (int r = 0; r < size(); ++r) {
         slice s = slice_of(count, r, size());
         copy_everywhere(bytes + s.begin * width, (s.end - s.begin) * width, r,
-                        until);
+                        true, until);
       }
     }
   });
@@ -171,11 +171,17 @@ void ring_collective::all_gather(void* data, size_t count, element_type type,
 void ring_collective::broadcast(void* data, size_t bytes, int root,
                                 deadline until) {
   check_rank(root);
-  guarded([&] { copy_everywhere(data, bytes, root, until); });
+  guarded([&] { copy_everywhere(data, bytes, root, true, until); });
+}
+
+void ring_collective::broadcast_to_lacking(void* data, size_t bytes, int root,
+                                           bool lacks, deadline until) {
+  check_rank(root);
+  guarded([&] { copy_everywhere(data, bytes, root, lacks, until); });
 }
 
 void ring_collective::copy_everywhere(void* data, size_t bytes, int root,
-                                      deadline until) {
+                                      bool lacks, deadline until) {
   if (bytes == 0 || size() == 1) {
     return;
   }
@@ -183,13 +189,15 @@ void ring_collective::copy_everywhere(void* data, size_t bytes, int root,
   const bool here =
       root_host == hosts_.host_of[static_cast<size_t>(options_.rank)];
   if (near_ && here) {
-    near_->broadcast(data, bytes, local_index(root), root, until);
+    // Within one host nobody passes on what it has.
+    near_->broadcast(data, bytes, local_index(root), root, lacks || !one_host(),
+                     until);
   }
   if (is_leader() && !one_host()) {
     wide_.broadcast(data, bytes, root_host, until);
   }
   if (near_ && !here) {
-    near_->broadcast(data, bytes, 0, root, until);
+    near_->broadcast(data, bytes, 0, root, true, until);
   }
 }
 

@@ -317,7 +317,7 @@ void shm_algorithms::reduce(void* data, size_t count, element_type type,
 }
 
 void shm_algorithms::broadcast(void* data, size_t count, int root, int origin,
-                               deadline until) {
+                               bool lacks, deadline until) {
   const bool is_root = group_.me() == root;
   char* bytes = static_cast<char*>(data);
   const shm_call where = group_.locate(data, count);
@@ -342,10 +342,10 @@ void shm_algorithms::broadcast(void* data, size_t count, int root, int origin,
     if (in_place) {
       piece.end = count;
     }
-    if (!is_root) {
+    if (!is_root && lacks) {
       std::memcpy(bytes + piece.begin, group_.readable(root),
                   piece.end - piece.begin);
-    } else {
+    } else if (is_root) {
       bytes_ += piece.end - piece.begin;
     }
     reach(fault_point::segment, group_.rank_of(group_.me()));

@@ -32,7 +32,8 @@ public:
               deadline until);
   /// `root` is a position among the ranks of this host; `origin`, which all
   /// must agree on, is where the bytes come from in the end.
-  void broadcast(void* data, size_t bytes, int root, int origin,
+  /// A rank that `lacks` nothing copies nothing.
+  void broadcast(void* data, size_t bytes, int root, int origin, bool lacks,
                  deadline until);
   void barrier(deadline until);
 

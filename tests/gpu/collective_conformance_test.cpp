@@ -161,6 +161,23 @@ TEST_P(collective_backends, broadcast_copies_the_bytes_of_any_root) {
   }
 }
 
+TEST_P(collective_backends, broadcast_to_lacking_leaves_who_has_the_bytes) {
+  for (int size : {1, 2, 3, 6}) {
+    rank_group ranks(GetParam(), size);
+    auto out = ranks.run([&](collective& c) {
+      for (int root = 0; root < size; ++root) {
+        for (size_t bytes : {0u, 1u, 100003u, 2000001u}) {
+          bool lacks = c.rank() != root && c.rank() % 2 == 1;
+          std::string data(bytes, lacks ? 'x' : 'a');
+          c.broadcast_to_lacking(data.data(), bytes, root, lacks, soon());
+          EXPECT_EQ(data, std::string(bytes, 'a'));
+        }
+      }
+    });
+    EXPECT_EQ(complaints(out), "");
+  }
+}
+
 // Goal: reduce_scatter then all_gather is an all_reduce; a backend without the
 // one refuses it as unsupported and stays usable.
 TEST_P(collective_backends, reduce_scatter_and_all_gather_work_or_are_refused) {
