@@ -12,6 +12,8 @@ protocol   The same without a model and with steps of 10 ms: what is not the
 join       A new process, from its start to its first step, and how long the
            others pause for it: a model of 25 MB, and one of 100 MB.
 silence    SIGSTOP of a random worker, until the first step without it.
+control    A change among 256 workers: the coordinator's processor time until
+           it is decided and every worker's order is made; nothing computes.
 kills1000  1,000 kills in one run (some minutes, only with --long or --only):
            nothing may be lost or repeated, and nothing may grow.
 
@@ -50,6 +52,7 @@ KILL_P99_S_MAX = {4: 0.35}
 BEYOND_STEP_MS_MAX = 30
 JOIN_S_MAX = 0.8
 PAUSE_BEYOND_STEP_MS_MAX = {MB_25: 50, MB_100: 100}
+CONTROL_WORKERS, CONTROL_MS_MAX = 256, 50
 SILENCE_S_MAX = {200: 1.5, 100: 0.8}  # by heartbeat_ms
 JOINS, SILENCES = 6, 4  # a repeat
 PHASES = ["noticed", "fence", "plan", "open", "sync", "first step"]
@@ -362,7 +365,19 @@ def kills1000(_options, _runs, _peer, verdicts):
     return found
 
 
-PARTS = {"kill": kill, "protocol": protocol, "join": join, "silence": silence}
+def control(options, _runs, _peer, verdicts):
+    build = os.path.dirname(os.path.abspath(options.ballast))
+    subprocess.run(["ninja", "-C", build, "membership_change"], check=True, stdout=subprocess.DEVNULL)
+    command = [os.path.join(build, "membership_change"), str(CONTROL_WORKERS), "20"]
+    raw = [json.loads(subprocess.run(command, check=True, capture_output=True).stdout) for _ in range(options.repeats)]
+    say(f"\none of {CONTROL_WORKERS} workers dies: the coordinator's processor time until all others have their orders")
+    ms = statistics.median(one["median_ms"] for one in raw)
+    say(f"  {ms:.1f} ms (worst {max(one['most_ms'] for one in raw):.1f} ms)")
+    verdicts.at_most(f"membership change, {CONTROL_WORKERS} workers", ms, CONTROL_MS_MAX, "ms")
+    return raw
+
+
+PARTS = {"kill": kill, "protocol": protocol, "join": join, "silence": silence, "control": control}
 LONG = {"kills1000": kills1000}
 
 

@@ -44,6 +44,7 @@ ROWS, PARAMETERS = 1009, 23
 # thousand steps; in the loss it shows at once.
 RATE = 0.001
 STALLED_S = 30  # without a step, nobody being kept from it
+AWAY_S = 5  # a coordinator is started again and has its workers back
 SETTLE_S = 1.0  # until who leaves after `scale` is known
 
 
@@ -92,6 +93,7 @@ class Chaos:
         self.unsure = (0, 0.0)  # so many may leave, until then
         self.wanted = plan.workers
         self.last_step = (0, time.monotonic())
+        self.away = 0.0  # until then the coordinator may be
 
     # -- who is there
 
@@ -168,11 +170,18 @@ class Chaos:
         self.wanted = wanted
         return self.ctl("scale", workers=wanted)
 
-    # Here comes `kill_coordinator`, once a run survives it: signal
-    # self.live.coordinator, and add its weight below.
+    def kill_coordinator(self):
+        # One that dies too often is not started again.
+        if self.out.faults["kill_coordinator"] >= 4 * max(
+                1, self.plan.seconds / 60):
+            return None
+        pid = self.live.coordinator
+        os.kill(pid, signal.SIGKILL)
+        self.away = time.monotonic() + patience(AWAY_S)
+        return f"kill -9 the coordinator ({pid})"
 
     WEIGHTS = {kill: 8, kill_two: 3, freeze: 5, stall_worker: 2,
-               kill_worker: 2, drain: 3, scale: 3}
+               kill_worker: 2, drain: 3, scale: 3, kill_coordinator: 2}
 
     def signal(self, number, victims, what, seconds=float("inf")):
         for name in victims:
@@ -237,9 +246,11 @@ class Chaos:
             try:
                 text = fault(self)
             except (OSError, AssertionError):
-                if self.look():
+                if not self.look():
+                    break  # it ended under our hands
+                if time.monotonic() > self.away:
                     raise
-                break  # it ended under our hands
+                text = None  # nobody was there to be asked
             if text:
                 done += 1
                 self.tell(fault.__name__, text)
