@@ -114,7 +114,7 @@ void stall(double seconds) {
   ::kill(me, SIGSTOP);
 }
 
-void look_again(pointer self, const gpu_worker_config& config);
+void search(pointer self, const gpu_worker_config& config);
 
 void say_hello(pointer self, const gpu_worker_config& config) {
   auto& state = self->state;
@@ -145,11 +145,11 @@ void say_hello(pointer self, const gpu_worker_config& config) {
                                  alive_atom::value);
           },
           [=](const caf::error& refused) {
-            // Dead again before it answered?
-            if (self->state.in_run &&
-                refused.category() != caf::atom("ballast")) {
-              self->state.alone = false;
-              look_again(self, config);
+            // Dead again before it answered, or the old one in its last
+            // moments, which still knows this worker? Patience has its end.
+            if (self->state.in_run && config.look_again) {
+              self->state.alone = true;
+              search(self, config);
               return;
             }
             config.on_exit(1, to_failure(refused).message);
@@ -170,8 +170,15 @@ void look_again(pointer self, const gpu_worker_config& config) {
              state.orphan_s);
   state.alone = true;
   state.still_since = std::chrono::steady_clock::now();
+  search(self, config);
+}
+
+/// Comes back as a message with the coordinator, once one answers.
+void search(pointer self, const gpu_worker_config& config) {
+  if (std::exchange(self->state.searching, true))
+    return;
   caf::actor_addr weak = self->address();
-  config.look_again(state.run_folder, [weak](coordinator_actor found) {
+  config.look_again(self->state.run_folder, [weak](coordinator_actor found) {
     if (auto me = caf::actor_cast<caf::actor>(weak))
       caf::anon_send(me, join_atom::value,
                      caf::actor_cast<caf::strong_actor_ptr>(found));
@@ -277,6 +284,7 @@ gpu_worker_actor::behavior_type gpu_worker(pointer self,
       [=](const state_copied& message) { pass_on(message); },
       [=](join_atom) { say_hello(self, config); },
       [=](join_atom, const caf::strong_actor_ptr& found) {
+        self->state.searching = false;
         self->state.coordinator = caf::actor_cast<coordinator_actor>(found);
         self->state.alone = false;
         self->state.frozen = false;

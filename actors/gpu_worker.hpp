@@ -57,6 +57,7 @@ struct gpu_worker_state {
   std::string run_folder;
   /// Without a coordinator: since when nothing has moved here.
   bool alone = false;
+  bool searching = false; // for one
   uint32_t orphan_s = 0;
   bool frozen = false; // the run was killed
   std::chrono::steady_clock::time_point still_since{};

@@ -152,6 +152,11 @@ coordinator_actor find_again(caf::actor_system& system,
   std::mutex mutex;
   std::condition_variable never;
   for (bool by_file = true;; by_file = !by_file) {
+    {
+      // First a pause: the one that was lost may still be ending.
+      std::unique_lock lock(mutex);
+      never.wait_for(lock, 20ms);
+    }
     caf::scoped_actor self{system};
     std::string problem;
     coordinator_actor found =
@@ -161,8 +166,6 @@ coordinator_actor find_again(caf::actor_system& system,
                      problem);
     if (found)
       return found;
-    std::unique_lock lock(mutex);
-    never.wait_for(lock, 20ms);
   }
 }
 
