@@ -63,8 +63,9 @@ void engine::background(std::thread& on, run_parts& parts, generation of,
   // What went before may still be on its way out of a long forward pass; the
   // caller does not wait for that.
   std::vector<std::thread> before;
+  bool in_front = &on == &thread_;
   before.push_back(std::move(on));
-  if (&on == &thread_)
+  if (in_front)
     before.push_back(std::move(beside_));
   on = std::thread(
       [this, &parts, of, work, before = std::move(before)]() mutable {

@@ -196,7 +196,9 @@ actions coordinator_core::lose(worker_id who, const std::string& reason,
   if (phase() == run_phase::finishing)
     return out; // the model is fetched from another if it cannot be from here
   if (!run_->fenced) {
-    recover(out, line, std::min(bad_sign, now), now);
+    // Silence began with its last word; a death is seen when it is told.
+    bool silent = reason.starts_with("no heartbeat");
+    recover(out, line, silent ? std::min(bad_sign, now) : now, now);
     run_->recovery->lost = who;
     return out;
   }
