@@ -201,7 +201,7 @@ void coordinator_core::decide(actions& out, instant now) {
   run_->change.reset();
   open_generation(
       last_generation_, workers,
-      commit_tracker(workers.size(), committed, *base, std::move(inherited)));
+      commit_tracker(workers.size(), committed, *base, inherited));
   run_->members->leavers = std::move(leavers);
   run_->members->from_seed = !source;
   run_->members->stale = std::move(stale);
