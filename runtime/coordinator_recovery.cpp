@@ -199,9 +199,8 @@ void coordinator_core::decide(actions& out, instant now) {
   last_generation_ = next(last_generation_);
   last_plan_ = next(last_plan_);
   run_->change.reset();
-  open_generation(
-      last_generation_, workers,
-      commit_tracker(workers.size(), committed, *base, inherited));
+  open_generation(last_generation_, workers,
+                  commit_tracker(workers.size(), committed, *base, inherited));
   run_->members->leavers = std::move(leavers);
   run_->members->from_seed = !source;
   run_->members->stale = std::move(stale);

@@ -280,9 +280,11 @@ int run_worker(const node_options& options) {
   int code = latch.wait(reason);
   if (preload.joinable())
     preload.join();
+  // The reason is the last line, whatever other threads still notice.
+  log().flush();
+  log().set_level(spdlog::level::off);
   if (code != 0)
     std::fprintf(stderr, "ballast: %s\n", reason.c_str());
-  log().flush();
   std::fflush(nullptr);
   // Sockets, threads and memory go with the process; an orderly teardown would
   // only wait for peers that may be gone.
