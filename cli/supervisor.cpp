@@ -197,6 +197,7 @@ void supervisor::on_line(const nlohmann::json& line) {
   } else if (line.contains("expelled")) {
     expelled_[line["expelled"]] = steady::now();
   } else if (line.contains("refused")) {
+    adopted_.clear(); // they are not ours: their run lives, or is another one
     end(died_.empty() ? line["refused"].value("exit_code", 1) : 1,
         (died_.empty() ? "" : died_ + "; ") +
             line["refused"].value("reason", ""));

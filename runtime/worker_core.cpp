@@ -135,8 +135,12 @@ failure worker_core::reduced(const trailer& sums) {
     now.switch_to = std::move(pending_);
     pending_.reset();
   }
-  now.pause = contributed_pause_ && sums.pause_lane() == everyone;
-  now.stop = contributed_stop_ && sums.stop_lane() == everyone;
+  // One thing at a time: newcomers of a switch know of no pause and no stop.
+  // Both stay wanted, and come after it.
+  if (!now.switch_to) {
+    now.pause = contributed_pause_ && sums.pause_lane() == everyone;
+    now.stop = contributed_stop_ && sums.stop_lane() == everyone;
+  }
   if (now.switch_to || now.pause || now.stop)
     agreed_ = std::move(now);
   return {};

@@ -120,6 +120,8 @@ class AllKilled(Takeover):
         one, run = self.begin(job)
         wait_until(lambda: self.kinds(run).count("checkpoint") >= 3,
                    "checkpoints")
+        shown = self.committed(run)
+        wait_until(lambda: self.committed(run) > shown + 3, "steps behind them")
         self.kill_all(one)
         shown = self.committed(run)
         newest = max(int(p.name.split("-")[1])
@@ -202,6 +204,7 @@ class Resumed(Takeover):
         second = self.resume(job, run)
         self.assertEqual(second.wait(20), 2, second)
         self.assertIn("in use by process", second.last_line)
+        self.assertNotIn("worker_lost", self.kinds(run))
         one.signal(signal.SIGINT)
         self.assertEqual(one.wait(20), 130, one)
 
