@@ -184,6 +184,22 @@ TEST(worker_core, stops_everybody_after_the_same_step) {
   EXPECT_FALSE(workers.order(0).has_value()) << "nothing is drawn any more";
 }
 
+TEST(worker_core, stops_only_after_a_switch_that_is_agreed_in_the_same_step) {
+  group workers(2, 500, 50, 4);
+  workers.step();
+  plan second = workers.deal(plan_number{2}, 2, 1);
+  for (worker_core& one : workers.cores()) {
+    EXPECT_FALSE(one.install(second));
+    one.request_stop();
+  }
+  EXPECT_FALSE(workers.step().plan_switched);
+  step_end end = workers.step();
+  EXPECT_TRUE(end.plan_switched);
+  EXPECT_FALSE(end.finish) << "a newcomer of the switch knows of no stop";
+  EXPECT_FALSE(workers.step().finish);
+  EXPECT_TRUE(workers.step().finish);
+}
+
 TEST(worker_core, a_stop_in_the_last_step_is_an_ordinary_end) {
   group workers(2, 100, 50, 1);
   for (worker_core& one : workers.cores())
