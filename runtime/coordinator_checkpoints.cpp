@@ -18,11 +18,16 @@ constexpr size_t copies_max = 4096;
 
 } // namespace
 
+/// The newest committed step, were its state on the disk.
+restart_point coordinator_core::point_here() const {
+  return {{}, *run_, run_->book};
+}
+
 /// After every commit: remembers what a copy of this state would need.
 void coordinator_core::keep_point(actions& out) {
   uint64_t every = run_->what.checkpoint.every_steps;
   if (run_->copy_wanted || value(run_->last.step) % every == 0)
-    run_->copies[run_->last.step] = restart_point{{}, *run_, run_->book};
+    run_->copies[run_->last.step] = point_here();
   if (run_->copies.size() > copies_max)
     run_->copies.erase(run_->copies.begin());
   fetch_copy(out);
@@ -56,8 +61,7 @@ actions coordinator_core::on_copied(const state_copied& message) {
     return out;
   run_->copied = message.step;
   if (message.step == run_->last.step)
-    run_->copies.try_emplace(message.step,
-                             restart_point{{}, *run_, run_->book});
+    run_->copies.try_emplace(message.step, point_here());
   else if (message.step > run_->last.step)
     run_->copy_wanted = true; // once it is committed
   fetch_copy(out);
@@ -107,7 +111,7 @@ coordinator_core::reply coordinator_core::checkpoint() {
 void coordinator_core::want_copy(actions& out) {
   run_->copy_wanted = true;
   if (run_->samples > 0)
-    run_->copies[run_->last.step] = restart_point{{}, *run_, run_->book};
+    run_->copies[run_->last.step] = point_here();
   const generation_state& members = *run_->members;
   out.push_back(send_command{
       members.workers[0],
@@ -125,8 +129,7 @@ bool coordinator_core::can_go_back() const {
 /// becomes the state, and what was shown after it is undone.
 void coordinator_core::go_back(actions& out, const std::string& reason) {
   if (!can_go_back()) {
-    actions more = fail({errc::worker_lost, reason, {}});
-    out.insert(out.end(), more.begin(), more.end());
+    fail(out, {errc::worker_lost, reason, {}});
     return;
   }
   restart_point point = run_->points.back();

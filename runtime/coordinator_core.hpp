@@ -135,11 +135,14 @@ private:
   std::vector<row_ref> in_flight(worker_id who) const;
   void suspect(actions& out, worker_id who, const std::vector<row_ref>& rows,
                const std::string& how);
+  restart_point point_here() const;
   void keep_point(actions& out);
   void want_copy(actions& out);
   void fetch_copy(actions& out);
   bool can_go_back() const;
   void go_back(actions& out, const std::string& reason);
+  actions lose_for_good(worker_id who, const std::string& reason, instant now);
+  void show_out(actions& out, worker_id who);
   actions exclude(worker_id who, const std::string& reason, instant now);
   void tell_loss(actions& out, worker_id who, const std::string& reason);
   void explain(actions& out, worker_id who, const std::string& reason,
@@ -149,6 +152,8 @@ private:
   void decide(actions& out, instant now);
   void recovered(actions& out, instant now);
   actions fail(failure why);
+  /// The same behind what is already decided.
+  void fail(actions& out, failure why);
   void finish(actions& out, run_phase phase, int exit_code, std::string reason);
   void commit(const committed_step& step, actions& out);
   void commit_all(std::vector<committed_step> steps, actions& out);

@@ -1,6 +1,7 @@
 /// The part of coordinator_core that ends a run, and hears of failures.
 #include "runtime/coordinator_core.hpp"
 
+#include <iterator>
 #include <utility>
 
 namespace ballast {
@@ -43,6 +44,12 @@ actions coordinator_core::fail(failure why) {
   return out;
 }
 
+void coordinator_core::fail(actions& out, failure why) {
+  actions more = fail(std::move(why));
+  out.insert(out.end(), std::make_move_iterator(more.begin()),
+             std::make_move_iterator(more.end()));
+}
+
 actions coordinator_core::on_trouble(failure why) {
   return fail(std::move(why));
 }
@@ -71,8 +78,7 @@ actions coordinator_core::on_failed(const worker_failed& message, instant now) {
     if (!nodes_.at(gone).connected)
       return out;
     out = lose(gone, "its process is gone", now); // how, we hear soon
-    expelled_.insert(nodes_.at(gone).about.name);
-    out.push_back(expel{gone});
+    show_out(out, gone);
     return out;
   }
   // Usually the echo of a death that is still on its way here. Whoever is dead

@@ -96,21 +96,13 @@ actions coordinator_core::on_process_ended(const std::string& name,
   actions out;
   expelled_.erase(name);
   for (const auto& [id, who] : nodes_)
-    if (who.about.name == name && who.connected) {
-      out = lose(id, how, now);
-      if (unexplained_.contains(id))
-        explain(out, id, how, now);
-      return out;
-    }
+    if (who.about.name == name && who.connected)
+      return lose_for_good(id, how, now);
   if (active() && run_->past && run_->past->alive)
     run_->past->alive->erase(name);
   for (const auto& [id, who] : nodes_)
-    if (who.about.name == name && active() && run_->may_return.contains(id)) {
-      out = lose(id, how, now);
-      if (unexplained_.contains(id))
-        explain(out, id, how, now);
-      return out;
-    }
+    if (who.about.name == name && active() && run_->may_return.contains(id))
+      return lose_for_good(id, how, now);
   for (auto [id, since] : std::map(unexplained_))
     if (nodes_.at(id).about.name == name) {
       explain(out, id, how, now);
@@ -134,11 +126,9 @@ void coordinator_core::explain(actions& out, worker_id who,
   if (!active() || !std::exchange(end_awaits_reason_, false))
     return;
   if (!run_->members) {
-    actions more = fail({errc::worker_lost,
-                         describe_node(nodes_.at(who)) + " lost: " + reason,
-                         {}});
-    out.insert(out.end(), std::make_move_iterator(more.begin()),
-               std::make_move_iterator(more.end()));
+    fail(out, {errc::worker_lost,
+               describe_node(nodes_.at(who)) + " lost: " + reason,
+               {}});
   } else if (run_->fenced && run_->fenced->complete()) {
     decide(out, now);
   }
@@ -211,14 +201,27 @@ actions coordinator_core::lose(worker_id who, const std::string& reason,
 }
 
 /// It may live on. However its process ends then, this is the reason.
-actions coordinator_core::exclude(worker_id who, const std::string& reason,
-                                  instant now) {
+/// With a reason that nobody will know better.
+actions coordinator_core::lose_for_good(worker_id who,
+                                        const std::string& reason,
+                                        instant now) {
   actions out = lose(who, reason, now);
   if (unexplained_.contains(who))
     explain(out, who, reason, now);
+  return out;
+}
+
+actions coordinator_core::exclude(worker_id who, const std::string& reason,
+                                  instant now) {
+  actions out = lose_for_good(who, reason, now);
+  show_out(out, who);
+  return out;
+}
+
+/// Its process may still be there.
+void coordinator_core::show_out(actions& out, worker_id who) {
   expelled_.insert(nodes_.at(who).about.name);
   out.push_back(expel{who});
-  return out;
 }
 
 actions coordinator_core::on_tick(instant now) {

@@ -34,7 +34,7 @@ actions coordinator_core::refuse_step(const worker_failed& message,
         message.step, message.message, now + refusal_wait, {}};
     run_->copy_wanted = true;
     if (next(run_->last.step) == message.step)
-      run_->copies[run_->last.step] = restart_point{{}, *run_, run_->book};
+      run_->copies[run_->last.step] = point_here();
     fetch_copy(out);
   }
   run_->refused->sample_ids[message.worker] = message.sample_ids;

@@ -146,14 +146,13 @@ void coordinator_core::decide(actions& out, instant now) {
   size_t least = run_->stop_wanted ? 1 : run_->what.elastic.min_workers;
   if (workers.size() < least) {
     if (config_.supervised && !respawns()) {
-      actions more = fail({errc::worker_lost,
-                           "only " + std::to_string(workers.size()) +
-                               " workers are left and no more are started, "
-                               "elastic.min_workers is " +
-                               std::to_string(run_->what.elastic.min_workers) +
-                               ": " + run_->recovery->reason,
-                           {}});
-      out.insert(out.end(), more.begin(), more.end());
+      fail(out, {errc::worker_lost,
+                 "only " + std::to_string(workers.size()) +
+                     " workers are left and no more are started, "
+                     "elastic.min_workers is " +
+                     std::to_string(run_->what.elastic.min_workers) + ": " +
+                     run_->recovery->reason,
+                 {}});
       return;
     }
     run_->short_of_workers = true;
@@ -181,12 +180,10 @@ void coordinator_core::decide(actions& out, instant now) {
   members.commits.note(told);
   std::vector<committed_step> inherited = members.commits.waiting(*base);
   if (value(members.commits.committed()) + inherited.size() != value(*base)) {
-    actions more =
-        fail({errc::internal,
-              "the parameters contain steps up to " + to_string(*base) +
-                  ", but nobody can tell what all of them were",
-              {}});
-    out.insert(out.end(), more.begin(), more.end());
+    fail(out, {errc::internal,
+               "the parameters contain steps up to " + to_string(*base) +
+                   ", but nobody can tell what all of them were",
+               {}});
     return;
   }
   // Without a book nothing was ever placed.

@@ -77,8 +77,7 @@ void coordinator_core::restore(actions& out, instant now) {
     if (one.effective)
       record.plans.push_back({one.body, *one.effective});
   auto give_up = [&](const std::string& why) {
-    actions more = fail({errc::run_dir_unusable, why, {}});
-    out.insert(out.end(), more.begin(), more.end());
+    fail(out, {errc::run_dir_unusable, why, {}});
   };
   if (past.rows != run_->set.train_rows)
     return give_up("the training set has " +

@@ -163,8 +163,7 @@ void coordinator_core::fetch_from_somebody(actions& out,
                   [this](worker_id who) { return nodes_.at(who).connected; });
   if (!here) // but others will come, and do the last steps again
     return go_back(out, why);
-  actions more = fail({errc::worker_lost, why, {}});
-  out.insert(out.end(), more.begin(), more.end());
+  fail(out, {errc::worker_lost, why, {}});
 }
 
 actions coordinator_core::on_model_saved(failure problem) {

@@ -34,6 +34,13 @@ constexpr auto request_deadline = 10s;
 /// Lines of the supervisor, as messages; its end ends this process.
 void follow_supervisor(std::shared_ptr<liveness_socket> supervisor,
                        caf::actor_system& system, coordinator_actor whom) {
+  auto accepted = [](const std::string&) {};
+  auto refuse = [&supervisor](const caf::error& why) {
+    failure refused = to_failure(why);
+    supervisor->send({{"refused",
+                       {{"exit_code", describe(refused.code).exit_code},
+                        {"reason", refused.message}}}});
+  };
   while (true) {
     nlohmann::json line = supervisor->receive();
     if (line.is_null())
@@ -42,26 +49,12 @@ void follow_supervisor(std::shared_ptr<liveness_socket> supervisor,
       caf::scoped_actor self{system};
       self->request(whom, request_deadline, submit_atom::value,
                     line["job"].dump(), line.value("run_dir", ""))
-          .receive([](const std::string&) {},
-                   [&](const caf::error& why) {
-                     failure refused = to_failure(why);
-                     supervisor->send(
-                         {{"refused",
-                           {{"exit_code", describe(refused.code).exit_code},
-                            {"reason", refused.message}}}});
-                   });
+          .receive(accepted, refuse);
     } else if (line.contains("resume")) {
       caf::scoped_actor self{system};
       self->request(whom, request_deadline, resume_atom::value,
                     line["resume"].dump())
-          .receive([](const std::string&) {},
-                   [&](const caf::error& why) {
-                     failure refused = to_failure(why);
-                     supervisor->send(
-                         {{"refused",
-                           {{"exit_code", describe(refused.code).exit_code},
-                            {"reason", refused.message}}}});
-                   });
+          .receive(accepted, refuse);
     } else if (line.contains("exited")) {
       caf::anon_send(whom, exited_atom::value, line["exited"].value("name", ""),
                      line["exited"].value("how", ""));
