@@ -1,0 +1,47 @@
+/// The batch loop's question: how many rows of a global batch should each
+/// worker take, so that the slowest is done as early as possible?
+///
+/// Exact. Fractions of rows: T* = (B + sum c/a) / sum(1/a) over the workers
+/// that take part, with c = fixed_s and a = per_row_s (water-filling). Whole
+/// rows: the smallest T by which all together can do B rows, by bisection.
+/// Pure.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace ballast {
+
+/// Compute time of a take of b rows on one worker, waiting for others excluded:
+/// fixed_s + per_row_s * b, and once more micro_fixed_s for every further
+/// micro-batch. Memory is a cost this way, never a cap. No rows take no time:
+/// a worker whose fixed_s alone is later than T* is better left out.
+struct step_cost {
+  double fixed_s = 0;
+  double per_row_s = 0;          // > 0 where rows cost anything
+  uint64_t micro_batch_rows = 0; // that fit at once; 0 = all
+  double micro_fixed_s = 0;      // of every micro-batch after the first
+  double seconds(uint64_t rows) const;
+  friend bool operator==(const step_cost&, const step_cost&) = default;
+};
+
+struct batch_split {
+  std::vector<uint64_t> rows; // by worker; sums to the global batch
+  double makespan_s = 0;      // of these
+  double bound_s = 0;         // no split, not even of fractions, beats this
+  friend bool operator==(const batch_split&, const batch_split&) = default;
+};
+
+/// Precondition: at least one worker; costs finite and not negative. No other
+/// split ends earlier, also not among the workers that do not end last. Ties to
+/// the lowest worker. Equal costs give equal parts (within one row). Below 0.5
+/// ms for 512 workers.
+batch_split split_by_cost(uint64_t global_batch,
+                          std::span<const step_cost> workers);
+
+/// max over workers of their time for these rows.
+double makespan_s(std::span<const step_cost> workers,
+                  std::span<const uint64_t> rows);
+
+} // namespace ballast
