@@ -1,0 +1,36 @@
+#include "runtime/balance/min_cost_flow.hpp"
+
+#include <lemon/network_simplex.h>
+#include <lemon/smart_graph.h>
+
+namespace ballast {
+
+std::optional<std::vector<int64_t>> min_cost_flow(const flow_problem& what) {
+  lemon::SmartDigraph graph;
+  graph.reserveNode(int(what.supply.size()));
+  graph.reserveArc(int(what.arcs.size()));
+  for (size_t node = 0; node < what.supply.size(); ++node)
+    graph.addNode();
+  lemon::SmartDigraph::NodeMap<int64_t> supply(graph);
+  lemon::SmartDigraph::ArcMap<int64_t> capacity(graph);
+  lemon::SmartDigraph::ArcMap<int64_t> cost(graph);
+  for (size_t node = 0; node < what.supply.size(); ++node)
+    supply[graph.nodeFromId(int(node))] = what.supply[node];
+  for (const flow_arc& arc : what.arcs) {
+    auto added = graph.addArc(graph.nodeFromId(int(arc.from)),
+                              graph.nodeFromId(int(arc.to)));
+    capacity[added] = arc.capacity;
+    cost[added] = arc.cost;
+  }
+  using solver = lemon::NetworkSimplex<lemon::SmartDigraph, int64_t, int64_t>;
+  solver simplex(graph);
+  simplex.upperMap(capacity).costMap(cost).supplyMap(supply);
+  if (simplex.run() != solver::OPTIMAL)
+    return std::nullopt;
+  std::vector<int64_t> out(what.arcs.size());
+  for (size_t arc = 0; arc < out.size(); ++arc)
+    out[arc] = simplex.flow(graph.arcFromId(int(arc)));
+  return out;
+}
+
+} // namespace ballast

@@ -1,0 +1,151 @@
+#include "runtime/balance/quota.hpp"
+
+#include "runtime/balance/quota_flow.hpp"
+#include "runtime/check.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace ballast {
+namespace {
+
+__extension__ using wide = unsigned __int128;
+
+uint64_t sum(const std::vector<uint64_t>& numbers) {
+  return std::accumulate(numbers.begin(), numbers.end(), uint64_t{0});
+}
+
+/// Rows that may be beyond the fair ones of every class.
+int64_t excess_limit(int64_t size, int64_t fair, double skew_tv) {
+  auto budget = int64_t(std::clamp(skew_tv, 0.0, 1.0) * double(size));
+  return std::max(std::min(budget, size), size - fair);
+}
+
+} // namespace
+
+uint64_t label_counts::of_worker(size_t worker) const {
+  auto first = rows.begin() + ptrdiff_t(worker * classes);
+  return std::accumulate(first, first + ptrdiff_t(classes), uint64_t{0});
+}
+
+uint64_t label_counts::of_class(size_t label) const {
+  uint64_t out = 0;
+  for (size_t w = 0; w < workers; ++w)
+    out += at(w, label);
+  return out;
+}
+
+uint64_t label_counts::total() const {
+  return sum(rows);
+}
+
+quota_problem::quota_problem(const quota_request& what)
+    : workers(what.held.workers), classes(what.held.classes),
+      cells(workers * classes), of_class(classes), holders_min(classes) {
+  const label_counts& held = what.held;
+  uint64_t total = held.total();
+  BALLAST_CHECK(what.sizes.size() == workers && sum(what.sizes) == total,
+                "sizes that are not those of the workers' rows");
+  auto active = int64_t(workers) -
+                std::count(what.sizes.begin(), what.sizes.end(), uint64_t{0});
+  for (size_t w = 0; w < workers; ++w)
+    for (size_t c = 0; c < classes; ++c)
+      of_class[c] += int64_t(held.at(w, c));
+  for (size_t c = 0; c < classes; ++c)
+    if (of_class[c] >= int64_t(what.holders_min))
+      holders_min[c] = std::min<int64_t>(what.holders_min, active);
+
+  for (size_t w = 0; w < workers; ++w) {
+    auto size = int64_t(what.sizes[w]);
+    int64_t fair = 0;
+    int64_t kept = 0;
+    int64_t surplus = 0;
+    for (size_t c = 0; c < classes; ++c) {
+      quota_cell& cell = at(w, c);
+      cell.held = int64_t(held.at(w, c));
+      if (total > 0)
+        cell.fair = int64_t(wide(of_class[c]) * wide(size) / total);
+      fair += cell.fair;
+      kept += std::min(cell.held, cell.fair);
+      surplus += std::max<int64_t>(0, cell.held - cell.fair);
+    }
+    sizes.push_back(size);
+    excess_max.push_back(excess_limit(size, fair, what.skew_tv));
+    // Every class keeps its part of what may stay of the surplus.
+    int64_t stays = std::min({surplus, excess_max[w], size - kept});
+    int64_t before = 0;
+    for (size_t c = 0; c < classes; ++c) {
+      quota_cell& cell = at(w, c);
+      int64_t after = before + std::max<int64_t>(0, cell.held - cell.fair);
+      auto part = [&](int64_t of) {
+        return surplus == 0 ? 0
+                            : int64_t(wide(of) * wide(stays) / wide(surplus));
+      };
+      cell.target = std::min(cell.held, cell.fair) + part(after) - part(before);
+      before = after;
+    }
+  }
+}
+
+uint64_t quota_problem::moved() const {
+  uint64_t out = 0;
+  for (const quota_cell& cell : cells)
+    out += uint64_t(std::max<int64_t>(0, cell.target - cell.held));
+  return out;
+}
+
+int64_t quota_problem::holders(size_t label) const {
+  int64_t out = 0;
+  for (size_t w = 0; w < workers; ++w)
+    out += at(w, label).target > 0;
+  return out;
+}
+
+bool quota_problem::covered() const {
+  for (size_t c = 0; c < classes; ++c)
+    if (holders(c) < holders_min[c])
+      return false;
+  return true;
+}
+
+label_counts quota_problem::targets() const {
+  label_counts out(workers, classes);
+  for (size_t i = 0; i < cells.size(); ++i)
+    out.rows[i] = uint64_t(cells[i].target);
+  return out;
+}
+
+uint64_t moves_bound(const quota_request& what) {
+  uint64_t kept = 0;
+  for (const quota_cell& cell : quota_problem(what).cells)
+    kept += uint64_t(cell.target);
+  return what.held.total() - kept;
+}
+
+quota best_quota(const quota_request& what, size_t exact_cells_max) {
+  quota fast = fast_quota(what);
+  if (fast.exact || what.held.workers * what.held.classes > exact_cells_max)
+    return fast;
+  if (fast.covered && fast.moved <= fast.bound + fast.bound / 50)
+    return fast;
+  return exact_quota(what);
+}
+
+std::vector<double> skews(const label_counts& held) {
+  std::vector<double> share_of(held.classes, 0);
+  auto total = double(held.total());
+  for (size_t c = 0; c < held.classes && total > 0; ++c)
+    share_of[c] = double(held.of_class(c)) / total;
+  std::vector<double> out;
+  for (size_t w = 0; w < held.workers; ++w) {
+    auto rows = double(held.of_worker(w));
+    double distance = 0;
+    for (size_t c = 0; c < held.classes && rows > 0; ++c)
+      distance += std::abs(double(held.at(w, c)) / rows - share_of[c]);
+    out.push_back(std::clamp(distance / 2, 0.0, 1.0));
+  }
+  return out;
+}
+
+} // namespace ballast
