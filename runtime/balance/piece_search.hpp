@@ -1,0 +1,60 @@
+/// Which whole pieces go where, so that what the workers hold comes near a
+/// quota for few bytes. Three steps: the best piece per byte again and again;
+/// then, between two workers at a time, single pieces and swaps while they
+/// help; then parts of pieces where a size misses its tolerance. Deterministic,
+/// and bounded in effort, not in time. Pure.
+#pragma once
+
+#include "runtime/balance/quota_distance.hpp"
+
+#include <vector>
+
+namespace ballast {
+
+/// Where pieces go, and the distance that is left.
+class piece_search {
+public:
+  /// `rows_per_byte` turns bytes into rows: the set's mean.
+  piece_search(std::vector<movable_piece> pieces, const label_counts& target,
+               double size_tolerance, double rows_per_byte);
+
+  void run();
+
+  const std::vector<movable_piece>& pieces() const { return pieces_; }
+
+private:
+  struct choice {
+    double gain = 0;
+    size_t piece = 0;
+    uint32_t to = 0;
+    size_t back = 0; // a swap: this piece comes back
+    bool swaps = false;
+  };
+
+  void empty_leavers();
+  void take_the_best();
+  void improve_pairs();
+  bool improve_pair(uint32_t a, uint32_t b);
+  void consider_single(size_t piece, uint32_t to, choice& best) const;
+  void consider_swaps(const std::vector<choice>& there,
+                      const std::vector<choice>& back, choice& best);
+  std::vector<choice> best_singles(uint32_t from, uint32_t to) const;
+  void cut_for_sizes();
+  bool cut_for(uint32_t rank);
+  void cut(size_t piece, uint32_t rows_away, uint32_t to);
+
+  double price(const movable_piece& piece, uint32_t to) const;
+  choice best_place(size_t piece);
+  void assign(size_t piece, uint32_t to);
+  bool may_move(const movable_piece& piece) const { return !piece.locked; }
+
+  std::vector<movable_piece> pieces_;
+  double size_tolerance_;
+  double rows_per_byte_;
+  quota_distance distance_;
+  std::vector<std::vector<size_t>> at_; // by rank: pieces that end there
+  std::vector<double> gains_;           // scratch, by rank
+  uint64_t effort_left_;                // label entries still to look at
+};
+
+} // namespace ballast

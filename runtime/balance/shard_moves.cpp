@@ -1,0 +1,189 @@
+#include "runtime/balance/shard_moves.hpp"
+
+#include "runtime/balance/piece_search.hpp"
+#include "runtime/check.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <queue>
+
+namespace ballast {
+namespace {
+
+/// Rows per class of a part of a chunk; without classes all rows are class 0.
+std::vector<label_rows> labels_of(const manifest& set, const interval& part) {
+  if (set.row.classes == 0)
+    return {{0, double(rows(part))}};
+  const chunk_info& chunk = set.train.at(value(part.chunk));
+  double ratio = double(rows(part)) / double(chunk.rows);
+  std::vector<label_rows> out;
+  for (uint32_t c = 0; c < chunk.label_histogram.size(); ++c)
+    if (chunk.label_histogram[c] > 0)
+      out.push_back({c, double(chunk.label_histogram[c]) * ratio});
+  return out;
+}
+
+/// Whole numbers that sum to `total`, by largest remainder, ties to the lowest.
+void round_to(uint64_t total, const std::vector<double>& parts, uint64_t* out) {
+  uint64_t shared = 0;
+  std::vector<size_t> order(parts.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  for (size_t i = 0; i < parts.size(); ++i) {
+    // Sums of shares of chunks end up beside whole numbers they should be.
+    out[i] = std::min(uint64_t(parts[i] + 1e-6), total - shared);
+    shared += out[i];
+  }
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    return parts[a] - double(out[a]) > parts[b] - double(out[b]);
+  });
+  for (size_t i = 0; shared < total; ++i, ++shared)
+    ++out[order[i % order.size()]];
+}
+
+std::vector<movable_piece> pieces_of(const move_request& what) {
+  std::vector<movable_piece> out;
+  for (uint32_t rank = 0; rank < what.current->shares.size(); ++rank)
+    for (const interval& part : what.current->shares[rank].intervals) {
+      movable_piece piece;
+      piece.what = part;
+      piece.owner = piece.goes_to = rank;
+      piece.bytes = what.set->train.at(value(part.chunk)).bytes;
+      piece.locked = what.locked && what.locked(part.chunk);
+      piece.labels = labels_of(*what.set, part);
+      out.push_back(std::move(piece));
+    }
+  return out;
+}
+
+/// The set's mean; a set that does not know its bytes counts rows instead.
+double mean_rows_per_byte(const manifest& set) {
+  uint64_t all_rows = 0, all_bytes = 0;
+  for (const chunk_info& chunk : set.train) {
+    all_rows += chunk.rows;
+    all_bytes += chunk.bytes;
+  }
+  return all_bytes == 0 ? 0 : double(all_rows) / double(all_bytes);
+}
+
+/// Best gain per byte first, given those before it.
+std::vector<shard_move> in_order(const std::vector<movable_piece>& pieces,
+                                 const move_request& what) {
+  quota_distance distance(what.target, what.size_tolerance);
+  struct entry {
+    double per_byte;
+    size_t piece;
+    bool operator<(const entry& other) const {
+      return per_byte != other.per_byte ? per_byte < other.per_byte
+                                        : piece > other.piece;
+    }
+  };
+  auto look_at = [&](size_t i) {
+    const movable_piece& piece = pieces[i];
+    return entry{distance.gain(piece, piece.owner, piece.goes_to) /
+                     double(std::max<uint64_t>(piece.bytes, 1)),
+                 i};
+  };
+  for (const movable_piece& piece : pieces)
+    distance.add(piece, piece.owner);
+  std::priority_queue<entry> queue;
+  for (size_t i = 0; i < pieces.size(); ++i)
+    if (pieces[i].moves())
+      queue.push(look_at(i));
+  std::vector<shard_move> out;
+  while (!queue.empty()) {
+    entry top = queue.top();
+    queue.pop();
+    entry now = look_at(top.piece);
+    if (!queue.empty() && now < queue.top()) {
+      queue.push(now);
+      continue;
+    }
+    const movable_piece& piece = pieces[top.piece];
+    out.push_back({piece.what, piece.owner, piece.goes_to, piece.bytes,
+                   distance.label_gain(piece, piece.owner, piece.goes_to)});
+    distance.remove(piece, piece.owner);
+    distance.add(piece, piece.goes_to);
+  }
+  return out;
+}
+
+/// Takes `part` out of the intervals, one of which contains it.
+void take_out(std::vector<interval>& from, const interval& part) {
+  for (size_t i = 0; i < from.size(); ++i) {
+    interval whole = from[i];
+    if (whole.chunk != part.chunk || part.begin < whole.begin ||
+        part.end > whole.end)
+      continue;
+    from.erase(from.begin() + ptrdiff_t(i));
+    if (whole.begin < part.begin)
+      from.push_back({whole.chunk, whole.begin, part.begin});
+    if (part.end < whole.end)
+      from.push_back({whole.chunk, part.end, whole.end});
+    return;
+  }
+  BALLAST_CHECK(false, "a move of what its source does not own");
+}
+
+} // namespace
+
+label_counts count_labels(const manifest& set, const plan& of) {
+  label_counts out(of.shares.size(), std::max<size_t>(set.row.classes, 1));
+  for (size_t rank = 0; rank < of.shares.size(); ++rank) {
+    std::vector<double> sums(out.classes);
+    for (const interval& part : of.shares[rank].intervals)
+      for (const label_rows& some : labels_of(set, part))
+        sums[some.label] += some.rows;
+    round_to(rows(of.shares[rank]), sums, &out.at(rank, 0));
+  }
+  return out;
+}
+
+move_list choose_moves(const move_request& what) {
+  BALLAST_CHECK(what.set && what.current &&
+                    what.target.workers == what.current->shares.size(),
+                "a target of other workers than the plan's");
+  piece_search search(pieces_of(what), what.target, what.size_tolerance,
+                      mean_rows_per_byte(*what.set));
+  search.run();
+  move_list out;
+  for (const shard_move& move : in_order(search.pieces(), what)) {
+    if (what.bytes_max > 0 && out.bytes + move.bytes > what.bytes_max) {
+      out.cut_short = true;
+      break;
+    }
+    out.moves.push_back(move);
+    out.bytes += move.bytes;
+    out.rows += rows(move.what);
+  }
+  out.after =
+      count_labels(*what.set, moved_plan(*what.current, out.moves,
+                                         next(what.current->number), {}));
+  return out;
+}
+
+plan moved_plan(const plan& before, const std::vector<shard_move>& moves,
+                plan_number number,
+                const std::vector<uint64_t>& batch_weights) {
+  BALLAST_CHECK(batch_weights.empty() ||
+                    batch_weights.size() == before.shares.size(),
+                "as many batch weights as workers");
+  plan out = before;
+  out.number = number;
+  for (const shard_move& move : moves) {
+    take_out(out.shares.at(move.from).intervals, move.what);
+    out.shares.at(move.to).intervals.push_back(move.what);
+  }
+  for (uint32_t rank = 0; rank < out.shares.size(); ++rank) {
+    share& part = out.shares[rank];
+    std::sort(part.intervals.begin(), part.intervals.end());
+    if (part.intervals != before.shares[rank].intervals) {
+      part.since = number;
+      part.stream = rank;
+    }
+    part.batch_weight =
+        batch_weights.empty() ? rows(part) : batch_weights[rank];
+  }
+  return out;
+}
+
+} // namespace ballast

@@ -1,0 +1,69 @@
+/// From quotas of samples to pieces that really move: whole chunks first, the
+/// most useful per byte first, so that a list that is cut off anywhere is still
+/// good; a chunk is cut only where a size cannot be met otherwise. Pure.
+///
+/// Whole chunks round: where they are nearly pure, half the skew budget is a
+/// good quota to ask for, and the rounding takes the other half. Sizes round,
+/// too; rows above a small target weigh more than above a large one, because
+/// that worker is the one the others would wait for.
+#pragma once
+
+#include "runtime/balance/quota.hpp"
+#include "runtime/ids.hpp"
+#include "runtime/manifest.hpp"
+#include "runtime/plan.hpp"
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+namespace ballast {
+
+/// An interval changes its owner. Its bytes are those of its whole chunk.
+struct shard_move {
+  interval what;
+  uint32_t from = 0; // rank
+  uint32_t to = 0;   // rank
+  uint64_t bytes = 0;
+  /// By how many rows it brings the holdings nearer to the quota.
+  double gain_rows = 0;
+  friend bool operator==(const shard_move&, const shard_move&) = default;
+};
+
+struct move_request {
+  const manifest* set = nullptr;
+  const plan* current = nullptr; // ranks of `target` are its ranks
+  label_counts target;
+  /// Chunks that must stay where they are (moved a moment ago); null = none.
+  std::function<bool(chunk_id)> locked;
+  /// At most so many bytes in this list; 0 = no limit.
+  uint64_t bytes_max = 0;
+  /// A worker whose size is further from its target than this part of it, after
+  /// all whole chunks, gets or gives a part of a chunk.
+  double size_tolerance = 0.02;
+};
+
+struct move_list {
+  std::vector<shard_move> moves; // best first
+  uint64_t rows = 0;
+  uint64_t bytes = 0;
+  label_counts after;
+  bool cut_short = false; // by bytes_max
+};
+
+/// What a share holds of each class, in rows: parts of chunks count as their
+/// share of the chunk's histogram, rounded so that the sums of a share are its
+/// rows. Where the set has no classes: one class.
+label_counts count_labels(const manifest& set, const plan& of);
+
+move_list choose_moves(const move_request& what);
+
+/// `before` with these moves done, under a new number and of the same
+/// generation. A share that they do not touch keeps `since`, `stream` and its
+/// intervals; `batch_weights` by rank (empty = rows owned).
+/// Pieces of one chunk that meet in one share stay apart: within an epoch
+/// intervals are only cut.
+plan moved_plan(const plan& before, const std::vector<shard_move>& moves,
+                plan_number number, const std::vector<uint64_t>& batch_weights);
+
+} // namespace ballast

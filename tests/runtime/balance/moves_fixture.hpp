@@ -1,0 +1,115 @@
+/// Data sets, plans and rounds of moves for the tests of the planner.
+#pragma once
+
+#include "runtime/balance/shard_moves.hpp"
+#include "tests/runtime/balance/quota_fixture.hpp"
+
+#include <set>
+
+namespace ballast::testing {
+
+constexpr uint64_t row_bytes = 788;
+
+/// A set whose chunks hold these rows per class, placed by rank.
+struct set_builder {
+  manifest set;
+  explicit set_builder(uint32_t classes) { set.row.classes = classes; }
+  void add(size_t rank, const std::vector<uint64_t>& histogram) {
+    chunk_info chunk;
+    chunk.id = chunk_id(uint32_t(set.train.size()));
+    chunk.label_histogram = histogram;
+    chunk.rows = uint32_t(
+        std::accumulate(histogram.begin(), histogram.end(), uint64_t{0}));
+    chunk.bytes = chunk.rows * row_bytes;
+    set.train_rows += chunk.rows;
+    if (set.placement.size() <= rank)
+      set.placement.resize(rank + 1);
+    set.placement[rank].push_back(chunk.id);
+    set.train.push_back(chunk);
+  }
+};
+
+/// As `ballast prepare` does it: each worker's rows in order, in chunks.
+inline manifest chunked(const std::vector<std::vector<uint64_t>>& lists,
+                        const std::vector<int32_t>& labels, uint32_t classes,
+                        size_t chunk_rows) {
+  set_builder out(classes);
+  out.set.placement.resize(lists.size());
+  for (size_t rank = 0; rank < lists.size(); ++rank)
+    for (size_t i = 0; i < lists[rank].size(); i += chunk_rows) {
+      std::vector<uint64_t> histogram(classes);
+      size_t end = std::min(i + chunk_rows, lists[rank].size());
+      for (size_t k = i; k < end; ++k)
+        ++histogram[size_t(labels[lists[rank][k]])];
+      out.add(rank, histogram);
+    }
+  return out.set;
+}
+
+/// 60,000 rows of ten equal classes, as Fashion-MNIST has them.
+inline manifest fashion(const std::string& kind, double alpha,
+                        uint32_t workers) {
+  std::vector<int32_t> labels;
+  for (int32_t label = 0; label < 10; ++label)
+    labels.insert(labels.end(), 6000, label);
+  placement_spec spec;
+  spec.kind = kind;
+  spec.alpha = alpha;
+  return chunked(place_rows(spec, labels, 10, labels.size(), workers, 7),
+                 labels, 10, 256);
+}
+
+inline plan placed(const manifest& set) {
+  return first_plan(set, workers_named(set.placement.size()), generation{1},
+                    plan_number{1});
+}
+
+inline std::vector<uint32_t> chunk_rows(const manifest& set) {
+  std::vector<uint32_t> out;
+  for (const chunk_info& chunk : set.train)
+    out.push_back(chunk.rows);
+  return out;
+}
+
+inline double max_of(const std::vector<double>& numbers) {
+  return numbers.empty() ? 0
+                         : *std::max_element(numbers.begin(), numbers.end());
+}
+
+/// Quota and moves for one state of one set.
+struct planner {
+  const manifest& set;
+  std::vector<double> speeds; // by rank
+  double skew_tv = 0.025;
+  uint64_t bytes_max = 0;
+  double size_tolerance = 0.02;
+  std::set<chunk_id> locked = {};
+
+  quota wanted(const plan& now) const {
+    quota_request what;
+    what.held = count_labels(set, now);
+    what.sizes = split_by_shares(what.held.total(), speeds);
+    what.skew_tv = skew_tv;
+    return best_quota(what);
+  }
+
+  move_list moves(const plan& now) const {
+    return moves(now, wanted(now).target);
+  }
+  move_list moves(const plan& now, const label_counts& target) const {
+    move_request what;
+    what.set = &set;
+    what.current = &now;
+    what.target = target;
+    what.bytes_max = bytes_max;
+    what.size_tolerance = size_tolerance;
+    what.locked = [this](chunk_id chunk) { return locked.contains(chunk); };
+    return choose_moves(what);
+  }
+};
+
+inline plan after(const plan& before, const move_list& list) {
+  return moved_plan(before, list.moves, next(before.number), {});
+}
+
+} // namespace ballast::testing
