@@ -80,11 +80,8 @@ coordinator_actor::behavior_type coordinator(pointer self,
       [=](submit_atom, const std::string& job, const std::string& folder) {
         return me->submit(job, folder);
       },
-      [=](control_atom,
-          const std::string& text) -> caf::result<int, std::string> {
-        auto [status, body] = me->control(text);
-        return {status, body};
-      },
+      [=](control_atom, const std::string& text)
+          -> caf::result<int, std::string> { return me->control(text); },
       [=](status_atom) { return me->status().dump(); },
       [=](exited_atom, const std::string& name, const std::string& how) {
         me->perform(me->core().on_process_ended(name, how, me->now()));
@@ -95,6 +92,9 @@ coordinator_actor::behavior_type coordinator(pointer self,
       },
       [=](resume_atom, const std::string& text) { return me->resume(text); },
       [=](const state_copied& m) { me->perform(me->core().on_copied(m)); },
+      [=](const chunks_fetched& m) {
+        me->perform(me->core().on_fetched(m, me->now()));
+      },
       [=](saved_atom, const position& after, const std::string& file,
           const failure& problem) {
         me->perform(me->core().on_checkpoint(after, file, problem, me->now()));

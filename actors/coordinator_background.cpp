@@ -32,14 +32,14 @@ run_report make_report(const run& of, const end_run& how) {
   if (of.test && of.set.classes > 0)
     out.test_accuracy = of.test->accuracy;
   out.generations = of.members ? value(of.members->number) : 0;
-  out.moved_samples = 0;
-  out.moved_bytes = 0;
-  out.moved_bound_samples = 0;
+  out.moved_samples = of.balance.moved_rows;
+  out.moved_bytes = of.balance.moved_bytes;
+  out.moved_bound_samples = of.balance.bound_rows;
   if (of.members && !of.members->shares.empty()) {
     double skew = 0;
     for (const share_summary& one : of.members->shares)
       skew = std::max(skew, one.skew_tv);
-    out.skew_tv_start = skew;
+    out.skew_tv_start = of.balance.skew_start.value_or(skew);
     out.skew_tv_max = skew;
   }
   if (!of.weights_sha256.empty())

@@ -48,6 +48,20 @@ void coordinator_shell::perform(const place_shares& what) {
           });
 }
 
+void coordinator_shell::perform(const observe_load& what) {
+  self_
+      ->request(self_->state.shards, caf::infinite, balance_atom::value,
+                what.what)
+      .then(
+          [this](const balance_answer& answer) {
+            perform(core().on_balance(answer, now()));
+          },
+          [this](const caf::error& why) {
+            log().warn("no balance: {}", to_failure(why).message);
+            perform(core().on_balance({}, now()));
+          });
+}
+
 /// Its messages count no more. If it ever wakes up it is told to drop what it
 /// has; whoever started it may end it before.
 void coordinator_shell::perform(const expel& what) {
@@ -155,12 +169,34 @@ void coordinator_shell::down(const caf::down_msg& message) {
     }
 }
 
-std::pair<int, std::string>
+/// What only the shard manager can answer.
+caf::result<int, std::string>
+coordinator_shell::ask_shards(const std::string& id, const std::string& text) {
+  auto promise = self_->make_response_promise<int, std::string>();
+  self_->request(self_->state.shards, caf::infinite, control_atom::value, text)
+      .then(
+          [promise, id](const std::string& answer) mutable {
+            promise.deliver(200,
+                            make_reply_ok(id, nlohmann::json::parse(answer)));
+          },
+          [promise, id](const caf::error& why) mutable {
+            failure refused = to_failure(why);
+            promise.deliver(http_status(refused),
+                            make_reply_error(id, refused));
+          });
+  return promise;
+}
+
+caf::result<int, std::string>
 coordinator_shell::control(const std::string& text) {
   control_result parsed = parse_control(text);
   if (!parsed.value)
     return {http_status(parsed.refused),
             make_reply_error(parsed.id, parsed.refused)};
+  if (std::holds_alternative<plan_request>(parsed.value->what) ||
+      std::holds_alternative<explain_request>(parsed.value->what) ||
+      std::holds_alternative<balance_request>(parsed.value->what))
+    return ask_shards(parsed.id, text);
   coordinator_core::reply reply;
   nlohmann::json extra = nlohmann::json::object();
   const control_request& what = parsed.value->what;
@@ -188,6 +224,8 @@ coordinator_shell::control(const std::string& text) {
     reply = core().evict(evict->worker, now());
   } else if (const auto* kill = std::get_if<kill_request>(&what)) {
     reply = core().hurt(kill->worker, command_kind::kill, 0);
+  } else if (const auto* slow = std::get_if<slow_request>(&what)) {
+    reply = core().slow(slow->worker, slow->factor);
   } else if (const auto* stall = std::get_if<stall_request>(&what)) {
     reply = core().hurt(stall->worker, command_kind::stall, stall->seconds);
   } else {

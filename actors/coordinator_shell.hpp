@@ -56,10 +56,12 @@ public:
                                   const std::string& folder);
   caf::result<std::string> resume(const std::string& text);
   void down(const caf::down_msg& message);
-  std::pair<int, std::string> control(const std::string& text);
+  caf::result<int, std::string> control(const std::string& text);
   void ended(int exit_code, const std::string& report);
 
 private:
+  caf::result<int, std::string> ask_shards(const std::string& id,
+                                           const std::string& text);
   run_record& record() { return *self_->state.record; }
 
   void perform(const prepare_data& what);
@@ -72,6 +74,9 @@ private:
   void perform(const send_connect& what) { send(what.to, what.what); }
   void perform(const send_command& what) { send(what.to, what.what); }
   void perform(const send_plan& what) { send(what.to, what.what); }
+  void perform(const send_fetch& what) { send(what.to, what.what); }
+  void perform(const observe_load& what);
+  void perform(const journal_offer& what) { record().perform(what); }
   void perform(const journal_effective& what) { record().perform(what); }
   void perform(const send_fence& what) { send(what.to, what.what); }
   void perform(const expel& what);

@@ -31,6 +31,7 @@ engine_listener listen(pointer self) {
   return {.loaded = post,
           .ready = post,
           .copied = post,
+          .fetched = post,
           .evaluated = post,
           .paused = post,
           .finished = post,
@@ -49,12 +50,14 @@ void send_progress(pointer self, const gpu_worker_config& config) {
   report.worker = now.worker;
   report.generation = now.generation;
   report.steps = std::move(done.steps);
+  report.store_free_bytes = done.store_free_bytes;
   for (const step_timing& one : done.timings) {
     report.rows += one.rows;
     report.data_ns += one.data_ns;
     report.compute_ns += one.compute_ns;
     report.reduce_ns += one.reduce_ns;
     report.apply_ns += one.apply_ns;
+    report.costs.push_back({uint32_t(one.rows), one.compute_ns});
     if (probe)
       probe->step({double(one.data_ns) / 1e9, double(one.compute_ns) / 1e9,
                    double(one.reduce_ns) / 1e9, double(one.apply_ns) / 1e9},
@@ -258,6 +261,10 @@ gpu_worker_actor::behavior_type gpu_worker(pointer self,
           ::kill(::getpid(), SIGKILL);
         if (order.kind == command_kind::stall)
           stall(order.seconds);
+        if (order.kind == command_kind::slow) {
+          self->state.engine->tell(order);
+          return;
+        }
         heartbeat now = self->state.engine->now();
         if (!current(order.term) || !self->state.in_run ||
             order.generation < now.generation)
@@ -267,6 +274,10 @@ gpu_worker_actor::behavior_type gpu_worker(pointer self,
           leave_run(self, config, order);
         else
           self->state.engine->tell(order);
+      },
+      [=](const fetch_order& order) {
+        if (current(order.term))
+          self->state.engine->fetch(order);
       },
       [=](const plan_offer& order) {
         if (current(order.term))
@@ -282,6 +293,7 @@ gpu_worker_actor::behavior_type gpu_worker(pointer self,
         pass_on(message);
       },
       [=](const state_copied& message) { pass_on(message); },
+      [=](const chunks_fetched& message) { pass_on(message); },
       [=](join_atom) { say_hello(self, config); },
       [=](join_atom, const caf::strong_actor_ptr& found) {
         self->state.searching = false;

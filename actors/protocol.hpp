@@ -9,6 +9,7 @@
 /// All types are registered once, in `ballast_types`, for CAF 0.17.
 #pragma once
 
+#include "runtime/balance/load.hpp"
 #include "runtime/messages.hpp"
 
 #include <caf/all.hpp>
@@ -76,7 +77,7 @@ template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, progress_report& x) {
   return f(caf::meta::type_name("progress_report"), x.worker, x.generation,
            x.steps, x.rows, x.data_ns, x.compute_ns, x.reduce_ns, x.apply_ns,
-           x.snapshot);
+           x.costs, x.store_free_bytes, x.snapshot);
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, evaluation_report& x) {
@@ -133,11 +134,60 @@ typename Inspector::result_type inspect(Inspector& f, final_ack& x) {
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, command& x) {
   return f(caf::meta::type_name("command"), x.term, x.generation, x.kind,
-           x.reason, x.seconds);
+           x.reason, x.seconds, x.factor);
+}
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, take_cost& x) {
+  return f(caf::meta::type_name("take_cost"), x.rows, x.compute_ns);
+}
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, fetch_order::source& x) {
+  return f(caf::meta::type_name("fetch_source"), x.address, x.chunks);
+}
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, fetch_order& x) {
+  return f(caf::meta::type_name("fetch_order"), x.term, x.generation, x.number,
+           x.sources, x.bytes_per_s);
+}
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, chunks_fetched& x) {
+  return f(caf::meta::type_name("chunks_fetched"), x.worker, x.generation,
+           x.number, x.bytes, x.refetched, x.problem);
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, plan_offer& x) {
   return f(caf::meta::type_name("plan_offer"), x.term, x.what);
+}
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, shard_move& x) {
+  return f(caf::meta::type_name("shard_move"), x.what, x.from, x.to, x.bytes,
+           x.gain_rows);
+}
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, worker_load& x) {
+  return f(caf::meta::type_name("worker_load"), x.worker, x.name, x.rows_left,
+           x.costs, x.store_free_bytes);
+}
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, load_view& x) {
+  return f(caf::meta::type_name("load_view"), x.generation, x.number, x.changed,
+           x.now_ms, x.steps_per_epoch, x.steps_left_in_epoch, x.steps_left,
+           x.step_us, x.workers, x.transfer, x.last);
+}
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, balance_proposal& x) {
+  return f(caf::meta::type_name("balance_proposal"), x.generation, x.base,
+           x.weights, x.moves, x.after, x.moved_rows, x.moved_bytes,
+           x.bound_rows, x.rate_bytes_per_s, x.reason);
+}
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, balance_state& x) {
+  return f(caf::meta::type_name("balance_state"), x.code, x.makespan_ratio,
+           x.skew_max, x.window, x.row_us);
+}
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, balance_answer& x) {
+  return f(caf::meta::type_name("balance_answer"), x.state, x.proposal);
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, set_summary& x) {
@@ -192,6 +242,10 @@ CAF_BEGIN_TYPE_ID_BLOCK(ballast, caf::first_custom_type_id)
   CAF_ADD_TYPE_ID(ballast, (ballast::worker_ready))
   CAF_ADD_TYPE_ID(ballast, (ballast::final_ack))
   CAF_ADD_TYPE_ID(ballast, (ballast::state_copied))
+  CAF_ADD_TYPE_ID(ballast, (ballast::fetch_order))
+  CAF_ADD_TYPE_ID(ballast, (ballast::chunks_fetched))
+  CAF_ADD_TYPE_ID(ballast, (ballast::load_view))
+  CAF_ADD_TYPE_ID(ballast, (ballast::balance_answer))
   CAF_ADD_ATOM(ballast, ballast, hello_atom, "hello")
   CAF_ADD_ATOM(ballast, ballast, alive_atom, "alive")
   CAF_ADD_ATOM(ballast, ballast, tick_atom, "tick")
@@ -212,6 +266,7 @@ CAF_BEGIN_TYPE_ID_BLOCK(ballast, caf::first_custom_type_id)
   CAF_ADD_ATOM(ballast, ballast, freeze_atom, "freeze")
   CAF_ADD_ATOM(ballast, ballast, drain_atom, "drain")
   CAF_ADD_ATOM(ballast, ballast, resume_atom, "resume")
+  CAF_ADD_ATOM(ballast, ballast, balance_atom, "balance")
 CAF_END_TYPE_ID_BLOCK(ballast)
 CAF_ERROR_CODE_ENUM(ballast::errc, "ballast")
 
@@ -228,13 +283,15 @@ using gpu_worker_actor = caf::typed_actor<
     caf::reacts_to<fence_order>,
     // Pause, resume, stop (all by lane), release, abandon.
     caf::reacts_to<command>,
-    // A pending plan: fetch what is missing, then contribute to its lane.
+    // Chunks it is to own soon; answered with chunks_fetched.
+    caf::reacts_to<fetch_order>,
+    // A pending plan, all of whose chunks are here: contribute to its lane.
     caf::reacts_to<plan_offer>,
     // INTERNAL: what the step thread reports; passed on to the coordinator.
     caf::reacts_to<worker_loaded>, caf::reacts_to<worker_ready>,
     caf::reacts_to<evaluation_report>, caf::reacts_to<worker_paused>,
     caf::reacts_to<worker_finished>, caf::reacts_to<worker_failed>,
-    caf::reacts_to<state_copied>,
+    caf::reacts_to<state_copied>, caf::reacts_to<chunks_fetched>,
     // INTERNAL: say hello to the coordinator, once connected to it.
     caf::reacts_to<join_atom>,
     // INTERNAL: a coordinator is back; say hello to it as who this was.
@@ -257,6 +314,12 @@ using shard_manager_actor = caf::typed_actor<
     // first one, or what follows from the plan before.
     caf::replies_to<place_atom, generation, plan_number, std::vector<worker_id>,
                     plan>::with<plan, std::vector<share_summary>>,
+    // The load of a run: what is to be said of it, and what should change.
+    caf::replies_to<balance_atom, load_view>::with<balance_answer>,
+    // A control message about balance (set_balance, plan, explain), as JSON;
+    // replies with the fields of the answer. Errors: bad_request,
+    // unknown_worker.
+    caf::replies_to<control_atom, std::string>::with<std::string>,
     // The manifest of the prepared set, as JSON.
     caf::replies_to<status_atom>::with<std::string>,
     // INTERNAL: the preparing thread is done (empty failure) or has failed.
@@ -279,6 +342,7 @@ using coordinator_actor = caf::typed_actor<
     caf::reacts_to<progress_report>, caf::reacts_to<evaluation_report>,
     caf::reacts_to<worker_paused>, caf::reacts_to<worker_finished>,
     caf::reacts_to<worker_failed>, caf::reacts_to<state_copied>,
+    caf::reacts_to<chunks_fetched>,
     // A job: JSON with every default, folder for its run ("" = choose one).
     // Replies with the run's name. Errors: busy, run_dir_*, invalid_job.
     caf::replies_to<submit_atom, std::string, std::string>::with<std::string>,

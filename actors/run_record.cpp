@@ -148,6 +148,11 @@ void run_record::perform(const journal_change& what) {
   probe_->plan(coordinator_probe::plan_outcome::effective);
 }
 
+void run_record::perform(const journal_offer& what) {
+  open_journal().record_offer(what.what);
+  probe_->plan(coordinator_probe::plan_outcome::offered);
+}
+
 void run_record::perform(const journal_effective& what) {
   open_journal().record_effective(what.number, what.from);
 }

@@ -56,6 +56,7 @@ public:
   // -- the core's actions, each throws ballast_error{disk_full}
   // ----------------
   void perform(const journal_change& what);
+  void perform(const journal_offer& what);
   void perform(const journal_effective& what);
   void perform(const journal_commit& what);
   void perform(const write_steps& what);

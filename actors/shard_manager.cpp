@@ -4,6 +4,8 @@
 #include "data/chunk_service.hpp"
 #include "data/prepared_set.hpp"
 #include "monitor/log.hpp"
+#include "runtime/balance/explain.hpp"
+#include "runtime/control.hpp"
 #include "runtime/repair.hpp"
 #include "runtime/skew.hpp"
 
@@ -20,6 +22,7 @@ struct shard_manager_state::parts {
   std::shared_ptr<prepared_set> set;
   std::unique_ptr<chunk_service> service;
   std::string manifest_text;
+  std::unique_ptr<balancer> balance;
   double prepare_s = 0;
   caf::typed_response_promise<set_summary> answer;
   std::thread thread;
@@ -57,6 +60,12 @@ failure prepare_parts(parts& out, const std::string& job_text,
     auto begin = std::chrono::steady_clock::now();
     out.set = prepare(*parsed.value, config.cache_folder);
     out.manifest_text = nlohmann::json(out.set->about()).dump();
+    balance_policy policy;
+    policy.enabled = parsed.value->balance.enabled;
+    policy.skew_tv = parsed.value->balance.skew_tv;
+    policy.global_batch = parsed.value->train.global_batch;
+    out.balance = std::make_unique<balancer>(
+        policy, std::shared_ptr<const manifest>(out.set, &out.set->about()));
     auto set = out.set;
     out.service = chunk_service::start(
         config.bind_host, 0, token,
@@ -103,6 +112,54 @@ std::vector<share_summary> count_shares(const plan& placed,
   return out;
 }
 
+/// Answers what users ask about balance; throws ballast_error.
+nlohmann::ordered_json answer(balancer& mind, const std::string& text) {
+  control_result parsed = parse_control(text);
+  if (!parsed.value)
+    throw ballast_error(parsed.refused);
+  const control_request& what = parsed.value->what;
+  if (const auto* set = std::get_if<balance_request>(&what)) {
+    balance_policy policy = mind.policy();
+    policy.enabled = set->enabled.value_or(policy.enabled);
+    policy.skew_tv = set->skew_tv.value_or(policy.skew_tv);
+    if (!set->enabled && !set->skew_tv)
+      throw ballast_error(errc::bad_request,
+                          "set_balance: give \"enabled\" or \"skew_tv\"");
+    if (!(policy.skew_tv >= 0 && policy.skew_tv <= 1))
+      throw ballast_error(errc::bad_request, "/skew_tv: expected 0 to 1",
+                          "/skew_tv");
+    mind.set_policy(policy);
+    return {{"enabled", policy.enabled}, {"skew_tv", policy.skew_tv}};
+  }
+  if (!mind.current())
+    throw ballast_error(errc::bad_request, "no run trains here yet");
+  if (std::holds_alternative<plan_request>(what))
+    return explain_plan(mind);
+  const auto& asked = std::get<explain_request>(what);
+  if (asked.worker.has_value() == asked.chunk.has_value())
+    throw ballast_error(errc::bad_request,
+                        "explain: give \"worker\" or \"chunk\", one of them");
+  if (asked.chunk) {
+    if (*asked.chunk >= mind.set().train.size())
+      throw ballast_error(errc::bad_request,
+                          "/chunk: expected 0 to " +
+                              std::to_string(mind.set().train.size() - 1),
+                          "/chunk");
+    return explain_chunk(mind, chunk_id(uint32_t(*asked.chunk)));
+  }
+  const auto& workers = mind.last_view().workers;
+  std::string here;
+  for (size_t rank = 0; rank < workers.size(); ++rank) {
+    if (workers[rank].name == *asked.worker)
+      return explain_worker(mind, rank);
+    here += (here.empty() ? "" : ", ") + workers[rank].name;
+  }
+  throw ballast_error(errc::unknown_worker,
+                      "no worker named " + *asked.worker +
+                          " trains here; there are: " + here,
+                      "/worker");
+}
+
 /// Also a set that is still prepared: its thread's answer is then outdated.
 void drop(shard_manager_state& state) {
   if (state.current && state.current->thread.joinable())
@@ -139,6 +196,20 @@ shard_manager_actor::behavior_type shard_manager(pointer self,
                           : repaired_plan(before, workers, gen, number);
         std::vector<share_summary> shares = count_shares(placed, about);
         return {std::move(placed), std::move(shares)};
+      },
+      [=](balance_atom, const load_view& view) -> caf::result<balance_answer> {
+        if (!self->state.current || !self->state.current->balance)
+          return to_error({errc::bad_request, "no data set is prepared", {}});
+        return self->state.current->balance->observe(view);
+      },
+      [=](control_atom, const std::string& text) -> caf::result<std::string> {
+        if (!self->state.current || !self->state.current->balance)
+          return to_error({errc::bad_request, "no run trains here", {}});
+        try {
+          return answer(*self->state.current->balance, text).dump();
+        } catch (const ballast_error& e) {
+          return to_error(e.what_failed());
+        }
       },
       [=](status_atom) -> caf::result<std::string> {
         if (!self->state.current || !self->state.current->set)

@@ -1,9 +1,11 @@
 #include "actors/worker_engine.hpp"
 
+#include "actors/chunk_copier.hpp"
 #include "actors/run_parts.hpp"
 #include "monitor/log.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <mutex>
 #include <thread>
 #include <utility>
@@ -30,6 +32,7 @@ public:
   generation newest() const override;
   void tell(const command& what) override;
   void offer(const plan_offer& what) override;
+  void fetch(const fetch_order& what) override;
   step_progress drain() override;
   heartbeat now() const override;
   void leave(const std::string& reason) override;
@@ -53,8 +56,10 @@ private:
   generation fenced_{};      // nothing up to this one goes on
   std::unique_ptr<run_parts> parts_;
   worker_phase phase_ = worker_phase::idle;
-  std::thread thread_; // loads, connects, then is the step thread
-  std::thread beside_; // opens the next generation meanwhile
+  std::thread thread_;               // loads, connects, then is the step thread
+  std::thread beside_;               // opens the next generation meanwhile
+  std::thread copier_;               // gets chunks that are to be owned soon
+  std::atomic<uint64_t> copying_{0}; // the plan that it copies for
 };
 
 template <class Work>
@@ -243,6 +248,9 @@ step_listener engine::listen(run_parts& parts) {
     parts.order = *std::exchange(parts.next_order, std::nullopt);
     parts.opening = std::move(parts.next_opening);
   };
+  steps.replanned = [&parts](const plan& now) {
+    drop_chunks(*parts.store, parts.set, now, parts.order.worker);
+  };
   steps.copy = [this, &parts, stamp](step_number after) {
     auto bytes = std::make_shared<const std::string>(state_bytes(parts, after));
     {
@@ -309,6 +317,7 @@ final_ack engine::fence(const fence_order& what) {
   fenced_ = std::max(fenced_, what.level);
   final_ack out;
   out.level = what.level;
+  copying_ = 0;
   if (!parts_)
     return out;
   run_parts& parts = *parts_;
@@ -347,7 +356,10 @@ generation engine::newest() const {
 
 void engine::tell(const command& what) {
   std::lock_guard lock(mutex_);
-  if (parts_ && parts_->executor && parts_->order.generation == what.generation)
+  if (parts_ && what.kind == command_kind::slow)
+    parts_->state.slow_factor = what.factor;
+  else if (parts_ && parts_->executor &&
+           parts_->order.generation == what.generation)
     parts_->executor->post(what.kind);
 }
 
@@ -356,6 +368,26 @@ void engine::offer(const plan_offer& what) {
   if (parts_ && parts_->executor &&
       parts_->order.generation <= what.what.generation)
     parts_->executor->post(what.what);
+}
+
+void engine::fetch(const fetch_order& what) {
+  std::lock_guard lock(mutex_);
+  if (!parts_ || !parts_->executor || what.generation <= fenced_ ||
+      parts_->order.generation != what.generation)
+    return;
+  copying_ = value(what.number);
+  copier_ = std::thread([this, what, &parts = *parts_, order = parts_->order,
+                         before = std::move(copier_)]() mutable {
+    if (before.joinable())
+      before.join();
+    auto given_up = [&] {
+      return copying_.load(std::memory_order_relaxed) != value(what.number);
+    };
+    chunks_fetched done =
+        copy_chunks(*parts.store, parts.set, order, what, given_up);
+    if (!given_up())
+      listener_.fetched(done);
+  });
 }
 
 step_progress engine::drain() {
@@ -387,7 +419,8 @@ void engine::leave(const std::string& reason) {
     if (parts_ && parts_->executor)
       parts_->executor->abort(reason);
   }
-  for (std::thread* one : {&beside_, &thread_})
+  copying_ = 0;
+  for (std::thread* one : {&copier_, &beside_, &thread_})
     if (one->joinable())
       one->join();
   std::unique_ptr<run_parts> gone;

@@ -21,6 +21,7 @@ struct engine_listener {
   std::function<void(worker_loaded)> loaded;
   std::function<void(worker_ready)> ready;
   std::function<void(state_copied)> copied;
+  std::function<void(chunks_fetched)> fetched;
   std::function<void(evaluation_report)> evaluated;
   std::function<void(worker_paused)> paused;
   std::function<void(worker_finished)> finished;
@@ -43,6 +44,8 @@ public:
   virtual generation newest() const = 0;
   virtual void tell(const command& what) = 0;
   virtual void offer(const plan_offer& what) = 0;
+  /// Copies chunks beside everything else.
+  virtual void fetch(const fetch_order& what) = 0;
   /// What was applied since the last call.
   virtual step_progress drain() = 0;
   virtual heartbeat now() const = 0;

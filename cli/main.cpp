@@ -140,8 +140,9 @@ void add_client_commands(CLI::App& app, arguments& a, action& chosen) {
   CLI::App* ctl = app.add_subcommand("ctl", "Send one control message");
   ctl->add_option(
          "type", a.type,
-         "status, pause, resume, stop, scale, drain_worker, evict_worker, "
-         "kill_worker, stall_worker")
+         "status, pause, resume, stop, checkpoint, scale, drain_worker, "
+         "evict_worker, set_balance, plan, explain, slow_worker, kill_worker, "
+         "stall_worker")
       ->required();
   ctl->add_option("pairs", a.pairs, "key=value");
   add_to(ctl, a.to);

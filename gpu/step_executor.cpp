@@ -108,6 +108,9 @@ step_progress step_executor::drain() {
   step_progress out = std::move(progress_);
   progress_ = {};
   out.bytes_sent = group_ ? group_->bytes_sent() : 0;
+  uint64_t used = with_.store->bytes();
+  uint64_t limit = with_.store->limit_bytes();
+  out.store_free_bytes = limit - std::min(used, limit);
   return out;
 }
 
@@ -271,9 +274,12 @@ void step_executor::train(const generation_start& start) {
       evaluate(ready->order.at.epoch);
     if (end.left)
       return;
-    if (end.plan_switched &&
-        core_->current().generation != ready->order.generation)
-      switch_over();
+    if (end.plan_switched) {
+      if (core_->current().generation != ready->order.generation)
+        switch_over();
+      else if (listener_.replanned)
+        listener_.replanned(core_->current());
+    }
     if (end.finish || (end.pause && !stand_still()))
       break;
   }
@@ -303,6 +309,7 @@ step_end step_executor::do_step(const prefetcher::ready& ready,
   if (listener_.trace)
     listener_.trace(order, ready.rows->sample_ids);
   double loss_sum = gradient(ready, gradients);
+  slow_down(monotonic_ns() - start_ns);
   uint64_t computed_ns = monotonic_ns();
   enter(worker_phase::reduce);
   trailer sums = core_->contribution(order.rows.size(), loss_sum);
@@ -327,6 +334,18 @@ step_end step_executor::do_step(const prefetcher::ready& ready,
                                reduced_ns - computed_ns,
                                applied_ns - reduced_ns, order.rows.size()});
   return end;
+}
+
+/// A fault on purpose; a fence breaks it off.
+void step_executor::slow_down(uint64_t computed_ns) {
+  double factor = with_.state->slow_factor.load(std::memory_order_relaxed);
+  if (factor <= 1)
+    return;
+  auto until =
+      std::chrono::steady_clock::now() +
+      std::chrono::nanoseconds(int64_t((factor - 1) * double(computed_ns)));
+  std::unique_lock lock(mutex_);
+  posted_.wait_until(lock, until, [this] { return aborted_; });
 }
 
 void step_executor::remember(const step_record& record) {

@@ -39,6 +39,9 @@ struct step_listener {
   std::function<void(step_number base)> ready;
   /// The next generation is in force; `ready` follows.
   std::function<void()> switched;
+  /// A plan of the same generation is in force. Rows of chunks that it gives to
+  /// others are fed to no further step.
+  std::function<void(const plan&)> replanned;
   /// One complete record of what is fed to the gradient, before any of it is
   /// sent. Empty if the job does not trace.
   std::function<void(const step_order&, const std::vector<uint64_t>& ids)>
@@ -66,6 +69,7 @@ struct step_progress {
   std::vector<step_record> steps;
   std::vector<step_timing> timings; // one for each of `steps`
   uint64_t bytes_sent = 0;          // by the collective, ever
+  uint64_t store_free_bytes = 0;
 };
 
 class step_executor {
@@ -124,6 +128,7 @@ private:
   bool stand_still();
   step_end do_step(const prefetcher::ready& ready, uint64_t data_ns);
   double gradient(const prefetcher::ready& ready, float* gradients);
+  void slow_down(uint64_t computed_ns);
   void reduce(trailer& sums);
   /// Moves the parameters by what a step reduced to, and remembers it.
   void apply(position at, const trailer& sums, float* gradients,

@@ -8,6 +8,7 @@
 #include "runtime/reports.hpp"
 #include "runtime/trailer.hpp"
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -62,6 +63,8 @@ struct training_state {
   /// The newest applied steps, for whoever does not know of them yet: a
   /// newcomer, a coordinator that was restarted.
   std::deque<step_record> history;
+  /// Compute takes so many times as long, on purpose.
+  std::atomic<double> slow_factor = 1;
 };
 
 } // namespace ballast

@@ -319,6 +319,17 @@ void journal::record_change(const journaled_generation& membership,
   state_->last_plan = p.number;
 }
 
+void journal::record_offer(const plan& p) {
+  if (p.generation != state_->last_generation)
+    contradiction("an offer for generation " + to_string(p.generation) +
+                  " in generation " + to_string(state_->last_generation));
+  state_->set(durable::now);
+  sqlite::transaction change(*state_->db);
+  state_->insert(p, std::nullopt);
+  change.commit();
+  state_->last_plan = p.number;
+}
+
 void journal::record_effective(plan_number number, position from) {
   state_->set(durable::now);
   sqlite::transaction change(*state_->db);

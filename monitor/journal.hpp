@@ -89,6 +89,8 @@ public:
   /// Both at once, for one wait on the disk in a recovery.
   void record_change(const journaled_generation& membership, const plan& p,
                      std::optional<position> effective = {});
+  /// A plan of the newest generation is offered.
+  void record_offer(const plan& p);
   /// An offered plan is in force from `from` on. Saying it twice is harmless.
   void record_effective(plan_number number, position from);
 

@@ -2,6 +2,7 @@
 /// what is journaled comes before what is sent because of it.
 #pragma once
 
+#include "runtime/balance/load.hpp"
 #include "runtime/commit.hpp"
 #include "runtime/errors.hpp"
 #include "runtime/job.hpp"
@@ -37,6 +38,10 @@ struct journal_change {
   plan what;
   std::optional<position> effective;
 };
+/// A plan of the membership in force is offered.
+struct journal_offer {
+  plan what;
+};
 /// An offered plan took effect.
 struct journal_effective {
   plan_number number{};
@@ -62,6 +67,16 @@ struct send_fence {
 struct send_plan {
   worker_id to{};
   plan_offer what;
+};
+/// Chunks for a worker that is to own them soon.
+struct send_fetch {
+  worker_id to{};
+  fetch_order what;
+};
+/// Shard manager: look at this, and say what should change; answered with
+/// on_balance.
+struct observe_load {
+  load_view what;
 };
 struct send_command {
   worker_id to{};
@@ -118,11 +133,12 @@ struct end_run {
 };
 
 using action =
-    std::variant<prepare_data, place_shares, journal_change, journal_effective,
-                 journal_commit, send_assignment, send_connect, send_fence,
-                 send_plan, send_command, expel, start_worker, write_steps,
-                 write_event, write_workers, fetch_model, fetch_checkpoint,
-                 serve_checkpoint, undo_steps, end_run>;
+    std::variant<prepare_data, place_shares, journal_change, journal_offer,
+                 journal_effective, journal_commit, send_assignment,
+                 send_connect, send_fence, send_plan, send_fetch, observe_load,
+                 send_command, expel, start_worker, write_steps, write_event,
+                 write_workers, fetch_model, fetch_checkpoint, serve_checkpoint,
+                 undo_steps, end_run>;
 using actions = std::vector<action>;
 
 } // namespace ballast

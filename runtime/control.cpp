@@ -17,13 +17,14 @@ struct control_key {
   std::string name;
   std::string type; // as JSON Schema calls it
   std::string doc;
+  bool required = true;
 };
 
-/// One type of message. Without `make` this build does not have it.
+/// One type of message.
 struct control_type {
   std::string name;
   std::string doc;
-  std::vector<control_key> keys; // all required
+  std::vector<control_key> keys;
   control_request (*make)(const json& message) = nullptr;
 };
 
@@ -74,10 +75,46 @@ const std::vector<control_type>& all_types() {
        [](const json& m) -> control_request {
          return evict_request{m.at("worker")};
        }},
-      {"set_balance", "", {}},
-      {"plan", "", {}},
-      {"explain", "", {}},
-      {"slow_worker", "", {}},
+      {"set_balance",
+       "Changes how the data are kept balanced; what is not given stays.",
+       {{"enabled", "boolean", "Whether anything is moved at all.", false},
+        {"skew_tv", "number",
+         "Label skew that is good enough, from 0 to 1, as total variation "
+         "distance.",
+         false}},
+       [](const json& m) -> control_request {
+         balance_request out;
+         if (m.contains("enabled"))
+           out.enabled = m["enabled"].get<bool>();
+         if (m.contains("skew_tv"))
+           out.skew_tv = m["skew_tv"].get<double>();
+         return out;
+       }},
+      {"plan",
+       "A dry run: what balancing would do now, were every limit of patience "
+       "lifted; what that would bring, and what speaks against it.",
+       {},
+       [](const json&) -> control_request { return plan_request{}; }},
+      {"explain",
+       "Why a worker, or a chunk, is treated as it is: one of the two.",
+       {{"worker", "string", "Its name.", false},
+        {"chunk", "integer", "Its number.", false}},
+       [](const json& m) -> control_request {
+         explain_request out;
+         if (m.contains("worker"))
+           out.worker = m["worker"].get<std::string>();
+         if (m.contains("chunk"))
+           out.chunk = m["chunk"].get<uint64_t>();
+         return out;
+       }},
+      {"slow_worker",
+       "Its compute takes so many times as long from now on, 1 = as it is; for "
+       "jobs with \"faults\": true.",
+       {{"worker", "string", "Its name."},
+        {"factor", "number", "From 1 to 1000."}},
+       [](const json& m) -> control_request {
+         return slow_request{m.at("worker"), m.at("factor")};
+       }},
       {"stall_worker",
        "Its process stands still for a while, heartbeats and all; for jobs "
        "with \"faults\": true.",
@@ -93,14 +130,6 @@ const std::vector<control_type>& all_types() {
        }},
   };
   return types;
-}
-
-std::vector<std::string> names(bool in_this_build_only) {
-  std::vector<std::string> out;
-  for (const control_type& type : all_types())
-    if (type.make != nullptr || !in_this_build_only)
-      out.push_back(type.name);
-  return out;
 }
 
 std::string listed(const std::vector<std::string>& words) {
@@ -141,17 +170,13 @@ failure find_type(const json& message, const control_type*& found) {
   for (const control_type& known : all_types())
     if (type == json(known.name))
       found = &known;
-  if (found != nullptr && found->make != nullptr)
-    return {};
   if (found != nullptr)
-    return {errc::not_in_build,
-            "/type: \"" + found->name + "\" is not in this build, which has " +
-                listed(control_types()),
-            "/type"};
+    return {};
   std::string why = "expected one of " + listed(control_types()) + ", found " +
                     quote_value(type);
   if (type.is_string())
-    if (std::string near = nearest_word(type.get<std::string>(), names(false));
+    if (std::string near =
+            nearest_word(type.get<std::string>(), control_types());
         !near.empty())
       why += "; did you mean \"" + near + "\"?";
   return bad("/type", why);
@@ -161,7 +186,9 @@ bool has_type(const json& value, const std::string& type) {
   if (type == "object")
     return value.is_object();
   if (type == "integer")
-    return value.is_number_integer();
+    return value.is_number_unsigned();
+  if (type == "boolean")
+    return value.is_boolean();
   if (type == "number")
     return value.is_number();
   return type == "string" && value.is_string();
@@ -172,6 +199,8 @@ failure check_keys(const json& message, const control_type& type) {
   for (const control_key& key : type.keys) {
     known.push_back(key.name);
     std::string pointer = "/" + key.name;
+    if (!message.contains(key.name) && !key.required)
+      continue;
     if (!message.contains(key.name))
       return bad(pointer, "is required in \"" + type.name + "\"");
     if (!has_type(message[key.name], key.type))
@@ -214,7 +243,10 @@ control_result parse_control(const std::string& text) {
 }
 
 std::vector<std::string> control_types() {
-  return names(true);
+  std::vector<std::string> out;
+  for (const control_type& type : all_types())
+    out.push_back(type.name);
+  return out;
 }
 
 std::string make_reply_ok(const std::string& id, const json& extra) {
@@ -252,8 +284,6 @@ int http_status(const failure& why) {
 json control_schema() {
   json choices = json::array();
   for (const control_type& type : all_types()) {
-    if (type.make == nullptr)
-      continue;
     json properties = {
         {"version", {{"const", 1}}},
         {"id", {{"type", "string"}, {"maxLength", id_bytes_max}}},
@@ -261,7 +291,8 @@ json control_schema() {
     json required = {"version", "type"};
     for (const control_key& key : type.keys) {
       properties[key.name] = {{"type", key.type}, {"description", key.doc}};
-      required.push_back(key.name);
+      if (key.required)
+        required.push_back(key.name);
     }
     choices.push_back({{"title", type.name},
                        {"description", type.doc},

@@ -40,9 +40,25 @@ struct drain_request {
 struct evict_request {
   std::string worker;
 };
+/// What is given replaces what was.
+struct balance_request {
+  std::optional<bool> enabled;
+  std::optional<double> skew_tv;
+};
+/// What balancing would do now, were every limit of patience lifted.
+struct plan_request {};
+/// Why a worker, or a chunk, is treated as it is: one of the two.
+struct explain_request {
+  std::optional<std::string> worker;
+  std::optional<uint64_t> chunk;
+};
 // Faults on purpose, for jobs that allow them:
 struct kill_request {
   std::string worker;
+};
+struct slow_request {
+  std::string worker;
+  double factor = 1;
 };
 struct stall_request {
   std::string worker;
@@ -52,7 +68,8 @@ struct stall_request {
 using control_request =
     std::variant<submit_request, status_request, pause_request, resume_request,
                  checkpoint_request, stop_request, scale_request, drain_request,
-                 evict_request, kill_request, stall_request>;
+                 evict_request, balance_request, plan_request, explain_request,
+                 kill_request, slow_request, stall_request>;
 
 struct control_message {
   std::string id; // chosen by the sender, comes back in the reply
@@ -68,11 +85,10 @@ struct control_result {
 };
 
 /// Reads one message. Bodies over 1 MiB, bad JSON, other versions, unknown
-/// types and keys are refused as bad_request; a type of the contract that this
-/// build does not have as not_in_build.
+/// types and keys are refused as bad_request.
 control_result parse_control(const std::string& text);
 
-/// Types that this build has, for help texts.
+/// For help texts.
 std::vector<std::string> control_types();
 
 /// Bodies of replies. Keys of `extra` (an object) are added beside `ok`.
@@ -82,7 +98,7 @@ std::string make_reply_error(const std::string& id, const failure& why);
 /// The HTTP status that goes with it: always 4xx.
 int http_status(const failure& why);
 
-/// JSON Schema (2020-12) of the messages that this build has.
+/// JSON Schema (2020-12) of the messages.
 nlohmann::json control_schema();
 /// The document of GET /v1/schema: {"job": .., "control": ..}.
 nlohmann::json api_schema();

@@ -17,7 +17,8 @@ namespace ballast {
 
 bool coordinator_core::may_change() const {
   return phase() == run_phase::training && !run_->fenced && !run_->change &&
-         !run_->recovery && !run_->stop_wanted &&
+         !(run_->transfer && run_->transfer->sent) && !run_->recovery &&
+         !run_->stop_wanted &&
          run_->members->ready.size() == run_->members->workers.size() &&
          run_->members->finished.empty();
 }
@@ -51,6 +52,7 @@ void coordinator_core::consider_change(actions& out) {
   uint64_t total = run_->book->steps_per_epoch() * run_->what.train.epochs;
   if (!changed || value(members.commits.committed()) + 2 >= total)
     return;
+  drop_transfer(out, "the membership changes");
   last_generation_ = next(last_generation_);
   last_plan_ = next(last_plan_);
   run_->change = membership_change{

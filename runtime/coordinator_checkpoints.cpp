@@ -136,6 +136,7 @@ void coordinator_core::go_back(actions& out, const std::string& reason) {
   step_number lost = run_->last.step;
   run_->fenced.reset();
   run_->change.reset();
+  drop_transfer(out, reason);
   run_->recovery.reset();
   run_->copies.clear();
   run_->copied.reset();

@@ -208,6 +208,8 @@ void coordinator_core::open_generation(generation number,
       .addresses = std::vector<std::string>(world),
       .data_addresses = std::vector<std::string>(world),
       .rates = std::vector<progress_report>(world),
+      .loads = std::vector<worker_load>(world),
+      .step_us = {},
       .commits = std::move(commits),
       .before = {},
       .from_seed = false,
@@ -262,6 +264,12 @@ actions coordinator_core::on_placed(plan placed,
   run_->plans[placed.number] = placed;
   members.current = placed;
   members.shares = std::move(shares);
+  if (!run_->balance.skew_start) {
+    double skew = 0;
+    for (const share_summary& one : members.shares)
+      skew = std::max(skew, one.skew_tv);
+    run_->balance.skew_start = skew;
+  }
   if (run_->recovery)
     run_->recovery->placed = now;
   actions out;

@@ -22,8 +22,7 @@ class coordinator_core {
 public:
   explicit coordinator_core(coordinator_config config);
 
-  // -- nodes ------------------------------------------------------------------
-
+  // -- nodes
   struct hello_result {
     std::optional<welcome> accepted;
     failure refused;
@@ -37,8 +36,7 @@ public:
   actions on_process_ended(const std::string& name, const std::string& how,
                            instant now);
 
-  // -- a run ------------------------------------------------------------------
-
+  // -- a run
   /// `life`: the term that the run's journal gave. A second job is refused.
   struct submit_result {
     failure refused;
@@ -61,6 +59,9 @@ public:
   actions on_failed(const worker_failed& message, instant now);
   actions on_ack(const final_ack& ack, instant now);
   actions on_model_saved(failure problem);
+  /// The shard manager looked at the load.
+  actions on_balance(balance_answer answer, instant now);
+  actions on_fetched(const chunks_fetched& message, instant now);
   actions on_copied(const state_copied& message);
   /// The copy of the state after that step is published, or why not.
   actions on_checkpoint(position after, std::string file, failure problem,
@@ -69,8 +70,7 @@ public:
   actions on_trouble(failure why);
   actions on_tick(instant now);
 
-  // -- requests ---------------------------------------------------------------
-
+  // -- requests
   struct reply {
     failure refused;
     actions then;
@@ -83,10 +83,11 @@ public:
   reply drain(const std::string& name);
   reply evict(const std::string& name, instant now);
   reply scale(uint64_t workers);
-  reply hurt(const std::string& name, command_kind how, double seconds);
+  reply slow(const std::string& name, double factor);
+  /// `amount`: seconds of a stall, factor of a slow-down.
+  reply hurt(const std::string& name, command_kind how, double amount);
 
-  // -- state ------------------------------------------------------------------
-
+  // -- state
   const coordinator_config& config() const { return config_; }
   const std::map<worker_id, node>& nodes() const { return nodes_; }
   const std::optional<run>& current() const { return run_; }
@@ -119,6 +120,12 @@ private:
   void consider_change(actions& out);
   actions on_change_placed(plan placed, std::vector<share_summary> shares);
   actions on_change_loaded(const worker_loaded& message);
+  void observe(actions& out, instant now);
+  void offer_transfer(actions& out);
+  void transfer_took_effect(actions& out, step_number from);
+  void drop_transfer(actions& out, const std::string& why,
+                     transfer_end how = transfer_end::dropped);
+  void note_load(size_t rank, const progress_report& report);
   void switched(actions& out, step_number base);
   void release_leavers(actions& out);
   position position_after(step_number base) const;

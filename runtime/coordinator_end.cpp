@@ -23,6 +23,7 @@ void coordinator_core::finish(actions& out, run_phase phase, int exit_code,
   run_->exit_code = exit_code;
   run_->fenced.reset();
   run_->change.reset();
+  run_->transfer.reset();
   out.push_back(write_workers{});
   if (run_->members)
     to_all(out,

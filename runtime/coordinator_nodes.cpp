@@ -226,6 +226,8 @@ void coordinator_core::show_out(actions& out, worker_id who) {
 
 actions coordinator_core::on_tick(instant now) {
   actions out;
+  if (active())
+    observe(out, now);
   auto append = [&out](actions more) {
     out.insert(out.end(), std::make_move_iterator(more.begin()),
                std::make_move_iterator(more.end()));

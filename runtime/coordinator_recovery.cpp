@@ -188,6 +188,9 @@ void coordinator_core::decide(actions& out, instant now) {
   }
   // Without a book nothing was ever placed.
   plan before = run_->book ? book_at(inherited).current() : plan{};
+  if (run_->transfer && run_->transfer->offered.number == before.number)
+    transfer_took_effect(out, *base);
+  drop_transfer(out, run_->recovery->reason);
   step_number committed = members.commits.committed();
   run_->recovery->acked = now;
   run_->fenced.reset();

@@ -112,7 +112,7 @@ coordinator_core::reply coordinator_core::scale(uint64_t workers) {
 
 coordinator_core::reply coordinator_core::hurt(const std::string& name,
                                                command_kind how,
-                                               double seconds) {
+                                               double amount) {
   if (!active() || !run_->what.faults)
     return {{errc::bad_request,
              "faults on purpose need a running job with \"faults\": true",
@@ -121,10 +121,22 @@ coordinator_core::reply coordinator_core::hurt(const std::string& name,
   const node* who = find_node(name);
   if (!who)
     return no_such(*this, name);
-  return {{},
-          {send_command{
-              who->id,
-              {config_.term, last_generation_, how, "on purpose", seconds}}}};
+  reply out;
+  out.then.push_back(send_command{
+      who->id,
+      {config_.term, last_generation_, how, "on purpose", amount, amount}});
+  out.then.push_back(write_event{
+      "fault",
+      {{"worker", name}, {"what", to_string(how)}, {"amount", amount}}});
+  return out;
+}
+
+coordinator_core::reply coordinator_core::slow(const std::string& name,
+                                               double factor) {
+  constexpr double factor_max = 1000;
+  if (!(factor >= 1 && factor <= factor_max))
+    return {{errc::bad_request, "/factor: expected 1 to 1000", "/factor"}, {}};
+  return hurt(name, command_kind::slow, factor);
 }
 
 coordinator_core::reply coordinator_core::stop(bool by_signal) {

@@ -16,6 +16,9 @@ void coordinator_core::commit_all(std::vector<committed_step> steps,
     // A fence may have come before anybody told of the switch.
     if (run_->offered.erase(step.plan) > 0)
       out.push_back(journal_effective{step.plan, {step.epoch, step.step}});
+    if (run_->transfer && run_->transfer->sent &&
+        run_->transfer->offered.number == step.plan)
+      transfer_took_effect(out, step.step);
     const plan& under = run_->plans.at(step.plan);
     step.generation = under.generation;
     step.world = uint32_t(under.shares.size());
@@ -27,6 +30,9 @@ void coordinator_core::commit_all(std::vector<committed_step> steps,
 }
 
 void coordinator_core::commit(const committed_step& step, actions& out) {
+  if (run_->members && run_->last.t_ns > 0 && step.t_ns > run_->last.t_ns &&
+      run_->members->step_us.size() < load_steps_max)
+    run_->members->step_us.push_back((step.t_ns - run_->last.t_ns) / 1000);
   follow(*run_->book, step);
   run_->plans.erase(run_->plans.begin(),
                     run_->plans.lower_bound(run_->book->current().number));
@@ -62,8 +68,10 @@ actions coordinator_core::on_progress(const progress_report& report,
   size_t rank = rank_of(report.worker);
   generation_state& members = *run_->members;
   progress_report& kept = members.rates[rank];
+  note_load(rank, report);
   kept = report;
   kept.steps.clear();
+  kept.costs.clear();
   actions out;
   commit_all(members.commits.applied(rank, report.steps), out);
   if (run_->recovery && run_->phase == run_phase::training &&

@@ -48,6 +48,8 @@ std::string to_string(command_kind kind) {
     return "kill";
   case command_kind::stall:
     return "stall";
+  case command_kind::slow:
+    return "slow";
   }
   return "unknown";
 }

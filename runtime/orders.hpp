@@ -86,6 +86,7 @@ enum class command_kind : uint8_t {
   expel,      // excluded from the cluster: drop the state, join again as new
   kill,       // a fault on purpose: end as by kill -9
   stall,      // a fault on purpose: stand still for `seconds`
+  slow,       // a fault on purpose: compute takes `factor` times as long
 };
 std::string to_string(command_kind kind);
 
@@ -95,6 +96,21 @@ struct command {
   command_kind kind = command_kind::release;
   std::string reason;
   double seconds = 0;
+  double factor = 1;
+};
+
+/// Chunks that a worker is to own soon: copy them beside training, at a bounded
+/// rate, then answer chunks_fetched. A later order replaces an earlier one.
+struct fetch_order {
+  ballast::term term{};
+  ballast::generation generation{};
+  plan_number number{}; // of the plan that will need them
+  struct source {
+    std::string address; // chunk service of a worker that has them
+    std::vector<chunk_id> chunks;
+  };
+  std::vector<source> sources;
+  uint64_t bytes_per_s = 0; // 0 = no limit
 };
 
 /// A pending plan; a worker installs it, then contributes to its lane.

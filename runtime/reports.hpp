@@ -68,6 +68,12 @@ struct step_record {
   uint64_t t_ns = 0;    // CLOCK_MONOTONIC when it was applied
 };
 
+/// What one take cost this worker, waiting for others excluded.
+struct take_cost {
+  uint32_t rows = 0;
+  uint64_t compute_ns = 0;
+};
+
 /// What a worker did since its last report; at most 100 ms old.
 struct progress_report {
   worker_id worker{};
@@ -78,6 +84,9 @@ struct progress_report {
   uint64_t compute_ns = 0; // without waiting for others
   uint64_t reduce_ns = 0;
   uint64_t apply_ns = 0;
+  std::vector<take_cost> costs; // of the newest of `steps`
+  /// Room for chunks in this worker's memory.
+  uint64_t store_free_bytes = UINT64_MAX;
   /// Where the worker stands after the last of `steps`; empty between
   /// snapshots.
   std::vector<worker_cursor> snapshot;
@@ -117,6 +126,16 @@ struct state_copied {
   worker_id worker{};
   ballast::generation generation{};
   step_number step{};
+};
+
+/// The answer to a fetch_order.
+struct chunks_fetched {
+  worker_id worker{};
+  ballast::generation generation{};
+  plan_number number{};
+  uint64_t bytes = 0;
+  uint32_t refetched = 0; // arrived damaged, or its source had gone
+  failure problem;        // not all are here
 };
 
 struct worker_failed {

@@ -9,6 +9,7 @@
 #include "runtime/ledger.hpp"
 #include "runtime/messages.hpp"
 #include "runtime/past_run.hpp"
+#include "runtime/shard_transfer.hpp"
 
 #include <map>
 #include <optional>
@@ -62,6 +63,8 @@ struct generation_state {
   std::vector<std::string> addresses;      // by rank, empty until loaded
   std::vector<std::string> data_addresses; // by rank, likewise
   std::vector<progress_report> rates;      // by rank: the last report
+  std::vector<worker_load> loads;          // by rank, since the last view
+  std::vector<uint64_t> step_us;           // of committed steps, likewise
   commit_tracker commits;
   /// The one before a switch: its last reports may come after the switch.
   ballast::generation before{};
@@ -134,6 +137,11 @@ struct run : run_tally {
   set_summary set;
   std::optional<generation_state> members;
   std::optional<membership_change> change;
+  std::optional<shard_transfer> transfer;
+  balance_account balance;
+  plan_number observed{}; // of the plan that the shard manager last saw
+  bool observing = false; // it has not answered yet
+  transfer_end last_transfer = transfer_end::none; // it does not know of yet
   std::optional<ballast::fence> fenced; // until its generation is decided
   instant fence_deadline{};
   std::optional<recovery_times> recovery; // until its first step is committed

@@ -41,6 +41,7 @@ struct played_engine final : worker_engine {
     seen->calls.push_back(to_string(what.kind));
   }
   void offer(const plan_offer&) override { seen->calls.push_back("offer"); }
+  void fetch(const fetch_order&) override { seen->calls.push_back("fetch"); }
   step_progress drain() override {
     step_progress out = std::move(seen->progress);
     seen->progress = {};
@@ -97,6 +98,7 @@ played_coordinator(coordinator_actor::pointer self,
       [](saved_atom, const failure&) {},
       [](saved_atom, const position&, const std::string&, const failure&) {},
       [=](const state_copied&) { note("copied"); },
+      [=](const chunks_fetched&) { note("fetched"); },
       [=](drain_atom, worker_id) { note("drain"); },
       [](resume_atom, const std::string&) { return std::string(); },
       [](trouble_atom, const failure&) {},

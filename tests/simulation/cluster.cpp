@@ -305,6 +305,20 @@ void cluster::perform(const actions& list) {
           (change->effective
                ? " from step " + to_string(change->effective->step)
                : " offered"));
+    } else if (const auto* offered = std::get_if<journal_offer>(&one)) {
+      if (offered->what.generation != journaled_)
+        fail("an offer for generation " + to_string(offered->what.generation));
+      plans_[offered->what.number] = {offered->what, std::nullopt};
+      log("plan " + to_string(offered->what.number) + " offered");
+    } else if (const auto* look = std::get_if<observe_load>(&one)) {
+      after(some(10, 2000), [this, view = look->what, life = life_] {
+        if (life == life_)
+          perform(core_->on_balance(some_answer(view), now_));
+      });
+    } else if (const auto* fetch = std::get_if<send_fetch>(&one)) {
+      to_node(fetch->to, [this, order = fetch->what](node_state& me) {
+        on_fetch(me, order);
+      });
     } else if (const auto* begins = std::get_if<journal_effective>(&one)) {
       auto& [body, since] = plans_.at(begins->number);
       if (since && *since != begins->from)

@@ -53,6 +53,7 @@ struct outcome {
   uint64_t drains = 0;
   uint64_t joins = 0;   // changes without a fence
   uint64_t crashes = 0; // of the coordinator
+  uint64_t moves = 0;   // plans of the same membership that took effect
   uint64_t undone = 0;  // steps that a run went back
   uint64_t events = 0;
 };
@@ -116,6 +117,9 @@ private:
   void on_connect(node_state& who, const connect_order& order);
   void on_fence(node_state& who, const fence_order& order);
   void on_command(node_state& who, const command& order);
+  void on_fetch(node_state& who, const fetch_order& order);
+  balance_answer some_answer(const load_view& view);
+  void hold_share(node_state& who, const plan& of);
   void prepare_next(node_state& who, const assignment& order);
   void connected_beside(node_state& who);
   void switch_over(node_state& who);

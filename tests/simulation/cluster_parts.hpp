@@ -16,6 +16,7 @@ struct cluster::node_state {
   // What a worker knows.
   generation fenced{};
   bool holds = false;
+  std::set<chunk_id> chunks; // in its memory
   lineage applied;
   std::vector<step_record> unreported;
   std::map<step_number, step_record> records; // of all that is applied

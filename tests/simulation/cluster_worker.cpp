@@ -117,6 +117,7 @@ void cluster::on_assignment(node_state& who, const assignment& order) {
       fail(me.name + " got an order that does not fit: " + *wrong);
     me.core.emplace(worker_core_config{rows(), me.id, what_.train.epochs},
                     me.order->first, me.order->start, me.order->cursors);
+    hold_share(me, me.order->first);
     worker_loaded message{me.id, me.order->generation, "c" + me.name,
                           "d" + me.name};
     to_coordinator(
@@ -133,6 +134,7 @@ void cluster::prepare_next(node_state& who, const assignment& order) {
   at_node(who, takes, [this, life = who.next_life](node_state& me) {
     if (me.next_life != life)
       return;
+    hold_share(me, me.next_order->first);
     worker_loaded message{me.id, me.next_order->generation, "c" + me.name,
                           "d" + me.name};
     to_coordinator(
@@ -326,6 +328,10 @@ void cluster::next_step(node_state& who) {
     by_actor(who, [this, message] { perform(core_->on_finished(message)); });
     return;
   }
+  for (const row_ref& row : who.drawn->rows)
+    if (!who.chunks.contains(row.chunk))
+      fail(who.name + " draws from chunk " + to_string(row.chunk) +
+           ", which it does not hold");
   at_node(who, some(500, 20'000), [this, life = who.life](node_state& me) {
     if (me.life == life)
       contribute(me);
@@ -417,8 +423,14 @@ void cluster::completed(node_state& who, size_t step, bool broken) {
     who.left = true;
     return;
   }
-  if (end.plan_switched)
-    return switch_over(who);
+  if (end.plan_switched) {
+    const plan& now = who.core->current();
+    if (now.generation != who.order->generation)
+      return switch_over(who);
+    who.chunks.clear(); // what others own now is forgotten
+    hold_share(who, now);
+    ++outcome_.moves;
+  }
   next_step(who);
 }
 

@@ -35,7 +35,7 @@ TEST(simulation, every_row_is_used_once_whatever_dies) {
   uint64_t one = number_from("BALLAST_SIM_SEED", 0);
   uint64_t count = one ? 1 : number_from("BALLAST_SIM_COUNT", 1000);
   uint64_t done = 0, kills = 0, freezes = 0, generations = 0, excluded = 0;
-  uint64_t drains = 0, joins = 0, crashes = 0, undone = 0;
+  uint64_t drains = 0, joins = 0, crashes = 0, undone = 0, moves = 0;
   for (uint64_t seed = one ? one : 1; count > 0; --count, ++seed) {
     cluster_options options = schedule(seed);
     options.tell = one != 0;
@@ -56,18 +56,19 @@ TEST(simulation, every_row_is_used_once_whatever_dies) {
       joins += how.joins;
       crashes += how.crashes;
       undone += how.undone;
+      moves += how.moves;
     } catch (const violation& wrong) {
       FAIL() << wrong.what();
     }
   }
   printf("%llu runs, %llu kills, %llu freezes, %llu exclusions, %llu drains, "
          "%llu generations, %llu of them offered, %llu crashes of the "
-         "coordinator, %llu steps undone\n",
+         "coordinator, %llu steps undone, %llu switches to other owners\n",
          (unsigned long long)done, (unsigned long long)kills,
          (unsigned long long)freezes, (unsigned long long)excluded,
          (unsigned long long)drains, (unsigned long long)generations,
          (unsigned long long)joins, (unsigned long long)crashes,
-         (unsigned long long)undone);
+         (unsigned long long)undone, (unsigned long long)moves);
 }
 
 } // namespace

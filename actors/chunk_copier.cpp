@@ -1,0 +1,149 @@
+#include "actors/chunk_copier.hpp"
+
+#include "data/chunk_service.hpp"
+#include "monitor/log.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <sys/resource.h>
+#include <thread>
+#include <unistd.h>
+
+namespace ballast {
+
+namespace {
+
+using namespace std::chrono_literals;
+using steady = std::chrono::steady_clock;
+
+/// A chunk takes milliseconds; these bound a silent peer.
+constexpr auto connect_deadline = 3s;
+constexpr auto fetch_deadline = 10s;
+/// One request is for what the rate allows in this time.
+constexpr double request_s = 0.05;
+/// How soon it is seen that a copy is wanted no more.
+constexpr auto look_every = 20ms;
+/// Training comes first.
+constexpr int niceness = 10;
+
+class copier {
+public:
+  copier(chunk_store& into, const manifest& set, const assignment& self,
+         const fetch_order& what, const std::function<bool()>& given_up)
+      : into_(into), set_(set), self_(self), what_(what), given_up_(given_up) {}
+
+  chunks_fetched run() {
+    out_.worker = self_.worker;
+    out_.generation = what_.generation;
+    out_.number = what_.number;
+    try {
+      for (const fetch_order::source& from : what_.sources)
+        copy(from);
+    } catch (const ballast_error& e) {
+      out_.problem = e.what_failed();
+    } catch (const std::exception& e) {
+      out_.problem = {errc::internal, e.what(), {}};
+    }
+    return out_;
+  }
+
+private:
+  void copy(const fetch_order::source& from) {
+    std::vector<chunk_info> missing;
+    for (chunk_id id : from.chunks) {
+      const chunk_info& one = set_.train.at(value(id));
+      if (!into_.find(data_part::train, id))
+        missing.push_back(one);
+    }
+    size_t done = 0;
+    std::unique_ptr<chunk_client> peer;
+    std::string address = from.address;
+    while (done < missing.size() && !given_up_()) {
+      size_t count = request_size(missing, done);
+      std::span<const chunk_info> part{missing.data() + done, count};
+      try {
+        if (!peer)
+          peer = chunk_client::connect(address, self_.token, connect_deadline);
+        fetch(*peer, part);
+      } catch (const ballast_error& e) {
+        // Room that is not here is not at the origin either.
+        bool no_room = e.what_failed().code == errc::device_failed;
+        if (no_room || address == self_.origin)
+          throw;
+        log().warn("chunks for plan {}: {}; takes them from the origin",
+                   value(what_.number), e.what());
+        ++out_.refetched;
+        address = self_.origin;
+        peer.reset();
+        continue;
+      }
+      done += count;
+      wait_for_rate();
+    }
+  }
+
+  size_t request_size(const std::vector<chunk_info>& missing, size_t done) {
+    if (what_.bytes_per_s == 0)
+      return missing.size() - done;
+    double left = double(what_.bytes_per_s) * request_s;
+    size_t count = 0;
+    while (done + count < missing.size() && left > 0)
+      left -= double(missing[done + count++].bytes);
+    return std::max<size_t>(count, 1);
+  }
+
+  void fetch(chunk_client& client, std::span<const chunk_info> part) {
+    std::vector<chunk_info> still;
+    for (const chunk_info& one : part)
+      if (!into_.find(data_part::train, one.id))
+        still.push_back(one);
+    client.fetch(data_part::train, still, set_.row, fetch_deadline,
+                 [&](chunk_ptr got) {
+                   out_.bytes += got->bytes;
+                   into_.put(data_part::train, std::move(got));
+                 });
+  }
+
+  void wait_for_rate() {
+    if (what_.bytes_per_s == 0)
+      return;
+    auto due =
+        begun_ + std::chrono::duration_cast<steady::duration>(
+                     std::chrono::duration<double>(double(out_.bytes) /
+                                                   double(what_.bytes_per_s)));
+    while (steady::now() < due && !given_up_())
+      std::this_thread::sleep_until(std::min(due, steady::now() + look_every));
+  }
+
+  chunk_store& into_;
+  const manifest& set_;
+  const assignment& self_;
+  const fetch_order& what_;
+  const std::function<bool()>& given_up_;
+  chunks_fetched out_;
+  steady::time_point begun_ = steady::now();
+};
+
+} // namespace
+
+chunks_fetched copy_chunks(chunk_store& into, const manifest& set,
+                           const assignment& self, const fetch_order& what,
+                           const std::function<bool()>& given_up) {
+  // Of this thread; Linux knows no other meaning.
+  (void)::setpriority(PRIO_PROCESS, id_t(::gettid()), niceness);
+  return copier(into, set, self, what, given_up).run();
+}
+
+void drop_chunks(chunk_store& from, const manifest& set, const plan& now,
+                 worker_id self) {
+  std::vector<bool> own(set.train.size());
+  for (const share& one : now.shares)
+    if (one.worker == self)
+      for (const interval& part : one.intervals)
+        own[value(part.chunk)] = true;
+  for (size_t id = 0; id < own.size(); ++id)
+    if (!own[id])
+      from.drop(data_part::train, chunk_id(uint32_t(id)));
+}
+
+} // namespace ballast

@@ -1,0 +1,107 @@
+/// The shard manager's mind: watches how fast the workers compute and what they
+/// hold, and says when weights should change or data should move. Three
+/// questions, the cheapest first:
+///
+///   batch   how many rows of a batch each worker takes: by measured speed;
+///           costs nothing
+///   sizes   how many rows each worker owns: in proportion to what it takes,
+///           so that all come to the end of an epoch together
+///   skew    which rows: every worker's labels near the global distribution
+///
+/// The last two have one answer, the fewest rows moved (quota.hpp). A balanced
+/// view yields nothing. Pure: time comes with the view. One per run, owned by
+/// the shard manager.
+#pragma once
+
+#include "runtime/balance/load.hpp"
+#include "runtime/balance/policy.hpp"
+#include "runtime/balance/speed.hpp"
+#include "runtime/manifest.hpp"
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace ballast {
+
+class balancer {
+public:
+  balancer(balance_policy policy, std::shared_ptr<const manifest> set);
+
+  balance_answer observe(const load_view& view);
+
+  /// How the batch is split now, and how it could be.
+  struct split_view {
+    bool known = false; // every worker is measured
+    std::vector<step_cost> costs;
+    std::vector<uint64_t> takes; // of a full batch, under the plan in force
+    batch_split best;
+    double gain = 0;  // part of the step that the best split saves
+    double error = 0; // of the predicted time
+  };
+
+  // -- for explanations (explain.hpp); the plan is there once a view was
+  const balance_state& state() const { return state_; }
+  const balance_policy& policy() const { return policy_; }
+  void set_policy(const balance_policy& policy) { policy_ = policy; }
+  uint64_t rate_bytes_per_s() const { return rate_bytes_per_s_; }
+  const manifest& set() const { return *set_; }
+  const std::optional<plan>& current() const { return plan_; }
+  const label_counts& held() const { return held_; }
+  const std::vector<double>& skew() const { return skews_; }
+  /// The newest view, without what was measured.
+  const load_view& last_view() const { return last_view_; }
+  const speed_estimate* speed_of(worker_id who) const;
+  /// Windows since the chunk moved; empty: long ago, or never.
+  std::optional<uint64_t> windows_since_move(chunk_id id) const;
+  split_view look_at_split() const;
+  /// Whether the split should change; if so, to what.
+  balance_code decide_weights(const split_view& split,
+                              std::vector<uint64_t>& weights) const;
+  std::vector<uint64_t>
+  wanted_sizes(const std::vector<uint64_t>& weights) const;
+  double noise_floor(size_t rank) const;
+
+private:
+  void take_in(const load_view& view);
+  void new_plan(const plan& changed);
+  void end_windows(const load_view& view);
+  void adapt_rate(const load_view& view);
+  bool sustained() const;
+  balance_code decide(const load_view& view, balance_proposal& out);
+  balance_code decide_moves(const load_view& view, const split_view& split,
+                            const std::vector<uint64_t>& weights,
+                            balance_proposal& out);
+  void finish(balance_proposal& out, const split_view& split,
+              std::vector<uint64_t> weights, std::string reason);
+  balance_policy policy_;
+  std::shared_ptr<const manifest> set_;
+  std::optional<plan> plan_;
+  label_counts held_;
+  std::vector<double> skews_;
+  std::map<worker_id, speed_estimate> speeds_;
+  balance_state state_;
+  load_view last_view_;
+
+  uint64_t window_ = 0;
+  uint64_t window_begin_ms_ = 0;
+  uint64_t window_steps_ = 0;
+  std::optional<uint64_t> speed_plan_; // window of the last change of weights
+  std::map<chunk_id, uint64_t> moved_; // window of a chunk's last move
+  std::vector<chunk_id> moving_;       // of the proposal under way
+  bool weighing_ = false;              // likewise: it changes weights by speed
+  bool more_to_come_ = false; // the last plan was cut short: go on to the end
+  uint32_t failures_ = 0;
+  uint64_t stalled_until_ = 0; // window
+
+  uint64_t rate_bytes_per_s_;
+  std::vector<uint64_t> calm_us_;   // newest steps while nothing moved
+  std::vector<uint64_t> moving_us_; // steps while this transfer moves
+};
+
+/// total variation distance that a random share of so many rows has by chance.
+double skew_noise_floor(const std::vector<uint64_t>& of_class, uint64_t rows);
+
+} // namespace ballast

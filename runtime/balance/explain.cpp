@@ -1,0 +1,251 @@
+#include "runtime/balance/explain.hpp"
+
+#include "runtime/placement.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+namespace ballast {
+
+namespace {
+
+using json = nlohmann::ordered_json;
+
+/// Moves are listed up to here; the rest is counted.
+constexpr size_t moves_listed_max = 200;
+/// Skew budgets whose price is shown.
+constexpr double frontier_budgets[] = {0, 0.02, 0.05, 0.1, 0.2, 0.4, 1};
+/// The frontier is drawn by the fast path where it would take long otherwise.
+constexpr size_t frontier_cells_max = 20'000;
+
+double rounded(double value) {
+  return std::round(value * 1e4) / 1e4;
+}
+
+std::string name_of(const balancer& mind, size_t rank) {
+  const auto& workers = mind.last_view().workers;
+  return rank < workers.size() ? workers[rank].name : std::to_string(rank);
+}
+
+json side(const balancer& mind, const balancer::split_view& split,
+          const label_counts& held, const std::vector<uint64_t>& takes) {
+  std::vector<double> skewed = skews(held);
+  json workers = json::object();
+  double skew_max = 0;
+  for (size_t rank = 0; rank < takes.size(); ++rank) {
+    json one{{"batch", takes[rank]},
+             {"rows", held.of_worker(rank)},
+             {"skew_tv", rounded(skewed[rank])}};
+    if (split.known)
+      one["compute_ms"] = rounded(1e3 * split.costs[rank].seconds(takes[rank]));
+    workers[name_of(mind, rank)] = one;
+    skew_max = std::max(skew_max, skewed[rank]);
+  }
+  json out{{"step_ms", nullptr}, {"skew_tv_max", rounded(skew_max)}};
+  if (split.known)
+    out["step_ms"] = rounded(1e3 * makespan_s(split.costs, takes));
+  out["workers"] = workers;
+  return out;
+}
+
+json list_moves(const balancer& mind, const move_list& list) {
+  json out = json::array();
+  for (const shard_move& one : list.moves) {
+    if (out.size() == moves_listed_max)
+      break;
+    out.push_back({{"chunk", value(one.what.chunk)},
+                   {"rows", rows(one.what)},
+                   {"from", name_of(mind, one.from)},
+                   {"to", name_of(mind, one.to)},
+                   {"bytes", one.bytes},
+                   {"nearer_by_rows", rounded(one.gain_rows)}});
+  }
+  return out;
+}
+
+std::string sentence(const balancer& mind) {
+  const balance_policy& policy = mind.policy();
+  switch (mind.state().code) {
+  case balance_code::planned:
+    return "a plan was proposed just now";
+  case balance_code::at_optimum:
+    return "nothing can be made better";
+  case balance_code::below_trigger:
+    return "a better split would shorten the step by less than " +
+           std::to_string(int(100 * policy.gain_min)) + " %";
+  case balance_code::not_sustained:
+    return "speeds changed again and again; they must stay as they are for " +
+           std::to_string(policy.sustained_windows) + " windows";
+  case balance_code::noise_floor:
+    return "what is seen is within the noise of what was measured";
+  case balance_code::stale_report:
+    return "not every worker is measured yet under the plan in force";
+  case balance_code::pending:
+    return "a plan, a pause or a stop is under way";
+  case balance_code::dwell:
+    return "what would have to move was moved less than " +
+           std::to_string(policy.dwell_windows) + " windows ago";
+  case balance_code::payback:
+    return "the rest of the run is too short to win back what a move costs";
+  case balance_code::capacity:
+    return "no worker has room for what would have to move";
+  case balance_code::epoch_end:
+    return "the epoch ends too soon";
+  case balance_code::stalled:
+    return "plans failed again and again; waits before the next one";
+  case balance_code::disabled:
+    return "balancing is switched off";
+  }
+  return "";
+}
+
+} // namespace
+
+json explain_plan(const balancer& mind) {
+  const plan& now = *mind.current();
+  const balance_policy& policy = mind.policy();
+  balancer::split_view split = mind.look_at_split();
+  std::vector<uint64_t> weights;
+  for (const share& one : now.shares)
+    weights.push_back(one.batch_weight);
+  std::vector<uint64_t> decided = weights;
+  balance_code by_speed = mind.decide_weights(split, decided);
+  bool split_pays = split.known && split.gain > split.error;
+  if (split_pays)
+    weights = split.best.rows;
+  std::vector<uint64_t> sizes = mind.wanted_sizes(weights);
+  quota_request request{mind.held(), sizes, policy.skew_tv, 2};
+  quota target = best_quota(request);
+  move_list list = choose_moves({.set = &mind.set(),
+                                 .current = &now,
+                                 .target = target.target,
+                                 .locked = {},
+                                 .bytes_max = 0,
+                                 .size_tolerance = policy.size_tolerance});
+  json out{{"plan", value(now.number)},
+           {"generation", value(now.generation)},
+           {"window", mind.state().window},
+           {"code", to_string(mind.state().code)},
+           {"reason", sentence(mind)}};
+  out["before"] = side(mind, split, mind.held(), split.takes);
+  out["after"] = side(
+      mind, split, list.moves.empty() ? mind.held() : list.after,
+      split_by_shares(policy.global_batch, {weights.begin(), weights.end()}));
+  out["moved_rows"] = list.rows;
+  out["moved_bytes"] = list.bytes;
+  out["bound_rows"] = target.bound;
+  out["gap_rows"] = list.rows > target.bound ? list.rows - target.bound : 0;
+  out["takes_s"] =
+      rounded(double(list.bytes) / double(mind.rate_bytes_per_s()));
+  out["moves"] = list_moves(mind, list);
+  out["moves_total"] = list.moves.size();
+
+  json frontier = json::array();
+  for (double budget : frontier_budgets) {
+    request.skew_tv = budget;
+    quota at = best_quota(request, frontier_cells_max);
+    std::vector<double> skewed = skews(at.target);
+    frontier.push_back({{"skew_tv", budget},
+                        {"moved_rows", at.moved},
+                        {"skew_tv_max", rounded(*std::max_element(
+                                            skewed.begin(), skewed.end()))}});
+  }
+  out["frontier"] = frontier;
+
+  json rejected = json::array();
+  rejected.push_back(
+      {{"what", "split the batch by speed"},
+       {"code", to_string(by_speed)},
+       {"gain", rounded(split.gain)},
+       {"gain_needed",
+        rounded(std::max(policy.gain_min, policy.gain_errors * split.error))}});
+  request.skew_tv = 1;
+  rejected.push_back({{"what", "sizes only, whatever the labels"},
+                      {"code", "SKEW"},
+                      {"moved_rows", moves_bound(request)}});
+  double fresh = 0;
+  for (size_t rank = 0; rank < sizes.size(); ++rank)
+    fresh += double(sizes[rank]) *
+             (1 - double(sizes[rank]) /
+                      double(std::max<uint64_t>(1, mind.held().total())));
+  rejected.push_back({{"what", "deal all rows anew"},
+                      {"code", "COST"},
+                      {"moved_rows", uint64_t(fresh)}});
+  out["rejected"] = rejected;
+  return out;
+}
+
+json explain_worker(const balancer& mind, size_t rank) {
+  const plan& now = *mind.current();
+  const share& mine = now.shares.at(rank);
+  balancer::split_view split = mind.look_at_split();
+  const speed_estimate* speed = mind.speed_of(mine.worker);
+  uint64_t chunks = 0;
+  for (size_t i = 0; i < mine.intervals.size(); ++i)
+    chunks += i == 0 || mine.intervals[i].chunk != mine.intervals[i - 1].chunk;
+  json out{{"worker", name_of(mind, rank)},
+           {"rank", rank},
+           {"plan", value(now.number)},
+           {"batch", split.takes[rank]},
+           {"batch_best", nullptr},
+           {"rows", mind.held().of_worker(rank)},
+           {"rows_left", mind.last_view().workers.at(rank).rows_left},
+           {"chunks", chunks},
+           {"cut_chunks", mine.intervals.size() - chunks},
+           {"skew_tv", rounded(mind.skew()[rank])},
+           {"skew_noise_floor", rounded(mind.noise_floor(rank))}};
+  if (split.known)
+    out["batch_best"] = split.best.rows[rank];
+  if (speed && speed->known())
+    out["speed"] = {{"fixed_ms", rounded(1e3 * speed->cost().fixed_s)},
+                    {"row_us", rounded(1e6 * speed->cost().per_row_s)},
+                    {"error", rounded(speed->error())},
+                    {"steady_windows", speed->steady_windows()}};
+  // The classes that stand out most.
+  std::vector<std::pair<double, size_t>> off;
+  double mine_rows = double(std::max<uint64_t>(1, mind.held().of_worker(rank)));
+  double all_rows = double(std::max<uint64_t>(1, mind.held().total()));
+  for (size_t label = 0; label < mind.held().classes; ++label) {
+    double part = double(mind.held().at(rank, label)) / mine_rows;
+    double all = double(mind.held().of_class(label)) / all_rows;
+    off.emplace_back(part - all, label);
+  }
+  std::sort(off.begin(), off.end(), [](const auto& a, const auto& b) {
+    return std::abs(a.first) > std::abs(b.first);
+  });
+  if (mind.held().classes > 1) {
+    json classes = json::array();
+    for (size_t i = 0; i < std::min<size_t>(off.size(), 5); ++i)
+      classes.push_back({{"class", off[i].second},
+                         {"rows", mind.held().at(rank, off[i].second)},
+                         {"share_over_global", rounded(off[i].first)}});
+    out["classes"] = classes;
+  }
+  out["code"] = to_string(mind.state().code);
+  out["reason"] = sentence(mind);
+  return out;
+}
+
+json explain_chunk(const balancer& mind, chunk_id id) {
+  const chunk_info& about = mind.set().train.at(value(id));
+  json owners = json::array();
+  const plan& now = *mind.current();
+  for (size_t rank = 0; rank < now.shares.size(); ++rank)
+    for (const interval& one : now.shares[rank].intervals)
+      if (one.chunk == id)
+        owners.push_back({{"worker", name_of(mind, rank)},
+                          {"begin", one.begin},
+                          {"end", one.end}});
+  json out{{"chunk", value(id)},
+           {"rows", about.rows},
+           {"bytes", about.bytes},
+           {"owners", owners},
+           {"classes", about.label_histogram}};
+  auto moved = mind.windows_since_move(id);
+  out["windows_since_move"] = moved ? json(*moved) : json();
+  out["may_move"] = !moved;
+  return out;
+}
+
+} // namespace ballast

@@ -1,0 +1,96 @@
+/// What the shard manager sees of a run, and what it answers: plain values.
+/// actors/protocol.hpp says when they are sent.
+#pragma once
+
+#include "runtime/balance/shard_moves.hpp"
+#include "runtime/ids.hpp"
+#include "runtime/messages.hpp"
+#include "runtime/plan.hpp"
+#include "runtime/reports.hpp"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace ballast {
+
+/// How the last answer of the shard manager fared.
+enum class transfer_end : uint8_t {
+  none,      // nothing was under way
+  effective, // its plan is in force
+  dropped,   // a change of membership, a fault or a request came first
+  failed,    // a worker could not get its chunks
+};
+
+/// One worker since the last view.
+struct worker_load {
+  worker_id worker{};
+  std::string name;
+  uint64_t rows_left = 0; // owned and not consumed in this epoch
+  std::vector<take_cost> costs;
+  uint64_t store_free_bytes = UINT64_MAX;
+};
+
+/// A run while it trains. Sent every 50 ms.
+struct load_view {
+  ballast::generation generation{};
+  plan_number number{}; // of the plan in force
+  plan changed; // it, where the last view had another one; else no shares
+  uint64_t now_ms = 0; // of a steady clock
+  uint64_t steps_per_epoch = 0;
+  uint64_t steps_left_in_epoch = 0;
+  uint64_t steps_left = 0;       // of the run
+  std::vector<uint64_t> step_us; // of the steps committed since the last view
+  std::vector<worker_load> workers;       // by rank
+  bool transfer = false;                  // something is under way
+  transfer_end last = transfer_end::none; // since the last view
+};
+
+/// Why a window ended as it did.
+enum class balance_code : uint8_t {
+  planned,       // a plan is proposed
+  at_optimum,    // nothing can be made better
+  below_trigger, // better is possible, but not by enough to act
+  not_sustained, // the speeds have not been as they are for long enough
+  noise_floor,   // what is seen is within noise
+  stale_report,  // nothing is known yet of the plan in force
+  pending,       // a plan is under way
+  dwell,         // what would have to move was moved a moment ago
+  payback,       // the rest of the run is too short
+  capacity,      // no worker has room for what would have to move
+  epoch_end,     // too near the end of the epoch
+  stalled,       // plans failed again and again; waits
+  disabled,
+};
+std::string to_string(balance_code code);
+
+/// A plan of the same workers that the shard manager wants.
+struct balance_proposal {
+  ballast::generation generation{};
+  plan_number base{};               // of the plan that it changes
+  std::vector<uint64_t> weights;    // by rank
+  std::vector<shard_move> moves;    // may be none: only weights change
+  std::vector<share_summary> after; // by rank
+  uint64_t moved_rows = 0;
+  uint64_t moved_bytes = 0;
+  uint64_t bound_rows = 0; // least that have to move, from here to the target
+  uint64_t rate_bytes_per_s = 0;
+  std::string reason; // in words
+};
+
+/// What the last window saw, for status and metrics.
+struct balance_state {
+  balance_code code = balance_code::stale_report;
+  double makespan_ratio = 1; // predicted step against the best split
+  double skew_max = 0;
+  uint64_t window = 0;        // number of the last one that ended
+  std::vector<double> row_us; // by rank: cost of a row; 0 = not known
+};
+
+struct balance_answer {
+  balance_state state;
+  /// Meant only where the code is `planned`.
+  balance_proposal proposal;
+};
+
+} // namespace ballast

@@ -1,0 +1,57 @@
+/// When the shard manager acts, and how much it does at once. Every threshold
+/// of the balance in one place; runtime/balance/balancer.hpp uses them.
+#pragma once
+
+#include <cstdint>
+
+namespace ballast {
+
+struct balance_policy {
+  bool enabled = true;
+  uint64_t global_batch = 1;
+  /// Budget of label skew, as total variation distance, in [0, 1].
+  double skew_tv = 0.1;
+
+  // -- windows of observation
+  uint64_t window_ms = 250;
+  uint64_t window_steps = 10;
+
+  // -- when to act: start late, stop early
+  /// A split or a move must shorten the step by this part ...
+  double gain_min = 0.05;
+  /// ... and by so many standard errors of what was measured.
+  double gain_errors = 5;
+  /// Skew must exceed the budget by this factor, and the noise floor (what a
+  /// random share has) by the other.
+  double skew_trigger = 1.25;
+  double skew_floors = 2;
+  /// A change of speed must last so many windows, unless there was none in the
+  /// windows before it.
+  uint32_t sustained_windows = 3;
+  uint32_t quiet_windows = 8;
+  /// A chunk that moved stays for so many windows; likewise a split.
+  uint32_t dwell_windows = 3;
+  /// No plan in this last part of an epoch.
+  double epoch_end = 0.05;
+  /// What is left of the run must win back this many times what a plan costs.
+  double payback = 2;
+
+  // -- how much at once
+  /// One plan moves what takes about so long to copy.
+  uint64_t round_ms = 500;
+  uint64_t rate_bytes_per_s = 64'000'000; // to begin with
+  uint64_t rate_min_bytes_per_s = 1'000'000;
+  uint64_t rate_max_bytes_per_s = 1'000'000'000;
+  uint64_t rate_more_bytes_per_s = 16'000'000;
+  /// Steps may take this many times as long while data move; else the rate is
+  /// halved.
+  double inflation_max = 1.03;
+  /// Chunks closer to their owner's quota than this stay.
+  double size_tolerance = 0.02;
+
+  // -- when plans fail
+  uint32_t failures_max = 3; // then the state is `stalled`, and it waits
+  uint32_t stalled_windows = 40;
+};
+
+} // namespace ballast

@@ -1,0 +1,144 @@
+#include "runtime/balance/speed.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace ballast {
+
+namespace {
+
+/// No clock and no machine is more regular than this.
+constexpr double spread_min = 0.01;
+/// A take is strange when it is this many times slower or faster than expected,
+/// and outside of what noise does.
+constexpr double strange_ratio = 1.4;
+constexpr double strange_spreads = 6;
+constexpr size_t strange_takes = 3;
+/// Takes whose sizes differ less say nothing about the fixed part.
+constexpr double distinct_ratio = 1.15;
+/// Slopes of so many of the newest takes are compared, each with each.
+constexpr size_t slopes_of = 48;
+/// Standard deviation from the median absolute deviation of a normal law.
+constexpr double from_mad = 1.4826;
+/// A median spreads so much wider than a mean.
+constexpr double of_median = 1.2533;
+/// How fast the remembered spreads follow.
+constexpr double follow = 0.2;
+
+double median(std::vector<double> values) {
+  if (values.empty())
+    return 0;
+  auto middle = values.begin() + ptrdiff_t(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+double spread(const std::vector<double>& values) {
+  double centre = median(values);
+  std::vector<double> off;
+  for (double one : values)
+    off.push_back(std::abs(one - centre));
+  return from_mad * median(std::move(off));
+}
+
+} // namespace
+
+void speed_estimate::add(uint64_t rows, double seconds) {
+  if (rows == 0 || !(seconds > 0))
+    return;
+  take newest{double(rows), seconds};
+  if (fitted_ && takes_.size() >= takes_min) {
+    look_for_change(newest);
+    window_.push_back(std::log(seconds / cost_.seconds(rows)));
+  }
+  takes_.push_back(newest);
+  if (takes_.size() > takes_max)
+    takes_.pop_front();
+  refit();
+}
+
+/// Three takes in a row far off, all to the same side: not an accident.
+void speed_estimate::look_for_change(const take& newest) {
+  double off = std::log(newest.seconds / cost_.seconds(uint64_t(newest.rows)));
+  double limit =
+      std::max(std::log(strange_ratio), strange_spreads * spread_take_);
+  bool same_side = strange_.empty() ||
+                   (off > 0) == (strange_.back().seconds >
+                                 cost_.seconds(uint64_t(strange_.back().rows)));
+  if (std::abs(off) < limit || !same_side)
+    strange_.clear();
+  if (std::abs(off) < limit)
+    return;
+  strange_.push_back(newest);
+  if (strange_.size() < strange_takes)
+    return;
+  // `newest` itself is added by the caller.
+  strange_.pop_back();
+  takes_.assign(strange_.begin(), strange_.end());
+  strange_.clear();
+  window_.clear();
+  windows_.clear();
+  steady_before_ = steady_windows_;
+  steady_windows_ = 0;
+}
+
+void speed_estimate::refit() {
+  std::vector<double> slopes;
+  size_t first = takes_.size() > slopes_of ? takes_.size() - slopes_of : 0;
+  for (size_t i = first; i < takes_.size(); ++i)
+    for (size_t j = i + 1; j < takes_.size(); ++j) {
+      const take& small =
+          takes_[i].rows < takes_[j].rows ? takes_[i] : takes_[j];
+      const take& large =
+          takes_[i].rows < takes_[j].rows ? takes_[j] : takes_[i];
+      if (large.rows >= distinct_ratio * small.rows)
+        slopes.push_back((large.seconds - small.seconds) /
+                         (large.rows - small.rows));
+    }
+  std::vector<double> rates;
+  for (const take& one : takes_)
+    rates.push_back(one.seconds / one.rows);
+  double through_origin = median(rates);
+  // A few odd sizes (an epoch's short last step) are no line yet.
+  double slope =
+      slopes.size() >= takes_.size() - first ? median(slopes) : through_origin;
+  slope = std::clamp(slope, through_origin / 100, through_origin);
+  std::vector<double> rests;
+  for (const take& one : takes_)
+    rests.push_back(one.seconds - slope * one.rows);
+  cost_.per_row_s = slope;
+  cost_.fixed_s = std::max(0.0, median(rests));
+  fitted_ = true;
+}
+
+void speed_estimate::end_window() {
+  ++steady_windows_;
+  if (window_.size() < 2) {
+    window_.clear();
+    return;
+  }
+  double noise = std::max(spread(window_), spread_min);
+  spread_take_ += follow * (noise - spread_take_);
+  windows_.push_back(median(std::move(window_)));
+  window_.clear();
+  if (windows_.size() > windows_max)
+    windows_.pop_front();
+  if (windows_.size() >= 4) {
+    double between = spread({windows_.begin(), windows_.end()});
+    spread_window_ += follow * (std::max(between, spread_min) - spread_window_);
+  }
+}
+
+step_cost speed_estimate::cost() const {
+  return cost_;
+}
+
+double speed_estimate::error() const {
+  double by_takes = spread_take_ / std::sqrt(double(takes_.size()));
+  // The line rests on the takes of about so many windows.
+  double windows = std::max(1.0, double(windows_.size()));
+  double by_windows = spread_window_ / std::sqrt(windows);
+  return of_median * std::max(by_takes, by_windows);
+}
+
+} // namespace ballast

@@ -1,0 +1,65 @@
+/// How fast a worker computes, from what its takes cost: a robust line
+/// t(b) = fixed + per_row * b through the newest takes, and how far it can be
+/// trusted. A worker that changes its speed at once is seen after three takes;
+/// what came before is forgotten then. Pure; one per worker.
+///
+/// Line: Theil-Sen (median of slopes) where takes of different sizes were seen,
+/// else through the origin. Its trust comes from batch means (the spread of
+/// the medians of windows), so that noise which lasts a whole window counts
+/// too.
+#pragma once
+
+#include "runtime/balance/batch_split.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+namespace ballast {
+
+class speed_estimate {
+public:
+  /// One take, in the order in which they were done. 0 rows are passed over.
+  void add(uint64_t rows, double seconds);
+  /// A window of observation ends.
+  void end_window();
+
+  /// Enough takes were seen to say anything.
+  bool known() const { return takes_.size() >= takes_min; }
+  /// The newest take was far off: the next ones tell whether that lasts.
+  bool unsettled() const { return !strange_.empty(); }
+  step_cost cost() const;
+  /// One standard error of the predicted time, relative to it.
+  double error() const;
+  /// Windows since the speed last changed at once.
+  uint32_t steady_windows() const { return steady_windows_; }
+  /// The same of the time before that change.
+  uint32_t steady_windows_before() const { return steady_before_; }
+
+  static constexpr size_t takes_min = 3;
+
+private:
+  struct take {
+    double rows = 0;
+    double seconds = 0;
+  };
+  void look_for_change(const take& newest);
+  void refit();
+
+  static constexpr size_t takes_max = 128;
+  static constexpr size_t windows_max = 64;
+
+  std::deque<take> takes_;     // since the last change
+  std::vector<double> window_; // log residuals of the window that is open
+  std::deque<double> windows_; // medians of those that ended, since the change
+  std::deque<take> strange_; // in a row, all slower or all faster than expected
+  step_cost cost_;
+  bool fitted_ = false;
+  double spread_take_ = 0.02;   // of log residuals, also from before a change
+  double spread_window_ = 0.02; // of their medians over a window
+  uint32_t steady_windows_ = 0;
+  uint32_t steady_before_ = 0;
+};
+
+} // namespace ballast

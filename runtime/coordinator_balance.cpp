@@ -1,0 +1,215 @@
+/// The part of coordinator_core that carries out what the shard manager wants
+/// while training goes on:
+///
+///   a view of the load, every tick -> a proposal -> each new owner copies its
+///   chunks, beside training -> all are there: the plan is journaled and
+///   offered -> every worker contributes to its lane -> the switch, which
+///   nobody here decides -> the first step under it tells
+///
+/// Until the plan is offered a transfer can be dropped at any moment and
+/// nothing has happened: where bytes lie is a cache. Afterwards it is in force
+/// a few steps later, or a fence ends it. A change of membership comes first.
+#include "runtime/coordinator_core.hpp"
+
+#include "runtime/check.hpp"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+namespace ballast {
+
+void coordinator_core::note_load(size_t rank, const progress_report& report) {
+  worker_load& load = run_->members->loads[rank];
+  load.store_free_bytes = report.store_free_bytes;
+  for (const take_cost& one : report.costs)
+    if (load.costs.size() < load_steps_max)
+      load.costs.push_back(one);
+}
+
+void coordinator_core::observe(actions& out, instant now) {
+  if (phase() != run_phase::training || run_->fenced || run_->change ||
+      run_->recovery || run_->observing || !run_->book ||
+      run_->members->ready.size() < run_->members->workers.size() ||
+      run_->book->current().number != run_->members->current.number)
+    return;
+  generation_state& members = *run_->members;
+  load_view view;
+  view.generation = members.number;
+  view.number = members.current.number;
+  if (std::exchange(run_->observed, view.number) != view.number)
+    view.changed = members.current;
+  view.now_ms = uint64_t(
+      std::chrono::duration_cast<std::chrono::milliseconds>(now).count());
+  view.steps_per_epoch = run_->book->steps_per_epoch();
+  uint64_t done = value(run_->last.step);
+  uint64_t total = view.steps_per_epoch * run_->what.train.epochs;
+  view.steps_left = total - std::min(done, total);
+  view.steps_left_in_epoch = view.steps_per_epoch - done % view.steps_per_epoch;
+  view.step_us = std::exchange(members.step_us, {});
+  for (size_t rank = 0; rank < members.workers.size(); ++rank) {
+    worker_load& load = members.loads[rank];
+    load.worker = members.workers[rank];
+    load.name = name_of(load.worker);
+    load.rows_left = run_->book->rows_left(rank);
+    view.workers.push_back(load);
+    load.costs.clear();
+  }
+  view.transfer =
+      run_->transfer.has_value() || run_->pause_wanted || run_->stop_wanted;
+  view.last = std::exchange(run_->last_transfer, transfer_end::none);
+  run_->observing = true;
+  out.push_back(observe_load{std::move(view)});
+}
+
+actions coordinator_core::on_balance(balance_answer answer, instant now) {
+  actions out;
+  if (!active() || !run_->observing)
+    return out;
+  run_->observing = false;
+  run_->balance.state = std::move(answer.state);
+  if (run_->balance.state.code != balance_code::planned) {
+    if (run_->balance.state.code == balance_code::at_optimum ||
+        run_->balance.state.code == balance_code::below_trigger)
+      run_->balance.in_rounds = false;
+    return out;
+  }
+  balance_proposal& what = answer.proposal;
+  generation_state* members = run_->members ? &*run_->members : nullptr;
+  if (!members || !may_change() || run_->transfer || run_->pause_wanted ||
+      what.generation != members->number ||
+      what.base != members->current.number) {
+    run_->last_transfer = transfer_end::dropped; // overtaken by events
+    return out;
+  }
+  shard_transfer& transfer = run_->transfer.emplace();
+  last_plan_ = next(last_plan_);
+  transfer.begun = now;
+  transfer.offered =
+      moved_plan(members->current, what.moves, last_plan_, what.weights);
+  transfer.what = std::move(what);
+  // By new owner, then by present one.
+  std::map<uint32_t, std::map<uint32_t, std::vector<chunk_id>>> wanted;
+  for (const shard_move& one : transfer.what.moves)
+    wanted[one.to][one.from].push_back(one.what.chunk);
+  for (auto& [to, sources] : wanted) {
+    fetch_order order{config_.term,
+                      members->number,
+                      transfer.offered.number,
+                      {},
+                      transfer.what.rate_bytes_per_s / wanted.size() + 1};
+    for (auto& [from, chunks] : sources)
+      order.sources.push_back(
+          {members->data_addresses.at(from), std::move(chunks)});
+    transfer.fetching.insert(members->workers.at(to));
+    out.push_back(send_fetch{members->workers.at(to), std::move(order)});
+  }
+  if (transfer.fetching.empty())
+    offer_transfer(out);
+  return out;
+}
+
+actions coordinator_core::on_fetched(const chunks_fetched& message,
+                                     instant now) {
+  actions out;
+  if (!active() || !run_->transfer || run_->transfer->sent || run_->fenced ||
+      !member(message.worker, message.generation) ||
+      message.number != run_->transfer->offered.number)
+    return out;
+  shard_transfer& transfer = *run_->transfer;
+  transfer.bytes += message.bytes;
+  transfer.refetched += message.refetched;
+  run_->balance.refetched += message.refetched;
+  if (message.problem) {
+    drop_transfer(out,
+                  name_of(message.worker) +
+                      " could not copy its chunks: " + message.problem.message,
+                  transfer_end::failed);
+    return out;
+  }
+  transfer.fetching.erase(message.worker);
+  if (!transfer.fetching.empty())
+    return out;
+  if (!may_change() || run_->pause_wanted) {
+    drop_transfer(out, "the run is about to change");
+    return out;
+  }
+  out.push_back(write_event{
+      "move",
+      {{"plan", value(transfer.offered.number)},
+       {"rows", transfer.what.moved_rows},
+       {"chunks", transfer.what.moves.size()},
+       {"bytes", transfer.bytes},
+       {"refetched", transfer.refetched},
+       {"ms", std::chrono::duration<double, std::milli>(now - transfer.begun)
+                  .count()}}});
+  offer_transfer(out);
+  return out;
+}
+
+/// Everything is where it must be: journaled first, then offered.
+void coordinator_core::offer_transfer(actions& out) {
+  shard_transfer& transfer = *run_->transfer;
+  const plan& offered = transfer.offered;
+  transfer.sent = true;
+  run_->plans[offered.number] = offered;
+  run_->offered.insert(offered.number);
+  out.push_back(journal_offer{offered});
+  for (worker_id who : run_->members->workers)
+    out.push_back(send_plan{who, {config_.term, offered}});
+}
+
+/// `from`: its first step, or the one before it at a fence.
+void coordinator_core::transfer_took_effect(actions& out, step_number from) {
+  shard_transfer done = *std::exchange(run_->transfer, std::nullopt);
+  run_->last_transfer = transfer_end::effective;
+  generation_state& members = *run_->members;
+  balance_account& account = run_->balance;
+  if (!done.what.moves.empty() && !std::exchange(account.in_rounds, true))
+    account.bound_rows += done.what.bound_rows;
+  ++account.plans;
+  account.moved_rows += done.what.moved_rows;
+  account.moved_bytes += done.bytes;
+  double skew = 0;
+  nlohmann::ordered_json rows_by_worker;
+  nlohmann::ordered_json batch_by_worker;
+  uint64_t weights = 0;
+  for (const share& one : done.offered.shares)
+    weights += one.batch_weight;
+  for (size_t rank = 0; rank < done.what.after.size(); ++rank) {
+    skew = std::max(skew, done.what.after[rank].skew_tv);
+    std::string name = name_of(done.what.after[rank].worker);
+    rows_by_worker[name] = done.what.after[rank].rows_owned;
+    batch_by_worker[name] = double(done.offered.shares[rank].batch_weight) *
+                            double(run_->what.train.global_batch) /
+                            double(std::max<uint64_t>(1, weights));
+  }
+  out.push_back(write_event{"balance",
+                            {{"plan", value(done.offered.number)},
+                             {"generation", value(done.offered.generation)},
+                             {"step", value(from)},
+                             {"reason", done.what.reason},
+                             {"moved_rows", done.what.moved_rows},
+                             {"moved_bytes", done.bytes},
+                             {"bound_rows", done.what.bound_rows},
+                             {"skew_tv_max", skew},
+                             {"rows", rows_by_worker},
+                             {"batch", batch_by_worker}}});
+  members.current = std::move(done.offered);
+  members.shares = std::move(done.what.after);
+}
+
+void coordinator_core::drop_transfer(actions& out, const std::string& why,
+                                     transfer_end how) {
+  if (!run_->transfer)
+    return;
+  shard_transfer gone = *std::exchange(run_->transfer, std::nullopt);
+  run_->last_transfer = how;
+  out.push_back(write_event{"plan",
+                            {{"plan", value(gone.offered.number)},
+                             {"generation", value(gone.offered.generation)},
+                             {"outcome", "dropped"},
+                             {"reason", why}}});
+}
+
+} // namespace ballast

@@ -1,0 +1,73 @@
+/// A simulated shard manager that wants something often, and sense of it never:
+/// any weights, any pieces from anybody to anybody. What matters is that
+/// training stays exact whatever it wants, and whenever.
+#include "tests/simulation/cluster_parts.hpp"
+
+#include <algorithm>
+
+namespace ballast::simulation {
+
+void cluster::hold_share(node_state& who, const plan& of) {
+  for (const share& part : of.shares)
+    if (part.worker == who.id)
+      for (const interval& one : part.intervals)
+        who.chunks.insert(one.chunk);
+}
+
+balance_answer cluster::some_answer(const load_view& view) {
+  balance_answer out;
+  if (!random_.one_in(3) || !plans_.contains(view.number))
+    return out;
+  const plan& now = plans_.at(view.number).first;
+  size_t world = now.shares.size();
+  balance_proposal& what = out.proposal;
+  what.generation = view.generation;
+  what.base = view.number;
+  std::set<interval> taken;
+  for (uint64_t i = random_.below(4); world > 1 && i > 0; --i) {
+    auto from = uint32_t(random_.below(world));
+    auto to = uint32_t((from + 1 + random_.below(world - 1)) % world);
+    const auto& pieces = now.shares[from].intervals;
+    if (pieces.empty())
+      continue;
+    interval piece = pieces[random_.below(pieces.size())];
+    if (!taken.insert(piece).second)
+      continue;
+    if (ballast::rows(piece) > 1 && random_.one_in(3))
+      piece.begin += uint32_t(1 + random_.below(ballast::rows(piece) - 1));
+    what.moves.push_back({piece, from, to, 100, 1});
+    what.moved_rows += ballast::rows(piece);
+  }
+  plan after = moved_plan(now, what.moves, next(now.number), {});
+  for (const share& part : after.shares) {
+    what.after.push_back({part.worker, ballast::rows(part), 0});
+    what.weights.push_back(random_.one_in(2) ? ballast::rows(part)
+                                             : random_.below(20));
+  }
+  what.reason = "on a whim";
+  out.state.code = balance_code::planned;
+  return out;
+}
+
+void cluster::on_fetch(node_state& who, const fetch_order& order) {
+  if (!who.order || order.generation != who.order->generation ||
+      order.generation <= who.fenced)
+    return;
+  at_node(who, some(500, 200'000), [this, order](node_state& me) {
+    if (!me.order || me.order->generation != order.generation)
+      return;
+    chunks_fetched message;
+    message.worker = me.id;
+    message.generation = order.generation;
+    message.number = order.number;
+    if (random_.one_in(20))
+      message.problem = {errc::unreachable, "nobody answers", {}};
+    else
+      for (const fetch_order::source& from : order.sources)
+        me.chunks.insert(from.chunks.begin(), from.chunks.end());
+    by_actor(me,
+             [this, message] { perform(core_->on_fetched(message, now_)); });
+  });
+}
+
+} // namespace ballast::simulation
