@@ -13,7 +13,8 @@ constexpr double rows_gained_per_row_min = 0.1;
 /// Best pieces of each direction that are tried as swaps.
 constexpr size_t swap_candidates = 4;
 constexpr size_t sweeps_max = 4;
-constexpr uint64_t effort_max = 200'000'000;
+constexpr size_t rounds_max = 4;
+constexpr uint64_t effort_max = 100'000'000;
 constexpr double smallest_gain = 1e-6;
 
 } // namespace
@@ -23,18 +24,44 @@ piece_search::piece_search(std::vector<movable_piece> pieces,
                            double rows_per_byte)
     : pieces_(std::move(pieces)), size_tolerance_(size_tolerance),
       rows_per_byte_(rows_per_byte), distance_(target, size_tolerance),
-      at_(target.workers), gains_(target.workers), effort_left_(effort_max) {
+      holders_(target), at_(target.workers), gains_(target.workers),
+      effort_left_(effort_max) {
   for (size_t i = 0; i < pieces_.size(); ++i) {
     distance_.add(pieces_[i], pieces_[i].goes_to);
+    holders_.add(pieces_[i], pieces_[i].goes_to);
     at_[pieces_[i].goes_to].push_back(i);
   }
 }
 
 void piece_search::run() {
   empty_leavers();
-  take_the_best();
-  improve_pairs();
+  // The first of the two steps does not look at sizes, so it may lead astray
+  // where there is little to do, or out of where the second one is stuck.
+  for (size_t round = 0; round < rounds_max && effort_left_ > 0; ++round) {
+    std::vector<uint32_t> before;
+    for (const movable_piece& piece : pieces_)
+      before.push_back(piece.goes_to);
+    double worth = value();
+    take_the_best();
+    improve_pairs();
+    if (value() > worth + smallest_gain)
+      continue;
+    for (size_t i = 0; i < before.size(); ++i)
+      if (pieces_[i].goes_to != before[i])
+        assign(i, before[i]);
+    break;
+  }
+  spread_classes();
   cut_for_sizes();
+}
+
+/// The larger the better: near the quota, and few bytes.
+double piece_search::value() const {
+  double out = -distance_.total();
+  for (const movable_piece& piece : pieces_)
+    if (piece.moves())
+      out += price(piece, piece.owner);
+  return out;
 }
 
 /// What it costs to have the piece end at `to` rather than where it is.
@@ -48,14 +75,24 @@ void piece_search::assign(size_t index, uint32_t to) {
   std::vector<size_t>& old = at_[piece.goes_to];
   old.erase(std::find(old.begin(), old.end(), index));
   distance_.remove(piece, piece.goes_to);
+  holders_.remove(piece, piece.goes_to);
   piece.goes_to = to;
   distance_.add(piece, to);
+  holders_.add(piece, to);
   at_[to].push_back(index);
+}
+
+void piece_search::perform(const choice& c) {
+  uint32_t from = pieces_[c.piece].goes_to;
+  assign(c.piece, c.to);
+  if (c.swaps)
+    assign(c.back, from);
 }
 
 /// The best other worker for the piece, workers of size 0 excluded.
 piece_search::choice piece_search::best_place(size_t index) {
   const movable_piece& piece = pieces_[index];
+  spend(piece.labels.size() * at_.size() / 4); // all ranks at once are quick
   distance_.gains_of_coming(piece, gains_);
   choice best{-1e300, index, piece.goes_to};
   for (uint32_t to = 0; to < gains_.size(); ++to) {
@@ -73,7 +110,7 @@ piece_search::choice piece_search::best_place(size_t index) {
 void piece_search::empty_leavers() {
   std::vector<size_t> leaving;
   for (size_t i = 0; i < pieces_.size(); ++i)
-    if (distance_.size_target(pieces_[i].goes_to) == 0 && may_move(pieces_[i]))
+    if (distance_.size_target(pieces_[i].goes_to) == 0 && !pieces_[i].locked)
       leaving.push_back(i);
   std::stable_sort(leaving.begin(), leaving.end(), [&](size_t a, size_t b) {
     return rows(pieces_[a].what) > rows(pieces_[b].what);
@@ -98,22 +135,31 @@ void piece_search::take_the_best() {
     std::priority_queue<choice, std::vector<choice>, decltype(worse)> queue(
         worse);
     for (size_t i = 0; i < pieces_.size(); ++i)
-      if (may_move(pieces_[i]) && !pieces_[i].moves())
+      if (!pieces_[i].locked)
         if (choice best = best_place(i); best.gain > smallest_gain)
           queue.push(best);
+    auto still_first = [&](const choice& c) {
+      return c.gain > smallest_gain &&
+             (queue.empty() || !worse(c, queue.top()));
+    };
     bool moved = false;
     while (!queue.empty()) {
       choice top = queue.top();
       queue.pop();
-      choice now = best_place(top.piece);
-      if (now.gain <= smallest_gain)
-        continue;
-      if (!queue.empty() && worse(now, queue.top())) {
+      const movable_piece& piece = pieces_[top.piece];
+      choice now = top;
+      now.gain =
+          distance_.gain(piece, piece.goes_to, top.to) - price(piece, top.to);
+      if (!still_first(now))
+        now = best_place(top.piece);
+      if (still_first(now)) {
+        if (may_move(piece, now.to)) {
+          assign(now.piece, now.to);
+          moved = true;
+        }
+      } else if (now.gain > smallest_gain) {
         queue.push(now);
-        continue;
       }
-      assign(now.piece, now.to);
-      moved = true;
     }
     if (!moved)
       break;
@@ -140,7 +186,7 @@ piece_search::best_singles(uint32_t from, uint32_t to) const {
   if (distance_.size_target(to) == 0)
     return out;
   for (size_t i : at_[from])
-    if (may_move(pieces_[i]))
+    if (may_move(pieces_[i], to))
       out.push_back(
           {distance_.gain(pieces_[i], from, to) - price(pieces_[i], to), i,
            to});
@@ -179,7 +225,7 @@ bool piece_search::improve_pair(uint32_t a, uint32_t b) {
   for (uint32_t rank : {a, b})
     for (size_t i : at_[rank])
       effort += pieces_[i].labels.size() * 2;
-  effort_left_ -= std::min(effort_left_, effort);
+  spend(effort);
   std::vector<choice> there = best_singles(a, b);
   std::vector<choice> back = best_singles(b, a);
   choice best{smallest_gain};
@@ -192,10 +238,46 @@ bool piece_search::improve_pair(uint32_t a, uint32_t b) {
   consider_swaps(there, back, best);
   if (!found && !best.swaps)
     return false;
-  assign(best.piece, best.to);
-  if (best.swaps)
-    assign(best.back, best.to == a ? b : a);
+  perform(best);
   return true;
+}
+
+// -- holders ------------------------------------------------------------------
+
+void piece_search::spread_classes() {
+  for (uint32_t label : holders_.lacking())
+    for (uint32_t from = 0; from < at_.size(); ++from)
+      if (holders_.pieces(from, label) > 1)
+        spread(label, from);
+}
+
+/// The least harmful of several pieces with the class goes where the quota has
+/// some of it, if need be in exchange for another one.
+void piece_search::spread(uint32_t label, uint32_t from) {
+  choice best{-1e300};
+  bool found = false;
+  for (size_t i : at_[from]) {
+    const movable_piece& piece = pieces_[i];
+    if (piece.locked || !piece.has(label))
+      continue;
+    distance_.gains_of_coming(piece, gains_);
+    double gain_here = distance_.gain_of_leaving(piece, from);
+    for (uint32_t to = 0; to < at_.size(); ++to) {
+      double gain = gain_here + gains_[to] - price(piece, to);
+      if (to == from || !holders_.may_hold(to, label) ||
+          (found && gain <= best.gain) || !may_move(piece, to))
+        continue;
+      best = {gain, i, to};
+      found = true;
+    }
+  }
+  if (!found)
+    return;
+  consider_swaps({best}, best_singles(best.to, from), best);
+  // A second holder is worth some harm to the shares, not any.
+  if (best.gain < -double(rows(pieces_[best.piece].what)) / 2)
+    return;
+  perform(best);
 }
 
 // -- cuts ---------------------------------------------------------------------
@@ -215,6 +297,7 @@ void piece_search::cut(size_t index, uint32_t rows_away, uint32_t to) {
   pieces_[index] = rest;
   distance_.add(rest, rank);
   distance_.add(away, rank);
+  holders_.add(away, rank);
   pieces_.push_back(away);
   at_[rank].push_back(pieces_.size() - 1);
   assign(pieces_.size() - 1, to);
@@ -244,7 +327,8 @@ bool piece_search::cut_for(uint32_t rank) {
   bool found = false;
   for (size_t i : at_[from]) {
     const movable_piece& piece = pieces_[i];
-    if (piece.locked || int64_t(rows(piece.what)) < wanted)
+    if (piece.locked || int64_t(rows(piece.what)) < wanted ||
+        (int64_t(rows(piece.what)) == wanted && !may_move(piece, to)))
       continue;
     // Labels count by the part; bytes by the whole chunk for who has none yet.
     double gain =

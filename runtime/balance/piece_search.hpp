@@ -1,12 +1,15 @@
 /// Which whole pieces go where, so that what the workers hold comes near a
-/// quota for few bytes. Three steps: the best piece per byte again and again;
+/// quota for few bytes. Four steps: the best piece per byte again and again;
 /// then, between two workers at a time, single pieces and swaps while they
-/// help; then parts of pieces where a size misses its tolerance. Deterministic,
-/// and bounded in effort, not in time. Pure.
+/// help; then a second holder for classes that have one; then parts of pieces
+/// where a size misses its tolerance. Deterministic, and bounded in effort, not
+/// in time. Pure.
 #pragma once
 
+#include "runtime/balance/class_holders.hpp"
 #include "runtime/balance/quota_distance.hpp"
 
+#include <algorithm>
 #include <vector>
 
 namespace ballast {
@@ -39,19 +42,29 @@ private:
   void consider_swaps(const std::vector<choice>& there,
                       const std::vector<choice>& back, choice& best);
   std::vector<choice> best_singles(uint32_t from, uint32_t to) const;
+  void spread_classes();
+  void spread(uint32_t label, uint32_t from);
   void cut_for_sizes();
   bool cut_for(uint32_t rank);
   void cut(size_t piece, uint32_t rows_away, uint32_t to);
 
+  double value() const;
   double price(const movable_piece& piece, uint32_t to) const;
   choice best_place(size_t piece);
+  void spend(uint64_t effort) {
+    effort_left_ -= std::min(effort_left_, effort);
+  }
   void assign(size_t piece, uint32_t to);
-  bool may_move(const movable_piece& piece) const { return !piece.locked; }
+  void perform(const choice& c);
+  bool may_move(const movable_piece& piece, uint32_t to) const {
+    return !piece.locked && !holders_.loses(piece, piece.goes_to, to);
+  }
 
   std::vector<movable_piece> pieces_;
   double size_tolerance_;
   double rows_per_byte_;
   quota_distance distance_;
+  class_holders holders_;
   std::vector<std::vector<size_t>> at_; // by rank: pieces that end there
   std::vector<double> gains_;           // scratch, by rank
   uint64_t effort_left_;                // label entries still to look at

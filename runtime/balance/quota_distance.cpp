@@ -14,6 +14,11 @@ constexpr double weight_of_more_max = 16;
 
 } // namespace
 
+bool movable_piece::has(uint32_t label) const {
+  return std::any_of(labels.begin(), labels.end(),
+                     [&](const label_rows& l) { return l.label == label; });
+}
+
 quota_distance::quota_distance(const label_counts& target,
                                double size_tolerance)
     : size_tolerance_(size_tolerance), surplus_(target.rows.size()) {
@@ -42,6 +47,15 @@ void quota_distance::remove(const movable_piece& piece, uint32_t rank) {
   excess_[rank] -= rows(piece.what);
   for (const label_rows& part : piece.labels)
     surplus_[part.label * workers() + rank] -= part.rows;
+}
+
+double quota_distance::total() const {
+  double out = 0;
+  for (double rows : surplus_)
+    out += std::abs(rows) / 2;
+  for (uint32_t w = 0; w < workers(); ++w)
+    out += size_error(w, excess_[w]);
+  return out;
 }
 
 bool quota_distance::size_in_tolerance(uint32_t rank) const {

@@ -32,6 +32,7 @@ struct movable_piece {
   bool locked = false;
   std::vector<label_rows> labels; // none of 0 rows
   bool moves() const { return goes_to != owner; }
+  bool has(uint32_t label) const;
 };
 
 class quota_distance {
@@ -45,6 +46,7 @@ public:
   void add(const movable_piece& piece, uint32_t rank);
   void remove(const movable_piece& piece, uint32_t rank);
 
+  double total() const;
   /// By how much the distance shrinks if the piece leaves, or comes to, this
   /// worker.
   double gain_of_leaving(const movable_piece& piece, uint32_t rank) const;

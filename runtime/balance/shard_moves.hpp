@@ -5,7 +5,12 @@
 /// Whole chunks round: where they are nearly pure, half the skew budget is a
 /// good quota to ask for, and the rounding takes the other half. Sizes round,
 /// too; rows above a small target weigh more than above a large one, because
-/// that worker is the one the others would wait for.
+/// that worker is the one the others would wait for. Where a plan is done in
+/// several lists, keep its target for all of them: then they are hardly more
+/// than the one list; a quota made anew for each costs some per cent.
+///
+/// A class that the quota gives to several workers is given to two at least,
+/// where that takes no cut. Who has size 0 keeps nothing.
 #pragma once
 
 #include "runtime/balance/quota.hpp"
@@ -36,7 +41,8 @@ struct move_request {
   label_counts target;
   /// Chunks that must stay where they are (moved a moment ago); null = none.
   std::function<bool(chunk_id)> locked;
-  /// At most so many bytes in this list; 0 = no limit.
+  /// At most so many bytes in this list; 0 = no limit. Less than a chunk has
+  /// is none at all.
   uint64_t bytes_max = 0;
   /// A worker whose size is further from its target than this part of it, after
   /// all whole chunks, gets or gives a part of a chunk.

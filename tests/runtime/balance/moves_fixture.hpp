@@ -4,6 +4,7 @@
 #include "runtime/balance/shard_moves.hpp"
 #include "tests/runtime/balance/quota_fixture.hpp"
 
+#include <optional>
 #include <set>
 
 namespace ballast::testing {
@@ -84,6 +85,7 @@ struct planner {
   uint64_t bytes_max = 0;
   double size_tolerance = 0.02;
   std::set<chunk_id> locked = {};
+  std::optional<label_counts> kept_target = {};
 
   quota wanted(const plan& now) const {
     quota_request what;
@@ -94,7 +96,7 @@ struct planner {
   }
 
   move_list moves(const plan& now) const {
-    return moves(now, wanted(now).target);
+    return moves(now, kept_target ? *kept_target : wanted(now).target);
   }
   move_list moves(const plan& now, const label_counts& target) const {
     move_request what;
