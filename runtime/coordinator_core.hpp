@@ -36,7 +36,6 @@ public:
   actions on_process_ended(const std::string& name, const std::string& how,
                            instant now);
 
-  // -- a run
   /// `life`: the term that the run's journal gave. A second job is refused.
   struct submit_result {
     failure refused;

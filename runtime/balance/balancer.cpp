@@ -131,7 +131,7 @@ void balancer::take_in(const load_view& view) {
     for (chunk_id id : moving_)
       moved_[id] = window_;
     if (weighing_)
-      speed_plan_ = window_;
+      speed_plans_.push_back(window_);
     failures_ = 0;
   } else if (view.last == transfer_end::failed &&
              ++failures_ >= policy_.failures_max) {
@@ -183,6 +183,9 @@ void balancer::end_windows(const load_view& view) {
   state_.window = ++window_;
   for (auto& [who, speed] : speeds_)
     speed.end_window();
+  std::erase_if(speed_plans_, [&](uint64_t when) {
+    return when + policy_.unrest_windows < window_;
+  });
   std::erase_if(moved_, [&](const auto& one) {
     return one.second + policy_.dwell_windows < window_;
   });
@@ -268,15 +271,34 @@ balancer::split_view balancer::look_at_split() const {
   if (!out.known)
     return out;
   out.best = split_by_cost(policy_.global_batch, out.costs);
+  keep_everybody(out);
   double now_s = makespan_s(out.costs, out.takes);
   out.gain = now_s > 0 ? std::max(0.0, 1 - out.best.makespan_s / now_s) : 0;
   return out;
 }
 
+/// Who takes nothing is never measured again: a worker keeps a little work,
+/// however slow it seems.
+void balancer::keep_everybody(split_view& split) const {
+  std::vector<uint64_t>& takes = split.best.rows;
+  uint64_t least = policy_.global_batch / (policy_.least_part * takes.size());
+  least = std::max<uint64_t>(least, policy_.global_batch >= takes.size());
+  for (uint64_t& poor : takes)
+    while (poor < least) {
+      auto rich = std::max_element(takes.begin(), takes.end());
+      if (*rich <= least)
+        return;
+      --*rich;
+      ++poor;
+    }
+  split.best.makespan_s = makespan_s(split.costs, takes);
+}
+
 /// Speeds are what they are for long enough: always so for the first change in
 /// a long time, which is no flicker.
 bool balancer::sustained() const {
-  bool calm = !speed_plan_ || window_ >= *speed_plan_ + policy_.quiet_windows;
+  bool calm = speed_plans_.empty() ||
+              window_ >= speed_plans_.back() + policy_.quiet_windows;
   for (const share& one : plan_->shares) {
     const speed_estimate& speed = speeds_.at(one.worker);
     bool long_enough = speed.steady_windows() >= policy_.sustained_windows;
@@ -287,6 +309,15 @@ bool balancer::sustained() const {
       return false;
   }
   return true;
+}
+
+/// Data follow a first change of speed at once, the next ones with more and
+/// more patience.
+bool balancer::may_follow_speed() const {
+  if (speed_plans_.size() < 2)
+    return true;
+  uint64_t doublings = std::min<uint64_t>(speed_plans_.size() - 1, 6);
+  return window_ >= speed_plans_.back() + (uint64_t{1} << doublings);
 }
 
 balance_code balancer::decide_weights(const split_view& split,
@@ -300,7 +331,8 @@ balance_code balancer::decide_weights(const split_view& split,
     return balance_code::noise_floor;
   if (!sustained())
     return balance_code::not_sustained;
-  if (speed_plan_ && window_ < *speed_plan_ + policy_.dwell_windows)
+  if (!speed_plans_.empty() &&
+      window_ < speed_plans_.back() + policy_.dwell_windows)
     return balance_code::dwell;
   weights = split.best.rows;
   return balance_code::planned;
@@ -345,6 +377,20 @@ balancer::wanted_sizes(const std::vector<uint64_t>& weights) const {
   return sizes;
 }
 
+/// Pieces are no fractions: every class of a worker ends about a quarter of a
+/// chunk off its quota, and what is off adds to the skew.
+double balancer::aimed_skew() const {
+  uint64_t smallest = UINT64_MAX;
+  for (size_t rank = 0; rank < plan_->shares.size(); ++rank)
+    if (held_.of_worker(rank) > 0)
+      smallest = std::min(smallest, held_.of_worker(rank));
+  double chunk =
+      double(held_.total()) / double(std::max<size_t>(1, set_->train.size()));
+  double rounding = double(held_.classes) * chunk / 4 / double(smallest);
+  return std::max(policy_.skew_target_min * policy_.skew_tv,
+                  policy_.skew_tv - rounding);
+}
+
 balance_code balancer::decide_moves(const load_view& view,
                                     const split_view& split,
                                     const std::vector<uint64_t>& weights,
@@ -365,10 +411,14 @@ balance_code balancer::decide_moves(const load_view& view,
       over_budget = std::max(over_budget, skews_[rank]);
   }
   bool by_size = excess > policy_.gain_min;
+  if (by_size && over_budget == 0 && !more_to_come_ && !may_follow_speed())
+    return balance_code::dwell;
   bool wanted = by_size || over_budget > 0;
   more_to_come_ = more_to_come_ && wanted;
   if (!wanted)
     return balance_code::at_optimum;
+  uint64_t bound = moves_bound(request);
+  request.skew_tv = aimed_skew();
   quota target = best_quota(request);
   if (target.moved == 0)
     return balance_code::at_optimum;
@@ -391,11 +441,11 @@ balance_code balancer::decide_moves(const load_view& view,
   if (step_s > 0 && gain_s * double(view.steps_left) < policy_.payback * cost_s)
     return balance_code::payback;
 
-  more_to_come_ = list.cut_short;
   out.moves = std::move(list.moves);
   out.moved_rows = list.rows;
   out.moved_bytes = list.bytes;
-  out.bound_rows = target.bound;
+  out.bound_rows = bound;
+
   std::string why;
   if (over_budget > 0)
     why = "skew " + percent(over_budget) + " over the budget of " +
@@ -403,6 +453,7 @@ balance_code balancer::decide_moves(const load_view& view,
   if (by_size)
     why += (why.empty() ? "" : ", ") + std::string("one owns ") +
            percent(excess) + " more than its part";
+  more_to_come_ = list.cut_short;
   finish(out, split, weights, why);
   return balance_code::planned;
 }

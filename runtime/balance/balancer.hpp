@@ -70,6 +70,9 @@ private:
   void end_windows(const load_view& view);
   void adapt_rate(const load_view& view);
   bool sustained() const;
+  bool may_follow_speed() const;
+  double aimed_skew() const;
+  void keep_everybody(split_view& split) const;
   balance_code decide(const load_view& view, balance_proposal& out);
   balance_code decide_moves(const load_view& view, const split_view& split,
                             const std::vector<uint64_t>& weights,
@@ -88,7 +91,7 @@ private:
   uint64_t window_ = 0;
   uint64_t window_begin_ms_ = 0;
   uint64_t window_steps_ = 0;
-  std::optional<uint64_t> speed_plan_; // window of the last change of weights
+  std::vector<uint64_t> speed_plans_; // windows of changed weights, newest last
   std::map<chunk_id, uint64_t> moved_; // window of a chunk's last move
   std::vector<chunk_id> moving_;       // of the proposal under way
   bool weighing_ = false;              // likewise: it changes weights by speed

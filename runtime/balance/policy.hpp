@@ -25,12 +25,20 @@ struct balance_policy {
   /// random share has) by the other.
   double skew_trigger = 1.25;
   double skew_floors = 2;
+  /// Moves aim below the budget, by what whole chunks need, but not below this
+  /// part of it.
+  double skew_target_min = 0.2;
+  /// Nobody's take falls below an equal one divided by this.
+  uint64_t least_part = 64;
   /// A change of speed must last so many windows, unless there was none in the
   /// windows before it.
   uint32_t sustained_windows = 3;
   uint32_t quiet_windows = 8;
   /// A chunk that moved stays for so many windows; likewise a split.
   uint32_t dwell_windows = 3;
+  /// After the n-th change of speed within so many windows, n > 1, data wait
+  /// for 2^(n-1) windows: speeds that come and go are not worth following.
+  uint32_t unrest_windows = 128;
   /// No plan in this last part of an epoch.
   double epoch_end = 0.05;
   /// What is left of the run must win back this many times what a plan costs.

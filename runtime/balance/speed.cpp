@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
+#include <utility>
 
 namespace ballast {
 
@@ -16,10 +18,15 @@ constexpr double strange_spreads = 6;
 constexpr size_t strange_takes = 3;
 /// Takes whose sizes differ less say nothing about the fixed part.
 constexpr double distinct_ratio = 1.15;
+/// A line with a fixed part is believed where it fits by so much better.
+constexpr double line_better = 0.8;
 /// Slopes of so many of the newest takes are compared, each with each.
 constexpr size_t slopes_of = 48;
 /// Standard deviation from the median absolute deviation of a normal law.
 constexpr double from_mad = 1.4826;
+/// Upper quartile of the distance from the mean, in standard deviations.
+constexpr double from_upper_quartile = 1.15;
+constexpr size_t levels_min = 4;
 /// A median spreads so much wider than a mean.
 constexpr double of_median = 1.2533;
 /// How fast the remembered spreads follow.
@@ -47,6 +54,7 @@ void speed_estimate::add(uint64_t rows, double seconds) {
   if (rows == 0 || !(seconds > 0))
     return;
   take newest{double(rows), seconds};
+  window_rates_.push_back(std::log(seconds / double(rows)));
   if (fitted_ && takes_.size() >= takes_min) {
     look_for_change(newest);
     window_.push_back(std::log(seconds / cost_.seconds(rows)));
@@ -99,20 +107,52 @@ void speed_estimate::refit() {
   for (const take& one : takes_)
     rates.push_back(one.seconds / one.rows);
   double through_origin = median(rates);
+  cost_.per_row_s = through_origin;
+  cost_.fixed_s = 0;
+  fitted_ = true;
   // A few odd sizes (an epoch's short last step) are no line yet.
-  double slope =
-      slopes.size() >= takes_.size() - first ? median(slopes) : through_origin;
-  slope = std::clamp(slope, through_origin / 100, through_origin);
+  if (slopes.size() < takes_.size() - first)
+    return;
+  step_cost line;
+  line.per_row_s =
+      std::clamp(median(slopes), through_origin / 100, through_origin);
   std::vector<double> rests;
   for (const take& one : takes_)
-    rests.push_back(one.seconds - slope * one.rows);
-  cost_.per_row_s = slope;
-  cost_.fixed_s = std::max(0.0, median(rests));
-  fitted_ = true;
+    rests.push_back(one.seconds - line.per_row_s * one.rows);
+  line.fixed_s = std::max(0.0, median(rests));
+  if (misfit(line) < line_better * misfit(cost_))
+    cost_ = line;
+}
+
+/// Three quarters of all differences between neighbours are smaller: one change
+/// of speed in many windows is a fact, one in every few is unrest.
+void speed_estimate::measure_unrest() {
+  if (window_rates_.empty())
+    return;
+  levels_.push_back(median(std::exchange(window_rates_, {})));
+  if (levels_.size() > windows_max)
+    levels_.pop_front();
+  std::vector<double> steps;
+  for (size_t i = 1; i < levels_.size(); ++i)
+    steps.push_back(std::abs(levels_[i] - levels_[i - 1]));
+  if (steps.size() < levels_min)
+    return;
+  auto upper = steps.begin() + ptrdiff_t(steps.size() * 3 / 4);
+  std::nth_element(steps.begin(), upper, steps.end());
+  unrest_ = *upper / (from_upper_quartile * std::numbers::sqrt2);
+}
+
+double speed_estimate::misfit(const step_cost& line) const {
+  std::vector<double> off;
+  for (const take& one : takes_)
+    off.push_back(
+        std::abs(std::log(one.seconds / line.seconds(uint64_t(one.rows)))));
+  return median(std::move(off));
 }
 
 void speed_estimate::end_window() {
   ++steady_windows_;
+  measure_unrest();
   if (window_.size() < 2) {
     window_.clear();
     return;
@@ -137,7 +177,7 @@ double speed_estimate::error() const {
   double by_takes = spread_take_ / std::sqrt(double(takes_.size()));
   // The line rests on the takes of about so many windows.
   double windows = std::max(1.0, double(windows_.size()));
-  double by_windows = spread_window_ / std::sqrt(windows);
+  double by_windows = std::max(spread_window_, unrest_) / std::sqrt(windows);
   return of_median * std::max(by_takes, by_windows);
 }
 

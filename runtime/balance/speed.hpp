@@ -6,7 +6,7 @@
 /// Line: Theil-Sen (median of slopes) where takes of different sizes were seen,
 /// else through the origin. Its trust comes from batch means (the spread of
 /// the medians of windows), so that noise which lasts a whole window counts
-/// too.
+/// too; and where speeds come and go all the time, that itself is noise.
 #pragma once
 
 #include "runtime/balance/batch_split.hpp"
@@ -45,19 +45,24 @@ private:
     double seconds = 0;
   };
   void look_for_change(const take& newest);
+  void measure_unrest();
   void refit();
+  double misfit(const step_cost& line) const;
 
   static constexpr size_t takes_max = 128;
   static constexpr size_t windows_max = 64;
 
-  std::deque<take> takes_;     // since the last change
-  std::vector<double> window_; // log residuals of the window that is open
+  std::deque<take> takes_;           // since the last change
+  std::vector<double> window_;       // log residuals of the window that is open
+  std::vector<double> window_rates_; // log seconds per row, likewise
+  std::deque<double> levels_;  // medians of these, across changes of speed
   std::deque<double> windows_; // medians of those that ended, since the change
   std::deque<take> strange_; // in a row, all slower or all faster than expected
   step_cost cost_;
   bool fitted_ = false;
   double spread_take_ = 0.02;   // of log residuals, also from before a change
   double spread_window_ = 0.02; // of their medians over a window
+  double unrest_ = 0;           // of levels_, from one to the next
   uint32_t steady_windows_ = 0;
   uint32_t steady_before_ = 0;
 };
