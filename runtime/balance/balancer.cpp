@@ -39,38 +39,6 @@ std::vector<uint64_t> in_proportion(uint64_t total,
 
 } // namespace
 
-std::string to_string(balance_code code) {
-  switch (code) {
-  case balance_code::planned:
-    return "PLANNED";
-  case balance_code::at_optimum:
-    return "AT_OPTIMUM";
-  case balance_code::below_trigger:
-    return "BELOW_TRIGGER";
-  case balance_code::not_sustained:
-    return "NOT_SUSTAINED";
-  case balance_code::noise_floor:
-    return "NOISE_FLOOR";
-  case balance_code::stale_report:
-    return "STALE_REPORT";
-  case balance_code::pending:
-    return "PENDING";
-  case balance_code::dwell:
-    return "DWELL";
-  case balance_code::payback:
-    return "PAYBACK";
-  case balance_code::capacity:
-    return "CAPACITY";
-  case balance_code::epoch_end:
-    return "EPOCH_END";
-  case balance_code::stalled:
-    return "STALLED";
-  case balance_code::disabled:
-    return "DISABLED";
-  }
-  return "UNKNOWN";
-}
-
 double skew_noise_floor(const std::vector<uint64_t>& of_class, uint64_t rows) {
   double total = 0;
   for (uint64_t count : of_class)
@@ -311,12 +279,13 @@ bool balancer::sustained() const {
   return true;
 }
 
-/// Data follow a first change of speed at once, the next ones with more and
+/// Data follow the first changes of speed at once, more of them with more and
 /// more patience.
 bool balancer::may_follow_speed() const {
-  if (speed_plans_.size() < 2)
+  if (speed_plans_.size() <= policy_.changes_free)
     return true;
-  uint64_t doublings = std::min<uint64_t>(speed_plans_.size() - 1, 6);
+  uint64_t doublings =
+      std::min<uint64_t>(speed_plans_.size() - policy_.changes_free - 1, 6);
   return window_ >= speed_plans_.back() + (uint64_t{1} << doublings);
 }
 
@@ -338,43 +307,30 @@ balance_code balancer::decide_weights(const split_view& split,
   return balance_code::planned;
 }
 
-/// In proportion to what each takes; who has no room for more keeps what it
-/// owns.
+sizes_request balancer::sizes_now(const std::vector<uint64_t>& weights) const {
+  sizes_request out;
+  out.weights = weights;
+  uint64_t bytes = 0;
+  for (const chunk_info& one : set_->train)
+    bytes += one.bytes;
+  uint64_t row_bytes =
+      std::max<uint64_t>(1, bytes / std::max<uint64_t>(1, held_.total()));
+  for (size_t rank = 0; rank < weights.size(); ++rank) {
+    const worker_load& load = last_view_.workers.at(rank);
+    out.owned.push_back(held_.of_worker(rank));
+    out.left.push_back(load.rows_left);
+    out.room.push_back(load.store_free_bytes / row_bytes);
+  }
+  return out;
+}
+
 std::vector<uint64_t>
 balancer::wanted_sizes(const std::vector<uint64_t>& weights) const {
-  uint64_t total = held_.total();
-  std::vector<uint64_t> sizes = in_proportion(total, weights);
-  uint64_t row_bytes = 1;
-  if (total > 0) {
-    uint64_t bytes = 0;
-    for (const chunk_info& one : set_->train)
-      bytes += one.bytes;
-    row_bytes = std::max<uint64_t>(1, bytes / total);
-  }
-  uint64_t too_many = 0;
-  std::vector<double> others(sizes.size(), 0);
-  for (size_t rank = 0; rank < sizes.size(); ++rank) {
-    uint64_t room = held_.of_worker(rank) +
-                    last_view_.workers.at(rank).store_free_bytes / row_bytes;
-    if (sizes[rank] > room) {
-      too_many += sizes[rank] - room;
-      sizes[rank] = room;
-    } else {
-      others[rank] = double(weights[rank]);
-    }
-  }
-  if (too_many == 0)
-    return sizes;
-  if (std::all_of(others.begin(), others.end(),
-                  [](double w) { return w == 0; })) {
-    for (size_t rank = 0; rank < sizes.size(); ++rank)
-      sizes[rank] = held_.of_worker(rank);
-    return sizes;
-  }
-  std::vector<uint64_t> more = split_by_shares(too_many, others);
-  for (size_t rank = 0; rank < sizes.size(); ++rank)
-    sizes[rank] += more[rank];
-  return sizes;
+  sizes_request request = sizes_now(weights);
+  std::vector<uint64_t> lasting = lasting_sizes(request);
+  return lost_in_this_epoch(request, lasting) < policy_.lost_part_max
+             ? lasting
+             : sizes_for_this_epoch(request);
 }
 
 /// Pieces are no fractions: every class of a worker ends about a quarter of a
@@ -396,21 +352,25 @@ balance_code balancer::decide_moves(const load_view& view,
                                     const std::vector<uint64_t>& weights,
                                     balance_proposal& out) {
   size_t world = plan_->shares.size();
-  quota_request request{held_, wanted_sizes(weights), policy_.skew_tv, 2};
-  // Who owns more than its part comes late to the end of every epoch.
+  sizes_request now = sizes_now(weights);
+  std::vector<uint64_t> lasting = lasting_sizes(now);
+  // Who owns more than its part comes late to the end of every epoch; who has
+  // more left than its part, to the end of this one.
   double excess = 0;
   double over_budget = 0;
   for (size_t rank = 0; rank < world; ++rank) {
-    double size = double(request.sizes[rank]);
-    if (size > 0)
-      excess = std::max(excess, double(held_.of_worker(rank)) / size - 1);
+    if (lasting[rank] > 0)
+      excess =
+          std::max(excess, double(now.owned[rank]) / double(lasting[rank]) - 1);
     double trigger =
         std::max((more_to_come_ ? 1 : policy_.skew_trigger) * policy_.skew_tv,
                  policy_.skew_floors * noise_floor(rank));
     if (held_.classes > 1 && skews_[rank] > trigger)
       over_budget = std::max(over_budget, skews_[rank]);
   }
-  bool by_size = excess > policy_.gain_min;
+  double lost = lost_in_this_epoch(now, now.owned);
+  bool by_size = excess > policy_.gain_min || lost > policy_.lost_part_max;
+  quota_request request{held_, wanted_sizes(weights), policy_.skew_tv, 2};
   if (by_size && over_budget == 0 && !more_to_come_ && !may_follow_speed())
     return balance_code::dwell;
   bool wanted = by_size || over_budget > 0;
@@ -451,8 +411,10 @@ balance_code balancer::decide_moves(const load_view& view,
     why = "skew " + percent(over_budget) + " over the budget of " +
           percent(policy_.skew_tv);
   if (by_size)
-    why += (why.empty() ? "" : ", ") + std::string("one owns ") +
-           percent(excess) + " more than its part";
+    why += (why.empty() ? "" : ", ") +
+           (excess > policy_.gain_min
+                ? "one owns " + percent(excess) + " more than its part"
+                : percent(lost) + " of the epoch would be waited for one");
   more_to_come_ = list.cut_short;
   finish(out, split, weights, why);
   return balance_code::planned;

@@ -15,6 +15,7 @@
 
 #include "runtime/balance/load.hpp"
 #include "runtime/balance/policy.hpp"
+#include "runtime/balance/sizes.hpp"
 #include "runtime/balance/speed.hpp"
 #include "runtime/manifest.hpp"
 
@@ -70,6 +71,7 @@ private:
   void end_windows(const load_view& view);
   void adapt_rate(const load_view& view);
   bool sustained() const;
+  sizes_request sizes_now(const std::vector<uint64_t>& weights) const;
   bool may_follow_speed() const;
   double aimed_skew() const;
   void keep_everybody(split_view& split) const;

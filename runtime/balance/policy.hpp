@@ -36,13 +36,18 @@ struct balance_policy {
   uint32_t quiet_windows = 8;
   /// A chunk that moved stays for so many windows; likewise a split.
   uint32_t dwell_windows = 3;
-  /// After the n-th change of speed within so many windows, n > 1, data wait
-  /// for 2^(n-1) windows: speeds that come and go are not worth following.
+  /// After more than so many changes of speed within so many windows data wait
+  /// for 1, 2, 4 ... windows: speeds that come and go are not worth following.
+  uint32_t changes_free = 3;
   uint32_t unrest_windows = 128;
   /// No plan in this last part of an epoch.
   double epoch_end = 0.05;
   /// What is left of the run must win back this many times what a plan costs.
   double payback = 2;
+
+  /// An epoch may lose this part of its time at its end, waiting for who is
+  /// late; else some rows more go to the others for the rest of it.
+  double lost_part_max = 0.025;
 
   // -- how much at once
   /// One plan moves what takes about so long to copy.
