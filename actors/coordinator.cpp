@@ -18,6 +18,17 @@ void refresh_probe(const coordinator_core& core, run_record& record,
                    instant now) {
   coordinator_probe& probe = *record.probe();
   probe.state(to_string(core.phase()));
+  if (const auto& run = core.current()) {
+    const balance_account& done = run->balance;
+    probe.balance({.makespan_ratio = done.state.makespan_ratio,
+                   .moves_in_flight = run->transfer && !run->transfer->sent
+                                          ? run->transfer->what.moves.size()
+                                          : 0,
+                   .moved_by_skew = done.moved_by_skew,
+                   .moved_by_size = done.moved_rows - done.moved_by_skew,
+                   .bound = done.bound_rows,
+                   .bytes = done.moved_bytes});
+  }
   nlohmann::json status = status_json(core, now);
   for (const auto& one : status["workers"]) {
     if (one["rank"].is_null() || !one.contains("rows_owned"))

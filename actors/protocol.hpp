@@ -178,7 +178,7 @@ template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, balance_proposal& x) {
   return f(caf::meta::type_name("balance_proposal"), x.generation, x.base,
            x.weights, x.moves, x.after, x.moved_rows, x.moved_bytes,
-           x.bound_rows, x.rate_bytes_per_s, x.reason);
+           x.bound_rows, x.rate_bytes_per_s, x.by_skew, x.reason);
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, balance_state& x) {

@@ -155,6 +155,7 @@ void run_record::perform(const journal_offer& what) {
 
 void run_record::perform(const journal_effective& what) {
   open_journal().record_effective(what.number, what.from);
+  probe_->plan(coordinator_probe::plan_outcome::effective);
 }
 
 void run_record::perform(const journal_commit& what) {
@@ -176,6 +177,8 @@ void run_record::perform(const write_event& what) {
       phases[phase] = ms.get<double>() / 1e3;
     probe_->recovered(what.fields.value("reason", ""), phases);
   }
+  if (what.kind == "plan" && what.fields.value("outcome", "") == "dropped")
+    probe_->plan(coordinator_probe::plan_outcome::dropped);
   events_->append(what.kind, what.fields);
 }
 

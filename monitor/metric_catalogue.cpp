@@ -46,7 +46,20 @@ constexpr metric_entry catalogue[] = {
     {"ballast_heartbeat_age_seconds", gauge, "seconds", "run, worker",
      "coordinator", "Time since a worker was last heard of."},
     {"ballast_plans_total", counter, "", "run, outcome", "coordinator",
-     "Plans by what became of them: offered, effective, revoked."},
+     "Plans by what became of them: offered, effective, dropped."},
+    {"ballast_balance_makespan_ratio", gauge, "ratio", "run", "coordinator",
+     "Time of a step as the batch is split now, by measured speeds, over that "
+     "of the best split: 1 = nothing to win."},
+    {"ballast_moves_in_flight", gauge, "", "run", "coordinator",
+     "Chunks that are on their way to a new owner, for balance."},
+    {"ballast_moved_samples_total", counter, "samples", "run, reason",
+     "coordinator",
+     "Rows that got a new owner for balance, because of skew or of size (a "
+     "worker owned more than its part); repair is not counted."},
+    {"ballast_moved_bound_samples_total", counter, "samples", "run",
+     "coordinator", "The fewest rows that had to move for what was reached."},
+    {"ballast_moved_bytes_total", counter, "bytes", "run", "coordinator",
+     "Bytes that workers copied from each other for balance."},
     {"ballast_recoveries_total", counter, "", "run, reason", "coordinator",
      "Returns to training after a loss, by what was lost: crash, silence, "
      "evicted, coordinator, other."},

@@ -126,7 +126,7 @@ struct coordinator_probe::metrics {
     for (std::string_view name : run_states())
       state[name] = &states.Add({{"state", std::string(name)}});
     Family<Counter>& plans = out.counters("ballast_plans_total");
-    for (const char* outcome : {"offered", "effective", "revoked"})
+    for (const char* outcome : {"offered", "effective", "dropped"})
       plan.push_back(&plans.Add({{"outcome", outcome}}));
     errors = error_counters(out.counters("ballast_errors_total"));
     Family<Counter>& again = out.counters("ballast_recoveries_total");
@@ -174,6 +174,12 @@ struct coordinator_probe::metrics {
   Family<Gauge>& owned = out.gauges("ballast_worker_samples_owned");
   Family<Gauge>& skews = out.gauges("ballast_worker_skew_tv");
   Family<Gauge>& heartbeats = out.gauges("ballast_heartbeat_age_seconds");
+  Family<Counter>& moved = out.counters("ballast_moved_samples_total");
+  Counter& moved_by_skew = moved.Add({{"reason", "skew"}});
+  Counter& moved_by_size = moved.Add({{"reason", "size"}});
+  Counter& bound = out.counters("ballast_moved_bound_samples_total").Add({});
+  Counter& moved_bytes = out.counters("ballast_moved_bytes_total").Add({});
+  Gauge& in_flight = out.gauges("ballast_moves_in_flight").Add({});
   std::map<std::string_view, Gauge*> state;
   std::vector<Counter*> plan;
   std::map<errc, Counter*> errors;
@@ -185,6 +191,7 @@ struct coordinator_probe::metrics {
   Gauge* generation = nullptr;
   Gauge* world = nullptr;
   Gauge* skew_max = nullptr;
+  Gauge* makespan = nullptr;
   std::map<std::string, worker_gauges> workers;
 };
 
@@ -258,6 +265,20 @@ void coordinator_probe::worker_gone(const std::string& worker) {
   m.workers.erase(place);
   if (reported)
     m.update_skew_max();
+}
+
+void coordinator_probe::balance(const balance_numbers& now) {
+  metrics& m = *metrics_;
+  m.set(m.makespan, "ballast_balance_makespan_ratio", now.makespan_ratio);
+  m.in_flight.Set(double(now.moves_in_flight));
+  auto raise = [](Counter& counter, uint64_t to) {
+    if (double(to) > counter.Value())
+      counter.Increment(double(to) - counter.Value());
+  };
+  raise(m.moved_by_skew, now.moved_by_skew);
+  raise(m.moved_by_size, now.moved_by_size);
+  raise(m.bound, now.bound);
+  raise(m.moved_bytes, now.bytes);
 }
 
 void coordinator_probe::plan(plan_outcome outcome) {

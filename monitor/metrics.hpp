@@ -60,7 +60,18 @@ public:
   /// Its numbers are no longer exported.
   void worker_gone(const std::string& worker);
 
-  enum class plan_outcome { offered, effective, revoked };
+  /// How balance stands; totals since the beginning of the run.
+  struct balance_numbers {
+    double makespan_ratio = 1;
+    uint64_t moves_in_flight = 0; // chunks
+    uint64_t moved_by_skew = 0;   // rows
+    uint64_t moved_by_size = 0;
+    uint64_t bound = 0;
+    uint64_t bytes = 0;
+  };
+  void balance(const balance_numbers& now);
+
+  enum class plan_outcome { offered, effective, dropped };
   void plan(plan_outcome outcome);
   /// Training goes on after a loss; `reason` in words, `phases` in seconds.
   void recovered(const std::string& reason,

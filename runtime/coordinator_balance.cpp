@@ -169,6 +169,8 @@ void coordinator_core::transfer_took_effect(actions& out, step_number from) {
     account.bound_rows += done.what.bound_rows;
   ++account.plans;
   account.moved_rows += done.what.moved_rows;
+  if (done.what.by_skew)
+    account.moved_by_skew += done.what.moved_rows;
   account.moved_bytes += done.bytes;
   double skew = 0;
   nlohmann::ordered_json rows_by_worker;

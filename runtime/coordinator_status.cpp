@@ -112,6 +112,19 @@ nlohmann::json status_json(const coordinator_core& core, instant now) {
       run->samples == 0 ? nlohmann::json() : nlohmann::json(run->last.loss);
   out["samples_per_s"] = run->samples_per_s();
   out["skew_tv_max"] = skew_max;
+  if (run->transfer)
+    for (const shard_move& one : run->transfer->what.moves)
+      out["moves"].push_back({{"chunk", value(one.what.chunk)},
+                              {"rows", rows(one.what)},
+                              {"from", one.from},
+                              {"to", one.to}});
+  const balance_account& done = run->balance;
+  out["balance"] = {{"code", to_string(done.state.code)},
+                    {"makespan_ratio", done.state.makespan_ratio},
+                    {"plans", done.plans},
+                    {"moved_samples", done.moved_rows},
+                    {"moved_bytes", done.moved_bytes},
+                    {"moved_bound_samples", done.bound_rows}};
   if (run->members) {
     out["world"] = run->members->workers.size();
     out["generation"] = value(run->members->number);

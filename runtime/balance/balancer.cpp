@@ -405,6 +405,7 @@ balance_code balancer::decide_moves(const load_view& view,
   out.moved_rows = list.rows;
   out.moved_bytes = list.bytes;
   out.bound_rows = bound;
+  out.by_skew = over_budget > 0;
 
   std::string why;
   if (over_budget > 0)

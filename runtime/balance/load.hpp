@@ -75,7 +75,8 @@ struct balance_proposal {
   uint64_t moved_bytes = 0;
   uint64_t bound_rows = 0; // least that have to move, from here to the target
   uint64_t rate_bytes_per_s = 0;
-  std::string reason; // in words
+  bool by_skew = false; // else by size, where anything moves
+  std::string reason;   // in words
 };
 
 /// What the last window saw, for status and metrics.
