@@ -164,7 +164,7 @@ void add_handed_on(CLI::App& app) {
                      "Take part in a cluster, as coordinator or worker");
   app.add_subcommand("audit", "Was every sample used exactly once?");
   app.add_subcommand("doctor", "What this machine has, and what it lacks");
-  app.add_subcommand("bench", "Measure this machine: bench allreduce");
+  app.add_subcommand("bench", "Measure this machine: bench allreduce, planner");
 }
 
 /// Commands that another part reads itself: the node library, or nobody yet.
@@ -173,14 +173,15 @@ int handed_on(const std::string& command, std::vector<std::string> rest) {
   if (command == "data")
     throw ballast_error(errc::not_in_build,
                         "`ballast data` is not in this build");
-  if (command == "bench" && first != "allreduce" && first != "--help")
+  if (command == "bench" && first != "allreduce" && first != "planner" &&
+      first != "--help")
     throw ballast_error(
         first.empty() || first[0] == '-' ? errc::usage : errc::not_in_build,
         first.empty() || first[0] == '-'
             ? "bench: expected the name of a benchmark, as in "
               "`ballast bench allreduce`"
             : "`ballast bench " + first +
-                  "` is not in this build, which has: allreduce");
+                  "` is not in this build, which has: allreduce, planner");
   return call_node_library(command, rest);
 }
 

@@ -1,6 +1,7 @@
 /// `ballast bench NAME ...`: hands over to the benchmark of that name. The thin
 /// program refuses names that this build does not have.
 #include "cli/node/bench_allreduce.hpp"
+#include "cli/node/bench_planner.hpp"
 #include "runtime/errors.hpp"
 
 #include <iostream>
@@ -13,11 +14,14 @@ ballast_bench_main(int argc, char** argv) {
   std::string name = argc > 1 ? argv[1] : "";
   if (name == "allreduce")
     return bench_allreduce(argc - 1, argv + 1);
+  if (name == "planner")
+    return bench_planner(argc - 1, argv + 1);
   if (name == "--help" || name == "-h") {
-    std::cout << "usage: ballast bench allreduce [OPTIONS]\n";
+    std::cout << "usage: ballast bench allreduce [OPTIONS]\n"
+                 "       ballast bench planner [OPTIONS]\n";
     return 0;
   }
   std::cerr << "ballast: bench \"" << name
-            << "\" is not in this build, which has: allreduce\n";
+            << "\" is not in this build, which has: allreduce, planner\n";
   return describe(errc::not_in_build).exit_code;
 }

@@ -20,10 +20,8 @@ constexpr double smallest_gain = 1e-6;
 } // namespace
 
 piece_search::piece_search(std::vector<movable_piece> pieces,
-                           const label_counts& target, double size_tolerance,
-                           double rows_per_byte)
-    : pieces_(std::move(pieces)), size_tolerance_(size_tolerance),
-      rows_per_byte_(rows_per_byte), distance_(target, size_tolerance),
+                           const label_counts& target, double size_tolerance)
+    : pieces_(std::move(pieces)), distance_(target, size_tolerance),
       holders_(target), at_(target.workers), gains_(target.workers),
       effort_left_(effort_max) {
   for (size_t i = 0; i < pieces_.size(); ++i) {
@@ -66,7 +64,7 @@ double piece_search::value() const {
 
 /// What it costs to have the piece end at `to` rather than where it is.
 double piece_search::price(const movable_piece& piece, uint32_t to) const {
-  return double(piece.bytes) * rows_per_byte_ * rows_gained_per_row_min *
+  return piece.price * rows_gained_per_row_min *
          (double(to != piece.owner) - double(piece.moves()));
 }
 
@@ -125,7 +123,7 @@ void piece_search::empty_leavers() {
 void piece_search::take_the_best() {
   distance_.count_sizes(false);
   auto per_byte = [&](const choice& c) {
-    return c.gain / double(std::max<uint64_t>(pieces_[c.piece].bytes, 1));
+    return c.gain / pieces_[c.piece].price;
   };
   auto worse = [&](const choice& a, const choice& b) {
     double gain_a = per_byte(a), gain_b = per_byte(b);
@@ -331,10 +329,9 @@ bool piece_search::cut_for(uint32_t rank) {
         (int64_t(rows(piece.what)) == wanted && !may_move(piece, to)))
       continue;
     // Labels count by the part; bytes by the whole chunk for who has none yet.
-    double gain =
-        distance_.label_gain(piece, from, to) * double(wanted) /
-            double(rows(piece.what)) -
-        (to == piece.owner ? 0 : double(piece.bytes) * rows_per_byte_);
+    double gain = distance_.label_gain(piece, from, to) * double(wanted) /
+                      double(rows(piece.what)) -
+                  (to == piece.owner ? 0 : piece.price);
     if (!found || gain > best.gain) {
       best = {gain, i, to};
       found = true;

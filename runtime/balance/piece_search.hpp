@@ -17,9 +17,8 @@ namespace ballast {
 /// Where pieces go, and the distance that is left.
 class piece_search {
 public:
-  /// `rows_per_byte` turns bytes into rows: the set's mean.
   piece_search(std::vector<movable_piece> pieces, const label_counts& target,
-               double size_tolerance, double rows_per_byte);
+               double size_tolerance);
 
   void run();
 
@@ -61,8 +60,6 @@ private:
   }
 
   std::vector<movable_piece> pieces_;
-  double size_tolerance_;
-  double rows_per_byte_;
   quota_distance distance_;
   class_holders holders_;
   std::vector<std::vector<size_t>> at_; // by rank: pieces that end there

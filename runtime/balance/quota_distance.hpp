@@ -29,6 +29,7 @@ struct movable_piece {
   uint32_t owner = 0;   // rank
   uint32_t goes_to = 0; // rank; = owner if it stays
   uint64_t bytes = 0;   // of its chunk
+  double price = 0;     // of these bytes: so many rows have them on average
   bool locked = false;
   std::vector<label_rows> labels; // none of 0 rows
   bool moves() const { return goes_to != owner; }

@@ -40,7 +40,24 @@ void round_to(uint64_t total, const std::vector<double>& parts, uint64_t* out) {
     ++out[order[i % order.size()]];
 }
 
+/// How many rows of the set's mean the bytes of each of its chunks are worth;
+/// a set that does not know its bytes counts rows.
+std::vector<double> prices(const manifest& set) {
+  uint64_t all_rows = 0, all_bytes = 0;
+  for (const chunk_info& chunk : set.train) {
+    all_rows += chunk.rows;
+    all_bytes += chunk.bytes;
+  }
+  std::vector<double> out;
+  for (const chunk_info& chunk : set.train)
+    out.push_back(all_bytes == 0 ? double(chunk.rows)
+                                 : std::max(1.0, double(chunk.bytes)) *
+                                       double(all_rows) / double(all_bytes));
+  return out;
+}
+
 std::vector<movable_piece> pieces_of(const move_request& what) {
+  std::vector<double> price = prices(*what.set);
   std::vector<movable_piece> out;
   for (uint32_t rank = 0; rank < what.current->shares.size(); ++rank)
     for (const interval& part : what.current->shares[rank].intervals) {
@@ -48,6 +65,7 @@ std::vector<movable_piece> pieces_of(const move_request& what) {
       piece.what = part;
       piece.owner = piece.goes_to = rank;
       piece.bytes = what.set->train.at(value(part.chunk)).bytes;
+      piece.price = price.at(value(part.chunk));
       piece.locked = what.locked && what.locked(part.chunk);
       piece.labels = labels_of(*what.set, part);
       out.push_back(std::move(piece));
@@ -55,32 +73,21 @@ std::vector<movable_piece> pieces_of(const move_request& what) {
   return out;
 }
 
-/// The set's mean; a set that does not know its bytes counts rows instead.
-double mean_rows_per_byte(const manifest& set) {
-  uint64_t all_rows = 0, all_bytes = 0;
-  for (const chunk_info& chunk : set.train) {
-    all_rows += chunk.rows;
-    all_bytes += chunk.bytes;
-  }
-  return all_bytes == 0 ? 0 : double(all_rows) / double(all_bytes);
-}
-
 /// Best gain per byte first, given those before it.
 std::vector<shard_move> in_order(const std::vector<movable_piece>& pieces,
                                  const move_request& what) {
   quota_distance distance(what.target, what.size_tolerance);
   struct entry {
-    double per_byte;
+    double per_price;
     size_t piece;
     bool operator<(const entry& other) const {
-      return per_byte != other.per_byte ? per_byte < other.per_byte
-                                        : piece > other.piece;
+      return per_price != other.per_price ? per_price < other.per_price
+                                          : piece > other.piece;
     }
   };
   auto look_at = [&](size_t i) {
     const movable_piece& piece = pieces[i];
-    return entry{distance.gain(piece, piece.owner, piece.goes_to) /
-                     double(std::max<uint64_t>(piece.bytes, 1)),
+    return entry{distance.gain(piece, piece.owner, piece.goes_to) / piece.price,
                  i};
   };
   for (const movable_piece& piece : pieces)
@@ -142,8 +149,7 @@ move_list choose_moves(const move_request& what) {
   BALLAST_CHECK(what.set && what.current &&
                     what.target.workers == what.current->shares.size(),
                 "a target of other workers than the plan's");
-  piece_search search(pieces_of(what), what.target, what.size_tolerance,
-                      mean_rows_per_byte(*what.set));
+  piece_search search(pieces_of(what), what.target, what.size_tolerance);
   search.run();
   move_list out;
   for (const shard_move& move : in_order(search.pieces(), what)) {

@@ -145,12 +145,15 @@ class CommandLine(unittest.TestCase):
                  ["ctl", "puase", "--to", "127.0.0.1:1"]),
                 ("unknown key", ["ctl", "pause", "x=1", "--to",
                                  "127.0.0.1:1"]),
-                ("name of a benchmark", ["bench"])]:
+                ("name of a benchmark", ["bench"]),
+                ("no number from 0.01", ["bench", "planner", "--seconds",
+                                         "soon"]),
+                ("is unknown", ["bench", "planner", "--quick"])]:
             self.refused(2, says, *arguments)
 
     def test_what_is_not_there_yet_is_refused_and_does_nothing(self):
         for arguments in [
-                ["data", "prepare"], ["data", "resample"], ["bench", "planner"],
+                ["data", "prepare"], ["data", "resample"], ["bench", "step"],
                 ["run", self.job, "--set", "/train/order=global"],
                 ["ctl", "set_balance", "--to", "127.0.0.1:1"]]:
             self.refused(2, "not in this build", *arguments)

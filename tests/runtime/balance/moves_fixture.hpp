@@ -48,15 +48,15 @@ inline manifest chunked(const std::vector<std::vector<uint64_t>>& lists,
 }
 
 /// 60,000 rows of ten equal classes, as Fashion-MNIST has them.
-inline manifest fashion(const std::string& kind, double alpha,
-                        uint32_t workers) {
+inline manifest fashion(const std::string& kind, double alpha, uint32_t workers,
+                        uint64_t seed = 7) {
   std::vector<int32_t> labels;
   for (int32_t label = 0; label < 10; ++label)
     labels.insert(labels.end(), 6000, label);
   placement_spec spec;
   spec.kind = kind;
   spec.alpha = alpha;
-  return chunked(place_rows(spec, labels, 10, labels.size(), workers, 7),
+  return chunked(place_rows(spec, labels, 10, labels.size(), workers, seed),
                  labels, 10, 256);
 }
 

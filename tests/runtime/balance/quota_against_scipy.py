@@ -127,7 +127,10 @@ def main():
         except AssertionError as e:
             raise SystemExit(f"seed {request['seed']}: {e}\n{line}") from e
     exact, met, short = (sum(column) for column in zip(*facts))
-    print(f"{len(facts)} requests: the same minimum; fast path exact in {exact}, bound met in {met}, holders short in {short}")
+    print(
+        f"{len(facts)} requests: the same minimum; "
+        f"fast path exact in {exact}, bound met in {met}, holders short in {short}"
+    )
     if len(facts) >= 1000:  # else some case was hardly met
         assert exact > len(facts) * 0.9 and met > len(facts) / 2 and short > 0
 

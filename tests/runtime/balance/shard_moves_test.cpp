@@ -196,10 +196,19 @@ TEST(choose_moves, follows_a_slow_worker_and_does_not_overfill_it) {
     EXPECT_LE(rows(then.shares[3]), 4615u);
     EXPECT_LE(worst_size_error(then, target), 0.02);
     // A worker of 18 chunks holds one or two of each class.
-    EXPECT_LE(measure_skew(set, then).max, 0.1);
+    EXPECT_LE(measure_skew(set, then).max, 0.12);
     for (const shard_move& move : list.moves)
       EXPECT_TRUE(whole(set, move));
   }
+}
+
+TEST(choose_moves, counts_rows_where_the_set_knows_no_bytes) {
+  manifest set = fashion("sorted", 0, 4);
+  planner with{set, {1, 1, 1, 1}};
+  size_t usual = with.moves(placed(set)).moves.size();
+  for (chunk_info& chunk : set.train)
+    chunk.bytes = 0;
+  EXPECT_NEAR(double(with.moves(placed(set)).moves.size()), double(usual), 2);
 }
 
 TEST(choose_moves, leaves_an_even_set_alone) {
@@ -218,7 +227,7 @@ TEST(choose_moves, brings_dirichlet_shares_near_each_other) {
       move_list list = with.moves(before);
       expect_allowed(with, before, list);
       plan then = testing::after(before, list);
-      EXPECT_LE(measure_skew(set, then).max, 0.06);
+      EXPECT_LE(measure_skew(set, then).max, 0.08);
       EXPECT_LE(worst_size_error(then, with.wanted(before).target), 0.02);
     }
   }
@@ -333,9 +342,6 @@ struct practical_case {
   const char* kind;
   double alpha;
   std::vector<double> speeds;
-  /// Bytes in rounds, over those of one list. What is mixed already, and only
-  /// mildly uneven, is mixed in more than one good way: there it is more.
-  double rounds_max = 1.05;
 };
 
 const practical_case practical_cases[] = {
@@ -347,43 +353,56 @@ const practical_case practical_cases[] = {
     {"dirichlet", 0.05, {1, 1, 1, 1}},
     {"dirichlet", 0.1, {1, 1, 1, 1, 1, 1, 1, 1}},
     {"dirichlet", 0.3, {1, 1, 1, 1}},
-    {"dirichlet", 1, {1, 1, 1, 1}},
-    {"dirichlet", 1, {1, 2, 1, 2}, 1.2}};
+    {"dirichlet", 1, {1, 2, 1, 2}}};
+// Some placements are mixed in more than one good way, with a tenth more bytes
+// in one than in another: so sums over several of each case.
+constexpr uint64_t placements = 8;
 
 TEST(choose_moves, moves_hardly_more_in_many_rounds_than_in_one) {
   for (const auto& c : practical_cases) {
     SCOPED_TRACE(c.kind + std::to_string(c.alpha));
-    manifest set = fashion(c.kind, c.alpha, uint32_t(c.speeds.size()));
-    plan before = placed(set);
-    planner with{set, c.speeds};
-    label_counts target = with.wanted(before).target;
-    move_list once = with.moves(before);
-    double skew_once = measure_skew(set, testing::after(before, once)).max;
-    for (uint64_t part : {10, 40}) {
-      with.bytes_max = mean_bytes(set, set.train_rows) / part;
-      // With the target of the beginning, and with a new one each round.
-      for (bool kept : {true, false}) {
-        with.kept_target = kept ? std::optional(target) : std::nullopt;
+    uint64_t bytes_once = 0;
+    uint64_t bytes_in_rounds[2] = {0, 0}; // one target, a new one each round
+    for (uint64_t seed = 1; seed <= placements; ++seed) {
+      manifest set = fashion(c.kind, c.alpha, uint32_t(c.speeds.size()), seed);
+      plan before = placed(set);
+      planner with{set, c.speeds};
+      label_counts target = with.wanted(before).target;
+      move_list once = with.moves(before);
+      bytes_once += once.bytes;
+      double skew_once = measure_skew(set, testing::after(before, once)).max;
+      with.bytes_max = mean_bytes(set, set.train_rows) / 20;
+      for (bool anew : {false, true}) {
+        with.kept_target = anew ? std::nullopt : std::optional(target);
         rounds_result all = in_rounds(with, before, true);
-        EXPECT_LE(double(all.bytes), c.rounds_max * double(once.bytes));
+        bytes_in_rounds[anew] += all.bytes;
         EXPECT_LE(measure_skew(set, all.last).max, skew_once + 0.03);
         EXPECT_LE(worst_size_error(all.last, target), 0.02);
       }
     }
+    for (uint64_t bytes : bytes_in_rounds)
+      EXPECT_LE(double(bytes), 1.04 * double(bytes_once));
   }
 }
 
 TEST(choose_moves, finds_little_to_do_at_a_second_look_and_then_nothing) {
   for (const auto& c : practical_cases) {
     SCOPED_TRACE(c.kind + std::to_string(c.alpha));
-    manifest set = fashion(c.kind, c.alpha, uint32_t(c.speeds.size()));
-    planner with{set, c.speeds};
-    plan before = placed(set);
-    move_list once = with.moves(before);
-    // Nothing is locked: what moved may move back.
-    rounds_result again = in_rounds(with, testing::after(before, once), false);
-    EXPECT_LE(again.rounds, 3);
-    EXPECT_LE(double(again.bytes), 0.06 * double(once.bytes));
+    uint64_t bytes_once = 0;
+    uint64_t bytes_again = 0;
+    for (uint64_t seed = 1; seed <= placements; ++seed) {
+      manifest set = fashion(c.kind, c.alpha, uint32_t(c.speeds.size()), seed);
+      planner with{set, c.speeds};
+      plan before = placed(set);
+      move_list once = with.moves(before);
+      // Nothing is locked: what moved may move back.
+      rounds_result again =
+          in_rounds(with, testing::after(before, once), false);
+      EXPECT_LE(again.rounds, 6);
+      bytes_once += once.bytes;
+      bytes_again += again.bytes;
+    }
+    EXPECT_LE(double(bytes_again), 0.03 * double(bytes_once));
   }
 }
 

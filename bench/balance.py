@@ -1,0 +1,156 @@
+#!/usr/bin/env python3
+"""How good the balance is, and what it costs.
+
+  ./dev bench balance [--repeats N] [--only PART] [--save] [--check]
+
+planner    The mathematics alone, on one core (`ballast bench planner`): quotas
+           by the fast path and by the exact solver, whole chunks, the split of
+           a batch; and the minimum of random requests against HiGHS.
+"""
+import csv
+import io
+import os
+import statistics
+import subprocess
+import sys
+
+from lib.measure import (
+    ROOT,
+    Verdicts,
+    arguments,
+    keep,
+    known_parts,
+    machine,
+    say,
+    table,
+    transcript,
+    warn_if_busy,
+)
+
+# By function, workers, classes: ms. The slowest placement counts.
+PLANNER_MS_MAX = {
+    ("fast_quota", 64, 1000): 30,
+    ("exact_quota", 64, 1000): 2000,
+    ("fast_quota", 1024, 100): 500,
+    ("choose_moves", 64, 1000): 1000,
+    ("batch_split", 512, 0): 1,
+}
+SECONDS = 0.5  # a cell and repeat
+INSTANCES_MIN = 1000
+
+
+def run(command):
+    done = subprocess.run([str(c) for c in command], capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    if done.returncode != 0:
+        raise SystemExit(f"{command[0]} failed with exit code {done.returncode}:\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def build(options, target):
+    """A program beside `ballast` that the default build may not have."""
+    folder = os.path.dirname(options.ballast)
+    if os.path.exists(os.path.join(folder, "build.ninja")):
+        subprocess.run(["ninja", "-C", folder, target], check=True, stdout=subprocess.DEVNULL)
+    return os.path.join(folder, target)
+
+
+# -- planner -------------------------------------------------------------------
+
+
+def same_minimum(options):
+    """Random requests of which an integer program of others has the same
+    minimum as we; the script ends with an error where one has not. None
+    without Debian's scipy."""
+    script = os.path.join(ROOT, "tests", "runtime", "balance", "quota_against_scipy.py")
+    python = "/usr/bin/python3" if os.access("/usr/bin/python3", os.X_OK) else sys.executable
+    if subprocess.run([python, "-c", "import scipy.optimize"], capture_output=True).returncode != 0:
+        return None
+    said = run([python, script, build(options, "quota_instances")]).strip()
+    say(f"  {said}")
+    return int(said.split()[0])
+
+
+def planner(options, verdicts):
+    raw = []
+    for _ in range(options.repeats):
+        text = run([options.ballast, "bench", "planner", "--csv", "--seconds", SECONDS])
+        raw.append(list(csv.DictReader(io.StringIO(text))))
+    cells = {}
+    for found in raw:
+        for r in found:
+            key = (r["part"], r["placement"], int(r["workers"]), int(r["classes"]))
+            cells.setdefault(key, []).append(r)
+    ms = {k: statistics.median(float(r["median_ms"]) for r in rows) for k, rows in cells.items()}
+    moved = {k: (int(rows[0]["moved"]), int(rows[0]["bound"])) for k, rows in cells.items()}
+
+    say(f"\nquotas: rows to move, and how long it takes to know; medians of {options.repeats} repeats")
+    rows = [("", "workers", "classes", "fast", "exact", "moved", "minimum", "bound", "gap")]
+    for part, placement, workers, classes in cells:
+        if part != "fast_quota":
+            continue
+        fast, exact = (part, placement, workers, classes), ("exact_quota", placement, workers, classes)
+        rows.append(
+            (
+                placement,
+                workers,
+                classes,
+                f"{ms[fast]:.2f} ms",
+                f"{ms[exact]:.1f} ms" if exact in ms else "",
+                f"{moved[fast][0]:,}",
+                f"{moved[exact][0]:,}" if exact in moved else "",
+                f"{moved[fast][1]:,}",
+                f"{moved[fast][0] / max(1, moved[fast][1]) - 1:.2%}",
+            )
+        )
+    table(rows)
+    for (part, placement, workers, classes), rows in cells.items():
+        if part == "choose_moves":
+            took = ms[(part, placement, workers, classes)]
+            say(f"  whole chunks, {placement}, {workers} workers, {classes} classes: {took:.1f} ms")
+    say()
+    for (part, workers, classes), limit in PLANNER_MS_MAX.items():
+        slowest = max(t for (p, _, w, c), t in ms.items() if (p, w, c) == (part, workers, classes))
+        name = f"{part}, {workers} workers" + (f", {classes} classes" if classes else "")
+        verdicts.at_most(name, slowest, limit, "ms")
+    minimum = {k[1:]: rows for k, (rows, _) in moved.items() if k[0] == "exact_quota"}
+    more = sum(rows - minimum[k[1:]] for k, (rows, _) in moved.items() if k[0] == "fast_quota" and k[1:] in minimum)
+    verdicts.at_most("rows of all these quotas beyond the exact minimum", more, 0, "rows")
+    instances = same_minimum(options)
+    if instances is None:
+        say("  no scipy for /usr/bin/python3: the minimum is not compared with HiGHS; ./dev setup installs it")
+    else:
+        verdicts.at_least("random requests with the minimum that HiGHS finds", instances, INSTANCES_MIN, "")
+    return {"rounds": raw, "instances": instances}
+
+
+PARTS = {"planner": planner}
+
+
+def main():
+    options = arguments(__doc__.splitlines()[0], list(PARTS))
+    warn_if_busy()
+    verdicts = Verdicts()
+    known = known_parts("balance", options.save)
+    result = {"benchmark": "balance", "machine": machine(), "parts": {}}
+    for part, measure in PARTS.items():
+        said, judged = len(transcript), len(verdicts.found)
+        if part in options.only:
+            about = machine()
+            say(f"\n== {part}, {about['date']}, commit {about['commit']}, load {about['load_1min']}")
+            raw = measure(options, verdicts)
+            result["parts"][part] = {
+                "machine": about,
+                "repeats": options.repeats,
+                "raw": raw,
+                "verdicts": verdicts.found[judged:],
+                "said": transcript[said:],
+            }
+        elif part in known:
+            result["parts"][part] = known[part]
+            transcript.extend(known[part]["said"])
+    keep("balance", result, options.save)
+    sys.exit(1 if options.check and not verdicts.all_met() else 0)
+
+
+if __name__ == "__main__":
+    main()

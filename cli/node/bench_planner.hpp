@@ -1,0 +1,10 @@
+/// `ballast bench planner`: what the planner's mathematics costs on this
+/// machine.
+#pragma once
+
+namespace ballast {
+
+/// Arguments from the name on ("planner", options). Returns the exit code.
+int bench_planner(int argc, char** argv);
+
+} // namespace ballast
