@@ -191,9 +191,12 @@ shard_manager_actor::behavior_type shard_manager(pointer self,
         if (!self->state.current || !self->state.current->set)
           return to_error({errc::bad_request, "no data set is prepared", {}});
         const manifest& about = self->state.current->set->about();
-        plan placed = before.shares.empty()
-                          ? first_plan(about, workers, gen, number)
-                          : repaired_plan(before, workers, gen, number);
+        plan placed =
+            before.shares.empty()
+                ? first_plan(about, workers, gen, number)
+                : repaired_plan(about,
+                                self->state.current->balance->policy().skew_tv,
+                                before, workers, gen, number);
         std::vector<share_summary> shares = count_shares(placed, about);
         return {std::move(placed), std::move(shares)};
       },

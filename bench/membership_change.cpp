@@ -114,11 +114,12 @@ private:
       const auto* place = std::get_if<place_shares>(&one);
       if (!place)
         continue;
-      plan placed = place->before.shares.empty()
-                        ? first_plan(set_, place->workers, place->generation,
-                                     place->number)
-                        : repaired_plan(place->before, place->workers,
-                                        place->generation, place->number);
+      plan placed =
+          place->before.shares.empty()
+              ? first_plan(set_, place->workers, place->generation,
+                           place->number)
+              : repaired_plan(set_, 0.1, place->before, place->workers,
+                              place->generation, place->number);
       std::vector<share_summary> counts;
       for (const share& part : placed.shares)
         counts.push_back({part.worker, rows(part), 0});

@@ -29,6 +29,12 @@ void use(coordinator_probe& probe) {
   probe.worker_report("w2", 900, 128, 30'000, 0.5);
   probe.heartbeat_age("w1", 0.1);
   probe.plan(coordinator_probe::plan_outcome::effective);
+  probe.balance({.makespan_ratio = 1.25,
+                 .moves_in_flight = 3,
+                 .moved_by_skew = 2560,
+                 .moved_by_size = 512,
+                 .bound = 3000,
+                 .bytes = 2'400'000});
   probe.error(errc::worker_lost);
 }
 

@@ -101,6 +101,17 @@ public:
     return out;
   }
 
+  manifest chunks() {
+    manifest out;
+    out.train_rows = 100;
+    for (uint32_t id = 0; id < 10; ++id) {
+      out.train.emplace_back();
+      out.train.back().id = chunk_id(id);
+      out.train.back().rows = 10;
+    }
+    return out;
+  }
+
   set_summary set() {
     set_summary out;
     out.origin = "origin";
@@ -313,7 +324,7 @@ TEST(coordinator_core, goes_on_from_the_newest_step_that_a_survivor_holds) {
   ASSERT_EQ(place.size(), 1u);
   EXPECT_EQ(place[0].generation, generation{2});
   EXPECT_EQ(place[0].workers.size(), 2u);
-  plan next = repaired_plan(place[0].before, place[0].workers,
+  plan next = repaired_plan(d.chunks(), 0.1, place[0].before, place[0].workers,
                             place[0].generation, place[0].number);
   auto orders = pick<send_assignment>(d.core.on_placed(next, {{}, {}}, d.now));
   ASSERT_EQ(orders.size(), 2u);

@@ -282,8 +282,8 @@ void cluster::perform(const actions& list) {
         plan placed =
             what.before.shares.empty()
                 ? first_plan(set_, what.workers, what.generation, what.number)
-                : repaired_plan(what.before, what.workers, what.generation,
-                                what.number);
+                : repaired_plan(set_, 0.1, what.before, what.workers,
+                                what.generation, what.number);
         std::vector<share_summary> counts;
         for (const share& part : placed.shares)
           counts.push_back({part.worker, ballast::rows(part), 0});
