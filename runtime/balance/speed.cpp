@@ -27,6 +27,9 @@ constexpr double from_mad = 1.4826;
 /// Upper quartile of the distance from the mean, in standard deviations.
 constexpr double from_upper_quartile = 1.15;
 constexpr size_t levels_min = 4;
+/// So many windows, together this far from those before, are a drift.
+constexpr ptrdiff_t recent_windows = 4;
+constexpr double drift_spreads = 4;
 /// A median spreads so much wider than a mean.
 constexpr double of_median = 1.2533;
 /// How fast the remembered spreads follow.
@@ -53,23 +56,30 @@ double spread(const std::vector<double>& values) {
 void speed_estimate::add(uint64_t rows, double seconds) {
   if (rows == 0 || !(seconds > 0))
     return;
-  take newest{double(rows), seconds};
+  take newest{double(rows), seconds, window_number_};
   window_rates_.push_back(std::log(seconds / double(rows)));
   if (fitted_ && takes_.size() >= takes_min) {
     look_for_change(newest);
     window_.push_back(std::log(seconds / cost_.seconds(rows)));
   }
+  // What lasts a whole window is seen once a window; more takes of it are no
+  // more evidence.
+  if (takes_in_window_ >= takes_per_window)
+    return;
+  ++takes_in_window_;
   takes_.push_back(newest);
   if (takes_.size() > takes_max)
     takes_.pop_front();
-  refit();
+  if (takes_.size() <= takes_refitted || !fitted_)
+    refit();
 }
 
 /// Three takes in a row far off, all to the same side: not an accident.
 void speed_estimate::look_for_change(const take& newest) {
   double off = std::log(newest.seconds / cost_.seconds(uint64_t(newest.rows)));
-  double limit =
-      std::max(std::log(strange_ratio), strange_spreads * spread_take_);
+  double limit = std::max(
+      std::log(strange_ratio),
+      strange_spreads * std::max({spread_take_, spread_window_, unrest_}));
   bool same_side = strange_.empty() ||
                    (off > 0) == (strange_.back().seconds >
                                  cost_.seconds(uint64_t(strange_.back().rows)));
@@ -84,9 +94,10 @@ void speed_estimate::look_for_change(const take& newest) {
   strange_.pop_back();
   takes_.assign(strange_.begin(), strange_.end());
   strange_.clear();
+  takes_in_window_ = takes_.size();
   window_.clear();
   windows_.clear();
-  steady_before_ = steady_windows_;
+  steady_before_ = std::exchange(changed_, true) ? steady_windows_ : UINT32_MAX;
   steady_windows_ = 0;
 }
 
@@ -152,6 +163,8 @@ double speed_estimate::misfit(const step_cost& line) const {
 
 void speed_estimate::end_window() {
   ++steady_windows_;
+  ++window_number_;
+  takes_in_window_ = 0;
   measure_unrest();
   if (window_.size() < 2) {
     window_.clear();
@@ -163,10 +176,29 @@ void speed_estimate::end_window() {
   window_.clear();
   if (windows_.size() > windows_max)
     windows_.pop_front();
-  if (windows_.size() >= 4) {
+  if (ptrdiff_t(windows_.size()) >= recent_windows) {
     double between = spread({windows_.begin(), windows_.end()});
     spread_window_ += follow * (std::max(between, spread_min) - spread_window_);
   }
+  look_for_drift();
+  refit();
+}
+
+/// A change too small for single takes shows in the medians of windows.
+void speed_estimate::look_for_drift() {
+  if (ptrdiff_t(windows_.size()) < 2 * recent_windows)
+    return;
+  std::vector<double> recent(windows_.end() - recent_windows, windows_.end());
+  std::vector<double> older(windows_.begin(), windows_.end() - recent_windows);
+  double limit = drift_spreads * of_median * std::max(spread_window_, unrest_) /
+                 std::sqrt(double(recent_windows));
+  if (std::abs(median(recent) - median(older)) < limit)
+    return;
+  std::erase_if(takes_, [this](const take& one) {
+    return one.window + uint32_t(recent_windows) < window_number_;
+  });
+  windows_.assign(recent.begin(), recent.end());
+  steady_windows_ = recent_windows;
 }
 
 step_cost speed_estimate::cost() const {

@@ -43,13 +43,17 @@ private:
   struct take {
     double rows = 0;
     double seconds = 0;
+    uint32_t window = 0;
   };
   void look_for_change(const take& newest);
+  void look_for_drift();
   void measure_unrest();
   void refit();
   double misfit(const step_cost& line) const;
 
-  static constexpr size_t takes_max = 128;
+  static constexpr size_t takes_per_window = 16;
+  static constexpr size_t takes_max = 1024;
+  static constexpr size_t takes_refitted = 32; // at once; more, once a window
   static constexpr size_t windows_max = 64;
 
   std::deque<take> takes_;           // since the last change
@@ -63,8 +67,11 @@ private:
   double spread_take_ = 0.02;   // of log residuals, also from before a change
   double spread_window_ = 0.02; // of their medians over a window
   double unrest_ = 0;           // of levels_, from one to the next
+  uint32_t window_number_ = 0;
+  size_t takes_in_window_ = 0;
+  bool changed_ = false; // ever
   uint32_t steady_windows_ = 0;
-  uint32_t steady_before_ = 0;
+  uint32_t steady_before_ = UINT32_MAX;
 };
 
 } // namespace ballast

@@ -1,0 +1,343 @@
+// Goal: the balancer acts when it pays, at once when the change is plain, and
+// not at all on noise. Method: a small world in which workers take as long as
+// they are told to, seen through the same views that a coordinator sends.
+#include "runtime/balance/balancer.hpp"
+#include "runtime/balance/explain.hpp"
+#include "runtime/placement.hpp"
+
+#include "tests/runtime/ledger_fixture.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace ballast {
+namespace {
+
+constexpr uint32_t chunk_rows = 256;
+
+/// Chunks of one class each, `chunks` for each class.
+manifest pure_chunks(uint32_t classes, uint32_t chunks) {
+  manifest out;
+  out.row.classes = classes;
+  for (uint32_t label = 0; label < classes; ++label)
+    for (uint32_t i = 0; i < chunks; ++i) {
+      chunk_info one;
+      one.id = chunk_id(uint32_t(out.train.size()));
+      one.rows = chunk_rows;
+      one.bytes = chunk_rows * 784;
+      one.label_histogram.assign(classes, 0);
+      one.label_histogram[label] = chunk_rows;
+      out.train.push_back(one);
+      out.train_rows += chunk_rows;
+    }
+  return out;
+}
+
+/// A run that does what it is told, one view after the other.
+class world {
+public:
+  /// Chunk i belongs to worker i mod `workers`, or, if `sorted`, the first
+  /// chunks to the first worker.
+  world(uint32_t workers, bool sorted = false, uint64_t seed = 1)
+      : random_(seed), set_(std::make_shared<manifest>(pure_chunks(10, 24))),
+        mind(policy(), set_) {
+    now_.number = plan_number{1};
+    now_.generation = generation{1};
+    for (uint32_t rank = 0; rank < workers; ++rank)
+      now_.shares.push_back({worker_id{rank + 1}, plan_number{1}, 0, {}, rank});
+    auto count = uint32_t(set_->train.size());
+    for (uint32_t i = 0; i < count; ++i) {
+      share& owner = now_.shares[sorted ? i * workers / count : i % workers];
+      owner.intervals.push_back({chunk_id(i), 0, chunk_rows});
+      owner.batch_weight += chunk_rows;
+    }
+    row_s.assign(workers, 1e-4);
+  }
+
+  static balance_policy policy() {
+    balance_policy out;
+    out.global_batch = batch;
+    out.skew_tv = 0.05;
+    return out;
+  }
+
+  /// `steps` steps, then what the balancer says to them; what it wants is done.
+  balance_answer look(uint32_t steps = 3) {
+    load_view view;
+    view.generation = now_.generation;
+    view.number = now_.number;
+    if (std::exchange(seen_, now_.number) != now_.number)
+      view.changed = now_;
+    view.steps_per_epoch = set_->train_rows / batch;
+    view.steps_left = 10'000;
+    view.steps_left_in_epoch = view.steps_per_epoch;
+    std::vector<double> weights;
+    for (const share& one : now_.shares)
+      weights.push_back(double(one.batch_weight));
+    std::vector<uint64_t> takes = split_by_shares(batch, weights);
+    view.workers.resize(takes.size());
+    for (uint32_t i = 0; i < steps; ++i) {
+      double longest = 0;
+      for (size_t rank = 0; rank < takes.size(); ++rank) {
+        double noisy = fixed_s + row_s[rank] * double(takes[rank]);
+        noisy *= 1 + noise * window_noise(rank);
+        longest = std::max(longest, noisy);
+        view.workers[rank].costs.push_back(
+            {uint32_t(takes[rank]), uint64_t(noisy * 1e9)});
+      }
+      view.step_us.push_back(uint64_t(longest * 1e6));
+      now_us_ += uint64_t(longest * 1e6);
+      last_step_s = longest;
+    }
+    view.now_ms = 1000 + now_us_ / 1000;
+    for (size_t rank = 0; rank < takes.size(); ++rank) {
+      view.workers[rank].worker = now_.shares[rank].worker;
+      view.workers[rank].name = "w" + std::to_string(rank + 1);
+      view.workers[rank].rows_left = rows(now_.shares[rank]);
+      view.workers[rank].store_free_bytes = free_bytes;
+    }
+    view.last = std::exchange(last_, transfer_end::none);
+    balance_answer answer = mind.observe(view);
+    if (answer.state.code == balance_code::planned && obeys)
+      obey(answer.proposal);
+    return answer;
+  }
+
+  /// Looks until something is planned; how many steps that took.
+  uint32_t steps_until_planned(uint32_t most = 100) {
+    for (uint32_t steps = 1; steps <= most; ++steps)
+      if (look(1).state.code == balance_code::planned)
+        return steps;
+    return UINT32_MAX;
+  }
+
+  uint64_t plans_in(uint32_t looks) {
+    uint64_t before = plans;
+    for (uint32_t i = 0; i < looks; ++i)
+      look();
+    return plans - before;
+  }
+
+  double skew() const {
+    std::vector<double> all = skews(count_labels(*set_, now_));
+    return *std::max_element(all.begin(), all.end());
+  }
+  double ideal_step_s() const {
+    double rate = 0;
+    for (double one : row_s)
+      rate += 1 / one;
+    return double(batch) / rate;
+  }
+  const plan& now() const { return now_; }
+  const manifest& set() const { return *set_; }
+
+  static constexpr uint64_t batch = 256;
+  std::vector<double> row_s; // by rank
+  double fixed_s = 0;
+  double noise = 0;
+  bool obeys = true;
+  uint64_t free_bytes = UINT64_MAX;
+  double last_step_s = 0;
+  uint64_t plans = 0;
+  uint64_t moved_rows = 0;
+  std::map<chunk_id, uint32_t> moves; // of each chunk
+
+private:
+  ballast::testing::test_random random_;
+  std::shared_ptr<manifest> set_;
+
+public:
+  balancer mind;
+
+private:
+  /// About normal, the same for a whole window: the worst kind of noise.
+  double window_noise(size_t rank) {
+    uint64_t window = now_us_ / 250'000;
+    if (noise_.size() <= rank)
+      noise_.resize(rank + 1);
+    if (noise_[rank].first != window + 1) {
+      double sum = 0;
+      for (int i = 0; i < 12; ++i)
+        sum += double(random_.below(1'000'001)) / 1e6;
+      noise_[rank] = {window + 1, sum - 6};
+    }
+    return noise_[rank].second;
+  }
+
+  void obey(const balance_proposal& what) {
+    ++plans;
+    moved_rows += what.moved_rows;
+    for (const shard_move& one : what.moves)
+      ++moves[one.what.chunk];
+    now_ = moved_plan(now_, what.moves, next(now_.number), what.weights);
+    last_ = transfer_end::effective;
+  }
+
+  plan now_;
+  plan_number seen_{};
+  uint64_t now_us_ = 0;
+  transfer_end last_ = transfer_end::none;
+  std::vector<std::pair<uint64_t, double>> noise_;
+};
+
+TEST(balancer, leaves_a_balanced_run_alone) {
+  world w(4);
+  EXPECT_EQ(w.plans_in(200), 0u);
+  EXPECT_EQ(w.mind.state().code, balance_code::at_optimum);
+}
+
+TEST(balancer, follows_a_slow_worker_within_a_few_steps) {
+  world w(4);
+  w.plans_in(50);
+  w.row_s[1] *= 4;
+  EXPECT_LE(w.steps_until_planned(), 5u);
+  w.plans_in(5);
+  EXPECT_LE(w.last_step_s, 1.03 * w.ideal_step_s());
+  uint64_t slow = rows(w.now().shares[1]);
+  EXPECT_NEAR(double(slow), double(w.set().train_rows) / 13,
+              double(chunk_rows) / 2)
+      << "its data follow";
+}
+
+TEST(balancer, comes_back_when_the_slow_worker_recovers) {
+  world w(4);
+  w.plans_in(50);
+  w.row_s[1] *= 4;
+  w.plans_in(100);
+  w.row_s[1] /= 4;
+  EXPECT_LE(w.steps_until_planned(), 5u);
+  w.plans_in(20);
+  EXPECT_LE(w.last_step_s, 1.03 * w.ideal_step_s());
+}
+
+TEST(balancer, learns_the_part_of_a_step_that_does_not_depend_on_rows) {
+  world w(4);
+  w.fixed_s = 3e-3;
+  w.row_s[2] *= 3;
+  w.plans_in(100);
+  std::vector<step_cost> costs;
+  for (double row : w.row_s)
+    costs.push_back({w.fixed_s, row, 0, 0});
+  EXPECT_LE(w.last_step_s,
+            1.05 * split_by_cost(world::batch, costs).makespan_s);
+}
+
+TEST(balancer, does_nothing_for_ten_thousand_windows_of_noise) {
+  for (uint64_t seed : {1, 7, 23}) {
+    world w(4, false, seed);
+    w.noise = 0.1;
+    w.plans_in(2000); // it may learn how noisy things are
+    uint64_t before = w.mind.state().window;
+    uint64_t moved = w.moved_rows;
+    uint64_t plans = 0;
+    while (w.mind.state().window < before + 10'000)
+      plans += w.plans_in(50);
+    EXPECT_EQ(plans, 0u) << "seed " << seed;
+    EXPECT_EQ(w.moved_rows, moved) << "seed " << seed;
+  }
+}
+
+TEST(balancer, makes_one_plan_at_most_for_a_load_that_flickers) {
+  world w(4);
+  w.plans_in(50);
+  uint64_t plans = 0;
+  for (int wave = 0; wave < 40; ++wave) {
+    w.row_s[1] = wave % 2 == 0 ? 4e-4 : 1e-4;
+    uint64_t until = w.mind.state().window + 2; // shorter than the dwell
+    while (w.mind.state().window < until)
+      plans += w.plans_in(1);
+  }
+  EXPECT_LE(plans, 2u) << "one plan: new weights, and data that follow them";
+}
+
+TEST(balancer, brings_sorted_data_below_the_budget_and_moves_no_chunk_twice) {
+  world w(4, true);
+  double before = w.skew();
+  quota_request request{count_labels(w.set(), w.now()), {}, 0.05, 2};
+  for (const share& one : w.now().shares)
+    request.sizes.push_back(rows(one));
+  uint64_t bound = moves_bound(request);
+  w.plans_in(30);
+  EXPECT_GT(before, 0.6);
+  EXPECT_LE(w.skew(), 0.05);
+  EXPECT_LE(double(w.moved_rows), 1.1 * double(bound));
+  for (auto [chunk, count] : w.moves)
+    EXPECT_EQ(count, 1u) << "chunk " << value(chunk);
+}
+
+TEST(balancer, moves_skewed_data_before_any_speed_is_known) {
+  world w(4, true);
+  EXPECT_EQ(w.look(0).state.code, balance_code::planned);
+}
+
+TEST(balancer, gives_no_rows_to_who_has_no_room) {
+  world w(4);
+  w.free_bytes = 0;
+  w.plans_in(50);
+  w.row_s[1] *= 4;
+  w.plans_in(50);
+  EXPECT_EQ(w.moved_rows, 0u);
+}
+
+TEST(balancer, has_nothing_to_do_for_one_worker) {
+  world w(1);
+  w.row_s[0] *= 4;
+  EXPECT_EQ(w.plans_in(50), 0u);
+}
+
+TEST(balancer, waits_while_a_plan_is_under_way) {
+  world w(4, true);
+  w.obeys = false;
+  EXPECT_EQ(w.look().state.code, balance_code::planned);
+}
+
+TEST(balancer, never_lets_a_worker_go_without_work) {
+  world w(4);
+  w.plans_in(20);
+  w.row_s[3] = 1; // ten thousand times slower
+  w.plans_in(50);
+  for (const share& one : w.now().shares)
+    EXPECT_GT(one.batch_weight, 0u);
+}
+
+TEST(balancer, stops_when_it_is_told_to) {
+  world w(4, true);
+  balance_policy off = world::policy();
+  off.enabled = false;
+  w.mind.set_policy(off);
+  EXPECT_EQ(w.plans_in(20), 0u);
+  EXPECT_EQ(w.mind.state().code, balance_code::disabled);
+}
+
+TEST(explain, a_dry_run_names_moves_bound_frontier_and_what_was_rejected) {
+  world w(4, true);
+  w.obeys = false;
+  w.look();
+  auto out = explain_plan(w.mind);
+  EXPECT_GT(out["moves"].size(), 10u);
+  EXPECT_GE(out["moved_rows"], out["bound_rows"]);
+  EXPECT_LE(out["after"]["skew_tv_max"].get<double>(), 0.06);
+  EXPECT_GT(out["before"]["skew_tv_max"].get<double>(), 0.6);
+  EXPECT_GT(out["frontier"].size(), 3u);
+  uint64_t last = UINT64_MAX;
+  for (const auto& at : out["frontier"]) {
+    EXPECT_LE(at["moved_rows"].get<uint64_t>(), last)
+        << "a wider budget costs no more";
+    last = at["moved_rows"];
+  }
+  EXPECT_FALSE(out["rejected"].empty());
+}
+
+TEST(explain, a_worker_and_a_chunk) {
+  world w(4, true);
+  w.plans_in(10);
+  auto worker = explain_worker(w.mind, 1);
+  EXPECT_EQ(worker["worker"], "w2");
+  EXPECT_GT(worker["rows"].get<uint64_t>(), 0u);
+  auto chunk = explain_chunk(w.mind, chunk_id{3});
+  EXPECT_EQ(chunk["owners"].size(), 1u);
+  EXPECT_EQ(chunk["rows"], chunk_rows);
+}
+
+} // namespace
+} // namespace ballast
