@@ -121,7 +121,6 @@ int validate_command(const std::string& path,
   try {
     job valid = load_job(path, sets);
     report["job"] = to_json(valid);
-    report["without_effect"] = without_effect(valid);
   } catch (const job_refused& wrong) {
     if (!json_output)
       throw;
@@ -137,11 +136,6 @@ int validate_command(const std::string& path,
     return exit_code;
   }
   std::cout << path << ": valid\n";
-  std::string idle;
-  for (const std::string pointer : report["without_effect"])
-    idle += (idle.empty() ? "" : ", ") + pointer;
-  if (!idle.empty())
-    std::cout << "without effect in this build: " << idle << "\n";
   return 0;
 }
 

@@ -418,13 +418,6 @@ void print_summary(const outcome& how) {
 
 int run_supervised(const run_options& options) {
   std::signal(SIGPIPE, SIG_IGN);
-  std::vector<std::string> idle = without_effect(options.what);
-  if (!idle.empty() && options.progress) {
-    std::string line;
-    for (const std::string& one : idle)
-      line += (line.empty() ? "" : ", ") + one;
-    std::fprintf(stderr, "without effect in this build: %s\n", line.c_str());
-  }
   supervisor parent(options);
   outcome how = parent.run();
   if (options.json) {

@@ -19,7 +19,7 @@ namespace {
 using nlohmann::json;
 
 /// Changes when prepared sets of older builds must not be used any more.
-constexpr int format_of_sets = 1;
+constexpr int format_of_sets = 2;
 /// For another process that prepares the same set.
 constexpr std::chrono::minutes wait_max{30};
 

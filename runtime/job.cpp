@@ -225,13 +225,4 @@ json to_json(const job& in) {
   return out;
 }
 
-std::vector<std::string> without_effect(const job& in) {
-  job copy = in;
-  std::vector<std::string> names;
-  for (const job_field& field : job_fields({}))
-    if (!field.no_effect.empty() && load_value(field, copy) != field.harmless)
-      names.push_back(field.no_effect);
-  return names;
-}
-
 } // namespace ballast

@@ -147,10 +147,6 @@ job_result parse_job(const std::string& text,
 /// The job as JSON with every default filled in. parse_job(dump) == job.
 nlohmann::json to_json(const job& in);
 
-/// Asked for, valid, and without effect in this build: JSON pointers, for the
-/// one start-up line that names them.
-std::vector<std::string> without_effect(const job& in);
-
 /// JSON Schema (2020-12) of the job.
 nlohmann::json job_schema();
 /// docs/job.md, generated.

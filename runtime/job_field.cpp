@@ -61,12 +61,6 @@ job_field& job_field::only_without(std::string key) {
   return *this;
 }
 
-job_field& job_field::without_effect(std::string name, json harmless_value) {
-  no_effect = std::move(name);
-  harmless = std::move(harmless_value);
-  return *this;
-}
-
 job_field& add_field(std::vector<job_field>& fields, std::string pointer,
                      field_access at, std::string doc) {
   job_field field;

@@ -62,10 +62,6 @@ struct job_field {
   std::string when;
   std::vector<std::string> when_is;
   std::string without;
-  /// Not empty: without effect in this build, under this name, unless the
-  /// value is `harmless`.
-  std::string no_effect;
-  nlohmann::json harmless;
 
   // Builder, so that the table reads as sentences.
   job_field& between(double low, double high);
@@ -79,7 +75,6 @@ struct job_field {
   job_field& otherwise(nlohmann::json value);
   job_field& only_with(std::string key, std::vector<std::string> values);
   job_field& only_without(std::string key);
-  job_field& without_effect(std::string name, nlohmann::json harmless_value);
 };
 
 /// Appends a field; the reference holds until the next is appended.

@@ -293,13 +293,14 @@ void add_tail(fields_t& f) {
   add_field(
       f, "/balance/enabled",
       [](job& j) -> field_place { return &j.balance.enabled; },
-      "Keep the work even while it runs.")
-      .without_effect("/balance", false);
+      "Whether batches follow the speed of the workers, and data their batches "
+      "and the distribution of labels, while the run goes on.");
   add_field(
       f, "/balance/skew_tv",
       [](job& j) -> field_place { return &j.balance.skew_tv; },
-      "Largest distance allowed between a worker's label distribution and "
-      "the global one (total variation).")
+      "Label skew of a worker that is good enough: total variation distance "
+      "between the labels it owns and all of them. Moves begin beyond 1.25 "
+      "times this.")
       .between(0, 1);
   add_field(
       f, "/checkpoint/every_steps",

@@ -51,17 +51,6 @@ std::string when_of(const job_field& field) {
   return out;
 }
 
-/// Itself, or all of the object that it lies in.
-bool has_no_effect(const job_field& field,
-                   const std::vector<job_field>& fields) {
-  for (const job_field& other : fields)
-    if (!other.no_effect.empty() &&
-        (field.pointer == other.no_effect ||
-         field.pointer.rfind(other.no_effect + "/", 0) == 0))
-      return true;
-  return false;
-}
-
 std::string row(const job_field& field, const std::vector<job_field>& fields) {
   std::string usual =
       field.required ? "**required**" : "`" + default_of(field).dump() + "`";
@@ -72,8 +61,6 @@ std::string row(const job_field& field, const std::vector<job_field>& fields) {
       doc += (word == field.later.front() ? " `" : ", `") + word + "`";
     doc += ".";
   }
-  if (has_no_effect(field, fields))
-    doc += " *Without effect in this build.*";
   return "| `" + key_of(field.pointer) + "` | " + usual + " | " +
          cell(allowed_values(field)) + " | " + cell(when_of(field)) + " | " +
          cell(doc) + " |\n";

@@ -123,7 +123,6 @@ row_lists dirichlet(std::vector<std::vector<uint64_t>> by_class, double alpha,
       out[worker].insert(out[worker].end(), parts[worker].begin(),
                          parts[worker].end());
   }
-  shuffle_each(out, seed);
   return out;
 }
 

@@ -10,8 +10,10 @@
 ///
 /// Where a split does not come out even, the largest remainders get the rest,
 /// ties to the lowest worker. The lists are in the order in which rows go into
-/// chunks: where the kind is random, so is the order, so that every chunk is
-/// a fair sample of its worker's rows.
+/// chunks. `iid` and `stratified` shuffle them, so that every chunk is a fair
+/// sample of all rows; `dirichlet` keeps the rows of a class together, so that
+/// a chunk has few classes and moving it is worth much (which rows feed a step
+/// is drawn over all chunks of a worker in either case).
 #pragma once
 
 #include "runtime/job.hpp"

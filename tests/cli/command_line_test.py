@@ -154,8 +154,7 @@ class CommandLine(unittest.TestCase):
     def test_what_is_not_there_yet_is_refused_and_does_nothing(self):
         for arguments in [
                 ["data", "prepare"], ["data", "resample"], ["bench", "step"],
-                ["run", self.job, "--set", "/train/order=global"],
-                ["ctl", "set_balance", "--to", "127.0.0.1:1"]]:
+                ["run", self.job, "--set", "/train/order=global"]]:
             self.refused(2, "not in this build", *arguments)
 
     def test_resume_without_a_run_to_go_on_with_is_refused(self):
@@ -182,7 +181,6 @@ class CommandLine(unittest.TestCase):
         self.assertEqual(report["job"]["train"]["global_batch"], 256)
         self.assertEqual(report["job"]["data"]["train"]["uri"],
                          os.path.join(self.folder, "a.csv"))
-        self.assertEqual(["/balance"], report["without_effect"])
 
     def test_a_job_that_cannot_be_read_ends_with_2(self):
         self.refused(2, "No such file", "run", self.folder + "/none.json")

@@ -163,12 +163,13 @@ class Jobs(BallastTest):
             one = self.ballast("run", job)
             self.assertIn(f"runs/emulated-{number}", one.out)
             self.assertIn("500 samples expected, 500 once, 0 lost", one.out)
-            self.assertIn("without effect in this build", one.err)
             run = self.folder / "runs" / f"emulated-{number}"
             self.assertTrue((run / "report.json").exists())
 
     def test_the_same_job_twice_gives_the_same_samples(self):
-        job = emulated_job(1000, epochs=2, data={"chunk_rows": 10})
+        # Balanced, they depend on who was how fast.
+        job = emulated_job(1000, epochs=2, data={"chunk_rows": 10},
+                           balance={"enabled": False})
         runs = [self.run_job(job), self.run_job(job)]
         first, second = ([(run / "trace" / f"w{n}.1.jsonl").read_text()
                           for n in (1, 2)] for run in runs)

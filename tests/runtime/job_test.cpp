@@ -312,15 +312,6 @@ TEST(job_set, refuses_what_is_no_pointer_and_value) {
   }
 }
 
-TEST(job, names_what_has_no_effect_yet) {
-  job_result result = parse(right_job());
-  ASSERT_TRUE(result.value);
-  EXPECT_THAT(without_effect(*result.value), ElementsAre("/balance"));
-  result = parse_with({"/balance/enabled=false"});
-  ASSERT_TRUE(result.value);
-  EXPECT_THAT(without_effect(*result.value), IsEmpty());
-}
-
 TEST(job, survives_any_text) {
   // Mutations of a right job: an answer, never a crash, and never both a job
   // and mistakes.

@@ -1,0 +1,140 @@
+"""Goal: data follow the speed of the workers and the distribution of labels
+while the run goes on, nothing is lost or repeated by it, and every decision
+can be asked for. Method: real processes, steered by HTTP; the trace is checked
+by a program that shares nothing with the runtime.
+"""
+import json
+import random
+import time
+import unittest
+
+from ballast_process import (BallastTest, emulated_job, merged, read_json,
+                             read_lines)
+from exactness_checker import check_run
+from live_run import LiveRun
+
+WORKERS = 4
+ROWS = 10007
+
+
+def job_of(epochs, **more):
+    """Chunks sorted by label: every worker owns one class in four."""
+    return merged(emulated_job(
+        ROWS, workers=WORKERS, batch=128, epochs=epochs, us_per_sample=100,
+        parameters=50, data={"chunk_rows": 50,
+                             "placement": {"kind": "sorted"}},
+        elastic={"heartbeat_ms": 200, "respawn_limit": 1000},
+        balance={"skew_tv": 0.05}, faults=True), more)
+
+
+class Balance(BallastTest):
+    def live(self, job):
+        run = LiveRun(job, self.folder / f"live-{next(self.folders)}",
+                      self.environment["BALLAST_CACHE"])
+        self.addCleanup(run.process.end)
+        run.wait_full(WORKERS)
+        return run
+
+    def ended_exactly(self, run, epochs=None):
+        report = run.stop() if epochs is None else None
+        if report is None:
+            self.assertEqual(run.process.wait(120), 0, run.process)
+            report = read_json(run.run / "report.json")
+        audit = report["audit"]
+        self.assertEqual((audit["lost"], audit["repeated"]), (0, 0))
+        found = check_run(run.run, 128, epochs)
+        self.assertEqual(found.problems, [], found)
+        self.ballast("audit", run.run)
+        return report
+
+    def balanced(self, run):
+        run.poll()
+        return [e for e in run.events.lines if e["kind"] == "balance"]
+
+    def test_skew_falls_below_the_budget_and_hardly_more_moves_than_must(self):
+        run = self.live(job_of(epochs=100000))
+        run.wait_for(lambda: self.balanced(run) and
+                     self.balanced(run)[-1]["skew_tv_max"] <= 0.05,
+                     "skew below the budget")
+        report = self.ended_exactly(run)
+        self.assertGreater(report["skew_tv_start"], 0.6)
+        self.assertLessEqual(report["skew_tv_max"], 0.05)
+        self.assertGreater(report["moved_bound_samples"], 0)
+        self.assertLessEqual(report["moved_samples"],
+                             1.1 * report["moved_bound_samples"])
+        moved = [e for e in read_lines(run.run / "events.jsonl")
+                 if e["kind"] == "move"]
+        self.assertEqual(sum(e["bytes"] for e in moved),
+                         report["moved_bytes"])
+
+    def test_a_slow_worker_gets_less_to_do_and_less_to_own(self):
+        job = job_of(epochs=100000, data={"placement": {"kind": "iid"}})
+        run = self.live(job)
+        self.assertIsNone(run.post("slow_worker", worker="w2", factor=4))
+        run.wait_for(lambda: any(e["moved_rows"] > 0
+                                 for e in self.balanced(run)), "its data")
+        last = self.balanced(run)[-1]
+        others = [last["rows"][w] for w in ("w1", "w3", "w4")]
+        self.assertLess(last["rows"]["w2"], min(others) / 2)
+        self.assertLess(last["batch"]["w2"], 20)
+        self.ended_exactly(run)
+
+    def test_every_decision_can_be_asked_for(self):
+        run = self.live(job_of(epochs=100000, balance={"enabled": False}))
+
+        def ask(*words):
+            return json.loads(self.ballast("ctl", *words, "--to",
+                                           run.run).out)
+        run.wait_for(lambda: run.post("plan") is None, "a first look")
+        plan = ask("plan")
+        self.assertGreater(plan["moved_rows"], 0)
+        self.assertGreaterEqual(plan["moved_rows"], plan["bound_rows"])
+        self.assertEqual(plan["code"], "DISABLED")
+        self.assertGreater(plan["before"]["skew_tv_max"],
+                           plan["after"]["skew_tv_max"])
+        worker = ask("explain", "worker=w2")
+        self.assertEqual((worker["worker"], worker["rank"]), ("w2", 1))
+        chunk = ask("explain", "chunk=3")
+        self.assertEqual(len(chunk["owners"]), 1)
+        self.assertEqual(self.balanced(run), [], "a dry run moves nothing")
+        # Switched on, it is done.
+        ask("set_balance", "enabled=true")
+        run.wait_for(lambda: self.balanced(run), "balance")
+        for wrong, says in ((("set_balance", "skew_tv=2"), "0 to 1"),
+                            (("set_balance",), "give"),
+                            (("explain", "worker=w9"), "no worker named w9"),
+                            (("explain", "chunk=100000"), "expected 0 to"),
+                            (("explain",), "one of them"),
+                            (("slow_worker", "worker=w1", "factor=0"),
+                             "1 to 1000")):
+            refused = self.ballast("ctl", *wrong, "--to", run.run, code=1)
+            self.assertIn(says, refused.err)
+        self.refused(2, "expected a value of type number", "ctl",
+                     "set_balance", "skew_tv=low", "--to", run.run)
+        self.ended_exactly(run)
+
+    def test_kills_while_data_move_lose_and_repeat_nothing(self):
+        seed = 1
+        print(f"seed {seed}")
+        rng = random.Random(seed)
+        run = self.live(job_of(epochs=100000, data={"chunk_rows": 20}))
+        kills = 0
+        until = time.monotonic() + 12
+        while time.monotonic() < until:
+            # Labels are apart again after every restart of a share: ask for
+            # another budget to keep data moving, and hit somebody meanwhile.
+            run.post("set_balance", skew_tv=rng.choice([0, 0.01, 0.3, 0.5]))
+            run.post("slow_worker", worker=rng.choice(["w1", "w2", "w3"]),
+                     factor=rng.choice([1, 3, 6]))
+            victim = rng.choice(list(run.workers().items()) or [(None, 0)])
+            if victim[0]:
+                run.post("kill_worker", worker=victim[0])
+                kills += 1
+            # The next one dies once the others hold what it held.
+            run.wait_full(WORKERS, steps=2)
+        self.ended_exactly(run)
+        self.assertGreater(kills, 5)
+
+
+if __name__ == "__main__":
+    unittest.main()
