@@ -63,6 +63,15 @@ void coordinator_shell::perform(const expel& what) {
   self_->state.handles.erase(found);
 }
 
+/// As a message, so that what was decided beside it is done first.
+void coordinator_shell::perform(const give_up& what) {
+  failure why = what.why;
+  if (!what.rows.empty())
+    why.message += ": " + record().describe(what.rows) +
+                   "; take them out of the data, or mend what they break";
+  caf::anon_send(coordinator_actor(self_), trouble_atom::value, why);
+}
+
 void coordinator_shell::ended(int exit_code, const std::string& report) {
   auto& state = self_->state;
   if (state.helper.joinable())

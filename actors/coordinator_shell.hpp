@@ -100,6 +100,7 @@ private:
     log().warn("goes back to step {}: {}", value(what.to), what.reason);
     record().perform(what);
   }
+  void perform(const give_up& what);
   void perform(const end_run& what);
 
   template <class Message>

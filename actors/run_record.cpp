@@ -5,6 +5,7 @@
 #include "data/safetensors.hpp"
 #include "monitor/audit_run.hpp"
 #include "monitor/log.hpp"
+#include "runtime/manifest.hpp"
 
 #include <algorithm>
 #include <fcntl.h>
@@ -228,6 +229,11 @@ void run_record::model(const std::string& safetensors,
                             "...); it is not published");
   }
   std::filesystem::rename(staged, directory_.file("model.safetensors"));
+}
+
+std::string run_record::describe(const std::vector<row_ref>& rows) const {
+  std::ifstream in(directory_.file("manifest.json"));
+  return describe_rows(nlohmann::json::parse(in).get<manifest>(), rows);
 }
 
 nlohmann::ordered_json run_record::finish(run_report report) {

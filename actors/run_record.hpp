@@ -70,6 +70,9 @@ public:
   /// every worker ended with: ballast_error{digest_mismatch}.
   void model(const std::string& safetensors, const std::string& weights_sha256);
 
+  /// Names rows of the training set as their owner knows them.
+  std::string describe(const std::vector<row_ref>& rows) const;
+
   /// Audit and report of an ended run; any thread, nothing else is written at
   /// the same time. Returns the report.
   nlohmann::ordered_json finish(run_report report);

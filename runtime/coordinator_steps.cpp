@@ -27,6 +27,7 @@ void coordinator_core::commit_all(std::vector<committed_step> steps,
 }
 
 void coordinator_core::commit(const committed_step& step, actions& out) {
+  acquit(step);
   follow(*run_->book, step);
   run_->plans.erase(run_->plans.begin(),
                     run_->plans.lower_bound(run_->book->current().number));
