@@ -20,6 +20,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view prefix = "step-";
+constexpr std::string_view unfinished = ".unfinished-";
 constexpr const char* state_name = "state.safetensors";
 constexpr const char* manifest_name = "manifest.json";
 
@@ -68,6 +69,14 @@ std::string hash_of(std::string_view bytes) {
   return hex16(hash.digest());
 }
 
+/// What was being written when its writer was killed; nobody goes on with it.
+void sweep(const fs::path& folder) {
+  std::error_code problem;
+  for (const auto& entry : fs::directory_iterator(folder, problem))
+    if (entry.path().filename().string().starts_with(unfinished))
+      fs::remove_all(entry.path(), problem);
+}
+
 /// The step in a folder's name, if it is one of ours.
 std::optional<step_number> step_of(const fs::path& folder) {
   std::string name = folder.filename().string();
@@ -103,11 +112,11 @@ stored_checkpoint checkpoint_store::publish(step_number step,
                                             const std::string& run,
                                             std::string_view state,
                                             uint32_t keep) const {
-  fs::path staged = folder_ / (".unfinished-" + to_string(step));
+  fs::path staged = folder_ / (std::string(unfinished) + to_string(step));
   fs::path place = folder_ / (std::string(prefix) + to_string(step));
   std::error_code problem;
   try {
-    fs::remove_all(staged, problem);
+    sweep(folder_);
     if (!fs::create_directory(staged, problem)) {
       errno = problem.value();
       fail(staged, "make");
