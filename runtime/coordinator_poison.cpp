@@ -79,22 +79,24 @@ bool coordinator_core::in_a_step(worker_id who) const {
 /// who died was at the step behind those that the survivors hold, whatever it
 /// had last reported.
 void coordinator_core::locate_deaths(actions& out, ledger at) {
-  if (run_->step_deaths.empty() ||
-      value(at.next().epoch) > run_->what.train.epochs)
+  auto& deaths = run_->step_deaths;
+  if (deaths.empty())
     return;
   // In force, also where no step was committed under it yet.
   const plan& last = run_->members->current;
-  if (last.number > at.current().number && at.switch_to(last))
-    return; // a guess would accuse others
+  bool fits = last.number <= at.current().number || !at.switch_to(last);
   const std::vector<share>& shares = at.current().shares;
-  for (size_t rank = 0; rank < shares.size(); ++rank) {
-    auto found = run_->step_deaths.find(shares[rank].worker);
-    if (found == run_->step_deaths.end() || found->second.rows)
+  bool over = value(at.next().epoch) > run_->what.train.epochs;
+  for (size_t rank = 0; fits && !over && rank < shares.size(); ++rank) {
+    auto found = deaths.find(shares[rank].worker);
+    if (found == deaths.end() || found->second.rows)
       continue;
     sequence own = at.sequence_of(rank);
     own.draw(at.takes()[rank], found->second.rows.emplace());
   }
-  for (const auto& [who, death] : std::map(run_->step_deaths))
+  // A guess would accuse others.
+  std::erase_if(deaths, [](const auto& one) { return !one.second.rows; });
+  for (const auto& [who, death] : std::map(deaths))
     judge(out, who);
 }
 
