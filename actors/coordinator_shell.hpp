@@ -61,6 +61,7 @@ public:
 
 private:
   run_record& record() { return *self_->state.record; }
+  failure busy();
 
   void perform(const prepare_data& what);
   void perform(const place_shares& what);

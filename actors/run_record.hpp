@@ -29,6 +29,12 @@ struct coordinator_addresses {
 
 class run_record {
 public:
+  /// The directory, and whether the folder was there before.
+  struct place {
+    bool was_there = false;
+    run_directory directory;
+  };
+
   /// `folder` empty: BASE/NAME-N. Throws ballast_error: run_dir_in_use,
   /// run_dir_unusable, disk_full.
   run_record(const job& what, const std::string& folder,
@@ -83,6 +89,8 @@ public:
   double age_s() const;
 
 private:
+  /// Without a token: the one that the run began with.
+  run_record(place where, const std::optional<std::string>& token);
   journal& open_journal();
   void announce(const coordinator_addresses& addresses);
 
