@@ -103,6 +103,7 @@ void run_record::announce(const coordinator_addresses& addresses) {
 }
 
 past_run run_record::past() {
+  checkpoint_store(directory_.checkpoints()).remove_unfinished();
   past_run out = read_past_run(directory_.path(), open_journal().content());
   samples_ = 0;
   for (const committed_step& step : out.steps)

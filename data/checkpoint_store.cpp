@@ -69,14 +69,6 @@ std::string hash_of(std::string_view bytes) {
   return hex16(hash.digest());
 }
 
-/// What was being written when its writer was killed; nobody goes on with it.
-void sweep(const fs::path& folder) {
-  std::error_code problem;
-  for (const auto& entry : fs::directory_iterator(folder, problem))
-    if (entry.path().filename().string().starts_with(unfinished))
-      fs::remove_all(entry.path(), problem);
-}
-
 /// The step in a folder's name, if it is one of ours.
 std::optional<step_number> step_of(const fs::path& folder) {
   std::string name = folder.filename().string();
@@ -116,7 +108,7 @@ stored_checkpoint checkpoint_store::publish(step_number step,
   fs::path place = folder_ / (std::string(prefix) + to_string(step));
   std::error_code problem;
   try {
-    sweep(folder_);
+    fs::remove_all(staged, problem);
     if (!fs::create_directory(staged, problem)) {
       errno = problem.value();
       fail(staged, "make");
@@ -163,6 +155,13 @@ void checkpoint_store::remove_after(step_number step) const {
   std::error_code problem;
   for (const auto& entry : fs::directory_iterator(folder_, problem))
     if (auto one = step_of(entry.path()); one && *one > step)
+      fs::remove_all(entry.path(), problem);
+}
+
+void checkpoint_store::remove_unfinished() const {
+  std::error_code problem;
+  for (const auto& entry : fs::directory_iterator(folder_, problem))
+    if (entry.path().filename().string().starts_with(unfinished))
       fs::remove_all(entry.path(), problem);
 }
 

@@ -70,6 +70,7 @@ TEST_F(checkpoints, removes_what_a_killed_writer_left_unfinished) {
   std::ofstream(folder / ".unfinished-7" / "state.safetensors") << "half";
   EXPECT_EQ(whole(), steps{});
   publish(8);
+  checkpoint_store(folder).remove_unfinished();
   EXPECT_EQ(names(), std::vector<std::string>{"step-8"});
 }
 
