@@ -77,6 +77,15 @@ void coordinator_shell::perform(const expel& what) {
   self_->state.handles.erase(found);
 }
 
+/// As a message, so that what was decided beside it is done first.
+void coordinator_shell::perform(const give_up& what) {
+  failure why = what.why;
+  if (!what.rows.empty())
+    why.message += ": " + record().describe(what.rows) +
+                   "; take them out of the data, or mend what they break";
+  caf::anon_send(coordinator_actor(self_), trouble_atom::value, why);
+}
+
 void coordinator_shell::ended(int exit_code, const std::string& report) {
   auto& state = self_->state;
   if (state.helper.joinable())
@@ -93,17 +102,24 @@ void coordinator_shell::ended(int exit_code, const std::string& report) {
     config_.on_run_ended(out);
 }
 
+/// One run at a time, its end included.
+failure coordinator_shell::busy() {
+  if (!self_->state.ending && !core().active())
+    return {};
+  return {errc::busy,
+          "this coordinator is busy with run " + record().name() +
+              ": it does one job at a time",
+          {}};
+}
+
 caf::result<std::string> coordinator_shell::submit(const std::string& text,
                                                    const std::string& folder) {
   auto& state = self_->state;
   job_result parsed = parse_job(text, {}, "/");
   if (!parsed.value)
     return to_error(parsed.mistakes.at(0));
-  if (state.ending || core().active())
-    return to_error({errc::busy,
-                     "this coordinator is busy with run " + record().name() +
-                         ": it does one job at a time",
-                     {}});
+  if (failure refused = busy())
+    return to_error(refused);
   try {
     auto fresh =
         std::make_shared<run_record>(*parsed.value, folder, config_.runs_folder,
@@ -124,11 +140,8 @@ caf::result<std::string> coordinator_shell::submit(const std::string& text,
 caf::result<std::string> coordinator_shell::resume(const std::string& text) {
   auto& state = self_->state;
   nlohmann::json asked = nlohmann::json::parse(text);
-  if (state.ending || core().active())
-    return to_error({errc::busy,
-                     "this coordinator is busy with run " + record().name() +
-                         ": it does one job at a time",
-                     {}});
+  if (failure refused = busy())
+    return to_error(refused);
   past_run past;
   try {
     auto taken = std::make_shared<run_record>(

@@ -63,6 +63,7 @@ private:
   caf::result<int, std::string> ask_shards(const std::string& id,
                                            const std::string& text);
   run_record& record() { return *self_->state.record; }
+  failure busy();
 
   void perform(const prepare_data& what);
   void perform(const place_shares& what);
@@ -105,6 +106,7 @@ private:
     log().warn("goes back to step {}: {}", value(what.to), what.reason);
     record().perform(what);
   }
+  void perform(const give_up& what);
   void perform(const end_run& what);
 
   template <class Message>

@@ -1,9 +1,9 @@
 #include "actors/past_run_reader.hpp"
 
 #include "data/checkpoint_store.hpp"
+#include "monitor/json_lines.hpp"
 #include "runtime/errors.hpp"
 
-#include <fstream>
 #include <functional>
 #include <nlohmann/json.hpp>
 
@@ -16,20 +16,13 @@ using nlohmann::json;
 
 void for_each_line(const fs::path& file,
                    const std::function<void(const json&)>& use) {
-  std::ifstream in(file, std::ios::binary);
-  uint64_t number = 0;
-  for (std::string line; std::getline(in, line);) {
-    ++number;
-    if (in.eof())
-      return; // torn: its writer died in it
-    try {
-      use(json::parse(line));
-    } catch (const json::exception& problem) {
-      throw ballast_error(errc::run_dir_unusable,
-                          file.string() + " line " + std::to_string(number) +
-                              " is damaged: " + problem.what());
-    }
-  }
+  for_each_json_line(
+      file, [&](const json& line, uint64_t) { use(line); },
+      [&](uint64_t number, const std::string& why) {
+        throw ballast_error(errc::run_dir_unusable, file.string() + " line " +
+                                                        std::to_string(number) +
+                                                        " is damaged: " + why);
+      });
 }
 
 committed_step step_of(const json& line) {

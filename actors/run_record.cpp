@@ -5,6 +5,7 @@
 #include "data/safetensors.hpp"
 #include "monitor/audit_run.hpp"
 #include "monitor/log.hpp"
+#include "runtime/manifest.hpp"
 
 #include <algorithm>
 #include <fcntl.h>
@@ -16,10 +17,11 @@ namespace ballast {
 
 namespace {
 
-run_directory make_directory(const job& what, const std::string& folder,
+run_record::place make_place(const job& what, const std::string& folder,
                              const std::filesystem::path& base) {
-  return folder.empty() ? run_directory::create(base, what.name)
-                        : run_directory::create_at(folder);
+  bool was_there = !folder.empty() && std::filesystem::exists(folder);
+  return {was_there, folder.empty() ? run_directory::create(base, what.name)
+                                    : run_directory::create_at(folder)};
 }
 
 constexpr const char* token_name = "run.key";
@@ -48,19 +50,23 @@ std::string read_secret(const std::filesystem::path& path) {
 
 } // namespace
 
-run_record::run_record(const job& what, const std::string& folder,
-                       const std::filesystem::path& base,
-                       const std::string& token,
-                       const coordinator_addresses& addresses)
-    : folder_was_there_(!folder.empty() && std::filesystem::exists(folder)),
-      directory_(make_directory(what, folder, base)),
-      name_(directory_.path().filename().string()), token_(token),
+run_record::run_record(place where, const std::optional<std::string>& token)
+    : folder_was_there_(where.was_there),
+      directory_(std::move(where.directory)),
+      name_(directory_.path().filename().string()),
+      token_(token ? *token : read_secret(directory_.file(token_name))),
       journal_(journal::open_for_writing(directory_.path())),
       term_(journal_->term()),
       events_(std::make_shared<event_log>(directory_.file("events.jsonl"))),
       steps_(directory_.file("steps.jsonl")),
       probe_(std::make_shared<coordinator_probe>(name_)),
-      started_(std::chrono::steady_clock::now()) {
+      started_(std::chrono::steady_clock::now()) {}
+
+run_record::run_record(const job& what, const std::string& folder,
+                       const std::filesystem::path& base,
+                       const std::string& token,
+                       const coordinator_addresses& addresses)
+    : run_record(make_place(what, folder, base), token) {
   directory_.write_json("job.json", to_json(what));
   write_secret(directory_.file(token_name), token);
   announce(addresses);
@@ -68,15 +74,7 @@ run_record::run_record(const job& what, const std::string& folder,
 
 run_record::run_record(const std::filesystem::path& folder,
                        const coordinator_addresses& addresses)
-    : folder_was_there_(true), directory_(run_directory::adopt(folder)),
-      name_(directory_.path().filename().string()),
-      token_(read_secret(directory_.file(token_name))),
-      journal_(journal::open_for_writing(directory_.path())),
-      term_(journal_->term()),
-      events_(std::make_shared<event_log>(directory_.file("events.jsonl"))),
-      steps_(directory_.file("steps.jsonl")),
-      probe_(std::make_shared<coordinator_probe>(name_)),
-      started_(std::chrono::steady_clock::now()) {
+    : run_record({true, run_directory::adopt(folder)}, std::nullopt) {
   std::ifstream report(directory_.file("report.json"));
   if (report &&
       nlohmann::json::parse(report, nullptr, false).value("state", "") ==
@@ -105,6 +103,7 @@ void run_record::announce(const coordinator_addresses& addresses) {
 }
 
 past_run run_record::past() {
+  checkpoint_store(directory_.checkpoints()).remove_unfinished();
   past_run out = read_past_run(directory_.path(), open_journal().content());
   samples_ = 0;
   for (const committed_step& step : out.steps)
@@ -236,6 +235,11 @@ void run_record::model(const std::string& safetensors,
                             "...); it is not published");
   }
   std::filesystem::rename(staged, directory_.file("model.safetensors"));
+}
+
+std::string run_record::describe(const std::vector<row_ref>& rows) const {
+  std::ifstream in(directory_.file("manifest.json"));
+  return describe_rows(nlohmann::json::parse(in).get<manifest>(), rows);
 }
 
 nlohmann::ordered_json run_record::finish(run_report report) {

@@ -29,6 +29,12 @@ struct coordinator_addresses {
 
 class run_record {
 public:
+  /// The directory, and whether the folder was there before.
+  struct place {
+    bool was_there = false;
+    run_directory directory;
+  };
+
   /// `folder` empty: BASE/NAME-N. Throws ballast_error: run_dir_in_use,
   /// run_dir_unusable, disk_full.
   run_record(const job& what, const std::string& folder,
@@ -71,6 +77,9 @@ public:
   /// every worker ended with: ballast_error{digest_mismatch}.
   void model(const std::string& safetensors, const std::string& weights_sha256);
 
+  /// Names rows of the training set as their owner knows them.
+  std::string describe(const std::vector<row_ref>& rows) const;
+
   /// Audit and report of an ended run; any thread, nothing else is written at
   /// the same time. Returns the report.
   nlohmann::ordered_json finish(run_report report);
@@ -81,6 +90,8 @@ public:
   double age_s() const;
 
 private:
+  /// Without a token: the one that the run began with.
+  run_record(place where, const std::optional<std::string>& token);
   journal& open_journal();
   void announce(const coordinator_addresses& addresses);
 

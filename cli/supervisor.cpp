@@ -1,6 +1,7 @@
 #include "cli/supervisor.hpp"
 
 #include "cli/child_process.hpp"
+#include "cli/outcome.hpp"
 #include "runtime/errors.hpp"
 
 #include <chrono>
@@ -34,13 +35,6 @@ constexpr size_t restarts_max = 5;
 constexpr auto restart_window = 60s;
 /// And to start at all.
 constexpr auto ready_deadline = 20s;
-
-struct outcome {
-  int exit_code = 1;
-  std::string reason;
-  std::string folder;
-  nlohmann::json report;
-};
 
 /// Why a process ended with an error, in its own words, if it said so.
 std::string last_words(const std::string& log) {
@@ -88,6 +82,7 @@ private:
   std::string control_;
   std::string http_;
   std::string folder_;
+  bool opened_ = false;                    // no report of an earlier life
   bool resume_ = false;                    // the coordinator takes over a run
   std::string died_;                       // how the last coordinator did
   std::vector<steady::time_point> deaths_; // of coordinators
@@ -190,6 +185,7 @@ void supervisor::on_line(const nlohmann::json& line) {
         {{"job", to_json(options_.what)}, {"run_dir", run_dir}});
   } else if (line.contains("run")) {
     folder_ = line["run"].value("folder", "");
+    opened_ = true;
     for (uint32_t i = 1; !resume_ && i <= options_.what.elastic.workers; ++i)
       start_worker("w" + std::to_string(i));
   } else if (line.contains("start")) {
@@ -250,14 +246,17 @@ void supervisor::reap() {
   }
 }
 
-/// Its journal and the workers know everything: they go on meanwhile.
+/// Its journal and the workers know everything: they go on meanwhile. Not where
+/// the run was over, and only the news of it is missing.
 bool supervisor::restart_coordinator(const std::string& how) {
   auto now = steady::now();
   std::erase_if(deaths_, [&](auto one) { return now - one > restart_window; });
   deaths_.push_back(now);
+  if (!result_ && opened_)
+    result_ = outcome_of(folder_, interrupts_ > 0);
   if (result_ || folder_.empty() || interrupts_ > 1 ||
       deaths_.size() > restarts_max)
-    return false;
+    return result_.has_value();
   std::fprintf(stderr, "%s: starts another one\n", how.c_str());
   died_ = how;
   resume_ = true;
@@ -379,39 +378,6 @@ outcome supervisor::run() {
                                               : children_deadline);
   kill_children();
   return *result_;
-}
-
-void print_summary(const outcome& how) {
-  const nlohmann::json& report = how.report;
-  if (!report.is_object())
-    return;
-  std::printf("%s: %llu steps, %llu samples in %.1f s",
-              report.value("state", "").c_str(), report.value("steps", 0ull),
-              report.value("samples", 0ull), report.value("wall_s", 0.0));
-  if (report["samples_per_s"].is_number())
-    std::printf(" (%.0f samples/s in training)",
-                report["samples_per_s"].get<double>());
-  std::printf("\n");
-  auto number = [&report](const char* key, const char* label) {
-    if (report.contains(key) && report[key].is_number())
-      std::printf("  %-14s %.4f\n", label, report[key].get<double>());
-  };
-  number("train_loss", "train loss");
-  number("test_loss", "test loss");
-  number("test_accuracy", "test accuracy");
-  if (report.contains("audit") && report["audit"].is_object())
-    std::printf("  %-14s %llu samples expected, %llu once, %llu lost, %llu "
-                "repeated\n",
-                "audit", report["audit"].value("expected", 0ull),
-                report["audit"].value("once", 0ull),
-                report["audit"].value("lost", 0ull),
-                report["audit"].value("repeated", 0ull));
-  std::error_code ignored;
-  std::filesystem::path shown = std::filesystem::relative(how.folder, ignored);
-  std::printf("  %-14s %s\n", "run directory",
-              shown.empty() || shown.native().starts_with("..")
-                  ? how.folder.c_str()
-                  : shown.c_str());
 }
 
 } // namespace

@@ -20,6 +20,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view prefix = "step-";
+constexpr std::string_view unfinished = ".unfinished-";
 constexpr const char* state_name = "state.safetensors";
 constexpr const char* manifest_name = "manifest.json";
 
@@ -103,7 +104,7 @@ stored_checkpoint checkpoint_store::publish(step_number step,
                                             const std::string& run,
                                             std::string_view state,
                                             uint32_t keep) const {
-  fs::path staged = folder_ / (".unfinished-" + to_string(step));
+  fs::path staged = folder_ / (std::string(unfinished) + to_string(step));
   fs::path place = folder_ / (std::string(prefix) + to_string(step));
   std::error_code problem;
   try {
@@ -154,6 +155,13 @@ void checkpoint_store::remove_after(step_number step) const {
   std::error_code problem;
   for (const auto& entry : fs::directory_iterator(folder_, problem))
     if (auto one = step_of(entry.path()); one && *one > step)
+      fs::remove_all(entry.path(), problem);
+}
+
+void checkpoint_store::remove_unfinished() const {
+  std::error_code problem;
+  for (const auto& entry : fs::directory_iterator(folder_, problem))
+    if (entry.path().filename().string().starts_with(unfinished))
       fs::remove_all(entry.path(), problem);
 }
 

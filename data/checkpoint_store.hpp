@@ -33,6 +33,9 @@ public:
   std::vector<stored_checkpoint> list() const;
   /// Those behind `step` count no more.
   void remove_after(step_number step) const;
+  /// What was being written when the writer was killed. Only where there is no
+  /// other one.
+  void remove_unfinished() const;
 
 private:
   std::filesystem::path folder_;

@@ -1,6 +1,7 @@
 #include "monitor/audit_run.hpp"
 
 #include "monitor/journal.hpp"
+#include "monitor/json_lines.hpp"
 #include "runtime/errors.hpp"
 
 #include <algorithm>
@@ -27,26 +28,22 @@ uint64_t number_at(const json& line, const char* key) {
   return field.get<uint64_t>();
 }
 
-/// Every line that ends, parsed; those that are no JSON object of the expected
-/// kind go to `broken` with their place.
+/// What is wrong with a line goes to `broken` with its place.
 void for_each_line(
     const fs::path& file, const std::string& name,
     const std::function<void(const json&, const std::string& where)>& use,
     const std::function<void(const std::string&)>& broken) {
-  std::ifstream in(file, std::ios::binary);
-  if (!in)
+  auto where = [&name](uint64_t number) {
+    return name + " line " + std::to_string(number);
+  };
+  bool read = for_each_json_line(
+      file,
+      [&](const json& line, uint64_t number) { use(line, where(number)); },
+      [&](uint64_t number, const std::string& why) {
+        broken(where(number) + ": " + why);
+      });
+  if (!read)
     unusable(file.string() + " cannot be read");
-  std::string text;
-  for (uint64_t number = 1; std::getline(in, text); ++number) {
-    if (in.eof())
-      break; // torn: its writer died in it, or is still at it
-    std::string where = name + " line " + std::to_string(number);
-    try {
-      use(json::parse(text), where);
-    } catch (const json::exception& error) {
-      broken(where + ": " + error.what());
-    }
-  }
 }
 
 manifest read_manifest(const fs::path& folder) {

@@ -7,6 +7,7 @@
 #include "runtime/errors.hpp"
 #include "runtime/job.hpp"
 #include "runtime/messages.hpp"
+#include "runtime/sequence.hpp"
 
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -125,6 +126,12 @@ struct undo_steps {
   epoch_number epoch{};
   std::string reason;
 };
+/// The run cannot go on. The shell names the rows as the user knows them and
+/// answers with on_trouble.
+struct give_up {
+  failure why;
+  std::vector<row_ref> rows;
+};
 /// The run is over: audit, report.json, then tell whoever waits.
 struct end_run {
   std::string state; // done, failed, stopped
@@ -138,7 +145,7 @@ using action =
                  send_connect, send_fence, send_plan, send_fetch, observe_load,
                  send_command, expel, start_worker, write_steps, write_event,
                  write_workers, fetch_model, fetch_checkpoint, serve_checkpoint,
-                 undo_steps, end_run>;
+                 undo_steps, give_up, end_run>;
 using actions = std::vector<action>;
 
 } // namespace ballast

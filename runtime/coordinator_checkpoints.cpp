@@ -87,6 +87,7 @@ actions coordinator_core::on_checkpoint(position after, std::string file,
       run_->points.erase(run_->points.begin() + 1);
     run_->points.push_back(std::move(point->second));
     run_->copies.erase(point);
+    run_->deaths_in_vain = 0;
   }
   if (phase() == run_phase::finishing)
     fetch_from_somebody(out, "all of them are lost");
@@ -132,6 +133,7 @@ void coordinator_core::go_back(actions& out, const std::string& reason) {
     fail(out, {errc::worker_lost, reason, {}});
     return;
   }
+  died_in_vain(out);
   restart_point point = run_->points.back();
   step_number lost = run_->last.step;
   run_->fenced.reset();

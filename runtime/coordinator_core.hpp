@@ -21,8 +21,6 @@ namespace ballast {
 class coordinator_core {
 public:
   explicit coordinator_core(coordinator_config config);
-
-  // -- nodes
   struct hello_result {
     std::optional<welcome> accepted;
     failure refused;
@@ -69,7 +67,6 @@ public:
   actions on_trouble(failure why);
   actions on_tick(instant now);
 
-  // -- requests
   struct reply {
     failure refused;
     actions then;
@@ -86,7 +83,6 @@ public:
   /// `amount`: seconds of a stall, factor of a slow-down.
   reply hurt(const std::string& name, command_kind how, double amount);
 
-  // -- state
   const coordinator_config& config() const { return config_; }
   const std::map<worker_id, node>& nodes() const { return nodes_; }
   const std::optional<run>& current() const { return run_; }
@@ -138,9 +134,12 @@ private:
   void welcome_back(hello_result& out, const worker_hello& hello, instant now);
   actions refuse_step(const worker_failed& message, instant now);
   void conclude_refused(actions& out, instant now);
-  std::vector<row_ref> in_flight(worker_id who) const;
-  void suspect(actions& out, worker_id who, const std::vector<row_ref>& rows,
-               const std::string& how);
+  bool in_a_step(worker_id who) const;
+  void locate_deaths(actions& out, ledger at);
+  void died_in_vain(actions& out);
+  void explain_death(actions& out, worker_id who, const std::string& how);
+  void judge(actions& out, worker_id who);
+  void acquit(const committed_step& step);
   restart_point point_here() const;
   void keep_point(actions& out);
   void want_copy(actions& out);
@@ -164,6 +163,7 @@ private:
   void commit(const committed_step& step, actions& out);
   void commit_all(std::vector<committed_step> steps, actions& out);
   epoch_number evaluation_owed() const;
+  void enter(ledger& book, plan_number number) const;
   void follow(ledger& book, const committed_step& step) const;
   ledger book_at(const std::vector<committed_step>& steps) const;
   void assign(actions& out, const ledger& start);

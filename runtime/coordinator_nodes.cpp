@@ -137,7 +137,6 @@ void coordinator_core::explain(actions& out, worker_id who,
 /// The one line of events.jsonl about a loss, and the reason of what follows.
 void coordinator_core::tell_loss(actions& out, worker_id who,
                                  const std::string& reason) {
-  std::vector<row_ref> rows = std::move(unexplained_[who].rows);
   unexplained_.erase(who);
   const node& gone = nodes_.at(who);
   if (!run_)
@@ -150,7 +149,7 @@ void coordinator_core::tell_loss(actions& out, worker_id who,
                              {"pid", gone.about.pid},
                              {"host", gone.about.host},
                              {"reason", reason}}});
-  suspect(out, who, rows, reason);
+  explain_death(out, who, reason);
 }
 
 actions coordinator_core::lose(worker_id who, const std::string& reason,
@@ -163,7 +162,9 @@ actions coordinator_core::lose(worker_id who, const std::string& reason,
   if (!active())
     return out;
   run_->may_return.erase(who);
-  unexplained_[who] = {reason, now, in_flight(who)};
+  unexplained_[who] = {reason, now};
+  if (in_a_step(who))
+    run_->step_deaths[who];
   if (!config_.supervised) // nobody will tell how its process ended
     tell_loss(out, who, reason);
   out.push_back(write_workers{});

@@ -13,7 +13,6 @@ namespace {
 constexpr std::chrono::seconds refusal_wait{5};
 /// Deaths with the same sample in flight before it is held to be the cause.
 constexpr uint32_t deaths_max = 3;
-constexpr size_t samples_named_max = 10;
 
 /// Not the fault of somebody else, as a kill, a drain, or an eviction is.
 bool own_fault(const std::string& how) {
@@ -70,56 +69,108 @@ void coordinator_core::conclude_refused(actions& out, instant now) {
          why);
 }
 
-/// What the worker was at, or would have done next.
-std::vector<row_ref> coordinator_core::in_flight(worker_id who) const {
-  std::vector<row_ref> out;
-  if (!run_ || !run_->members || !run_->book ||
-      !member(who, run_->members->number))
-    return out;
-  const commit_tracker& commits = run_->members->commits;
-  step_number applied =
-      std::max(commits.applied_by(rank_of(who)), run_->last.step);
-  ledger book = book_at(commits.waiting(applied));
-  if (value(book.next().epoch) > run_->what.train.epochs)
-    return out;
-  const std::vector<share>& shares = book.current().shares;
-  for (size_t rank = 0; rank < shares.size(); ++rank)
-    if (shares[rank].worker == who) {
-      sequence own = book.sequence_of(rank);
-      own.draw(book.takes()[rank], out);
-    }
-  return out;
+/// All had begun, so it is at a step or about to be.
+bool coordinator_core::in_a_step(worker_id who) const {
+  return run_->members && member(who, run_->members->number) &&
+         run_->members->ready.size() == run_->members->workers.size();
 }
 
-/// Within an epoch a sample is in flight again only if it was not committed,
-/// so the counts need no clearing before the epoch ends.
-void coordinator_core::suspect(actions& out, worker_id who,
-                               const std::vector<row_ref>& rows,
-                               const std::string& how) {
-  if (!own_fault(how) || !active())
+/// Nobody applies a step to which a member has not contributed everything. So
+/// who died was at the step behind those that the survivors hold, whatever it
+/// had last reported.
+void coordinator_core::locate_deaths(actions& out, ledger at) {
+  auto& deaths = run_->step_deaths;
+  if (deaths.empty())
     return;
+  // In force, also where no step was committed under it yet.
+  const plan& last = run_->members->current;
+  bool fits = last.number <= at.current().number || !at.switch_to(last);
+  // Whether an offer was in force already, nobody can tell.
+  fits = fits && !(run_->transfer && run_->transfer->sent);
+  const std::vector<share>& shares = at.current().shares;
+  bool over = value(at.next().epoch) > run_->what.train.epochs;
+  for (size_t rank = 0; fits && !over && rank < shares.size(); ++rank) {
+    auto found = deaths.find(shares[rank].worker);
+    if (found == deaths.end() || found->second.rows)
+      continue;
+    sequence own = at.sequence_of(rank);
+    own.draw(at.takes()[rank], found->second.rows.emplace());
+  }
+  // A guess would accuse others.
+  std::erase_if(deaths, [](const auto& one) { return !one.second.rows; });
+  for (const auto& [who, death] : std::map(deaths))
+    judge(out, who);
+}
+
+/// The run goes back, and what the last ones were at is not known.
+void coordinator_core::died_in_vain(actions& out) {
+  for (auto& [who, death] : run_->step_deaths)
+    death.nobody_survived = death.nobody_survived || !death.rows;
+  for (const auto& [who, death] : std::map(run_->step_deaths))
+    judge(out, who);
+}
+
+void coordinator_core::explain_death(actions& out, worker_id who,
+                                     const std::string& how) {
+  auto found = run_->step_deaths.find(who);
+  if (found == run_->step_deaths.end() || !active())
+    return;
+  if (!own_fault(how)) {
+    run_->step_deaths.erase(found);
+    return;
+  }
+  found->second.how = how;
+  judge(out, who);
+}
+
+/// Counts a death of which all is known that ever will be.
+void coordinator_core::judge(actions& out, worker_id who) {
+  auto found = run_->step_deaths.find(who);
+  if (found->second.how.empty() ||
+      (!found->second.rows && !found->second.nobody_survived))
+    return;
+  step_death death = std::move(found->second);
+  run_->step_deaths.erase(found);
+  std::string last =
+      "the last one was " + name_of(who) + " (" + death.how + ")";
+  if (!death.rows) {
+    if (++run_->deaths_in_vain >= deaths_max)
+      out.push_back(give_up{
+          {errc::worker_lost,
+           std::to_string(deaths_max) +
+               " times the last worker died by its own fault and the run went "
+               "back to step " +
+               to_string(run_->points.back().step()) + "; " + last +
+               ": see its file in logs/",
+           {}},
+          {}});
+    return;
+  }
+  std::vector<row_ref> guilty;
+  for (const row_ref& row : *death.rows)
+    if (++run_->suspects[row] >= deaths_max)
+      guilty.push_back(row);
+  if (!guilty.empty())
+    out.push_back(give_up{{errc::poison_sample,
+                           std::to_string(deaths_max) +
+                               " workers died with the same samples in "
+                               "flight, " +
+                               last,
+                           {}},
+                          std::move(guilty)});
+}
+
+/// Before a step is committed: its samples killed nobody.
+void coordinator_core::acquit(const committed_step& step) {
+  if (run_->suspects.empty())
+    return;
+  ledger at = *run_->book;
+  enter(at, step.plan);
+  std::vector<row_ref> rows;
+  for (size_t rank = 0; rank < at.takes().size(); ++rank)
+    at.sequence_of(rank).draw(at.takes()[rank], rows);
   for (const row_ref& row : rows)
-    ++run_->suspects[row];
-  std::string named;
-  size_t count = 0;
-  for (const auto& [row, deaths] : run_->suspects)
-    if (deaths >= deaths_max && ++count <= samples_named_max)
-      named += (named.empty() ? "" : ", ") + std::string("chunk ") +
-               to_string(row.chunk) + " row " + std::to_string(row.row);
-  if (count == 0)
-    return;
-  actions more = fail(
-      {errc::poison_sample,
-       std::to_string(deaths_max) +
-           " workers died with the same samples in flight, the last one "
-           "was " +
-           name_of(who) + " (" + how + "): " + named +
-           (count > samples_named_max
-                ? " and " + std::to_string(count - samples_named_max) + " more"
-                : "") +
-           "; look at these rows (sample_id = place in the prepared set)",
-       {}});
-  out.insert(out.end(), more.begin(), more.end());
+    run_->suspects.erase(row);
 }
 
 } // namespace ballast

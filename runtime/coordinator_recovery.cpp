@@ -26,11 +26,16 @@ double ms(instant from, instant to) {
 
 } // namespace
 
+/// The plan of the next step.
+void coordinator_core::enter(ledger& book, plan_number number) const {
+  if (number == book.current().number)
+    return;
+  auto refused = book.switch_to(run_->plans.at(number));
+  BALLAST_CHECK(!refused, "an applied plan must fit: " + *refused);
+}
+
 void coordinator_core::follow(ledger& book, const committed_step& step) const {
-  if (step.plan != book.current().number) {
-    auto refused = book.switch_to(run_->plans.at(step.plan));
-    BALLAST_CHECK(!refused, "an applied plan must fit: " + *refused);
-  }
+  enter(book, step.plan);
   book.advance();
 }
 
@@ -187,9 +192,14 @@ void coordinator_core::decide(actions& out, instant now) {
     return;
   }
   // Without a book nothing was ever placed.
-  plan before = run_->book ? book_at(inherited).current() : plan{};
-  if (run_->transfer && run_->transfer->offered.number == before.number)
-    transfer_took_effect(out, *base);
+  plan before;
+  if (run_->book) {
+    ledger at = book_at(inherited);
+    before = at.current();
+    if (run_->transfer && run_->transfer->offered.number == before.number)
+      transfer_took_effect(out, *base);
+    locate_deaths(out, at);
+  }
   drop_transfer(out, run_->recovery->reason);
   step_number committed = members.commits.committed();
   run_->recovery->acked = now;

@@ -33,6 +33,7 @@ void coordinator_core::commit(const committed_step& step, actions& out) {
   if (run_->members && run_->last.t_ns > 0 && step.t_ns > run_->last.t_ns &&
       run_->members->step_us.size() < load_steps_max)
     run_->members->step_us.push_back((step.t_ns - run_->last.t_ns) / 1000);
+  acquit(step);
   follow(*run_->book, step);
   run_->plans.erase(run_->plans.begin(),
                     run_->plans.lower_bound(run_->book->current().number));

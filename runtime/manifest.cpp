@@ -1,5 +1,6 @@
 #include "runtime/manifest.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <nlohmann/json.hpp>
 
@@ -156,6 +157,30 @@ sample_id sample_at(const chunk_info& chunk, uint32_t row) {
     left -= run.count;
   }
   return sample_id(UINT64_MAX); // precondition broken: no sample has this id
+}
+
+std::string describe_rows(const manifest& set,
+                          const std::vector<row_ref>& rows) {
+  constexpr size_t named_max = 10;
+  std::string sources;
+  for (const std::string& one : set.sources)
+    sources += (sources.empty() ? "" : " + ") + one;
+  std::string out;
+  for (size_t i = 0; i < std::min(rows.size(), named_max); ++i) {
+    const chunk_info& chunk = set.train.at(size_t(value(rows[i].chunk)));
+    chunk_info lineage;
+    lineage.samples = chunk.source_rows;
+    out += (i == 0 ? "sample " : ", sample ") +
+           to_string(sample_at(chunk, rows[i].row)) + " (chunk " +
+           to_string(rows[i].chunk) + " row " + std::to_string(rows[i].row) +
+           (sources.empty()
+                ? ")"
+                : ", row " + to_string(next(sample_at(lineage, rows[i].row))) +
+                      " of " + sources + ")");
+  }
+  if (rows.size() > named_max)
+    out += " and " + std::to_string(rows.size() - named_max) + " more";
+  return out;
 }
 
 std::vector<uint64_t> expand(const std::vector<id_run>& runs) {

@@ -4,7 +4,7 @@
 /// every run directory, so that a run can be audited without the data.
 #pragma once
 
-#include "runtime/ids.hpp"
+#include "runtime/sequence.hpp"
 
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
@@ -71,6 +71,12 @@ struct manifest {
 
 /// sample_id of row `row` of `chunk`. Precondition: row < chunk.rows.
 sample_id sample_at(const chunk_info& chunk, uint32_t row);
+
+/// Where to look for rows of the training set: "sample 500 (chunk 38 row 6, row
+/// 501 of train.csv)", rows of sources from 1; the first few, and how many
+/// more.
+std::string describe_rows(const manifest& set,
+                          const std::vector<row_ref>& rows);
 
 /// Expands runs to the plain list, and back.
 std::vector<uint64_t> expand(const std::vector<id_run>& runs);

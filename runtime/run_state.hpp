@@ -52,7 +52,14 @@ std::string describe_node(const node& who);
 struct departure {
   std::string reason;
   instant since{};
-  std::vector<row_ref> rows; // it was at
+};
+
+/// A worker that died in the midst of a step. What it was at is known once the
+/// fence is over, how it died once its end is explained; whichever comes first.
+struct step_death {
+  std::optional<std::vector<row_ref>> rows;
+  std::string how;              // by its own fault; empty: not known yet
+  bool nobody_survived = false; // so nobody knows what it was at
 };
 
 struct generation_state {
@@ -167,8 +174,12 @@ struct run : run_tally {
     std::map<worker_id, std::vector<uint64_t>> sample_ids;
   };
   std::optional<refused_step> refused;
-  /// Samples in flight when a worker died by its own fault, and how often.
+  std::map<worker_id, step_death> step_deaths;
+  /// Samples in flight when a worker died by its own fault, and how often; a
+  /// step that is committed acquits its own.
   std::map<row_ref, uint32_t> suspects;
+  /// Deaths by their own fault of last workers, since the newest checkpoint.
+  uint32_t deaths_in_vain = 0;
   /// Where the run can go back to, ascending; the first needs no file.
   std::vector<restart_point> points{restart_point{}};
   /// Committed steps of which a worker may hold a copy, or soon will.

@@ -67,6 +67,8 @@ ballast_node_main(int argc, char** argv) {
     if (!options.coordinator && options.join.empty())
       throw ballast_error(errc::usage, "say --coordinator or --join HOST:PORT");
     std::signal(SIGPIPE, SIG_IGN);
+    // A limit on the size of files is as good as a full disk: a failed write.
+    std::signal(SIGXFSZ, SIG_IGN);
     return options.coordinator ? run_coordinator(options) : run_worker(options);
   } catch (const CLI::ParseError& e) {
     return app.exit(e) == 0 ? 0 : 2;

@@ -42,8 +42,9 @@ def patience(seconds):
     return seconds * max(1.0, min(crowd, 10.0)) * slow
 
 
-def wait_until(condition, what, seconds=20):
-    """Returns the first true value of condition(); fails when it stays away."""
+def wait_until(condition, what, seconds=20, pause_s=0.01):
+    """Returns the first true value of condition(); fails when it stays away.
+    Without a pause for what is over soon."""
     until = time.monotonic() + patience(seconds)
     while True:
         value = condition()
@@ -51,7 +52,7 @@ def wait_until(condition, what, seconds=20):
             return value
         if time.monotonic() > until:
             raise AssertionError(f"waited {seconds} s in vain for {what}")
-        time.sleep(0.01)
+        time.sleep(pause_s)
 
 
 def alive(pid):

@@ -55,6 +55,18 @@ TEST(manifest, maps_every_row_to_its_sample) {
     EXPECT_EQ(value(sample_at(chunk, row)), expected[row]) << row;
 }
 
+TEST(manifest, names_rows_as_their_owner_knows_them) {
+  manifest set = small_set();
+  EXPECT_EQ(describe_rows(set, {{chunk_id{0}, 3}, {chunk_id{1}, 0}}),
+            "sample 5 (chunk 0 row 3, row 8 of a.csv + b.csv), sample 3 (chunk "
+            "1 row 0, row 4 of a.csv + b.csv)");
+  set.sources.clear();
+  std::string many =
+      describe_rows(set, std::vector<row_ref>(12, {chunk_id{0}, 3}));
+  EXPECT_TRUE(many.starts_with("sample 5 (chunk 0 row 3), sample")) << many;
+  EXPECT_TRUE(many.ends_with("(chunk 0 row 3) and 2 more")) << many;
+}
+
 TEST(manifest, compresses_to_the_fewest_runs_and_back) {
   const std::vector<std::vector<uint64_t>> lists{
       {}, {7}, {0, 1, 2}, {2, 1, 0}, {5, 6, 6, 7}, {9, 0, 1, 10}};

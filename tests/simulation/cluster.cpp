@@ -381,6 +381,8 @@ void cluster::perform(const actions& list) {
         log("checkpoint of step " + to_string(what.after.step));
         perform(core_->on_checkpoint(what.after, file, {}, now_));
       });
+    } else if (const auto* trouble = std::get_if<give_up>(&one)) {
+      perform(core_->on_trouble(trouble->why));
     } else if (const auto* serve = std::get_if<serve_checkpoint>(&one)) {
       served_ = serve->file;
     } else if (const auto* undo = std::get_if<undo_steps>(&one)) {

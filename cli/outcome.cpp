@@ -1,0 +1,54 @@
+#include "cli/outcome.hpp"
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+
+namespace ballast {
+
+std::optional<outcome> outcome_of(const std::string& folder, bool interrupted) {
+  std::ifstream file(folder + "/report.json");
+  nlohmann::json report = nlohmann::json::parse(file, nullptr, false);
+  if (!report.is_object())
+    return std::nullopt;
+  std::string state = report.value("state", "");
+  int exit_code = state == "done" ? 0 : 1;
+  if (state == "stopped")
+    exit_code = interrupted ? 130 : 0;
+  return outcome{exit_code, report.value("reason", ""), folder, report};
+}
+
+void print_summary(const outcome& how) {
+  const nlohmann::json& report = how.report;
+  if (!report.is_object())
+    return;
+  std::printf("%s: %llu steps, %llu samples in %.1f s",
+              report.value("state", "").c_str(), report.value("steps", 0ull),
+              report.value("samples", 0ull), report.value("wall_s", 0.0));
+  if (report["samples_per_s"].is_number())
+    std::printf(" (%.0f samples/s in training)",
+                report["samples_per_s"].get<double>());
+  std::printf("\n");
+  auto number = [&report](const char* key, const char* label) {
+    if (report.contains(key) && report[key].is_number())
+      std::printf("  %-14s %.4f\n", label, report[key].get<double>());
+  };
+  number("train_loss", "train loss");
+  number("test_loss", "test loss");
+  number("test_accuracy", "test accuracy");
+  if (report.contains("audit") && report["audit"].is_object())
+    std::printf("  %-14s %llu samples expected, %llu once, %llu lost, %llu "
+                "repeated\n",
+                "audit", report["audit"].value("expected", 0ull),
+                report["audit"].value("once", 0ull),
+                report["audit"].value("lost", 0ull),
+                report["audit"].value("repeated", 0ull));
+  std::error_code ignored;
+  std::filesystem::path shown = std::filesystem::relative(how.folder, ignored);
+  std::printf("  %-14s %s\n", "run directory",
+              shown.empty() || shown.native().starts_with("..")
+                  ? how.folder.c_str()
+                  : shown.c_str());
+}
+
+} // namespace ballast

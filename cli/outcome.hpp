@@ -1,0 +1,23 @@
+/// How a run ended, as `ballast run` tells it.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+
+namespace ballast {
+
+struct outcome {
+  int exit_code = 1;
+  std::string reason;
+  std::string folder;
+  nlohmann::json report; // null: there is none
+};
+
+/// By its report, where whoever wrote it cannot tell any more; nothing if there
+/// is none: the run is not over. `interrupted`: by Ctrl-C or SIGTERM.
+std::optional<outcome> outcome_of(const std::string& folder, bool interrupted);
+
+void print_summary(const outcome& how);
+
+} // namespace ballast
