@@ -6,6 +6,11 @@
 planner    The mathematics alone, on one core (`ballast bench planner`): quotas
            by the fast path and by the exact solver, whole chunks, the split of
            a batch; and the minimum of random requests against HiGHS.
+straggler  One of four workers four times slower, then another one, then none:
+           throughput from the 20th step after each change on, over the ideal.
+skew       Fashion-MNIST sorted by label: how soon the skew is below 0.05, and
+           how many rows move for that.
+moving     The step's 95th percentile while data move, over that without.
 """
 import csv
 import io
@@ -26,6 +31,7 @@ from lib.measure import (
     transcript,
     warn_if_busy,
 )
+from lib.rebalance import moving, skew, straggler
 
 # By function, workers, classes: ms. The slowest placement counts.
 PLANNER_MS_MAX = {
@@ -123,7 +129,7 @@ def planner(options, verdicts):
     return {"rounds": raw, "instances": instances}
 
 
-PARTS = {"planner": planner}
+PARTS = {"planner": planner, "straggler": straggler, "skew": skew, "moving": moving}
 
 
 def main():

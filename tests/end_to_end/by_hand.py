@@ -159,6 +159,7 @@ class Watching(Cluster):
         self.assertEqual([one["title"] for one in schema["control"]["oneOf"]],
                          ["submit", "status", "pause", "resume", "stop",
                           "checkpoint", "scale", "drain_worker", "evict_worker",
+                          "set_balance", "plan", "explain", "slow_worker",
                           "stall_worker", "kill_worker"])
 
     def test_events_come_live_and_from_the_number_that_was_asked_for(self):
@@ -202,7 +203,8 @@ class Guarded(Cluster):
         self.submit(endless_job())
         self.in_state("training")
         for status, code, says, message in (
-                (422, "not_in_build", "set_balance", {"type": "set_balance"}),
+                (400, "bad_request", "set_balance: give",
+                 {"type": "set_balance"}),
                 (404, "unknown_worker", "there are: ",
                  {"type": "drain_worker", "worker": "c"}),
                 (404, "unknown_worker", "there are: ",

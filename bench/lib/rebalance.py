@@ -1,0 +1,189 @@
+"""Runs that somebody disturbs, and how they fare: for bench/balance.py."""
+import os
+import shutil
+import statistics
+import sys
+import tempfile
+
+from lib.measure import ROOT, say, table
+
+WORKERS = 4
+FASHION = "/usr/share/datasets/fashion-mnist/"
+# Of four workers one four times slower: 3.25 workers' worth.
+IDEAL = (WORKERS - 1 + 1 / 4) / WORKERS
+
+
+def emulated(rows=30000, us_per_sample=200, parameters=1000, epochs=1000, **more):
+    return {
+        "version": 1,
+        "name": "emulated",
+        "data": {
+            "train": {"format": "synthetic", "rows": rows, "classes": 10, "features": 64},
+            "test_fraction": 0,
+            **more.pop("data", {}),
+        },
+        "model": {"kind": "emulated", "parameters": parameters, "us_per_sample": us_per_sample},
+        "train": {"epochs": epochs, "global_batch": 256, "optimizer": {"kind": "sgd", "lr": 0.01}},
+        "elastic": {"workers": WORKERS},
+        "faults": True,
+        **more,
+    }
+
+
+def sorted_fashion(epochs=20, **more):
+    def part(name):
+        return {
+            "format": "idx",
+            "images": f"{FASHION}{name}-images-idx3-ubyte.gz",
+            "labels": f"{FASHION}{name}-labels-idx1-ubyte.gz",
+        }
+
+    return {
+        "version": 1,
+        "name": "sorted",
+        "data": {
+            "train": part("train"),
+            "test": part("t10k"),
+            "pipeline": [{"op": "scale", "factor": 1 / 255}],
+            "placement": {"kind": "sorted"},
+        },
+        "model": {"kind": "mlp", "hidden": [128]},
+        "train": {"epochs": epochs, "global_batch": 256, "optimizer": {"kind": "adamw", "lr": 0.001}},
+        "elastic": {"workers": WORKERS},
+        "balance": {"skew_tv": 0.05},
+        **more,
+    }
+
+
+class Disturbed:
+    """A run in a folder that is gone afterwards."""
+
+    def __init__(self, options, job):
+        # The module reads which program it is as it is imported.
+        os.environ["BALLAST_BINARY"] = str(options.ballast)
+        sys.path.append(os.path.join(ROOT, "tests", "end_to_end"))
+        from live_run import LiveRun
+
+        self.folder = tempfile.mkdtemp(prefix="ballast-bench-")
+        self.run = LiveRun(job, os.path.join(self.folder, "run"), os.path.join(tempfile.gettempdir(), "ballast-bench-cache"))
+
+    def __enter__(self):
+        return self.run
+
+    def __exit__(self, *_):
+        self.run.process.end()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def until_step(run, step):
+    run.wait_for(lambda: run.poll() or len(run.steps.lines) >= step, f"step {step}", 120)
+
+
+def rate(steps, begin, count):
+    """Samples a second of `count` steps after step `begin`."""
+    lines = steps[begin : begin + count + 1]
+    return sum(s["samples"] for s in lines[1:]) / ((lines[-1]["t_ns"] - lines[0]["t_ns"]) / 1e9)
+
+
+def straggler(options, verdicts):
+    """One slow, then another, then none: part of the ideal after 20 steps."""
+    window = 60
+    changes = [("one slow", [("w2", 4)], IDEAL), ("another slow", [("w2", 1), ("w3", 4)], IDEAL), ("none", [("w3", 1)], 1)]
+    raw = []
+    for _ in range(options.repeats):
+        with Disturbed(options, emulated()) as run:
+            run.wait_full(WORKERS)
+            until_step(run, 130)
+            undisturbed = rate(run.steps.lines, 40, 90)
+            found = {"undisturbed": undisturbed}
+            for name, slow, ideal in changes:
+                for worker, factor in slow:
+                    run.post("slow_worker", worker=worker, factor=factor)
+                run.poll()
+                at = len(run.steps.lines)
+                until_step(run, at + 20 + window + 120)
+                found[name] = {
+                    "after_20": rate(run.steps.lines, at + 20, window) / (ideal * undisturbed),
+                    "until_140": rate(run.steps.lines, at + 20, window + 60) / (ideal * undisturbed),
+                }
+            found["report"] = run.stop()
+            raw.append(found)
+    say(f"\npart of the ideal throughput from step 20 after a change on; medians of {options.repeats} repeats")
+    rows = [("change", f"{window} steps", f"{window + 60} steps")]
+    for name, _, _ in changes:
+        after = statistics.median(r[name]["after_20"] for r in raw)
+        longer = statistics.median(r[name]["until_140"] for r in raw)
+        rows.append((name, f"{after:.1%}", f"{longer:.1%}"))
+        verdicts.at_least(f"{name}: part of the ideal from the 20th step on", 100 * after, 93, "%")
+    table(rows)
+    lost = sum(r["report"]["audit"]["lost"] + r["report"]["audit"]["repeated"] for r in raw)
+    verdicts.at_most("samples lost or repeated", lost, 0, "samples")
+    return raw
+
+
+def skew(options, verdicts):
+    """Sorted Fashion-MNIST: from 0.70 below the budget, and how soon."""
+    raw = []
+    for _ in range(options.repeats):
+        with Disturbed(options, sorted_fashion()) as run:
+            run.wait_full(WORKERS)
+            until_step(run, 1)
+            moved = []
+
+            def low(moved=moved):
+                run.poll()
+                moved[:] = [e for e in run.events.lines if e["kind"] == "balance" and e["moved_rows"]]
+                return moved and moved[-1]["skew_tv_max"] <= 0.05
+
+            run.wait_for(low, "skew below 0.05", 30)
+            gaps = run.gaps(run.steps.lines[0]["t_ns"], moved[-1]["t_ns"])
+            raw.append(
+                {
+                    "seconds": (moved[-1]["t_ns"] - run.steps.lines[0]["t_ns"]) / 1e9,
+                    "skew": moved[-1]["skew_tv_max"],
+                    "ratio": sum(e["moved_rows"] for e in moved) / moved[0]["bound_rows"],
+                    "longest_gap_s": max(gaps),
+                    "report": run.stop(),
+                }
+            )
+    say(f"\nsorted Fashion-MNIST on {WORKERS} workers; medians of {options.repeats} repeats")
+    median = {k: statistics.median(r[k] for r in raw) for k in ("seconds", "skew", "ratio", "longest_gap_s")}
+    say(f"  longest time between two steps meanwhile: {1e3 * median['longest_gap_s']:.0f} ms")
+    verdicts.at_most("skew, from 0.70, after", median["seconds"], 5, "s")
+    verdicts.at_most("skew that is reached", median["skew"], 0.05, "")
+    verdicts.at_most("rows moved over the fewest possible", median["ratio"], 1.1, "x")
+    return raw
+
+
+def moving(options, verdicts):
+    """The 95th percentile of the step time while data move, over that without;
+    pairs in turn, and pairs without any move for the spread."""
+    chunks = {"data": {"placement": {"kind": "sorted"}, "chunk_rows": 64}}
+    pairs, same = [], []
+
+    def p95(balanced):
+        job = emulated(rows=20000, us_per_sample=300, balance={"enabled": False, "skew_tv": 0.05}, **{**chunks})
+        with Disturbed(options, job) as run:
+            run.wait_full(WORKERS)
+            until_step(run, 60)
+            begin = len(run.steps.lines)
+            if balanced:
+                run.post("set_balance", enabled=True)
+            until_step(run, begin + 100)
+            times = [b["t_ns"] - a["t_ns"] for a, b in zip(run.steps.lines[begin:], run.steps.lines[begin + 1 : begin + 100])]
+            run.poll()
+            rows = sum(e["moved_rows"] for e in run.events.lines if e["kind"] == "balance")
+            run.stop()
+        return statistics.quantiles(times, n=20)[18] / 1e6, rows
+
+    for _ in range(max(7, options.repeats)):
+        still, _ = p95(False)
+        again, _ = p95(False)
+        moved, rows = p95(True)
+        same.append(again / still)
+        pairs.append({"still_ms": still, "moving_ms": moved, "rows": rows, "ratio": moved / still})
+    median = statistics.median(p["ratio"] for p in pairs)
+    say(f"\nsteps of 20 ms, {pairs[0]['rows']:,} rows moved; medians of {len(pairs)} pairs in turn")
+    say(f"  two runs without any move: {min(same):.3f} to {max(same):.3f}, median {statistics.median(same):.3f}")
+    verdicts.at_most("95th percentile of the step while data move, over that without", median, 1.03, "x")
+    return {"pairs": pairs, "same": same}
