@@ -90,7 +90,7 @@ class Started:
     as it comes."""
 
     def __init__(self, arguments, environment, folder, wrapper=(),
-                 program=BINARY):
+                 program=BINARY, pass_fds=()):
         self.program = pathlib.Path(program)
         self.arguments = [str(one) for one in arguments]
         self.mark = f"{os.getpid()}-{next(_NUMBERS)}"
@@ -98,7 +98,7 @@ class Started:
             [*wrapper, str(self.program), *self.arguments], cwd=folder,
             env={**environment, _MARK: self.mark}, stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-            start_new_session=True)
+            start_new_session=True, pass_fds=pass_fds)
         self.begun = time.monotonic()
         self.pid = self.process.pid
         self._text = {"out": "", "err": ""}
