@@ -3,6 +3,8 @@
 #include "actors/coordinator_shell.hpp"
 
 #include <chrono>
+#include <set>
+#include <string>
 
 namespace ballast {
 
@@ -30,18 +32,22 @@ void refresh_probe(const coordinator_core& core, run_record& record,
                    .bytes = done.moved_bytes});
   }
   nlohmann::json status = status_json(core, now);
+  std::set<std::string> members;
   for (const auto& one : status["workers"]) {
-    if (one["rank"].is_null() || !one.contains("rows_owned"))
+    if (one["rank"].is_null() || one["state"] == "lost" ||
+        !one.contains("rows_owned"))
       continue;
     std::string name = one["name"];
-    if (one["state"] == "lost") {
-      probe.worker_gone(name);
-      continue;
-    }
+    members.insert(name);
     probe.worker_report(name, one["samples_per_s"], one["batch"],
                         one["rows_owned"], one["skew_tv"]);
     probe.heartbeat_age(name, one["heartbeat_age_s"]);
   }
+  // What nobody owns any more must not count into a sum over the workers. A
+  // name may have come back.
+  for (const auto& one : status["workers"])
+    if (!members.contains(one["name"]))
+      probe.worker_gone(one["name"]);
 }
 
 } // namespace

@@ -31,8 +31,8 @@ constexpr auto stream_silence_max = std::chrono::seconds(5);
 constexpr size_t events_per_write_max = 256;
 /// The page runs its own script and asks its own server, nothing else.
 constexpr const char* page_policy =
-    "default-src 'none'; script-src 'unsafe-inline'; style-src "
-    "'unsafe-inline'; connect-src 'self'; base-uri 'none'; form-action 'none'; "
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
+    "connect-src 'self'; base-uri 'none'; form-action 'none'; "
     "frame-ancestors 'none'";
 
 /// httplib listens with room for 5 connections that wait to be accepted; one
@@ -304,11 +304,16 @@ void http_server::state::add_coordinator_routes() {
   json_route("/v1/targets", handlers.targets);
   json_route("/v1/schema", handlers.schema);
   if (handlers.status)
-    server.Get("/", [](const Request&, Response& response) {
-      response.set_header("Content-Security-Policy", page_policy);
-      response.set_content(http_page.data(), http_page.size(),
-                           "text/html; charset=utf-8");
-    });
+    for (const page_file& file : page_files()) {
+      bool index = file.name == "index.html";
+      server.Get(index ? "/" : "/page/" + std::string(file.name),
+                 [&file](const Request&, Response& response) {
+                   response.set_header("Content-Security-Policy", page_policy);
+                   response.set_content(file.content.data(),
+                                        file.content.size(),
+                                        std::string(content_type(file.name)));
+                 });
+    }
   if (handlers.events)
     server.Get("/v1/events",
                [this](const Request& request, Response& response) {

@@ -3,8 +3,8 @@
 /// where is the caller's decision, see `authorize`.
 ///
 /// Handlers run on the server's own threads, several at once. A handler that
-/// throws answers 500. No web page of elsewhere can steer a run: /v1/* and /
-/// check the Host header, and POST checks Origin and the content type.
+/// throws answers 500. No web page of elsewhere can steer a run: /v1/*, / and
+/// /page/* check the Host header, and POST checks Origin and the content type.
 #pragma once
 
 #include <cstdint>

@@ -12,6 +12,7 @@
 #include "runtime/coordinator_core.hpp"
 
 #include "runtime/check.hpp"
+#include "runtime/share_fields.hpp"
 
 #include <algorithm>
 #include <map>
@@ -172,31 +173,23 @@ void coordinator_core::transfer_took_effect(actions& out, step_number from) {
   if (done.what.by_skew)
     account.moved_by_skew += done.what.moved_rows;
   account.moved_bytes += done.bytes;
-  double skew = 0;
-  nlohmann::ordered_json rows_by_worker;
-  nlohmann::ordered_json batch_by_worker;
-  uint64_t weights = 0;
-  for (const share& one : done.offered.shares)
-    weights += one.batch_weight;
-  for (size_t rank = 0; rank < done.what.after.size(); ++rank) {
-    skew = std::max(skew, done.what.after[rank].skew_tv);
-    std::string name = name_of(done.what.after[rank].worker);
-    rows_by_worker[name] = done.what.after[rank].rows_owned;
-    batch_by_worker[name] = double(done.offered.shares[rank].batch_weight) *
-                            double(run_->what.train.global_batch) /
-                            double(std::max<uint64_t>(1, weights));
-  }
-  out.push_back(write_event{"balance",
-                            {{"plan", value(done.offered.number)},
-                             {"generation", value(done.offered.generation)},
-                             {"step", value(from)},
-                             {"reason", done.what.reason},
-                             {"moved_rows", done.what.moved_rows},
-                             {"moved_bytes", done.bytes},
-                             {"bound_rows", done.what.bound_rows},
-                             {"skew_tv_max", skew},
-                             {"rows", rows_by_worker},
-                             {"batch", batch_by_worker}}});
+  std::vector<std::string> names;
+  for (const share_summary& one : done.what.after)
+    names.push_back(name_of(one.worker));
+  nlohmann::ordered_json fields{
+      {"plan", value(done.offered.number)},
+      {"generation", value(done.offered.generation)},
+      {"step", value(from)},
+      {"reason", done.what.reason},
+      {"makespan_ratio_before", account.state.makespan_ratio},
+      {"moved_rows", done.what.moved_rows},
+      {"moved_bytes", done.bytes},
+      {"bound_rows", done.what.bound_rows},
+      {"moved_rows_total", account.moved_rows},
+      {"bound_rows_total", account.bound_rows}};
+  fields.update(share_fields(names, done.offered, done.what.after,
+                             run_->what.train.global_batch));
+  out.push_back(write_event{"balance", std::move(fields)});
   members.current = std::move(done.offered);
   members.shares = std::move(done.what.after);
 }

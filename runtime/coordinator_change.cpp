@@ -11,6 +11,8 @@
 /// generations.
 #include "runtime/coordinator_core.hpp"
 
+#include "runtime/share_fields.hpp"
+
 #include <algorithm>
 
 namespace ballast {
@@ -165,6 +167,14 @@ void coordinator_core::switched(actions& out, step_number base) {
                              {"step", value(base) + 1},
                              {"workers", names},
                              {"reason", left.empty() ? "join" : "leave"}}});
+  nlohmann::ordered_json fields{{"plan", value(members.current.number)},
+                                {"generation", value(members.number)},
+                                {"step", value(base) + 1},
+                                {"outcome", "effective"},
+                                {"reason", "membership"}};
+  fields.update(share_fields(names, members.current, members.shares,
+                             run_->what.train.global_batch));
+  out.push_back(write_event{"plan", std::move(fields)});
   out.push_back(write_workers{});
 }
 

@@ -1,6 +1,7 @@
 #include "runtime/coordinator_core.hpp"
 
 #include "runtime/check.hpp"
+#include "runtime/share_fields.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -298,15 +299,17 @@ void coordinator_core::assign(actions& out, const ledger& start) {
          {"reason", members.from_checkpoint
                         ? "checkpoint of step " + to_string(run_->last.step)
                         : "start"}}});
-  out.push_back(write_event{
-      "plan",
-      {{"plan", value(placed.number)},
-       {"generation", value(members.number)},
-       {"step", value(at.step)},
-       {"outcome", "effective"},
-       {"reason", run_->recovery || members.from_checkpoint
-                      ? "repair"
-                      : "placement " + run_->what.data.placement.kind}}});
+  nlohmann::ordered_json fields{
+      {"plan", value(placed.number)},
+      {"generation", value(members.number)},
+      {"step", value(at.step)},
+      {"outcome", "effective"},
+      {"reason", run_->recovery || members.from_checkpoint
+                     ? "repair"
+                     : "placement " + run_->what.data.placement.kind}};
+  fields.update(share_fields(names, placed, members.shares,
+                             run_->what.train.global_batch));
+  out.push_back(write_event{"plan", std::move(fields)});
   out.push_back(write_workers{});
   for (worker_id who : members.workers)
     out.push_back(

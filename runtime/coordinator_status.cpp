@@ -68,6 +68,7 @@ nlohmann::json status_json(const coordinator_core& core, instant now) {
   nlohmann::json out{{"run", nullptr},
                      {"state", to_string(core.phase())},
                      {"term", value(core.config().term)},
+                     {"t_ns", now.count()}, // as in events.jsonl
                      {"moves", nlohmann::json::array()},
                      {"error", nullptr}};
   const auto& run = core.current();

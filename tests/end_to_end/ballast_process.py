@@ -86,16 +86,19 @@ def command_of(pid):
 
 
 class Started:
-    """A running `ballast`; its output is read as it comes."""
+    """A running `ballast`, or a program that looks at it; its output is read
+    as it comes."""
 
-    def __init__(self, arguments, environment, folder, wrapper=()):
+    def __init__(self, arguments, environment, folder, wrapper=(),
+                 program=BINARY, pass_fds=()):
+        self.program = pathlib.Path(program)
         self.arguments = [str(one) for one in arguments]
         self.mark = f"{os.getpid()}-{next(_NUMBERS)}"
         self.process = subprocess.Popen(
-            [*wrapper, str(BINARY), *self.arguments], cwd=folder,
+            [*wrapper, str(self.program), *self.arguments], cwd=folder,
             env={**environment, _MARK: self.mark}, stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-            start_new_session=True)
+            start_new_session=True, pass_fds=pass_fds)
         self.begun = time.monotonic()
         self.pid = self.process.pid
         self._text = {"out": "", "err": ""}
@@ -178,7 +181,8 @@ class Started:
             reader.join(patience(5))
 
     def __str__(self):
-        return (f"`ballast {' '.join(self.arguments)}` (pid {self.pid})\n"
+        return (f"`{self.program.name} {' '.join(self.arguments)}` "
+                f"(pid {self.pid})\n"
                 f"--- stdout\n{self._text['out']}\n"
                 f"--- stderr\n{self._text['err']}\n---")
 

@@ -5,6 +5,7 @@
 #include "expect_error.hpp"
 #include "http_client.hpp"
 #include "monitor/event_log.hpp"
+#include "monitor/http_page.hpp"
 #include "temp_folder.hpp"
 
 #include <atomic>
@@ -89,6 +90,23 @@ TEST(http_server, answers_every_route_of_a_coordinator) {
   EXPECT_THAT(page.body, HasSubstr("</html>"));
   EXPECT_THAT(page.headers["content-security-policy"],
               HasSubstr("default-src 'none'"));
+}
+
+TEST(http_server, serves_every_file_that_the_page_names) {
+  coordinator its;
+  std::string page = its.get("/").body;
+  size_t found = 0;
+  for (size_t at = 0; (at = page.find("\"page/", at)) != std::string::npos;
+       ++found) {
+    size_t end = page.find('"', ++at);
+    std::string path = "/" + page.substr(at, end - at);
+    http_answer file = its.get(path);
+    EXPECT_EQ(file.status, 200) << path;
+    EXPECT_EQ(file.headers["content-type"], content_type(path));
+    EXPECT_THAT(file.headers["content-security-policy"],
+                Not(HasSubstr("unsafe")));
+  }
+  EXPECT_EQ(found + 1, page_files().size());
 }
 
 TEST(http_server, has_only_metrics_and_health_on_a_worker) {

@@ -1,0 +1,18 @@
+# The files of the web page as C++: cmake -DOUT=x.cpp -DFOLDER=dir -DNAMES=a,b
+# -P Embed.cmake writes a source that defines page_files() of http_page.hpp.
+string(REPLACE "," ";" names "${NAMES}")
+set(entries "")
+foreach(name IN LISTS names)
+  file(READ "${FOLDER}/${name}" content)
+  string(FIND "${content}" ")embed\"" clash)
+  if(NOT clash EQUAL -1)
+    message(FATAL_ERROR "${name} ends the raw string that it stands in")
+  endif()
+  string(APPEND entries "    {\"${name}\", R\"embed(${content})embed\"},\n")
+endforeach()
+file(WRITE "${OUT}"
+     "// Made of ${NAMES} by cmake/Embed.cmake.\n#include \"monitor/http_page.hpp\"\n\n"
+     "namespace ballast {\n\nnamespace {\n\n"
+     "constexpr page_file files[] = {\n${entries}};\n\n} // namespace\n\n"
+     "std::span<const page_file> page_files() {\n  return files;\n}\n\n"
+     "} // namespace ballast\n")

@@ -1,0 +1,215 @@
+// Reads the state of the run each second, and its events as they come. What
+// happened before the page was opened comes from the events.
+"use strict";
+
+const by = id => document.getElementById(id);
+const points_max = 1500, events_max = 300;
+const window_s = 0.25; // what balance looks at before it acts, at least
+const plots = Object.fromEntries(["share", "skew", "makespan", "moved"]
+  .map(id => [id, new Plot(by(id))]));
+
+let run; // its name; everything below is of this run
+let past, events, stream, last, retry_at = 0;
+
+function begin(name) {
+  run = name;
+  past = []; // {t, rows: {worker: n}, skew: {worker: v}, most, ratio, moved, bound}
+  events = [];
+  last = {moved: 0, bound: 0, seq: 0, begun: null, tones: new Map()};
+  by("events").replaceChildren();
+  if (stream) stream.close();
+  stream = null;
+}
+
+const seconds = t_ns => {
+  if (last.begun === null || t_ns < last.begun) last.begun = t_ns;
+  return t_ns / 1e9;
+};
+const since_begin = t => t - last.begun / 1e9;
+
+// A worker keeps its colour.
+function tone(name) {
+  if (!last.tones.has(name)) last.tones.set(name, `c${last.tones.size % 8}`);
+  return last.tones.get(name);
+}
+
+function remember(point) {
+  past.push(point);
+  past.sort((a, b) => a.t - b.t);
+  if (past.length > points_max) // the older half, half as fine
+    past = past.filter((_, i) => i > points_max / 2 || i % 2 === 0);
+}
+
+const before_of = t => past.filter(p => p.t <= t).pop();
+
+function follow() {
+  if (stream && stream.readyState !== EventSource.CLOSED) return;
+  if (!run || Date.now() < retry_at) return;
+  retry_at = Date.now() + 5000;
+  stream = new EventSource("v1/events?after=" + last.seq);
+  stream.onmessage = message => take_event(JSON.parse(message.data));
+}
+
+function take_event(event) {
+  if (event.seq <= last.seq) return;
+  last.seq = event.seq;
+  const t = seconds(event.t_ns);
+  if (typeof event.rows === "object") { // by worker; a move has a number
+    if (event.moved_rows_total !== undefined)
+      [last.moved, last.bound] = [event.moved_rows_total, event.bound_rows_total];
+    // A plan takes the best split that is known: nothing to win until more is.
+    const before = event.makespan_ratio_before, ratio = before === undefined ? null : 1;
+    if (before !== undefined && before_of(t - window_s))
+      remember({...before_of(t - window_s), t: t - window_s, ratio: before});
+    remember({t, rows: event.rows, skew: event.skew_tv, most: event.skew_tv_max,
+              ratio, moved: last.moved, bound: last.bound});
+  }
+  events.push({t, kind: event.kind});
+  if (events.length > events_max) events.shift();
+  const line = document.createElement("li");
+  const time = document.createElement("time"), kind = document.createElement("span");
+  const what = document.createElement("span");
+  time.dateTime = event.time;
+  time.textContent = clock(since_begin(t));
+  kind.textContent = event.kind.replaceAll("_", " ");
+  kind.className = event_class[event.kind] || "";
+  what.textContent = words_of(event);
+  line.className = routine.includes(event.kind) ? "routine" : "";
+  line.append(time, kind, what);
+  by("events").prepend(line);
+  while (by("events").children.length > events_max) by("events").lastChild.remove();
+  draw_soon();
+}
+
+const name_order = new Intl.Collator("en", {numeric: true});
+function take_status(status) {
+  if (status.run !== run) begin(status.run);
+  const workers = (status.workers || []).sort((a, b) => name_order.compare(a.name, b.name));
+  const members = workers.filter(w => w.rows_owned !== undefined && w.state !== "lost");
+  if (status.balance && members.length) {
+    const of = key => Object.fromEntries(members.map(w => [w.name, w[key]]));
+    remember({t: seconds(status.t_ns), rows: of("rows_owned"), skew: of("skew_tv"),
+              most: status.skew_tv_max, ratio: status.balance.makespan_ratio,
+              moved: status.balance.moved_samples, bound: status.balance.moved_bound_samples});
+  }
+  follow();
+  show_facts(status, members);
+  show_workers(workers, members);
+  draw_soon();
+}
+
+function show_facts(status, members) {
+  by("name").textContent = status.run ? `Ballast: ${status.run}` : "Ballast";
+  document.title = by("name").textContent;
+  by("state").textContent = status.state;
+  by("state").className = "chip " + ({training: "good", done: "good", failed: "bad",
+    recovering: "warn", waiting: "warn", paused: "warn"}[status.state] || "");
+  by("progress").value = status.steps_total ? status.step / status.steps_total : 0;
+  const facts = !status.run ? [] : [
+    ["epoch", `${count(status.epoch)} / ${count(status.epochs)}`],
+    ["step", `${count(status.step)} / ${count(status.steps_total)}`],
+    ["loss", status.loss === null ? "–" : status.loss.toPrecision(4)],
+    ["test accuracy", status.test_accuracy === undefined ? null : percent(status.test_accuracy)],
+    ["samples/s", count(status.samples_per_s)],
+    ["workers", status.waiting_for_workers ? `${members.length} of ${status.waiting_for_workers}`
+      : count(members.length)],
+    ["generation", status.generation],
+    ["plan", status.plan],
+    ["largest skew", percent(status.skew_tv_max)],
+    ["moves in flight", count((status.moves || []).length)],
+    ["balance", String(status.balance.code).toLowerCase().replaceAll("_", " ")],
+  ];
+  if (status.error) facts.push(["error", status.error]);
+  by("facts").replaceChildren(...facts.filter(f => f[1] !== null && f[1] !== undefined)
+    .map(([name, value]) => {
+      const box = document.createElement("div"), key = document.createElement("dt");
+      const text = document.createElement("dd");
+      key.textContent = name;
+      text.textContent = value;
+      box.append(key, text);
+      return box;
+    }));
+}
+
+// Column: head, value of a worker, class.
+const columns = [
+  ["worker", w => w.name, "text"], ["state", w => w.state, "text"],
+  ["share", (w, rows) => w.rows_owned === undefined ? "–" : percent(w.rows_owned / rows)],
+  ["rows", w => w.rows_owned], ["batch", w => w.batch], ["samples/s", w => w.samples_per_s],
+  ["skew", w => w.skew_tv === undefined ? "–" : percent(w.skew_tv)],
+  ["heartbeat", w => w.state === "lost" ? "–" : w.heartbeat_age_s.toFixed(1) + " s", "spare"],
+  ["rank", w => w.rank, "spare"], ["device", w => w.device, "text spare"],
+  ["host", w => w.host, "text spare"], ["phase", w => w.phase, "text spare"],
+];
+function show_workers(workers, members) {
+  const rows = members.reduce((sum, w) => sum + w.rows_owned, 0) || 1, table = by("workers");
+  const line = (kind, cells) => {
+    const out = document.createElement("tr");
+    cells.forEach((content, i) => {
+      const cell = document.createElement(kind);
+      cell.className = columns[i][2] || "";
+      cell.textContent = content === null || content === undefined ? "–"
+        : typeof content === "number" ? count(content) : content;
+      out.append(cell);
+    });
+    return out;
+  };
+  const lines = workers.map(w => {
+    const out = line("td", columns.map(c => c[1](w, rows)));
+    const swatch = document.createElement("span");
+    swatch.className = "swatch " + (members.includes(w) || last.tones.has(w.name) ? tone(w.name) : "");
+    out.firstChild.prepend(swatch);
+    return out;
+  });
+  table.replaceChildren(line("th", columns.map(c => c[0])), ...lines);
+}
+
+let drawing = false;
+function draw_soon() { // many events, one drawing
+  if (drawing) return;
+  drawing = true;
+  requestAnimationFrame(() => { drawing = false; draw(); });
+}
+
+function draw() {
+  if (!past || !past.length) return;
+  const to = since_begin(past[past.length - 1].t);
+  const from = Math.max(since_begin(past[0].t), to - Number(by("span").value));
+  const of = value => past.map(p => [since_begin(p.t), value(p) ?? null]);
+  const marks = events.filter(e => ["balance", "generation", "fault", "worker_lost"]
+    .includes(e.kind)).map(e => ({t: since_begin(e.t), kind: event_class[e.kind]}));
+  const base = {from, to: Math.max(to, from + 1), marks};
+  const names = [...new Set(past.flatMap(p => Object.keys(p.rows)))].sort(name_order.compare);
+  const sum = p => Object.values(p.rows).reduce((a, b) => a + b, 0) || 1;
+  plots.share.show(names.map(n => ({name: n, tone: tone(n), look: "band",
+    points: of(p => p.rows[n] === undefined ? null : p.rows[n] / sum(p))})), {...base, most: 1, format: percent});
+  plots.skew.show([...names.map(n => ({name: n, tone: tone(n), look: "line",
+    points: of(p => p.skew[n])})),
+    {name: "largest", tone: "", look: "dashed", points: of(p => p.most)}],
+    {...base, most: 0.1, format: percent});
+  plots.makespan.show([{name: "now over best", tone: "c0", look: "line", points: of(p => p.ratio)}],
+    {...base, least: 1, most: 1.1, limit: 1, format: ratio});
+  plots.moved.show([
+    {name: "moved", tone: "c0", look: "area", points: of(p => p.moved)},
+    {name: "had to", tone: "", look: "dashed", points: of(p => p.bound)}],
+    {...base, most: 1, format: count});
+}
+
+async function refresh() {
+  try {
+    const reply = await fetch("v1/status", {cache: "no-store"});
+    if (!reply.ok) throw new Error(`${reply.status} ${reply.statusText}`);
+    take_status(await reply.json());
+    by("trouble").textContent = "";
+  } catch (error) {
+    by("trouble").textContent =
+      `No answer from the coordinator (${error.message}). Below is what it said last.`;
+  }
+  setTimeout(refresh, 1000);
+}
+
+by("span").addEventListener("change", draw_soon);
+by("routine").addEventListener("change",
+  e => by("events").classList.toggle("all", e.target.checked));
+window.addEventListener("resize", draw_soon);
+refresh();

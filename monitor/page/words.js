@@ -1,0 +1,53 @@
+// Numbers and events in words. Everything ends as the text of a node, never as
+// markup: names and reasons come from users.
+"use strict";
+
+const percent = v => (100 * v).toFixed(v < 0.0995 && v > 0 ? 1 : 0) + " %";
+const ratio = v => v.toFixed(v < 10 ? 2 : 0);
+
+function count(v) {
+  if (v >= 1e9) return (v / 1e9).toPrecision(3) + " G";
+  if (v >= 1e7) return (v / 1e6).toPrecision(3) + " M";
+  return v >= 100 || Number.isInteger(v) ? Math.round(v).toLocaleString("en") : v.toPrecision(2);
+}
+
+// Seconds of the run as a clock.
+function clock(seconds) {
+  const s = Math.max(0, Math.round(seconds)), two = n => String(n).padStart(2, "0");
+  const minutes = Math.floor(s / 60);
+  return minutes < 60 ? `${minutes}:${two(s % 60)}`
+    : `${Math.floor(minutes / 60)}:${two(minutes % 60)}:${two(s % 60)}`;
+}
+
+const few = names => names.length <= 8 ? names.join(", ")
+  : names.slice(0, 8).join(", ") + ` and ${names.length - 8} more`;
+
+const routine = ["epoch", "evaluation", "checkpoint"];
+const event_class = {
+  balance: "move", move: "move", plan: "move", generation: "change", worker_joined: "change",
+  worker_left: "change", worker_returned: "change", scale: "change", worker_lost: "fault",
+  fault: "fault", error: "fault", undone: "fault", checkpoint_failed: "fault", waiting: "fault"};
+
+const event_words = {
+  balance: e => `${e.reason}` + (e.moved_rows ? `: ${count(e.moved_rows)} rows moved, at least ` +
+    `${count(e.bound_rows)} had to` : "") + `, from step ${count(e.step)}; ` +
+    `skew at most ${percent(e.skew_tv_max)}`,
+  move: e => `${count(e.rows)} rows in ${count(e.chunks)} chunks copied in ${count(e.ms)} ms`,
+  plan: e => `${e.plan} ${e.outcome}: ${e.reason}`,
+  generation: e => `${e.generation}: ${few(e.workers)} (${e.reason})`,
+  epoch: e => `${e.epoch} ends with step ${count(e.step)}, training loss ${count(e.train_loss)}`,
+  fault: e => `${e.what} ${e.worker} (${e.amount})`,
+  worker_joined: e => `${e.worker} on ${e.host}, ${e.device}`,
+  worker_left: e => `${e.worker} on ${e.host}`,
+  worker_lost: e => `${e.worker} on ${e.host}: ${e.reason}`,
+  error: e => `${e.code}: ${e.message}`,
+};
+
+function words_of(event) {
+  try {
+    if (event_words[event.kind]) return event_words[event.kind](event);
+  } catch { /* an older or newer form: all of it, below */ }
+  const {seq, t_ns, time, kind, ...rest} = event;
+  return Object.entries(rest).map(([key, value]) => key + " " +
+    (typeof value === "object" ? JSON.stringify(value) : value)).join(", ");
+}

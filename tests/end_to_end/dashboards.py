@@ -1,0 +1,191 @@
+"""Goal: the dashboard shows what balance does. Method: a real Prometheus, with
+the configuration of dashboards/, watches a real run whose data move; every
+query of the dashboard is asked, and what it says is compared with the run's own
+record.
+"""
+import json
+import re
+import subprocess
+import time
+import unittest
+import urllib.parse
+
+from ballast_process import (ROOT, BallastTest, Started, emulated_job,
+                             patience, request, wait_until)
+from live_run import LiveRun
+
+FOLDER = ROOT / "dashboards"
+BOARD = json.loads((FOLDER / "shard_balance.json").read_text(encoding="utf-8"))
+CONFIG = (FOLDER / "prometheus.yml").read_text(encoding="utf-8")
+ADDRESS = "http://127.0.0.1:7001"  # in that configuration
+ROWS = 6000
+WORKERS = 4
+
+
+class Query:
+    """Of a panel or an annotation. `legend` names labels as {{label}}."""
+
+    def __init__(self, place, spec, legend):
+        self.place, self.legend = place, legend
+        self.expression = spec["expr"]
+        self.instant = spec.get("instant", False)
+
+    def __str__(self):
+        return f"{self.place}: {self.expression}"
+
+
+def queries():
+    for panel in BOARD["panels"]:
+        for target in panel["targets"]:
+            yield Query(panel["title"], target, target["legendFormat"])
+    for note in BOARD["annotations"]["list"]:
+        yield Query(note["name"], note,
+                    note["titleFormat"] + note["textFormat"])
+
+
+class Prometheus:
+    """Of one coordinator; asked as Grafana asks it."""
+
+    def __init__(self, test, coordinator):
+        test.assertEqual(CONFIG.count(ADDRESS), 1)
+        config = test.write("prometheus.yml",
+                            CONFIG.replace(ADDRESS, coordinator))
+        self.process = Started(
+            ["--config.file", config, "--web.listen-address", "127.0.0.1:0",
+             "--storage.tsdb.path", test.folder / "prometheus"],
+            test.environment, test.folder, program="prometheus")
+        test.addCleanup(self.process.end)
+        self.begun = time.time()
+        said = self.process.said(r'"Listening on" address=(\S+)', "err")
+        self.url = f"http://{said[1]}/api/v1/"
+        wait_until(self._ready, "Prometheus")
+
+    def _ready(self):
+        return request(self.url.replace("/api/v1/", "/-/ready")).status == 200
+
+    def get(self, path, **fields):
+        answer = request(self.url + path + "?" +
+                         urllib.parse.urlencode(fields)).json
+        if answer["status"] != "success":
+            raise AssertionError(f"{path} {fields}: {answer}")
+        return answer["data"]
+
+    def up(self):
+        """How many processes have been scraped, the last time as well."""
+        found = self.get("targets", state="active")["activeTargets"]
+        return sum(one["health"] == "up" for one in found)
+
+    def ask(self, query, run, instant=False):
+        """Its series that have a value, now or ever: (labels, the newest)."""
+        expression = (query.expression.replace("$run", run)
+                      .replace("$__rate_interval", "4s"))
+        if "$" in expression:
+            raise AssertionError(f"a variable that nobody knows: {query}")
+        if instant or query.instant:
+            found = self.get("query", query=expression)["result"]
+            return [(one["metric"], float(one["value"][1])) for one in found]
+        found = self.get("query_range", query=expression, start=self.begun,
+                         end=time.time(), step=1)["result"]
+        return [(one["metric"], float(one["values"][-1][1])) for one in found]
+
+
+class Files(unittest.TestCase):
+    def test_prometheus_takes_its_configuration(self):
+        done = subprocess.run(
+            ["promtool", "check", "config", FOLDER / "prometheus.yml"],
+            text=True, capture_output=True, timeout=patience(30), check=False)
+        self.assertEqual((done.returncode, done.stderr), (0, ""), done.stdout)
+
+    def test_grafana_knows_how_often_prometheus_looks(self):
+        source = (FOLDER / "provisioning/datasources/prometheus.yml").read_text(
+            encoding="utf-8")
+        self.assertEqual(re.search(r"timeInterval: (\S+)", source)[1],
+                         re.search(r"scrape_interval: (\S+)", CONFIG)[1])
+
+    def test_every_metric_of_a_query_is_in_the_catalogue(self):
+        page = (ROOT / "docs/metrics.md").read_text(encoding="utf-8")
+        catalogue = set(re.findall(r"^\| `(ballast_\w+)` \|", page, re.M))
+        for query in queries():
+            used = set(re.findall(r"\bballast_\w+", query.expression))
+            self.assertTrue(used, query)
+            self.assertLessEqual(used, catalogue, query)
+
+    def test_panels_lie_side_by_side(self):
+        taken = {}
+        for panel in BOARD["panels"]:
+            at = panel["gridPos"]
+            self.assertLessEqual(at["x"] + at["w"], 24, panel["title"])
+            for x in range(at["x"], at["x"] + at["w"]):
+                for y in range(at["y"], at["y"] + at["h"]):
+                    other = taken.setdefault((x, y), panel["title"])
+                    self.assertEqual(other, panel["title"])
+
+
+class Watched(BallastTest):
+    def test_every_query_tells_of_a_run_that_is_balanced(self):
+        job = emulated_job(
+            rows=ROWS, workers=WORKERS, batch=128, epochs=100000,
+            us_per_sample=200, faults=True, trace_samples=False,
+            data={"train": {"classes": 8}, "chunk_rows": 25,
+                  "placement": {"kind": "sorted"}})
+        with LiveRun(job, self.folder / "live",
+                     self.environment["BALLAST_CACHE"]) as live:
+            live.wait_full(WORKERS)
+            live.wait_for(lambda: self.moved(live, "skew"), "a move by skew")
+            seen = Prometheus(self, live.url)
+            wait_until(lambda: seen.up() == 1 + WORKERS, "all targets")
+            self.assertIsNone(live.post("slow_worker", worker="w2", factor=4))
+            live.wait_for(lambda: self.moved(live, "than its part"),
+                          "a move by size")
+            self.assertIsNone(live.post("kill_worker", worker="w4"))
+            live.wait_for(lambda: live.full(WORKERS) and live.newest >= 3,
+                          "another worker in its place")
+            for query in queries():
+                self.answered(seen, query, live.run.name)
+            self.check_values(seen, live)
+            self.assertIn(live.run.name, seen.get(
+                "label/run/values", **{"match[]": "ballast_run_state"}))
+            live.stop()
+
+    def moved(self, live, reason=""):
+        """Rows that moved by now for such a reason."""
+        live.poll()
+        return sum(e["moved_rows"] for e in live.events.lines
+                   if e["kind"] == "balance" and reason in e["reason"])
+
+    def answered(self, seen, query, run):
+        """There is data, with every label that the legend shows."""
+        found = wait_until(lambda: seen.ask(query, run), str(query))
+        for label in re.findall(r"{{(\w+)}}", query.legend):
+            for labels, _ in found:
+                self.assertIn(label, labels, query)
+
+    def check_values(self, seen, live):
+        def now(title, metric, key=None):
+            query = next(q for q in queries()
+                         if q.place == title and metric in q.expression)
+            found = seen.ask(query, live.run.name, instant=True)
+            return {labels.get(key): number for labels, number in found}
+
+        def moved():
+            rows = now("Rows moved against the bound", "moved_samples",
+                       "reason")
+            return sum(rows.values()) == self.moved(live)
+        wait_until(moved, "as many rows as events.jsonl says")
+
+        def owned():
+            rows = now("Share of the training set by worker", "owned",
+                       "worker")
+            return (sorted(rows) == ["w1", "w2", "w3", "w5"] and
+                    sum(rows.values()) == ROWS)
+        wait_until(owned, "four workers that own all rows")
+        batch = now("Share of the batch by worker", "batch", "worker")
+        self.assertLess(batch["w2"], min(batch["w1"], batch["w3"]) / 2)
+        skews = now("Label skew by worker", "worker_skew", "worker")
+        self.assertTrue(all(0 <= one < 1 for one in skews.values()), skews)
+        [ratio] = now("Makespan ratio", "makespan").values()
+        self.assertGreaterEqual(ratio, 1)
+
+
+if __name__ == "__main__":
+    unittest.main()
