@@ -50,11 +50,9 @@ public:
 private:
   void copy(const fetch_order::source& from) {
     std::vector<chunk_info> missing;
-    for (chunk_id id : from.chunks) {
-      const chunk_info& one = set_.train.at(value(id));
-      if (!into_.find(data_part::train, id))
-        missing.push_back(one);
-    }
+    for (const interval& piece : from.pieces)
+      if (!into_.find(data_part::train, piece.chunk))
+        missing.push_back(set_.train.at(value(piece.chunk)));
     size_t done = 0;
     std::unique_ptr<chunk_client> peer;
     std::string address = from.address;

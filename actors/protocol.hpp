@@ -142,7 +142,7 @@ typename Inspector::result_type inspect(Inspector& f, take_cost& x) {
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, fetch_order::source& x) {
-  return f(caf::meta::type_name("fetch_source"), x.address, x.chunks);
+  return f(caf::meta::type_name("fetch_source"), x.address, x.pieces);
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, fetch_order& x) {

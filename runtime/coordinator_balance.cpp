@@ -90,18 +90,18 @@ actions coordinator_core::on_balance(balance_answer answer, instant now) {
       moved_plan(members->current, what.moves, last_plan_, what.weights);
   transfer.what = std::move(what);
   // By new owner, then by present one.
-  std::map<uint32_t, std::map<uint32_t, std::vector<chunk_id>>> wanted;
+  std::map<uint32_t, std::map<uint32_t, std::vector<interval>>> wanted;
   for (const shard_move& one : transfer.what.moves)
-    wanted[one.to][one.from].push_back(one.what.chunk);
+    wanted[one.to][one.from].push_back(one.what);
   for (auto& [to, sources] : wanted) {
     fetch_order order{config_.term,
                       members->number,
                       transfer.offered.number,
                       {},
                       transfer.what.rate_bytes_per_s / wanted.size() + 1};
-    for (auto& [from, chunks] : sources)
+    for (auto& [from, pieces] : sources)
       order.sources.push_back(
-          {members->data_addresses.at(from), std::move(chunks)});
+          {members->data_addresses.at(from), std::move(pieces)});
     transfer.fetching.insert(members->workers.at(to));
     out.push_back(send_fetch{members->workers.at(to), std::move(order)});
   }

@@ -51,7 +51,7 @@ std::string when_of(const job_field& field) {
   return out;
 }
 
-std::string row(const job_field& field, const std::vector<job_field>& fields) {
+std::string row(const job_field& field) {
   std::string usual =
       field.required ? "**required**" : "`" + default_of(field).dump() + "`";
   std::string doc = field.doc;
@@ -90,7 +90,7 @@ std::string job_reference() {
            "|---|---|---|---|---|\n";
     for (const job_field& field : fields)
       if (parent_of(field.pointer) == s.pointer)
-        out += row(field, fields);
+        out += row(field);
   }
   return out;
 }

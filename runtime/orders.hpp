@@ -106,8 +106,8 @@ struct fetch_order {
   ballast::generation generation{};
   plan_number number{}; // of the plan that will need them
   struct source {
-    std::string address; // chunk service of a worker that has them
-    std::vector<chunk_id> chunks;
+    std::string address;          // chunk service of a worker that has them
+    std::vector<interval> pieces; // their chunks travel whole
   };
   std::vector<source> sources;
   uint64_t bytes_per_s = 0; // 0 = no limit

@@ -86,8 +86,22 @@ private:
     return false;
   }
 
+  void abort(const std::string& reason) {
+    std::lock_guard lock(mutex_);
+    if (joined_) {
+      joined_->abort(reason);
+    } else if (opening_) {
+      opening_->abort(reason);
+    }
+  }
+
   void hurt() {
-    say("hurt " + std::to_string(now_ns()));
+    const std::string line = "hurt " + std::to_string(now_ns());
+    // Who is told aborts the others: this rank must be the first. The other
+    // kinds of harm leave nobody to tell.
+    if (what_ != harm::abort) {
+      say(line);
+    }
     switch (what_) {
     case harm::kill:
       ::raise(SIGKILL);
@@ -97,15 +111,10 @@ private:
       break;
     case harm::exit:
       ::_exit(7);
-    case harm::abort: {
-      std::lock_guard lock(mutex_);
-      if (joined_) {
-        joined_->abort("the drill says so");
-      } else if (opening_) {
-        opening_->abort("the drill says so");
-      }
+    case harm::abort:
+      abort("the drill says so");
+      say(line);
       break;
-    }
     }
   }
 
@@ -116,14 +125,15 @@ private:
     options.size = ranks_;
     options.token = "drill";
     auto opening = backend_->prepare(options);
+    {
+      // Others may knock, and do this rank harm, before it knows of them.
+      std::lock_guard lock(mutex_);
+      opening_ = opening.get();
+    }
     say("address " + opening->address());
     std::vector<std::string> addresses(static_cast<size_t>(ranks_));
     for (std::string& a : addresses) {
       read_line(a);
-    }
-    {
-      std::lock_guard lock(mutex_);
-      opening_ = opening.get();
     }
     std::thread ears([this] { listen_for_abort(); });
     try {
@@ -142,12 +152,7 @@ private:
   void listen_for_abort() {
     std::string line;
     read_line(line);
-    std::lock_guard lock(mutex_);
-    if (joined_) {
-      joined_->abort("fenced");
-    } else if (opening_ != nullptr) {
-      opening_->abort("fenced");
-    }
+    abort("fenced");
   }
 
   void reduce_for_ever(collective_opening& opening,

@@ -64,7 +64,8 @@ void cluster::on_fetch(node_state& who, const fetch_order& order) {
       message.problem = {errc::unreachable, "nobody answers", {}};
     else
       for (const fetch_order::source& from : order.sources)
-        me.chunks.insert(from.chunks.begin(), from.chunks.end());
+        for (const interval& piece : from.pieces)
+          me.chunks.insert(piece.chunk);
     by_actor(me,
              [this, message] { perform(core_->on_fetched(message, now_)); });
   });
