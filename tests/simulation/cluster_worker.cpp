@@ -388,8 +388,11 @@ void cluster::tell_peers(node_state& dead) {
 void cluster::completed(node_state& who, size_t step, bool broken) {
   if (broken) {
     ++who.life; // nothing more of this generation happens here
-    worker_failed message{who.id, who.order->generation,
-                          errc::collective_failed, "peer lost"};
+    worker_failed message;
+    message.worker = who.id;
+    message.generation = who.order->generation;
+    message.code = errc::collective_failed;
+    message.message = "peer lost";
     to_coordinator(
         who, [this, message] { perform(core_->on_failed(message, now_)); });
     return;
@@ -459,8 +462,11 @@ void cluster::break_group(const std::shared_ptr<group>& which) {
       at_node(who, some(10, 5000), [this, which](node_state& me) {
         if (me.next_in != which)
           return;
-        worker_failed message{me.id, which->number, errc::collective_failed,
-                              "peer lost"};
+        worker_failed message;
+        message.worker = me.id;
+        message.generation = which->number;
+        message.code = errc::collective_failed;
+        message.message = "peer lost";
         to_coordinator(
             me, [this, message] { perform(core_->on_failed(message, now_)); });
       });
