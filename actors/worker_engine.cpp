@@ -158,10 +158,11 @@ void engine::load_beside(run_parts& parts, const assignment& order) {
 void engine::connect_beside(run_parts& parts, const connect_order& what) {
   auto group = parts.next_opening->connect(
       what.addresses, std::chrono::steady_clock::now() + connect_deadline);
+  std::unique_ptr<collective> gone; // ends here, where nobody waits for it
   std::lock_guard lock(mutex_);
   if (what.generation <= fenced_ || !parts.executor)
     return;
-  parts.executor->post(next_generation{
+  gone = parts.executor->post(next_generation{
       parts.next_order->first,
       std::move(group),
       {what.stale, what.late, what.source, what.evaluate, what.paused}});
@@ -358,6 +359,8 @@ void engine::tell(const command& what) {
   std::lock_guard lock(mutex_);
   if (parts_ && what.kind == command_kind::slow)
     parts_->state.slow_factor = what.factor;
+  else if (parts_ && what.kind == command_kind::damage)
+    parts_->damage_next = uint64_t(what.factor);
   else if (parts_ && parts_->executor &&
            parts_->order.generation == what.generation)
     parts_->executor->post(what.kind);

@@ -6,24 +6,48 @@
 
 namespace ballast {
 
+namespace {
+
+/// Where the bucket that ends at `end` begins, which holds at most `most`: at
+/// the start of a parameter, or so that equal buckets lead to one. A bucket
+/// that reached further would wait for a gradient that is ready much later.
+size_t begin_of_bucket(const std::vector<size_t>& starts, size_t end,
+                       size_t most) {
+  const size_t furthest = end - std::min(most, end);
+  auto start = std::lower_bound(starts.begin(), starts.end(), furthest);
+  if (start != starts.end() && *start + most / 2 <= end)
+    return *start;
+  if (start == starts.begin())
+    return furthest;
+  const size_t length = end - *std::prev(start);
+  const size_t count = (length + most - 1) / most;
+  return end - (length + count - 1) / count;
+}
+
+} // namespace
+
 bucket_layout make_bucket_layout(const std::vector<parameter_info>& parameters,
                                  size_t first_bytes, size_t bytes) {
+  std::vector<size_t> starts;
   size_t end = 0;
-  for (const parameter_info& one : parameters)
+  for (const parameter_info& one : parameters) {
+    starts.push_back(one.offset);
     end = std::max(end, one.offset + one.count);
+  }
+  std::sort(starts.begin(), starts.end());
   bucket_layout out;
   // Enough buckets that reducing can hide behind the backward pass, none so
   // small that its latency is all it costs.
-  bytes = std::min(bytes, std::max(first_bytes, end * sizeof(float) / 8));
-  size_t want = std::max<size_t>(1, first_bytes / sizeof(float));
-  const size_t tail = want;
+  bytes = std::min(bytes, std::max(first_bytes, end * sizeof(float) / 16));
+  const size_t least = std::max<size_t>(1, first_bytes / sizeof(float));
+  const size_t most = std::max<size_t>(1, bytes / sizeof(float));
   while (end > 0) {
-    size_t count = std::min(want, end);
-    if (count == end && count >= 2 * tail)
-      count = end - tail; // nothing hides the last one: keep it short
-    out.buckets.push_back({end - count, count});
-    end -= count;
-    want = std::max<size_t>(1, bytes / sizeof(float));
+    size_t begin = out.buckets.empty() ? end - std::min(least, end)
+                                       : begin_of_bucket(starts, end, most);
+    if (begin == 0 && end >= 2 * least)
+      begin = least; // nothing hides the last one: keep it short
+    out.buckets.push_back({begin, end - begin});
+    end = begin;
   }
   for (const parameter_info& one : parameters) {
     size_t first = out.buckets.size();

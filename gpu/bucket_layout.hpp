@@ -27,8 +27,8 @@ struct bucket_layout {
 
 /// The first bucket holds about `first_bytes` so that the wire gets busy early;
 /// so does the last, which is ready when nothing is left to hide it behind. The
-/// others hold at most `bytes` and about an eighth of the arena, but not less
-/// than the first. Large parameters are cut.
+/// others hold at most `bytes` and a sixteenth of the arena, but not less than
+/// the first, and begin where a parameter does. Large parameters are cut.
 bucket_layout make_bucket_layout(const std::vector<parameter_info>& parameters,
                                  size_t first_bytes = size_t{1} << 20,
                                  size_t bytes = size_t{25} << 20);

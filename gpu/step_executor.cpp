@@ -75,15 +75,18 @@ void step_executor::post(plan pending) {
   posted_.notify_all();
 }
 
-void step_executor::post(next_generation next) {
+std::unique_ptr<collective> step_executor::post(next_generation next) {
+  std::unique_ptr<collective> before;
   {
     std::lock_guard lock(mutex_);
+    before = std::move(last_group_);
     if (aborted_)
       next.group->abort("aborted");
     pending_ = next.what;
     next_ = std::move(next);
   }
   posted_.notify_all();
+  return before;
 }
 
 held_state step_executor::freeze() {

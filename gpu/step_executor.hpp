@@ -99,8 +99,10 @@ public:
   /// A pending plan whose chunks are all in the store; it names the same
   /// generation, or a later one without this worker.
   void post(plan pending);
-  /// Likewise, with the collective of the generation that it names.
-  void post(next_generation next);
+  /// Likewise, with the collective of the generation that it names. Returns
+  /// that of the generation before this one, where nobody is left: to give back
+  /// the memory of who left it takes long, and no step should wait for that.
+  std::unique_ptr<collective> post(next_generation next);
   /// From now on nothing is applied any more. Waits for an apply in progress,
   /// for nothing else: a long forward pass goes on, its result is dropped.
   held_state freeze();

@@ -131,10 +131,8 @@ void step_executor::receive_position(const generation_start& start) {
 /// The plan in force names a later generation: its collective is open here.
 void step_executor::switch_over() {
   std::optional<next_generation> next;
-  std::unique_ptr<collective> gone; // ends without the lock: it has a thread
   {
     std::lock_guard lock(mutex_);
-    gone = std::move(last_group_);
     next = std::exchange(next_, std::nullopt);
     if (!next || next->what.generation != core_->current().generation)
       throw ballast_error(errc::internal, "a switch without its collective");

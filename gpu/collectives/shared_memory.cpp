@@ -122,13 +122,27 @@ std::shared_ptr<shared_memory> arena_book::peer(const unique_fd& fd) {
     }
   }
   auto memory = shared_memory::map(fd, 0, false);
+  // Faults now: in the first step of a generation everybody waits for them.
+#ifdef MADV_POPULATE_READ
+  (void)::madvise(memory->data(), memory->bytes(), MADV_POPULATE_READ);
+#endif
   peers_[key] = memory;
   return memory;
 }
 
 void arena_book::keep_only(std::vector<std::shared_ptr<shared_memory>> used) {
   std::lock_guard lock(mutex_);
-  kept_ = std::move(used);
+  kept_.swap(used);
+  if (unmapper_.joinable()) {
+    unmapper_.join();
+  }
+  unmapper_ = std::thread([gone = std::move(used)]() mutable { gone.clear(); });
+}
+
+arena_book::~arena_book() {
+  if (unmapper_.joinable()) {
+    unmapper_.join();
+  }
 }
 
 bool can_share_memory() {

@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <thread>
 #include <vector>
 
 namespace ballast {
@@ -49,12 +50,16 @@ public:
   /// More arenas than this are not shared: descriptors travel in one message.
   static constexpr size_t arenas_max = 24;
 
+  arena_book() = default;
+  ~arena_book();
   std::shared_ptr<float[]> allocate(size_t floats);
   /// Those that are alive, oldest first, at most arenas_max.
   std::vector<std::shared_ptr<shared_memory>> own() const;
   /// The mapping of a peer's arena, readable only.
   std::shared_ptr<shared_memory> peer(const unique_fd& fd);
-  /// The generation that uses exactly these mappings is open: older ones go.
+  /// The generation that uses exactly these mappings is open: older ones go, on
+  /// a thread of their own. The last who lets go of a dead worker's memory
+  /// frees it, a tenth of a second for 300 MB.
   void keep_only(std::vector<std::shared_ptr<shared_memory>> used);
 
 private:
@@ -62,6 +67,7 @@ private:
   std::vector<std::weak_ptr<shared_memory>> own_;
   std::map<std::pair<uint64_t, uint64_t>, std::weak_ptr<shared_memory>> peers_;
   std::vector<std::shared_ptr<shared_memory>> kept_;
+  std::thread unmapper_;
 };
 
 /// False where the kernel or a sandbox offers no such memory.

@@ -74,10 +74,26 @@ TEST(bucket_layout, covers_the_arena_once_from_its_end_to_its_start) {
 
 TEST(bucket_layout, keeps_a_small_model_in_one_bucket_and_cuts_a_large_one) {
   EXPECT_EQ(make_bucket_layout(pieces({100'000})).buckets.size(), 1u);
-  // 25 MB: the first of 1 MiB, the others of an eighth.
+  // 25 MB: the first of 1 MiB, the others of a sixteenth.
   size_t count = make_bucket_layout(pieces({6'250'000})).buckets.size();
-  EXPECT_GE(count, 8u);
-  EXPECT_LE(count, 10u);
+  EXPECT_GE(count, 16u);
+  EXPECT_LE(count, 18u);
+}
+
+TEST(bucket_layout, a_bucket_waits_for_no_gradient_of_the_next_layer) {
+  // Layers of 4 MB with a bias each, as a wide mlp has them.
+  const std::vector<parameter_info> layers = pieces(
+      {1'048'576, 1024, 1'048'576, 1024, 1'048'576, 1024, 1'048'576, 1024});
+  const bucket_layout layout = make_bucket_layout(layers);
+  size_t begins = 0;
+  for (const parameter_info& one : layers)
+    begins += std::count_if(
+        layout.buckets.begin(), layout.buckets.end(),
+        [&](const bucket& part) { return part.offset == one.offset; });
+  EXPECT_EQ(begins, 4u) << "each weight begins a bucket";
+  for (size_t weight = 2; weight < layers.size(); weight += 2)
+    EXPECT_LT(layout.last[weight], layout.first[weight - 2])
+        << "no bucket holds parts of two weights";
 }
 
 TEST(bucket_layout, differs_in_its_hash_when_it_differs) {
