@@ -18,7 +18,7 @@ using steady = std::chrono::steady_clock;
 
 /// A chunk takes milliseconds; these bound a silent peer.
 constexpr auto connect_deadline = 3s;
-constexpr auto fetch_deadline = 10s;
+constexpr auto fetch_deadline = 3s;
 /// One request is for what the rate allows in this time.
 constexpr double request_s = 0.05;
 /// How soon it is seen that a copy is wanted no more.
@@ -39,6 +39,7 @@ public:
     try {
       for (const fetch_order::source& from : what_.sources)
         copy(from);
+      log().info("copied {} chunks for plan {}", copied_, value(what_.number));
     } catch (const ballast_error& e) {
       out_.problem = e.what_failed();
     } catch (const std::exception& e) {
@@ -56,22 +57,25 @@ private:
     size_t done = 0;
     std::unique_ptr<chunk_client> peer;
     std::string address = from.address;
+    std::string name = from.name;
     while (done < missing.size() && !given_up_()) {
       size_t count = request_size(missing, done);
       std::span<const chunk_info> part{missing.data() + done, count};
       try {
         if (!peer)
           peer = chunk_client::connect(address, self_.token, connect_deadline);
-        fetch(*peer, part);
+        fetch(*peer, part, name);
       } catch (const ballast_error& e) {
         // Room that is not here is not at the origin either.
         bool no_room = e.what_failed().code == errc::device_failed;
         if (no_room || address == self_.origin)
           throw;
-        log().warn("chunks for plan {}: {}; takes them from the origin",
-                   value(what_.number), e.what());
-        ++out_.refetched;
+        log().warn("chunks of {} for plan {}: {}; takes them from the origin",
+                   name, value(what_.number), e.what());
+        // What arrived damaged is counted already.
+        out_.refetched += e.what_failed().code != errc::invalid_data;
         address = self_.origin;
+        name = "origin";
         peer.reset();
         continue;
       }
@@ -90,16 +94,26 @@ private:
     return std::max<size_t>(count, 1);
   }
 
-  void fetch(chunk_client& client, std::span<const chunk_info> part) {
+  void fetch(chunk_client& client, std::span<const chunk_info> part,
+             const std::string& source) {
     std::vector<chunk_info> still;
     for (const chunk_info& one : part)
       if (!into_.find(data_part::train, one.id))
         still.push_back(one);
-    client.fetch(data_part::train, still, set_.row, fetch_deadline,
-                 [&](chunk_ptr got) {
-                   out_.bytes += got->bytes;
-                   into_.put(data_part::train, std::move(got));
-                 });
+    client.fetch(
+        data_part::train, still, set_.row, fetch_deadline,
+        [&](chunk_ptr got) {
+          out_.bytes += got->bytes;
+          into_.put(data_part::train, std::move(got));
+          ++copied_;
+        },
+        [&](const chunk_info& one) {
+          log().warn("chunk {} for plan {} arrived damaged from {}",
+                     to_string(one.id), value(what_.number), source);
+          ++out_.refetched;
+          if (out_.damaged.size() < damaged_told_max)
+            out_.damaged.push_back({source, one.id});
+        });
   }
 
   void wait_for_rate() {
@@ -119,6 +133,7 @@ private:
   const fetch_order& what_;
   const std::function<bool()>& given_up_;
   chunks_fetched out_;
+  uint64_t copied_ = 0;
   steady::time_point begun_ = steady::now();
 };
 

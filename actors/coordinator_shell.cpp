@@ -238,7 +238,10 @@ coordinator_shell::control(const std::string& text) {
   } else if (const auto* kill = std::get_if<kill_request>(&what)) {
     reply = core().hurt(kill->worker, command_kind::kill, 0);
   } else if (const auto* slow = std::get_if<slow_request>(&what)) {
-    reply = core().slow(slow->worker, slow->factor);
+    reply = core().hurt(slow->worker, command_kind::slow, slow->factor);
+  } else if (const auto* damage = std::get_if<damage_request>(&what)) {
+    reply = core().hurt(damage->worker, command_kind::damage,
+                        double(damage->chunks));
   } else if (const auto* stall = std::get_if<stall_request>(&what)) {
     reply = core().hurt(stall->worker, command_kind::stall, stall->seconds);
   } else {

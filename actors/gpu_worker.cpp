@@ -261,7 +261,8 @@ gpu_worker_actor::behavior_type gpu_worker(pointer self,
           ::kill(::getpid(), SIGKILL);
         if (order.kind == command_kind::stall)
           stall(order.seconds);
-        if (order.kind == command_kind::slow) {
+        if (order.kind == command_kind::slow ||
+            order.kind == command_kind::damage) {
           self->state.engine->tell(order);
           return;
         }

@@ -142,7 +142,7 @@ typename Inspector::result_type inspect(Inspector& f, take_cost& x) {
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, fetch_order::source& x) {
-  return f(caf::meta::type_name("fetch_source"), x.address, x.pieces);
+  return f(caf::meta::type_name("fetch_source"), x.name, x.address, x.pieces);
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, fetch_order& x) {
@@ -150,9 +150,13 @@ typename Inspector::result_type inspect(Inspector& f, fetch_order& x) {
            x.sources, x.bytes_per_s);
 }
 template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, damaged_chunk& x) {
+  return f(caf::meta::type_name("damaged_chunk"), x.source, x.chunk);
+}
+template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, chunks_fetched& x) {
   return f(caf::meta::type_name("chunks_fetched"), x.worker, x.generation,
-           x.number, x.bytes, x.refetched, x.problem);
+           x.number, x.bytes, x.refetched, x.damaged, x.problem);
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, plan_offer& x) {

@@ -87,11 +87,22 @@ void build(run_parts& parts) {
   parts.layout = make_bucket_layout(parts.network->parameters());
 }
 
+/// Counts one down, unless there is none left.
+bool take_one(std::atomic<uint64_t>& left) {
+  uint64_t now = left.load(std::memory_order_relaxed);
+  while (now > 0)
+    if (left.compare_exchange_weak(now, now - 1))
+      return true;
+  return false;
+}
+
 void start_service(run_parts& parts, const std::string& bind_host) {
   parts.service = chunk_service::start(
       bind_host, 0, parts.order.token,
       [&parts](data_part part, chunk_id id) {
-        return parts.store->find(part, id);
+        chunk_ptr found = parts.store->find(part, id);
+        return found && take_one(parts.damage_next) ? damaged_copy(*found)
+                                                    : found;
       },
       [&parts](const std::string& name) -> std::optional<std::string> {
         if (name == "model")

@@ -11,6 +11,7 @@
 #include "runtime/manifest.hpp"
 #include "runtime/messages.hpp"
 
+#include <atomic>
 #include <filesystem>
 #include <memory>
 #include <mutex>
@@ -56,6 +57,8 @@ struct run_parts {
     step_number step{};
     std::shared_ptr<const std::string> bytes;
   };
+  /// A fault on purpose: so many more chunks are served damaged.
+  std::atomic<uint64_t> damage_next{0};
   std::mutex copy_lock;
   state_copy copy;
 };

@@ -33,16 +33,13 @@ from lib.measure import (
     Ballast,
     Peer,
     Scratch,
-    Verdicts,
     arguments,
-    keep,
-    known_parts,
-    machine,
+    built,
+    run_parts,
     say,
     step_times_ms,
     summary,
     table,
-    transcript,
     warn_if_busy,
 )
 from lib.two_hosts import ADDRESSES, DEVICE, NotHere, command_on, train, two_hosts
@@ -122,7 +119,7 @@ def torch(peer, ranks):
 
 
 def speed(options, peer, verdicts):
-    program = build(options, "gloo_allreduce")
+    program = built(options, "gloo_allreduce")
     subjects = OURS + [STOCK] + ([TORCH] if peer else [])
     raw = []
     for _ in range(options.repeats):
@@ -223,13 +220,6 @@ DELAY_US = 5000  # one way: 10 ms there and back
 LINK_SIZES = [16 * MIB, 64 * MIB]
 
 
-def build(options, target):
-    folder = os.path.dirname(options.ballast)
-    if os.path.exists(os.path.join(folder, "build.ninja")):
-        subprocess.run(["ninja", "-C", folder, target], check=True, stdout=subprocess.DEVNULL)
-    return os.path.join(folder, target)
-
-
 def ranks_across(options, ranks, backend, sizes):
     """`ballast bench allreduce` with its ranks on the two hosts in turn; this
     program carries the addresses. Median ms by size."""
@@ -254,7 +244,7 @@ def ranks_across(options, ranks, backend, sizes):
 
 def link(options, verdicts):
     result = []
-    with two_hosts(build(options, "wire"), LINE_MBIT, DELAY_US):
+    with two_hosts(built(options, "wire"), LINE_MBIT, DELAY_US):
         for backend, ranks in (("ring", 2), ("ring", 4), ("gloo", 2), ("gloo", 4)):
             for size, ms in ranks_across(options, ranks, backend, LINK_SIZES).items():
                 # The ring's unit is the host where ranks share one.
@@ -386,36 +376,16 @@ def main():
     warn_if_busy()
     peer = Peer(options.peers)
     peer = peer if {"speed", "overlap"} & set(options.only) and peer.there() else None
-    verdicts = Verdicts()
-    known = known_parts("allreduce", options.save)
-    result = {"benchmark": "allreduce", "machine": machine(), "parts": {}}
     with Scratch() as scratch:
         ballast = Ballast(options.ballast, scratch)
-        run_part = {
-            "speed": lambda: speed(options, peer, verdicts),
-            "kills": lambda: kills(options, verdicts),
-            "training": lambda: training(options, ballast, verdicts),
-            "overlap": lambda: where_possible(overlap, options, peer, verdicts, scratch),
-            "link": lambda: where_possible(link, options, verdicts),
+        parts = {
+            "speed": lambda verdicts: speed(options, peer, verdicts),
+            "kills": lambda verdicts: kills(options, verdicts),
+            "training": lambda verdicts: training(options, ballast, verdicts),
+            "overlap": lambda verdicts: where_possible(overlap, options, peer, verdicts, scratch),
+            "link": lambda verdicts: where_possible(link, options, verdicts),
         }
-        for part in PARTS:
-            said, judged = len(transcript), len(verdicts.found)
-            if part in options.only:
-                about = machine()
-                say(f"\n== {part}, {about['date']}, commit {about['commit']}, load {about['load_1min']}")
-                raw = run_part[part]()
-                result["parts"][part] = {
-                    "machine": about,
-                    "repeats": options.repeats,
-                    "raw": raw,
-                    "verdicts": verdicts.found[judged:],
-                    "said": transcript[said:],
-                }
-            elif part in known:
-                result["parts"][part] = known[part]
-                transcript.extend(known[part]["said"])
-    keep("allreduce", result, options.save)
-    sys.exit(1 if options.check and not verdicts.all_met() else 0)
+        run_parts("allreduce", options, parts)
 
 
 if __name__ == "__main__":

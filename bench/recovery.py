@@ -22,6 +22,7 @@ applied it. Kills are spread over the repeats, each of which is a run of its
 own; the peers take turns with it. After a kill the next one waits until the
 world is whole again, and up to 0.1 s more.
 """
+import functools
 import json
 import os
 import random
@@ -31,20 +32,7 @@ import subprocess
 import sys
 import time
 
-from lib.measure import (
-    ROOT,
-    Peer,
-    Scratch,
-    Verdicts,
-    arguments,
-    keep,
-    known_parts,
-    machine,
-    say,
-    table,
-    transcript,
-    warn_if_busy,
-)
+from lib.measure import ROOT, Peer, Scratch, arguments, built, run_parts, say, table, warn_if_busy
 
 MB_25, MB_100 = 6_250_000, 25_000_000  # parameters
 KILL_P50_S_MAX = {4: 0.15, 2: 0.10}
@@ -366,9 +354,7 @@ def kills1000(_options, _runs, _peer, verdicts):
 
 
 def control(options, _runs, _peer, verdicts):
-    build = os.path.dirname(os.path.abspath(options.ballast))
-    subprocess.run(["ninja", "-C", build, "membership_change"], check=True, stdout=subprocess.DEVNULL)
-    command = [os.path.join(build, "membership_change"), str(CONTROL_WORKERS), "20"]
+    command = [built(options, "membership_change"), str(CONTROL_WORKERS), "20"]
     raw = [json.loads(subprocess.run(command, check=True, capture_output=True).stdout) for _ in range(options.repeats)]
     say(f"\none of {CONTROL_WORKERS} workers dies: the coordinator's processor time until all others have their orders")
     ms = statistics.median(one["median_ms"] for one in raw)
@@ -392,31 +378,12 @@ def main():
     warn_if_busy()
     peer = Peer(options.peers)
     peer = peer if "kill" in options.only and peer.there() else None
-    verdicts = Verdicts()
-    known = known_parts("recovery", options.save)
-    result = {"benchmark": "recovery", "machine": machine(), "parts": {}}
     # Told to stop, it still ends what it has started.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     with Scratch() as scratch:
         runs = Runs(options, scratch)
-        for part, run in {**PARTS, **LONG}.items():
-            said, judged = len(transcript), len(verdicts.found)
-            if part in options.only:
-                about = machine()
-                say(f"\n== {part}, {about['date']}, commit {about['commit']}, load {about['load_1min']}")
-                raw = run(options, runs, peer, verdicts)
-                result["parts"][part] = {
-                    "machine": about,
-                    "repeats": options.repeats,
-                    "raw": raw,
-                    "verdicts": verdicts.found[judged:],
-                    "said": transcript[said:],
-                }
-            elif part in known:
-                result["parts"][part] = known[part]
-                transcript.extend(known[part]["said"])
-    keep("recovery", result, options.save)
-    sys.exit(1 if options.check and not verdicts.all_met() else 0)
+        parts = {**PARTS, **LONG}
+        run_parts("recovery", options, {n: functools.partial(part, options, runs, peer) for n, part in parts.items()})
 
 
 if __name__ == "__main__":

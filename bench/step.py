@@ -32,6 +32,7 @@ from lib.measure import (
     Scratch,
     Verdicts,
     arguments,
+    built,
     keep,
     machine,
     say,
@@ -52,14 +53,6 @@ EPOCHS = {"mlp": 3, "cnn": 1}
 # -- overhead ------------------------------------------------------------------
 
 
-def bare_loop(ballast):
-    """The program beside `ballast`; in a build folder it is built first."""
-    build = os.path.dirname(ballast)
-    if os.path.exists(os.path.join(build, "build.ninja")):
-        subprocess.run(["ninja", "-C", build, "bare_loop"], check=True, stdout=subprocess.DEVNULL)
-    return os.path.join(build, "bare_loop")
-
-
 def run_bare_loop(program, collective):
     command = [program, collective, str(PARAMETERS), str(SLEEP_US), str(STEPS)]
     done = subprocess.run(command, capture_output=True, text=True)
@@ -69,7 +62,7 @@ def run_bare_loop(program, collective):
 
 
 def overhead(ballast, options, verdicts):
-    program = bare_loop(options.ballast)
+    program = built(options, "bare_loop")
     job = os.path.join(ROOT, "bench", "jobs", "ten_ms_steps.json")
 
     def ours(collective):

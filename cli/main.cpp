@@ -142,7 +142,7 @@ void add_client_commands(CLI::App& app, arguments& a, action& chosen) {
          "type", a.type,
          "status, pause, resume, stop, checkpoint, scale, drain_worker, "
          "evict_worker, set_balance, plan, explain, slow_worker, kill_worker, "
-         "stall_worker")
+         "stall_worker, damage_chunks")
       ->required();
   ctl->add_option("pairs", a.pairs, "key=value");
   add_to(ctl, a.to);

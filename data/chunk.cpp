@@ -157,6 +157,21 @@ chunk_ptr make_chunk(chunk_id id, const row_shape& row,
   return out;
 }
 
+chunk_ptr damaged_copy(const chunk& what) {
+  constexpr int ids_column = 2;
+  std::vector<uint64_t> ids(what.sample_ids, what.sample_ids + what.rows);
+  if (!ids.empty())
+    ids[0] ^= 0xff;
+  auto out = std::make_shared<chunk>(what);
+  out->batch = take_arrow(
+      what.batch->SetColumn(
+          ids_column, what.batch->schema()->field(ids_column),
+          flat(arrow::uint64(), what.rows, as_buffer(std::move(ids)))),
+      errc::internal, "chunk " + to_string(what.id));
+  out->sample_ids = values_of<uint64_t>(*out->batch->column_data(ids_column));
+  return out;
+}
+
 std::string checksum(const chunk& what, const row_shape& row) {
   content_hash hash;
   const size_t rows = what.rows;

@@ -62,6 +62,10 @@ struct chunk_columns {
 std::shared_ptr<arrow::RecordBatch> make_batch(const row_shape& row,
                                                chunk_columns columns);
 
+/// The same with one byte flipped, as a broken memory or network may make it:
+/// its checksum is another. For faults on purpose.
+chunk_ptr damaged_copy(const chunk& what);
+
 /// 64-bit content hash (XXH64, own code, stable over versions) as 16 hex
 /// digits.
 std::string checksum(const void* data, size_t bytes);

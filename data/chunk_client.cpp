@@ -68,13 +68,17 @@ public:
 
   void fetch(data_part part, std::span<const chunk_info> chunks,
              const row_shape& row, std::chrono::milliseconds deadline,
-             const std::function<void(chunk_ptr)>& arrived) override {
+             const std::function<void(chunk_ptr)>& arrived,
+             const std::function<void(const chunk_info&)>& damaged) override {
     const time_left left(deadline);
     std::vector<const chunk_info*> missing;
     for (const chunk_info& chunk : chunks)
       missing.push_back(&chunk);
     for (int attempt = 1; !missing.empty(); ++attempt) {
       missing = fetch_once(part, missing, row, left, arrived);
+      if (damaged)
+        for (const chunk_info* one : missing)
+          damaged(*one);
       if (!missing.empty() && attempt == attempts_max)
         throw ballast_error(
             errc::invalid_data,

@@ -9,6 +9,7 @@
 #include <arrow/ipc/writer.h>
 #include <atomic>
 #include <cstdlib>
+#include <utility>
 
 namespace ballast {
 
@@ -46,7 +47,8 @@ public:
     const auto id = chunk_id(uint32_t(run.first + at_));
     chunk_ptr found;
     try {
-      found = find_(ticket_.part, id);
+      // The one whose schema was asked for is here already.
+      found = std::exchange(begun_, true) ? find_(ticket_.part, id) : first_;
     } catch (const std::exception& error) {
       return arrow::Status::UnknownError(error.what());
     }
@@ -69,6 +71,7 @@ private:
   flight_ticket ticket_;
   chunk_service::finder find_;
   chunk_ptr first_; // keeps the schema
+  bool begun_ = false;
   size_t run_ = 0;
   uint64_t at_ = 0;
 };

@@ -50,13 +50,16 @@ public:
   virtual ~chunk_client() = default;
 
   /// Fetches chunks in one stream, verifies each checksum, and hands each to
-  /// `arrived` on this thread; what arrives damaged is fetched once more.
+  /// `arrived` on this thread; what arrives damaged is told to `damaged`, each
+  /// time, and fetched once more.
   /// ballast_error{unreachable} (also: a chunk is not held there) or
   /// {invalid_data} (damaged twice) names source and chunk; the chunks that
   /// were handed on before stay good. The deadline is for the whole call.
-  virtual void fetch(data_part part, std::span<const chunk_info> chunks,
-                     const row_shape& row, std::chrono::milliseconds deadline,
-                     const std::function<void(chunk_ptr)>& arrived) = 0;
+  virtual void
+  fetch(data_part part, std::span<const chunk_info> chunks,
+        const row_shape& row, std::chrono::milliseconds deadline,
+        const std::function<void(chunk_ptr)>& arrived,
+        const std::function<void(const chunk_info&)>& damaged = {}) = 0;
   /// The blob, whole and verified; errors as above.
   virtual std::string fetch_blob(const std::string& name,
                                  std::chrono::milliseconds deadline) = 0;

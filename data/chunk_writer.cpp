@@ -40,13 +40,15 @@ chunk_info describe(const part_rows& part, const row_shape& row,
   out.id = made.id;
   out.rows = made.rows;
   out.checksum = checksum(made, row);
-  out.label_histogram.resize(row.classes);
-  for (uint32_t i = 0; made.labels != nullptr && i < made.rows; ++i)
-    ++out.label_histogram[size_t(made.labels[i])];
+  out.label_histogram.resize(histogram_bins(row));
+  const std::vector<int32_t>& bin = part.table->histogram_bin();
   std::vector<uint64_t> ids(samples.begin(), samples.end());
   out.samples = compress(ids);
-  for (uint64_t& id : ids)
+  for (uint64_t& id : ids) {
     id = part.table_rows[id];
+    if (!bin.empty())
+      ++out.label_histogram[size_t(bin[id])];
+  }
   out.source_rows = compress(ids);
   return out;
 }

@@ -5,6 +5,7 @@
 #include "data/source_file.hpp"
 #include "data/test_split.hpp"
 #include "runtime/placement.hpp"
+#include "runtime/target_bins.hpp"
 
 #include <nlohmann/json.hpp>
 #include <numeric>
@@ -46,6 +47,18 @@ json identity_of(const source_spec& spec, const std::string& pointer,
           {"features", spec.features}};
 }
 
+/// The kind of placement and every field that goes with it.
+void add_placement(const job& what, json& identity) {
+  const json placement = to_json(what)["data"]["placement"];
+  for (const auto& [field, value] : placement.items())
+    identity[field == "kind" ? "placement" : field] = value;
+  // These came later: sets that were made without them keep their name.
+  if (what.data.placement.min_rows == 1)
+    identity.erase("min_rows");
+  if (!what.data.placement.balanced)
+    identity.erase("balanced");
+}
+
 /// All that decides the content of a prepared set and nothing else, so that
 /// another model or learning rate finds it again.
 json identity_of(const job& what, prepare_cache& cache) {
@@ -54,21 +67,19 @@ json identity_of(const job& what, prepare_cache& cache) {
            {"regression", is_regression(what)},
            {"train", identity_of(data.train, "/data/train", cache)},
            {"chunk_rows", data.chunk_rows},
-           {"workers", what.elastic.workers},
-           {"placement", data.placement.kind}};
+           {"workers", what.elastic.workers}};
+  add_placement(what, out);
   if (data.test)
     out["test"] = identity_of(*data.test, "/data/test", cache);
   else
     out["test_fraction"] = data.test_fraction;
-  if (data.placement.kind == "dirichlet")
-    out["alpha"] = data.placement.alpha;
-  if (data.placement.kind == "sizes")
-    out["shares"] = data.placement.shares;
+  if (is_regression(what))
+    out["target_bins"] = target_bins_max;
   for (const pipeline_step& step : data.pipeline)
     out["pipeline"].push_back({step.op, step.factor});
-  const bool ordered = data.placement.kind == "contiguous" ||
-                       data.placement.kind == "sizes" ||
-                       data.placement.kind == "sorted";
+  const bool ordered =
+      data.placement.kind == "contiguous" || data.placement.kind == "sizes" ||
+      data.placement.kind == "sorted" || data.placement.kind == "column";
   const bool split = !data.test && data.test_fraction > 0;
   const bool synthetic = data.train.format == "synthetic" ||
                          (data.test && data.test->format == "synthetic");
@@ -128,18 +139,44 @@ struct tables {
     train_rows.table_rows =
         what.data.test ? all_of(train.rows)
                        : rows_without(train.rows, test_rows.table_rows);
+    if (request.regression)
+      choose_bins();
   }
   tables(const tables&) = delete;
+
+private:
+  /// By the targets to train on; those of the test set take the same bins.
+  void choose_bins() {
+    std::vector<float> targets;
+    for (uint64_t row : train_rows.table_rows)
+      targets.push_back(train.targets[row]);
+    const std::vector<float> edges = bin_edges(std::move(targets));
+    train.row.target_bins = uint32_t(edges.size() + 1);
+    for (float target : train.targets)
+      train.target_bins.push_back(bin_of(target, edges));
+    for (float target : test ? test->targets : std::vector<float>{})
+      test->target_bins.push_back(bin_of(target, edges));
+  }
 };
 
 std::vector<std::vector<uint64_t>> place(const job& what, const tables& from) {
   const std::vector<uint64_t>& rows = from.train_rows.table_rows;
   std::vector<int32_t> labels;
-  if (!from.train.labels.empty())
+  for (uint64_t row : rows)
+    labels.push_back(from.train.histogram_bin()[row]);
+  const placement_spec& spec = what.data.placement;
+  std::vector<double> column;
+  if (!spec.column.empty()) {
+    const std::vector<double> all =
+        column_values(from.train, spec.column, "/data/placement/column");
     for (uint64_t row : rows)
-      labels.push_back(from.train.labels[row]);
-  return place_rows(what.data.placement, labels, from.train.row.classes,
-                    rows.size(), what.elastic.workers, what.seed);
+      column.push_back(all[row]);
+  }
+  const placement_rows of{rows.size(), labels, histogram_bins(from.train.row),
+                          column};
+  if (failure mistake = placement_mistake(spec, of, what.elastic.workers))
+    throw ballast_error(mistake);
+  return place_rows(spec, of, what.elastic.workers, what.seed);
 }
 
 /// Chunks are numbered worker after worker, so each has a run of them.

@@ -96,7 +96,56 @@ void check_like(const source_table& table, const source_table& like,
                           std::to_string(like.row.classes - 1));
 }
 
+/// Feature number `feature` of every row.
+template <class T>
+std::vector<double> feature_values(const source_table& table, size_t feature) {
+  std::vector<double> out;
+  out.reserve(table.rows);
+  for (uint64_t row = 0; row < table.rows; ++row) {
+    T number;
+    std::memcpy(&number,
+                table.features.data() +
+                    (row * table.row.features + feature) * sizeof(T),
+                sizeof(T));
+    out.push_back(double(number));
+  }
+  return out;
+}
+
 } // namespace
+
+std::vector<double> column_values(const source_table& table,
+                                  const std::string& name,
+                                  const std::string& pointer) {
+  if (name == table.label && !table.labels.empty())
+    return {table.labels.begin(), table.labels.end()};
+  if (name == table.label)
+    return {table.targets.begin(), table.targets.end()};
+  const auto found =
+      std::find(table.columns.begin(), table.columns.end(), name);
+  if (found == table.columns.end()) {
+    std::string loaded = "'" + table.label + "'";
+    for (const std::string& column : table.columns)
+      loaded += ", '" + column + "'";
+    throw ballast_error(errc::invalid_data,
+                        name_of(table) + ": no column '" + name +
+                            "' is loaded; expected the label or one of the "
+                            "features: " +
+                            loaded,
+                        pointer);
+  }
+  const size_t feature = size_t(found - table.columns.begin());
+  switch (rank_of(table.row.stored)) {
+  case 0:
+    return feature_values<uint8_t>(table, feature);
+  case 1:
+    return feature_values<int16_t>(table, feature);
+  case 2:
+    return feature_values<int32_t>(table, feature);
+  default:
+    return feature_values<float>(table, feature);
+  }
+}
 
 std::string place_of(const source_table& table, uint64_t row) {
   const source_table::file* found = nullptr;

@@ -23,6 +23,7 @@ struct source_table {
   std::vector<unsigned char> features;
   std::vector<int32_t> labels;      // classes
   std::vector<float> targets;       // regression
+  std::vector<int32_t> target_bins; // regression: once they are chosen
   std::string label;                // name of the label column
   std::vector<std::string> columns; // names of the features, where they have
   /// Files in order, with the number of their first row.
@@ -31,6 +32,11 @@ struct source_table {
     uint64_t first_row = 0;
   };
   std::vector<file> files;
+
+  /// What rows are counted by: the class or the bin of each.
+  const std::vector<int32_t>& histogram_bin() const {
+    return labels.empty() ? target_bins : labels;
+  }
 };
 
 /// What a reader must know beside the source itself.
@@ -57,6 +63,13 @@ source_table read_source(const source_spec& spec,
 
 /// "FILE: row 12", row counted from 1 within its file.
 std::string place_of(const source_table& table, uint64_t row);
+
+/// The values of a column by row: those of a feature as they are stored, before
+/// any pipeline step, or the label's. ballast_error{invalid_data} at `pointer`
+/// names the columns that there are.
+std::vector<double> column_values(const source_table& table,
+                                  const std::string& name,
+                                  const std::string& pointer);
 
 /// The stored type that holds both.
 std::string wider_type(const std::string& a, const std::string& b);

@@ -24,7 +24,7 @@ struct event {
 
 class event_log {
 public:
-  static constexpr size_t kept_max = 10'000;
+  static constexpr size_t kept_max = 2'000;
 
   /// Continues the file if it exists: numbers go on, and its last `kept`
   /// events are in memory. Throws as line_file does.

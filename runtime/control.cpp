@@ -118,9 +118,18 @@ const std::vector<control_type>& all_types() {
       {"stall_worker",
        "Its process stands still for a while, heartbeats and all; for jobs "
        "with \"faults\": true.",
-       {{"worker", "string", "Its name."}, {"seconds", "number", "How long."}},
+       {{"worker", "string", "Its name."},
+        {"seconds", "number", "How long; up to 600."}},
        [](const json& m) -> control_request {
          return stall_request{m.at("worker"), m.at("seconds")};
+       }},
+      {"damage_chunks",
+       "It serves so many chunks with a flipped byte from now on, 0 = none; "
+       "for jobs with \"faults\": true.",
+       {{"worker", "string", "Its name."},
+        {"chunks", "integer", "Up to 1000000."}},
+       [](const json& m) -> control_request {
+         return damage_request{m.at("worker"), m.at("chunks")};
        }},
       {"kill_worker",
        "Its process ends as by kill -9; for jobs with \"faults\": true.",

@@ -64,12 +64,16 @@ struct stall_request {
   std::string worker;
   double seconds = 0;
 };
+struct damage_request {
+  std::string worker;
+  uint64_t chunks = 0;
+};
 
 using control_request =
     std::variant<submit_request, status_request, pause_request, resume_request,
                  checkpoint_request, stop_request, scale_request, drain_request,
                  evict_request, balance_request, plan_request, explain_request,
-                 kill_request, slow_request, stall_request>;
+                 kill_request, slow_request, stall_request, damage_request>;
 
 struct control_message {
   std::string id; // chosen by the sender, comes back in the reply

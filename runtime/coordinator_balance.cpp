@@ -11,7 +11,6 @@
 /// a few steps later, or a fence ends it. A change of membership comes first.
 #include "runtime/coordinator_core.hpp"
 
-#include "runtime/check.hpp"
 #include "runtime/share_fields.hpp"
 
 #include <algorithm>
@@ -100,8 +99,9 @@ actions coordinator_core::on_balance(balance_answer answer, instant now) {
                       {},
                       transfer.what.rate_bytes_per_s / wanted.size() + 1};
     for (auto& [from, pieces] : sources)
-      order.sources.push_back(
-          {members->data_addresses.at(from), std::move(pieces)});
+      order.sources.push_back({name_of(members->workers.at(from)),
+                               members->data_addresses.at(from),
+                               std::move(pieces)});
     transfer.fetching.insert(members->workers.at(to));
     out.push_back(send_fetch{members->workers.at(to), std::move(order)});
   }
@@ -120,7 +120,12 @@ actions coordinator_core::on_fetched(const chunks_fetched& message,
   shard_transfer& transfer = *run_->transfer;
   transfer.bytes += message.bytes;
   transfer.refetched += message.refetched;
-  run_->balance.refetched += message.refetched;
+  for (const damaged_chunk& one : message.damaged)
+    out.push_back(write_event{"damaged",
+                              {{"plan", value(message.number)},
+                               {"chunk", value(one.chunk)},
+                               {"source", one.source},
+                               {"worker", name_of(message.worker)}}});
   if (message.problem) {
     drop_transfer(out,
                   name_of(message.worker) +

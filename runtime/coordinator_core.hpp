@@ -79,8 +79,7 @@ public:
   reply drain(const std::string& name);
   reply evict(const std::string& name, instant now);
   reply scale(uint64_t workers);
-  reply slow(const std::string& name, double factor);
-  /// `amount`: seconds of a stall, factor of a slow-down.
+  /// `amount`: seconds of a stall, factor of a slow-down, chunks to damage.
   reply hurt(const std::string& name, command_kind how, double amount);
 
   const coordinator_config& config() const { return config_; }

@@ -110,6 +110,30 @@ coordinator_core::reply coordinator_core::scale(uint64_t workers) {
   return out;
 }
 
+namespace {
+
+/// Of the amount of a fault: the key that says it, and what it may be.
+struct fault_range {
+  const char* key;
+  double least;
+  double most;
+};
+
+std::optional<fault_range> range_of(command_kind how) {
+  switch (how) {
+  case command_kind::stall:
+    return fault_range{"seconds", 0, 600};
+  case command_kind::slow:
+    return fault_range{"factor", 1, 1000};
+  case command_kind::damage:
+    return fault_range{"chunks", 0, 1'000'000};
+  default:
+    return std::nullopt;
+  }
+}
+
+} // namespace
+
 coordinator_core::reply coordinator_core::hurt(const std::string& name,
                                                command_kind how,
                                                double amount) {
@@ -118,6 +142,15 @@ coordinator_core::reply coordinator_core::hurt(const std::string& name,
              "faults on purpose need a running job with \"faults\": true",
              {}},
             {}};
+  if (auto range = range_of(how);
+      range && !(amount >= range->least && amount <= range->most)) {
+    std::string pointer = std::string("/") + range->key;
+    return {{errc::bad_request,
+             pointer + ": expected " + std::to_string(int64_t(range->least)) +
+                 " to " + std::to_string(int64_t(range->most)),
+             pointer},
+            {}};
+  }
   const node* who = find_node(name);
   if (!who)
     return no_such(*this, name);
@@ -129,14 +162,6 @@ coordinator_core::reply coordinator_core::hurt(const std::string& name,
       "fault",
       {{"worker", name}, {"what", to_string(how)}, {"amount", amount}}});
   return out;
-}
-
-coordinator_core::reply coordinator_core::slow(const std::string& name,
-                                               double factor) {
-  constexpr double factor_max = 1000;
-  if (!(factor >= 1 && factor <= factor_max))
-    return {{errc::bad_request, "/factor: expected 1 to 1000", "/factor"}, {}};
-  return hurt(name, command_kind::slow, factor);
 }
 
 coordinator_core::reply coordinator_core::stop(bool by_signal) {

@@ -34,8 +34,16 @@ struct pipeline_step {
 
 struct placement_spec {
   std::string kind = "contiguous";
-  double alpha = 0.5;         // dirichlet
-  std::vector<double> shares; // sizes
+  double alpha = 0.5;              // dirichlet, inner_dirichlet
+  std::vector<double> shares;      // sizes, inner_dirichlet (empty = equal)
+  double sigma = 0.5;              // lognormal
+  uint64_t min_rows = 1;           // dirichlet
+  bool balanced = false;           // dirichlet
+  uint32_t shards_per_worker = 2;  // shards
+  uint32_t classes_per_worker = 2; // classes
+  std::vector<std::vector<double>> matrix; // matrix: workers x classes
+  std::string column;                      // column, continuous
+  double strictness = 1;                   // continuous
 };
 
 struct data_spec {

@@ -18,7 +18,7 @@ using field_place =
     std::variant<std::monostate, bool*, int*, uint32_t*, uint64_t*, double*,
                  std::string*, std::optional<double>*, std::optional<uint64_t>*,
                  std::vector<std::string>*, std::vector<uint32_t>*,
-                 std::vector<double>*>;
+                 std::vector<double>*, std::vector<std::vector<double>>*>;
 using field_access = std::function<field_place(job&)>;
 
 /// Bounds of a number, of each item of a list, or of the length of a text.
@@ -44,7 +44,7 @@ struct job_field {
   std::string doc; // one sentence or two, for the reference and the schema
 
   field_range range;
-  /// Of a list.
+  /// Of a list; of a table (a list of lists) for both.
   size_t items_min = 0;
   size_t items_max = 4096;
   /// Texts that are allowed (empty: any), and texts that a later version
@@ -100,6 +100,8 @@ std::string allowed_values(const job_field& field);
 /// "array"; of the items of a list with `of_item`.
 std::string json_type(const job_field& field, bool of_item = false);
 bool is_nullable(const job_field& field);
+/// A list of lists.
+bool is_table(const job_field& field);
 
 /// Stores `value`; returns what is wrong with it (then nothing is stored).
 std::vector<failure> store_value(const job_field& field,

@@ -94,26 +94,95 @@ void add_placement(fields_t& f) {
   add_field(
       f, "/data/placement/kind",
       [](job& j) -> field_place { return &j.data.placement.kind; },
-      "Which worker starts with which rows: `contiguous` in the order of the "
-      "files, `iid` at random, `stratified` with equal label shares, `sorted` "
-      "by label (the worst skew), `dirichlet` with random label shares, "
-      "`sizes` in given proportions.")
-      .one_of(
-          {"contiguous", "iid", "stratified", "sorted", "dirichlet", "sizes"});
+      "`contiguous`: in the order of the files; `iid`: at random. "
+      "By size: `sizes` in given proportions; `lognormal`; `linear`, `square`, "
+      "`exponential` as i, i^2, e^i for worker i. "
+      "By label: `stratified` with equal label shares; `sorted` (the worst "
+      "skew); `shards` of the sorted rows, dealt at random; `classes`: only a "
+      "few for each worker; `matrix` with given label shares; `dirichlet`: "
+      "each label split at random; `inner_dirichlet`: given sizes, each worker "
+      "a random mix of labels. "
+      "By a column: `column` keeps equal values together; `continuous` sorts "
+      "by it, more or less.")
+      .one_of({"contiguous", "iid", "stratified", "sorted", "dirichlet",
+               "sizes", "lognormal", "linear", "square", "exponential",
+               "inner_dirichlet", "shards", "classes", "matrix", "column",
+               "continuous"});
   add_field(
       f, "/data/placement/alpha",
       [](job& j) -> field_place { return &j.data.placement.alpha; },
       "Concentration; the smaller, the more uneven.")
       .above(0, 1e6)
+      .only_with("kind", {"dirichlet", "inner_dirichlet"});
+  add_field(
+      f, "/data/placement/min_rows",
+      [](job& j) -> field_place { return &j.data.placement.min_rows; },
+      "Who would have fewer takes them from whoever has most.")
+      .between(1, 1e10)
       .only_with("kind", {"dirichlet"});
   add_field(
-      f, "/data/placement/shares",
-      [](job& j) -> field_place { return &j.data.placement.shares; },
-      "One positive number for each worker.")
+      f, "/data/placement/balanced",
+      [](job& j) -> field_place { return &j.data.placement.balanced; },
+      "A worker that has an equal part of all rows takes none of the classes "
+      "that follow.")
+      .only_with("kind", {"dirichlet"});
+  const field_access shares = [](job& j) -> field_place {
+    return &j.data.placement.shares;
+  };
+  add_field(f, "/data/placement/shares", shares,
+            "One positive number for each worker.")
       .above(0, 1e12)
       .items(1, 1024)
       .must()
       .only_with("kind", {"sizes"});
+  add_field(f, "/data/placement/shares", shares,
+            "One positive number for each worker; empty: equal sizes.")
+      .above(0, 1e12)
+      .items(0, 1024)
+      .only_with("kind", {"inner_dirichlet"});
+  add_field(
+      f, "/data/placement/sigma",
+      [](job& j) -> field_place { return &j.data.placement.sigma; },
+      "Standard deviation of the logarithm of the sizes; 0: all equal.")
+      .between(0, 10)
+      .only_with("kind", {"lognormal"});
+  add_field(
+      f, "/data/placement/shards_per_worker",
+      [](job& j) -> field_place { return &j.data.placement.shards_per_worker; },
+      "Shards that each worker gets.")
+      .between(1, 65536)
+      .only_with("kind", {"shards"});
+  add_field(
+      f, "/data/placement/classes_per_worker",
+      [](job& j) -> field_place {
+        return &j.data.placement.classes_per_worker;
+      },
+      "Classes that each worker has; together all must be there.")
+      .between(1, 65536)
+      .only_with("kind", {"classes"});
+  add_field(
+      f, "/data/placement/matrix",
+      [](job& j) -> field_place { return &j.data.placement.matrix; },
+      "A row for each worker, in it a weight for each class: the rows of a "
+      "class are split in proportion to its column.")
+      .between(0, 1e12)
+      .items(1, 65536)
+      .must()
+      .only_with("kind", {"matrix"});
+  add_field(
+      f, "/data/placement/column",
+      [](job& j) -> field_place { return &j.data.placement.column; },
+      "The label or one of the features (whole numbers: exact up to 2^24). "
+      "`column`: the groups of equal values are dealt so that sizes become as "
+      "equal as they can.")
+      .must()
+      .only_with("kind", {"column", "continuous"});
+  add_field(
+      f, "/data/placement/strictness",
+      [](job& j) -> field_place { return &j.data.placement.strictness; },
+      "1: sorted by the column; 0: at random; between: blurred.")
+      .between(0, 1)
+      .only_with("kind", {"continuous"});
 }
 
 } // namespace

@@ -22,7 +22,13 @@ const section sections[] = {
     {"/data", "`data`", ""},
     {"/data/pipeline/0", "`data.pipeline`",
      "A list of steps, applied to every row in order."},
-    {"/data/placement", "`data.placement`", ""},
+    {"/data/placement", "`data.placement`",
+     "Who starts with which rows. Every worker gets at least one. Kinds that "
+     "go by a column need a table\n(`csv`, `parquet`). With the loss `mse`, "
+     "labels are bins of the target: 16 with equally many rows\n(fewer where "
+     "there are fewer different targets), the lowest first. Workers always "
+     "hold whole rows: splits by\nfeature (vertical ones) have no place "
+     "here."},
     {"/model", "`model`", ""},
     {"/train", "`train`", ""},
     {"/train/optimizer", "`train.optimizer`", ""},

@@ -58,12 +58,94 @@ void check_workers(const job& in, rule_book& book) {
     book.refuse({"/elastic/workers", "/elastic/max_workers"},
                 n(e.workers) + " is more than max_workers (" +
                     n(e.max_workers) + "); raise that, or take fewer");
+}
+
+/// Other data show their classes, or the bins of a number, only when they are
+/// read.
+bool classes_are_known(const job& in) {
+  return in.data.train.format == "synthetic" && in.train.loss != "mse";
+}
+
+void check_matrix(const job& in, rule_book& book) {
+  const auto& matrix = in.data.placement.matrix;
+  const uint32_t workers = in.elastic.workers;
+  const std::string field = "/data/placement/matrix";
+  if (matrix.size() != workers)
+    book.refuse({field, "/data/placement/kind", "/elastic/workers"},
+                n(matrix.size()) + " rows for " + n(workers) +
+                    " workers; expected one for each (/elastic/workers)");
+  for (size_t worker = 0; worker < matrix.size(); ++worker) {
+    const std::vector<double>& row = matrix[worker];
+    const std::string blamed = field + "/" + n(worker);
+    if (row.size() != matrix[0].size())
+      book.refuse({blamed, field},
+                  n(row.size()) + " weights, but the first row has " +
+                      n(matrix[0].size()) + "; expected one for each class");
+    if (std::all_of(row.begin(), row.end(), [](double w) { return w == 0; }))
+      book.refuse({blamed, field},
+                  "all are 0, which leaves this worker without rows; expected "
+                  "at least one above 0");
+  }
+  const source_spec& train = in.data.train;
+  if (classes_are_known(in) && !matrix.empty() &&
+      matrix[0].size() != train.classes)
+    book.refuse({field, "/data/train/classes", "/data/train/format"},
+                n(matrix[0].size()) + " columns for " + n(train.classes) +
+                    " classes; expected one for each");
+}
+
+void check_column(const job& in, rule_book& book) {
+  const source_spec& train = in.data.train;
+  const std::string field = "/data/placement/column";
+  const std::string& column = in.data.placement.column;
+  if (train.format != "csv" && train.format != "parquet")
+    book.refuse({field, "/data/train/format", "/data/placement/kind"},
+                "\"" + train.format +
+                    "\" data have no named columns; expected the format "
+                    "\"csv\" or \"parquet\"");
+  else if (!train.features.empty() && column != train.label &&
+           std::count(train.features.begin(), train.features.end(), column) ==
+               0) {
+    std::string loaded = "\"" + train.label + "\"";
+    for (const std::string& feature : train.features)
+      loaded += ", \"" + feature + "\"";
+    book.refuse({field, "/data/train/features", "/data/train/label",
+                 "/data/train/format", "/data/placement/kind"},
+                "\"" + column +
+                    "\" is not loaded; expected the label or one of the "
+                    "features: " +
+                    loaded);
+  }
+}
+
+void check_placement(const job& in, rule_book& book) {
   const placement_spec& p = in.data.placement;
-  if (p.kind == "sizes" && p.shares.size() != e.workers)
+  const uint32_t workers = in.elastic.workers;
+  const bool given =
+      p.kind == "sizes" || (p.kind == "inner_dirichlet" && !p.shares.empty());
+  if (given && p.shares.size() != workers)
     book.refuse(
         {"/data/placement/shares", "/data/placement/kind", "/elastic/workers"},
-        n(p.shares.size()) + " shares for " + n(e.workers) +
+        n(p.shares.size()) + " shares for " + n(workers) +
             " workers; expected one for each (/elastic/workers)");
+  if (p.kind == "matrix")
+    check_matrix(in, book);
+  if (p.kind == "column" || p.kind == "continuous")
+    check_column(in, book);
+  const source_spec& train = in.data.train;
+  if (p.kind != "classes" || !classes_are_known(in))
+    return;
+  const std::vector<std::string> fields = {
+      "/data/placement/classes_per_worker", "/data/placement/kind",
+      "/data/train/classes", "/data/train/format", "/elastic/workers"};
+  if (p.classes_per_worker > train.classes)
+    book.refuse(fields, n(p.classes_per_worker) + " is more than the " +
+                            n(train.classes) + " classes there are");
+  if (uint64_t{p.classes_per_worker} * workers < train.classes)
+    book.refuse(fields, n(p.classes_per_worker) + " for each of " + n(workers) +
+                            " workers are fewer than the " + n(train.classes) +
+                            " classes; expected at least " +
+                            n((train.classes + workers - 1) / workers));
 }
 
 void check_features(const source_spec& source, const std::string& prefix,
@@ -134,13 +216,6 @@ void check_loss(const job& in, rule_book& book) {
     book.refuse({"/train/loss", "/model/kind"},
                 "a \"logistic\" model predicts classes and needs "
                 "\"cross_entropy\"; for numbers take the model \"linear\"");
-  const std::string& placement = in.data.placement.kind;
-  if (loss == "mse" && (placement == "stratified" || placement == "sorted" ||
-                        placement == "dirichlet"))
-    book.refuse({"/data/placement/kind", "/train/loss"},
-                "\"" + placement +
-                    "\" needs classes, and \"mse\" has none; expected "
-                    "\"contiguous\", \"iid\" or \"sizes\"");
   if (in.model.init == "zeros" && kind != "linear" && kind != "logistic")
     book.refuse({"/model/init", "/model/kind"},
                 "\"zeros\" belongs to the models \"linear\" and \"logistic\"; "
@@ -160,6 +235,7 @@ std::string absolute(const std::string& path, const std::string& base) {
 void check_rules(const job& in, mistakes_t& mistakes) {
   rule_book book(mistakes);
   check_workers(in, book);
+  check_placement(in, book);
   check_sources(in, book);
   check_class_weights(in, book);
   check_loss(in, book);

@@ -44,7 +44,10 @@ json scalar_schema(const job_field& field) {
 
 json value_schema(const job_field& field) {
   json out = scalar_schema(field);
-  if (json_type(field) == "array")
+  for (int depth = is_table(field)               ? 2
+                   : json_type(field) == "array" ? 1
+                                                 : 0;
+       depth > 0; --depth)
     out = {{"type", "array"},
            {"items", std::move(out)},
            {"minItems", field.items_min},

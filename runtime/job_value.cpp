@@ -21,6 +21,15 @@ struct is_optional : std::false_type {};
 template <class T>
 struct is_optional<std::optional<T>> : std::true_type {};
 
+template <class T>
+struct scalar_of {
+  using type = T;
+};
+template <class T>
+struct scalar_of<std::vector<T>> : scalar_of<T> {};
+template <class T>
+struct scalar_of<std::optional<T>> : scalar_of<T> {};
+
 /// Calls `f` with a null pointer to the stored type of one value: of an item
 /// for a list, of the content for an optional. Fixed values are texts.
 template <class F>
@@ -31,10 +40,8 @@ auto with_scalar(const job_field& field, F&& f) {
         using stored = std::remove_pointer_t<decltype(place)>;
         if constexpr (std::is_same_v<stored, std::monostate>)
           return f(static_cast<std::string*>(nullptr));
-        else if constexpr (is_list<stored>::value || is_optional<stored>::value)
-          return f(static_cast<typename stored::value_type*>(nullptr));
         else
-          return f(static_cast<stored*>(nullptr));
+          return f(static_cast<typename scalar_of<stored>::type*>(nullptr));
       },
       field.at(scratch));
 }
@@ -227,21 +234,37 @@ failure read_scalar(const job_field& field, const std::string& pointer,
   return {};
 }
 
+std::string list_allowed(const job_field& field, const std::string& item) {
+  return "a list of " + std::to_string(field.items_min) + " to " +
+         std::to_string(field.items_max) + " items, each " + item;
+}
+
+/// A list, or a table: then its items are lists themselves.
 template <class T>
-std::vector<failure> read_list(const job_field& field, const json& value,
+std::vector<failure> read_list(const job_field& field,
+                               const std::string& pointer, const json& value,
                                std::vector<T>& out) {
   if (!value.is_array() || value.size() < field.items_min ||
-      value.size() > field.items_max)
+      value.size() > field.items_max) {
+    std::string item = scalar_allowed(field);
+    if (is_list<T>::value)
+      item = list_allowed(field, item);
     return {{errc::invalid_job,
-             field.pointer + ": expected " + allowed_values(field) +
-                 ", found " + quote_value(value),
-             field.pointer}};
+             pointer + ": expected " + list_allowed(field, item) + ", found " +
+                 quote_value(value),
+             pointer}};
+  }
   std::vector<failure> mistakes;
   std::vector<T> items(value.size());
-  for (size_t i = 0; i < value.size(); ++i)
-    if (failure mistake = read_scalar(
-            field, field.pointer + "/" + std::to_string(i), value[i], items[i]))
+  for (size_t i = 0; i < value.size(); ++i) {
+    const std::string at = pointer + "/" + std::to_string(i);
+    if constexpr (is_list<T>::value) {
+      for (failure& mistake : read_list(field, at, value[i], items[i]))
+        mistakes.push_back(std::move(mistake));
+    } else if (failure mistake = read_scalar(field, at, value[i], items[i])) {
       mistakes.push_back(std::move(mistake));
+    }
+  }
   if (mistakes.empty())
     out = std::move(items);
   return mistakes;
@@ -251,11 +274,10 @@ std::vector<failure> read_list(const job_field& field, const json& value,
 
 std::string allowed_values(const job_field& field) {
   std::string one = scalar_allowed(field);
-  if (is_list_field(field)) {
-    std::string count = std::to_string(field.items_min) + " to " +
-                        std::to_string(field.items_max);
-    return "a list of " + count + " items, each " + one;
-  }
+  if (is_table(field))
+    one = list_allowed(field, one);
+  if (is_list_field(field))
+    return list_allowed(field, one);
   return is_nullable(field) ? "null or " + one : one;
 }
 
@@ -272,6 +294,19 @@ bool is_nullable(const job_field& field) {
       field.at(scratch));
 }
 
+bool is_table(const job_field& field) {
+  job scratch;
+  return std::visit(
+      [](auto place) {
+        using stored = std::remove_pointer_t<decltype(place)>;
+        if constexpr (is_list<stored>::value)
+          return is_list<typename stored::value_type>::value;
+        else
+          return false;
+      },
+      field.at(scratch));
+}
+
 std::vector<failure> store_value(const job_field& field, const json& value,
                                  job& into) {
   auto store = [&](auto place) -> std::vector<failure> {
@@ -281,7 +316,7 @@ std::vector<failure> store_value(const job_field& field, const json& value,
       std::string checked;
       mistake = read_scalar(field, field.pointer, value, checked);
     } else if constexpr (is_list<stored>::value) {
-      return read_list(field, value, *place);
+      return read_list(field, field.pointer, value, *place);
     } else if constexpr (is_optional<stored>::value) {
       typename stored::value_type content{};
       if (value.is_null()) {

@@ -29,7 +29,7 @@ struct chunk_info {
   uint64_t bytes = 0;
   /// Hash of those bytes (see data/chunk.hpp), as 16 hex digits.
   std::string checksum;
-  /// Rows per class; empty for a regression target.
+  /// Rows per class, or per bin of a regression target.
   std::vector<uint64_t> label_histogram;
   /// sample_id of each row, in row order, as runs.
   std::vector<id_run> samples;
@@ -51,7 +51,16 @@ struct row_shape {
   double offset = 0;
   /// Number of classes, 0 for a regression target (float32 label).
   uint32_t classes = 0;
+  /// Number of bins that rows are counted by if there are no classes
+  /// (runtime/target_bins.hpp); 0: they are not counted.
+  uint32_t target_bins = 0;
 };
+
+/// Length of a label histogram: what placements and balancing count rows by,
+/// where a model goes by `classes`.
+inline uint32_t histogram_bins(const row_shape& row) {
+  return row.classes > 0 ? row.classes : row.target_bins;
+}
 
 /// One prepared data set. Immutable once written.
 struct manifest {

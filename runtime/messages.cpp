@@ -50,6 +50,8 @@ std::string to_string(command_kind kind) {
     return "stall";
   case command_kind::slow:
     return "slow";
+  case command_kind::damage:
+    return "damage";
   }
   return "unknown";
 }

@@ -87,6 +87,7 @@ enum class command_kind : uint8_t {
   kill,       // a fault on purpose: end as by kill -9
   stall,      // a fault on purpose: stand still for `seconds`
   slow,       // a fault on purpose: compute takes `factor` times as long
+  damage,     // a fault on purpose: the next `factor` chunks it serves
 };
 std::string to_string(command_kind kind);
 
@@ -106,7 +107,8 @@ struct fetch_order {
   ballast::generation generation{};
   plan_number number{}; // of the plan that will need them
   struct source {
-    std::string address;          // chunk service of a worker that has them
+    std::string name;             // of a worker that has them
+    std::string address;          // its chunk service
     std::vector<interval> pieces; // their chunks travel whole
   };
   std::vector<source> sources;

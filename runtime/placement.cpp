@@ -1,129 +1,97 @@
 #include "runtime/placement.hpp"
 
-#include "runtime/random.hpp"
+#include "runtime/placement/generators.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <numeric>
 
 namespace ballast {
 
 namespace {
 
-using row_lists = std::vector<std::vector<uint64_t>>;
-
-// Streams of the job's seed, one per purpose.
-constexpr uint64_t stream_iid = 0x706c61636501;
-constexpr uint64_t stream_stratified = 0x706c61636502;
-constexpr uint64_t stream_order = 0x706c61636503;
-constexpr uint64_t stream_dirichlet = 0x706c61636504;
-
-std::vector<uint64_t> all_rows(uint64_t rows) {
-  std::vector<uint64_t> out(rows);
-  std::iota(out.begin(), out.end(), uint64_t{0});
-  return out;
+failure mistake(const char* field, const std::string& what) {
+  const std::string pointer = std::string("/data/placement/") + field;
+  return {errc::invalid_data, pointer + ": " + what, pointer};
 }
 
-/// Cuts one order of all rows into runs of the given lengths.
-row_lists cut(const std::vector<uint64_t>& order,
-              const std::vector<uint64_t>& counts) {
-  row_lists out;
-  auto at = order.begin();
-  for (uint64_t count : counts) {
-    out.emplace_back(at, at + ptrdiff_t(count));
-    at += ptrdiff_t(count);
-  }
-  return out;
+std::string n(uint64_t number) {
+  return std::to_string(number);
 }
 
-/// Gives every empty list one row of the longest.
-void leave_none_empty(row_lists& lists, uint64_t rows) {
-  if (rows < lists.size())
-    return;
-  for (std::vector<uint64_t>& list : lists) {
-    if (!list.empty())
-      continue;
-    auto longest = std::max_element(
-        lists.begin(), lists.end(),
-        [](const auto& a, const auto& b) { return a.size() < b.size(); });
-    list.push_back(longest->back());
-    longest->pop_back();
-  }
+failure classes_mistake(uint32_t per_worker,
+                        const std::vector<uint64_t>& class_rows,
+                        uint32_t workers) {
+  const uint64_t there =
+      class_rows.size() -
+      uint64_t(std::count(class_rows.begin(), class_rows.end(), uint64_t{0}));
+  if (per_worker > there)
+    return mistake("classes_per_worker",
+                   "a worker cannot have " + n(per_worker) +
+                       " different classes of " + n(there) +
+                       "; expected at most that");
+  if (there > uint64_t{per_worker} * workers)
+    return mistake("classes_per_worker",
+                   n(there) + " classes do not fit on " + n(workers) +
+                       " workers with " + n(per_worker) +
+                       " each; expected at least " +
+                       n((there + workers - 1) / workers));
+  return {};
 }
 
-std::vector<std::vector<uint64_t>>
-rows_by_class(std::span<const int32_t> labels, uint32_t classes,
-              uint64_t rows) {
-  std::vector<std::vector<uint64_t>> out(std::max(classes, 1u));
-  for (uint64_t row = 0; row < rows; ++row)
-    out[labels.empty() ? 0 : size_t(labels[row])].push_back(row);
-  return out;
+failure matrix_mistake(const std::vector<std::vector<double>>& matrix,
+                       const std::vector<uint64_t>& class_rows) {
+  for (size_t worker = 0; worker < matrix.size(); ++worker)
+    if (matrix[worker].size() != class_rows.size())
+      return mistake("matrix",
+                     "row " + n(worker) + " has " + n(matrix[worker].size()) +
+                         " weights, the data have " + n(class_rows.size()) +
+                         " classes; expected one for each");
+  for (size_t label = 0; label < class_rows.size(); ++label)
+    if (class_rows[label] > 0 &&
+        std::all_of(matrix.begin(), matrix.end(),
+                    [&](const auto& row) { return row[label] == 0; }))
+      return mistake("matrix",
+                     "column " + n(label) + " is all 0, but the data have " +
+                         n(class_rows[label]) + " rows of class " + n(label) +
+                         "; give somebody a weight above 0");
+  return {};
 }
 
-void shuffle_each(row_lists& lists, uint64_t seed) {
-  for (size_t worker = 0; worker < lists.size(); ++worker)
-    shuffle(lists[worker], counter_random(seed, mix(stream_order, worker)));
-}
-
-/// Deals the rows of class 0, then of class 1, ... like cards: every worker's
-/// count of every class, and of all, is within one of every other's.
-row_lists stratified(std::vector<std::vector<uint64_t>> by_class,
-                     uint32_t workers, uint64_t seed) {
-  row_lists out(workers);
-  uint64_t dealt = 0;
-  for (size_t label = 0; label < by_class.size(); ++label) {
-    shuffle(by_class[label],
-            counter_random(seed, mix(stream_stratified, label)));
-    for (uint64_t row : by_class[label])
-      out[dealt++ % workers].push_back(row);
-  }
-  shuffle_each(out, seed);
-  return out;
-}
-
-/// The logarithm of a Gamma(alpha, 1) number. Marsaglia and Tsang, "A simple
-/// method for generating gamma variables", TOMS 26(3), 2000, for alpha + 1;
-/// then times U^(1/alpha): in logarithms, because that underflows at once for
-/// a small alpha.
-double log_gamma_number(double alpha, const counter_random& random) {
-  const double d = alpha + 1 - 1.0 / 3;
-  const double c = 1 / std::sqrt(9 * d);
-  uint64_t counter = 0;
-  auto unit = [&] { return 1 - random.unit(counter++); }; // in (0, 1]
-  const double boost = std::log(unit()) / alpha;
-  for (;;) {
-    const double radius = std::sqrt(-2 * std::log(unit()));
-    const double x = radius * std::cos(2 * M_PI * unit());
-    const double root = 1 + c * x;
-    if (root <= 0)
-      continue;
-    const double v = root * root * root;
-    if (std::log(unit()) < 0.5 * x * x + d - d * v + d * std::log(v))
-      return std::log(d * v) + boost;
-  }
-}
-
-row_lists dirichlet(std::vector<std::vector<uint64_t>> by_class, double alpha,
-                    uint32_t workers, uint64_t seed) {
-  row_lists out(workers);
-  for (size_t label = 0; label < by_class.size(); ++label) {
-    std::vector<double> shares(workers);
-    for (uint32_t worker = 0; worker < workers; ++worker)
-      shares[worker] = log_gamma_number(
-          alpha,
-          counter_random(mix(seed, label), mix(stream_dirichlet, worker)));
-    const double largest = *std::max_element(shares.begin(), shares.end());
-    for (double& share : shares)
-      share = std::exp(share - largest);
-    shuffle(by_class[label],
-            counter_random(seed, mix(stream_stratified, label)));
-    row_lists parts =
-        cut(by_class[label], split_by_shares(by_class[label].size(), shares));
-    for (uint32_t worker = 0; worker < workers; ++worker)
-      out[worker].insert(out[worker].end(), parts[worker].begin(),
-                         parts[worker].end());
-  }
-  return out;
+row_lists place(const placement_spec& spec, const placement_rows& of,
+                uint32_t workers, uint64_t seed) {
+  const std::string& kind = spec.kind;
+  const std::vector<double> equal(workers, 1.0);
+  if (kind == "iid")
+    return place_shuffled(of, equal, seed);
+  if (kind == "sizes")
+    return place_in_order(of, spec.shares);
+  if (kind == "lognormal")
+    return place_shuffled(of, lognormal_weights(spec.sigma, workers, seed),
+                          seed);
+  if (kind == "linear" || kind == "square" || kind == "exponential")
+    return place_shuffled(of, rising_weights(kind, workers), seed);
+  if (kind == "stratified")
+    return place_stratified(of, workers, seed);
+  if (kind == "sorted")
+    return place_sorted(of, workers);
+  if (kind == "shards")
+    return place_shards(of, spec.shards_per_worker, workers, seed);
+  if (kind == "classes")
+    return place_classes(of, spec.classes_per_worker, workers, seed);
+  if (kind == "matrix")
+    return place_by_matrix(of, spec.matrix, seed);
+  if (kind == "dirichlet")
+    return place_dirichlet(of, spec.alpha, spec.balanced, workers, seed);
+  if (kind == "inner_dirichlet")
+    return place_inner_dirichlet(
+        of, spec.alpha,
+        split_by_shares(of.rows, spec.shares.empty() ? equal : spec.shares),
+        seed);
+  if (kind == "column")
+    return place_groups(of, workers);
+  if (kind == "continuous")
+    return place_continuous(of, spec.strictness, workers, seed);
+  return place_in_order(of, equal);
 }
 
 } // namespace
@@ -150,33 +118,30 @@ std::vector<uint64_t> split_by_shares(uint64_t total,
   return out;
 }
 
-row_lists place_rows(const placement_spec& spec,
-                     std::span<const int32_t> labels, uint32_t classes,
-                     uint64_t rows, uint32_t workers, uint64_t seed) {
-  const std::vector<double> equal(workers, 1.0);
-  row_lists out;
-  if (spec.kind == "iid") {
-    std::vector<uint64_t> order = all_rows(rows);
-    shuffle(order, counter_random(seed, stream_iid));
-    out = cut(order, split_by_shares(rows, equal));
-  } else if (spec.kind == "stratified") {
-    out = stratified(rows_by_class(labels, classes, rows), workers, seed);
-  } else if (spec.kind == "sorted") {
-    std::vector<uint64_t> order = all_rows(rows);
-    if (!labels.empty())
-      std::stable_sort(order.begin(), order.end(), [&](uint64_t a, uint64_t b) {
-        return labels[a] < labels[b];
-      });
-    out = cut(order, split_by_shares(rows, equal));
-  } else if (spec.kind == "dirichlet") {
-    out = dirichlet(rows_by_class(labels, classes, rows), spec.alpha, workers,
-                    seed);
-  } else if (spec.kind == "sizes") {
-    out = cut(all_rows(rows), split_by_shares(rows, spec.shares));
-  } else {
-    out = cut(all_rows(rows), split_by_shares(rows, equal));
-  }
-  leave_none_empty(out, rows);
+failure placement_mistake(const placement_spec& spec, const placement_rows& of,
+                          uint32_t workers) {
+  if (spec.kind == "dirichlet" && spec.min_rows > 1 &&
+      of.rows / workers < spec.min_rows)
+    return mistake("min_rows", n(of.rows) + " rows are too few for " +
+                                   n(spec.min_rows) + " on each of " +
+                                   n(workers) + " workers; expected at most " +
+                                   n(of.rows / workers));
+  if (spec.kind == "classes")
+    return classes_mistake(spec.classes_per_worker, class_sizes(of), workers);
+  if (spec.kind == "matrix")
+    return matrix_mistake(spec.matrix, class_sizes(of));
+  if (spec.kind == "column" && count_groups(of) < workers)
+    return mistake("column",
+                   "the column \"" + spec.column + "\" has " +
+                       n(count_groups(of)) + " different values, too few for " +
+                       n(workers) + " workers; take another, or fewer workers");
+  return {};
+}
+
+row_lists place_rows(const placement_spec& spec, const placement_rows& of,
+                     uint32_t workers, uint64_t seed) {
+  row_lists out = place(spec, of, workers, seed);
+  leave_at_least(out, spec.kind == "dirichlet" ? spec.min_rows : 1);
   return out;
 }
 

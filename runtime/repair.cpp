@@ -156,6 +156,7 @@ plan repaired_plan(const manifest& set, double skew_tv, const plan& before,
                                  .target = least_moves(request, skew_tv).target,
                                  .locked = {},
                                  .bytes_max = 0,
+                                 .room_bytes = {},
                                  .size_tolerance = 0.02});
   bool by_rows = std::all_of(
       before.shares.begin(), before.shares.end(),

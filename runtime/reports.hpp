@@ -128,14 +128,23 @@ struct state_copied {
   step_number step{};
 };
 
+/// A chunk that arrived with another checksum than its own, and from whom.
+struct damaged_chunk {
+  std::string source; // name of a worker, or "origin"
+  chunk_id chunk{};
+};
+/// No report names more of them than this.
+constexpr size_t damaged_told_max = 16;
+
 /// The answer to a fetch_order.
 struct chunks_fetched {
   worker_id worker{};
   ballast::generation generation{};
   plan_number number{};
   uint64_t bytes = 0;
-  uint32_t refetched = 0; // arrived damaged, or its source had gone
-  failure problem;        // not all are here
+  uint32_t refetched = 0;             // arrived damaged, or its source had gone
+  std::vector<damaged_chunk> damaged; // the first ones
+  failure problem;                    // not all are here
 };
 
 struct worker_failed {

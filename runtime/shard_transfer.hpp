@@ -35,7 +35,6 @@ struct balance_account {
   uint64_t moved_bytes = 0;
   uint64_t bound_rows = 0; // least that had to move
   bool in_rounds = false;  // the last plan may not be the last to its target
-  uint64_t refetched = 0;
   std::optional<double> skew_start;
   balance_state state; // what the last window saw
 };

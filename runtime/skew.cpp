@@ -21,14 +21,14 @@ double sum(const std::vector<double>& numbers) {
 } // namespace
 
 std::vector<double> label_histogram(const manifest& set) {
-  std::vector<double> out(set.row.classes, 0);
+  std::vector<double> out(histogram_bins(set.row), 0);
   for (const chunk_info& chunk : set.train)
     add(out, chunk, 1);
   return out;
 }
 
 std::vector<double> label_histogram(const manifest& set, const share& part) {
-  std::vector<double> out(set.row.classes, 0);
+  std::vector<double> out(histogram_bins(set.row), 0);
   for (const interval& piece : part.intervals) {
     const chunk_info& chunk = set.train.at(value(piece.chunk));
     add(out, chunk, double(rows(piece)) / double(chunk.rows));

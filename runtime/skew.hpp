@@ -14,7 +14,7 @@
 
 namespace ballast {
 
-/// Rows per class; empty for a regression target.
+/// Rows per class, or per bin of a regression target.
 std::vector<double> label_histogram(const manifest& set);
 std::vector<double> label_histogram(const manifest& set, const share& part);
 

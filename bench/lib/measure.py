@@ -94,6 +94,15 @@ def warn_if_busy():
         say(f"note: load average {load:.1f}: something else runs here, the figures will be noisy")
 
 
+def built(options, target):
+    """The path of a program beside `ballast`, built first where that is a build
+    folder: the default build may not have it."""
+    folder = os.path.dirname(options.ballast)
+    if os.path.exists(os.path.join(folder, "build.ninja")):
+        subprocess.run(["ninja", "-C", folder, target], check=True, stdout=subprocess.DEVNULL)
+    return os.path.join(folder, target)
+
+
 # -- one run of ballast --------------------------------------------------------
 
 
@@ -252,6 +261,35 @@ def keep(name, result, commit_it):
         with open(path + ".txt", "w") as f:
             f.write("\n".join([head] + transcript) + "\n")
         print(f"written: {shown(path)}.json and .txt", flush=True)
+
+
+def run_parts(name, options, parts):
+    """Measures the parts that are asked for, in order, and keeps them beside
+    what earlier runs have found of the others; ends the program.
+
+    `parts`: by name, a function of Verdicts that returns its raw figures.
+    """
+    verdicts = Verdicts()
+    known = known_parts(name, options.save)
+    result = {"benchmark": name, "machine": machine(), "parts": {}}
+    for part, measure in parts.items():
+        said, judged = len(transcript), len(verdicts.found)
+        if part in options.only:
+            about = machine()
+            say(f"\n== {part}, {about['date']}, commit {about['commit']}, load {about['load_1min']}")
+            raw = measure(verdicts)
+            result["parts"][part] = {
+                "machine": about,
+                "repeats": options.repeats,
+                "raw": raw,
+                "verdicts": verdicts.found[judged:],
+                "said": transcript[said:],
+            }
+        elif part in known:
+            result["parts"][part] = known[part]
+            transcript.extend(known[part]["said"])
+    keep(name, result, options.save)
+    sys.exit(1 if options.check and not verdicts.all_met() else 0)
 
 
 def arguments(description, parts, only_if_asked=(), more=None):

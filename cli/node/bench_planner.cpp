@@ -59,7 +59,7 @@ std::vector<std::vector<uint64_t>> place(const request_kind& kind) {
   placement_spec spec;
   spec.kind = kind.placement;
   spec.alpha = alpha;
-  return place_rows(spec, labels, kind.classes, rows, kind.workers, seed);
+  return place_rows(spec, {rows, labels, kind.classes}, kind.workers, seed);
 }
 
 /// A set with its first placement, in chunks.

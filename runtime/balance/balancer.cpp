@@ -1,5 +1,6 @@
 #include "runtime/balance/balancer.hpp"
 
+#include "runtime/balance/median.hpp"
 #include "runtime/placement.hpp"
 
 #include <algorithm>
@@ -25,20 +26,12 @@ std::string percent(double part) {
   return text;
 }
 
-template <class Number>
-Number median(std::vector<Number> values) {
-  auto middle = values.begin() + ptrdiff_t(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
-
 std::vector<uint64_t> in_proportion(uint64_t total,
                                     const std::vector<uint64_t>& weights) {
   return split_by_shares(total, {weights.begin(), weights.end()});
 }
 
-} // namespace
-
+/// Total variation distance that a random share of so many rows has by chance.
 double skew_noise_floor(const std::vector<uint64_t>& of_class, uint64_t rows) {
   double total = 0;
   for (uint64_t count : of_class)
@@ -51,9 +44,19 @@ double skew_noise_floor(const std::vector<uint64_t>& of_class, uint64_t rows) {
   return rows == 0 ? 0 : sum / std::sqrt(2 * std::numbers::pi * double(rows));
 }
 
+} // namespace
+
 balancer::balancer(balance_policy policy, std::shared_ptr<const manifest> set)
     : policy_(policy), set_(std::move(set)),
-      rate_bytes_per_s_(policy.rate_bytes_per_s) {}
+      rate_bytes_per_s_(policy.rate_bytes_per_s) {
+  uint64_t bytes = 0;
+  uint64_t rows = 0;
+  for (const chunk_info& one : set_->train) {
+    bytes += one.bytes;
+    rows += one.rows;
+  }
+  row_bytes_ = std::max<uint64_t>(1, bytes / std::max<uint64_t>(1, rows));
+}
 
 const speed_estimate* balancer::speed_of(worker_id who) const {
   auto found = speeds_.find(who);
@@ -65,13 +68,6 @@ std::optional<uint64_t> balancer::windows_since_move(chunk_id id) const {
   if (found == moved_.end())
     return std::nullopt;
   return window_ - found->second;
-}
-
-double balancer::noise_floor(size_t rank) const {
-  std::vector<uint64_t> of_class;
-  for (size_t label = 0; label < held_.classes; ++label)
-    of_class.push_back(held_.of_class(label));
-  return skew_noise_floor(of_class, held_.of_worker(rank));
 }
 
 // -- observation
@@ -107,7 +103,7 @@ void balancer::take_in(const load_view& view) {
     failures_ = 0;
   }
   if (view.last != transfer_end::none) {
-    adapt_rate(view);
+    adapt_rate();
     moving_.clear();
     weighing_ = false;
   }
@@ -129,6 +125,12 @@ void balancer::new_plan(const plan& changed) {
   plan_ = changed;
   held_ = count_labels(*set_, changed);
   skews_ = skews(held_);
+  std::vector<uint64_t> of_class;
+  for (size_t label = 0; label < held_.classes; ++label)
+    of_class.push_back(held_.of_class(label));
+  noise_floors_.clear();
+  for (size_t rank = 0; rank < held_.workers; ++rank)
+    noise_floors_.push_back(skew_noise_floor(of_class, held_.of_worker(rank)));
   state_.skew_max =
       skews_.empty() ? 0 : *std::max_element(skews_.begin(), skews_.end());
   calm_us_.clear(); // another split has other steps
@@ -160,7 +162,7 @@ void balancer::end_windows(const load_view& view) {
 }
 
 /// Additive increase, multiplicative decrease, by what the steps say.
-void balancer::adapt_rate(const load_view&) {
+void balancer::adapt_rate() {
   bool comparable = calm_us_.size() >= compared_steps_min &&
                     moving_us_.size() >= compared_steps_min;
   if (comparable && double(median(moving_us_)) >
@@ -310,16 +312,11 @@ balance_code balancer::decide_weights(const split_view& split,
 sizes_request balancer::sizes_now(const std::vector<uint64_t>& weights) const {
   sizes_request out;
   out.weights = weights;
-  uint64_t bytes = 0;
-  for (const chunk_info& one : set_->train)
-    bytes += one.bytes;
-  uint64_t row_bytes =
-      std::max<uint64_t>(1, bytes / std::max<uint64_t>(1, held_.total()));
   for (size_t rank = 0; rank < weights.size(); ++rank) {
     const worker_load& load = last_view_.workers.at(rank);
     out.owned.push_back(held_.of_worker(rank));
     out.left.push_back(load.rows_left);
-    out.room.push_back(load.store_free_bytes / row_bytes);
+    out.room.push_back(load.store_free_bytes / row_bytes_);
   }
   return out;
 }
@@ -358,25 +355,27 @@ balance_code balancer::decide_moves(const load_view& view,
   // more left than its part, to the end of this one.
   double excess = 0;
   double over_budget = 0;
+  std::vector<uint64_t> room;
   for (size_t rank = 0; rank < world; ++rank) {
+    room.push_back(view.workers[rank].store_free_bytes);
     if (lasting[rank] > 0)
       excess =
           std::max(excess, double(now.owned[rank]) / double(lasting[rank]) - 1);
     double trigger =
         std::max((more_to_come_ ? 1 : policy_.skew_trigger) * policy_.skew_tv,
-                 policy_.skew_floors * noise_floor(rank));
+                 policy_.skew_floors * noise_floors_[rank]);
     if (held_.classes > 1 && skews_[rank] > trigger)
       over_budget = std::max(over_budget, skews_[rank]);
   }
   double lost = lost_in_this_epoch(now, now.owned);
   bool by_size = excess > policy_.gain_min || lost > policy_.lost_part_max;
-  quota_request request{held_, wanted_sizes(weights), policy_.skew_tv, 2};
   if (by_size && over_budget == 0 && !more_to_come_ && !may_follow_speed())
     return balance_code::dwell;
   bool wanted = by_size || over_budget > 0;
   more_to_come_ = more_to_come_ && wanted;
   if (!wanted)
     return balance_code::at_optimum;
+  quota_request request{held_, wanted_sizes(weights), policy_.skew_tv, 2};
   uint64_t bound = moves_bound(request);
   request.skew_tv = aimed_skew();
   quota target = best_quota(request);
@@ -390,6 +389,7 @@ balance_code balancer::decide_moves(const load_view& view,
        .target = target.target,
        .locked = [this](chunk_id id) { return moved_.contains(id); },
        .bytes_max = round_bytes,
+       .room_bytes = std::move(room),
        .size_tolerance = policy_.size_tolerance});
   if (list.moves.empty())
     return moved_.empty() ? balance_code::at_optimum : balance_code::dwell;

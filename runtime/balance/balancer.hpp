@@ -63,13 +63,14 @@ public:
                               std::vector<uint64_t>& weights) const;
   std::vector<uint64_t>
   wanted_sizes(const std::vector<uint64_t>& weights) const;
-  double noise_floor(size_t rank) const;
+  /// By rank: the skew that so many rows have by chance.
+  const std::vector<double>& noise_floors() const { return noise_floors_; }
 
 private:
   void take_in(const load_view& view);
   void new_plan(const plan& changed);
   void end_windows(const load_view& view);
-  void adapt_rate(const load_view& view);
+  void adapt_rate();
   bool sustained() const;
   sizes_request sizes_now(const std::vector<uint64_t>& weights) const;
   bool may_follow_speed() const;
@@ -86,6 +87,8 @@ private:
   std::optional<plan> plan_;
   label_counts held_;
   std::vector<double> skews_;
+  std::vector<double> noise_floors_;
+  uint64_t row_bytes_ = 1; // in the mean
   std::map<worker_id, speed_estimate> speeds_;
   balance_state state_;
   load_view last_view_;
@@ -105,8 +108,5 @@ private:
   std::vector<uint64_t> calm_us_;   // newest steps while nothing moved
   std::vector<uint64_t> moving_us_; // steps while this transfer moves
 };
-
-/// total variation distance that a random share of so many rows has by chance.
-double skew_noise_floor(const std::vector<uint64_t>& of_class, uint64_t rows);
 
 } // namespace ballast

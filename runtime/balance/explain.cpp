@@ -88,8 +88,6 @@ std::string sentence(const balancer& mind) {
            std::to_string(policy.dwell_windows) + " windows ago";
   case balance_code::payback:
     return "the rest of the run is too short to win back what a move costs";
-  case balance_code::capacity:
-    return "no worker has room for what would have to move";
   case balance_code::epoch_end:
     return "the epoch ends too soon";
   case balance_code::stalled:
@@ -122,6 +120,7 @@ json explain_plan(const balancer& mind) {
                                  .target = target.target,
                                  .locked = {},
                                  .bytes_max = 0,
+                                 .room_bytes = {},
                                  .size_tolerance = policy.size_tolerance});
   json out{{"plan", value(now.number)},
            {"generation", value(now.generation)},
@@ -194,7 +193,7 @@ json explain_worker(const balancer& mind, size_t rank) {
            {"chunks", chunks},
            {"cut_chunks", mine.intervals.size() - chunks},
            {"skew_tv", rounded(mind.skew()[rank])},
-           {"skew_noise_floor", rounded(mind.noise_floor(rank))}};
+           {"skew_noise_floor", rounded(mind.noise_floors()[rank])}};
   if (split.known)
     out["batch_best"] = split.best.rows[rank];
   if (speed && speed->known())

@@ -22,8 +22,6 @@ std::string to_string(balance_code code) {
     return "DWELL";
   case balance_code::payback:
     return "PAYBACK";
-  case balance_code::capacity:
-    return "CAPACITY";
   case balance_code::epoch_end:
     return "EPOCH_END";
   case balance_code::stalled:

@@ -57,7 +57,6 @@ enum class balance_code : uint8_t {
   pending,       // a plan is under way
   dwell,         // what would have to move was moved a moment ago
   payback,       // the rest of the run is too short
-  capacity,      // no worker has room for what would have to move
   epoch_end,     // too near the end of the epoch
   stalled,       // plans failed again and again; waits
   disabled,

@@ -12,7 +12,7 @@ namespace {
 
 /// Rows per class of a part of a chunk; without classes all rows are class 0.
 std::vector<label_rows> labels_of(const manifest& set, const interval& part) {
-  if (set.row.classes == 0)
+  if (histogram_bins(set.row) == 0)
     return {{0, double(rows(part))}};
   const chunk_info& chunk = set.train.at(value(part.chunk));
   double ratio = double(rows(part)) / double(chunk.rows);
@@ -134,7 +134,8 @@ void take_out(std::vector<interval>& from, const interval& part) {
 } // namespace
 
 label_counts count_labels(const manifest& set, const plan& of) {
-  label_counts out(of.shares.size(), std::max<size_t>(set.row.classes, 1));
+  label_counts out(of.shares.size(),
+                   std::max<size_t>(histogram_bins(set.row), 1));
   for (size_t rank = 0; rank < of.shares.size(); ++rank) {
     std::vector<double> sums(out.classes);
     for (const interval& part : of.shares[rank].intervals)
@@ -152,11 +153,16 @@ move_list choose_moves(const move_request& what) {
   piece_search search(pieces_of(what), what.target, what.size_tolerance);
   search.run();
   move_list out;
+  std::vector<uint64_t> room = what.room_bytes;
   for (const shard_move& move : in_order(search.pieces(), what)) {
+    if (!room.empty() && move.bytes > room.at(move.to))
+      continue;
     if (what.bytes_max > 0 && out.bytes + move.bytes > what.bytes_max) {
       out.cut_short = true;
       break;
     }
+    if (!room.empty())
+      room[move.to] -= move.bytes;
     out.moves.push_back(move);
     out.bytes += move.bytes;
     out.rows += rows(move.what);

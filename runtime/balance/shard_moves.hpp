@@ -44,6 +44,10 @@ struct move_request {
   /// At most so many bytes in this list; 0 = no limit. Less than a chunk has
   /// is none at all.
   uint64_t bytes_max = 0;
+  /// Bytes that fit in beside what each worker has, by rank; empty = no limit.
+  /// Copies come before anything is let go, so a swap needs room, too; what
+  /// does not fit is left out.
+  std::vector<uint64_t> room_bytes;
   /// A worker whose size is further from its target than this part of it, after
   /// all whole chunks, gets or gives a part of a chunk.
   double size_tolerance = 0.02;

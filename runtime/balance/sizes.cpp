@@ -13,30 +13,33 @@ uint64_t sum(const std::vector<uint64_t>& values) {
   return std::accumulate(values.begin(), values.end(), uint64_t{0});
 }
 
-/// What does not fit goes to those who have room, in proportion.
+/// What does not fit goes to those who have room, in proportion; so does what
+/// no longer fits then.
 void respect_room(const sizes_request& what, std::vector<uint64_t>& sizes) {
-  uint64_t too_many = 0;
-  std::vector<double> others(sizes.size(), 0);
-  for (size_t rank = 0; rank < sizes.size(); ++rank) {
-    uint64_t most = what.owned[rank] +
-                    std::min(what.room[rank], UINT64_MAX - what.owned[rank]);
-    if (sizes[rank] > most) {
-      too_many += sizes[rank] - most;
-      sizes[rank] = most;
-    } else {
-      others[rank] = double(what.weights[rank]);
+  while (true) { // in every round but the last one more of them is full
+    uint64_t too_many = 0;
+    std::vector<double> others(sizes.size(), 0);
+    for (size_t rank = 0; rank < sizes.size(); ++rank) {
+      uint64_t most = what.owned[rank] +
+                      std::min(what.room[rank], UINT64_MAX - what.owned[rank]);
+      if (sizes[rank] > most) {
+        too_many += sizes[rank] - most;
+        sizes[rank] = most;
+      } else if (sizes[rank] < most) {
+        others[rank] = double(what.weights[rank]);
+      }
     }
+    if (too_many == 0)
+      return;
+    if (std::all_of(others.begin(), others.end(),
+                    [](double weight) { return weight == 0; })) {
+      sizes = what.owned;
+      return;
+    }
+    std::vector<uint64_t> more = split_by_shares(too_many, others);
+    for (size_t rank = 0; rank < sizes.size(); ++rank)
+      sizes[rank] += more[rank];
   }
-  if (too_many == 0)
-    return;
-  if (std::all_of(others.begin(), others.end(),
-                  [](double weight) { return weight == 0; })) {
-    sizes = what.owned;
-    return;
-  }
-  std::vector<uint64_t> more = split_by_shares(too_many, others);
-  for (size_t rank = 0; rank < sizes.size(); ++rank)
-    sizes[rank] += more[rank];
 }
 
 } // namespace

@@ -1,5 +1,7 @@
 #include "runtime/balance/speed.hpp"
 
+#include "runtime/balance/median.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -34,14 +36,6 @@ constexpr double drift_spreads = 4;
 constexpr double of_median = 1.2533;
 /// How fast the remembered spreads follow.
 constexpr double follow = 0.2;
-
-double median(std::vector<double> values) {
-  if (values.empty())
-    return 0;
-  auto middle = values.begin() + ptrdiff_t(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
 
 double spread(const std::vector<double>& values) {
   double centre = median(values);

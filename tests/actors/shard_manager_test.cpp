@@ -62,6 +62,42 @@ protected:
     return out;
   }
 
+  /// The answer to a control message, or the text of the refusal.
+  std::string ask(nlohmann::json message) {
+    message["version"] = 1;
+    std::string out;
+    self_->request(actor_, patience, control_atom::value, message.dump())
+        .receive([&](const std::string& text) { out = text; },
+                 [&](const caf::error& why) { out = to_failure(why).message; });
+    return out;
+  }
+
+  balance_answer observe(const load_view& view) {
+    balance_answer out;
+    self_->request(actor_, patience, balance_atom::value, view)
+        .receive([&](const balance_answer& got) { out = got; },
+                 [](const caf::error& why) {
+                   ADD_FAILURE() << to_failure(why).message;
+                 });
+    return out;
+  }
+
+  /// A run under this plan, in which nothing was measured yet.
+  static load_view first_view(const plan& now) {
+    load_view out;
+    out.number = now.number;
+    out.generation = now.generation;
+    out.changed = now;
+    out.steps_per_epoch = out.steps_left_in_epoch = out.steps_left = 100;
+    for (const share& one : now.shares) {
+      out.workers.emplace_back();
+      out.workers.back().worker = one.worker;
+      out.workers.back().name = "w" + to_string(one.worker);
+      out.workers.back().rows_left = rows(one);
+    }
+    return out;
+  }
+
   temp_folder folder_;
   system_config config_;
   caf::actor_system system_{config_};
@@ -94,6 +130,54 @@ TEST_F(shard_manager_test, takes_the_next_job_while_a_set_is_prepared) {
     EXPECT_EQ(prepare(70).train_rows, 70u);
     EXPECT_EQ(place({worker_id{7}}).shares.at(0).batch_weight, 70u);
   }
+}
+
+TEST_F(shard_manager_test, says_when_there_is_nothing_to_explain_yet) {
+  for (const char* type : {"plan", "explain", "set_balance"})
+    EXPECT_EQ(ask({{"type", type}}), "no run trains here");
+  prepare(105);
+  EXPECT_EQ(ask({{"type", "plan"}}), "no run trains here yet");
+  EXPECT_EQ(ask({{"type", "explain"}, {"worker", "w1"}}),
+            "no run trains here yet");
+}
+
+TEST_F(shard_manager_test, keeps_its_policy_when_it_refuses_another) {
+  prepare(105);
+  ask({{"type", "set_balance"}, {"skew_tv", 0.25}});
+  for (double wrong : {-0.1, 1.01, -1e300, 1e300})
+    EXPECT_EQ(
+        ask({{"type", "set_balance"}, {"skew_tv", wrong}, {"enabled", false}}),
+        "/skew_tv: expected 0 to 1");
+  EXPECT_EQ(ask({{"type", "set_balance"}}),
+            "set_balance: give \"enabled\" or \"skew_tv\"");
+  // What was refused has changed nothing, also not the half that was right.
+  EXPECT_EQ(
+      nlohmann::json::parse(ask({{"type", "set_balance"}, {"enabled", true}})),
+      (nlohmann::json{{"enabled", true}, {"skew_tv", 0.25}}));
+  for (int edge : {0, 1})
+    EXPECT_EQ(nlohmann::json::parse(
+                  ask({{"type", "set_balance"}, {"skew_tv", edge}}))["skew_tv"],
+              edge);
+}
+
+TEST_F(shard_manager_test, explains_a_run_of_one_worker) {
+  prepare(105);
+  load_view view = first_view(place({worker_id{1}}));
+  EXPECT_EQ(observe(view).state.code, balance_code::at_optimum);
+  nlohmann::json plan = nlohmann::json::parse(ask({{"type", "plan"}}));
+  EXPECT_EQ(plan["moved_rows"], 0);
+  EXPECT_TRUE(plan["moves"].empty());
+  nlohmann::json worker =
+      nlohmann::json::parse(ask({{"type", "explain"}, {"worker", "w1"}}));
+  EXPECT_EQ(worker["rows"], 105);
+  EXPECT_EQ(ask({{"type", "explain"}, {"worker", "w2"}}),
+            "no worker named w2 trains here; there are: w1");
+  EXPECT_EQ(ask({{"type", "explain"}, {"chunk", 12}}),
+            "/chunk: expected 0 to 11");
+  EXPECT_EQ(ask({{"type", "explain"}}),
+            "explain: give \"worker\" or \"chunk\", one of them");
+  EXPECT_EQ(ask({{"type", "explain"}, {"worker", "w1"}, {"chunk", 1}}),
+            "explain: give \"worker\" or \"chunk\", one of them");
 }
 
 } // namespace

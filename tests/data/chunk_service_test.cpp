@@ -146,9 +146,16 @@ TEST_F(chunk_flight, fetches_a_damaged_chunk_once_more) {
   auto client = chunk_client::connect(service->address(), "t", 10s);
   const std::vector<chunk_info> infos{info_of(*good[0]), info_of(*good[1])};
   damage = 1;
-  std::vector<chunk_ptr> got = fetch_all(*client, infos);
+  std::vector<chunk_ptr> got;
+  std::vector<chunk_id> damaged;
+  client->fetch(
+      data_part::train, infos, row, 10s,
+      [&](chunk_ptr chunk) { got.push_back(std::move(chunk)); },
+      [&](const chunk_info& one) { damaged.push_back(one.id); });
   ASSERT_EQ(got.size(), 2u);
   EXPECT_EQ(checksum(*got[1], row), infos[1].checksum);
+  EXPECT_EQ(damaged, std::vector<chunk_id>{chunk_id{1}});
+  EXPECT_EQ(reads, 3) << "each chunk is looked for once a stream";
 
   damage = 100;
   const failure twice = failure_of([&] { fetch_all(*client, infos); });

@@ -94,12 +94,15 @@ TEST(prepare, cuts_each_workers_rows_into_chunks) {
 TEST(prepare, uses_every_source_row_exactly_once) {
   temporary_folder folder;
   for (const char* kind :
-       {"contiguous", "iid", "stratified", "sorted", "dirichlet", "sizes"}) {
+       {"contiguous", "iid", "stratified", "sorted", "dirichlet", "sizes",
+        "lognormal", "linear", "square", "exponential", "inner_dirichlet",
+        "shards", "classes", "matrix"}) {
     for (double fraction : {0.0, 0.3}) {
       job what = job_of(idx_source(folder.write("images", idx_images(40)),
                                    folder.write("labels", idx_labels(40, 3))));
       what.data.placement.kind = kind;
       what.data.placement.shares = {5, 2, 1};
+      what.data.placement.matrix = {{1, 1, 0}, {0, 1, 1}, {2, 1, 1}};
       what.elastic.workers = 3;
       what.data.test_fraction = fraction;
       SCOPED_TRACE(std::string(kind) + " " + std::to_string(fraction));
@@ -178,6 +181,33 @@ TEST(prepare, makes_another_set_for_whatever_changes_it) {
     j.data.placement.kind = "iid";
     j.seed = 8;
   });
+  placement_spec random;
+  random.kind = "dirichlet";
+  auto expect_new_placement = [&](const char* change, auto edit) {
+    expect_new(change, [&](job& j) {
+      j.data.placement = random;
+      edit(j.data.placement);
+    });
+  };
+  expect_new_placement("dirichlet", [](placement_spec&) {});
+  expect_new_placement("alpha", [](placement_spec& p) { p.alpha = 2; });
+  expect_new_placement("min_rows", [](placement_spec& p) { p.min_rows = 3; });
+  expect_new_placement("balanced",
+                       [](placement_spec& p) { p.balanced = true; });
+  random.kind = "inner_dirichlet";
+  expect_new_placement("inner_dirichlet", [](placement_spec&) {});
+  expect_new_placement("its shares", [](placement_spec& p) {
+    p.shares = {1, 2};
+  });
+  random.kind = "shards";
+  expect_new_placement("shards", [](placement_spec&) {});
+  expect_new_placement("shards_per_worker",
+                       [](placement_spec& p) { p.shards_per_worker = 1; });
+  random.kind = "matrix";
+  random.matrix = {{1, 1, 1}, {1, 1, 1}};
+  expect_new_placement("matrix", [](placement_spec&) {});
+  expect_new_placement("a weight",
+                       [](placement_spec& p) { p.matrix[1][2] = 0.5; });
   expect_new("fraction", [](job& j) { j.data.test_fraction = 0.5; });
   expect_new("regression", [](job& j) { j.train.loss = "mse"; });
   expect_new("test", [](job& j) { j.data.test = j.data.train; });
@@ -186,6 +216,75 @@ TEST(prepare, makes_another_set_for_whatever_changes_it) {
     bytes.back() ^= 1;
     j.data.train.images = tiny.folder.write("other", bytes);
   });
+}
+
+// Sets that older builds prepared are found again. Method: the identity of
+// such a set, written down here.
+TEST(prepare, keeps_the_names_of_sets_when_placements_get_options) {
+  temporary_folder folder;
+  job what = job_of(synthetic_source(30, 3, 2));
+  what.data.placement.kind = "dirichlet";
+  content_hash hash;
+  hash.update(R"({"alpha":0.5,"chunk_rows":4,"format":2,)"
+              R"("placement":"dirichlet","regression":false,"seed":7,)"
+              R"("test_fraction":0.0,)"
+              R"("train":{"classes":3,"rows":30,"width":2},"workers":2})");
+  EXPECT_EQ(prepare(what, folder / "cache")->about().content_id,
+            hex16(hash.digest()));
+}
+
+TEST(prepare, keeps_rows_of_one_value_on_one_worker) {
+  temporary_folder folder;
+  std::string text = "user,x,y\n";
+  for (int row = 0; row < 60; ++row)
+    text += std::to_string(row * row % 7) + "," + std::to_string(row) + "," +
+            std::to_string(row % 2) + "\n";
+  job what = job_of(table_source("csv", folder.write("t.csv", text), "y"));
+  what.data.placement.kind = "column";
+  what.data.placement.column = "user";
+  what.data.test_fraction = 0.2; // rows and samples differ
+  const auto set = prepare(what, folder / "cache");
+  std::map<int, std::set<size_t>> workers_of;
+  for (size_t worker = 0; worker < 2; ++worker)
+    for (const chunk_id id : set->about().placement[worker]) {
+      const chunk_ptr chunk = set->read(data_part::train, id);
+      for (uint32_t row = 0; row < chunk->rows; ++row)
+        workers_of[static_cast<const uint8_t*>(chunk->features)[row * 2]]
+            .insert(worker);
+    }
+  EXPECT_EQ(workers_of.size(), 4u); // squares modulo 7
+  for (const auto& [user, workers] : workers_of)
+    EXPECT_EQ(workers.size(), 1u) << user;
+}
+
+TEST(prepare, says_why_rows_cannot_be_placed_as_asked) {
+  temporary_folder folder;
+  job what = job_of(table_source(
+      "csv", folder.write("t.csv", "user,y\n1,0\n1,1\n1,0\n2,1\n"), "y"));
+  what.elastic.workers = 3;
+  auto refuses = [&](const std::string& pointer, const std::string& says) {
+    try {
+      prepare(what, folder / "cache");
+      ADD_FAILURE() << says;
+    } catch (const ballast_error& error) {
+      EXPECT_EQ(error.what_failed().code, errc::invalid_data);
+      EXPECT_EQ(error.what_failed().pointer, pointer);
+      EXPECT_THAT(error.what(), HasSubstr(says));
+    }
+  };
+  what.data.placement.kind = "column";
+  what.data.placement.column = "name";
+  refuses("/data/placement/column",
+          "no column 'name' is loaded; expected the label or one of the "
+          "features: 'y', 'user'");
+  what.data.placement.column = "user";
+  refuses("/data/placement/column", "2 different values");
+  what.data.placement.kind = "matrix";
+  what.data.placement.matrix = {{1, 0}, {1, 0}, {1, 0}};
+  refuses("/data/placement/matrix", "column 1 is all 0");
+  what.data.placement.kind = "classes";
+  what.data.placement.classes_per_worker = 3;
+  refuses("/data/placement/classes_per_worker", "3 different classes of 2");
 }
 
 // Goal: a memoised hash never hides a change. Method: rewrite in place, same
@@ -206,10 +305,43 @@ TEST(prepare, keeps_regression_targets_as_numbers) {
   what.train.loss = "mse";
   const auto set = prepare(what, folder / "cache");
   EXPECT_EQ(set->about().row.classes, 0u);
-  EXPECT_TRUE(set->about().train[0].label_histogram.empty());
   const chunk_ptr chunk = set->read(data_part::train, chunk_id{0});
   EXPECT_EQ(chunk->labels, nullptr);
   EXPECT_EQ(chunk->targets[1], -1.5f);
+}
+
+TEST(prepare, counts_regression_targets_by_bins) {
+  temporary_folder folder;
+  std::string text = "x,y\n";
+  for (int row = 0; row < 100; ++row)
+    text += "1," + std::to_string(row * 37 % 100 / 2.0) + "\n";
+  job what = job_of(table_source("csv", folder.write("t.csv", text), "y"));
+  what.train.loss = "mse";
+  what.data.placement.kind = "sorted";
+  what.data.test_fraction = 0.2;
+  const auto set = prepare(what, folder / "cache");
+  EXPECT_EQ(set->about().row.target_bins, 16u);
+  std::vector<uint64_t> sums(16);
+  float highest_of_first = 0;
+  float lowest_of_second = 100;
+  for (const chunk_info& info : set->about().train) {
+    ASSERT_EQ(info.label_histogram.size(), 16u);
+    for (size_t bin = 0; bin < 16; ++bin)
+      sums[bin] += info.label_histogram[bin];
+    const chunk_ptr chunk = set->read(data_part::train, info.id);
+    for (uint32_t row = 0; row < info.rows; ++row)
+      if (value(info.id) < set->about().placement[0].size())
+        highest_of_first = std::max(highest_of_first, chunk->targets[row]);
+      else
+        lowest_of_second = std::min(lowest_of_second, chunk->targets[row]);
+  }
+  EXPECT_EQ(sums, std::vector<uint64_t>(16, 5));
+  EXPECT_LT(highest_of_first, lowest_of_second);
+  uint64_t test_rows = 0;
+  for (const chunk_info& info : set->about().test)
+    for (uint64_t rows : info.label_histogram)
+      test_rows += rows;
+  EXPECT_EQ(test_rows, 20u);
 }
 
 TEST(prepare, stores_train_and_test_alike) {

@@ -238,5 +238,29 @@ TEST(source_table, widens_without_changing_a_value) {
   EXPECT_EQ(wider_type("int16", "float32"), "float32");
 }
 
+TEST(column_values, gives_features_as_they_are_stored_and_the_label) {
+  temporary_folder folder;
+  for (const auto& [number, stored] :
+       std::vector<std::pair<std::string, std::string>>{
+           {"7", "uint8"}, {"-7", "int16"}, {"0.5", "float32"}}) {
+    const source_table table = read_source(
+        table_source(
+            "csv", folder.write("t.csv", "x,y,z\n1,0,2\n3,1," + number + "\n"),
+            "y"),
+        {});
+    ASSERT_EQ(table.row.stored, stored);
+    EXPECT_EQ(column_values(table, "x", ""), (std::vector<double>{1, 3}));
+    EXPECT_EQ(column_values(table, "z", ""),
+              (std::vector<double>{2, std::stod(number)}));
+    EXPECT_EQ(column_values(table, "y", ""), (std::vector<double>{0, 1}));
+  }
+  source_request request;
+  request.regression = true;
+  const source_table table = read_source(
+      table_source("csv", folder.write("t.csv", "x,y\n1,0.5\n2,-3\n"), "y"),
+      request);
+  EXPECT_EQ(column_values(table, "y", ""), (std::vector<double>{0.5, -3}));
+}
+
 } // namespace
 } // namespace ballast

@@ -4,13 +4,15 @@ exact. Method: real processes and a seed; who watches shares nothing with
 the runtime (exactness_checker.py, replay.py).
 
   ./dev chaos --seed S --minutes M [--workers N]
-  ./dev chaos --seed S --kills K [--workers N]
+  ./dev chaos --seed S --kills K [--workers N] [--moving]
 
 The first form mixes all faults for about M minutes, until the job ends by
 itself: every epoch must be complete. The second one kills workers K times in a
 run of small steps, each time as soon as the world is whole again, and looks at
 what the coordinator and a worker that it spares hold meanwhile: memory, file
-descriptors, threads. Then it stops the job, in the middle of an epoch.
+descriptors, threads. Then it stops the job, in the middle of an epoch. With
+--moving it waits each time until rows move for balance, most often kills one
+who gives or takes, and spares nobody.
 
 A line for every fault, then a summary. Exit code 0 only if no sample was lost
 or repeated, the loss of every step and the weights are those that a replay in
@@ -31,8 +33,8 @@ import time
 
 import numpy
 
-from ballast_process import (ROOT, alive, emulated_job, patience, read_json,
-                             wait_until)
+from ballast_process import (ROOT, alive, emulated_job, merged, patience,
+                             read_json, request, wait_until)
 from census import Census, growth_problems
 from exactness_checker import check_run
 from live_run import LiveRun
@@ -45,6 +47,8 @@ ROWS, PARAMETERS = 1009, 23
 RATE = 0.001
 STALLED_S = 30  # without a step, nobody being kept from it
 AWAY_S = 5  # a coordinator is started again and has its workers back
+MOVE_WAIT_S = 2.0  # what moved a moment ago stays for a while
+KILL_WAIT_S = 0.15  # until a move that was seen is offered, or in force
 SETTLE_S = 1.0  # until who leaves after `scale` is known
 
 
@@ -56,6 +60,7 @@ class Plan:
     seconds: float = 60
     faults: int = 10**9      # at most
     kills: int = 0           # only these, so many, and then stop
+    moving: bool = False     # while rows move
     us_per_step: int = 8000
     batch: int = 53
     mean_pause_s: float = 0.8
@@ -74,6 +79,8 @@ class Outcome:
     epochs: int = 0
     generations: int = 0
     attempts_left: int = 0
+    while_moving: int = 0    # kills, when rows were seen to move or soon after
+    moves: int = 0           # that came to their end
     worst_gap_s: float = 0
     lost: int = -1
     repeated: int = -1
@@ -284,10 +291,50 @@ class Chaos:
         self.rest(2)
         self.live.post("stop")
 
+    def kill_while_rows_move(self):
+        """Repair is told to care for sizes alone, so that labels are apart
+        again once the world is whole: then it is told the opposite."""
+        while self.out.faults["kill"] < self.plan.kills:
+            self.live.wait_full(self.plan.workers)
+            self.live.post("slow_worker", factor=self.dice.choice([1, 1, 4]),
+                           worker=self.dice.choice(sorted(self.healthy())))
+            self.live.post("set_balance", skew_tv=0.01)
+            until = time.monotonic() + MOVE_WAIT_S
+            moves = []
+            while not moves and time.monotonic() < until:
+                self.rest(0.005)
+                moves = self.names_of_moves()
+            self.live.post("set_balance", skew_tv=1)
+            # Half of them at once, half of them in a later phase.
+            self.rest(self.dice.uniform(0, KILL_WAIT_S) *
+                      self.dice.choice([0, 1]))
+            here = self.healthy()
+            party = sorted(here.keys() & set(sum(moves, ())))
+            if len(here) < 2:
+                continue
+            victim = self.dice.choice(
+                party if party and self.dice.random() < 0.8 else sorted(here))
+            self.out.while_moving += bool(moves)
+            self.tell("kill", self.signal(
+                signal.SIGKILL, {victim: here[victim]}, "kill -9") +
+                (f", {len(moves)} chunks on their way" if moves else ""))
+        self.rest(2)
+        self.live.post("stop")
+
+    def names_of_moves(self):
+        """[(who gives, who takes)] of what is under way."""
+        status = request(self.live.url + "/v1/status").json
+        names = {w["rank"]: w["name"] for w in status["workers"]
+                 if w["state"] != "lost"}
+        return [(names.get(m["from"], ""), names.get(m["to"], ""))
+                for m in status["moves"]]
+
     def run(self):
         self.live.wait_full(self.plan.workers, steps=3)
         try:
-            if self.plan.kills:
+            if self.plan.moving:
+                self.kill_while_rows_move()
+            elif self.plan.kills:
                 self.kill_again_and_again()
             else:
                 self.mix()
@@ -319,6 +366,8 @@ def check(out, live, epochs):
     out.steps, out.epochs = found.steps, found.epochs_finished
     out.attempts_left = found.attempts_left
     out.generations = live.newest
+    out.moves = sum(e["kind"] == "balance" and e["moved_rows"] > 0
+                    for e in live.events.lines)
     times = [step["t_ns"] for step in live.steps.lines]
     out.worst_gap_s = max((b - a for a, b in zip(times, times[1:])),
                           default=0) / 1e9
@@ -353,7 +402,8 @@ def check_processes(out, live, census):
         out.problems.append(
             f"processes are left behind: {live.process.family()}")
     for name in ("coordinator", census.longest(besides="coordinator")):
-        if name not in census.of:
+        # Who gets more rows holds more.
+        if name not in census.of or (out.plan.moving and name != "coordinator"):
             continue
         before, after = census.tenths(name)
         out.held[name] = (len(census.of[name]), before, after)
@@ -372,6 +422,10 @@ def chaos(plan, folder, cache=None, say=print):
         elastic={"workers": plan.workers, "heartbeat_ms": 200,
                  # They are killed young, and nothing is wrong with them.
                  "respawn_limit": 1000})
+    if plan.moving:
+        # As many bytes as take a moment to copy, and all labels apart.
+        job = merged(job, {"data": {"train": {"features": 4000},
+                                    "placement": {"kind": "sorted"}}})
     with LiveRun(job, folder, cache or pathlib.Path(folder, "..", "cache")) \
             as live:
         one = Chaos(plan, live, say)
@@ -391,6 +445,9 @@ def summary(out):
     yield (f"{out.steps} steps, {out.epochs} whole epochs, {out.generations} "
            f"generations, {out.attempts_left} takes of attempts that did not "
            f"count, {out.worst_gap_s:.2f} s without a step at worst")
+    if out.plan.moving:
+        yield (f"{out.while_moving} of the kills at most {KILL_WAIT_S} s after "
+               f"rows were seen to move, {out.moves} moves came to their end")
     yield f"{out.lost} samples lost, {out.repeated} repeated"
     for name, (n, before, after) in out.held.items():
         yield (f"{name}, seen {n} times: "
@@ -406,7 +463,7 @@ def summary(out):
 def plan_of(arguments):
     if arguments.kills:
         return Plan(arguments.seed, arguments.workers, kills=arguments.kills,
-                    us_per_step=2000, batch=17)
+                    us_per_step=2000, batch=17, moving=arguments.moving)
     return Plan(arguments.seed, arguments.workers, arguments.minutes * 60)
 
 
@@ -419,6 +476,8 @@ def main():
     form = p.add_mutually_exclusive_group(required=True)
     form.add_argument("--minutes", type=float, help="mix all faults that long")
     form.add_argument("--kills", type=int, help="kill so many, nothing else")
+    p.add_argument("--moving", action="store_true",
+                   help="kill them while rows move for balance")
     shown = p.add_mutually_exclusive_group()
     shown.add_argument("--quiet", action="store_true", help="only the summary")
     shown.add_argument("--json", action="store_true",
@@ -426,6 +485,8 @@ def main():
     arguments = p.parse_args()
     if arguments.workers < 3:
         p.error("--workers: expected 3 or more")
+    if arguments.moving and not arguments.kills:
+        p.error("--moving needs --kills")
     # Told to stop, it still ends what it has started.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     folder = ROOT / "build" / "chaos" / f"seed-{arguments.seed}"

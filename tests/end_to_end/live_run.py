@@ -48,7 +48,6 @@ class LiveRun:
         self.steps = Tail(self.run / "steps.jsonl")
         self.events = Tail(self.run / "events.jsonl")
         self.members = {}  # generation -> names of its workers
-        self._url = None
 
     def __enter__(self):
         return self
@@ -108,9 +107,7 @@ class LiveRun:
 
     @property
     def url(self):
-        if not self._url:
-            self._url = read_json(self.run / "coordinator.json")["http"]
-        return self._url
+        return read_json(self.run / "coordinator.json")["http"]
 
     @property
     def coordinator(self):

@@ -18,8 +18,10 @@ TEST(control, reads_every_type_that_it_offers) {
     json message = {{"version", 1}, {"id", "x1"}, {"type", type}};
     if (type == "submit")
       message["job"] = {{"name", "a"}};
-    if (type.ends_with("_worker"))
+    if (type.ends_with("_worker") || type == "damage_chunks")
       message["worker"] = "w1";
+    if (type == "damage_chunks")
+      message["chunks"] = 2;
     if (type == "stall_worker")
       message["seconds"] = 0.5;
     if (type == "slow_worker")
@@ -78,6 +80,26 @@ TEST(control, refuses_with_code_reason_and_pointer) {
        errc::bad_request, "/skew_tv", "of type number"},
       {R"({"version":1,"type":"set_balance","enabled":1})", errc::bad_request,
        "/enabled", "of type boolean"},
+      {R"({"version":1,"type":"set_balance","skew_tv":NaN})", errc::bad_request,
+       "", "not valid JSON"},
+      {R"({"version":1,"type":"set_balance","skew_tv":1e999})",
+       errc::bad_request, "", "too large"},
+      {R"({"version":1,"type":"set_balance","skew_tv":null})",
+       errc::bad_request, "/skew_tv", "of type number"},
+      {R"({"version":1,"type":"set_balance","skew_tv":[0.1]})",
+       errc::bad_request, "/skew_tv", "of type number"},
+      {R"({"version":1,"type":"set_balance","enabled":"yes"})",
+       errc::bad_request, "/enabled", "of type boolean"},
+      {R"({"version":1,"type":"set_balance","skew":0.1})", errc::bad_request,
+       "/skew", "unknown key"},
+      {R"({"version":1,"type":"plan","worker":"w1"})", errc::bad_request,
+       "/worker", "unknown key"},
+      {R"({"version":1,"type":"explain","worker":7})", errc::bad_request,
+       "/worker", "of type string"},
+      {R"({"version":1,"type":"explain","chunk":1.5})", errc::bad_request,
+       "/chunk", "of type integer"},
+      {R"({"version":1,"type":"damage_chunks","worker":"w1","chunks":-1})",
+       errc::bad_request, "/chunks", "of type integer"},
       {R"({"version":1,"type":"explain","chunk":-1})", errc::bad_request,
        "/chunk", "of type integer"},
   };

@@ -4,6 +4,7 @@
 
 #include "runtime/coordinator_core.hpp"
 #include "runtime/repair.hpp"
+#include "tests/runtime/plain_set.hpp"
 
 #include <gtest/gtest.h>
 
@@ -115,14 +116,7 @@ public:
   }
 
   manifest chunks() {
-    manifest out;
-    out.train_rows = 100;
-    for (uint32_t id = 0; id < 10; ++id) {
-      out.train.emplace_back();
-      out.train.back().id = chunk_id(id);
-      out.train.back().rows = 10;
-    }
-    return out;
+    return testing::plain_set(std::vector<uint32_t>(10, 10));
   }
 
   set_summary set() {

@@ -12,7 +12,7 @@ namespace {
 constexpr const char* crash = "killed by signal 11 (Segmentation fault)";
 constexpr const char* killed = "killed by signal 9 (Killed)";
 
-class poison : public testing::Test {
+class poison : public ::testing::Test {
 protected:
   /// Ten steps an epoch: nobody's rows come to an end soon.
   poison() : d(true) { d.batch = 10; }

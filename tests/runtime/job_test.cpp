@@ -73,6 +73,25 @@ TEST(job, reads_what_it_writes) {
       {"/data/pipeline=[{\"op\":\"scale\",\"factor\":0.5}]"},
       {"/data/placement={\"kind\":\"sizes\",\"shares\":[1,2.5]}"},
       {"/data/placement={\"kind\":\"dirichlet\",\"alpha\":0.1}"},
+      {"/data/placement={\"kind\":\"dirichlet\",\"min_rows\":9,"
+       "\"balanced\":true}"},
+      {"/data/placement={\"kind\":\"lognormal\",\"sigma\":0}"},
+      {"/data/placement={\"kind\":\"exponential\"}"},
+      {"/data/placement={\"kind\":\"inner_dirichlet\"}"},
+      {"/data/placement={\"kind\":\"inner_dirichlet\",\"shares\":[1,3]}"},
+      {"/data/placement={\"kind\":\"shards\",\"shards_per_worker\":5}"},
+      {"/data/placement={\"kind\":\"classes\",\"classes_per_worker\":3}"},
+      {"/data/placement={\"kind\":\"matrix\","
+       "\"matrix\":[[1,0,2.5,1],[0,1,0,1]]}"},
+      {"/data/train={\"format\":\"csv\",\"uri\":\"a.csv\",\"label\":\"y\"}",
+       "/data/placement={\"kind\":\"column\",\"column\":\"user\"}"},
+      {"/data/train={\"format\":\"csv\",\"uri\":\"a.csv\",\"label\":\"y\","
+       "\"features\":[\"a\"]}",
+       "/data/placement={\"kind\":\"continuous\",\"column\":\"a\","
+       "\"strictness\":0.5}"},
+      {"/train/loss=mse", "/model/kind=linear", "/data/placement/kind=sorted"},
+      {"/train/loss=mse", "/model/kind=linear",
+       "/data/placement={\"kind\":\"classes\",\"classes_per_worker\":8}"},
       {"/model={\"kind\":\"emulated\",\"parameters\":7}"},
       {"/model={\"kind\":\"cnn\",\"channels\":[3],\"batch_norm\":true}"},
       {"/model={\"kind\":\"torchscript\",\"path\":\"m.pt\"}"},
@@ -98,7 +117,10 @@ json another_value(const job_field& field) {
   if (type == "boolean")
     return !default_of(field).get<bool>();
   if (type == "array")
-    return {json_type(field, true) == "string" ? json("abc") : json(1)};
+    return is_table(field)
+               ? json::array({json::array({1})})
+               : json{json_type(field, true) == "string" ? json("abc")
+                                                         : json(1)};
   if (type == "string")
     return field.allowed.empty() ? json("abc") : json(field.allowed.back());
   for (const json& number : {json(1), json(0.25), json(12), json(7)}) {
@@ -127,7 +149,8 @@ TEST(job, stores_every_field_in_a_place_of_its_own) {
             return nullptr;
         },
         field.at(target));
-    EXPECT_TRUE(places.emplace(place, field.pointer).second)
+    // A field may have variants that go with different selectors.
+    EXPECT_EQ(places.emplace(place, field.pointer).first->second, field.pointer)
         << field.pointer << " is stored where " << places[place] << " is";
   }
 }
@@ -183,6 +206,43 @@ TEST(job, names_the_field_and_what_is_allowed_there) {
        "/data/placement/shares/1", "above 0"},
       {"/data/placement={\"kind\":\"sizes\"}", "/data/placement/shares",
        "is required"},
+      {"/data/placement={\"kind\":\"inner_dirichlet\",\"shares\":[1,2,3]}",
+       "/data/placement/shares", "3 shares for 2 workers"},
+      {"/data/placement={\"kind\":\"iid\",\"shares\":[1,2]}",
+       "/data/placement/shares",
+       "belongs to kind \"sizes\", \"inner_dirichlet\""},
+      {"/data/placement={\"kind\":\"lognormal\",\"sigma\":-1}",
+       "/data/placement/sigma", "from 0 to 10, found -1"},
+      {"/data/placement={\"kind\":\"dirichlet\",\"min_rows\":0}",
+       "/data/placement/min_rows", "from 1"},
+      {"/data/placement={\"kind\":\"iid\",\"balanced\":true}",
+       "/data/placement/balanced", "belongs to kind \"dirichlet\""},
+      {"/data/placement={\"kind\":\"shards\",\"shards_per_worker\":0}",
+       "/data/placement/shards_per_worker", "from 1"},
+      {"/data/placement={\"kind\":\"classes\",\"classes_per_worker\":5}",
+       "/data/placement/classes_per_worker", "more than the 4 classes"},
+      {"/data/placement={\"kind\":\"classes\",\"classes_per_worker\":1}",
+       "/data/placement/classes_per_worker", "expected at least 2"},
+      {"/data/placement={\"kind\":\"matrix\"}", "/data/placement/matrix",
+       "is required: a list of 1 to 65536 items, each a list of"},
+      {"/data/placement={\"kind\":\"matrix\",\"matrix\":[[1,1,1,1]]}",
+       "/data/placement/matrix", "1 rows for 2 workers"},
+      {"/data/placement={\"kind\":\"matrix\",\"matrix\":[[1,1,1],[1,1,1]]}",
+       "/data/placement/matrix", "3 columns for 4 classes"},
+      {"/data/placement={\"kind\":\"matrix\","
+       "\"matrix\":[[1,1,1,1],[1,1,1]]}",
+       "/data/placement/matrix/1", "the first row has 4"},
+      {"/data/placement={\"kind\":\"matrix\","
+       "\"matrix\":[[1,1,1,1],[0,0,0,0]]}",
+       "/data/placement/matrix/1", "without rows"},
+      {"/data/placement={\"kind\":\"matrix\",\"matrix\":[[1,1,1,-1],[1]]}",
+       "/data/placement/matrix/0/3", "found -1"},
+      {"/data/placement={\"kind\":\"matrix\",\"matrix\":[1]}",
+       "/data/placement/matrix/0", "expected a list"},
+      {"/data/placement={\"kind\":\"column\"}", "/data/placement/column",
+       "is required"},
+      {"/data/placement={\"kind\":\"column\",\"column\":\"user\"}",
+       "/data/placement/column", "\"synthetic\" data have no named columns"},
       {"/data/test={\"format\":\"synthetic\",\"rows\":5,\"classes\":3}",
        "/data/test/classes", "3 classes, but /data/train has 4"},
       {"/data/train={\"format\":\"csv\",\"label\":\"y\"}", "/data/train/uri",
@@ -203,6 +263,20 @@ TEST(job, names_the_field_and_what_is_allowed_there) {
     EXPECT_THAT(result.mistakes[0].message, HasSubstr(r.pointer));
     EXPECT_EQ(result.mistakes[0].code, r.code);
   }
+}
+
+TEST(job, names_the_columns_that_a_placement_may_go_by) {
+  const job_result result = parse_with(
+      {"/data/train={\"format\":\"csv\",\"uri\":\"a.csv\",\"label\":\"y\","
+       "\"features\":[\"a\",\"b\"]}",
+       "/data/placement={\"kind\":\"continuous\",\"column\":\"user\","
+       "\"strictness\":2}"});
+  ASSERT_THAT(pointers(result), ElementsAre("/data/placement/strictness",
+                                            "/data/placement/column"));
+  EXPECT_THAT(result.mistakes[0].message, HasSubstr("from 0 to 1, found 2"));
+  EXPECT_THAT(result.mistakes[1].message,
+              HasSubstr("\"user\" is not loaded; expected the label or one of "
+                        "the features: \"y\", \"a\", \"b\""));
 }
 
 TEST(job, refuses_what_a_later_build_brings_as_such) {

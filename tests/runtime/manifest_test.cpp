@@ -11,7 +11,7 @@ manifest small_set() {
   out.content_id = "0123456789abcdef";
   out.label = "label";
   out.sources = {"a.csv", "b.csv"};
-  out.row = {4, {2, 2}, "uint8", 1.0 / 255, 0.5, 3};
+  out.row = {4, {2, 2}, "uint8", 1.0 / 255, 0.5, 3, 5};
   out.train_rows = 7;
   out.test_rows = 2;
   out.train = {
@@ -85,7 +85,14 @@ TEST(manifest, survives_json) {
   EXPECT_EQ(after.train[0].source_rows, before.train[0].source_rows);
   EXPECT_EQ(after.train[1].source_rows, before.train[1].source_rows);
   EXPECT_EQ(after.row.scale, before.row.scale);
+  EXPECT_EQ(after.row.target_bins, before.row.target_bins);
   EXPECT_EQ(after.placement, before.placement);
+}
+
+TEST(manifest, of_an_older_build_has_no_bins) {
+  nlohmann::json text = small_set();
+  text["row"].erase("target_bins");
+  EXPECT_EQ(text.get<manifest>().row.target_bins, 0u);
 }
 
 TEST(manifest, refuses_what_contradicts_itself) {

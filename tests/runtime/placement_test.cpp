@@ -1,13 +1,17 @@
 #include "runtime/placement.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <map>
 #include <numeric>
+#include <set>
 
 namespace ballast {
 namespace {
 
+using testing::HasSubstr;
 using row_lists = std::vector<std::vector<uint64_t>>;
 
 placement_spec kind(const char* name) {
@@ -33,22 +37,62 @@ std::vector<uint64_t> histogram(const std::vector<uint64_t>& rows,
   return out;
 }
 
+/// Rows with labels and values, kept alive.
+struct some_rows {
+  std::vector<int32_t> labels;
+  uint32_t classes = 0;
+  std::vector<double> column = {};
+  operator placement_rows() const {
+    return {labels.size(), labels, classes, column};
+  }
+};
+
+std::vector<uint64_t> sizes_of(const row_lists& lists) {
+  std::vector<uint64_t> out;
+  for (const auto& list : lists)
+    out.push_back(list.size());
+  return out;
+}
+
+uint64_t most(const std::vector<uint64_t>& numbers) {
+  return *std::max_element(numbers.begin(), numbers.end());
+}
+uint64_t least(const std::vector<uint64_t>& numbers) {
+  return *std::min_element(numbers.begin(), numbers.end());
+}
+
 // Every kind, many sizes: disjoint, complete, nobody empty, reproducible.
 TEST(placement, gives_every_row_to_exactly_one_worker) {
+  const std::set<std::string> may_refuse = {"classes", "column"};
+  std::map<std::string, int> placed;
   for (const char* name :
-       {"contiguous", "iid", "stratified", "sorted", "dirichlet", "sizes"}) {
+       {"contiguous", "iid", "stratified", "sorted", "dirichlet", "sizes",
+        "lognormal", "linear", "square", "exponential", "inner_dirichlet",
+        "shards", "classes", "matrix", "column", "continuous"}) {
     for (uint64_t rows : {0, 1, 2, 3, 7, 100, 1003}) {
       for (uint32_t workers : {1, 2, 3, 7}) {
         for (double alpha : {1e-3, 0.5, 1e4}) {
           placement_spec spec = kind(name);
           spec.alpha = alpha;
-          for (uint32_t i = 0; i < workers; ++i)
+          spec.sigma = 1 / alpha > 10 ? 10 : 1 / alpha;
+          spec.balanced = alpha < 1;
+          spec.strictness = 0.3;
+          for (uint32_t i = 0; i < workers; ++i) {
             spec.shares.push_back(i == 1 ? 0 : 1 + i);
-          const std::vector<int32_t> labels = some_labels(rows, 3);
-          const row_lists lists =
-              place_rows(spec, labels, 3, rows, workers, 42);
+            spec.matrix.push_back({1.0 + i, 0, i == 0 ? 1e-6 : 1e6});
+            spec.matrix.back()[1] = i + 1 == workers ? 1 : 0;
+          }
+          some_rows of{some_labels(rows, 3), 3};
+          for (uint64_t row = 0; row < rows; ++row)
+            of.column.push_back(double(row * row % 11));
           SCOPED_TRACE(std::string(name) + " rows " + std::to_string(rows) +
                        " workers " + std::to_string(workers));
+          if (placement_mistake(spec, of, workers)) {
+            EXPECT_TRUE(may_refuse.contains(name));
+            continue;
+          }
+          ++placed[name];
+          const row_lists lists = place_rows(spec, of, workers, 42);
           ASSERT_EQ(lists.size(), workers);
           std::vector<uint64_t> seen;
           for (const auto& list : lists) {
@@ -61,15 +105,16 @@ TEST(placement, gives_every_row_to_exactly_one_worker) {
           std::vector<uint64_t> all(rows);
           std::iota(all.begin(), all.end(), uint64_t{0});
           EXPECT_EQ(seen, all);
-          EXPECT_EQ(lists, place_rows(spec, labels, 3, rows, workers, 42));
+          EXPECT_EQ(lists, place_rows(spec, of, workers, 42));
         }
       }
     }
+    EXPECT_GE(placed[name], 20) << name;
   }
 }
 
 TEST(placement, keeps_file_order_when_contiguous) {
-  EXPECT_EQ(place_rows(kind("contiguous"), {}, 0, 7, 3, 1),
+  EXPECT_EQ(place_rows(kind("contiguous"), {7}, 3, 1),
             (row_lists{{0, 1, 2}, {3, 4}, {5, 6}}));
 }
 
@@ -82,13 +127,14 @@ TEST(placement, follows_the_shares_by_largest_remainder) {
   EXPECT_EQ(split_by_shares(5, {0, 1}), (std::vector<uint64_t>{0, 5}));
   placement_spec spec = kind("sizes");
   spec.shares = {3, 1};
-  EXPECT_EQ(place_rows(spec, {}, 0, 4, 2, 1), (row_lists{{0, 1, 2}, {3}}));
+  EXPECT_EQ(place_rows(spec, {4}, 2, 1), (row_lists{{0, 1, 2}, {3}}));
 }
 
 TEST(placement, stratifies_each_class_to_within_one_row) {
   const uint64_t rows = 1000;
   const std::vector<int32_t> labels = some_labels(rows, 4);
-  const row_lists lists = place_rows(kind("stratified"), labels, 4, rows, 3, 9);
+  const row_lists lists =
+      place_rows(kind("stratified"), {rows, labels, 4}, 3, 9);
   for (uint32_t label = 0; label < 4; ++label) {
     uint64_t least = rows;
     uint64_t most = 0;
@@ -103,13 +149,13 @@ TEST(placement, stratifies_each_class_to_within_one_row) {
 
 TEST(placement, sorts_by_label_and_keeps_file_order_within_one) {
   const std::vector<int32_t> labels{1, 0, 1, 0, 2, 0};
-  EXPECT_EQ(place_rows(kind("sorted"), labels, 3, 6, 2, 1),
+  EXPECT_EQ(place_rows(kind("sorted"), {6, labels, 3}, 2, 1),
             (row_lists{{1, 3, 5}, {0, 2, 4}}));
 }
 
 TEST(placement, shuffles_by_the_seed) {
-  const row_lists a = place_rows(kind("iid"), {}, 0, 1000, 2, 1);
-  const row_lists b = place_rows(kind("iid"), {}, 0, 1000, 2, 2);
+  const row_lists a = place_rows(kind("iid"), {1000}, 2, 1);
+  const row_lists b = place_rows(kind("iid"), {1000}, 2, 2);
   EXPECT_NE(a, b);
   EXPECT_FALSE(std::is_sorted(a[0].begin(), a[0].end()));
 }
@@ -122,7 +168,7 @@ TEST(placement, skews_more_the_smaller_alpha_is) {
   for (double alpha : {0.01, 1.0, 1000.0}) {
     placement_spec spec = kind("dirichlet");
     spec.alpha = alpha;
-    const row_lists lists = place_rows(spec, labels, 8, rows, 4, 5);
+    const row_lists lists = place_rows(spec, {rows, labels, 8}, 4, 5);
     for (uint32_t label = 0; label < 8; ++label) {
       uint64_t top = 0;
       uint64_t sum = 0;
@@ -138,6 +184,298 @@ TEST(placement, skews_more_the_smaller_alpha_is) {
   EXPECT_GT(mean_top_share[1.0], 0.35);
   EXPECT_LT(mean_top_share[1.0], 0.9);
   EXPECT_LT(mean_top_share[1000.0], 0.28);
+}
+
+// -- by size ------------------------------------------------------------------
+
+TEST(placement, spreads_sizes_more_the_larger_sigma_is) {
+  placement_spec spec = kind("lognormal");
+  std::map<double, uint64_t> largest;
+  for (double sigma : {0.0, 0.3, 1.0, 3.0}) {
+    spec.sigma = sigma;
+    const row_lists lists = place_rows(spec, {1003}, 8, 3);
+    largest[sigma] = most(sizes_of(lists));
+    EXPECT_FALSE(std::is_sorted(lists[0].begin(), lists[0].end()));
+    EXPECT_NE(sigma == 0,
+              sizes_of(lists) != std::vector<uint64_t>(
+                                     {126, 126, 126, 125, 125, 125, 125, 125}));
+  }
+  EXPECT_LT(largest[0.3], largest[1]);
+  EXPECT_LT(largest[1], largest[3]);
+}
+
+// The logarithms of the sizes are normal: their standard deviation is sigma.
+TEST(placement, draws_lognormal_sizes_with_the_deviation_asked_for) {
+  placement_spec spec = kind("lognormal");
+  spec.sigma = 0.7;
+  const row_lists lists = place_rows(spec, {4'000'000}, 400, 3);
+  double sum = 0;
+  double squares = 0;
+  for (const auto& list : lists) {
+    sum += std::log(double(list.size()));
+    squares += std::pow(std::log(double(list.size())), 2);
+  }
+  EXPECT_NEAR(std::sqrt(squares / 400 - std::pow(sum / 400, 2)), 0.7, 0.07);
+}
+
+TEST(placement, makes_sizes_rise_from_worker_to_worker) {
+  auto sizes = [](const char* name, uint64_t rows, uint32_t workers) {
+    return sizes_of(place_rows(kind(name), {rows}, workers, 1));
+  };
+  EXPECT_EQ(sizes("linear", 100, 3), (std::vector<uint64_t>{17, 33, 50}));
+  EXPECT_EQ(sizes("square", 100, 3), (std::vector<uint64_t>{7, 29, 64}));
+  EXPECT_EQ(sizes("exponential", 100, 3), (std::vector<uint64_t>{9, 24, 67}));
+  // e^-1023 of the rows are none, but nobody is left empty.
+  const std::vector<uint64_t> many = sizes("exponential", 5000, 1024);
+  EXPECT_EQ(least(many), 1u);
+  EXPECT_EQ(most(many), many.back());
+}
+
+// -- by class -----------------------------------------------------------------
+
+TEST(placement, deals_whole_shards_of_the_sorted_rows) {
+  const some_rows of{some_labels(1003, 5), 5};
+  placement_spec spec = kind("shards");
+  spec.shards_per_worker = 3;
+  const uint32_t workers = 7;
+  // The shard of each row, found by another way: its place in label order.
+  const auto order = place_rows(kind("sorted"), of, 1, 1)[0];
+  const auto sizes = split_by_shares(1003, std::vector<double>(21, 1));
+  std::vector<size_t> shard_of(1003);
+  size_t at = 0;
+  for (size_t shard = 0; shard < sizes.size(); ++shard)
+    for (uint64_t i = 0; i < sizes[shard]; ++i)
+      shard_of[order[at++]] = shard;
+  const row_lists lists = place_rows(spec, of, workers, 1);
+  for (const auto& list : lists) {
+    std::map<size_t, uint64_t> rows;
+    for (uint64_t row : list)
+      ++rows[shard_of[row]];
+    EXPECT_EQ(rows.size(), 3u);
+    for (const auto& [shard, count] : rows)
+      EXPECT_EQ(count, sizes[shard]);
+  }
+  EXPECT_NE(lists, place_rows(spec, of, workers, 2));
+}
+
+TEST(placement, gives_each_worker_its_number_of_classes) {
+  for (uint32_t workers : {3, 4, 7, 10})
+    for (uint32_t per_worker : {1, 2, 3, 5, 7})
+      for (uint64_t seed : {1, 2, 3}) {
+        some_rows of{some_labels(1003, 7), 9}; // two classes have no rows
+        placement_spec spec = kind("classes");
+        spec.classes_per_worker = per_worker;
+        const bool fits = per_worker * workers >= 7;
+        EXPECT_EQ(!placement_mistake(spec, of, workers), fits);
+        if (!fits)
+          continue;
+        SCOPED_TRACE(std::to_string(workers) + " workers, " +
+                     std::to_string(per_worker) + " classes each");
+        std::vector<std::vector<uint64_t>> parts(7); // by class: its holders'
+        for (const auto& list : place_rows(spec, of, workers, seed)) {
+          const auto counts = histogram(list, of.labels, 9);
+          EXPECT_EQ(std::count(counts.begin(), counts.end(), uint64_t{0}),
+                    9 - int(per_worker));
+          for (size_t label = 0; label < 7; ++label)
+            if (counts[label] > 0)
+              parts[label].push_back(counts[label]);
+        }
+        std::vector<uint64_t> holders;
+        for (const auto& counts : parts) {
+          ASSERT_FALSE(counts.empty());
+          holders.push_back(counts.size());
+          EXPECT_LE(most(counts) - least(counts), 1u);
+        }
+        EXPECT_LE(most(holders) - least(holders), 1u);
+      }
+}
+
+TEST(placement, says_why_classes_do_not_fit_on_the_workers) {
+  const some_rows of{some_labels(1003, 7), 9};
+  placement_spec spec = kind("classes");
+  spec.classes_per_worker = 2;
+  failure found = placement_mistake(spec, of, 3);
+  EXPECT_EQ(found.pointer, "/data/placement/classes_per_worker");
+  EXPECT_THAT(found.message, HasSubstr("7 classes do not fit on 3 workers"));
+  EXPECT_THAT(found.message, HasSubstr("at least 3"));
+  spec.classes_per_worker = 8;
+  EXPECT_THAT(placement_mistake(spec, of, 3).message,
+              HasSubstr("8 different classes of 7"));
+}
+
+TEST(placement, splits_each_class_by_its_column_of_the_matrix) {
+  const some_rows of{some_labels(1003, 3), 3};
+  placement_spec spec = kind("matrix");
+  spec.matrix = {{1, 0, 2}, {3, 0.5, 2}};
+  const std::vector<uint64_t> all =
+      histogram(place_rows(kind("iid"), of, 1, 1)[0], of.labels, 3);
+  const row_lists lists = place_rows(spec, of, 2, 1);
+  for (uint32_t label = 0; label < 3; ++label) {
+    const auto expected = split_by_shares(
+        all[label], {spec.matrix[0][label], spec.matrix[1][label]});
+    EXPECT_EQ(histogram(lists[0], of.labels, 3)[label], expected[0]);
+    EXPECT_EQ(histogram(lists[1], of.labels, 3)[label], expected[1]);
+  }
+}
+
+TEST(placement, refuses_a_matrix_that_forgets_a_class) {
+  some_rows of{some_labels(1003, 3), 4};
+  placement_spec spec = kind("matrix");
+  spec.matrix = {{1, 1, 1}, {1, 1, 1}};
+  EXPECT_THAT(placement_mistake(spec, of, 2).message,
+              HasSubstr("row 0 has 3 weights, the data have 4 classes"));
+  spec.matrix = {{1, 1, 1, 0}, {1, 1, 1, 0}};
+  EXPECT_FALSE(placement_mistake(spec, of, 2)) << "class 3 has no rows";
+  of.labels[0] = 3;
+  const failure found = placement_mistake(spec, of, 2);
+  EXPECT_EQ(found.pointer, "/data/placement/matrix");
+  EXPECT_THAT(found.message,
+              HasSubstr("column 3 is all 0, but the data have 1 rows"));
+}
+
+// -- by random shares of classes ----------------------------------------------
+
+TEST(placement, leaves_nobody_below_the_least_rows) {
+  const some_rows of{some_labels(1003, 3), 3};
+  placement_spec spec = kind("dirichlet");
+  spec.alpha = 0.01;
+  EXPECT_LT(least(sizes_of(place_rows(spec, of, 7, 1))), 100u);
+  for (uint64_t at_least : {2, 100, 143}) {
+    spec.min_rows = at_least;
+    EXPECT_FALSE(placement_mistake(spec, of, 7));
+    EXPECT_GE(least(sizes_of(place_rows(spec, of, 7, 1))), at_least);
+  }
+  spec.min_rows = 144;
+  const failure found = placement_mistake(spec, of, 7);
+  EXPECT_EQ(found.pointer, "/data/placement/min_rows");
+  EXPECT_THAT(found.message, HasSubstr("at most 143"));
+}
+
+// Who is full takes nothing more: beyond N / W by less than one class.
+TEST(placement, balances_the_sizes_of_a_dirichlet_split) {
+  const some_rows of{some_labels(2003, 20), 20};
+  placement_spec spec = kind("dirichlet");
+  spec.alpha = 0.05;
+  const uint64_t bound = 2003 / 4 + 1 + 2 * 96; // class 0 is twice the others
+  int beyond = 0;
+  for (uint64_t seed = 1; seed <= 10; ++seed) {
+    spec.balanced = false;
+    beyond += most(sizes_of(place_rows(spec, of, 4, seed))) > bound;
+    spec.balanced = true;
+    EXPECT_LE(most(sizes_of(place_rows(spec, of, 4, seed))), bound) << seed;
+  }
+  EXPECT_GT(beyond, 0) << "without it some are";
+}
+
+TEST(placement, draws_a_mix_of_classes_for_each_worker_of_a_given_size) {
+  const some_rows of{some_labels(9001, 4), 4};
+  placement_spec spec = kind("inner_dirichlet");
+  std::map<double, double> mean_top_share;
+  for (double alpha : {0.01, 1.0, 1000.0}) {
+    spec.alpha = alpha;
+    const row_lists lists = place_rows(spec, of, 8, 5);
+    EXPECT_EQ(sizes_of(lists), split_by_shares(9001, std::vector(8, 1.0)));
+    for (const auto& list : lists)
+      mean_top_share[alpha] +=
+          double(most(histogram(list, of.labels, 4))) / double(list.size()) / 8;
+  }
+  EXPECT_GT(mean_top_share[0.01], 0.8);
+  EXPECT_GT(mean_top_share[1.0], 0.5);
+  EXPECT_LT(mean_top_share[1.0], mean_top_share[0.01]);
+  EXPECT_LT(mean_top_share[1000.0], 0.45); // class 0 is two fifths of all
+  spec.shares = {5, 2, 1};
+  EXPECT_EQ(sizes_of(place_rows(spec, of, 3, 5)),
+            split_by_shares(9001, {5, 2, 1}));
+}
+
+// All want the one large class; what is left of their mixes must do then.
+TEST(placement, goes_on_without_classes_that_are_used_up) {
+  some_rows of{std::vector<int32_t>(1000, 0), 50};
+  for (size_t row = 0; row < 500; ++row)
+    of.labels[row] = int32_t(1 + row % 49);
+  placement_spec spec = kind("inner_dirichlet");
+  spec.alpha = 1e-3;
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    const row_lists lists = place_rows(spec, of, 3, seed);
+    std::vector<uint64_t> counts(50);
+    for (const auto& list : lists)
+      for (size_t label = 0; label < 50; ++label)
+        counts[label] += histogram(list, of.labels, 50)[label];
+    EXPECT_EQ(counts[0], 500u);
+    EXPECT_EQ(sizes_of(lists), (std::vector<uint64_t>{334, 333, 333}));
+  }
+}
+
+// -- by a column --------------------------------------------------------------
+
+TEST(placement, keeps_rows_of_one_value_together_and_sizes_even) {
+  some_rows of{std::vector<int32_t>(22, 0), 1};
+  // Groups of 7, 5, 4, 3 and 3 rows; the largest first to the least loaded.
+  for (double value : {7, 5, 4, 3, -3})
+    of.column.insert(of.column.end(), size_t(std::abs(value)), value);
+  row_lists lists = place_rows(kind("column"), of, 2, 1);
+  EXPECT_EQ(sizes_of(lists), (std::vector<uint64_t>{10, 12}));
+  // Of the two groups of 3 the lower value goes first.
+  EXPECT_EQ(lists[0], (std::vector<uint64_t>{0, 1, 2, 3, 4, 5, 6, 19, 20, 21}));
+}
+
+TEST(placement, is_within_a_third_of_the_best_sizes_for_a_column) {
+  some_rows of{std::vector<int32_t>(1003, 0), 1};
+  for (uint64_t row = 0; row < 1003; ++row)
+    of.column.push_back(double(row * row % 97) / 4);
+  std::map<double, std::set<size_t>> owners;
+  const row_lists lists = place_rows(kind("column"), of, 7, 1);
+  for (size_t worker = 0; worker < lists.size(); ++worker)
+    for (uint64_t row : lists[worker])
+      owners[of.column[row]].insert(worker);
+  for (const auto& [value, workers] : owners)
+    EXPECT_EQ(workers.size(), 1u) << value;
+  EXPECT_LE(double(most(sizes_of(lists))), 1003 / 7.0 * 4 / 3);
+}
+
+TEST(placement, refuses_a_column_with_too_few_values) {
+  some_rows of{std::vector<int32_t>(9, 0), 1};
+  of.column = {1, 1, 2, 2, 3, 3, 1, 2, 3};
+  placement_spec spec = kind("column");
+  spec.column = "user";
+  EXPECT_FALSE(placement_mistake(spec, of, 3));
+  const failure found = placement_mistake(spec, of, 4);
+  EXPECT_EQ(found.pointer, "/data/placement/column");
+  EXPECT_THAT(found.message, HasSubstr("\"user\" has 3 different values"));
+}
+
+TEST(placement, follows_a_column_as_strictly_as_asked) {
+  some_rows of{std::vector<int32_t>(4001, 0), 1};
+  for (uint64_t row = 0; row < 4001; ++row) { // one outlier, many equal
+    const uint64_t many_equal = row * row % 1009 / 2;
+    of.column.push_back(row == 0 ? 1e30 : double(many_equal));
+  }
+  placement_spec spec = kind("continuous");
+  std::map<double, double> lowest_mean;
+  for (double strictness : {0.0, 0.5, 1.0}) {
+    spec.strictness = strictness;
+    const row_lists lists = place_rows(spec, of, 4, 1);
+    EXPECT_EQ(sizes_of(lists), (std::vector<uint64_t>{1001, 1000, 1000, 1000}));
+    for (uint64_t row : lists[0])
+      if (row != 0)
+        lowest_mean[strictness] += of.column[row] / 1001;
+    if (strictness < 1)
+      continue;
+    for (size_t worker = 0; worker + 1 < lists.size(); ++worker) {
+      const auto by_value = [&](uint64_t a, uint64_t b) {
+        return of.column[a] < of.column[b];
+      };
+      EXPECT_LE(
+          of.column[*std::max_element(lists[worker].begin(),
+                                      lists[worker].end(), by_value)],
+          of.column[*std::min_element(lists[worker + 1].begin(),
+                                      lists[worker + 1].end(), by_value)]);
+    }
+  }
+  EXPECT_NEAR(lowest_mean[0], 252, 20); // the mean of all
+  EXPECT_NEAR(lowest_mean[1], 63, 10);  // of the lowest quarter
+  EXPECT_GT(lowest_mean[0.5], lowest_mean[1] + 20);
+  EXPECT_LT(lowest_mean[0.5], lowest_mean[0] - 20);
 }
 
 } // namespace

@@ -1,6 +1,7 @@
 #include "tests/simulation/cluster_parts.hpp"
 
 #include "runtime/repair.hpp"
+#include "tests/runtime/plain_set.hpp"
 
 #include <algorithm>
 #include <cstdio>
@@ -11,20 +12,6 @@ namespace ballast::simulation {
 using namespace std::chrono_literals;
 
 namespace {
-
-manifest make_set(const cluster_options& options) {
-  manifest out;
-  out.train_rows = options.rows;
-  out.row.classes = 0;
-  for (uint32_t length :
-       ballast::testing::chunks_of(options.rows, options.chunk_rows)) {
-    chunk_info chunk;
-    chunk.id = chunk_id(uint32_t(out.train.size()));
-    chunk.rows = length;
-    out.train.push_back(chunk);
-  }
-  return out;
-}
 
 job make_job(const cluster_options& options) {
   job out;
@@ -42,7 +29,9 @@ job make_job(const cluster_options& options) {
 } // namespace
 
 cluster::cluster(cluster_options options)
-    : options_(options), random_(options.seed), set_(make_set(options)),
+    : options_(options), random_(options.seed),
+      set_(ballast::testing::plain_set(
+          ballast::testing::chunks_of(options.rows, options.chunk_rows))),
       what_(make_job(options)) {
   coordinator_config config;
   config.build_id = "b";

@@ -94,7 +94,7 @@ public:
       view.workers[rank].worker = now_.shares[rank].worker;
       view.workers[rank].name = "w" + std::to_string(rank + 1);
       view.workers[rank].rows_left = rows(now_.shares[rank]);
-      view.workers[rank].store_free_bytes = free_bytes;
+      view.workers[rank].store_free_bytes = rank == full ? 0 : free_bytes;
     }
     view.last = std::exchange(last_, transfer_end::none);
     balance_answer answer = mind.observe(view);
@@ -137,10 +137,12 @@ public:
   double noise = 0;
   bool obeys = true;
   uint64_t free_bytes = UINT64_MAX;
+  size_t full = SIZE_MAX; // this rank has no room left
   double last_step_s = 0;
   uint64_t plans = 0;
   uint64_t moved_rows = 0;
   std::map<chunk_id, uint32_t> moves; // of each chunk
+  std::set<size_t> takers;            // who ever got one
 
 private:
   ballast::testing::test_random random_;
@@ -167,8 +169,10 @@ private:
   void obey(const balance_proposal& what) {
     ++plans;
     moved_rows += what.moved_rows;
-    for (const shard_move& one : what.moves)
+    for (const shard_move& one : what.moves) {
       ++moves[one.what.chunk];
+      takers.insert(one.to);
+    }
     now_ = moved_plan(now_, what.moves, next(now_.number), what.weights);
     last_ = transfer_end::effective;
   }
@@ -279,10 +283,31 @@ TEST(balancer, gives_no_rows_to_who_has_no_room) {
   EXPECT_EQ(w.moved_rows, 0u);
 }
 
+TEST(balancer, never_aims_at_the_one_who_has_no_room) {
+  world w(4);
+  w.full = 2;
+  w.plans_in(50);
+  w.row_s[1] *= 4;
+  w.plans_in(50);
+  EXPECT_GT(w.moved_rows, 0u) << "the others take what the slow one gives";
+  EXPECT_FALSE(w.takers.contains(2));
+}
+
+// A copy comes before anything is let go.
+TEST(balancer, swaps_nothing_with_the_one_who_has_no_room) {
+  world w(4, true);
+  w.full = 2;
+  w.plans_in(50);
+  EXPECT_GT(w.moved_rows, 0u);
+  EXPECT_FALSE(w.takers.contains(2));
+}
+
 TEST(balancer, has_nothing_to_do_for_one_worker) {
   world w(1);
   w.row_s[0] *= 4;
   EXPECT_EQ(w.plans_in(50), 0u);
+  EXPECT_EQ(explain_plan(w.mind)["moved_rows"], 0);
+  EXPECT_EQ(explain_worker(w.mind, 0)["rank"], 0);
 }
 
 TEST(balancer, waits_while_a_plan_is_under_way) {

@@ -56,7 +56,7 @@ inline manifest fashion(const std::string& kind, double alpha, uint32_t workers,
   placement_spec spec;
   spec.kind = kind;
   spec.alpha = alpha;
-  return chunked(place_rows(spec, labels, 10, labels.size(), workers, seed),
+  return chunked(place_rows(spec, {labels.size(), labels, 10}, workers, seed),
                  labels, 10, 256);
 }
 

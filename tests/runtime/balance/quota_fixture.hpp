@@ -87,7 +87,7 @@ inline label_counts generate(const std::string& name, uint32_t workers,
     // In file order, but not by label.
     shuffle(labels, counter_random(seed, 2));
   }
-  return count_rows(place_rows(spec, labels, classes, rows, workers, seed),
+  return count_rows(place_rows(spec, {rows, labels, classes}, workers, seed),
                     labels, classes);
 }
 

@@ -1,0 +1,41 @@
+/// The placements on which balancers are compared. Another kind of placement is
+/// another line of `generators()`.
+#pragma once
+
+#include "runtime/balance/quota.hpp"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace ballast::policies {
+
+struct generator {
+  std::string name;
+  std::string kind;   // of runtime/placement.hpp
+  double alpha = 0.5; // of it
+  enum class order {
+    shuffled,
+    sorted,
+    two_sorted_files
+  } file = order::shuffled;
+  bool unequal_shares = false; // `shares`: lognormal, sigma 1
+  bool unequal_speeds = false; // every other worker is twice as fast
+};
+
+const std::vector<generator>& generators();
+
+/// What a run begins with.
+struct instance {
+  std::vector<int32_t> labels;             // by row
+  std::vector<std::vector<uint64_t>> rows; // by worker
+  label_counts held;
+  std::vector<double> parts; // of all rows, by worker; sum to 1
+};
+
+/// Classes are not equally frequent: weights from 0.5 to 1.5. The same for the
+/// same seed.
+instance generate(const generator& how, uint32_t workers, uint32_t classes,
+                  uint64_t rows, uint64_t seed);
+
+} // namespace ballast::policies

@@ -1,0 +1,102 @@
+/// Placements in virtual time: reports that are late, ticks that are faster
+/// than reports, moves that take a while, speeds that are noisy or come and go.
+/// The same world for the balancers of others and for ours, which is the real
+/// `balancer` and sees the same reports as load views.
+///
+/// A report is what all workers say at one moment: what they hold, and how fast
+/// they were since the one before. With `reports_late` nobody sees it until so
+/// many more were made. The others are told parts by the median of each
+/// worker's last five speeds, and are asked only while the newest report they
+/// see is outside the band: neither is in their sources, both are to their
+/// good.
+///
+/// Ours sees a report as one load view, ten steps each. Like the coordinator,
+/// the world refuses a proposal while another one is under way, or that was
+/// made for a plan which is not in force any more: with late reports such ones
+/// come.
+#pragma once
+
+#include "bench/policies/band.hpp"
+#include "bench/policies/policy.hpp"
+#include "runtime/plan.hpp"
+
+#include <map>
+
+namespace ballast::policies {
+
+struct scenario {
+  std::string name;
+  bool sorted = true; // at first, by label; else evenly dealt
+  uint32_t ticks_per_report = 1;
+  uint32_t reports_late = 0;
+  uint32_t ticks_per_move_max = 1; // each takes from 1 to so many, by its unit
+  double noise = 0;                // of a speed, the same for a whole report
+  uint32_t wave_reports = 0; // one is slow for so many reports, then not, ...
+  double slow_factor = 4;
+  uint32_t reports = 600;
+  uint64_t seed = 1;
+
+  uint32_t workers = 8;
+  uint32_t classes = 10;
+  uint32_t chunks_per_class = 384;
+  uint32_t chunk_rows = 16;
+};
+
+struct story {
+  uint64_t rounds = 0; // ticks at which something began to move
+  uint64_t moved = 0;  // rows
+  uint64_t twice = 0;  // of these, rows that had moved before
+  uint64_t back = 0;   // of these, rows that came back to who had them before
+  uint64_t redundant = 0; // moved beyond what leads from the first placement to
+                          // the last one
+  /// By the parts of equal speeds, whatever waves and noise do.
+  uint64_t balanced_after = UINT64_MAX; // reports; never
+  double balanced_part = 0;             // of the reports from then on
+};
+
+story play(policy& who, const scenario& what, const band& wanted);
+
+/// The same with our balancer.
+story play_ours(const scenario& what, const band& wanted);
+
+/// The scenarios of the benchmark.
+std::vector<scenario> scenarios();
+
+/// What moved, and whether it had moved before.
+class move_history {
+public:
+  explicit move_history(const label_counts& first) : first_(first) {}
+  void add(const interval& what, uint32_t from, uint32_t to);
+  void note_report(bool balanced);
+  void note_round() { ++rounds_; }
+  /// `last`: what the workers hold at the end, in rows.
+  story told(const label_counts& last) const;
+
+private:
+  struct one_move {
+    interval what;
+    uint32_t from = 0;
+  };
+  label_counts first_; // rows
+  std::map<chunk_id, std::vector<one_move>> of_chunk_;
+  uint64_t rounds_ = 0;
+  uint64_t moved_ = 0;
+  uint64_t twice_ = 0;
+  uint64_t back_ = 0;
+  std::vector<bool> balanced_; // by report
+};
+
+/// What both worlds begin with, and what their workers' speeds are.
+class world_parts {
+public:
+  explicit world_parts(const scenario& what) : what_(what) {}
+  label_counts chunks() const; // held at first
+  std::vector<double> equal_parts() const;
+  double speed(uint32_t worker, uint64_t report) const; // 1 = as at first
+  uint64_t ticks_of_move(uint32_t unit) const;
+
+private:
+  scenario what_;
+};
+
+} // namespace ballast::policies

@@ -1,0 +1,19 @@
+/// The middle one of some values: what a few odd ones do not move.
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+namespace ballast {
+
+/// The upper one of the two in the middle; 0 of none.
+template <class Number>
+Number median(std::vector<Number> values) {
+  if (values.empty())
+    return 0;
+  auto middle = values.begin() + ptrdiff_t(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+} // namespace ballast

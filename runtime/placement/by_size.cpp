@@ -1,0 +1,43 @@
+#include "runtime/placement/generators.hpp"
+#include "runtime/random.hpp"
+
+#include <cmath>
+
+namespace ballast {
+
+row_lists place_in_order(const placement_rows& of,
+                         const std::vector<double>& weights) {
+  return cut(all_rows(of.rows), split_by_shares(of.rows, weights));
+}
+
+row_lists place_shuffled(const placement_rows& of,
+                         const std::vector<double>& weights, uint64_t seed) {
+  std::vector<uint64_t> order = all_rows(of.rows);
+  shuffle(order, counter_random(seed, stream_iid));
+  return cut(order, split_by_shares(of.rows, weights));
+}
+
+std::vector<double> lognormal_weights(double sigma, uint32_t workers,
+                                      uint64_t seed) {
+  std::vector<double> out;
+  for (uint32_t worker = 0; worker < workers; ++worker) {
+    const counter_random random(seed, mix(stream_lognormal, worker));
+    // Box and Muller; 1 - unit is in (0, 1].
+    const double normal = std::sqrt(-2 * std::log(1 - random.unit(0))) *
+                          std::cos(2 * M_PI * random.unit(1));
+    out.push_back(std::exp(sigma * normal));
+  }
+  return out;
+}
+
+std::vector<double> rising_weights(const std::string& kind, uint32_t workers) {
+  std::vector<double> out;
+  for (uint32_t i = 1; i <= workers; ++i)
+    // Relative to the largest, which e^i would otherwise take out of range.
+    out.push_back(kind == "linear"   ? double(i)
+                  : kind == "square" ? double(i) * double(i)
+                                     : std::exp(double(i) - double(workers)));
+  return out;
+}
+
+} // namespace ballast

@@ -1,0 +1,149 @@
+// Goal: what a worker copies is whole, whoever sends rubbish or is gone, and it
+// says from whom the rubbish came. Method: real chunk services that damage what
+// they serve as often as told.
+#include "actors/chunk_copier.hpp"
+
+#include "data/chunk_service.hpp"
+#include "tests/data/some_chunks.hpp"
+
+#include <atomic>
+#include <gmock/gmock.h>
+
+namespace ballast {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+const std::string token = "secret";
+const row_shape row = shape_of("uint8", 50, 3);
+
+class chunk_copying : public testing::Test {
+protected:
+  static constexpr uint32_t count = 4;
+
+  /// Serves every chunk, the first ones with a flipped byte.
+  struct source {
+    std::atomic<int> damage{0};
+    std::unique_ptr<chunk_service> service;
+  };
+
+  void SetUp() override {
+    if (under_thread_sanitizer)
+      GTEST_SKIP() << "gRPC is not built for the thread sanitizer";
+    set_.row = row;
+    for (uint32_t id = 0; id < count; ++id) {
+      chunks_.push_back(some_chunk<uint8_t>(id, 20, row));
+      chunk_info about;
+      about.id = chunk_id(id);
+      about.rows = 20;
+      about.bytes = chunks_.back()->bytes;
+      about.checksum = checksum(*chunks_.back(), row);
+      set_.train.push_back(about);
+      order_pieces_.push_back({about.id, 0, 20});
+    }
+    for (source* one : {&worker_, &origin_})
+      one->service = chunk_service::start(
+          "127.0.0.1", 0, token,
+          [this, one](data_part, chunk_id id) {
+            const chunk_ptr& good = chunks_.at(value(id));
+            return one->damage-- > 0 ? damaged_copy(*good) : good;
+          },
+          {});
+    self_.token = token;
+    self_.origin = origin_.service->address();
+  }
+
+  chunks_fetched copy() {
+    fetch_order order;
+    order.number = plan_number{7};
+    order.sources = {{"w2", worker_.service->address(), order_pieces_}};
+    return copy_chunks(store_, set_, self_, order, [] { return false; });
+  }
+
+  /// What is in the store is what the manifest says.
+  void expect_whole(size_t chunks) {
+    EXPECT_EQ(store_.count(data_part::train), chunks);
+    for (const chunk_info& one : set_.train)
+      if (chunk_ptr got = store_.find(data_part::train, one.id)) {
+        EXPECT_EQ(checksum(*got, row), one.checksum);
+      }
+  }
+
+  static std::vector<std::string> sources(const chunks_fetched& of) {
+    std::vector<std::string> out;
+    for (const damaged_chunk& one : of.damaged)
+      out.push_back(one.source + " " + to_string(one.chunk));
+    return out;
+  }
+
+  manifest set_;
+  std::vector<chunk_ptr> chunks_;
+  std::vector<interval> order_pieces_;
+  assignment self_;
+  source worker_;
+  source origin_;
+  chunk_store store_{1 << 24};
+};
+
+TEST_F(chunk_copying, counts_nothing_where_all_is_well) {
+  chunks_fetched got = copy();
+  EXPECT_FALSE(got.problem);
+  EXPECT_EQ(got.refetched, 0u);
+  EXPECT_THAT(got.damaged, IsEmpty());
+  expect_whole(count);
+}
+
+TEST_F(chunk_copying, asks_its_source_again_for_what_arrived_damaged) {
+  worker_.damage = 1;
+  chunks_fetched got = copy();
+  EXPECT_FALSE(got.problem);
+  EXPECT_EQ(got.refetched, 1u);
+  EXPECT_EQ(sources(got), std::vector<std::string>{"w2 0"});
+  expect_whole(count);
+}
+
+TEST_F(chunk_copying, asks_the_origin_where_its_source_sends_rubbish) {
+  worker_.damage = 1000;
+  origin_.damage = 1;
+  chunks_fetched got = copy();
+  EXPECT_FALSE(got.problem);
+  EXPECT_EQ(got.refetched, 2 * count + 1) << "each twice, and one of those";
+  EXPECT_EQ(got.damaged.size(), 2 * count + 1);
+  EXPECT_EQ(got.damaged.back().source, "origin");
+  expect_whole(count);
+}
+
+TEST_F(chunk_copying, asks_the_origin_where_its_source_is_gone) {
+  worker_.service->shutdown(std::chrono::seconds(1));
+  chunks_fetched got = copy();
+  EXPECT_FALSE(got.problem);
+  EXPECT_EQ(got.refetched, 1u);
+  EXPECT_THAT(got.damaged, IsEmpty());
+  expect_whole(count);
+}
+
+TEST_F(chunk_copying, keeps_nothing_that_is_damaged_everywhere) {
+  worker_.damage = 1000;
+  origin_.damage = 1000;
+  chunks_fetched got = copy();
+  EXPECT_EQ(got.problem.code, errc::invalid_data);
+  EXPECT_THAT(got.problem.message, HasSubstr("chunk 0 of train"));
+  EXPECT_THAT(got.problem.message, HasSubstr(self_.origin));
+  expect_whole(0);
+}
+
+TEST_F(chunk_copying, says_when_there_is_no_room_and_asks_nobody_else) {
+  origin_.damage = 1000; // would show
+  chunk_store small(chunks_[0]->bytes * 2);
+  fetch_order order;
+  order.sources = {{"w2", worker_.service->address(), order_pieces_}};
+  chunks_fetched got =
+      copy_chunks(small, set_, self_, order, [] { return false; });
+  EXPECT_EQ(got.problem.code, errc::device_failed);
+  EXPECT_THAT(got.problem.message, HasSubstr("does not fit"));
+  EXPECT_EQ(got.refetched, 0u);
+}
+
+} // namespace
+} // namespace ballast

@@ -1,0 +1,322 @@
+"""Goal: rows change their owner safely whatever happens on the way: a chunk that
+arrives damaged, a death in any phase of a move, who joins, leaves or stands
+still meanwhile. Nothing is lost or repeated, and balance is reached in the end.
+Method: real processes that move 20 MB, hurt in a phase that is watched for;
+several runs at a time, since they mostly wait.
+"""
+import concurrent.futures
+import contextlib
+import os
+import signal
+import sqlite3
+import struct
+import unittest
+
+from ballast_process import (BallastTest, emulated_job, merged, read_json,
+                             request, wait_until)
+from exactness_checker import check_run, expand
+from live_run import LiveRun
+from takeover_phases import wait_busily
+
+WORKERS, ROWS, BATCH = 3, 40009, 64
+BUDGET = 0.05
+UNDER_WAY = ("PLANNED", "PENDING", "DWELL", "STALE_REPORT", "STALLED",
+             "DISABLED")
+
+
+def job_of(**more):
+    """Chunks sorted by label, 1 KiB a row; balance is switched on later."""
+    return merged(emulated_job(
+        ROWS, workers=WORKERS, batch=BATCH, epochs=100000, us_per_step=10000,
+        parameters=50,
+        data={"train": {"features": 256}, "chunk_rows": 100,
+              "placement": {"kind": "sorted"}},
+        elastic={"heartbeat_ms": 200, "respawn_limit": 1000},
+        balance={"enabled": False, "skew_tv": BUDGET}, faults=True), more)
+
+
+def kill(pid, number=signal.SIGKILL):
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, number)
+
+
+def status(run):
+    """None while no coordinator answers."""
+    with contextlib.suppress(OSError, ValueError, TypeError, AttributeError):
+        return request(run.url + "/v1/status").json
+    return None
+
+
+def events(run, kind):
+    run.poll()
+    return [e for e in run.events.lines if e["kind"] == kind]
+
+
+class Move(BallastTest):
+    def live(self, cache=None, **more):
+        run = LiveRun(job_of(**more), self.folder / f"live-{next(self.folders)}",
+                      cache or self.environment["BALLAST_CACHE"])
+        self.addCleanup(run.process.end)
+        run.wait_full(WORKERS, steps=3)
+        return run
+
+    def together(self, *tasks):
+        """Each on a thread; fails if one does."""
+        with concurrent.futures.ThreadPoolExecutor(len(tasks)) as pool:
+            for done in [pool.submit(*task) for task in tasks]:
+                done.result()
+
+    # -- phases of a move: each returns who gives, who takes, the pids of all
+
+    def copying(self, run):
+        """Some chunks may be there, not all."""
+        pids = run.workers()
+        moves = len(events(run, "move"))
+        self.assertIsNone(run.post("set_balance", enabled=True))
+
+        def look():
+            now = status(run) or {}
+            names = {w["rank"]: w["name"] for w in now.get("workers", [])}
+            return [(names[m["from"]], names[m["to"]])
+                    for m in now.get("moves", [])]
+        pairs = wait_until(look, "a move", pause_s=0.001)
+        self.assertEqual(len(events(run, "move")), moves, "it was too quick")
+        return *pairs[0], {one for _, one in pairs}, pids
+
+    def copied(self, run):
+        """Every chunk is there; the coordinator, frozen, does not know it."""
+        giver, taker, takers, pids = self.copying(run)
+        kill(run.coordinator, signal.SIGSTOP)
+        logs = [run.run / "logs" / f"{name}.log" for name in takers]
+        wait_until(lambda: all("copied " in log.read_text(encoding="utf-8")
+                               for log in logs), "the copies")
+        self.assertEqual(events(run, "move"), [], "it was too quick")
+        return giver, taker, takers, pids
+
+    def offered(self, run):
+        """Steps are long, and a plan comes into force after a whole one."""
+        who = self.copying(run)
+        with contextlib.closing(sqlite3.connect(
+                f"file:{run.run / 'ledger.sqlite'}?mode=ro", uri=True)) as book:
+            def newest():
+                return book.execute("SELECT number, step FROM plan ORDER BY "
+                                    "number DESC LIMIT 1").fetchone()
+            before = newest()
+            wait_until(lambda: newest() > before, "the offer", pause_s=0.001)
+            wait_busily(0.01)  # it is journaled first, then sent
+            self.assertIsNone(newest()[1], "it was too quick")
+        return who
+
+    def in_force(self, run):
+        who = self.copying(run)
+        wait_until(lambda: [e for e in events(run, "balance")
+                            if e["moved_rows"] > 0], "the switch",
+                   pause_s=0.001)
+        return who
+
+    # -- what must hold then
+
+    def balanced(self, run):
+        now = status(run) or {}
+        # Moves begin beyond 1.25 times the budget.
+        return (now.get("state") == "training" and not now.get("moves") and
+                now["balance"]["code"] not in UNDER_WAY and
+                now["skew_tv_max"] <= 1.25 * BUDGET)
+
+    def ends_balanced(self, run, world=WORKERS):
+        run.wait_for(lambda: run.full(world, steps=3) and self.balanced(run),
+                     f"balance; {(status(run) or {}).get('balance')}", 90)
+        self.ends_exactly(run)
+
+    def ends_exactly(self, run):
+        report = run.stop()
+        audit = report["audit"]
+        self.assertEqual((audit["lost"], audit["repeated"]), (0, 0))
+        found = check_run(run.run, BATCH)
+        self.assertEqual(found.problems, [], found)
+        self.ballast("audit", run.run)
+        self.nobody_left(run.process, 5)
+        return report
+
+
+class Killed(Move):
+    """kill -9 of the worker that gives, of the one that takes, and of the
+    coordinator."""
+
+    def hurt(self, phase, victim, more):
+        run = self.live(**more)
+        coordinator = run.coordinator
+        giver, taker, _, pids = phase(run)
+        pid = {"giver": pids[giver], "taker": pids[taker],
+               "coordinator": coordinator}[victim]
+        kill(pid)
+        kill(coordinator, signal.SIGCONT)
+        if victim == "coordinator":
+            run.wait_for(lambda: len(events(run, "coordinator_started")) > 1,
+                         "another coordinator")
+            # What was asked for by message is not in the job.
+            run.wait_for(lambda: self.asked_again(run), "its balance")
+        else:
+            run.wait_for(lambda: any(e["pid"] == pid for e in
+                                     events(run, "worker_lost")), "the loss")
+        self.ends_balanced(run)
+
+    def asked_again(self, run):
+        with contextlib.suppress(OSError, ValueError):
+            return run.post("set_balance", enabled=True) is None
+        return False
+
+    def all_victims(self, phase, **more):
+        self.together(*[(self.hurt, phase, victim, more) for victim in
+                        ("giver", "taker", "coordinator")])
+
+    def test_while_chunks_are_copied(self):
+        self.all_victims(self.copying)
+
+    def test_after_the_copy_and_before_the_plan_is_offered(self):
+        self.all_victims(self.copied)
+
+    def test_while_the_plan_is_offered_and_not_in_force(self):
+        self.all_victims(self.offered, model={"us_per_step": 60000})
+
+    def test_right_after_the_switch(self):
+        self.all_victims(self.in_force)
+
+
+class Meanwhile(Move):
+    def asks(self, kind, fields, world):
+        run = self.live()
+        giver, taker, _, _ = self.copying(run)
+        names = {"giver": giver, "taker": taker}
+        before = len(run.members)
+        self.assertIsNone(run.post(kind, **{
+            key: names.get(value, value) for key, value in fields.items()}))
+        run.wait_for(lambda: run.full(world, steps=3) and
+                     len(run.members) > before, f"{world} workers")
+        self.ends_balanced(run, world)
+        self.assertEqual(events(run, "worker_lost"), [])
+
+    def test_workers_join_and_leave(self):
+        self.together(
+            (self.asks, "scale", {"workers": 4}, 4),
+            (self.asks, "drain_worker", {"worker": "giver"}, WORKERS),
+            (self.asks, "drain_worker", {"worker": "taker"}, WORKERS))
+
+    def paused(self):
+        """The plan is dropped; who asks is answered, and nothing moves."""
+        run = self.live()
+        self.copying(run)
+        self.assertIsNone(run.post("pause"))
+        run.wait_for(lambda: events(run, "paused"), "the pause")
+        moves = len(events(run, "move"))
+        for kind, fields in (("plan", {}), ("explain", {"worker": "w2"}),
+                             ("explain", {"chunk": 7}),
+                             ("set_balance", {"skew_tv": BUDGET})):
+            self.assertIsNone(run.post(kind, **fields))
+        self.assertEqual(status(run)["state"], "paused")
+        self.assertEqual(len(events(run, "move")), moves)
+        self.assertIsNone(run.post("resume"))
+        self.ends_balanced(run)
+        self.assertEqual(len(run.members), 1)
+
+    def test_all_pause(self):
+        self.paused()
+
+    def excluded(self):
+        """Its heartbeats stay away: that ends the move and its membership."""
+        run = self.live()
+        giver, _, _, pids = self.copying(run)
+        kill(pids[giver], signal.SIGSTOP)
+        run.wait_for(lambda: events(run, "worker_lost"), "its exclusion", 10)
+        [lost] = events(run, "worker_lost")
+        self.assertEqual(lost["worker"], giver)
+        self.assertIn("no heartbeat", lost["reason"])
+        self.assertTrue([e for e in events(run, "plan")
+                         if e["outcome"] == "dropped"])
+        kill(pids[giver], signal.SIGCONT)
+        self.ends_balanced(run)
+
+    def test_who_gives_stands_still(self):
+        self.excluded()
+
+
+class Damaged(Move):
+    def damage(self, run, chunks, *names):
+        for name in names:
+            self.assertIsNone(run.post("damage_chunks", worker=name,
+                                       chunks=chunks))
+
+    def arrives_damaged(self, chunks):
+        run = self.live()
+        self.damage(run, chunks, "w1")
+        self.assertIsNone(run.post("set_balance", enabled=True))
+        run.wait_for(lambda: events(run, "balance"), "balance")
+        # Once: again from its owner. Always: from the origin.
+        again = events(run, "damaged")
+        self.assertEqual({e["source"] for e in again}, {"w1"})
+        first = events(run, "move")[0]
+        self.assertGreaterEqual(first["refetched"],
+                                sum(e["plan"] == first["plan"] for e in again))
+        if chunks == 1:
+            self.assertEqual(len(again), 1)
+        for event in again:
+            log = run.run / "logs" / f"{event['worker']}.log"
+            self.assertIn(f"chunk {event['chunk']} for plan {event['plan']} "
+                          "arrived damaged from w1",
+                          log.read_text(encoding="utf-8"))
+        self.ends_balanced(run)
+        self.assertEqual(len(run.members), 1, "nobody was fenced for that")
+
+    def test_what_arrives_damaged_is_fetched_again(self):
+        self.together((self.arrives_damaged, 1),
+                      (self.arrives_damaged, 1000000))
+
+    def test_what_is_damaged_everywhere_is_not_moved(self):
+        cache = self.folder / "cache"
+        run = self.live(cache, data={"train": {"rows": 5003}})
+        self.damage(run, 1000000, "w1", "w2", "w3")
+        [table] = cache.glob("**/train.arrow")
+        break_chunks(run.run, table)
+        self.assertIsNone(run.post("set_balance", enabled=True))
+
+        def dropped():
+            return [e for e in events(run, "plan")
+                    if e["outcome"] == "dropped"]
+        run.wait_for(lambda: len(dropped()) >= 3, "plans that fail")
+        for event in dropped():
+            self.assertRegex(event["reason"], r"w\d could not copy its chunks: "
+                             r"chunk \d+ of train from .* arrived damaged")
+        self.assertIn("origin", {e["source"] for e in events(run, "damaged")})
+        run.wait_for(lambda: status(run)["balance"]["code"] == "STALLED",
+                     "patience")
+        after = len(run.steps.lines)
+        run.wait_for(lambda: run.full(WORKERS) and
+                     len(run.steps.lines) > after + 20, "steps")
+        self.assertEqual(events(run, "move") + events(run, "balance"), [])
+        self.ends_exactly(run)
+        self.assertEqual(len(run.members), 1)
+
+    def test_only_where_faults_are_allowed(self):
+        run = self.live(faults=False)
+        refused = self.ballast("ctl", "damage_chunks", "worker=w1", "chunks=1",
+                               "--to", run.run, code=1)
+        self.assertIn('"faults": true', refused.last_line)
+        self.ends_exactly(run)
+
+
+def break_chunks(run, path):
+    """Flips a byte of each chunk in the file that the origin serves."""
+    table = path.read_bytes()
+    mode = path.stat().st_mode
+    path.chmod(0o600)
+    with open(path, "r+b") as file:
+        for chunk in read_json(run / "manifest.json")["train"]:
+            ids = expand(chunk["samples"])
+            place = table.index(struct.pack(f"<{len(ids)}Q", *ids))
+            file.seek(place)
+            file.write(bytes([table[place] ^ 0xff]))
+    path.chmod(mode)
+
+
+if __name__ == "__main__":
+    unittest.main()

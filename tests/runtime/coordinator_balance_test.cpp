@@ -1,0 +1,147 @@
+// Goal: the coordinator carries out what the shard manager wants, drops it when
+// something else comes first, and tells of every chunk that arrived damaged.
+// Method: a driver that plays shard manager and workers.
+#include "coordinator_driver.hpp"
+
+#include <gmock/gmock.h>
+
+namespace ballast {
+namespace {
+
+using ::testing::HasSubstr;
+
+class moving : public ::testing::Test {
+protected:
+  void begin(bool faults = true) {
+    d_.join("w1");
+    d_.join("w2");
+    job what = small_job(2);
+    what.train.global_batch = 10;
+    what.train.epochs = 100;
+    what.faults = faults;
+    d_.core.on_submit(what, "test-1", term{1});
+    auto place = pick<place_shares>(d_.core.on_prepared(d_.set(), d_.now));
+    ASSERT_EQ(place.size(), 1u);
+    d_.workers = place[0].workers;
+    d_.place(place[0]);
+  }
+
+  /// A proposal to give chunk 0 of w1 to w2.
+  actions propose() {
+    d_.now += std::chrono::milliseconds(50);
+    auto views = pick<observe_load>(d_.core.on_tick(d_.now));
+    EXPECT_EQ(views.size(), 1u);
+    balance_answer answer;
+    answer.state.code = balance_code::planned;
+    balance_proposal& what = answer.proposal;
+    what.generation = generation{1};
+    what.base = plan_number{1};
+    what.moves = {{{chunk_id{0}, 0, 10}, 0, 1, 100, 1}};
+    what.moved_rows = 10;
+    what.weights = {40, 60};
+    what.after = {{d_.workers[0], 40, 0}, {d_.workers[1], 60, 0}};
+    return d_.core.on_balance(answer, d_.now);
+  }
+
+  chunks_fetched fetched(const fetch_order& order) {
+    chunks_fetched out;
+    out.worker = d_.workers[1];
+    out.generation = order.generation;
+    out.number = order.number;
+    return out;
+  }
+
+  static std::vector<write_event> events(const actions& of,
+                                         const std::string& kind) {
+    std::vector<write_event> out;
+    for (const write_event& one : pick<write_event>(of))
+      if (one.kind == kind)
+        out.push_back(one);
+    return out;
+  }
+
+  driver d_;
+};
+
+TEST_F(moving, tells_of_every_chunk_that_arrived_damaged_and_from_whom) {
+  begin();
+  auto orders = pick<send_fetch>(propose());
+  ASSERT_EQ(orders.size(), 1u);
+  ASSERT_EQ(orders[0].what.sources.size(), 1u);
+  EXPECT_EQ(orders[0].what.sources[0].name, "w1");
+  chunks_fetched message = fetched(orders[0].what);
+  message.refetched = 2;
+  message.damaged = {{"w1", chunk_id{0}}, {"origin", chunk_id{0}}};
+  actions then = d_.core.on_fetched(message, d_.now);
+  auto told = events(then, "damaged");
+  ASSERT_EQ(told.size(), 2u);
+  EXPECT_EQ(told[0].fields["source"], "w1");
+  EXPECT_EQ(told[0].fields["chunk"], 0);
+  EXPECT_EQ(told[0].fields["worker"], "w2");
+  EXPECT_EQ(told[1].fields["source"], "origin");
+  EXPECT_EQ(events(then, "move").at(0).fields["refetched"], 2);
+  EXPECT_EQ(pick<send_plan>(then).size(), 2u) << "offered to everybody";
+}
+
+TEST_F(moving, tells_of_damage_also_where_the_plan_is_dropped_for_it) {
+  begin();
+  auto orders = pick<send_fetch>(propose());
+  chunks_fetched message = fetched(orders.at(0).what);
+  message.damaged = {{"w1", chunk_id{0}}, {"origin", chunk_id{0}}};
+  message.problem = {errc::invalid_data, "chunk 0 arrived damaged", {}};
+  actions then = d_.core.on_fetched(message, d_.now);
+  EXPECT_EQ(events(then, "damaged").size(), 2u);
+  auto dropped = events(then, "plan");
+  ASSERT_EQ(dropped.size(), 1u);
+  EXPECT_EQ(dropped[0].fields["outcome"], "dropped");
+  EXPECT_THAT(dropped[0].fields["reason"].get<std::string>(),
+              HasSubstr("w2 could not copy its chunks: chunk 0"));
+  EXPECT_TRUE(pick<send_plan>(then).empty());
+  EXPECT_TRUE(pick<journal_offer>(then).empty());
+}
+
+TEST_F(moving, drops_a_plan_whose_membership_is_lost_before_it_is_offered) {
+  begin();
+  auto orders = pick<send_fetch>(propose());
+  d_.core.on_node_down(d_.workers[0], "gone", d_.now);
+  actions late = d_.core.on_fetched(fetched(orders.at(0).what), d_.now);
+  EXPECT_TRUE(pick<journal_offer>(late).empty());
+  actions decided = d_.recover(step_number{0});
+  auto dropped = events(decided, "plan");
+  ASSERT_GE(dropped.size(), 1u);
+  EXPECT_EQ(dropped[0].fields["outcome"], "dropped");
+  EXPECT_FALSE(d_.core.current()->transfer);
+}
+
+TEST_F(moving, faults_need_a_job_that_allows_them) {
+  begin(false);
+  EXPECT_THAT(d_.core.hurt("w1", command_kind::damage, 1).refused.message,
+              HasSubstr("\"faults\": true"));
+}
+
+TEST_F(moving, amounts_of_faults_have_a_range) {
+  begin();
+  struct row {
+    command_kind how;
+    double amount;
+    const char* says; // empty: accepted
+  };
+  for (const row& one : std::initializer_list<row>{
+           {command_kind::slow, 0, "/factor: expected 1 to 1000"},
+           {command_kind::slow, 1001, "/factor: expected 1 to 1000"},
+           {command_kind::slow, 4, ""},
+           {command_kind::stall, -1, "/seconds: expected 0 to 600"},
+           {command_kind::stall, 1e9, "/seconds: expected 0 to 600"},
+           {command_kind::damage, 2e6, "/chunks: expected 0 to 1000000"},
+           {command_kind::damage, 0, ""},
+           {command_kind::damage, 3, ""}}) {
+    auto answer = d_.core.hurt("w1", one.how, one.amount);
+    EXPECT_EQ(answer.refused.message, one.says);
+    EXPECT_EQ(pick<send_command>(answer.then).size(), *one.says ? 0u : 1u);
+  }
+  EXPECT_EQ(d_.core.hurt("w9", command_kind::damage, 1).refused.code,
+            errc::unknown_worker);
+}
+
+} // namespace
+} // namespace ballast
