@@ -119,7 +119,7 @@ typename Inspector::result_type inspect(Inspector& f, connect_order& x) {
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, fence_order& x) {
   return f(caf::meta::type_name("fence_order"), x.term, x.level, x.known,
-           x.reason);
+           x.evaluated, x.reason);
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, worker_ready& x) {
@@ -129,7 +129,7 @@ typename Inspector::result_type inspect(Inspector& f, worker_ready& x) {
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, final_ack& x) {
   return f(caf::meta::type_name("final_ack"), x.worker, x.level, x.holds_state,
-           x.step, x.records);
+           x.step, x.records, x.evaluations);
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, command& x) {

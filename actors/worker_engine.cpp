@@ -327,6 +327,7 @@ final_ack engine::fence(const fence_order& what) {
   if (parts.executor) {
     held = parts.executor->freeze();
     out.records = parts.executor->records_after(what.known);
+    out.evaluations = parts.executor->evaluations_after(what.evaluated);
     parts.executor->abort(what.reason);
   }
   for (auto* opening : {&parts.opening, &parts.next_opening})
@@ -334,15 +335,22 @@ final_ack engine::fence(const fence_order& what) {
       (*opening)->abort(what.reason);
   out.holds_state = held.holds;
   out.step = held.step;
-  if (!parts.executor)
+  if (!parts.executor) {
     for (const step_record& one : parts.state.history)
       if (one.step > what.known)
         out.records.push_back(one);
+    for (const evaluation_report& one : parts.state.evaluations)
+      if (one.epoch > what.evaluated)
+        out.evaluations.push_back(one);
+  }
   return out;
 }
 
 void engine::freeze(const std::string& reason) {
-  fence({term{}, newest(), step_number{UINT64_MAX}, reason});
+  fence({.level = newest(),
+         .known = step_number{UINT64_MAX},
+         .evaluated = epoch_number{UINT64_MAX},
+         .reason = reason});
 }
 
 generation engine::newest() const {

@@ -125,6 +125,16 @@ std::vector<step_record> step_executor::records_after(step_number known) const {
   return {first, history.end()};
 }
 
+std::vector<evaluation_report>
+step_executor::evaluations_after(epoch_number known) const {
+  std::lock_guard lock(mutex_);
+  std::vector<evaluation_report> out;
+  for (const evaluation_report& one : with_.state->evaluations)
+    if (one.epoch > known)
+      out.push_back(one);
+  return out;
+}
+
 void step_executor::take_posts() {
   std::lock_guard lock(mutex_);
   if (aborted_)

@@ -113,6 +113,7 @@ public:
   step_progress drain();
   /// What is known of later steps.
   std::vector<step_record> records_after(step_number known) const;
+  std::vector<evaluation_report> evaluations_after(epoch_number known) const;
   /// What the step thread does now; worker and generation are the caller's.
   heartbeat now() const;
 

@@ -12,6 +12,8 @@ namespace {
 
 /// Rows of one forward pass of the evaluation.
 constexpr uint32_t evaluation_rows = 512;
+/// How many results are kept for a coordinator that was away.
+constexpr size_t evaluations_max = 1024;
 
 } // namespace
 
@@ -53,6 +55,13 @@ void step_executor::evaluate(epoch_number epoch) {
   report.accuracy = sums[1] / sums[2];
   report.rows = uint64_t(sums[2]);
   report.wall_ns = monotonic_ns() - start_ns;
+  {
+    std::lock_guard lock(mutex_);
+    auto& kept = with_.state->evaluations;
+    kept.push_back(report);
+    if (kept.size() > evaluations_max)
+      kept.pop_front();
+  }
   listener_.evaluated(report);
 }
 

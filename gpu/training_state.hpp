@@ -63,6 +63,7 @@ struct training_state {
   /// The newest applied steps, for whoever does not know of them yet: a
   /// newcomer, a coordinator that was restarted.
   std::deque<step_record> history;
+  std::deque<evaluation_report> evaluations; // likewise
   /// Compute takes so many times as long, on purpose.
   std::atomic<double> slow_factor = 1;
 };

@@ -82,10 +82,17 @@ actions coordinator_core::on_progress(const progress_report& report,
 }
 
 actions coordinator_core::on_evaluated(const evaluation_report& report) {
-  // Equal on every rank: the first word counts, whoever dies before its own.
-  if (!member(report.worker, report.generation) ||
-      (run_->test && run_->test->epoch >= report.epoch))
-    return {};
+  actions out;
+  if (member(report.worker, report.generation))
+    note_evaluation(report, out);
+  return out;
+}
+
+/// Equal on every rank: the first word counts, whoever dies before its own.
+void coordinator_core::note_evaluation(const evaluation_report& report,
+                                       actions& out) {
+  if (run_->test && run_->test->epoch >= report.epoch)
+    return;
   run_->test = report;
   if (value(report.epoch) < run_->what.train.epochs)
     run_->evaluated_ns += report.wall_ns;
@@ -95,7 +102,7 @@ actions coordinator_core::on_evaluated(const evaluation_report& report) {
                                 {"ms", double(report.wall_ns) / 1e6}};
   if (run_->set.classes > 0)
     fields["test_accuracy"] = report.accuracy;
-  return {write_event{"evaluation", std::move(fields)}};
+  out.push_back(write_event{"evaluation", std::move(fields)});
 }
 
 actions coordinator_core::on_paused(const worker_paused& message, instant now) {

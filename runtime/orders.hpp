@@ -71,7 +71,8 @@ struct connect_order {
 struct fence_order {
   ballast::term term{};
   ballast::generation level{};
-  step_number known{}; // later steps are to be told of in the answer
+  step_number known{};      // later steps are to be told of in the answer,
+  epoch_number evaluated{}; // and the evaluations of later epochs
   std::string reason;
 };
 

@@ -177,6 +177,9 @@ struct final_ack {
   bool holds_state = false;
   step_number step{};               // last applied
   std::vector<step_record> records; // later than the fence's `known`
+  /// Of epochs later than the fence's `evaluated`, oldest first: their reports
+  /// may have met nobody.
+  std::vector<evaluation_report> evaluations;
 };
 
 } // namespace ballast

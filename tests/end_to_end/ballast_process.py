@@ -201,13 +201,16 @@ class Answer:
 
 
 def request(url, method="GET", body=None, headers=None, seconds=10):
-    """One HTTP request; `url` is http://HOST:PORT/PATH."""
+    """One HTTP request; `url` is http://HOST:PORT/PATH. An OSError also where
+    the answer breaks off: whoever gave it was killed meanwhile."""
     address, _, path = url.removeprefix("http://").partition("/")
     connection = http.client.HTTPConnection(address, timeout=patience(seconds))
     try:
         connection.request(method, "/" + path, body, headers or {})
         got = connection.getresponse()
         return Answer(got.status, got.headers, got.read().decode())
+    except http.client.HTTPException as broken:
+        raise ConnectionError(f"{url}: {broken!r}") from broken
     finally:
         connection.close()
 

@@ -197,6 +197,34 @@ TEST(coordinator_core, goes_on_from_the_newest_step_that_a_survivor_holds) {
   EXPECT_EQ(d.core.current()->last.generation, generation{1});
 }
 
+TEST(coordinator_core, learns_from_the_fence_of_evaluations_that_met_nobody) {
+  driver d;
+  d.train({"w1", "w2", "w3"});
+  d.apply_steps(2);
+  auto result = [](uint64_t epoch) {
+    evaluation_report out;
+    out.epoch = epoch_number{epoch};
+    return out;
+  };
+  evaluation_report heard = result(1);
+  heard.worker = d.workers[0];
+  heard.generation = generation{1};
+  d.core.on_evaluated(heard);
+  actions lost = d.core.on_node_down(d.workers[2], "gone", d.now);
+  EXPECT_EQ(value(pick<send_fence>(lost).at(0).what.evaluated), 1u);
+  std::vector<step_record> later;
+  for (uint64_t step : {3, 4, 5, 6})
+    later.push_back({step_number{step}, epoch_number{(step + 1) / 2},
+                     plan_number{1}, 50, 2, 9 * step});
+  actions told =
+      d.recover(step_number{6}, later, {result(1), result(2), result(3)});
+  std::vector<uint64_t> epochs;
+  for (const write_event& one : pick<write_event>(told))
+    if (one.kind == "evaluation")
+      epochs.push_back(one.fields.at("epoch"));
+  EXPECT_EQ(epochs, (std::vector<uint64_t>{2, 3}));
+}
+
 TEST(coordinator_core, excludes_who_does_not_answer_the_fence) {
   driver d;
   d.train({"w1", "w2"});

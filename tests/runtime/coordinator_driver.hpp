@@ -106,12 +106,13 @@ public:
   }
 
   /// Survivors answer the fence and go on; the actions of the decision.
-  actions recover(step_number holds, std::vector<step_record> records = {}) {
+  actions recover(step_number holds, std::vector<step_record> records = {},
+                  std::vector<evaluation_report> evaluations = {}) {
     actions out;
     auto awaited = core.current()->fenced->awaited();
     generation level = core.current()->fenced->level();
     for (worker_id who : awaited)
-      out = core.on_ack({who, level, true, holds, records}, now);
+      out = core.on_ack({who, level, true, holds, records, evaluations}, now);
     return out;
   }
 
