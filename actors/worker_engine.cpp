@@ -324,10 +324,12 @@ final_ack engine::fence(const fence_order& what) {
   run_parts& parts = *parts_;
   out.worker = parts.order.worker;
   held_state held = parts.state.held;
-  if (parts.executor) {
+  if (!parts.executor) {
+    out.records = parts.state.records_after(what.known);
+    out.evaluations = parts.state.evaluations_after(what.evaluated);
+  } else {
     held = parts.executor->freeze();
-    out.records = parts.executor->records_after(what.known);
-    out.evaluations = parts.executor->evaluations_after(what.evaluated);
+    parts.executor->tell_after(what, out);
     parts.executor->abort(what.reason);
   }
   for (auto* opening : {&parts.opening, &parts.next_opening})
@@ -335,14 +337,6 @@ final_ack engine::fence(const fence_order& what) {
       (*opening)->abort(what.reason);
   out.holds_state = held.holds;
   out.step = held.step;
-  if (!parts.executor) {
-    for (const step_record& one : parts.state.history)
-      if (one.step > what.known)
-        out.records.push_back(one);
-    for (const evaluation_report& one : parts.state.evaluations)
-      if (one.epoch > what.evaluated)
-        out.evaluations.push_back(one);
-  }
   return out;
 }
 

@@ -117,22 +117,10 @@ step_progress step_executor::drain() {
   return out;
 }
 
-std::vector<step_record> step_executor::records_after(step_number known) const {
+void step_executor::tell_after(const fence_order& known, final_ack& out) const {
   std::lock_guard lock(mutex_);
-  const std::deque<step_record>& history = with_.state->history;
-  auto first = std::find_if(history.begin(), history.end(),
-                            [&](const auto& one) { return one.step > known; });
-  return {first, history.end()};
-}
-
-std::vector<evaluation_report>
-step_executor::evaluations_after(epoch_number known) const {
-  std::lock_guard lock(mutex_);
-  std::vector<evaluation_report> out;
-  for (const evaluation_report& one : with_.state->evaluations)
-    if (one.epoch > known)
-      out.push_back(one);
-  return out;
+  out.records = with_.state->records_after(known.known);
+  out.evaluations = with_.state->evaluations_after(known.evaluated);
 }
 
 void step_executor::take_posts() {

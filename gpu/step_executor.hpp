@@ -111,9 +111,8 @@ public:
 
   /// Everything since the last call.
   step_progress drain();
-  /// What is known of later steps.
-  std::vector<step_record> records_after(step_number known) const;
-  std::vector<evaluation_report> evaluations_after(epoch_number known) const;
+  /// What happened here behind that which the fence knows of.
+  void tell_after(const fence_order& known, final_ack& out) const;
   /// What the step thread does now; worker and generation are the caller's.
   heartbeat now() const;
 

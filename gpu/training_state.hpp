@@ -8,6 +8,7 @@
 #include "runtime/reports.hpp"
 #include "runtime/trailer.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -64,6 +65,18 @@ struct training_state {
   /// newcomer, a coordinator that was restarted.
   std::deque<step_record> history;
   std::deque<evaluation_report> evaluations; // likewise
+
+  std::vector<step_record> records_after(step_number known) const {
+    auto first = std::find_if(history.begin(), history.end(),
+                              [&](const auto& x) { return x.step > known; });
+    return {first, history.end()};
+  }
+  std::vector<evaluation_report> evaluations_after(epoch_number known) const {
+    auto first = std::find_if(evaluations.begin(), evaluations.end(),
+                              [&](const auto& x) { return x.epoch > known; });
+    return {first, evaluations.end()};
+  }
+
   /// Compute takes so many times as long, on purpose.
   std::atomic<double> slow_factor = 1;
 };

@@ -63,6 +63,14 @@ uint64_t run_tally::samples_per_s() const {
   return uint64_t(double(samples - first.samples) / (double(ns - away) / 1e9));
 }
 
+fence_order run::fence_now(ballast::term from) const {
+  return {.term = from,
+          .level = fenced->level(),
+          .known = last.step,
+          .evaluated = test ? test->epoch : epoch_number{},
+          .reason = fenced->reason()};
+}
+
 coordinator_core::coordinator_core(coordinator_config config)
     : config_(std::move(config)), detector_(config_.heartbeat) {}
 

@@ -163,8 +163,6 @@ private:
   void commit_all(std::vector<committed_step> steps, actions& out);
   epoch_number evaluation_owed() const;
   void note_evaluation(const evaluation_report& report, actions& out);
-  void note_evaluations(const fence& held, actions& out);
-  send_fence fence_for(worker_id who) const;
   void enter(ledger& book, plan_number number) const;
   void follow(ledger& book, const committed_step& step) const;
   ledger book_at(const std::vector<committed_step>& steps) const;

@@ -47,16 +47,6 @@ coordinator_core::book_at(const std::vector<committed_step>& steps) const {
   return out;
 }
 
-/// Asks for what a report may have been lost of.
-send_fence coordinator_core::fence_for(worker_id who) const {
-  return {who,
-          {.term = config_.term,
-           .level = run_->fenced->level(),
-           .known = run_->last.step,
-           .evaluated = run_->test ? run_->test->epoch : epoch_number{},
-           .reason = run_->fenced->reason()}};
-}
-
 void coordinator_core::recover(actions& out, const std::string& reason,
                                instant bad_sign, instant now) {
   run& now_run = *run_;
@@ -80,7 +70,7 @@ void coordinator_core::recover(actions& out, const std::string& reason,
   now_run.fence_deadline = now + detector_.ack_patience();
   now_run.phase = run_phase::recovering;
   for (worker_id who : asked)
-    out.push_back(fence_for(who));
+    out.push_back(send_fence{who, run_->fence_now(config_.term)});
   out.push_back(write_workers{});
   if (now_run.fenced->complete())
     decide(out, now);
@@ -125,7 +115,8 @@ void coordinator_core::decide(actions& out, instant now) {
                             to_string(members.commits.committed()) +
                             " is lost: " + run_->recovery->reason);
   }
-  note_evaluations(held, out);
+  for (const evaluation_report& one : held.evaluations())
+    note_evaluation(one, out);
   std::vector<worker_id> workers;
   for (worker_id who : members.workers)
     if (held.acks().contains(who))
@@ -228,17 +219,6 @@ void coordinator_core::decide(actions& out, instant now) {
   run_->members->source = source.value_or(0);
   out.push_back(
       place_shares{last_generation_, last_plan_, workers, std::move(before)});
-}
-
-/// Those whose reports met nobody, in the order of their epochs.
-void coordinator_core::note_evaluations(const fence& held, actions& out) {
-  std::map<epoch_number, evaluation_report> told;
-  for (const auto& [who, ack] : held.acks())
-    if (ack.holds_state)
-      for (const evaluation_report& one : ack.evaluations)
-        told.emplace(one.epoch, one);
-  for (const auto& [epoch, one] : told)
-    note_evaluation(one, out);
 }
 
 epoch_number coordinator_core::evaluation_owed() const {

@@ -177,7 +177,7 @@ void coordinator_core::expect(actions& out, const past_run& past, instant now) {
   run_->returns_until = now + std::chrono::seconds(run_->what.elastic.orphan_s);
   for (worker_id who : run_->may_return)
     if (nodes_.at(who).connected)
-      out.push_back(fence_for(who));
+      out.push_back(send_fence{who, run_->fence_now(config_.term)});
   out.push_back(write_workers{});
   if (run_->fenced->complete())
     decide(out, now);
@@ -211,7 +211,7 @@ void coordinator_core::welcome_back(hello_result& out,
   out.accepted = welcome{back.id, back.incarnation, config_.term,
                          uint32_t(config_.heartbeat.count())};
   if (run_->fenced && run_->fenced->awaited().contains(back.id))
-    out.then.push_back(fence_for(back.id));
+    out.then.push_back(send_fence{back.id, run_->fence_now(config_.term)});
   out.then.push_back(write_event{"worker_returned",
                                  {{"worker", hello.name},
                                   {"incarnation", back.incarnation},

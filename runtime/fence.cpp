@@ -24,4 +24,16 @@ std::optional<step_number> fence::base() const {
   return out;
 }
 
+std::vector<evaluation_report> fence::evaluations() const {
+  std::map<epoch_number, evaluation_report> told;
+  for (const auto& [who, ack] : acks_)
+    if (ack.holds_state)
+      for (const evaluation_report& one : ack.evaluations)
+        told.emplace(one.epoch, one);
+  std::vector<evaluation_report> out;
+  for (const auto& [epoch, one] : told)
+    out.push_back(one);
+  return out;
+}
+
 } // namespace ballast

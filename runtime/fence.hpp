@@ -35,6 +35,8 @@ public:
   /// The newest step that a living worker holds; nothing if nobody vouches for
   /// any state.
   std::optional<step_number> base() const;
+  /// What they tell of the ends of epochs, in their order.
+  std::vector<evaluation_report> evaluations() const;
 
 private:
   generation level_;

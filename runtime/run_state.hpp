@@ -190,6 +190,8 @@ struct run : run_tally {
   std::string weights_sha256;
   std::string reason; // why it failed
   int exit_code = 0;  // of a run that ended
+  /// While it is fenced: asks for all that a report may have been lost of.
+  fence_order fence_now(term from) const;
 };
 
 } // namespace ballast

@@ -175,10 +175,10 @@ TEST(coordinator_core, goes_on_from_the_newest_step_that_a_survivor_holds) {
   step_record first{step_number{1}, epoch_number{1}, plan_number{1}, 50, 2, 9};
   d.core.on_node_down(d.workers[0], "gone", d.now);
   // w2 applied step 1, w3 did not.
-  d.core.on_ack({d.workers[1], generation{1}, true, step_number{1}, {first}},
-                d.now);
+  d.core.on_ack(
+      {d.workers[1], generation{1}, true, step_number{1}, {first}, {}}, d.now);
   auto place = pick<place_shares>(d.core.on_ack(
-      {d.workers[2], generation{1}, true, step_number{0}, {}}, d.now));
+      {d.workers[2], generation{1}, true, step_number{0}, {}, {}}, d.now));
   ASSERT_EQ(place.size(), 1u);
   EXPECT_EQ(place[0].generation, generation{2});
   EXPECT_EQ(place[0].workers.size(), 2u);
