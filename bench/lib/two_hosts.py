@@ -1,9 +1,11 @@
 """Two hosts on one machine: two network namespaces with a cable between them,
 and a Ballast cluster that spans both. Needs root.
 
-A cable without length is a veth pair with the kernel's token bucket (tbf),
-which costs the processors next to nothing; one that delays is bench/wire.cpp,
-because not every kernel has the queueing discipline for that (netem).
+The kernel's token bucket (tbf) in front of each end is what makes the line
+slow, as a network card does: what waits there is known to the sender's TCP. A
+cable without length is a veth pair, which costs the processors next to nothing;
+one that delays is bench/wire.cpp, because not every kernel has the queueing
+discipline for that (netem).
 """
 import contextlib
 import glob
@@ -14,6 +16,7 @@ import subprocess
 NAMES = ["ballast-a", "ballast-b"]
 ADDRESSES = ["10.251.0.1", "10.251.0.2"]
 DEVICE = "ballast-wire"
+CABLE_MBIT = 10000  # where it only delays
 
 
 class NotHere(Exception):
@@ -56,15 +59,15 @@ def two_hosts(wire, mbit, delay_us):
         for name in NAMES:
             _ip("netns", "add", name)
         if delay_us:
-            command = [wire, *NAMES, DEVICE, str(mbit), str(delay_us)]
+            command = [wire, *NAMES, DEVICE, str(CABLE_MBIT), str(delay_us)]
             cable = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
             if cable.stdout.readline() != "ready\n":
                 raise NotHere("the cable could not be laid; its last line says why")
         else:
             end = ["type", "veth", "peer", "name", DEVICE, "netns"]
             _ip("link", "add", DEVICE, "netns", NAMES[0], *end, NAMES[1])
-            for name in NAMES:
-                _tc(name, "qdisc", "add", "dev", DEVICE, "root", "tbf", "rate", f"{mbit}mbit")
+        for name in NAMES:
+            _tc(name, "qdisc", "add", "dev", DEVICE, "root", "tbf", "rate", f"{mbit}mbit")
         for name, address in zip(NAMES, ADDRESSES):
             _ip("-n", name, "link", "set", "lo", "up")
             _ip("-n", name, "addr", "add", f"{address}/24", "dev", DEVICE)
