@@ -44,6 +44,11 @@ job job_for(const std::string& kind) {
   return out;
 }
 
+job wide(job what) {
+  what.model.hidden = {1024, 1024, 1024};
+  return what;
+}
+
 /// Gradient sum of a batch, then the update; arenas take turns as in a worker.
 void step(benchmark::State& state, const job& what) {
   const auto rows = uint32_t(state.range(0));
@@ -81,6 +86,7 @@ void update_only(benchmark::State& state, const char* kind) {
 }
 
 BENCHMARK_CAPTURE(step, mlp, job_for("mlp"))->Arg(128)->Arg(256);
+BENCHMARK_CAPTURE(step, wide_mlp, wide(job_for("mlp")))->Arg(128)->Arg(512);
 BENCHMARK_CAPTURE(step, cnn, job_for("cnn"))->Arg(128)->Arg(256);
 BENCHMARK_CAPTURE(step, logistic, job_for("logistic"))->Arg(128);
 BENCHMARK_CAPTURE(update_only, adamw, "adamw")->Arg(101'770)->Arg(6'250'000);

@@ -86,8 +86,8 @@ private:
     return memory.data();
   }
 
-  // The three products of a layer: own ones on one thread where the CPU has
-  // them, else LibTorch's.
+  // The three products of a layer: own ones on one thread where they are the
+  // faster choice, else LibTorch's.
 
   void forward(size_t l, int64_t rows, const float* input, float* output) {
     const int64_t in = widths_[l], out = widths_[l + 1];
@@ -177,7 +177,7 @@ private:
   std::vector<std::vector<float>> outputs_;
   std::vector<std::vector<float>> gradients_;
   std::vector<float> scratch_;
-  bool own_products_ = threads() == 1 && has_matrix_product();
+  bool own_products_ = threads() == 1 && suits_matrix_product();
 };
 
 } // namespace

@@ -120,6 +120,10 @@ bool has_matrix_product() {
   return __builtin_cpu_supports("avx512f");
 }
 
+bool suits_matrix_product() {
+  return has_matrix_product() && !__builtin_cpu_is("intel");
+}
+
 void product_with_weight(const product_shape& s, const float* a,
                          const float* weight, const float* bias, float* c,
                          std::vector<float>& scratch) {
@@ -140,6 +144,9 @@ void add_product_of_transposed(const product_shape& s, const float* a,
 #else
 
 bool has_matrix_product() {
+  return false;
+}
+bool suits_matrix_product() {
   return false;
 }
 void product_with_weight(const product_shape&, const float*, const float*,

@@ -1,5 +1,7 @@
-/// Matrix products on one thread for CPUs with AVX-512, about twice as fast on
-/// AMD as the BLAS inside LibTorch. Matrices are row-major and dense.
+/// Matrix products on one thread for CPUs with AVX-512. The BLAS inside
+/// LibTorch (MKL) keeps its fast paths for Intel: there it is 1.3 (784-128-10)
+/// to 2.5 times (layers of 1,024) as fast as these, elsewhere half as fast.
+/// Matrices are row-major and dense.
 #pragma once
 
 #include <cstddef>
@@ -7,8 +9,10 @@
 
 namespace ballast {
 
-/// True if this CPU can; else the caller takes LibTorch's.
+/// True if this CPU can compute them.
 bool has_matrix_product();
+/// True where they are also the faster choice.
+bool suits_matrix_product();
 
 struct product_shape {
   size_t rows = 0;    // of c
