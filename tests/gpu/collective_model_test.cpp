@@ -53,6 +53,14 @@ TEST(cost_model, latency_decides_small_and_bandwidth_large_operations) {
   }
 }
 
+TEST(cost_model, two_ranks_add_half_as_much_where_the_line_is_slow) {
+  const step_cost gigabit{100e-6, 8e-9};
+  EXPECT_EQ(choose_way(gigabit, 2, 64u << 10), reduce_way::doubling);
+  EXPECT_EQ(choose_way(gigabit, 2, 4u << 20), reduce_way::ring);
+  const step_cost loopback{20e-6, 0.4e-9};
+  EXPECT_EQ(choose_way(loopback, 2, 64u << 20), reduce_way::doubling);
+}
+
 TEST(cost_model, the_choice_changes_once_with_the_size) {
   for (int n : {3, 4, 5, 8, 16, 100}) {
     step_cost cost{30e-6, 0.7e-9};
