@@ -3,6 +3,7 @@
 #include "gpu/collectives/gloo.hpp"
 #include "gpu/collectives/local.hpp"
 #include "gpu/collectives/ring.hpp"
+#include "gpu/cuda_library.hpp"
 
 namespace ballast {
 
@@ -25,6 +26,9 @@ std::unique_ptr<collective_backend> make_backend(const std::string& name) {
   }
   if (name == "local") {
     return make_local_backend();
+  }
+  if (name == "nccl") {
+    return open_nccl_backend(0);
   }
   std::string names;
   for (const std::string& known : backend_names()) {

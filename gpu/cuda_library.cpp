@@ -17,6 +17,7 @@ struct cuda_door {
   cuda_probe* probe = nullptr;
   cuda_try_device* try_device = nullptr;
   nccl_probe* nccl = nullptr;
+  nccl_factory* make_nccl = nullptr;
 };
 
 cuda_door open_door() {
@@ -30,6 +31,8 @@ cuda_door open_door() {
       function_of(out.library, cuda_try_device_name));
   out.nccl =
       reinterpret_cast<nccl_probe*>(function_of(out.library, nccl_probe_name));
+  out.make_nccl = reinterpret_cast<nccl_factory*>(
+      function_of(out.library, nccl_factory_name));
   return out;
 }
 
@@ -39,7 +42,7 @@ const cuda_door& door() {
 }
 
 bool complete(const cuda_door& opened) {
-  return opened.probe && opened.try_device && opened.nccl;
+  return opened.probe && opened.try_device && opened.nccl && opened.make_nccl;
 }
 
 } // namespace
@@ -78,6 +81,17 @@ failure try_cuda_device(int index) {
   if (!why)
     door().try_device(index, &why);
   return why;
+}
+
+std::unique_ptr<collective_backend> open_nccl_backend(int device) {
+  failure why = why_not_device(probe_cuda(), device);
+  std::unique_ptr<collective_backend> out;
+  if (!why)
+    out.reset(door().make_nccl(device, &why));
+  if (!out)
+    throw collective_error(collective_errc::unsupported,
+                           "no collective backend 'nccl' here: " + why.message);
+  return out;
 }
 
 } // namespace ballast

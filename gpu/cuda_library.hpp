@@ -4,7 +4,10 @@
 /// Any thread; the object is opened once and stays.
 #pragma once
 
+#include "gpu/collective.hpp"
 #include "gpu/cuda_report.hpp"
+
+#include <memory>
 
 namespace ballast {
 
@@ -13,5 +16,8 @@ nccl_report probe_nccl();
 /// device_failed if a kernel cannot run on cuda:`index`, whose probe was fine:
 /// in use by another program, out of memory, ill.
 failure try_cuda_device(int index);
+/// The backend "nccl" of one GPU; collective_error{unsupported} with the reason
+/// where there is none.
+std::unique_ptr<collective_backend> open_nccl_backend(int device);
 
 } // namespace ballast

@@ -36,12 +36,12 @@ public:
   void upload(const T* from, size_t count) {
     if (count > 0)
       check_cuda(cudaMemcpy(data_, from, bytes(count), cudaMemcpyHostToDevice),
-               "copy to the device");
+                 "copy to the device");
   }
   void download(T* to, size_t count) const {
     if (count > 0)
       check_cuda(cudaMemcpy(to, data_, bytes(count), cudaMemcpyDeviceToHost),
-               "copy from the device");
+                 "copy from the device");
   }
   std::vector<T> values() const {
     std::vector<T> out(count_);

@@ -3,6 +3,7 @@
 #include "gpu/cuda/check.hpp"
 #include "gpu/cuda/device_memory.hpp"
 #include "gpu/cuda/kernels.hpp"
+#include "gpu/cuda/nccl_collective.hpp"
 #include "gpu/cuda/nccl_library.hpp"
 
 #include <cstdlib>
@@ -118,6 +119,16 @@ ballast_nccl_probe(ballast::nccl_report* out) {
     out->why_not = nccl.why_not;
   } catch (const std::exception& e) {
     out->why_not = e.what();
+  }
+}
+
+__attribute__((visibility("default"))) ballast::collective_backend*
+ballast_make_nccl_backend(int device, ballast::failure* why) {
+  try {
+    return ballast::make_nccl_backend(device).release();
+  } catch (const std::exception& e) {
+    *why = {ballast::errc::device_failed, e.what(), {}};
+    return nullptr;
   }
 }
 

@@ -1,8 +1,9 @@
 /// The one door into libballast_cuda.so, as both sides see it. The object holds
 /// the kernels and the CUDA runtime itself, so that it can be opened on
-/// machines with and without a driver. Exceptions do not cross the door.
+/// machines with and without a driver. Exceptions do not cross it.
 #pragma once
 
+#include "gpu/collective.hpp"
 #include "gpu/cuda_report.hpp"
 
 namespace ballast {
@@ -21,5 +22,11 @@ constexpr const char* cuda_try_device_name = "ballast_cuda_try_device";
 /// Opens NCCL and asks for its version.
 using nccl_probe = void(nccl_report* out);
 constexpr const char* nccl_probe_name = "ballast_nccl_probe";
+
+/// Null and `*why` filled where NCCL or the device cannot be used. The caller
+/// owns it. Its methods throw collective_error, which does cross the door (both
+/// sides know its type by name).
+using nccl_factory = collective_backend*(int device, failure* why);
+constexpr const char* nccl_factory_name = "ballast_make_nccl_backend";
 
 } // namespace ballast

@@ -150,6 +150,19 @@ TEST(cuda_library, answers_on_every_machine) {
   }
 }
 
+TEST(cuda_library, refuses_nccl_with_the_reason_where_there_is_no_gpu) {
+  const std::string reason = why_no_gpu(probe_cuda());
+  if (reason.empty())
+    GTEST_SKIP() << "this machine has a GPU";
+  try {
+    make_backend("nccl");
+    FAIL() << "made a backend without a GPU";
+  } catch (const collective_error& e) {
+    EXPECT_EQ(e.code(), collective_errc::unsupported);
+    EXPECT_THAT(e.what(), AllOf(HasSubstr("'nccl'"), HasSubstr(reason)));
+  }
+}
+
 TEST(cuda_library, tries_no_device_that_is_not_there) {
   EXPECT_EQ(try_cuda_device(1023).code, errc::device_failed);
 }
