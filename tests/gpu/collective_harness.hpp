@@ -61,7 +61,7 @@ suite_test_name(const ::testing::TestParamInfo<std::string>& info) {
 /// The suite has up to 8 ranks, and NCCL takes one for each GPU.
 inline std::string why_no_nccl() {
   const cuda_report report = probe_cuda();
-  const std::string reason = why_no_gpu(report);
+  std::string reason = why_no_gpu(report);
   if (!reason.empty())
     return reason;
   return report.devices.size() >= 8

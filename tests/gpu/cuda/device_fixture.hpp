@@ -7,8 +7,10 @@
 #include "gpu/cuda_library.hpp"
 #include "runtime/random.hpp"
 
-#include <cstring>
+#include <bit>
+#include <cstdint>
 #include <gtest/gtest.h>
+#include <type_traits>
 #include <vector>
 
 namespace ballast::testing {
@@ -41,8 +43,9 @@ inline std::vector<float> noise(size_t count, uint64_t stream) {
 /// The index of the first element whose bits differ, or the size.
 template <class T>
 size_t first_difference(const std::vector<T>& a, const std::vector<T>& b) {
+  using bits = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
   for (size_t i = 0; i < a.size() && i < b.size(); ++i)
-    if (std::memcmp(&a[i], &b[i], sizeof(T)) != 0)
+    if (std::bit_cast<bits>(a[i]) != std::bit_cast<bits>(b[i]))
       return i;
   return a.size() == b.size() ? a.size() : std::min(a.size(), b.size());
 }
