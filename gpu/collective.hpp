@@ -147,7 +147,7 @@ public:
   virtual void abort(const std::string& reason) noexcept = 0;
 };
 
-/// One way to reduce: "local", "gloo", "ring", later "nccl". Lives as long as
+/// One way to reduce: "local", "gloo", "ring", "nccl". Lives as long as
 /// the process.
 class collective_backend {
 public:
@@ -165,7 +165,8 @@ public:
 };
 
 /// "gloo", "ring", ...; throws collective_error{unsupported} with the list of
-/// names for any other. "auto" picks the best one here.
+/// names for any other. "auto" picks the best one here. "nccl" reduces between
+/// GPUs, which no executor computes on yet: it is not among the names.
 std::unique_ptr<collective_backend> make_backend(const std::string& name);
 std::vector<std::string> backend_names();
 

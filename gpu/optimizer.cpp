@@ -1,5 +1,7 @@
 #include "gpu/optimizer.hpp"
 
+#include "gpu/kernels/global_norm.hpp"
+#include "gpu/kernels/optimizer_rule.hpp"
 #include "gpu/vectorized.hpp"
 #include "runtime/errors.hpp"
 
@@ -11,71 +13,33 @@ namespace {
 // The loops. Element by element without contraction: the result does not depend
 // on the vector width, nor on how an arena is cut.
 
-struct sgd_step {
-  float gradient_scale;
-  float lr;
-  float momentum;
-  float weight_decay;
-};
-
 BALLAST_VECTORIZED
 void plain_sgd(float* __restrict p, const float* __restrict g, size_t n,
-               sgd_step s) {
-  for (size_t i = 0; i < n; ++i) {
-    float d = g[i] * s.gradient_scale + s.weight_decay * p[i];
-    p[i] -= s.lr * d;
-  }
+               sgd_rule rule) {
+  for (size_t i = 0; i < n; ++i)
+    p[i] = sgd_update(p[i], g[i], rule);
 }
 
 BALLAST_VECTORIZED
 void momentum_sgd(float* __restrict p, const float* __restrict g,
-                  float* __restrict velocity, size_t n, sgd_step s) {
+                  float* __restrict velocity, size_t n, sgd_rule rule) {
   for (size_t i = 0; i < n; ++i) {
-    float d = g[i] * s.gradient_scale + s.weight_decay * p[i];
-    velocity[i] = s.momentum * velocity[i] + d;
-    p[i] -= s.lr * velocity[i];
+    const momentum_values next =
+        momentum_update({p[i], velocity[i]}, g[i], rule);
+    p[i] = next.p;
+    velocity[i] = next.velocity;
   }
 }
-
-struct adam_step {
-  float gradient_scale;
-  float step_size;      // lr / (1 - beta1^t)
-  float inverse_root_2; // 1 / sqrt(1 - beta2^t)
-  float one_minus_beta1;
-  float beta2;
-  float one_minus_beta2;
-  float eps;
-  float l2;     // adam: added to the gradient
-  float shrink; // adamw: parameters are multiplied by it first
-};
 
 BALLAST_VECTORIZED
 void adam(float* __restrict p, const float* __restrict g, float* __restrict m,
-          float* __restrict v, size_t n, adam_step s) {
+          float* __restrict v, size_t n, adam_rule rule) {
   for (size_t i = 0; i < n; ++i) {
-    float d = g[i] * s.gradient_scale + s.l2 * p[i];
-    m[i] += s.one_minus_beta1 * (d - m[i]);
-    v[i] = s.beta2 * v[i] + s.one_minus_beta2 * d * d;
-    float denominator = std::sqrt(v[i]) * s.inverse_root_2 + s.eps;
-    p[i] = p[i] * s.shrink - s.step_size * (m[i] / denominator);
+    const adam_values next = adam_update({p[i], m[i], v[i]}, g[i], rule);
+    p[i] = next.p;
+    m[i] = next.m;
+    v[i] = next.v;
   }
-}
-
-// Sixteen partial sums, added in a fixed order: vectorised, and the same bits
-// on every CPU.
-BALLAST_VECTORIZED
-double sum_of_squares(const float* values, size_t n) {
-  double partial[16] = {};
-  size_t i = 0;
-  for (; i + 16 <= n; i += 16)
-    for (size_t j = 0; j < 16; ++j)
-      partial[j] += double(values[i + j]) * double(values[i + j]);
-  for (; i < n; ++i)
-    partial[i % 16] += double(values[i]) * double(values[i]);
-  double sum = 0;
-  for (double part : partial)
-    sum += part;
-  return sum;
 }
 
 void check_sizes(std::span<float> parameters, std::span<const float> gradients,
@@ -96,13 +60,12 @@ public:
   void apply(std::span<float> parameters, std::span<const float> gradients,
              double gradient_scale, double lr, uint64_t /*step*/) override {
     check_sizes(parameters, gradients, count_);
-    const sgd_step s{float(gradient_scale), float(lr), float(spec_.momentum),
-                     float(spec_.weight_decay)};
+    const sgd_rule rule = make_sgd_rule(spec_, gradient_scale, lr);
     if (velocity_.empty())
-      plain_sgd(parameters.data(), gradients.data(), count_, s);
+      plain_sgd(parameters.data(), gradients.data(), count_, rule);
     else
       momentum_sgd(parameters.data(), gradients.data(), velocity_.data(),
-                   count_, s);
+                   count_, rule);
   }
 
   std::vector<state_vector> state() override {
@@ -117,8 +80,7 @@ private:
   std::vector<float> velocity_;
 };
 
-/// Adam (weight decay is an L2 term of the gradient) and AdamW (decoupled: the
-/// parameters shrink by lr * weight_decay).
+/// Adam and AdamW.
 class adam_family final : public optimizer {
 public:
   adam_family(const optimizer_spec& spec, size_t count)
@@ -127,20 +89,9 @@ public:
   void apply(std::span<float> parameters, std::span<const float> gradients,
              double gradient_scale, double lr, uint64_t step) override {
     check_sizes(parameters, gradients, exp_avg_.size());
-    const bool decoupled = spec_.kind == "adamw";
-    const double correction1 = 1 - std::pow(spec_.beta1, double(step));
-    const double correction2 = 1 - std::pow(spec_.beta2, double(step));
     adam(parameters.data(), gradients.data(), exp_avg_.data(),
          exp_avg_sq_.data(), exp_avg_.size(),
-         {.gradient_scale = float(gradient_scale),
-          .step_size = float(lr / correction1),
-          .inverse_root_2 = float(1 / std::sqrt(correction2)),
-          .one_minus_beta1 = float(1 - spec_.beta1),
-          .beta2 = float(spec_.beta2),
-          .one_minus_beta2 = float(1 - spec_.beta2),
-          .eps = float(spec_.eps),
-          .l2 = decoupled ? 0.0F : float(spec_.weight_decay),
-          .shrink = decoupled ? float(1 - lr * spec_.weight_decay) : 1.0F});
+         make_adam_rule(spec_, gradient_scale, lr, step));
   }
 
   std::vector<state_vector> state() override {
@@ -154,6 +105,28 @@ private:
 };
 
 } // namespace
+
+sgd_rule make_sgd_rule(const optimizer_spec& spec, double gradient_scale,
+                       double lr) {
+  return {float(gradient_scale), float(lr), float(spec.momentum),
+          float(spec.weight_decay)};
+}
+
+adam_rule make_adam_rule(const optimizer_spec& spec, double gradient_scale,
+                         double lr, uint64_t step) {
+  const bool decoupled = spec.kind == "adamw";
+  const double correction1 = 1 - std::pow(spec.beta1, double(step));
+  const double correction2 = 1 - std::pow(spec.beta2, double(step));
+  return {.gradient_scale = float(gradient_scale),
+          .step_size = float(lr / correction1),
+          .inverse_root_2 = float(1 / std::sqrt(correction2)),
+          .one_minus_beta1 = float(1 - spec.beta1),
+          .beta2 = float(spec.beta2),
+          .one_minus_beta2 = float(1 - spec.beta2),
+          .eps = float(spec.eps),
+          .l2 = decoupled ? 0.0F : float(spec.weight_decay),
+          .shrink = decoupled ? float(1 - lr * spec.weight_decay) : 1.0F};
+}
 
 double l2_norm(std::span<const float> values) {
   return std::sqrt(sum_of_squares(values.data(), values.size()));

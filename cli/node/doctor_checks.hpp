@@ -24,6 +24,7 @@ struct check {
 
 void check_machine(std::vector<check>& out);
 void check_devices(std::vector<check>& out);
+void check_cuda_devices(std::vector<check>& out);
 void check_libraries(std::vector<check>& out);
 void check_places(std::vector<check>& out);
 

@@ -5,7 +5,6 @@
 #include "monitor/http_bind.hpp"
 #include "monitor/http_server.hpp"
 
-#include <dlfcn.h>
 #include <filesystem>
 #include <fstream>
 #include <sched.h>
@@ -163,68 +162,6 @@ check disk(const std::string& name, const fs::path& path,
   return out;
 }
 
-/// The driver's own functions, so that no CUDA toolkit is needed to ask.
-struct cuda_driver {
-  int (*init)(unsigned) = nullptr;
-  int (*version)(int*) = nullptr;
-  int (*device_count)(int*) = nullptr;
-  int (*device)(int*, int) = nullptr;
-  int (*device_name)(char*, int, int) = nullptr;
-  int (*device_bytes)(size_t*, int) = nullptr;
-
-  explicit cuda_driver(void* library) {
-    find(library, "cuInit", init);
-    find(library, "cuDriverGetVersion", version);
-    find(library, "cuDeviceGetCount", device_count);
-    find(library, "cuDeviceGet", device);
-    find(library, "cuDeviceGetName", device_name);
-    find(library, "cuDeviceTotalMem_v2", device_bytes);
-  }
-  bool complete() const {
-    return init && version && device_count && device && device_name &&
-           device_bytes;
-  }
-  template <class Function>
-  static void find(void* library, const char* name, Function& out) {
-    out = reinterpret_cast<Function>(dlsym(library, name));
-  }
-};
-
-check cuda_driver_found(void* library, std::vector<check>& devices) {
-  check out{"devices", "CUDA driver", finding::note, {}, {}};
-  out.what_to_do = "training uses the CPU; for GPUs install the NVIDIA driver";
-  if (!library) {
-    out.found = "none (libcuda.so.1 is not there)";
-    return out;
-  }
-  cuda_driver driver(library);
-  int number = 0;
-  int count = 0;
-  if (!driver.complete() || driver.init(0) != 0 ||
-      driver.version(&number) != 0 || driver.device_count(&count) != 0) {
-    out.found = "libcuda.so.1 is there, but finds no usable device";
-    return out;
-  }
-  out.result = finding::fine;
-  out.what_to_do.clear();
-  out.found = "CUDA " + std::to_string(number / 1000) + "." +
-              std::to_string(number % 1000 / 10) + ", " +
-              std::to_string(count) + " devices";
-  for (int i = 0; i < count; ++i) {
-    int device = 0;
-    char name[256] = {};
-    size_t bytes = 0;
-    if (driver.device(&device, i) != 0 ||
-        driver.device_name(name, sizeof name, device) != 0 ||
-        driver.device_bytes(&bytes, device) != 0)
-      continue;
-    devices.push_back({"devices", "cuda:" + std::to_string(i), finding::note,
-                       std::string(name) + ", " + gib_text(double(bytes)),
-                       "this build trains on the CPU only"});
-  }
-  return out;
-}
-
 } // namespace
 
 void check_machine(std::vector<check>& out) {
@@ -253,11 +190,7 @@ void check_devices(std::vector<check>& out) {
                  finding::fine,
                  model.empty() ? "unknown model" : model,
                  {}});
-  // Kept open: the driver does not like to be unloaded.
-  void* library = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
-  std::vector<check> devices;
-  out.push_back(cuda_driver_found(library, devices));
-  out.insert(out.end(), devices.begin(), devices.end());
+  check_cuda_devices(out);
 }
 
 void check_places(std::vector<check>& out) {

@@ -5,6 +5,7 @@
 #include "cli/liveness.hpp"
 #include "cli/node/host_port.hpp"
 #include "cli/node/identity.hpp"
+#include "gpu/cuda_library.hpp"
 #include "monitor/http_server.hpp"
 #include "monitor/log.hpp"
 
@@ -188,15 +189,22 @@ sigset_t end_signals() {
   return out;
 }
 
+/// A worker trains on the CPU, whatever the machine has: `auto` says no more
+/// than that. Who asks for a GPU is refused, and told what else stands against
+/// it here.
 void check_device(const std::string& device) {
   if (device == "auto" || device == "cpu")
     return;
-  if (device.starts_with("cuda"))
-    throw ballast_error(errc::not_in_build,
-                        "--device " + device +
-                            ": GPU workers are not in this build");
-  throw ballast_error(errc::usage,
-                      "--device takes auto or cpu, not '" + device + "'");
+  std::optional<int> index = cuda_index(device);
+  if (!index)
+    throw ballast_error(errc::usage,
+                        "--device takes auto, cpu or cuda:N, not '" + device +
+                            "'");
+  failure besides = why_not_device(probe_cuda(), *index);
+  throw ballast_error(errc::not_in_build,
+                      "--device " + device +
+                          ": GPU workers are not in this build" +
+                          (besides ? "; besides, " + besides.message : ""));
 }
 
 } // namespace

@@ -211,6 +211,34 @@ class Jobs(BadInput):
         self.assertFalse((self.folder / "runs").exists())
 
 
+class Doctor(BallastTest):
+    def checks(self):
+        found = json.loads(self.ballast("doctor", "--json").out)
+        return {one["name"]: one for one in found["checks"]}
+
+    def test_says_why_no_gpu_is_used(self):
+        checks = self.checks()
+        part = checks["CUDA part"]
+        if part["result"] != "ok":
+            self.assertIn("no GPU: ", part["found"])
+            self.assertNotEqual(part["what_to_do"], "")
+        self.assertNotIn("\n", part["found"])
+        gpus = [one for name, one in checks.items() if name.startswith("cuda:")]
+        for one in gpus:  # shown, and not pretended to be used
+            self.assertIn("not in this build", one["what_to_do"])
+
+    def test_names_variables_that_break_elasticity(self):
+        self.assertNotIn("NCCL_COMM_ID", self.checks())
+        self.environment.update(NCCL_COMM_ID="10.0.0.1:5",
+                                NCCL_BLOCKING_WAIT="1", NCCL_DEBUG="WARN")
+        checks = self.checks()
+        for variable in ("NCCL_COMM_ID", "NCCL_BLOCKING_WAIT"):
+            self.assertEqual(checks[variable]["result"], "note")
+            self.assertEqual(checks[variable]["what_to_do"],
+                             f"unset {variable}")
+        self.assertNotIn("NCCL_DEBUG", checks)
+
+
 class RunDirectory(BadInput):
     def test_in_use_or_used_before(self):
         one, run = self.new_run(endless_job())

@@ -241,6 +241,7 @@ class Refusals(Cluster):
                                    "0.0.0.0:0")),
                 (2, "not in this build", ("--join", self.address, "--device",
                                           "cuda:0")),
+                (2, "cuda:N", ("--join", self.address, "--device", "cuda")),
                 (2, "HOST:PORT", ("--join", "nowhere"))):
             self.refused(code, says, "node", *arguments)
 

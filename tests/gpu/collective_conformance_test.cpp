@@ -29,7 +29,14 @@ using ballast::testing::soon;
 
 class collective_backends : public ::testing::TestWithParam<std::string> {
 protected:
-  void SetUp() override { std::signal(SIGPIPE, SIG_IGN); }
+  void SetUp() override {
+    std::signal(SIGPIPE, SIG_IGN);
+    if (GetParam() == "nccl") {
+      const std::string reason = ballast::testing::why_no_nccl();
+      if (!reason.empty())
+        GTEST_SKIP() << reason;
+    }
+  }
 };
 
 // Goal: sums are right for every size that matters (none, one, odd, around
@@ -343,6 +350,11 @@ TEST_P(collective_backends, reduces_in_an_arena) {
   }
   EXPECT_EQ(arenas[0][1001], static_cast<float>(small_sum(size, 0)));
 }
+
+// Ranks are threads here: each takes a GPU of its own.
+INSTANTIATE_TEST_SUITE_P(on_gpus, collective_backends,
+                         ::testing::Values("nccl"),
+                         ballast::testing::suite_test_name);
 
 INSTANTIATE_TEST_SUITE_P(all, collective_backends,
                          ::testing::ValuesIn(ballast::testing::suite_names()),

@@ -4,6 +4,7 @@
 
 #include "gpu/collective.hpp"
 #include "gpu/collectives/ring.hpp"
+#include "gpu/cuda_library.hpp"
 
 #include <gtest/gtest.h>
 
@@ -57,8 +58,22 @@ suite_test_name(const ::testing::TestParamInfo<std::string>& info) {
   return name;
 }
 
+/// The suite has up to 8 ranks, and NCCL takes one for each GPU.
+inline std::string why_no_nccl() {
+  const cuda_report report = probe_cuda();
+  std::string reason = why_no_gpu(report);
+  if (!reason.empty())
+    return reason;
+  return report.devices.size() >= 8
+             ? ""
+             : "the suite needs 8 GPUs, this machine has " +
+                   std::to_string(report.devices.size());
+}
+
 inline std::unique_ptr<collective_backend>
 make_suite_backend(const std::string& name, int rank) {
+  if (name == "nccl")
+    return open_nccl_backend(rank);
   if (name == "ring-two-hosts") {
     ring_config config;
     config.host_id = "host " + std::to_string(rank % 2);

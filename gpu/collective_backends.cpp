@@ -1,0 +1,42 @@
+/// The backends of this build by name.
+#include "gpu/collective.hpp"
+#include "gpu/collectives/gloo.hpp"
+#include "gpu/collectives/local.hpp"
+#include "gpu/collectives/ring.hpp"
+#include "gpu/cuda_library.hpp"
+
+namespace ballast {
+
+std::vector<std::string> backend_names() {
+  return {"ring", "ring-shm", "ring-tcp", "gloo", "local"};
+}
+
+std::unique_ptr<collective_backend> make_backend(const std::string& name) {
+  if (name == "ring" || name == "auto") {
+    return make_ring_backend("ring", {});
+  }
+  if (name == "ring-shm") {
+    return make_ring_backend(name, {.cross_hosts = false});
+  }
+  if (name == "ring-tcp") {
+    return make_ring_backend(name, {.share_memory = false});
+  }
+  if (name == "gloo") {
+    return make_gloo_backend();
+  }
+  if (name == "local") {
+    return make_local_backend();
+  }
+  if (name == "nccl") {
+    return open_nccl_backend(0);
+  }
+  std::string names;
+  for (const std::string& known : backend_names()) {
+    names += (names.empty() ? "" : ", ") + known;
+  }
+  throw collective_error(collective_errc::unsupported,
+                         "no collective backend '" + name +
+                             "' in this build; it has: auto, " + names);
+}
+
+} // namespace ballast

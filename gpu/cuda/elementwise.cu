@@ -1,0 +1,356 @@
+/// Kernels that compute each element by itself: copies into the bucket, the
+/// optimizers, the gathering of a batch. All are bound by memory: what counts
+/// is that accesses are wide and that many of them are in flight.
+#include "gpu/cuda/kernels.hpp"
+#include "gpu/cuda/launch.hpp"
+
+#include <cuda_runtime.h>
+
+namespace ballast {
+namespace {
+
+// -- one loop for all ---------------------------------------------------------
+
+/// An arena as elements before the first 16-byte boundary, groups of four, and
+/// the rest. Without a common boundary everything is `head`.
+struct split {
+  size_t head;
+  size_t fours;
+  size_t count;
+};
+
+template <class... Pointers>
+split split_at_boundary(size_t count, Pointers... pointers) {
+  const size_t remainders[] = {reinterpret_cast<size_t>(pointers) % 16 ...};
+  for (size_t r : remainders)
+    if (r != remainders[0])
+      return {count, 0, count};
+  size_t head = (16 - remainders[0]) % 16 / sizeof(float);
+  if (head > count)
+    head = count;
+  return {head, (count - head) / 4, count};
+}
+
+/// Op: `element(i)` does one; `load(i)` and `store(i, loaded)` do four from i
+/// on, `groups` of which are loaded before the first is stored.
+template <class Op>
+__global__ void __launch_bounds__(threads_per_block)
+    for_each_element(Op op, split range) {
+  op.begin();
+  const size_t first = size_t(blockIdx.x) * blockDim.x + threadIdx.x;
+  const size_t step = size_t(gridDim.x) * blockDim.x;
+  for (size_t four = first; four < range.fours; four += step * Op::groups) {
+    typename Op::loaded held[Op::groups];
+#pragma unroll
+    for (int k = 0; k < Op::groups; ++k)
+      if (four + k * step < range.fours)
+        held[k] = op.load(range.head + 4 * (four + k * step));
+#pragma unroll
+    for (int k = 0; k < Op::groups; ++k)
+      if (four + k * step < range.fours)
+        op.store(range.head + 4 * (four + k * step), held[k]);
+  }
+  for (size_t i = first; i < range.head; i += step)
+    op.element(i);
+  for (size_t i = range.head + 4 * range.fours + first; i < range.count;
+       i += step)
+    op.element(i);
+}
+
+template <class Op>
+void launch(const Op& op, split range, const char* name, cuda_stream stream) {
+  if (range.count == 0)
+    return;
+  const size_t items = range.fours > 0
+                           ? (range.fours + Op::groups - 1) / Op::groups
+                           : range.count;
+  for_each_element<<<blocks_for(items), threads_per_block, 0, stream>>>(op,
+                                                                        range);
+  check_launch(name);
+}
+
+__device__ float4 four_at(const float* from, size_t i) {
+  return *reinterpret_cast<const float4*>(from + i);
+}
+__device__ float4& four_at(float* to, size_t i) {
+  return *reinterpret_cast<float4*>(to + i);
+}
+
+// -- into the bucket ----------------------------------------------------------
+
+struct scale_copy_op {
+  static constexpr int groups = 4;
+  using loaded = float4;
+  const float* from;
+  float* to;
+  float weight;
+
+  __device__ void begin() {}
+  __device__ void element(size_t i) const { to[i] = from[i] * weight; }
+  __device__ float4 load(size_t i) const { return four_at(from, i); }
+  __device__ void store(size_t i, float4 x) const {
+    four_at(to, i) = {x.x * weight, x.y * weight, x.z * weight, x.w * weight};
+  }
+};
+
+struct trailer_values {
+  float values[trailer::floats];
+};
+
+__global__ void write_trailer_kernel(trailer_values counts,
+                                     const float* loss_sum, float* to) {
+  const unsigned i = threadIdx.x;
+  if (i < trailer::floats)
+    to[i] =
+        i == trailer::loss_sum_at && loss_sum ? *loss_sum : counts.values[i];
+}
+
+// -- optimizers ---------------------------------------------------------------
+
+/// The scale from the device, where there is one.
+template <class Rule>
+__device__ void take_scale(Rule& rule, const clipped* scale) {
+  if (scale)
+    rule.gradient_scale = float(scale->scale);
+}
+
+struct sgd_op {
+  static constexpr int groups = 2;
+  struct loaded {
+    float4 p, g;
+  };
+  float* p;
+  const float* g;
+  sgd_rule rule;
+  const clipped* scale;
+
+  __device__ void begin() { take_scale(rule, scale); }
+  __device__ void element(size_t i) const {
+    p[i] = sgd_update(p[i], g[i], rule);
+  }
+  __device__ loaded load(size_t i) const {
+    return {four_at(static_cast<const float*>(p), i), four_at(g, i)};
+  }
+  __device__ void store(size_t i, const loaded& at) const {
+    four_at(p, i) = {
+        sgd_update(at.p.x, at.g.x, rule), sgd_update(at.p.y, at.g.y, rule),
+        sgd_update(at.p.z, at.g.z, rule), sgd_update(at.p.w, at.g.w, rule)};
+  }
+};
+
+struct momentum_op {
+  static constexpr int groups = 2;
+  struct loaded {
+    float4 p, g, velocity;
+  };
+  float* p;
+  const float* g;
+  float* velocity;
+  sgd_rule rule;
+  const clipped* scale;
+
+  __device__ void begin() { take_scale(rule, scale); }
+  __device__ void element(size_t i) const {
+    const momentum_values next =
+        momentum_update({p[i], velocity[i]}, g[i], rule);
+    p[i] = next.p;
+    velocity[i] = next.velocity;
+  }
+  __device__ loaded load(size_t i) const {
+    return {four_at(static_cast<const float*>(p), i), four_at(g, i),
+            four_at(static_cast<const float*>(velocity), i)};
+  }
+  __device__ void store(size_t i, const loaded& at) const {
+    const momentum_values x =
+        momentum_update({at.p.x, at.velocity.x}, at.g.x, rule);
+    const momentum_values y =
+        momentum_update({at.p.y, at.velocity.y}, at.g.y, rule);
+    const momentum_values z =
+        momentum_update({at.p.z, at.velocity.z}, at.g.z, rule);
+    const momentum_values w =
+        momentum_update({at.p.w, at.velocity.w}, at.g.w, rule);
+    four_at(p, i) = {x.p, y.p, z.p, w.p};
+    four_at(velocity, i) = {x.velocity, y.velocity, z.velocity, w.velocity};
+  }
+};
+
+struct adam_op {
+  static constexpr int groups = 2;
+  struct loaded {
+    float4 p, g, m, v;
+  };
+  float* p;
+  const float* g;
+  float* m;
+  float* v;
+  adam_rule rule;
+  const clipped* scale;
+
+  __device__ void begin() { take_scale(rule, scale); }
+  __device__ void element(size_t i) const {
+    const adam_values next = adam_update({p[i], m[i], v[i]}, g[i], rule);
+    p[i] = next.p;
+    m[i] = next.m;
+    v[i] = next.v;
+  }
+  __device__ loaded load(size_t i) const {
+    return {four_at(static_cast<const float*>(p), i), four_at(g, i),
+            four_at(static_cast<const float*>(m), i),
+            four_at(static_cast<const float*>(v), i)};
+  }
+  __device__ void store(size_t i, const loaded& at) const {
+    const adam_values x = adam_update({at.p.x, at.m.x, at.v.x}, at.g.x, rule);
+    const adam_values y = adam_update({at.p.y, at.m.y, at.v.y}, at.g.y, rule);
+    const adam_values z = adam_update({at.p.z, at.m.z, at.v.z}, at.g.z, rule);
+    const adam_values w = adam_update({at.p.w, at.m.w, at.v.w}, at.g.w, rule);
+    four_at(p, i) = {x.p, y.p, z.p, w.p};
+    four_at(m, i) = {x.m, y.m, z.m, w.m};
+    four_at(v, i) = {x.v, y.v, z.v, w.v};
+  }
+};
+
+// -- the gathering of a batch -------------------------------------------------
+
+__device__ float4 as_floats(uchar4 x) {
+  return {float(x.x), float(x.y), float(x.z), float(x.w)};
+}
+__device__ float4 as_floats(float4 x) {
+  return x;
+}
+__device__ float as_floats(float x) {
+  return x;
+}
+__device__ float as_floats(uint8_t x) {
+  return float(x);
+}
+__device__ float normalised(float x, float scale, float offset) {
+  return x * scale + offset;
+}
+__device__ float4 normalised(float4 x, float scale, float offset) {
+  return {x.x * scale + offset, x.y * scale + offset, x.z * scale + offset,
+          x.w * scale + offset};
+}
+__device__ void set_nan(float& x) {
+  x = __int_as_float(0x7fc00000);
+}
+__device__ void set_nan(float4& x) {
+  x = {__int_as_float(0x7fc00000), __int_as_float(0x7fc00000),
+       __int_as_float(0x7fc00000), __int_as_float(0x7fc00000)};
+}
+
+constexpr int gather_groups = 4;
+
+/// From, To: one value or four. `width` of them make a row.
+template <class From, class To>
+__global__ void __launch_bounds__(threads_per_block)
+    gather_rows_kernel(const From* from, uint32_t rows, uint32_t width,
+                       const uint32_t* index, size_t total, float scale,
+                       float offset, To* to) {
+  const size_t first = size_t(blockIdx.x) * blockDim.x + threadIdx.x;
+  const size_t step = size_t(gridDim.x) * blockDim.x;
+  for (size_t at = first; at < total; at += step * gather_groups) {
+    To held[gather_groups];
+#pragma unroll
+    for (int k = 0; k < gather_groups; ++k) {
+      const size_t item = at + k * step;
+      if (item >= total)
+        continue;
+      const size_t i = item / width;
+      const uint32_t row = index[i];
+      if (row < rows)
+        held[k] = normalised(
+            as_floats(from[size_t(row) * width + (item - i * width)]), scale,
+            offset);
+      else
+        set_nan(held[k]);
+    }
+#pragma unroll
+    for (int k = 0; k < gather_groups; ++k)
+      if (at + k * step < total)
+        to[at + k * step] = held[k];
+  }
+}
+
+template <class From, class To>
+void launch_gather(const From* from, uint32_t rows, uint32_t width,
+                   const uint32_t* index, size_t count, float scale,
+                   float offset, To* to, cuda_stream stream) {
+  const size_t total = count * width;
+  if (total == 0)
+    return;
+  gather_rows_kernel<<<blocks_for((total + gather_groups - 1) / gather_groups),
+                       threads_per_block, 0, stream>>>(
+      from, rows, width, index, total, scale, offset, to);
+  check_launch("gather_rows");
+}
+
+/// Rows whose values come in groups of four, at both ends?
+bool in_fours(const void* from, size_t group_bytes, uint32_t features,
+              const float* to) {
+  return features % 4 == 0 &&
+         reinterpret_cast<size_t>(from) % group_bytes == 0 &&
+         reinterpret_cast<size_t>(to) % sizeof(float4) == 0;
+}
+
+} // namespace
+
+void launch_scale_copy(const float* from, float* to, size_t count, float weight,
+                       cuda_stream stream) {
+  launch(scale_copy_op{from, to, weight}, split_at_boundary(count, from, to),
+         "scale_copy", stream);
+}
+
+void launch_write_trailer(const trailer& counts, const float* loss_sum,
+                          float* to, cuda_stream stream) {
+  trailer_values values;
+  for (size_t i = 0; i < trailer::floats; ++i)
+    values.values[i] = counts.data()[i];
+  write_trailer_kernel<<<1, 32, 0, stream>>>(values, loss_sum, to);
+  check_launch("write_trailer");
+}
+
+void launch_sgd(float* p, const float* g, size_t count, const sgd_rule& rule,
+                const clipped* scale, cuda_stream stream) {
+  launch(sgd_op{p, g, rule, scale}, split_at_boundary(count, p, g), "sgd",
+         stream);
+}
+
+void launch_momentum_sgd(float* p, const float* g, float* velocity,
+                         size_t count, const sgd_rule& rule,
+                         const clipped* scale, cuda_stream stream) {
+  launch(momentum_op{p, g, velocity, rule, scale},
+         split_at_boundary(count, p, g, velocity), "momentum_sgd", stream);
+}
+
+void launch_adam(float* p, const float* g, float* m, float* v, size_t count,
+                 const adam_rule& rule, const clipped* scale,
+                 cuda_stream stream) {
+  launch(adam_op{p, g, m, v, rule, scale}, split_at_boundary(count, p, g, m, v),
+         "adam", stream);
+}
+
+void launch_gather_rows(const row_block<uint8_t>& from, const uint32_t* index,
+                        size_t count, float scale, float offset, float* to,
+                        cuda_stream stream) {
+  if (in_fours(from.values, sizeof(uchar4), from.features, to))
+    launch_gather(reinterpret_cast<const uchar4*>(from.values), from.rows,
+                  from.features / 4, index, count, scale, offset,
+                  reinterpret_cast<float4*>(to), stream);
+  else
+    launch_gather(from.values, from.rows, from.features, index, count, scale,
+                  offset, to, stream);
+}
+
+void launch_gather_rows(const row_block<float>& from, const uint32_t* index,
+                        size_t count, float scale, float offset, float* to,
+                        cuda_stream stream) {
+  if (in_fours(from.values, sizeof(float4), from.features, to))
+    launch_gather(reinterpret_cast<const float4*>(from.values), from.rows,
+                  from.features / 4, index, count, scale, offset,
+                  reinterpret_cast<float4*>(to), stream);
+  else
+    launch_gather(from.values, from.rows, from.features, index, count, scale,
+                  offset, to, stream);
+}
+
+} // namespace ballast

@@ -1,0 +1,69 @@
+/// Starts the kernels. Plain C++: whoever includes this needs no CUDA header.
+///
+/// Each does what its CPU reference in gpu/kernels/ (or gpu/optimizer.cpp)
+/// does, with equal bits. Pointers are to memory of the current device; every
+/// launch is asynchronous in `stream` and throws ballast_error{device_failed}
+/// where it could not be started. Arenas may begin anywhere; where all of a
+/// launch's pointers have the same remainder to 16 bytes, it moves 16 bytes at
+/// a time.
+#pragma once
+
+#include "gpu/kernels/gather_rows.hpp"
+#include "gpu/kernels/global_norm.hpp"
+#include "gpu/kernels/optimizer_rule.hpp"
+#include "runtime/trailer.hpp"
+
+#include <cstddef>
+#include <cstdint>
+
+struct CUstream_st; // what cudaStream_t points to
+
+namespace ballast {
+
+using cuda_stream = CUstream_st*;
+
+// -- into the bucket (gpu/kernels/bucket_copy.hpp) ----------------------------
+
+void launch_scale_copy(const float* from, float* to, size_t count, float weight,
+                       cuda_stream stream);
+/// `counts` travels with the launch, so the caller may forget it at once.
+void launch_write_trailer(const trailer& counts, const float* loss_sum,
+                          float* to, cuda_stream stream);
+
+// -- clipping (gpu/kernels/global_norm.hpp) -----------------------------------
+
+/// *out = clip_by_norm of the arena. `pieces` is scratch: norm_pieces(count)
+/// doubles that nothing else in flight uses.
+void launch_clip_by_norm(const float* gradients, size_t count,
+                         double inverse_samples, double clip_norm,
+                         double* pieces, clipped* out, cuda_stream stream);
+
+// -- update (gpu/kernels/optimizer_rule.hpp) ----------------------------------
+
+/// With `scale`, the gradient is multiplied by float(scale->scale), which a
+/// launch_clip_by_norm before it in the stream has written, instead of by
+/// rule.gradient_scale: the host need not wait for the norm.
+void launch_sgd(float* p, const float* g, size_t count, const sgd_rule& rule,
+                const clipped* scale, cuda_stream stream);
+void launch_momentum_sgd(float* p, const float* g, float* velocity,
+                         size_t count, const sgd_rule& rule,
+                         const clipped* scale, cuda_stream stream);
+void launch_adam(float* p, const float* g, float* m, float* v, size_t count,
+                 const adam_rule& rule, const clipped* scale,
+                 cuda_stream stream);
+
+// -- data ---------------------------------------------------------------------
+
+/// gpu/kernels/label_histogram.hpp: adds to counts[0 .. classes].
+void launch_label_histogram(const int32_t* labels, size_t count,
+                            uint32_t classes, uint64_t* counts,
+                            cuda_stream stream);
+/// gpu/kernels/gather_rows.hpp
+void launch_gather_rows(const row_block<uint8_t>& from, const uint32_t* index,
+                        size_t count, float scale, float offset, float* to,
+                        cuda_stream stream);
+void launch_gather_rows(const row_block<float>& from, const uint32_t* index,
+                        size_t count, float scale, float offset, float* to,
+                        cuda_stream stream);
+
+} // namespace ballast

@@ -1,0 +1,32 @@
+#include "gpu/cuda/launch.hpp"
+
+#include "gpu/cuda/check.hpp"
+
+#include <algorithm>
+
+namespace ballast {
+namespace {
+
+/// A processor holds 2,048 threads, 8 blocks; twice that, so that the blocks
+/// that end early leave no hole.
+constexpr size_t blocks_per_processor = 16;
+
+} // namespace
+
+unsigned blocks_for(size_t items) {
+  int device = 0;
+  int processors = 0;
+  check_cuda(cudaGetDevice(&device), "cudaGetDevice");
+  check_cuda(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount,
+                                    device),
+             "cudaDeviceGetAttribute");
+  const size_t wanted = (items + threads_per_block - 1) / threads_per_block;
+  return unsigned(
+      std::clamp<size_t>(wanted, 1, size_t(processors) * blocks_per_processor));
+}
+
+void check_launch(const char* kernel) {
+  check_cuda(cudaGetLastError(), kernel);
+}
+
+} // namespace ballast

@@ -1,0 +1,422 @@
+#include "gpu/cuda/nccl_collective.hpp"
+
+#include "gpu/collectives/peer_blob.hpp"
+#include "gpu/cuda/nccl_device.hpp"
+#include "gpu/cuda_report.hpp"
+#include "runtime/errors.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+namespace ballast {
+namespace {
+
+using std::chrono::steady_clock;
+
+/// Host buffers travel in pieces of this size.
+constexpr size_t staging_bytes = size_t{4} << 20;
+
+ncclDataType_t nccl_type(element_type type) {
+  switch (type) {
+  case element_type::float64:
+    return ncclFloat64;
+  case element_type::bfloat16:
+    return ncclBfloat16;
+  case element_type::float32:
+    break;
+  }
+  return ncclFloat32;
+}
+
+bool on_device(const void* data) {
+  cudaPointerAttributes found{};
+  check_cuda(cudaPointerGetAttributes(&found, data),
+             "cudaPointerGetAttributes");
+  return found.type == cudaMemoryTypeDevice ||
+         found.type == cudaMemoryTypeManaged;
+}
+
+/// Stream, event and staging memory of one collective; the owner thread's.
+struct stream_parts {
+  cudaStream_t stream = nullptr;
+  cudaEvent_t event = nullptr;
+  void* pinned = nullptr;
+  void* device = nullptr;
+
+  stream_parts() = default;
+  stream_parts(const stream_parts&) = delete;
+  stream_parts& operator=(const stream_parts&) = delete;
+  void open() {
+    check_cuda(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking),
+               "cudaStreamCreate");
+    check_cuda(cudaEventCreateWithFlags(&event, cudaEventDisableTiming),
+               "cudaEventCreate");
+    check_cuda(cudaMallocHost(&pinned, staging_bytes), "cudaMallocHost");
+    check_cuda(cudaMalloc(&device, staging_bytes), "cudaMalloc");
+  }
+  void close() {
+    cudaFree(device);
+    cudaFreeHost(pinned);
+    if (event)
+      cudaEventDestroy(event);
+    if (stream)
+      cudaStreamDestroy(stream);
+  }
+};
+
+class nccl_collective final : public collective {
+public:
+  nccl_collective(std::shared_ptr<nccl_device> device,
+                  nccl_communicator_ptr communicator,
+                  const collective_options& options)
+      : device_(std::move(device)), communicator_(std::move(communicator)),
+        rank_(options.rank), size_(options.size) {}
+
+  /// Blocks until no kernel of it runs any more: the caller's buffers are its
+  /// own again. A process that cannot have that must end.
+  ~nccl_collective() override {
+    if (state_ != collective_state::closed)
+      abort("the collective was dropped");
+    try {
+      if (state_ != collective_state::closed)
+        device_->wait_gone(*communicator_);
+      device_->run([this] { parts_.close(); }, steady_clock::now());
+    } catch (...) {
+      std::abort();
+    }
+  }
+
+  int rank() const override { return rank_; }
+  int size() const override { return size_; }
+  collective_state state() const override { return state_; }
+
+  void open(deadline until) {
+    on_owner(until, [this] { parts_.open(); });
+  }
+
+  void all_reduce(void* data, size_t count, element_type type,
+                  deadline until) override {
+    const nccl_library& nccl = device_->nccl();
+    in_pieces(data, count, size_of(type), "all_reduce", until,
+              [&, type](void* at, size_t elements) {
+                return nccl.all_reduce(at, at, elements, nccl_type(type),
+                                       ncclSum, communicator_->handle,
+                                       parts_.stream);
+              });
+    // A ring's share; NVLink's own reductions send less.
+    bytes_sent_ +=
+        2 * count * size_of(type) * uint64_t(size_ - 1) / uint64_t(size_);
+  }
+
+  void broadcast(void* data, size_t bytes, int root, deadline until) override {
+    if (root < 0 || root >= size_)
+      throw collective_error(collective_errc::mismatch,
+                             "no rank " + std::to_string(root) +
+                                 " in a collective of " +
+                                 std::to_string(size_));
+    const nccl_library& nccl = device_->nccl();
+    in_pieces(data, bytes, 1, "broadcast", until,
+              [&, root](void* at, size_t elements) {
+                return nccl.broadcast(at, at, elements, ncclUint8, root,
+                                      communicator_->handle, parts_.stream);
+              });
+    bytes_sent_ += rank_ == root ? bytes : 0;
+  }
+
+  void barrier(deadline until) override {
+    float nothing = 0;
+    all_reduce(&nothing, 1, element_type::float32, until);
+  }
+
+  void abort(const std::string& reason) noexcept override {
+    if (state_ == collective_state::closed)
+      return;
+    try {
+      device_->abort(communicator_, {collective_errc::aborted, reason});
+    } catch (...) { // no memory for the note: the deadline ends the operation
+    }
+    state_ = collective_state::dead;
+  }
+
+  void close(deadline until) override {
+    state_ = collective_state::draining;
+    barrier(until);
+    on_owner(until, [this, until] {
+      const nccl_library& nccl = device_->nccl();
+      device_->call(*communicator_, "close",
+                    [&] { return nccl.comm_finalize(communicator_->handle); });
+      device_->poll_issued(communicator_, "close", until);
+      device_->call(*communicator_, "close",
+                    [&] { return nccl.comm_destroy(communicator_->handle); });
+      communicator_->handle = nullptr;
+    });
+    state_ = collective_state::closed;
+  }
+
+  uint64_t bytes_sent() const override { return bytes_sent_; }
+
+private:
+  template <class Task>
+  void on_owner(deadline until, Task&& task) {
+    if (state_ == collective_state::closed)
+      throw collective_error(collective_errc::aborted,
+                             "the collective is closed");
+    try {
+      device_->run(std::forward<Task>(task), until);
+    } catch (const collective_error& e) {
+      abort(e.what());
+      throw;
+    } catch (const std::exception& e) { // of the device
+      abort(e.what());
+      throw collective_error(collective_errc::poisoned, e.what());
+    }
+  }
+
+  template <class Issue>
+  void in_pieces(void* data, size_t count, size_t element_bytes,
+                 const char* what, deadline until, Issue issue) {
+    if (count == 0)
+      return on_owner(until, [this] { communicator_->throw_if_marked(); });
+    on_owner(until, [&, data, count] {
+      if (on_device(data))
+        return reduce_here(data, count, what, until, issue);
+      const size_t piece = staging_bytes / element_bytes;
+      for (size_t begin = 0; begin < count; begin += piece) {
+        const size_t elements = std::min(piece, count - begin);
+        char* at = static_cast<char*>(data) + begin * element_bytes;
+        staged(at, elements, elements * element_bytes, what, until, issue);
+      }
+    });
+  }
+
+  template <class Issue>
+  void reduce_here(void* data, size_t elements, const char* what,
+                   deadline until, Issue& issue) {
+    device_->call(*communicator_, what, [&] { return issue(data, elements); });
+    device_->poll_issued(communicator_, what, until);
+    wait(what, until);
+  }
+
+  template <class Issue>
+  void staged(char* host, size_t elements, size_t bytes, const char* what,
+              deadline until, Issue& issue) {
+    std::memcpy(parts_.pinned, host, bytes);
+    check_cuda(cudaMemcpyAsync(parts_.device, parts_.pinned, bytes,
+                               cudaMemcpyHostToDevice, parts_.stream),
+               what);
+    device_->call(*communicator_, what,
+                  [&] { return issue(parts_.device, elements); });
+    device_->poll_issued(communicator_, what, until);
+    check_cuda(cudaMemcpyAsync(parts_.pinned, parts_.device, bytes,
+                               cudaMemcpyDeviceToHost, parts_.stream),
+               what);
+    wait(what, until);
+    std::memcpy(host, parts_.pinned, bytes);
+  }
+
+  /// Polls: a stream that carries NCCL's work is never waited for in CUDA.
+  void wait(const char* what, deadline until) {
+    check_cuda(cudaEventRecord(parts_.event, parts_.stream), what);
+    device_->poll(communicator_, what, until, [&] {
+      const cudaError_t state = cudaEventQuery(parts_.event);
+      if (state == cudaErrorNotReady)
+        return false;
+      check_cuda(state, what);
+      return true;
+    });
+  }
+
+  std::shared_ptr<nccl_device> device_;
+  nccl_communicator_ptr communicator_;
+  const int rank_;
+  const int size_;
+  stream_parts parts_;
+  std::atomic<collective_state> state_{collective_state::ready};
+  std::atomic<uint64_t> bytes_sent_{0};
+};
+
+/// What a rank tells the others before they join.
+struct introduction {
+  int version = 0;
+  std::string gpu; // host and bus: which GPU this is
+  std::string id;  // rank 0: where the communicator meets
+
+  std::string text() const {
+    nlohmann::json out = {{"nccl", version}, {"gpu", gpu}};
+    out["id"] =
+        nlohmann::json::binary_t(std::vector<uint8_t>(id.begin(), id.end()));
+    auto bytes = nlohmann::json::to_cbor(out);
+    return {bytes.begin(), bytes.end()};
+  }
+  static introduction read(const std::string& text) {
+    nlohmann::json in = nlohmann::json::from_cbor(text);
+    const auto& id = in.at("id").get_binary();
+    return {in.at("nccl").get<int>(), in.at("gpu").get<std::string>(),
+            std::string(id.begin(), id.end())};
+  }
+};
+
+std::string gpu_identity(int device) {
+  char bus[32] = {};
+  check_cuda(cudaDeviceGetPCIBusId(bus, sizeof bus, device),
+             "cudaDeviceGetPCIBusId");
+  std::string boot;
+  std::getline(std::ifstream("/proc/sys/kernel/random/boot_id") >> std::ws,
+               boot);
+  // NCCL tells hosts apart by this, too; tests put ranks of one GPU apart so.
+  const char* host = std::getenv("NCCL_HOSTID");
+  return boot + (host ? host : "") + " " + bus;
+}
+
+class nccl_opening final : public collective_opening {
+public:
+  nccl_opening(std::shared_ptr<nccl_device> device,
+               const collective_options& options)
+      : device_(std::move(device)), options_(options) {
+    introduction mine{
+        device_->nccl().running_version, gpu_identity(device_->index()), {}};
+    if (options.rank == 0) {
+      // Holds a thread and a socket of this process until all ranks have come.
+      ncclUniqueId id;
+      if (device_->nccl().get_unique_id(&id) != ncclSuccess)
+        throw collective_error(collective_errc::unsupported,
+                               "NCCL finds no network interface to meet at");
+      mine.id.assign(id.internal, sizeof id.internal);
+    }
+    address_ = make_peer_blob("nccl", options, mine.text());
+  }
+
+  ~nccl_opening() override {
+    if (!joined_)
+      abort("the opening was dropped");
+  }
+
+  const std::string& address() const override { return address_; }
+
+  std::unique_ptr<collective> connect(const std::vector<std::string>& addresses,
+                                      deadline until) override {
+    const std::string id = id_of(addresses);
+    try {
+      device_->run([this, &id, until] { join(id, until); }, until);
+    } catch (const ballast_error& e) { // of the device
+      throw collective_error(collective_errc::poisoned, e.what());
+    }
+    auto out =
+        std::make_unique<nccl_collective>(device_, communicator_, options_);
+    joined_ = true;
+    out->open(until);
+    return out;
+  }
+
+  void abort(const std::string& reason) noexcept override {
+    try {
+      device_->abort(communicator_, {collective_errc::aborted, reason});
+    } catch (...) { // no memory: connect leaves at its deadline
+    }
+  }
+
+private:
+  void join(const std::string& id, deadline until) {
+    ncclUniqueId meet;
+    std::memcpy(meet.internal, id.data(), sizeof meet.internal);
+    ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+    config.blocking = 0; // so that a start that waits for the dead can be ended
+    device_->call(*communicator_, "connect", [&] {
+      return device_->nccl().comm_init_rank_config(
+          &communicator_->handle, options_.size, meet, options_.rank, &config);
+    });
+    device_->poll_issued(communicator_, "connect", until);
+  }
+
+  /// Rank 0's, once all ranks fit together.
+  std::string id_of(const std::vector<std::string>& addresses) const {
+    std::vector<introduction> all;
+    for (const std::string& payload :
+         check_peer_blobs("nccl", options_, addresses)) {
+      try {
+        all.push_back(introduction::read(payload));
+      } catch (const nlohmann::json::exception& e) {
+        throw collective_error(collective_errc::mismatch,
+                               "an address is none of NCCL: " +
+                                   std::string(e.what()),
+                               int(all.size()));
+      }
+    }
+    for (int r = 0; r < options_.size; ++r) {
+      if (all[r].version != device_->nccl().running_version)
+        throw collective_error(
+            collective_errc::mismatch,
+            "rank " + std::to_string(r) + " has NCCL " +
+                nccl_version_text(all[r].version) + ", this rank " +
+                nccl_version_text(device_->nccl().running_version) +
+                "; all nodes need the same",
+            r);
+      for (int before = 0; before < r; ++before)
+        if (all[before].gpu == all[r].gpu)
+          throw collective_error(collective_errc::mismatch,
+                                 "ranks " + std::to_string(before) + " and " +
+                                     std::to_string(r) + " share the GPU " +
+                                     all[r].gpu +
+                                     "; NCCL takes one worker for each",
+                                 r);
+    }
+    if (all[0].id.size() != sizeof ncclUniqueId::internal)
+      throw collective_error(collective_errc::mismatch,
+                             "rank 0 sent no place to meet", 0);
+    return all[0].id;
+  }
+
+  std::shared_ptr<nccl_device> device_;
+  collective_options options_;
+  std::string address_;
+  nccl_communicator_ptr communicator_ = std::make_shared<nccl_communicator>();
+  bool joined_ = false;
+};
+
+class nccl_backend final : public collective_backend {
+public:
+  nccl_backend(int device, const nccl_library& nccl)
+      : device_(std::make_shared<nccl_device>(device, nccl)) {}
+
+  std::string name() const override { return "nccl"; }
+
+  collective_capabilities capabilities() const override {
+    return {.abortable = true,
+            .sees_peer_death = false, // not over NVLink: heartbeats tell
+            .ranks_max = 1024,
+            .float64 = true,
+            .bfloat16 = true,
+            .point_to_point = false,
+            .checks_calls = false};
+  }
+
+  std::unique_ptr<collective_opening>
+  prepare(const collective_options& options) override {
+    check_options("nccl", options, capabilities().ranks_max);
+    return std::make_unique<nccl_opening>(device_, options);
+  }
+
+private:
+  std::shared_ptr<nccl_device> device_;
+};
+
+} // namespace
+
+std::unique_ptr<collective_backend> make_nccl_backend(int device) {
+  const nccl_library& nccl = loaded_nccl();
+  if (nccl.running_version == 0)
+    throw collective_error(collective_errc::unsupported,
+                           "NCCL cannot be used: " + nccl.why_not);
+  const cudaError_t usable = cudaSetDevice(device);
+  if (usable != cudaSuccess)
+    throw collective_error(
+        collective_errc::unsupported,
+        "cuda:" + std::to_string(device) +
+            " cannot be used: " + cudaGetErrorString(usable));
+  return std::make_unique<nccl_backend>(device, nccl);
+}
+
+} // namespace ballast
