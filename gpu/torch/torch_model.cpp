@@ -171,6 +171,8 @@ std::unique_ptr<model> make(const model_request& request) {
   const std::string& kind = request.what->model.kind;
   if (kind == "cnn")
     return make_cnn_model(request);
+  if (kind == "resnet18")
+    return make_resnet_model(request);
   if (kind == "torchscript")
     return make_script_model(request);
   return make_dense_model(request);

@@ -107,6 +107,7 @@ private:
 // The models; each refuses with ballast_error{invalid_job}.
 std::unique_ptr<model> make_dense_model(const model_request& request);
 std::unique_ptr<model> make_cnn_model(const model_request& request);
+std::unique_ptr<model> make_resnet_model(const model_request& request);
 std::unique_ptr<model> make_script_model(const model_request& request);
 
 } // namespace ballast
