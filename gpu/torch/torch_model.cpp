@@ -175,6 +175,8 @@ std::unique_ptr<model> make(const model_request& request) {
     return make_resnet_model(request);
   if (kind == "torchscript")
     return make_script_model(request);
+  if (kind == "transformer")
+    return make_transformer_model(request);
   return make_dense_model(request);
 }
 

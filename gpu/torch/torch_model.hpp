@@ -109,5 +109,6 @@ std::unique_ptr<model> make_dense_model(const model_request& request);
 std::unique_ptr<model> make_cnn_model(const model_request& request);
 std::unique_ptr<model> make_resnet_model(const model_request& request);
 std::unique_ptr<model> make_script_model(const model_request& request);
+std::unique_ptr<model> make_transformer_model(const model_request& request);
 
 } // namespace ballast
