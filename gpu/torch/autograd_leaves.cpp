@@ -1,6 +1,5 @@
 #include "gpu/torch/autograd_leaves.hpp"
 
-#include <ATen/ops/empty.h>
 #include <algorithm>
 #include <c10/core/AutogradState.h>
 #include <torch/csrc/autograd/autograd.h>
@@ -22,29 +21,19 @@ private:
   size_t index_;
 };
 
-autograd_leaves::autograd_leaves(std::vector<at::Tensor> leaves)
-    : leaves_(std::move(leaves)), done_(leaves_.size()) {
+autograd_leaves::autograd_leaves(std::vector<at::Tensor> leaves) {
+  adopt(std::move(leaves));
+}
+
+void autograd_leaves::adopt(std::vector<at::Tensor> leaves) {
+  leaves_ = std::move(leaves);
+  done_.resize(leaves_.size());
   for (size_t i = 0; i < leaves_.size(); ++i) {
     leaves_[i].requires_grad_(true);
     torch::autograd::impl::set_post_acc_grad_hooks(
         leaves_[i], std::make_unique<hook>(*this, i));
   }
 }
-
-namespace {
-
-std::vector<at::Tensor>
-empty_tensors(const std::vector<parameter_info>& parameters) {
-  std::vector<at::Tensor> out;
-  for (const parameter_info& p : parameters)
-    out.push_back(at::empty(p.shape, at::TensorOptions().dtype(at::kFloat)));
-  return out;
-}
-
-} // namespace
-
-autograd_leaves::autograd_leaves(const std::vector<parameter_info>& parameters)
-    : autograd_leaves(empty_tensors(parameters)) {}
 
 autograd_leaves::~autograd_leaves() {
   for (at::Tensor& leaf : leaves_)
@@ -53,6 +42,12 @@ autograd_leaves::~autograd_leaves() {
 
 void autograd_leaves::bind(const std::vector<at::Tensor>& values,
                            const std::vector<at::Tensor>& gradients) {
+  if (leaves_.empty()) {
+    std::vector<at::Tensor> made;
+    for (const at::Tensor& value : values)
+      made.push_back(value.detach());
+    adopt(std::move(made));
+  }
   for (size_t i = 0; i < leaves_.size(); ++i) {
     if (leaves_[i].const_data_ptr() != values[i].const_data_ptr())
       leaves_[i].set_data(values[i]);

@@ -19,10 +19,10 @@ namespace ballast {
 
 class autograd_leaves {
 public:
-  /// Leaves of the given tensors, which are to be plain float32 ones.
+  /// The first `bind` makes them.
+  autograd_leaves() = default;
+  /// These tensors, which somebody else computes with.
   explicit autograd_leaves(std::vector<at::Tensor> leaves);
-  /// New ones of these shapes; they get their memory from `bind`.
-  explicit autograd_leaves(const std::vector<parameter_info>& parameters);
   ~autograd_leaves();
   autograd_leaves(const autograd_leaves&) = delete;
 
@@ -48,6 +48,7 @@ public:
 private:
   class hook;
 
+  void adopt(std::vector<at::Tensor> leaves);
   void finish(size_t i);
 
   std::vector<at::Tensor> leaves_;

@@ -98,7 +98,7 @@ public:
   explicit resnet_model(const model_request& request)
       : torch_model(request, parameters_of(request)),
         image_(image_of(request.row, "resnet18")), cifar_(is_cifar(request)),
-        units_(units_of(image_.channels, cifar_)), leaves_(parameters()) {
+        units_(units_of(image_.channels, cifar_)) {
     for (const unit& u : units_)
       norms_.emplace_back(u.out);
   }

@@ -100,8 +100,7 @@ public:
   explicit transformer_model(const model_request& request)
       : torch_model(request, parameters_of(request)),
         length_(request.row.features), width_(what().model.width),
-        heads_(what().model.heads), vocabulary_(vocabulary_of(request)),
-        leaves_(parameters()) {}
+        heads_(what().model.heads), vocabulary_(vocabulary_of(request)) {}
 
 private:
   static size_t block(size_t layer) {
