@@ -63,7 +63,8 @@ column_choice choose_columns(const std::string& file,
   const finder in{file, columns};
   const std::string features_field = request.pointer + "/features";
   column_choice out;
-  out.label = in.find(spec.label, request.pointer + "/label");
+  if (request.label != label_kind::none)
+    out.label = in.find(spec.label, request.pointer + "/label");
   const std::vector<std::string>& names =
       !spec.features.empty() ? spec.features : wanted;
   for (const std::string& name : names)
@@ -80,8 +81,10 @@ column_choice choose_columns(const std::string& file,
   }
   if (out.features.empty())
     throw ballast_error(errc::invalid_data,
-                        file + ": has no column of numbers beside the label '" +
-                            spec.label + "'; its columns are " +
+                        file + ": has no column of numbers" +
+                            (out.label ? " beside the label '" + spec.label +
+                                             "'; its columns are "
+                                       : "; its columns are ") +
                             list_of(columns),
                         features_field);
   return out;
@@ -108,6 +111,18 @@ void table_rows::refuse_number(double number, const std::string& column,
                ? std::string("NaN is no number to train on")
                : text_of(number) + " does not fit into a float32") +
           "; remove the row or fill the value in",
+      request_.pointer);
+}
+
+void table_rows::refuse_token(double number, const std::string& column,
+                              const std::string& place) const {
+  throw ballast_error(
+      errc::invalid_data,
+      place + ", column '" + column + "': " + text_of(number) +
+          " is no token; tokens are whole numbers from 0 to " +
+          std::to_string(tokens_max - 1) +
+          " (to leave other columns out, name those of the tokens in " +
+          request_.pointer + "/features)",
       request_.pointer);
 }
 

@@ -4,6 +4,8 @@
 
 #include "data/source_table.hpp"
 
+#include <algorithm>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,7 +17,7 @@ struct table_column {
 };
 
 struct column_choice {
-  size_t label = 0;
+  std::optional<size_t> label; // where rows have one
   std::vector<size_t> features;
 };
 
@@ -41,11 +43,13 @@ public:
     // Also false for NaN. A double beyond float32 becomes infinite.
     if (!(value - value == 0))
       refuse_number(number, column, place());
+    if (request_.label == label_kind::none)
+      count_token(number, column, place);
     values_.push_back(value);
   }
   template <class Place>
   void label(double number, const std::string& column, Place place) {
-    if (request_.regression) {
+    if (request_.label == label_kind::target) {
       const float value = float(number);
       if (!(value - value == 0))
         refuse_number(number, column, place());
@@ -57,10 +61,25 @@ public:
       refuse_label(number, column, place());
     table_.labels.push_back(int32_t(number));
   }
+  /// Instead, for rows of tokens: all are of one class.
+  void no_label() {
+    table_.row.classes = 1;
+    table_.labels.push_back(0);
+  }
   /// Moves everything into the table, as the smallest exact type.
   void finish(size_t features);
 
 private:
+  template <class Place>
+  void count_token(double number, const std::string& column, Place place) {
+    if (!(number >= 0 && number < double(tokens_max)) ||
+        number != double(int32_t(number)))
+      refuse_token(number, column, place());
+    table_.row.vocabulary =
+        std::max(table_.row.vocabulary, uint32_t(number) + 1);
+  }
+  [[noreturn]] void refuse_token(double number, const std::string& column,
+                                 const std::string& place) const;
   [[noreturn]] void refuse_number(double number, const std::string& column,
                                   const std::string& place) const;
   [[noreturn]] void refuse_label(double number, const std::string& column,

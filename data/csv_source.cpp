@@ -67,8 +67,11 @@ public:
       for (size_t feature : choice.features)
         table.columns.push_back(columns_[feature].name);
     for (bool more = has_row_; more; more = next_row()) {
-      rows.label(number(choice.label), columns_[choice.label].name,
-                 [&] { return place(); });
+      if (choice.label)
+        rows.label(number(*choice.label), columns_[*choice.label].name,
+                   [&] { return place(); });
+      else
+        rows.no_label();
       for (size_t feature : choice.features)
         rows.feature(number(feature), columns_[feature].name,
                      [&] { return place(); });

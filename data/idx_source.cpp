@@ -176,12 +176,12 @@ void read_images(idx_file& in, source_table& out) {
   }
 }
 
-void read_labels(idx_file& in, bool regression, source_table& out) {
+void read_labels(idx_file& in, label_kind kind, source_table& out) {
   const std::vector<unsigned char> bytes = read_values(in);
   for (uint64_t row = 0; row < out.rows; ++row) {
     const double number =
         value_at(bytes.data() + row * in.header.value_bytes, in.header.type);
-    if (regression) {
+    if (kind == label_kind::target) {
       if (!std::isfinite(float(number)))
         in.refuse("row " + std::to_string(row + 1) +
                   ": the target is NaN, infinite or too large");
@@ -220,7 +220,7 @@ source_table read_idx(const source_spec& spec, const source_request& request) {
   out.label = "label";
   out.files = {{spec.images, 0}};
   read_images(images, out);
-  read_labels(labels, request.regression, out);
+  read_labels(labels, request.label, out);
   return out;
 }
 

@@ -82,7 +82,8 @@ public:
   void read(source_table& table, table_rows& rows) {
     const column_choice choice = choose(table);
     std::vector<size_t> chosen = choice.features;
-    chosen.insert(chosen.begin(), choice.label);
+    if (choice.label)
+      chosen.push_back(*choice.label);
     std::vector<int> leaves;
     for (size_t column : chosen)
       leaves.push_back(leaves_[column]);
@@ -96,7 +97,7 @@ public:
         check(batches.ReadNext(&batch));
         if (batch == nullptr)
           break;
-        append_rows(*batch, chosen, rows);
+        append_rows(*batch, chosen, choice.label.has_value(), rows);
       }
     }
   }
@@ -129,7 +130,8 @@ private:
             : request_.like->columns;
     column_choice choice =
         choose_columns(path_, columns_, spec_, request_, wanted);
-    check_numeric(choice.label);
+    if (choice.label)
+      check_numeric(*choice.label);
     for (size_t feature : choice.features)
       check_numeric(feature);
     if (table.columns.empty())
@@ -149,8 +151,10 @@ private:
         request_.pointer);
   }
 
+  /// With a label: it is the last of the chosen columns.
   void append_rows(const arrow::RecordBatch& batch,
-                   const std::vector<size_t>& chosen, table_rows& rows) {
+                   const std::vector<size_t>& chosen, bool labelled,
+                   table_rows& rows) {
     std::vector<std::vector<double>> columns;
     for (size_t column : chosen) {
       // By name: the reader returns columns in the order of the file.
@@ -169,8 +173,12 @@ private:
     }
     for (uint64_t row = 0; row < uint64_t(batch.num_rows()); ++row) {
       auto here = [&] { return place(row); };
-      rows.label(columns[0][row], columns_[chosen[0]].name, here);
-      for (size_t i = 1; i < columns.size(); ++i)
+      const size_t features = columns.size() - (labelled ? 1 : 0);
+      if (labelled)
+        rows.label(columns.back()[row], columns_[chosen.back()].name, here);
+      else
+        rows.no_label();
+      for (size_t i = 0; i < features; ++i)
         rows.feature(columns[i][row], columns_[chosen[i]].name, here);
     }
     rows_before_ += uint64_t(batch.num_rows());

@@ -24,8 +24,14 @@ constexpr int format_of_sets = 2;
 /// For another process that prepares the same set.
 constexpr std::chrono::minutes wait_max{30};
 
+label_kind label_of(const job& what) {
+  return what.train.loss == "mse"          ? label_kind::target
+         : what.train.loss == "next_token" ? label_kind::none
+                                           : label_kind::number_of_class;
+}
+
 bool is_regression(const job& what) {
-  return what.train.loss == "mse";
+  return label_of(what) == label_kind::target;
 }
 
 /// What decides the content of one source, beside the seed.
@@ -75,8 +81,12 @@ json identity_of(const job& what, prepare_cache& cache) {
     out["test_fraction"] = data.test_fraction;
   if (is_regression(what))
     out["target_bins"] = target_bins_max;
+  if (label_of(what) == label_kind::none)
+    out["tokens"] = true;
   for (const pipeline_step& step : data.pipeline)
-    out["pipeline"].push_back({step.op, step.factor});
+    out["pipeline"].push_back(step.op == "reshape"
+                                  ? json{step.op, step.shape}
+                                  : json{step.op, step.factor});
   const bool ordered =
       data.placement.kind == "contiguous" || data.placement.kind == "sizes" ||
       data.placement.kind == "sorted" || data.placement.kind == "column";
@@ -88,16 +98,39 @@ json identity_of(const job& what, prepare_cache& cache) {
   return out;
 }
 
-/// Steps without randomness are folded into scale and offset: a pixel stays a
-/// byte.
+void reshape(const std::vector<uint32_t>& shape, const std::string& pointer,
+             row_shape& row) {
+  uint64_t values = 1;
+  std::string text;
+  for (uint32_t length : shape) {
+    values = std::min<uint64_t>(values * length, UINT32_MAX); // no overflow
+    text += (text.empty() ? "" : " x ") + std::to_string(length);
+  }
+  if (values != row.features)
+    throw ballast_error(errc::invalid_job,
+                        "a row of this data set has " +
+                            std::to_string(row.features) +
+                            " values, which is not " + text +
+                            "; expected a shape that holds all of them",
+                        pointer);
+  row.shape = shape;
+}
+
+/// Steps without randomness are folded into scale, offset and shape: a pixel
+/// stays a byte.
 void apply_pipeline(const job& what, row_shape& row) {
   for (size_t i = 0; i < what.data.pipeline.size(); ++i) {
     const pipeline_step& step = what.data.pipeline[i];
+    const std::string pointer = "/data/pipeline/" + std::to_string(i);
+    if (step.op == "reshape") {
+      reshape(step.shape, pointer + "/shape", row);
+      continue;
+    }
     if (step.op != "scale")
       throw ballast_error(errc::not_in_build,
                           "pipeline step '" + step.op +
-                              "' is not in this build; use scale",
-                          "/data/pipeline/" + std::to_string(i) + "/op");
+                              "' is not in this build; use scale or reshape",
+                          pointer + "/op");
     row.scale *= step.factor;
     row.offset *= step.factor;
   }
@@ -118,7 +151,7 @@ struct tables {
 
   explicit tables(const job& what) {
     source_request request;
-    request.regression = is_regression(what);
+    request.label = label_of(what);
     request.seed = what.seed;
     train = read_source(what.data.train, request);
     train_rows.table = test_rows.table = &train;
@@ -139,8 +172,12 @@ struct tables {
     train_rows.table_rows =
         what.data.test ? all_of(train.rows)
                        : rows_without(train.rows, test_rows.table_rows);
-    if (request.regression)
+    if (request.label == label_kind::target)
       choose_bins();
+    // Unlike a class, a token may be met in the test set for the first time.
+    if (test)
+      train.row.vocabulary =
+          std::max(train.row.vocabulary, test->row.vocabulary);
   }
   tables(const tables&) = delete;
 

@@ -78,6 +78,15 @@ void count_classes(source_table& table, const source_request& request) {
       std::max(table.row.classes, uint32_t(*most) + 1); // synthetic knows
 }
 
+void check_tokens(const source_table& table, const source_request& request) {
+  if (table.row.features < 2)
+    refuse(request, name_of(table) + ": has one token a row; at least two are "
+                                     "needed to predict the next one");
+  if (table.row.vocabulary < 2)
+    refuse(request, name_of(table) + ": every token is 0; at least two "
+                                     "different ones are needed to train");
+}
+
 void check_like(const source_table& table, const source_table& like,
                 const source_request& request) {
   if (table.row.features != like.row.features ||
@@ -124,9 +133,9 @@ std::vector<double> column_values(const source_table& table,
   const auto found =
       std::find(table.columns.begin(), table.columns.end(), name);
   if (found == table.columns.end()) {
-    std::string loaded = "'" + table.label + "'";
+    std::string loaded = table.label.empty() ? "" : "'" + table.label + "'";
     for (const std::string& column : table.columns)
-      loaded += ", '" + column + "'";
+      loaded += (loaded.empty() ? "'" : ", '") + column + "'";
     throw ballast_error(errc::invalid_data,
                         name_of(table) + ": no column '" + name +
                             "' is loaded; expected the label or one of the "
@@ -217,7 +226,9 @@ source_table read_source(const source_spec& spec,
     refuse(request, name_of(out) + ": has no rows; the data set is empty");
   if (request.like != nullptr)
     check_like(out, *request.like, request);
-  else if (!request.regression)
+  else if (request.label == label_kind::none)
+    check_tokens(out, request);
+  else if (request.label == label_kind::number_of_class)
     count_classes(out, request);
   return out;
 }

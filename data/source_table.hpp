@@ -16,12 +16,14 @@ namespace ballast {
 /// More classes than this are a mistake in the label column: every chunk lists
 /// its rows per class.
 constexpr int64_t classes_max = 65536;
+/// Tokens are below this: what a float32 holds exactly.
+constexpr int64_t tokens_max = 1 << 24;
 
 struct source_table {
   row_shape row;
   uint64_t rows = 0;
   std::vector<unsigned char> features;
-  std::vector<int32_t> labels;      // classes
+  std::vector<int32_t> labels;      // classes; all 0 where there are none
   std::vector<float> targets;       // regression
   std::vector<int32_t> target_bins; // regression: once they are chosen
   std::string label;                // name of the label column
@@ -39,9 +41,16 @@ struct source_table {
   }
 };
 
+/// What a row has beside its features; the job's loss says which.
+enum class label_kind : uint8_t {
+  number_of_class,
+  target, // of a regression
+  none,   // and the features are tokens
+};
+
 /// What a reader must know beside the source itself.
 struct source_request {
-  bool regression = false;
+  label_kind label = label_kind::number_of_class;
   uint64_t seed = 0;
   bool test = false; // which of the two, for synthetic rows
   std::string pointer = "/data/train";
@@ -57,7 +66,8 @@ source_table make_synthetic(const source_spec& spec,
                             const source_request& request);
 
 /// Reads by format, then checks what every source must fulfil: rows, at least
-/// two classes in the training set, a test set that looks like it.
+/// two classes in the training set, a test set that looks like it; or two
+/// tokens in a row.
 source_table read_source(const source_spec& spec,
                          const source_request& request);
 

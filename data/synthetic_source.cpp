@@ -1,7 +1,7 @@
 /// Synthetic rows: for classes, a seeded mean for each class plus noise; for
-/// regression, a seeded linear function of the row plus noise. Row r is a pure
-/// function of (seed, train or test, r), so a smaller set is the beginning of
-/// a larger one.
+/// regression, a seeded linear function of the row plus noise; tokens of which
+/// each has a seeded favourite successor. Row r is a pure function of (seed,
+/// train or test, r), so a smaller set is the beginning of a larger one.
 #include "data/source_table.hpp"
 #include "runtime/random.hpp"
 
@@ -15,7 +15,10 @@ namespace {
 constexpr uint64_t stream_means = 0x73796e74680001;
 constexpr uint64_t stream_train = 0x73796e74680002;
 constexpr uint64_t stream_test = 0x73796e74680003;
+constexpr uint64_t stream_successors = 0x73796e74680004;
 constexpr float noise_of_target = 0.1f;
+/// How often a token is followed by any, and not by its favourite.
+constexpr double noise_of_tokens = 0.25;
 
 /// Normal number 2k and 2k + 1 of a stream (Box and Muller).
 struct normal_pair {
@@ -40,18 +43,53 @@ std::vector<float> normals(const counter_random& random, size_t count) {
   return out;
 }
 
+/// The best that a model can reach is the entropy of a successor: with V tokens
+/// and p = 0.75 + 0.25 / V, -p ln p - (1 - p) ln((1 - p) / (V - 1)).
+source_table make_tokens(const source_spec& spec,
+                         const source_request& request) {
+  source_table out;
+  out.rows = spec.rows;
+  out.row.features = spec.width;
+  out.row.shape = {spec.width};
+  out.row.stored = "float32";
+  out.row.classes = 1;
+  out.row.vocabulary = spec.classes;
+  out.labels.assign(spec.rows, 0);
+  out.features.resize(spec.rows * spec.width * sizeof(float));
+  const counter_random successors(request.seed, stream_successors);
+  const uint64_t stream = request.test ? stream_test : stream_train;
+  std::vector<float> tokens(spec.width);
+  for (uint64_t row = 0; row < spec.rows; ++row) {
+    const counter_random random(request.seed, mix(stream, row));
+    uint64_t token = 0;
+    for (uint64_t at = 0; at < spec.width; ++at) {
+      const bool any = at == 0 || random.unit(2 * at) < noise_of_tokens;
+      token = any ? random.below(spec.classes, 2 * at + 1)
+                  : successors.below(spec.classes, token);
+      tokens[at] = float(token);
+    }
+    std::memcpy(out.features.data() + row * spec.width * sizeof(float),
+                tokens.data(), spec.width * sizeof(float));
+  }
+  narrow(out);
+  return out;
+}
+
 } // namespace
 
 source_table make_synthetic(const source_spec& spec,
                             const source_request& request) {
+  if (request.label == label_kind::none)
+    return make_tokens(spec, request);
+  const bool regression = request.label == label_kind::target;
   source_table out;
   out.rows = spec.rows;
   out.label = "label";
   out.row.features = spec.width;
   out.row.shape = {spec.width};
   out.row.stored = "float32";
-  out.row.classes = request.regression ? 0 : spec.classes;
-  const size_t groups = request.regression ? 1 : spec.classes;
+  out.row.classes = regression ? 0 : spec.classes;
+  const size_t groups = regression ? 1 : spec.classes;
   const std::vector<float> means =
       normals(counter_random(request.seed, stream_means), groups * spec.width);
   out.features.resize(spec.rows * spec.width * sizeof(float));
@@ -60,7 +98,7 @@ source_table make_synthetic(const source_spec& spec,
     // One more than the features: the noise of a target.
     std::vector<float> values =
         normals(counter_random(request.seed, mix(stream, row)), spec.width + 1);
-    if (request.regression) {
+    if (regression) {
       double target = noise_of_target * values[spec.width];
       for (size_t j = 0; j < spec.width; ++j)
         target += double(means[j]) * values[j];

@@ -57,12 +57,13 @@ std::unique_ptr<model> make_model(const model_request& request) {
   if (spec.kind == "emulated")
     return std::make_unique<emulated_model>(spec);
   if (convex || spec.kind == "mlp" || spec.kind == "cnn" ||
+      spec.kind == "resnet18" || spec.kind == "transformer" ||
       spec.kind == "torchscript")
     return make_torch_model(request);
   throw ballast_error(errc::invalid_job,
                       "unknown model '" + spec.kind +
                           "'; allowed are linear, logistic, mlp, cnn, "
-                          "torchscript, emulated",
+                          "resnet18, transformer, torchscript, emulated",
                       "/model/kind");
 }
 

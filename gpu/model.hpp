@@ -40,7 +40,7 @@ struct parameter_info {
 /// Sums over rows of an evaluated batch; exact to add over ranks in double.
 struct evaluation_sums {
   double loss = 0;
-  double correct = 0; // classes only
+  double correct = 0; // classes and tokens only
   double rows = 0;
 };
 
@@ -106,7 +106,9 @@ struct model_request {
 /// The loss of a row is (output - target)^2 (mse) or, with class weights w,
 /// w_label * -log softmax(outputs)[label] (cross_entropy); the mean over the
 /// global batch is its sum over rows divided by the number of rows (also with
-/// class weights: not by the sum of the weights).
+/// class weights: not by the sum of the weights). next_token: the mean over the
+/// tokens of the row after the first of -log softmax(outputs)[token]; `correct`
+/// then counts the part of them that is the likeliest.
 ///
 /// Builds job.model. Opens libballast_torch.so (next to this library) only for
 /// kinds that need LibTorch. Throws ballast_error{invalid_job} with a pointer

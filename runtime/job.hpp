@@ -20,7 +20,7 @@ struct source_spec {
   std::string images;                // idx
   std::string labels;                // idx
   std::string uri;                   // csv, parquet: path, glob or file:// URI
-  std::string label;                 // csv, parquet: column
+  std::string label;                 // csv, parquet: column; empty = none
   std::vector<std::string> features; // csv, parquet: columns; empty = all
   uint64_t rows = 0;                 // synthetic
   uint32_t classes = 0;              // synthetic
@@ -28,8 +28,9 @@ struct source_spec {
 };
 
 struct pipeline_step {
-  std::string op; // scale
-  double factor = 1;
+  std::string op;              // scale, reshape
+  double factor = 1;           // scale
+  std::vector<uint32_t> shape; // reshape
 };
 
 struct placement_spec {
@@ -56,16 +57,22 @@ struct data_spec {
 };
 
 struct model_spec {
-  std::string kind;             // linear logistic mlp cnn emulated torchscript
-  std::vector<uint32_t> hidden; // mlp
-  std::vector<uint32_t> channels; // cnn
-  bool batch_norm = false;        // cnn
-  double dropout = 0;             // cnn
-  std::string init = "default";   // default, zeros, or a .safetensors path
-  std::string path;               // torchscript
-  uint64_t parameters = 0;        // emulated
-  uint64_t us_per_sample = 0;     // emulated
-  uint64_t us_per_step = 0;       // emulated
+  std::string kind; // linear logistic mlp cnn resnet18 transformer emulated
+                    // torchscript
+  std::vector<uint32_t> hidden;       // mlp
+  std::vector<uint32_t> channels;     // cnn
+  bool batch_norm = false;            // cnn
+  double dropout = 0;                 // cnn
+  std::string stem = "imagenet";      // resnet18: imagenet, cifar
+  uint32_t layers = 4;                // transformer
+  uint32_t width = 128;               // transformer
+  uint32_t heads = 4;                 // transformer
+  std::optional<uint64_t> vocabulary; // transformer; null = that of the data
+  std::string init = "default";       // default, zeros, or a .safetensors path
+  std::string path;                   // torchscript
+  uint64_t parameters = 0;            // emulated
+  uint64_t us_per_sample = 0;         // emulated
+  uint64_t us_per_step = 0;           // emulated
 };
 
 struct optimizer_spec {
@@ -89,7 +96,7 @@ struct schedule_spec {
 struct train_spec {
   uint64_t epochs = 1;
   uint64_t global_batch = 256;
-  std::string loss = "cross_entropy"; // cross_entropy mse
+  std::string loss = "cross_entropy"; // cross_entropy mse next_token
   optimizer_spec optimizer;
   schedule_spec schedule;
   std::optional<double> clip_norm;

@@ -102,6 +102,8 @@ std::string json_type(const job_field& field, bool of_item = false);
 bool is_nullable(const job_field& field);
 /// A list of lists.
 bool is_table(const job_field& field);
+/// A text that is "" where nothing is given.
+bool may_be_empty(const job_field& field);
 
 /// Stores `value`; returns what is wrong with it (then nothing is stored).
 std::vector<failure> store_value(const job_field& field,

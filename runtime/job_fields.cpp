@@ -25,8 +25,10 @@ void add_model(fields_t& f) {
   add_field(
       f, "/model/kind", [](job& j) -> field_place { return &j.model.kind; },
       "What is trained. `linear` has one output column (regression), "
-      "`logistic` one per class; `emulated` measures the runtime itself.")
-      .one_of({"linear", "logistic", "mlp", "cnn", "torchscript", "emulated"})
+      "`logistic` one per class; `emulated` measures the runtime itself. "
+      "docs/models.md describes them.")
+      .one_of({"linear", "logistic", "mlp", "cnn", "resnet18", "transformer",
+               "torchscript", "emulated"})
       .must();
   add_field(
       f, "/model/hidden", [](job& j) -> field_place { return &j.model.hidden; },
@@ -55,12 +57,41 @@ void add_model(fields_t& f) {
       .below(0, 1)
       .only_with("kind", {"cnn"});
   add_field(
+      f, "/model/stem", [](job& j) -> field_place { return &j.model.stem; },
+      "First layers. `imagenet`: convolution 7x7 with stride 2, then a "
+      "pooling with stride 2, as published; images from 33 x 33. `cifar`: "
+      "convolution 3x3 with stride 1; images from 9 x 9.")
+      .one_of({"imagenet", "cifar"})
+      .only_with("kind", {"resnet18"});
+  add_field(
+      f, "/model/layers", [](job& j) -> field_place { return &j.model.layers; },
+      "Blocks of attention and MLP.")
+      .between(1, 1024)
+      .only_with("kind", {"transformer"});
+  add_field(
+      f, "/model/width", [](job& j) -> field_place { return &j.model.width; },
+      "Values that stand for a token; a multiple of `heads`.")
+      .between(1, 65536)
+      .only_with("kind", {"transformer"});
+  add_field(
+      f, "/model/heads", [](job& j) -> field_place { return &j.model.heads; },
+      "Heads of each attention.")
+      .between(1, 1024)
+      .only_with("kind", {"transformer"});
+  add_field(
+      f, "/model/vocabulary",
+      [](job& j) -> field_place { return &j.model.vocabulary; },
+      "Number of tokens that it knows; null: as many as the data need.")
+      .between(2, 16777216)
+      .only_with("kind", {"transformer"});
+  add_field(
       f, "/model/init", [](job& j) -> field_place { return &j.model.init; },
       "Initial parameters: `default` (seeded), `zeros` (`linear` and "
       "`logistic` only), or the path of a `.safetensors` file.")
       .one_of({"default", "zeros"})
       .is(text_kind::path_or_word)
-      .only_with("kind", {"linear", "logistic", "mlp", "cnn", "torchscript"});
+      .only_with("kind", {"linear", "logistic", "mlp", "cnn", "resnet18",
+                          "transformer", "torchscript"});
   add_field(
       f, "/model/path", [](job& j) -> field_place { return &j.model.path; },
       "A TorchScript module, read by every worker.")
@@ -216,8 +247,9 @@ void add_train(fields_t& f) {
   add_field(
       f, "/train/loss", [](job& j) -> field_place { return &j.train.loss; },
       "Mean over the global batch; `mse` is the squared error without 1/2, "
-      "for a label column of numbers.")
-      .one_of({"cross_entropy", "mse"});
+      "for a label column of numbers; `next_token` is the mean cross entropy "
+      "of each token of a row after the first, given those before it.")
+      .one_of({"cross_entropy", "mse", "next_token"});
   add_field(
       f, "/train/class_weights",
       [](job& j) -> field_place { return &j.train.class_weights; },

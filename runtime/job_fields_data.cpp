@@ -14,7 +14,8 @@ void add_source(fields_t& f, const std::string& prefix,
       f, prefix + "/format",
       [of](job& j) -> field_place { return &of(j).format; },
       "`idx`: images and labels as in MNIST, also gzipped; `synthetic`: "
-      "seeded class means with noise.")
+      "seeded class means with noise, or with the loss `next_token` tokens of "
+      "which each has a favourite successor.")
       .one_of({"idx", "csv", "parquet", "synthetic"}, {"jsonl", "arrow", "orc"})
       .must();
   add_field(
@@ -40,13 +41,14 @@ void add_source(fields_t& f, const std::string& prefix,
   add_field(
       f, prefix + "/label",
       [of](job& j) -> field_place { return &of(j).label; },
-      "Column with the label: class numbers from 0, or any number for `mse`.")
-      .must()
+      "Column with the label: class numbers from 0, or any number for `mse`; "
+      "required with these. Rows for `next_token` have none.")
       .only_with("format", {"csv", "parquet"});
   add_field(
       f, prefix + "/features",
       [of](job& j) -> field_place { return &of(j).features; },
-      "Columns that the model sees; empty: every other column of numbers.")
+      "Columns that the model sees, in this order; empty: every other column "
+      "of numbers. With `next_token` each holds one token of the row.")
       .items(0, 65536)
       .only_with("format", {"csv", "parquet"});
   add_field(
@@ -58,13 +60,14 @@ void add_source(fields_t& f, const std::string& prefix,
   add_field(
       f, prefix + "/classes",
       [of](job& j) -> field_place { return &of(j).classes; },
-      "Number of classes.")
+      "Number of classes; with `next_token` of tokens.")
       .between(2, 65536)
       .must()
       .only_with("format", {"synthetic"});
   add_field(
       f, prefix + "/features",
-      [of](job& j) -> field_place { return &of(j).width; }, "Numbers in a row.")
+      [of](job& j) -> field_place { return &of(j).width; },
+      "Numbers, or tokens, in a row.")
       .between(1, 1e6)
       .only_with("format", {"synthetic"});
 }
@@ -79,7 +82,7 @@ void add_pipeline_step(fields_t& f, size_t index) {
   job_field& op = add_field(
       f, prefix + "/op", [step](job& j) -> field_place { return &step(j).op; },
       "What is done to every row; steps are applied in order.");
-  op.one_of({"scale"}).must();
+  op.one_of({"scale", "reshape"}).must();
   op.later_open = true;
   add_field(
       f, prefix + "/factor",
@@ -88,6 +91,15 @@ void add_pipeline_step(fields_t& f, size_t index) {
       .between(-1e30, 1e30)
       .must()
       .only_with("op", {"scale"});
+  add_field(
+      f, prefix + "/shape",
+      [step](job& j) -> field_place { return &step(j).shape; },
+      "Shape of a row, such as [3, 64, 64] (channels, height, width); the "
+      "values and their order stay.")
+      .between(1, 1e6)
+      .items(1, 4)
+      .must()
+      .only_with("op", {"reshape"});
 }
 
 void add_placement(fields_t& f) {

@@ -63,7 +63,8 @@ void check_workers(const job& in, rule_book& book) {
 /// Other data show their classes, or the bins of a number, only when they are
 /// read.
 bool classes_are_known(const job& in) {
-  return in.data.train.format == "synthetic" && in.train.loss != "mse";
+  return in.data.train.format == "synthetic" &&
+         in.train.loss == "cross_entropy";
 }
 
 void check_matrix(const job& in, rule_book& book) {
@@ -106,9 +107,12 @@ void check_column(const job& in, rule_book& book) {
   else if (!train.features.empty() && column != train.label &&
            std::count(train.features.begin(), train.features.end(), column) ==
                0) {
-    std::string loaded = "\"" + train.label + "\"";
+    std::string loaded;
+    if (!train.label.empty())
+      loaded = "\"" + train.label + "\", ";
     for (const std::string& feature : train.features)
-      loaded += ", \"" + feature + "\"";
+      loaded += "\"" + feature + "\", ";
+    loaded.resize(loaded.size() - 2);
     book.refuse({field, "/data/train/features", "/data/train/label",
                  "/data/train/format", "/data/placement/kind"},
                 "\"" + column +
@@ -223,6 +227,59 @@ void check_loss(const job& in, rule_book& book) {
                     kind + "\" that starts with zeros learns nothing");
 }
 
+void check_label(const source_spec& source, const std::string& prefix,
+                 const std::string& loss, rule_book& book) {
+  const std::string field = prefix + "/label";
+  const std::vector<std::string> fields = {field, prefix + "/format",
+                                           "/train/loss"};
+  const bool table = source.format == "csv" || source.format == "parquet";
+  if (loss == "next_token" && source.format == "idx")
+    book.refuse({prefix + "/format", "/train/loss"},
+                "\"idx\" data have labels, rows for the loss \"next_token\" "
+                "have none; expected \"csv\", \"parquet\" or \"synthetic\"");
+  else if (loss == "next_token" && table && !source.label.empty())
+    book.refuse(fields, "rows for the loss \"next_token\" have no label, each "
+                        "token is that of those before it; leave it out (" +
+                            prefix + "/features names the columns of tokens)");
+  else if (loss != "next_token" && table && source.label.empty())
+    book.refuse(fields, "is required with the loss \"" + loss +
+                            "\": the name of a column");
+}
+
+/// What goes with rows of tokens.
+void check_tokens(const job& in, rule_book& book) {
+  const std::string& kind = in.model.kind;
+  const bool tokens = in.train.loss == "next_token";
+  const bool convex = kind == "linear" || kind == "logistic"; // check_loss
+  check_label(in.data.train, "/data/train", in.train.loss, book);
+  if (in.data.test)
+    check_label(*in.data.test, "/data/test", in.train.loss, book);
+  if (kind == "transformer" && !tokens)
+    book.refuse({"/train/loss", "/model/kind"},
+                "a \"transformer\" predicts tokens and needs \"next_token\"");
+  if (tokens && kind != "transformer" && kind != "emulated" && !convex)
+    book.refuse({"/train/loss", "/model/kind"},
+                "\"next_token\" needs the model \"transformer\"; a \"" + kind +
+                    "\" does not predict tokens");
+  if (tokens && !in.data.pipeline.empty())
+    book.refuse({"/data/pipeline", "/train/loss"},
+                "rows of tokens are taken as they are; leave the steps out");
+  if (kind != "transformer")
+    return;
+  if (in.model.width % in.model.heads != 0)
+    book.refuse({"/model/heads", "/model/width", "/model/kind"},
+                n(in.model.heads) + " heads do not divide the width " +
+                    n(in.model.width) + "; expected a divisor of it");
+  const source_spec& train = in.data.train;
+  if (in.model.vocabulary && train.format == "synthetic" &&
+      *in.model.vocabulary < train.classes)
+    book.refuse({"/model/vocabulary", "/data/train/classes",
+                 "/data/train/format", "/model/kind"},
+                n(*in.model.vocabulary) + " is less than the " +
+                    n(train.classes) +
+                    " tokens of /data/train; expected at least that, or null");
+}
+
 std::string absolute(const std::string& path, const std::string& base) {
   std::filesystem::path p(path);
   if (base.empty() || p.is_absolute())
@@ -239,6 +296,7 @@ void check_rules(const job& in, mistakes_t& mistakes) {
   check_sources(in, book);
   check_class_weights(in, book);
   check_loss(in, book);
+  check_tokens(in, book);
 }
 
 void resolve_paths(const std::vector<job_field>& fields,

@@ -38,7 +38,8 @@ json scalar_schema(const job_field& field) {
   else if (!field.allowed.empty())
     out["enum"] = field.allowed;
   else
-    out.update({{"minLength", 1}, {"maxLength", 4096}});
+    out.update(
+        {{"minLength", may_be_empty(field) ? 0 : 1}, {"maxLength", 4096}});
   return out;
 }
 

@@ -170,6 +170,8 @@ failure check_uri(const std::string& pointer, const std::string& text) {
 failure check_text(const job_field& field, const std::string& pointer,
                    const json& value) {
   const std::string& text = value.get_ref<const std::string&>();
+  if (text.empty() && may_be_empty(field))
+    return {};
   bool plain = !text.empty() && text.size() <= 4096 &&
                text.find('\0') == std::string::npos;
   auto listed = [&text](const std::vector<std::string>& words) {
@@ -292,6 +294,10 @@ bool is_nullable(const job_field& field) {
         return is_optional<std::remove_pointer_t<decltype(place)>>::value;
       },
       field.at(scratch));
+}
+
+bool may_be_empty(const job_field& field) {
+  return !field.required && default_of(field) == json("");
 }
 
 bool is_table(const job_field& field) {

@@ -131,10 +131,10 @@ std::vector<chunk_info> read_chunks(const json& in, uint64_t rows) {
 }
 
 json write_row(const row_shape& in) {
-  return {{"features", in.features},      {"shape", in.shape},
-          {"stored", in.stored},          {"scale", in.scale},
-          {"offset", in.offset},          {"classes", in.classes},
-          {"target_bins", in.target_bins}};
+  return {{"features", in.features},       {"shape", in.shape},
+          {"stored", in.stored},           {"scale", in.scale},
+          {"offset", in.offset},           {"classes", in.classes},
+          {"target_bins", in.target_bins}, {"vocabulary", in.vocabulary}};
 }
 
 row_shape read_row(const json& in) {
@@ -145,7 +145,9 @@ row_shape read_row(const json& in) {
   out.scale = in.at("scale").get<double>();
   out.offset = in.at("offset").get<double>();
   out.classes = in.at("classes").get<uint32_t>();
-  out.target_bins = in.value("target_bins", 0u); // sets of older builds
+  // Sets of older builds lack these.
+  out.target_bins = in.value("target_bins", 0u);
+  out.vocabulary = in.value("vocabulary", 0u);
   return out;
 }
 

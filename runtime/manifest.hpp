@@ -49,11 +49,14 @@ struct row_shape {
   /// A model sees stored * scale + offset, in float32.
   double scale = 1;
   double offset = 0;
-  /// Number of classes, 0 for a regression target (float32 label).
+  /// Number of classes, 0 for a regression target (float32 label). Rows
+  /// without a label are all of one class, 0.
   uint32_t classes = 0;
   /// Number of bins that rows are counted by if there are no classes
   /// (runtime/target_bins.hpp); 0: they are not counted.
   uint32_t target_bins = 0;
+  /// Rows of tokens: more than the largest of them; 0: rows of other numbers.
+  uint32_t vocabulary = 0;
 };
 
 /// Length of a label histogram: what placements and balancing count rows by,

@@ -25,8 +25,8 @@ at::Tensor batch_norm::forward(const at::Tensor& input,
                                const at::Tensor& weight,
                                const at::Tensor& bias) {
   // Scratch "running" statistics with momentum 1 become those of the batch.
-  // There are always several values a channel: a convolution gives 2 x 2 or
-  // more pixels a row.
+  // There are always several values a channel: models refuse images of which a
+  // layer would see fewer than 2 x 2 pixels.
   std::vector<float> batch(running_.size());
   at::Tensor mean = tensor_over(batch.data(), {channels_});
   at::Tensor variance = tensor_over(batch.data() + channels_, {channels_});
@@ -35,6 +35,8 @@ at::Tensor batch_norm::forward(const at::Tensor& input,
   const auto rows = float(input.size(0));
   for (size_t i = 0; i < batch.size(); ++i)
     pending_[i] += rows * batch[i];
+  if (output.requires_grad())
+    return output; // autograd keeps what it needs
   input_ = input;
   mean_ = saved_mean;
   inverse_deviation_ = saved_inverse;
@@ -77,6 +79,34 @@ void batch_norm::apply(std::span<const float> sums, double rows) {
   for (size_t i = 0; i < running_.size(); ++i)
     running_[i] = float((1 - momentum) * double(running_[i]) +
                         momentum * double(sums[i]) / rows);
+}
+
+void batch_norm::add_buffers(const std::string& name,
+                             std::vector<model::buffer>& out) {
+  out.push_back({name + ".running_mean", {channels_}, running_mean()});
+  out.push_back({name + ".running_var", {channels_}, running_variance()});
+}
+
+size_t statistics_count_of(const std::vector<batch_norm>& norms) {
+  size_t sum = 0;
+  for (const batch_norm& norm : norms)
+    sum += norm.statistics_count();
+  return sum;
+}
+
+void take_statistics_of(std::vector<batch_norm>& norms, std::span<float> out) {
+  for (batch_norm& norm : norms) {
+    norm.take(out.first(norm.statistics_count()));
+    out = out.subspan(norm.statistics_count());
+  }
+}
+
+void apply_statistics_of(std::vector<batch_norm>& norms,
+                         std::span<const float> sums, double rows) {
+  for (batch_norm& norm : norms) {
+    norm.apply(sums.first(norm.statistics_count()), rows);
+    sums = sums.subspan(norm.statistics_count());
+  }
 }
 
 } // namespace ballast

@@ -4,8 +4,11 @@
 /// moved by is pending.
 #pragma once
 
+#include "gpu/model.hpp"
+
 #include <ATen/core/Tensor.h>
 #include <span>
+#include <string>
 #include <vector>
 
 namespace ballast {
@@ -14,7 +17,8 @@ class batch_norm {
 public:
   explicit batch_norm(int64_t channels);
 
-  /// Keeps what `backward` needs, and the batch's statistics as pending.
+  /// Keeps what `backward` needs (where autograd does not), and the batch's
+  /// statistics as pending.
   at::Tensor forward(const at::Tensor& input, const at::Tensor& weight,
                      const at::Tensor& bias);
   struct gradients {
@@ -36,6 +40,8 @@ public:
   void take(std::span<float> out);
   /// running = (1 - m) running + m sums / rows, m = 0.1 as in torch.nn.
   void apply(std::span<const float> sums, double rows);
+  /// `name`.running_mean and `name`.running_var.
+  void add_buffers(const std::string& name, std::vector<model::buffer>& out);
 
 private:
   int64_t channels_;
@@ -45,5 +51,11 @@ private:
   at::Tensor mean_;
   at::Tensor inverse_deviation_;
 };
+
+// The statistics of all of a model's batch norms, one after another.
+size_t statistics_count_of(const std::vector<batch_norm>& norms);
+void take_statistics_of(std::vector<batch_norm>& norms, std::span<float> out);
+void apply_statistics_of(std::vector<batch_norm>& norms,
+                         std::span<const float> sums, double rows);
 
 } // namespace ballast

@@ -2,9 +2,9 @@
 // optional batch normalisation, ReLU and 2x2 max-pooling; then optional dropout
 // and one dense layer. Convolutions are LibTorch's (oneDNN), channel last; the
 // backward pass is written out (tests compare with autograd).
-#include "gpu/initial_parameters.hpp"
 #include "gpu/torch/batch_norm.hpp"
 #include "gpu/torch/direct_convolution.hpp"
+#include "gpu/torch/image_size.hpp"
 #include "gpu/torch/relu_pool.hpp"
 #include "gpu/torch/torch_model.hpp"
 #include "runtime/errors.hpp"
@@ -30,22 +30,8 @@ struct block_shape {
   int64_t width;
 };
 
-/// {channels, height, width} of a row.
-std::array<int64_t, 3> image_of(const row_shape& row) {
-  const std::vector<uint32_t>& s = row.shape;
-  if (s.size() == 2)
-    return {1, s[0], s[1]};
-  if (s.size() == 3)
-    return {s[0], s[1], s[2]};
-  throw ballast_error(errc::invalid_job,
-                      "model 'cnn' needs images (height x width or channels x "
-                      "height x width); a row of this data set has shape " +
-                          to_string(std::vector<int64_t>(s.begin(), s.end())),
-                      "/model/kind");
-}
-
 std::vector<block_shape> blocks_of(const model_request& request) {
-  auto [channels, height, width] = image_of(request.row);
+  auto [channels, height, width] = image_of(request.row, "cnn");
   std::vector<block_shape> out;
   for (uint32_t wanted : request.what->model.channels) {
     if (height < 4 || width < 4)
@@ -98,7 +84,7 @@ class cnn_model final : public torch_model {
 public:
   explicit cnn_model(const model_request& request)
       : torch_model(request, parameters_of(request)),
-        image_(image_of(request.row)), shapes_(blocks_of(request)),
+        image_(image_of(request.row, "cnn")), shapes_(blocks_of(request)),
         blocks_(shapes_.size()),
         per_block_(what().model.batch_norm ? size_t{4} : size_t{2}) {
     if (what().model.batch_norm)
@@ -107,32 +93,18 @@ public:
   }
 
   size_t statistics_count() const override {
-    size_t sum = 0;
-    for (const batch_norm& norm : norms_)
-      sum += norm.statistics_count();
-    return sum;
+    return statistics_count_of(norms_);
   }
   void take_statistics(std::span<float> out) override {
-    for (batch_norm& norm : norms_) {
-      norm.take(out.first(norm.statistics_count()));
-      out = out.subspan(norm.statistics_count());
-    }
+    take_statistics_of(norms_, out);
   }
   void apply_statistics(std::span<const float> sums, double rows) override {
-    for (batch_norm& norm : norms_) {
-      norm.apply(sums.first(norm.statistics_count()), rows);
-      sums = sums.subspan(norm.statistics_count());
-    }
+    apply_statistics_of(norms_, sums, rows);
   }
   std::vector<buffer> buffers() override {
     std::vector<buffer> out;
-    for (size_t b = 0; b < norms_.size(); ++b) {
-      const std::string name = "bn" + std::to_string(b + 1);
-      const std::vector<int64_t> shape{shapes_[b].out_channels};
-      out.push_back({name + ".running_mean", shape, norms_[b].running_mean()});
-      out.push_back(
-          {name + ".running_var", shape, norms_[b].running_variance()});
-    }
+    for (size_t b = 0; b < norms_.size(); ++b)
+      norms_[b].add_buffers("bn" + std::to_string(b + 1), out);
     return out;
   }
 
@@ -171,8 +143,8 @@ private:
   }
 
   at::Tensor images(const batch_view& batch) const {
-    return tensor_over(batch.features,
-                       {batch.rows, image_[0], image_[1], image_[2]});
+    return tensor_over(batch.features, {batch.rows, image_.channels,
+                                        image_.height, image_.width});
   }
 
   at::Tensor convolve(size_t b, const at::Tensor& input) {
@@ -304,7 +276,7 @@ private:
     return loss;
   }
 
-  std::array<int64_t, 3> image_;
+  image_size image_;
   std::vector<block_shape> shapes_;
   std::vector<block_state> blocks_;
   size_t per_block_; // parameters

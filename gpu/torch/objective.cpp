@@ -12,6 +12,12 @@ objective::objective(const job& what, const row_shape& row)
                                       what.train.class_weights.end()) {
   const std::string& loss = what.train.loss;
   const std::string& model = what.model.kind;
+  if ((loss == "next_token") != (model == "transformer"))
+    throw ballast_error(errc::invalid_job,
+                        "the loss 'next_token' and the model 'transformer' "
+                        "belong together; this is the loss '" +
+                            loss + "' for the model '" + model + "'",
+                        "/train/loss");
   if (loss == "mse") {
     if (model == "logistic")
       throw ballast_error(errc::invalid_job,
@@ -25,10 +31,14 @@ objective::objective(const job& what, const row_shape& row)
     kind_ = kind::squared;
     return;
   }
+  if (loss == "next_token") {
+    columns_ = 0; // the model has its own, one for each token
+    return;
+  }
   if (loss != "cross_entropy")
     throw ballast_error(errc::invalid_job,
                         "unknown loss '" + loss +
-                            "'; allowed are cross_entropy, mse",
+                            "'; allowed are cross_entropy, mse, next_token",
                         "/train/loss");
   if (classes_ < 2)
     throw ballast_error(errc::invalid_job,

@@ -4,6 +4,8 @@
 ///
 /// cross_entropy: one column per class, softmax; `logistic` with two classes
 /// has one column instead, the log-odds of class 1. mse: one column.
+/// next_token is the transformer's own affair: an objective only says whether
+/// the two are together.
 #pragma once
 
 #include "gpu/model.hpp"

@@ -2,13 +2,10 @@
 // the outputs; its parameters train, by their names in the module. A row keeps
 // the shape that the data set gives it.
 #include "gpu/initial_parameters.hpp"
+#include "gpu/torch/autograd_leaves.hpp"
 #include "gpu/torch/torch_model.hpp"
 #include "runtime/errors.hpp"
 
-#include <ATen/ops/zeros.h>
-#include <torch/csrc/autograd/autograd.h>
-#include <torch/csrc/autograd/function_hook.h>
-#include <torch/csrc/autograd/variable.h>
 #include <torch/script.h>
 
 namespace ballast {
@@ -49,6 +46,13 @@ loaded_module load(const std::string& path) {
   return out;
 }
 
+std::vector<at::Tensor> tensors_of(const loaded_module& loaded) {
+  std::vector<at::Tensor> out;
+  for (const auto& [name, tensor] : loaded.parameters)
+    out.push_back(tensor);
+  return out;
+}
+
 std::vector<std::pair<std::string, std::vector<int64_t>>>
 shapes_of(const loaded_module& loaded) {
   std::vector<std::pair<std::string, std::vector<int64_t>>> out;
@@ -57,34 +61,16 @@ shapes_of(const loaded_module& loaded) {
   return out;
 }
 
-/// Tells when the gradient of one parameter is complete.
-class gradient_hook final : public torch::autograd::PostAccumulateGradHook {
-public:
-  gradient_hook(size_t index, const std::function<void(size_t)>& tell)
-      : index_(index), tell_(tell) {}
-  void operator()(const torch::autograd::Variable&) override { tell_(index_); }
-
-private:
-  size_t index_;
-  const std::function<void(size_t)>& tell_; // of the model, outlives this
-};
-
 class script_model final : public torch_model {
 public:
   script_model(const model_request& request, loaded_module loaded)
       : torch_model(request, shapes_of(loaded)), loaded_(std::move(loaded)),
-        done_(parameters().size()) {
+        leaves_(tensors_of(loaded_)) {
     row_sizes_.assign(row().shape.begin(), row().shape.end());
     if (row_sizes_.empty())
       row_sizes_ = {int64_t(row().features)};
-    tell_ = [this](size_t i) { finish(i); };
-    for (size_t i = 0; i < parameters().size(); ++i) {
-      at::Tensor& p = loaded_.parameters[i].second;
-      p.requires_grad_(true);
-      initial_.push_back(p.detach().clone());
-      torch::autograd::impl::set_post_acc_grad_hooks(
-          p, std::make_unique<gradient_hook>(i, tell_));
-    }
+    for (size_t i = 0; i < parameters().size(); ++i)
+      initial_.push_back(leaves_[i].detach().clone());
     check_outputs();
   }
 
@@ -96,16 +82,8 @@ private:
     }
   }
 
-  // The module's parameters become the arena's; not under inference mode, whose
-  // tensors cannot meet autograd.
-  void bound() override {
-    for (size_t i = 0; i < parameters().size(); ++i) {
-      at::Tensor& p = loaded_.parameters[i].second;
-      if (p.const_data_ptr() != parameter(i).const_data_ptr())
-        p.set_data(parameter(i));
-      p.mutable_grad() = gradient(i);
-    }
-  }
+  // The module's parameters become the arena's.
+  void bound() override { leaves_.bind(parameter_views(), gradient_views()); }
 
   at::Tensor forward(const float* features, int64_t rows) {
     std::vector<int64_t> sizes{rows};
@@ -133,31 +111,13 @@ private:
                                     std::to_string(goal().columns()) + "]");
   }
 
-  void finish(size_t i) {
-    if (ready_ && !done_[i])
-      (*ready_)(i);
-    done_[i] = true;
-  }
-
   double differentiate(const batch_view& batch, uint64_t step_seed,
                        const std::function<void(size_t)>& ready) override {
-    const c10::InferenceMode off(false);
-    const at::AutoGradMode autograd(true);
+    const autograd_scope autograd;
     at::manual_seed(step_seed);
     loaded_.module.train();
-    std::fill(done_.begin(), done_.end(), false);
-    ready_ = ready ? &ready : nullptr;
-    at::Tensor out = forward(batch.features, batch.rows);
-    at::Tensor by_out = out.detach().clone(at::MemoryFormat::Contiguous);
-    const double loss = goal().differentiate(
-        batch, {by_out.mutable_data_ptr<float>(), size_t(by_out.numel())});
-    if (out.requires_grad())
-      torch::autograd::backward({out}, {by_out});
-    // A parameter that this forward did not use has no hook called.
-    for (size_t i = 0; i < done_.size(); ++i)
-      finish(i);
-    ready_ = nullptr;
-    return loss;
+    return leaves_.backward(forward(batch.features, batch.rows), goal(), batch,
+                            ready);
   }
 
   std::span<const float> predict(const batch_view& batch) override {
@@ -169,12 +129,10 @@ private:
   }
 
   loaded_module loaded_;
+  autograd_leaves leaves_;
   std::vector<int64_t> row_sizes_;
   std::vector<at::Tensor> initial_;
   at::Tensor outputs_;
-  std::function<void(size_t)> tell_;
-  const std::function<void(size_t)>* ready_ = nullptr; // during a step
-  std::vector<bool> done_;
 };
 
 } // namespace

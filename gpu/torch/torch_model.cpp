@@ -15,7 +15,6 @@
 namespace ballast {
 namespace {
 
-constexpr uint32_t evaluate_rows_max = 512;
 constexpr size_t known_arenas_max = 8;
 
 /// Runs `f`; what LibTorch throws becomes the project's own error.
@@ -113,12 +112,14 @@ double torch_model::accumulate(const batch_view& batch, uint64_t step_seed,
 evaluation_sums torch_model::evaluate(const batch_view& batch) {
   use_threads(threads_);
   evaluation_sums sums;
-  for (uint32_t begin = 0; begin < batch.rows; begin += evaluate_rows_max) {
-    const batch_view part = slice(
-        batch, row_, begin, std::min(evaluate_rows_max, batch.rows - begin));
+  const auto rows = uint32_t(std::min<uint64_t>(
+      evaluation_rows(), job_.train.micro_batch.value_or(UINT32_MAX)));
+  for (uint32_t begin = 0; begin < batch.rows; begin += rows) {
+    const batch_view part =
+        slice(batch, row_, begin, std::min(rows, batch.rows - begin));
     const evaluation_sums more = guarded("in an evaluation", [&] {
       c10::InferenceMode no_autograd;
-      return goal_.evaluate(part, predict(part));
+      return judge(part);
     });
     sums.loss += more.loss;
     sums.correct += more.correct;
@@ -150,6 +151,11 @@ void default_filler::bias(std::span<float> values, int64_t fan_in) {
   uniform(values, 1 / std::sqrt(double(fan_in)));
 }
 
+void default_filler::normal(std::span<float> values, double deviation) {
+  tensor_over(values.data(), {int64_t(values.size())})
+      .normal_(0, deviation, generator_);
+}
+
 namespace {
 
 /// A step frees its temporaries and the next one wants them again. Without
@@ -165,8 +171,12 @@ std::unique_ptr<model> make(const model_request& request) {
   const std::string& kind = request.what->model.kind;
   if (kind == "cnn")
     return make_cnn_model(request);
+  if (kind == "resnet18")
+    return make_resnet_model(request);
   if (kind == "torchscript")
     return make_script_model(request);
+  if (kind == "transformer")
+    return make_transformer_model(request);
   return make_dense_model(request);
 }
 

@@ -29,7 +29,7 @@ public:
   void bind(std::span<float> parameters, std::span<float> gradients) final;
   double accumulate(const batch_view& batch, uint64_t step_seed,
                     const std::function<void(size_t)>& ready) final;
-  /// In slices of some hundred rows, so that memory does not grow with it.
+  /// In slices, so that memory does not grow with it.
   evaluation_sums evaluate(const batch_view& batch) final;
 
 protected:
@@ -43,7 +43,14 @@ protected:
   virtual double differentiate(const batch_view& batch, uint64_t step_seed,
                                const std::function<void(size_t)>& ready) = 0;
   /// rows x columns, on the current parameters; valid until the next call.
-  virtual std::span<const float> predict(const batch_view& batch) = 0;
+  /// For models whose outputs the objective judges; the others override
+  /// `judge`.
+  virtual std::span<const float> predict(const batch_view&) { return {}; }
+  virtual evaluation_sums judge(const batch_view& batch) {
+    return goal_.evaluate(batch, predict(batch));
+  }
+  /// Rows of an evaluation that are judged at once.
+  virtual uint32_t evaluation_rows() const { return 512; }
 
   const job& what() const { return job_; }
   const row_shape& row() const { return row_; }
@@ -51,6 +58,8 @@ protected:
   const objective& goal() const { return goal_; }
   const at::Tensor& parameter(size_t i) const { return (*values_)[i]; }
   const at::Tensor& gradient(size_t i) const { return (*gradients_)[i]; }
+  const std::vector<at::Tensor>& parameter_views() const { return *values_; }
+  const std::vector<at::Tensor>& gradient_views() const { return *gradients_; }
   const float* parameter_values(size_t i) const {
     return parameter_arena_.data() + parameters_[i].offset;
   }
@@ -88,6 +97,7 @@ public:
   explicit default_filler(uint64_t seed);
   void weight(std::span<float> values, int64_t fan_in);
   void bias(std::span<float> values, int64_t fan_in);
+  void normal(std::span<float> values, double deviation);
 
 private:
   void uniform(std::span<float> values, double bound);
@@ -97,6 +107,8 @@ private:
 // The models; each refuses with ballast_error{invalid_job}.
 std::unique_ptr<model> make_dense_model(const model_request& request);
 std::unique_ptr<model> make_cnn_model(const model_request& request);
+std::unique_ptr<model> make_resnet_model(const model_request& request);
 std::unique_ptr<model> make_script_model(const model_request& request);
+std::unique_ptr<model> make_transformer_model(const model_request& request);
 
 } // namespace ballast

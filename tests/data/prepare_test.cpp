@@ -49,7 +49,7 @@ struct tiny_idx {
 
 TEST(prepare, cuts_each_workers_rows_into_chunks) {
   tiny_idx tiny;
-  tiny.what.data.pipeline = {{"scale", 0.5}, {"scale", 0.25}};
+  tiny.what.data.pipeline = {{"scale", 0.5, {}}, {"scale", 0.25, {}}};
   const auto set = prepare(tiny.what, tiny.cache);
   const manifest& about = set->about();
   EXPECT_EQ(about.train_rows, 11u);
@@ -175,7 +175,7 @@ TEST(prepare, makes_another_set_for_whatever_changes_it) {
   };
   expect_new("chunk_rows", [](job& j) { j.data.chunk_rows = 5; });
   expect_new("workers", [](job& j) { j.elastic.workers = 3; });
-  expect_new("pipeline", [](job& j) { j.data.pipeline = {{"scale", 2}}; });
+  expect_new("pipeline", [](job& j) { j.data.pipeline = {{"scale", 2, {}}}; });
   expect_new("placement", [](job& j) { j.data.placement.kind = "iid"; });
   expect_new("seed of iid", [](job& j) {
     j.data.placement.kind = "iid";
@@ -296,6 +296,31 @@ TEST(prepare, sees_a_source_that_changed_under_its_name) {
   bytes.back() ^= 1;
   tiny.folder.write("images", bytes);
   EXPECT_NE(prepare(tiny.what, tiny.cache)->about().content_id, before);
+}
+
+TEST(prepare, gives_rows_the_shape_that_the_job_asks_for) {
+  temporary_folder folder;
+  job what = job_of(synthetic_source(8, 2, 24));
+  const std::string before =
+      prepare(what, folder / "cache")->about().content_id;
+  what.data.pipeline = {{"scale", 2, {}}, {"reshape", 1, {2, 3, 4}}};
+  const auto set = prepare(what, folder / "cache");
+  EXPECT_EQ(set->about().row.shape, (std::vector<uint32_t>{2, 3, 4}));
+  EXPECT_EQ(set->about().row.features, 24u);
+  EXPECT_EQ(set->about().row.scale, 2);
+  EXPECT_NE(set->about().content_id, before);
+  for (const std::vector<uint32_t>& wrong :
+       {std::vector<uint32_t>{5, 5}, {1000000, 1000000, 1000000, 1000000}}) {
+    what.data.pipeline[1].shape = wrong;
+    try {
+      prepare(what, folder / "cache");
+      ADD_FAILURE() << "accepted";
+    } catch (const ballast_error& error) {
+      EXPECT_EQ(error.what_failed().code, errc::invalid_job);
+      EXPECT_EQ(error.what_failed().pointer, "/data/pipeline/1/shape");
+      EXPECT_THAT(error.what(), HasSubstr("24 values"));
+    }
+  }
 }
 
 TEST(prepare, keeps_regression_targets_as_numbers) {

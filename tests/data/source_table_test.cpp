@@ -255,7 +255,7 @@ TEST(column_values, gives_features_as_they_are_stored_and_the_label) {
     EXPECT_EQ(column_values(table, "y", ""), (std::vector<double>{0, 1}));
   }
   source_request request;
-  request.regression = true;
+  request.label = label_kind::target;
   const source_table table = read_source(
       table_source("csv", folder.write("t.csv", "x,y\n1,0.5\n2,-3\n"), "y"),
       request);

@@ -140,6 +140,53 @@ class Jobs(BallastTest):
         model = load_file(run / "model.safetensors")
         self.assertEqual(hash_of(model), report["weights_sha256"])
 
+    def test_resnet18_learns_and_leaves_its_running_statistics(self):
+        report, run = self.run_example("resnet18.json")
+        self.assertEqual((report["steps"], report["samples"]), (16, 1024))
+        self.assertGreaterEqual(report["test_accuracy"], 0.9)
+        model = load_file(run / "model.safetensors")
+        self.assertEqual(model["conv1.weight"].shape, (64, 3, 7, 7))
+        self.assertEqual(model["fc.weight"].shape, (4, 512))
+        # A convolution makes values of both signs, of a spread that is not 1.
+        self.assertGreater(abs(model["bn1.running_mean"]).max(), 0)
+        self.assertTrue((model["layer4.1.bn2.running_var"] < 1).all())
+        statistics = [name for name in model if ".running_" in name]
+        self.assertEqual(len(statistics), 40)
+        self.assertEqual(hash_of({name: model[name] for name in model
+                                  if name not in statistics}),
+                         report["weights_sha256"])
+
+    def test_transformer_learns_who_follows_whom(self):
+        report, run = self.run_example("transformer.json")
+        tokens = 64
+        likely = 0.75 + 0.25 / tokens
+        entropy = -(likely * numpy.log(likely)
+                    + (1 - likely) * numpy.log((1 - likely) / (tokens - 1)))
+        first = read_lines(run / "steps.jsonl")[0]["loss"]
+        self.assertAlmostEqual(first, numpy.log(tokens), delta=0.1)
+        self.assertGreater(report["test_loss"], entropy - 0.05)
+        self.assertLess(report["test_loss"], entropy + 0.15)
+        self.assertAlmostEqual(report["test_accuracy"], likely, delta=0.02)
+        model = load_file(run / "model.safetensors")
+        self.assertEqual(model["wte.weight"].shape, (tokens, 64))
+        self.assertEqual(hash_of(model), report["weights_sha256"])
+
+    def test_rows_of_tokens_come_from_a_csv_without_a_label(self):
+        text = "a,b,c,d\n" + "".join(
+            f"{i % 5},{(i + 1) % 5},{(i + 2) % 5},{(i + 3) % 5}\n"
+            for i in range(300))
+        (self.folder / "tokens.csv").write_text(text)
+        run = self.run_job({
+            "data": {"train": {"format": "csv", "uri": "tokens.csv"},
+                     "chunk_rows": 20},
+            "model": {"kind": "transformer", "layers": 1, "width": 16,
+                      "heads": 2},
+            "train": {"epochs": 4, "global_batch": 30, "loss": "next_token",
+                      "optimizer": {"kind": "adamw", "lr": 0.03}}})
+        report = read_json(run / "report.json")
+        self.assertGreater(report["test_accuracy"], 0.95)
+        self.assertLess(report["test_loss"], 0.3)
+
     def test_linear_csv_finds_the_line(self):
         report, run = self.run_example("linear_csv.json")
         self.assertIsNone(report["test_accuracy"])

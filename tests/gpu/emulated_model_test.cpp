@@ -148,7 +148,7 @@ TEST(make_model, refuses_unknown_kinds_and_zeros_where_nothing_would_learn) {
     }
     return std::string("made");
   };
-  EXPECT_EQ(pointer_of("transformer", "default"), "/model/kind");
+  EXPECT_EQ(pointer_of("oracle", "default"), "/model/kind");
   EXPECT_EQ(pointer_of("mlp", "zeros"), "/model/init");
   EXPECT_EQ(pointer_of("emulated", "zeros"), "made");
 }

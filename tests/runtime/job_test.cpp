@@ -71,6 +71,7 @@ TEST(job, reads_what_it_writes) {
        "\"features\":[\"a\",\"b\"]}",
        "/train/loss=mse", "/model={\"kind\":\"linear\",\"init\":\"zeros\"}"},
       {"/data/pipeline=[{\"op\":\"scale\",\"factor\":0.5}]"},
+      {"/data/pipeline=[{\"op\":\"reshape\",\"shape\":[1,4,4]}]"},
       {"/data/placement={\"kind\":\"sizes\",\"shares\":[1,2.5]}"},
       {"/data/placement={\"kind\":\"dirichlet\",\"alpha\":0.1}"},
       {"/data/placement={\"kind\":\"dirichlet\",\"min_rows\":9,"
@@ -95,6 +96,13 @@ TEST(job, reads_what_it_writes) {
       {"/model={\"kind\":\"emulated\",\"parameters\":7}"},
       {"/model={\"kind\":\"cnn\",\"channels\":[3],\"batch_norm\":true}"},
       {"/model={\"kind\":\"torchscript\",\"path\":\"m.pt\"}"},
+      {"/model={\"kind\":\"resnet18\",\"stem\":\"cifar\"}"},
+      {"/model={\"kind\":\"transformer\",\"vocabulary\":9}",
+       "/train/loss=next_token"},
+      {"/data/train={\"format\":\"csv\",\"uri\":\"a.csv\"}",
+       "/model={\"kind\":\"transformer\",\"layers\":1,\"width\":6,"
+       "\"heads\":3}",
+       "/train/loss=next_token"},
       {"/train/optimizer={\"kind\":\"adamw\",\"beta1\":0.8}"},
       {"/train/schedule={\"kind\":\"step\",\"every_steps\":3}"},
       {"/train/schedule={\"kind\":\"cosine\",\"warmup_steps\":5}"},
@@ -252,6 +260,15 @@ TEST(job, names_the_field_and_what_is_allowed_there) {
       {"/data/train/format=null", "/data/train/format", "is required"},
       {"/data/train/features=[\"a\"]", "/data/train/features",
        "an integer from 1"},
+      {"/data/train={\"format\":\"csv\",\"uri\":\"a.csv\"}",
+       "/data/train/label", "is required with the loss \"cross_entropy\""},
+      {"/data/pipeline=[{\"op\":\"reshape\"}]", "/data/pipeline/0/shape",
+       "is required"},
+      {"/model={\"kind\":\"resnet18\",\"stem\":\"vgg\"}", "/model/stem",
+       "\"imagenet\", \"cifar\""},
+      {"/model={\"kind\":\"transformer\"}", "/train/loss",
+       "needs \"next_token\""},
+      {"/train/loss=next_token", "/train/loss", "needs the model"},
   };
   for (const refusal& r : table) {
     job_result result = parse_with({r.set});
@@ -263,6 +280,37 @@ TEST(job, names_the_field_and_what_is_allowed_there) {
     EXPECT_THAT(result.mistakes[0].message, HasSubstr(r.pointer));
     EXPECT_EQ(result.mistakes[0].code, r.code);
   }
+}
+
+TEST(job, refuses_what_does_not_go_with_tokens) {
+  const refusal table[] = {
+      {"/model/heads=3", "/model/heads", "do not divide the width 128"},
+      {"/model/vocabulary=3", "/model/vocabulary", "less than the 4 tokens"},
+      {"/data/pipeline=[{\"op\":\"scale\",\"factor\":2}]", "/data/pipeline",
+       "as they are"},
+      {"/data/train={\"format\":\"idx\",\"images\":\"a\",\"labels\":\"b\"}",
+       "/data/train/format", "\"csv\", \"parquet\" or \"synthetic\""},
+      {"/data/train={\"format\":\"csv\",\"uri\":\"a.csv\",\"label\":\"y\"}",
+       "/data/train/label", "leave it out"},
+      {"/data/test={\"format\":\"csv\",\"uri\":\"a.csv\",\"label\":\"y\"}",
+       "/data/test/label", "leave it out"},
+      {"/train/class_weights=[1,1,1,1]", "/train/class_weights",
+       "belongs to the loss"},
+      {"/model={\"kind\":\"cnn\"}", "/train/loss", "does not predict tokens"},
+      {"/model={\"kind\":\"linear\"}", "/train/loss", "needs \"mse\""},
+  };
+  for (const refusal& r : table) {
+    const job_result result = parse_with(
+        {"/model={\"kind\":\"transformer\"}", "/train/loss=next_token", r.set});
+    EXPECT_THAT(pointers(result), ElementsAre(r.pointer))
+        << r.set << "\n"
+        << all_messages(result);
+    EXPECT_THAT(all_messages(result), HasSubstr(r.says));
+  }
+  EXPECT_TRUE(
+      parse_with({"/model={\"kind\":\"emulated\"}", "/train/loss=next_token"})
+          .value)
+      << "any data can feed it";
 }
 
 TEST(job, names_the_columns_that_a_placement_may_go_by) {

@@ -26,7 +26,9 @@ struct random_rows {
     const counter_random random(seed, 0);
     uint64_t draw = 0;
     for (size_t i = 0; i < size_t(rows) * width; ++i)
-      features.push_back(float(2 * random.unit(draw++) - 1));
+      features.push_back(row.vocabulary > 0
+                             ? float(random.below(row.vocabulary, draw++))
+                             : float(2 * random.unit(draw++) - 1));
     for (uint32_t i = 0; i < rows; ++i) {
       if (row.classes > 0)
         labels.push_back(int64_t(random.below(row.classes, draw++)));
@@ -81,6 +83,9 @@ inline job job_of(const std::string& kind,
   out.model.kind = kind;
   out.model.hidden = {9, 5};
   out.model.channels = {16, 3};
+  out.model.layers = 2;
+  out.model.width = 12;
+  out.model.heads = 3;
   out.train.loss = loss;
   return out;
 }
@@ -97,6 +102,12 @@ inline row_shape image(const std::vector<uint32_t>& shape, uint32_t classes) {
 
 inline row_shape flat(uint32_t features, uint32_t classes) {
   return image({features}, classes);
+}
+
+inline row_shape tokens(uint32_t length, uint32_t vocabulary) {
+  row_shape out = flat(length, 1);
+  out.vocabulary = vocabulary;
+  return out;
 }
 
 } // namespace ballast

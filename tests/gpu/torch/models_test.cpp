@@ -2,12 +2,11 @@
 // parameters and rows: loss, every gradient, initial values, statistics.
 #include "data/safetensors.hpp"
 #include "runtime/errors.hpp"
-#include "tests/gpu/torch/model_fixture.hpp"
+#include "tests/gpu/torch/autograd_reference.hpp"
 
 #include <cmath>
 #include <filesystem>
 #include <gtest/gtest.h>
-#include <torch/nn.h>
 #include <torch/script.h>
 #include <unistd.h>
 
@@ -15,67 +14,13 @@ namespace ballast {
 namespace {
 
 namespace fs = std::filesystem;
-using torch::Tensor;
-
-Tensor in_double(const float* values, std::vector<int64_t> shape) {
-  return torch::from_blob(const_cast<float*>(values), shape).to(torch::kDouble);
-}
-
-/// The model written down again, plainly.
-Tensor reference_outputs(const model_setup& m, std::vector<Tensor> p,
-                         const batch_view& batch, bool training) {
-  std::vector<int64_t> sizes{batch.rows};
-  sizes.insert(sizes.end(), m.row.shape.begin(), m.row.shape.end());
-  Tensor x = in_double(batch.features, sizes);
-  size_t next = 0;
-  if (m.what.model.kind == "cnn") {
-    if (x.dim() == 3)
-      x = x.unsqueeze(1);
-    for (size_t b = 0; b < m.what.model.channels.size(); ++b) {
-      x = torch::conv2d(x, p[next], p[next + 1]);
-      next += 2;
-      if (m.what.model.batch_norm) {
-        x = torch::batch_norm(x, p[next], p[next + 1], {}, {}, training, 0.1,
-                              1e-5, false);
-        next += 2;
-      }
-      x = torch::max_pool2d(torch::relu(x), 2);
-    }
-    x = x.flatten(1);
-  }
-  for (; next + 2 < p.size(); next += 2)
-    x = torch::relu(torch::linear(x, p[next], p[next + 1]));
-  return torch::linear(x, p[next], p[next + 1]);
-}
-
-Tensor reference_loss(const model_setup& m, const Tensor& out,
-                      const batch_view& batch) {
-  const int64_t rows = batch.rows;
-  if (m.what.train.loss == "mse") {
-    Tensor target = batch.targets ? in_double(batch.targets, {rows})
-                                  : torch::tensor(std::vector<double>(
-                                        batch.labels, batch.labels + rows));
-    return (out.squeeze(1) - target).pow(2).sum();
-  }
-  Tensor labels = torch::tensor(
-      std::vector<int64_t>(batch.labels, batch.labels + rows), torch::kLong);
-  Tensor logits =
-      out.size(1) == 1 ? torch::cat({torch::zeros_like(out), out}, 1) : out;
-  Tensor loss =
-      -torch::log_softmax(logits, 1).gather(1, labels.unsqueeze(1)).squeeze(1);
-  const std::vector<double>& weights = m.what.train.class_weights;
-  if (!weights.empty())
-    loss = loss * torch::tensor(weights, torch::kDouble).index({labels});
-  return loss.sum();
-}
 
 void expect_gradients_of_autograd(model_setup& m, const random_rows& rows) {
   std::vector<Tensor> p;
   for (const parameter_info& info : m.made->parameters())
     p.push_back(in_double(m.parameters.data() + info.offset, info.shape)
                     .requires_grad_(true));
-  Tensor loss = reference_loss(m, reference_outputs(m, p, rows.view(), true),
-                               rows.view());
+  Tensor loss = reference_loss(m, p, rows.view());
   loss.backward();
   m.clear();
   EXPECT_NEAR(m.accumulate(rows.view()), loss.item<double>(),
@@ -116,6 +61,9 @@ std::vector<variant> variants() {
       {"cnn_of_many_channels", job_of("cnn"), image({5, 12, 12}, 4)},
       {"cnn_mse", job_of("cnn", "mse"), image({12, 12}, 0)},
       {"cnn_batch_norm", job_of("cnn"), image({14, 14}, 4)},
+      {"transformer", job_of("transformer", "next_token"), tokens(9, 11)},
+      {"transformer_of_one_head", job_of("transformer", "next_token"),
+       tokens(5, 3)},
   };
   for (variant& v : out) {
     if (v.name == "mlp_without_hidden_layers")
@@ -129,12 +77,14 @@ std::vector<variant> variants() {
     if (v.name == "cnn_of_many_channels")
       v.what.model.channels = {32};
     v.what.model.batch_norm = v.name == "cnn_batch_norm";
+    if (v.name == "transformer_of_one_head") {
+      v.what.model.heads = 1;
+      v.what.model.vocabulary = 7; // more than there are
+    }
   }
-  out.push_back(out.back());
-  out.back().name = "cnn_of_colour_images_direct";
-  out.back().row = image({3, 12, 17}, 4);
-  out.back().what.model.channels = {32};
-  out.back().what.model.batch_norm = false;
+  job direct = job_of("cnn");
+  direct.model.channels = {32};
+  out.push_back({"cnn_of_colour_images_direct", direct, image({3, 12, 17}, 4)});
   return out;
 }
 

@@ -1,0 +1,21 @@
+/// The images that rows hold.
+#pragma once
+
+#include "runtime/manifest.hpp"
+
+#include <cstdint>
+#include <string>
+
+namespace ballast {
+
+struct image_size {
+  int64_t channels = 0;
+  int64_t height = 0;
+  int64_t width = 0;
+};
+
+/// By the shape of a row: height x width, or channels x height x width.
+/// ballast_error{invalid_job, "/model/kind"} where it has another.
+image_size image_of(const row_shape& row, const std::string& model_kind);
+
+} // namespace ballast

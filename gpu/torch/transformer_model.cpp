@@ -1,0 +1,215 @@
+// transformer: a decoder that predicts each token of a row from those before
+// it; GPT-2 (Radford et al. 2019) with its names and shapes as torch.nn.Linear
+// has them. Tokens and their positions are embedded, then come `layers` blocks
+//   x += attention(norm(x))    causal, `heads` heads
+//   x += mlp(norm(x))          4 x `width` wide, GELU (by tanh)
+// and a last norm. The head is tied: a token's score is the product with its
+// own embedding. That leaves one matrix of vocabulary x width to reduce instead
+// of two. No dropout.
+//
+// A row of T tokens is one sample. Its loss is the mean over its T - 1
+// predictions, so that the job's loss is the mean cross entropy of a token. All
+// T positions go through the model, though the last one predicts nothing:
+// a length that is a power of two stays one.
+#include "gpu/torch/autograd_leaves.hpp"
+#include "gpu/torch/token_rows.hpp"
+#include "gpu/torch/torch_model.hpp"
+#include "runtime/errors.hpp"
+
+#include <ATen/core/Reduction.h>
+#include <ATen/ops/cross_entropy_loss.h>
+#include <ATen/ops/embedding.h>
+#include <ATen/ops/full_like.h>
+#include <ATen/ops/gelu.h>
+#include <ATen/ops/layer_norm.h>
+#include <ATen/ops/linear.h>
+#include <ATen/ops/scaled_dot_product_attention.h>
+#include <algorithm>
+#include <cmath>
+
+namespace ballast {
+namespace {
+
+using named_shapes = std::vector<std::pair<std::string, std::vector<int64_t>>>;
+
+constexpr double deviation = 0.02; // of initial weights, as GPT-2
+/// Most scores (tokens x vocabulary) that an evaluation holds at once.
+constexpr int64_t evaluation_scores_max = 64 << 20;
+
+// Places in the list of parameters: the embeddings, the blocks, the last norm.
+constexpr size_t token_embedding = 0;
+constexpr size_t position_embedding = 1;
+constexpr size_t first_block = 2;
+constexpr size_t parameters_a_block = 12;
+// Inside a block, each followed by its bias.
+constexpr size_t norm_1 = 0;
+constexpr size_t query_key_value = 2;
+constexpr size_t attention_out = 4;
+constexpr size_t norm_2 = 6;
+constexpr size_t mlp_in = 8;
+constexpr size_t mlp_out = 10;
+
+int64_t vocabulary_of(const model_request& request) {
+  const row_shape& row = request.row;
+  if (row.vocabulary == 0)
+    throw ballast_error(errc::invalid_job,
+                        "model 'transformer' needs rows of tokens; set the "
+                        "loss to next_token, by which the data are read",
+                        "/train/loss");
+  const uint64_t known =
+      request.what->model.vocabulary.value_or(row.vocabulary);
+  if (known < row.vocabulary)
+    throw ballast_error(errc::invalid_job,
+                        "the data have tokens up to " +
+                            std::to_string(row.vocabulary - 1) +
+                            ", a vocabulary of " + std::to_string(known) +
+                            " ends before; expected at least " +
+                            std::to_string(row.vocabulary) + ", or null",
+                        "/model/vocabulary");
+  return int64_t(known);
+}
+
+named_shapes parameters_of(const model_request& request) {
+  const int64_t width = request.what->model.width;
+  named_shapes out;
+  out.push_back({"wte.weight", {vocabulary_of(request), width}});
+  out.push_back({"wpe.weight", {int64_t(request.row.features), width}});
+  auto norm = [&](const std::string& name) {
+    out.push_back({name + ".weight", {width}});
+    out.push_back({name + ".bias", {width}});
+  };
+  auto linear = [&](const std::string& name, int64_t to, int64_t from) {
+    out.push_back({name + ".weight", {to, from}});
+    out.push_back({name + ".bias", {to}});
+  };
+  for (uint32_t l = 0; l < request.what->model.layers; ++l) {
+    const std::string block = "h." + std::to_string(l) + ".";
+    norm(block + "ln_1");
+    linear(block + "attn.c_attn", 3 * width, width);
+    linear(block + "attn.c_proj", width, width);
+    norm(block + "ln_2");
+    linear(block + "mlp.c_fc", 4 * width, width);
+    linear(block + "mlp.c_proj", width, 4 * width);
+  }
+  norm("ln_f");
+  return out;
+}
+
+class transformer_model final : public torch_model {
+public:
+  explicit transformer_model(const model_request& request)
+      : torch_model(request, parameters_of(request)),
+        length_(request.row.features), width_(what().model.width),
+        heads_(what().model.heads), vocabulary_(vocabulary_of(request)) {}
+
+private:
+  static size_t block(size_t layer) {
+    return first_block + layer * parameters_a_block;
+  }
+  size_t last_norm() const { return block(what().model.layers); }
+
+  // As GPT-2: what is added to the residual stream is smaller, the more layers
+  // add to it.
+  void default_values(std::span<float> values) override {
+    default_filler fill(what().seed);
+    const double residual =
+        deviation / std::sqrt(2.0 * double(what().model.layers));
+    for (size_t i = 0; i < parameters().size(); ++i) {
+      const parameter_info& p = parameters()[i];
+      const std::span<float> to = values.subspan(p.offset, p.count);
+      if (p.shape.size() == 2)
+        fill.normal(to,
+                    p.name.ends_with("c_proj.weight") ? residual : deviation);
+      else
+        std::ranges::fill(to, p.name.ends_with(".weight") ? 1.0F : 0.0F);
+    }
+  }
+
+  void bound() override { leaves_.bind(parameter_views(), gradient_views()); }
+
+  at::Tensor norm(size_t i, const at::Tensor& x) const {
+    return at::layer_norm(x, {width_}, leaves_[i], leaves_[i + 1]);
+  }
+  at::Tensor linear(size_t i, const at::Tensor& x) const {
+    return at::linear(x, leaves_[i], leaves_[i + 1]);
+  }
+
+  // x: rows x length x width.
+  at::Tensor attention(size_t first, const at::Tensor& x) const {
+    const int64_t rows = x.size(0);
+    auto by_head = [&](const at::Tensor& part) {
+      return part.view({rows, length_, heads_, width_ / heads_})
+          .transpose(1, 2);
+    };
+    // Split, not sliced: the way back is one concatenation.
+    const std::vector<at::Tensor> parts =
+        linear(first + query_key_value, x).split(width_, 2);
+    const at::Tensor out = at::scaled_dot_product_attention(
+        by_head(parts[0]), by_head(parts[1]), by_head(parts[2]), {}, 0.0,
+        /*is_causal=*/true);
+    return linear(first + attention_out,
+                  out.transpose(1, 2).reshape({rows, length_, width_}));
+  }
+
+  at::Tensor mlp(size_t first, const at::Tensor& x) const {
+    return linear(first + mlp_out, at::gelu(linear(first + mlp_in, x), "tanh"));
+  }
+
+  /// The score of each token of the vocabulary to come after each position:
+  /// (rows x length) x vocabulary.
+  at::Tensor scores(const at::Tensor& tokens) const {
+    at::Tensor x = at::embedding(leaves_[token_embedding], tokens)
+                       .add(leaves_[position_embedding]);
+    for (size_t l = 0; l < what().model.layers; ++l) {
+      x = x.add(attention(block(l), norm(block(l) + norm_1, x)));
+      x = x.add(mlp(block(l), norm(block(l) + norm_2, x)));
+    }
+    return at::linear(norm(last_norm(), x), leaves_[token_embedding])
+        .view({-1, vocabulary_});
+  }
+
+  static at::Tensor losses(const at::Tensor& scores, const at::Tensor& next) {
+    return at::cross_entropy_loss(scores, next.view(-1), {},
+                                  at::Reduction::None, no_token);
+  }
+  double sum_of_means(const at::Tensor& by_position) const {
+    return by_position.sum(at::kDouble).item<double>() / double(length_ - 1);
+  }
+
+  double differentiate(const batch_view& batch, uint64_t /*step_seed*/,
+                       const std::function<void(size_t)>& ready) override {
+    const autograd_scope autograd; // first: it keeps tokens, too
+    const token_rows rows = token_rows_of(batch, row(), vocabulary_);
+    const at::Tensor loss = losses(scores(rows.tokens), rows.next);
+    leaves_.backward(
+        loss, at::full_like(loss.detach(), 1.0 / double(length_ - 1)), ready);
+    return sum_of_means(loss.detach());
+  }
+
+  evaluation_sums judge(const batch_view& batch) override {
+    const token_rows rows = token_rows_of(batch, row(), vocabulary_);
+    const at::Tensor found = scores(rows.tokens);
+    return {.loss = sum_of_means(losses(found, rows.next)),
+            .correct = sum_of_means(found.argmax(1).eq(rows.next.view(-1))),
+            .rows = double(batch.rows)};
+  }
+
+  uint32_t evaluation_rows() const override {
+    return uint32_t(std::clamp<int64_t>(
+        evaluation_scores_max / (length_ * vocabulary_), 1, 512));
+  }
+
+  int64_t length_; // tokens a row
+  int64_t width_;
+  int64_t heads_;
+  int64_t vocabulary_;
+  autograd_leaves leaves_;
+};
+
+} // namespace
+
+std::unique_ptr<model> make_transformer_model(const model_request& request) {
+  return std::make_unique<transformer_model>(request);
+}
+
+} // namespace ballast
