@@ -200,7 +200,7 @@ TEST_P(resnet18, takes_a_single_row_of_the_smallest_image) {
 TEST_P(resnet18, refuses_smaller_images_and_says_what_helps) {
   const uint32_t side = cifar() ? 8 : 32;
   try {
-    model_setup(resnet_job(GetParam()), image({3, 64, side}, 3));
+    const model_setup made(resnet_job(GetParam()), image({3, 64, side}, 3));
     FAIL() << "accepted images of 64 x " << side;
   } catch (const ballast_error& e) {
     EXPECT_EQ(e.what_failed().code, errc::invalid_job);

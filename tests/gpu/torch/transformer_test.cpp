@@ -80,8 +80,9 @@ TEST(transformer, learns_what_follows_from_two_tokens) {
   random_rows rows(m.row, 49);
   for (uint32_t r = 0; r < 49; ++r) {
     float* row = rows.features.data() + size_t(r) * 12;
-    row[0] = float(r % 7);
-    row[1] = float(r / 7);
+    const uint32_t first = r % 7, second = r / 7;
+    row[0] = float(first);
+    row[1] = float(second);
     for (size_t i = 2; i < 12; ++i)
       row[i] = float((int(row[i - 1]) + int(row[i - 2])) % 7);
   }
