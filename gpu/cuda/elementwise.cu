@@ -292,6 +292,20 @@ bool in_fours(const void* from, size_t group_bytes, uint32_t features,
          reinterpret_cast<size_t>(to) % sizeof(float4) == 0;
 }
 
+/// Four values at a time where their addresses allow it.
+template <class Four, class Value>
+void launch_gather_by(const row_block<Value>& from, const uint32_t* index,
+                      size_t count, float scale, float offset, float* to,
+                      cuda_stream stream) {
+  if (in_fours(from.values, sizeof(Four), from.features, to))
+    launch_gather(reinterpret_cast<const Four*>(from.values), from.rows,
+                  from.features / 4, index, count, scale, offset,
+                  reinterpret_cast<float4*>(to), stream);
+  else
+    launch_gather(from.values, from.rows, from.features, index, count, scale,
+                  offset, to, stream);
+}
+
 } // namespace
 
 void launch_scale_copy(const float* from, float* to, size_t count, float weight,
@@ -332,25 +346,13 @@ void launch_adam(float* p, const float* g, float* m, float* v, size_t count,
 void launch_gather_rows(const row_block<uint8_t>& from, const uint32_t* index,
                         size_t count, float scale, float offset, float* to,
                         cuda_stream stream) {
-  if (in_fours(from.values, sizeof(uchar4), from.features, to))
-    launch_gather(reinterpret_cast<const uchar4*>(from.values), from.rows,
-                  from.features / 4, index, count, scale, offset,
-                  reinterpret_cast<float4*>(to), stream);
-  else
-    launch_gather(from.values, from.rows, from.features, index, count, scale,
-                  offset, to, stream);
+  launch_gather_by<uchar4>(from, index, count, scale, offset, to, stream);
 }
 
 void launch_gather_rows(const row_block<float>& from, const uint32_t* index,
                         size_t count, float scale, float offset, float* to,
                         cuda_stream stream) {
-  if (in_fours(from.values, sizeof(float4), from.features, to))
-    launch_gather(reinterpret_cast<const float4*>(from.values), from.rows,
-                  from.features / 4, index, count, scale, offset,
-                  reinterpret_cast<float4*>(to), stream);
-  else
-    launch_gather(from.values, from.rows, from.features, index, count, scale,
-                  offset, to, stream);
+  launch_gather_by<float4>(from, index, count, scale, offset, to, stream);
 }
 
 } // namespace ballast
