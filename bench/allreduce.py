@@ -338,7 +338,9 @@ def overlap(options, peer, verdicts, scratch):
             t_c, t = (step_ms("emulated", w, EMULATED_BATCH, emulated) for w in (1, 2))
             result["emulated"].append(hidden(t_c, t_m[sizes[0]], t))
             if rows is None:
-                rows = int(MLP_ROWS * 2 * t_m[sizes[1]] / step_ms("mlp", 1, MLP_ROWS))
+                rows = MLP_ROWS
+                for _ in range(2):  # a row of a larger batch takes less time
+                    rows = int(rows * 2 * t_m[sizes[1]] / step_ms("mlp", 1, rows))
             t_c, t = (step_ms("mlp", w, rows) for w in (1, 2))
             result["mlp"].append(hidden(t_c, t_m[sizes[1]], t))
             if peer:

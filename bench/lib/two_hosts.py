@@ -5,7 +5,7 @@ The kernel's token bucket (tbf) in front of each end is what makes the line
 slow, as a network card does: what waits there is known to the sender's TCP. A
 cable without length is a veth pair, which costs the processors next to nothing;
 one that delays is bench/wire.cpp, because not every kernel has the queueing
-discipline for that (netem).
+discipline for that (netem). Each host has half of the processors.
 """
 import contextlib
 import glob
@@ -23,9 +23,17 @@ class NotHere(Exception):
     """Why this machine cannot have two hosts."""
 
 
+def cores_of(host):
+    """Half of the cores, as a list for taskset: two hosts share no processors,
+    so neither is slowed down by what the other one does. All where there is one."""
+    cores = sorted(os.sched_getaffinity(0))
+    return ",".join(str(c) for c in (cores[host::2] if len(cores) > 1 else cores))
+
+
 def command_on(host, *words):
     """The command line that runs `words` on host 0 or 1."""
-    return ["ip", "netns", "exec", NAMES[host]] + [str(w) for w in words]
+    there = ["ip", "netns", "exec", NAMES[host], "taskset", "--cpu-list", cores_of(host)]
+    return there + [str(w) for w in words]
 
 
 def _ip(*words):

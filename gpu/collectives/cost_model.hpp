@@ -24,6 +24,10 @@ double ring_seconds(const step_cost& cost, int ranks, double bytes);
 double doubling_seconds(const step_cost& cost, int ranks, double bytes);
 reduce_way choose_way(const step_cost& cost, int ranks, size_t bytes);
 
+/// A rank that waits for a stream sleeps until so many bytes have come, if as
+/// many are to come: on a slow line, where cores compute meanwhile.
+size_t wake_bytes(const step_cost& cost);
+
 /// Up to so many bytes it is quicker that everyone adds everything than to
 /// share the work out and meet more often. At most `limit`.
 size_t one_shot_limit(const step_cost& cost, int ranks, size_t limit);

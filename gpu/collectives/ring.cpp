@@ -156,6 +156,10 @@ private:
   /// others with as many hosts. A rank more or less changes a step's cost
   /// little, and measuring in the midst of a recovery costs time.
   void take_costs(const std::vector<nlohmann::json>& payloads) {
+    costs_ = process_->config.costs;
+    if (costs_) {
+      return;
+    }
     const double ranks = door_->options().size;
     const auto hosts = static_cast<double>(hosts_.leaders.size());
     for (bool same_ranks : {true, false}) {

@@ -11,9 +11,11 @@
 #pragma once
 
 #include "gpu/collective.hpp"
+#include "gpu/collectives/cost_model.hpp"
 
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace ballast {
@@ -25,6 +27,8 @@ struct ring_config {
   std::string host_id = {};
   /// A host that answers nothing for so long is gone.
   std::chrono::milliseconds link_timeout{5000};
+  /// Alike on every rank; measured where there is none.
+  std::optional<cost_model> costs = {};
 };
 
 std::unique_ptr<collective_backend> make_ring_backend(const std::string& name,

@@ -83,6 +83,7 @@ ring_collective::~ring_collective() {
 
 void ring_collective::use(const cost_model& costs) {
   costs_ = costs;
+  mesh_.sleep_until_arrived(wake_bytes(costs.stream));
   if (near_) {
     near_->set_one_shot_bytes(
         one_shot_limit(costs.shared, local_->count(), staging_bytes));
@@ -317,9 +318,10 @@ uint64_t ring_collective::bytes_sent() const {
 
 cost_model ring_collective::measure(deadline until) {
   constexpr size_t floats = 65536;
-  constexpr double bytes = floats * sizeof(float);
+  // More than a line takes at once whose rate is limited over milliseconds.
+  constexpr size_t floats_streamed = 262144;
   constexpr int rounds = 6;
-  std::vector<float> data(floats);
+  std::vector<float> data(floats_streamed);
   cost_model found;
   guarded([&] {
     if (near_) {
@@ -330,18 +332,20 @@ cost_model ring_collective::measure(deadline until) {
         near_->all_reduce(data.data(), floats, element_type::float32, until);
       });
       // In, a slice of each, the other slices out.
-      found.shared = fit_step_cost(small, large, bytes, 1, 1.0 + 2.0 * (n > 1));
+      found.shared = fit_step_cost(small, large, floats * sizeof(float), 1,
+                                   1.0 + 2.0 * (n > 1));
     }
     const int hosts = wide_.members().count();
     if (is_leader() && hosts > 1) {
       double small = best_of(rounds, [&] { wide_.barrier(until); });
       double large = best_of(2, [&] {
-        wide_.all_reduce(data.data(), floats, element_type::float32,
+        wide_.all_reduce(data.data(), floats_streamed, element_type::float32,
                          reduce_way::ring, until);
       });
       const int steps = std::max(1, static_cast<int>(hosts > 2) + 1);
       found.stream =
-          fit_step_cost(small, large, bytes, steps, 2.0 * (hosts - 1) / hosts);
+          fit_step_cost(small, large, floats_streamed * sizeof(float), steps,
+                        2.0 * (hosts - 1) / hosts);
     }
     // Everyone takes the mean: all must choose alike.
     double mean[4] = {found.shared.latency_s, found.shared.byte_s,

@@ -216,6 +216,10 @@ bool owes_an_answer(int fd) {
           info.tcpi_last_ack_recv > info.tcpi_last_data_sent);
 }
 
+void wake_at(int fd, size_t bytes) {
+  set_int(fd, SOL_SOCKET, SO_RCVLOWAT, static_cast<int>(bytes));
+}
+
 ptrdiff_t send_some(int fd, const void* data, size_t bytes) {
   ssize_t sent = ::send(fd, data, bytes, MSG_DONTWAIT | MSG_NOSIGNAL);
   if (sent >= 0) {

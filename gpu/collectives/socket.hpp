@@ -52,6 +52,8 @@ void tune_tcp(int fd, int link_timeout_ms);
 /// more. A process that does not read is no reason: its kernel answers. False
 /// for what is no TCP connection.
 bool owes_an_answer(int fd);
+/// Whoever polls for incoming bytes is woken once so many are there.
+void wake_at(int fd, size_t bytes);
 
 /// Sends/receives what goes through now: > 0 bytes, 0 nothing now, -1 the other
 /// end is gone (`receive_some` also: it has closed).

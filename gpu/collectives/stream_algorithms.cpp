@@ -76,6 +76,10 @@ public:
     return {data_ + begin_of(in_step_ + 1) + in_bytes_, left};
   }
 
+  size_t coming() const {
+    return all_here() ? 0 : bytes_of(in_step_ + 1) - in_bytes_ - scratch_used_;
+  }
+
   void arrived(size_t bytes) {
     if (in_step_ < adding_) {
       scratch_used_ += bytes;
@@ -143,6 +147,7 @@ public:
   void taken(size_t bytes) override { sent_ += bytes; }
   std::span<char> room() { return {data_ + got_, bytes_ - got_}; }
   void arrived(size_t bytes) { got_ += bytes; }
+  size_t coming() const { return bytes_ - got_; }
   bool all_here() const { return got_ == bytes_; }
 
 private:
@@ -171,6 +176,7 @@ public:
     got_ += bytes;
     add();
   }
+  size_t coming() const { return bytes_ - got_; }
   bool all_here() const { return got_ == bytes_; }
 
 private:
@@ -203,6 +209,7 @@ public:
   bool done() const override { return both_.all_here(); }
   std::span<char> room() override { return both_.room(); }
   void arrived(size_t bytes) override { both_.arrived(bytes); }
+  size_t coming() const override { return both_.coming(); }
 
 private:
   Both& both_;

@@ -208,8 +208,24 @@ bool stream_mesh::pull(incoming& in, const stream_label& label) {
   return moved;
 }
 
+void stream_mesh::set_wake_bytes(const incoming& in) {
+  if (in.done()) {
+    return;
+  }
+  link& from = links_[static_cast<size_t>(in.peer)];
+  const size_t wanted =
+      in.head_got < sizeof in.head
+          ? 1
+          : std::clamp<size_t>(in.sink->coming(), 1, wake_bytes_);
+  if (wanted != from.wakes_at) {
+    from.wakes_at = wanted;
+    wake_at(from.fd.get(), wanted);
+  }
+}
+
 void stream_mesh::wait(const outgoing& out, const incoming& in,
                        deadline until) {
+  set_wake_bytes(in);
   const bool sending = !out.done() && (out.head_sent < sizeof out.head ||
                                        !out.source->ready().empty());
   std::vector<pollfd> polled;

@@ -42,6 +42,8 @@ public:
   /// Room for at least one byte unless done.
   virtual std::span<char> room() = 0;
   virtual void arrived(size_t bytes) = 0;
+  /// Bytes that the sender sends whatever this end does meanwhile.
+  virtual size_t coming() const = 0;
 };
 
 /// What both ends of a stream must agree on.
@@ -60,6 +62,7 @@ public:
     bool gone = false; // left in good order
     /// Since when every look found it owing an answer; zero: it does not.
     deadline owes_since{};
+    size_t wakes_at = 1; // bytes, as told to the kernel
   };
 
   /// `spins`: tries before it sleeps in poll; 0 where cores are scarce.
@@ -70,6 +73,11 @@ public:
   ~stream_mesh();
   stream_mesh(const stream_mesh&) = delete;
   stream_mesh& operator=(const stream_mesh&) = delete;
+
+  /// From now on sleeps until so many bytes have come, or all that come: where
+  /// cores compute, being woken for every packet costs them more than waiting
+  /// costs the stream.
+  void sleep_until_arrived(size_t bytes) { wake_bytes_ = bytes; }
 
   int rank() const { return rank_; }
   int size() const { return static_cast<int>(links_.size()); }
@@ -96,6 +104,7 @@ private:
   bool push(outgoing& out);
   bool pull(incoming& in, const stream_label& label);
   void wait(const outgoing& out, const incoming& in, deadline until);
+  void set_wake_bytes(const incoming& in);
   void look_for_silence(int peer);
   void look_at_the_others(int needed_a, int needed_b);
   bool left_in_good_order(int peer);
@@ -105,6 +114,7 @@ private:
   std::shared_ptr<stop_switch> stop_;
   int spins_;
   std::chrono::milliseconds link_timeout_;
+  size_t wake_bytes_ = 1;
   std::vector<uint32_t> sent_frames_;     // per peer
   std::vector<uint32_t> received_frames_; // per peer
   std::atomic<uint64_t> bytes_sent_{0};
@@ -130,6 +140,7 @@ public:
   bool done() const override { return left_.empty(); }
   std::span<char> room() override { return left_; }
   void arrived(size_t bytes) override { left_ = left_.subspan(bytes); }
+  size_t coming() const override { return left_.size(); }
 
 private:
   std::span<char> left_;

@@ -61,6 +61,11 @@ TEST(cost_model, two_ranks_add_half_as_much_where_the_line_is_slow) {
   EXPECT_EQ(choose_way(loopback, 2, 64u << 20), reduce_way::doubling);
 }
 
+TEST(cost_model, a_rank_sleeps_through_packets_of_a_slow_line_only) {
+  EXPECT_EQ(wake_bytes({100e-6, 8e-9}), size_t{512} << 10);
+  EXPECT_EQ(wake_bytes({20e-6, 0.4e-9}), 1u);
+}
+
 TEST(cost_model, the_choice_changes_once_with_the_size) {
   for (int n : {3, 4, 5, 8, 16, 100}) {
     step_cost cost{30e-6, 0.7e-9};
