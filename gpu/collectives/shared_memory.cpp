@@ -133,11 +133,11 @@ std::shared_ptr<shared_memory> arena_book::peer(const unique_fd& fd) {
 void arena_book::keep_only(std::vector<std::shared_ptr<shared_memory>> used) {
   std::lock_guard lock(mutex_);
   kept_.swap(used);
-  if (used.empty()) {
-    return;
-  }
   if (unmapper_.joinable()) {
     unmapper_.join();
+  }
+  if (used.empty()) {
+    return;
   }
   unmapper_ = std::thread([gone = std::move(used)]() mutable { gone.clear(); });
 }

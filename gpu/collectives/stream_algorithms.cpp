@@ -157,51 +157,84 @@ private:
   size_t sent_ = 0;
 };
 
-/// Both partners send everything and add what comes, as far as it has left.
-class exchange final : public byte_source {
+/// Adds what comes to `data`, in order, once it may be written: an element may
+/// be added as soon as `allow` has reached its end. What has come and may not
+/// waits in `scratch`, round and round, so that it never leaves the cache.
+class adding_sink : public byte_sink {
 public:
-  exchange(char* data, char* scratch, size_t count, element_type type)
+  adding_sink(char* data, std::span<char> scratch, size_t count,
+              element_type type)
       : data_(data), scratch_(scratch), bytes_(count * size_of(type)),
         type_(type) {}
+
+  void allow(size_t end) {
+    allowed_ = end;
+    add();
+  }
+
+  bool done() const override { return got_ == bytes_; }
+  std::span<char> room() override {
+    const size_t at = got_ % scratch_.size();
+    const size_t free = scratch_.size() - (got_ - added_);
+    return {scratch_.data() + at,
+            std::min({free, scratch_.size() - at, bytes_ - got_})};
+  }
+  void arrived(size_t bytes) override {
+    got_ += bytes;
+    add();
+  }
+  size_t coming() const override { return bytes_ - got_; }
+
+private:
+  void add() {
+    const size_t width = size_of(type_);
+    const size_t end = std::min(allowed_, got_) / width * width;
+    // Not for every packet, but while it is in the cache.
+    if (end - added_ < add_bytes_min && end != bytes_) {
+      return;
+    }
+    while (added_ < end) {
+      const size_t at = added_ % scratch_.size();
+      const size_t part = std::min(end - added_, scratch_.size() - at);
+      add_into(data_ + added_, scratch_.data() + at, part / width, type_);
+      added_ += part;
+    }
+  }
+
+  static constexpr size_t add_bytes_min = size_t{64} << 10;
+  char* data_;
+  std::span<char> scratch_;
+  size_t bytes_;
+  element_type type_;
+  size_t allowed_ = 0;
+  size_t got_ = 0;
+  size_t added_ = 0;
+};
+
+/// Both partners send everything; what has left may be added to. Neither waits
+/// for ever: who cannot receive because it has sent too little is more than a
+/// scratch behind the other, which two cannot be of each other.
+class sent_before_added final : public byte_source {
+public:
+  sent_before_added(const char* data, size_t bytes, adding_sink& sink)
+      : data_(data), bytes_(bytes), sink_(sink) {}
   bool done() const override { return sent_ == bytes_; }
   std::span<const char> ready() override {
     return {data_ + sent_, bytes_ - sent_};
   }
   void taken(size_t bytes) override {
     sent_ += bytes;
-    add();
+    sink_.allow(sent_);
   }
-  std::span<char> room() { return {scratch_ + got_, bytes_ - got_}; }
-  void arrived(size_t bytes) {
-    got_ += bytes;
-    add();
-  }
-  size_t coming() const { return bytes_ - got_; }
-  bool all_here() const { return got_ == bytes_; }
 
 private:
-  void add() {
-    const size_t width = size_of(type_);
-    const size_t end = std::min(sent_, got_) / width * width;
-    // Not for every packet, but while it is in the cache.
-    if (end - added_ >= add_bytes_min || (end == bytes_ && added_ < bytes_)) {
-      add_into(data_ + added_, scratch_ + added_, (end - added_) / width,
-               type_);
-      added_ = end;
-    }
-  }
-
-  static constexpr size_t add_bytes_min = size_t{64} << 10;
-  char* data_;
-  char* scratch_;
+  const char* data_;
   size_t bytes_;
-  element_type type_;
+  adding_sink& sink_;
   size_t sent_ = 0;
-  size_t got_ = 0;
-  size_t added_ = 0;
 };
 
-/// The receiving half of a trip, a relay or an exchange.
+/// The receiving half of a trip or a relay.
 template <class Both>
 class arrivals_of final : public byte_sink {
 public:
@@ -278,9 +311,7 @@ void stream_algorithms::doubling(char* data, size_t count, element_type type,
   auto rank_at = [&](int index) {
     return members_.ranks[static_cast<size_t>(index)];
   };
-  if (scratch_.size() < bytes) {
-    scratch_.resize(bytes);
-  }
+  scratch_.resize(scratch_bytes);
   if (me >= core) {
     buffer_source out(data, bytes);
     mesh_.transfer(label, &out, rank_at(me - core), nullptr, -1, until);
@@ -289,15 +320,15 @@ void stream_algorithms::doubling(char* data, size_t count, element_type type,
     return;
   }
   if (me + core < n) {
-    buffer_sink in(scratch_.data(), bytes);
+    adding_sink in(data, scratch_, count, type);
+    in.allow(bytes);
     mesh_.transfer(label, nullptr, -1, &in, rank_at(me + core), until);
-    add_into(data, scratch_.data(), count, type);
   }
   for (int distance = 1; distance < core; distance *= 2) {
     const int partner = rank_at(me ^ distance);
-    exchange both(data, scratch_.data(), count, type);
-    arrivals_of arrivals(both);
-    mesh_.transfer(label, &both, partner, &arrivals, partner, until);
+    adding_sink in(data, scratch_, count, type);
+    sent_before_added out(data, bytes, in);
+    mesh_.transfer(label, &out, partner, &in, partner, until);
     reach(fault_point::between_phases, mesh_.rank());
   }
   if (me + core < n) {

@@ -196,6 +196,9 @@ bool stream_mesh::pull(incoming& in, const stream_label& label) {
     }
   }
   std::span<char> room = in.sink->room();
+  if (room.empty()) {
+    return moved;
+  }
   ptrdiff_t got =
       receive_some(fd, room.data(), std::min(room.size(), call_bytes_max));
   if (got < 0) {
@@ -226,6 +229,8 @@ void stream_mesh::set_wake_bytes(const incoming& in) {
 void stream_mesh::wait(const outgoing& out, const incoming& in,
                        deadline until) {
   set_wake_bytes(in);
+  const bool receiving =
+      !in.done() && (in.head_got < sizeof in.head || !in.sink->room().empty());
   const bool sending = !out.done() && (out.head_sent < sizeof out.head ||
                                        !out.source->ready().empty());
   std::vector<pollfd> polled;
@@ -236,7 +241,7 @@ void stream_mesh::wait(const outgoing& out, const incoming& in,
       continue;
     }
     short events = POLLRDHUP;
-    events |= !in.done() && r == in.peer ? POLLIN : 0;
+    events |= receiving && r == in.peer ? POLLIN : 0;
     events |= sending && r == out.peer ? POLLOUT : 0;
     polled.push_back({links_[r].fd.get(), events, 0});
   }

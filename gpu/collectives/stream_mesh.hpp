@@ -39,7 +39,7 @@ class byte_sink {
 public:
   virtual ~byte_sink() = default;
   virtual bool done() const = 0;
-  /// Room for at least one byte unless done.
+  /// None while what came must wait for what is sent.
   virtual std::span<char> room() = 0;
   virtual void arrived(size_t bytes) = 0;
   /// Bytes that the sender sends whatever this end does meanwhile.
