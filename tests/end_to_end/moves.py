@@ -134,6 +134,11 @@ class Move(BallastTest):
         report = run.stop()
         audit = report["audit"]
         self.assertEqual((audit["lost"], audit["repeated"]), (0, 0))
+        # Also what an earlier coordinator moved counts.
+        moved = events(run, "balance")
+        for key, field in (("moved_samples", "moved_rows"),
+                           ("moved_bytes", "moved_bytes")):
+            self.assertEqual(report[key], sum(e[field] for e in moved), key)
         found = check_run(run.run, BATCH)
         self.assertEqual(found.problems, [], found)
         self.ballast("audit", run.run)
