@@ -75,7 +75,7 @@ private:
         // What arrived damaged is counted already.
         out_.refetched += e.what_failed().code != errc::invalid_data;
         address = self_.origin;
-        name = "origin";
+        name = origin_name;
         peer.reset();
         continue;
       }
@@ -100,6 +100,8 @@ private:
     for (const chunk_info& one : part)
       if (!into_.find(data_part::train, one.id))
         still.push_back(one);
+    uint64_t before = out_.bytes;
+    auto begun = steady::now();
     client.fetch(
         data_part::train, still, set_.row, fetch_deadline,
         [&](chunk_ptr got) {
@@ -114,6 +116,11 @@ private:
           if (out_.damaged.size() < damaged_told_max)
             out_.damaged.push_back({source, one.id});
         });
+    std::chrono::nanoseconds took = steady::now() - begun;
+    out_.requests.push_back(
+        {source, out_.bytes - before, uint64_t(took.count())});
+    if (out_.requests.size() > requests_told_max)
+      out_.requests.erase(out_.requests.begin());
   }
 
   void wait_for_rate() {
@@ -145,18 +152,6 @@ chunks_fetched copy_chunks(chunk_store& into, const manifest& set,
   // Of this thread; Linux knows no other meaning.
   (void)::setpriority(PRIO_PROCESS, id_t(::gettid()), niceness);
   return copier(into, set, self, what, given_up).run();
-}
-
-void drop_chunks(chunk_store& from, const manifest& set, const plan& now,
-                 worker_id self) {
-  std::vector<bool> own(set.train.size());
-  for (const share& one : now.shares)
-    if (one.worker == self)
-      for (const interval& part : one.intervals)
-        own[value(part.chunk)] = true;
-  for (size_t id = 0; id < own.size(); ++id)
-    if (!own[id])
-      from.drop(data_part::train, chunk_id(uint32_t(id)));
 }
 
 } // namespace ballast

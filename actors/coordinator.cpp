@@ -27,7 +27,9 @@ void refresh_probe(const coordinator_core& core, run_record& record,
                                           ? run->transfer->what.moves.size()
                                           : 0,
                    .moved_by_skew = done.moved_by_skew,
-                   .moved_by_size = done.moved_rows - done.moved_by_skew,
+                   .moved_by_size = done.moved_rows - done.moved_by_skew -
+                                    done.moved_by_coverage,
+                   .moved_by_coverage = done.moved_by_coverage,
                    .bound = done.bound_rows,
                    .bytes = done.moved_bytes});
   }
@@ -41,6 +43,8 @@ void refresh_probe(const coordinator_core& core, run_record& record,
     members.insert(name);
     probe.worker_report(name, one["samples_per_s"], one["batch"],
                         one["rows_owned"], one["skew_tv"]);
+    if (one.contains("copy_bytes_per_s"))
+      probe.copy_rate(name, one["copy_bytes_per_s"]);
     probe.heartbeat_age(name, one["heartbeat_age_s"]);
   }
   // What nobody owns any more must not count into a sum over the workers. A

@@ -207,8 +207,7 @@ coordinator_shell::control(const std::string& text) {
     return {http_status(parsed.refused),
             make_reply_error(parsed.id, parsed.refused)};
   if (std::holds_alternative<plan_request>(parsed.value->what) ||
-      std::holds_alternative<explain_request>(parsed.value->what) ||
-      std::holds_alternative<balance_request>(parsed.value->what))
+      std::holds_alternative<explain_request>(parsed.value->what))
     return ask_shards(parsed.id, text);
   coordinator_core::reply reply;
   nlohmann::json extra = nlohmann::json::object();
@@ -231,6 +230,13 @@ coordinator_shell::control(const std::string& text) {
     reply = core().resume();
   } else if (const auto* scale = std::get_if<scale_request>(&what)) {
     reply = core().scale(scale->workers);
+  } else if (const auto* how = std::get_if<balance_request>(&what)) {
+    reply = core().set_balance(how->enabled, how->skew_tv);
+    if (!reply.refused) {
+      const run& of = *core().current();
+      balance_spec now = of.asked.balance_of(of.what);
+      extra = {{"enabled", now.enabled}, {"skew_tv", now.skew_tv}};
+    }
   } else if (const auto* drain = std::get_if<drain_request>(&what)) {
     reply = core().drain(drain->worker);
   } else if (const auto* evict = std::get_if<evict_request>(&what)) {

@@ -7,6 +7,7 @@
 #include "actors/past_run_reader.hpp"
 #include "actors/types.hpp"
 #include "monitor/log.hpp"
+#include "runtime/coordinator_status.hpp"
 
 #include <map>
 #include <memory>
@@ -87,6 +88,11 @@ private:
       config_.on_start_worker(what.name);
   }
   void perform(const journal_change& what) { record().perform(what); }
+  void perform(const journal_requests& what) { record().perform(what); }
+  void perform(const apply_balance& what) {
+    self_->send(self_->state.shards, balance_atom::value, what.what.enabled,
+                what.what.skew_tv);
+  }
   void perform(const journal_commit& what) { record().perform(what); }
   void perform(const write_steps& what) { record().perform(what); }
   void perform(const write_event& what) {

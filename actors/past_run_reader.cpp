@@ -38,6 +38,25 @@ committed_step step_of(const json& line) {
   return out;
 }
 
+/// What balancing came to, as its events tell it.
+void read_balance(const std::string& kind, const json& event,
+                  balance_account& out) {
+  if (kind == "plan" && event.contains("skew_tv_max") && !out.skew_start)
+    out.skew_start = event["skew_tv_max"].get<double>();
+  if (kind != "balance")
+    return;
+  ++out.plans;
+  auto rows = event.value("moved_rows", uint64_t{0});
+  std::string cause = event.value("cause", "");
+  out.moved_rows += rows;
+  if (cause == to_string(balance_cause::skew))
+    out.moved_by_skew += rows;
+  if (cause == to_string(balance_cause::coverage))
+    out.moved_by_coverage += rows;
+  out.moved_bytes += event.value("moved_bytes", uint64_t{0});
+  out.bound_rows = event.value("bound_rows_total", out.bound_rows);
+}
+
 void read_events(const fs::path& file, past_run& out) {
   for_each_line(file, [&out](const json& event) {
     std::string kind = event.value("kind", "");
@@ -46,6 +65,7 @@ void read_events(const fs::path& file, past_run& out) {
     if (kind == "generation" && event.contains("ms"))
       out.recoveries.emplace_back(event.value("reason", ""),
                                   event.at("ms").get<double>());
+    read_balance(kind, event, out.balance);
     if (kind != "evaluation")
       return;
     evaluation_report& test = out.test.emplace();
@@ -88,6 +108,7 @@ past_run read_past_run(const fs::path& folder, const journal_content& journal) {
   for_each_line(folder / "steps.jsonl", [&out](const json& line) {
     out.steps.push_back(step_of(line));
   });
+  out.asked = journal.asked;
   read_events(folder / "events.jsonl", out);
   for (stored_checkpoint& one : checkpoint_store(folder / "checkpoints").list())
     out.checkpoints.push_back({one.step, one.file.string()});

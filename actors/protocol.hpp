@@ -154,9 +154,17 @@ typename Inspector::result_type inspect(Inspector& f, damaged_chunk& x) {
   return f(caf::meta::type_name("damaged_chunk"), x.source, x.chunk);
 }
 template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, chunk_request& x) {
+  return f(caf::meta::type_name("chunk_request"), x.source, x.bytes, x.ns);
+}
+template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, chunks_fetched& x) {
   return f(caf::meta::type_name("chunks_fetched"), x.worker, x.generation,
-           x.number, x.bytes, x.refetched, x.damaged, x.problem);
+           x.number, x.bytes, x.refetched, x.damaged, x.requests, x.problem);
+}
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, link_copy& x) {
+  return f(caf::meta::type_name("link_copy"), x.from, x.to, x.bytes, x.ns);
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, plan_offer& x) {
@@ -176,18 +184,18 @@ template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, load_view& x) {
   return f(caf::meta::type_name("load_view"), x.generation, x.number, x.changed,
            x.now_ms, x.steps_per_epoch, x.steps_left_in_epoch, x.steps_left,
-           x.step_us, x.workers, x.transfer, x.last);
+           x.step_us, x.workers, x.copies, x.transfer, x.last);
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, balance_proposal& x) {
   return f(caf::meta::type_name("balance_proposal"), x.generation, x.base,
            x.weights, x.moves, x.after, x.moved_rows, x.moved_bytes,
-           x.bound_rows, x.rate_bytes_per_s, x.by_skew, x.reason);
+           x.bound_rows, x.rate_bytes_per_s, x.cause, x.reason);
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, balance_state& x) {
   return f(caf::meta::type_name("balance_state"), x.code, x.makespan_ratio,
-           x.skew_max, x.window, x.row_us);
+           x.skew_max, x.window, x.row_us, x.copy_bytes_per_s);
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, balance_answer& x) {
@@ -320,9 +328,10 @@ using shard_manager_actor = caf::typed_actor<
                     plan>::with<plan, std::vector<share_summary>>,
     // The load of a run: what is to be said of it, and what should change.
     caf::replies_to<balance_atom, load_view>::with<balance_answer>,
-    // A control message about balance (set_balance, plan, explain), as JSON;
-    // replies with the fields of the answer. Errors: bad_request,
-    // unknown_worker.
+    // From now on: whether anything is moved, and the skew that is good enough.
+    caf::reacts_to<balance_atom, bool, double>,
+    // A question about balance (plan, explain), as JSON; replies with the
+    // fields of the answer. Errors: bad_request, unknown_worker.
     caf::replies_to<control_atom, std::string>::with<std::string>,
     // The manifest of the prepared set, as JSON.
     caf::replies_to<status_atom>::with<std::string>,

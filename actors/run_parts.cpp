@@ -175,6 +175,8 @@ step_number load_checkpoint(run_parts& parts) {
   return step_number{step};
 }
 
+namespace {
+
 std::unique_ptr<trace_writer> open_trace(const assignment& order) {
   if (order.run_folder.empty() ||
       !std::filesystem::is_directory(order.run_folder))
@@ -187,6 +189,19 @@ std::unique_ptr<trace_writer> open_trace(const assignment& order) {
   return std::make_unique<trace_writer>(
       std::filesystem::path(order.run_folder) / "trace" /
       (order.name + "." + std::to_string(order.incarnation) + ".jsonl"));
+}
+
+} // namespace
+
+void trace_steps(run_parts& parts, step_listener& steps) {
+  if (!parts.what.trace_samples)
+    return;
+  if (!parts.trace)
+    parts.trace = open_trace(parts.order);
+  steps.trace = [&parts](const step_order& order,
+                         const std::vector<uint64_t>& ids) {
+    parts.trace->write(order, ids);
+  };
 }
 
 void load_run(run_parts& parts, const std::string& bind_host,
@@ -235,6 +250,16 @@ void fetch_chunks(run_parts& parts, const assignment& order) {
   log().info("holds {} train and {} test chunks, {} MB",
              parts.store->count(data_part::train),
              parts.store->count(data_part::test), parts.store->bytes() >> 20);
+}
+
+void release_chunks(run_parts& parts, const std::vector<step_record>& steps) {
+  const plan* next = parts.next_order ? &parts.next_order->first : nullptr;
+  size_t gone = parts.release.applied(steps, next, parts.order.worker,
+                                      parts.set, *parts.store);
+  if (gone > 0)
+    log().info("released {} chunks; holds {} train and {} test chunks", gone,
+               parts.store->count(data_part::train),
+               parts.store->count(data_part::test));
 }
 
 std::unique_ptr<collective_opening>

@@ -4,6 +4,7 @@
 /// functions, each called on one of the engine's threads.
 #pragma once
 
+#include "actors/chunk_release.hpp"
 #include "data/chunk_service.hpp"
 #include "gpu/step_executor.hpp"
 #include "monitor/line_file.hpp"
@@ -39,6 +40,7 @@ struct run_parts {
   std::unique_ptr<chunk_client> origin;
   std::string origin_address; // a restarted coordinator serves at another one
   std::unique_ptr<chunk_store> store;
+  chunk_release release;
   std::unique_ptr<chunk_service> service;
   std::unique_ptr<model> network;
   std::unique_ptr<optimizer> update;
@@ -75,11 +77,15 @@ std::string state_bytes(run_parts& parts, step_number after);
 step_number load_checkpoint(run_parts& parts);
 /// What `order`'s plan gives this worker and is not here yet.
 void fetch_chunks(run_parts& parts, const assignment& order);
+/// These steps were applied: forgets what nobody needs here any more. Before
+/// anybody else can know of them, and send more.
+void release_chunks(run_parts& parts, const std::vector<step_record>& steps);
 /// A collective that listens, for the generation of `order`.
 std::unique_ptr<collective_opening>
 open_collective(run_parts& parts, const assignment& order,
                 const std::string& bind_host);
-/// Throws not_in_build where the run directory cannot be reached from here.
-std::unique_ptr<trace_writer> open_trace(const assignment& order);
+/// Writes what every step is fed, if the job asks for it. Throws not_in_build
+/// where the run directory cannot be reached from here.
+void trace_steps(run_parts& parts, step_listener& steps);
 
 } // namespace ballast

@@ -157,6 +157,10 @@ void run_record::perform(const journal_effective& what) {
   probe_->plan(coordinator_probe::plan_outcome::effective);
 }
 
+void run_record::perform(const journal_requests& what) {
+  open_journal().record_requests(what.what);
+}
+
 void run_record::perform(const journal_commit& what) {
   open_journal().record_commit(what.step, what.epoch);
 }

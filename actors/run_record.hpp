@@ -64,6 +64,7 @@ public:
   void perform(const journal_change& what);
   void perform(const journal_offer& what);
   void perform(const journal_effective& what);
+  void perform(const journal_requests& what);
   void perform(const journal_commit& what);
   void perform(const write_steps& what);
   void perform(const write_event& what);

@@ -113,24 +113,11 @@ std::vector<share_summary> count_shares(const plan& placed,
 }
 
 /// Answers what users ask about balance; throws ballast_error.
-nlohmann::ordered_json answer(balancer& mind, const std::string& text) {
+nlohmann::ordered_json answer(const balancer& mind, const std::string& text) {
   control_result parsed = parse_control(text);
   if (!parsed.value)
     throw ballast_error(parsed.refused);
   const control_request& what = parsed.value->what;
-  if (const auto* set = std::get_if<balance_request>(&what)) {
-    balance_policy policy = mind.policy();
-    policy.enabled = set->enabled.value_or(policy.enabled);
-    policy.skew_tv = set->skew_tv.value_or(policy.skew_tv);
-    if (!set->enabled && !set->skew_tv)
-      throw ballast_error(errc::bad_request,
-                          "set_balance: give \"enabled\" or \"skew_tv\"");
-    if (!(policy.skew_tv >= 0 && policy.skew_tv <= 1))
-      throw ballast_error(errc::bad_request, "/skew_tv: expected 0 to 1",
-                          "/skew_tv");
-    mind.set_policy(policy);
-    return {{"enabled", policy.enabled}, {"skew_tv", policy.skew_tv}};
-  }
   if (!mind.current())
     throw ballast_error(errc::bad_request, "no run trains here yet");
   if (std::holds_alternative<plan_request>(what))
@@ -204,6 +191,15 @@ shard_manager_actor::behavior_type shard_manager(pointer self,
         if (!self->state.current || !self->state.current->balance)
           return to_error({errc::bad_request, "no data set is prepared", {}});
         return self->state.current->balance->observe(view);
+      },
+      [=](balance_atom, bool enabled, double skew_tv) {
+        if (!self->state.current || !self->state.current->balance)
+          return;
+        balancer& mind = *self->state.current->balance;
+        balance_policy policy = mind.policy();
+        policy.enabled = enabled;
+        policy.skew_tv = skew_tv;
+        mind.set_policy(policy);
       },
       [=](control_atom, const std::string& text) -> caf::result<std::string> {
         if (!self->state.current || !self->state.current->balance)

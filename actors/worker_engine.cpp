@@ -180,6 +180,7 @@ void engine::do_load(run_parts& parts, const assignment& order) {
     parts.next_opening.reset();
     parts.next_order.reset();
     parts.order = order;
+    parts.release.in_force(order.first);
   }
   gone.reset();
   closed.reset();
@@ -248,9 +249,11 @@ step_listener engine::listen(run_parts& parts) {
     std::lock_guard lock(mutex_);
     parts.order = *std::exchange(parts.next_order, std::nullopt);
     parts.opening = std::move(parts.next_opening);
+    parts.release.in_force(parts.order.first);
   };
-  steps.replanned = [&parts](const plan& now) {
-    drop_chunks(*parts.store, parts.set, now, parts.order.worker);
+  steps.replanned = [this, &parts](const plan& now) {
+    std::lock_guard lock(mutex_);
+    parts.release.in_force(now);
   };
   steps.copy = [this, &parts, stamp](step_number after) {
     auto bytes = std::make_shared<const std::string>(state_bytes(parts, after));
@@ -276,14 +279,7 @@ step_listener engine::listen(run_parts& parts) {
   steps.failed = [this, stamp](worker_failed m) {
     listener_.failed(stamp(std::move(m)));
   };
-  if (parts.what.trace_samples) {
-    if (!parts.trace)
-      parts.trace = open_trace(parts.order);
-    steps.trace = [&parts](const step_order& order,
-                           const std::vector<uint64_t>& ids) {
-      parts.trace->write(order, ids);
-    };
-  }
+  trace_steps(parts, steps);
   return steps;
 }
 
@@ -381,6 +377,7 @@ void engine::fetch(const fetch_order& what) {
       parts_->order.generation != what.generation)
     return;
   copying_ = value(what.number);
+  parts_->release.fetching(what);
   copier_ = std::thread([this, what, &parts = *parts_, order = parts_->order,
                          before = std::move(copier_)]() mutable {
     if (before.joinable())
@@ -397,8 +394,11 @@ void engine::fetch(const fetch_order& what) {
 
 step_progress engine::drain() {
   std::lock_guard lock(mutex_);
-  return parts_ && parts_->executor ? parts_->executor->drain()
-                                    : step_progress{};
+  if (!parts_ || !parts_->executor)
+    return {};
+  step_progress out = parts_->executor->drain();
+  release_chunks(*parts_, out.steps);
+  return out;
 }
 
 heartbeat engine::now() const {

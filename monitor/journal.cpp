@@ -54,6 +54,13 @@ CREATE TABLE IF NOT EXISTS progress (
   epoch INTEGER NOT NULL);
 )sql";
 
+/// Later than the others: a journal of an earlier build may lack it.
+constexpr const char* requests_schema = R"sql(
+CREATE TABLE IF NOT EXISTS asked (
+  one INTEGER PRIMARY KEY CHECK (one = 1),
+  what TEXT NOT NULL);
+)sql";
+
 [[noreturn]] void contradiction(const std::string& what) {
   throw ballast_error(errc::internal, "the journal refuses " + what);
 }
@@ -137,6 +144,15 @@ void read_plans(sqlite::connection& on, journal_content& out) {
   }
 }
 
+void read_requests(sqlite::connection& on, journal_content& out) {
+  if (one_number(on, "SELECT count(*) FROM sqlite_master"
+                     " WHERE type = 'table' AND name = 'asked'") == 0)
+    return;
+  sqlite::statement query(on, "SELECT what FROM asked");
+  if (query.step())
+    out.asked = nlohmann::json::parse(query.text(0)).get<standing_requests>();
+}
+
 journal_content read_all(sqlite::connection& on) {
   journal_content out;
   on.run("BEGIN"); // one snapshot for all tables
@@ -150,6 +166,7 @@ journal_content read_all(sqlite::connection& on) {
     }
     read_generations(on, out);
     read_plans(on, out);
+    read_requests(on, out);
     sqlite::statement query(on, "SELECT step, epoch FROM progress");
     if (query.step()) {
       out.committed = step_number{query.number(0)};
@@ -257,6 +274,7 @@ journal journal::open_for_writing(const fs::path& folder) {
     db.run(("PRAGMA user_version=" + std::to_string(schema_version)).c_str());
   }
   check_version(db, folder);
+  db.run(requests_schema);
   opened->term =
       ballast::term{one_number(db, "SELECT max(number) FROM term") + 1};
   sqlite::statement(db, "INSERT INTO term VALUES (?, ?, ?)")
@@ -351,6 +369,15 @@ void journal::record_effective(plan_number number, position from) {
       .bind(3, value(number))
       .run();
   change.commit();
+}
+
+void journal::record_requests(const standing_requests& asked) {
+  state_->set(durable::now);
+  sqlite::statement(*state_->db,
+                    "INSERT INTO asked VALUES (1, ?) ON CONFLICT (one)"
+                    " DO UPDATE SET what = excluded.what")
+      .bind(1, nlohmann::json(asked).dump())
+      .run();
 }
 
 void journal::record_commit(step_number upto, epoch_number epoch) {

@@ -13,6 +13,7 @@
 #include "runtime/ids.hpp"
 #include "runtime/ledger.hpp"
 #include "runtime/plan.hpp"
+#include "runtime/standing_requests.hpp"
 
 #include <cstdint>
 #include <filesystem>
@@ -62,6 +63,7 @@ struct journal_content {
   std::optional<journaled_run> run;
   std::vector<journaled_generation> generations; // ascending
   std::vector<journaled_plan> plans;             // ascending by number
+  standing_requests asked;
   step_number committed{};
   epoch_number committed_epoch{};
 };
@@ -93,6 +95,8 @@ public:
   void record_offer(const plan& p);
   /// An offered plan is in force from `from` on. Saying it twice is harmless.
   void record_effective(plan_number number, position from);
+  /// All that users asked of the run so far; the newest word counts.
+  void record_requests(const standing_requests& asked);
 
   // -- progress: survives the process at once, the power later ---
   /// Every step up to this one is committed. Goes back only by record_undo.

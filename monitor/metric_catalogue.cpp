@@ -43,6 +43,10 @@ constexpr metric_entry catalogue[] = {
      "worker owns and those of the training set."},
     {"ballast_skew_tv_max", gauge, "ratio", "run", "coordinator",
      "The largest skew of a worker."},
+    {"ballast_worker_copy_bytes_per_second", gauge, "bytes per second",
+     "run, worker", "coordinator",
+     "How fast chunks come to a worker while they are copied: median of the "
+     "newest copies. Absent before the first few."},
     {"ballast_heartbeat_age_seconds", gauge, "seconds", "run, worker",
      "coordinator", "Time since a worker was last heard of."},
     {"ballast_plans_total", counter, "", "run, outcome", "coordinator",
@@ -54,8 +58,9 @@ constexpr metric_entry catalogue[] = {
      "Chunks that are on their way to a new owner, for balance."},
     {"ballast_moved_samples_total", counter, "samples", "run, reason",
      "coordinator",
-     "Rows that got a new owner for balance, because of skew or of size (a "
-     "worker owned more than its part); repair is not counted."},
+     "Rows that got a new owner for balance, because of skew, of size (a "
+     "worker owned more than its part) or of coverage (one worker alone held a "
+     "class); repair is not counted."},
     {"ballast_moved_bound_samples_total", counter, "samples", "run",
      "coordinator", "The fewest rows that had to move for what was reached."},
     {"ballast_moved_bytes_total", counter, "bytes", "run", "coordinator",

@@ -117,6 +117,7 @@ struct coordinator_probe::metrics {
     Gauge* batch = nullptr;
     Gauge* owned = nullptr;
     Gauge* skew = nullptr;
+    Gauge* copies = nullptr;
     Gauge* heartbeat = nullptr;
     double skew_value = 0;
   };
@@ -173,10 +174,12 @@ struct coordinator_probe::metrics {
   Family<Gauge>& batches = out.gauges("ballast_worker_batch_samples");
   Family<Gauge>& owned = out.gauges("ballast_worker_samples_owned");
   Family<Gauge>& skews = out.gauges("ballast_worker_skew_tv");
+  Family<Gauge>& copies = out.gauges("ballast_worker_copy_bytes_per_second");
   Family<Gauge>& heartbeats = out.gauges("ballast_heartbeat_age_seconds");
   Family<Counter>& moved = out.counters("ballast_moved_samples_total");
   Counter& moved_by_skew = moved.Add({{"reason", "skew"}});
   Counter& moved_by_size = moved.Add({{"reason", "size"}});
+  Counter& moved_by_coverage = moved.Add({{"reason", "coverage"}});
   Counter& bound = out.counters("ballast_moved_bound_samples_total").Add({});
   Counter& moved_bytes = out.counters("ballast_moved_bytes_total").Add({});
   Gauge& in_flight = out.gauges("ballast_moves_in_flight").Add({});
@@ -241,6 +244,13 @@ void coordinator_probe::worker_report(const std::string& worker,
   m.update_skew_max();
 }
 
+void coordinator_probe::copy_rate(const std::string& worker,
+                                  double bytes_per_s) {
+  metrics& m = *metrics_;
+  std::lock_guard lock(m.mutex);
+  metrics::set(m.workers[worker].copies, m.copies, worker, bytes_per_s);
+}
+
 void coordinator_probe::heartbeat_age(const std::string& worker,
                                       double seconds) {
   metrics& m = *metrics_;
@@ -259,6 +269,7 @@ void coordinator_probe::worker_gone(const std::string& worker) {
   for (auto [family, gauge] :
        {std::pair(&m.rates, one.rate), std::pair(&m.batches, one.batch),
         std::pair(&m.owned, one.owned), std::pair(&m.skews, one.skew),
+        std::pair(&m.copies, one.copies),
         std::pair(&m.heartbeats, one.heartbeat)})
     if (gauge)
       family->Remove(gauge);
@@ -277,6 +288,7 @@ void coordinator_probe::balance(const balance_numbers& now) {
   };
   raise(m.moved_by_skew, now.moved_by_skew);
   raise(m.moved_by_size, now.moved_by_size);
+  raise(m.moved_by_coverage, now.moved_by_coverage);
   raise(m.bound, now.bound);
   raise(m.moved_bytes, now.bytes);
 }

@@ -56,6 +56,8 @@ public:
   /// between the labels of all rows it owns and the global ones.
   void worker_report(const std::string& worker, double samples_per_s,
                      double batch_samples, uint64_t owned, double skew);
+  /// Of chunks that come to it.
+  void copy_rate(const std::string& worker, double bytes_per_s);
   void heartbeat_age(const std::string& worker, double seconds);
   /// Its numbers are no longer exported.
   void worker_gone(const std::string& worker);
@@ -66,6 +68,7 @@ public:
     uint64_t moves_in_flight = 0; // chunks
     uint64_t moved_by_skew = 0;   // rows
     uint64_t moved_by_size = 0;
+    uint64_t moved_by_coverage = 0;
     uint64_t bound = 0;
     uint64_t bytes = 0;
   };

@@ -8,6 +8,7 @@
 #include "runtime/job.hpp"
 #include "runtime/messages.hpp"
 #include "runtime/sequence.hpp"
+#include "runtime/standing_requests.hpp"
 
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -51,6 +52,14 @@ struct journal_effective {
 struct journal_commit {
   step_number step{};
   epoch_number epoch{};
+};
+/// All that users asked of the run so far.
+struct journal_requests {
+  standing_requests what;
+};
+/// Shard manager: balance like this from now on.
+struct apply_balance {
+  balance_spec what;
 };
 struct send_assignment {
   worker_id to{};
@@ -141,11 +150,12 @@ struct end_run {
 
 using action =
     std::variant<prepare_data, place_shares, journal_change, journal_offer,
-                 journal_effective, journal_commit, send_assignment,
-                 send_connect, send_fence, send_plan, send_fetch, observe_load,
-                 send_command, expel, start_worker, write_steps, write_event,
-                 write_workers, fetch_model, fetch_checkpoint, serve_checkpoint,
-                 undo_steps, give_up, end_run>;
+                 journal_effective, journal_commit, journal_requests,
+                 apply_balance, send_assignment, send_connect, send_fence,
+                 send_plan, send_fetch, observe_load, send_command, expel,
+                 start_worker, write_steps, write_event, write_workers,
+                 fetch_model, fetch_checkpoint, serve_checkpoint, undo_steps,
+                 give_up, end_run>;
 using actions = std::vector<action>;
 
 } // namespace ballast

@@ -19,6 +19,24 @@
 
 namespace ballast {
 
+namespace {
+
+/// For the next view: who sent how much, and how fast.
+void note_copies(const coordinator_core& core, const chunks_fetched& message,
+                 generation_state& members) {
+  for (const chunk_request& one : message.requests) {
+    link_copy copy{{}, message.worker, one.bytes, one.ns};
+    for (worker_id who : members.workers)
+      if (core.name_of(who) == one.source)
+        copy.from = who;
+    bool known = copy.from != worker_id{} || one.source == origin_name;
+    if (known && members.copies.size() < load_steps_max)
+      members.copies.push_back(copy);
+  }
+}
+
+} // namespace
+
 void coordinator_core::note_load(size_t rank, const progress_report& report) {
   worker_load& load = run_->members->loads[rank];
   load.store_free_bytes = report.store_free_bytes;
@@ -47,6 +65,7 @@ void coordinator_core::observe(actions& out, instant now) {
   view.steps_left = total - std::min(done, total);
   view.steps_left_in_epoch = view.steps_per_epoch - done % view.steps_per_epoch;
   view.step_us = std::exchange(members.step_us, {});
+  view.copies = std::exchange(members.copies, {});
   for (size_t rank = 0; rank < members.workers.size(); ++rank) {
     worker_load& load = members.loads[rank];
     load.worker = members.workers[rank];
@@ -120,6 +139,7 @@ actions coordinator_core::on_fetched(const chunks_fetched& message,
   shard_transfer& transfer = *run_->transfer;
   transfer.bytes += message.bytes;
   transfer.refetched += message.refetched;
+  note_copies(*this, message, *run_->members);
   for (const damaged_chunk& one : message.damaged)
     out.push_back(write_event{"damaged",
                               {{"plan", value(message.number)},
@@ -175,8 +195,10 @@ void coordinator_core::transfer_took_effect(actions& out, step_number from) {
     account.bound_rows += done.what.bound_rows;
   ++account.plans;
   account.moved_rows += done.what.moved_rows;
-  if (done.what.by_skew)
+  if (done.what.cause == balance_cause::skew)
     account.moved_by_skew += done.what.moved_rows;
+  if (done.what.cause == balance_cause::coverage)
+    account.moved_by_coverage += done.what.moved_rows;
   account.moved_bytes += done.bytes;
   std::vector<std::string> names;
   for (const share_summary& one : done.what.after)
@@ -185,6 +207,7 @@ void coordinator_core::transfer_took_effect(actions& out, step_number from) {
       {"plan", value(done.offered.number)},
       {"generation", value(done.offered.generation)},
       {"step", value(from)},
+      {"cause", to_string(done.what.cause)},
       {"reason", done.what.reason},
       {"makespan_ratio_before", account.state.makespan_ratio},
       {"moved_rows", done.what.moved_rows},

@@ -147,9 +147,9 @@ coordinator_core::on_submit(job what, std::string run_name,
 actions coordinator_core::on_prepared(set_summary set, instant now) {
   if (phase() != run_phase::preparing)
     return {};
-  actions out;
   run_->set = std::move(set);
   run_->phase = run_phase::waiting;
+  actions out{apply_balance{run_->asked.balance_of(run_->what)}};
   if (run_->past) {
     restore(out, now);
     return out;
@@ -209,6 +209,7 @@ void coordinator_core::open_generation(generation number,
                                        std::vector<worker_id> workers,
                                        commit_tracker commits) {
   size_t world = workers.size();
+  run_->balance.state.copy_bytes_per_s.clear(); // by rank
   run_->members = generation_state{
       .number = number,
       .workers = std::move(workers),
@@ -219,6 +220,7 @@ void coordinator_core::open_generation(generation number,
       .rates = std::vector<progress_report>(world),
       .loads = std::vector<worker_load>(world),
       .step_us = {},
+      .copies = {},
       .commits = std::move(commits),
       .before = {},
       .from_seed = false,

@@ -79,6 +79,8 @@ public:
   reply drain(const std::string& name);
   reply evict(const std::string& name, instant now);
   reply scale(uint64_t workers);
+  /// What is not given stays as it is.
+  reply set_balance(std::optional<bool> enabled, std::optional<double> skew_tv);
   /// `amount`: seconds of a stall, factor of a slow-down, chunks to damage.
   reply hurt(const std::string& name, command_kind how, double amount);
 
@@ -191,10 +193,5 @@ private:
   plan_number last_plan_{};
   std::optional<run> run_;
 };
-
-/// GET /v1/status. `now` for heartbeat ages.
-nlohmann::json status_json(const coordinator_core& core, instant now);
-/// workers.json.
-nlohmann::json workers_json(const coordinator_core& core);
 
 } // namespace ballast

@@ -69,6 +69,11 @@ coordinator_core::reply coordinator_core::drain(const std::string& name) {
             {}};
   leaving_.insert(who->id);
   reply out;
+  std::erase_if(run_->asked.leaving, [this](worker_id one) {
+    return !nodes_.contains(one) || !nodes_.at(one).connected;
+  });
+  if (run_->asked.leaving.insert(who->id).second)
+    out.then.push_back(journal_requests{run_->asked});
   consider_change(out.then);
   return out;
 }
@@ -105,8 +110,33 @@ coordinator_core::reply coordinator_core::scale(uint64_t workers) {
   reply out;
   workers_wanted_ = uint32_t(workers);
   workers_most_ = uint32_t(workers);
+  run_->asked.workers = {how.workers, uint32_t(workers)};
+  out.then.push_back(journal_requests{run_->asked});
   out.then.push_back(write_event{"scale", {{"workers", workers}}});
   consider_change(out.then);
+  return out;
+}
+
+coordinator_core::reply
+coordinator_core::set_balance(std::optional<bool> enabled,
+                              std::optional<double> skew_tv) {
+  if (!active())
+    return {{errc::bad_request, "no run trains here", {}}, {}};
+  if (!enabled && !skew_tv)
+    return {
+        {errc::bad_request, "set_balance: give \"enabled\" or \"skew_tv\"", {}},
+        {}};
+  if (skew_tv && !(*skew_tv >= 0 && *skew_tv <= 1))
+    return {{errc::bad_request, "/skew_tv: expected 0 to 1", "/skew_tv"}, {}};
+  balance_spec now = run_->asked.balance_of(run_->what);
+  now.enabled = enabled.value_or(now.enabled);
+  now.skew_tv = skew_tv.value_or(now.skew_tv);
+  run_->asked.balance = {run_->what.balance, now};
+  reply out;
+  out.then.push_back(journal_requests{run_->asked});
+  out.then.push_back(apply_balance{now});
+  out.then.push_back(write_event{
+      "set_balance", {{"enabled", now.enabled}, {"skew_tv", now.skew_tv}}});
   return out;
 }
 

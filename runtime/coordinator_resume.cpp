@@ -62,6 +62,16 @@ coordinator_core::submit_result coordinator_core::on_resume(past_run past,
   for (const past_plan& one : past.plans)
     last_plan_ = std::max(last_plan_, one.body.number);
   run_->pause_wanted = past.paused;
+  run_->asked = std::move(past.asked);
+  run_->balance = past.balance;
+  workers_most_ = run_->asked.workers_of(run_->what);
+  workers_wanted_ = workers_most_.value_or(workers_wanted_);
+  // Whom no membership names was here too shortly for its number to be safe.
+  if (std::erase_if(run_->asked.leaving, [this](worker_id who) {
+        return !nodes_.contains(who);
+      }) > 0)
+    out.then.push_back(journal_requests{run_->asked});
+  leaving_.insert(run_->asked.leaving.begin(), run_->asked.leaving.end());
   run_->began = !past.plans.empty();
   run_->past = std::move(past);
   return out;

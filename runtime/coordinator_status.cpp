@@ -1,4 +1,4 @@
-#include "runtime/coordinator_core.hpp"
+#include "runtime/coordinator_status.hpp"
 
 #include <algorithm>
 
@@ -87,6 +87,9 @@ nlohmann::json status_json(const coordinator_core& core, instant now) {
       if (rank < members.shares.size()) {
         line["rows_owned"] = members.shares[rank].rows_owned;
         line["skew_tv"] = members.shares[rank].skew_tv;
+        const auto& rates = run->balance.state.copy_bytes_per_s;
+        if (rank < rates.size() && rates[rank] > 0)
+          line["copy_bytes_per_s"] = rates[rank];
         skew_max = std::max(skew_max, members.shares[rank].skew_tv);
         double part = double(members.current.shares[rank].batch_weight);
         double all = 0;
@@ -120,7 +123,10 @@ nlohmann::json status_json(const coordinator_core& core, instant now) {
                               {"from", one.from},
                               {"to", one.to}});
   const balance_account& done = run->balance;
-  out["balance"] = {{"code", to_string(done.state.code)},
+  balance_spec asked = run->asked.balance_of(run->what);
+  out["balance"] = {{"enabled", asked.enabled},
+                    {"skew_tv", asked.skew_tv},
+                    {"code", to_string(done.state.code)},
                     {"makespan_ratio", done.state.makespan_ratio},
                     {"plans", done.plans},
                     {"moved_samples", done.moved_rows},

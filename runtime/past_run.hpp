@@ -7,6 +7,8 @@
 #include "runtime/ledger.hpp"
 #include "runtime/plan.hpp"
 #include "runtime/reports.hpp"
+#include "runtime/shard_transfer.hpp"
+#include "runtime/standing_requests.hpp"
 
 #include <optional>
 #include <set>
@@ -48,6 +50,8 @@ struct past_run {
   /// Workers whose process may still live, by name; nothing: not known.
   std::optional<std::set<std::string>> alive;
   bool paused = false;
+  standing_requests asked;
+  balance_account balance; // without its state
 };
 
 } // namespace ballast

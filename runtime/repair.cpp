@@ -157,7 +157,8 @@ plan repaired_plan(const manifest& set, double skew_tv, const plan& before,
                                  .locked = {},
                                  .bytes_max = 0,
                                  .room_bytes = {},
-                                 .size_tolerance = 0.02});
+                                 .size_tolerance = 0.02,
+                                 .cover = false});
   bool by_rows = std::all_of(
       before.shares.begin(), before.shares.end(),
       [](const share& one) { return one.batch_weight == rows(one); });

@@ -128,6 +128,9 @@ struct state_copied {
   step_number step{};
 };
 
+/// How the source of a chunk is called that is no worker.
+constexpr const char* origin_name = "origin";
+
 /// A chunk that arrived with another checksum than its own, and from whom.
 struct damaged_chunk {
   std::string source; // name of a worker, or "origin"
@@ -135,6 +138,15 @@ struct damaged_chunk {
 };
 /// No report names more of them than this.
 constexpr size_t damaged_told_max = 16;
+
+/// What came from somebody in one request, and how long that took.
+struct chunk_request {
+  std::string source; // name of a worker, or "origin"
+  uint64_t bytes = 0;
+  uint64_t ns = 0;
+};
+/// No report tells of more of them than this: the newest.
+constexpr size_t requests_told_max = 64;
 
 /// The answer to a fetch_order.
 struct chunks_fetched {
@@ -144,7 +156,8 @@ struct chunks_fetched {
   uint64_t bytes = 0;
   uint32_t refetched = 0;             // arrived damaged, or its source had gone
   std::vector<damaged_chunk> damaged; // the first ones
-  failure problem;                    // not all are here
+  std::vector<chunk_request> requests;
+  failure problem; // not all are here
 };
 
 struct worker_failed {

@@ -10,6 +10,7 @@
 #include "runtime/messages.hpp"
 #include "runtime/past_run.hpp"
 #include "runtime/shard_transfer.hpp"
+#include "runtime/standing_requests.hpp"
 
 #include <map>
 #include <optional>
@@ -72,6 +73,7 @@ struct generation_state {
   std::vector<progress_report> rates;      // by rank: the last report
   std::vector<worker_load> loads;          // by rank, since the last view
   std::vector<uint64_t> step_us;           // of committed steps, likewise
+  std::vector<link_copy> copies;           // of chunks, likewise
   commit_tracker commits;
   /// The one before a switch: its last reports may come after the switch.
   ballast::generation before{};
@@ -159,6 +161,7 @@ struct run : run_tally {
   std::set<plan_number> offered;     // of these, not journaled as effective
   bool short_of_workers = false;     // below min_workers: all wait
   bool began = false;                // a generation was formed
+  standing_requests asked;
   bool pause_wanted = false;
   bool stop_wanted = false;
   bool stop_by_signal = false;

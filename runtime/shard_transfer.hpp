@@ -31,7 +31,8 @@ constexpr size_t load_steps_max = 4096;
 struct balance_account {
   uint64_t plans = 0;
   uint64_t moved_rows = 0;
-  uint64_t moved_by_skew = 0; // of these; the others by size
+  uint64_t moved_by_skew = 0;     // of these
+  uint64_t moved_by_coverage = 0; // likewise; the others by size
   uint64_t moved_bytes = 0;
   uint64_t bound_rows = 0; // least that had to move
   bool in_rounds = false;  // the last plan may not be the last to its target

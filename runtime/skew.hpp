@@ -4,7 +4,7 @@
 /// over all rows owned, not over what the epoch has left.
 ///
 /// A part of a cut chunk means other rows each epoch, so it counts as its share
-/// of the chunk's histogram. Pure.
+/// of the chunk's histogram (count_labels in balance/shard_moves.hpp). Pure.
 #pragma once
 
 #include "runtime/manifest.hpp"
@@ -13,10 +13,6 @@
 #include <vector>
 
 namespace ballast {
-
-/// Rows per class, or per bin of a regression target.
-std::vector<double> label_histogram(const manifest& set);
-std::vector<double> label_histogram(const manifest& set, const share& part);
 
 /// In [0, 1]. Histograms of different totals are compared as distributions;
 /// 0 where one of them is empty: nothing owned is nothing skewed.

@@ -1,5 +1,7 @@
 #include "cli/node/progress_tap.hpp"
 
+#include "runtime/coordinator_status.hpp"
+
 #include <chrono>
 #include <unistd.h>
 

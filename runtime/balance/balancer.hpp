@@ -8,11 +8,13 @@
 ///           so that all come to the end of an epoch together
 ///   skew    which rows: every worker's labels near the global distribution
 ///
-/// The last two have one answer, the fewest rows moved (quota.hpp). A balanced
-/// view yields nothing. Pure: time comes with the view. One per run, owned by
-/// the shard manager.
+/// The last two have one answer, the fewest rows moved (quota.hpp). Where
+/// nothing of that is to be done, a class that one worker alone holds is given
+/// to a second one (coverage.hpp). A balanced view yields nothing. Pure: time
+/// comes with the view. One per run, owned by the shard manager.
 #pragma once
 
+#include "runtime/balance/coverage.hpp"
 #include "runtime/balance/load.hpp"
 #include "runtime/balance/policy.hpp"
 #include "runtime/balance/sizes.hpp"
@@ -48,10 +50,14 @@ public:
   const balance_policy& policy() const { return policy_; }
   void set_policy(const balance_policy& policy) { policy_ = policy; }
   uint64_t rate_bytes_per_s() const { return rate_bytes_per_s_; }
+  const link_rates& links() const { return links_; }
+  /// How long these moves take, at the allowed rate and over these links.
+  double copying_s(const std::vector<shard_move>& moves) const;
   const manifest& set() const { return *set_; }
   const std::optional<plan>& current() const { return plan_; }
   const label_counts& held() const { return held_; }
   const std::vector<double>& skew() const { return skews_; }
+  const std::vector<lone_class>& held_alone() const { return lone_; }
   /// The newest view, without what was measured.
   const load_view& last_view() const { return last_view_; }
   const speed_estimate* speed_of(worker_id who) const;
@@ -80,15 +86,24 @@ private:
   balance_code decide_moves(const load_view& view, const split_view& split,
                             const std::vector<uint64_t>& weights,
                             balance_proposal& out);
+  balance_code decide_coverage(const load_view& view, const split_view& split,
+                               const std::vector<uint64_t>& weights,
+                               balance_proposal& out);
+  move_list some_moves(const load_view& view, const label_counts& target,
+                       bool cover) const;
+  balance_code nothing_moves(const move_list& list) const;
+  std::vector<worker_id> ranks() const;
   void finish(balance_proposal& out, const split_view& split,
               std::vector<uint64_t> weights, std::string reason);
   balance_policy policy_;
   std::shared_ptr<const manifest> set_;
   std::optional<plan> plan_;
   label_counts held_;
+  std::vector<lone_class> lone_;
   std::vector<double> skews_;
   std::vector<double> noise_floors_;
-  uint64_t row_bytes_ = 1; // in the mean
+  uint64_t row_bytes_ = 1;       // in the mean
+  uint64_t chunk_bytes_max_ = 0; // of the largest one
   std::map<worker_id, speed_estimate> speeds_;
   balance_state state_;
   load_view last_view_;
@@ -104,6 +119,7 @@ private:
   uint32_t failures_ = 0;
   uint64_t stalled_until_ = 0; // window
 
+  link_rates links_;
   uint64_t rate_bytes_per_s_;
   std::vector<uint64_t> calm_us_;   // newest steps while nothing moved
   std::vector<uint64_t> moving_us_; // steps while this transfer moves

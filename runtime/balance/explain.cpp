@@ -1,5 +1,6 @@
 #include "runtime/balance/explain.hpp"
 
+#include "runtime/balance/coverage.hpp"
 #include "runtime/placement.hpp"
 
 #include <algorithm>
@@ -14,6 +15,7 @@ using json = nlohmann::ordered_json;
 
 /// Moves are listed up to here; the rest is counted.
 constexpr size_t moves_listed_max = 200;
+constexpr size_t classes_listed_max = 20;
 /// Skew budgets whose price is shown.
 constexpr double frontier_budgets[] = {0, 0.02, 0.05, 0.1, 0.2, 0.4, 1};
 /// The frontier is drawn by the fast path where it would take long otherwise.
@@ -29,7 +31,8 @@ std::string name_of(const balancer& mind, size_t rank) {
 }
 
 json side(const balancer& mind, const balancer::split_view& split,
-          const label_counts& held, const std::vector<uint64_t>& takes) {
+          const label_counts& held, const plan& under,
+          const std::vector<uint64_t>& takes) {
   std::vector<double> skewed = skews(held);
   json workers = json::object();
   double skew_max = 0;
@@ -42,11 +45,49 @@ json side(const balancer& mind, const balancer::split_view& split,
     workers[name_of(mind, rank)] = one;
     skew_max = std::max(skew_max, skewed[rank]);
   }
-  json out{{"step_ms", nullptr}, {"skew_tv_max", rounded(skew_max)}};
+  json out{{"step_ms", nullptr},
+           {"skew_tv_max", rounded(skew_max)},
+           {"classes_held_alone", lone_classes(mind.set(), under).size()}};
   if (split.known)
     out["step_ms"] = rounded(1e3 * makespan_s(split.costs, takes));
   out["workers"] = workers;
   return out;
+}
+
+/// Classes that nobody else holds, of one worker or of all.
+json list_lone(const balancer& mind, std::optional<size_t> rank) {
+  json out = json::array();
+  for (const lone_class& one : mind.held_alone()) {
+    if (out.size() == classes_listed_max)
+      break;
+    if (rank && *rank != one.rank)
+      continue;
+    out.push_back(
+        {{"class", one.label}, {"rows", mind.held().at(one.rank, one.label)}});
+    if (!rank)
+      out.back()["worker"] = name_of(mind, one.rank);
+  }
+  return out;
+}
+
+/// How fast chunks came to a worker, and from whom; what nobody measured is
+/// null.
+json list_links(const balancer& mind, worker_id to) {
+  auto number = [](std::optional<double> rate) {
+    return rate ? json(std::round(*rate)) : json();
+  };
+  json from = json::object();
+  for (auto [source, copies] : mind.links().sources_of(to)) {
+    std::string name = origin_name;
+    for (const worker_load& one : mind.last_view().workers)
+      if (one.worker == source)
+        name = one.name;
+    from[name] = {{"bytes_per_s", number(mind.links().between(source, to))},
+                  {"copies", copies}};
+  }
+  return {{"bytes_per_s", number(mind.links().into(to))},
+          {"limit_bytes_per_s", mind.rate_bytes_per_s()},
+          {"from", from}};
 }
 
 json list_moves(const balancer& mind, const move_list& list) {
@@ -92,6 +133,8 @@ std::string sentence(const balancer& mind) {
     return "the epoch ends too soon";
   case balance_code::stalled:
     return "plans failed again and again; waits before the next one";
+  case balance_code::no_room:
+    return "those who should get something have no memory left for it";
   case balance_code::disabled:
     return "balancing is switched off";
   }
@@ -121,24 +164,26 @@ json explain_plan(const balancer& mind) {
                                  .locked = {},
                                  .bytes_max = 0,
                                  .room_bytes = {},
-                                 .size_tolerance = policy.size_tolerance});
+                                 .size_tolerance = policy.size_tolerance,
+                                 .cover = true});
   json out{{"plan", value(now.number)},
            {"generation", value(now.generation)},
            {"window", mind.state().window},
            {"code", to_string(mind.state().code)},
            {"reason", sentence(mind)}};
-  out["before"] = side(mind, split, mind.held(), split.takes);
+  out["before"] = side(mind, split, mind.held(), now, split.takes);
   out["after"] = side(
       mind, split, list.moves.empty() ? mind.held() : list.after,
+      moved_plan(now, list.moves, next(now.number), {}),
       split_by_shares(policy.global_batch, {weights.begin(), weights.end()}));
   out["moved_rows"] = list.rows;
   out["moved_bytes"] = list.bytes;
   out["bound_rows"] = target.bound;
   out["gap_rows"] = list.rows > target.bound ? list.rows - target.bound : 0;
-  out["takes_s"] =
-      rounded(double(list.bytes) / double(mind.rate_bytes_per_s()));
+  out["takes_s"] = rounded(mind.copying_s(list.moves));
   out["moves"] = list_moves(mind, list);
   out["moves_total"] = list.moves.size();
+  out["held_alone"] = list_lone(mind, std::nullopt);
 
   json frontier = json::array();
   for (double budget : frontier_budgets) {
@@ -201,6 +246,8 @@ json explain_worker(const balancer& mind, size_t rank) {
                     {"row_us", rounded(1e6 * speed->cost().per_row_s)},
                     {"error", rounded(speed->error())},
                     {"steady_windows", speed->steady_windows()}};
+  out["copies"] = list_links(mind, mine.worker);
+  out["holds_alone"] = list_lone(mind, rank);
   // The classes that stand out most.
   std::vector<std::pair<double, size_t>> off;
   double mine_rows = double(std::max<uint64_t>(1, mind.held().of_worker(rank)));

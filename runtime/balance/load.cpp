@@ -26,8 +26,24 @@ std::string to_string(balance_code code) {
     return "EPOCH_END";
   case balance_code::stalled:
     return "STALLED";
+  case balance_code::no_room:
+    return "NO_ROOM";
   case balance_code::disabled:
     return "DISABLED";
+  }
+  return "UNKNOWN";
+}
+
+std::string to_string(balance_cause cause) {
+  switch (cause) {
+  case balance_cause::speed:
+    return "SPEED";
+  case balance_cause::skew:
+    return "SKEW";
+  case balance_cause::size:
+    return "SIZE";
+  case balance_cause::coverage:
+    return "COVERAGE";
   }
   return "UNKNOWN";
 }

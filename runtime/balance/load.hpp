@@ -2,6 +2,7 @@
 /// actors/protocol.hpp says when they are sent.
 #pragma once
 
+#include "runtime/balance/link_rates.hpp"
 #include "runtime/balance/shard_moves.hpp"
 #include "runtime/ids.hpp"
 #include "runtime/messages.hpp"
@@ -42,6 +43,7 @@ struct load_view {
   uint64_t steps_left = 0;       // of the run
   std::vector<uint64_t> step_us; // of the steps committed since the last view
   std::vector<worker_load> workers;       // by rank
+  std::vector<link_copy> copies;          // of chunks, since the last view
   bool transfer = false;                  // something is under way
   transfer_end last = transfer_end::none; // since the last view
 };
@@ -59,9 +61,19 @@ enum class balance_code : uint8_t {
   payback,       // the rest of the run is too short
   epoch_end,     // too near the end of the epoch
   stalled,       // plans failed again and again; waits
+  no_room,       // those who should get something have no memory for it
   disabled,
 };
 std::string to_string(balance_code code);
+
+/// What a plan is for; the first one of several that hold.
+enum class balance_cause : uint8_t {
+  speed,    // the batch follows the speeds
+  skew,     // labels are too far from those of the whole set
+  size,     // one owns more than its part
+  coverage, // one worker alone holds a class
+};
+std::string to_string(balance_cause cause);
 
 /// A plan of the same workers that the shard manager wants.
 struct balance_proposal {
@@ -74,8 +86,8 @@ struct balance_proposal {
   uint64_t moved_bytes = 0;
   uint64_t bound_rows = 0; // least that have to move, from here to the target
   uint64_t rate_bytes_per_s = 0;
-  bool by_skew = false; // else by size, where anything moves
-  std::string reason;   // in words
+  balance_cause cause = balance_cause::speed;
+  std::string reason; // in words
 };
 
 /// What the last window saw, for status and metrics.
@@ -85,6 +97,8 @@ struct balance_state {
   double skew_max = 0;
   uint64_t window = 0;        // number of the last one that ended
   std::vector<double> row_us; // by rank: cost of a row; 0 = not known
+  /// By rank: how fast chunks come to it; 0 = not known.
+  std::vector<double> copy_bytes_per_s;
 };
 
 struct balance_answer {

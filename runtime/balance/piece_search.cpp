@@ -301,6 +301,74 @@ void piece_search::cut(size_t index, uint32_t rows_away, uint32_t to) {
   assign(pieces_.size() - 1, to);
 }
 
+/// Who may get the first rows of a class: one of the target's holders if
+/// possible, else the one that is furthest below its size.
+std::optional<uint32_t>
+piece_search::place_for_holder(uint32_t label, uint64_t bytes,
+                               const std::vector<uint64_t>& room_bytes) const {
+  std::optional<uint32_t> best;
+  auto better = [&](uint32_t a, uint32_t b) {
+    bool wanted_a = holders_.may_hold(a, label);
+    bool wanted_b = holders_.may_hold(b, label);
+    return wanted_a != wanted_b
+               ? wanted_a
+               : distance_.size_excess(a) < distance_.size_excess(b);
+  };
+  for (uint32_t rank = 0; rank < at_.size(); ++rank)
+    if (distance_.size_target(rank) > 0 && holders_.pieces(rank, label) == 0 &&
+        (room_bytes.empty() || room_bytes.at(rank) >= bytes) &&
+        (!best || better(rank, *best)))
+      best = rank;
+  return best;
+}
+
+bool piece_search::cover_by_cuts(const std::vector<uint64_t>& room_bytes) {
+  bool no_room = false;
+  for (uint32_t label : holders_.lacking()) {
+    std::vector<uint32_t> still = holders_.lacking();
+    if (!std::binary_search(still.begin(), still.end(), label))
+      continue; // came along with another one
+    // The fewest rows with which one of the class goes, on average over the
+    // epochs; parts with less than that where there is nothing else.
+    struct part {
+      bool poor = true;
+      uint32_t rows = 0;
+      size_t piece = 0;
+    };
+    std::optional<part> best;
+    for (size_t i = 0; i < pieces_.size(); ++i) {
+      const movable_piece& piece = pieces_[i];
+      double of_label = 0;
+      for (const label_rows& some : piece.labels)
+        if (some.label == label)
+          of_label = some.rows;
+      uint32_t all = rows(piece.what);
+      // Who has no other piece of it keeps as much.
+      uint32_t most =
+          holders_.pieces(piece.goes_to, label) == 1 ? all / 2 : all;
+      if (piece.locked || of_label <= 0 || most == 0)
+        continue;
+      double needed = std::ceil(double(all) / of_label);
+      part now{needed > double(all), uint32_t(std::min(needed, double(most))),
+               i};
+      if (!best ||
+          std::pair(now.poor, now.rows) < std::pair(best->poor, best->rows))
+        best = now;
+    }
+    if (!best)
+      continue;
+    const movable_piece& from = pieces_[best->piece];
+    auto to = place_for_holder(label, from.bytes, room_bytes);
+    if (to && best->rows == rows(from.what))
+      assign(best->piece, *to);
+    else if (to)
+      cut(best->piece, best->rows, *to);
+    else
+      no_room = no_room || place_for_holder(label, 0, {});
+  }
+  return no_room;
+}
+
 /// Brings the size of `rank` to its target or that of the worker which is
 /// furthest off on the other side, by a part of a piece. Its end: those rows
 /// are consumed last, so they are work for who gets them.

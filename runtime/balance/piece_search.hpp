@@ -10,6 +10,7 @@
 #include "runtime/balance/quota_distance.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <vector>
 
 namespace ballast {
@@ -21,6 +22,10 @@ public:
                double size_tolerance);
 
   void run();
+  /// Holders for classes that still have one where the target has several, by
+  /// cuts. `room_bytes` by rank: of what more fits there; empty = no limit.
+  /// True if that kept a class from getting one.
+  bool cover_by_cuts(const std::vector<uint64_t>& room_bytes);
 
   const std::vector<movable_piece>& pieces() const { return pieces_; }
 
@@ -43,6 +48,9 @@ private:
   std::vector<choice> best_singles(uint32_t from, uint32_t to) const;
   void spread_classes();
   void spread(uint32_t label, uint32_t from);
+  std::optional<uint32_t>
+  place_for_holder(uint32_t label, uint64_t bytes,
+                   const std::vector<uint64_t>& room_bytes) const;
   void cut_for_sizes();
   bool cut_for(uint32_t rank);
   void cut(size_t piece, uint32_t rows_away, uint32_t to);

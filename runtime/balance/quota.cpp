@@ -2,6 +2,7 @@
 
 #include "runtime/balance/quota_flow.hpp"
 #include "runtime/check.hpp"
+#include "runtime/skew.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -133,17 +134,14 @@ quota best_quota(const quota_request& what, size_t exact_cells_max) {
 }
 
 std::vector<double> skews(const label_counts& held) {
-  std::vector<double> share_of(held.classes, 0);
-  auto total = double(held.total());
-  for (size_t c = 0; c < held.classes && total > 0; ++c)
-    share_of[c] = double(held.of_class(c)) / total;
+  std::vector<double> global;
+  for (size_t c = 0; c < held.classes; ++c)
+    global.push_back(double(held.of_class(c)));
   std::vector<double> out;
   for (size_t w = 0; w < held.workers; ++w) {
-    auto rows = double(held.of_worker(w));
-    double distance = 0;
-    for (size_t c = 0; c < held.classes && rows > 0; ++c)
-      distance += std::abs(double(held.at(w, c)) / rows - share_of[c]);
-    out.push_back(std::clamp(distance / 2, 0.0, 1.0));
+    auto mine = held.rows.begin() + ptrdiff_t(w * held.classes);
+    out.push_back(
+        total_variation({mine, mine + ptrdiff_t(held.classes)}, global));
   }
   return out;
 }

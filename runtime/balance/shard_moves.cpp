@@ -153,10 +153,14 @@ move_list choose_moves(const move_request& what) {
   piece_search search(pieces_of(what), what.target, what.size_tolerance);
   search.run();
   move_list out;
+  if (what.cover)
+    out.no_room = search.cover_by_cuts(what.room_bytes);
   std::vector<uint64_t> room = what.room_bytes;
   for (const shard_move& move : in_order(search.pieces(), what)) {
-    if (!room.empty() && move.bytes > room.at(move.to))
+    if (!room.empty() && move.bytes > room.at(move.to)) {
+      out.no_room = true;
       continue;
+    }
     if (what.bytes_max > 0 && out.bytes + move.bytes > what.bytes_max) {
       out.cut_short = true;
       break;

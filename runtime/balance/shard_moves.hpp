@@ -10,7 +10,8 @@
 /// than the one list; a quota made anew for each costs some per cent.
 ///
 /// A class that the quota gives to several workers is given to two at least,
-/// where that takes no cut. Who has size 0 keeps nothing.
+/// where that takes no cut, or `cover` allows one. Who has size 0 keeps
+/// nothing.
 #pragma once
 
 #include "runtime/balance/quota.hpp"
@@ -51,6 +52,9 @@ struct move_request {
   /// A worker whose size is further from its target than this part of it, after
   /// all whole chunks, gets or gives a part of a chunk.
   double size_tolerance = 0.02;
+  /// A class that would have one holder where the quota has several: the
+  /// smallest part of a chunk with a row of it goes to another one.
+  bool cover = false;
 };
 
 struct move_list {
@@ -59,6 +63,7 @@ struct move_list {
   uint64_t bytes = 0;
   label_counts after;
   bool cut_short = false; // by bytes_max
+  bool no_room = false;   // something was left out for lack of it
 };
 
 /// What a share holds of each class, in rows: parts of chunks count as their

@@ -77,6 +77,8 @@ protected:
     return out;
   }
 
+  std::chrono::steady_clock::time_point begun_ =
+      std::chrono::steady_clock::now();
   manifest set_;
   std::vector<chunk_ptr> chunks_;
   std::vector<interval> order_pieces_;
@@ -92,6 +94,36 @@ TEST_F(chunk_copying, counts_nothing_where_all_is_well) {
   EXPECT_EQ(got.refetched, 0u);
   EXPECT_THAT(got.damaged, IsEmpty());
   expect_whole(count);
+}
+
+TEST_F(chunk_copying, tells_how_much_came_from_whom_and_how_long_it_took) {
+  worker_.damage = 1;
+  fetch_order order;
+  order.number = plan_number{7};
+  // One chunk a request, and a while between two of them.
+  order.bytes_per_s = chunks_[0]->bytes * 20;
+  order.sources = {{"w2", worker_.service->address(), order_pieces_}};
+  chunks_fetched got =
+      copy_chunks(store_, set_, self_, order, [] { return false; });
+  ASSERT_EQ(got.requests.size(), count);
+  uint64_t ns = 0;
+  for (const chunk_request& one : got.requests) {
+    EXPECT_EQ(one.source, "w2");
+    EXPECT_EQ(one.bytes, chunks_[0]->bytes) << "what was damaged counts once";
+    EXPECT_GT(one.ns, 0u);
+    ns += one.ns;
+  }
+  // What it waited for the rate is not the link's doing: three times 50 ms.
+  auto took = std::chrono::steady_clock::now() - begun_;
+  EXPECT_LT(std::chrono::nanoseconds(ns) + std::chrono::milliseconds(100),
+            took);
+}
+
+TEST_F(chunk_copying, names_the_origin_where_it_came_from_there) {
+  worker_.service->shutdown(std::chrono::seconds(1));
+  chunks_fetched got = copy();
+  ASSERT_EQ(got.requests.size(), 1u);
+  EXPECT_EQ(got.requests[0].source, origin_name);
 }
 
 TEST_F(chunk_copying, asks_its_source_again_for_what_arrived_damaged) {

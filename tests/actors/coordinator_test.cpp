@@ -38,6 +38,7 @@ shard_manager_actor::behavior_type played_shards(shard_manager_actor::pointer,
       },
       [](control_atom, const std::string&) { return std::string("{}"); },
       [](balance_atom, const load_view&) { return balance_answer{}; },
+      [](balance_atom, bool, double) {},
       [=](place_atom, generation gen, plan_number number,
           const std::vector<worker_id>& workers,
           const plan&) -> caf::result<plan, std::vector<share_summary>> {

@@ -133,7 +133,7 @@ TEST_F(shard_manager_test, takes_the_next_job_while_a_set_is_prepared) {
 }
 
 TEST_F(shard_manager_test, says_when_there_is_nothing_to_explain_yet) {
-  for (const char* type : {"plan", "explain", "set_balance"})
+  for (const char* type : {"plan", "explain"})
     EXPECT_EQ(ask({{"type", type}}), "no run trains here");
   prepare(105);
   EXPECT_EQ(ask({{"type", "plan"}}), "no run trains here yet");
@@ -141,23 +141,15 @@ TEST_F(shard_manager_test, says_when_there_is_nothing_to_explain_yet) {
             "no run trains here yet");
 }
 
-TEST_F(shard_manager_test, keeps_its_policy_when_it_refuses_another) {
+TEST_F(shard_manager_test, balances_as_it_is_told) {
+  self_->send(actor_, balance_atom::value, false, 0.5); // nothing to tell yet
   prepare(105);
-  ask({{"type", "set_balance"}, {"skew_tv", 0.25}});
-  for (double wrong : {-0.1, 1.01, -1e300, 1e300})
-    EXPECT_EQ(
-        ask({{"type", "set_balance"}, {"skew_tv", wrong}, {"enabled", false}}),
-        "/skew_tv: expected 0 to 1");
-  EXPECT_EQ(ask({{"type", "set_balance"}}),
-            "set_balance: give \"enabled\" or \"skew_tv\"");
-  // What was refused has changed nothing, also not the half that was right.
-  EXPECT_EQ(
-      nlohmann::json::parse(ask({{"type", "set_balance"}, {"enabled", true}})),
-      (nlohmann::json{{"enabled", true}, {"skew_tv", 0.25}}));
-  for (int edge : {0, 1})
-    EXPECT_EQ(nlohmann::json::parse(
-                  ask({{"type", "set_balance"}, {"skew_tv", edge}}))["skew_tv"],
-              edge);
+  load_view view = first_view(place({worker_id{1}, worker_id{2}}));
+  EXPECT_NE(observe(view).state.code, balance_code::disabled);
+  self_->send(actor_, balance_atom::value, false, 0.25);
+  EXPECT_EQ(observe(view).state.code, balance_code::disabled);
+  self_->send(actor_, balance_atom::value, true, 0.25);
+  EXPECT_NE(observe(view).state.code, balance_code::disabled);
 }
 
 TEST_F(shard_manager_test, explains_a_run_of_one_worker) {

@@ -8,8 +8,8 @@ import random
 import time
 import unittest
 
-from ballast_process import (BallastTest, emulated_job, merged, read_json,
-                             read_lines)
+from ballast_process import (EXAMPLES, BallastTest, emulated_job, merged,
+                             read_json, read_lines, request)
 from exactness_checker import check_run
 from live_run import LiveRun
 
@@ -77,6 +77,77 @@ class Balance(BallastTest):
         report = self.ended_exactly(run)
         self.assertGreater(report["skew_tv_start"], 0.7)
         self.assertLessEqual(report["skew_tv_max"], 0.05)
+
+    def test_the_example_shows_skew_and_makespan_falling(self):
+        """What a user sees who starts it and then slows a worker down."""
+        job = read_json(EXAMPLES / "jobs" / "skewed.json")
+        job["train"]["epochs"] = 100000
+        run = self.live(job)
+
+        def now():
+            return request(run.url + "/v1/status").json
+        seen = []
+
+        def settled():
+            status = now()
+            seen.append((status["skew_tv_max"],
+                         status["balance"]["makespan_ratio"]))
+            last = self.balanced(run)[-1:]
+            return (status["skew_tv_max"] <= 0.05 and last and
+                    status["balance"]["makespan_ratio"] < 1.2)
+        run.wait_for(settled, "skew in the budget")
+        self.assertGreater(seen[0][0], 0.6, "sorted by label")
+        self.assertIsNone(run.post("slow_worker", worker="w2", factor=4))
+        run.wait_for(lambda: now()["balance"]["makespan_ratio"] > 1.5,
+                     "the slow one to be seen", 20)
+        moved = len(self.balanced(run))
+        run.wait_for(lambda: len(self.balanced(run)) > moved and settled(),
+                     "a better split")
+        last = self.balanced(run)[-1]
+        self.assertLess(last["batch"]["w2"],
+                        0.6 * min(last["batch"][w] for w in ("w1", "w3")))
+        report = run.stop()
+        self.assertGreater(report["skew_tv_start"], 0.6)
+        self.assertLessEqual(report["skew_tv_max"], 0.0625)
+        self.assertGreater(report["moved_bound_samples"], 30000)
+        self.assertGreater(report["moved_samples"], 30000)
+        self.assertEqual((report["audit"]["lost"],
+                          report["audit"]["repeated"]), (0, 0))
+
+    def test_a_class_of_one_worker_alone_gets_a_second_holder(self):
+        """Four rows of it in 4,004: no skew to speak of."""
+        table = self.folder / "rare.csv"
+        rows = [("a", n % 3) for n in range(4000)]
+        rows[10:10] = [("rare", 3)] * 4
+        table.write_text("x,y\n" + "".join(
+            f"{n}.5,{label}\n" for n, (_, label) in enumerate(rows)),
+            encoding="utf-8")
+        job = job_of(epochs=100000, balance={"enabled": False, "skew_tv": 0.1})
+        job["data"] = {"train": {"format": "csv", "uri": str(table),
+                                 "label": "y"}, "test_fraction": 0,
+                       "chunk_rows": 100, "placement": {"kind": "contiguous"}}
+        run = self.live(job)
+
+        def ask(*words):
+            return json.loads(self.ballast("ctl", *words, "--to",
+                                           run.run).out)
+        run.wait_for(lambda: run.post("plan") is None, "a first look")
+        self.assertEqual(ask("plan")["held_alone"],
+                         [{"class": 3, "rows": 4, "worker": "w1"}])
+        self.assertEqual(ask("plan")["after"]["classes_held_alone"], 0)
+        self.assertEqual(ask("explain", "worker=w1")["holds_alone"],
+                         [{"class": 3, "rows": 4}])
+        ask("set_balance", "enabled=true")
+        run.wait_for(lambda: any(e["cause"] == "COVERAGE"
+                                 for e in self.balanced(run)), "its plan")
+        [event] = [e for e in self.balanced(run) if e["cause"] == "COVERAGE"]
+        self.assertEqual(event["reason"], "class 3 is held by w1 alone")
+        self.assertLessEqual(event["moved_rows"], 26)
+        run.wait_for(lambda: ask("plan")["held_alone"] == [], "its holder")
+        self.assertIn('moved_samples_total{run="run",reason="coverage"} '
+                      f'{event["moved_rows"]}\n',
+                      request(run.url + "/metrics").text)
+        self.ended_exactly(run)
 
     def test_a_slow_worker_gets_less_to_do_and_less_to_own(self):
         job = job_of(epochs=100000, data={"placement": {"kind": "iid"}})

@@ -121,6 +121,125 @@ class Files(unittest.TestCase):
                     self.assertEqual(other, panel["title"])
 
 
+def field(text, name):
+    """Of a provisioning file: a value that stands once, on a line of its own.
+    They are flat enough to be read without a library for YAML."""
+    [value] = re.findall(rf"^ *(?:- )?{name}: (\S.*)$", text, re.M)
+    return value
+
+
+class Provisioned(unittest.TestCase):
+    """What Grafana asks of files that it provisions. Grafana itself comes
+    with no package of Debian's; what it would refuse, or show empty, is looked
+    for here."""
+
+    SOURCE = (FOLDER / "provisioning/datasources/prometheus.yml").read_text(
+        encoding="utf-8")
+    PROVIDER = (FOLDER / "provisioning/dashboards/ballast.yml").read_text(
+        encoding="utf-8")
+    PANELS = {"stat", "timeseries"}  # that every Grafana since 7.4 has
+    OWN = {"__rate_interval", "__interval", "__range"}  # Grafana's variables
+
+    def setUp(self):
+        self.variables = {v["name"]: v for v in BOARD["templating"]["list"]}
+
+    def parts(self):
+        """(where, object) of all that asks a data source."""
+        for panel in BOARD["panels"]:
+            yield panel["title"], panel
+            for target in panel["targets"]:
+                yield f"{panel['title']} {target['refId']}", target
+        for note in BOARD["annotations"]["list"]:
+            yield note["name"], note
+        for variable in self.variables.values():
+            if variable["type"] == "query":
+                yield variable["name"], variable
+
+    def test_the_board_can_be_imported(self):
+        self.assertRegex(BOARD["uid"], r"^[A-Za-z0-9_-]{1,40}$")
+        self.assertTrue(BOARD["title"].strip())
+        # A number of its own would collide with another board's; inputs are
+        # asked for by hand only.
+        self.assertIsNone(BOARD.get("id"))
+        self.assertFalse({"__inputs", "__requires", "__elements"} & set(BOARD))
+        self.assertIsInstance(BOARD["version"], int)
+        # From 36 on a data source is an object; 38 came with Grafana 10.
+        self.assertIn(BOARD["schemaVersion"], range(36, 42))
+        self.assertRegex(BOARD["refresh"], r"^\d+[smh]$")
+        self.assertIn(BOARD["refresh"],
+                      BOARD["timepicker"]["refresh_intervals"])
+        for end in ("from", "to"):
+            self.assertRegex(BOARD["time"][end], r"^now(-\d+[smhd])?$")
+        self.assertIn(BOARD["graphTooltip"], (0, 1, 2))
+
+    def test_every_panel_has_what_it_needs(self):
+        ids = [panel["id"] for panel in BOARD["panels"]]
+        self.assertEqual(len(set(ids)), len(ids))
+        for panel in BOARD["panels"]:
+            with self.subTest(panel["title"]):
+                self.assertGreater(panel["id"], 0)
+                self.assertIn(panel["type"], self.PANELS)
+                self.assertEqual(set(panel["gridPos"]), set("xywh"))
+                for key, least in (("x", 0), ("y", 0), ("w", 1), ("h", 1)):
+                    self.assertIsInstance(panel["gridPos"][key], int)
+                    self.assertGreaterEqual(panel["gridPos"][key], least)
+                self.assertIsInstance(panel["options"], dict)
+                self.assertEqual(set(panel["fieldConfig"]),
+                                 {"defaults", "overrides"})
+                for rule in panel["fieldConfig"]["overrides"]:
+                    self.assertEqual(set(rule["matcher"]), {"id", "options"})
+                    for one in rule["properties"]:
+                        self.assertLessEqual({"id", "value"}, set(one))
+                names = [target["refId"] for target in panel["targets"]]
+                self.assertEqual(len(set(names)), len(names))
+                for target in panel["targets"]:
+                    self.assertTrue(target["expr"].strip())
+                    self.assertTrue(target.get("range") or
+                                    target.get("instant"))
+
+    def test_overrides_name_a_series_that_is_there(self):
+        for panel in BOARD["panels"]:
+            legends = {target["legendFormat"] for target in panel["targets"]}
+            for rule in panel["fieldConfig"]["overrides"]:
+                if rule["matcher"]["id"] == "byName":
+                    self.assertIn(rule["matcher"]["options"], legends,
+                                  panel["title"])
+
+    def test_everything_asks_the_source_that_is_provisioned(self):
+        for where, part in self.parts():
+            self.assertEqual(part["datasource"], {
+                "type": "prometheus", "uid": "${datasource}"}, where)
+        source = self.variables["datasource"]
+        self.assertEqual(source["type"], "datasource")
+        self.assertEqual(source["query"], field(self.SOURCE, "type"))
+        self.assertEqual(source["current"]["value"], field(self.SOURCE, "uid"))
+        self.assertEqual(source["current"]["text"], field(self.SOURCE, "name"))
+
+    def test_every_variable_that_is_used_is_there(self):
+        used = set(re.findall(r"\$\{?(\w+)", json.dumps(BOARD)))
+        self.assertEqual(used - self.OWN, set(self.variables))
+        for name, variable in self.variables.items():
+            if variable["type"] == "query":
+                self.assertTrue(variable["query"]["query"], name)
+                self.assertTrue(variable["query"]["refId"], name)
+                self.assertIn(variable["refresh"], (1, 2), name)
+
+    def test_the_source_and_the_folder_are_provisioned(self):
+        for text in (self.SOURCE, self.PROVIDER):
+            self.assertEqual(field(text, "apiVersion"), "1")
+            self.assertNotIn("\t", text)
+        self.assertEqual(field(self.SOURCE, "type"), "prometheus")
+        self.assertRegex(field(self.SOURCE, "uid"), r"^[A-Za-z0-9_-]{1,40}$")
+        self.assertEqual(field(self.SOURCE, "access"), "proxy")
+        self.assertEqual(field(self.SOURCE, "isDefault"), "true")
+        self.assertRegex(field(self.SOURCE, "url"), r"^http://[\w.]+:\d+$")
+        self.assertEqual(field(self.PROVIDER, "type"), "file")
+        self.assertEqual(field(self.PROVIDER, "path"), "$BALLAST_DASHBOARDS")
+        # Whoever follows the README sets that variable.
+        self.assertIn("BALLAST_DASHBOARDS=", (FOLDER / "README.md").read_text(
+            encoding="utf-8"))
+
+
 class Watched(BallastTest):
     def test_every_query_tells_of_a_run_that_is_balanced(self):
         job = emulated_job(

@@ -6,7 +6,9 @@ several runs at a time, since they mostly wait.
 """
 import concurrent.futures
 import contextlib
+import json
 import os
+import re
 import signal
 import sqlite3
 import struct
@@ -132,6 +134,11 @@ class Move(BallastTest):
         report = run.stop()
         audit = report["audit"]
         self.assertEqual((audit["lost"], audit["repeated"]), (0, 0))
+        # Also what an earlier coordinator moved counts.
+        moved = events(run, "balance")
+        for key, field in (("moved_samples", "moved_rows"),
+                           ("moved_bytes", "moved_bytes")):
+            self.assertEqual(report[key], sum(e[field] for e in moved), key)
         found = check_run(run.run, BATCH)
         self.assertEqual(found.problems, [], found)
         self.ballast("audit", run.run)
@@ -154,17 +161,10 @@ class Killed(Move):
         if victim == "coordinator":
             run.wait_for(lambda: len(events(run, "coordinator_started")) > 1,
                          "another coordinator")
-            # What was asked for by message is not in the job.
-            run.wait_for(lambda: self.asked_again(run), "its balance")
         else:
             run.wait_for(lambda: any(e["pid"] == pid for e in
                                      events(run, "worker_lost")), "the loss")
         self.ends_balanced(run)
-
-    def asked_again(self, run):
-        with contextlib.suppress(OSError, ValueError):
-            return run.post("set_balance", enabled=True) is None
-        return False
 
     def all_victims(self, phase, **more):
         self.together(*[(self.hurt, phase, victim, more) for victim in
@@ -238,6 +238,67 @@ class Meanwhile(Move):
 
     def test_who_gives_stands_still(self):
         self.excluded()
+
+
+class Released(Move):
+    """Balance stays off: nothing but the change of membership moves rows."""
+
+    def held(self, run, name):
+        """Training chunks that a worker says it holds: its last word."""
+        text = (run.run / "logs" / f"{name}.log").read_text(encoding="utf-8")
+        return [int(n) for n in re.findall(r"holds (\d+) train", text)][-1]
+
+    def owned(self, run):
+        """name -> chunks, under the newest plan that is in force."""
+        with contextlib.closing(sqlite3.connect(
+                f"file:{run.run / 'ledger.sqlite'}?mode=ro", uri=True)) as book:
+            [body] = book.execute("SELECT body FROM plan WHERE step NOT NULL "
+                                  "ORDER BY number DESC LIMIT 1").fetchone()
+            names = dict(book.execute("SELECT worker, name FROM member"))
+        return {names[part["worker"]]: len({i[0] for i in part["intervals"]})
+                for part in json.loads(body)["shares"]}
+
+    def test_chunks_of_a_newcomer_are_forgotten_by_the_others(self):
+        run = self.live()
+        before = self.owned(run)
+        self.assertIsNone(run.post("scale", workers=WORKERS + 1))
+        run.wait_for(lambda: run.full(WORKERS + 1, steps=3), "a newcomer")
+        after = self.owned(run)
+        self.assertEqual(len(after), WORKERS + 1)
+        for name in before:
+            self.assertLess(after[name], before[name])
+        run.wait_for(lambda: all(self.held(run, name) == chunks
+                                 for name, chunks in after.items()),
+                     "the others to forget what it owns", 10)
+        self.assertEqual(events(run, "balance"), [])
+        # And back.
+        self.assertIsNone(run.post("scale", workers=WORKERS))
+        run.wait_for(lambda: run.full(WORKERS, steps=3) and
+                     len(self.owned(run)) == WORKERS, "three again")
+        run.wait_for(lambda: all(self.held(run, name) == chunks for
+                                 name, chunks in self.owned(run).items()),
+                     "what each owns", 10)
+        self.ends_exactly(run)
+
+
+class Measured(Move):
+    def test_how_fast_chunks_travel(self):
+        run = self.live()
+        self.assertIsNone(run.post("set_balance", enabled=True))
+        run.wait_for(lambda: self.balanced(run), "balance", 90)
+        told = json.loads(self.ballast("ctl", "explain", "worker=w2", "--to",
+                                       run.run).out)["copies"]
+        self.assertGreater(told["bytes_per_s"], 1e6, told)
+        self.assertGreater(told["limit_bytes_per_s"], 1e6)
+        self.assertLessEqual(set(told["from"]), {"w1", "w3"})
+        for source in told["from"].values():
+            self.assertGreater(source["copies"], 0)
+        shown = dict(re.findall(r"ballast_worker_copy_bytes_per_second\{run="
+                                r'"run",worker="(w\d)"\} (\S+)',
+                                request(run.url + "/metrics").text))
+        self.assertAlmostEqual(float(shown["w2"]) / told["bytes_per_s"], 1,
+                               delta=0.5)
+        self.ends_exactly(run)
 
 
 class Damaged(Move):

@@ -3,6 +3,7 @@
 #include "monitor/journal.hpp"
 
 #include "expect_error.hpp"
+#include "monitor/sqlite.hpp"
 #include "small_disk.hpp"
 #include "temp_folder.hpp"
 
@@ -38,6 +39,14 @@ position at(uint64_t epoch, uint64_t step) {
   return {epoch_number{epoch}, step_number{step}};
 }
 
+standing_requests some_requests() {
+  standing_requests out;
+  out.balance = {{true, 0.1}, {false, 0.25}};
+  out.workers = {4, 6};
+  out.leaving = {worker_id{3}, worker_id{7}};
+  return out;
+}
+
 void expect_everything(const journal_content& content) {
   ASSERT_TRUE(content.run);
   EXPECT_EQ(content.run->name, "fashion-1");
@@ -56,6 +65,7 @@ void expect_everything(const journal_content& content) {
   EXPECT_EQ(content.plans[2].effective, at(2, 57));
   EXPECT_EQ(content.committed, step_number{60});
   EXPECT_EQ(content.committed_epoch, epoch_number{2});
+  EXPECT_EQ(nlohmann::json(content.asked), nlohmann::json(some_requests()));
 }
 
 void record_everything(journal& book) {
@@ -66,7 +76,27 @@ void record_everything(journal& book) {
   book.record_generation(some_generation(2));
   book.record_plan(some_plan(3, 2));
   book.record_effective(plan_number{3}, at(2, 57));
+  book.record_requests({}); // the newest word counts
+  book.record_requests(some_requests());
   book.record_commit(step_number{60}, epoch_number{2});
+}
+
+TEST(journal, of_an_earlier_build_knows_of_no_requests) {
+  temp_folder folder;
+  {
+    journal book = journal::open_for_writing(folder.path());
+    record_everything(book);
+  }
+  {
+    sqlite::connection db(folder / journal::file_name,
+                          (folder / journal::file_name).string(),
+                          SQLITE_OPEN_READWRITE);
+    db.run("DROP TABLE asked");
+  }
+  EXPECT_TRUE(read_journal(folder.path()).asked.leaving.empty());
+  EXPECT_FALSE(read_journal(folder.path()).asked.balance);
+  journal::open_for_writing(folder.path()).record_requests(some_requests());
+  expect_everything(read_journal(folder.path()));
 }
 
 TEST(journal, is_empty_but_for_its_term_at_first) {

@@ -27,12 +27,14 @@ void use(coordinator_probe& probe) {
   probe.committed(step_number{2}, epoch_number{1}, 100, 2.25);
   probe.worker_report("w1", 1000.5, 128, 30'000, 0.25);
   probe.worker_report("w2", 900, 128, 30'000, 0.5);
+  probe.copy_rate("w2", 5e7);
   probe.heartbeat_age("w1", 0.1);
   probe.plan(coordinator_probe::plan_outcome::effective);
   probe.balance({.makespan_ratio = 1.25,
                  .moves_in_flight = 3,
                  .moved_by_skew = 2560,
                  .moved_by_size = 512,
+                 .moved_by_coverage = 4,
                  .bound = 3000,
                  .bytes = 2'400'000});
   probe.error(errc::worker_lost);

@@ -113,6 +113,29 @@ TEST_F(moving, drops_a_plan_whose_membership_is_lost_before_it_is_offered) {
   EXPECT_FALSE(d_.core.current()->transfer);
 }
 
+TEST_F(moving, passes_on_how_fast_chunks_came_from_whom) {
+  begin();
+  auto orders = pick<send_fetch>(propose());
+  chunks_fetched message = fetched(orders.at(0).what);
+  message.requests = {{"w1", 1000, 7}, {"origin", 50, 3}, {"w9", 1, 1}};
+  d_.core.on_fetched(message, d_.now);
+  // The plan was offered; the next look is at the same one until it is in
+  // force.
+  d_.core.on_balance({}, d_.now);
+  auto views = pick<observe_load>(d_.core.on_tick(d_.now));
+  ASSERT_EQ(views.size(), 1u);
+  const auto& copies = views[0].what.copies;
+  ASSERT_EQ(copies.size(), 2u) << "of somebody unknown nothing is known";
+  EXPECT_EQ(copies[0].from, d_.workers[0]);
+  EXPECT_EQ(copies[0].to, d_.workers[1]);
+  EXPECT_EQ(copies[0].bytes, 1000u);
+  EXPECT_EQ(copies[0].ns, 7u);
+  EXPECT_EQ(copies[1].from, worker_id{}) << "the origin";
+  d_.core.on_balance({}, d_.now);
+  views = pick<observe_load>(d_.core.on_tick(d_.now));
+  EXPECT_TRUE(views.at(0).what.copies.empty()) << "told once";
+}
+
 TEST_F(moving, faults_need_a_job_that_allows_them) {
   begin(false);
   EXPECT_THAT(d_.core.hurt("w1", command_kind::damage, 1).refused.message,

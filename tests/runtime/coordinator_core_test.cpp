@@ -2,6 +2,8 @@
 // a driver that plays shard manager and workers.
 #include "coordinator_driver.hpp"
 
+#include "runtime/coordinator_status.hpp"
+
 #include <gtest/gtest.h>
 
 namespace ballast {

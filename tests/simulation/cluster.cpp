@@ -33,6 +33,12 @@ cluster::cluster(cluster_options options)
       set_(ballast::testing::plain_set(
           ballast::testing::chunks_of(options.rows, options.chunk_rows))),
       what_(make_job(options)) {
+  if (options.balanced) {
+    set_.row.classes = 2;
+    for (chunk_info& chunk : set_.train)
+      chunk.label_histogram = {chunk.rows, 0};
+    set_.train[0].label_histogram = {set_.train[0].rows - 2, 2};
+  }
   coordinator_config config;
   config.build_id = "b";
   core_ = std::make_unique<coordinator_core>(config);
@@ -197,6 +203,7 @@ void cluster::crash_coordinator() {
   ++outcome_.crashes;
   ++life_;
   core_.reset();
+  mind_.reset();
   for (auto& [process, who] : nodes_)
     if (who->connected) {
       who->connected = false;
@@ -229,6 +236,7 @@ past_run cluster::remembered() const {
   for (const auto& [number, one] : plans_)
     out.plans.push_back({one.first, one.second});
   out.steps = steps_;
+  out.asked = asked_;
   for (const auto& [file, state] : checkpoints_)
     if (state.size() <= steps_.size())
       out.checkpoints.push_back({step_number{state.size()}, file});
@@ -262,6 +270,10 @@ void cluster::perform(const actions& list) {
         summary.train_rows = options_.rows;
         for (const chunk_info& chunk : set_.train)
           summary.chunk_rows.push_back(chunk.rows);
+        if (options_.balanced)
+          mind_ = std::make_unique<balancer>(
+              balance_policy{.global_batch = options_.global_batch},
+              std::make_shared<manifest>(set_));
         perform(core_->on_prepared(summary, now_));
       });
     } else if (const auto* place = std::get_if<place_shares>(&one)) {
@@ -285,6 +297,9 @@ void cluster::perform(const actions& list) {
         fail("generation " + to_string(change->generation) + " after " +
              to_string(journaled_));
       journaled_ = change->generation;
+      changed_at_ = now_;
+      if (change->effective)
+        settled_ = change->generation;
       plans_[change->what.number] = {change->what, change->effective};
       memberships_.push_back({change->generation, change->workers,
                               change->names, change->incarnations});
@@ -299,10 +314,12 @@ void cluster::perform(const actions& list) {
         fail("an offer for generation " + to_string(offered->what.generation));
       plans_[offered->what.number] = {offered->what, std::nullopt};
       log("plan " + to_string(offered->what.number) + " offered");
+    } else if (const auto* asked = std::get_if<journal_requests>(&one)) {
+      asked_ = asked->what;
     } else if (const auto* look = std::get_if<observe_load>(&one)) {
       after(some(10, 2000), [this, view = look->what, life = life_] {
         if (life == life_)
-          perform(core_->on_balance(some_answer(view), now_));
+          perform(core_->on_balance(answer(view), now_));
       });
     } else if (const auto* fetch = std::get_if<send_fetch>(&one)) {
       to_node(fetch->to, [this, order = fetch->what](node_state& me) {
@@ -313,6 +330,9 @@ void cluster::perform(const actions& list) {
       if (since && *since != begins->from)
         fail("plan " + to_string(begins->number) + " gets a second position");
       since = begins->from;
+      if (body.generation != settled_)
+        changed_at_ = now_;
+      settled_ = body.generation;
     } else if (const auto* given = std::get_if<send_assignment>(&one)) {
       to_node(given->to, [this, order = given->what](node_state& me) {
         on_assignment(me, order);
@@ -410,6 +430,7 @@ outcome cluster::run() {
   if (!over_)
     fail("the run does not end; it is " + to_string(core_->phase()));
   check_end();
+  check_coverage();
   return outcome_;
 }
 

@@ -8,6 +8,7 @@
 /// the seed and what led to it. The same seed gives the same run.
 #pragma once
 
+#include "runtime/balance/balancer.hpp"
 #include "runtime/coordinator_core.hpp"
 #include "runtime/manifest.hpp"
 #include "runtime/replay.hpp"
@@ -39,6 +40,9 @@ struct cluster_options {
   instant faults_until{};
   instant mean_between_faults = std::chrono::milliseconds(400);
   uint64_t checkpoint_every = 10;
+  /// The real balancer wants what it wants, instead of anything at all; the
+  /// first chunk has the only rows of a class.
+  bool balanced = false;
   bool tell = false; // print what happens as it happens
 };
 
@@ -51,10 +55,13 @@ struct outcome {
   uint64_t freezes = 0;
   uint64_t excluded = 0;
   uint64_t drains = 0;
-  uint64_t joins = 0;   // changes without a fence
-  uint64_t crashes = 0; // of the coordinator
-  uint64_t moves = 0;   // plans of the same membership that took effect
-  uint64_t undone = 0;  // steps that a run went back
+  uint64_t joins = 0;        // changes without a fence
+  uint64_t crashes = 0;      // of the coordinator
+  uint64_t moves = 0;        // plans of the same membership that took effect
+  uint64_t undone = 0;       // steps that a run went back
+  uint64_t lone_classes = 0; // held by one worker alone in the end
+  uint64_t lone_plans = 0;   // that a class of that kind was the cause of
+  instant same_since{};      // how long the last membership lasted
   uint64_t events = 0;
 };
 
@@ -119,6 +126,9 @@ private:
   void on_command(node_state& who, const command& order);
   void on_fetch(node_state& who, const fetch_order& order);
   balance_answer some_answer(const load_view& view);
+  balance_answer answer(const load_view& view);
+  void check_coverage();
+  void forget_others(node_state& who);
   void hold_share(node_state& who, const plan& of);
   void prepare_next(node_state& who, const assignment& order);
   void connected_beside(node_state& who);
@@ -143,6 +153,9 @@ private:
   cluster_options options_;
   ballast::testing::test_random random_;
   manifest set_;
+  std::unique_ptr<balancer> mind_; // dies with the coordinator
+  generation settled_{};           // the last one that trained
+  instant changed_at_{};           // since then
   job what_;
   instant now_{};
   uint64_t sequence_ = 0;
@@ -161,6 +174,7 @@ private:
   uint64_t life_ = 1; // of the coordinator; what an earlier one began is lost
   bool crash_soon_ = false; // in the midst of what it does next
   std::map<plan_number, std::pair<plan, std::optional<position>>> plans_;
+  standing_requests asked_;
   outcome outcome_;
   bool over_ = false;
   std::deque<std::string> history_;

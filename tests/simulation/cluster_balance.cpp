@@ -3,6 +3,8 @@
 /// training stays exact whatever it wants, and whenever.
 #include "tests/simulation/cluster_parts.hpp"
 
+#include "runtime/balance/coverage.hpp"
+
 #include <algorithm>
 
 namespace ballast::simulation {
@@ -12,6 +14,19 @@ void cluster::hold_share(node_state& who, const plan& of) {
     if (part.worker == who.id)
       for (const interval& one : part.intervals)
         who.chunks.insert(one.chunk);
+}
+
+void cluster::forget_others(node_state& who) {
+  plan now = *std::exchange(who.fresh, std::nullopt);
+  std::set<chunk_id> had = std::exchange(who.chunks, {});
+  hold_share(who, now);
+  if (who.next_order)
+    hold_share(who, who.next_order->first);
+  if (who.fetched && who.fetched->number > now.number)
+    for (const fetch_order::source& from : who.fetched->sources)
+      for (const interval& piece : from.pieces)
+        who.chunks.insert(piece.chunk);
+  std::erase_if(who.chunks, [&](chunk_id id) { return !had.contains(id); });
 }
 
 balance_answer cluster::some_answer(const load_view& view) {
@@ -49,6 +64,25 @@ balance_answer cluster::some_answer(const load_view& view) {
   return out;
 }
 
+balance_answer cluster::answer(const load_view& view) {
+  if (!mind_)
+    return some_answer(view);
+  balance_answer out = mind_->observe(view);
+  if (out.state.code == balance_code::planned) {
+    log("wants: " + out.proposal.reason);
+    outcome_.lone_plans += out.proposal.cause == balance_cause::coverage;
+  }
+  return out;
+}
+
+/// Of the plan that is in force in the end.
+void cluster::check_coverage() {
+  outcome_.same_since = now_ - changed_at_;
+  for (const auto& [number, one] : plans_)
+    if (one.second)
+      outcome_.lone_classes = lone_classes(set_, one.first).size();
+}
+
 void cluster::on_fetch(node_state& who, const fetch_order& order) {
   if (!who.order || order.generation != who.order->generation ||
       order.generation <= who.fenced)
@@ -66,6 +100,7 @@ void cluster::on_fetch(node_state& who, const fetch_order& order) {
       for (const fetch_order::source& from : order.sources)
         for (const interval& piece : from.pieces)
           me.chunks.insert(piece.chunk);
+    me.fetched = order;
     by_actor(me,
              [this, message] { perform(core_->on_fetched(message, now_)); });
   });

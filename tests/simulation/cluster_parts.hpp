@@ -17,6 +17,9 @@ struct cluster::node_state {
   generation fenced{};
   bool holds = false;
   std::set<chunk_id> chunks; // in its memory
+  /// In force, but it has applied no step of it: until then it forgets nothing.
+  std::optional<plan> fresh;
+  std::optional<fetch_order> fetched;
   lineage applied;
   std::vector<step_record> unreported;
   std::map<step_number, step_record> records; // of all that is applied

@@ -118,6 +118,7 @@ void cluster::on_assignment(node_state& who, const assignment& order) {
     me.core.emplace(worker_core_config{rows(), me.id, what_.train.epochs},
                     me.order->first, me.order->start, me.order->cursors);
     hold_share(me, me.order->first);
+    me.fresh = me.order->first;
     worker_loaded message{me.id, me.order->generation, "c" + me.name,
                           "d" + me.name};
     to_coordinator(
@@ -167,6 +168,7 @@ void cluster::switch_over(node_state& who) {
   ++who.life;
   who.order = std::exchange(who.next_order, std::nullopt);
   who.in = std::exchange(who.next_in, nullptr);
+  who.fresh = who.order->first;
   if (!who.in)
     fail(who.name + " switches without a collective for it");
   who.rank = who.core->rank();
@@ -417,6 +419,9 @@ void cluster::completed(node_state& who, size_t step, bool broken) {
                          step_number{who.applied.size()}};
     by_actor(who, [this, message] { perform(core_->on_copied(message)); });
   }
+  // Before anybody can know of the step, and send more.
+  if (who.fresh && who.drawn->plan == who.fresh->number)
+    forget_others(who);
   if (random_.one_in(3))
     report(who);
   if (end.left) {
@@ -430,8 +435,7 @@ void cluster::completed(node_state& who, size_t step, bool broken) {
     const plan& now = who.core->current();
     if (now.generation != who.order->generation)
       return switch_over(who);
-    who.chunks.clear(); // what others own now is forgotten
-    hold_share(who, now);
+    who.fresh = now;
     ++outcome_.moves;
   }
   next_step(who);

@@ -71,5 +71,40 @@ TEST(simulation, every_row_is_used_once_whatever_dies) {
          (unsigned long long)undone, (unsigned long long)moves);
 }
 
+// Real decisions in the place of random ones, on a set with a rare class.
+TEST(simulation, a_class_of_one_worker_alone_gets_a_second_holder) {
+  uint64_t one = number_from("BALLAST_SIM_SEED", 0);
+  uint64_t count = one ? 1 : number_from("BALLAST_SIM_COUNT", 1000) / 5;
+  uint64_t plans = 0, checked = 0;
+  for (uint64_t seed = one ? one : 1; count > 0; --count, ++seed) {
+    cluster_options options = schedule(seed);
+    options.balanced = true;
+    options.tell = one != 0;
+    options.epochs += 6;
+    if (seed % 2 == 1) // and every second time nothing else happens
+      options.faults_until = {};
+    cluster world(options);
+    try {
+      outcome how = world.run();
+      ASSERT_EQ(how.state, "done") << "seed " << seed << ": " << how.reason;
+      plans += how.lone_plans;
+      // Time for a look, a copy and the switch.
+      if (how.same_since < 1000ms)
+        continue;
+      ++checked;
+      EXPECT_EQ(how.lone_classes, 0u) << "seed " << seed << "\n"
+                                      << world.history();
+    } catch (const violation& wrong) {
+      FAIL() << wrong.what();
+    }
+  }
+  printf("%llu plans for coverage; %llu runs looked at\n",
+         (unsigned long long)plans, (unsigned long long)checked);
+  if (!one) {
+    EXPECT_GT(plans, 0u);
+    EXPECT_GT(checked, 0u);
+  }
+}
+
 } // namespace
 } // namespace ballast::simulation

@@ -1,0 +1,68 @@
+#include "actors/chunk_release.hpp"
+
+#include <algorithm>
+
+namespace ballast {
+
+namespace {
+
+/// By number of the chunk.
+struct needed_chunks {
+  std::vector<bool> train;
+  std::vector<bool> test;
+
+  explicit needed_chunks(const manifest& set)
+      : train(set.train.size()), test(set.test.size()) {}
+
+  void add(const plan& what, worker_id self) {
+    for (size_t rank = 0; rank < what.shares.size(); ++rank) {
+      if (what.shares[rank].worker != self)
+        continue;
+      for (const interval& part : what.shares[rank].intervals)
+        train[value(part.chunk)] = true;
+      // As an evaluation divides them.
+      for (size_t i = rank; i < test.size(); i += what.shares.size())
+        test[i] = true;
+    }
+  }
+  void add(const fetch_order& what) {
+    for (const fetch_order::source& from : what.sources)
+      for (const interval& part : from.pieces)
+        train[value(part.chunk)] = true;
+  }
+};
+
+size_t drop_rest(chunk_store& from, data_part part,
+                 const std::vector<chunk_info>& chunks,
+                 const std::vector<bool>& needed) {
+  size_t before = from.count(part);
+  for (size_t i = 0; i < chunks.size(); ++i)
+    if (!needed[i])
+      from.drop(part, chunks[i].id);
+  return before - from.count(part);
+}
+
+} // namespace
+
+size_t chunk_release::applied(const std::vector<step_record>& steps,
+                              const plan* next, worker_id self,
+                              const manifest& set, chunk_store& from) {
+  if (!fresh_ ||
+      std::none_of(steps.begin(), steps.end(), [this](const step_record& one) {
+        return one.plan == fresh_->number;
+      }))
+    return 0;
+  needed_chunks needed(set);
+  needed.add(*fresh_, self);
+  if (next)
+    needed.add(*next, self);
+  if (fetched_ && fetched_->number > fresh_->number)
+    needed.add(*fetched_);
+  else
+    fetched_.reset();
+  fresh_.reset();
+  return drop_rest(from, data_part::train, set.train, needed.train) +
+         drop_rest(from, data_part::test, set.test, needed.test);
+}
+
+} // namespace ballast

@@ -1,0 +1,55 @@
+#include "runtime/balance/coverage.hpp"
+
+#include <algorithm>
+
+namespace ballast {
+
+namespace {
+
+constexpr uint32_t holders_min = 2;
+/// A row more or less must fit into the budget of everybody.
+constexpr double slack = 0.01;
+
+} // namespace
+
+std::vector<lone_class> lone_classes(const manifest& set, const plan& of) {
+  struct holding {
+    size_t holders = 0;
+    uint32_t last = 0; // rank
+    uint64_t rows = 0; // of the class, in the chunks that they own parts of
+  };
+  std::vector<holding> classes(histogram_bins(set.row));
+  size_t active = 0;
+  for (uint32_t rank = 0; rank < of.shares.size(); ++rank) {
+    active += !of.shares[rank].intervals.empty();
+    for (const interval& part : of.shares[rank].intervals) {
+      const auto& rows = set.train.at(value(part.chunk)).label_histogram;
+      for (size_t label = 0; label < rows.size(); ++label) {
+        holding& now = classes.at(label);
+        if (rows[label] == 0)
+          continue;
+        now.holders += now.holders == 0 || now.last != rank;
+        now.last = rank;
+        now.rows += rows[label];
+      }
+    }
+  }
+  std::vector<lone_class> out;
+  for (uint32_t label = 0; label < classes.size(); ++label)
+    if (classes[label].holders == 1 && classes[label].rows >= holders_min &&
+        active >= holders_min)
+      out.push_back({label, classes[label].last});
+  return out;
+}
+
+quota_request coverage_request(const label_counts& held, double skew_tv) {
+  quota_request out{held, {}, skew_tv, holders_min};
+  for (size_t rank = 0; rank < held.workers; ++rank)
+    out.sizes.push_back(held.of_worker(rank));
+  for (double skew : skews(held))
+    out.skew_tv = std::max(out.skew_tv, skew);
+  out.skew_tv = std::min(1.0, out.skew_tv + slack);
+  return out;
+}
+
+} // namespace ballast
