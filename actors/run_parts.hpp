@@ -5,6 +5,7 @@
 #pragma once
 
 #include "data/chunk_service.hpp"
+#include "gpu/device.hpp"
 #include "gpu/step_executor.hpp"
 #include "monitor/line_file.hpp"
 #include "runtime/job.hpp"
@@ -33,6 +34,8 @@ private:
 };
 
 struct run_parts {
+  /// Where it computes; outlives the run.
+  compute_device* device = &cpu_device();
   assignment order;
   job what;
   manifest set;
@@ -46,6 +49,8 @@ struct run_parts {
   std::unique_ptr<collective_opening> opening;
   std::unique_ptr<trace_writer> trace;
   arenas memory;
+  /// Of the host, where the collective does not reach into the device.
+  std::shared_ptr<float[]> mirror;
   bucket_layout layout;
   std::unique_ptr<step_executor> executor;
   training_state state;
@@ -79,6 +84,10 @@ void fetch_chunks(run_parts& parts, const assignment& order);
 std::unique_ptr<collective_opening>
 open_collective(run_parts& parts, const assignment& order,
                 const std::string& bind_host);
+/// All ranks joined, for tensors that live where this worker computes.
+std::unique_ptr<collective>
+connect_collective(run_parts& parts, collective_opening& opening,
+                   const std::vector<std::string>& addresses);
 /// Throws not_in_build where the run directory cannot be reached from here.
 std::unique_ptr<trace_writer> open_trace(const assignment& order);
 

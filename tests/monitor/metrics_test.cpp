@@ -108,6 +108,26 @@ TEST(metrics, counts_and_shows_what_happened) {
   EXPECT_THAT(worker_text(), HasSubstr("phase=\"reduce\",le=\"0.002\"} 2\n"));
 }
 
+TEST(metrics, show_what_a_gpu_says_and_nothing_else) {
+  worker_probe probe("r", "w1");
+  EXPECT_THAT(probe.text(), Not(HasSubstr("ballast_gpu_")));
+  gpu_reading now;
+  now.temperature_celsius = 91;
+  now.clock_reasons = clock_power_cap;
+  now.sent_bytes_per_second = 1024;
+  probe.gpu(now);
+  EXPECT_THAT(probe.text(), HasSubstr("ballast_gpu_temperature_celsius{run="
+                                      "\"r\",worker=\"w1\"} 91\n"));
+  EXPECT_THAT(probe.text(),
+              HasSubstr("ballast_gpu_slowed{run=\"r\",worker=\"w1\"} 0\n"));
+  EXPECT_THAT(probe.text(), HasSubstr("direction=\"sent\"} 1024\n"));
+  EXPECT_THAT(probe.text(), Not(HasSubstr("ballast_gpu_power")));
+  now.clock_reasons = clock_thermal_hardware;
+  probe.gpu(now);
+  EXPECT_THAT(probe.text(),
+              HasSubstr("ballast_gpu_slowed{run=\"r\",worker=\"w1\"} 1\n"));
+}
+
 TEST(metrics, shows_no_value_that_is_not_known_yet) {
   std::string text = coordinator_probe("r").text();
   EXPECT_THAT(text, Not(HasSubstr("ballast_loss")));
