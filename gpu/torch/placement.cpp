@@ -6,6 +6,7 @@
 #include <ATen/autocast_mode.h>
 #include <ATen/ops/from_blob.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
+#include <c10/util/Exception.h>
 #include <dlfcn.h>
 
 namespace ballast {
@@ -38,9 +39,11 @@ failure open_cuda_part() {
     if (c10::impl::VirtualGuardImpl(at::kCUDA).deviceCount() > 0)
       return {};
     return {errc::device_failed, "LibTorch finds no GPU", {}};
-  } catch (const std::exception& e) {
+  } catch (const c10::Error& e) {
+    // Its first line says what, the others advise.
+    const std::string why = e.what_without_backtrace();
     return {errc::device_failed,
-            std::string("LibTorch cannot use CUDA: ") + e.what(),
+            "LibTorch cannot use CUDA: " + why.substr(0, why.find('\n')),
             {}};
   }
 }

@@ -34,6 +34,7 @@ struct fed {
 struct cluster_setup {
   std::string backend = "local";
   uint32_t test_chunks = 0;
+  bool copies = false; // keep what a checkpoint would
   std::function<std::shared_ptr<compute_device>(size_t rank)> device =
       [](size_t) {
         return std::shared_ptr<compute_device>(&cpu_device(), [](auto*) {});

@@ -235,6 +235,20 @@ TEST(compute_device, gives_the_weights_of_the_cpu_bit_by_bit) {
       }
 }
 
+// What a checkpoint copies is the state after its step, and no sooner one.
+TEST(compute_device, is_copied_after_the_step_and_not_before) {
+  job what = device_job({.kind = "adamw", .lr = 0.01});
+  what.checkpoint.every_steps = 1;
+  cluster_setup of_cpu = setup_of(nowhere);
+  cluster_setup of_device = setup_of(everywhere);
+  of_cpu.copies = of_device.copies = true;
+  cluster on_cpu(2, 11, what, of_cpu);
+  cluster there(2, 11, what, of_device);
+  expect_equal(train(there), train(on_cpu));
+  EXPECT_EQ(there.workers_[0]->copies.size(), on_cpu.traced_.size() - 1);
+  EXPECT_EQ(there.workers_[0]->copies, on_cpu.workers_[0]->copies);
+}
+
 TEST(compute_device, trains_together_with_workers_on_the_cpu) {
   const optimizer_spec spec{.kind = "adamw", .lr = 0.01};
   for (const char* backend : {"local", "ring-shm", "ring-tcp"}) {
@@ -331,6 +345,7 @@ cluster_setup tight_setup(uint32_t room) {
 TEST(compute_device, trains_on_in_smaller_passes_where_memory_runs_out) {
   job what = device_job({.kind = "sgd", .lr = 0.05});
   what.train.micro_batch.reset();
+  what.train.clip_norm.reset(); // or what was added twice would not show
   cluster roomy(2, 11, what, setup_of(everywhere));
   cluster tight(2, 11, what, tight_setup(4));
   const result expected = train(roomy);

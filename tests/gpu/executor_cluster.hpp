@@ -90,6 +90,10 @@ public:
         in.all_paused_.count_down();
       };
       listener.ready = [](step_number) {};
+      if (in.setup_.copies)
+        listener.copy = [this](step_number at) {
+          copies[value(at)] = parameters();
+        };
       listener.evaluated = [this](evaluation_report m) { evaluated = m; };
       listener.finished = [this](worker_finished m) { finished = m; };
       listener.failed = [this](worker_failed m) { failed = m; };
@@ -122,6 +126,7 @@ public:
     std::optional<worker_finished> finished;
     std::optional<worker_failed> failed;
     std::optional<evaluation_report> evaluated;
+    std::map<uint64_t, std::vector<float>> copies; // by step
   };
 
   void start(const generation_start& how = {}) {
@@ -162,24 +167,6 @@ public:
     EXPECT_EQ(times.size(), set_.train_rows * epochs);
     for (const auto& [key, count] : times)
       EXPECT_EQ(count, 1) << "epoch " << key.first << " sample " << key.second;
-  }
-
-  /// The same training in double, from the trace alone.
-  std::vector<double> replay() {
-    std::vector<double> w(what_.model.parameters, 0.0);
-    for (const auto& [step, lines] : traced_) {
-      double n = 0;
-      double sum = 0;
-      for (const fed& one : lines)
-        for (uint64_t id : one.ids) {
-          sum += emulated_target(sample_id{id});
-          ++n;
-        }
-      for (size_t j = 0; j < w.size(); ++j)
-        w[j] -= what_.train.optimizer.lr *
-                (n * w[j] - (1 + double(j % 7) / 8) * sum) / n;
-    }
-    return w;
   }
 
   size_t world_;
