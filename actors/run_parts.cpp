@@ -97,6 +97,8 @@ void initialize(run_parts& parts) {
 }
 
 void build(run_parts& parts) {
+  if (parts.what.model.kind == "emulated")
+    parts.device = &cpu_device(); // what it measures is not the device
   compute_device& device = *parts.device;
   parts.backend = open_backend(parts);
   parts.network = make_model(

@@ -199,6 +199,16 @@ class Jobs(BadInput):
         job["data"]["train"].update(format="csv", uri="s3://bucket/a.csv")
         self.refuses(job, ["s3://", "not in this build"])
 
+    def test_devices_that_are_not_there(self):
+        job = emulated_job(100)
+        job["model"] = {"kind": "mlp", "hidden": [4]}
+        job = self.write("job.json", job)
+        one = self.ballast("run", job, "--device", "cuda:1023", code=1)
+        self.assertIn("--device cuda:1023: ", one.last_line)
+        for wrong in ("cuda", "cuda:", "cuda:x", "gpu"):
+            one = self.ballast("run", job, "--device", wrong, code=2)
+            self.assertIn("auto, cpu or cuda:N", one.err)
+
     def test_nccl_without_a_gpu(self):
         job = merged(emulated_job(100), {"train": {"collective": "nccl"}})
         one = self.ballast("run", self.write("job.json", job), code=1)

@@ -43,6 +43,16 @@ void use(worker_probe& probe) {
   probe.step({0.001, 0.01, 0.002, 0.0005}, 127);
   probe.collective_bytes(400'000);
   probe.error(errc::collective_failed);
+  gpu_reading gpu;
+  gpu.utilization_ratio = 0.9;
+  gpu.memory_used_bytes = 600;
+  gpu.memory_bytes = 1000;
+  gpu.power_watts = 400;
+  gpu.temperature_celsius = 60;
+  gpu.clock_reasons = clock_power_cap;
+  gpu.sent_bytes_per_second = gpu.received_bytes_per_second = 1024;
+  gpu.memory_errors = 1;
+  probe.gpu(gpu);
 }
 
 std::string coordinator_text() {
