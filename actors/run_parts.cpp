@@ -1,6 +1,7 @@
 #include "actors/run_parts.hpp"
 
 #include "data/safetensors.hpp"
+#include "gpu/staged_collective.hpp"
 #include "monitor/log.hpp"
 
 #include <algorithm>
@@ -18,6 +19,8 @@ using namespace std::chrono_literals;
 const std::string optimizer_prefix = "optimizer/";
 /// Data-sized work: as long as something arrives; these bound a silent peer.
 constexpr auto fetch_deadline = 60s;
+/// Bounds a silent peer.
+constexpr auto connect_deadline = 20s;
 
 uint64_t free_memory_bytes() {
   std::ifstream file("/proc/meminfo");
@@ -40,13 +43,14 @@ std::vector<chunk_info> chunks_of(const share& part, const manifest& set) {
   return out;
 }
 
-/// Parameters and buffers by name, as views.
-std::vector<tensor_view> tensors_of(run_parts& parts, nlohmann::json& buffers) {
+/// Parameters and buffers by name, as views of the host's memory.
+std::vector<tensor_view> tensors_of(run_parts& parts, nlohmann::json& buffers,
+                                    host_rooms& room) {
+  const std::span<const float> values = on_host(
+      *parts.device, parts.memory.parameters.get(), parts.memory.count, room);
   std::vector<tensor_view> out;
   for (const parameter_info& one : parts.network->parameters())
-    out.push_back({one.name,
-                   one.shape,
-                   {parts.memory.parameters.get() + one.offset, one.count}});
+    out.push_back({one.name, one.shape, values.subspan(one.offset, one.count)});
   buffers = nlohmann::json::array();
   for (const model::buffer& one : parts.network->buffers()) {
     out.push_back({one.name, one.shape, one.values});
@@ -64,26 +68,51 @@ void connect_origin(run_parts& parts, const assignment& order) {
 
 std::string model_bytes(run_parts& parts) {
   nlohmann::json buffers;
-  std::vector<tensor_view> tensors = tensors_of(parts, buffers);
+  host_rooms room;
+  std::vector<tensor_view> tensors = tensors_of(parts, buffers, room);
   return safetensors_bytes(tensors, {{"format", "pt"},
                                      {"ballast_run", parts.order.run},
                                      {"buffers", buffers.dump()}});
 }
 
+/// The collective that the job names. What it lacks here it will lack in every
+/// generation: no reason to try again.
+std::unique_ptr<collective_backend> open_backend(const run_parts& parts) {
+  try {
+    return make_backend(parts.what.train.collective,
+                        parts.device->place().cuda);
+  } catch (const collective_error& e) {
+    throw ballast_error(errc::device_failed, e.what(), "/train/collective");
+  }
+}
+
+void initialize(run_parts& parts) {
+  const size_t count = parts.memory.count;
+  float* to = parts.memory.parameters.get();
+  if (parts.device->is_host())
+    return parts.network->initialize({to, count});
+  std::vector<float> values(count);
+  parts.network->initialize(values);
+  parts.device->upload(to, values.data(), count);
+}
+
 void build(run_parts& parts) {
-  parts.backend = make_backend(parts.what.train.collective);
-  parts.network = make_model({&parts.what, parts.set.row, parts.order.threads});
+  if (parts.what.model.kind == "emulated")
+    parts.device = &cpu_device(); // what it measures is not the device
+  compute_device& device = *parts.device;
+  parts.backend = open_backend(parts);
+  parts.network = make_model(
+      {&parts.what, parts.set.row, parts.order.threads, device.place()});
   size_t count = parts.network->parameter_count();
   parts.memory.count = count;
-  parts.memory.parameters = parts.backend->allocate_arena(count);
+  parts.memory.parameters = device.allocate(count, *parts.backend);
   for (auto& arena : parts.memory.gradients)
-    arena = parts.backend->allocate_arena(count);
-  // Touched now: a newcomer's first step is one that the others wait for.
-  for (auto* arena : {&parts.memory.parameters, &parts.memory.gradients[0],
-                      &parts.memory.gradients[1]})
-    std::fill_n(arena->get(), count, 0.0f);
-  parts.network->initialize({parts.memory.parameters.get(), count});
-  parts.update = make_optimizer(parts.what.train.optimizer, count);
+    arena = device.allocate(count, *parts.backend);
+  if (!device.is_host() && !parts.backend->capabilities().device_memory)
+    parts.mirror = device.pin(parts.backend->allocate_arena(count), count);
+  initialize(parts);
+  parts.update =
+      device.make_optimizer(parts.what.train.optimizer, count, *parts.backend);
   parts.layout = make_bucket_layout(parts.network->parameters());
 }
 
@@ -135,11 +164,13 @@ void trace_writer::write(const step_order& order,
 
 std::string state_bytes(run_parts& parts, step_number after) {
   nlohmann::json buffers;
-  std::vector<tensor_view> tensors = tensors_of(parts, buffers);
+  host_rooms room;
+  std::vector<tensor_view> tensors = tensors_of(parts, buffers, room);
   for (const optimizer::state_vector& one : parts.update->state())
-    tensors.push_back({optimizer_prefix + one.name,
-                       {int64_t(one.values.size())},
-                       one.values});
+    tensors.push_back(
+        {optimizer_prefix + one.name,
+         {int64_t(one.values.size())},
+         on_host(*parts.device, one.values.data(), one.values.size(), room)});
   return safetensors_bytes(tensors, {{"format", "pt"},
                                      {"ballast_run", parts.order.run},
                                      {"buffers", buffers.dump()},
@@ -150,7 +181,9 @@ step_number load_checkpoint(run_parts& parts) {
   constexpr const char* blob = "checkpoint";
   tensor_file file =
       parse_safetensors(parts.origin->fetch_blob(blob, fetch_deadline), blob);
-  auto take = [&file](const std::string& name, std::span<float> into) {
+  // Buffers lie on the host, arenas where this worker computes.
+  auto take = [&file](compute_device& to, const std::string& name,
+                      std::span<float> into) {
     const tensor_view* found = file.find(name);
     if (!found || found->values.size() != into.size())
       throw ballast_error(
@@ -158,14 +191,15 @@ step_number load_checkpoint(run_parts& parts) {
           "the checkpoint does not fit the model: '" + name + "' has " +
               std::to_string(found ? found->values.size() : 0) +
               " values there, " + std::to_string(into.size()) + " here");
-    std::copy(found->values.begin(), found->values.end(), into.begin());
+    to.upload(into.data(), found->values.data(), into.size());
   };
   for (const parameter_info& one : parts.network->parameters())
-    take(one.name, {parts.memory.parameters.get() + one.offset, one.count});
+    take(*parts.device, one.name,
+         {parts.memory.parameters.get() + one.offset, one.count});
   for (const model::buffer& one : parts.network->buffers())
-    take(one.name, one.values);
+    take(cpu_device(), one.name, one.values);
   for (const optimizer::state_vector& one : parts.update->state())
-    take(optimizer_prefix + one.name, one.values);
+    take(*parts.device, optimizer_prefix + one.name, one.values);
   uint64_t step = std::strtoull(file.metadata["step"].c_str(), nullptr, 10);
   if (step + 1 != value(parts.order.start.step))
     throw ballast_error(errc::invalid_data,
@@ -274,6 +308,27 @@ open_collective(run_parts& parts, const assignment& order,
   options.token = order.token;
   options.bind_host = bind_host;
   return parts.backend->prepare(options);
+}
+
+std::unique_ptr<collective>
+connect_collective(run_parts& parts, collective_opening& opening,
+                   const std::vector<std::string>& addresses) {
+  std::unique_ptr<collective> out;
+  try {
+    out = opening.connect(addresses,
+                          std::chrono::steady_clock::now() + connect_deadline);
+  } catch (const collective_error& e) {
+    // Two versions of NCCL, two workers on one GPU: trying again, as after the
+    // death of a peer, would not help.
+    if (parts.backend->capabilities().device_memory &&
+        e.code() == collective_errc::mismatch)
+      throw ballast_error(errc::device_failed, e.what(), "/train/collective");
+    throw;
+  }
+  if (!parts.mirror)
+    return out;
+  return make_staged_collective(std::move(out), *parts.device, parts.mirror,
+                                parts.memory.count);
 }
 
 } // namespace ballast

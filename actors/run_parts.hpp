@@ -6,6 +6,7 @@
 
 #include "actors/chunk_release.hpp"
 #include "data/chunk_service.hpp"
+#include "gpu/device.hpp"
 #include "gpu/step_executor.hpp"
 #include "monitor/line_file.hpp"
 #include "runtime/job.hpp"
@@ -34,6 +35,8 @@ private:
 };
 
 struct run_parts {
+  /// Where it computes; outlives the run.
+  compute_device* device = &cpu_device();
   assignment order;
   job what;
   manifest set;
@@ -48,6 +51,8 @@ struct run_parts {
   std::unique_ptr<collective_opening> opening;
   std::unique_ptr<trace_writer> trace;
   arenas memory;
+  /// Of the host, where the collective does not reach into the device.
+  std::shared_ptr<float[]> mirror;
   bucket_layout layout;
   std::unique_ptr<step_executor> executor;
   training_state state;
@@ -84,6 +89,10 @@ void release_chunks(run_parts& parts, const std::vector<step_record>& steps);
 std::unique_ptr<collective_opening>
 open_collective(run_parts& parts, const assignment& order,
                 const std::string& bind_host);
+/// All ranks joined, for tensors that live where this worker computes.
+std::unique_ptr<collective>
+connect_collective(run_parts& parts, collective_opening& opening,
+                   const std::vector<std::string>& addresses);
 /// Writes what every step is fed, if the job asks for it. Throws not_in_build
 /// where the run directory cannot be reached from here.
 void trace_steps(run_parts& parts, step_listener& steps);

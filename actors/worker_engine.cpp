@@ -16,9 +16,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Bounds a silent peer.
-constexpr auto connect_deadline = 20s;
-
 class engine final : public worker_engine {
 public:
   engine(engine_config config, engine_listener listener)
@@ -98,7 +95,7 @@ void engine::failed(run_parts& parts, generation of, errc code,
     // What a fence broke off has not failed.
     if (of <= fenced_)
       return;
-    message = {parts.order.worker, of, code, why};
+    message = {parts.order.worker, of, code, why, {}};
   }
   listener_.failed(message);
 }
@@ -131,6 +128,8 @@ void engine::load(const assignment& what) {
     std::lock_guard lock(mutex_);
     parts_ = std::make_unique<run_parts>();
     parts = parts_.get();
+    if (config_.device)
+      parts->device = config_.device.get();
   }
   {
     std::lock_guard lock(mutex_);
@@ -156,8 +155,7 @@ void engine::load_beside(run_parts& parts, const assignment& order) {
 }
 
 void engine::connect_beside(run_parts& parts, const connect_order& what) {
-  auto group = parts.next_opening->connect(
-      what.addresses, std::chrono::steady_clock::now() + connect_deadline);
+  auto group = connect_collective(parts, *parts.next_opening, what.addresses);
   std::unique_ptr<collective> gone; // ends here, where nobody waits for it
   std::lock_guard lock(mutex_);
   if (what.generation <= fenced_ || !parts.executor)
@@ -226,7 +224,7 @@ void engine::prepare_collective(run_parts& parts) {
       step_executor::parts{&parts.what, &parts.set, parts.store.get(),
                            parts.network.get(), parts.update.get(),
                            parts.memory, &parts.state, parts.layout,
-                           parts.order.worker},
+                           parts.order.worker, parts.device},
       std::move(config), parts.order.first, std::move(core), listen(parts));
   std::lock_guard lock(mutex_);
   parts.opening = std::move(opening);
@@ -277,6 +275,9 @@ step_listener engine::listen(run_parts& parts) {
     listener_.finished(stamp(std::move(m)));
   };
   steps.failed = [this, stamp](worker_failed m) {
+    // What a device lost, it lost for this process: another one may go on.
+    if (m.code == errc::device_failed && config_.device_lost)
+      return config_.device_lost(m.message);
     listener_.failed(stamp(std::move(m)));
   };
   trace_steps(parts, steps);
@@ -302,8 +303,7 @@ void engine::connect(const connect_order& what) {
       return;
   }
   background(thread_, *parts, what.generation, [parts, what] {
-    auto group = parts->opening->connect(
-        what.addresses, std::chrono::steady_clock::now() + connect_deadline);
+    auto group = connect_collective(*parts, *parts->opening, what.addresses);
     parts->executor->run(std::move(group), {what.stale, what.late, what.source,
                                             what.evaluate, what.paused});
   });

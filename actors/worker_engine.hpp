@@ -57,6 +57,11 @@ public:
 struct engine_config {
   std::string bind_host = "127.0.0.1";
   uint64_t store_limit_bytes = 0; // 0 = four fifths of the free memory
+  /// Where it computes; null: on the CPU.
+  std::shared_ptr<compute_device> device = {};
+  /// Called on the step thread instead of `failed` where the device fails
+  /// while it trains: the process is to end. Empty: the run fails.
+  std::function<void(const std::string& why)> device_lost = {};
 };
 
 std::unique_ptr<worker_engine> make_worker_engine(engine_config config,

@@ -97,6 +97,16 @@ void add_run(CLI::App& app, arguments& a, action& chosen) {
       ->check(CLI::Range(1, 1024));
   run->add_option("--run-dir", a.run.run_dir, "Instead of runs/NAME-N");
   run->add_option("--http", a.run.http, "HOST:PORT of the web page and API");
+  run->add_option("--device", a.run.device,
+                  "Of the workers: auto, cpu or cuda:N (one GPU for all)")
+      ->check([](const std::string& text) {
+        const bool gpu =
+            text.starts_with("cuda:") && text.size() > 5 &&
+            text.find_first_not_of("0123456789", 5) == std::string::npos;
+        return gpu || text == "auto" || text == "cpu"
+                   ? std::string()
+                   : "expected auto, cpu or cuda:N, not '" + text + "'";
+      });
   run->add_flag("--insecure", a.run.insecure,
                 "Allow an address other than the loopback");
   run->add_flag("--resume", a.resume, "Go on with an earlier run");

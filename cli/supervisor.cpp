@@ -120,8 +120,13 @@ void supervisor::start_coordinator() {
 void supervisor::start_worker(const std::string& name) {
   std::vector<std::string> arguments{"node",   "--join", control_,
                                      "--name", name,     "--once"};
-  if (options_.what.model.kind != "emulated")
+  arguments.push_back("--device");
+  if (options_.what.model.kind != "emulated") {
+    arguments.push_back(options_.device);
     arguments.push_back("--preload-torch");
+  } else {
+    arguments.push_back("cpu"); // it computes nowhere else
+  }
   try {
     workers_.push_back(
         start_child(name, arguments, folder_ + "/logs/" + name + ".log"));

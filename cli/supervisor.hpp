@@ -13,12 +13,13 @@ namespace ballast {
 /// --workers applied and its paths absolute.
 struct run_options {
   job what;
-  std::string job_path;  // as given, for messages
-  std::string run_dir;   // empty: runs/NAME-N
-  std::string http;      // HOST:PORT of the coordinator; empty: any free port
-  bool resume = false;   // go on with the run in run_dir
-  bool insecure = false; // may bind other than the loopback
-  bool json = false;     // nothing on stdout but report.json, at the end
+  std::string job_path; // as given, for messages
+  std::string run_dir;  // empty: runs/NAME-N
+  std::string http;     // HOST:PORT of the coordinator; empty: any free port
+  std::string device = "auto"; // of every worker
+  bool resume = false;         // go on with the run in run_dir
+  bool insecure = false;       // may bind other than the loopback
+  bool json = false;           // nothing on stdout but report.json, at the end
   bool progress = true;
 };
 

@@ -36,8 +36,9 @@ void ask_for_short_turns() {
 
 } // namespace
 
-bucket_reducer::bucket_reducer(bucket_layout layout)
-    : layout_(std::move(layout)), parameters_in_(layout_.buckets.size()) {
+bucket_reducer::bucket_reducer(bucket_layout layout, compute_device& device)
+    : layout_(std::move(layout)), device_(device),
+      parameters_in_(layout_.buckets.size()) {
   for (size_t i = 0; i < layout_.first.size(); ++i)
     for (size_t b = layout_.first[i];
          b <= layout_.last[i] && b < parameters_in_.size(); ++b)
@@ -74,7 +75,7 @@ void bucket_reducer::parameter_ready(size_t parameter) {
   // In order, and never the last one.
   size_t ready = ready_;
   while (ready + 1 < waiting_for_.size() && waiting_for_[ready] == 0)
-    ++ready;
+    device_.mark(ready++);
   if (ready == ready_)
     return;
   {
@@ -99,6 +100,7 @@ void bucket_reducer::finish() {
       std::rethrow_exception(error_);
     first = done_;
   }
+  device_.finish();
   for (size_t b = first; b < layout_.buckets.size(); ++b)
     reduce(b);
 }
@@ -122,6 +124,7 @@ void bucket_reducer::work() {
     lock.unlock();
     std::exception_ptr error;
     try {
+      device_.await(bucket);
       reduce(bucket);
     } catch (...) {
       error = std::current_exception();

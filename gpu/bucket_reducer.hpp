@@ -13,6 +13,7 @@
 
 #include "gpu/bucket_layout.hpp"
 #include "gpu/collective.hpp"
+#include "gpu/device.hpp"
 
 #include <condition_variable>
 #include <exception>
@@ -24,13 +25,16 @@ namespace ballast {
 
 class bucket_reducer {
 public:
-  explicit bucket_reducer(bucket_layout layout);
+  /// `device`, where the gradients lie, outlives this object.
+  explicit bucket_reducer(bucket_layout layout,
+                          compute_device& device = cpu_device());
   ~bucket_reducer();
 
   /// A step begins: its gradients will be in `gradients`, `group` reduces
   /// them, every operation by `until`.
   void begin(float* gradients, collective& group, deadline until);
-  /// The gradient of parameter i is final.
+  /// The gradient of parameter i is final, or will be once the device has done
+  /// what it was told so far.
   void parameter_ready(size_t parameter);
   /// Everything is final; returns when every bucket is reduced. Throws what an
   /// operation threw: collective_error.
@@ -46,6 +50,7 @@ private:
   void reduce(size_t bucket);
 
   bucket_layout layout_;
+  compute_device& device_;
   std::vector<size_t> parameters_in_; // per bucket
   std::vector<size_t> waiting_for_;   // per bucket, in this step
   float* gradients_ = nullptr;

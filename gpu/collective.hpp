@@ -85,6 +85,8 @@ struct collective_capabilities {
   bool point_to_point = false;
   /// Ranks that call different operations are told so; else undefined.
   bool checks_calls = false;
+  /// Takes data in the memory of a GPU; else gpu/staged_collective.hpp does.
+  bool device_memory = false;
 };
 
 using deadline = std::chrono::steady_clock::time_point;
@@ -165,9 +167,11 @@ public:
 };
 
 /// "gloo", "ring", ...; throws collective_error{unsupported} with the list of
-/// names for any other. "auto" picks the best one here. "nccl" reduces between
-/// GPUs, which no executor computes on yet: it is not among the names.
-std::unique_ptr<collective_backend> make_backend(const std::string& name);
+/// names for any other. "auto" is the ring, for workers on GPUs too, whose
+/// buckets then go through the host's memory. "nccl" reduces between GPUs: it
+/// is not among the names, and needs `cuda`, the index of this worker's.
+std::unique_ptr<collective_backend> make_backend(const std::string& name,
+                                                 int cuda = -1);
 std::vector<std::string> backend_names();
 
 /// Elements [begin, end) of rank `rank` in reduce_scatter and all_gather.

@@ -11,7 +11,8 @@ std::vector<std::string> backend_names() {
   return {"ring", "ring-shm", "ring-tcp", "gloo", "local"};
 }
 
-std::unique_ptr<collective_backend> make_backend(const std::string& name) {
+std::unique_ptr<collective_backend> make_backend(const std::string& name,
+                                                 int cuda) {
   if (name == "ring" || name == "auto") {
     return make_ring_backend("ring", {});
   }
@@ -27,8 +28,15 @@ std::unique_ptr<collective_backend> make_backend(const std::string& name) {
   if (name == "local") {
     return make_local_backend();
   }
+  if (name == "nccl" && cuda >= 0) {
+    return open_nccl_backend(cuda);
+  }
   if (name == "nccl") {
-    return open_nccl_backend(0);
+    throw collective_error(
+        collective_errc::unsupported,
+        "'nccl' sums between GPUs, and this worker computes on the CPU; start "
+        "every worker with --device cuda:N, or set train.collective to 'ring', "
+        "which takes both");
   }
   std::string names;
   for (const std::string& known : backend_names()) {

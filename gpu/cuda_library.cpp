@@ -18,6 +18,7 @@ struct cuda_door {
   cuda_try_device* try_device = nullptr;
   nccl_probe* nccl = nullptr;
   nccl_factory* make_nccl = nullptr;
+  cuda_device_factory* make_device = nullptr;
 };
 
 cuda_door open_door() {
@@ -33,6 +34,8 @@ cuda_door open_door() {
       reinterpret_cast<nccl_probe*>(function_of(out.library, nccl_probe_name));
   out.make_nccl = reinterpret_cast<nccl_factory*>(
       function_of(out.library, nccl_factory_name));
+  out.make_device = reinterpret_cast<cuda_device_factory*>(
+      function_of(out.library, cuda_device_factory_name));
   return out;
 }
 
@@ -42,7 +45,8 @@ const cuda_door& door() {
 }
 
 bool complete(const cuda_door& opened) {
-  return opened.probe && opened.try_device && opened.nccl && opened.make_nccl;
+  return opened.probe && opened.try_device && opened.nccl && opened.make_nccl &&
+         opened.make_device;
 }
 
 } // namespace
@@ -81,6 +85,16 @@ failure try_cuda_device(int index) {
   if (!why)
     door().try_device(index, &why);
   return why;
+}
+
+std::unique_ptr<compute_device> open_cuda_device(int index) {
+  failure why = why_not_device(probe_cuda(), index);
+  std::unique_ptr<compute_device> out;
+  if (!why)
+    out.reset(door().make_device(index, &why));
+  if (!out)
+    throw ballast_error(why);
+  return out;
 }
 
 std::unique_ptr<collective_backend> open_nccl_backend(int device) {

@@ -6,6 +6,7 @@
 
 #include "gpu/collective.hpp"
 #include "gpu/cuda_report.hpp"
+#include "gpu/device.hpp"
 
 #include <memory>
 
@@ -19,5 +20,9 @@ failure try_cuda_device(int index);
 /// The backend "nccl" of one GPU; collective_error{unsupported} with the reason
 /// where there is none.
 std::unique_ptr<collective_backend> open_nccl_backend(int device);
+
+/// Makes a context on cuda:`index`; ballast_error{device_failed} with one line
+/// where that is not possible.
+std::unique_ptr<compute_device> open_cuda_device(int index);
 
 } // namespace ballast

@@ -12,6 +12,7 @@ namespace {
 struct torch_library {
   own_library opened;
   torch_factory* make = nullptr;
+  torch_cuda_loader* load_cuda = nullptr;
 };
 
 torch_library load_torch() {
@@ -19,6 +20,8 @@ torch_library load_torch() {
   out.opened = open_own_library(torch_library_name);
   out.make = reinterpret_cast<torch_factory*>(
       function_of(out.opened, torch_factory_name));
+  out.load_cuda = reinterpret_cast<torch_cuda_loader*>(
+      function_of(out.opened, torch_cuda_loader_name));
   return out;
 }
 
@@ -54,6 +57,16 @@ std::unique_ptr<model> make_model(const model_request& request) {
                             "' without gradients; linear, logistic and "
                             "emulated take it",
                         "/model/init");
+  if (spec.kind == "emulated" && request.place.cuda >= 0)
+    throw ballast_error(
+        errc::invalid_job,
+        "the model 'emulated' measures the runtime and computes "
+        "on the CPU; start its workers with --device cpu",
+        "/model/kind");
+  if (spec.kind == "emulated" && request.what->train.precision != "float32")
+    throw ballast_error(errc::invalid_job,
+                        "the model 'emulated' computes in float32",
+                        "/train/precision");
   if (spec.kind == "emulated")
     return std::make_unique<emulated_model>(spec);
   if (convex || spec.kind == "mlp" || spec.kind == "cnn" ||
@@ -69,6 +82,17 @@ std::unique_ptr<model> make_model(const model_request& request) {
 
 void preload_torch() {
   (void)loaded_torch();
+}
+
+failure torch_on_cuda() {
+  const torch_library& library = loaded_torch();
+  if (!library.load_cuda)
+    return {errc::not_in_build,
+            "models need LibTorch: " + library.opened.why_not,
+            {}};
+  failure why;
+  library.load_cuda(&why);
+  return why;
 }
 
 } // namespace ballast

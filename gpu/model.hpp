@@ -8,6 +8,7 @@
 /// parameters one after another in `parameters()` order.
 #pragma once
 
+#include "runtime/errors.hpp"
 #include "runtime/job.hpp"
 #include "runtime/manifest.hpp"
 
@@ -21,6 +22,14 @@
 
 namespace ballast {
 
+/// Values of a batch in the memory of the device that computes; null where
+/// that is the host.
+struct device_rows {
+  const float* features = nullptr;
+  const int64_t* labels = nullptr;
+  const float* targets = nullptr;
+};
+
 /// A batch ready for the model. Pointers stay valid during the call.
 struct batch_view {
   const float* features = nullptr;      // rows x row_shape.features
@@ -28,6 +37,21 @@ struct batch_view {
   const float* targets = nullptr;       // rows; null for classes
   const uint64_t* sample_ids = nullptr; // rows
   uint32_t rows = 0;
+  device_rows there = {};
+
+  /// `count` rows from row `begin` on, of rows with `width` features.
+  batch_view slice(uint32_t begin, uint32_t count, uint32_t width) const {
+    auto from = [begin](auto* pointer, size_t each) {
+      return pointer ? pointer + size_t(begin) * each : nullptr;
+    };
+    return {.features = from(features, width),
+            .labels = from(labels, 1),
+            .targets = from(targets, 1),
+            .sample_ids = from(sample_ids, 1),
+            .rows = count,
+            .there = {from(there.features, width), from(there.labels, 1),
+                      from(there.targets, 1)}};
+  }
 };
 
 struct parameter_info {
@@ -52,7 +76,8 @@ public:
   /// Elements of an arena.
   virtual size_t parameter_count() const = 0;
 
-  /// Writes the initial parameters (seeded by the job, equal on every worker).
+  /// Writes the initial parameters (seeded by the job, equal on every worker)
+  /// to memory of the host, wherever the model computes.
   virtual void initialize(std::span<float> parameters) = 0;
   /// From now on parameters are read from and gradients added to these arenas.
   /// Cheap: called when the two gradient arenas take turns.
@@ -64,6 +89,7 @@ public:
   /// `ready(i)` (if given) is called on this thread as soon as the gradient of
   /// parameter i is final for this call, each i once, in any order.
   /// `step_seed` seeds dropout and the like: (job seed, step, rank) mixed.
+  /// Throws out_of_memory where a device has no room for so many rows.
   virtual double accumulate(const batch_view& batch, uint64_t step_seed,
                             const std::function<void(size_t)>& ready) = 0;
 
@@ -87,7 +113,8 @@ public:
   /// running statistics; equal on every rank.
   virtual void apply_statistics(std::span<const float> /*sums*/,
                                 double /*rows*/) {}
-  /// Buffers to save beside the parameters: name, shape, and values.
+  /// Buffers to save beside the parameters: name, shape, and values, which lie
+  /// on the host.
   struct buffer {
     std::string name;
     std::vector<int64_t> shape;
@@ -96,11 +123,30 @@ public:
   virtual std::vector<buffer> buffers() { return {}; }
 };
 
+/// Where a model computes (gpu/device.hpp).
+struct model_place {
+  /// Arenas and `batch_view::there` lie in the memory of a device, which the
+  /// host must not touch; else everything is the host's.
+  bool elsewhere = false;
+  int cuda = -1; // index of the GPU
+  /// What the device's own code finds at one of its addresses; empty: the same.
+  std::function<void*(const void*)> reach = {};
+};
+
+/// A pass for which the device had no room; nothing else is wrong with it, and
+/// what the pass added to the gradients is worth nothing.
+class out_of_memory : public ballast_error {
+public:
+  explicit out_of_memory(const std::string& what)
+      : ballast_error(errc::device_failed, what) {}
+};
+
 /// What a model is built from.
 struct model_request {
   const job* what = nullptr;
-  row_shape row;
+  row_shape row = {};
   uint32_t threads = 1;
+  model_place place = {};
 };
 
 /// The loss of a row is (output - target)^2 (mse) or, with class weights w,
@@ -118,5 +164,9 @@ std::unique_ptr<model> make_model(const model_request& request);
 /// Loads LibTorch ahead of make_model, on whatever thread calls it. Harmless to
 /// skip, saves 0.2 s of start-up when run beside other work.
 void preload_torch();
+
+/// Loads LibTorch's CUDA part, which models on a GPU need. not_in_build with
+/// one line where this LibTorch has none.
+failure torch_on_cuda();
 
 } // namespace ballast

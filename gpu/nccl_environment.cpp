@@ -7,6 +7,7 @@ struct rule {
   const char* variable;
   bool zero_is_fine; // "0" is what it is without being set
   const char* why;
+  bool fatal = true;
 };
 
 constexpr rule rules[] = {
@@ -30,7 +31,8 @@ constexpr rule rules[] = {
      "worker"},
     {"NCCL_HOSTID", false,
      "makes GPUs of one host look like those of several: they reduce over "
-     "sockets"},
+     "sockets",
+     false},
 };
 
 } // namespace
@@ -44,9 +46,18 @@ std::vector<environment_problem> nccl_environment_problems(
       continue;
     if (one.zero_is_fine && std::string(value) == "0")
       continue;
-    out.push_back({one.variable, value, one.why});
+    out.push_back({one.variable, value, one.why, one.fatal});
   }
   return out;
+}
+
+std::string nccl_environment_refusal(
+    const std::function<const char*(const char*)>& value_of) {
+  for (const environment_problem& one : nccl_environment_problems(value_of))
+    if (one.fatal)
+      return one.variable + "=" + one.value + " " + one.why +
+             "; start without it";
+  return {};
 }
 
 } // namespace ballast

@@ -52,7 +52,22 @@ void check_sizes(std::span<float> parameters, std::span<const float> gradients,
                             std::to_string(gradients.size()) + " gradients");
 }
 
-class sgd final : public optimizer {
+class host_optimizer : public optimizer {
+public:
+  void apply_clipped(std::span<float> parameters,
+                     std::span<const float> gradients, double inverse_samples,
+                     std::optional<double> clip_norm, double lr,
+                     uint64_t step) final {
+    double scale = inverse_samples;
+    if (clip_norm)
+      scale = clip_by_norm(sum_of_squares(gradients.data(), gradients.size()),
+                           inverse_samples, *clip_norm)
+                  .scale;
+    apply(parameters, gradients, scale, lr, step);
+  }
+};
+
+class sgd final : public host_optimizer {
 public:
   sgd(const optimizer_spec& spec, size_t count)
       : spec_(spec), count_(count), velocity_(spec.momentum != 0 ? count : 0) {}
@@ -81,7 +96,7 @@ private:
 };
 
 /// Adam and AdamW.
-class adam_family final : public optimizer {
+class adam_family final : public host_optimizer {
 public:
   adam_family(const optimizer_spec& spec, size_t count)
       : spec_(spec), exp_avg_(count), exp_avg_sq_(count) {}
@@ -105,28 +120,6 @@ private:
 };
 
 } // namespace
-
-sgd_rule make_sgd_rule(const optimizer_spec& spec, double gradient_scale,
-                       double lr) {
-  return {float(gradient_scale), float(lr), float(spec.momentum),
-          float(spec.weight_decay)};
-}
-
-adam_rule make_adam_rule(const optimizer_spec& spec, double gradient_scale,
-                         double lr, uint64_t step) {
-  const bool decoupled = spec.kind == "adamw";
-  const double correction1 = 1 - std::pow(spec.beta1, double(step));
-  const double correction2 = 1 - std::pow(spec.beta2, double(step));
-  return {.gradient_scale = float(gradient_scale),
-          .step_size = float(lr / correction1),
-          .inverse_root_2 = float(1 / std::sqrt(correction2)),
-          .one_minus_beta1 = float(1 - spec.beta1),
-          .beta2 = float(spec.beta2),
-          .one_minus_beta2 = float(1 - spec.beta2),
-          .eps = float(spec.eps),
-          .l2 = decoupled ? 0.0F : float(spec.weight_decay),
-          .shrink = decoupled ? float(1 - lr * spec.weight_decay) : 1.0F};
-}
 
 double l2_norm(std::span<const float> values) {
   return std::sqrt(sum_of_squares(values.data(), values.size()));

@@ -1,5 +1,6 @@
 /// The update rule over flat arenas: one pass over parameters, gradients and
-/// state. Same result as torch.optim for the same gradients (tests compare).
+/// state, all of them in the memory of one device. Same result as torch.optim
+/// for the same gradients (tests compare).
 #pragma once
 
 #include "runtime/job.hpp"
@@ -7,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -30,6 +32,13 @@ public:
   virtual void apply(std::span<float> parameters,
                      std::span<const float> gradients, double gradient_scale,
                      double lr, uint64_t step) = 0;
+  /// The same for the sum over samples, whose mean is clipped to `clip_norm`
+  /// (null: as it is) over all parameters.
+  virtual void apply_clipped(std::span<float> parameters,
+                             std::span<const float> gradients,
+                             double inverse_samples,
+                             std::optional<double> clip_norm, double lr,
+                             uint64_t step) = 0;
   /// State vectors by name ("exp_avg", ...), each as long as the arena.
   struct state_vector {
     std::string name;

@@ -1,13 +1,16 @@
 #include "gpu/prefetcher.hpp"
 
+#include "gpu/step_helpers.hpp"
 #include "runtime/check.hpp"
 
 #include <utility>
 
 namespace ballast {
 
-prefetcher::prefetcher(const chunk_store& store, row_shape row)
-    : store_(store), row_(std::move(row)), thread_([this] { work(); }) {}
+prefetcher::prefetcher(const chunk_store& store, row_shape row,
+                       compute_device& device)
+    : store_(store), row_(std::move(row)), device_(device),
+      thread_([this] { work(); }) {}
 
 prefetcher::~prefetcher() {
   {
@@ -36,7 +39,7 @@ std::optional<prefetcher::ready> prefetcher::take() {
   changed_.wait(lock, [this] { return gathered_; });
   if (error_)
     std::rethrow_exception(error_);
-  ready out{std::move(*order_), &batches_[turn_]};
+  ready out{std::move(*order_), &batches_[turn_], views_[turn_]};
   order_.reset();
   return out;
 }
@@ -47,12 +50,14 @@ void prefetcher::work() {
     changed_.wait(lock, [this] { return stop_ || (order_ && !gathered_); });
     if (stop_)
       return;
-    batch& target = batches_[turn_];
+    const size_t slot = turn_;
+    batch& target = batches_[slot];
     // The order stays untouched while gathered_ is false.
     lock.unlock();
     std::exception_ptr error;
     try {
       gather(store_, data_part::train, row_, order_->rows, target);
+      views_[slot] = device_.bring(slot, view(target), row_.features);
     } catch (...) {
       error = std::current_exception();
     }

@@ -1,9 +1,10 @@
-/// Gathers the next batch on a thread of its own while the step thread
-/// computes. One order at a time, two batches in turn.
+/// Gathers the next batch on a thread of its own, and brings it to the device,
+/// while the step thread computes. One order at a time, two batches in turn.
 #pragma once
 
 #include "data/batch.hpp"
 #include "data/chunk_store.hpp"
+#include "gpu/device.hpp"
 #include "runtime/worker_core.hpp"
 
 #include <condition_variable>
@@ -16,8 +17,10 @@ namespace ballast {
 
 class prefetcher {
 public:
-  /// `store` must outlive this object.
-  prefetcher(const chunk_store& store, row_shape row);
+  /// Uses slots 0 and 1 of the device, which, as `store`, must outlive this
+  /// object.
+  prefetcher(const chunk_store& store, row_shape row,
+             compute_device& device = cpu_device());
   ~prefetcher();
 
   /// Starts gathering; precondition: the last order was taken.
@@ -25,6 +28,7 @@ public:
   struct ready {
     step_order order;
     const batch* rows = nullptr; // valid until the next but one submit
+    batch_view view = {};        // of all of them; likewise
   };
   /// Waits for the submitted order; nothing if none was. Rethrows what
   /// gathering threw.
@@ -35,6 +39,7 @@ private:
 
   const chunk_store& store_;
   row_shape row_;
+  compute_device& device_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::optional<step_order> order_; // submitted and not yet taken
@@ -42,6 +47,7 @@ private:
   bool stop_ = false;
   std::exception_ptr error_;
   batch batches_[2];
+  batch_view views_[2];
   size_t turn_ = 0;
   std::thread thread_;
 };

@@ -2,12 +2,9 @@
 
 #include "gpu/step_helpers.hpp"
 
-#include "runtime/random.hpp"
-
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <cstring>
 #include <ctime>
 #include <span>
 
@@ -29,8 +26,10 @@ step_executor::step_executor(parts with, worker_core_config config, plan first,
                              step_listener listener)
     : with_(std::move(with)), config_(std::move(config)),
       first_(std::move(first)), core_(std::move(core)),
-      listener_(std::move(listener)), prefetcher_(*with_.store, with_.set->row),
-      buckets_(with_.layout) {
+      listener_(std::move(listener)),
+      prefetcher_(*with_.store, with_.set->row, *with_.device),
+      buckets_(with_.layout, *with_.device),
+      micro_(with_.what->train.micro_batch) {
   // Nothing that an earlier generation began is left in the model.
   with_.model->resume();
   statistics_.resize(with_.model->statistics_count());
@@ -356,32 +355,6 @@ void step_executor::remember(const step_record& record) {
     history.pop_front();
 }
 
-double step_executor::gradient(const prefetcher::ready& ready,
-                               float* gradients) {
-  const batch& rows = *ready.rows;
-  size_t count = with_.memory.count;
-  std::memset(gradients, 0, count * sizeof(float));
-  with_.model->bind({with_.memory.parameters.get(), count}, {gradients, count});
-  uint64_t seed =
-      mix(mix(with_.what->seed, value(ready.order.at.step)), core_->rank());
-  uint64_t micro = with_.what->train.micro_batch.value_or(rows.rows);
-  buckets_.begin(gradients, *group_, patience());
-  auto ready_now = [this](size_t parameter) {
-    buckets_.parameter_ready(parameter);
-  };
-  double loss_sum = 0;
-  for (uint32_t begin = 0; begin < rows.rows;) {
-    auto part = uint32_t(std::min<uint64_t>(micro, rows.rows - begin));
-    bool last = begin + part == rows.rows;
-    // Only the last micro-batch makes a gradient final.
-    loss_sum += with_.model->accumulate(
-        view(rows, begin, part, with_.set->row.features), mix(seed, begin),
-        last ? std::function<void(size_t)>(ready_now) : nullptr);
-    begin += part;
-  }
-  return loss_sum;
-}
-
 void step_executor::reduce(trailer& sums) {
   buckets_.finish();
   if (!statistics_.empty()) {
@@ -405,18 +378,15 @@ void step_executor::apply(position at, const trailer& sums, float* gradients,
                             "or look for broken values in the data");
   size_t count = with_.memory.count;
   double samples = double(sums.samples());
-  double scale = 1.0 / samples;
   const train_spec& how = with_.what->train;
-  if (how.clip_norm) {
-    double norm = l2_norm({gradients, count}) * scale;
-    if (norm > *how.clip_norm)
-      scale *= *how.clip_norm / norm;
-  }
   uint64_t step = value(at.step);
-  with_.optimizer->apply(
-      {with_.memory.parameters.get(), count}, {gradients, count}, scale,
+  with_.optimizer->apply_clipped(
+      {with_.memory.parameters.get(), count}, {gradients, count}, 1.0 / samples,
+      how.clip_norm,
       learning_rate(how.optimizer, how.schedule, step, core_->steps_total()),
       step);
+  // Only what is done is applied: a device that fails later has no say then.
+  with_.device->finish();
   if (!statistics.empty())
     with_.model->apply_statistics(statistics, samples);
   training_state& state = *with_.state;

@@ -14,6 +14,7 @@
 #include "data/chunk_store.hpp"
 #include "gpu/bucket_reducer.hpp"
 #include "gpu/collective.hpp"
+#include "gpu/device.hpp"
 #include "gpu/model.hpp"
 #include "gpu/optimizer.hpp"
 #include "gpu/prefetcher.hpp"
@@ -21,6 +22,7 @@
 #include "runtime/job.hpp"
 #include "runtime/manifest.hpp"
 #include "runtime/messages.hpp"
+#include "runtime/micro_batch.hpp"
 #include "runtime/worker_core.hpp"
 
 #include <atomic>
@@ -84,6 +86,8 @@ public:
     training_state* state = nullptr;
     bucket_layout layout;
     worker_id self{};
+    /// Where `model`, `optimizer` and `memory` are.
+    compute_device* device = &cpu_device();
   };
   /// A newcomer has no core yet: the state that it is sent says where it
   /// stands. `first` is the plan of its generation.
@@ -130,6 +134,9 @@ private:
   bool stand_still();
   step_end do_step(const prefetcher::ready& ready, uint64_t data_ns);
   double gradient(const prefetcher::ready& ready, float* gradients);
+  /// In micro-batches, until one does not fit.
+  double accumulate(const batch_view& rows, uint64_t seed);
+  void drop_pass(const std::string& why);
   void slow_down(uint64_t computed_ns);
   void reduce(trailer& sums);
   /// Moves the parameters by what a step reduced to, and remembers it.
@@ -151,6 +158,9 @@ private:
   prefetcher prefetcher_;
   bucket_reducer buckets_;
   std::vector<float> statistics_; // of the step in flight
+  micro_batch micro_;
+  uint32_t pass_rows_ = 0; // of the pass in progress
+  bool leaving_ = false;   // and its buckets leave meanwhile
 
   std::mutex gate_; // held while parameters change; guards *with_.state, too
   bool frozen_ = false;

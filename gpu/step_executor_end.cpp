@@ -12,6 +12,8 @@ namespace {
 
 /// Rows of one forward pass of the evaluation.
 constexpr uint32_t evaluation_rows = 512;
+/// Of the device; the others are the prefetcher's.
+constexpr size_t evaluation_slot = 2;
 /// How many results are kept for a coordinator that was away.
 constexpr size_t evaluations_max = 1024;
 
@@ -40,8 +42,8 @@ void step_executor::evaluate(epoch_number epoch) {
     for (uint32_t begin = 0; begin < from->rows; begin += evaluation_rows) {
       uint32_t part = std::min(evaluation_rows, from->rows - begin);
       gather_range(*from, set.row, begin, part, rows);
-      evaluation_sums got =
-          with_.model->evaluate(view(rows, 0, part, set.row.features));
+      evaluation_sums got = with_.model->evaluate(
+          with_.device->bring(evaluation_slot, view(rows), set.row.features));
       sums[0] += got.loss;
       sums[1] += got.correct;
       sums[2] += got.rows;
@@ -72,12 +74,13 @@ void step_executor::finish() {
   message.step = step_number{value(core_->stands_at().step) - 1};
   message.stopped = core_->stopped();
   message.cursor = core_->cursor();
+  host_rooms room;
+  const std::span<const float> values = on_host(
+      *with_.device, with_.memory.parameters.get(), with_.memory.count, room);
   std::vector<tensor_view> tensors;
   for (const parameter_info& one : with_.model->parameters())
     tensors.push_back(
-        {one.name,
-         one.shape,
-         {with_.memory.parameters.get() + one.offset, one.count}});
+        {one.name, one.shape, values.subspan(one.offset, one.count)});
   message.weights_sha256 = weights_sha256(tensors);
   listener_.finished(std::move(message));
 }

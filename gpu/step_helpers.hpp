@@ -15,15 +15,13 @@ inline uint64_t monotonic_ns() {
   return uint64_t(now.tv_sec) * 1'000'000'000 + uint64_t(now.tv_nsec);
 }
 
-/// `count` rows of a batch, from row `begin` on.
-inline batch_view view(const batch& from, uint32_t begin, uint32_t count,
-                       uint32_t features) {
-  return {.features = from.features.data() + size_t(begin) * features,
-          .labels = from.labels.empty() ? nullptr : from.labels.data() + begin,
-          .targets =
-              from.targets.empty() ? nullptr : from.targets.data() + begin,
-          .sample_ids = from.sample_ids.data() + begin,
-          .rows = count};
+/// All rows of a batch.
+inline batch_view view(const batch& from) {
+  return {.features = from.features.data(),
+          .labels = from.labels.empty() ? nullptr : from.labels.data(),
+          .targets = from.targets.empty() ? nullptr : from.targets.data(),
+          .sample_ids = from.sample_ids.data(),
+          .rows = from.rows};
 }
 
 } // namespace ballast

@@ -84,6 +84,27 @@ constexpr metric_entry catalogue[] = {
      "worker", "Samples of this worker in steps that it applied."},
     {"ballast_collective_bytes_total", counter, "bytes", "run, worker",
      "worker", "Bytes of gradients handed to the collective."},
+    {"ballast_gpu_utilization_ratio", gauge, "ratio", "run, worker", "worker",
+     "Part of the last second in which the worker's GPU ran a kernel."},
+    {"ballast_gpu_memory_used_bytes", gauge, "bytes", "run, worker", "worker",
+     "Memory of the GPU in use, by whomever."},
+    {"ballast_gpu_memory_bytes", gauge, "bytes", "run, worker", "worker",
+     "Memory of the GPU."},
+    {"ballast_gpu_power_watts", gauge, "watts", "run, worker", "worker",
+     "What the GPU draws."},
+    {"ballast_gpu_temperature_celsius", gauge, "celsius", "run, worker",
+     "worker", "Temperature of the GPU."},
+    {"ballast_gpu_slowed", gauge, "", "run, worker", "worker",
+     "1 while heat, the power supply or the hardware lowers the GPU's clock; a "
+     "power cap does not count."},
+    {"ballast_gpu_pcie_bytes_per_second", gauge, "bytes per second",
+     "run, worker, direction", "worker",
+     "What the GPU moves over PCIe: sent, received."},
+    {"ballast_gpu_memory_errors", gauge, "", "run, worker", "worker",
+     "Memory errors of the GPU that were not corrected, since its driver was "
+     "loaded."},
+    {"ballast_gpu_xid", gauge, "", "run, worker", "worker",
+     "The newest critical error that the GPU's driver reported; 0: none."},
 };
 
 constexpr std::array<std::string_view, 11> states = {

@@ -351,6 +351,28 @@ void worker_probe::step(const step_phases& seconds, uint64_t samples) {
   metrics_->samples.Increment(double(samples));
 }
 
+void worker_probe::gpu(const gpu_reading& now) {
+  exposition& out = metrics_->out;
+  auto show = [&out](const char* name, const auto& value,
+                     const Labels& labels = {}) {
+    if (value)
+      out.gauges(name).Add(labels).Set(double(*value));
+  };
+  show("ballast_gpu_utilization_ratio", now.utilization_ratio);
+  show("ballast_gpu_memory_used_bytes", now.memory_used_bytes);
+  show("ballast_gpu_memory_bytes", now.memory_bytes);
+  show("ballast_gpu_power_watts", now.power_watts);
+  show("ballast_gpu_temperature_celsius", now.temperature_celsius);
+  if (now.clock_reasons)
+    show("ballast_gpu_slowed", std::optional(is_slowed(now) ? 1 : 0));
+  show("ballast_gpu_pcie_bytes_per_second", now.sent_bytes_per_second,
+       {{"direction", "sent"}});
+  show("ballast_gpu_pcie_bytes_per_second", now.received_bytes_per_second,
+       {{"direction", "received"}});
+  show("ballast_gpu_memory_errors", now.memory_errors);
+  show("ballast_gpu_xid", std::optional(now.xid));
+}
+
 void worker_probe::collective_bytes(uint64_t bytes) {
   metrics_->bytes.Increment(double(bytes));
 }

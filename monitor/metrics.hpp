@@ -6,6 +6,7 @@
 /// the coordinator only. Every method from any thread; none blocks on I/O.
 #pragma once
 
+#include "gpu/gpu_health.hpp"
 #include "runtime/errors.hpp"
 #include "runtime/ids.hpp"
 
@@ -109,6 +110,8 @@ public:
   /// Handed to the collective, before any compression.
   void collective_bytes(uint64_t bytes);
   void error(errc code);
+  /// What the worker's GPU says; what it does not say is not exported.
+  void gpu(const gpu_reading& now);
 
   std::string text() const;
 

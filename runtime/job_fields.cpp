@@ -197,8 +197,10 @@ void add_modes(fields_t& f) {
   add_field(
       f, "/train/precision",
       [](job& j) -> field_place { return &j.train.precision; },
-      "Number format of forward and backward passes.")
-      .one_of({"float32"}, {"bfloat16"});
+      "Number format of forward and backward passes. `bfloat16`: of their "
+      "matrix products, convolutions and attention; parameters, gradients, "
+      "sums and the update stay float32.")
+      .one_of({"float32", "bfloat16"});
   add_field(
       f, "/train/strategy",
       [](job& j) -> field_place { return &j.train.strategy; },
@@ -223,8 +225,10 @@ void add_modes(fields_t& f) {
   add_field(
       f, "/train/collective",
       [](job& j) -> field_place { return &j.train.collective; },
-      "What sums the gradients; `auto` takes the best that is there.")
-      .one_of({"auto", "ring", "gloo"}, {"nccl"});
+      "What sums the gradients: `ring` for workers on CPUs and on GPUs, whose "
+      "buckets go through the host's memory; `nccl` between GPUs, one worker "
+      "each; `auto` is `ring`.")
+      .one_of({"auto", "ring", "gloo", "nccl"});
 }
 
 void add_train(fields_t& f) {

@@ -3,6 +3,7 @@
 /// part of this build and NCCL say for themselves what they can do.
 #include "cli/node/doctor_checks.hpp"
 #include "gpu/cuda_library.hpp"
+#include "gpu/model.hpp"
 #include "gpu/nccl_environment.hpp"
 
 #include <cstdlib>
@@ -14,9 +15,6 @@ namespace ballast {
 namespace {
 
 constexpr const char* group = "devices";
-/// True as long as the step executor computes on the CPU only.
-constexpr const char* not_yet =
-    "training uses the CPU: GPU workers are not in this build";
 
 /// The driver's own functions, so that no CUDA toolkit is needed to ask.
 struct cuda_driver {
@@ -110,8 +108,15 @@ check gpu(const cuda_report& report, const cuda_device& device) {
     why = try_cuda_device(device.index);
   text << (why ? "; cannot be used: " + why.message
                : std::string("; runs Ballast's kernels"));
+  if (!why) {
+    out.result = finding::fine;
+    if (const failure models = torch_on_cuda()) {
+      out.result = finding::note;
+      text << ", no models";
+      out.what_to_do = models.message;
+    }
+  }
   out.found = text.str();
-  out.what_to_do = not_yet;
   return out;
 }
 

@@ -48,7 +48,7 @@ ballast_node_main(int argc, char** argv) {
                    ->excludes(coordinator);
   app.add_option("--name", options.name, "worker: unique in the cluster")
       ->needs(join);
-  app.add_option("--device", options.device, "worker: auto or cpu")
+  app.add_option("--device", options.device, "worker: auto, cpu or cuda:N")
       ->needs(join);
   app.add_option("--metrics", options.metrics, "worker: HOST:PORT")
       ->needs(join);

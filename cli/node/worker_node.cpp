@@ -3,9 +3,10 @@
 #include "actors/gpu_worker.hpp"
 #include "actors/types.hpp"
 #include "cli/liveness.hpp"
+#include "cli/node/gpu_watch.hpp"
 #include "cli/node/host_port.hpp"
 #include "cli/node/identity.hpp"
-#include "gpu/cuda_library.hpp"
+#include "cli/node/worker_device.hpp"
 #include "monitor/http_server.hpp"
 #include "monitor/log.hpp"
 
@@ -189,24 +190,6 @@ sigset_t end_signals() {
   return out;
 }
 
-/// A worker trains on the CPU, whatever the machine has: `auto` says no more
-/// than that. Who asks for a GPU is refused, and told what else stands against
-/// it here.
-void check_device(const std::string& device) {
-  if (device == "auto" || device == "cpu")
-    return;
-  std::optional<int> index = cuda_index(device);
-  if (!index)
-    throw ballast_error(errc::usage,
-                        "--device takes auto, cpu or cuda:N, not '" + device +
-                            "'");
-  failure besides = why_not_device(probe_cuda(), *index);
-  throw ballast_error(errc::not_in_build,
-                      "--device " + device +
-                          ": GPU workers are not in this build" +
-                          (besides ? "; besides, " + besides.message : ""));
-}
-
 } // namespace
 
 int run_worker(const node_options& options) {
@@ -216,7 +199,8 @@ int run_worker(const node_options& options) {
                          ? host_name() + "-" + std::to_string(getpid())
                          : options.name;
   start_log(name);
-  check_device(options.device);
+  // Leaked on purpose, as below: what runs on a device may outlive us.
+  auto& place = *new worker_device(choose_device(options.device));
   host_port metrics = parse_host_port(options.metrics, "--metrics");
   check_bind(metrics, "--metrics", options.insecure);
   check_bind({options.host, 0}, "--host", options.insecure);
@@ -231,6 +215,13 @@ int run_worker(const node_options& options) {
   auto& latch = *new exit_latch;
   auto& watch = *new supervisor_watch(options.liveness_fd);
   auto probes = std::make_shared<probe_slot>();
+  auto& health = *new std::unique_ptr<gpu_watch>;
+  if (place.device)
+    health = std::make_unique<gpu_watch>(place.name, place.device->bus(),
+                                         [probes](const gpu_reading& now) {
+                                           if (auto probe = probes->get())
+                                             probe->gpu(now);
+                                         });
   http_server http;
   http_address bound =
       http.start(metrics.host, metrics.port, worker_handlers(probes));
@@ -242,16 +233,24 @@ int run_worker(const node_options& options) {
   worker.hello.name = name;
   worker.hello.pid = uint32_t(getpid());
   worker.hello.host = host_name();
-  worker.hello.device = "cpu";
+  worker.hello.device = place.name;
   worker.hello.build_id =
       options.build_id.empty() ? build_id() : options.build_id;
   worker.hello.metrics_address = "http://" + to_string(bound);
   worker.once = options.once;
   worker.log_to_folder = options.liveness_fd < 0;
   worker.probes = probes;
-  worker.make_engine = [host = options.host](engine_listener listener) {
+  worker.make_engine = [host = options.host, &place,
+                        &latch](engine_listener listener) {
     engine_config engine;
     engine.bind_host = host;
+    engine.device = place.device;
+    // What a GPU reports once it reports for ever: the process goes, the others
+    // go on, and who starts workers starts another one.
+    if (place.device)
+      engine.device_lost = [&latch](const std::string& why) {
+        latch.leave(1, why);
+      };
     return make_worker_engine(std::move(engine), std::move(listener));
   };
   worker.look_again = [&system,

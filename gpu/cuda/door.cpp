@@ -1,6 +1,7 @@
 /// What libballast_cuda.so answers through its door.
 #include "gpu/cuda/door.hpp"
 #include "gpu/cuda/check.hpp"
+#include "gpu/cuda/cuda_device.hpp"
 #include "gpu/cuda/device_memory.hpp"
 #include "gpu/cuda/kernels.hpp"
 #include "gpu/cuda/nccl_collective.hpp"
@@ -128,6 +129,19 @@ ballast_make_nccl_backend(int device, ballast::failure* why) {
     return ballast::make_nccl_backend(device).release();
   } catch (const std::exception& e) {
     *why = {ballast::errc::device_failed, e.what(), {}};
+    return nullptr;
+  }
+}
+
+__attribute__((visibility("default"))) ballast::compute_device*
+ballast_make_cuda_device(int index, ballast::failure* why) {
+  try {
+    ballast::run_a_kernel(index);
+    return ballast::make_cuda_device(index).release();
+  } catch (const std::exception& e) {
+    *why = {ballast::errc::device_failed,
+            "cuda:" + std::to_string(index) + ": " + e.what(),
+            {}};
     return nullptr;
   }
 }

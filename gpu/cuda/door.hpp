@@ -5,6 +5,7 @@
 
 #include "gpu/collective.hpp"
 #include "gpu/cuda_report.hpp"
+#include "gpu/device.hpp"
 
 namespace ballast {
 
@@ -28,5 +29,10 @@ constexpr const char* nccl_probe_name = "ballast_nccl_probe";
 /// sides know its type by name).
 using nccl_factory = collective_backend*(int device, failure* why);
 constexpr const char* nccl_factory_name = "ballast_make_nccl_backend";
+
+/// Null and `*why` filled where the GPU cannot be used. The caller owns it. Its
+/// methods throw ballast_error, which crosses the door, too.
+using cuda_device_factory = compute_device*(int index, failure* why);
+constexpr const char* cuda_device_factory_name = "ballast_make_cuda_device";
 
 } // namespace ballast

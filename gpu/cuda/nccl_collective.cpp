@@ -2,14 +2,13 @@
 
 #include "gpu/collectives/peer_blob.hpp"
 #include "gpu/cuda/nccl_device.hpp"
-#include "gpu/cuda_report.hpp"
+#include "gpu/nccl_introduction.hpp"
 #include "runtime/errors.hpp"
 
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
-#include <nlohmann/json.hpp>
 
 namespace ballast {
 namespace {
@@ -78,11 +77,12 @@ public:
   /// Blocks until no kernel of it runs any more: the caller's buffers are its
   /// own again. A process that cannot have that must end.
   ~nccl_collective() override {
-    if (state_ != collective_state::closed)
-      abort("the collective was dropped");
     try {
-      if (state_ != collective_state::closed)
+      if (state_ != collective_state::closed) {
+        device_->abort(communicator_, {collective_errc::aborted,
+                                       "the collective was dropped"});
         device_->wait_gone(*communicator_);
+      }
       device_->run([this] { parts_.close(); }, steady_clock::now());
     } catch (...) {
       std::abort();
@@ -111,12 +111,55 @@ public:
         2 * count * size_of(type) * uint64_t(size_ - 1) / uint64_t(size_);
   }
 
+  // Training does not use these two: slices may differ by an element, which
+  // NCCL's own do not allow.
+  void reduce_scatter(void* data, size_t count, element_type type,
+                      deadline until) override {
+    const nccl_library& nccl = device_->nccl();
+    for (int root = 0; root < size_; ++root) {
+      const slice part = slice_of(count, root, size_);
+      in_pieces(static_cast<char*>(data) + part.begin * size_of(type),
+                part.end - part.begin, size_of(type), "reduce_scatter", until,
+                [&, type, root](void* at, size_t elements) {
+                  return nccl.reduce(at, at, elements, nccl_type(type), ncclSum,
+                                     root, communicator_->handle,
+                                     parts_.stream);
+                });
+    }
+    bytes_sent_ +=
+        count * size_of(type) * uint64_t(size_ - 1) / uint64_t(size_);
+  }
+  void all_gather(void* data, size_t count, element_type type,
+                  deadline until) override {
+    for (int root = 0; root < size_; ++root) {
+      const slice part = slice_of(count, root, size_);
+      broadcast(static_cast<char*>(data) + part.begin * size_of(type),
+                (part.end - part.begin) * size_of(type), root, until);
+    }
+  }
+
+  void send(const void* data, size_t bytes, int to, deadline until) override {
+    check_rank(to);
+    const nccl_library& nccl = device_->nccl();
+    in_pieces(const_cast<void*>(data), bytes, 1, "send", until,
+              [&, to](void* at, size_t elements) {
+                return nccl.send(at, elements, ncclUint8, to,
+                                 communicator_->handle, parts_.stream);
+              });
+    bytes_sent_ += bytes;
+  }
+  void receive(void* data, size_t bytes, int from, deadline until) override {
+    check_rank(from);
+    const nccl_library& nccl = device_->nccl();
+    in_pieces(data, bytes, 1, "receive", until,
+              [&, from](void* at, size_t elements) {
+                return nccl.recv(at, elements, ncclUint8, from,
+                                 communicator_->handle, parts_.stream);
+              });
+  }
+
   void broadcast(void* data, size_t bytes, int root, deadline until) override {
-    if (root < 0 || root >= size_)
-      throw collective_error(collective_errc::mismatch,
-                             "no rank " + std::to_string(root) +
-                                 " in a collective of " +
-                                 std::to_string(size_));
+    check_rank(root);
     const nccl_library& nccl = device_->nccl();
     in_pieces(data, bytes, 1, "broadcast", until,
               [&, root](void* at, size_t elements) {
@@ -135,7 +178,7 @@ public:
     if (state_ == collective_state::closed)
       return;
     try {
-      device_->abort(communicator_, {collective_errc::aborted, reason});
+      communicator_->mark({collective_errc::aborted, reason});
     } catch (...) { // no memory for the note: the deadline ends the operation
     }
     state_ = collective_state::dead;
@@ -159,6 +202,14 @@ public:
   uint64_t bytes_sent() const override { return bytes_sent_; }
 
 private:
+  void check_rank(int rank) const {
+    if (rank < 0 || rank >= size_)
+      throw collective_error(collective_errc::mismatch,
+                             "no rank " + std::to_string(rank) +
+                                 " in a collective of " +
+                                 std::to_string(size_));
+  }
+
   template <class Task>
   void on_owner(deadline until, Task&& task) {
     if (state_ == collective_state::closed)
@@ -238,27 +289,6 @@ private:
   std::atomic<uint64_t> bytes_sent_{0};
 };
 
-/// What a rank tells the others before they join.
-struct introduction {
-  int version = 0;
-  std::string gpu; // host and bus: which GPU this is
-  std::string id;  // rank 0: where the communicator meets
-
-  std::string text() const {
-    nlohmann::json out = {{"nccl", version}, {"gpu", gpu}};
-    out["id"] =
-        nlohmann::json::binary_t(std::vector<uint8_t>(id.begin(), id.end()));
-    auto bytes = nlohmann::json::to_cbor(out);
-    return {bytes.begin(), bytes.end()};
-  }
-  static introduction read(const std::string& text) {
-    nlohmann::json in = nlohmann::json::from_cbor(text);
-    const auto& id = in.at("id").get_binary();
-    return {in.at("nccl").get<int>(), in.at("gpu").get<std::string>(),
-            std::string(id.begin(), id.end())};
-  }
-};
-
 std::string gpu_identity(int device) {
   char bus[32] = {};
   check_cuda(cudaDeviceGetPCIBusId(bus, sizeof bus, device),
@@ -276,7 +306,7 @@ public:
   nccl_opening(std::shared_ptr<nccl_device> device,
                const collective_options& options)
       : device_(std::move(device)), options_(options) {
-    introduction mine{
+    nccl_introduction mine{
         device_->nccl().running_version, gpu_identity(device_->index()), {}};
     if (options.rank == 0) {
       // Holds a thread and a socket of this process until all ranks have come.
@@ -298,7 +328,12 @@ public:
 
   std::unique_ptr<collective> connect(const std::vector<std::string>& addresses,
                                       deadline until) override {
-    const std::string id = id_of(addresses);
+    const std::string id =
+        nccl_meeting_place(check_peer_blobs("nccl", options_, addresses),
+                           device_->nccl().running_version);
+    if (id.size() != sizeof ncclUniqueId::internal)
+      throw collective_error(collective_errc::mismatch,
+                             "rank 0 sent no place to meet", 0);
     try {
       device_->run([this, &id, until] { join(id, until); }, until);
     } catch (const ballast_error& e) { // of the device
@@ -311,7 +346,11 @@ public:
     return out;
   }
 
+  /// A start that waits for the dead is ended by nothing but the flag. What has
+  /// joined belongs to the collective.
   void abort(const std::string& reason) noexcept override {
+    if (joined_)
+      return;
     try {
       device_->abort(communicator_, {collective_errc::aborted, reason});
     } catch (...) { // no memory: connect leaves at its deadline
@@ -331,49 +370,11 @@ private:
     device_->poll_issued(communicator_, "connect", until);
   }
 
-  /// Rank 0's, once all ranks fit together.
-  std::string id_of(const std::vector<std::string>& addresses) const {
-    std::vector<introduction> all;
-    for (const std::string& payload :
-         check_peer_blobs("nccl", options_, addresses)) {
-      try {
-        all.push_back(introduction::read(payload));
-      } catch (const nlohmann::json::exception& e) {
-        throw collective_error(collective_errc::mismatch,
-                               "an address is none of NCCL: " +
-                                   std::string(e.what()),
-                               int(all.size()));
-      }
-    }
-    for (int r = 0; r < options_.size; ++r) {
-      if (all[r].version != device_->nccl().running_version)
-        throw collective_error(
-            collective_errc::mismatch,
-            "rank " + std::to_string(r) + " has NCCL " +
-                nccl_version_text(all[r].version) + ", this rank " +
-                nccl_version_text(device_->nccl().running_version) +
-                "; all nodes need the same",
-            r);
-      for (int before = 0; before < r; ++before)
-        if (all[before].gpu == all[r].gpu)
-          throw collective_error(collective_errc::mismatch,
-                                 "ranks " + std::to_string(before) + " and " +
-                                     std::to_string(r) + " share the GPU " +
-                                     all[r].gpu +
-                                     "; NCCL takes one worker for each",
-                                 r);
-    }
-    if (all[0].id.size() != sizeof ncclUniqueId::internal)
-      throw collective_error(collective_errc::mismatch,
-                             "rank 0 sent no place to meet", 0);
-    return all[0].id;
-  }
-
   std::shared_ptr<nccl_device> device_;
   collective_options options_;
   std::string address_;
   nccl_communicator_ptr communicator_ = std::make_shared<nccl_communicator>();
-  bool joined_ = false;
+  std::atomic<bool> joined_{false};
 };
 
 class nccl_backend final : public collective_backend {
@@ -389,8 +390,9 @@ public:
             .ranks_max = 1024,
             .float64 = true,
             .bfloat16 = true,
-            .point_to_point = false,
-            .checks_calls = false};
+            .point_to_point = true,
+            .checks_calls = false,
+            .device_memory = true};
   }
 
   std::unique_ptr<collective_opening>

@@ -1,5 +1,7 @@
 #include "gpu/cuda/nccl_device.hpp"
 
+#include <utility>
+
 namespace ballast {
 namespace {
 
@@ -152,8 +154,12 @@ void nccl_device::watch() {
 
 void nccl_device::abort(const nccl_communicator_ptr& what,
                         const collective_error& why) {
-  if (!what->mark(why))
-    return; // condemned already
+  what->mark(why);
+  {
+    std::lock_guard guard(what->mutex);
+    if (std::exchange(what->condemned, true))
+      return;
+  }
   std::lock_guard lock(mutex_);
   condemned_.push_back(what);
   changed_.notify_all();
@@ -174,7 +180,7 @@ void nccl_device::wait_gone(nccl_communicator& what) {
 
 void nccl_device::fail(const nccl_communicator_ptr& of,
                        const collective_error& why) {
-  abort(of, why);
+  of->mark(why);
   of->throw_if_marked(); // somebody else's reason may have come first
   throw collective_error(why);
 }

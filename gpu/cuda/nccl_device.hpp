@@ -9,7 +9,10 @@
 ///
 /// Mark before abort: an aborted kernel ends early, its event then fires, and
 /// what was queued behind it runs on garbage. A communicator is marked before
-/// the flag is raised, and nothing that completes on a marked one counts.
+/// the flag is raised, and nothing that completes on a marked one counts. An
+/// aborted kernel also hands on what it has to the other ranks, who do not
+/// know: a collective that is given up is only marked. The flag is raised when
+/// it is dropped, and that happens once every rank has stopped applying.
 ///
 /// An abort that does not return within `abort_deadline` poisons the device:
 /// the process must end (collective_errc::poisoned).
@@ -41,7 +44,8 @@ struct nccl_communicator {
   std::atomic<bool> marked{false};
   std::mutex mutex; // guards what follows
   std::optional<collective_error> why;
-  bool gone = false; // aborted or destroyed: no kernel of it runs any more
+  bool condemned = false; // the watchdog has it
+  bool gone = false;      // aborted or destroyed: no kernel of it runs any more
 
   /// The first reason stays. True if this call marked it.
   bool mark(const collective_error& reason);
@@ -71,8 +75,7 @@ public:
   void call(nccl_communicator& of, const char* what,
             const std::function<ncclResult_t()>& function);
   /// Polls until `done` holds. Throws where `of` was marked meanwhile, reports
-  /// an error of its own, or the deadline passes; the last two mark it and hand
-  /// it to the watchdog.
+  /// an error of its own, or the deadline passes; the last two mark it.
   void poll(const nccl_communicator_ptr& of, const char* what, deadline until,
             const std::function<bool()>& done);
   /// Until NCCL has taken over what was called: the stream is ours again.
@@ -82,7 +85,7 @@ public:
   // -- any thread
   // --------------------------------------------------------------
 
-  /// Marks, and lets the watchdog abort. Returns at once.
+  /// Marks, and lets the watchdog abort, once. Returns at once.
   void abort(const nccl_communicator_ptr& what, const collective_error& why);
   /// Waits until it is gone; throws poisoned after `abort_deadline`.
   void wait_gone(nccl_communicator& what);

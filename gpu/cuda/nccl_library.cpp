@@ -48,11 +48,14 @@ nccl_library load() {
   find(handle, "ncclCommDestroy", out.comm_destroy, out);
   find(handle, "ncclCommAbort", out.comm_abort, out);
   find(handle, "ncclAllReduce", out.all_reduce, out);
+  find(handle, "ncclReduce", out.reduce, out);
   find(handle, "ncclReduceScatter", out.reduce_scatter, out);
   find(handle, "ncclAllGather", out.all_gather, out);
   find(handle, "ncclBroadcast", out.broadcast, out);
   find(handle, "ncclSend", out.send, out);
   find(handle, "ncclRecv", out.recv, out);
+  find(handle, "ncclMemAlloc", out.mem_alloc, out);
+  find(handle, "ncclMemFree", out.mem_free, out);
   find(handle, "ncclGroupStart", out.group_start, out);
   find(handle, "ncclGroupEnd", out.group_end, out);
   find(handle, "ncclGetErrorString", out.get_error_string, out);

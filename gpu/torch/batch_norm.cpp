@@ -2,10 +2,13 @@
 
 #include "gpu/torch/torch_model.hpp"
 
-#include <ATen/ops/empty.h>
+#include <ATen/ops/cat.h>
 #include <ATen/ops/native_batch_norm.h>
 #include <ATen/ops/native_batch_norm_backward.h>
+#include <ATen/ops/zeros.h>
 #include <algorithm>
+#include <c10/core/GradMode.h>
+#include <c10/core/InferenceMode.h>
 
 namespace ballast {
 namespace {
@@ -15,15 +18,17 @@ constexpr double momentum = 0.1;
 
 } // namespace
 
-batch_norm::batch_norm(int64_t channels)
-    : channels_(channels), running_(size_t(2 * channels)),
-      pending_(size_t(2 * channels)) {
+batch_norm::batch_norm(int64_t channels, bool elsewhere)
+    : channels_(channels), elsewhere_(elsewhere),
+      running_(size_t(2 * channels)), pending_(size_t(2 * channels)) {
   std::ranges::fill(running_variance(), 1.0F);
 }
 
 at::Tensor batch_norm::forward(const at::Tensor& input,
                                const at::Tensor& weight,
                                const at::Tensor& bias) {
+  if (elsewhere_)
+    return forward_there(input, weight, bias);
   // Scratch "running" statistics with momentum 1 become those of the batch.
   // There are always several values a channel: models refuse images of which a
   // layer would see fewer than 2 x 2 pixels.
@@ -43,6 +48,23 @@ at::Tensor batch_norm::forward(const at::Tensor& input,
   return output;
 }
 
+// The same, and nothing is read by the host.
+at::Tensor batch_norm::forward_there(const at::Tensor& input,
+                                     const at::Tensor& weight,
+                                     const at::Tensor& bias) {
+  at::Tensor batch =
+      at::zeros({2, channels_}, weight.options().requires_grad(false));
+  at::Tensor mean = batch[0];
+  at::Tensor variance = batch[1];
+  at::Tensor output = std::get<0>(at::native_batch_norm(
+      input, weight, bias, mean, variance, true, 1.0, eps));
+  // Not in place: autograd has kept them.
+  const at::Tensor weighed = batch.mul(double(input.size(0)));
+  pending_there_ =
+      pending_there_.defined() ? pending_there_.add(weighed) : weighed;
+  return output;
+}
+
 batch_norm::gradients batch_norm::backward(const at::Tensor& by_output,
                                            const at::Tensor& weight) {
   auto [by_input, by_weight, by_bias] = at::native_batch_norm_backward(
@@ -55,10 +77,11 @@ batch_norm::gradients batch_norm::backward(const at::Tensor& by_output,
 at::Tensor batch_norm::predict(const at::Tensor& input,
                                const at::Tensor& weight,
                                const at::Tensor& bias) const {
-  return std::get<0>(at::native_batch_norm(
-      input, weight, bias, tensor_over(running_.data(), {channels_}),
-      tensor_over(running_.data() + channels_, {channels_}), false, momentum,
-      eps));
+  at::Tensor running = tensor_over(running_.data(), {2, channels_});
+  if (elsewhere_)
+    running = running.to(weight.device());
+  return std::get<0>(at::native_batch_norm(input, weight, bias, running[0],
+                                           running[1], false, momentum, eps));
 }
 
 std::span<float> batch_norm::running_mean() {
@@ -94,7 +117,23 @@ size_t statistics_count_of(const std::vector<batch_norm>& norms) {
   return sum;
 }
 
+/// From a device, all of them in one copy.
+void take_tensors_of(std::vector<batch_norm>& norms, std::span<float> out) {
+  const c10::InferenceMode off(false);
+  const c10::NoGradGuard no_grad;
+  std::vector<at::Tensor> pending;
+  for (batch_norm& norm : norms)
+    if (at::Tensor one = norm.take_tensor(); one.defined())
+      pending.push_back(one.view(-1));
+  if (pending.empty()) // there was no batch
+    return;
+  const at::Tensor all = at::cat(pending).to(at::kCPU);
+  tensor_over(out.data(), {all.numel()}).add_(all);
+}
+
 void take_statistics_of(std::vector<batch_norm>& norms, std::span<float> out) {
+  if (!norms.empty() && norms.front().is_elsewhere())
+    return take_tensors_of(norms, out);
   for (batch_norm& norm : norms) {
     norm.take(out.first(norm.statistics_count()));
     out = out.subspan(norm.statistics_count());

@@ -1,7 +1,8 @@
 /// Batch normalisation over (rows, height, width) per channel. Training
 /// normalises with the statistics of this micro-batch alone; the running
 /// statistics stay as they are until the step is applied: what they will be
-/// moved by is pending.
+/// moved by is pending. Running statistics lie on the host; what is pending
+/// lies where the batches do, and is fetched once a step.
 #pragma once
 
 #include "gpu/model.hpp"
@@ -9,13 +10,15 @@
 #include <ATen/core/Tensor.h>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace ballast {
 
 class batch_norm {
 public:
-  explicit batch_norm(int64_t channels);
+  /// `elsewhere`: inputs lie on a device.
+  explicit batch_norm(int64_t channels, bool elsewhere = false);
 
   /// Keeps what `backward` needs (where autograd does not), and the batch's
   /// statistics as pending.
@@ -38,15 +41,24 @@ public:
   std::span<float> running_variance();
   /// Adds the pending sums (statistic x rows) to `out` and forgets them.
   void take(std::span<float> out);
+  bool is_elsewhere() const { return elsewhere_; }
+  /// What is pending on a device; undefined where it lies on the host. Forgets
+  /// it.
+  at::Tensor take_tensor() { return std::exchange(pending_there_, {}); }
   /// running = (1 - m) running + m sums / rows, m = 0.1 as in torch.nn.
   void apply(std::span<const float> sums, double rows);
   /// `name`.running_mean and `name`.running_var.
   void add_buffers(const std::string& name, std::vector<model::buffer>& out);
 
 private:
+  at::Tensor forward_there(const at::Tensor& input, const at::Tensor& weight,
+                           const at::Tensor& bias);
+
   int64_t channels_;
+  bool elsewhere_;
   std::vector<float> running_;
   std::vector<float> pending_;
+  at::Tensor pending_there_; // of tensors that the host does not own
   at::Tensor input_;
   at::Tensor mean_;
   at::Tensor inverse_deviation_;

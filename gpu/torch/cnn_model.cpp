@@ -10,10 +10,15 @@
 #include "runtime/errors.hpp"
 
 #include <ATen/CPUGeneratorImpl.h>
+#include <ATen/Context.h>
 #include <ATen/ops/addmm.h>
+#include <ATen/ops/conv2d.h>
 #include <ATen/ops/convolution.h>
 #include <ATen/ops/convolution_backward.h>
+#include <ATen/ops/dropout.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/linear.h>
+#include <ATen/ops/max_pool2d.h>
 #include <ATen/ops/mm.h>
 #include <ATen/ops/mul.h>
 #include <ATen/ops/sum.h>
@@ -89,7 +94,7 @@ public:
         per_block_(what().model.batch_norm ? size_t{4} : size_t{2}) {
     if (what().model.batch_norm)
       for (const block_shape& s : shapes_)
-        norms_.emplace_back(s.out_channels);
+        norms_.emplace_back(s.out_channels, place().elsewhere);
   }
 
   size_t statistics_count() const override {
@@ -241,6 +246,29 @@ private:
 
   std::span<const float> predict(const batch_view& batch) override {
     return dense(features(batch, false));
+  }
+
+  bool wants_leaves() const override { return false; }
+
+  at::Tensor outputs(const batch_view& batch, bool training,
+                     uint64_t step_seed) override {
+    at::Tensor x =
+        features_at(place(), batch,
+                    {batch.rows, image_.channels, image_.height, image_.width});
+    for (size_t b = 0; b < shapes_.size(); ++b) {
+      const size_t first = first_parameter(b);
+      x = at::conv2d(x, leaf(first), leaf(first + 1));
+      if (!norms_.empty())
+        x = training ? norms_[b].forward(x, leaf(first + 2), leaf(first + 3))
+                     : norms_[b].predict(x, leaf(first + 2), leaf(first + 3));
+      x = at::max_pool2d(x.relu(), {2, 2});
+    }
+    x = x.flatten(1);
+    if (training && what().model.dropout > 0) {
+      at::manual_seed(step_seed);
+      x = at::dropout(x, what().model.dropout, true);
+    }
+    return at::linear(x, leaf(fc()), leaf(fc() + 1));
   }
 
   /// Each value is kept with probability 1 - p and scaled by 1 / (1 - p).

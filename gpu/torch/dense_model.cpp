@@ -6,6 +6,7 @@
 #include "gpu/vectorized.hpp"
 
 #include <ATen/ops/addmm.h>
+#include <ATen/ops/linear.h>
 #include <ATen/ops/mm.h>
 
 namespace ballast {
@@ -132,7 +133,7 @@ private:
     return l == 0 ? batch.features : outputs_[l - 1].data();
   }
 
-  std::span<float> outputs(const batch_view& batch) {
+  std::span<float> last_outputs(const batch_view& batch) {
     for (size_t l = 0; l < layers(); ++l) {
       float* output = grown(outputs_[l], batch.rows, l);
       forward(l, batch.rows, input_of(l, batch), output);
@@ -144,12 +145,24 @@ private:
   }
 
   std::span<const float> predict(const batch_view& batch) override {
-    return outputs(batch);
+    return last_outputs(batch);
+  }
+
+  bool wants_leaves() const override { return false; }
+
+  at::Tensor outputs(const batch_view& batch, bool, uint64_t) override {
+    at::Tensor x = features_at(place(), batch, {batch.rows, widths_.front()});
+    for (size_t l = 0; l < layers(); ++l) {
+      x = at::linear(x, leaf(2 * l), leaf(2 * l + 1));
+      if (l + 1 < layers())
+        x = x.relu();
+    }
+    return x;
   }
 
   double differentiate(const batch_view& batch, uint64_t /*step_seed*/,
                        const std::function<void(size_t)>& ready) override {
-    const std::span<float> last = outputs(batch);
+    const std::span<float> last = last_outputs(batch);
     const double loss = goal().differentiate(batch, last);
     const float* by_output = last.data();
     for (size_t l = layers(); l-- > 0;) {

@@ -14,4 +14,8 @@ constexpr const char* torch_factory_name = "ballast_make_torch_model";
 /// Null and `*why` filled where there is no such model. The caller owns it.
 using torch_factory = model*(const model_request* request, failure* why);
 
+/// Loads LibTorch's CUDA part; `*why` filled where that is not possible.
+using torch_cuda_loader = void(failure* why);
+constexpr const char* torch_cuda_loader_name = "ballast_load_torch_cuda";
+
 } // namespace ballast

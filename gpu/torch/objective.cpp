@@ -68,6 +68,13 @@ size_t objective::label_of(const batch_view& batch, uint32_t row) const {
   return size_t(label);
 }
 
+void objective::check_labels(const batch_view& batch) const {
+  if (kind_ == kind::squared)
+    return;
+  for (uint32_t r = 0; r < batch.rows; ++r)
+    (void)label_of(batch, r);
+}
+
 double objective::target_of(const batch_view& batch, uint32_t row) const {
   return batch.targets ? double(batch.targets[row]) : double(batch.labels[row]);
 }

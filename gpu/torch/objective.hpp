@@ -21,7 +21,13 @@ public:
   /// label do not fit together.
   objective(const job& what, const row_shape& row);
 
+  enum class kind { softmax, sigmoid, squared };
+  kind what() const { return kind_; }
   uint32_t columns() const { return columns_; }
+  /// By class, empty = all 1.
+  const std::vector<float>& class_weights() const { return weights_; }
+  /// Throws ballast_error{invalid_data} for a label out of range.
+  void check_labels(const batch_view& batch) const;
 
   /// `outputs` (rows x columns) becomes d loss / d outputs. Returns the loss
   /// sum. Throws ballast_error{invalid_data} for a label out of range.
@@ -31,15 +37,13 @@ public:
                            std::span<const float> outputs) const;
 
 private:
-  enum class kind { softmax, sigmoid, squared };
-
   size_t label_of(const batch_view& batch, uint32_t row) const;
   double target_of(const batch_view& batch, uint32_t row) const;
 
   kind kind_ = kind::softmax;
   uint32_t columns_ = 1;
   uint32_t classes_ = 0;
-  std::vector<float> weights_; // by class, empty = all 1
+  std::vector<float> weights_;
 };
 
 } // namespace ballast

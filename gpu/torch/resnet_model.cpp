@@ -5,7 +5,6 @@
 // stem "imagenet": convolution 7x7 with stride 2, then max-pooling 3x3 with
 // stride 2. stem "cifar" (section 4.2 there): one convolution 3x3 with stride
 // 1, for images that would be gone after the other.
-#include "gpu/torch/autograd_leaves.hpp"
 #include "gpu/torch/batch_norm.hpp"
 #include "gpu/torch/image_size.hpp"
 #include "gpu/torch/torch_model.hpp"
@@ -100,7 +99,7 @@ public:
         image_(image_of(request.row, "resnet18")), cifar_(is_cifar(request)),
         units_(units_of(image_.channels, cifar_)) {
     for (const unit& u : units_)
-      norms_.emplace_back(u.out);
+      norms_.emplace_back(u.out, place().elsewhere);
   }
 
   size_t statistics_count() const override {
@@ -139,15 +138,12 @@ private:
     fill.bias(of(fc() + 1), stage_channels.back());
   }
 
-  void bound() override { leaves_.bind(parameter_views(), gradient_views()); }
-
   at::Tensor forward_unit(size_t i, const at::Tensor& input, bool training) {
     const unit& u = units_[i];
     const int64_t padding = u.kernel / 2;
-    const at::Tensor x =
-        at::conv2d(input, leaves_[3 * i], {}, u.stride, padding);
-    const at::Tensor& weight = leaves_[3 * i + 1];
-    const at::Tensor& bias = leaves_[3 * i + 2];
+    const at::Tensor x = at::conv2d(input, leaf(3 * i), {}, u.stride, padding);
+    const at::Tensor& weight = leaf(3 * i + 1);
+    const at::Tensor& bias = leaf(3 * i + 2);
     return training ? norms_[i].forward(x, weight, bias)
                     : norms_[i].predict(x, weight, bias);
   }
@@ -165,21 +161,27 @@ private:
   at::Tensor forward(const batch_view& batch, bool training) {
     // Channels first: oneDNN brings its own layouts, and what lies between its
     // convolutions costs a fifth more with channels last.
-    at::Tensor x = tensor_over(batch.features, {batch.rows, image_.channels,
-                                                image_.height, image_.width});
+    at::Tensor x =
+        features_at(place(), batch,
+                    {batch.rows, image_.channels, image_.height, image_.width});
     x = forward_unit(0, x, training).relu_();
     if (!cifar_)
       x = at::max_pool2d(x, {3, 3}, {2, 2}, {1, 1});
     for (size_t i = 1; i < units_.size();)
       x = forward_block(i, x, training);
     x = at::adaptive_avg_pool2d(x, {1, 1}).flatten(1);
-    return at::linear(x, leaves_[fc()], leaves_[fc() + 1]);
+    return at::linear(x, leaf(fc()), leaf(fc() + 1));
   }
 
   double differentiate(const batch_view& batch, uint64_t /*step_seed*/,
                        const std::function<void(size_t)>& ready) override {
     const autograd_scope autograd;
-    return leaves_.backward(forward(batch, true), goal(), batch, ready);
+    return leaves().backward(forward(batch, true), goal(), batch, ready);
+  }
+
+  at::Tensor outputs(const batch_view& batch, bool training,
+                     uint64_t /*step_seed*/) override {
+    return forward(batch, training);
   }
 
   std::span<const float> predict(const batch_view& batch) override {
@@ -197,7 +199,6 @@ private:
   bool cifar_;
   std::vector<unit> units_;
   std::vector<batch_norm> norms_; // of units_
-  autograd_leaves leaves_;
   at::Tensor outputs_;
 };
 

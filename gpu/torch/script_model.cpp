@@ -2,7 +2,6 @@
 // the outputs; its parameters train, by their names in the module. A row keeps
 // the shape that the data set gives it.
 #include "gpu/initial_parameters.hpp"
-#include "gpu/torch/autograd_leaves.hpp"
 #include "gpu/torch/torch_model.hpp"
 #include "runtime/errors.hpp"
 
@@ -22,10 +21,10 @@ struct loaded_module {
   named_tensors parameters;
 };
 
-loaded_module load(const std::string& path) {
+loaded_module load(const std::string& path, at::Device device) {
   loaded_module out;
   try {
-    out.module = torch::jit::load(path, at::kCPU);
+    out.module = torch::jit::load(path, device);
   } catch (const c10::Error& e) {
     refuse(path, std::string("cannot be loaded as TorchScript: ") +
                      e.what_without_backtrace());
@@ -64,13 +63,14 @@ shapes_of(const loaded_module& loaded) {
 class script_model final : public torch_model {
 public:
   script_model(const model_request& request, loaded_module loaded)
-      : torch_model(request, shapes_of(loaded)), loaded_(std::move(loaded)),
-        leaves_(tensors_of(loaded_)) {
+      : torch_model(request, shapes_of(loaded)), loaded_(std::move(loaded)) {
+    take_leaves(tensors_of(loaded_));
     row_sizes_.assign(row().shape.begin(), row().shape.end());
     if (row_sizes_.empty())
       row_sizes_ = {int64_t(row().features)};
     for (size_t i = 0; i < parameters().size(); ++i)
-      initial_.push_back(leaves_[i].detach().clone());
+      initial_.push_back(
+          leaf(i).detach().to(at::kCPU, at::kFloat, false, true));
     check_outputs();
   }
 
@@ -82,22 +82,26 @@ private:
     }
   }
 
-  // The module's parameters become the arena's.
-  void bound() override { leaves_.bind(parameter_views(), gradient_views()); }
-
-  at::Tensor forward(const float* features, int64_t rows) {
+  std::vector<int64_t> sizes_of(int64_t rows) const {
     std::vector<int64_t> sizes{rows};
     sizes.insert(sizes.end(), row_sizes_.begin(), row_sizes_.end());
-    return loaded_.module.forward({tensor_over(features, sizes)}).toTensor();
+    return sizes;
+  }
+
+  at::Tensor forward(const at::Tensor& rows) {
+    return loaded_.module.forward({rows}).toTensor();
+  }
+  at::Tensor forward(const batch_view& batch) {
+    return forward(features_at(place(), batch, sizes_of(batch.rows)));
   }
 
   void check_outputs() {
     const at::NoGradGuard no_grad;
-    const std::vector<float> zeros(2 * size_t(row().features));
     at::Tensor out;
     loaded_.module.eval();
     try {
-      out = forward(zeros.data(), 2);
+      out = forward(at::zeros(sizes_of(2),
+                              at::TensorOptions().device(device_of(place()))));
     } catch (const std::exception& e) {
       refuse(what().model.path, "forward fails on 2 rows of shape " +
                                     to_string(row_sizes_) + ": " + e.what());
@@ -114,22 +118,32 @@ private:
   double differentiate(const batch_view& batch, uint64_t step_seed,
                        const std::function<void(size_t)>& ready) override {
     const autograd_scope autograd;
-    at::manual_seed(step_seed);
-    loaded_.module.train();
-    return leaves_.backward(forward(batch.features, batch.rows), goal(), batch,
-                            ready);
+    return leaves().backward(outputs(batch, true, step_seed), goal(), batch,
+                             ready);
+  }
+
+  at::Tensor outputs(const batch_view& batch, bool training,
+                     uint64_t step_seed) override {
+    if (training)
+      at::manual_seed(step_seed);
+    loaded_.module.train(training);
+    return forward(batch);
+  }
+
+  evaluation_sums judge_outputs(const batch_view& batch) override {
+    const c10::InferenceMode off(false);
+    return torch_model::judge_outputs(batch);
   }
 
   std::span<const float> predict(const batch_view& batch) override {
     const c10::InferenceMode off(false);
     const at::NoGradGuard no_grad;
     loaded_.module.eval();
-    outputs_ = forward(batch.features, batch.rows).contiguous();
+    outputs_ = forward(batch).contiguous();
     return {outputs_.const_data_ptr<float>(), size_t(outputs_.numel())};
   }
 
   loaded_module loaded_;
-  autograd_leaves leaves_;
   std::vector<int64_t> row_sizes_;
   std::vector<at::Tensor> initial_;
   at::Tensor outputs_;
@@ -138,8 +152,8 @@ private:
 } // namespace
 
 std::unique_ptr<model> make_script_model(const model_request& request) {
-  return std::make_unique<script_model>(request,
-                                        load(request.what->model.path));
+  return std::make_unique<script_model>(
+      request, load(request.what->model.path, device_of(request.place)));
 }
 
 } // namespace ballast

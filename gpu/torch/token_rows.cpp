@@ -1,8 +1,10 @@
 #include "gpu/torch/token_rows.hpp"
 
+#include "gpu/torch/placement.hpp"
 #include "runtime/errors.hpp"
 
 #include <ATen/ops/empty.h>
+#include <ATen/ops/full_like.h>
 
 namespace ballast {
 namespace {
@@ -20,6 +22,16 @@ namespace {
                           " (/model/vocabulary says how many the model knows)");
 }
 
+int64_t token_at(const batch_view& batch, const row_shape& row, uint32_t r,
+                 size_t i, int64_t vocabulary) {
+  const float value = batch.features[size_t(r) * row.features + i];
+  const bool inside = value >= 0 && value < float(vocabulary); // no NaN
+  const int64_t token = inside ? int64_t(value) : 0;
+  if (!inside || float(token) != value)
+    refuse(batch, r, i, value, vocabulary);
+  return token;
+}
+
 } // namespace
 
 token_rows token_rows_of(const batch_view& batch, const row_shape& row,
@@ -32,18 +44,28 @@ token_rows token_rows_of(const batch_view& batch, const row_shape& row,
   auto* next = out.next.mutable_data_ptr<int64_t>();
   for (uint32_t r = 0; r < batch.rows; ++r) {
     const size_t first = size_t(r) * length;
-    for (size_t i = 0; i < length; ++i) {
-      const float value = batch.features[first + i];
-      const bool inside = value >= 0 && value < float(vocabulary); // no NaN
-      tokens[first + i] = inside ? int64_t(value) : 0;
-      if (!inside || float(tokens[first + i]) != value)
-        refuse(batch, r, i, value, vocabulary);
-    }
+    for (size_t i = 0; i < length; ++i)
+      tokens[first + i] = token_at(batch, row, r, i, vocabulary);
     for (size_t i = 0; i + 1 < length; ++i)
       next[first + i] = tokens[first + i + 1];
     next[first + length - 1] = no_token;
   }
   return out;
+}
+
+token_rows token_rows_at(const model_place& place, const batch_view& batch,
+                         const row_shape& row, int64_t vocabulary) {
+  if (!place.elsewhere)
+    return token_rows_of(batch, row, vocabulary);
+  for (uint32_t r = 0; r < batch.rows; ++r)
+    for (size_t i = 0; i < row.features; ++i)
+      (void)token_at(batch, row, r, i, vocabulary);
+  const int64_t length = row.features;
+  const at::Tensor tokens =
+      features_at(place, batch, {batch.rows, length}).to(at::kLong);
+  at::Tensor next = at::full_like(tokens, no_token);
+  next.narrow(1, 0, length - 1).copy_(tokens.narrow(1, 1, length - 1));
+  return {tokens, next};
 }
 
 } // namespace ballast

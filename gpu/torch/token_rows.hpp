@@ -19,5 +19,8 @@ struct token_rows {
 /// number from 0 to below `vocabulary`.
 token_rows token_rows_of(const batch_view& batch, const row_shape& row,
                          int64_t vocabulary);
+/// The same where the model computes; the host looks at its own copy only.
+token_rows token_rows_at(const model_place& place, const batch_view& batch,
+                         const row_shape& row, int64_t vocabulary);
 
 } // namespace ballast

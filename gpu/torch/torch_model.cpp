@@ -2,11 +2,14 @@
 
 #include "gpu/initial_parameters.hpp"
 #include "gpu/torch/factory.hpp"
+#include "gpu/torch/tensor_objective.hpp"
 #include "runtime/errors.hpp"
 
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/Parallel.h>
 #include <ATen/ops/from_blob.h>
+#include <ATen/ops/ones_like.h>
+#include <c10/core/GradMode.h>
 #include <c10/core/InferenceMode.h>
 #include <c10/util/Exception.h>
 #include <cmath>
@@ -22,6 +25,9 @@ template <class F>
 auto guarded(const char* doing, F f) {
   try {
     return f();
+  } catch (const c10::OutOfMemoryError& e) {
+    throw out_of_memory(std::string("no room ") + doing + ": " +
+                        e.what_without_backtrace());
   } catch (const c10::Error& e) {
     throw ballast_error(errc::device_failed, std::string("LibTorch failed ") +
                                                  doing + ": " +
@@ -37,25 +43,14 @@ void use_threads(int threads) {
   set = threads;
 }
 
-batch_view slice(const batch_view& all, const row_shape& row, uint32_t begin,
-                 uint32_t rows) {
-  auto from = [&](auto* pointer, size_t width) {
-    return pointer ? pointer + size_t(begin) * width : nullptr;
-  };
-  return {.features = from(all.features, row.features),
-          .labels = from(all.labels, 1),
-          .targets = from(all.targets, 1),
-          .sample_ids = from(all.sample_ids, 1),
-          .rows = rows};
-}
-
 } // namespace
 
 torch_model::torch_model(
     const model_request& request,
     const std::vector<std::pair<std::string, std::vector<int64_t>>>& parameters)
     : job_(*request.what), row_(request.row), goal_(job_, row_),
-      threads_(int(std::max(request.threads, 1U))),
+      threads_(int(std::max(request.threads, 1U))), place_(request.place),
+      autocast_(job_.train.precision == "bfloat16"),
       parameters_(lay_out(parameters)) {
   if (!parameters_.empty())
     count_ = parameters_.back().offset + parameters_.back().count;
@@ -84,7 +79,7 @@ const torch_model::views& torch_model::views_of(std::span<float> arena) {
     });
   auto made = std::make_unique<views>();
   for (const parameter_info& p : parameters_)
-    made->push_back(tensor_over(arena.data() + p.offset, p.shape));
+    made->push_back(tensor_at(place_, arena.data() + p.offset, p.shape));
   known_.emplace_back(arena.data(), std::move(made));
   return *known_.back().second;
 }
@@ -96,7 +91,8 @@ void torch_model::bind(std::span<float> parameters,
     gradients_ = &views_of(gradients);
     parameter_arena_ = parameters;
     gradient_arena_ = gradients;
-    bound();
+    if (by_outputs() || wants_leaves())
+      leaves_->bind(*values_, *gradients_);
   });
 }
 
@@ -105,7 +101,10 @@ double torch_model::accumulate(const batch_view& batch, uint64_t step_seed,
   use_threads(threads_);
   return guarded("in a training step", [&] {
     c10::InferenceMode no_autograd;
-    return differentiate(batch, step_seed, ready);
+    c10::OptionalDeviceGuard here;
+    enter(here);
+    return by_outputs() ? differentiate_outputs(batch, step_seed, ready)
+                        : differentiate(batch, step_seed, ready);
   });
 }
 
@@ -116,16 +115,46 @@ evaluation_sums torch_model::evaluate(const batch_view& batch) {
       evaluation_rows(), job_.train.micro_batch.value_or(UINT32_MAX)));
   for (uint32_t begin = 0; begin < batch.rows; begin += rows) {
     const batch_view part =
-        slice(batch, row_, begin, std::min(rows, batch.rows - begin));
+        batch.slice(begin, std::min(rows, batch.rows - begin), row_.features);
     const evaluation_sums more = guarded("in an evaluation", [&] {
       c10::InferenceMode no_autograd;
-      return judge(part);
+      c10::OptionalDeviceGuard here;
+      enter(here);
+      return by_outputs() ? judge_outputs(part) : judge(part);
     });
     sums.loss += more.loss;
     sums.correct += more.correct;
     sums.rows += more.rows;
   }
   return sums;
+}
+
+double
+torch_model::differentiate_outputs(const batch_view& batch, uint64_t step_seed,
+                                   const std::function<void(size_t)>& ready) {
+  goal_.check_labels(batch);
+  const autograd_scope autograd;
+  at::Tensor losses;
+  {
+    // The way back runs in the types of the way there.
+    const autocast_scope types(place_, autocast_);
+    losses = losses_of(goal_, outputs(batch, true, step_seed),
+                       wanted_at(place_, batch));
+  }
+  leaves_->backward(losses, at::ones_like(losses), ready);
+  return losses.detach().sum(at::kDouble).item<double>();
+}
+
+evaluation_sums torch_model::judge_outputs(const batch_view& batch) {
+  goal_.check_labels(batch);
+  const c10::NoGradGuard no_grad;
+  const autocast_scope types(place_, autocast_);
+  const at::Tensor found = outputs(batch, false, 0);
+  const wanted_outputs wanted = wanted_at(place_, batch);
+  return {.loss =
+              losses_of(goal_, found, wanted).sum(at::kDouble).item<double>(),
+          .correct = correct_of(goal_, found, wanted),
+          .rows = double(batch.rows)};
 }
 
 at::Tensor tensor_over(const float* values, at::IntArrayRef shape) {
@@ -168,6 +197,9 @@ void keep_freed_memory() {
 
 std::unique_ptr<model> make(const model_request& request) {
   keep_freed_memory();
+  if (request.place.cuda >= 0)
+    if (failure why = load_torch_cuda())
+      throw ballast_error(why);
   const std::string& kind = request.what->model.kind;
   if (kind == "cnn")
     return make_cnn_model(request);

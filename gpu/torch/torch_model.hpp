@@ -2,16 +2,24 @@
 /// executor's arenas, the job's initial values, and errors of the project's
 /// type instead of LibTorch's.
 ///
+/// A model has one or two ways to compute. On the CPU in float32 it is the one
+/// that is fastest there, written out where that helps. Elsewhere, or in
+/// bfloat16, it is LibTorch's own operations with autograd (`outputs`), and no
+/// value of the way is looked at by the host but the loss.
+///
 /// Thread: the step thread. Tensors over an arena do not own it; the executor
 /// keeps the arenas alive as long as they are bound.
 #pragma once
 
 #include "gpu/model.hpp"
+#include "gpu/torch/autograd_leaves.hpp"
 #include "gpu/torch/objective.hpp"
+#include "gpu/torch/placement.hpp"
 
 #include <ATen/core/Generator.h>
 #include <ATen/core/Tensor.h>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -39,9 +47,21 @@ protected:
 
   // What a model adds. All run without autograd unless they switch it on.
   virtual void default_values(std::span<float> parameters) = 0;
-  virtual void bound() {}
+  /// False where `differentiate` does without autograd.
+  virtual bool wants_leaves() const { return true; }
   virtual double differentiate(const batch_view& batch, uint64_t step_seed,
                                const std::function<void(size_t)>& ready) = 0;
+  /// rows x columns by LibTorch's own operations on the leaves, wherever they
+  /// are; autograd follows them. For models whose outputs the objective judges;
+  /// the others override what calls it.
+  virtual at::Tensor outputs(const batch_view& /*batch*/, bool /*training*/,
+                             uint64_t /*step_seed*/) {
+    return {};
+  }
+  /// Loss and gradients by `outputs`.
+  virtual double
+  differentiate_outputs(const batch_view& batch, uint64_t step_seed,
+                        const std::function<void(size_t)>& ready);
   /// rows x columns, on the current parameters; valid until the next call.
   /// For models whose outputs the objective judges; the others override
   /// `judge`.
@@ -49,12 +69,24 @@ protected:
   virtual evaluation_sums judge(const batch_view& batch) {
     return goal_.evaluate(batch, predict(batch));
   }
+  virtual evaluation_sums judge_outputs(const batch_view& batch);
   /// Rows of an evaluation that are judged at once.
   virtual uint32_t evaluation_rows() const { return 512; }
 
   const job& what() const { return job_; }
   const row_shape& row() const { return row_; }
   int threads() const { return threads_; }
+  const model_place& place() const { return place_; }
+  bool in_bfloat16() const { return autocast_; }
+  /// Whether `outputs` is the way to compute here.
+  bool by_outputs() const { return place_.elsewhere || autocast_; }
+  /// The parameters, with gradients; made by the first `bind`.
+  const at::Tensor& leaf(size_t i) const { return (*leaves_)[i]; }
+  autograd_leaves& leaves() { return *leaves_; }
+  /// These are the leaves, which somebody else computes with.
+  void take_leaves(std::vector<at::Tensor> leaves) {
+    leaves_.emplace(std::move(leaves));
+  }
   const objective& goal() const { return goal_; }
   const at::Tensor& parameter(size_t i) const { return (*values_)[i]; }
   const at::Tensor& gradient(size_t i) const { return (*gradients_)[i]; }
@@ -74,10 +106,18 @@ private:
   /// step: their tensors are kept.
   const views& views_of(std::span<float> arena);
 
+  void enter(c10::OptionalDeviceGuard& device) const {
+    if (place_.cuda >= 0)
+      device.reset_device(device_of(place_));
+  }
+
   job job_;
   row_shape row_;
   objective goal_;
   int threads_;
+  model_place place_;
+  bool autocast_; // bfloat16
+  std::optional<autograd_leaves> leaves_{std::in_place};
   std::vector<parameter_info> parameters_;
   size_t count_ = 0;
   std::vector<std::pair<float*, std::unique_ptr<views>>> known_;
@@ -87,7 +127,7 @@ private:
   std::span<float> gradient_arena_;
 };
 
-/// A tensor over values that somebody else owns.
+/// A tensor over values of the host that somebody else owns.
 at::Tensor tensor_over(const float* values, at::IntArrayRef shape);
 
 /// As torch.nn fills a Linear or a Conv2d whose output sees `fan_in` values,

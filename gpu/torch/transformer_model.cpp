@@ -11,7 +11,6 @@
 // predictions, so that the job's loss is the mean cross entropy of a token. All
 // T positions go through the model, though the last one predicts nothing:
 // a length that is a power of two stays one.
-#include "gpu/torch/autograd_leaves.hpp"
 #include "gpu/torch/token_rows.hpp"
 #include "gpu/torch/torch_model.hpp"
 #include "runtime/errors.hpp"
@@ -25,6 +24,7 @@
 #include <ATen/ops/linear.h>
 #include <ATen/ops/scaled_dot_product_attention.h>
 #include <algorithm>
+#include <c10/core/GradMode.h>
 #include <cmath>
 
 namespace ballast {
@@ -125,13 +125,11 @@ private:
     }
   }
 
-  void bound() override { leaves_.bind(parameter_views(), gradient_views()); }
-
   at::Tensor norm(size_t i, const at::Tensor& x) const {
-    return at::layer_norm(x, {width_}, leaves_[i], leaves_[i + 1]);
+    return at::layer_norm(x, {width_}, leaf(i), leaf(i + 1));
   }
   at::Tensor linear(size_t i, const at::Tensor& x) const {
-    return at::linear(x, leaves_[i], leaves_[i + 1]);
+    return at::linear(x, leaf(i), leaf(i + 1));
   }
 
   // x: rows x length x width.
@@ -158,18 +156,18 @@ private:
   /// The score of each token of the vocabulary to come after each position:
   /// (rows x length) x vocabulary.
   at::Tensor scores(const at::Tensor& tokens) const {
-    at::Tensor x = at::embedding(leaves_[token_embedding], tokens)
-                       .add(leaves_[position_embedding]);
+    at::Tensor x = at::embedding(leaf(token_embedding), tokens)
+                       .add(leaf(position_embedding));
     for (size_t l = 0; l < what().model.layers; ++l) {
       x = x.add(attention(block(l), norm(block(l) + norm_1, x)));
       x = x.add(mlp(block(l), norm(block(l) + norm_2, x)));
     }
-    return at::linear(norm(last_norm(), x), leaves_[token_embedding])
+    return at::linear(norm(last_norm(), x), leaf(token_embedding))
         .view({-1, vocabulary_});
   }
 
   static at::Tensor losses(const at::Tensor& scores, const at::Tensor& next) {
-    return at::cross_entropy_loss(scores, next.view(-1), {},
+    return at::cross_entropy_loss(scores.to(at::kFloat), next.view(-1), {},
                                   at::Reduction::None, no_token);
   }
   double sum_of_means(const at::Tensor& by_position) const {
@@ -179,15 +177,31 @@ private:
   double differentiate(const batch_view& batch, uint64_t /*step_seed*/,
                        const std::function<void(size_t)>& ready) override {
     const autograd_scope autograd; // first: it keeps tokens, too
-    const token_rows rows = token_rows_of(batch, row(), vocabulary_);
-    const at::Tensor loss = losses(scores(rows.tokens), rows.next);
-    leaves_.backward(
+    const token_rows rows = token_rows_at(place(), batch, row(), vocabulary_);
+    at::Tensor loss;
+    {
+      const autocast_scope types(place(), in_bfloat16());
+      loss = losses(scores(rows.tokens), rows.next);
+    }
+    leaves().backward(
         loss, at::full_like(loss.detach(), 1.0 / double(length_ - 1)), ready);
     return sum_of_means(loss.detach());
   }
 
+  double
+  differentiate_outputs(const batch_view& batch, uint64_t step_seed,
+                        const std::function<void(size_t)>& ready) override {
+    return differentiate(batch, step_seed, ready);
+  }
+
+  evaluation_sums judge_outputs(const batch_view& batch) override {
+    return judge(batch);
+  }
+
   evaluation_sums judge(const batch_view& batch) override {
-    const token_rows rows = token_rows_of(batch, row(), vocabulary_);
+    const token_rows rows = token_rows_at(place(), batch, row(), vocabulary_);
+    const c10::NoGradGuard no_grad;
+    const autocast_scope types(place(), in_bfloat16());
     const at::Tensor found = scores(rows.tokens);
     return {.loss = sum_of_means(losses(found, rows.next)),
             .correct = sum_of_means(found.argmax(1).eq(rows.next.view(-1))),
@@ -203,7 +217,6 @@ private:
   int64_t width_;
   int64_t heads_;
   int64_t vocabulary_;
-  autograd_leaves leaves_;
 };
 
 } // namespace

@@ -111,7 +111,7 @@ protected:
     workers.push_back(std::make_shared<orders>());
     handles.push_back(keep(system.spawn(played_worker, workers.back())));
     self->send(boss, hello_atom::value,
-               worker_hello{name, 7, "host", "cpu", "b", "http://m"},
+               worker_hello{name, 7, "host", "cpu", "b", "http://m", {}},
                handles.back());
     run();
   }

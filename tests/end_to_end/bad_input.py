@@ -188,9 +188,7 @@ class Jobs(BadInput):
                      {"train": {"reduction": "canonical"}},
                      {"train": {"strategy": "local_sgd"}},
                      {"train": {"strategy": "parameter_server"}},
-                     {"train": {"precision": "bfloat16"}},
-                     {"train": {"compression": "int8"}},
-                     {"train": {"collective": "nccl"}}):
+                     {"train": {"compression": "int8"}}):
             [[field, value]] = more["train"].items()
             self.refuses(merged(job, more),
                          [f"/train/{field}", value, "not in this build"])
@@ -200,6 +198,22 @@ class Jobs(BadInput):
         self.refuses(job, ["/data/train/format", "not in this build"])
         job["data"]["train"].update(format="csv", uri="s3://bucket/a.csv")
         self.refuses(job, ["s3://", "not in this build"])
+
+    def test_devices_that_are_not_there(self):
+        job = emulated_job(100)
+        job["model"] = {"kind": "mlp", "hidden": [4]}
+        job = self.write("job.json", job)
+        one = self.ballast("run", job, "--device", "cuda:1023", code=1)
+        self.assertIn("--device cuda:1023: ", one.last_line)
+        for wrong in ("cuda", "cuda:", "cuda:x", "gpu"):
+            one = self.ballast("run", job, "--device", wrong, code=2)
+            self.assertIn("auto, cpu or cuda:N", one.err)
+
+    def test_nccl_without_a_gpu(self):
+        job = merged(emulated_job(100), {"train": {"collective": "nccl"}})
+        one = self.ballast("run", self.write("job.json", job), code=1)
+        self.assertIn("'nccl' sums between GPUs", one.last_line)
+        self.assertIn("train.collective", one.last_line)
 
     def test_every_mistake_is_named_at_once(self):
         job = self.write("job.json", merged(emulated_job(100), {
@@ -224,8 +238,8 @@ class Doctor(BallastTest):
             self.assertNotEqual(part["what_to_do"], "")
         self.assertNotIn("\n", part["found"])
         gpus = [one for name, one in checks.items() if name.startswith("cuda:")]
-        for one in gpus:  # shown, and not pretended to be used
-            self.assertIn("not in this build", one["what_to_do"])
+        for one in gpus:
+            self.assertRegex(one["found"], "runs Ballast's kernels|cannot be")
 
     def test_names_variables_that_break_elasticity(self):
         self.assertNotIn("NCCL_COMM_ID", self.checks())

@@ -239,8 +239,8 @@ class Refusals(Cluster):
                 (2, "--insecure", ("--coordinator", "--http", "0.0.0.0:0")),
                 (2, "--insecure", ("--join", self.address, "--metrics",
                                    "0.0.0.0:0")),
-                (2, "not in this build", ("--join", self.address, "--device",
-                                          "cuda:0")),
+                (1, "--device cuda:1023: ", ("--join", self.address,
+                                             "--device", "cuda:1023")),
                 (2, "cuda:N", ("--join", self.address, "--device", "cuda")),
                 (2, "HOST:PORT", ("--join", "nowhere"))):
             self.refused(code, says, "node", *arguments)

@@ -155,12 +155,49 @@ TEST(cuda_library, refuses_nccl_with_the_reason_where_there_is_no_gpu) {
   if (reason.empty())
     GTEST_SKIP() << "this machine has a GPU";
   try {
-    make_backend("nccl");
+    make_backend("nccl", 0);
     FAIL() << "made a backend without a GPU";
   } catch (const collective_error& e) {
     EXPECT_EQ(e.code(), collective_errc::unsupported);
     EXPECT_THAT(e.what(), AllOf(HasSubstr("'nccl'"), HasSubstr(reason)));
   }
+}
+
+TEST(cuda_library, refuses_nccl_for_a_worker_on_the_cpu) {
+  try {
+    make_backend("nccl");
+    FAIL() << "made a backend without a GPU";
+  } catch (const collective_error& e) {
+    EXPECT_EQ(e.code(), collective_errc::unsupported);
+    EXPECT_THAT(e.what(), AllOf(HasSubstr("--device cuda:N"),
+                                HasSubstr("train.collective")));
+  }
+}
+
+TEST(cuda_library, makes_no_device_where_there_is_none) {
+  try {
+    open_cuda_device(1023);
+    FAIL() << "opened a GPU that nobody has";
+  } catch (const ballast_error& e) {
+    EXPECT_EQ(e.what_failed().code, errc::device_failed);
+    EXPECT_THAT(e.what(), Not(HasSubstr("\n")));
+  }
+}
+
+TEST(nccl_environment, is_refused_where_a_dead_worker_would_hold_the_others) {
+  auto refusal = [](std::map<std::string, const char*> set) {
+    return nccl_environment_refusal([&](const char* name) -> const char* {
+      auto found = set.find(name);
+      return found == set.end() ? nullptr : found->second;
+    });
+  };
+  EXPECT_THAT(refusal({{"NCCL_COMM_ID", "10.0.0.1:5"}}),
+              AllOf(HasSubstr("NCCL_COMM_ID=10.0.0.1:5"),
+                    HasSubstr("start without it"), Not(HasSubstr("\n"))));
+  EXPECT_THAT(refusal({{"NCCL_BLOCKING_WAIT", "1"}}),
+              HasSubstr("NCCL_BLOCKING_WAIT=1"));
+  EXPECT_THAT(refusal({{"NCCL_HOSTID", "a"}, {"NCCL_DEBUG", "WARN"}}),
+              IsEmpty()); // slower, no more
 }
 
 TEST(cuda_library, tries_no_device_that_is_not_there) {

@@ -45,6 +45,16 @@ void use(worker_probe& probe) {
   probe.step({0.001, 0.01, 0.002, 0.0005}, 127);
   probe.collective_bytes(400'000);
   probe.error(errc::collective_failed);
+  gpu_reading gpu;
+  gpu.utilization_ratio = 0.9;
+  gpu.memory_used_bytes = 600;
+  gpu.memory_bytes = 1000;
+  gpu.power_watts = 400;
+  gpu.temperature_celsius = 60;
+  gpu.clock_reasons = clock_power_cap;
+  gpu.sent_bytes_per_second = gpu.received_bytes_per_second = 1024;
+  gpu.memory_errors = 1;
+  probe.gpu(gpu);
 }
 
 std::string coordinator_text() {
@@ -108,6 +118,26 @@ TEST(metrics, counts_and_shows_what_happened) {
               HasSubstr("ballast_worker_samples_total{run=\"fashion-1\","
                         "worker=\"w1\"} 255\n"));
   EXPECT_THAT(worker_text(), HasSubstr("phase=\"reduce\",le=\"0.002\"} 2\n"));
+}
+
+TEST(metrics, show_what_a_gpu_says_and_nothing_else) {
+  worker_probe probe("r", "w1");
+  EXPECT_THAT(probe.text(), Not(HasSubstr("ballast_gpu_")));
+  gpu_reading now;
+  now.temperature_celsius = 91;
+  now.clock_reasons = clock_power_cap;
+  now.sent_bytes_per_second = 1024;
+  probe.gpu(now);
+  EXPECT_THAT(probe.text(), HasSubstr("ballast_gpu_temperature_celsius{run="
+                                      "\"r\",worker=\"w1\"} 91\n"));
+  EXPECT_THAT(probe.text(),
+              HasSubstr("ballast_gpu_slowed{run=\"r\",worker=\"w1\"} 0\n"));
+  EXPECT_THAT(probe.text(), HasSubstr("direction=\"sent\"} 1024\n"));
+  EXPECT_THAT(probe.text(), Not(HasSubstr("ballast_gpu_power")));
+  now.clock_reasons = clock_thermal_hardware;
+  probe.gpu(now);
+  EXPECT_THAT(probe.text(),
+              HasSubstr("ballast_gpu_slowed{run=\"r\",worker=\"w1\"} 1\n"));
 }
 
 TEST(metrics, shows_no_value_that_is_not_known_yet) {

@@ -1,0 +1,131 @@
+// What one training step of a built-in model costs on a device: batch to the
+// device, gradient, clip-free AdamW, by the parts that a worker uses, without
+// the run around them. bench/gpu.py compares it with bench/peers/torch_step.py.
+//
+//   device_step MODEL DEVICE BATCH PRECISION STEPS SIDE|TOKENS WIDTH LAYERS
+//               VOCABULARY
+//
+// MODEL resnet18 (images of 3 x SIDE x SIDE, 10 classes) or transformer (rows
+// of TOKENS tokens); WIDTH, LAYERS and VOCABULARY are the transformer's. Prints
+// JSON: the milliseconds of each step, the parameters, the last loss.
+#include "gpu/cuda_library.hpp"
+#include "gpu/device.hpp"
+#include "runtime/random.hpp"
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+
+namespace ballast {
+namespace {
+
+struct rows_in_memory {
+  std::vector<float> features;
+  std::vector<int64_t> labels;
+
+  rows_in_memory(const row_shape& row, uint32_t rows) : labels(rows) {
+    const counter_random random(1, 2);
+    uint64_t draw = 0;
+    for (size_t i = 0; i < size_t(rows) * row.features; ++i)
+      features.push_back(row.vocabulary > 0
+                             ? float(random.below(row.vocabulary, draw++))
+                             : float(random.unit(draw++)));
+    for (int64_t& label : labels)
+      label = int64_t(random.below(row.classes, draw++));
+  }
+  batch_view view() const {
+    return {.features = features.data(),
+            .labels = labels.data(),
+            .rows = uint32_t(labels.size())};
+  }
+};
+
+uint32_t number(const char* text) {
+  return uint32_t(std::strtoul(text, nullptr, 10));
+}
+
+int run(char** arguments) {
+  const std::string kind = arguments[1];
+  const std::string device_name = arguments[2];
+  const uint32_t rows = number(arguments[3]);
+  const uint32_t steps = number(arguments[5]);
+  const uint32_t size = number(arguments[6]);
+
+  job what;
+  what.model.kind = kind;
+  what.train.precision = arguments[4];
+  what.train.optimizer = {.kind = "adamw", .lr = 1e-3};
+  row_shape row;
+  if (kind == "transformer") {
+    what.train.loss = "next_token";
+    what.model.width = number(arguments[7]);
+    what.model.heads = what.model.width / 64 > 0 ? what.model.width / 64 : 1;
+    what.model.layers = number(arguments[8]);
+    row.shape = {size};
+    row.features = size;
+    row.classes = 1;
+    row.vocabulary = number(arguments[9]);
+  } else {
+    row.shape = {3, size, size};
+    row.features = 3 * size * size;
+    row.classes = 10;
+  }
+
+  std::unique_ptr<compute_device> opened;
+  if (std::optional<int> index = cuda_index(device_name)) {
+    if (failure why = torch_on_cuda())
+      throw ballast_error(why);
+    opened = open_cuda_device(*index);
+  }
+  compute_device& device = opened ? *opened : cpu_device();
+  auto backend = make_backend("local");
+  const char* threads = std::getenv("BALLAST_BENCH_THREADS");
+  auto network =
+      make_model({&what, row, threads ? number(threads) : 1, device.place()});
+  const size_t count = network->parameter_count();
+  auto parameters = device.allocate(count, *backend);
+  auto gradients = device.allocate(count, *backend);
+  std::vector<float> values(count);
+  network->initialize(values);
+  device.upload(parameters.get(), values.data(), count);
+  network->bind({parameters.get(), count}, {gradients.get(), count});
+  auto update = device.make_optimizer(what.train.optimizer, count, *backend);
+  const rows_in_memory data(row, rows);
+
+  std::printf("{\"parameters\": %zu, \"ms\": [", count);
+  double loss = 0;
+  for (uint32_t step = 1; step <= steps; ++step) {
+    const auto begin = std::chrono::steady_clock::now();
+    const batch_view batch = device.bring(step % 2, data.view(), row.features);
+    device.clear(gradients.get(), count);
+    loss = network->accumulate(batch, step, {});
+    update->apply({parameters.get(), count}, {gradients.get(), count},
+                  1.0 / rows, 1e-3, step);
+    device.finish();
+    const std::chrono::duration<double, std::milli> took =
+        std::chrono::steady_clock::now() - begin;
+    std::printf("%s%.4f", step > 1 ? ", " : "", took.count());
+  }
+  std::printf("], \"loss\": %.4f}\n", loss / rows);
+  return 0;
+}
+
+} // namespace
+} // namespace ballast
+
+int main(int count, char** arguments) {
+  if (count != 10) {
+    std::fprintf(stderr,
+                 "usage: device_step MODEL DEVICE BATCH PRECISION STEPS SIZE "
+                 "WIDTH LAYERS VOCABULARY\n");
+    return 2;
+  }
+  try {
+    return ballast::run(arguments);
+  } catch (const std::exception& e) {
+    std::fprintf(stderr, "device_step: %s\n", e.what());
+    return 1;
+  }
+}

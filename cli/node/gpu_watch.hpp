@@ -1,0 +1,35 @@
+/// Looks at a worker's GPU once a second, on a thread of its own: what it says
+/// goes to the metrics, and what makes the worker slow or sick to the log, with
+/// its cause, when it begins and when it ends.
+#pragma once
+
+#include "gpu/gpu_health.hpp"
+
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <thread>
+
+namespace ballast {
+
+class gpu_watch {
+public:
+  /// `seen` is called on the thread of the watch.
+  gpu_watch(std::string name, std::string bus,
+            std::function<void(const gpu_reading&)> seen);
+  ~gpu_watch();
+
+private:
+  void watch();
+
+  std::string name_;
+  std::string bus_;
+  std::function<void(const gpu_reading&)> seen_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool stop_ = false;
+  std::thread thread_;
+};
+
+} // namespace ballast

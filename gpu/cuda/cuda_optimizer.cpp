@@ -1,0 +1,100 @@
+#include "gpu/cuda/cuda_optimizer.hpp"
+
+#include "gpu/cuda/cuda_arena.hpp"
+#include "gpu/cuda/device_memory.hpp"
+#include "gpu/cuda/kernels.hpp"
+#include "runtime/errors.hpp"
+
+namespace ballast {
+namespace {
+
+class cuda_optimizer final : public optimizer {
+public:
+  cuda_optimizer(const optimizer_spec& spec, size_t count, int device,
+                 cuda_arenas& arenas)
+      : spec_(spec), count_(count), device_(device),
+        pieces_(norm_pieces(count)), clipped_(1) {
+    for (const char* name : names())
+      states_.push_back({name, arenas.allocate(count)});
+  }
+
+  void apply(std::span<float> parameters, std::span<const float> gradients,
+             double gradient_scale, double lr, uint64_t step) override {
+    update(parameters, gradients, gradient_scale, nullptr, lr, step);
+  }
+
+  /// The scale stays on the device: nobody waits for the norm.
+  void apply_clipped(std::span<float> parameters,
+                     std::span<const float> gradients, double inverse_samples,
+                     std::optional<double> clip_norm, double lr,
+                     uint64_t step) override {
+    if (!clip_norm)
+      return apply(parameters, gradients, inverse_samples, lr, step);
+    check_cuda(cudaSetDevice(device_), "cudaSetDevice");
+    launch_clip_by_norm(gradients.data(), gradients.size(), inverse_samples,
+                        *clip_norm, pieces_.data(), clipped_.data(), nullptr);
+    update(parameters, gradients, inverse_samples, clipped_.data(), lr, step);
+  }
+
+  std::vector<state_vector> state() override {
+    std::vector<state_vector> out;
+    for (const held& one : states_)
+      out.push_back({one.name, {one.values.get(), count_}});
+    return out;
+  }
+
+private:
+  struct held {
+    std::string name;
+    std::shared_ptr<float[]> values;
+  };
+
+  bool is_sgd() const { return spec_.kind == "sgd"; }
+  std::vector<const char*> names() const {
+    if (!is_sgd())
+      return {"exp_avg", "exp_avg_sq"};
+    if (spec_.momentum != 0)
+      return {"momentum_buffer"};
+    return {};
+  }
+
+  void update(std::span<float> parameters, std::span<const float> gradients,
+              double scale, const clipped* there, double lr, uint64_t step) {
+    if (parameters.size() != count_ || gradients.size() != count_)
+      throw ballast_error(errc::internal, "arenas of another model updated");
+    check_cuda(cudaSetDevice(device_), "cudaSetDevice");
+    float* p = parameters.data();
+    const float* g = gradients.data();
+    if (!is_sgd())
+      launch_adam(p, g, states_[0].values.get(), states_[1].values.get(),
+                  count_, make_adam_rule(spec_, scale, lr, step), there,
+                  nullptr);
+    else if (states_.empty())
+      launch_sgd(p, g, count_, make_sgd_rule(spec_, scale, lr), there, nullptr);
+    else
+      launch_momentum_sgd(p, g, states_[0].values.get(), count_,
+                          make_sgd_rule(spec_, scale, lr), there, nullptr);
+  }
+
+  optimizer_spec spec_;
+  size_t count_;
+  int device_;
+  std::vector<held> states_;
+  device_memory<double> pieces_;
+  device_memory<clipped> clipped_;
+};
+
+} // namespace
+
+std::unique_ptr<optimizer> make_cuda_optimizer(const optimizer_spec& spec,
+                                               size_t count, int device,
+                                               cuda_arenas& arenas) {
+  if (spec.kind != "sgd" && spec.kind != "adam" && spec.kind != "adamw")
+    throw ballast_error(errc::invalid_job,
+                        "unknown optimizer '" + spec.kind +
+                            "'; allowed are sgd, adam, adamw",
+                        "/train/optimizer/kind");
+  return std::make_unique<cuda_optimizer>(spec, count, device, arenas);
+}
+
+} // namespace ballast

@@ -1,0 +1,70 @@
+#include "gpu/device_seat.hpp"
+
+#include <fcntl.h>
+#include <string>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <utility>
+
+namespace ballast {
+namespace {
+
+/// -1 if somebody sits there, or the file cannot be had.
+int lock(const std::filesystem::path& file) {
+  // Nobody may lead us elsewhere by a link in a folder that all can write.
+  const int out =
+      ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+  if (out >= 0 && ::flock(out, LOCK_EX | LOCK_NB) == 0)
+    return out;
+  if (out >= 0)
+    ::close(out);
+  return -1;
+}
+
+bool is_ours(const std::filesystem::path& folder) {
+  struct stat about {};
+  return ::lstat(folder.c_str(), &about) == 0 && S_ISDIR(about.st_mode) &&
+         about.st_uid == ::geteuid();
+}
+
+} // namespace
+
+std::filesystem::path device_seat::default_folder() {
+  std::error_code none;
+  std::filesystem::path base = std::filesystem::temp_directory_path(none);
+  return (none ? std::filesystem::path("/tmp") : base) /
+         ("ballast-gpus-" + std::to_string(::geteuid()));
+}
+
+std::optional<device_seat>
+device_seat::take(const std::filesystem::path& folder,
+                  const std::vector<int>& gpus) {
+  ::mkdir(folder.c_str(), 0700);
+  if (!is_ours(folder))
+    return std::nullopt;
+  for (int round = 0; round < rounds_max; ++round)
+    for (int gpu : gpus) {
+      const int got = lock(
+          folder / (std::to_string(gpu) + ".seat-" + std::to_string(round)));
+      if (got >= 0)
+        return device_seat(gpu, got);
+    }
+  return std::nullopt;
+}
+
+device_seat::device_seat(device_seat&& other) noexcept
+    : gpu_(other.gpu_), descriptor_(std::exchange(other.descriptor_, -1)) {}
+
+device_seat& device_seat::operator=(device_seat&& other) noexcept {
+  std::swap(gpu_, other.gpu_);
+  std::swap(descriptor_, other.descriptor_);
+  return *this;
+}
+
+device_seat::~device_seat() {
+  if (descriptor_ >= 0)
+    ::close(descriptor_);
+}
+
+} // namespace ballast

@@ -1,0 +1,37 @@
+/// A worker's place on a GPU of its host, where the worker did not name one:
+/// the seats of all GPUs are taken round by round, so that workers spread. A
+/// seat is a locked file, and the kernel frees it when its process ends,
+/// however it ends.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <vector>
+
+namespace ballast {
+
+class device_seat {
+public:
+  /// Takes the first free seat: one on every GPU, in the given order, before a
+  /// second one on any. Nothing where `folder` cannot be used or all seats of
+  /// `rounds_max` rounds are taken.
+  static std::optional<device_seat> take(const std::filesystem::path& folder,
+                                         const std::vector<int>& gpus);
+  static constexpr int rounds_max = 16;
+  /// Of this user, on this host.
+  static std::filesystem::path default_folder();
+
+  int gpu() const { return gpu_; }
+
+  device_seat(device_seat&& other) noexcept;
+  device_seat& operator=(device_seat&& other) noexcept;
+  ~device_seat();
+
+private:
+  device_seat(int gpu, int descriptor) : gpu_(gpu), descriptor_(descriptor) {}
+
+  int gpu_;
+  int descriptor_;
+};
+
+} // namespace ballast

@@ -1,0 +1,25 @@
+/// What a rank of the backend "nccl" tells the others before they join, and
+/// whether all of them fit together. Needs neither CUDA nor NCCL.
+#pragma once
+
+#include "gpu/collective.hpp"
+
+#include <string>
+#include <vector>
+
+namespace ballast {
+
+struct nccl_introduction {
+  int version = 0; // 22809: 2.28.9
+  std::string gpu; // host and bus: which GPU this is
+  std::string id;  // rank 0: where the communicator meets
+
+  std::string text() const;
+};
+
+/// Rank 0's `id`. `all` by rank. Throws collective_error{mismatch} that names
+/// the rank whose NCCL is another than this one's, or who shares a GPU.
+std::string nccl_meeting_place(const std::vector<std::string>& all,
+                               int own_version);
+
+} // namespace ballast

@@ -1,0 +1,116 @@
+#include "gpu/torch/placement.hpp"
+
+#include "gpu/torch/factory.hpp"
+
+#include <ATen/Context.h>
+#include <ATen/autocast_mode.h>
+#include <ATen/ops/from_blob.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
+#include <c10/util/Exception.h>
+#include <dlfcn.h>
+
+namespace ballast {
+namespace {
+
+constexpr const char* cuda_part = "libtorch_cuda.so";
+
+std::string folder_of_torch() {
+  Dl_info info{};
+  if (dladdr(reinterpret_cast<const void*>(&at::globalContext), &info) == 0 ||
+      !info.dli_fname)
+    return {};
+  const std::string file = info.dli_fname;
+  return file.substr(0, file.rfind('/') + 1);
+}
+
+/// Its own libraries are found by the paths that the wheel was built with.
+failure open_cuda_part() {
+  const std::string beside = folder_of_torch() + cuda_part;
+  if (dlopen(beside.c_str(), RTLD_NOW | RTLD_LOCAL) == nullptr) {
+    const char* why = dlerror();
+    return {errc::not_in_build,
+            "this LibTorch computes on the CPU only: " +
+                std::string(why ? why : "its CUDA part cannot be opened") +
+                "; BALLAST_TORCH_CUDA=on ./dev setup fetches that part",
+            {}};
+  }
+  try {
+    at::globalContext().lazyInitDevice(at::kCUDA);
+    if (c10::impl::VirtualGuardImpl(at::kCUDA).deviceCount() > 0)
+      return {};
+    return {errc::device_failed, "LibTorch finds no GPU", {}};
+  } catch (const c10::Error& e) {
+    // Its first line says what, the others advise.
+    const std::string why = e.what_without_backtrace();
+    return {errc::device_failed,
+            "LibTorch cannot use CUDA: " + why.substr(0, why.find('\n')),
+            {}};
+  }
+}
+
+template <class Value>
+at::Tensor over(const model_place& place, const Value* values,
+                at::IntArrayRef shape, at::ScalarType type) {
+  void* memory = place.reach ? place.reach(values) : const_cast<Value*>(values);
+  const at::Device device = device_of(place);
+  return at::for_blob(memory, shape)
+      .options(at::TensorOptions().dtype(type).device(device))
+      .target_device(device)
+      .make_tensor();
+}
+
+} // namespace
+
+failure load_torch_cuda() {
+  static const failure why = open_cuda_part();
+  return why;
+}
+
+at::Device device_of(const model_place& place) {
+  return place.cuda < 0 ? at::Device(at::kCPU)
+                        : at::Device(at::kCUDA, at::DeviceIndex(place.cuda));
+}
+
+at::Tensor tensor_at(const model_place& place, const float* values,
+                     at::IntArrayRef shape) {
+  return over(place, values, shape, at::kFloat);
+}
+
+at::Tensor tensor_at(const model_place& place, const int64_t* values,
+                     at::IntArrayRef shape) {
+  return over(place, values, shape, at::kLong);
+}
+
+at::Tensor features_at(const model_place& place, const batch_view& batch,
+                       at::IntArrayRef shape) {
+  return tensor_at(
+      place, place.elsewhere ? batch.there.features : batch.features, shape);
+}
+
+autocast_scope::autocast_scope(const model_place& place, bool on)
+    : type_(device_of(place).type()), on_(on) {
+  if (!on_)
+    return;
+  at::autocast::set_autocast_enabled(type_, true);
+  at::autocast::set_autocast_dtype(type_, at::kBFloat16);
+  at::autocast::increment_nesting();
+}
+
+autocast_scope::~autocast_scope() {
+  if (!on_)
+    return;
+  // Copies of parameters in bfloat16 are of this step only.
+  if (at::autocast::decrement_nesting() == 0)
+    at::autocast::clear_cache();
+  at::autocast::set_autocast_enabled(type_, false);
+}
+
+} // namespace ballast
+
+extern "C" __attribute__((visibility("default"))) void
+ballast_load_torch_cuda(ballast::failure* why) {
+  using namespace ballast;
+  static_assert(
+      std::is_same_v<decltype(ballast_load_torch_cuda), torch_cuda_loader>);
+  *why = load_torch_cuda();
+}

@@ -1,0 +1,48 @@
+/// Where LibTorch computes for a model: the CPU, or a GPU, whose part of
+/// LibTorch is a library that is opened when somebody needs it. Everything here
+/// is of the device-generic part of LibTorch; its CUDA headers are not used.
+///
+/// Streams: the models set none, so that LibTorch computes in the default
+/// stream of the GPU, in order with what gpu/cuda/cuda_device.hpp enqueues
+/// there. The batch is complete when a model gets it.
+#pragma once
+
+#include "gpu/model.hpp"
+#include "runtime/errors.hpp"
+
+#include <ATen/core/Tensor.h>
+#include <c10/core/DeviceGuard.h>
+
+namespace ballast {
+
+/// Opens LibTorch's CUDA part, once. not_in_build where it has none,
+/// device_failed where it finds no GPU.
+failure load_torch_cuda();
+
+at::Device device_of(const model_place& place);
+
+/// Tensors over memory of `place` that somebody else owns.
+at::Tensor tensor_at(const model_place& place, const float* values,
+                     at::IntArrayRef shape);
+at::Tensor tensor_at(const model_place& place, const int64_t* values,
+                     at::IntArrayRef shape);
+
+/// The rows' features where the model computes; `shape` begins with the rows.
+at::Tensor features_at(const model_place& place, const batch_view& batch,
+                       at::IntArrayRef shape);
+
+/// Matrix products, convolutions and attention in bfloat16, sums and norms in
+/// float32, as LibTorch's autocast chooses; parameters and their gradients stay
+/// float32. Of the calling thread; does nothing where `on` is false.
+class autocast_scope {
+public:
+  autocast_scope(const model_place& place, bool on);
+  ~autocast_scope();
+  autocast_scope(const autocast_scope&) = delete;
+
+private:
+  at::DeviceType type_;
+  bool on_;
+};
+
+} // namespace ballast

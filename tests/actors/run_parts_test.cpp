@@ -1,0 +1,85 @@
+// Goal: what a worker saves and takes over is the state of its device, wherever
+// that is. Method: a device whose memory the host cannot touch, and a chunk
+// service that hands out what was saved.
+#include "actors/run_parts.hpp"
+
+#include "data/safetensors.hpp"
+#include "gpu/emulated_model.hpp"
+#include "tests/data/some_chunks.hpp"
+#include "tests/gpu/guarded_device.hpp"
+
+#include <gtest/gtest.h>
+#include <numeric>
+
+namespace ballast {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr size_t count = 40;
+
+/// A run of an emulated model on `device`, its parameters from `first` on.
+void fill(run_parts& parts, guarded_device& device, float first) {
+  parts.device = &device;
+  parts.order.run = "run";
+  parts.what.model.kind = "emulated";
+  parts.what.model.parameters = count;
+  parts.backend = make_backend("local");
+  parts.network = std::make_unique<emulated_model>(parts.what.model);
+  parts.update =
+      device.make_optimizer({.kind = "adamw"}, count, *parts.backend);
+  parts.memory.count = count;
+  parts.memory.parameters = device.allocate(count);
+  std::vector<float> values(count);
+  std::iota(values.begin(), values.end(), first);
+  device.upload(parts.memory.parameters.get(), values.data(), count);
+  for (auto& state : parts.update->state()) {
+    for (float& x : values)
+      x += 1000;
+    device.upload(state.values.data(), values.data(), count);
+  }
+}
+
+std::vector<float> values_of(guarded_device& device, const float* at) {
+  std::vector<float> out(count);
+  device.download(out.data(), at, count);
+  return out;
+}
+
+TEST(run_parts, saves_what_lies_on_a_device_and_takes_it_over_there) {
+  if (under_thread_sanitizer)
+    GTEST_SKIP() << "the service's threads are not compiled for it";
+  guarded_device device;
+  run_parts saved;
+  fill(saved, device, 1);
+  const std::string bytes = state_bytes(saved, step_number{7});
+  const tensor_file file = parse_safetensors(bytes, "state");
+  ASSERT_TRUE(file.find("weight"));
+  EXPECT_EQ(file.find("weight")->values[39], 40);
+  ASSERT_TRUE(file.find("optimizer/exp_avg_sq"));
+  EXPECT_EQ(file.find("optimizer/exp_avg_sq")->values[0], 2001);
+
+  auto service = chunk_service::start(
+      "127.0.0.1", 0, "token", [](data_part, chunk_id) { return chunk_ptr(); },
+      [&](const std::string& name) -> std::optional<std::string> {
+        return name == "checkpoint" ? std::optional(bytes) : std::nullopt;
+      });
+  guarded_device other;
+  run_parts fresh;
+  fill(fresh, other, 500);
+  fresh.order.start.step = step_number{8};
+  fresh.origin = chunk_client::connect(service->address(), "token", 10s);
+  EXPECT_EQ(load_checkpoint(fresh), step_number{7});
+  EXPECT_EQ(values_of(other, fresh.memory.parameters.get()),
+            values_of(device, saved.memory.parameters.get()));
+  auto states = fresh.update->state();
+  auto expected = saved.update->state();
+  ASSERT_EQ(states.size(), 2u);
+  for (size_t i = 0; i < states.size(); ++i)
+    EXPECT_EQ(values_of(other, states[i].values.data()),
+              values_of(device, expected[i].values.data()));
+  service->shutdown(1s);
+}
+
+} // namespace
+} // namespace ballast

@@ -1,0 +1,48 @@
+/// What the clusters of executor_cluster.hpp are made of.
+#pragma once
+
+#include "gpu/device.hpp"
+#include "gpu/emulated_model.hpp"
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace ballast {
+
+inline constexpr uint32_t rows_per_chunk = 16;
+
+inline job emulated_job(uint64_t epochs, uint64_t batch) {
+  job out;
+  out.model.kind = "emulated";
+  out.model.parameters = 40;
+  out.train.epochs = epochs;
+  out.train.global_batch = batch;
+  out.train.optimizer.kind = "sgd";
+  out.train.optimizer.lr = 0.05;
+  return out;
+}
+
+/// What one worker fed to one step.
+struct fed {
+  uint64_t epoch;
+  std::vector<uint64_t> ids;
+};
+
+/// What the workers of a cluster are made of.
+struct cluster_setup {
+  std::string backend = "local";
+  uint32_t test_chunks = 0;
+  bool copies = false; // keep what a checkpoint would
+  std::function<std::shared_ptr<compute_device>(size_t rank)> device =
+      [](size_t) {
+        return std::shared_ptr<compute_device>(&cpu_device(), [](auto*) {});
+      };
+  std::function<std::unique_ptr<model>(const job&, compute_device&)> network =
+      [](const job& what, compute_device&) {
+        return std::make_unique<emulated_model>(what.model);
+      };
+};
+
+} // namespace ballast
