@@ -5,8 +5,10 @@
 #include "data/source_file.hpp"
 #include "data/test_split.hpp"
 #include "runtime/placement.hpp"
+#include "runtime/row_cells.hpp"
 #include "runtime/target_bins.hpp"
 
+#include <array>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <optional>
@@ -81,8 +83,10 @@ json identity_of(const job& what, prepare_cache& cache) {
     out["test_fraction"] = data.test_fraction;
   if (is_regression(what))
     out["target_bins"] = target_bins_max;
-  if (label_of(what) == label_kind::none)
+  if (label_of(what) == label_kind::none) {
     out["tokens"] = true;
+    out["cells"] = row_cells_max;
+  }
   for (const pipeline_step& step : data.pipeline)
     out["pipeline"].push_back(step.op == "reshape"
                                   ? json{step.op, step.shape}
@@ -142,6 +146,31 @@ std::vector<uint64_t> all_of(uint64_t rows) {
   return out;
 }
 
+/// Cells of the rows to train on.
+row_cells token_cells(const source_table& table,
+                      const std::vector<uint64_t>& rows) {
+  const size_t taken = std::min(rows.size(), rows_looked_at_max);
+  std::vector<float> tokens(table.row.features);
+  std::vector<float> points(taken * token_profile_size);
+  for (size_t i = 0; i < taken; ++i) {
+    row_values(table, rows[i * rows.size() / taken], tokens);
+    token_profile(tokens,
+                  std::span<float, token_profile_size>(
+                      &points[i * token_profile_size], token_profile_size));
+  }
+  return row_cells(points, token_profile_size);
+}
+
+void put_into_cells(const row_cells& cells, source_table& table) {
+  std::vector<float> tokens(table.row.features);
+  std::array<float, token_profile_size> point{};
+  for (uint64_t row = 0; row < table.rows; ++row) {
+    row_values(table, row, tokens);
+    token_profile(tokens, point);
+    table.target_bins.push_back(cells.of(point));
+  }
+}
+
 /// The sources of a job, read and split.
 struct tables {
   source_table train;
@@ -174,6 +203,8 @@ struct tables {
                        : rows_without(train.rows, test_rows.table_rows);
     if (request.label == label_kind::target)
       choose_bins();
+    if (request.label == label_kind::none)
+      choose_cells();
     // Unlike a class, a token may be met in the test set for the first time.
     if (test)
       train.row.vocabulary =
@@ -193,6 +224,14 @@ private:
       train.target_bins.push_back(bin_of(target, edges));
     for (float target : test ? test->targets : std::vector<float>{})
       test->target_bins.push_back(bin_of(target, edges));
+  }
+
+  void choose_cells() {
+    const row_cells cells = token_cells(train, train_rows.table_rows);
+    train.row.target_bins = cells.count();
+    put_into_cells(cells, train);
+    if (test)
+      put_into_cells(cells, *test);
   }
 };
 

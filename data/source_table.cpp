@@ -105,6 +105,18 @@ void check_like(const source_table& table, const source_table& like,
                           std::to_string(like.row.classes - 1));
 }
 
+template <class T>
+void copy_values(const source_table& table, uint64_t row,
+                 std::span<float> out) {
+  const unsigned char* from =
+      table.features.data() + row * table.row.features * sizeof(T);
+  for (size_t i = 0; i < out.size(); ++i) {
+    T number;
+    std::memcpy(&number, from + i * sizeof(T), sizeof(T));
+    out[i] = float(number);
+  }
+}
+
 /// Feature number `feature` of every row.
 template <class T>
 std::vector<double> feature_values(const source_table& table, size_t feature) {
@@ -153,6 +165,19 @@ std::vector<double> column_values(const source_table& table,
     return feature_values<int32_t>(table, feature);
   default:
     return feature_values<float>(table, feature);
+  }
+}
+
+void row_values(const source_table& table, uint64_t row, std::span<float> out) {
+  switch (rank_of(table.row.stored)) {
+  case 0:
+    return copy_values<uint8_t>(table, row, out);
+  case 1:
+    return copy_values<int16_t>(table, row, out);
+  case 2:
+    return copy_values<int32_t>(table, row, out);
+  default:
+    return copy_values<float>(table, row, out);
   }
 }
 

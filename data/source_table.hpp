@@ -8,6 +8,7 @@
 #include "runtime/manifest.hpp"
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -25,7 +26,7 @@ struct source_table {
   std::vector<unsigned char> features;
   std::vector<int32_t> labels;      // classes; all 0 where there are none
   std::vector<float> targets;       // regression
-  std::vector<int32_t> target_bins; // regression: once they are chosen
+  std::vector<int32_t> target_bins; // once they are chosen, or cells are
   std::string label;                // name of the label column
   std::vector<std::string> columns; // names of the features, where they have
   /// Files in order, with the number of their first row.
@@ -35,9 +36,9 @@ struct source_table {
   };
   std::vector<file> files;
 
-  /// What rows are counted by: the class or the bin of each.
+  /// What rows are counted by: the class, bin or cell of each.
   const std::vector<int32_t>& histogram_bin() const {
-    return labels.empty() ? target_bins : labels;
+    return target_bins.empty() ? labels : target_bins;
   }
 };
 
@@ -80,6 +81,9 @@ std::string place_of(const source_table& table, uint64_t row);
 std::vector<double> column_values(const source_table& table,
                                   const std::string& name,
                                   const std::string& pointer);
+
+/// A row's features as they are stored, before any pipeline step.
+void row_values(const source_table& table, uint64_t row, std::span<float> out);
 
 /// The stored type that holds both.
 std::string wider_type(const std::string& a, const std::string& b);

@@ -26,7 +26,9 @@ const section sections[] = {
      "Who starts with which rows. Every worker gets at least one. Kinds that "
      "go by a column need a table\n(`csv`, `parquet`). With the loss `mse`, "
      "labels are bins of the target: 16 with equally many rows\n(fewer where "
-     "there are fewer different targets), the lowest first. Workers always "
+     "there are fewer different targets), the lowest first. With `next_token` "
+     "they are cells: up to 16 groups of rows\nthat look alike (k-means over "
+     "how often each token occurs). Workers always "
      "hold whole rows: splits by\nfeature (vertical ones) have no place "
      "here."},
     {"/model", "`model`", ""},

@@ -52,8 +52,9 @@ struct row_shape {
   /// Number of classes, 0 for a regression target (float32 label). Rows
   /// without a label are all of one class, 0.
   uint32_t classes = 0;
-  /// Number of bins that rows are counted by if there are no classes
-  /// (runtime/target_bins.hpp); 0: they are not counted.
+  /// Number of bins that rows are counted by instead of by class: of a target
+  /// (runtime/target_bins.hpp), or cells of rows that have no label
+  /// (runtime/row_cells.hpp); 0: by class, if there are any.
   uint32_t target_bins = 0;
   /// Rows of tokens: more than the largest of them; 0: rows of other numbers.
   uint32_t vocabulary = 0;
@@ -62,7 +63,7 @@ struct row_shape {
 /// Length of a label histogram: what placements and balancing count rows by,
 /// where a model goes by `classes`.
 inline uint32_t histogram_bins(const row_shape& row) {
-  return row.classes > 0 ? row.classes : row.target_bins;
+  return row.target_bins > 0 ? row.target_bins : row.classes;
 }
 
 /// One prepared data set. Immutable once written.
