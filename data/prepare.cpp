@@ -146,29 +146,30 @@ std::vector<uint64_t> all_of(uint64_t rows) {
   return out;
 }
 
+std::array<float, token_profile_size> profile_of(const source_table& table,
+                                                 uint64_t row) {
+  std::vector<float> tokens(table.row.features);
+  row_values(table, row, tokens);
+  std::array<float, token_profile_size> out{};
+  token_profile(tokens, out);
+  return out;
+}
+
 /// Cells of the rows to train on.
 row_cells token_cells(const source_table& table,
                       const std::vector<uint64_t>& rows) {
   const size_t taken = std::min(rows.size(), rows_looked_at_max);
-  std::vector<float> tokens(table.row.features);
-  std::vector<float> points(taken * token_profile_size);
+  std::vector<float> points;
   for (size_t i = 0; i < taken; ++i) {
-    row_values(table, rows[i * rows.size() / taken], tokens);
-    token_profile(tokens,
-                  std::span<float, token_profile_size>(
-                      &points[i * token_profile_size], token_profile_size));
+    const auto point = profile_of(table, rows[i * rows.size() / taken]);
+    points.insert(points.end(), point.begin(), point.end());
   }
   return row_cells(points, token_profile_size);
 }
 
 void put_into_cells(const row_cells& cells, source_table& table) {
-  std::vector<float> tokens(table.row.features);
-  std::array<float, token_profile_size> point{};
-  for (uint64_t row = 0; row < table.rows; ++row) {
-    row_values(table, row, tokens);
-    token_profile(tokens, point);
-    table.target_bins.push_back(cells.of(point));
-  }
+  for (uint64_t row = 0; row < table.rows; ++row)
+    table.target_bins.push_back(cells.of(profile_of(table, row)));
 }
 
 /// The sources of a job, read and split.

@@ -106,15 +106,20 @@ void check_like(const source_table& table, const source_table& like,
 }
 
 template <class T>
+T value_at(const source_table& table, uint64_t row, size_t feature) {
+  T number;
+  std::memcpy(&number,
+              table.features.data() +
+                  (row * table.row.features + feature) * sizeof(T),
+              sizeof(T));
+  return number;
+}
+
+template <class T>
 void copy_values(const source_table& table, uint64_t row,
                  std::span<float> out) {
-  const unsigned char* from =
-      table.features.data() + row * table.row.features * sizeof(T);
-  for (size_t i = 0; i < out.size(); ++i) {
-    T number;
-    std::memcpy(&number, from + i * sizeof(T), sizeof(T));
-    out[i] = float(number);
-  }
+  for (size_t i = 0; i < out.size(); ++i)
+    out[i] = float(value_at<T>(table, row, i));
 }
 
 /// Feature number `feature` of every row.
@@ -122,14 +127,8 @@ template <class T>
 std::vector<double> feature_values(const source_table& table, size_t feature) {
   std::vector<double> out;
   out.reserve(table.rows);
-  for (uint64_t row = 0; row < table.rows; ++row) {
-    T number;
-    std::memcpy(&number,
-                table.features.data() +
-                    (row * table.row.features + feature) * sizeof(T),
-                sizeof(T));
-    out.push_back(double(number));
-  }
+  for (uint64_t row = 0; row < table.rows; ++row)
+    out.push_back(double(value_at<T>(table, row, feature)));
   return out;
 }
 

@@ -10,16 +10,14 @@
 namespace ballast {
 namespace {
 
-/// -1 if somebody sits there, or the file cannot be had.
-int lock(const std::filesystem::path& file) {
+/// Empty if somebody sits there, or the file cannot be had.
+unique_fd lock(const std::filesystem::path& file) {
   // Nobody may lead us elsewhere by a link in a folder that all can write.
-  const int out =
-      ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-  if (out >= 0 && ::flock(out, LOCK_EX | LOCK_NB) == 0)
-    return out;
-  if (out >= 0)
-    ::close(out);
-  return -1;
+  unique_fd out(
+      ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (out && ::flock(out.get(), LOCK_EX | LOCK_NB) != 0)
+    out.reset();
+  return out;
 }
 
 bool is_ours(const std::filesystem::path& folder) {
@@ -45,26 +43,12 @@ device_seat::take(const std::filesystem::path& folder,
     return std::nullopt;
   for (int round = 0; round < rounds_max; ++round)
     for (int gpu : gpus) {
-      const int got = lock(
+      unique_fd got = lock(
           folder / (std::to_string(gpu) + ".seat-" + std::to_string(round)));
-      if (got >= 0)
-        return device_seat(gpu, got);
+      if (got)
+        return device_seat(gpu, std::move(got));
     }
   return std::nullopt;
-}
-
-device_seat::device_seat(device_seat&& other) noexcept
-    : gpu_(other.gpu_), descriptor_(std::exchange(other.descriptor_, -1)) {}
-
-device_seat& device_seat::operator=(device_seat&& other) noexcept {
-  std::swap(gpu_, other.gpu_);
-  std::swap(descriptor_, other.descriptor_);
-  return *this;
-}
-
-device_seat::~device_seat() {
-  if (descriptor_ >= 0)
-    ::close(descriptor_);
 }
 
 } // namespace ballast

@@ -4,8 +4,11 @@
 /// however it ends.
 #pragma once
 
+#include "gpu/collectives/socket.hpp"
+
 #include <filesystem>
 #include <optional>
+#include <utility>
 #include <vector>
 
 namespace ballast {
@@ -23,15 +26,11 @@ public:
 
   int gpu() const { return gpu_; }
 
-  device_seat(device_seat&& other) noexcept;
-  device_seat& operator=(device_seat&& other) noexcept;
-  ~device_seat();
-
 private:
-  device_seat(int gpu, int descriptor) : gpu_(gpu), descriptor_(descriptor) {}
+  device_seat(int gpu, unique_fd lock) : gpu_(gpu), lock_(std::move(lock)) {}
 
   int gpu_;
-  int descriptor_;
+  unique_fd lock_;
 };
 
 } // namespace ballast

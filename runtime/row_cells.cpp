@@ -22,41 +22,35 @@ double squared_distance(const float* point, const double* centre,
   return sum;
 }
 
-std::vector<const float*> one_by_one(std::span<const float> points,
-                                     size_t dimensions) {
-  std::vector<const float*> out;
-  for (size_t at = 0; at < points.size(); at += dimensions)
-    out.push_back(&points[at]);
-  return out;
-}
-
 /// k-means++: each further centre is a point drawn in proportion to its squared
 /// distance from the nearest centre so far.
-std::vector<double> first_centres(const std::vector<const float*>& points,
+std::vector<double> first_centres(std::span<const float> points,
                                   size_t dimensions, uint32_t cells_max) {
   const counter_random random(0, stream_of_centres);
-  std::vector<double> out(points[0], points[0] + dimensions);
-  std::vector<double> distance(points.size(),
-                               std::numeric_limits<double>::max());
+  const size_t count = points.size() / dimensions;
+  const auto first = points.first(dimensions);
+  std::vector<double> out(first.begin(), first.end());
+  std::vector<double> distance(count, std::numeric_limits<double>::max());
   for (uint32_t cell = 1; cell < cells_max; ++cell) {
     const double* newest = &out[out.size() - dimensions];
     double sum = 0;
-    for (size_t i = 0; i < points.size(); ++i) {
-      distance[i] = std::min(distance[i],
-                             squared_distance(points[i], newest, dimensions));
+    for (size_t i = 0; i < count; ++i) {
+      distance[i] =
+          std::min(distance[i], squared_distance(&points[i * dimensions],
+                                                 newest, dimensions));
       sum += distance[i];
     }
     if (sum <= 0)
       break; // no further point differs
     double left = random.unit(cell) * sum;
-    size_t drawn = points.size();
-    for (size_t i = 0;
-         i < points.size() && (drawn == points.size() || left > 0); ++i)
+    size_t drawn = count;
+    for (size_t i = 0; i < count && (drawn == count || left > 0); ++i)
       if (distance[i] > 0) {
         drawn = i;
         left -= distance[i];
       }
-    out.insert(out.end(), points[drawn], points[drawn] + dimensions);
+    const auto next = points.subspan(drawn * dimensions, dimensions);
+    out.insert(out.end(), next.begin(), next.end());
   }
   return out;
 }
@@ -73,20 +67,20 @@ void token_profile(std::span<const float> tokens,
 row_cells::row_cells(std::span<const float> points, size_t dimensions,
                      uint32_t cells_max)
     : dimensions_(dimensions) {
-  const std::vector<const float*> seen = one_by_one(points, dimensions);
-  centres_ = first_centres(seen, dimensions, cells_max);
-  std::vector<int32_t> cell_of(seen.size(), -1);
+  centres_ = first_centres(points, dimensions, cells_max);
+  std::vector<int32_t> cell_of(points.size() / dimensions, -1);
   for (int round = 0; round < rounds_max; ++round) {
     bool changed = false;
     std::vector<double> sums(centres_.size());
     std::vector<double> members(count());
-    for (size_t i = 0; i < seen.size(); ++i) {
-      const int32_t cell = of({seen[i], dimensions});
+    for (size_t i = 0; i < cell_of.size(); ++i) {
+      const auto point = points.subspan(i * dimensions, dimensions);
+      const int32_t cell = of(point);
       changed |= cell != cell_of[i];
       cell_of[i] = cell;
       members[size_t(cell)] += 1;
       for (size_t d = 0; d < dimensions; ++d)
-        sums[size_t(cell) * dimensions + d] += seen[i][d];
+        sums[size_t(cell) * dimensions + d] += point[d];
     }
     if (!changed)
       break;
