@@ -18,6 +18,11 @@ constexpr uint32_t data_magic = 0x44617461;
 constexpr uint32_t goodbye_magic = 0x42796521;
 /// One call moves at most this much, so that both directions keep going.
 constexpr size_t call_bytes_max = size_t{512} << 10;
+/// So often it receives before it sends again. A queue in the kernel that is as
+/// long as the window never grows shorter while both ends receive as much as
+/// they send, and whatever passes through it has left the caches: so it is
+/// emptied first, but not for ever, because the other end waits too.
+constexpr int pulls_max = 8;
 /// Bytes that travel in one call with their frame: small operations are quick.
 constexpr size_t joined_bytes_max = 1024;
 
@@ -85,7 +90,10 @@ void stream_mesh::transfer(const stream_label& label, byte_source* source,
   int idle = 0;
   while (!out.done() || !in.done()) {
     stop_->check();
-    bool moved = !in.done() && pull(in, label);
+    bool moved = false;
+    for (int i = 0; i < pulls_max && !in.done() && pull(in, label); ++i) {
+      moved = true;
+    }
     moved |= !out.done() && push(out);
     if (moved) {
       idle = 0;
