@@ -189,6 +189,7 @@ void coordinator_core::release_leavers(actions& out) {
     leaver.left = true;
     leaving_.erase(who);
     detector_.forget(who);
+    stragglers_.forget(who);
     out.push_back(write_event{"worker_left",
                               {{"worker", leaver.about.name},
                                {"incarnation", leaver.incarnation},

@@ -132,6 +132,7 @@ coordinator_core::on_submit(job what, std::string run_name,
   early_deaths_.clear();
   unexplained_.clear();
   end_awaits_reason_ = false;
+  stragglers_.tell_again();
   run_.emplace();
   run_->what = std::move(what);
   run_->name = std::move(run_name);

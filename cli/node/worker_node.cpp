@@ -240,6 +240,8 @@ int run_worker(const node_options& options) {
   worker.once = options.once;
   worker.log_to_folder = options.liveness_fd < 0;
   worker.probes = probes;
+  if (health)
+    worker.device_trouble = [&health] { return health->trouble(); };
   worker.make_engine = [host = options.host, &place,
                         &latch](engine_listener listener) {
     engine_config engine;
