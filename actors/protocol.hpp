@@ -115,7 +115,7 @@ typename Inspector::result_type inspect(Inspector& f, assignment& x) {
   return f(caf::meta::type_name("assignment"), x.term, x.generation, x.worker,
            x.name, x.incarnation, x.run, x.run_folder, x.job, x.origin, x.token,
            x.threads, x.heartbeat_ms, x.orphan_s, x.start, x.first, x.cursors,
-           x.beside, x.from_seed, x.from_checkpoint);
+           x.beside, x.from_seed, x.from_checkpoint, x.collective);
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, connect_order& x) {

@@ -152,6 +152,9 @@ nlohmann::json status_json(const coordinator_core& core, instant now) {
     out["world"] = run->members->workers.size();
     out["generation"] = value(run->members->number);
     out["plan"] = value(run->members->current.number);
+    const nlohmann::ordered_json sums = collective_fields(*run->members);
+    for (const auto& [key, field] : sums.items())
+      out[key] = field;
   }
   if (run->phase == run_phase::waiting)
     out["waiting_for_workers"] = run->what.elastic.workers;

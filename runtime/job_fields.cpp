@@ -227,7 +227,8 @@ void add_modes(fields_t& f) {
       [](job& j) -> field_place { return &j.train.collective; },
       "What sums the gradients: `ring` for workers on CPUs and on GPUs, whose "
       "buckets go through the host's memory; `nccl` between GPUs, one worker "
-      "each; `auto` is `ring`.")
+      "each; `auto` takes `nccl` for every generation in which that is "
+      "possible, else `ring`.")
       .one_of({"auto", "ring", "gloo", "nccl"});
 }
 

@@ -7,6 +7,8 @@
 #include "cli/node/host_port.hpp"
 #include "cli/node/identity.hpp"
 #include "cli/node/worker_device.hpp"
+#include "gpu/cuda_library.hpp"
+#include "gpu/nccl_introduction.hpp"
 #include "monitor/http_server.hpp"
 #include "monitor/log.hpp"
 
@@ -234,6 +236,14 @@ int run_worker(const node_options& options) {
   worker.hello.pid = uint32_t(getpid());
   worker.hello.host = host_name();
   worker.hello.device = place.name;
+  if (place.device) {
+    worker.hello.gpu = gpu_identity(place.device->bus());
+    const nccl_report nccl = probe_nccl();
+    if (const std::string why = nccl_trouble(nccl); !why.empty())
+      log().warn("NCCL {}", why);
+    else
+      worker.hello.nccl = nccl_version_text(nccl.running_version);
+  }
   worker.hello.build_id =
       options.build_id.empty() ? build_id() : options.build_id;
   worker.hello.metrics_address = "http://" + to_string(bound);

@@ -1,5 +1,5 @@
 """Goal: what a worker's GPU suffers from is named as the cause wherever one
-looks. Method: real
+looks; every generation has the collective that fits its workers. Method: real
 processes of the real program, whose CUDA part, NCCL and NVML are played
 (tests/gpu/fake_gpu.cpp, fake_nvml.cpp); a file says how the GPU is.
 """
@@ -12,6 +12,7 @@ import unittest
 
 from ballast_process import (BINARY, BallastTest, Started, control, endless_job,
                              read_json, read_lines, wait_until)
+from by_hand_cluster import Cluster
 
 GPUS = pathlib.Path(os.environ.get(
     "BALLAST_TEST_GPU_LIBRARY", BINARY.parent / "libfake_gpu.so"))
@@ -132,6 +133,72 @@ class Stragglers(PlayedGpus, BallastTest):
         self.assertEqual(told["causes"], ["driver_error", "memory_errors"])
         self.assertIn("error Xid 48; 2 memory errors", told["reason"])
         self.ballast("ctl", "stop", "--to", run)
+
+
+class Collectives(PlayedGpus, Cluster):
+    def generations(self, run):
+        return [e for e in read_lines(run / "events.jsonl")
+                if e["kind"] == "generation"]
+
+    def after(self, run, count):
+        return wait_until(lambda: len(self.generations(run)) >= count and
+                          self.generations(run)[-1], f"generation {count}", 30)
+
+    def steps(self, run, generation):
+        return wait_until(lambda: [
+            s for s in read_lines(run / "steps.jsonl")
+            if s["generation"] == generation], f"steps of {generation}", 30)
+
+    def begin(self, nccl):
+        self.environment["BALLAST_TEST_NCCL"] = nccl
+        self.node("a", "--device", "cuda:0")
+        self.node("b", "--device", "cuda:1")
+        wait_until(lambda: {"a", "b"} <= set(self.members()), "the nodes")
+        return self.state / "runs" / self.submit(self.job()).out.strip()
+
+    def end(self, run):
+        self.ctl("stop")
+        self.in_state("stopped")
+        self.assertEqual(self.audit(run)["repeated"], 0)
+
+    def test_a_cpu_that_comes_and_goes_takes_nccl_away_and_gives_it_back(self):
+        run = self.begin("works")
+        self.assertEqual(self.steps(run, 1)[0]["world"], 2)
+        [first] = self.generations(run)
+        self.assertEqual(first["collective"], "nccl", first)
+        cpu = self.node("c", "--device", "cpu")
+        joined = self.after(run, 2)
+        self.assertEqual((joined["collective"], joined["collective_reason"]),
+                         ("ring", "c computes on cpu"))
+        self.assertEqual(self.steps(run, joined["generation"])[0]["world"], 3)
+        self.assertEqual(self.status()["collective"], "ring")
+        cpu.end()
+        lost = self.after(run, 3)
+        self.assertEqual(lost["collective"], "nccl", lost)
+        self.steps(run, lost["generation"])
+        self.end(run)
+
+    def test_an_nccl_that_does_not_work_gives_way_to_the_ring(self):
+        run = self.begin("broken")
+        found = wait_until(lambda: (run / "events.jsonl").exists() and [
+            e for e in self.generations(run) if e["collective"] == "ring"],
+            "the ring", 60)[0]
+        self.assertIn("NCCL failed before: ", found["collective_reason"])
+        self.assertIn("unhandled system error", found["collective_reason"])
+        self.steps(run, found["generation"])
+        self.end(run)
+
+    def test_two_workers_of_one_gpu_use_the_ring(self):
+        self.environment["BALLAST_TEST_NCCL"] = "works"
+        self.node("a", "--device", "cuda:0")
+        self.node("b", "--device", "cuda:0")
+        wait_until(lambda: {"a", "b"} <= set(self.members()), "the nodes")
+        run = self.state / "runs" / self.submit(self.job()).out.strip()
+        self.steps(run, 1)
+        self.assertEqual(self.generations(run)[0]["collective_reason"],
+                         "a and b share a GPU, cuda:0; NCCL takes one worker "
+                         "for each")
+        self.end(run)
 
 
 if __name__ == "__main__":
