@@ -157,6 +157,7 @@ private:
 
   /// `i`: the first of its units.
   at::Tensor forward_block(size_t i, const at::Tensor& input, pass how) {
+    check_interrupt();
     at::Tensor x = forward_unit(i, input, how).relu_();
     x = forward_unit(i + 1, x, how);
     x.add_(changes_shape(i) ? forward_unit(i + 2, input, how) : input);

@@ -155,6 +155,7 @@ private:
   }
 
   at::Tensor forward_block(size_t l, at::Tensor x) const {
+    check_interrupt();
     x = x.add(attention(block(l), norm(block(l) + norm_1, x)));
     return x.add(mlp(block(l), norm(block(l) + norm_2, x)));
   }
