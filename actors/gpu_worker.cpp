@@ -334,6 +334,8 @@ gpu_worker_actor::behavior_type gpu_worker(pointer self,
       [=](alive_atom) {
         heartbeat beat = self->state.engine->now();
         beat.worker = self->state.me.worker;
+        if (config.device_trouble)
+          beat.trouble = config.device_trouble();
         if (!self->state.alone)
           self->send(self->state.coordinator, beat);
         self->delayed_send(

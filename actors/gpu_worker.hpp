@@ -37,6 +37,8 @@ struct gpu_worker_config {
   bool once = false;         // leave after one job
   bool log_to_folder = true; // also write logs/NAME.log of the run
   std::shared_ptr<probe_slot> probes;
+  /// What is wrong with its device, for the heartbeats; empty: nobody looks.
+  std::function<ballast::device_trouble()> device_trouble = {};
   /// Makes the engine; tests pass their own.
   std::function<std::unique_ptr<worker_engine>(engine_listener)> make_engine;
   /// Looks for the coordinator of the run again until it answers, then calls

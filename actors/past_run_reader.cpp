@@ -119,7 +119,8 @@ std::string cannot_go_on(const job& begun, const job& asked) {
   json before = to_json(begun), now = to_json(asked);
   // How many, how patient, how often: that may change.
   for (const char* free : {"/elastic", "/balance", "/checkpoint", "/faults",
-                           "/name", "/train/threads", "/train/collective"}) {
+                           "/name", "/train/threads", "/train/collective",
+                           "/train/activation_checkpointing"}) {
     before.erase(free + 1);
     now.erase(free + 1);
     json::json_pointer where(free);

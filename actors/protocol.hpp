@@ -51,7 +51,8 @@ typename Inspector::result_type inspect(Inspector& f, worker_cursor& x) {
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, worker_hello& x) {
   return f(caf::meta::type_name("worker_hello"), x.name, x.pid, x.host,
-           x.device, x.build_id, x.metrics_address, x.was, x.run, x.seen);
+           x.device, x.build_id, x.metrics_address, x.was, x.run, x.seen, x.gpu,
+           x.nccl);
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, welcome& x) {
@@ -59,9 +60,14 @@ typename Inspector::result_type inspect(Inspector& f, welcome& x) {
            x.heartbeat_ms);
 }
 template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, device_trouble& x) {
+  return f(caf::meta::type_name("device_trouble"), x.causes, x.celsius,
+           x.memory_errors, x.xid);
+}
+template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, heartbeat& x) {
   return f(caf::meta::type_name("heartbeat"), x.worker, x.generation, x.step,
-           x.phase, x.since_ns);
+           x.phase, x.since_ns, x.trouble);
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, worker_loaded& x) {
@@ -109,7 +115,7 @@ typename Inspector::result_type inspect(Inspector& f, assignment& x) {
   return f(caf::meta::type_name("assignment"), x.term, x.generation, x.worker,
            x.name, x.incarnation, x.run, x.run_folder, x.job, x.origin, x.token,
            x.threads, x.heartbeat_ms, x.orphan_s, x.start, x.first, x.cursors,
-           x.beside, x.from_seed, x.from_checkpoint);
+           x.beside, x.from_seed, x.from_checkpoint, x.collective);
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, connect_order& x) {
@@ -178,7 +184,7 @@ typename Inspector::result_type inspect(Inspector& f, shard_move& x) {
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, worker_load& x) {
   return f(caf::meta::type_name("worker_load"), x.worker, x.name, x.rows_left,
-           x.costs, x.store_free_bytes);
+           x.costs, x.store_free_bytes, x.trouble);
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, load_view& x) {

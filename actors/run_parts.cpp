@@ -1,6 +1,7 @@
 #include "actors/run_parts.hpp"
 
 #include "data/safetensors.hpp"
+#include "gpu/cuda_report.hpp"
 #include "gpu/staged_collective.hpp"
 #include "monitor/log.hpp"
 
@@ -80,7 +81,7 @@ std::string model_bytes(run_parts& parts) {
 std::unique_ptr<collective_backend> open_backend(const run_parts& parts) {
   try {
     return make_backend(parts.what.train.collective,
-                        parts.device->place().cuda);
+                        cuda_index(parts.device->name()).value_or(-1));
   } catch (const collective_error& e) {
     throw ballast_error(errc::device_failed, e.what(), "/train/collective");
   }
@@ -108,8 +109,6 @@ void build(run_parts& parts) {
   parts.memory.parameters = device.allocate(count, *parts.backend);
   for (auto& arena : parts.memory.gradients)
     arena = device.allocate(count, *parts.backend);
-  if (!device.is_host() && !parts.backend->capabilities().device_memory)
-    parts.mirror = device.pin(parts.backend->allocate_arena(count), count);
   initialize(parts);
   parts.update =
       device.make_optimizer(parts.what.train.optimizer, count, *parts.backend);
@@ -296,9 +295,34 @@ void release_chunks(run_parts& parts, const std::vector<step_record>& steps) {
                parts.store->count(data_part::test));
 }
 
+namespace {
+
+/// For the generation of `order`. Throws collective_error.
+collective_backend& backend_for(run_parts& parts, const assignment& order) {
+  if (parts.what.train.collective != "auto" || order.collective != "nccl")
+    return *parts.backend;
+  if (!parts.nccl)
+    parts.nccl =
+        make_backend("nccl", cuda_index(parts.device->name()).value_or(-1));
+  return *parts.nccl;
+}
+
+bool needs_mirror(const run_parts& parts, const collective_backend& group) {
+  return !parts.device->is_host() && !group.capabilities().device_memory;
+}
+
+} // namespace
+
 std::unique_ptr<collective_opening>
 open_collective(run_parts& parts, const assignment& order,
                 const std::string& bind_host) {
+  collective_backend& group = backend_for(parts, order);
+  const size_t count = parts.memory.count;
+  // Peers learn of it when they join.
+  if (needs_mirror(parts, group) && !parts.mirror)
+    parts.mirror = parts.device->pin(group.allocate_arena(count), count);
+  log().info("generation {}: gradients of {} go over {}",
+             value(order.generation), order.first.shares.size(), group.name());
   collective_options options;
   options.generation = order.generation;
   options.size = int(order.first.shares.size());
@@ -307,25 +331,27 @@ open_collective(run_parts& parts, const assignment& order,
   options.layout_hash = layout_hash(parts.layout);
   options.token = order.token;
   options.bind_host = bind_host;
-  return parts.backend->prepare(options);
+  return group.prepare(options);
 }
 
 std::unique_ptr<collective>
-connect_collective(run_parts& parts, collective_opening& opening,
+connect_collective(run_parts& parts, const assignment& order,
+                   collective_opening& opening,
                    const std::vector<std::string>& addresses) {
+  collective_backend& group = backend_for(parts, order);
   std::unique_ptr<collective> out;
   try {
     out = opening.connect(addresses,
                           std::chrono::steady_clock::now() + connect_deadline);
   } catch (const collective_error& e) {
     // Two versions of NCCL, two workers on one GPU: trying again, as after the
-    // death of a peer, would not help.
-    if (parts.backend->capabilities().device_memory &&
+    // death of a peer, would not help. "auto" has the ring to try.
+    if (parts.what.train.collective == "nccl" &&
         e.code() == collective_errc::mismatch)
       throw ballast_error(errc::device_failed, e.what(), "/train/collective");
     throw;
   }
-  if (!parts.mirror)
+  if (!needs_mirror(parts, group))
     return out;
   return make_staged_collective(std::move(out), *parts.device, parts.mirror,
                                 parts.memory.count);

@@ -47,11 +47,14 @@ struct run_parts {
   std::unique_ptr<chunk_service> service;
   std::unique_ptr<model> network;
   std::unique_ptr<optimizer> update;
+  /// The ring, or what the job names; and NCCL, once a generation of a job
+  /// that says "auto" is to use it.
   std::unique_ptr<collective_backend> backend;
+  std::unique_ptr<collective_backend> nccl;
   std::unique_ptr<collective_opening> opening;
   std::unique_ptr<trace_writer> trace;
   arenas memory;
-  /// Of the host, where the collective does not reach into the device.
+  /// Of the host, for collectives that do not reach into the device.
   std::shared_ptr<float[]> mirror;
   bucket_layout layout;
   std::unique_ptr<step_executor> executor;
@@ -91,7 +94,8 @@ open_collective(run_parts& parts, const assignment& order,
                 const std::string& bind_host);
 /// All ranks joined, for tensors that live where this worker computes.
 std::unique_ptr<collective>
-connect_collective(run_parts& parts, collective_opening& opening,
+connect_collective(run_parts& parts, const assignment& order,
+                   collective_opening& opening,
                    const std::vector<std::string>& addresses);
 /// Writes what every step is fed, if the job asks for it. Throws not_in_build
 /// where the run directory cannot be reached from here.

@@ -155,7 +155,8 @@ void engine::load_beside(run_parts& parts, const assignment& order) {
 }
 
 void engine::connect_beside(run_parts& parts, const connect_order& what) {
-  auto group = connect_collective(parts, *parts.next_opening, what.addresses);
+  auto group = connect_collective(parts, *parts.next_order, *parts.next_opening,
+                                  what.addresses);
   std::unique_ptr<collective> gone; // ends here, where nobody waits for it
   std::lock_guard lock(mutex_);
   if (what.generation <= fenced_ || !parts.executor)
@@ -303,7 +304,8 @@ void engine::connect(const connect_order& what) {
       return;
   }
   background(thread_, *parts, what.generation, [parts, what] {
-    auto group = connect_collective(*parts, *parts->opening, what.addresses);
+    auto group = connect_collective(*parts, parts->order, *parts->opening,
+                                    what.addresses);
     parts->executor->run(std::move(group), {what.stale, what.late, what.source,
                                             what.evaluate, what.paused});
   });

@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <benchmark/benchmark.h>
+#include <chrono>
 #include <numeric>
+#include <thread>
 
 namespace ballast {
 namespace {
@@ -76,6 +78,52 @@ void step(benchmark::State& state, const job& what) {
       double(rows) * double(state.iterations()), benchmark::Counter::kIsRate);
 }
 
+/// How long a pass goes on after it is interrupted, at moments spread over it;
+/// `left_ms` is what it would have gone on for otherwise.
+void interrupted(benchmark::State& state, const job& what) {
+  using clock = std::chrono::steady_clock;
+  const auto seconds = [](clock::duration span) {
+    return std::chrono::duration<double>(span).count();
+  };
+  const auto rows = uint32_t(state.range(0));
+  row_shape shape;
+  shape.shape = {3, 64, 64};
+  shape.features = 3 * 64 * 64;
+  shape.classes = 10;
+  auto tested = make_model({.what = &what, .row = shape, .threads = 1});
+  std::vector<float> parameters(tested->parameter_count());
+  std::vector<float> gradients(parameters.size());
+  tested->initialize(parameters);
+  tested->bind(parameters, gradients);
+  const rows_in_memory data = make_rows(rows, shape.features);
+  const auto pass = [&] { tested->accumulate(data.view(rows), 1, {}); };
+  pass();
+  clock::time_point begun = clock::now();
+  pass();
+  const clock::duration whole = clock::now() - begun;
+  double left = 0;
+  int moment = 0;
+  for (auto _ : state) {
+    moment = moment % 9 + 1;
+    begun = clock::now();
+    const clock::time_point when = begun + whole * moment / 10;
+    clock::time_point done;
+    std::thread computes([&] {
+      pass();
+      done = clock::now();
+    });
+    std::this_thread::sleep_until(when);
+    const clock::time_point told = clock::now();
+    tested->interrupt();
+    computes.join();
+    tested->resume();
+    state.SetIterationTime(std::max(0.0, seconds(done - told)));
+    left += std::max(0.0, seconds(begun + whole - told));
+  }
+  state.counters["left_ms"] = 1e3 * left / double(state.iterations());
+  state.counters["pass_ms"] = 1e3 * seconds(whole);
+}
+
 void update_only(benchmark::State& state, const char* kind) {
   const auto count = size_t(state.range(0));
   auto update = make_optimizer({.kind = kind}, count);
@@ -89,6 +137,16 @@ BENCHMARK_CAPTURE(step, mlp, job_for("mlp"))->Arg(128)->Arg(256);
 BENCHMARK_CAPTURE(step, wide_mlp, wide(job_for("mlp")))->Arg(128)->Arg(512);
 BENCHMARK_CAPTURE(step, cnn, job_for("cnn"))->Arg(128)->Arg(256);
 BENCHMARK_CAPTURE(step, logistic, job_for("logistic"))->Arg(128);
+BENCHMARK_CAPTURE(interrupted, wide_mlp, wide(job_for("mlp")))
+    ->Arg(512)
+    ->UseManualTime()
+    ->Unit(benchmark::kMillisecond)
+    ->Iterations(27);
+BENCHMARK_CAPTURE(interrupted, resnet18, job_for("resnet18"))
+    ->Arg(32)
+    ->UseManualTime()
+    ->Unit(benchmark::kMillisecond)
+    ->Iterations(27);
 BENCHMARK_CAPTURE(update_only, adamw, "adamw")->Arg(101'770)->Arg(6'250'000);
 BENCHMARK_CAPTURE(update_only, sgd, "sgd")->Arg(101'770);
 

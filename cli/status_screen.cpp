@@ -77,6 +77,19 @@ std::string workers_table(const json& workers) {
   return table(rows, 3);
 }
 
+/// A line for each worker whose device is in trouble.
+std::string troubles(const json& status) {
+  std::string out;
+  const json* workers = find(status, "workers");
+  if (workers && workers->is_array())
+    for (const json& worker : *workers)
+      if (const json* trouble = find(worker, "trouble");
+          trouble && trouble->is_object())
+        out += text(*trouble, "reason") + ", for " +
+               number(*trouble, "since_s", 0) + " s\n";
+  return out.empty() ? out : "\n" + out;
+}
+
 } // namespace
 
 std::string status_screen(const json& status) {
@@ -100,6 +113,7 @@ std::string status_screen(const json& status) {
   if (const json* workers = find(status, "workers");
       workers && workers->is_array() && !workers->empty())
     out += "\n" + workers_table(*workers);
+  out += troubles(status);
   if (find(status, "error"))
     out += "\nerror: " + text(status, "error") + "\n";
   return out;

@@ -2,9 +2,10 @@
 /// up. Plain values and decisions; gpu/nvml.hpp reads them.
 #pragma once
 
+#include "runtime/device_trouble.hpp"
+
 #include <cstdint>
 #include <optional>
-#include <string>
 
 namespace ballast {
 
@@ -39,9 +40,9 @@ inline bool is_slowed(const gpu_reading& now) {
            clock_thermal_hardware | clock_power_brake)) != 0;
 }
 
-/// Why a worker on this GPU is slower than it should be, or about to fail; one
-/// line without the GPU's name, empty if all is well. A power cap alone is how
-/// GPUs are run. `first` is what was read when the worker started.
-std::string gpu_illness(const gpu_reading& first, const gpu_reading& now);
+/// Why a worker on this GPU is slower than it should be, or about to fail. A
+/// power cap alone is how GPUs are run. `first` is what was read when the
+/// worker started.
+device_trouble gpu_trouble(const gpu_reading& first, const gpu_reading& now);
 
 } // namespace ballast

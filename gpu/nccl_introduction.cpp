@@ -2,6 +2,8 @@
 
 #include "gpu/cuda_report.hpp"
 
+#include <cstdlib>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 namespace ballast {
@@ -28,6 +30,14 @@ std::string nccl_introduction::text() const {
       nlohmann::json::binary_t(std::vector<uint8_t>(id.begin(), id.end()));
   auto bytes = nlohmann::json::to_cbor(out);
   return {bytes.begin(), bytes.end()};
+}
+
+std::string gpu_identity(const std::string& bus) {
+  std::string boot;
+  std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
+  // NCCL tells hosts apart by this, too; tests put ranks of one GPU apart so.
+  const char* host = std::getenv("NCCL_HOSTID");
+  return boot + (host ? host : "") + " " + bus;
 }
 
 std::string nccl_meeting_place(const std::vector<std::string>& all,

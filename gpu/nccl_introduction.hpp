@@ -17,6 +17,10 @@ struct nccl_introduction {
   std::string text() const;
 };
 
+/// Which GPU that is, among all hosts, as NCCL tells them apart. `bus` as in
+/// "0000:17:00.0".
+std::string gpu_identity(const std::string& bus);
+
 /// Rank 0's `id`. `all` by rank. Throws collective_error{mismatch} that names
 /// the rank whose NCCL is another than this one's, or who shares a GPU.
 std::string nccl_meeting_place(const std::vector<std::string>& all,

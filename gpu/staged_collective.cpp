@@ -83,6 +83,8 @@ private:
     const size_t count = floats_in(bytes);
     BALLAST_CHECK(*place + count <= mirror_floats_, "beyond the mirror");
     float* at = mirror_.get() + *place;
+    if (size() == 1) // nothing is added: the values stay where they are
+      return operation(at);
     auto* there = static_cast<float*>(data);
     device_.download(at, there, count);
     operation(at);

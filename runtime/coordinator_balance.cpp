@@ -35,6 +35,20 @@ void note_copies(const coordinator_core& core, const chunks_fetched& message,
   }
 }
 
+std::string whole_seconds(instant span) {
+  return std::to_string(
+             std::chrono::duration_cast<std::chrono::seconds>(span).count()) +
+         " s";
+}
+
+std::string trouble_of(const stragglers& all, const node& who, instant now) {
+  for (const stragglers::finding& one : all.standing())
+    if (one.who == who.id)
+      return who.about.device + ": " + describe(one.what) + ", for " +
+             whole_seconds(now - one.since);
+  return {};
+}
+
 } // namespace
 
 void coordinator_core::note_load(size_t rank, const progress_report& report) {
@@ -43,6 +57,33 @@ void coordinator_core::note_load(size_t rank, const progress_report& report) {
   for (const take_cost& one : report.costs)
     if (load.costs.size() < load_steps_max)
       load.costs.push_back(one);
+}
+
+/// Once in events.jsonl, when it begins, when it makes its worker slow, and
+/// when it is over.
+void coordinator_core::tell_stragglers(actions& out, instant now) {
+  std::map<worker_id, double> row_us;
+  const auto& measured = run_->balance.state.row_us;
+  for (size_t rank = 0; run_->members && rank < measured.size() &&
+                        rank < run_->members->workers.size();
+       ++rank)
+    row_us[run_->members->workers[rank]] = measured[rank];
+  stragglers_.measured(row_us);
+  for (const stragglers::change& one : stragglers_.changes(now)) {
+    const worker_hello& about = nodes_.at(one.what.who).about;
+    nlohmann::ordered_json fields{{"worker", about.name},
+                                  {"device", about.device},
+                                  {"host", about.host},
+                                  {"causes", cause_names(one.what.what)},
+                                  {"over", one.over}};
+    if (one.what.ratio > 0)
+      fields["row_time_ratio"] = one.what.ratio;
+    fields["reason"] = one.over ? about.device + " of " + about.name +
+                                      " is well again; it was in trouble for " +
+                                      whole_seconds(now - one.what.since)
+                                : sentence(one.what, about.name, about.device);
+    out.push_back(write_event{"straggler", std::move(fields)});
+  }
 }
 
 void coordinator_core::observe(actions& out, instant now) {
@@ -71,6 +112,7 @@ void coordinator_core::observe(actions& out, instant now) {
     load.worker = members.workers[rank];
     load.name = name_of(load.worker);
     load.rows_left = run_->book->rows_left(rank);
+    load.trouble = trouble_of(stragglers_, nodes_.at(load.worker), now);
     view.workers.push_back(load);
     load.costs.clear();
   }

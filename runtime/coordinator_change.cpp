@@ -60,6 +60,7 @@ void coordinator_core::consider_change(actions& out) {
   run_->change = membership_change{
       .number = last_generation_,
       .workers = workers,
+      .collective = {},
       .offered = {},
       .shares = {},
       .addresses = std::vector<std::string>(workers.size()),
@@ -75,6 +76,7 @@ actions coordinator_core::on_change_placed(plan placed,
   actions out;
   change.offered = placed;
   change.shares = std::move(shares);
+  change.collective = choose_collective(*run_, nodes_, change.workers);
   run_->plans[placed.number] = placed;
   run_->offered.insert(placed.number);
   out.push_back(journal(placed, change.workers, std::nullopt));
@@ -152,6 +154,7 @@ void coordinator_core::switched(actions& out, step_number base) {
                                  before.commits.waiting()));
   generation_state& members = *run_->members;
   members.before = previous;
+  members.collective = std::move(change.collective);
   members.current = change.offered;
   members.shares = std::move(change.shares);
   members.addresses = std::move(change.addresses);
@@ -162,11 +165,12 @@ void coordinator_core::switched(actions& out, step_number base) {
   if (run_->offered.erase(members.current.number) > 0)
     out.push_back(
         journal_effective{members.current.number, position_after(base)});
-  out.push_back(write_event{"generation",
-                            {{"generation", value(members.number)},
-                             {"step", value(base) + 1},
-                             {"workers", names},
-                             {"reason", left.empty() ? "join" : "leave"}}});
+  nlohmann::ordered_json begins{{"generation", value(members.number)},
+                                {"step", value(base) + 1},
+                                {"workers", names},
+                                {"reason", left.empty() ? "join" : "leave"}};
+  begins.update(collective_fields(members));
+  out.push_back(write_event{"generation", std::move(begins)});
   nlohmann::ordered_json fields{{"plan", value(members.current.number)},
                                 {"generation", value(members.number)},
                                 {"step", value(base) + 1},
@@ -189,6 +193,7 @@ void coordinator_core::release_leavers(actions& out) {
     leaver.left = true;
     leaving_.erase(who);
     detector_.forget(who);
+    stragglers_.forget(who);
     out.push_back(write_event{"worker_left",
                               {{"worker", leaver.about.name},
                                {"incarnation", leaver.incarnation},

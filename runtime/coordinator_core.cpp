@@ -132,6 +132,7 @@ coordinator_core::on_submit(job what, std::string run_name,
   early_deaths_.clear();
   unexplained_.clear();
   end_awaits_reason_ = false;
+  stragglers_.tell_again();
   run_.emplace();
   run_->what = std::move(what);
   run_->name = std::move(run_name);
@@ -213,6 +214,7 @@ void coordinator_core::open_generation(generation number,
   run_->members = generation_state{
       .number = number,
       .workers = std::move(workers),
+      .collective = {},
       .current = {},
       .shares = {},
       .addresses = std::vector<std::string>(world),
@@ -289,8 +291,9 @@ actions coordinator_core::on_placed(plan placed,
 }
 
 void coordinator_core::assign(actions& out, const ledger& start) {
-  const generation_state& members = *run_->members;
+  generation_state& members = *run_->members;
   const plan& placed = members.current;
+  members.collective = choose_collective(*run_, nodes_, members.workers);
   position at = start.next();
   std::vector<worker_cursor> cursors;
   std::vector<std::string> names;
@@ -300,15 +303,17 @@ void coordinator_core::assign(actions& out, const ledger& start) {
       cursors.push_back(start.cursor_of(rank));
   }
   out.push_back(journal(placed, members.workers, at));
-  if (!run_->recovery)
-    out.push_back(write_event{
-        "generation",
-        {{"generation", value(members.number)},
-         {"step", value(at.step)},
-         {"workers", names},
-         {"reason", members.from_checkpoint
-                        ? "checkpoint of step " + to_string(run_->last.step)
-                        : "start"}}});
+  if (!run_->recovery) {
+    nlohmann::ordered_json begins{
+        {"generation", value(members.number)},
+        {"step", value(at.step)},
+        {"workers", names},
+        {"reason", members.from_checkpoint
+                       ? "checkpoint of step " + to_string(run_->last.step)
+                       : "start"}};
+    begins.update(collective_fields(members));
+    out.push_back(write_event{"generation", std::move(begins)});
+  }
   nlohmann::ordered_json fields{
       {"plan", value(placed.number)},
       {"generation", value(members.number)},
@@ -359,7 +364,9 @@ assignment coordinator_core::assignment_for(
           .cursors = cursors,
           .beside = beside,
           .from_seed = !beside && run_->members->from_seed,
-          .from_checkpoint = !beside && run_->members->from_checkpoint};
+          .from_checkpoint = !beside && run_->members->from_checkpoint,
+          .collective = beside ? run_->change->collective.name
+                               : run_->members->collective.name};
 }
 
 actions coordinator_core::on_loaded(const worker_loaded& message, instant now) {

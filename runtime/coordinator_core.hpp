@@ -9,6 +9,7 @@
 #include "runtime/actions.hpp"
 #include "runtime/coordinator_config.hpp"
 #include "runtime/run_state.hpp"
+#include "runtime/straggler.hpp"
 
 #include <map>
 #include <optional>
@@ -91,6 +92,7 @@ public:
   bool active() const;
   run_phase phase() const { return run_ ? run_->phase : run_phase::idle; }
   const failure_detector& detector() const { return detector_; }
+  const stragglers& held_up() const { return stragglers_; }
   std::string name_of(worker_id who) const;
 
 private:
@@ -122,6 +124,7 @@ private:
   void drop_transfer(actions& out, const std::string& why,
                      transfer_end how = transfer_end::dropped);
   void note_load(size_t rank, const progress_report& report);
+  void tell_stragglers(actions& out, instant now);
   void switched(actions& out, step_number base);
   void release_leavers(actions& out);
   position position_after(step_number base) const;
@@ -158,8 +161,7 @@ private:
   void decide(actions& out, instant now);
   void recovered(actions& out, instant now);
   actions fail(failure why);
-  /// The same behind what is already decided.
-  void fail(actions& out, failure why);
+  void fail(actions& out, failure why); // behind what is already decided
   void finish(actions& out, run_phase phase, int exit_code, std::string reason);
   void commit(const committed_step& step, actions& out);
   void commit_all(std::vector<committed_step> steps, actions& out);
@@ -173,6 +175,7 @@ private:
 
   coordinator_config config_;
   failure_detector detector_;
+  stragglers stragglers_;
   std::map<worker_id, node> nodes_;
   std::map<std::string, uint32_t> incarnations_; // by name
   std::map<worker_id, departure> unexplained_;

@@ -71,6 +71,7 @@ actions coordinator_core::on_failed(const worker_failed& message, instant now) {
   if (message.code != errc::collective_failed)
     return fail(
         {message.code, describe_node(who) + ": " + message.message, {}});
+  suspect_nccl(*run_, message, who.about.name);
   actions out;
   if (message.lost_rank >= 0 && member(message.worker, message.generation) &&
       size_t(message.lost_rank) < run_->members->workers.size()) {

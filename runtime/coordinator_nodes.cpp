@@ -80,6 +80,7 @@ void coordinator_core::on_heartbeat(const heartbeat& beat, instant now) {
     return;
   found->second.last = beat;
   detector_.heard(beat.worker, now);
+  stragglers_.heard(beat.worker, beat.trouble, now);
 }
 
 actions coordinator_core::on_node_down(worker_id who, const std::string& reason,
@@ -158,6 +159,7 @@ actions coordinator_core::lose(worker_id who, const std::string& reason,
   gone.connected = false;
   instant bad_sign = detector_.last_word(who);
   detector_.forget(who);
+  stragglers_.forget(who);
   actions out;
   if (!active())
     return out;
@@ -227,6 +229,8 @@ void coordinator_core::show_out(actions& out, worker_id who) {
 
 actions coordinator_core::on_tick(instant now) {
   actions out;
+  if (active())
+    tell_stragglers(out, now);
   if (active())
     observe(out, now);
   auto append = [&out](actions more) {

@@ -89,6 +89,7 @@ actions coordinator_core::on_ack(const final_ack& ack, instant now) {
 
 void coordinator_core::decide(actions& out, instant now) {
   fence& held = *run_->fenced;
+  judge_nccl(*run_);
   generation_state& members = *run_->members;
   // What the dead had reported and what the living add to it: steps that all
   // members applied commit.
@@ -245,19 +246,20 @@ void coordinator_core::recovered(actions& out, instant now) {
     names.push_back(name_of(who));
   double whole = ms(how.begun, now);
   run_->recoveries.emplace_back(how.reason, whole);
-  out.push_back(write_event{"generation",
-                            {{"generation", value(members.number)},
-                             {"step", value(next(members.commits.base()))},
-                             {"workers", names},
-                             {"reason", how.reason},
-                             {"ms", whole},
-                             {"phases_ms",
-                              {{"detect", ms(how.begun, how.fenced)},
-                               {"fence", ms(how.fenced, how.acked)},
-                               {"plan", ms(how.acked, how.placed)},
-                               {"open", ms(how.placed, how.loaded)},
-                               {"sync", ms(how.loaded, how.ready)},
-                               {"first_step", ms(how.ready, now)}}}}});
+  nlohmann::ordered_json begins{{"generation", value(members.number)},
+                                {"step", value(next(members.commits.base()))},
+                                {"workers", names},
+                                {"reason", how.reason},
+                                {"ms", whole},
+                                {"phases_ms",
+                                 {{"detect", ms(how.begun, how.fenced)},
+                                  {"fence", ms(how.fenced, how.acked)},
+                                  {"plan", ms(how.acked, how.placed)},
+                                  {"open", ms(how.placed, how.loaded)},
+                                  {"sync", ms(how.loaded, how.ready)},
+                                  {"first_step", ms(how.ready, now)}}}};
+  begins.update(collective_fields(members));
+  out.push_back(write_event{"generation", std::move(begins)});
 }
 
 } // namespace ballast

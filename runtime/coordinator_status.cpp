@@ -49,6 +49,19 @@ nlohmann::json worker_json(const coordinator_core& core, const node& who) {
   return out;
 }
 
+nlohmann::json trouble_json(const stragglers::finding& what, const node& who,
+                            instant now) {
+  nlohmann::json out{
+      {"causes", cause_names(what.what)},
+      {"since_s", std::chrono::duration<double>(now - what.since).count()},
+      {"slow", what.slow()},
+      {"row_time_ratio", nullptr},
+      {"reason", sentence(what, who.about.name, who.about.device)}};
+  if (what.ratio > 0)
+    out["row_time_ratio"] = what.ratio;
+  return out;
+}
+
 double rate(const progress_report& report) {
   uint64_t ns =
       report.data_ns + report.compute_ns + report.reduce_ns + report.apply_ns;
@@ -80,6 +93,9 @@ nlohmann::json status_json(const coordinator_core& core, instant now) {
         std::chrono::duration<double>(core.detector().age(id, now)).count();
     if (who.connected)
       line["phase"] = to_string(who.last.phase);
+    for (const stragglers::finding& one : core.held_up().standing())
+      if (one.who == id)
+        line["trouble"] = trouble_json(one, who, now);
     if (!line["rank"].is_null()) {
       size_t rank = line["rank"];
       const generation_state& members = *run->members;
@@ -136,6 +152,9 @@ nlohmann::json status_json(const coordinator_core& core, instant now) {
     out["world"] = run->members->workers.size();
     out["generation"] = value(run->members->number);
     out["plan"] = value(run->members->current.number);
+    const nlohmann::ordered_json sums = collective_fields(*run->members);
+    for (const auto& [key, field] : sums.items())
+      out[key] = field;
   }
   if (run->phase == run_phase::waiting)
     out["waiting_for_workers"] = run->what.elastic.workers;

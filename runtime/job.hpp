@@ -103,6 +103,7 @@ struct train_spec {
   std::optional<uint64_t> micro_batch;
   std::vector<double> class_weights; // empty = all 1
   std::string precision = "float32";
+  bool activation_checkpointing = false;
   std::string strategy = "allreduce";
   std::string order = "local";
   std::string reduction = "fused";

@@ -227,7 +227,8 @@ void add_modes(fields_t& f) {
       [](job& j) -> field_place { return &j.train.collective; },
       "What sums the gradients: `ring` for workers on CPUs and on GPUs, whose "
       "buckets go through the host's memory; `nccl` between GPUs, one worker "
-      "each; `auto` is `ring`.")
+      "each; `auto` takes `nccl` for every generation in which that is "
+      "possible, else `ring`.")
       .one_of({"auto", "ring", "gloo", "nccl"});
 }
 
@@ -248,6 +249,13 @@ void add_train(fields_t& f) {
       "Most rows of one forward pass; gradients accumulate over the rest. "
       "null: no limit.")
       .between(1, 16777216);
+  add_field(
+      f, "/train/activation_checkpointing",
+      [](job& j) -> field_place { return &j.train.activation_checkpointing; },
+      "Of each block of a `transformer` or a `resnet18` only its input is kept "
+      "until the gradients are computed, and the block is computed once more "
+      "then: less memory, a third more to compute, the same gradients bit by "
+      "bit.");
   add_field(
       f, "/train/loss", [](job& j) -> field_place { return &j.train.loss; },
       "Mean over the global batch; `mse` is the squared error without 1/2, "

@@ -186,6 +186,15 @@ void check_sources(const job& in, rule_book& book) {
                     n(train.width) + "; expected the same");
 }
 
+void check_recomputing(const job& in, rule_book& book) {
+  if (in.train.activation_checkpointing && in.model.kind != "transformer" &&
+      in.model.kind != "resnet18")
+    book.refuse({"/train/activation_checkpointing", "/model/kind"},
+                "a \"" + in.model.kind +
+                    "\" has no blocks that could be computed again; expected "
+                    "false, or the model \"transformer\" or \"resnet18\"");
+}
+
 void check_class_weights(const job& in, rule_book& book) {
   const std::vector<double>& weights = in.train.class_weights;
   if (weights.empty())
@@ -291,6 +300,7 @@ std::string absolute(const std::string& path, const std::string& base) {
 
 void check_rules(const job& in, mistakes_t& mistakes) {
   rule_book book(mistakes);
+  check_recomputing(in, book);
   check_workers(in, book);
   check_placement(in, book);
   check_sources(in, book);

@@ -47,6 +47,8 @@ struct assignment {
   bool from_seed = false;
   /// Nor here: begin with the checkpoint that the origin serves.
   bool from_checkpoint = false;
+  /// What sums the gradients of this generation: never "auto".
+  std::string collective;
 };
 
 /// Every rank listens: join them, bring everybody's state to the one before the

@@ -2,17 +2,20 @@
 /// generation. Plain data; coordinator_core owns and changes it.
 #pragma once
 
+#include "runtime/collective_choice.hpp"
 #include "runtime/commit.hpp"
 #include "runtime/failure_detector.hpp"
 #include "runtime/fence.hpp"
 #include "runtime/job.hpp"
 #include "runtime/ledger.hpp"
 #include "runtime/messages.hpp"
+#include "runtime/node.hpp"
 #include "runtime/past_run.hpp"
 #include "runtime/shard_transfer.hpp"
 #include "runtime/standing_requests.hpp"
 
 #include <map>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 #include <string>
@@ -36,36 +39,10 @@ enum class run_phase : uint8_t {
 };
 std::string to_string(run_phase phase);
 
-/// A node that said hello; keeps its worker_id until it is lost.
-struct node {
-  worker_id id{};
-  uint32_t incarnation = 0;
-  worker_hello about;
-  bool connected = true;
-  bool left = false; // in good order
-  heartbeat last;
-};
-
-/// "worker w2 (pid 4711 on host)".
-std::string describe_node(const node& who);
-
-/// A worker that is gone, and why: a better reason may still come.
-struct departure {
-  std::string reason;
-  instant since{};
-};
-
-/// A worker that died in the midst of a step. What it was at is known once the
-/// fence is over, how it died once its end is explained; whichever comes first.
-struct step_death {
-  std::optional<std::vector<row_ref>> rows;
-  std::string how;              // by its own fault; empty: not known yet
-  bool nobody_survived = false; // so nobody knows what it was at
-};
-
 struct generation_state {
   ballast::generation number{};
   std::vector<worker_id> workers; // by rank
+  collective_choice collective;
   plan current;
   std::vector<share_summary> shares;       // by rank
   std::vector<std::string> addresses;      // by rank, empty until loaded
@@ -92,6 +69,7 @@ struct generation_state {
 struct membership_change {
   ballast::generation number{};
   std::vector<worker_id> workers; // by rank
+  collective_choice collective;
   plan offered;
   std::vector<share_summary> shares;
   std::vector<std::string> addresses;
@@ -146,6 +124,10 @@ struct run : run_tally {
   set_summary set;
   std::optional<generation_state> members;
   std::optional<membership_change> change;
+  /// Said by a generation that NCCL joined and that never took a step; whether
+  /// it was NCCL's fault is known once nobody turns out to be lost.
+  std::string nccl_suspect;
+  std::string nccl_failed; // it was: "auto" does not try again
   std::optional<shard_transfer> transfer;
   balance_account balance;
   plan_number observed{}; // of the plan that the shard manager last saw
@@ -196,5 +178,17 @@ struct run : run_tally {
   /// While it is fenced: asks for all that a report may have been lost of.
   fence_order fence_now(term from) const;
 };
+
+/// What sums the gradients of these workers.
+collective_choice choose_collective(const run& of,
+                                    const std::map<worker_id, node>& nodes,
+                                    const std::vector<worker_id>& workers);
+/// Of the event of a generation: "collective", and the reason if there is one.
+nlohmann::ordered_json collective_fields(const generation_state& of);
+/// Where "auto" took NCCL and no step came of it, `name`'s failure is kept ...
+void suspect_nccl(run& of, const worker_failed& message,
+                  const std::string& name);
+/// ... until the fence is over: if everybody is alive, it was NCCL.
+void judge_nccl(run& of);
 
 } // namespace ballast

@@ -11,9 +11,10 @@ namespace {
 
 constexpr auto between = std::chrono::seconds(1);
 
-/// Without the numbers in brackets, which change all the time.
-std::string kind_of(const std::string& illness) {
-  return illness.substr(0, illness.find('('));
+/// Other than in numbers that change all the time.
+bool differ(const device_trouble& a, const device_trouble& b) {
+  return a.causes != b.causes || a.xid != b.xid ||
+         a.memory_errors != b.memory_errors;
 }
 
 } // namespace
@@ -32,6 +33,11 @@ gpu_watch::~gpu_watch() {
   thread_.join();
 }
 
+device_trouble gpu_watch::trouble() const {
+  std::lock_guard lock(mutex_);
+  return trouble_;
+}
+
 void gpu_watch::watch() {
   std::string why;
   const auto reader = nvml_reader::open(bus_, why);
@@ -40,20 +46,18 @@ void gpu_watch::watch() {
     return;
   }
   const gpu_reading first = reader->read();
-  std::string illness;
   std::unique_lock lock(mutex_);
   while (!stop_) {
     lock.unlock();
     const gpu_reading now = reader->read();
     seen_(now);
-    const std::string found = gpu_illness(first, now);
-    const bool other = kind_of(found) != kind_of(illness);
-    if (other && !found.empty())
-      log().warn("{} holds this worker up: {}", name_, found);
-    else if (other)
+    const device_trouble found = gpu_trouble(first, now);
+    if (differ(found, trouble_) && found.causes != 0)
+      log().warn("{} holds this worker up: {}", name_, describe(found));
+    else if (differ(found, trouble_))
       log().info("{} is well again", name_);
-    illness = found;
     lock.lock();
+    trouble_ = found;
     changed_.wait_for(lock, between, [this] { return stop_; });
   }
 }

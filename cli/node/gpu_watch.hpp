@@ -1,6 +1,6 @@
 /// Looks at a worker's GPU once a second, on a thread of its own: what it says
 /// goes to the metrics, and what makes the worker slow or sick to the log, with
-/// its cause, when it begins and when it ends.
+/// its cause, when it begins and when it ends; the heartbeats carry it on.
 #pragma once
 
 #include "gpu/gpu_health.hpp"
@@ -18,6 +18,9 @@ public:
   /// `seen` is called on the thread of the watch.
   gpu_watch(std::string name, std::string bus,
             std::function<void(const gpu_reading&)> seen);
+  /// As of the last reading. Any thread.
+  device_trouble trouble() const;
+
   ~gpu_watch();
 
 private:
@@ -26,7 +29,8 @@ private:
   std::string name_;
   std::string bus_;
   std::function<void(const gpu_reading&)> seen_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_; // guards trouble_ and stop_
+  device_trouble trouble_;
   std::condition_variable changed_;
   bool stop_ = false;
   std::thread thread_;

@@ -7,6 +7,8 @@
 #include "cli/node/host_port.hpp"
 #include "cli/node/identity.hpp"
 #include "cli/node/worker_device.hpp"
+#include "gpu/cuda_library.hpp"
+#include "gpu/nccl_introduction.hpp"
 #include "monitor/http_server.hpp"
 #include "monitor/log.hpp"
 
@@ -234,12 +236,22 @@ int run_worker(const node_options& options) {
   worker.hello.pid = uint32_t(getpid());
   worker.hello.host = host_name();
   worker.hello.device = place.name;
+  if (place.device) {
+    worker.hello.gpu = gpu_identity(place.device->bus());
+    const nccl_report nccl = probe_nccl();
+    if (const std::string why = nccl_trouble(nccl); !why.empty())
+      log().warn("NCCL {}", why);
+    else
+      worker.hello.nccl = nccl_version_text(nccl.running_version);
+  }
   worker.hello.build_id =
       options.build_id.empty() ? build_id() : options.build_id;
   worker.hello.metrics_address = "http://" + to_string(bound);
   worker.once = options.once;
   worker.log_to_folder = options.liveness_fd < 0;
   worker.probes = probes;
+  if (health)
+    worker.device_trouble = [&health] { return health->trouble(); };
   worker.make_engine = [host = options.host, &place,
                         &latch](engine_listener listener) {
     engine_config engine;

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
 
 namespace ballast {
 namespace {
@@ -289,16 +288,11 @@ private:
   std::atomic<uint64_t> bytes_sent_{0};
 };
 
-std::string gpu_identity(int device) {
+std::string bus_of(int device) {
   char bus[32] = {};
   check_cuda(cudaDeviceGetPCIBusId(bus, sizeof bus, device),
              "cudaDeviceGetPCIBusId");
-  std::string boot;
-  std::getline(std::ifstream("/proc/sys/kernel/random/boot_id") >> std::ws,
-               boot);
-  // NCCL tells hosts apart by this, too; tests put ranks of one GPU apart so.
-  const char* host = std::getenv("NCCL_HOSTID");
-  return boot + (host ? host : "") + " " + bus;
+  return bus;
 }
 
 class nccl_opening final : public collective_opening {
@@ -306,8 +300,9 @@ public:
   nccl_opening(std::shared_ptr<nccl_device> device,
                const collective_options& options)
       : device_(std::move(device)), options_(options) {
-    nccl_introduction mine{
-        device_->nccl().running_version, gpu_identity(device_->index()), {}};
+    nccl_introduction mine{device_->nccl().running_version,
+                           gpu_identity(bus_of(device_->index())),
+                           {}};
     if (options.rank == 0) {
       // Holds a thread and a socket of this process until all ranks have come.
       ncclUniqueId id;

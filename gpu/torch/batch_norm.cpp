@@ -28,7 +28,26 @@ at::Tensor batch_norm::forward(const at::Tensor& input,
                                const at::Tensor& weight,
                                const at::Tensor& bias) {
   if (elsewhere_)
-    return forward_there(input, weight, bias);
+    return there(input, weight, bias, false);
+  normalised made = here(input, weight, bias, false);
+  if (made.output.requires_grad())
+    return made.output; // autograd keeps what it needs
+  input_ = input;
+  mean_ = std::move(made.mean);
+  inverse_deviation_ = std::move(made.inverse_deviation);
+  return made.output;
+}
+
+at::Tensor batch_norm::normalise(const at::Tensor& input,
+                                 const at::Tensor& weight,
+                                 const at::Tensor& bias, bool again) {
+  return elsewhere_ ? there(input, weight, bias, again)
+                    : here(input, weight, bias, again).output;
+}
+
+batch_norm::normalised batch_norm::here(const at::Tensor& input,
+                                        const at::Tensor& weight,
+                                        const at::Tensor& bias, bool again) {
   // Scratch "running" statistics with momentum 1 become those of the batch.
   // There are always several values a channel: models refuse images of which a
   // layer would see fewer than 2 x 2 pixels.
@@ -38,26 +57,22 @@ at::Tensor batch_norm::forward(const at::Tensor& input,
   auto [output, saved_mean, saved_inverse] = at::native_batch_norm(
       input, weight, bias, mean, variance, true, 1.0, eps);
   const auto rows = float(input.size(0));
-  for (size_t i = 0; i < batch.size(); ++i)
+  for (size_t i = 0; i < batch.size() && !again; ++i)
     pending_[i] += rows * batch[i];
-  if (output.requires_grad())
-    return output; // autograd keeps what it needs
-  input_ = input;
-  mean_ = saved_mean;
-  inverse_deviation_ = saved_inverse;
-  return output;
+  return {output, saved_mean, saved_inverse};
 }
 
 // The same, and nothing is read by the host.
-at::Tensor batch_norm::forward_there(const at::Tensor& input,
-                                     const at::Tensor& weight,
-                                     const at::Tensor& bias) {
+at::Tensor batch_norm::there(const at::Tensor& input, const at::Tensor& weight,
+                             const at::Tensor& bias, bool again) {
   at::Tensor batch =
       at::zeros({2, channels_}, weight.options().requires_grad(false));
   at::Tensor mean = batch[0];
   at::Tensor variance = batch[1];
   at::Tensor output = std::get<0>(at::native_batch_norm(
       input, weight, bias, mean, variance, true, 1.0, eps));
+  if (again)
+    return output;
   // Not in place: autograd has kept them.
   const at::Tensor weighed = batch.mul(double(input.size(0)));
   pending_there_ =

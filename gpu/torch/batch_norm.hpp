@@ -24,6 +24,10 @@ public:
   /// statistics as pending.
   at::Tensor forward(const at::Tensor& input, const at::Tensor& weight,
                      const at::Tensor& bias);
+  /// The same where autograd keeps what it needs, and nothing is kept here.
+  /// `again`: the batch's statistics are pending already.
+  at::Tensor normalise(const at::Tensor& input, const at::Tensor& weight,
+                       const at::Tensor& bias, bool again);
   struct gradients {
     at::Tensor by_input;
     at::Tensor by_weight;
@@ -51,8 +55,15 @@ public:
   void add_buffers(const std::string& name, std::vector<model::buffer>& out);
 
 private:
-  at::Tensor forward_there(const at::Tensor& input, const at::Tensor& weight,
-                           const at::Tensor& bias);
+  struct normalised {
+    at::Tensor output;
+    at::Tensor mean;
+    at::Tensor inverse_deviation;
+  };
+  normalised here(const at::Tensor& input, const at::Tensor& weight,
+                  const at::Tensor& bias, bool again);
+  at::Tensor there(const at::Tensor& input, const at::Tensor& weight,
+                   const at::Tensor& bias, bool again);
 
   int64_t channels_;
   bool elsewhere_;

@@ -230,8 +230,10 @@ private:
   /// Features before the dense layer, in the order (channel, line, column).
   at::Tensor features(const batch_view& batch, bool training) {
     at::Tensor x = images(batch);
-    for (size_t b = 0; b < shapes_.size(); ++b)
+    for (size_t b = 0; b < shapes_.size(); ++b) {
+      check_interrupt();
       x = block_forward(b, x, training);
+    }
     return x.contiguous(at::MemoryFormat::Contiguous)
         .view({int64_t(batch.rows), flat_of(shapes_)});
   }
@@ -256,6 +258,7 @@ private:
         features_at(place(), batch,
                     {batch.rows, image_.channels, image_.height, image_.width});
     for (size_t b = 0; b < shapes_.size(); ++b) {
+      check_interrupt();
       const size_t first = first_parameter(b);
       x = at::conv2d(x, leaf(first), leaf(first + 1));
       if (!norms_.empty())

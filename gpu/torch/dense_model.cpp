@@ -135,6 +135,7 @@ private:
 
   std::span<float> last_outputs(const batch_view& batch) {
     for (size_t l = 0; l < layers(); ++l) {
+      check_interrupt();
       float* output = grown(outputs_[l], batch.rows, l);
       forward(l, batch.rows, input_of(l, batch), output);
       if (l + 1 < layers())
@@ -153,6 +154,7 @@ private:
   at::Tensor outputs(const batch_view& batch, bool, uint64_t) override {
     at::Tensor x = features_at(place(), batch, {batch.rows, widths_.front()});
     for (size_t l = 0; l < layers(); ++l) {
+      check_interrupt();
       x = at::linear(x, leaf(2 * l), leaf(2 * l + 1));
       if (l + 1 < layers())
         x = x.relu();

@@ -7,6 +7,7 @@
 // 1, for images that would be gone after the other.
 #include "gpu/torch/batch_norm.hpp"
 #include "gpu/torch/image_size.hpp"
+#include "gpu/torch/recompute.hpp"
 #include "gpu/torch/torch_model.hpp"
 #include "runtime/errors.hpp"
 
@@ -138,23 +139,28 @@ private:
     fill.bias(of(fc() + 1), stage_channels.back());
   }
 
-  at::Tensor forward_unit(size_t i, const at::Tensor& input, bool training) {
+  /// How a block is computed.
+  enum class pass : uint8_t { evaluation, training, again };
+
+  at::Tensor forward_unit(size_t i, const at::Tensor& input, pass how) {
     const unit& u = units_[i];
     const int64_t padding = u.kernel / 2;
     const at::Tensor x = at::conv2d(input, leaf(3 * i), {}, u.stride, padding);
     const at::Tensor& weight = leaf(3 * i + 1);
     const at::Tensor& bias = leaf(3 * i + 2);
-    return training ? norms_[i].forward(x, weight, bias)
-                    : norms_[i].predict(x, weight, bias);
+    return how == pass::evaluation
+               ? norms_[i].predict(x, weight, bias)
+               : norms_[i].normalise(x, weight, bias, how == pass::again);
   }
 
-  /// Before the ReLU that ends it; `i` moves on to the next block's units.
-  at::Tensor forward_block(size_t& i, const at::Tensor& input, bool training) {
-    at::Tensor x = forward_unit(i, input, training).relu_();
-    x = forward_unit(i + 1, x, training);
-    const bool changes = units_[i].stride != 1;
-    x.add_(changes ? forward_unit(i + 2, input, training) : input);
-    i += changes ? 3 : 2;
+  bool changes_shape(size_t i) const { return units_[i].stride != 1; }
+
+  /// `i`: the first of its units.
+  at::Tensor forward_block(size_t i, const at::Tensor& input, pass how) {
+    check_interrupt();
+    at::Tensor x = forward_unit(i, input, how).relu_();
+    x = forward_unit(i + 1, x, how);
+    x.add_(changes_shape(i) ? forward_unit(i + 2, input, how) : input);
     return x.relu_();
   }
 
@@ -164,11 +170,21 @@ private:
     at::Tensor x =
         features_at(place(), batch,
                     {batch.rows, image_.channels, image_.height, image_.width});
-    x = forward_unit(0, x, training).relu_();
+    const pass how = training ? pass::training : pass::evaluation;
+    x = forward_unit(0, x, how).relu_();
     if (!cifar_)
       x = at::max_pool2d(x, {3, 3}, {2, 2}, {1, 1});
-    for (size_t i = 1; i < units_.size();)
-      x = forward_block(i, x, training);
+    for (size_t i = 1; i < units_.size(); i += changes_shape(i) ? 3 : 2)
+      x = training && what().train.activation_checkpointing
+              ? recomputed(x,
+                           [this, i](const at::Tensor& input, bool again) {
+                             const autocast_scope types(place(),
+                                                        again && in_bfloat16());
+                             return forward_block(i, input,
+                                                  again ? pass::again
+                                                        : pass::training);
+                           })
+              : forward_block(i, x, how);
     x = at::adaptive_avg_pool2d(x, {1, 1}).flatten(1);
     return at::linear(x, leaf(fc()), leaf(fc() + 1));
   }

@@ -35,6 +35,11 @@ auto guarded(const char* doing, F f) {
   }
 }
 
+/// What an interrupt throws through the model and through autograd.
+struct broken_off final : std::exception {
+  const char* what() const noexcept override { return "interrupted"; }
+};
+
 /// LibTorch's thread count is a property of the calling thread too.
 void use_threads(int threads) {
   thread_local int set = 0;
@@ -99,13 +104,35 @@ void torch_model::bind(std::span<float> parameters,
 double torch_model::accumulate(const batch_view& batch, uint64_t step_seed,
                                const std::function<void(size_t)>& ready) {
   use_threads(threads_);
-  return guarded("in a training step", [&] {
-    c10::InferenceMode no_autograd;
-    c10::OptionalDeviceGuard here;
-    enter(here);
-    return by_outputs() ? differentiate_outputs(batch, step_seed, ready)
-                        : differentiate(batch, step_seed, ready);
-  });
+  accumulates_ = true;
+  const std::function<void(size_t)> checked = [&](size_t i) {
+    check_interrupt();
+    if (ready)
+      ready(i);
+  };
+  double loss = std::nan("");
+  try {
+    guarded("in a training step", [&] {
+      check_interrupt();
+      c10::InferenceMode no_autograd;
+      c10::OptionalDeviceGuard here;
+      enter(here);
+      loss = by_outputs() ? differentiate_outputs(batch, step_seed, checked)
+                          : differentiate(batch, step_seed, checked);
+    });
+  } catch (const broken_off&) {
+    loss = std::nan("");
+  } catch (...) {
+    accumulates_ = false;
+    throw;
+  }
+  accumulates_ = false;
+  return loss;
+}
+
+void torch_model::check_interrupt() const {
+  if (accumulates_ && interrupted_.load(std::memory_order_relaxed))
+    throw broken_off();
 }
 
 evaluation_sums torch_model::evaluate(const batch_view& batch) {

@@ -18,6 +18,7 @@
 
 #include <ATen/core/Generator.h>
 #include <ATen/core/Tensor.h>
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <span>
@@ -39,6 +40,8 @@ public:
                     const std::function<void(size_t)>& ready) final;
   /// In slices, so that memory does not grow with it.
   evaluation_sums evaluate(const batch_view& batch) final;
+  void interrupt() noexcept final { interrupted_ = true; }
+  void resume() noexcept final { interrupted_ = false; }
 
 protected:
   torch_model(const model_request& request,
@@ -72,6 +75,10 @@ protected:
   virtual evaluation_sums judge_outputs(const batch_view& batch);
   /// Rows of an evaluation that are judged at once.
   virtual uint32_t evaluation_rows() const { return 512; }
+
+  /// Between two parts of a forward pass: ends an `accumulate` that was
+  /// interrupted, by a throw. On the way back every `ready` does.
+  void check_interrupt() const;
 
   const job& what() const { return job_; }
   const row_shape& row() const { return row_; }
@@ -117,6 +124,8 @@ private:
   int threads_;
   model_place place_;
   bool autocast_; // bfloat16
+  std::atomic<bool> interrupted_{false};
+  bool accumulates_ = false;
   std::optional<autograd_leaves> leaves_{std::in_place};
   std::vector<parameter_info> parameters_;
   size_t count_ = 0;

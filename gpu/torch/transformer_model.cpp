@@ -11,6 +11,7 @@
 // predictions, so that the job's loss is the mean cross entropy of a token. All
 // T positions go through the model, though the last one predicts nothing:
 // a length that is a power of two stays one.
+#include "gpu/torch/recompute.hpp"
 #include "gpu/torch/token_rows.hpp"
 #include "gpu/torch/torch_model.hpp"
 #include "runtime/errors.hpp"
@@ -153,15 +154,26 @@ private:
     return linear(first + mlp_out, at::gelu(linear(first + mlp_in, x), "tanh"));
   }
 
+  at::Tensor forward_block(size_t l, at::Tensor x) const {
+    check_interrupt();
+    x = x.add(attention(block(l), norm(block(l) + norm_1, x)));
+    return x.add(mlp(block(l), norm(block(l) + norm_2, x)));
+  }
+
   /// The score of each token of the vocabulary to come after each position:
   /// (rows x length) x vocabulary.
   at::Tensor scores(const at::Tensor& tokens) const {
     at::Tensor x = at::embedding(leaf(token_embedding), tokens)
                        .add(leaf(position_embedding));
-    for (size_t l = 0; l < what().model.layers; ++l) {
-      x = x.add(attention(block(l), norm(block(l) + norm_1, x)));
-      x = x.add(mlp(block(l), norm(block(l) + norm_2, x)));
-    }
+    for (size_t l = 0; l < what().model.layers; ++l)
+      x = what().train.activation_checkpointing
+              ? recomputed(x,
+                           [this, l](const at::Tensor& input, bool again) {
+                             const autocast_scope types(place(),
+                                                        again && in_bfloat16());
+                             return forward_block(l, input);
+                           })
+              : forward_block(l, x);
     return at::linear(norm(last_norm(), x), leaf(token_embedding))
         .view({-1, vocabulary_});
   }

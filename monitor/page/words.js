@@ -26,7 +26,7 @@ const routine = ["epoch", "evaluation", "checkpoint"];
 const event_class = {
   balance: "move", move: "move", plan: "move", generation: "change", worker_joined: "change",
   worker_left: "change", worker_returned: "change", scale: "change", worker_lost: "fault",
-  fault: "fault", error: "fault", undone: "fault", checkpoint_failed: "fault", waiting: "fault"};
+  straggler: "fault",  fault: "fault", error: "fault", undone: "fault", checkpoint_failed: "fault", waiting: "fault"};
 
 const event_words = {
   balance: e => `${e.reason}` + (e.moved_rows ? `: ${count(e.moved_rows)} rows moved, at least ` +
@@ -40,6 +40,7 @@ const event_words = {
   worker_joined: e => `${e.worker} on ${e.host}, ${e.device}`,
   worker_left: e => `${e.worker} on ${e.host}`,
   worker_lost: e => `${e.worker} on ${e.host}: ${e.reason}`,
+  straggler: e => `${e.reason}`,
   error: e => `${e.code}: ${e.message}`,
 };
 

@@ -82,6 +82,7 @@ private:
   bool may_follow_speed() const;
   double aimed_skew() const;
   void keep_everybody(split_view& split) const;
+  std::string why_slower(const split_view& split) const;
   balance_code decide(const load_view& view, balance_proposal& out);
   balance_code decide_moves(const load_view& view, const split_view& split,
                             const std::vector<uint64_t>& weights,

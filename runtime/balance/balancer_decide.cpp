@@ -29,11 +29,11 @@ std::vector<uint64_t> in_proportion(uint64_t total,
 } // namespace
 
 balance_code balancer::decide(const load_view& view, balance_proposal& out) {
-  if (!policy_.enabled)
-    return balance_code::disabled;
+  const balance_code otherwise =
+      policy_.enabled ? balance_code::stale_report : balance_code::disabled;
   if (!plan_ || plan_->number != view.number ||
       view.workers.size() != plan_->shares.size())
-    return balance_code::stale_report;
+    return otherwise;
   split_view split = look_at_split();
   state_.row_us.assign(plan_->shares.size(), 0);
   for (size_t rank = 0; rank < plan_->shares.size(); ++rank) {
@@ -46,6 +46,8 @@ balance_code balancer::decide(const load_view& view, balance_proposal& out) {
   for (const share& one : plan_->shares)
     state_.copy_bytes_per_s.push_back(links_.into(one.worker).value_or(0));
   state_.makespan_ratio = split.known ? 1 / (1 - split.gain) : 1;
+  if (!policy_.enabled)
+    return balance_code::disabled;
   if (view.transfer)
     return balance_code::pending;
   if (window_ < stalled_until_)
@@ -64,7 +66,8 @@ balance_code balancer::decide(const load_view& view, balance_proposal& out) {
     // Costs nothing, helps at once; what is owned follows.
     weighing_ = true;
     finish(out, split, weights,
-           "batch split by speed: step " + percent(split.gain) + " shorter");
+           "batch split by speed: step " + percent(split.gain) + " shorter" +
+               why_slower(split));
     return by_speed;
   }
   balance_code by_data = decide_moves(view, split, weights, out);
@@ -78,6 +81,17 @@ balance_code balancer::decide(const load_view& view, balance_proposal& out) {
     if (code != balance_code::at_optimum)
       return code;
   return by_speed;
+}
+
+/// Of those who are to take less: what is known of their devices.
+std::string balancer::why_slower(const split_view& split) const {
+  std::string out;
+  for (size_t rank = 0; rank < split.takes.size(); ++rank) {
+    const worker_load& load = last_view_.workers.at(rank);
+    if (split.best.rows[rank] < split.takes[rank] && !load.trouble.empty())
+      out += "; " + load.name + " takes less, its " + load.trouble;
+  }
+  return out;
 }
 
 balancer::split_view balancer::look_at_split() const {

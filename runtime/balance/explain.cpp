@@ -246,6 +246,8 @@ json explain_worker(const balancer& mind, size_t rank) {
                     {"row_us", rounded(1e6 * speed->cost().per_row_s)},
                     {"error", rounded(speed->error())},
                     {"steady_windows", speed->steady_windows()}};
+  const std::string& trouble = mind.last_view().workers.at(rank).trouble;
+  out["device_trouble"] = trouble.empty() ? json() : json(trouble);
   out["copies"] = list_links(mind, mine.worker);
   out["holds_alone"] = list_lone(mind, rank);
   // The classes that stand out most.

@@ -30,6 +30,7 @@ struct worker_load {
   uint64_t rows_left = 0; // owned and not consumed in this epoch
   std::vector<take_cost> costs;
   uint64_t store_free_bytes = UINT64_MAX;
+  std::string trouble = {}; // what may slow its device down; empty: nothing
 };
 
 /// A run while it trains. Sent every 50 ms.

@@ -209,6 +209,33 @@ TEST_F(coordinator_test, fences_the_others_when_a_worker_is_lost) {
   EXPECT_TRUE(workers[1]->fenced.empty());
 }
 
+TEST_F(coordinator_test, names_the_device_that_holds_a_worker_up) {
+  begin_training();
+  heartbeat beat;
+  beat.worker = workers[1]->assigned[0].worker;
+  beat.trouble.add(device_cause::heat);
+  beat.trouble.celsius = 91;
+  caf::anon_send(boss, beat);
+  caf::anon_send(boss, tick_atom::value);
+  run();
+  nlohmann::json told = lines("events.jsonl").back();
+  EXPECT_EQ(told["kind"], "straggler");
+  EXPECT_EQ(told["worker"], "w2");
+  EXPECT_EQ(told["causes"], nlohmann::json({"heat"}));
+  EXPECT_EQ(told["over"], false);
+  const std::string says =
+      "w2 may be held up by its cpu: slowed down by heat (91 degrees)";
+  EXPECT_EQ(told["reason"], says);
+  self->send(boss, status_atom::value);
+  run();
+  nlohmann::json status;
+  self->receive(
+      [&](const std::string& text) { status = nlohmann::json::parse(text); });
+  ASSERT_EQ(status["workers"].size(), 2u);
+  EXPECT_FALSE(status["workers"][0].contains("trouble"));
+  EXPECT_EQ(status["workers"][1]["trouble"]["reason"], says);
+}
+
 TEST_F(coordinator_test, passes_control_messages_on_as_commands) {
   begin_training();
   self->send(boss, control_atom::value,

@@ -75,7 +75,11 @@ played_coordinator(coordinator_actor::pointer self,
         note("hello " + hello.name);
         return welcome{worker_id{4}, 1, term{2}, 200};
       },
-      [=](const heartbeat& m) { note("alive " + to_string(m.worker)); },
+      [=](const heartbeat& m) {
+        const std::string trouble = describe(m.trouble);
+        note("alive " + to_string(m.worker) +
+             (trouble.empty() ? "" : ", " + trouble));
+      },
       [=](const worker_loaded&) { note("loaded"); },
       [=](const worker_ready&) { note("ready"); },
       [=](const final_ack& m) { note("ack " + to_string(m.level)); },
@@ -118,6 +122,7 @@ protected:
       engine->listener = std::move(listener);
       return std::make_unique<played_engine>(engine);
     };
+    config.device_trouble = [this] { return trouble; };
     config.on_exit = [this](int code, std::string reason) {
       exits.push_back(std::to_string(code) + " " + reason);
     };
@@ -143,6 +148,7 @@ protected:
   std::shared_ptr<heard> notes = std::make_shared<heard>();
   std::shared_ptr<played_engine::memory> engine =
       std::make_shared<played_engine::memory>();
+  device_trouble trouble;
   std::vector<std::string> exits;
   coordinator_actor boss;
   gpu_worker_actor worker;
@@ -155,6 +161,18 @@ TEST_F(gpu_worker_test, says_hello_and_then_beats) {
   EXPECT_EQ(notes->lines, lines{"hello w1"});
   advance(400ms);
   EXPECT_EQ(notes->lines, (lines{"hello w1", "alive 4", "alive 4"}));
+}
+
+TEST_F(gpu_worker_test, says_in_every_beat_what_its_device_suffers_from) {
+  start();
+  trouble.add(device_cause::heat);
+  trouble.celsius = 91;
+  advance(200ms);
+  trouble = {};
+  advance(200ms);
+  EXPECT_EQ(notes->lines,
+            (lines{"hello w1", "alive 4, slowed down by heat (91 degrees)",
+                   "alive 4"}));
 }
 
 TEST_F(gpu_worker_test, ends_with_the_reason_when_it_is_refused) {

@@ -2,13 +2,17 @@
 // before it is computed. Method: the same training on the CPU and on a device
 // whose memory kills whoever follows its addresses, and which does what it is
 // told as late as it may; the weights must be equal bit by bit.
+#include "gpu/staged_collective.hpp"
 #include "tests/gpu/executor_cluster.hpp"
 #include "tests/gpu/guarded_device.hpp"
 
 #include <cmath>
+#include <numeric>
 
 namespace ballast {
 namespace {
+
+constexpr auto patience = std::chrono::seconds(60); // a deadlock, not slowness
 
 /// Loss of a row (w_0 - a)^2 / 2, with a of the row's id and features; every
 /// parameter has a gradient of its own. Computes where the device is.
@@ -373,6 +377,26 @@ TEST(compute_device, names_the_rows_where_not_even_one_fits) {
   EXPECT_NE(c.workers_[0]->failed->message.find("micro-batch of 1 row "),
             std::string::npos)
       << c.workers_[0]->failed->message;
+}
+
+TEST(staged_collective, copies_nothing_where_one_rank_sums_nothing) {
+  guarded_device device;
+  auto group = make_backend("ring");
+  const std::shared_ptr<float[]> arena = device.allocate(20);
+  std::vector<float> values(20);
+  std::iota(values.begin(), values.end(), 1.0F);
+  device.upload(arena.get(), values.data(), 20);
+  auto mirror = group->allocate_arena(20);
+  auto opening = group->prepare({.generation = generation{1}, .token = "t"});
+  const deadline soon = std::chrono::steady_clock::now() + patience;
+  auto staged = make_staged_collective(
+      opening->connect({opening->address()}, soon), device, mirror, 20);
+  const size_t before = device.uploads + device.downloads;
+  staged->all_reduce(arena.get(), 20, element_type::float32, soon);
+  EXPECT_EQ(device.uploads + device.downloads, before);
+  std::vector<float> after(20);
+  device.download(after.data(), arena.get(), 20);
+  EXPECT_EQ(after, values);
 }
 
 TEST(compute_device, of_the_cpu_copies_nothing) {

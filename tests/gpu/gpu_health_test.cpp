@@ -21,39 +21,41 @@ gpu_reading healthy() {
   return out;
 }
 
-TEST(gpu_illness, is_none_of_a_gpu_that_nobody_can_ask) {
-  EXPECT_THAT(gpu_illness({}, {}), IsEmpty());
-  EXPECT_THAT(gpu_illness(healthy(), {}), IsEmpty());
+TEST(gpu_trouble, is_none_of_a_gpu_that_nobody_can_ask) {
+  EXPECT_THAT(describe(gpu_trouble({}, {})), IsEmpty());
+  EXPECT_THAT(describe(gpu_trouble(healthy(), {})), IsEmpty());
 }
 
-TEST(gpu_illness, is_no_power_cap_and_no_error_of_the_past) {
-  EXPECT_THAT(gpu_illness(healthy(), healthy()), IsEmpty());
+TEST(gpu_trouble, is_no_power_cap_and_no_error_of_the_past) {
+  EXPECT_THAT(describe(gpu_trouble(healthy(), healthy())), IsEmpty());
 }
 
-TEST(gpu_illness, names_heat_and_how_hot) {
+TEST(gpu_trouble, names_heat_and_how_hot) {
   gpu_reading now = healthy();
   now.temperature_celsius = 91;
   for (uint64_t bit : {clock_thermal_software, clock_thermal_hardware}) {
     now.clock_reasons = bit | clock_power_cap;
-    EXPECT_EQ(gpu_illness(healthy(), now), "slowed down by heat (91 degrees)");
+    EXPECT_EQ(describe(gpu_trouble(healthy(), now)),
+              "slowed down by heat (91 degrees)");
   }
 }
 
-TEST(gpu_illness, names_the_power_supply_and_the_hardware) {
+TEST(gpu_trouble, names_the_power_supply_and_the_hardware) {
   gpu_reading now = healthy();
   now.clock_reasons = clock_power_brake | clock_hardware_slowdown;
-  EXPECT_THAT(gpu_illness(healthy(), now), HasSubstr("power supply"));
+  EXPECT_THAT(describe(gpu_trouble(healthy(), now)), HasSubstr("power supply"));
   now.clock_reasons = clock_hardware_slowdown;
-  EXPECT_THAT(gpu_illness(healthy(), now), HasSubstr("hardware"));
+  EXPECT_THAT(describe(gpu_trouble(healthy(), now)), HasSubstr("hardware"));
 }
 
-TEST(gpu_illness, counts_the_new_memory_errors) {
+TEST(gpu_trouble, counts_the_new_memory_errors) {
   gpu_reading now = healthy();
   now.memory_errors = 4;
-  EXPECT_THAT(gpu_illness(healthy(), now), HasSubstr("1 memory error that"));
+  EXPECT_THAT(describe(gpu_trouble(healthy(), now)),
+              HasSubstr("1 memory error that"));
   now.memory_errors = 9;
   now.xid = 48;
-  EXPECT_THAT(gpu_illness(healthy(), now),
+  EXPECT_THAT(describe(gpu_trouble(healthy(), now)),
               AllOf(HasSubstr("6 memory errors"), HasSubstr("Xid 48")));
 }
 
@@ -79,7 +81,7 @@ TEST(nvml_reader, reads_what_the_gpu_says_and_leaves_out_what_it_does_not) {
   EXPECT_EQ(first.sent_bytes_per_second, 5u * 1024);
   EXPECT_EQ(first.received_bytes_per_second, 9u * 1024);
   EXPECT_EQ(first.memory_errors, 7u);
-  EXPECT_THAT(gpu_illness(first, first), IsEmpty());
+  EXPECT_THAT(describe(gpu_trouble(first, first)), IsEmpty());
 
   void* library = dlopen(fake_library().c_str(), RTLD_NOW);
   auto* set = reinterpret_cast<void (*)(
@@ -89,7 +91,7 @@ TEST(nvml_reader, reads_what_the_gpu_says_and_leaves_out_what_it_does_not) {
   set(95, clock_thermal_hardware, 8, 79);
   (void)reader->read();
   const gpu_reading now = reader->read(); // an Xid is told once, and stays
-  EXPECT_EQ(gpu_illness(first, now),
+  EXPECT_EQ(describe(gpu_trouble(first, now)),
             "the driver reported the error Xid 79; 1 memory error that could "
             "not be corrected; slowed down by heat (95 degrees)");
 }

@@ -20,7 +20,11 @@ namespace ballast {
 
 class guarded_device final : public compute_device {
 public:
-  std::string name() const override { return "guarded"; }
+  explicit guarded_device(std::string name = "guarded", std::string bus = {})
+      : name_(std::move(name)), bus_(std::move(bus)) {}
+
+  std::string name() const override { return name_; }
+  std::string bus() const override { return bus_; }
   model_place place() const override {
     return {.elsewhere = true,
             .cuda = -1,
@@ -34,6 +38,7 @@ public:
     return allocate(floats);
   }
   std::shared_ptr<float[]> allocate(size_t floats) {
+    largest = std::max(largest.load(), floats);
     return memory_->take(std::max<size_t>(floats, 16) * sizeof(float));
   }
   std::optional<size_t> place_in_arena(const void* at) const override {
@@ -109,6 +114,7 @@ public:
     return static_cast<T*>(memory_->reach(at));
   }
 
+  std::atomic<size_t> largest{0}; // arena, in floats
   std::atomic<size_t> uploads{0};
   std::atomic<size_t> downloads{0};
 
@@ -176,6 +182,8 @@ private:
     size_t count_;
   };
 
+  std::string name_;
+  std::string bus_;
   std::shared_ptr<guarded_memory> memory_ = std::make_shared<guarded_memory>();
   slot_ slots_[slots];
   std::mutex working_;

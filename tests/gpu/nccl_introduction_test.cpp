@@ -48,6 +48,17 @@ TEST(nccl_introduction, names_the_ranks_that_share_a_gpu) {
       AllOf(HasSubstr("ranks 0 and 2 share the GPU a"), HasSubstr("'ring'")));
 }
 
+TEST(gpu_identity, is_of_the_host_and_the_bus_and_of_what_puts_ranks_apart) {
+  const std::string here = gpu_identity("0000:17:00.0");
+  EXPECT_EQ(gpu_identity("0000:17:00.0"), here);
+  EXPECT_THAT(here, testing::EndsWith(" 0000:17:00.0"));
+  EXPECT_NE(gpu_identity("0000:65:00.0"), here);
+  setenv("NCCL_HOSTID", "second", 1);
+  const std::string apart = gpu_identity("0000:17:00.0");
+  unsetenv("NCCL_HOSTID");
+  EXPECT_NE(apart, here);
+}
+
 TEST(nccl_introduction, takes_no_other_text) {
   expect_refused({"not cbor at all"}, 0, HasSubstr("none of NCCL"));
 }

@@ -6,6 +6,7 @@
 #include "runtime/repair.hpp"
 #include "tests/runtime/plain_set.hpp"
 
+#include <functional>
 #include <gtest/gtest.h>
 
 namespace ballast {
@@ -43,7 +44,10 @@ public:
 
   coordinator_core::hello_result join(const std::string& name,
                                       const std::string& build = "b1") {
-    return core.on_hello({name, 100, "host", "cpu", build, "http://m"}, now);
+    worker_hello hello{name, 100, "host", "cpu", build, "http://m"};
+    if (dress)
+      dress(hello);
+    return core.on_hello(hello, now);
   }
 
   /// From submit to the first step with `names`.
@@ -55,6 +59,7 @@ public:
     what.elastic.min_workers = min_workers;
     what.elastic.respawn = respawn;
     what.train.global_batch = batch;
+    what.model.kind = model;
     core.on_submit(what, "test-1", term{1});
     actions placing = core.on_prepared(set(), now);
     auto place = pick<place_shares>(placing);
@@ -156,6 +161,9 @@ public:
   coordinator_core core;
   instant now{};
   uint64_t batch = 50;
+  std::string model = "emulated";
+  /// What else a node says of itself.
+  std::function<void(worker_hello&)> dress;
   std::vector<worker_id> workers;
   actions assigned;
 };

@@ -206,6 +206,8 @@ TEST(job, names_the_field_and_what_is_allowed_there) {
       {"/model/hidden=[8,0]", "/model/hidden/1", "found 0"},
       {"/model/channels=[8]", "/model/channels", "belongs to kind \"cnn\""},
       {"/model={\"kind\":\"linear\"}", "/train/loss", "needs \"mse\""},
+      {"/train/activation_checkpointing=true",
+       "/train/activation_checkpointing", "has no blocks"},
       {"/train/class_weights=[1,1]", "/train/class_weights", "4 classes"},
       {"/train/class_weights=[0,0,0,0]", "/train/class_weights", "all are 0"},
       {"/data/placement={\"kind\":\"sizes\",\"shares\":[1,2,3]}",

@@ -216,6 +216,9 @@ void cluster::crash_coordinator() {
 void cluster::restart_coordinator() {
   coordinator_config config;
   config.build_id = "b";
+  ill_.clear();
+  for (auto& [process, who] : nodes_)
+    who->heard_ill = false;
   core_ = std::make_unique<coordinator_core>(config);
   log("the coordinator is back");
   if (plans_.empty())
@@ -249,6 +252,7 @@ void cluster::tick() {
   if (over_ || !core_)
     return;
   perform(core_->on_tick(now_));
+  check_stragglers();
   after(50ms, [this, life = life_] {
     if (life == life_)
       tick();
@@ -366,6 +370,9 @@ void cluster::perform(const actions& list) {
       for (auto& [process, who] : nodes_)
         if (who->id == out->who)
           who->connected = false;
+    } else if (const auto* told = std::get_if<write_event>(&one)) {
+      if (told->kind == "straggler")
+        check_straggler(told->fields);
     } else if (const auto* steps = std::get_if<write_steps>(&one)) {
       check_shown(steps->steps);
     } else if (std::get_if<fetch_model>(&one)) {

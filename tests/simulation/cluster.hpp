@@ -43,6 +43,8 @@ struct cluster_options {
   /// The real balancer wants what it wants, instead of anything at all; the
   /// first chunk has the only rows of a class.
   bool balanced = false;
+  /// Devices fall ill and get well again, in every heartbeat by chance.
+  bool ill_devices = false;
   bool tell = false; // print what happens as it happens
 };
 
@@ -61,6 +63,7 @@ struct outcome {
   uint64_t undone = 0;       // steps that a run went back
   uint64_t lone_classes = 0; // held by one worker alone in the end
   uint64_t lone_plans = 0;   // that a class of that kind was the cause of
+  uint64_t ailing = 0;       // devices that were told of
   instant same_since{};      // how long the last membership lasted
   uint64_t events = 0;
 };
@@ -128,6 +131,8 @@ private:
   balance_answer some_answer(const load_view& view);
   balance_answer answer(const load_view& view);
   void check_coverage();
+  void check_straggler(const nlohmann::ordered_json& told);
+  void check_stragglers();
   void forget_others(node_state& who);
   void hold_share(node_state& who, const plan& of);
   void prepare_next(node_state& who, const assignment& order);
@@ -176,6 +181,7 @@ private:
   std::map<plan_number, std::pair<plan, std::optional<position>>> plans_;
   standing_requests asked_;
   outcome outcome_;
+  std::set<std::string> ill_; // workers whose devices were told of
   bool over_ = false;
   std::deque<std::string> history_;
 };

@@ -62,6 +62,44 @@ void cluster::check_journal(const lineage& applied) {
   }
 }
 
+/// What is told of a device is what its heartbeats said.
+void cluster::check_straggler(const nlohmann::ordered_json& told) {
+  const std::string name = told["worker"];
+  const node_state* who = nullptr;
+  for (const auto& [process, one] : nodes_)
+    if (one->name == name)
+      who = one.get();
+  if (!who)
+    fail("a straggler nobody knows: " + name);
+  const instant age = now_ - who->last_ill;
+  if (told["over"] != (age >= stragglers::over_after))
+    fail("the device of " + name + " was last ill " +
+         std::to_string(age.count() / 1'000'000) +
+         " ms ago, and is told of as " + told.dump());
+  if (told["over"])
+    ill_.erase(name);
+  else
+    outcome_.ailing += ill_.insert(name).second ? 1 : 0;
+}
+
+/// Whoever is ill was told of, in this life of the coordinator.
+void cluster::check_stragglers() {
+  if (!core_ || !core_->active())
+    return;
+  std::set<worker_id> standing;
+  for (const stragglers::finding& one : core_->held_up().standing())
+    standing.insert(one.who);
+  for (const auto& [process, who] : nodes_) {
+    if (!who->connected || !core_->nodes().contains(who->id) ||
+        !core_->nodes().at(who->id).connected)
+      continue; // after a crash of the coordinator its id may be another's
+    if (!standing.contains(who->id) && who->heard_ill)
+      fail(who->name + " is ill and forgotten");
+    if (standing.contains(who->id) && !ill_.contains(who->name))
+      fail(who->name + " is ill and nobody was told");
+  }
+}
+
 void cluster::check_end() {
   if (outcome_.state != "done")
     return;

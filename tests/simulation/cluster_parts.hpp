@@ -35,8 +35,11 @@ struct cluster::node_state {
   uint64_t next_life = 0;
   bool leaving = false; // asked to
   bool left = false;
-  uint64_t life = 0;     // of its place in a generation; old events are dropped
-  instant last_posted{}; // to its own actor
+  uint64_t life = 0; // of its place in a generation; old events are dropped
+  device_trouble trouble;
+  instant last_ill{};     // when the coordinator last heard of that
+  bool heard_ill = false; // in the last heartbeat
+  instant last_posted{};  // to its own actor
   instant last_sent{};
   instant last_received{};
 };

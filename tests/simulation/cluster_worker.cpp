@@ -76,8 +76,13 @@ void cluster::come_back(node_state& who) {
 
 void cluster::beat(node_state& who) {
   at_node(who, 200ms, [this](node_state& me) {
-    to_coordinator(me, [this, id = me.id] {
-      core_->on_heartbeat({id, {}, {}, {}, 0}, now_);
+    if (options_.ill_devices && random_.one_in(10))
+      me.trouble.causes = uint8_t(random_.below(4));
+    to_coordinator(me, [this, &me, id = me.id, trouble = me.trouble] {
+      core_->on_heartbeat({id, {}, {}, {}, 0, trouble}, now_);
+      me.heard_ill = trouble.causes != 0;
+      if (me.heard_ill)
+        me.last_ill = now_;
     });
     beat(me);
   });

@@ -71,6 +71,31 @@ TEST(simulation, every_row_is_used_once_whatever_dies) {
          (unsigned long long)undone, (unsigned long long)moves);
 }
 
+// A device that is ill is told of, and no other, whatever dies meanwhile.
+TEST(simulation, every_ill_device_is_named_and_no_other) {
+  uint64_t one = number_from("BALLAST_SIM_SEED", 0);
+  uint64_t count = one ? 1 : number_from("BALLAST_SIM_COUNT", 1000) / 5;
+  uint64_t ailing = 0;
+  for (uint64_t seed = one ? one : 1; count > 0; --count, ++seed) {
+    cluster_options options = schedule(seed);
+    options.ill_devices = true;
+    options.tell = one != 0;
+    options.epochs += 6;
+    cluster world(options);
+    try {
+      outcome how = world.run();
+      ASSERT_EQ(how.state, "done") << "seed " << seed << ": " << how.reason;
+      ailing += how.ailing;
+    } catch (const violation& wrong) {
+      FAIL() << wrong.what();
+    }
+  }
+  printf("%llu ill devices\n", (unsigned long long)ailing);
+  if (!one) {
+    EXPECT_GT(ailing, 0u);
+  }
+}
+
 // Real decisions in the place of random ones, on a set with a rare class.
 TEST(simulation, a_class_of_one_worker_alone_gets_a_second_holder) {
   uint64_t one = number_from("BALLAST_SIM_SEED", 0);

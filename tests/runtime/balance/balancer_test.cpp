@@ -94,6 +94,8 @@ public:
       view.workers[rank].worker = now_.shares[rank].worker;
       view.workers[rank].name = "w" + std::to_string(rank + 1);
       view.workers[rank].rows_left = rows(now_.shares[rank]);
+      if (rank == ill)
+        view.workers[rank].trouble = "cuda:0: slowed down by heat, for 3 s";
       view.workers[rank].store_free_bytes = rank == full ? 0 : free_bytes;
     }
     view.last = std::exchange(last_, transfer_end::none);
@@ -138,6 +140,7 @@ public:
   bool obeys = true;
   uint64_t free_bytes = UINT64_MAX;
   size_t full = SIZE_MAX; // this rank has no room left
+  size_t ill = SIZE_MAX;  // the device of this rank
   double last_step_s = 0;
   uint64_t plans = 0;
   uint64_t moved_rows = 0;
@@ -323,6 +326,34 @@ TEST(balancer, never_lets_a_worker_go_without_work) {
   w.plans_in(50);
   for (const share& one : w.now().shares)
     EXPECT_GT(one.batch_weight, 0u);
+}
+
+TEST(balancer, says_what_slows_down_those_who_are_to_take_less) {
+  world w(3);
+  w.plans_in(50);
+  w.row_s[1] *= 4;
+  w.ill = 1;
+  std::string reason;
+  for (int i = 0; i < 100 && reason.empty(); ++i)
+    if (balance_answer got = w.look(1); got.state.code == balance_code::planned)
+      reason = got.proposal.reason;
+  EXPECT_THAT(reason,
+              ::testing::HasSubstr("shorter; w2 takes less, its cuda:0: slowed "
+                                   "down by heat, for 3 s"));
+  EXPECT_EQ(explain_worker(w.mind, 1)["device_trouble"],
+            "cuda:0: slowed down by heat, for 3 s");
+  EXPECT_TRUE(explain_worker(w.mind, 0)["device_trouble"].is_null());
+}
+
+TEST(balancer, measures_also_where_it_may_not_act) {
+  world w(2);
+  balance_policy off = world::policy();
+  off.enabled = false;
+  w.mind.set_policy(off);
+  w.row_s[1] *= 3;
+  EXPECT_EQ(w.plans_in(20), 0u);
+  ASSERT_EQ(w.mind.state().row_us.size(), 2u);
+  EXPECT_NEAR(w.mind.state().row_us[1] / w.mind.state().row_us[0], 3, 0.1);
 }
 
 TEST(balancer, stops_when_it_is_told_to) {

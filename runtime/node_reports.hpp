@@ -1,0 +1,55 @@
+/// What a node says of itself, as plain values without CAF: who it is, and in
+/// every heartbeat that it lives.
+#pragma once
+
+#include "runtime/device_trouble.hpp"
+#include "runtime/ids.hpp"
+
+#include <cstdint>
+#include <string>
+
+namespace ballast {
+
+/// A node introduces itself. Only equal builds may join one cluster.
+struct worker_hello {
+  std::string name;
+  uint32_t pid = 0;
+  std::string host;
+  std::string device;
+  std::string build_id;
+  std::string metrics_address; // "http://host:port"
+  /// Who lost its coordinator says who it was, in which run, and the highest
+  /// generation it heard of: it still has what it had. 0 = a new node.
+  worker_id was{};
+  std::string run = {};
+  generation seen{};
+  /// Of a GPU: which one it is among all hosts, and the NCCL it can use; empty:
+  /// none (collective_choice.hpp).
+  std::string gpu = {};
+  std::string nccl = {};
+};
+
+enum class worker_phase : uint8_t {
+  idle,    // no job
+  loading, // fetching chunks, building the model
+  opening, // connecting the collective
+  compute,
+  reduce, // waiting for or doing the all-reduce
+  apply,
+  evaluate,
+  paused,
+  finished, // keeps its state until released
+};
+std::string to_string(worker_phase phase);
+
+/// Sent every heartbeat_ms by a thread that never waits for a step.
+struct heartbeat {
+  worker_id worker{};
+  ballast::generation generation{};
+  step_number step{}; // the one in flight
+  worker_phase phase = worker_phase::idle;
+  uint64_t since_ns = 0; // CLOCK_MONOTONIC of the node when the phase began
+  device_trouble trouble = {}; // of what it computes on
+};
+
+} // namespace ballast
