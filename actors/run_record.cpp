@@ -82,6 +82,12 @@ run_record::run_record(const std::filesystem::path& folder,
     throw ballast_error(errc::run_dir_unusable,
                         "the run in " + directory_.path().string() +
                             " is done: there is nothing to go on with");
+  // Whatever was to stop it has: who resumes it wants it to go on.
+  if (standing_requests asked = journal_->content().asked;
+      report.is_open() && asked.stop) {
+    asked.stop.reset();
+    journal_->record_requests(asked);
+  }
   std::filesystem::remove(directory_.file("report.json"));
   // Its first event tells when it began, on the same clock.
   std::vector<event> first = events_->after(0, 1);
@@ -141,14 +147,15 @@ void run_record::perform(const journal_change& what) {
   for (size_t i = 0; i < what.workers.size(); ++i)
     row.workers.push_back(
         {what.workers[i], what.names[i], what.incarnations[i]});
-  open_journal().record_change(row, what.what, what.effective);
+  open_journal().record_change(row, what.what, what.effective, what.note);
   probe_->generation(what.generation);
   probe_->world(uint32_t(what.workers.size()));
-  probe_->plan(coordinator_probe::plan_outcome::effective);
+  probe_->plan(what.effective ? coordinator_probe::plan_outcome::effective
+                              : coordinator_probe::plan_outcome::offered);
 }
 
 void run_record::perform(const journal_offer& what) {
-  open_journal().record_offer(what.what);
+  open_journal().record_offer(what.what, what.note);
   probe_->plan(coordinator_probe::plan_outcome::offered);
 }
 

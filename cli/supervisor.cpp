@@ -177,7 +177,8 @@ void supervisor::on_line(const nlohmann::json& line) {
       coordinator_.socket->send({{"resume",
                                   {{"folder", folder_},
                                    {"job", to_json(options_.what)},
-                                   {"alive", alive}}}});
+                                   {"alive", alive},
+                                   {"again", died_.empty()}}}});
       if (interrupts_ > 0)
         coordinator_.socket->send({{"signal", SIGINT}});
       return;

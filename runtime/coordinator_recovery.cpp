@@ -149,7 +149,7 @@ void coordinator_core::decide(actions& out, instant now) {
       if (who.connected && !held.acks().contains(id))
         workers.push_back(id);
   // To stop, those who are left are enough.
-  size_t least = run_->stop_wanted ? 1 : run_->what.elastic.min_workers;
+  size_t least = run_->asked.stop ? 1 : run_->what.elastic.min_workers;
   if (workers.size() < least) {
     if (config_.supervised && !respawns()) {
       fail(out, {errc::worker_lost,
@@ -199,6 +199,8 @@ void coordinator_core::decide(actions& out, instant now) {
     before = at.current();
     if (run_->transfer && run_->transfer->offered.number == before.number)
       transfer_took_effect(out, *base);
+    if (run_->change && run_->change->offered.number == before.number)
+      tell_switch(out, *run_->change, *base);
     locate_deaths(out, at);
   }
   drop_transfer(out, run_->recovery->reason);

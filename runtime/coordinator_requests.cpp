@@ -14,7 +14,8 @@ coordinator_core::reply coordinator_core::pause() {
              {}},
             {}};
   reply out;
-  run_->pause_wanted = true;
+  run_->asked.paused = true;
+  out.then.push_back(journal_requests{run_->asked});
   to_all(out.then, command_kind::pause, "pause");
   return out;
 }
@@ -27,8 +28,9 @@ coordinator_core::reply coordinator_core::resume() {
             {}};
   reply out;
   run_->phase = run_phase::training;
-  run_->pause_wanted = false;
+  run_->asked.paused = false;
   run_->members->paused.clear();
+  out.then.push_back(journal_requests{run_->asked});
   to_all(out.then, command_kind::resume, "resume");
   out.then.push_back(write_event{
       "resumed", {{"step", value(run_->members->commits.committed())}}});
@@ -202,11 +204,12 @@ coordinator_core::reply coordinator_core::stop(bool by_signal) {
                    {}};
     return out;
   }
-  run_->stop_wanted = true;
-  run_->stop_by_signal = run_->stop_by_signal || by_signal;
+  bool signalled = run_->asked.stop && run_->asked.stop->by_signal;
+  run_->asked.stop = {signalled || by_signal};
+  out.then.push_back(journal_requests{run_->asked});
   switch (phase()) {
   case run_phase::waiting:
-    finish(out.then, run_phase::stopped, by_signal ? 130 : 0,
+    finish(out.then, run_phase::stopped, run_->asked.stop_code(),
            "stopped before the first step");
     break;
   case run_phase::training:

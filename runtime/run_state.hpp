@@ -99,6 +99,7 @@ struct membership_change {
   /// What newcomers say they applied before anybody says that the switch
   /// happened.
   std::map<worker_id, step_number> applied;
+  bool told = false; // that it happened
 };
 
 /// How a recovery went, for the event of its generation: the moment at which
@@ -162,9 +163,6 @@ struct run : run_tally {
   bool short_of_workers = false;     // below min_workers: all wait
   bool began = false;                // a generation was formed
   standing_requests asked;
-  bool pause_wanted = false;
-  bool stop_wanted = false;
-  bool stop_by_signal = false;
   /// Of an earlier life, until the data are prepared again.
   std::optional<past_run> past;
   std::set<worker_id> may_return; // of an earlier life, with their state

@@ -101,7 +101,8 @@ public:
       out = core.on_loaded(
           {who, gen, "c" + to_string(who), "d" + to_string(who)}, now);
     for (worker_id who : core.current()->members->workers)
-      core.on_ready({who, gen, core.current()->members->commits.base()}, now);
+      begun = core.on_ready({who, gen, core.current()->members->commits.base()},
+                            now);
     return out;
   }
 
@@ -157,7 +158,8 @@ public:
   instant now{};
   uint64_t batch = 50;
   std::vector<worker_id> workers;
-  actions assigned;
+  actions assigned; // once it was placed
+  actions begun;    // once all were ready
 };
 
 } // namespace ballast
