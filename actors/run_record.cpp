@@ -6,6 +6,7 @@
 #include "monitor/audit_run.hpp"
 #include "monitor/log.hpp"
 #include "runtime/manifest.hpp"
+#include "runtime/unique_fd.hpp"
 
 #include <algorithm>
 #include <fcntl.h>
@@ -28,13 +29,10 @@ constexpr const char* token_name = "run.key";
 
 /// Whoever may read the token may speak as a worker of the run.
 void write_secret(const std::filesystem::path& path, const std::string& text) {
-  int file =
-      ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-  bool written = file >= 0 && ::write(file, text.data(), text.size()) ==
-                                  ssize_t(text.size());
-  if (file >= 0)
-    ::close(file);
-  if (!written)
+  unique_fd file(
+      ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+  if (!file ||
+      ::write(file.get(), text.data(), text.size()) != ssize_t(text.size()))
     throw ballast_error(errc::run_dir_unusable,
                         "cannot write " + path.string());
 }

@@ -15,6 +15,8 @@
 /// Workers say nothing and are told nothing; they only watch for the end.
 #pragma once
 
+#include "runtime/unique_fd.hpp"
+
 #include <functional>
 #include <mutex>
 #include <nlohmann/json.hpp>
@@ -29,7 +31,6 @@ public:
   explicit liveness_socket(int descriptor) : descriptor_(descriptor) {}
   liveness_socket(const liveness_socket&) = delete;
   liveness_socket& operator=(const liveness_socket&) = delete;
-  ~liveness_socket();
 
   /// Sends one line; false if the other side is gone. Any thread.
   bool send(const nlohmann::json& line);
@@ -37,12 +38,12 @@ public:
   nlohmann::json receive();
   /// What receive() would return at once, else null; `closed` tells an end.
   nlohmann::json poll(bool& closed);
-  int descriptor() const { return descriptor_; }
+  int descriptor() const { return descriptor_.get(); }
 
 private:
   bool take_line(std::string& line);
 
-  int descriptor_;
+  unique_fd descriptor_;
   std::mutex sending_;
   std::string received_;
 };

@@ -186,7 +186,7 @@ void check_version(sqlite::connection& on, const fs::path& folder) {
 } // namespace
 
 struct journal::state {
-  int lock = -1;
+  unique_fd lock; // given back last: before that all of this is closed
   ballast::term term{};
   std::unique_ptr<sqlite::connection> db;
   std::unique_ptr<sqlite::statement> commit_statement;
@@ -194,13 +194,6 @@ struct journal::state {
   generation last_generation{};
   plan_number last_plan{};
   step_number committed{};
-
-  ~state() {
-    commit_statement.reset();
-    db.reset();
-    if (lock >= 0)
-      ::close(lock);
-  }
 
   /// WAL with synchronous=FULL waits for the disk at every commit, with NORMAL
   /// never; a FULL one takes all earlier NORMAL ones along.

@@ -3,12 +3,14 @@
 /// restarted coordinator need not clean up.
 #pragma once
 
+#include "runtime/unique_fd.hpp"
+
 #include <filesystem>
 
 namespace ballast {
 
-/// A descriptor; closing it gives the lock back. Throws run_dir_in_use while
+/// Whoever lets go of it gives the lock back. Throws run_dir_in_use while
 /// another process holds it, run_dir_unusable, disk_full.
-int take_term_lock(const std::filesystem::path& file);
+unique_fd take_term_lock(const std::filesystem::path& file);
 
 } // namespace ballast
