@@ -359,7 +359,7 @@ void engine::tell(const command& what) {
   if (parts_ && what.kind == command_kind::slow)
     parts_->state.slow_factor = what.factor;
   else if (parts_ && what.kind == command_kind::damage)
-    parts_->damage_next = uint64_t(what.factor);
+    parts_->damage_next = what.chunks;
   else if (parts_ && parts_->executor &&
            parts_->order.generation == what.generation)
     parts_->executor->post(what.kind);

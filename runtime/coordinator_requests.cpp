@@ -2,6 +2,7 @@
 #include "runtime/coordinator_core.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace ballast {
 
@@ -187,9 +188,14 @@ coordinator_core::reply coordinator_core::hurt(const std::string& name,
   if (!who)
     return no_such(*this, name);
   reply out;
-  out.then.push_back(send_command{
-      who->id,
-      {config_.term, last_generation_, how, "on purpose", amount, amount}});
+  command order{config_.term, last_generation_, how, "on purpose"};
+  if (how == command_kind::stall)
+    order.seconds = amount;
+  else if (how == command_kind::slow)
+    order.factor = amount;
+  else if (how == command_kind::damage)
+    order.chunks = uint64_t(amount);
+  out.then.push_back(send_command{who->id, std::move(order)});
   out.then.push_back(write_event{
       "fault",
       {{"worker", name}, {"what", to_string(how)}, {"amount", amount}}});
