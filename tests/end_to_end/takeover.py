@@ -12,7 +12,7 @@ import unittest
 
 from ballast_process import (alive, merged, patience, read_json, read_lines,
                              wait_until)
-from recovery import Recovery, assert_exact, job_of
+from recovery import Recovery, job_of
 
 
 class Takeover(Recovery):
