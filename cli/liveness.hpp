@@ -3,6 +3,8 @@
 /// its end-of-file says that the other side is gone, however it went.
 ///
 ///   supervisor -> coordinator  {"job": {..}, "run_dir": "", "progress": true}
+///                              {"resume": {"folder": .., "job": {..}, "alive":
+///                              ["w1", ..], "again": asked for by a user}}
 ///                              {"exited": {"name": "w2", "how": "killed by
 ///                              .."}}
 ///                              {"signal": 2}
