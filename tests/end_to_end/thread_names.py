@@ -53,7 +53,8 @@ class ThreadNames(BallastTest):
     def has(self, pid, *expected):
         found = names_of(pid)
         self.assertLessEqual(set(expected), set(found))
-        self.assertLessEqual(found.count("caf.actor"), 1, found)
+        # The coordinator or the worker itself, and CAF's own.
+        self.assertLessEqual(found.count("caf.actor"), 4, found)
         self.assertNotIn("ballast", found)
         ours = {name for name in found if name.startswith("bl-")}
         self.assertLessEqual(ours, documented())
