@@ -2,6 +2,7 @@
 /// thread of its own that ends with a message.
 #include "actors/coordinator_shell.hpp"
 #include "data/chunk_service.hpp"
+#include "runtime/thread_name.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -53,6 +54,7 @@ void coordinator_shell::perform(const fetch_model& what) {
   coordinator_actor me = self_;
   in_background(
       [me, what, record = self_->state.record, token = record().token()] {
+        name_this_thread("bl-model");
         failure problem;
         try {
           auto client = chunk_client::connect(what.address, token, 5s);
@@ -72,6 +74,7 @@ void coordinator_shell::perform(const fetch_checkpoint& what) {
     self_->state.copier.join(); // it has reported, so it is at its end
   self_->state.copier = std::thread(
       [me, what, record = self_->state.record, token = record().token()] {
+        name_this_thread("bl-checkpoint");
         failure problem;
         std::string file;
         try {
@@ -100,6 +103,7 @@ void coordinator_shell::perform(const end_run& what) {
   in_background([me, what, nothing_happened, record = self_->state.record,
                  problem = no_report_,
                  report = make_report(*core().current(), what)] {
+    name_this_thread("bl-report");
     std::string text;
     int exit_code = what.exit_code;
     try {

@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <nlohmann/json.hpp>
+#include <set>
 
 namespace ballast {
 
@@ -57,11 +58,20 @@ void read_balance(const std::string& kind, const json& event,
   out.bound_rows = event.value("bound_rows_total", out.bound_rows);
 }
 
+/// That a plan took effect, or was dropped.
+bool tells_of_plan(const std::string& kind, const json& event) {
+  return kind == "balance" ||
+         (kind == "plan" && event.value("outcome", "") != "offered");
+}
+
 void read_events(const fs::path& file, past_run& out) {
-  for_each_line(file, [&out](const json& event) {
+  // A number that was never journaled may have been given again.
+  std::set<std::pair<plan_number, generation>> told;
+  for_each_line(file, [&](const json& event) {
     std::string kind = event.value("kind", "");
-    if (kind == "paused" || kind == "resumed")
-      out.paused = kind == "paused";
+    if (tells_of_plan(kind, event))
+      told.insert({plan_number{event.value("plan", uint64_t{0})},
+                   generation{event.value("generation", uint64_t{0})}});
     if (kind == "generation" && event.contains("ms"))
       out.recoveries.emplace_back(event.value("reason", ""),
                                   event.at("ms").get<double>());
@@ -76,6 +86,8 @@ void read_events(const fs::path& file, past_run& out) {
     test.wall_ns = uint64_t(event.at("ms").get<double>() * 1e6);
     out.evaluated_ns += test.wall_ns;
   });
+  for (past_plan& one : out.plans)
+    one.told = told.contains({one.body.number, one.body.generation});
 }
 
 } // namespace
@@ -104,7 +116,7 @@ past_run read_past_run(const fs::path& folder, const journal_content& journal) {
     }
   }
   for (const journaled_plan& one : journal.plans)
-    out.plans.push_back({one.body, one.effective});
+    out.plans.push_back({one.body, one.effective, one.note});
   for_each_line(folder / "steps.jsonl", [&out](const json& line) {
     out.steps.push_back(step_of(line));
   });

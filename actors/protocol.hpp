@@ -140,7 +140,7 @@ typename Inspector::result_type inspect(Inspector& f, final_ack& x) {
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, command& x) {
   return f(caf::meta::type_name("command"), x.term, x.generation, x.kind,
-           x.reason, x.seconds, x.factor);
+           x.reason, x.seconds, x.factor, x.chunks);
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, take_cost& x) {

@@ -45,6 +45,8 @@ struct run_parts {
   std::unique_ptr<chunk_store> store;
   chunk_release release;
   std::unique_ptr<chunk_service> service;
+  /// A fault on purpose: so many more chunks are served damaged.
+  std::atomic<uint64_t> damage_next{0};
   std::unique_ptr<model> network;
   std::unique_ptr<optimizer> update;
   /// The ring, or what the job names; and NCCL, once a generation of a job
@@ -67,8 +69,6 @@ struct run_parts {
     step_number step{};
     std::shared_ptr<const std::string> bytes;
   };
-  /// A fault on purpose: so many more chunks are served damaged.
-  std::atomic<uint64_t> damage_next{0};
   std::mutex copy_lock;
   state_copy copy;
 };

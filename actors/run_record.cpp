@@ -6,6 +6,7 @@
 #include "monitor/audit_run.hpp"
 #include "monitor/log.hpp"
 #include "runtime/manifest.hpp"
+#include "runtime/unique_fd.hpp"
 
 #include <algorithm>
 #include <fcntl.h>
@@ -28,13 +29,10 @@ constexpr const char* token_name = "run.key";
 
 /// Whoever may read the token may speak as a worker of the run.
 void write_secret(const std::filesystem::path& path, const std::string& text) {
-  int file =
-      ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-  bool written = file >= 0 && ::write(file, text.data(), text.size()) ==
-                                  ssize_t(text.size());
-  if (file >= 0)
-    ::close(file);
-  if (!written)
+  unique_fd file(
+      ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+  if (!file ||
+      ::write(file.get(), text.data(), text.size()) != ssize_t(text.size()))
     throw ballast_error(errc::run_dir_unusable,
                         "cannot write " + path.string());
 }
@@ -82,6 +80,12 @@ run_record::run_record(const std::filesystem::path& folder,
     throw ballast_error(errc::run_dir_unusable,
                         "the run in " + directory_.path().string() +
                             " is done: there is nothing to go on with");
+  // Whatever was to stop it has: who resumes it wants it to go on.
+  if (standing_requests asked = journal_->content().asked;
+      report.is_open() && asked.stop) {
+    asked.stop.reset();
+    journal_->record_requests(asked);
+  }
   std::filesystem::remove(directory_.file("report.json"));
   // Its first event tells when it began, on the same clock.
   std::vector<event> first = events_->after(0, 1);
@@ -141,14 +145,15 @@ void run_record::perform(const journal_change& what) {
   for (size_t i = 0; i < what.workers.size(); ++i)
     row.workers.push_back(
         {what.workers[i], what.names[i], what.incarnations[i]});
-  open_journal().record_change(row, what.what, what.effective);
+  open_journal().record_change(row, what.what, what.effective, what.note);
   probe_->generation(what.generation);
   probe_->world(uint32_t(what.workers.size()));
-  probe_->plan(coordinator_probe::plan_outcome::effective);
+  probe_->plan(what.effective ? coordinator_probe::plan_outcome::effective
+                              : coordinator_probe::plan_outcome::offered);
 }
 
 void run_record::perform(const journal_offer& what) {
-  open_journal().record_offer(what.what);
+  open_journal().record_offer(what.what, what.note);
   probe_->plan(coordinator_probe::plan_outcome::offered);
 }
 

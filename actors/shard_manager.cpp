@@ -8,6 +8,7 @@
 #include "runtime/control.hpp"
 #include "runtime/repair.hpp"
 #include "runtime/skew.hpp"
+#include "runtime/thread_name.hpp"
 
 #include <chrono>
 #include <fstream>
@@ -167,6 +168,7 @@ shard_manager_actor::behavior_type shard_manager(pointer self,
         self->state.current = fresh;
         caf::actor me = caf::actor_cast<caf::actor>(self);
         fresh->thread = std::thread([=, raw = fresh.get()] {
+          name_this_thread("bl-prepare");
           failure problem = prepare_parts(*raw, job_text, token, config);
           caf::anon_send(me, prepared_atom::value, problem);
         });

@@ -3,6 +3,7 @@
 #include "actors/chunk_copier.hpp"
 #include "actors/run_parts.hpp"
 #include "monitor/log.hpp"
+#include "runtime/thread_name.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -70,7 +71,8 @@ void engine::background(std::thread& on, run_parts& parts, generation of,
   if (in_front)
     before.push_back(std::move(beside_));
   on = std::thread(
-      [this, &parts, of, work, before = std::move(before)]() mutable {
+      [this, &parts, of, work, in_front, before = std::move(before)]() mutable {
+        set_thread_name(in_front ? "bl-compute" : "bl-next-gen");
         for (std::thread& one : before)
           if (one.joinable())
             one.join();
@@ -101,7 +103,6 @@ void engine::failed(run_parts& parts, generation of, errc code,
 }
 
 // -- loading
-// --------------------------------------------------------------------
 
 void engine::load(const assignment& what) {
   run_parts* parts = nullptr;
@@ -360,7 +361,7 @@ void engine::tell(const command& what) {
   if (parts_ && what.kind == command_kind::slow)
     parts_->state.slow_factor = what.factor;
   else if (parts_ && what.kind == command_kind::damage)
-    parts_->damage_next = uint64_t(what.factor);
+    parts_->damage_next = what.chunks;
   else if (parts_ && parts_->executor &&
            parts_->order.generation == what.generation)
     parts_->executor->post(what.kind);
@@ -382,6 +383,7 @@ void engine::fetch(const fetch_order& what) {
   parts_->release.fetching(what);
   copier_ = std::thread([this, what, &parts = *parts_, order = parts_->order,
                          before = std::move(copier_)]() mutable {
+    name_this_thread("bl-copy");
     if (before.joinable())
       before.join();
     auto given_up = [&] {

@@ -1,6 +1,7 @@
 #include "cli/child_process.hpp"
 
 #include "runtime/errors.hpp"
+#include "runtime/unique_fd.hpp"
 
 #include <csignal>
 #include <cstring>
@@ -27,11 +28,9 @@ child_process start_child(const std::string& name,
   out.log = log;
   out.socket = std::make_unique<liveness_socket>(ends[0]);
   // dup2 of a descriptor onto itself would keep close-on-exec.
-  int theirs = ends[1];
-  if (theirs == child_fd) {
-    theirs = ::fcntl(ends[1], F_DUPFD_CLOEXEC, child_fd + 1);
-    ::close(ends[1]);
-  }
+  unique_fd theirs(ends[1]);
+  if (theirs.get() == child_fd)
+    theirs.reset(::fcntl(child_fd, F_DUPFD_CLOEXEC, child_fd + 1));
 
   posix_spawn_file_actions_t files;
   posix_spawn_file_actions_init(&files);
@@ -42,7 +41,7 @@ child_process start_child(const std::string& name,
   if (!log.empty())
     posix_spawn_file_actions_addopen(&files, STDERR_FILENO, log.c_str(),
                                      O_WRONLY | O_CREAT | O_APPEND, 0644);
-  posix_spawn_file_actions_adddup2(&files, theirs, child_fd);
+  posix_spawn_file_actions_adddup2(&files, theirs.get(), child_fd);
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
   sigset_t none;
@@ -68,7 +67,6 @@ child_process start_child(const std::string& name,
                               argv.data(), environ);
   posix_spawn_file_actions_destroy(&files);
   posix_spawnattr_destroy(&attributes);
-  ::close(theirs);
   if (problem != 0)
     throw ballast_error(errc::internal,
                         "cannot start " + name + ": " + std::strerror(problem));

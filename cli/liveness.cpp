@@ -2,19 +2,14 @@
 
 #include <cerrno>
 #include <sys/socket.h>
-#include <unistd.h>
 
 namespace ballast {
-
-liveness_socket::~liveness_socket() {
-  ::close(descriptor_);
-}
 
 bool liveness_socket::send(const nlohmann::json& line) {
   std::string text = line.dump() + "\n";
   std::lock_guard lock(sending_);
   for (size_t sent = 0; sent < text.size();) {
-    ssize_t n = ::send(descriptor_, text.data() + sent, text.size() - sent,
+    ssize_t n = ::send(descriptor(), text.data() + sent, text.size() - sent,
                        MSG_NOSIGNAL);
     if (n < 0 && errno == EINTR)
       continue;
@@ -38,7 +33,7 @@ nlohmann::json liveness_socket::receive() {
   std::string line;
   while (!take_line(line)) {
     char buffer[65536];
-    ssize_t n = ::recv(descriptor_, buffer, sizeof buffer, 0);
+    ssize_t n = ::recv(descriptor(), buffer, sizeof buffer, 0);
     if (n < 0 && errno == EINTR)
       continue;
     if (n <= 0)
@@ -53,7 +48,7 @@ nlohmann::json liveness_socket::poll(bool& closed) {
   std::string line;
   while (!take_line(line)) {
     char buffer[65536];
-    ssize_t n = ::recv(descriptor_, buffer, sizeof buffer, MSG_DONTWAIT);
+    ssize_t n = ::recv(descriptor(), buffer, sizeof buffer, MSG_DONTWAIT);
     if (n < 0 && errno == EINTR)
       continue;
     if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))

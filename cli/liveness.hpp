@@ -3,6 +3,8 @@
 /// its end-of-file says that the other side is gone, however it went.
 ///
 ///   supervisor -> coordinator  {"job": {..}, "run_dir": "", "progress": true}
+///                              {"resume": {"folder": .., "job": {..}, "alive":
+///                              ["w1", ..], "again": asked for by a user}}
 ///                              {"exited": {"name": "w2", "how": "killed by
 ///                              .."}}
 ///                              {"signal": 2}
@@ -14,6 +16,8 @@
 ///
 /// Workers say nothing and are told nothing; they only watch for the end.
 #pragma once
+
+#include "runtime/unique_fd.hpp"
 
 #include <functional>
 #include <mutex>
@@ -29,7 +33,6 @@ public:
   explicit liveness_socket(int descriptor) : descriptor_(descriptor) {}
   liveness_socket(const liveness_socket&) = delete;
   liveness_socket& operator=(const liveness_socket&) = delete;
-  ~liveness_socket();
 
   /// Sends one line; false if the other side is gone. Any thread.
   bool send(const nlohmann::json& line);
@@ -37,12 +40,12 @@ public:
   nlohmann::json receive();
   /// What receive() would return at once, else null; `closed` tells an end.
   nlohmann::json poll(bool& closed);
-  int descriptor() const { return descriptor_; }
+  int descriptor() const { return descriptor_.get(); }
 
 private:
   bool take_line(std::string& line);
 
-  int descriptor_;
+  unique_fd descriptor_;
   std::mutex sending_;
   std::string received_;
 };

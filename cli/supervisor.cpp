@@ -3,6 +3,7 @@
 #include "cli/child_process.hpp"
 #include "cli/outcome.hpp"
 #include "runtime/errors.hpp"
+#include "runtime/unique_fd.hpp"
 
 #include <chrono>
 #include <csignal>
@@ -51,10 +52,6 @@ std::string last_words(const std::string& log) {
 class supervisor {
 public:
   explicit supervisor(const run_options& options) : options_(options) {}
-  ~supervisor() {
-    if (signals_ >= 0)
-      ::close(signals_);
-  }
 
   outcome run();
 
@@ -75,7 +72,7 @@ private:
   bool any_running() const;
 
   const run_options& options_;
-  int signals_ = -1;
+  unique_fd signals_;
   child_process coordinator_;
   std::vector<child_process> workers_;
   std::vector<adopted_worker> adopted_;
@@ -98,7 +95,7 @@ void supervisor::catch_signals() {
   for (int one : {SIGINT, SIGTERM, SIGHUP, SIGCHLD})
     sigaddset(&set, one);
   sigprocmask(SIG_BLOCK, &set, nullptr);
-  signals_ = ::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+  signals_.reset(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
 }
 
 void supervisor::start_coordinator() {
@@ -177,7 +174,8 @@ void supervisor::on_line(const nlohmann::json& line) {
       coordinator_.socket->send({{"resume",
                                   {{"folder", folder_},
                                    {"job", to_json(options_.what)},
-                                   {"alive", alive}}}});
+                                   {"alive", alive},
+                                   {"again", died_.empty()}}}});
       if (interrupts_ > 0)
         coordinator_.socket->send({{"signal", SIGINT}});
       return;
@@ -211,7 +209,7 @@ void supervisor::on_line(const nlohmann::json& line) {
 
 void supervisor::on_signal() {
   signalfd_siginfo info;
-  while (::read(signals_, &info, sizeof info) == ssize_t(sizeof info)) {
+  while (::read(signals_.get(), &info, sizeof info) == ssize_t(sizeof info)) {
     if (info.ssi_signo == SIGCHLD) {
       reap();
       continue;
@@ -307,7 +305,7 @@ void supervisor::wait_for_children(std::chrono::milliseconds patience) {
         until - steady::now());
     if (left.count() <= 0)
       return;
-    pollfd wait{signals_, POLLIN, 0};
+    pollfd wait{signals_.get(), POLLIN, 0};
     // Who is not our child sends no signal when it ends.
     ::poll(&wait, 1, int(adopted_.empty() ? left.count() : 20));
     on_signal();
@@ -344,7 +342,7 @@ outcome supervisor::run() {
   coordinator_started_ = steady::now();
   start_coordinator();
   while (!result_) {
-    pollfd waits[2] = {{signals_, POLLIN, 0},
+    pollfd waits[2] = {{signals_.get(), POLLIN, 0},
                        {coordinator_.socket->descriptor(), POLLIN, 0}};
     ::poll(waits, 2, 200);
     if (waits[0].revents != 0)
@@ -364,7 +362,7 @@ outcome supervisor::run() {
         pid_t gone = coordinator_.pid;
         auto until = steady::now() + 2s;
         while (!result_ && coordinator_.pid == gone && steady::now() < until) {
-          pollfd child{signals_, POLLIN, 0};
+          pollfd child{signals_.get(), POLLIN, 0};
           ::poll(&child, 1, 100);
           on_signal();
         }

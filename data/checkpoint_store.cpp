@@ -2,6 +2,7 @@
 
 #include "data/content_hash.hpp"
 #include "runtime/errors.hpp"
+#include "runtime/unique_fd.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -34,33 +35,26 @@ constexpr const char* manifest_name = "manifest.json";
 }
 
 void sync_folder(const fs::path& folder) {
-  int open_folder = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (open_folder < 0)
-    return;
-  ::fsync(open_folder);
-  ::close(open_folder);
+  unique_fd opened(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (opened)
+    ::fsync(opened.get());
 }
 
 void write_synced(const fs::path& path, std::string_view bytes) {
-  int file =
-      ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-  if (file < 0)
+  unique_fd file(
+      ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
+  if (!file)
     fail(path, "make");
   while (!bytes.empty()) {
-    ssize_t count = ::write(file, bytes.data(), bytes.size());
+    ssize_t count = ::write(file.get(), bytes.data(), bytes.size());
     if (count < 0 && errno == EINTR)
       continue;
-    if (count < 0) {
-      ::close(file);
+    if (count < 0)
       fail(path, "write");
-    }
     bytes.remove_prefix(size_t(count));
   }
-  if (::fdatasync(file) != 0) {
-    ::close(file);
+  if (::fdatasync(file.get()) != 0)
     fail(path, "sync");
-  }
-  ::close(file);
 }
 
 std::string hash_of(std::string_view bytes) {

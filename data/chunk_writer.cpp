@@ -2,6 +2,7 @@
 
 #include "data/arrow_support.hpp"
 #include "data/chunk.hpp"
+#include "runtime/unique_fd.hpp"
 
 #include <arrow/api.h>
 #include <arrow/io/file.h>
@@ -99,11 +100,9 @@ write_chunks(const std::filesystem::path& path, const row_shape& row,
 }
 
 void sync_path(const std::filesystem::path& path) {
-  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  int result = file < 0 ? -1 : ::fsync(file);
+  unique_fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  int result = file ? ::fsync(file.get()) : -1;
   const int number = errno;
-  if (file >= 0)
-    ::close(file);
   // Some file systems cannot sync a folder; then there is nothing to do.
   if (result != 0 && number != EINVAL)
     throw ballast_error(

@@ -7,14 +7,12 @@
 #include <fcntl.h>
 #include <sys/file.h>
 #include <thread>
-#include <unistd.h>
-#include <utility>
 
 namespace ballast {
 
 file_lock::file_lock(const std::filesystem::path& path)
     : file_(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666)) {
-  if (file_ < 0)
+  if (!file_)
     throw ballast_error(
         errno == ENOSPC || errno == EDQUOT ? errc::disk_full
                                            : errc::run_dir_unusable,
@@ -23,24 +21,11 @@ file_lock::file_lock(const std::filesystem::path& path)
             "$BALLAST_CACHE elsewhere");
 }
 
-file_lock::~file_lock() {
-  if (file_ >= 0)
-    ::close(file_);
-}
-
-file_lock::file_lock(file_lock&& other) noexcept
-    : file_(std::exchange(other.file_, -1)) {}
-
-file_lock& file_lock::operator=(file_lock&& other) noexcept {
-  std::swap(file_, other.file_);
-  return *this;
-}
-
 bool file_lock::take(mode as, std::chrono::milliseconds wait) {
   constexpr std::chrono::milliseconds pause{10};
   const int kind = as == mode::shared ? LOCK_SH : LOCK_EX;
   for (;;) {
-    if (::flock(file_, kind | LOCK_NB) == 0)
+    if (::flock(file_.get(), kind | LOCK_NB) == 0)
       return true;
     if (errno != EWOULDBLOCK && errno != EINTR)
       throw ballast_error(errc::run_dir_unusable,
@@ -55,7 +40,7 @@ bool file_lock::take(mode as, std::chrono::milliseconds wait) {
 }
 
 void file_lock::release() {
-  ::flock(file_, LOCK_UN);
+  ::flock(file_.get(), LOCK_UN);
 }
 
 } // namespace ballast

@@ -2,6 +2,8 @@
 /// or its process ends, however it ends.
 #pragma once
 
+#include "runtime/unique_fd.hpp"
+
 #include <chrono>
 #include <filesystem>
 
@@ -12,9 +14,6 @@ public:
   file_lock() = default;
   /// Opens or makes the file; locks nothing. ballast_error{run_dir_unusable}.
   explicit file_lock(const std::filesystem::path& path);
-  ~file_lock();
-  file_lock(file_lock&& other) noexcept;
-  file_lock& operator=(file_lock&& other) noexcept;
 
   enum class mode : uint8_t { shared, exclusive };
   /// Takes the lock, or turns the one it has into another (which lets go of it
@@ -23,7 +22,7 @@ public:
   void release();
 
 private:
-  int file_ = -1;
+  unique_fd file_;
 };
 
 } // namespace ballast

@@ -4,6 +4,7 @@
 #include "data/content_hash.hpp"
 #include "data/source_file.hpp"
 #include "runtime/errors.hpp"
+#include "runtime/unique_fd.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -49,14 +50,12 @@ void make_folder(const fs::path& path) {
 
 std::string hash_bytes_of(const std::string& path, const std::string& pointer) {
   content_hash hash;
-  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  unique_fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   std::vector<char> block(size_t{1} << 20);
-  ssize_t got = file < 0 ? -1 : 0;
-  while (file >= 0 && (got = ::read(file, block.data(), block.size())) > 0)
+  ssize_t got = file ? 0 : -1;
+  while (file && (got = ::read(file.get(), block.data(), block.size())) > 0)
     hash.update(block.data(), size_t(got));
   const int number = errno;
-  if (file >= 0)
-    ::close(file);
   if (got < 0)
     throw ballast_error(errc::invalid_data,
                         path + ": cannot be read: " + std::strerror(number),
@@ -97,18 +96,19 @@ void write_small_file(const fs::path& path, const std::string& content) {
   static std::atomic<uint64_t> files_written{0};
   const fs::path part = path.string() + "." + std::to_string(::getpid()) + "-" +
                         std::to_string(++files_written) + ".tmp";
-  const int file =
-      ::open(part.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  if (file < 0)
+  unique_fd file(
+      ::open(part.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+  if (!file)
     refuse_write(part, errno);
   size_t done = 0;
   ssize_t got = 0;
-  while (done < content.size() && (got = ::write(file, content.data() + done,
-                                                 content.size() - done)) > 0)
+  while (done < content.size() &&
+         (got = ::write(file.get(), content.data() + done,
+                        content.size() - done)) > 0)
     done += size_t(got);
-  const bool whole = done == content.size() && ::fsync(file) == 0;
+  const bool whole = done == content.size() && ::fsync(file.get()) == 0;
   const int number = errno;
-  ::close(file);
+  file.reset();
   if (!whole || ::rename(part.c_str(), path.c_str()) != 0) {
     const int reason = whole ? errno : number;
     ::unlink(part.c_str());

@@ -1,5 +1,7 @@
 #include "gpu/bucket_reducer.hpp"
 
+#include "runtime/thread_name.hpp"
+
 #include <sched.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -112,6 +114,7 @@ void bucket_reducer::drop() noexcept {
 }
 
 void bucket_reducer::work() {
+  name_this_thread("bl-comm");
   ask_for_short_turns();
   std::unique_lock lock(mutex_);
   while (true) {

@@ -4,7 +4,7 @@
 /// however it ends.
 #pragma once
 
-#include "gpu/collectives/socket.hpp"
+#include "runtime/unique_fd.hpp"
 
 #include <filesystem>
 #include <optional>

@@ -2,6 +2,7 @@
 
 #include "gpu/step_helpers.hpp"
 #include "runtime/check.hpp"
+#include "runtime/thread_name.hpp"
 
 #include <utility>
 
@@ -45,6 +46,7 @@ std::optional<prefetcher::ready> prefetcher::take() {
 }
 
 void prefetcher::work() {
+  name_this_thread("bl-prefetch");
   std::unique_lock lock(mutex_);
   while (true) {
     changed_.wait(lock, [this] { return stop_ || (order_ && !gathered_); });

@@ -52,6 +52,16 @@ struct held_state {
   step_number step{}; // last applied
 };
 
+/// Of a list in this order, what comes behind `known`.
+template <class What, class Number>
+std::vector<What> later(const std::deque<What>& list, Number What::*number,
+                        Number known) {
+  auto first = std::find_if(list.begin(), list.end(), [&](const What& one) {
+    return one.*number > known;
+  });
+  return {first, list.end()};
+}
+
 /// What outlives generations beside the arenas and the optimizer's state.
 struct training_state {
   held_state held;
@@ -67,14 +77,10 @@ struct training_state {
   std::deque<evaluation_report> evaluations; // likewise
 
   std::vector<step_record> records_after(step_number known) const {
-    auto first = std::find_if(history.begin(), history.end(),
-                              [&](const auto& x) { return x.step > known; });
-    return {first, history.end()};
+    return later(history, &step_record::step, known);
   }
   std::vector<evaluation_report> evaluations_after(epoch_number known) const {
-    auto first = std::find_if(evaluations.begin(), evaluations.end(),
-                              [&](const auto& x) { return x.epoch > known; });
-    return {first, evaluations.end()};
+    return later(evaluations, &evaluation_report::epoch, known);
   }
 
   /// Compute takes so many times as long, on purpose.

@@ -1,12 +1,12 @@
 #include "monitor/http_bind.hpp"
 
 #include "monitor/http_server.hpp"
+#include "runtime/unique_fd.hpp"
 
 #include <cerrno>
 #include <netdb.h>
 #include <sys/socket.h>
 #include <system_error>
-#include <unistd.h>
 
 namespace ballast {
 
@@ -14,16 +14,14 @@ namespace {
 
 /// 0, or the errno of the call that failed.
 int try_to_listen(const addrinfo& where) {
-  int probe = ::socket(where.ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (probe < 0)
+  unique_fd probe(::socket(where.ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (!probe)
     return errno;
   int yes = 1;
-  setsockopt(probe, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
-  bool fine = ::bind(probe, where.ai_addr, where.ai_addrlen) == 0 &&
-              ::listen(probe, 1) == 0;
-  int error_number = fine ? 0 : errno;
-  ::close(probe);
-  return error_number;
+  setsockopt(probe.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+  bool fine = ::bind(probe.get(), where.ai_addr, where.ai_addrlen) == 0 &&
+              ::listen(probe.get(), 1) == 0;
+  return fine ? 0 : errno;
 }
 
 } // namespace

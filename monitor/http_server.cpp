@@ -5,6 +5,7 @@
 #include "monitor/http_bind.hpp"
 #include "monitor/http_page.hpp"
 #include "runtime/errors.hpp"
+#include "runtime/thread_name.hpp"
 
 #include <atomic>
 #include <charconv>
@@ -366,8 +367,10 @@ http_address http_server::start(const std::string& host, uint16_t port,
   sigset_t before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
-  next->listener =
-      std::thread([server = &next->server] { server->listen_after_bind(); });
+  next->listener = std::thread([server = &next->server] {
+    name_this_thread("bl-http"); // and those that it makes to answer
+    server->listen_after_bind();
+  });
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   // Before it runs, Server::stop() would do nothing. It takes microseconds.
   while (!next->server.is_running())

@@ -1,15 +1,12 @@
 #include "monitor/journal.hpp"
 
 #include "monitor/clock.hpp"
-#include "monitor/line_file.hpp"
 #include "monitor/sqlite.hpp"
+#include "monitor/term_lock.hpp"
 #include "runtime/errors.hpp"
 
 #include <cctype>
-#include <cerrno>
-#include <fcntl.h>
-#include <fstream>
-#include <sys/file.h>
+#include <map>
 #include <system_error>
 #include <unistd.h>
 
@@ -54,41 +51,18 @@ CREATE TABLE IF NOT EXISTS progress (
   epoch INTEGER NOT NULL);
 )sql";
 
-/// Later than the others: a journal of an earlier build may lack it.
-constexpr const char* requests_schema = R"sql(
+/// Later than the others: a journal of an earlier build may lack them.
+constexpr const char* later_schema = R"sql(
 CREATE TABLE IF NOT EXISTS asked (
   one INTEGER PRIMARY KEY CHECK (one = 1),
+  what TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS plan_note (
+  number INTEGER PRIMARY KEY REFERENCES plan(number),
   what TEXT NOT NULL);
 )sql";
 
 [[noreturn]] void contradiction(const std::string& what) {
   throw ballast_error(errc::internal, "the journal refuses " + what);
-}
-
-/// The lock ends with the process, however that ends, so a restarted
-/// coordinator need not clean up, and two can never write.
-int take_term_lock(const fs::path& folder) {
-  fs::path file = folder / journal::lock_name;
-  int lock = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-  if (lock < 0)
-    throw ballast_error(means_disk_full(errno) ? errc::disk_full
-                                               : errc::run_dir_unusable,
-                        "cannot open " + file.string() + ": " +
-                            std::generic_category().message(errno));
-  if (flock(lock, LOCK_EX | LOCK_NB) == 0) {
-    std::string pid = std::to_string(getpid()) + "\n";
-    // Only for the message below; a full disk does not matter here.
-    if (ftruncate(lock, 0) != 0 || pwrite(lock, pid.data(), pid.size(), 0) < 0)
-      errno = 0;
-    return lock;
-  }
-  ::close(lock);
-  std::string holder;
-  std::ifstream(file) >> holder;
-  throw ballast_error(errc::run_dir_in_use,
-                      "another coordinator, process " + holder +
-                          ", writes the journal in " + folder.string() +
-                          "; stop it first");
 }
 
 /// A path as a file: URI, whatever characters it has.
@@ -131,12 +105,33 @@ void read_generations(sqlite::connection& on, journal_content& out) {
   }
 }
 
+bool has_table(sqlite::connection& on, const char* name) {
+  sqlite::statement query(on, "SELECT count(*) FROM sqlite_master"
+                              " WHERE type = 'table' AND name = ?");
+  query.bind(1, name);
+  return query.step() && query.number(0) > 0;
+}
+
+std::map<plan_number, plan_note> read_notes(sqlite::connection& on) {
+  std::map<plan_number, plan_note> out;
+  if (!has_table(on, "plan_note"))
+    return out;
+  sqlite::statement query(on, "SELECT number, what FROM plan_note");
+  while (query.step())
+    out[plan_number{query.number(0)}] =
+        nlohmann::json::parse(query.text(1)).get<plan_note>();
+  return out;
+}
+
 void read_plans(sqlite::connection& on, journal_content& out) {
   sqlite::statement query(on,
                           "SELECT body, epoch, step FROM plan ORDER BY number");
+  std::map<plan_number, plan_note> notes = read_notes(on);
   while (query.step()) {
     journaled_plan one;
     one.body = nlohmann::json::parse(query.text(0)).get<plan>();
+    if (auto found = notes.find(one.body.number); found != notes.end())
+      one.note = std::move(found->second);
     if (!query.is_null(1))
       one.effective =
           position{epoch_number{query.number(1)}, step_number{query.number(2)}};
@@ -145,8 +140,7 @@ void read_plans(sqlite::connection& on, journal_content& out) {
 }
 
 void read_requests(sqlite::connection& on, journal_content& out) {
-  if (one_number(on, "SELECT count(*) FROM sqlite_master"
-                     " WHERE type = 'table' AND name = 'asked'") == 0)
+  if (!has_table(on, "asked"))
     return;
   sqlite::statement query(on, "SELECT what FROM asked");
   if (query.step())
@@ -192,7 +186,7 @@ void check_version(sqlite::connection& on, const fs::path& folder) {
 } // namespace
 
 struct journal::state {
-  int lock = -1;
+  unique_fd lock; // given back last: before that all of this is closed
   ballast::term term{};
   std::unique_ptr<sqlite::connection> db;
   std::unique_ptr<sqlite::statement> commit_statement;
@@ -200,13 +194,6 @@ struct journal::state {
   generation last_generation{};
   plan_number last_plan{};
   step_number committed{};
-
-  ~state() {
-    commit_statement.reset();
-    db.reset();
-    if (lock >= 0)
-      ::close(lock);
-  }
 
   /// WAL with synchronous=FULL waits for the disk at every commit, with NORMAL
   /// never; a FULL one takes all earlier NORMAL ones along.
@@ -251,6 +238,13 @@ struct journal::state {
       row.bind_null(4).bind_null(5);
     row.run();
   }
+
+  void insert(plan_number number, const plan_note& note) {
+    sqlite::statement(*db, "INSERT INTO plan_note VALUES (?, ?)")
+        .bind(1, value(number))
+        .bind(2, nlohmann::json(note).dump())
+        .run();
+  }
 };
 
 journal::journal(std::unique_ptr<state> opened) : state_(std::move(opened)) {}
@@ -260,7 +254,7 @@ journal::~journal() = default;
 
 journal journal::open_for_writing(const fs::path& folder) {
   auto opened = std::make_unique<state>();
-  opened->lock = take_term_lock(folder);
+  opened->lock = take_term_lock(folder / lock_name);
   fs::path file = folder / file_name;
   opened->db = std::make_unique<sqlite::connection>(
       file, uri_of(file, ""), SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
@@ -274,7 +268,7 @@ journal journal::open_for_writing(const fs::path& folder) {
     db.run(("PRAGMA user_version=" + std::to_string(schema_version)).c_str());
   }
   check_version(db, folder);
-  db.run(requests_schema);
+  db.run(later_schema);
   opened->term =
       ballast::term{one_number(db, "SELECT max(number) FROM term") + 1};
   sqlite::statement(db, "INSERT INTO term VALUES (?, ?, ?)")
@@ -327,23 +321,26 @@ void journal::record_plan(const plan& p, std::optional<position> effective) {
 }
 
 void journal::record_change(const journaled_generation& membership,
-                            const plan& p, std::optional<position> effective) {
+                            const plan& p, std::optional<position> effective,
+                            const plan_note& note) {
   state_->set(durable::now);
   sqlite::transaction change(*state_->db);
   state_->insert(membership);
   state_->insert(p, effective);
+  state_->insert(p.number, note);
   change.commit();
   state_->last_generation = membership.number;
   state_->last_plan = p.number;
 }
 
-void journal::record_offer(const plan& p) {
+void journal::record_offer(const plan& p, const plan_note& note) {
   if (p.generation != state_->last_generation)
     contradiction("an offer for generation " + to_string(p.generation) +
                   " in generation " + to_string(state_->last_generation));
   state_->set(durable::now);
   sqlite::transaction change(*state_->db);
   state_->insert(p, std::nullopt);
+  state_->insert(p.number, note);
   change.commit();
   state_->last_plan = p.number;
 }

@@ -13,6 +13,7 @@
 #include "runtime/ids.hpp"
 #include "runtime/ledger.hpp"
 #include "runtime/plan.hpp"
+#include "runtime/plan_note.hpp"
 #include "runtime/standing_requests.hpp"
 
 #include <cstdint>
@@ -46,6 +47,7 @@ struct journaled_plan {
   plan body;
   /// The first step under it; nothing while it is only offered, or revoked.
   std::optional<position> effective;
+  plan_note note;
 };
 
 /// The run as it was asked for; `job` with every default filled in.
@@ -90,9 +92,10 @@ public:
   void record_plan(const plan& p, std::optional<position> effective = {});
   /// Both at once, for one wait on the disk in a recovery.
   void record_change(const journaled_generation& membership, const plan& p,
-                     std::optional<position> effective = {});
+                     std::optional<position> effective = {},
+                     const plan_note& note = {});
   /// A plan of the newest generation is offered.
-  void record_offer(const plan& p);
+  void record_offer(const plan& p, const plan_note& note = {});
   /// An offered plan is in force from `from` on. Saying it twice is harmless.
   void record_effective(plan_number number, position from);
   /// All that users asked of the run so far; the newest word counts.

@@ -63,35 +63,15 @@ bool means_disk_full(int error_number) {
          error_number == EFBIG;
 }
 
-line_file::line_file(std::filesystem::path path) : path_(std::move(path)) {
-  descriptor_ =
-      ::open(path_.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
-  if (descriptor_ < 0)
+line_file::line_file(std::filesystem::path path)
+    : path_(std::move(path)),
+      descriptor_(::open(path_.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC,
+                         0644)) {
+  if (!descriptor_)
     fail(path_, "open", errno);
-  try {
-    bytes_ = whole_lines(descriptor_, path_, nullptr);
-    if (ftruncate(descriptor_, off_t(bytes_)) != 0)
-      fail(path_, "shorten", errno);
-  } catch (...) {
-    ::close(descriptor_);
-    throw;
-  }
-}
-
-line_file::line_file(line_file&& other) noexcept
-    : path_(std::move(other.path_)),
-      descriptor_(std::exchange(other.descriptor_, -1)), bytes_(other.bytes_) {}
-
-line_file& line_file::operator=(line_file&& other) noexcept {
-  std::swap(path_, other.path_);
-  std::swap(descriptor_, other.descriptor_);
-  std::swap(bytes_, other.bytes_);
-  return *this;
-}
-
-line_file::~line_file() {
-  if (descriptor_ >= 0)
-    ::close(descriptor_);
+  bytes_ = whole_lines(descriptor_.get(), path_, nullptr);
+  if (ftruncate(descriptor_.get(), off_t(bytes_)) != 0)
+    fail(path_, "shorten", errno);
 }
 
 void line_file::append(std::string_view lines) {
@@ -105,15 +85,15 @@ void line_file::append(std::string_view lines) {
   }
   size_t written = 0;
   while (written < lines.size()) {
-    ssize_t count =
-        ::write(descriptor_, lines.data() + written, lines.size() - written);
+    ssize_t count = ::write(descriptor_.get(), lines.data() + written,
+                            lines.size() - written);
     if (count < 0 && errno == EINTR)
       continue;
     if (count < 0) {
       // A short write went before: take its part back, so that the file still
       // consists of whole lines. Shortening needs no space.
       int error_number = errno;
-      if (written > 0 && ftruncate(descriptor_, off_t(bytes_)) != 0)
+      if (written > 0 && ftruncate(descriptor_.get(), off_t(bytes_)) != 0)
         fail(path_, "take back a torn line of", errno);
       fail(path_, "append to", error_number);
     }
@@ -123,19 +103,19 @@ void line_file::append(std::string_view lines) {
 }
 
 void line_file::shorten(uint64_t bytes) {
-  if (bytes > bytes_ || ftruncate(descriptor_, off_t(bytes)) != 0)
+  if (bytes > bytes_ || ftruncate(descriptor_.get(), off_t(bytes)) != 0)
     fail(path_, "shorten", bytes > bytes_ ? EINVAL : errno);
   bytes_ = bytes;
 }
 
 void line_file::sync() {
-  if (fdatasync(descriptor_) != 0)
+  if (fdatasync(descriptor_.get()) != 0)
     fail(path_, "sync", errno);
 }
 
 std::string line_file::last_line() const {
   std::string line;
-  whole_lines(descriptor_, path_, &line);
+  whole_lines(descriptor_.get(), path_, &line);
   return line;
 }
 

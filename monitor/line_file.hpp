@@ -7,6 +7,8 @@
 /// one thread at a time.
 #pragma once
 
+#include "runtime/unique_fd.hpp"
+
 #include <cstdint>
 #include <filesystem>
 #include <string>
@@ -19,9 +21,6 @@ public:
   /// Opens for appending, creating the file if it is absent. Throws
   /// ballast_error: run_dir_unusable, disk_full.
   explicit line_file(std::filesystem::path path);
-  line_file(line_file&& other) noexcept;
-  line_file& operator=(line_file&& other) noexcept;
-  ~line_file();
 
   /// Appends one or more lines; a missing last line end is added. Throws
   /// ballast_error{disk_full} where nothing fits any more; the file then ends
@@ -42,7 +41,7 @@ public:
 
 private:
   std::filesystem::path path_;
-  int descriptor_ = -1;
+  unique_fd descriptor_;
   uint64_t bytes_ = 0; // always at the end of a line
 };
 

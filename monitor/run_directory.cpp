@@ -48,29 +48,24 @@ std::string first_word(const fs::path& file) {
 
 /// Locks `folder`/run.lock for this process; the lock ends with it, however it
 /// ends.
-int take_lock(const fs::path& folder, bool make) {
+unique_fd take_lock(const fs::path& folder, bool make) {
   fs::path file = folder / lock_name;
   int flags = O_RDWR | O_CLOEXEC | (make ? O_CREAT : 0);
-  int lock = ::open(file.c_str(), flags, 0644);
-  if (lock < 0)
+  unique_fd lock(::open(file.c_str(), flags, 0644));
+  if (!lock)
     fail(file, "open", errno);
-  if (flock(lock, LOCK_EX | LOCK_NB) != 0) {
-    int error_number = errno;
-    ::close(lock);
-    if (error_number != EWOULDBLOCK)
-      fail(file, "lock", error_number);
+  if (flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
+    if (errno != EWOULDBLOCK)
+      fail(file, "lock", errno);
     throw ballast_error(errc::run_dir_in_use,
                         "run directory " + folder.string() +
                             " is in use by process " + first_word(file) +
                             "; choose another one with --run-dir");
   }
   std::string pid = std::to_string(getpid()) + "\n";
-  if (ftruncate(lock, 0) != 0 ||
-      pwrite(lock, pid.data(), pid.size(), 0) != ssize_t(pid.size())) {
-    int error_number = errno;
-    ::close(lock);
-    fail(file, "write", error_number);
-  }
+  if (ftruncate(lock.get(), 0) != 0 ||
+      pwrite(lock.get(), pid.data(), pid.size(), 0) != ssize_t(pid.size()))
+    fail(file, "write", errno);
   return lock;
 }
 
@@ -162,21 +157,7 @@ run_directory run_directory::open(const fs::path& folder) {
   if (!fs::is_directory(path, ignored))
     throw ballast_error(errc::run_dir_unusable,
                         "there is no run directory " + path.string());
-  return run_directory(path, -1);
-}
-
-run_directory::run_directory(run_directory&& other) noexcept
-    : path_(std::move(other.path_)), lock_(std::exchange(other.lock_, -1)) {}
-
-run_directory& run_directory::operator=(run_directory&& other) noexcept {
-  std::swap(path_, other.path_);
-  std::swap(lock_, other.lock_);
-  return *this;
-}
-
-run_directory::~run_directory() {
-  if (lock_ >= 0)
-    ::close(lock_);
+  return run_directory(path, unique_fd());
 }
 
 void run_directory::write_file(const std::string& name,
@@ -186,37 +167,33 @@ void run_directory::write_file(const std::string& name,
   // one directory; mkstemp's suffix tells threads apart.
   std::string pattern =
       (tmp() / (name + "." + std::to_string(getpid()) + ".XXXXXX")).string();
-  int descriptor = ::mkostemp(pattern.data(), O_CLOEXEC);
-  if (descriptor < 0)
+  unique_fd descriptor(::mkostemp(pattern.data(), O_CLOEXEC));
+  if (!descriptor)
     fail(pattern, "make", errno);
   auto give_up = [&](const char* action) {
     int error_number = errno;
-    ::close(descriptor);
     ::unlink(pattern.c_str());
     fail(file(name), action, error_number);
   };
   for (size_t written = 0; written < content.size();) {
-    ssize_t count =
-        ::write(descriptor, content.data() + written, content.size() - written);
+    ssize_t count = ::write(descriptor.get(), content.data() + written,
+                            content.size() - written);
     if (count < 0 && errno == EINTR)
       continue;
     if (count < 0)
       give_up("write");
     written += size_t(count);
   }
-  if (fchmod(descriptor, 0644) != 0)
+  if (fchmod(descriptor.get(), 0644) != 0)
     give_up("write");
-  if (durability == outlives::power && fdatasync(descriptor) != 0)
+  if (durability == outlives::power && fdatasync(descriptor.get()) != 0)
     give_up("sync");
   if (::rename(pattern.c_str(), file(name).c_str()) != 0)
     give_up("replace");
-  ::close(descriptor);
   if (durability == outlives::power) {
-    int folder = ::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (folder >= 0) {
-      fsync(folder);
-      ::close(folder);
-    }
+    unique_fd folder(::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (folder)
+      fsync(folder.get());
   }
 }
 

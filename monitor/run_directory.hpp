@@ -7,6 +7,8 @@
 /// lock. Any thread.
 #pragma once
 
+#include "runtime/unique_fd.hpp"
+
 #include "monitor/line_file.hpp"
 
 #include <filesystem>
@@ -29,10 +31,6 @@ public:
   static run_directory adopt(const std::filesystem::path& folder);
   /// An existing one that another process owns. Throws run_dir_unusable.
   static run_directory open(const std::filesystem::path& folder);
-
-  run_directory(run_directory&& other) noexcept;
-  run_directory& operator=(run_directory&& other) noexcept;
-  ~run_directory(); // gives the lock back, deletes nothing
 
   /// Absolute.
   const std::filesystem::path& path() const { return path_; }
@@ -60,11 +58,11 @@ public:
                   outlives durability = outlives::process) const;
 
 private:
-  run_directory(std::filesystem::path path, int lock)
-      : path_(std::move(path)), lock_(lock) {}
+  run_directory(std::filesystem::path path, unique_fd lock)
+      : path_(std::move(path)), lock_(std::move(lock)) {}
 
   std::filesystem::path path_;
-  int lock_ = -1; // -1: not the owner
+  unique_fd lock_; // none: not the owner
 };
 
 } // namespace ballast

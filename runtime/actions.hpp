@@ -7,6 +7,7 @@
 #include "runtime/errors.hpp"
 #include "runtime/job.hpp"
 #include "runtime/messages.hpp"
+#include "runtime/plan_note.hpp"
 #include "runtime/sequence.hpp"
 #include "runtime/standing_requests.hpp"
 
@@ -39,10 +40,12 @@ struct journal_change {
   std::vector<uint32_t> incarnations;
   plan what;
   std::optional<position> effective;
+  plan_note note;
 };
 /// A plan of the membership in force is offered.
 struct journal_offer {
   plan what;
+  plan_note note;
 };
 /// An offered plan took effect.
 struct journal_effective {

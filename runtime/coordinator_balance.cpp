@@ -49,6 +49,19 @@ std::string trouble_of(const stragglers& all, const node& who, instant now) {
   return {};
 }
 
+/// Its plan took effect.
+void count(balance_account& in, const plan_note::of_balance& what) {
+  if (what.moved_rows > 0 && !std::exchange(in.in_rounds, true))
+    in.bound_rows += what.bound_rows;
+  ++in.plans;
+  in.moved_rows += what.moved_rows;
+  if (what.cause == balance_cause::skew)
+    in.moved_by_skew += what.moved_rows;
+  if (what.cause == balance_cause::coverage)
+    in.moved_by_coverage += what.moved_rows;
+  in.moved_bytes += what.moved_bytes;
+}
+
 } // namespace
 
 void coordinator_core::note_load(size_t rank, const progress_report& report) {
@@ -116,8 +129,7 @@ void coordinator_core::observe(actions& out, instant now) {
     view.workers.push_back(load);
     load.costs.clear();
   }
-  view.transfer =
-      run_->transfer.has_value() || run_->pause_wanted || run_->stop_wanted;
+  view.transfer = run_->transfer || run_->asked.paused || run_->asked.stop;
   view.last = std::exchange(run_->last_transfer, transfer_end::none);
   run_->observing = true;
   out.push_back(observe_load{std::move(view)});
@@ -137,7 +149,7 @@ actions coordinator_core::on_balance(balance_answer answer, instant now) {
   }
   balance_proposal& what = answer.proposal;
   generation_state* members = run_->members ? &*run_->members : nullptr;
-  if (!members || !may_change() || run_->transfer || run_->pause_wanted ||
+  if (!members || !may_change() || run_->transfer || run_->asked.paused ||
       what.generation != members->number ||
       what.base != members->current.number) {
     run_->last_transfer = transfer_end::dropped; // overtaken by events
@@ -198,7 +210,7 @@ actions coordinator_core::on_fetched(const chunks_fetched& message,
   transfer.fetching.erase(message.worker);
   if (!transfer.fetching.empty())
     return out;
-  if (!may_change() || run_->pause_wanted) {
+  if (!may_change() || run_->asked.paused) {
     drop_transfer(out, "the run is about to change");
     return out;
   }
@@ -220,9 +232,14 @@ void coordinator_core::offer_transfer(actions& out) {
   shard_transfer& transfer = *run_->transfer;
   const plan& offered = transfer.offered;
   transfer.sent = true;
+  const balance_proposal& what = transfer.what;
+  transfer.note = {
+      what.reason, what.after,
+      plan_note::of_balance{what.cause, run_->balance.state.makespan_ratio,
+                            what.moved_rows, transfer.bytes, what.bound_rows}};
   run_->plans[offered.number] = offered;
   run_->offered.insert(offered.number);
-  out.push_back(journal_offer{offered});
+  out.push_back(journal_offer{offered, transfer.note});
   for (worker_id who : run_->members->workers)
     out.push_back(send_plan{who, {config_.term, offered}});
 }
@@ -231,37 +248,38 @@ void coordinator_core::offer_transfer(actions& out) {
 void coordinator_core::transfer_took_effect(actions& out, step_number from) {
   shard_transfer done = *std::exchange(run_->transfer, std::nullopt);
   run_->last_transfer = transfer_end::effective;
-  generation_state& members = *run_->members;
-  balance_account& account = run_->balance;
-  if (!done.what.moves.empty() && !std::exchange(account.in_rounds, true))
-    account.bound_rows += done.what.bound_rows;
-  ++account.plans;
-  account.moved_rows += done.what.moved_rows;
-  if (done.what.cause == balance_cause::skew)
-    account.moved_by_skew += done.what.moved_rows;
-  if (done.what.cause == balance_cause::coverage)
-    account.moved_by_coverage += done.what.moved_rows;
-  account.moved_bytes += done.bytes;
+  tell_plan(out, done.offered, done.note, from);
+  run_->members->current = std::move(done.offered);
+  run_->members->shares = std::move(done.note.shares);
+}
+
+/// The one event that says that a plan took effect, and from which step on.
+void coordinator_core::tell_plan(actions& out, const plan& what,
+                                 const plan_note& note, step_number from) {
   std::vector<std::string> names;
-  for (const share_summary& one : done.what.after)
+  for (const share_summary& one : note.shares)
     names.push_back(name_of(one.worker));
-  nlohmann::ordered_json fields{
-      {"plan", value(done.offered.number)},
-      {"generation", value(done.offered.generation)},
-      {"step", value(from)},
-      {"cause", to_string(done.what.cause)},
-      {"reason", done.what.reason},
-      {"makespan_ratio_before", account.state.makespan_ratio},
-      {"moved_rows", done.what.moved_rows},
-      {"moved_bytes", done.bytes},
-      {"bound_rows", done.what.bound_rows},
-      {"moved_rows_total", account.moved_rows},
-      {"bound_rows_total", account.bound_rows}};
-  fields.update(share_fields(names, done.offered, done.what.after,
-                             run_->what.train.global_batch));
-  out.push_back(write_event{"balance", std::move(fields)});
-  members.current = std::move(done.offered);
-  members.shares = std::move(done.what.after);
+  nlohmann::ordered_json fields{{"plan", value(what.number)},
+                                {"generation", value(what.generation)},
+                                {"step", value(from)}};
+  if (note.balance) {
+    balance_account& account = run_->balance;
+    count(account, *note.balance);
+    fields.update({{"cause", to_string(note.balance->cause)},
+                   {"reason", note.reason},
+                   {"makespan_ratio_before", note.balance->makespan_ratio},
+                   {"moved_rows", note.balance->moved_rows},
+                   {"moved_bytes", note.balance->moved_bytes},
+                   {"bound_rows", note.balance->bound_rows},
+                   {"moved_rows_total", account.moved_rows},
+                   {"bound_rows_total", account.bound_rows}});
+  } else {
+    fields.update({{"outcome", "effective"}, {"reason", note.reason}});
+  }
+  fields.update(
+      share_fields(names, what, note.shares, run_->what.train.global_batch));
+  out.push_back(
+      write_event{note.balance ? "balance" : "plan", std::move(fields)});
 }
 
 void coordinator_core::drop_transfer(actions& out, const std::string& why,

@@ -11,16 +11,15 @@
 /// generations.
 #include "runtime/coordinator_core.hpp"
 
-#include "runtime/share_fields.hpp"
-
 #include <algorithm>
+#include <utility>
 
 namespace ballast {
 
 bool coordinator_core::may_change() const {
   return phase() == run_phase::training && !run_->fenced && !run_->change &&
          !(run_->transfer && run_->transfer->sent) && !run_->recovery &&
-         !run_->stop_wanted &&
+         !run_->asked.stop &&
          run_->members->ready.size() == run_->members->workers.size() &&
          run_->members->finished.empty();
 }
@@ -79,7 +78,9 @@ actions coordinator_core::on_change_placed(plan placed,
   change.collective = choose_collective(*run_, nodes_, change.workers);
   run_->plans[placed.number] = placed;
   run_->offered.insert(placed.number);
-  out.push_back(journal(placed, change.workers, std::nullopt));
+  journal_change row = journal(placed, change.workers, std::nullopt);
+  row.note = {"membership", change.shares, {}};
+  out.push_back(std::move(row));
   out.push_back(write_event{"plan",
                             {{"plan", value(placed.number)},
                              {"generation", value(change.number)},
@@ -135,6 +136,7 @@ void coordinator_core::switched(actions& out, step_number base) {
   generation_state& before = *run_->members;
   step_number committed = before.commits.committed();
   generation previous = before.number;
+  tell_switch(out, change, next(base));
   std::vector<worker_id> left;
   // Nothing was fenced: all that is known stays true, also of later steps.
   std::map<worker_id, step_number> known = std::move(change.applied);
@@ -146,9 +148,6 @@ void coordinator_core::switched(actions& out, step_number base) {
     else
       known[who] = before.commits.applied_by(rank);
   }
-  std::vector<std::string> names;
-  for (worker_id who : change.workers)
-    names.push_back(name_of(who));
   open_generation(change.number, change.workers,
                   commit_tracker(change.workers.size(), committed, base,
                                  before.commits.waiting()));
@@ -165,21 +164,29 @@ void coordinator_core::switched(actions& out, step_number base) {
   if (run_->offered.erase(members.current.number) > 0)
     out.push_back(
         journal_effective{members.current.number, position_after(base)});
-  nlohmann::ordered_json begins{{"generation", value(members.number)},
-                                {"step", value(base) + 1},
-                                {"workers", names},
-                                {"reason", left.empty() ? "join" : "leave"}};
-  begins.update(collective_fields(members));
-  out.push_back(write_event{"generation", std::move(begins)});
-  nlohmann::ordered_json fields{{"plan", value(members.current.number)},
-                                {"generation", value(members.number)},
-                                {"step", value(base) + 1},
-                                {"outcome", "effective"},
-                                {"reason", "membership"}};
-  fields.update(share_fields(names, members.current, members.shares,
-                             run_->what.train.global_batch));
-  out.push_back(write_event{"plan", std::move(fields)});
   out.push_back(write_workers{});
+}
+
+/// Once; also at a fence that some reached behind the switch, and by the next
+/// coordinator.
+void coordinator_core::tell_switch(actions& out, membership_change& change,
+                                   step_number from) {
+  if (std::exchange(change.told, true))
+    return;
+  std::vector<std::string> names;
+  for (worker_id who : change.workers)
+    names.push_back(name_of(who));
+  const std::vector<worker_id>& before = run_->members->workers;
+  bool leave = std::any_of(before.begin(), before.end(), [&](worker_id who) {
+    return std::count(change.workers.begin(), change.workers.end(), who) == 0;
+  });
+  nlohmann::ordered_json begins{{"generation", value(change.number)},
+                                {"step", value(from)},
+                                {"workers", names},
+                                {"reason", leave ? "leave" : "join"}};
+  begins.update(collective_fields(change.collective));
+  out.push_back(write_event{"generation", std::move(begins)});
+  tell_plan(out, change.offered, {"membership", change.shares, {}}, from);
 }
 
 /// The others go on without them: nothing is owed any more.

@@ -154,8 +154,8 @@ void coordinator_core::go_back(actions& out, const std::string& reason) {
   // Whoever is still there drops what it holds when it is assigned anew.
   run_->members.reset();
   run_->phase = run_phase::waiting;
-  if (run_->stop_wanted)
-    return finish(out, run_phase::stopped, run_->stop_by_signal ? 130 : 0,
+  if (run_->asked.stop)
+    return finish(out, run_phase::stopped, run_->asked.stop_code(),
                   "stopped; " + reason);
   out.push_back(write_workers{});
   form_generation(out);

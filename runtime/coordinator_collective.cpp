@@ -21,10 +21,10 @@ collective_choice choose_collective(const run& of,
   return choose_collective(of.what.train.collective, ranks, of.nccl_failed);
 }
 
-nlohmann::ordered_json collective_fields(const generation_state& of) {
-  nlohmann::ordered_json out{{"collective", of.collective.name}};
-  if (!of.collective.reason.empty())
-    out["collective_reason"] = of.collective.reason;
+nlohmann::ordered_json collective_fields(const collective_choice& how) {
+  nlohmann::ordered_json out{{"collective", how.name}};
+  if (!how.reason.empty())
+    out["collective_reason"] = how.reason;
   return out;
 }
 

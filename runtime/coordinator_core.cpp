@@ -1,7 +1,6 @@
 #include "runtime/coordinator_core.hpp"
 
 #include "runtime/check.hpp"
-#include "runtime/share_fields.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -155,8 +154,8 @@ actions coordinator_core::on_prepared(set_summary set, instant now) {
     restore(out, now);
     return out;
   }
-  if (run_->stop_wanted) {
-    finish(out, run_phase::stopped, run_->stop_by_signal ? 130 : 0,
+  if (run_->asked.stop) {
+    finish(out, run_phase::stopped, run_->asked.stop_code(),
            "stopped before the first step");
     return out;
   }
@@ -297,12 +296,19 @@ void coordinator_core::assign(actions& out, const ledger& start) {
   position at = start.next();
   std::vector<worker_cursor> cursors;
   std::vector<std::string> names;
+  plan_note note{run_->recovery || members.from_checkpoint
+                     ? "repair"
+                     : "placement " + run_->what.data.placement.kind,
+                 members.shares,
+                 {}};
   for (size_t rank = 0; rank < members.workers.size(); ++rank) {
     names.push_back(name_of(members.workers[rank]));
     if (at != position{})
       cursors.push_back(start.cursor_of(rank));
   }
-  out.push_back(journal(placed, members.workers, at));
+  journal_change row = journal(placed, members.workers, at);
+  row.note = note;
+  out.push_back(std::move(row));
   if (!run_->recovery) {
     nlohmann::ordered_json begins{
         {"generation", value(members.number)},
@@ -311,20 +317,10 @@ void coordinator_core::assign(actions& out, const ledger& start) {
         {"reason", members.from_checkpoint
                        ? "checkpoint of step " + to_string(run_->last.step)
                        : "start"}};
-    begins.update(collective_fields(members));
+    begins.update(collective_fields(members.collective));
     out.push_back(write_event{"generation", std::move(begins)});
   }
-  nlohmann::ordered_json fields{
-      {"plan", value(placed.number)},
-      {"generation", value(members.number)},
-      {"step", value(at.step)},
-      {"outcome", "effective"},
-      {"reason", run_->recovery || members.from_checkpoint
-                     ? "repair"
-                     : "placement " + run_->what.data.placement.kind}};
-  fields.update(share_fields(names, placed, members.shares,
-                             run_->what.train.global_batch));
-  out.push_back(write_event{"plan", std::move(fields)});
+  tell_plan(out, placed, note, at.step);
   out.push_back(write_workers{});
   for (worker_id who : members.workers)
     out.push_back(
@@ -335,7 +331,7 @@ journal_change
 coordinator_core::journal(const plan& placed,
                           const std::vector<worker_id>& workers,
                           std::optional<position> effective) const {
-  journal_change out{placed.generation, workers, {}, {}, placed, effective};
+  journal_change out{placed.generation, workers, {}, {}, placed, effective, {}};
   for (worker_id who : workers) {
     out.names.push_back(name_of(who));
     out.incarnations.push_back(nodes_.at(who).incarnation);
@@ -391,7 +387,7 @@ actions coordinator_core::on_loaded(const worker_loaded& message, instant now) {
                       .late = {},
                       .source = members.source,
                       .evaluate = evaluation_owed(),
-                      .paused = run_->pause_wanted};
+                      .paused = run_->asked.paused};
   for (worker_id who : members.stale)
     order.stale.push_back(uint32_t(rank_of(who)));
   for (worker_id who : members.late)
@@ -423,7 +419,7 @@ actions coordinator_core::on_ready(const worker_ready& message, instant now) {
     run_->recovery->ready = now;
   release_leavers(out);
   out.push_back(write_workers{});
-  if (run_->stop_wanted)
+  if (run_->asked.stop)
     to_all(out, command_kind::stop, "stop");
   return out;
 }

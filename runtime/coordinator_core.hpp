@@ -121,6 +121,9 @@ private:
   void observe(actions& out, instant now);
   void offer_transfer(actions& out);
   void transfer_took_effect(actions& out, step_number from);
+  void tell_plan(actions& out, const plan& what, const plan_note& note,
+                 step_number from);
+  void tell_switch(actions& out, membership_change& change, step_number from);
   void drop_transfer(actions& out, const std::string& why,
                      transfer_end how = transfer_end::dropped);
   void note_load(size_t rank, const progress_report& report);

@@ -275,7 +275,7 @@ actions coordinator_core::on_tick(instant now) {
       if (!run_->fenced)
         break;
     }
-  if (active() && run_->fenced && run_->fenced->complete() && run_->stop_wanted)
+  if (active() && run_->fenced && run_->fenced->complete() && run_->asked.stop)
     decide(out, now); // it waited for more workers
   conclude_refused(out, now);
   forget_dead();
@@ -357,7 +357,7 @@ bool coordinator_core::respawns() const {
 
 /// `run` keeps as many workers as were asked for.
 void coordinator_core::replace_workers(actions& out) {
-  if (!active() || run_->past || run_->stop_wanted ||
+  if (!active() || run_->past || run_->asked.stop ||
       phase() == run_phase::finishing)
     return;
   // Nobody is left of an earlier life: then also without respawn.

@@ -150,7 +150,7 @@ void coordinator_core::decide(actions& out, instant now) {
       if (who.connected && !held.acks().contains(id))
         workers.push_back(id);
   // To stop, those who are left are enough.
-  size_t least = run_->stop_wanted ? 1 : run_->what.elastic.min_workers;
+  size_t least = run_->asked.stop ? 1 : run_->what.elastic.min_workers;
   if (workers.size() < least) {
     if (config_.supervised && !respawns()) {
       fail(out, {errc::worker_lost,
@@ -200,6 +200,8 @@ void coordinator_core::decide(actions& out, instant now) {
     before = at.current();
     if (run_->transfer && run_->transfer->offered.number == before.number)
       transfer_took_effect(out, *base);
+    if (run_->change && run_->change->offered.number == before.number)
+      tell_switch(out, *run_->change, *base);
     locate_deaths(out, at);
   }
   drop_transfer(out, run_->recovery->reason);
@@ -258,7 +260,7 @@ void coordinator_core::recovered(actions& out, instant now) {
                                   {"open", ms(how.placed, how.loaded)},
                                   {"sync", ms(how.loaded, how.ready)},
                                   {"first_step", ms(how.ready, now)}}}};
-  begins.update(collective_fields(members));
+  begins.update(collective_fields(members.collective));
   out.push_back(write_event{"generation", std::move(begins)});
 }
 

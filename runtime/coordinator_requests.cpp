@@ -2,6 +2,7 @@
 #include "runtime/coordinator_core.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace ballast {
 
@@ -14,7 +15,8 @@ coordinator_core::reply coordinator_core::pause() {
              {}},
             {}};
   reply out;
-  run_->pause_wanted = true;
+  run_->asked.paused = true;
+  out.then.push_back(journal_requests{run_->asked});
   to_all(out.then, command_kind::pause, "pause");
   return out;
 }
@@ -27,8 +29,9 @@ coordinator_core::reply coordinator_core::resume() {
             {}};
   reply out;
   run_->phase = run_phase::training;
-  run_->pause_wanted = false;
+  run_->asked.paused = false;
   run_->members->paused.clear();
+  out.then.push_back(journal_requests{run_->asked});
   to_all(out.then, command_kind::resume, "resume");
   out.then.push_back(write_event{
       "resumed", {{"step", value(run_->members->commits.committed())}}});
@@ -185,9 +188,14 @@ coordinator_core::reply coordinator_core::hurt(const std::string& name,
   if (!who)
     return no_such(*this, name);
   reply out;
-  out.then.push_back(send_command{
-      who->id,
-      {config_.term, last_generation_, how, "on purpose", amount, amount}});
+  command order{config_.term, last_generation_, how, "on purpose"};
+  if (how == command_kind::stall)
+    order.seconds = amount;
+  else if (how == command_kind::slow)
+    order.factor = amount;
+  else if (how == command_kind::damage)
+    order.chunks = uint64_t(amount);
+  out.then.push_back(send_command{who->id, std::move(order)});
   out.then.push_back(write_event{
       "fault",
       {{"worker", name}, {"what", to_string(how)}, {"amount", amount}}});
@@ -202,11 +210,12 @@ coordinator_core::reply coordinator_core::stop(bool by_signal) {
                    {}};
     return out;
   }
-  run_->stop_wanted = true;
-  run_->stop_by_signal = run_->stop_by_signal || by_signal;
+  bool signalled = run_->asked.stop && run_->asked.stop->by_signal;
+  run_->asked.stop = {signalled || by_signal};
+  out.then.push_back(journal_requests{run_->asked});
   switch (phase()) {
   case run_phase::waiting:
-    finish(out.then, run_phase::stopped, by_signal ? 130 : 0,
+    finish(out.then, run_phase::stopped, run_->asked.stop_code(),
            "stopped before the first step");
     break;
   case run_phase::training:

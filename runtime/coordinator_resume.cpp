@@ -61,15 +61,21 @@ coordinator_core::submit_result coordinator_core::on_resume(past_run past,
   }
   for (const past_plan& one : past.plans)
     last_plan_ = std::max(last_plan_, one.body.number);
-  run_->pause_wanted = past.paused;
   run_->asked = std::move(past.asked);
   run_->balance = past.balance;
   workers_most_ = run_->asked.workers_of(run_->what);
   workers_wanted_ = workers_most_.value_or(workers_wanted_);
   // Whom no membership names was here too shortly for its number to be safe.
-  if (std::erase_if(run_->asked.leaving, [this](worker_id who) {
-        return !nodes_.contains(who);
-      }) > 0)
+  bool less = std::erase_if(run_->asked.leaving, [this](worker_id who) {
+                return !nodes_.contains(who);
+              }) > 0;
+  // Nobody is left to be stopped: that is done, however it ended.
+  if (run_->asked.stop && past.asked_again && past.alive &&
+      past.alive->empty()) {
+    run_->asked.stop.reset();
+    less = true;
+  }
+  if (less)
     out.then.push_back(journal_requests{run_->asked});
   leaving_.insert(run_->asked.leaving.begin(), run_->asked.leaving.end());
   run_->began = !past.plans.empty();
@@ -149,6 +155,9 @@ void coordinator_core::expect(actions& out, const past_run& past, instant now) {
   }
   if (!last) {
     run_->phase = run_phase::waiting;
+    if (run_->asked.stop)
+      return finish(out, run_phase::stopped, run_->asked.stop_code(),
+                    "stopped before the first step");
     return form_generation(out);
   }
   open_generation(
@@ -175,6 +184,20 @@ void coordinator_core::expect(actions& out, const past_run& past, instant now) {
     change.data_addresses.resize(change.workers.size());
     for (worker_id who : change.workers)
       add(who);
+  }
+  // What was under way may be in force: then that is still to be told.
+  for (const past_plan& one : past.plans) {
+    if (one.effective || one.told)
+      continue;
+    if (one.body.generation == last->generation) {
+      shard_transfer& transfer = run_->transfer.emplace();
+      transfer.offered = one.body;
+      transfer.note = one.note;
+      transfer.sent = true;
+    } else if (offered && one.body.generation == offered->generation) {
+      run_->change->offered = one.body;
+      run_->change->shares = one.note.shares;
+    }
   }
   // Members of earlier generations are excluded by this one: what they hold may
   // be of another lineage.

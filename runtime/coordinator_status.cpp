@@ -152,7 +152,8 @@ nlohmann::json status_json(const coordinator_core& core, instant now) {
     out["world"] = run->members->workers.size();
     out["generation"] = value(run->members->number);
     out["plan"] = value(run->members->current.number);
-    const nlohmann::ordered_json sums = collective_fields(*run->members);
+    const nlohmann::ordered_json sums =
+        collective_fields(run->members->collective);
     for (const auto& [key, field] : sums.items())
       out[key] = field;
   }

@@ -14,11 +14,14 @@ void coordinator_core::commit_all(std::vector<committed_step> steps,
   actions more;
   for (committed_step& step : steps) {
     // A fence may have come before anybody told of the switch.
-    if (run_->offered.erase(step.plan) > 0)
-      out.push_back(journal_effective{step.plan, {step.epoch, step.step}});
     if (run_->transfer && run_->transfer->sent &&
         run_->transfer->offered.number == step.plan)
       transfer_took_effect(out, step.step);
+    if (run_->change && run_->change->offered.number == step.plan)
+      tell_switch(out, *run_->change, step.step);
+    // Told first: the next coordinator tells what is not.
+    if (run_->offered.erase(step.plan) > 0)
+      out.push_back(journal_effective{step.plan, {step.epoch, step.step}});
     const plan& under = run_->plans.at(step.plan);
     step.generation = under.generation;
     step.world = uint32_t(under.shares.size());
@@ -119,7 +122,7 @@ actions coordinator_core::on_paused(const worker_paused& message, instant now) {
     recovered(out, now);
   out.push_back(write_event{"paused", {{"step", value(message.step)}}});
   out.push_back(write_workers{});
-  if (run_->stop_wanted)
+  if (run_->asked.stop)
     to_all(out, command_kind::stop, "stop");
   return out;
 }
@@ -192,7 +195,7 @@ actions coordinator_core::on_model_saved(failure problem) {
   }
   bool cut = run_->members->finished.begin()->second.stopped;
   finish(out, cut ? run_phase::stopped : run_phase::done,
-         cut && run_->stop_by_signal ? 130 : 0, cut ? "stopped" : "");
+         cut ? run_->asked.stop_code() : 0, cut ? "stopped" : "");
   return out;
 }
 

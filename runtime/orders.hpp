@@ -90,7 +90,7 @@ enum class command_kind : uint8_t {
   kill,       // a fault on purpose: end as by kill -9
   stall,      // a fault on purpose: stand still for `seconds`
   slow,       // a fault on purpose: compute takes `factor` times as long
-  damage,     // a fault on purpose: the next `factor` chunks it serves
+  damage,     // a fault on purpose: the next `chunks` that it serves
 };
 std::string to_string(command_kind kind);
 
@@ -101,6 +101,7 @@ struct command {
   std::string reason;
   double seconds = 0;
   double factor = 1;
+  uint64_t chunks = 0;
 };
 
 /// Chunks that a worker is to own soon: copy them beside training, at a bounded

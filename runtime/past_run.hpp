@@ -6,6 +6,7 @@
 #include "runtime/job.hpp"
 #include "runtime/ledger.hpp"
 #include "runtime/plan.hpp"
+#include "runtime/plan_note.hpp"
 #include "runtime/reports.hpp"
 #include "runtime/shard_transfer.hpp"
 #include "runtime/standing_requests.hpp"
@@ -28,6 +29,8 @@ struct past_membership {
 struct past_plan {
   plan body;
   std::optional<position> effective; // empty: only offered
+  plan_note note;
+  bool told = false; // by an event: that it took effect, or was dropped
 };
 
 struct past_checkpoint {
@@ -49,7 +52,8 @@ struct past_run {
   std::vector<std::pair<std::string, double>> recoveries; // reason, ms
   /// Workers whose process may still live, by name; nothing: not known.
   std::optional<std::set<std::string>> alive;
-  bool paused = false;
+  /// A user says that it is to go on, not whoever watched over it all the time.
+  bool asked_again = false;
   standing_requests asked;
   balance_account balance; // without its state
 };

@@ -7,7 +7,9 @@
 #pragma once
 
 #include <array>
+#include <cmath>
 #include <cstdint>
+#include <numbers>
 #include <utility>
 #include <vector>
 
@@ -67,6 +69,14 @@ private:
   uint64_t seed_;
   uint64_t stream_;
 };
+
+/// Number `which` of a normal law, mean 0, deviation 1; takes the numbers
+/// 2 `which` and the next one of the stream. Box and Muller.
+inline double normal(const counter_random& random, uint64_t which = 0) {
+  // 1 - unit is in (0, 1].
+  return std::sqrt(-2 * std::log(1 - random.unit(2 * which))) *
+         std::cos(2 * std::numbers::pi * random.unit(2 * which + 1));
+}
 
 /// Fisher-Yates with numbers first, first + 1, ... of the stream.
 template <class T>

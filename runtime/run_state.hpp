@@ -77,6 +77,7 @@ struct membership_change {
   /// What newcomers say they applied before anybody says that the switch
   /// happened.
   std::map<worker_id, step_number> applied;
+  bool told = false; // that it happened
 };
 
 /// How a recovery went, for the event of its generation: the moment at which
@@ -144,9 +145,6 @@ struct run : run_tally {
   bool short_of_workers = false;     // below min_workers: all wait
   bool began = false;                // a generation was formed
   standing_requests asked;
-  bool pause_wanted = false;
-  bool stop_wanted = false;
-  bool stop_by_signal = false;
   /// Of an earlier life, until the data are prepared again.
   std::optional<past_run> past;
   std::set<worker_id> may_return; // of an earlier life, with their state
@@ -184,7 +182,7 @@ collective_choice choose_collective(const run& of,
                                     const std::map<worker_id, node>& nodes,
                                     const std::vector<worker_id>& workers);
 /// Of the event of a generation: "collective", and the reason if there is one.
-nlohmann::ordered_json collective_fields(const generation_state& of);
+nlohmann::ordered_json collective_fields(const collective_choice& how);
 /// Where "auto" took NCCL and no step came of it, `name`'s failure is kept ...
 void suspect_nccl(run& of, const worker_failed& message,
                   const std::string& name);

@@ -5,6 +5,7 @@
 #include "runtime/balance/load.hpp"
 #include "runtime/failure_detector.hpp"
 #include "runtime/plan.hpp"
+#include "runtime/plan_note.hpp"
 
 #include <cstdint>
 #include <optional>
@@ -19,6 +20,7 @@ struct shard_transfer {
   plan offered;                 // once every chunk is where it must be
   std::set<worker_id> fetching; // not done with that
   bool sent = false;            // offered to everybody: no way back but a fence
+  plan_note note;               // then
   uint64_t bytes = 0;           // that really travelled
   uint32_t refetched = 0;
   instant begun{};

@@ -45,6 +45,9 @@ void to_json(json& out, const standing_requests& in) {
   out["leaving"] = json::array();
   for (worker_id who : in.leaving)
     out["leaving"].push_back(value(who));
+  out["paused"] = in.paused;
+  if (in.stop)
+    out["stop"] = {{"by_signal", in.stop->by_signal}};
 }
 
 void from_json(const json& in, standing_requests& out) {
@@ -57,6 +60,10 @@ void from_json(const json& in, standing_requests& out) {
                    in["workers"].at("now").get<uint32_t>()};
   for (const json& who : in.at("leaving"))
     out.leaving.insert(worker_id(who.get<uint32_t>()));
+  // A journal of an earlier build lacks these.
+  out.paused = in.value("paused", false);
+  if (in.contains("stop"))
+    out.stop = {in["stop"].at("by_signal").get<bool>()};
 }
 
 } // namespace ballast

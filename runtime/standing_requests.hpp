@@ -1,6 +1,6 @@
 /// What users asked of a run that outlasts the asking: how it is balanced, how
-/// many workers it keeps, who is to leave. The journal keeps it, so a restarted
-/// coordinator does, too. Plain data.
+/// many workers it keeps, who is to leave, whether it stands still or stops.
+/// The journal keeps it, so a restarted coordinator does, too. Plain data.
 ///
 /// Each of the first two stands beside what the job said when it was asked:
 /// whoever resumes the run with another job has asked anew, and that counts.
@@ -26,11 +26,18 @@ struct standing_requests {
   };
   std::optional<of_balance> balance;
   std::optional<of_workers> workers;
+  struct of_stop { // stop
+    bool by_signal = false;
+  };
   std::set<worker_id> leaving; // drain_worker
+  bool paused = false;         // pause; resume ends it
+  std::optional<of_stop> stop; // until the run has stopped
 
   /// What counts, for this job.
   balance_spec balance_of(const job& what) const;
   std::optional<uint32_t> workers_of(const job& what) const;
+  /// Exit code of a run that was stopped.
+  int stop_code() const { return stop && stop->by_signal ? 130 : 0; }
 };
 
 void to_json(nlohmann::json& out, const standing_requests& in);

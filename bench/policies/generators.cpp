@@ -33,14 +33,6 @@ std::vector<int32_t> labels_in(generator::order order, uint32_t classes,
   return out;
 }
 
-/// Twelve uniform numbers make a normal one that is good enough.
-double lognormal(const counter_random& random, uint64_t which) {
-  double normal = -6;
-  for (uint64_t i = 0; i < 12; ++i)
-    normal += random.unit(12 * which + i);
-  return std::exp(normal);
-}
-
 } // namespace
 
 const std::vector<generator>& generators() {
@@ -75,7 +67,8 @@ instance generate(const generator& how, uint32_t workers, uint32_t classes,
   spec.classes_per_worker = 3; // four workers have ten classes to hold
   if (how.unequal_shares)
     for (uint32_t worker = 0; worker < workers; ++worker)
-      spec.shares.push_back(lognormal(counter_random(seed, shares), worker));
+      spec.shares.push_back(
+          std::exp(normal(counter_random(seed, shares), worker)));
   out.rows = place_rows(spec, {rows, out.labels, classes}, workers, seed);
   out.held = label_counts(workers, classes);
   for (uint32_t worker = 0; worker < workers; ++worker)

@@ -11,6 +11,7 @@
 #include "data/prepared_set.hpp"
 #include "monitor/http_server.hpp"
 #include "monitor/log.hpp"
+#include "runtime/thread_name.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -34,6 +35,7 @@ constexpr auto request_deadline = 10s;
 /// Lines of the supervisor, as messages; its end ends this process.
 void follow_supervisor(std::shared_ptr<liveness_socket> supervisor,
                        caf::actor_system& system, coordinator_actor whom) {
+  name_this_thread("bl-supervisor");
   auto accepted = [](const std::string&) {};
   auto refuse = [&supervisor](const caf::error& why) {
     failure refused = to_failure(why);

@@ -11,6 +11,7 @@
 #include "gpu/nccl_introduction.hpp"
 #include "monitor/http_server.hpp"
 #include "monitor/log.hpp"
+#include "runtime/thread_name.hpp"
 
 #include <chrono>
 #include <condition_variable>
@@ -62,7 +63,10 @@ class supervisor_watch {
 public:
   explicit supervisor_watch(int descriptor) {
     if (descriptor >= 0)
-      std::thread([this, descriptor] { follow(descriptor); }).detach();
+      std::thread([this, descriptor] {
+        name_this_thread("bl-supervisor");
+        follow(descriptor);
+      }).detach();
   }
   void hand_over(const gpu_worker_actor& worker) {
     std::lock_guard lock(mutex_);
@@ -210,7 +214,10 @@ int run_worker(const node_options& options) {
   setenv("OMP_WAIT_POLICY", "PASSIVE", 0);
   std::thread preload;
   if (options.preload_torch)
-    preload = std::thread([] { ballast::preload_torch(); });
+    preload = std::thread([] {
+      name_this_thread("bl-preload");
+      ballast::preload_torch();
+    });
 
   // Nothing below may outlive the process's exit: the latch is leaked on
   // purpose, threads of CAF may still call it while we leave.
@@ -270,6 +277,7 @@ int run_worker(const node_options& options) {
                                  std::function<void(coordinator_actor)> found) {
     // Ends with the process, or with what it looks for.
     std::thread([&system, &options, run_folder, found] {
+      name_this_thread("bl-reconnect");
       found(find_again(system, options, run_folder));
     }).detach();
   };
@@ -280,6 +288,7 @@ int run_worker(const node_options& options) {
       system.spawn<caf::detached>(gpu_worker, coordinator, std::move(worker));
   caf::anon_send(actor, join_atom::value);
   std::thread([actor, &latch, grace = options.grace_s] {
+    name_this_thread("bl-signals");
     sigset_t ends = end_signals();
     int got = 0;
     sigwait(&ends, &got);

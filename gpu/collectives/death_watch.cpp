@@ -1,5 +1,7 @@
 #include "gpu/collectives/death_watch.hpp"
 
+#include "runtime/thread_name.hpp"
+
 #include <poll.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -30,6 +32,7 @@ death_watch::~death_watch() {
 }
 
 void death_watch::watch(std::promise<uint32_t> started) {
+  name_this_thread("bl-last-sign");
   // This thread takes no robust mutex of the C library, whose list this
   // replaces.
   bool works = syscall(SYS_set_robust_list, &head_, sizeof head_) == 0;

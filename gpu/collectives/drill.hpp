@@ -32,7 +32,8 @@ struct drill_plan {
   std::optional<fault_point> where;
   size_t floats = size_t{1} << 18; // of the largest all-reduce
   /// Deadline of every connect and operation. A backend that sees no death
-  /// lets go only then, and may call it a timeout.
+  /// lets go only then, and may call it a timeout; where the machine is too
+  /// busy to keep it without any harm, the round begins again with twice that.
   std::chrono::milliseconds operation{60000};
   bool sees_death = true;
   uint64_t seed = 1;
@@ -45,6 +46,8 @@ struct drill_report {
   /// One a round: from the harm (the abort after a stop) to the moment that
   /// the last survivor is out of its operation.
   std::vector<double> out_ms;
+  /// One a round: the deadline that it was done with.
+  std::vector<double> operation_ms;
   /// One a round: until the slowest rank has joined.
   std::vector<double> open_ms;
   int crashes = 0;                     // survivors that ended

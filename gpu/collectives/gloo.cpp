@@ -1,5 +1,6 @@
 #include "gpu/collectives/gloo.hpp"
 
+#include "gpu/collectives/deadline_watch.hpp"
 #include "gpu/collectives/fault_point.hpp"
 #include "gpu/collectives/peer_blob.hpp"
 
@@ -16,9 +17,7 @@
 
 #include <algorithm>
 #include <atomic>
-#include <condition_variable>
 #include <mutex>
-#include <thread>
 
 namespace ballast {
 
@@ -295,42 +294,6 @@ private:
   std::atomic<uint64_t> bytes_sent_{0};
 };
 
-/// Closes the pairs of a connect that waits too long or is aborted.
-class connect_watcher {
-public:
-  connect_watcher(mesh_ptr context, deadline until)
-      : context_(std::move(context)), until_(until),
-        thread_([this] { watch(); }) {}
-
-  ~connect_watcher() {
-    {
-      std::lock_guard lock(mutex_);
-      done_ = true;
-    }
-    changed_.notify_all();
-    thread_.join();
-  }
-
-  bool fired() const { return fired_; }
-
-private:
-  void watch() {
-    std::unique_lock lock(mutex_);
-    if (!changed_.wait_until(lock, until_, [&] { return done_; })) {
-      fired_ = true;
-      context_->close_pairs();
-    }
-  }
-
-  mesh_ptr context_;
-  deadline until_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool done_ = false;
-  std::atomic<bool> fired_{false};
-  std::thread thread_;
-};
-
 class gloo_opening final : public collective_opening {
 public:
   gloo_opening(const device_ptr& device, const collective_options& options)
@@ -352,7 +315,8 @@ public:
     if (options_.size == 1) {
       return joined;
     }
-    connect_watcher watcher(context_, until);
+    // Closes the pairs of a connect that waits too long or is aborted.
+    deadline_watch watcher(until, [&] { context_->close_pairs(); });
     int peer = 0;
     try {
       for (; peer < options_.size; ++peer) {

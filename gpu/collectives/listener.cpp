@@ -1,6 +1,7 @@
 #include "gpu/collectives/listener.hpp"
 
 #include "gpu/collectives/fault_point.hpp"
+#include "runtime/thread_name.hpp"
 
 #include <poll.h>
 
@@ -86,6 +87,7 @@ std::shared_ptr<door> listener::find(const hello_frame& hello) const {
 }
 
 void listener::serve() {
+  name_this_thread("bl-mesh-accept");
   std::vector<pollfd> polled;
   while (!ending_) {
     polled.clear();

@@ -1,5 +1,7 @@
 #include "gpu/collectives/shared_memory.hpp"
 
+#include "runtime/thread_name.hpp"
+
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -139,7 +141,10 @@ void arena_book::keep_only(std::vector<std::shared_ptr<shared_memory>> used) {
   if (used.empty()) {
     return;
   }
-  unmapper_ = std::thread([gone = std::move(used)]() mutable { gone.clear(); });
+  unmapper_ = std::thread([gone = std::move(used)]() mutable {
+    name_this_thread("bl-unmap");
+    gone.clear();
+  });
 }
 
 arena_book::~arena_book() {

@@ -3,7 +3,7 @@
 /// Throws std::system_error.
 #pragma once
 
-#include "gpu/collectives/socket.hpp"
+#include "runtime/unique_fd.hpp"
 
 #include <cstddef>
 #include <cstdint>

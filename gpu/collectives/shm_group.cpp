@@ -1,5 +1,7 @@
 #include "gpu/collectives/shm_group.hpp"
 
+#include "runtime/thread_name.hpp"
+
 #include <algorithm>
 #include <chrono>
 #include <cstring>
@@ -74,6 +76,7 @@ shm_group::~shm_group() {
 /// only when they next do.
 void shm_group::watch(std::function<void(int rank)> lost) {
   watcher_ = std::thread([this, lost = std::move(lost)] {
+    name_this_thread("bl-peer-watch");
     constexpr auto look_again = std::chrono::seconds(1);
     while (watch_ends_.load(std::memory_order_seq_cst) == 0) {
       futex_watch watches[futex_watches_max];

@@ -90,13 +90,6 @@ bool same_machine(int fd) {
 
 } // namespace
 
-void unique_fd::reset(int fd) noexcept {
-  if (fd_ >= 0) {
-    ::close(fd_);
-  }
-  fd_ = fd;
-}
-
 unique_fd listen_tcp(const std::string& host, uint16_t& port) {
   address_list address = resolve(host, 0, true);
   unique_fd fd(::socket(address->ai_family,

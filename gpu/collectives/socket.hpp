@@ -3,32 +3,13 @@
 /// collective's fault are thrown as std::system_error.
 #pragma once
 
+#include "runtime/unique_fd.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <string>
-#include <utility>
 
 namespace ballast {
-
-/// Owns a file descriptor.
-class unique_fd {
-public:
-  unique_fd() = default;
-  explicit unique_fd(int fd) : fd_(fd) {}
-  unique_fd(unique_fd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  unique_fd& operator=(unique_fd&& other) noexcept {
-    reset(std::exchange(other.fd_, -1));
-    return *this;
-  }
-  ~unique_fd() { reset(); }
-
-  int get() const { return fd_; }
-  explicit operator bool() const { return fd_ >= 0; }
-  void reset(int fd = -1) noexcept;
-
-private:
-  int fd_ = -1;
-};
 
 /// Listens on `host` (numeric address or name) at a free port, which is put
 /// into `port`.

@@ -125,19 +125,24 @@ void batch_norm::add_buffers(const std::string& name,
   out.push_back({name + ".running_var", {channels_}, running_variance()});
 }
 
-size_t statistics_count_of(const std::vector<batch_norm>& norms) {
+void batch_norms::add(std::string name, int64_t channels, bool elsewhere) {
+  norms_.emplace_back(channels, elsewhere);
+  names_.push_back(std::move(name));
+}
+
+size_t batch_norms::statistics_count() const {
   size_t sum = 0;
-  for (const batch_norm& norm : norms)
+  for (const batch_norm& norm : norms_)
     sum += norm.statistics_count();
   return sum;
 }
 
-/// From a device, all of them in one copy.
-void take_tensors_of(std::vector<batch_norm>& norms, std::span<float> out) {
+/// All of them in one copy.
+void batch_norms::take_from_device(std::span<float> out) {
   const c10::InferenceMode off(false);
   const c10::NoGradGuard no_grad;
   std::vector<at::Tensor> pending;
-  for (batch_norm& norm : norms)
+  for (batch_norm& norm : norms_)
     if (at::Tensor one = norm.take_tensor(); one.defined())
       pending.push_back(one.view(-1));
   if (pending.empty()) // there was no batch
@@ -146,21 +151,27 @@ void take_tensors_of(std::vector<batch_norm>& norms, std::span<float> out) {
   tensor_over(out.data(), {all.numel()}).add_(all);
 }
 
-void take_statistics_of(std::vector<batch_norm>& norms, std::span<float> out) {
-  if (!norms.empty() && norms.front().is_elsewhere())
-    return take_tensors_of(norms, out);
-  for (batch_norm& norm : norms) {
+void batch_norms::take(std::span<float> out) {
+  if (!empty() && norms_.front().is_elsewhere())
+    return take_from_device(out);
+  for (batch_norm& norm : norms_) {
     norm.take(out.first(norm.statistics_count()));
     out = out.subspan(norm.statistics_count());
   }
 }
 
-void apply_statistics_of(std::vector<batch_norm>& norms,
-                         std::span<const float> sums, double rows) {
-  for (batch_norm& norm : norms) {
+void batch_norms::apply(std::span<const float> sums, double rows) {
+  for (batch_norm& norm : norms_) {
     norm.apply(sums.first(norm.statistics_count()), rows);
     sums = sums.subspan(norm.statistics_count());
   }
+}
+
+std::vector<model::buffer> batch_norms::buffers() {
+  std::vector<model::buffer> out;
+  for (size_t i = 0; i < norms_.size(); ++i)
+    norms_[i].add_buffers(names_[i], out);
+  return out;
 }
 
 } // namespace ballast

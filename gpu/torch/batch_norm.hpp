@@ -75,10 +75,24 @@ private:
   at::Tensor inverse_deviation_;
 };
 
-// The statistics of all of a model's batch norms, one after another.
-size_t statistics_count_of(const std::vector<batch_norm>& norms);
-void take_statistics_of(std::vector<batch_norm>& norms, std::span<float> out);
-void apply_statistics_of(std::vector<batch_norm>& norms,
-                         std::span<const float> sums, double rows);
+/// All batch norms of a model, with their names: their statistics and buffers
+/// stand one after another.
+class batch_norms {
+public:
+  void add(std::string name, int64_t channels, bool elsewhere);
+  bool empty() const { return norms_.empty(); }
+  batch_norm& operator[](size_t i) { return norms_[i]; }
+
+  size_t statistics_count() const;
+  void take(std::span<float> out);
+  void apply(std::span<const float> sums, double rows);
+  std::vector<model::buffer> buffers();
+
+private:
+  void take_from_device(std::span<float> out);
+
+  std::vector<batch_norm> norms_;
+  std::vector<std::string> names_;
+};
 
 } // namespace ballast

@@ -2,7 +2,6 @@
 // optional batch normalisation, ReLU and 2x2 max-pooling; then optional dropout
 // and one dense layer. Convolutions are LibTorch's (oneDNN), channel last; the
 // backward pass is written out (tests compare with autograd).
-#include "gpu/torch/batch_norm.hpp"
 #include "gpu/torch/direct_convolution.hpp"
 #include "gpu/torch/image_size.hpp"
 #include "gpu/torch/relu_pool.hpp"
@@ -93,24 +92,9 @@ public:
         blocks_(shapes_.size()),
         per_block_(what().model.batch_norm ? size_t{4} : size_t{2}) {
     if (what().model.batch_norm)
-      for (const block_shape& s : shapes_)
-        norms_.emplace_back(s.out_channels, place().elsewhere);
-  }
-
-  size_t statistics_count() const override {
-    return statistics_count_of(norms_);
-  }
-  void take_statistics(std::span<float> out) override {
-    take_statistics_of(norms_, out);
-  }
-  void apply_statistics(std::span<const float> sums, double rows) override {
-    apply_statistics_of(norms_, sums, rows);
-  }
-  std::vector<buffer> buffers() override {
-    std::vector<buffer> out;
-    for (size_t b = 0; b < norms_.size(); ++b)
-      norms_[b].add_buffers("bn" + std::to_string(b + 1), out);
-    return out;
+      for (size_t b = 0; b < shapes_.size(); ++b)
+        norms().add("bn" + std::to_string(b + 1), shapes_[b].out_channels,
+                    place().elsewhere);
   }
 
 private:
@@ -132,7 +116,7 @@ private:
       const size_t first = first_parameter(b);
       fill.weight(of(first), shapes_[b].in_channels * 9);
       fill.bias(of(first + 1), shapes_[b].in_channels * 9);
-      if (!norms_.empty()) {
+      if (!norms().empty()) {
         std::ranges::fill(of(first + 2), 1.0F);
         std::ranges::fill(of(first + 3), 0.0F);
       }
@@ -176,11 +160,11 @@ private:
     const size_t first = first_parameter(b);
     const block_shape& s = shapes_[b];
     at::Tensor x = convolve(b, input);
-    if (!norms_.empty())
-      x = training
-              ? norms_[b].forward(x, parameter(first + 2), parameter(first + 3))
-              : norms_[b].predict(x, parameter(first + 2),
-                                  parameter(first + 3));
+    if (!norms().empty())
+      x = training ? norms()[b].forward(x, parameter(first + 2),
+                                        parameter(first + 3))
+                   : norms()[b].predict(x, parameter(first + 2),
+                                        parameter(first + 3));
     x = x.contiguous(channels_last);
     at::Tensor out =
         at::empty({x.size(0), s.out_channels, s.height / 2, s.width / 2},
@@ -204,8 +188,8 @@ private:
                              from.options(), channels_last);
     relu_pool_backward(shape_of(b, rows), from.const_data_ptr<float>(),
                        state.winner.data(), x.mutable_data_ptr<float>());
-    if (!norms_.empty()) {
-      auto by = norms_[b].backward(x, parameter(first + 2));
+    if (!norms().empty()) {
+      auto by = norms()[b].backward(x, parameter(first + 2));
       add(first + 2, by.by_weight, ready);
       add(first + 3, by.by_bias, ready);
       x = by.by_input;
@@ -261,9 +245,9 @@ private:
       check_interrupt();
       const size_t first = first_parameter(b);
       x = at::conv2d(x, leaf(first), leaf(first + 1));
-      if (!norms_.empty())
-        x = training ? norms_[b].forward(x, leaf(first + 2), leaf(first + 3))
-                     : norms_[b].predict(x, leaf(first + 2), leaf(first + 3));
+      if (!norms().empty())
+        x = training ? norms()[b].forward(x, leaf(first + 2), leaf(first + 3))
+                     : norms()[b].predict(x, leaf(first + 2), leaf(first + 3));
       x = at::max_pool2d(x.relu(), {2, 2});
     }
     x = x.flatten(1);
@@ -312,7 +296,6 @@ private:
   std::vector<block_state> blocks_;
   size_t per_block_; // parameters
   std::vector<float> direct_scratch_;
-  std::vector<batch_norm> norms_;
   std::vector<float> outputs_;
 };
 

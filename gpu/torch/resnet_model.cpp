@@ -5,7 +5,6 @@
 // stem "imagenet": convolution 7x7 with stride 2, then max-pooling 3x3 with
 // stride 2. stem "cifar" (section 4.2 there): one convolution 3x3 with stride
 // 1, for images that would be gone after the other.
-#include "gpu/torch/batch_norm.hpp"
 #include "gpu/torch/image_size.hpp"
 #include "gpu/torch/recompute.hpp"
 #include "gpu/torch/torch_model.hpp"
@@ -100,23 +99,7 @@ public:
         image_(image_of(request.row, "resnet18")), cifar_(is_cifar(request)),
         units_(units_of(image_.channels, cifar_)) {
     for (const unit& u : units_)
-      norms_.emplace_back(u.out, place().elsewhere);
-  }
-
-  size_t statistics_count() const override {
-    return statistics_count_of(norms_);
-  }
-  void take_statistics(std::span<float> out) override {
-    take_statistics_of(norms_, out);
-  }
-  void apply_statistics(std::span<const float> sums, double rows) override {
-    apply_statistics_of(norms_, sums, rows);
-  }
-  std::vector<buffer> buffers() override {
-    std::vector<buffer> out;
-    for (size_t i = 0; i < units_.size(); ++i)
-      norms_[i].add_buffers(units_[i].norm, out);
-    return out;
+      norms().add(u.norm, u.out, place().elsewhere);
   }
 
 private:
@@ -149,8 +132,8 @@ private:
     const at::Tensor& weight = leaf(3 * i + 1);
     const at::Tensor& bias = leaf(3 * i + 2);
     return how == pass::evaluation
-               ? norms_[i].predict(x, weight, bias)
-               : norms_[i].normalise(x, weight, bias, how == pass::again);
+               ? norms()[i].predict(x, weight, bias)
+               : norms()[i].normalise(x, weight, bias, how == pass::again);
   }
 
   bool changes_shape(size_t i) const { return units_[i].stride != 1; }
@@ -214,7 +197,6 @@ private:
   image_size image_;
   bool cifar_;
   std::vector<unit> units_;
-  std::vector<batch_norm> norms_; // of units_
   at::Tensor outputs_;
 };
 

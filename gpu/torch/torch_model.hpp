@@ -13,6 +13,7 @@
 
 #include "gpu/model.hpp"
 #include "gpu/torch/autograd_leaves.hpp"
+#include "gpu/torch/batch_norm.hpp"
 #include "gpu/torch/objective.hpp"
 #include "gpu/torch/placement.hpp"
 
@@ -42,6 +43,12 @@ public:
   evaluation_sums evaluate(const batch_view& batch) final;
   void interrupt() noexcept final { interrupted_ = true; }
   void resume() noexcept final { interrupted_ = false; }
+  size_t statistics_count() const final { return norms_.statistics_count(); }
+  void take_statistics(std::span<float> out) final { norms_.take(out); }
+  void apply_statistics(std::span<const float> sums, double rows) final {
+    norms_.apply(sums, rows);
+  }
+  std::vector<buffer> buffers() final { return norms_.buffers(); }
 
 protected:
   torch_model(const model_request& request,
@@ -95,6 +102,8 @@ protected:
     leaves_.emplace(std::move(leaves));
   }
   const objective& goal() const { return goal_; }
+  /// None, unless the model adds some.
+  batch_norms& norms() { return norms_; }
   const at::Tensor& parameter(size_t i) const { return (*values_)[i]; }
   const at::Tensor& gradient(size_t i) const { return (*gradients_)[i]; }
   const std::vector<at::Tensor>& parameter_views() const { return *values_; }
@@ -126,6 +135,7 @@ private:
   bool autocast_; // bfloat16
   std::atomic<bool> interrupted_{false};
   bool accumulates_ = false;
+  batch_norms norms_;
   std::optional<autograd_leaves> leaves_{std::in_place};
   std::vector<parameter_info> parameters_;
   size_t count_ = 0;

@@ -79,6 +79,8 @@ private:
   void adapt_rate();
   bool sustained() const;
   sizes_request sizes_now(const std::vector<uint64_t>& weights) const;
+  double lost_in_time(const sizes_request& request,
+                      const std::vector<uint64_t>& sizes) const;
   bool may_follow_speed() const;
   double aimed_skew() const;
   void keep_everybody(split_view& split) const;

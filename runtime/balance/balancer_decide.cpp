@@ -185,6 +185,7 @@ balance_code balancer::decide_weights(const split_view& split,
 sizes_request balancer::sizes_now(const std::vector<uint64_t>& weights) const {
   sizes_request out;
   out.weights = weights;
+  out.batch = policy_.global_batch;
   for (size_t rank = 0; rank < weights.size(); ++rank) {
     const worker_load& load = last_view_.workers.at(rank);
     out.owned.push_back(held_.of_worker(rank));
@@ -194,11 +195,19 @@ sizes_request balancer::sizes_now(const std::vector<uint64_t>& weights) const {
   return out;
 }
 
+/// Of this epoch, where a plan would still come in time for it.
+double balancer::lost_in_time(const sizes_request& request,
+                              const std::vector<uint64_t>& sizes) const {
+  return last_view_.steps_left_in_epoch < policy_.epoch_steps_min
+             ? 0
+             : lost_in_this_epoch(request, sizes);
+}
+
 std::vector<uint64_t>
 balancer::wanted_sizes(const std::vector<uint64_t>& weights) const {
   sizes_request request = sizes_now(weights);
   std::vector<uint64_t> lasting = lasting_sizes(request);
-  return lost_in_this_epoch(request, lasting) < policy_.lost_part_max
+  return lost_in_time(request, lasting) < policy_.lost_part_max
              ? lasting
              : sizes_for_this_epoch(request);
 }
@@ -226,19 +235,16 @@ balance_code balancer::decide_moves(const load_view& view,
   std::vector<uint64_t> lasting = lasting_sizes(now);
   // Who owns more than its part comes late to the end of every epoch; who has
   // more left than its part, to the end of this one.
-  double excess = 0;
+  double excess = most_excess(now, lasting);
   double over_budget = 0;
   for (size_t rank = 0; rank < world; ++rank) {
-    if (lasting[rank] > 0)
-      excess =
-          std::max(excess, double(now.owned[rank]) / double(lasting[rank]) - 1);
     double trigger =
         std::max((more_to_come_ ? 1 : policy_.skew_trigger) * policy_.skew_tv,
                  policy_.skew_floors * noise_floors_[rank]);
     if (held_.classes > 1 && skews_[rank] > trigger)
       over_budget = std::max(over_budget, skews_[rank]);
   }
-  double lost = lost_in_this_epoch(now, now.owned);
+  double lost = lost_in_time(now, now.owned);
   bool by_size = excess > policy_.gain_min || lost > policy_.lost_part_max;
   if (by_size && over_budget == 0 && !more_to_come_ && !may_follow_speed())
     return balance_code::dwell;

@@ -13,6 +13,25 @@ uint64_t sum(const std::vector<uint64_t>& values) {
   return std::accumulate(values.begin(), values.end(), uint64_t{0});
 }
 
+/// A row is the least that can move.
+constexpr uint64_t least_row = 1;
+
+/// Of `total` rows, what each takes in whole steps while nobody runs out. Who
+/// takes nothing then still has its part.
+std::vector<uint64_t> taken_of(uint64_t total, const sizes_request& what) {
+  std::vector<double> weights(what.weights.begin(), what.weights.end());
+  if (what.batch == 0)
+    return split_by_shares(total, weights);
+  std::vector<uint64_t> out = split_by_shares(what.batch, weights);
+  for (size_t rank = 0; rank < out.size(); ++rank)
+    if (out[rank] == 0 && what.weights[rank] > 0)
+      return split_by_shares(total, weights);
+  std::vector<uint64_t> rest = split_by_shares(total % what.batch, weights);
+  for (size_t rank = 0; rank < out.size(); ++rank)
+    out[rank] = out[rank] * (total / what.batch) + rest[rank];
+  return out;
+}
+
 /// What does not fit goes to those who have room, in proportion; so does what
 /// no longer fits then.
 void respect_room(const sizes_request& what, std::vector<uint64_t>& sizes) {
@@ -45,9 +64,17 @@ void respect_room(const sizes_request& what, std::vector<uint64_t>& sizes) {
 } // namespace
 
 std::vector<uint64_t> lasting_sizes(const sizes_request& what) {
-  std::vector<uint64_t> out = split_by_shares(
-      sum(what.owned), {what.weights.begin(), what.weights.end()});
+  std::vector<uint64_t> out = taken_of(sum(what.owned), what);
   respect_room(what, out);
+  return out;
+}
+
+double most_excess(const sizes_request& what,
+                   const std::vector<uint64_t>& lasting) {
+  double out = 0;
+  for (size_t rank = 0; rank < lasting.size(); ++rank)
+    if (lasting[rank] > 0 && what.owned[rank] > lasting[rank] + least_row)
+      out = std::max(out, double(what.owned[rank]) / double(lasting[rank]) - 1);
   return out;
 }
 
@@ -81,11 +108,13 @@ double lost_in_this_epoch(const sizes_request& what,
     return 0;
   double unused = left / owned;
   double latest = 1;
+  std::vector<uint64_t> parts = taken_of(sum(what.left), what);
   for (size_t rank = 0; rank < sizes.size(); ++rank) {
     double after = double(what.left[rank]) +
                    unused * (double(sizes[rank]) - double(what.owned[rank]));
-    double part = left * double(what.weights[rank]) / weights;
-    if (part > 0)
+    double part = parts[rank] > 0 ? double(parts[rank])
+                                  : left * double(what.weights[rank]) / weights;
+    if (part > 0 && after > part + least_row)
       latest = std::max(latest, after / part);
   }
   return (latest - 1) * unused;

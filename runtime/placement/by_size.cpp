@@ -22,10 +22,7 @@ std::vector<double> lognormal_weights(double sigma, uint32_t workers,
   std::vector<double> out;
   for (uint32_t worker = 0; worker < workers; ++worker) {
     const counter_random random(seed, mix(stream_lognormal, worker));
-    // Box and Muller; 1 - unit is in (0, 1].
-    const double normal = std::sqrt(-2 * std::log(1 - random.unit(0))) *
-                          std::cos(2 * M_PI * random.unit(1));
-    out.push_back(std::exp(sigma * normal));
+    out.push_back(std::exp(sigma * normal(random)));
   }
   return out;
 }

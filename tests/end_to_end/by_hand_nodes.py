@@ -108,9 +108,11 @@ class Training(Cluster):
             [sorted(e["workers"]) for e in read_lines(run / "events.jsonl")
              if e["kind"] == "generation"],
             [["dies", "keeps"], ["keeps"], ["fresh", "keeps"]])
+        # At once: who is shown out first may be back with the model soon.
         for name in ("keeps", "fresh"):
-            self.ballast("ctl", "evict_worker", f"worker={name}", "--to",
-                         self.url)
+            answer = control(self.url, {"type": "evict_worker",
+                                        "worker": name})
+            self.assertTrue(answer.json["ok"], answer.json)
         # Nobody holds the model any more. They come back as new nodes, and
         # the run goes back to what is on the disk: nothing yet, so the seed.
         undone = wait_until(lambda: [

@@ -10,9 +10,9 @@ import signal
 import time
 import unittest
 
-from ballast_process import (alive, control, merged, patience, read_json,
-                             read_lines, request, wait_until)
-from recovery import Recovery, assert_exact, job_of
+from ballast_process import (alive, merged, patience, read_json, read_lines,
+                             wait_until)
+from recovery import Recovery, job_of
 
 
 class Takeover(Recovery):
@@ -71,66 +71,6 @@ class CoordinatorKilled(Takeover):
         self.kill(victim["pid"])
         self.ended_well(one, run, 20)
         self.assertIn("worker_lost", self.kinds(run))
-
-    def restarted(self, run):
-        lives = len(self.terms(run))
-        self.kill(self.coordinator(run))
-        wait_until(lambda: len(self.terms(run)) > lives, "another coordinator")
-        recovered = len(self.generations(run))
-        wait_until(lambda: len(self.generations(run)) > recovered,
-                   "its generation")
-
-    def status(self, run):
-        with contextlib.suppress(OSError, ValueError, TypeError):
-            return request(self.url(run) + "/v1/status").json
-        return {}
-
-    def url(self, run):
-        return read_json(run / "coordinator.json")["http"]
-
-    def ask(self, run, kind, **fields):
-        answer = control(self.url(run), {"type": kind, **fields}).json
-        self.assertTrue(answer["ok"], answer)
-        return answer
-
-    def test_what_was_asked_for_is_kept(self):
-        one, run = self.begin(job_of(epochs=100000))
-        self.ask(run, "set_balance", enabled=False)
-        answer = self.ask(run, "set_balance", skew_tv=0.33)
-        self.assertEqual((answer["enabled"], answer["skew_tv"]), (False, 0.33))
-        self.ask(run, "scale", workers=3)
-        wait_until(lambda: len(self.workers(run)) == 3, "one to leave")
-        here = set(self.pids(run))
-        for _ in range(2):
-            self.restarted(run)
-            balance = wait_until(lambda: self.status(run).get("balance"),
-                                 "its status")
-            self.assertEqual((balance["enabled"], balance["skew_tv"]),
-                             (False, 0.33))
-            # The job says four: who forgets starts one.
-            shown = self.committed(run)
-            wait_until(lambda: self.committed(run) > shown + 20, "steps")
-            self.assertEqual(set(self.pids(run)), here)
-        self.assertEqual(self.ask(run, "plan")["code"], "DISABLED")
-        one.signal(signal.SIGINT)
-        self.assertEqual(one.wait(30), 130, one)
-        assert_exact(self, run)
-
-    def test_who_was_asked_to_leave_leaves(self):
-        one, run = self.begin(job_of(epochs=100000))
-        boss = self.coordinator(run)
-        pids = self.pids(run)
-        # It stands still for a while: the switch cannot come before its death.
-        os.kill(pids["w3"], signal.SIGSTOP)
-        self.ask(run, "drain_worker", worker="w2")
-        self.kill(boss)
-        os.kill(pids["w3"], signal.SIGCONT)
-        wait_until(lambda: [w for w in self.workers(run, "left")
-                            if w["pid"] == pids["w2"]], "it to leave")
-        self.assertEqual(len(self.terms(run)), 2)
-        one.signal(signal.SIGINT)
-        self.assertEqual(one.wait(30), 130, one)
-        assert_exact(self, run)
 
     def test_again_and_again_with_workers_dying_meanwhile(self):
         seed = int(os.environ.get("BALLAST_TEST_SEED", "1"))

@@ -47,6 +47,12 @@ standing_requests some_requests() {
   return out;
 }
 
+plan_note some_note() {
+  return {"one owns \"much\" more",
+          {{worker_id{3}, 100, 0.125}, {worker_id{1}, 50, 0}},
+          plan_note::of_balance{balance_cause::size, 1.25, 30, 3000, 20}};
+}
+
 void expect_everything(const journal_content& content) {
   ASSERT_TRUE(content.run);
   EXPECT_EQ(content.run->name, "fashion-1");
@@ -63,6 +69,8 @@ void expect_everything(const journal_content& content) {
   EXPECT_EQ(content.plans[1].effective, std::nullopt);
   EXPECT_EQ(content.plans[2].body, some_plan(3, 2));
   EXPECT_EQ(content.plans[2].effective, at(2, 57));
+  EXPECT_EQ(nlohmann::json(content.plans[0].note), nlohmann::json(some_note()));
+  EXPECT_EQ(nlohmann::json(content.plans[1].note), nlohmann::json(plan_note{}));
   EXPECT_EQ(content.committed, step_number{60});
   EXPECT_EQ(content.committed_epoch, epoch_number{2});
   EXPECT_EQ(nlohmann::json(content.asked), nlohmann::json(some_requests()));
@@ -70,7 +78,7 @@ void expect_everything(const journal_content& content) {
 
 void record_everything(journal& book) {
   book.record_run(some_run());
-  book.record_change(some_generation(1), some_plan(1), at(1, 1));
+  book.record_change(some_generation(1), some_plan(1), at(1, 1), some_note());
   book.record_commit(step_number{40}, epoch_number{1});
   book.record_plan(some_plan(2));
   book.record_generation(some_generation(2));
@@ -97,6 +105,27 @@ TEST(journal, of_an_earlier_build_knows_of_no_requests) {
   EXPECT_FALSE(read_journal(folder.path()).asked.balance);
   journal::open_for_writing(folder.path()).record_requests(some_requests());
   expect_everything(read_journal(folder.path()));
+}
+
+TEST(journal, of_an_earlier_build_does_not_say_why_a_plan_was_made) {
+  temp_folder folder;
+  {
+    journal book = journal::open_for_writing(folder.path());
+    record_everything(book);
+  }
+  {
+    sqlite::connection db(folder / journal::file_name,
+                          (folder / journal::file_name).string(),
+                          SQLITE_OPEN_READWRITE);
+    db.run("DROP TABLE plan_note");
+  }
+  auto plans = read_journal(folder.path()).plans;
+  ASSERT_EQ(plans.size(), 3u);
+  EXPECT_EQ(nlohmann::json(plans[0].note), nlohmann::json(plan_note{}));
+  journal book = journal::open_for_writing(folder.path());
+  book.record_offer(some_plan(4, 2), some_note());
+  EXPECT_EQ(nlohmann::json(book.content().plans.at(3).note),
+            nlohmann::json(some_note()));
 }
 
 TEST(journal, is_empty_but_for_its_term_at_first) {

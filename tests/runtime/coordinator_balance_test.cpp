@@ -142,6 +142,26 @@ TEST_F(moving, faults_need_a_job_that_allows_them) {
               HasSubstr("\"faults\": true"));
 }
 
+TEST_F(moving, the_amount_of_a_fault_goes_where_it_belongs) {
+  begin();
+  auto told = [&](command_kind how, double amount) {
+    auto sent = pick<send_command>(d_.core.hurt("w1", how, amount).then);
+    EXPECT_EQ(sent.size(), 1u);
+    return sent.empty() ? command{} : sent[0].what;
+  };
+  command damage = told(command_kind::damage, 7);
+  EXPECT_EQ(damage.chunks, 7u);
+  EXPECT_EQ(damage.factor, 1);
+  EXPECT_EQ(damage.seconds, 0);
+  command slow = told(command_kind::slow, 4.5);
+  EXPECT_EQ(slow.factor, 4.5);
+  EXPECT_EQ(slow.seconds, 0);
+  EXPECT_EQ(slow.chunks, 0u);
+  command stall = told(command_kind::stall, 0.5);
+  EXPECT_EQ(stall.seconds, 0.5);
+  EXPECT_EQ(stall.factor, 1);
+}
+
 TEST_F(moving, amounts_of_faults_have_a_range) {
   begin();
   struct row {

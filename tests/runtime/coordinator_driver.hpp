@@ -106,7 +106,8 @@ public:
       out = core.on_loaded(
           {who, gen, "c" + to_string(who), "d" + to_string(who)}, now);
     for (worker_id who : core.current()->members->workers)
-      core.on_ready({who, gen, core.current()->members->commits.base()}, now);
+      begun = core.on_ready({who, gen, core.current()->members->commits.base()},
+                            now);
     return out;
   }
 
@@ -165,7 +166,8 @@ public:
   /// What else a node says of itself.
   std::function<void(worker_hello&)> dress;
   std::vector<worker_id> workers;
-  actions assigned;
+  actions assigned; // once it was placed
+  actions begun;    // once all were ready
 };
 
 } // namespace ballast

@@ -61,8 +61,37 @@ protected:
     }
     auto place = pick<place_shares>(second_.recover(step_number{0}));
     ASSERT_EQ(place.size(), 1u);
-    second_.place(place[0]);
+    connected_ = second_.place(place[0]);
     second_.apply_steps(1);
+  }
+
+  /// Who of the second life is told to stop once all train again.
+  size_t told_to_stop() const {
+    size_t out = 0;
+    for (const send_command& one : pick<send_command>(second_.begun))
+      out += one.what.kind == command_kind::stop ? 1 : 0;
+    return out;
+  }
+
+  /// They have done that.
+  end_run stop_second() {
+    for (worker_id who : second_.core.current()->members->workers)
+      second_.core.on_finished({who,
+                                second_.core.current()->members->number,
+                                step_number{1},
+                                true,
+                                "sha",
+                                {}});
+    auto ended = pick<end_run>(second_.core.on_model_saved({}));
+    EXPECT_EQ(ended.size(), 1u);
+    return ended.empty() ? end_run{} : ended[0];
+  }
+
+  /// Whether those who train again stand still first.
+  bool stand_still() const {
+    auto told = pick<send_connect>(connected_);
+    EXPECT_EQ(told.size(), 3u);
+    return !told.empty() && told[0].what.paused;
   }
 
   /// Who is to train next; the same as now where nothing is to change.
@@ -84,6 +113,7 @@ protected:
   past_run past_;
   actions begun_;
   actions prepared_;
+  actions connected_;
   std::vector<std::string> started_;
 };
 
@@ -169,6 +199,99 @@ TEST_F(asking, more_workers_are_started) {
   restart();
   next_members();
   EXPECT_THAT(started_, ElementsAre("w4", "w5"));
+}
+
+TEST_F(asking, a_stop_under_way_is_finished_by_the_next_one) {
+  auto answer = first_.core.stop(false);
+  ASSERT_FALSE(answer.then.empty());
+  EXPECT_TRUE(std::holds_alternative<journal_requests>(answer.then[0]))
+      << "before anybody is told";
+  ask(answer);
+  restart();
+  EXPECT_EQ(told_to_stop(), 3u);
+  end_run end = stop_second();
+  EXPECT_EQ(end.state, "stopped");
+  EXPECT_EQ(end.exit_code, 0);
+}
+
+TEST_F(asking, a_stop_by_a_signal_stays_one) {
+  ask(first_.core.stop(true));
+  ask(first_.core.stop(false));
+  restart();
+  EXPECT_EQ(stop_second().exit_code, 130);
+}
+
+TEST_F(asking, a_stop_before_the_first_step_needs_no_worker) {
+  ask(first_.core.stop(true));
+  past_.memberships.clear();
+  past_.plans.clear();
+  second_.core.on_resume(past_, term{2});
+  auto ended = pick<end_run>(second_.core.on_prepared(second_.set(), {}));
+  ASSERT_THAT(ended, SizeIs(1));
+  EXPECT_EQ(ended[0].state, "stopped");
+  EXPECT_EQ(ended[0].exit_code, 130);
+}
+
+// After the second Ctrl-C, say: it stopped without a report.
+TEST_F(asking, who_resumes_what_nobody_is_left_of_wants_it_to_go_on) {
+  ask(first_.core.stop(true));
+  past_.alive.emplace();
+  past_.asked_again = true;
+  auto resumed = second_.core.on_resume(past_, term{2});
+  EXPECT_FALSE(second_.core.current()->asked.stop);
+  auto journaled = pick<journal_requests>(resumed.then);
+  ASSERT_THAT(journaled, SizeIs(1));
+  EXPECT_FALSE(journaled[0].what.stop);
+}
+
+TEST_F(asking, a_stop_counts_while_one_is_left_or_nobody_asked_again) {
+  ask(first_.core.stop(true));
+  for (bool again : {false, true}) {
+    past_.asked_again = again;
+    past_.alive.emplace();
+    if (again)
+      past_.alive->insert("w1");
+    driver next{true};
+    next.core.on_resume(past_, term{2});
+    EXPECT_TRUE(next.core.current()->asked.stop) << again;
+  }
+}
+
+TEST_F(asking, a_pause_under_way_is_kept) {
+  auto answer = first_.core.pause();
+  ASSERT_FALSE(answer.then.empty());
+  EXPECT_TRUE(std::holds_alternative<journal_requests>(answer.then[0]));
+  ask(answer);
+  restart();
+  EXPECT_TRUE(stand_still());
+}
+
+TEST_F(asking, a_pause_that_is_over_is_over) {
+  ask(first_.core.pause());
+  for (worker_id who : first_.workers)
+    first_.core.on_paused({who, generation{1}, step_number{0}}, first_.now);
+  auto answer = first_.core.resume();
+  ASSERT_FALSE(answer.then.empty());
+  EXPECT_TRUE(std::holds_alternative<journal_requests>(answer.then[0]));
+  ask(answer);
+  restart();
+  EXPECT_FALSE(stand_still());
+}
+
+TEST_F(asking, what_is_kept_survives_the_disk) {
+  standing_requests all = past_.asked;
+  all.leaving = {worker_id{2}};
+  all.paused = true;
+  all.stop = {true};
+  auto back = nlohmann::json(nlohmann::json(all)).get<standing_requests>();
+  EXPECT_THAT(back.leaving, ElementsAre(worker_id{2}));
+  EXPECT_TRUE(back.paused);
+  ASSERT_TRUE(back.stop);
+  EXPECT_TRUE(back.stop->by_signal);
+  auto early = nlohmann::json{{"leaving", nlohmann::json::array()}}
+                   .get<standing_requests>();
+  EXPECT_FALSE(early.paused);
+  EXPECT_FALSE(early.stop);
 }
 
 TEST_F(asking, nothing_is_done_where_nothing_was_asked) {

@@ -228,26 +228,6 @@ void cluster::restart_coordinator() {
   tick();
 }
 
-/// What journal and files hold.
-past_run cluster::remembered() const {
-  past_run out;
-  out.begun = what_;
-  out.what = what_;
-  out.name = "sim-1";
-  out.rows = options_.rows;
-  out.memberships = memberships_;
-  for (const auto& [number, one] : plans_)
-    out.plans.push_back({one.first, one.second});
-  out.steps = steps_;
-  out.asked = asked_;
-  for (const auto& [file, state] : checkpoints_)
-    if (state.size() <= steps_.size())
-      out.checkpoints.push_back({step_number{state.size()}, file});
-  std::sort(out.checkpoints.begin(), out.checkpoints.end(),
-            [](const auto& a, const auto& b) { return a.step < b.step; });
-  return out;
-}
-
 void cluster::tick() {
   if (over_ || !core_)
     return;
@@ -295,29 +275,11 @@ void cluster::perform(const actions& list) {
         perform(core_->on_placed(placed, counts, now_));
       });
     } else if (const auto* change = std::get_if<journal_change>(&one)) {
-      if (!change->effective)
-        ++outcome_.joins;
-      if (change->generation <= journaled_)
-        fail("generation " + to_string(change->generation) + " after " +
-             to_string(journaled_));
-      journaled_ = change->generation;
-      changed_at_ = now_;
-      if (change->effective)
-        settled_ = change->generation;
-      plans_[change->what.number] = {change->what, change->effective};
-      memberships_.push_back({change->generation, change->workers,
-                              change->names, change->incarnations});
-      outcome_.generations = value(journaled_);
-      log("generation " + to_string(change->generation) + " of " +
-          std::to_string(change->workers.size()) +
-          (change->effective
-               ? " from step " + to_string(change->effective->step)
-               : " offered"));
+      keep(*change);
     } else if (const auto* offered = std::get_if<journal_offer>(&one)) {
-      if (offered->what.generation != journaled_)
-        fail("an offer for generation " + to_string(offered->what.generation));
-      plans_[offered->what.number] = {offered->what, std::nullopt};
-      log("plan " + to_string(offered->what.number) + " offered");
+      keep(*offered);
+    } else if (const auto* line = std::get_if<write_event>(&one)) {
+      keep(*line);
     } else if (const auto* asked = std::get_if<journal_requests>(&one)) {
       asked_ = asked->what;
     } else if (const auto* look = std::get_if<observe_load>(&one)) {
@@ -330,13 +292,7 @@ void cluster::perform(const actions& list) {
         on_fetch(me, order);
       });
     } else if (const auto* begins = std::get_if<journal_effective>(&one)) {
-      auto& [body, since] = plans_.at(begins->number);
-      if (since && *since != begins->from)
-        fail("plan " + to_string(begins->number) + " gets a second position");
-      since = begins->from;
-      if (body.generation != settled_)
-        changed_at_ = now_;
-      settled_ = body.generation;
+      keep(*begins);
     } else if (const auto* given = std::get_if<send_assignment>(&one)) {
       to_node(given->to, [this, order = given->what](node_state& me) {
         on_assignment(me, order);
@@ -402,14 +358,7 @@ void cluster::perform(const actions& list) {
     } else if (const auto* serve = std::get_if<serve_checkpoint>(&one)) {
       served_ = serve->file;
     } else if (const auto* undo = std::get_if<undo_steps>(&one)) {
-      log("back to step " + to_string(undo->to) + ": " + undo->reason);
-      outcome_.undone += steps_.size() - value(undo->to);
-      steps_.resize(value(undo->to));
-      if (shown_.size() > steps_.size())
-        shown_.resize(steps_.size());
-      std::erase_if(checkpoints_, [&](const auto& one) {
-        return one.second.size() > steps_.size();
-      });
+      keep(*undo);
     } else if (const auto* end = std::get_if<end_run>(&one)) {
       outcome_.state = end->state;
       outcome_.reason = end->reason;

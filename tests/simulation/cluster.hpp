@@ -109,6 +109,11 @@ private:
   void restart_coordinator();
   void come_back(node_state& who);
   past_run remembered() const;
+  void keep(const journal_change& what);
+  void keep(const journal_offer& what);
+  void keep(const journal_effective& what);
+  void keep(const write_event& what);
+  void keep(const undo_steps& what);
   /// In order per sender and receiver; lost if either end is gone.
   void to_coordinator(node_state& from, event what);
   void to_node(worker_id to, std::function<void(node_state&)> what);
@@ -152,6 +157,7 @@ private:
   // -- invariants
   void check_shown(const std::vector<committed_step>& steps);
   void check_journal(const lineage& applied);
+  void check_told();
   void check_end();
   [[noreturn]] void fail(const std::string& why);
 
@@ -178,7 +184,8 @@ private:
   std::string served_;
   uint64_t life_ = 1; // of the coordinator; what an earlier one began is lost
   bool crash_soon_ = false; // in the midst of what it does next
-  std::map<plan_number, std::pair<plan, std::optional<position>>> plans_;
+  std::map<plan_number, past_plan> plans_;
+  std::set<plan_number> told_; // to be in force
   standing_requests asked_;
   outcome outcome_;
   std::set<std::string> ill_; // workers whose devices were told of

@@ -33,7 +33,7 @@ balance_answer cluster::some_answer(const load_view& view) {
   balance_answer out;
   if (!random_.one_in(3) || !plans_.contains(view.number))
     return out;
-  const plan& now = plans_.at(view.number).first;
+  const plan& now = plans_.at(view.number).body;
   size_t world = now.shares.size();
   balance_proposal& what = out.proposal;
   what.generation = view.generation;
@@ -79,8 +79,8 @@ balance_answer cluster::answer(const load_view& view) {
 void cluster::check_coverage() {
   outcome_.same_since = now_ - changed_at_;
   for (const auto& [number, one] : plans_)
-    if (one.second)
-      outcome_.lone_classes = lone_classes(set_, one.first).size();
+    if (one.effective)
+      outcome_.lone_classes = lone_classes(set_, one.body).size();
 }
 
 void cluster::on_fetch(node_state& who, const fetch_order& order) {

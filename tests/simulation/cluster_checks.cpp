@@ -44,8 +44,8 @@ void cluster::check_shown(const std::vector<committed_step>& steps) {
 void cluster::check_journal(const lineage& applied) {
   recorded_run run{rows(), {}};
   for (const auto& [number, one] : plans_)
-    if (one.second)
-      run.plans.push_back({one.first, *one.second});
+    if (one.effective)
+      run.plans.push_back({one.body, *one.effective});
   replay again(run);
   std::vector<std::vector<row_ref>> drawn;
   for (const auto& one : applied) {
@@ -103,6 +103,7 @@ void cluster::check_stragglers() {
 void cluster::check_end() {
   if (outcome_.state != "done")
     return;
+  check_told();
   uint64_t per_epoch =
       (options_.rows + options_.global_batch - 1) / options_.global_batch;
   if (steps_.size() != per_epoch * options_.epochs)

@@ -101,6 +101,9 @@ class layering_test(unittest.TestCase):
         for header in ["thread", "mutex", "random", "unistd.h", "fstream"]:
             self.assert_found("runtime/a.cpp", f"#include <{header}>\n",
                               "is pure: <")
+        for name in layering.PURE_MAY_CALL_SYSTEM:
+            self.assert_clean(name, "#include <unistd.h>\n")
+            self.assert_found(name, "#include <thread>\n", "is pure: <")
         self.assert_clean("runtime/a.cpp", "// no steady_clock here\n"
                           'auto s = "rand(";\nint operand(int);\n')
 

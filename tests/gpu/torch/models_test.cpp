@@ -1,19 +1,13 @@
 // The LibTorch models against autograd in double precision on the same
 // parameters and rows: loss, every gradient, initial values, statistics.
-#include "data/safetensors.hpp"
-#include "runtime/errors.hpp"
 #include "tests/gpu/torch/autograd_reference.hpp"
+#include "tests/gpu/torch/warm_start_fixture.hpp"
 
 #include <cmath>
-#include <filesystem>
 #include <gtest/gtest.h>
-#include <torch/script.h>
-#include <unistd.h>
 
 namespace ballast {
 namespace {
-
-namespace fs = std::filesystem;
 
 void expect_gradients_of_autograd(model_setup& m, const random_rows& rows) {
   std::vector<Tensor> p;
@@ -394,91 +388,6 @@ TEST(batch_norm, accepts_a_take_of_one_row) {
     EXPECT_TRUE(std::isfinite(s));
 }
 
-// -- init ---------------------------------------------------------------------
-
-std::string pointer_of_refusal(const job& j, const row_shape& row) {
-  try {
-    model_setup(j, row);
-  } catch (const ballast_error& e) {
-    EXPECT_EQ(e.what_failed().code, errc::invalid_job) << e.what();
-    EXPECT_FALSE(e.what_failed().message.empty());
-    return e.what_failed().pointer;
-  }
-  return "accepted";
-}
-
-TEST(init, zeros_starts_linear_and_logistic_at_zero) {
-  for (const char* kind : {"linear", "logistic"}) {
-    job j = job_of(kind);
-    j.model.init = "zeros";
-    model_setup m(j, flat(6, 3));
-    EXPECT_EQ(m.parameters, std::vector<float>(21));
-  }
-}
-
-class warm_start : public testing::Test {
-protected:
-  warm_start() {
-    std::string pattern = testing::TempDir() + "ballast-warm-XXXXXX";
-    folder_ = mkdtemp(pattern.data());
-    path_ = (folder_ / "start").string();
-    job_.model.init = path_ + ".safetensors";
-    job_.model.path = path_ + ".pt";
-  }
-  ~warm_start() override { fs::remove_all(folder_); }
-
-  fs::path folder_;
-  std::string path_;
-  job job_ = job_of("linear");
-  std::vector<float> weight_{1, 2, 3, 4, 5, 6};
-  std::vector<float> bias_{7, 8};
-};
-
-TEST_F(warm_start, takes_the_tensors_of_the_file) {
-  write_safetensors(job_.model.init,
-                    {{"weight", {2, 3}, weight_}, {"bias", {2}, bias_}});
-  EXPECT_EQ(model_setup(job_, flat(3, 2)).parameters,
-            (std::vector<float>{1, 2, 3, 4, 5, 6, 7, 8}));
-}
-
-TEST_F(warm_start, refuses_a_file_of_another_model) {
-  EXPECT_EQ(pointer_of_refusal(job_, flat(3, 2)), "/model/init"); // missing
-  write_safetensors(job_.model.init,
-                    {{"weight", {3, 2}, weight_}, {"bias", {2}, bias_}});
-  EXPECT_EQ(pointer_of_refusal(job_, flat(3, 2)), "/model/init");
-  write_safetensors(job_.model.init, {{"weight", {2, 3}, weight_}});
-  EXPECT_EQ(pointer_of_refusal(job_, flat(3, 2)), "/model/init");
-  write_safetensors(job_.model.init, {{"weight", {2, 3}, weight_},
-                                      {"bias", {2}, bias_},
-                                      {"scale", {2}, bias_}});
-  EXPECT_EQ(pointer_of_refusal(job_, flat(3, 2)), "/model/init");
-}
-
-TEST_F(warm_start, brings_running_statistics_too) {
-  job j = job_of("cnn");
-  j.model.batch_norm = true;
-  model_setup m(j, image({12, 12}, 3));
-  random_rows rows(m.row, 4);
-  m.accumulate(rows.view());
-  std::vector<float> sums(m.made->statistics_count());
-  m.made->take_statistics(sums);
-  m.made->apply_statistics(sums, 4);
-  std::vector<tensor_view> tensors;
-  for (const parameter_info& p : m.made->parameters())
-    tensors.push_back(
-        {p.name, p.shape, std::span(m.parameters).subspan(p.offset, p.count)});
-  for (const auto& b : m.made->buffers())
-    tensors.push_back({b.name, b.shape, b.values});
-  write_safetensors(job_.model.init, tensors);
-  j.seed = 99;
-  j.model.init = job_.model.init;
-  model_setup warm(j, image({12, 12}, 3));
-  EXPECT_EQ(warm.made->evaluate(rows.view()).loss,
-            m.made->evaluate(rows.view()).loss);
-}
-
-// -- what does not fit --------------------------------------------------------
-
 TEST(make_model, names_the_field_where_model_and_data_do_not_fit) {
   auto with = [](job j, auto change) {
     change(j);
@@ -516,93 +425,6 @@ TEST(every_kind, names_the_sample_whose_label_is_out_of_range) {
     EXPECT_NE(std::string(e.what()).find("1002"), std::string::npos)
         << e.what();
   }
-}
-
-// -- torchscript --------------------------------------------------------------
-
-class torchscript : public warm_start {
-protected:
-  torchscript() {
-    job_.model.kind = "torchscript";
-    job_.model.init = "default";
-  }
-
-  void save(const std::string& forward, bool running_mean = false) const {
-    torch::jit::Module m("net");
-    torch::manual_seed(3);
-    m.register_parameter("weight", torch::randn({4, 12}), false);
-    m.register_parameter("bias", torch::randn({4}), false);
-    m.register_parameter("unused", torch::randn({2, 2}), false);
-    if (running_mean)
-      m.register_buffer("running_mean", torch::zeros(4));
-    m.define("def forward(self, x):\n" + forward);
-    m.save(job_.model.path);
-  }
-  static constexpr const char* dense =
-      "  return torch.linear(torch.flatten(x, 1), self.weight, self.bias)\n";
-};
-
-TEST_F(torchscript, trains_the_module_by_its_parameter_names) {
-  save(dense);
-  model_setup script(job_, image({3, 4}, 4));
-  model_setup linear(job_of("linear"), image({3, 4}, 4));
-  ASSERT_EQ(script.made->parameters().size(), 3);
-  const size_t weight = script.index_of("weight"),
-               bias = script.index_of("bias");
-  auto values = [](const model_setup& m, const std::vector<float>& arena,
-                   size_t i) {
-    const parameter_info& p = m.made->parameters()[i];
-    return std::vector<float>(arena.begin() + long(p.offset),
-                              arena.begin() + long(p.offset + p.count));
-  };
-  std::vector<float> start = values(script, script.parameters, weight);
-  for (float b : values(script, script.parameters, bias))
-    start.push_back(b);
-  linear.parameters = start;
-
-  random_rows rows(script.row, 9);
-  std::vector<int> calls(3);
-  const double loss =
-      script.made->accumulate(rows.view(), 1, [&](size_t i) { ++calls[i]; });
-  EXPECT_EQ(calls, (std::vector<int>{1, 1, 1}));
-  EXPECT_NEAR(loss, linear.accumulate(rows.view()), 1e-5);
-  std::vector<float> got = values(script, script.gradients, weight);
-  for (float b : values(script, script.gradients, bias))
-    got.push_back(b);
-  for (size_t i = 0; i < got.size(); ++i)
-    ASSERT_NEAR(got[i], linear.gradients[i], 1e-5) << i;
-  EXPECT_EQ(values(script, script.gradients, script.index_of("unused")),
-            std::vector<float>(4));
-
-  // It adds, follows its arenas, and evaluates without effect.
-  std::vector<float> other(script.gradients.size());
-  script.made->bind(script.parameters, other);
-  script.accumulate(rows.view());
-  EXPECT_EQ(other, script.gradients);
-  script.accumulate(rows.view());
-  EXPECT_NEAR(other[0], 2 * script.gradients[0], 1e-5);
-  const std::vector<float> before = other;
-  EXPECT_NEAR(script.made->evaluate(rows.view()).loss, loss, 1e-4);
-  EXPECT_EQ(other, before);
-}
-
-TEST_F(torchscript, draws_its_dropout_from_the_step_seed) {
-  save("  x = torch.dropout(torch.flatten(x, 1), 0.5, True)\n"
-       "  return torch.linear(x, self.weight, self.bias)\n");
-  model_setup m(job_, image({3, 4}, 4));
-  random_rows rows(m.row, 9);
-  const double first = m.accumulate(rows.view(), 1);
-  EXPECT_NE(m.accumulate(rows.view(), 2), first);
-  EXPECT_EQ(m.accumulate(rows.view(), 1), first);
-}
-
-TEST_F(torchscript, refuses_modules_that_do_not_fit) {
-  EXPECT_EQ(pointer_of_refusal(job_, image({3, 4}, 4)), "/model/path");
-  save(dense);
-  EXPECT_EQ(pointer_of_refusal(job_, image({3, 4}, 5)), "/model/path");
-  EXPECT_EQ(pointer_of_refusal(job_, image({3, 5}, 4)), "/model/path");
-  save(dense, true);
-  EXPECT_EQ(pointer_of_refusal(job_, image({3, 4}, 4)), "/model/path");
 }
 
 } // namespace

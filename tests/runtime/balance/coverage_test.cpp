@@ -64,7 +64,7 @@ class run_of_rare {
 public:
   explicit run_of_rare(manifest set, double skew_tv = 0.1)
       : set_(std::make_shared<manifest>(std::move(set))),
-        mind({.global_batch = 30, .skew_tv = skew_tv}, set_),
+        mind({.global_batch = 240, .skew_tv = skew_tv}, set_),
         now(testing::placed(*set_)), free_bytes(now.shares.size(), UINT64_MAX) {
   }
 

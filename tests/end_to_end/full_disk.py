@@ -1,0 +1,190 @@
+"""Goal: a disk that is full ends a run with one line that says so, and what was
+written stays readable. Method: real runs on a file system of a few megabytes in
+a namespace of their own, or under a limit on the size of files.
+"""
+import contextlib
+import os
+import pathlib
+import resource
+import signal
+import subprocess
+import unittest
+
+from ballast_process import (BallastTest, emulated_job, endless_job, merged,
+                             read_json, read_lines, wait_until)
+from exactness_checker import check_run
+
+
+def small_disks():
+    """Whether this machine lets us mount a file system of our own."""
+    done = subprocess.run(
+        ["unshare", "-m", "mount", "-t", "tmpfs", "none", "/mnt"],
+        capture_output=True, check=False)
+    return done.returncode == 0
+
+
+@unittest.skipUnless(small_disks(), "mounting in a namespace is not permitted")
+class FullDisk(BallastTest):
+    """The run directory, the cache or the log lies on a disk that is soon
+    full: exit 1, one line says so, what was written stays readable."""
+
+    SCRIPT = """
+        disk=$1 size=$2 kept=$3; shift 3
+        mkdir -p "$disk"
+        mount -t tmpfs -o size="$size" none "$disk" || exit 99
+        "$@"
+        code=$?
+        cp -r "$disk" "$kept"
+        exit $code
+    """
+
+    def setUp(self):
+        super().setUp()
+        self.disk = self.folder / "disk"
+        self.kept = self.folder / "kept"  # the disk dies with its namespace
+
+    def begin(self, job, size, *arguments):
+        """Runs a job with its run directory on the disk; the process."""
+        return self.start(
+            "run", self.write("job.json", job), "--run-dir", self.disk / "run",
+            "--no-progress", *arguments,
+            wrapper=("unshare", "-m", "sh", "-c", self.SCRIPT, "sh",
+                     str(self.disk), size, str(self.kept)))
+
+    def fills(self, job, size, *arguments):
+        """The run that fills the disk."""
+        one = self.begin(job, size, *arguments)
+        self.ends_full(one)
+        return one
+
+    def ends_full(self, one):
+        self.assertEqual(one.wait(60), 1, one)
+        self.nobody_left(one, 2)
+        self.says_full(one)
+
+    def seen(self, one):
+        """The disk, which only the processes of the run have mounted."""
+        return pathlib.Path(f"/proc/{one.pid}/root{self.disk}")
+
+    @staticmethod
+    def fill(disk, but_bytes=0):
+        """By something else than the run."""
+        with open(disk / "filler", "wb", buffering=0) as file:
+            with contextlib.suppress(OSError):
+                while file.write(bytes(4096)):
+                    pass
+            file.truncate(max(0, file.tell() - but_bytes))
+
+    def says_full(self, one):
+        self.assertRegex(one.last_line, "No space left on device|is full")
+        self.assertIn(str(self.disk), one.last_line)
+
+    def stays_readable(self, batch, finished=False):
+        run = self.kept / "run"
+        found = check_run(run, batch)
+        self.assertGreater(found.steps, 0)
+        # A line of a trace may be torn: the last one that was written.
+        wrong = [p for p in found.problems if "the traces hold" not in p]
+        self.assertEqual(wrong, [], found)
+        self.assertTrue(read_json(run / "job.json"))
+        self.assertTrue(read_json(run / "workers.json"))
+        self.assertTrue(read_lines(run / "events.jsonl"))
+        report = run / "report.json"
+        if report.exists():
+            self.assertEqual(read_json(report)["state"], "failed")
+        self.assertFalse((run / "model.safetensors").exists() and not finished)
+        audit = self.audit(run)
+        self.assertEqual(audit["repeated"], 0)
+
+    def test_by_the_records_of_its_steps(self):
+        self.fills(emulated_job(20000, batch=1, epochs=100,
+                                trace_samples=False), "700k")
+        self.stays_readable(1)
+
+    def test_by_its_traces(self):
+        self.fills(emulated_job(20000, batch=512, epochs=10000), "900k")
+        self.stays_readable(512)
+
+    def test_by_its_model(self):
+        self.fills(emulated_job(500, batch=100, parameters=2_000_000), "2m")
+        self.stays_readable(100)
+
+    def test_a_checkpoint_that_does_not_fit(self):
+        """It is given up, and the run goes on; with room for it the next one
+        is made."""
+        job = merged(endless_job(model={"parameters": 300_000}), {
+            "train": {"epochs": 8}, "checkpoint": {"every_steps": 50}})
+        one = self.begin(job, "16m")
+        run = self.seen(one) / "run"
+
+        def events(kind):
+            return [e for e in read_lines(run / "events.jsonl")
+                    if e["kind"] == kind]
+        wait_until(lambda: events("checkpoint"), "a checkpoint")
+        self.fill(self.seen(one), 600_000)
+        failed = wait_until(lambda: events("checkpoint_failed"), "one less")[0]
+        self.assertEqual(failed["code"], "disk_full")
+        self.assertRegex(failed["message"], "checkpoints/.*No space left")
+        self.assertEqual(sorted(path.name[:5] for path in
+                                (run / "checkpoints").iterdir()), ["step-"])
+        made = len(events("checkpoint"))
+        (self.seen(one) / "filler").unlink()
+        wait_until(lambda: len(events("checkpoint")) > made, "another")
+        self.assertEqual(one.wait(60), 0, one)
+        self.assertEqual(check_run(self.kept / "run", 20, 8).problems, [])
+        self.audit(self.kept / "run")
+
+    def test_before_the_first_step(self):
+        one = self.fills(emulated_job(20000, data={"chunk_rows": 1}), "60k")
+        self.assertFalse((self.kept / "run" / "model.safetensors").exists())
+        self.assertEqual(one.out.count("done"), 0)
+
+    def test_the_cache(self):
+        self.environment["BALLAST_CACHE"] = str(self.disk / "cache")
+        run = self.folder / "run"
+        one = self.start(
+            "run", self.write("job.json", emulated_job(100000)), "--run-dir",
+            run, "--no-progress",
+            wrapper=("unshare", "-m", "sh", "-c", self.SCRIPT, "sh",
+                     str(self.disk), "1m", str(self.kept)))
+        self.assertEqual(one.wait(60), 1, one)
+        self.says_full(one)
+        left = [path for path in (self.kept / "cache").glob("*")
+                if path.name not in ("locks", "sources")]
+        self.assertEqual(left, [])
+
+
+class FullJournal(BallastTest):
+    """No room is left for the journal in the midst of a run: the limit on the
+    size of a coordinator's files fails a write in the same way."""
+
+    def test_who_cannot_journal_a_change_does_not_make_it(self):
+        job = merged(endless_job(model={"parameters": 23}),
+                     {"train": {"epochs": 4}})
+        one, run = self.new_run(job)
+        wait_until(lambda: len(read_lines(run / "steps.jsonl")) > 5, "steps")
+        coordinator = read_json(run / "coordinator.json")["pid"]
+        full = (run / "ledger.sqlite-wal").stat().st_size
+        resource.prlimit(coordinator, resource.RLIMIT_FSIZE, (full, full))
+        os.kill(read_json(run / "workers.json")["workers"][1]["pid"],
+                signal.SIGKILL)
+        self.assertEqual(one.wait(30), 1, one)
+        self.assertIn(f"the journal {run}/ledger.sqlite", one.last_line)
+        self.assertIn("make space and run again", one.last_line)
+        self.nobody_left(one, 2)
+        # What was not journaled did not happen, and nobody says that it did.
+        self.assertEqual(len([e for e in read_lines(run / "events.jsonl")
+                              if e["kind"] == "generation"]), 1)
+        self.assertEqual(read_json(run / "report.json")["state"], "failed")
+        self.assertFalse((run / "model.safetensors").exists())
+        self.assertEqual(check_run(run, 20).problems, [])
+        self.assertEqual(self.audit(run)["repeated"], 0)
+        # With space it goes on to an exact end.
+        path = self.write("again.json", job)
+        self.ballast("run", path, "--run-dir", run, "--resume", "--no-progress")
+        self.assertEqual(check_run(run, 20, 4).problems, [])
+        self.audit(run)
+
+
+if __name__ == "__main__":
+    unittest.main()

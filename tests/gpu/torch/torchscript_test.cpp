@@ -1,0 +1,96 @@
+// Goal: a TorchScript module trains like a model of our own. Method: a small
+// module saved here, against the linear model of the same values.
+#include "warm_start_fixture.hpp"
+
+#include <torch/script.h>
+
+namespace ballast {
+namespace {
+
+class torchscript : public warm_start {
+protected:
+  torchscript() {
+    job_.model.kind = "torchscript";
+    job_.model.init = "default";
+  }
+
+  void save(const std::string& forward, bool running_mean = false) const {
+    torch::jit::Module m("net");
+    torch::manual_seed(3);
+    m.register_parameter("weight", torch::randn({4, 12}), false);
+    m.register_parameter("bias", torch::randn({4}), false);
+    m.register_parameter("unused", torch::randn({2, 2}), false);
+    if (running_mean)
+      m.register_buffer("running_mean", torch::zeros(4));
+    m.define("def forward(self, x):\n" + forward);
+    m.save(job_.model.path);
+  }
+  static constexpr const char* dense =
+      "  return torch.linear(torch.flatten(x, 1), self.weight, self.bias)\n";
+};
+
+TEST_F(torchscript, trains_the_module_by_its_parameter_names) {
+  save(dense);
+  model_setup script(job_, image({3, 4}, 4));
+  model_setup linear(job_of("linear"), image({3, 4}, 4));
+  ASSERT_EQ(script.made->parameters().size(), 3);
+  const size_t weight = script.index_of("weight"),
+               bias = script.index_of("bias");
+  auto values = [](const model_setup& m, const std::vector<float>& arena,
+                   size_t i) {
+    const parameter_info& p = m.made->parameters()[i];
+    return std::vector<float>(arena.begin() + long(p.offset),
+                              arena.begin() + long(p.offset + p.count));
+  };
+  std::vector<float> start = values(script, script.parameters, weight);
+  for (float b : values(script, script.parameters, bias))
+    start.push_back(b);
+  linear.parameters = start;
+
+  random_rows rows(script.row, 9);
+  std::vector<int> calls(3);
+  const double loss =
+      script.made->accumulate(rows.view(), 1, [&](size_t i) { ++calls[i]; });
+  EXPECT_EQ(calls, (std::vector<int>{1, 1, 1}));
+  EXPECT_NEAR(loss, linear.accumulate(rows.view()), 1e-5);
+  std::vector<float> got = values(script, script.gradients, weight);
+  for (float b : values(script, script.gradients, bias))
+    got.push_back(b);
+  for (size_t i = 0; i < got.size(); ++i)
+    ASSERT_NEAR(got[i], linear.gradients[i], 1e-5) << i;
+  EXPECT_EQ(values(script, script.gradients, script.index_of("unused")),
+            std::vector<float>(4));
+
+  // It adds, follows its arenas, and evaluates without effect.
+  std::vector<float> other(script.gradients.size());
+  script.made->bind(script.parameters, other);
+  script.accumulate(rows.view());
+  EXPECT_EQ(other, script.gradients);
+  script.accumulate(rows.view());
+  EXPECT_NEAR(other[0], 2 * script.gradients[0], 1e-5);
+  const std::vector<float> before = other;
+  EXPECT_NEAR(script.made->evaluate(rows.view()).loss, loss, 1e-4);
+  EXPECT_EQ(other, before);
+}
+
+TEST_F(torchscript, draws_its_dropout_from_the_step_seed) {
+  save("  x = torch.dropout(torch.flatten(x, 1), 0.5, True)\n"
+       "  return torch.linear(x, self.weight, self.bias)\n");
+  model_setup m(job_, image({3, 4}, 4));
+  random_rows rows(m.row, 9);
+  const double first = m.accumulate(rows.view(), 1);
+  EXPECT_NE(m.accumulate(rows.view(), 2), first);
+  EXPECT_EQ(m.accumulate(rows.view(), 1), first);
+}
+
+TEST_F(torchscript, refuses_modules_that_do_not_fit) {
+  EXPECT_EQ(pointer_of_refusal(job_, image({3, 4}, 4)), "/model/path");
+  save(dense);
+  EXPECT_EQ(pointer_of_refusal(job_, image({3, 4}, 5)), "/model/path");
+  EXPECT_EQ(pointer_of_refusal(job_, image({3, 5}, 4)), "/model/path");
+  save(dense, true);
+  EXPECT_EQ(pointer_of_refusal(job_, image({3, 4}, 4)), "/model/path");
+}
+
+} // namespace
+} // namespace ballast

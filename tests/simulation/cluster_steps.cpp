@@ -1,0 +1,219 @@
+// Steps of a simulated worker: what it brings to each, what it applies, and
+// what a collective that breaks leaves.
+#include "tests/simulation/cluster_parts.hpp"
+
+#include <algorithm>
+
+namespace ballast::simulation {
+
+void cluster::begin(node_state& who, const connect_order& order) {
+  bool stale = std::count(order.stale.begin(), order.stale.end(),
+                          uint32_t(who.rank)) > 0;
+  step_number base{value(who.order->start.step) - 1};
+  auto ready = [this, base](node_state& me) {
+    if (me.applied.size() != value(base))
+      fail(me.name + " is ready for step " + std::to_string(value(base) + 1) +
+           " with " + std::to_string(me.applied.size()) +
+           " steps in its parameters");
+    announce(me, base);
+    next_step(me);
+  };
+  bool late =
+      std::count(order.late.begin(), order.late.end(), uint32_t(who.rank)) > 0;
+  if (!stale && !late)
+    return ready(who);
+  if (stale)
+    who.holds = false; // until all of it is here
+  at_node(who, some(500, 20'000),
+          [this, ready, late, in = who.in, life = who.life](node_state& me) {
+            if (me.life != life || in->broken)
+              return;
+            node_state& from = *nodes_.at(in->processes.at(in->order.source));
+            if (!from.alive || from.in != in)
+              return;
+            // The source may already be some steps ahead; what it sent is the
+            // base.
+            uint64_t base = value(me.order->start.step) - 1;
+            if (late)
+              me.applied.push_back(from.applied.at(base - 1));
+            else
+              me.applied.assign(from.applied.begin(),
+                                from.applied.begin() + ptrdiff_t(base));
+            // And what is known of these steps.
+            for (const auto& [step, record] : from.records)
+              if (value(step) <= base && (!late || value(step) == base))
+                me.records[step] = record;
+            me.holds = true;
+            ready(me);
+          });
+}
+
+void cluster::next_step(node_state& who) {
+  who.drawn = who.core->draw();
+  if (!who.drawn) {
+    worker_finished message;
+    message.worker = who.id;
+    message.generation = who.order->generation;
+    message.step = step_number{who.applied.size()};
+    message.weights_sha256 = std::to_string(who.applied.size());
+    log(who.name + " has finished after step " + to_string(message.step));
+    by_actor(who, [this, message] { perform(core_->on_finished(message)); });
+    return;
+  }
+  for (const row_ref& row : who.drawn->rows)
+    if (!who.chunks.contains(row.chunk))
+      fail(who.name + " draws from chunk " + to_string(row.chunk) +
+           ", which it does not hold");
+  at_node(who, some(500, 20'000), [this, life = who.life](node_state& me) {
+    if (me.life == life)
+      contribute(me);
+  });
+}
+
+void cluster::contribute(node_state& who) {
+  auto in = who.in;
+  if (in->broken)
+    return completed(who, SIZE_MAX, true);
+  uint64_t step = value(who.drawn->at.step);
+  group::operation& op = in->steps[step];
+  op.what->rows.resize(in->world);
+  op.what->rows[who.rank] = who.drawn->rows;
+  if (!op.given.empty() &&
+      (op.what->at != who.drawn->at || op.what->plan != who.drawn->plan))
+    fail("ranks disagree on step " + std::to_string(step));
+  op.what->at = who.drawn->at;
+  op.what->plan = who.drawn->plan;
+  op.what->generation = in->number;
+  op.given[who.rank] = who.core->contribution(who.drawn->rows.size(), 1);
+  if (op.given.size() < in->world)
+    return;
+  // From here on every rank ends by itself, early or late.
+  for (auto [rank, process] : in->processes)
+    at_node(*nodes_.at(process), some(50, 6000),
+            [this, in, step, life = nodes_.at(process)->life](node_state& me) {
+              if (me.life == life && me.in == in &&
+                  !in->steps.at(step).left.contains(me.rank))
+                completed(me, step, false);
+            });
+}
+
+void cluster::tell_peers(node_state& dead) {
+  if (dead.left)
+    return;
+  for (auto [rank, process] : dead.in->processes)
+    at_node(*nodes_.at(process), some(20, 500),
+            [this, in = dead.in, lost = int32_t(dead.rank)](node_state& me) {
+              if (me.in != in || !me.order || me.fenced >= in->number ||
+                  me.order->generation != in->number)
+                return;
+              worker_failed message;
+              message.worker = me.id;
+              message.generation = in->number;
+              message.code = errc::collective_failed;
+              message.lost_rank = lost;
+              to_coordinator(me, [this, message] {
+                perform(core_->on_failed(message, now_));
+              });
+            });
+}
+
+void cluster::completed(node_state& who, size_t step, bool broken) {
+  if (broken) {
+    ++who.life; // nothing more of this generation happens here
+    worker_failed message;
+    message.worker = who.id;
+    message.generation = who.order->generation;
+    message.code = errc::collective_failed;
+    message.message = "peer lost";
+    to_coordinator(
+        who, [this, message] { perform(core_->on_failed(message, now_)); });
+    return;
+  }
+  group::operation& op = who.in->steps.at(step);
+  op.left.insert(who.rank);
+  trailer sums;
+  for (auto& [rank, given] : op.given)
+    for (size_t i = 0; i < trailer::floats; ++i)
+      sums.data()[i] += trailer(given).data()[i];
+  if (failure wrong = who.core->reduced(sums))
+    fail(who.name + ": " + wrong.message);
+  step_end end = who.core->applied();
+  who.applied.push_back(op.what);
+  who.unreported.push_back({who.drawn->at.step, who.drawn->at.epoch,
+                            who.drawn->plan, who.drawn->samples, 1,
+                            uint64_t(now_.count())});
+  who.records[who.drawn->at.step] = who.unreported.back();
+  if (who.rank == 0 && who.applied.size() % options_.checkpoint_every == 0) {
+    who.copy = who.applied;
+    state_copied message{who.id, who.order->generation,
+                         step_number{who.applied.size()}};
+    by_actor(who, [this, message] { perform(core_->on_copied(message)); });
+  }
+  // Before anybody can know of the step, and send more.
+  if (who.fresh && who.drawn->plan == who.fresh->number)
+    forget_others(who);
+  if (random_.one_in(3))
+    report(who);
+  if (end.left) {
+    log(who.name + " has left");
+    ++who.life;
+    report(who);
+    who.left = true;
+    return;
+  }
+  if (end.plan_switched) {
+    const plan& now = who.core->current();
+    if (now.generation != who.order->generation)
+      return switch_over(who);
+    who.fresh = now;
+    ++outcome_.moves;
+  }
+  next_step(who);
+}
+
+void cluster::report(node_state& who) {
+  if (who.unreported.empty() || !who.connected || !who.order)
+    return;
+  progress_report message;
+  message.worker = who.id;
+  message.generation = who.order->generation;
+  message.steps = std::exchange(who.unreported, {});
+  log(who.name + " reports steps " + to_string(message.steps.front().step) +
+      " to " + to_string(message.steps.back().step));
+  to_coordinator(
+      who, [this, message] { perform(core_->on_progress(message, now_)); });
+}
+
+/// A rank is gone: whoever waits for it learns so, at a moment of its own. Who
+/// has everything for the step in flight may still complete it.
+void cluster::break_group(const std::shared_ptr<group>& which) {
+  if (which->broken)
+    return;
+  which->broken = true;
+  for (auto [rank, process] : which->processes) {
+    node_state& who = *nodes_.at(process);
+    if (who.next_in == which) {
+      at_node(who, some(10, 5000), [this, which](node_state& me) {
+        if (me.next_in != which)
+          return;
+        worker_failed message;
+        message.worker = me.id;
+        message.generation = which->number;
+        message.code = errc::collective_failed;
+        message.message = "peer lost";
+        to_coordinator(
+            me, [this, message] { perform(core_->on_failed(message, now_)); });
+      });
+      continue;
+    }
+    if (who.in != which)
+      continue;
+    at_node(who, some(10, 5000),
+            [this, which, life = who.life](node_state& me) {
+              if (me.life == life && me.in == which)
+                completed(me, SIZE_MAX, true);
+            });
+  }
+}
+
+} // namespace ballast::simulation
