@@ -102,8 +102,7 @@ void engine::failed(run_parts& parts, generation of, errc code,
   listener_.failed(message);
 }
 
-// -- loading
-
+// -- loading ------------------------------------------------------------------
 void engine::load(const assignment& what) {
   run_parts* parts = nullptr;
   {
@@ -286,9 +285,7 @@ step_listener engine::listen(run_parts& parts) {
   return steps;
 }
 
-// -- training
-// -------------------------------------------------------------------
-
+// -- training -----------------------------------------------------------------
 void engine::connect(const connect_order& what) {
   run_parts* parts = nullptr;
   {

@@ -246,19 +246,18 @@ uint32_t coordinator_core::threads_for(worker_id who,
   return std::max(1u, config_.cores / std::max(1u, local));
 }
 
-actions coordinator_core::on_placed(plan placed,
+actions coordinator_core::on_placed(plan what,
                                     std::vector<share_summary> shares,
                                     instant now) {
   if (active() && run_->change && !run_->fenced &&
-      placed.generation == run_->change->number)
-    return on_change_placed(std::move(placed), std::move(shares));
+      what.generation == run_->change->number)
+    return on_change_placed(std::move(what), std::move(shares));
   if ((phase() != run_phase::loading && phase() != run_phase::recovering) ||
-      run_->fenced || placed.generation != run_->members->number)
+      run_->fenced || what.generation != run_->members->number)
     return {};
-  if (auto wrong = partition_error(placed, run_->set.chunk_rows))
-    return fail({errc::internal,
-                 "plan " + to_string(placed.number) + ": " + *wrong,
-                 {}});
+  if (auto wrong = partition_error(what, run_->set.chunk_rows))
+    return fail(
+        {errc::internal, "plan " + to_string(what.number) + ": " + *wrong, {}});
   generation_state& members = *run_->members;
   std::vector<committed_step> inherited =
       members.commits.waiting(members.commits.base());
@@ -266,15 +265,15 @@ actions coordinator_core::on_placed(plan placed,
     run_->book.emplace(ledger_config{run_->what.seed,
                                      run_->what.train.global_batch,
                                      run_->set.chunk_rows},
-                       placed);
+                       what);
   ledger start = book_at(inherited);
-  if (start.current().number != placed.number)
-    if (auto wrong = start.switch_to(placed))
+  if (start.current().number != what.number)
+    if (auto wrong = start.switch_to(what))
       return fail({errc::internal,
-                   "plan " + to_string(placed.number) + ": " + *wrong,
+                   "plan " + to_string(what.number) + ": " + *wrong,
                    {}});
-  run_->plans[placed.number] = placed;
-  members.current = placed;
+  run_->plans[what.number] = what;
+  members.current = what;
   members.shares = std::move(shares);
   if (!run_->balance.skew_start) {
     double skew = 0;
@@ -328,11 +327,10 @@ void coordinator_core::assign(actions& out, const ledger& start) {
 }
 
 journal_change
-coordinator_core::journal(const plan& placed,
-                          const std::vector<worker_id>& workers,
+coordinator_core::journal(const plan& placed, const std::vector<worker_id>& of,
                           std::optional<position> effective) const {
-  journal_change out{placed.generation, workers, {}, {}, placed, effective, {}};
-  for (worker_id who : workers) {
+  journal_change out{placed.generation, of, {}, {}, placed, effective, {}};
+  for (worker_id who : of) {
     out.names.push_back(name_of(who));
     out.incarnations.push_back(nodes_.at(who).incarnation);
   }

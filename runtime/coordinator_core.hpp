@@ -46,8 +46,7 @@ public:
                           std::string token = {});
   actions on_prepared(set_summary set, instant now);
   actions on_prepare_failed(failure why);
-  actions on_placed(plan placed, std::vector<share_summary> shares,
-                    instant now);
+  actions on_placed(plan what, std::vector<share_summary> shares, instant now);
   actions on_loaded(const worker_loaded& message, instant now);
   actions on_ready(const worker_ready& message, instant now);
   actions on_progress(const progress_report& report, instant now);
@@ -102,8 +101,7 @@ private:
   void open_generation(generation number, std::vector<worker_id> workers,
                        commit_tracker commits);
   uint32_t threads_for(worker_id who, const plan& placed) const;
-  journal_change journal(const plan& placed,
-                         const std::vector<worker_id>& workers,
+  journal_change journal(const plan& placed, const std::vector<worker_id>& of,
                          std::optional<position> effective) const;
   assignment assignment_for(worker_id who, const plan& placed, position start,
                             const std::vector<worker_cursor>& cursors,
@@ -121,8 +119,7 @@ private:
   void observe(actions& out, instant now);
   void offer_transfer(actions& out);
   void transfer_took_effect(actions& out, step_number from);
-  void tell_plan(actions& out, const plan& what, const plan_note& note,
-                 step_number from);
+  void tell_plan(actions& out, const plan&, const plan_note&, step_number from);
   void tell_switch(actions& out, membership_change& change, step_number from);
   void drop_transfer(actions& out, const std::string& why,
                      transfer_end how = transfer_end::dropped);

@@ -280,6 +280,8 @@ void cluster::perform(const actions& list) {
       keep(*offered);
     } else if (const auto* line = std::get_if<write_event>(&one)) {
       keep(*line);
+      if (line->kind == "straggler")
+        check_straggler(line->fields);
     } else if (const auto* asked = std::get_if<journal_requests>(&one)) {
       asked_ = asked->what;
     } else if (const auto* look = std::get_if<observe_load>(&one)) {
@@ -326,9 +328,6 @@ void cluster::perform(const actions& list) {
       for (auto& [process, who] : nodes_)
         if (who->id == out->who)
           who->connected = false;
-    } else if (const auto* told = std::get_if<write_event>(&one)) {
-      if (told->kind == "straggler")
-        check_straggler(told->fields);
     } else if (const auto* steps = std::get_if<write_steps>(&one)) {
       check_shown(steps->steps);
     } else if (std::get_if<fetch_model>(&one)) {
