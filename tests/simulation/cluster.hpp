@@ -63,6 +63,7 @@ struct outcome {
   uint64_t undone = 0;       // steps that a run went back
   uint64_t lone_classes = 0; // held by one worker alone in the end
   uint64_t lone_plans = 0;   // that a class of that kind was the cause of
+  bool stalled = false;      // plans failed again and again; it waited
   uint64_t ailing = 0;       // devices that were told of
   instant same_since{};      // how long the last membership lasted
   uint64_t events = 0;

@@ -78,6 +78,9 @@ balance_answer cluster::answer(const load_view& view) {
 /// Of the plan that is in force in the end.
 void cluster::check_coverage() {
   outcome_.same_since = now_ - changed_at_;
+  outcome_.stalled =
+      core_ && core_->current() &&
+      core_->current()->balance.state.code == balance_code::stalled;
   for (const auto& [number, one] : plans_)
     if (one.effective)
       outcome_.lone_classes = lone_classes(set_, one.body).size();
