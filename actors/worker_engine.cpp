@@ -97,7 +97,7 @@ void engine::failed(run_parts& parts, generation of, errc code,
     // What a fence broke off has not failed.
     if (of <= fenced_)
       return;
-    message = {parts.order.worker, of, code, why, {}};
+    message = {parts.order.worker, of, code, why, {}, {}};
   }
   listener_.failed(message);
 }

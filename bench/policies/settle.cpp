@@ -140,8 +140,11 @@ settled settle_by_chunks(const instance& what, uint32_t chunk_rows,
       {.held = what.held,
        .sizes = sizes,
        .skew_tv = std::max(0.2 * wanted.skew_tv, wanted.skew_tv - off)});
-  move_list list = choose_moves(
-      {.set = &set, .current = &first, .target = target.target, .locked = {}});
+  move_list list = choose_moves({.set = &set,
+                                 .current = &first,
+                                 .target = target.target,
+                                 .locked = {},
+                                 .room_bytes = {}});
   settled out = state_of(list.after, what.parts, wanted);
   out.moved = list.rows;
   out.ticks = 1;

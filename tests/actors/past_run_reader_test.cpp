@@ -23,7 +23,7 @@ journaled_plan some_plan(uint64_t number, uint64_t of, const char* reason) {
 past_run read(const std::string& events) {
   temp_folder folder;
   std::ofstream(folder / "events.jsonl") << events;
-  std::ofstream(folder / "steps.jsonl");
+  std::ofstream(folder / "steps.jsonl") << "";
   journal_content journal;
   journaled_run& run = journal.run.emplace();
   run.name = "run-1";

@@ -257,7 +257,7 @@ TEST_F(bad_input, formats_and_steps_of_later_builds) {
   refuses(job_of(jsonl), {"jsonl", "not in this build"}, errc::not_in_build);
   job what = job_of(idx_source(folder_.write("images", idx_images(10)),
                                folder_.write("labels", idx_labels(10, 3))));
-  what.data.pipeline = {{"rotate", 1}};
+  what.data.pipeline = {{"rotate", 1, {}}};
   refuses(what, {"rotate", "not in this build"}, errc::not_in_build);
 }
 

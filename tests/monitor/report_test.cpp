@@ -38,7 +38,7 @@ TEST(report, shows_what_is_known) {
   report.weights_sha256 = "abc";
   report.moved_samples = 0;
   report.recoveries = {{"worker w2 lost", 41.5}};
-  report.audit = audit_result{60'000, 60'000, 0, 0};
+  report.audit = audit_result{60'000, 60'000, 0, 0, {}};
   auto json = to_json(report);
   EXPECT_EQ(json["steps"], 705);
   EXPECT_EQ(json["test_accuracy"], 0.847);

@@ -46,6 +46,7 @@ protected:
                              gen,
                              errc::collective_failed,
                              "unhandled system error",
+                             {},
                              {}},
                             d.now);
   }

@@ -92,7 +92,8 @@ TEST(coordinator_core, drops_messages_of_another_generation) {
   EXPECT_TRUE(d.core.on_progress(stale, d.now).empty());
   EXPECT_TRUE(
       d.core
-          .on_failed({d.workers[0], generation{7}, errc::internal, "x"}, d.now)
+          .on_failed({d.workers[0], generation{7}, errc::internal, "x", {}, {}},
+                     d.now)
           .empty());
 }
 

@@ -38,7 +38,7 @@ protected:
     past_.rows = 100;
     past_.memberships = {{journaled[0].generation, journaled[0].workers,
                           journaled[0].names, journaled[0].incarnations}};
-    past_.plans = {{journaled[0].what, journaled[0].effective}};
+    past_.plans = {{journaled[0].what, journaled[0].effective, {}}};
   }
 
   /// Keeps what is journaled for the next life.
