@@ -12,7 +12,6 @@ namespace ballast {
 namespace {
 
 using nlohmann::json;
-using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using namespace testing;
 

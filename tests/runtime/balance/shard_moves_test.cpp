@@ -10,7 +10,6 @@
 namespace ballast {
 namespace {
 
-using ::testing::ElementsAre;
 using testing::fashion;
 using ::testing::IsEmpty;
 using testing::placed;
