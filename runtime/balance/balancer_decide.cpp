@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <numeric>
 
 namespace ballast {
 
@@ -195,10 +196,12 @@ sizes_request balancer::sizes_now(const std::vector<uint64_t>& weights) const {
   return out;
 }
 
-/// Of this epoch, where a plan would still come in time for it.
+/// Of this epoch, where epochs are long enough for a plan to come in time.
 double balancer::lost_in_time(const sizes_request& request,
                               const std::vector<uint64_t>& sizes) const {
-  return last_view_.steps_left_in_epoch < policy_.epoch_steps_min
+  const uint64_t rows =
+      std::accumulate(request.owned.begin(), request.owned.end(), uint64_t{0});
+  return rows < policy_.epoch_steps_min * policy_.global_batch
              ? 0
              : lost_in_this_epoch(request, sizes);
 }

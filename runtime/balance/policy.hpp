@@ -48,8 +48,8 @@ struct balance_policy {
   /// An epoch may lose this part of its time at its end, waiting for who is
   /// late; else some rows more go to the others for the rest of it.
   double lost_part_max = 0.025;
-  /// But not in the last so many steps of it, which may be all it has: a plan
-  /// takes some of them to come into force, and would be for the next epoch.
+  /// But not where an epoch has fewer steps than that: a plan takes some of
+  /// them to come into force, and would be for the next epoch.
   uint64_t epoch_steps_min = 20;
 
   // -- how much at once
