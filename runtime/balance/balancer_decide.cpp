@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <numeric>
 
 namespace ballast {
 
@@ -199,9 +198,7 @@ sizes_request balancer::sizes_now(const std::vector<uint64_t>& weights) const {
 /// Of this epoch, where epochs are long enough for a plan to come in time.
 double balancer::lost_in_time(const sizes_request& request,
                               const std::vector<uint64_t>& sizes) const {
-  const uint64_t rows =
-      std::accumulate(request.owned.begin(), request.owned.end(), uint64_t{0});
-  return rows < policy_.epoch_steps_min * policy_.global_batch
+  return last_view_.steps_per_epoch < policy_.epoch_steps_min
              ? 0
              : lost_in_this_epoch(request, sizes);
 }

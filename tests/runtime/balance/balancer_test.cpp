@@ -9,6 +9,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <optional>
 
 namespace ballast {
 namespace {
@@ -70,7 +71,8 @@ public:
       view.changed = now_;
     view.steps_per_epoch = set_->train_rows / batch;
     view.steps_left = 10'000;
-    view.steps_left_in_epoch = view.steps_per_epoch;
+    view.steps_left_in_epoch = left_in_epoch.value_or(view.steps_per_epoch);
+    const uint64_t part = view.steps_left_in_epoch * batch / row_s.size();
     std::vector<double> weights;
     for (const share& one : now_.shares)
       weights.push_back(double(one.batch_weight));
@@ -93,7 +95,9 @@ public:
     for (size_t rank = 0; rank < takes.size(); ++rank) {
       view.workers[rank].worker = now_.shares[rank].worker;
       view.workers[rank].name = "w" + std::to_string(rank + 1);
-      view.workers[rank].rows_left = rows(now_.shares[rank]);
+      view.workers[rank].rows_left = !left_in_epoch
+                                         ? rows(now_.shares[rank])
+                                         : part * (rank == late ? 3 : 1);
       if (rank == ill)
         view.workers[rank].trouble = "cuda:0: slowed down by heat, for 3 s";
       view.workers[rank].store_free_bytes = rank == full ? 0 : free_bytes;
@@ -139,8 +143,10 @@ public:
   double noise = 0;
   bool obeys = true;
   uint64_t free_bytes = UINT64_MAX;
-  size_t full = SIZE_MAX; // this rank has no room left
-  size_t ill = SIZE_MAX;  // the device of this rank
+  size_t full = SIZE_MAX;                // this rank has no room left
+  size_t ill = SIZE_MAX;                 // the device of this rank
+  std::optional<uint64_t> left_in_epoch; // steps; nothing: all of them
+  size_t late = SIZE_MAX; // this rank then has three times its part left
   double last_step_s = 0;
   uint64_t plans = 0;
   uint64_t moved_rows = 0;
@@ -303,6 +309,16 @@ TEST(balancer, swaps_nothing_with_the_one_who_has_no_room) {
   w.plans_in(50);
   EXPECT_GT(w.moved_rows, 0u);
   EXPECT_FALSE(w.takers.contains(2));
+}
+
+// Short ones (small_set_test) are over before a plan is in force.
+TEST(balancer, helps_the_one_who_is_late_at_the_end_of_a_long_epoch) {
+  world run(3);
+  ASSERT_EQ(run.plans_in(20), 0u);
+  run.left_in_epoch = 19; // of 240
+  EXPECT_EQ(run.plans_in(20), 0u) << "nobody is late";
+  run.late = 1;
+  EXPECT_GT(run.plans_in(20), 0u);
 }
 
 TEST(balancer, has_nothing_to_do_for_one_worker) {
