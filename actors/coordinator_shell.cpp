@@ -164,6 +164,7 @@ caf::result<std::string> coordinator_shell::resume(const std::string& text) {
   if (asked.contains("alive") && asked["alive"].is_array())
     past.alive = asked["alive"].get<std::set<std::string>>();
   past.asked_again = asked.value("again", false);
+  record().go_on();
   if (config_.on_run_opened)
     config_.on_run_opened(record());
   auto result =

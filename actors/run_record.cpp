@@ -86,7 +86,6 @@ run_record::run_record(const std::filesystem::path& folder,
     asked.stop.reset();
     journal_->record_requests(asked);
   }
-  std::filesystem::remove(directory_.file("report.json"));
   // Its first event tells when it began, on the same clock.
   std::vector<event> first = events_->after(0, 1);
   if (!first.empty()) {
@@ -104,6 +103,10 @@ void run_record::announce(const coordinator_addresses& addresses) {
                                                {"term", value(term_)},
                                                {"control", addresses.control},
                                                {"http", addresses.http}});
+}
+
+void run_record::go_on() {
+  std::filesystem::remove(directory_.file("report.json"));
 }
 
 past_run run_record::past() {

@@ -47,6 +47,8 @@ public:
 
   /// What the life before left.
   past_run past();
+  /// It does: how it ended counts no more. Before that nothing is lost.
+  void go_on();
   /// Of the run's data and gradient planes; survives its coordinators.
   const std::string& token() const { return token_; }
   const std::string& name() const { return name_; }

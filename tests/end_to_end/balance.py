@@ -71,12 +71,15 @@ class Balance(BallastTest):
         job = job_of(epochs=100000, train={"loss": "mse"})
         job["model"] = {"kind": "linear", "init": "zeros"}
         run = self.live(job)
+        # Steps of microseconds: sizes follow their noise, and what then is less
+        # than a quarter above the budget is left alone.
+        budget = 1.25 * 0.05
         run.wait_for(lambda: self.balanced(run) and
-                     self.balanced(run)[-1]["skew_tv_max"] <= 0.05,
+                     self.balanced(run)[-1]["skew_tv_max"] <= budget,
                      "skew below the budget")
         report = self.ended_exactly(run)
         self.assertGreater(report["skew_tv_start"], 0.7)
-        self.assertLessEqual(report["skew_tv_max"], 0.05)
+        self.assertLessEqual(report["skew_tv_max"], budget)
 
     def test_the_example_shows_skew_and_makespan_falling(self):
         """What a user sees who starts it and then slows a worker down."""

@@ -4,6 +4,7 @@ to a checkpoint; every sample still counts once in the model that comes out.
 Method: real processes, kill -9; the checker shares nothing with the runtime.
 """
 import contextlib
+import json
 import os
 import random
 import signal
@@ -192,11 +193,13 @@ class Resumed(Takeover):
         self.assertEqual(done.wait(20), 2, done)
         self.assertIn("is done: there is nothing to go on with",
                       done.last_line)
-        (run / "report.json").unlink()
+        stopped = {"state": "stopped"}
+        (run / "report.json").write_text(json.dumps(stopped))
         other = self.resume(merged(job, {"seed": 77}), run)
         self.assertEqual(other.wait(20), 2, other)
         self.assertIn("differs from the one that the run began with at /seed",
                       other.last_line)
+        self.assertEqual(read_json(run / "report.json"), stopped)
 
     def test_a_running_one_is_left_alone(self):
         job = job_of(epochs=200)
