@@ -89,18 +89,20 @@ void record_everything(journal& book) {
   book.record_commit(step_number{60}, epoch_number{2});
 }
 
-TEST(journal, of_an_earlier_build_knows_of_no_requests) {
-  temp_folder folder;
+/// As a build wrote it that had no such table.
+void write_without(const char* table, const temp_folder& folder) {
   {
     journal book = journal::open_for_writing(folder.path());
     record_everything(book);
   }
-  {
-    sqlite::connection db(folder / journal::file_name,
-                          (folder / journal::file_name).string(),
-                          SQLITE_OPEN_READWRITE);
-    db.run("DROP TABLE asked");
-  }
+  const auto file = folder / journal::file_name;
+  sqlite::connection db(file, file.string(), SQLITE_OPEN_READWRITE);
+  db.run((std::string("DROP TABLE ") + table).c_str());
+}
+
+TEST(journal, of_an_earlier_build_knows_of_no_requests) {
+  temp_folder folder;
+  write_without("asked", folder);
   EXPECT_TRUE(read_journal(folder.path()).asked.leaving.empty());
   EXPECT_FALSE(read_journal(folder.path()).asked.balance);
   journal::open_for_writing(folder.path()).record_requests(some_requests());
@@ -109,16 +111,7 @@ TEST(journal, of_an_earlier_build_knows_of_no_requests) {
 
 TEST(journal, of_an_earlier_build_does_not_say_why_a_plan_was_made) {
   temp_folder folder;
-  {
-    journal book = journal::open_for_writing(folder.path());
-    record_everything(book);
-  }
-  {
-    sqlite::connection db(folder / journal::file_name,
-                          (folder / journal::file_name).string(),
-                          SQLITE_OPEN_READWRITE);
-    db.run("DROP TABLE plan_note");
-  }
+  write_without("plan_note", folder);
   auto plans = read_journal(folder.path()).plans;
   ASSERT_EQ(plans.size(), 3u);
   EXPECT_EQ(nlohmann::json(plans[0].note), nlohmann::json(plan_note{}));
