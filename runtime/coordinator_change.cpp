@@ -78,9 +78,8 @@ actions coordinator_core::on_change_placed(plan placed,
   change.collective = choose_collective(*run_, nodes_, change.workers);
   run_->plans[placed.number] = placed;
   run_->offered.insert(placed.number);
-  journal_change row = journal(placed, change.workers, std::nullopt);
-  row.note = {"membership", change.shares, {}};
-  out.push_back(std::move(row));
+  out.push_back(journal(placed, change.workers, std::nullopt,
+                        {"membership", change.shares, {}}));
   out.push_back(write_event{"plan",
                             {{"plan", value(placed.number)},
                              {"generation", value(change.number)},

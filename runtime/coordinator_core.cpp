@@ -305,9 +305,7 @@ void coordinator_core::assign(actions& out, const ledger& start) {
     if (at != position{})
       cursors.push_back(start.cursor_of(rank));
   }
-  journal_change row = journal(placed, members.workers, at);
-  row.note = note;
-  out.push_back(std::move(row));
+  out.push_back(journal(placed, members.workers, at, note));
   if (!run_->recovery) {
     nlohmann::ordered_json begins{
         {"generation", value(members.number)},
@@ -326,10 +324,12 @@ void coordinator_core::assign(actions& out, const ledger& start) {
         send_assignment{who, assignment_for(who, placed, at, cursors, false)});
 }
 
-journal_change
-coordinator_core::journal(const plan& placed, const std::vector<worker_id>& of,
-                          std::optional<position> effective) const {
-  journal_change out{placed.generation, of, {}, {}, placed, effective, {}};
+journal_change coordinator_core::journal(const plan& placed,
+                                         const std::vector<worker_id>& of,
+                                         std::optional<position> from,
+                                         plan_note note) const {
+  journal_change out{placed.generation, of, {}, {}, placed, from,
+                     std::move(note)};
   for (worker_id who : of) {
     out.names.push_back(name_of(who));
     out.incarnations.push_back(nodes_.at(who).incarnation);

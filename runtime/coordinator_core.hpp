@@ -102,7 +102,7 @@ private:
                        commit_tracker commits);
   uint32_t threads_for(worker_id who, const plan& placed) const;
   journal_change journal(const plan& placed, const std::vector<worker_id>& of,
-                         std::optional<position> effective) const;
+                         std::optional<position> from, plan_note note) const;
   assignment assignment_for(worker_id who, const plan& placed, position start,
                             const std::vector<worker_cursor>& cursors,
                             bool beside) const;
