@@ -2,6 +2,7 @@
 
 #include "data/chunk_service.hpp"
 #include "monitor/log.hpp"
+#include "runtime/fault_point.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -16,9 +17,11 @@ namespace {
 using namespace std::chrono_literals;
 using steady = std::chrono::steady_clock;
 
-/// A chunk takes milliseconds; these bound a silent peer.
+/// Another source is there for what a silent worker does not send; there is
+/// none for the origin.
 constexpr auto connect_deadline = 3s;
-constexpr auto fetch_deadline = 3s;
+constexpr auto peer_patience = 3s;
+constexpr auto origin_patience = bulk_patience;
 /// One request is for what the rate allows in this time.
 constexpr double request_s = 0.05;
 /// How soon it is seen that a copy is wanted no more.
@@ -66,6 +69,8 @@ private:
           peer = chunk_client::connect(address, self_.token, connect_deadline);
         fetch(*peer, part, name);
       } catch (const ballast_error& e) {
+        if (given_up_())
+          return;
         // Room that is not here is not at the origin either.
         bool no_room = e.what_failed().code == errc::device_failed;
         if (no_room || address == self_.origin)
@@ -100,10 +105,14 @@ private:
     for (const chunk_info& one : part)
       if (!into_.find(data_part::train, one.id))
         still.push_back(one);
+    (void)fault_point("copy.fetch");
     uint64_t before = out_.bytes;
     auto begun = steady::now();
+    bulk_watch how =
+        source == origin_name ? bulk_watch(origin_patience) : peer_patience;
+    how.given_up = given_up_;
     client.fetch(
-        data_part::train, still, set_.row, fetch_deadline,
+        data_part::train, still, set_.row, how,
         [&](chunk_ptr got) {
           out_.bytes += got->bytes;
           into_.put(data_part::train, std::move(got));

@@ -1,10 +1,14 @@
 #include "actors/coordinator.hpp"
 
 #include "actors/coordinator_shell.hpp"
+#include "actors/handler_exception.hpp"
+#include "runtime/fault_point.hpp"
+#include "runtime/json_text.hpp"
 
 #include <chrono>
 #include <set>
 #include <string>
+#include <system_error>
 
 namespace ballast {
 
@@ -17,9 +21,9 @@ constexpr auto tick_every = 50ms;
 
 /// Gauges that follow from the state, not from events.
 void refresh_probe(const coordinator_core& core, run_record& record,
-                   instant now) {
+                   const nlohmann::json& status) {
   coordinator_probe& probe = *record.probe();
-  probe.state(to_string(core.phase()));
+  probe.state(status["state"].get<std::string>());
   if (const auto& run = core.current()) {
     const balance_account& done = run->balance;
     probe.balance({.makespan_ratio = done.state.makespan_ratio,
@@ -33,7 +37,6 @@ void refresh_probe(const coordinator_core& core, run_record& record,
                    .bound = done.bound_rows,
                    .bytes = done.moved_bytes});
   }
-  nlohmann::json status = status_json(core, now);
   std::set<std::string> members;
   for (const auto& one : status["workers"]) {
     if (one["rank"].is_null() || one["state"] == "lost" ||
@@ -45,7 +48,8 @@ void refresh_probe(const coordinator_core& core, run_record& record,
                         one["rows_owned"], one["skew_tv"]);
     if (one.contains("copy_bytes_per_s"))
       probe.copy_rate(name, one["copy_bytes_per_s"]);
-    probe.heartbeat_age(name, one["heartbeat_age_s"]);
+    if (one["heartbeat_age_s"].is_number())
+      probe.heartbeat_age(name, one["heartbeat_age_s"]);
   }
   // What nobody owns any more must not count into a sum over the workers. A
   // name may have come back.
@@ -59,9 +63,11 @@ void refresh_probe(const coordinator_core& core, run_record& record,
 coordinator_actor::behavior_type coordinator(pointer self,
                                              shard_manager_actor shards,
                                              coordinator_shell_config config) {
+  config.core.tick = tick_every;
   self->state.core = std::make_unique<coordinator_core>(config.core);
   self->state.shards = std::move(shards);
   auto me = std::make_shared<coordinator_shell>(self, std::move(config));
+  on_handler_exception(self, "coordinator", me->config().on_defect);
   self->set_down_handler([me](const caf::down_msg& m) { me->down(m); });
   self->delayed_send(self, tick_every, tick_atom::value);
   return {
@@ -74,6 +80,9 @@ coordinator_actor::behavior_type coordinator(pointer self,
         self->monitor(handle);
         log().info("node {} joined from {} (pid {})", hello.name, hello.host,
                    hello.pid);
+        // Before what follows: it may be excluded once more.
+        if (me->config().on_joined)
+          me->config().on_joined(hello.name);
         me->perform(result.then);
         return *result.accepted;
       },
@@ -103,26 +112,24 @@ coordinator_actor::behavior_type coordinator(pointer self,
       },
       [=](control_atom, const std::string& text)
           -> caf::result<int, std::string> { return me->control(text); },
-      [=](status_atom) { return me->status().dump(); },
+      [=](status_atom) { return json_text(me->status()); },
       [=](exited_atom, const std::string& name, const std::string& how) {
         me->perform(me->core().on_process_ended(name, how, me->now()));
       },
       [=](signal_atom) { me->perform(me->core().stop(true).then); },
       [=](drain_atom, worker_id who) {
-        me->perform(me->core().drain(me->core().name_of(who)).then);
+        me->perform(me->core().on_leaving(who));
       },
       [=](resume_atom, const std::string& text) { return me->resume(text); },
       [=](const state_copied& m) { me->perform(me->core().on_copied(m)); },
       [=](const chunks_fetched& m) {
         me->perform(me->core().on_fetched(m, me->now()));
       },
-      [=](saved_atom, const position& after, const std::string& file,
+      [=](saved_atom, const checkpoint_identity& after, const std::string& file,
           const failure& problem) {
         me->perform(me->core().on_checkpoint(after, file, problem, me->now()));
       },
-      [=](saved_atom, const failure& problem) {
-        me->perform(me->core().on_model_saved(problem));
-      },
+      [=](saved_atom, const saved_model& what) { me->model_saved(what); },
       [=](trouble_atom, const failure& why) {
         me->perform(me->core().on_trouble(why));
       },
@@ -130,9 +137,14 @@ coordinator_actor::behavior_type coordinator(pointer self,
         me->ended(exit_code, report);
       },
       [=](tick_atom) {
-        me->perform(me->core().on_tick(me->now()));
-        if (self->state.record)
-          refresh_probe(me->core(), *self->state.record, me->now());
+        if (int injected = fault_point("coordinator.tick"))
+          throw std::system_error(injected, std::generic_category(), "a tick");
+        me->tick();
+        const bool due = me->summaries_due();
+        if (due)
+          me->refresh_workers();
+        if (due && self->state.record)
+          refresh_probe(me->core(), *self->state.record, me->status());
         if (me->config().on_tick)
           me->config().on_tick(me->core());
         self->delayed_send(self, tick_every, tick_atom::value);

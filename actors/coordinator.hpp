@@ -5,12 +5,15 @@
 
 #include "actors/protocol.hpp"
 #include "actors/run_record.hpp"
+#include "actors/space_waiter.hpp"
 #include "runtime/coordinator_core.hpp"
+#include "runtime/memory_need.hpp"
 
 #include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 
@@ -39,6 +42,8 @@ struct run_outcome {
   std::string folder; // empty if the run left nothing
   int exit_code = 0;
   std::string reason; // one line
+  /// Content of files that explains it: not for logs, which others may read.
+  std::string detail;
   std::string report; // JSON
 };
 
@@ -48,19 +53,30 @@ struct coordinator_shell_config {
   std::shared_ptr<coordinator_addresses> addresses =
       std::make_shared<coordinator_addresses>();
   std::filesystem::path runs_folder = "runs";
+  /// Where all workers will run: a job that asks for more is refused when it is
+  /// given. Empty: on machines that are known only once their nodes join.
+  std::optional<machine_size> only_machine;
   std::shared_ptr<record_slot> records = std::make_shared<record_slot>();
   /// Called on the coordinator's thread after every tick with the status, for
   /// a progress line; may be empty.
   std::function<void(const coordinator_core&)> on_tick;
   /// A run directory exists, before its data are prepared; may be empty.
-  std::function<void(const run_record&)> on_run_opened;
+  std::function<void(const run_record&, const job&)> on_run_opened;
+  /// A line that whoever started the run should see at once.
+  std::function<void(const std::string&)> on_notice;
   /// A worker is excluded: its process, if it still lives, is of no use; may be
   /// empty.
   std::function<void(const std::string& name)> on_expelled;
+  /// What the run waits for, every few seconds while it does; may be empty.
+  std::function<void(const std::string&)> on_trouble;
+  /// A worker said hello; one that was excluded is of use again; may be empty.
+  std::function<void(const std::string& name)> on_joined;
   /// Another worker is wanted; may be empty where nobody can start one.
   std::function<void(const std::string& name)> on_start_worker;
   /// A run is over and its report is written.
   std::function<void(const run_outcome&)> on_run_ended;
+  /// A handler threw: why, to end the process with; may be empty.
+  std::function<void(const std::string&)> on_defect;
 };
 
 struct coordinator_state {
@@ -72,7 +88,9 @@ struct coordinator_state {
   std::thread helper; // fetches the model, writes the report
   std::thread copier; // fetches and writes checkpoints
   bool ending = false;
+  std::shared_ptr<space_waiter> space = std::make_shared<space_waiter>();
   ~coordinator_state() {
+    space->stop();
     if (copier.joinable())
       copier.join();
     if (helper.joinable())

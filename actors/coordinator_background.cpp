@@ -2,6 +2,8 @@
 /// thread of its own that ends with a message.
 #include "actors/coordinator_shell.hpp"
 #include "data/chunk_service.hpp"
+#include "runtime/fault_point.hpp"
+#include "runtime/json_text.hpp"
 #include "runtime/thread_name.hpp"
 
 #include <algorithm>
@@ -12,8 +14,6 @@ namespace ballast {
 namespace {
 
 using namespace std::chrono_literals;
-
-constexpr auto model_deadline = 60s;
 
 run_report make_report(const run& of, const end_run& how) {
   run_report out;
@@ -43,65 +43,142 @@ run_report make_report(const run& of, const end_run& how) {
     out.skew_tv_start = of.balance.skew_start.value_or(skew);
     out.skew_tv_max = skew;
   }
+  if (of.samples > 0)
+    out.lineage = lineage_text(of.lineage);
   if (!of.weights_sha256.empty())
     out.weights_sha256 = of.weights_sha256;
+  if (value(of.model_step) > 0)
+    out.model_step = value(of.model_step);
   return out;
+}
+
+/// And tells of it afterwards, so that nobody wonders where the time went.
+void wait_for_space(space_waiter& space, std::chrono::seconds patience,
+                    run_record& record, const std::function<void()>& work) {
+  auto waited = space.patiently(patience, work);
+  if (waited.count() > 0)
+    space.patiently(patience, [&] {
+      record.events()->append("disk_full",
+                              {{"ms", double(waited.count()) / 1e6}});
+    });
+}
+
+/// What worker `worker` holds for a checkpoint.
+std::string fetch_state(const fetch_checkpoint& what, const std::string& worker,
+                        const std::string& token) {
+  (void)fault_point("checkpoint.fetch");
+  try {
+    auto client = chunk_client::connect(what.address, token, 5s);
+    return client->fetch_blob("checkpoint-" + to_string(what.after.step),
+                              bulk_patience);
+  } catch (const ballast_error& e) {
+    throw ballast_error(e.what_failed().code,
+                        "the state of step " + to_string(what.after.step) +
+                            " did not come from worker " + worker + ": " +
+                            e.what_failed().message +
+                            "; tried again at the next checkpoint");
+  }
 }
 
 } // namespace
 
-void coordinator_shell::perform(const fetch_model& what) {
+/// `get()` gives the model and publishes it; what comes of it is a message.
+template <class Get>
+void coordinator_shell::publish_in_background(Get get) {
   coordinator_actor me = self_;
-  in_background(
-      [me, what, record = self_->state.record, token = record().token()] {
-        name_this_thread("bl-model");
-        failure problem;
-        try {
-          auto client = chunk_client::connect(what.address, token, 5s);
-          record->model(client->fetch_blob("model", model_deadline),
-                        what.weights_sha256);
-        } catch (const ballast_error& e) {
-          problem = e.what_failed();
-        }
-        caf::anon_send(me, saved_atom::value, problem);
-      });
+  in_background([me, get, record = self_->state.record,
+                 space = self_->state.space, patience = patience()] {
+    name_this_thread("bl-model");
+    saved_model saved;
+    try {
+      const std::function<saved_model()> publish = get(*record);
+      wait_for_space(*space, patience, *record, [&] { saved = publish(); });
+    } catch (const ballast_error& e) {
+      saved.problem = e.what_failed();
+    } catch (const std::exception& e) {
+      saved.problem = {
+          errc::internal, std::string("the model: ") + e.what(), {}};
+    }
+    caf::anon_send(me, saved_atom::value, saved);
+  });
+}
+
+void coordinator_shell::perform_now(const fetch_model& what) {
+  publish_in_background([what, token = record().token()](run_record& record) {
+    (void)fault_point("model.fetch");
+    auto client = chunk_client::connect(what.address, token, 5s);
+    // Fetched once, however often the disk has no room for it.
+    return [&record, what, model = client->fetch_blob("model", bulk_patience)] {
+      return record.model(model, what.weights_sha256, what.step);
+    };
+  });
+}
+
+void coordinator_shell::perform_now(const publish_model& what) {
+  publish_in_background([what](run_record& record) {
+    return
+        [&record, what] { return record.model_of(what.checkpoint, what.step); };
+  });
 }
 
 /// Beside everything else: fetching and the disk take their time.
-void coordinator_shell::perform(const fetch_checkpoint& what) {
+void coordinator_shell::perform_now(const fetch_checkpoint& what) {
   coordinator_actor me = self_;
   if (self_->state.copier.joinable())
     self_->state.copier.join(); // it has reported, so it is at its end
-  self_->state.copier = std::thread(
-      [me, what, record = self_->state.record, token = record().token()] {
-        name_this_thread("bl-checkpoint");
-        failure problem;
-        std::string file;
-        try {
-          auto client = chunk_client::connect(what.address, token, 5s);
-          file = record->checkpoint(
-              what.after,
-              client->fetch_blob("checkpoint-" + to_string(what.after.step),
-                                 model_deadline),
-              what.keep);
-        } catch (const ballast_error& e) {
-          problem = e.what_failed();
-          log().warn("no checkpoint of step {}: {}", value(what.after.step),
-                     e.what());
-        }
-        caf::anon_send(me, saved_atom::value, what.after, file, problem);
+  // The last one is what the run goes on from; without another one training
+  // does as well.
+  bool last =
+      core().phase() == run_phase::finishing || core().current()->asked.stop;
+  self_->state.copier = std::thread([me, what, record = self_->state.record,
+                                     token = record().token(),
+                                     worker = core().name_of(what.from),
+                                     space = self_->state.space,
+                                     history = record().history(),
+                                     patience = last
+                                                    ? patience()
+                                                    : std::chrono::seconds(0)] {
+    name_this_thread("bl-checkpoint");
+    failure problem;
+    std::string file;
+    try {
+      std::string state = fetch_state(what, worker, token);
+      wait_for_space(*space, patience, *record, [&] {
+        file = record->checkpoint(what.after, state, what.keep, history,
+                                  what.requested);
       });
+    } catch (const ballast_error& e) {
+      problem = e.what_failed();
+      log().warn("no checkpoint of step {}: {}", value(what.after.step),
+                 e.what());
+    } catch (const std::exception& e) {
+      problem = {errc::internal, std::string("a checkpoint: ") + e.what(), {}};
+    }
+    caf::anon_send(me, saved_atom::value, what.after, file, problem);
+  });
 }
 
-void coordinator_shell::perform(const end_run& what) {
+void coordinator_shell::perform_now(const end_run& what) {
   self_->state.ending = true;
+  write_stale_workers();
   outcome_reason_ = what.reason;
   record().probe()->state(what.state);
   coordinator_actor me = self_;
-  bool nothing_happened = what.exit_code == 2 && core().current()->samples == 0;
+  bool nothing_happened =
+      record().untouched() ||
+      (what.exit_code == 2 && core().current()->samples == 0);
+  if (record().untouched() && what.exit_code != 0) {
+    std::string folder = record().folder().string();
+    outcome_reason_ += "; " + folder +
+                       " was left as it is: mend that, then go on with "
+                       "`ballast run --resume " +
+                       folder + "`";
+  }
   no_report_->clear();
+  how_it_ended_.clear();
   in_background([me, what, nothing_happened, record = self_->state.record,
-                 problem = no_report_,
+                 problem = no_report_, space = self_->state.space,
+                 patience = patience(),
                  report = make_report(*core().current(), what)] {
     name_this_thread("bl-report");
     std::string text;
@@ -110,8 +187,9 @@ void coordinator_shell::perform(const end_run& what) {
       if (nothing_happened)
         record->discard();
       else {
-        nlohmann::ordered_json written = record->finish(report);
-        text = written.dump();
+        nlohmann::ordered_json written;
+        space->patiently(patience, [&] { written = record->finish(report); });
+        text = json_text(written);
         if (written["state"] != what.state) {
           exit_code = 1;
           *problem = written.value("reason", "");

@@ -1,54 +1,46 @@
 #include "actors/coordinator_shell.hpp"
 
+#include "actors/resume_check.hpp"
 #include "runtime/control.hpp"
+#include "runtime/json_text.hpp"
+#include "runtime/printable.hpp"
 
 #include <algorithm>
+#include <fstream>
+#include <iterator>
 #include <set>
+#include <utility>
 
 namespace ballast {
 
-void coordinator_shell::perform(const prepare_data& what) {
-  // The first read of a big data set may take minutes; the shard manager
-  // watches its own deadlines.
-  self_
-      ->request(self_->state.shards, caf::infinite, prepare_atom::value,
-                to_json(what.what).dump(), record().token())
-      .then(
-          [this](const set_summary& set) {
-            self_
-                ->request(self_->state.shards, caf::infinite,
-                          status_atom::value)
-                .then([this, set](const std::string& manifest) {
-                  // The run may have ended while its data were read.
-                  if (core().phase() != run_phase::preparing)
-                    return;
-                  try {
-                    record().prepared(core().current()->what, set, manifest);
-                    perform(core().on_prepared(set, now()));
-                  } catch (const ballast_error& e) {
-                    perform(core().on_prepare_failed(e.what_failed()));
-                  }
-                });
-          },
-          [this](const caf::error& why) {
-            perform(core().on_prepare_failed(to_failure(why)));
-          });
+namespace {
+
+/// As far as the job alone shows it.
+failure asks_too_much(const job& what, const coordinator_shell_config& config) {
+  return config.only_machine ? machine_problem(what, *config.only_machine)
+                             : failure{};
 }
 
-void coordinator_shell::perform(const place_shares& what) {
+} // namespace
+
+void coordinator_shell::perform_now(const place_shares& what) {
   self_
       ->request(self_->state.shards, caf::infinite, place_atom::value,
-                what.generation, what.number, what.workers, what.before)
+                what.generation, what.number, what.workers, what.before,
+                what.limits)
       .then(
-          [this](const plan& placed, const std::vector<share_summary>& shares) {
-            perform(core().on_placed(placed, shares, now()));
+          [this, of = what.generation](const placed_shares& placed) {
+            if (placed.lacks)
+              perform(core().on_no_room(of, placed.lacks));
+            else
+              perform(core().on_placed(placed.what, placed.shares, now()));
           },
           [this](const caf::error& why) {
             perform(core().on_trouble(to_failure(why)));
           });
 }
 
-void coordinator_shell::perform(const observe_load& what) {
+void coordinator_shell::perform_now(const observe_load& what) {
   self_
       ->request(self_->state.shards, caf::infinite, balance_atom::value,
                 what.what)
@@ -64,26 +56,43 @@ void coordinator_shell::perform(const observe_load& what) {
 
 /// Its messages count no more. If it ever wakes up it is told to drop what it
 /// has; whoever started it may end it before.
-void coordinator_shell::perform(const expel& what) {
+void coordinator_shell::perform_now(const expel& what) {
   auto found = self_->state.handles.find(what.who);
   if (config_.on_expelled)
     config_.on_expelled(core().name_of(what.who));
   if (found == self_->state.handles.end())
     return;
+  bool for_good = !what.dismissed.empty();
   self_->send(found->second,
-              command{core().config().term, generation{}, command_kind::expel,
-                      "excluded: it did not answer in time"});
+              command{core().config().term, generation{},
+                      for_good ? command_kind::dismiss : command_kind::expel,
+                      for_good ? what.dismissed
+                               : "excluded: it did not answer in time"});
   self_->demonitor(found->second.address());
   self_->state.handles.erase(found);
 }
 
 /// As a message, so that what was decided beside it is done first.
-void coordinator_shell::perform(const give_up& what) {
+void coordinator_shell::perform_now(const give_up& what) {
   failure why = what.why;
   if (!what.rows.empty())
     why.message += ": " + record().describe(what.rows) +
                    "; take them out of the data, or mend what they break";
   caf::anon_send(coordinator_actor(self_), trouble_atom::value, why);
+}
+
+void coordinator_shell::show_end(const run_outcome& how) {
+  std::string state = to_string(core().phase());
+  nlohmann::json report = nlohmann::json::parse(how.report, nullptr, false);
+  if (report.is_object())
+    state = report.value("state", state);
+  else if (how.exit_code != 0 && state == to_string(run_phase::done))
+    state = to_string(run_phase::failed); // a run without its report
+  how_it_ended_ = {{"state", state}, {"exit_code", how.exit_code}};
+  if (!how.reason.empty())
+    how_it_ended_["reason"] = how.reason;
+  if (state == to_string(run_phase::failed))
+    how_it_ended_["error"] = how.reason;
 }
 
 void coordinator_shell::ended(int exit_code, const std::string& report) {
@@ -98,13 +107,15 @@ void coordinator_shell::ended(int exit_code, const std::string& report) {
   out.exit_code = exit_code;
   out.reason = no_report_->empty() ? outcome_reason_ : *no_report_;
   out.report = report;
+  out.detail = std::exchange(outcome_detail_, {});
+  show_end(out);
   if (config_.on_run_ended)
     config_.on_run_ended(out);
 }
 
 /// One run at a time, its end included.
 failure coordinator_shell::busy() {
-  if (!self_->state.ending && !core().active())
+  if (!self_->state.ending && !core().active() && queue_.empty())
     return {};
   return {errc::busy,
           "this coordinator is busy with run " + record().name() +
@@ -120,19 +131,73 @@ caf::result<std::string> coordinator_shell::submit(const std::string& text,
     return to_error(parsed.mistakes.at(0));
   if (failure refused = busy())
     return to_error(refused);
+  if (failure refused = asks_too_much(*parsed.value, config_))
+    return to_error(refused);
   try {
     auto fresh =
         std::make_shared<run_record>(*parsed.value, folder, config_.runs_folder,
                                      config_.core.token, *config_.addresses);
     state.record = fresh;
+    gave_up_ = false;
     config_.records->set(fresh);
   } catch (const ballast_error& e) {
     return to_error(e.what_failed());
+  } catch (const std::exception& e) { // of std::filesystem, for example
+    return to_error({errc::run_dir_unusable, printable(e.what()), {}});
   }
   if (config_.on_run_opened)
-    config_.on_run_opened(record());
+    config_.on_run_opened(record(), *parsed.value);
   auto result =
       core().on_submit(*parsed.value, record().name(), record().term());
+  perform(result.then);
+  return record().name();
+}
+
+/// Of a run that was taken over nothing is changed before this is decided.
+void coordinator_shell::go_on_with(const actions& decided) {
+  if (core().phase() != run_phase::failed)
+    try {
+      record().go_on();
+    } catch (const ballast_error& e) {
+      perform(core().on_trouble(e.what_failed()));
+      return;
+    }
+  perform(decided);
+}
+
+/// Nothing was lost of a run that was killed before it began.
+caf::result<std::string>
+coordinator_shell::begin_again(const std::string& folder,
+                               const std::optional<job>& asked) {
+  auto& state = self_->state;
+  std::optional<job> what = asked;
+  if (!what) {
+    std::ifstream file(folder + "/job.json");
+    std::string text(std::istreambuf_iterator<char>(file), {});
+    job_result parsed = parse_job(text, {}, "/");
+    if (!parsed.value)
+      return to_error({errc::run_dir_unusable,
+                       folder +
+                           "/job.json cannot be read; give the job: "
+                           "ballast run JOB.json --resume --run-dir " +
+                           folder,
+                       {}});
+    what = *parsed.value;
+  }
+  try {
+    state.record = run_record::begin_again(*what, folder, config_.core.token,
+                                           *config_.addresses);
+  } catch (const ballast_error& e) {
+    return to_error(e.what_failed());
+  }
+  config_.records->set(state.record);
+  if (config_.on_notice)
+    config_.on_notice("the run in " + folder +
+                      " was killed before its first step: it begins from the "
+                      "beginning");
+  if (config_.on_run_opened)
+    config_.on_run_opened(record(), *what);
+  auto result = core().on_submit(*what, record().name(), record().term());
   perform(result.then);
   return record().name();
 }
@@ -142,31 +207,48 @@ caf::result<std::string> coordinator_shell::resume(const std::string& text) {
   nlohmann::json asked = nlohmann::json::parse(text);
   if (failure refused = busy())
     return to_error(refused);
+  std::string folder = asked.at("folder").get<std::string>();
   past_run past;
   try {
-    auto taken = std::make_shared<run_record>(
-        std::filesystem::path(asked.at("folder").get<std::string>()),
-        *config_.addresses);
+    std::optional<job> wanted;
+    if (asked.contains("job") && asked["job"].is_object()) {
+      job_result parsed = parse_job(json_text(asked["job"]), {}, "/");
+      if (!parsed.value)
+        return to_error(parsed.mistakes.at(0));
+      wanted = *parsed.value;
+    }
+    // Not when a coordinator replaces one that died: that run has begun here.
+    if (wanted && asked.value("again", false))
+      if (failure refused = asks_too_much(*wanted, config_))
+        return to_error(refused);
+    std::optional<journal_content> found = look_for_run(folder);
+    if (!found)
+      return begin_again(folder, wanted);
+    if (auto why = other_build(*found->run, config_.core.build_id);
+        !why.empty())
+      return to_error({errc::other_build, folder + ": " + why, {}});
+    if (wanted)
+      if (auto why = cannot_go_on(begun_as(*found->run), *wanted); !why.empty())
+        return to_error({errc::invalid_job, folder + ": " + why, {}});
+    auto taken = std::make_shared<run_record>(std::filesystem::path(folder),
+                                              *config_.addresses);
+    taken->tell_by(config_.on_notice);
     past = taken->past();
+    if (wanted)
+      past.what = *wanted;
     state.record = taken;
+    gave_up_ = false;
     config_.records->set(taken);
   } catch (const ballast_error& e) {
     return to_error(e.what_failed());
-  }
-  if (asked.contains("job") && asked["job"].is_object()) {
-    job_result parsed = parse_job(asked["job"].dump(), {}, "/");
-    if (!parsed.value)
-      return to_error(parsed.mistakes.at(0));
-    if (std::string why = cannot_go_on(past.begun, *parsed.value); !why.empty())
-      return to_error({errc::invalid_job, why, {}});
-    past.what = *parsed.value;
+  } catch (const std::exception& e) {
+    return to_error({errc::run_dir_unusable, printable(e.what()), {}});
   }
   if (asked.contains("alive") && asked["alive"].is_array())
     past.alive = asked["alive"].get<std::set<std::string>>();
   past.asked_again = asked.value("again", false);
-  record().go_on();
   if (config_.on_run_opened)
-    config_.on_run_opened(record());
+    config_.on_run_opened(record(), past.what);
   auto result =
       core().on_resume(std::move(past), record().term(), record().token());
   perform(result.then);
@@ -215,7 +297,7 @@ coordinator_shell::control(const std::string& text) {
   nlohmann::json extra = nlohmann::json::object();
   const control_request& what = parsed.value->what;
   if (const auto* job = std::get_if<submit_request>(&what)) {
-    caf::result<std::string> got = submit(job->job.dump(), "");
+    caf::result<std::string> got = submit(json_text(job->job), "");
     if (got.flag == caf::rt_error) {
       reply.refused = to_failure(got.err);
     } else {
@@ -255,11 +337,24 @@ coordinator_shell::control(const std::string& text) {
   } else {
     reply = core().stop(false);
   }
+  // Between the lives of a coordinator nobody knows yet what can be meant.
+  if (reply.refused && config_.core.supervised && !self_->state.record)
+    reply.refused = {errc::unreachable,
+                     "the run is just being taken over: ask again in a moment",
+                     {}};
   if (reply.refused)
     return {http_status(reply.refused),
             make_reply_error(parsed.id, reply.refused)};
-  perform(reply.then);
-  return {200, make_reply_ok(parsed.id, extra)};
+  // Answered with ok is what is journaled.
+  auto promise = self_->make_response_promise<int, std::string>();
+  perform(std::move(reply.then));
+  perform_later({[promise, id = parsed.id, extra]() mutable {
+                   promise.deliver(200, make_reply_ok(id, extra));
+                 },
+                 [promise, id = parsed.id](const failure& why) mutable {
+                   promise.deliver(http_status(why), make_reply_error(id, why));
+                 }});
+  return promise;
 }
 
 } // namespace ballast

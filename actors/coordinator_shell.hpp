@@ -8,15 +8,28 @@
 #include "actors/types.hpp"
 #include "monitor/log.hpp"
 #include "runtime/coordinator_status.hpp"
+#include "runtime/disk_wait.hpp"
+#include "runtime/json_text.hpp"
 
+#include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
+#include <variant>
 
 namespace ballast {
+
+/// Work that keeps its place among the core's actions.
+struct queued_work {
+  std::function<void()> todo;
+  /// Called instead where the run fails before that; may be empty.
+  std::function<void(const failure&)> dropped = {};
+};
 
 class coordinator_shell {
 public:
@@ -25,32 +38,35 @@ public:
   coordinator_shell(pointer self, coordinator_shell_config config)
       : self_(self), config_(std::move(config)) {}
 
-  instant now() const { return self_->clock().now().time_since_epoch(); }
+  /// The core's time. It stands still while the disk is full: nobody may be
+  /// given up for an order that could not be sent.
+  instant now() const {
+    return (wait_.waiting() ? wait_.since() : clock_now()) - waited_;
+  }
   coordinator_core& core() { return *self_->state.core; }
   const coordinator_shell_config& config() const { return config_; }
 
-  /// Performs what the core decided, in order. A disk that fails ends the run;
-  /// of a run that ends already, all that still can be done is done.
-  void perform(const actions& list) {
-    for (const action& one : list)
-      try {
-        std::visit([this](const auto& what) { perform(what); }, one);
-      } catch (const ballast_error& e) {
-        log().error("{}", e.what());
-        if (!core().active())
-          continue;
-        caf::anon_send(coordinator_actor(self_), trouble_atom::value,
-                       e.what_failed());
-        return;
-      }
-  }
+  /// Performs what the core decided, in order: behind what was decided before
+  /// and could not be written yet. A full disk is waited for, up to grace_s;
+  /// one that fails ends the run. Of a run that ends already, all that still
+  /// can be done is done.
+  void perform(actions list);
+  /// Every 50 ms.
+  void tick();
 
   /// What is shown outside: a run has ended once its report is written.
-  nlohmann::json status() {
-    nlohmann::json out = status_json(core(), now());
-    if (self_->state.ending)
-      out["state"] = to_string(run_phase::finishing);
-    return out;
+  nlohmann::json status();
+
+  /// Asked once a tick. Of many workers every half second, and not in the way
+  /// of a recovery, unless that takes long.
+  bool summaries_due() {
+    const bool waits = core().phase() == run_phase::recovering;
+    return ++ticks_ % (waits ? 40 : 10) == 0 || !many_workers();
+  }
+  /// workers.json, where it is not what it should be; as all that is written.
+  void refresh_workers() {
+    if (workers_stale_ && !wait_.waiting())
+      perform_later({[this] { write_stale_workers(); }});
   }
 
   caf::result<std::string> submit(const std::string& text,
@@ -58,62 +74,89 @@ public:
   caf::result<std::string> resume(const std::string& text);
   void down(const caf::down_msg& message);
   caf::result<int, std::string> control(const std::string& text);
+  void model_saved(const saved_model& what);
   void ended(int exit_code, const std::string& report);
 
 private:
+  /// What is written about all of them takes milliseconds.
+  bool many_workers() { return core().nodes().size() > 64; }
+
   caf::result<int, std::string> ask_shards(const std::string& id,
                                            const std::string& text);
+  caf::result<std::string> begin_again(const std::string& folder,
+                                       const std::optional<job>& asked);
+  void go_on_with(const actions& decided);
   run_record& record() { return *self_->state.record; }
   failure busy();
+  void show_end(const run_outcome& how);
 
-  void perform(const prepare_data& what);
-  void perform(const place_shares& what);
-  void perform(const send_assignment& what) {
+  using queued = std::variant<action, queued_work>;
+  instant clock_now() const { return self_->clock().now().time_since_epoch(); }
+  void perform_later(queued_work what);
+  void work_off();
+  void write_stale_workers();
+  bool waits_for(const failure& why);
+  void give_up_queue(failure why);
+  std::chrono::seconds patience();
+  void prepare_again();
+  void prepared(const set_summary& set, const std::string& manifest);
+  std::string trouble();
+  void tell_trouble();
+  void note_waiting_workers();
+
+  void perform_now(const prepare_data& what);
+  void perform_now(const place_shares& what);
+  void perform_now(const send_assignment& what) {
     assignment copy = what.what;
     copy.run_folder = record().folder().string();
     send(what.to, copy);
   }
-  void perform(const send_connect& what) { send(what.to, what.what); }
-  void perform(const send_command& what) { send(what.to, what.what); }
-  void perform(const send_plan& what) { send(what.to, what.what); }
-  void perform(const send_fetch& what) { send(what.to, what.what); }
-  void perform(const observe_load& what);
-  void perform(const journal_offer& what) { record().perform(what); }
-  void perform(const journal_effective& what) { record().perform(what); }
-  void perform(const send_fence& what) { send(what.to, what.what); }
-  void perform(const expel& what);
-  void perform(const start_worker& what) {
+  void perform_now(const send_connect& what) { send(what.to, what.what); }
+  void perform_now(const send_command& what) { send(what.to, what.what); }
+  void perform_now(const send_plan& what) { send(what.to, what.what); }
+  void perform_now(const send_fetch& what) { send(what.to, what.what); }
+  void perform_now(const observe_load& what);
+  void perform_now(const journal_offer& what) { record().perform(what); }
+  void perform_now(const journal_effective& what) { record().perform(what); }
+  void perform_now(const send_fence& what) { send(what.to, what.what); }
+  void perform_now(const expel& what);
+  void perform_now(const start_worker& what) {
     log().info("starts worker {}", what.name);
     if (config_.on_start_worker)
       config_.on_start_worker(what.name);
   }
-  void perform(const journal_change& what) { record().perform(what); }
-  void perform(const journal_requests& what) { record().perform(what); }
-  void perform(const apply_balance& what) {
+  void perform_now(const journal_change& what) { record().perform(what); }
+  void perform_now(const journal_requests& what) { record().perform(what); }
+  void perform_now(const apply_balance& what) {
     self_->send(self_->state.shards, balance_atom::value, what.what.enabled,
                 what.what.skew_tv);
   }
-  void perform(const journal_commit& what) { record().perform(what); }
-  void perform(const write_steps& what) { record().perform(what); }
-  void perform(const write_event& what) {
+  void perform_now(const journal_commit& what) { record().perform(what); }
+  void perform_now(const write_steps& what) { record().perform(what); }
+  void perform_now(const write_event& what) {
     if (what.kind == "error")
       log().error("{}", what.fields.value("message", ""));
     else
-      log().info("{} {}", what.kind, what.fields.dump());
+      log().info("{} {}", what.kind, json_text(what.fields));
     record().perform(what);
   }
-  void perform(const write_workers&) { record().workers(workers_json(core())); }
-  void perform(const fetch_model& what);
-  void perform(const fetch_checkpoint& what);
-  void perform(const serve_checkpoint& what) {
+  void perform_now(const write_workers&) {
+    // Of hundreds of workers the file takes milliseconds: not on the way of a
+    // change of the membership, and once for all that changes meanwhile.
+    workers_stale_ = many_workers();
+    if (!workers_stale_)
+      record().workers(workers_json(core()));
+  }
+  void perform_now(const fetch_model& what);
+  void perform_now(const publish_model& what);
+  void perform_now(const fetch_checkpoint& what);
+  void perform_now(const refuse_checkpoint& what) { record().perform(what); }
+  void perform_now(const serve_checkpoint& what) {
     self_->send(self_->state.shards, serve_atom::value, what.file);
   }
-  void perform(const undo_steps& what) {
-    log().warn("goes back to step {}: {}", value(what.to), what.reason);
-    record().perform(what);
-  }
-  void perform(const give_up& what);
-  void perform(const end_run& what);
+  void perform_now(const undo_steps& what) { record().perform(what); }
+  void perform_now(const give_up& what);
+  void perform_now(const end_run& what);
 
   template <class Message>
   void send(worker_id to, const Message& what) {
@@ -122,8 +165,11 @@ private:
       self_->send(found->second, what);
   }
 
+  template <class Get>
+  void publish_in_background(Get get);
   template <class Work>
   void in_background(Work work) {
+    self_->state.space->stop(); // the one before is wanted no more
     if (self_->state.helper.joinable())
       self_->state.helper.join();
     self_->state.helper = std::thread(std::move(work));
@@ -131,7 +177,22 @@ private:
 
   pointer self_;
   coordinator_shell_config config_;
+  std::deque<queued> queue_; // decided, in order
+  bool working_ = false;     // on the queue
+  disk_wait wait_;           // of its first entry
+  instant waited_{0};        // in all, by the core's clock
+  bool gave_up_ = false;     // this run has failed for a full disk
+  disk_wait prepare_wait_;
+  std::optional<prepare_data> prepare_again_;
+  std::map<std::string, instant> waiting_workers_; // for space, since
+  std::string last_trouble_;
+  instant told_{0};
   std::string outcome_reason_;
+  bool workers_stale_ = false;
+  uint64_t ticks_ = 0;
+  std::string outcome_detail_;
+  /// Fields of the status, as the report of the last run has them.
+  nlohmann::json how_it_ended_ = nlohmann::json::object();
   /// Why the report could not be written; the helper's until it is joined.
   std::shared_ptr<std::string> no_report_ = std::make_shared<std::string>();
 };

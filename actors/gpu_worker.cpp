@@ -1,11 +1,15 @@
 #include "actors/gpu_worker.hpp"
 
+#include "actors/handler_exception.hpp"
 #include "actors/types.hpp"
 #include "monitor/log.hpp"
+#include "runtime/fault_point.hpp"
+#include "runtime/run_mark.hpp"
 
 #include <chrono>
 #include <csignal>
 #include <filesystem>
+#include <system_error>
 #include <unistd.h>
 
 namespace ballast {
@@ -19,6 +23,8 @@ using pointer = gpu_worker_actor::stateful_pointer<gpu_worker_state>;
 /// committed step must be on disk.
 constexpr auto report_every = 25ms;
 constexpr auto hello_deadline = 5s;
+/// Between two hellos to coordinators that lead other runs.
+constexpr auto stranger_pause = 500ms;
 
 /// Reports of the engine come from its threads; they enter as messages.
 engine_listener listen(pointer self) {
@@ -39,8 +45,8 @@ engine_listener listen(pointer self) {
 }
 
 void send_progress(pointer self, const gpu_worker_config& config) {
-  if (self->state.alone)
-    return; // kept for the next one
+  // Also without a coordinator, so that nothing piles up: the next one asks for
+  // every step that it does not know of.
   step_progress done = self->state.engine->drain();
   if (done.steps.empty())
     return;
@@ -63,7 +69,8 @@ void send_progress(pointer self, const gpu_worker_config& config) {
                    double(one.reduce_ns) / 1e9, double(one.apply_ns) / 1e9},
                   one.rows);
   }
-  self->send(self->state.coordinator, std::move(report));
+  if (!self->state.alone)
+    self->send(self->state.coordinator, std::move(report));
 }
 
 void leave_run(pointer self, const gpu_worker_config& config,
@@ -80,6 +87,10 @@ void leave_run(pointer self, const gpu_worker_config& config,
     config.on_exit(abandoned ? 1 : 0, order.reason);
     return;
   }
+  if (state.leaving) { // nothing is left to wait for
+    config.on_exit(0, "");
+    return;
+  }
   state.engine->leave(order.reason);
   if (config.probes)
     config.probes->set(nullptr);
@@ -91,6 +102,7 @@ void begin_run(pointer self, const gpu_worker_config& config,
   auto& state = self->state;
   state.run = order.run;
   state.run_folder = order.run_folder;
+  state.run_mark = run_mark(order.token, order.run);
   state.orphan_s = order.orphan_s;
   if (config.probes)
     config.probes->set(std::make_shared<worker_probe>(order.run, order.name));
@@ -118,6 +130,8 @@ void stall(double seconds) {
 }
 
 void search(pointer self, const gpu_worker_config& config);
+void not_taken(pointer self, const gpu_worker_config& config,
+               const caf::error& refused);
 
 void say_hello(pointer self, const gpu_worker_config& config) {
   auto& state = self->state;
@@ -125,7 +139,10 @@ void say_hello(pointer self, const gpu_worker_config& config) {
   if (state.in_run) {
     hello.was = state.me.worker;
     hello.run = state.run;
+    hello.run_mark = state.run_mark;
   }
+  hello.leaving = state.leaving;
+  hello.not_for = state.dismissed;
   hello.seen = state.engine->newest();
   self->monitor(state.coordinator);
   self->request(state.coordinator, hello_deadline, hello_atom::value, hello,
@@ -135,28 +152,55 @@ void say_hello(pointer self, const gpu_worker_config& config) {
             auto& state = self->state;
             bool same = state.me.worker == answer.worker;
             state.me = answer;
+            state.alone = false; // until here nothing is sent that counts
+            state.frozen = false;
+            state.refusal.clear();
             log().info("joined as {}.{} (worker {})", config.hello.name,
                        answer.incarnation, value(answer.worker));
             if (state.in_run && !same) {
               // Nobody waited for what it held.
               state.in_run = false;
               state.engine->leave("joins again as a new worker");
+              if (state.leaving)
+                config.on_exit(130, "ended by a signal");
             }
             if (!std::exchange(state.beating, true))
               self->delayed_send(self,
                                  std::chrono::milliseconds(answer.heartbeat_ms),
                                  alive_atom::value);
           },
-          [=](const caf::error& refused) {
-            // Dead again before it answered, or the old one in its last
-            // moments, which still knows this worker? Patience has its end.
-            if (self->state.in_run && config.look_again) {
-              self->state.alone = true;
-              search(self, config);
-              return;
-            }
-            config.on_exit(1, to_failure(refused).message);
-          });
+          [=](const caf::error& refused) { not_taken(self, config, refused); });
+}
+
+/// How long it waits for another coordinator; 0: it ends without one.
+uint32_t patience_s(const gpu_worker_state& state,
+                    const gpu_worker_config& config) {
+  if (!config.look_again)
+    return 0;
+  if (state.in_run)
+    return state.orphan_s;
+  // A child of `run` that holds nothing is replaced more quickly than found.
+  return config.once || !state.beating ? 0 : config.idle_wait_s;
+}
+
+/// Dead again before it answered, the old one in its last moments, which still
+/// knows this worker, or one that leads other runs? Patience has its end.
+void not_taken(pointer self, const gpu_worker_config& config,
+               const caf::error& refused) {
+  auto& state = self->state;
+  failure why = to_failure(refused);
+  bool final = why.code == errc::name_taken || why.code == errc::other_build ||
+               why.code == errc::usage;
+  if (patience_s(state, config) == 0 || (!state.in_run && final)) {
+    config.on_exit(1, why.message);
+    return;
+  }
+  state.alone = true;
+  if (why.code != errc::other_run)
+    return search(self, config);
+  if (std::exchange(state.refusal, why.message) != why.message)
+    log().warn("{}", why.message);
+  self->delayed_send(self, stranger_pause, join_atom::value);
 }
 
 /// The coordinator is gone. What trains goes on; a new one may come.
@@ -164,16 +208,40 @@ void look_again(pointer self, const gpu_worker_config& config) {
   auto& state = self->state;
   if (state.alone)
     return;
-  if (!state.in_run || !config.look_again || state.orphan_s == 0) {
+  uint32_t patience = patience_s(state, config);
+  if (patience == 0) {
     config.on_exit(1, "the coordinator is gone: its connection closed");
     return;
   }
   log().warn("the coordinator is gone; waits for another one for {} s once "
              "nothing can be done without it",
-             state.orphan_s);
+             patience);
   state.alone = true;
   state.still_since = std::chrono::steady_clock::now();
   search(self, config);
+}
+
+/// What it holds is of no use any more; it is a new worker from now on.
+void drop_run(pointer self, const gpu_worker_config& config,
+              const std::string& reason) {
+  self->state.in_run = false;
+  self->state.engine->leave(reason);
+  if (self->state.leaving)
+    config.on_exit(130, "ended by a signal");
+  else
+    say_hello(self, config);
+}
+
+/// The run goes on without this node.
+void dismissed(pointer self, const gpu_worker_config& config,
+               const std::string& reason) {
+  log().error("takes no more part in run {}: {}", self->state.run, reason);
+  if (config.once) {
+    config.on_exit(1, reason);
+    return;
+  }
+  self->state.dismissed = self->state.run;
+  drop_run(self, config, reason);
 }
 
 /// Comes back as a message with the coordinator, once one answers.
@@ -197,9 +265,11 @@ void check_patience(pointer self, const gpu_worker_config& config) {
   auto at = std::chrono::steady_clock::now();
   if (moves)
     state.still_since = at;
-  if (at - state.still_since > std::chrono::seconds(state.orphan_s))
+  uint32_t patience = patience_s(state, config);
+  if (at - state.still_since > std::chrono::seconds(patience))
     config.on_exit(1, "no coordinator came back within " +
-                          std::to_string(state.orphan_s) + " s");
+                          std::to_string(patience) + " s" +
+                          (state.refusal.empty() ? "" : ": " + state.refusal));
 }
 
 } // namespace
@@ -207,6 +277,9 @@ void check_patience(pointer self, const gpu_worker_config& config) {
 gpu_worker_actor::behavior_type gpu_worker(pointer self,
                                            coordinator_actor coordinator,
                                            gpu_worker_config config) {
+  on_handler_exception(self, "worker", [config](const std::string& why) {
+    config.on_exit(1, why);
+  });
   self->state.coordinator = std::move(coordinator);
   self->state.engine = config.make_engine(listen(self));
   self->set_down_handler([=](const caf::down_msg& message) {
@@ -226,6 +299,9 @@ gpu_worker_actor::behavior_type gpu_worker(pointer self,
           return;
         self->state.me.term = order.term;
         self->state.me.heartbeat_ms = order.heartbeat_ms;
+        // Its drain was sent to an earlier coordinator, or crossed this one.
+        if (self->state.leaving && !self->state.in_run)
+          return;
         begin_run(self, config, order);
       },
       [=](const connect_order& order) {
@@ -237,18 +313,21 @@ gpu_worker_actor::behavior_type gpu_worker(pointer self,
           return;
         final_ack ack = self->state.engine->fence(order);
         ack.worker = self->state.me.worker;
-        log().warn("fenced up to generation {}: {}; holds {}",
-                   value(order.level), order.reason,
-                   ack.holds_state ? "step " + to_string(ack.step)
-                                   : "no state");
+        if (!ack.more) // the rest is asked for at once
+          log().warn("fenced up to generation {}: {}; holds {}",
+                     value(order.level), order.reason,
+                     ack.holds_state ? "step " + to_string(ack.step)
+                                     : "no state");
         self->send(self->state.coordinator, std::move(ack));
       },
       [=](const command& order) {
         if (order.kind == command_kind::expel && current(order.term)) {
           log().warn("excluded: {}; joins again as a new worker", order.reason);
-          self->state.in_run = false;
-          self->state.engine->leave(order.reason);
-          say_hello(self, config);
+          drop_run(self, config, order.reason);
+          return;
+        }
+        if (order.kind == command_kind::dismiss && current(order.term)) {
+          dismissed(self, config, order.reason);
           return;
         }
         if (order.kind == command_kind::leave && current(order.term)) {
@@ -262,7 +341,8 @@ gpu_worker_actor::behavior_type gpu_worker(pointer self,
         if (order.kind == command_kind::stall)
           stall(order.seconds);
         if (order.kind == command_kind::slow ||
-            order.kind == command_kind::damage) {
+            order.kind == command_kind::damage ||
+            order.kind == command_kind::recorded) {
           self->state.engine->tell(order);
           return;
         }
@@ -295,12 +375,15 @@ gpu_worker_actor::behavior_type gpu_worker(pointer self,
       },
       [=](const state_copied& message) { pass_on(message); },
       [=](const chunks_fetched& message) { pass_on(message); },
-      [=](join_atom) { say_hello(self, config); },
+      [=](join_atom) {
+        if (self->state.alone)
+          search(self, config);
+        else
+          say_hello(self, config);
+      },
       [=](join_atom, const caf::strong_actor_ptr& found) {
         self->state.searching = false;
         self->state.coordinator = caf::actor_cast<coordinator_actor>(found);
-        self->state.alone = false;
-        self->state.frozen = false;
         say_hello(self, config);
       },
       [=](drain_atom) {
@@ -310,11 +393,11 @@ gpu_worker_actor::behavior_type gpu_worker(pointer self,
           return;
         }
         log().info("was asked to end: leaves run {}", state.run);
+        state.leaving = true;
         self->send(state.coordinator, drain_atom::value, state.me.worker);
       },
       [=](freeze_atom) {
-        if (!self->state.in_run || !config.look_again ||
-            self->state.orphan_s == 0) {
+        if (!self->state.in_run || patience_s(self->state, config) == 0) {
           config.on_exit(1, "the run was killed");
           return;
         }
@@ -332,12 +415,17 @@ gpu_worker_actor::behavior_type gpu_worker(pointer self,
         self->delayed_send(self, report_every, tick_atom::value);
       },
       [=](alive_atom) {
+        if (int injected = fault_point("worker.heartbeat"))
+          throw std::system_error(injected, std::generic_category(),
+                                  "a heartbeat");
         heartbeat beat = self->state.engine->now();
         beat.worker = self->state.me.worker;
         if (config.device_trouble)
           beat.trouble = config.device_trouble();
         if (!self->state.alone)
           self->send(self->state.coordinator, beat);
+        else if (!self->state.in_run)
+          check_patience(self, config); // else at every tick of the run
         self->delayed_send(
             self, std::chrono::milliseconds(self->state.me.heartbeat_ms),
             alive_atom::value);

@@ -46,6 +46,8 @@ struct gpu_worker_config {
   std::function<void(const std::string& run_folder,
                      std::function<void(coordinator_actor)> found)>
       look_again;
+  /// A node without a run looks for so long when its coordinator is gone.
+  uint32_t idle_wait_s = 60;
   /// The node is done: exit code and, unless 0, the reason. Called once.
   std::function<void(int, std::string)> on_exit;
 };
@@ -60,8 +62,12 @@ struct gpu_worker_state {
   /// Without a coordinator: since when nothing has moved here.
   bool alone = false;
   bool searching = false; // for one
+  std::string run_mark;
   uint32_t orphan_s = 0;
-  bool frozen = false; // the run was killed
+  bool leaving = false;  // was asked to end
+  std::string dismissed; // the run that it takes no more part in
+  std::string refusal;   // the last one of a coordinator that leads other runs
+  bool frozen = false;   // the run was killed
   std::chrono::steady_clock::time_point still_since{};
   step_number last_step{};
   bool in_run = false;

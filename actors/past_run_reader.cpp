@@ -1,10 +1,11 @@
 #include "actors/past_run_reader.hpp"
 
-#include "data/checkpoint_store.hpp"
 #include "monitor/json_lines.hpp"
 #include "runtime/errors.hpp"
+#include "runtime/json_text.hpp"
 
 #include <functional>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -34,7 +35,9 @@ committed_step step_of(const json& line) {
   out.plan = plan_number{line.at("plan").get<uint64_t>()};
   out.world = line.at("world").get<uint32_t>();
   out.samples = line.at("samples").get<uint64_t>();
-  out.loss = line.at("loss").is_null() ? 0 : line.at("loss").get<double>();
+  out.loss = line.at("loss").is_null()
+                 ? std::numeric_limits<double>::quiet_NaN()
+                 : line.at("loss").get<double>();
   out.t_ns = line.at("t_ns").get<uint64_t>();
   return out;
 }
@@ -75,6 +78,8 @@ void read_events(const fs::path& file, past_run& out) {
     if (kind == "generation" && event.contains("ms"))
       out.recoveries.emplace_back(event.value("reason", ""),
                                   event.at("ms").get<double>());
+    if (kind == "generation" && event.value("from_checkpoint", false))
+      out.restarts.insert(step_number{event.at("step").get<uint64_t>()});
     read_balance(kind, event, out.balance);
     if (kind != "evaluation")
       return;
@@ -84,13 +89,25 @@ void read_events(const fs::path& file, past_run& out) {
     test.rows = event.at("test_rows").get<uint64_t>();
     test.accuracy = event.value("test_accuracy", 0.0);
     test.wall_ns = uint64_t(event.at("ms").get<double>() * 1e6);
-    out.evaluated_ns += test.wall_ns;
+    out.evaluated_ns[test.epoch] = test.wall_ns;
   });
   for (past_plan& one : out.plans)
     one.told = told.contains({one.body.number, one.body.generation});
 }
 
 } // namespace
+
+job begun_as(const journaled_run& run) {
+  job_result parsed = parse_job(json_text(run.job), {}, "/");
+  if (!parsed.value)
+    throw ballast_error(parsed.mistakes.at(0));
+  if (parsed.value->seed != run.seed)
+    throw ballast_error(errc::run_dir_unusable,
+                        "the journal contradicts itself: seed " +
+                            std::to_string(run.seed) + ", but its job has " +
+                            std::to_string(parsed.value->seed));
+  return *parsed.value;
+}
 
 past_run read_past_run(const fs::path& folder, const journal_content& journal) {
   if (!journal.run)
@@ -99,10 +116,7 @@ past_run read_past_run(const fs::path& folder, const journal_content& journal) {
                             " holds a run that ended before its first step: "
                             "begin again in another folder");
   past_run out;
-  job_result parsed = parse_job(journal.run->job.dump(), {}, "/");
-  if (!parsed.value)
-    throw ballast_error(parsed.mistakes.at(0));
-  out.begun = *parsed.value;
+  out.begun = begun_as(*journal.run);
   out.what = out.begun;
   out.name = journal.run->name;
   out.rows = journal.run->rows;
@@ -120,10 +134,12 @@ past_run read_past_run(const fs::path& folder, const journal_content& journal) {
   for_each_line(folder / "steps.jsonl", [&out](const json& line) {
     out.steps.push_back(step_of(line));
   });
+  std::error_code none;
+  out.undone =
+      std::filesystem::file_size(folder / "undone.jsonl", none) > 0 && !none;
+  out.committed = journal.committed;
   out.asked = journal.asked;
   read_events(folder / "events.jsonl", out);
-  for (stored_checkpoint& one : checkpoint_store(folder / "checkpoints").list())
-    out.checkpoints.push_back({one.step, one.file.string()});
   return out;
 }
 

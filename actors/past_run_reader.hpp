@@ -1,5 +1,5 @@
 /// Reads what an earlier life of a coordinator left of a run: the journal,
-/// steps.jsonl, events.jsonl, checkpoints/.
+/// steps.jsonl, events.jsonl.
 #pragma once
 
 #include "monitor/journal.hpp"
@@ -14,6 +14,9 @@ namespace ballast {
 /// were prepared, or a file is damaged.
 past_run read_past_run(const std::filesystem::path& folder,
                        const journal_content& journal);
+
+/// The job that the run began with. Throws run_dir_unusable, invalid_job.
+job begun_as(const journaled_run& run);
 
 /// Why `asked` cannot go on with a run that began as `begun`, or nothing: only
 /// what says how to run may differ, not what is learned.

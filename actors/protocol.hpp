@@ -9,7 +9,9 @@
 /// All types are registered once, in `ballast_types`, for CAF 0.17.
 #pragma once
 
+#include "actors/protocol_shares.hpp"
 #include "runtime/balance/load.hpp"
+#include "runtime/lineage.hpp"
 #include "runtime/messages.hpp"
 
 #include <caf/all.hpp>
@@ -52,7 +54,8 @@ template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, worker_hello& x) {
   return f(caf::meta::type_name("worker_hello"), x.name, x.pid, x.host,
            x.device, x.build_id, x.metrics_address, x.was, x.run, x.seen, x.gpu,
-           x.nccl);
+           x.nccl, x.run_mark, x.not_for, x.leaving, x.start_ticks, x.boot_id,
+           x.memory_bytes);
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, welcome& x) {
@@ -67,7 +70,7 @@ typename Inspector::result_type inspect(Inspector& f, device_trouble& x) {
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, heartbeat& x) {
   return f(caf::meta::type_name("heartbeat"), x.worker, x.generation, x.step,
-           x.phase, x.since_ns, x.trouble);
+           x.phase, x.since_ns, x.trouble, x.share_bytes, x.arrived_bytes);
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, worker_loaded& x) {
@@ -106,16 +109,28 @@ typename Inspector::result_type inspect(Inspector& f, state_copied& x) {
            x.step);
 }
 template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, saved_model& x) {
+  return f(caf::meta::type_name("saved_model"), x.problem, x.weights_sha256,
+           x.step, x.note);
+}
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, checkpoint_identity& x) {
+  return f(caf::meta::type_name("checkpoint_identity"), x.epoch, x.step,
+           x.generation, x.plan, x.lineage);
+}
+template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, worker_failed& x) {
   return f(caf::meta::type_name("worker_failed"), x.worker, x.generation,
-           x.code, x.message, x.step, x.sample_ids, x.lost_rank);
+           x.code, x.message, x.step, x.sample_ids, x.lost_rank,
+           x.unreachable_rank, x.unreachable_address);
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, assignment& x) {
   return f(caf::meta::type_name("assignment"), x.term, x.generation, x.worker,
            x.name, x.incarnation, x.run, x.run_folder, x.job, x.origin, x.token,
-           x.threads, x.heartbeat_ms, x.orphan_s, x.start, x.first, x.cursors,
-           x.beside, x.from_seed, x.from_checkpoint, x.collective);
+           x.local_workers, x.heartbeat_ms, x.orphan_s, x.start, x.first,
+           x.cursors, x.beside, x.from_seed, x.from_checkpoint, x.collective,
+           x.store_limit_bytes);
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, connect_order& x) {
@@ -135,12 +150,12 @@ typename Inspector::result_type inspect(Inspector& f, worker_ready& x) {
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, final_ack& x) {
   return f(caf::meta::type_name("final_ack"), x.worker, x.level, x.holds_state,
-           x.step, x.records, x.evaluations);
+           x.step, x.records, x.evaluations, x.more);
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, command& x) {
   return f(caf::meta::type_name("command"), x.term, x.generation, x.kind,
-           x.reason, x.seconds, x.factor, x.chunks);
+           x.reason, x.seconds, x.factor, x.chunks, x.step);
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, take_cost& x) {
@@ -264,6 +279,10 @@ CAF_BEGIN_TYPE_ID_BLOCK(ballast, caf::first_custom_type_id)
   CAF_ADD_TYPE_ID(ballast, (ballast::chunks_fetched))
   CAF_ADD_TYPE_ID(ballast, (ballast::load_view))
   CAF_ADD_TYPE_ID(ballast, (ballast::balance_answer))
+  CAF_ADD_TYPE_ID(ballast, (ballast::placed_shares))
+  CAF_ADD_TYPE_ID(ballast, (std::vector<uint64_t>))
+  CAF_ADD_TYPE_ID(ballast, (ballast::saved_model))
+  CAF_ADD_TYPE_ID(ballast, (ballast::checkpoint_identity))
   CAF_ADD_ATOM(ballast, ballast, hello_atom, "hello")
   CAF_ADD_ATOM(ballast, ballast, alive_atom, "alive")
   CAF_ADD_ATOM(ballast, ballast, tick_atom, "tick")
@@ -329,9 +348,10 @@ using shard_manager_actor = caf::typed_actor<
     // Errors: invalid_data, disk_full. Takes seconds when nothing is cached.
     caf::replies_to<prepare_atom, std::string, std::string>::with<set_summary>,
     // A plan for these workers (rank order), with each share's counts: the
-    // first one, or what follows from the plan before.
+    // first one, or what follows from the plan before; within these limits of
+    // their memory (bytes by rank; empty = none), or what does not fit.
     caf::replies_to<place_atom, generation, plan_number, std::vector<worker_id>,
-                    plan>::with<plan, std::vector<share_summary>>,
+                    plan, std::vector<uint64_t>>::with<placed_shares>,
     // The load of a run: what is to be said of it, and what should change.
     caf::replies_to<balance_atom, load_view>::with<balance_answer>,
     // From now on: whether anything is moved, and the skew that is good enough.
@@ -378,10 +398,10 @@ using coordinator_actor = caf::typed_actor<
     caf::reacts_to<exited_atom, std::string, std::string>,
     // Ctrl-C or SIGTERM reached the supervisor.
     caf::reacts_to<signal_atom>,
-    // INTERNAL: model.safetensors is published (empty failure), or why not.
-    caf::reacts_to<saved_atom, failure>,
-    // INTERNAL: so is the checkpoint after that step, in this file, or not.
-    caf::reacts_to<saved_atom, position, std::string, failure>,
+    // INTERNAL: model.safetensors is published, or why not.
+    caf::reacts_to<saved_atom, saved_model>,
+    // INTERNAL: so is this checkpoint, in this file, or not.
+    caf::reacts_to<saved_atom, checkpoint_identity, std::string, failure>,
     // INTERNAL: something outside the core failed, like a full disk.
     caf::reacts_to<trouble_atom, failure>,
     // INTERNAL: audit and report of the ended run are written.

@@ -1,9 +1,13 @@
 #include "actors/run_parts.hpp"
 
+#include "actors/this_machine.hpp"
+#include "data/checkpoint_store.hpp"
+#include "data/host_memory.hpp"
 #include "data/safetensors.hpp"
 #include "gpu/cuda_report.hpp"
 #include "gpu/staged_collective.hpp"
 #include "monitor/log.hpp"
+#include "runtime/json_text.hpp"
 
 #include <algorithm>
 #include <cstdlib>
@@ -17,23 +21,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-const std::string optimizer_prefix = "optimizer/";
-/// Data-sized work: as long as something arrives; these bound a silent peer.
-constexpr auto fetch_deadline = 60s;
 /// Bounds a silent peer.
 constexpr auto connect_deadline = 20s;
-
-uint64_t free_memory_bytes() {
-  std::ifstream file("/proc/meminfo");
-  std::string word;
-  while (file >> word)
-    if (word == "MemAvailable:") {
-      uint64_t kib = 0;
-      file >> kib;
-      return kib * 1024;
-    }
-  return uint64_t{4} << 30;
-}
 
 /// The chunks of a share, each once.
 std::vector<chunk_info> chunks_of(const share& part, const manifest& set) {
@@ -52,7 +41,13 @@ std::vector<tensor_view> tensors_of(run_parts& parts, nlohmann::json& buffers,
   std::vector<tensor_view> out;
   for (const parameter_info& one : parts.network->parameters())
     out.push_back({one.name, one.shape, values.subspan(one.offset, one.count)});
+  // What the hash of the weights leaves out.
   buffers = nlohmann::json::array();
+  for (const model::alias& one : parts.network->aliases()) {
+    const parameter_info& of = parts.network->parameters().at(one.parameter);
+    out.push_back({one.name, of.shape, values.subspan(of.offset, of.count)});
+    buffers.push_back(one.name);
+  }
   for (const model::buffer& one : parts.network->buffers()) {
     out.push_back({one.name, one.shape, one.values});
     buffers.push_back(one.name);
@@ -71,9 +66,11 @@ std::string model_bytes(run_parts& parts) {
   nlohmann::json buffers;
   host_rooms room;
   std::vector<tensor_view> tensors = tensors_of(parts, buffers, room);
-  return safetensors_bytes(tensors, {{"format", "pt"},
-                                     {"ballast_run", parts.order.run},
-                                     {"buffers", buffers.dump()}});
+  return safetensors_bytes(tensors,
+                           {{"format", "pt"},
+                            {"ballast_run", parts.order.run},
+                            {"buffers", json_text(buffers)},
+                            {"step", to_string(parts.state.held.step)}});
 }
 
 /// The collective that the job names. What it lacks here it will lack in every
@@ -97,14 +94,31 @@ void initialize(run_parts& parts) {
   parts.device->upload(to, values.data(), count);
 }
 
+/// Before anything of that size is allocated.
+void check_memory(const run_parts& parts, uint64_t parameters) {
+  if (!parts.device->is_host())
+    return; // a device says so itself
+  if (failure why = memory_problem(parts.what, parameters,
+                                   parts.order.local_workers, this_machine()))
+    throw ballast_error(why);
+}
+
 void build(run_parts& parts) {
-  if (parts.what.model.kind == "emulated")
+  if (parts.what.model.kind == "emulated") {
     parts.device = &cpu_device(); // what it measures is not the device
+    check_memory(parts, parts.what.model.parameters);
+  }
+  const machine_size machine = this_machine();
+  if (failure why = threads_problem(parts.what.train.threads, machine))
+    throw ballast_error(why);
+  const uint32_t threads =
+      compute_threads(parts.what.train, parts.order.local_workers, machine);
   compute_device& device = *parts.device;
   parts.backend = open_backend(parts);
-  parts.network = make_model(
-      {&parts.what, parts.set.row, parts.order.threads, device.place()});
+  parts.network =
+      make_model({&parts.what, parts.set.row, threads, device.place()});
   size_t count = parts.network->parameter_count();
+  check_memory(parts, count);
   parts.memory.count = count;
   parts.memory.parameters = device.allocate(count, *parts.backend);
   for (auto& arena : parts.memory.gradients)
@@ -145,6 +159,16 @@ void start_service(run_parts& parts, const std::string& bind_host) {
 
 } // namespace
 
+trace_writer::trace_writer(std::filesystem::path path)
+    : path_(std::move(path)) {
+  try {
+    file_.emplace(path_, "trace.write");
+  } catch (const ballast_error& e) {
+    if (e.what_failed().code != errc::disk_full)
+      throw;
+  }
+}
+
 void trace_writer::write(const step_order& order,
                          const std::vector<uint64_t>& ids) {
   line_.clear();
@@ -158,7 +182,9 @@ void trace_writer::write(const step_order& order,
     line_ += std::to_string(ids[i]);
   }
   line_ += "]}\n";
-  file_.append(line_);
+  if (!file_)
+    file_.emplace(path_, "trace.write");
+  file_->append(line_);
 }
 
 std::string state_bytes(run_parts& parts, step_number after) {
@@ -172,14 +198,14 @@ std::string state_bytes(run_parts& parts, step_number after) {
          on_host(*parts.device, one.values.data(), one.values.size(), room)});
   return safetensors_bytes(tensors, {{"format", "pt"},
                                      {"ballast_run", parts.order.run},
-                                     {"buffers", buffers.dump()},
+                                     {"buffers", json_text(buffers)},
                                      {"step", to_string(after)}});
 }
 
 step_number load_checkpoint(run_parts& parts) {
   constexpr const char* blob = "checkpoint";
   tensor_file file =
-      parse_safetensors(parts.origin->fetch_blob(blob, fetch_deadline), blob);
+      parse_safetensors(parts.origin->fetch_blob(blob, bulk_patience), blob);
   // Buffers lie on the host, arenas where this worker computes.
   auto take = [&file](compute_device& to, const std::string& name,
                       std::span<float> into) {
@@ -237,56 +263,92 @@ void trace_steps(run_parts& parts, step_listener& steps) {
   };
 }
 
-void load_run(run_parts& parts, const std::string& bind_host,
-              uint64_t store_limit_bytes) {
+step_number load_run(run_parts& parts, const std::string& bind_host,
+                     uint64_t store_limit_bytes,
+                     const std::function<bool()>& given_up) {
   job_result parsed = parse_job(parts.order.job, {}, "/");
   if (!parsed.value)
     throw ballast_error(parsed.mistakes.at(0));
   parts.what = *parsed.value;
   connect_origin(parts, parts.order);
-  parts.set = nlohmann::json::parse(parts.origin->fetch_blob("manifest", 30s))
+  bulk_watch how;
+  how.given_up = given_up;
+  parts.set = nlohmann::json::parse(parts.origin->fetch_blob("manifest", how))
                   .get<manifest>();
   uint64_t limit =
-      store_limit_bytes > 0 ? store_limit_bytes : free_memory_bytes() / 5 * 4;
-  parts.store = std::make_unique<chunk_store>(limit);
+      store_limit_bytes > 0 ? store_limit_bytes : parts.order.store_limit_bytes;
+  parts.store = std::make_unique<chunk_store>(
+      limit > 0 ? limit : available_memory_bytes() / 5 * 4);
   // The model takes as long to load as the data: side by side.
   auto built = std::async(std::launch::async, [&parts] { build(parts); });
-  fetch_chunks(parts, parts.order);
+  fetch_chunks(parts, parts.order, given_up);
   start_service(parts, bind_host);
   built.get();
+  return parts.order.from_checkpoint ? load_checkpoint(parts) : step_number{};
 }
 
-void fetch_chunks(run_parts& parts, const assignment& order) {
+namespace {
+
+std::vector<chunk_info> missing_of(const run_parts& parts, data_part part,
+                                   const std::vector<chunk_info>& wanted) {
+  std::vector<chunk_info> out;
+  for (const chunk_info& one : wanted)
+    if (!parts.store->find(part, one.id))
+      out.push_back(one);
+  return out;
+}
+
+uint64_t sum_of_bytes(const std::vector<chunk_info>& chunks) {
+  uint64_t out = 0;
+  for (const chunk_info& one : chunks)
+    out += one.bytes;
+  return out;
+}
+
+} // namespace
+
+void fetch_chunks(run_parts& parts, const assignment& order,
+                  const std::function<bool()>& given_up) {
   connect_origin(parts, order);
-  chunk_client& client = *parts.origin;
-  const plan& first = order.first;
+  const plan& first = *order.first;
   size_t rank = 0;
   while (first.shares.at(rank).worker != order.worker)
     ++rank;
-  auto keep = [&parts](data_part part) {
-    return [&parts, part](chunk_ptr got) {
-      parts.store->put(part, std::move(got));
-    };
-  };
-  std::vector<chunk_info> train;
-  for (chunk_info& one : chunks_of(first.shares[rank], parts.set))
-    if (!parts.store->find(data_part::train, one.id))
-      train.push_back(std::move(one));
-  client.fetch(data_part::train, train, parts.set.row, fetch_deadline,
-               keep(data_part::train));
-  std::vector<chunk_info> test;
+  std::vector<chunk_info> test_share;
   for (size_t i = rank; i < parts.set.test.size(); i += first.shares.size())
-    if (!parts.store->find(data_part::test, parts.set.test[i].id))
-      test.push_back(parts.set.test[i]);
-  client.fetch(data_part::test, test, parts.set.row, fetch_deadline,
-               keep(data_part::test));
+    test_share.push_back(parts.set.test[i]);
+  const std::vector<chunk_info> train = missing_of(
+      parts, data_part::train, chunks_of(first.shares[rank], parts.set));
+  const std::vector<chunk_info> test =
+      missing_of(parts, data_part::test, test_share);
+  const uint64_t coming = sum_of_bytes(train) + sum_of_bytes(test);
+  // The coordinator counted what each worker is to own. What goes meanwhile is
+  // held a moment longer.
+  if (order.store_limit_bytes > 0)
+    parts.store->set_limit(
+        std::max(order.store_limit_bytes, parts.store->bytes() + coming));
+  parts.coming.begin(coming);
+  struct over {
+    bytes_coming& of;
+    ~over() { of.end(); }
+  } const whatever_happens{parts.coming};
+  bulk_watch how;
+  how.given_up = given_up;
+  auto fetch = [&](data_part part, const std::vector<chunk_info>& what) {
+    how.progress = [&parts](uint64_t bytes) { parts.coming.arrived(bytes); };
+    parts.origin->fetch(part, what, parts.set.row, how, [&](chunk_ptr got) {
+      parts.store->put(part, std::move(got));
+    });
+  };
+  fetch(data_part::train, train);
+  fetch(data_part::test, test);
   log().info("holds {} train and {} test chunks, {} MB",
              parts.store->count(data_part::train),
              parts.store->count(data_part::test), parts.store->bytes() >> 20);
 }
 
 void release_chunks(run_parts& parts, const std::vector<step_record>& steps) {
-  const plan* next = parts.next_order ? &parts.next_order->first : nullptr;
+  const plan* next = parts.next_order ? &*parts.next_order->first : nullptr;
   size_t gone = parts.release.applied(steps, next, parts.order.worker,
                                       parts.set, *parts.store);
   if (gone > 0)
@@ -322,11 +384,11 @@ open_collective(run_parts& parts, const assignment& order,
   if (needs_mirror(parts, group) && !parts.mirror)
     parts.mirror = parts.device->pin(group.allocate_arena(count), count);
   log().info("generation {}: gradients of {} go over {}",
-             value(order.generation), order.first.shares.size(), group.name());
+             value(order.generation), order.first->shares.size(), group.name());
   collective_options options;
   options.generation = order.generation;
-  options.size = int(order.first.shares.size());
-  while (order.first.shares[size_t(options.rank)].worker != order.worker)
+  options.size = int(order.first->shares.size());
+  while (order.first->shares[size_t(options.rank)].worker != order.worker)
     ++options.rank;
   options.layout_hash = layout_hash(parts.layout);
   options.token = order.token;

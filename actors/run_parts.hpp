@@ -13,12 +13,15 @@
 #include "runtime/manifest.hpp"
 #include "runtime/messages.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace ballast {
@@ -26,12 +29,34 @@ namespace ballast {
 /// Writes what a worker feeds to the gradient, one line a step.
 class trace_writer {
 public:
-  explicit trace_writer(const std::filesystem::path& path) : file_(path) {}
+  /// Opens the file, or later, if the disk has no room for it now.
+  explicit trace_writer(std::filesystem::path path);
   void write(const step_order& order, const std::vector<uint64_t>& ids);
 
 private:
-  line_file file_;
+  std::filesystem::path path_;
+  std::optional<line_file> file_;
   std::string line_;
+};
+
+/// How much of a share has arrived; the heartbeat asks for it.
+class bytes_coming {
+public:
+  void begin(uint64_t share) {
+    arrived_ = 0;
+    share_ = share;
+  }
+  void arrived(uint64_t bytes) { arrived_ += bytes; }
+  void end() { share_ = 0; }
+  /// Share and what of it is here: less, as long as it is not over.
+  std::pair<uint64_t, uint64_t> now() const {
+    const uint64_t share = share_;
+    return {share, share == 0 ? 0 : std::min<uint64_t>(arrived_, share - 1)};
+  }
+
+private:
+  std::atomic<uint64_t> share_{0};
+  std::atomic<uint64_t> arrived_{0};
 };
 
 struct run_parts {
@@ -44,6 +69,7 @@ struct run_parts {
   std::string origin_address; // a restarted coordinator serves at another one
   std::unique_ptr<chunk_store> store;
   chunk_release release;
+  bytes_coming coming;
   std::unique_ptr<chunk_service> service;
   /// A fault on purpose: so many more chunks are served damaged.
   std::atomic<uint64_t> damage_next{0};
@@ -74,17 +100,21 @@ struct run_parts {
 };
 
 /// Connects to the origin, fetches manifest and chunks, builds the model, and
-/// serves both from now on. `store_limit_bytes` 0 = four fifths of the free
-/// memory. Throws ballast_error.
-void load_run(run_parts& parts, const std::string& bind_host,
-              uint64_t store_limit_bytes);
+/// serves both from now on. `store_limit_bytes` 0 = what the order says, or
+/// four fifths of the free memory. The step whose state it then holds: 0, or
+/// that of the checkpoint to begin with. Throws ballast_error.
+step_number load_run(run_parts& parts, const std::string& bind_host,
+                     uint64_t store_limit_bytes,
+                     const std::function<bool()>& given_up);
 /// Parameters, optimizer state and buffers after a step, as a safetensors file.
 std::string state_bytes(run_parts& parts, step_number after);
 /// Takes over the checkpoint that the origin serves; its step. Throws
 /// invalid_data where it does not fit the model.
 step_number load_checkpoint(run_parts& parts);
-/// What `order`'s plan gives this worker and is not here yet.
-void fetch_chunks(run_parts& parts, const assignment& order);
+/// What `order`'s plan gives this worker and is not here yet; as long as
+/// something arrives and it is not `given_up`.
+void fetch_chunks(run_parts& parts, const assignment& order,
+                  const std::function<bool()>& given_up);
 /// These steps were applied: forgets what nobody needs here any more. Before
 /// anybody else can know of them, and send more.
 void release_chunks(run_parts& parts, const std::vector<step_record>& steps);

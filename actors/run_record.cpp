@@ -2,13 +2,17 @@
 
 #include "actors/past_run_reader.hpp"
 #include "data/checkpoint_store.hpp"
-#include "data/safetensors.hpp"
 #include "monitor/audit_run.hpp"
 #include "monitor/log.hpp"
+#include "runtime/fault_point.hpp"
+#include "runtime/json_text.hpp"
+#include "runtime/lineage.hpp"
 #include "runtime/manifest.hpp"
+#include "runtime/text_digest.hpp"
 #include "runtime/unique_fd.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <fcntl.h>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -20,9 +24,27 @@ namespace {
 
 run_record::place make_place(const job& what, const std::string& folder,
                              const std::filesystem::path& base) {
-  bool was_there = !folder.empty() && std::filesystem::exists(folder);
-  return {was_there, folder.empty() ? run_directory::create(base, what.name)
-                                    : run_directory::create_at(folder)};
+  std::error_code too_long; // said by run_directory
+  std::filesystem::path path(folder);
+  bool was_there = !folder.empty() && std::filesystem::exists(path, too_long);
+  bool had_lock =
+      was_there && std::filesystem::exists(path / "run.lock", too_long);
+  return {folder.empty() ? run_directory::create(base, what.name)
+                         : run_directory::create_at(folder),
+          was_there,
+          had_lock,
+          false,
+          {}};
+}
+
+/// What a power cut tore is cut off before anybody reads it.
+run_record::place adopt_place(const std::filesystem::path& folder) {
+  run_record::place out{run_directory::adopt(folder), true, true, true, {}};
+  for (auto [name, key] :
+       {std::pair("steps.jsonl", "step"), std::pair("events.jsonl", "seq")})
+    if (auto cut = cut_damaged_tail(out.directory.file(name), key))
+      out.tails.push_back(std::move(*cut));
+  return out;
 }
 
 constexpr const char* token_name = "run.key";
@@ -32,7 +54,8 @@ void write_secret(const std::filesystem::path& path, const std::string& text) {
   unique_fd file(
       ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
   if (!file ||
-      ::write(file.get(), text.data(), text.size()) != ssize_t(text.size()))
+      ::write(file.get(), text.data(), text.size()) != ssize_t(text.size()) ||
+      ::fdatasync(file.get()) != 0)
     throw ballast_error(errc::run_dir_unusable,
                         "cannot write " + path.string());
 }
@@ -49,7 +72,8 @@ std::string read_secret(const std::filesystem::path& path) {
 } // namespace
 
 run_record::run_record(place where, const std::optional<std::string>& token)
-    : folder_was_there_(where.was_there),
+    : folder_was_there_(where.was_there), had_lock_(where.had_lock),
+      resumed_(where.resumed), tails_(std::move(where.tails)),
       directory_(std::move(where.directory)),
       name_(directory_.path().filename().string()),
       token_(token ? *token : read_secret(directory_.file(token_name))),
@@ -65,14 +89,31 @@ run_record::run_record(const job& what, const std::string& folder,
                        const std::string& token,
                        const coordinator_addresses& addresses)
     : run_record(make_place(what, folder, base), token) {
-  directory_.write_json("job.json", to_json(what));
-  write_secret(directory_.file(token_name), token);
+  begin(what, addresses);
+}
+
+std::shared_ptr<run_record>
+run_record::begin_again(const job& what, const std::filesystem::path& folder,
+                        const std::string& token,
+                        const coordinator_addresses& addresses) {
+  std::shared_ptr<run_record> out(new run_record(adopt_place(folder), token));
+  out->begin(what, addresses);
+  return out;
+}
+
+void run_record::begin(const job& what,
+                       const coordinator_addresses& addresses) {
+  begins_ = true;
+  directory_.write_json("job.json", to_json(what),
+                        run_directory::outlives::power);
+  write_secret(directory_.file(token_name), token_);
+  (void)fault_point("run.begin");
   announce(addresses);
 }
 
 run_record::run_record(const std::filesystem::path& folder,
                        const coordinator_addresses& addresses)
-    : run_record({true, run_directory::adopt(folder)}, std::nullopt) {
+    : run_record(adopt_place(folder), std::nullopt) {
   std::ifstream report(directory_.file("report.json"));
   if (report &&
       nlohmann::json::parse(report, nullptr, false).value("state", "") ==
@@ -80,12 +121,6 @@ run_record::run_record(const std::filesystem::path& folder,
     throw ballast_error(errc::run_dir_unusable,
                         "the run in " + directory_.path().string() +
                             " is done: there is nothing to go on with");
-  // Whatever was to stop it has: who resumes it wants it to go on.
-  if (standing_requests asked = journal_->content().asked;
-      report.is_open() && asked.stop) {
-    asked.stop.reset();
-    journal_->record_requests(asked);
-  }
   // Its first event tells when it began, on the same clock.
   std::vector<event> first = events_->after(0, 1);
   if (!first.empty()) {
@@ -97,6 +132,12 @@ run_record::run_record(const std::filesystem::path& folder,
   announce(addresses);
 }
 
+void run_record::warn(const std::string& text) {
+  log().warn("{}", text);
+  if (tell_)
+    tell_(text);
+}
+
 void run_record::announce(const coordinator_addresses& addresses) {
   directory_.write_json("coordinator.json",
                         nlohmann::ordered_json{{"pid", getpid()},
@@ -106,12 +147,52 @@ void run_record::announce(const coordinator_addresses& addresses) {
 }
 
 void run_record::go_on() {
-  std::filesystem::remove(directory_.file("report.json"));
+  if (!resumed_ || went_on_.exchange(true))
+    return;
+  std::error_code ignored;
+  std::filesystem::path report = directory_.file("report.json");
+  for (int life = 1; std::filesystem::exists(report, ignored); ++life) {
+    auto kept = directory_.file("report-" + std::to_string(life) + ".json");
+    if (!std::filesystem::exists(kept, ignored))
+      std::filesystem::rename(report, kept);
+  }
+  if (stop_is_over_) {
+    standing_requests asked = open_journal().content().asked;
+    asked.stop.reset();
+    open_journal().record_requests(asked);
+  }
+  for (const damaged_tail& one : tails_) {
+    std::string kept = one.kept.filename().string();
+    std::string file = kept.substr(0, kept.rfind(".damaged-"));
+    warn(file + " is damaged from line " + std::to_string(one.line) +
+         " on: " + one.why + "; those " + std::to_string(one.bytes) +
+         " bytes are kept as " + kept);
+    events_->append("damaged_tail", {{"file", file},
+                                     {"line", one.line},
+                                     {"bytes", one.bytes},
+                                     {"reason", one.why},
+                                     {"kept", kept}});
+  }
+  for (const refuse_checkpoint& one : damaged_)
+    perform(one);
 }
 
 past_run run_record::past() {
   checkpoint_store(directory_.checkpoints()).remove_unfinished();
-  past_run out = read_past_run(directory_.path(), open_journal().content());
+  journal_content content = open_journal().content();
+  if (content.run && content.run->identity !=
+                         digest_text(run_identity(token_, content.run->name)))
+    throw ballast_error(errc::run_dir_unusable,
+                        directory_.file(token_name).string() +
+                            " is not the key that the run began with; put that "
+                            "one back");
+  past_run out = read_past_run(directory_.path(), content);
+  read_checkpoints(out);
+  // What was to stop it has: a user who resumes it wants it to go on.
+  stop_is_over_ =
+      out.asked.stop && std::filesystem::exists(directory_.file("report.json"));
+  if (stop_is_over_)
+    out.asked.stop.reset();
   samples_ = 0;
   for (const committed_step& step : out.steps)
     samples_ += step.samples;
@@ -125,21 +206,71 @@ journal& run_record::open_journal() {
   return *journal_;
 }
 
-void run_record::prepared(const job& what, const set_summary& set,
-                          const std::string& manifest) {
-  if (open_journal().content().run) {
-    // Of an earlier life; what it journaled is about that set.
-    std::ifstream in(directory_.file("manifest.json"));
-    if (nlohmann::json::parse(in, nullptr, false) !=
-        nlohmann::json::parse(manifest))
-      throw ballast_error(errc::run_dir_unusable,
-                          "the training data have changed since the run in " +
-                              directory_.path().string() +
-                              " began: it cannot go on with others");
+namespace {
+
+std::string digest_of(const nlohmann::json& about) {
+  return digest_text(text_digest(0, json_text(about)));
+}
+
+/// Where to look for what differs.
+std::string difference(const manifest& before, const manifest& now) {
+  if (before.train_rows != now.train_rows)
+    return "it has " + std::to_string(now.train_rows) +
+           " training rows now, before it had " +
+           std::to_string(before.train_rows);
+  size_t count = std::min(before.train.size(), now.train.size());
+  for (size_t i = 0; i < count; ++i)
+    if (before.train[i].checksum != now.train[i].checksum &&
+        !now.train[i].source_rows.empty())
+      return "the first change is in chunk " + std::to_string(i) +
+             ", which begins with row " +
+             std::to_string(now.train[i].source_rows[0].first + 1) +
+             " of the source";
+  return before.test_rows != now.test_rows || before.train.size() == count
+             ? "its test rows, its sources or how they are prepared differ"
+             : "its chunks are cut differently";
+}
+
+} // namespace
+
+/// What an earlier life journaled is about that set, and no other.
+void run_record::same_set(const journaled_run& run, const std::string& text) {
+  constexpr const char* name = "manifest.json";
+  nlohmann::json now = nlohmann::json::parse(text);
+  std::ifstream in(directory_.file(name));
+  nlohmann::json kept = nlohmann::json::parse(in, nullptr, false);
+  bool whole = kept.is_object() && digest_of(kept) == run.manifest;
+  if (digest_of(now) != run.manifest)
+    throw ballast_error(errc::run_dir_unusable,
+                        "the training data have changed since the run in " +
+                            directory_.path().string() + " began" +
+                            (whole ? ": " + difference(kept.get<manifest>(),
+                                                       now.get<manifest>())
+                                   : "") +
+                            "; it cannot go on with others");
+  if (whole)
     return;
-  }
-  directory_.write_file("manifest.json", manifest);
-  open_journal().record_run({name_, what.seed, set.train_rows, to_json(what)});
+  std::string why = in.is_open() ? "was damaged or changed" : "was missing";
+  if (in.is_open())
+    std::filesystem::rename(directory_.file(name),
+                            damaged_name(directory_.file(name)));
+  directory_.write_file(name, text, run_directory::outlives::power);
+  warn(std::string(name) + " " + why +
+       "; it is made again from the prepared data, which are those that the "
+       "run began with");
+  events_->append("manifest_restored", {{"reason", why}});
+}
+
+void run_record::prepared(const job& what, const set_summary& set,
+                          const std::string& manifest,
+                          const std::string& build) {
+  if (auto begun = open_journal().content().run)
+    return same_set(*begun, manifest);
+  directory_.write_file("manifest.json", manifest,
+                        run_directory::outlives::power);
+  open_journal().record_run({name_, what.seed, set.train_rows, to_json(what),
+                             digest_text(run_identity(token_, name_)), build,
+                             digest_of(nlohmann::json::parse(manifest))});
 }
 
 void run_record::perform(const journal_change& what) {
@@ -193,60 +324,8 @@ void run_record::perform(const write_event& what) {
   events_->append(what.kind, what.fields);
 }
 
-void run_record::perform(const undo_steps& what) {
-  open_journal().record_undo(what.to, what.epoch);
-  step_number last = steps_.last();
-  samples_ -=
-      std::min(samples_, steps_.cut(what.to, directory_.file("undone.jsonl")));
-  checkpoint_store(directory_.checkpoints()).remove_after(what.to);
-  events_->append(
-      "undone",
-      {{"from", value(last)}, {"to", value(what.to)}, {"reason", what.reason}});
-}
-
-std::string run_record::checkpoint(position after, const std::string& state,
-                                   uint32_t keep) {
-  auto begun = std::chrono::steady_clock::now();
-  stored_checkpoint made =
-      checkpoint_store(directory_.checkpoints())
-          .publish(after.step, after.epoch, name_, state, keep);
-  double ms = std::chrono::duration<double, std::milli>(
-                  std::chrono::steady_clock::now() - begun)
-                  .count();
-  probe_->checkpoint(ms / 1e3);
-  events_->append("checkpoint", {{"step", value(after.step)},
-                                 {"epoch", value(after.epoch)},
-                                 {"bytes", state.size()},
-                                 {"ms", ms}});
-  return made.file.string();
-}
-
 void run_record::workers(const nlohmann::json& list) {
   directory_.write_json("workers.json", list);
-}
-
-void run_record::model(const std::string& safetensors,
-                       const std::string& weights_sha256) {
-  constexpr const char* unchecked = "model.safetensors.unchecked";
-  directory_.write_file(unchecked, safetensors, run_directory::outlives::power);
-  std::filesystem::path staged = directory_.file(unchecked);
-  tensor_file file = read_safetensors(staged.string());
-  // Buffers, like running means, are no parameters.
-  auto buffers =
-      nlohmann::json::parse(file.metadata["buffers"], nullptr, false);
-  std::vector<tensor_view> parameters;
-  for (const tensor_view& one : file.tensors)
-    if (std::find(buffers.begin(), buffers.end(), one.name) == buffers.end())
-      parameters.push_back(one);
-  if (ballast::weights_sha256(parameters) != weights_sha256) {
-    std::filesystem::remove(staged);
-    throw ballast_error(errc::digest_mismatch,
-                        "the fetched model is not the one that the workers "
-                        "ended with (" +
-                            weights_sha256.substr(0, 12) +
-                            "...); it is not published");
-  }
-  std::filesystem::rename(staged, directory_.file("model.safetensors"));
 }
 
 std::string run_record::describe(const std::vector<row_ref>& rows) const {
@@ -257,6 +336,8 @@ std::string run_record::describe(const std::vector<row_ref>& rows) const {
 nlohmann::ordered_json run_record::finish(run_report report) {
   report.wall_s = age_s();
   // A disk that is full loses the last steps: what counts is what is written.
+  if (report.steps != value(steps_.last()))
+    report.lineage.clear(); // of steps that nobody can read
   report.steps = value(steps_.last());
   report.samples = samples_;
   if (report.steps > 0)
@@ -267,6 +348,7 @@ nlohmann::ordered_json run_record::finish(run_report report) {
     report.state = to_string(run_phase::failed);
     report.reason = "the audit of the run found: " + report.audit->problem;
   }
+  (void)fault_point("report.write");
   nlohmann::ordered_json out = to_json(report);
   directory_.write_json("report.json", out, run_directory::outlives::power);
   nlohmann::ordered_json fields{{"state", report.state},
@@ -280,12 +362,30 @@ nlohmann::ordered_json run_record::finish(run_report report) {
 
 void run_record::discard() {
   journal_.reset();
+  if (resumed_)
+    return;
   std::error_code ignored;
+  const std::filesystem::path& folder = directory_.path();
   for (const auto& entry :
-       std::filesystem::directory_iterator(directory_.path(), ignored))
-    std::filesystem::remove_all(entry.path(), ignored);
+       std::filesystem::directory_iterator(directory_.logs(), ignored)) {
+    // Of the coordinator, and of workers that `run` has started: "w1.log".
+    std::string name = entry.path().filename().string();
+    if (name == "coordinator.log" ||
+        (name.starts_with("w") && name.ends_with(".log") && name.size() > 5 &&
+         name.find_first_not_of("0123456789", 1) == name.size() - 4))
+      std::filesystem::remove(entry.path(), ignored);
+  }
+  // The folder was empty when this life took it.
+  for (const char* name :
+       {"job.json", token_name, "coordinator.json", "workers.json",
+        "manifest.json", "events.jsonl", "steps.jsonl", "report.json",
+        "ledger.sqlite", "ledger.sqlite-wal", "ledger.sqlite-shm",
+        "coordinator.lock", "logs", "trace", "checkpoints", "tmp"})
+    std::filesystem::remove(folder / name, ignored); // no folder with content
+  if (!had_lock_)
+    std::filesystem::remove(folder / "run.lock", ignored);
   if (!folder_was_there_)
-    std::filesystem::remove(directory_.path(), ignored);
+    std::filesystem::remove(folder, ignored);
 }
 
 double run_record::age_s() const {

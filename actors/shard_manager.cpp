@@ -1,13 +1,15 @@
 #include "actors/shard_manager.hpp"
 
+#include "actors/handler_exception.hpp"
 #include "actors/types.hpp"
 #include "data/chunk_service.hpp"
 #include "data/prepared_set.hpp"
+#include "data/source_error.hpp"
 #include "monitor/log.hpp"
 #include "runtime/balance/explain.hpp"
 #include "runtime/control.hpp"
-#include "runtime/repair.hpp"
-#include "runtime/skew.hpp"
+#include "runtime/json_text.hpp"
+#include "runtime/memory_fit.hpp"
 #include "runtime/thread_name.hpp"
 
 #include <chrono>
@@ -15,6 +17,7 @@
 #include <iterator>
 #include <mutex>
 #include <nlohmann/json.hpp>
+#include <stop_token>
 #include <thread>
 
 namespace ballast {
@@ -25,7 +28,9 @@ struct shard_manager_state::parts {
   std::string manifest_text;
   std::unique_ptr<balancer> balance;
   double prepare_s = 0;
+  std::string detail; // of what is wrong with the sources
   caf::typed_response_promise<set_summary> answer;
+  std::stop_source stop; // of the thread
   std::thread thread;
   std::mutex lock;
   std::string checkpoint_file;
@@ -38,6 +43,7 @@ struct shard_manager_state::parts {
     return std::string(std::istreambuf_iterator<char>(in), {});
   }
   ~parts() {
+    stop.request_stop();
     if (thread.joinable())
       thread.join();
     if (service)
@@ -59,8 +65,9 @@ failure prepare_parts(parts& out, const std::string& job_text,
     if (!parsed.value)
       return parsed.mistakes.at(0);
     auto begin = std::chrono::steady_clock::now();
-    out.set = prepare(*parsed.value, config.cache_folder);
-    out.manifest_text = nlohmann::json(out.set->about()).dump();
+    out.set = prepare(*parsed.value, config.cache_folder,
+                      {.stop = out.stop.get_token(), .warn = config.warn});
+    out.manifest_text = json_text(nlohmann::json(out.set->about()));
     balance_policy policy;
     policy.enabled = parsed.value->balance.enabled;
     policy.skew_tv = parsed.value->balance.skew_tv;
@@ -82,6 +89,9 @@ failure prepare_parts(parts& out, const std::string& job_text,
         std::chrono::duration<double>(std::chrono::steady_clock::now() - begin)
             .count();
     return {};
+  } catch (const source_error& e) {
+    out.detail = e.detail();
+    return e.what_failed();
   } catch (const ballast_error& e) {
     return e.what_failed();
   } catch (const std::exception& e) {
@@ -100,16 +110,6 @@ set_summary summarize(const parts& of) {
   for (const chunk_info& one : about.train)
     out.chunk_rows.push_back(one.rows);
   out.prepare_s = of.prepare_s;
-  return out;
-}
-
-std::vector<share_summary> count_shares(const plan& placed,
-                                        const manifest& about) {
-  skew_report skews = measure_skew(about, placed);
-  std::vector<share_summary> out;
-  for (size_t rank = 0; rank < placed.shares.size(); ++rank)
-    out.push_back({placed.shares[rank].worker, rows(placed.shares[rank]),
-                   skews.by_rank[rank]});
   return out;
 }
 
@@ -159,6 +159,7 @@ void drop(shard_manager_state& state) {
 
 shard_manager_actor::behavior_type shard_manager(pointer self,
                                                  shard_manager_config config) {
+  on_handler_exception(self, "shard manager", config.on_defect);
   return {
       [=](prepare_atom, const std::string& job_text,
           const std::string& token) -> caf::result<set_summary> {
@@ -175,19 +176,13 @@ shard_manager_actor::behavior_type shard_manager(pointer self,
         return fresh->answer;
       },
       [=](place_atom, generation gen, plan_number number,
-          const std::vector<worker_id>& workers,
-          const plan& before) -> caf::result<plan, std::vector<share_summary>> {
+          const std::vector<worker_id>& workers, const plan& before,
+          const std::vector<uint64_t>& limits) -> caf::result<placed_shares> {
         if (!self->state.current || !self->state.current->set)
           return to_error({errc::bad_request, "no data set is prepared", {}});
-        const manifest& about = self->state.current->set->about();
-        plan placed =
-            before.shares.empty()
-                ? first_plan(about, workers, gen, number)
-                : repaired_plan(about,
-                                self->state.current->balance->policy().skew_tv,
-                                before, workers, gen, number);
-        std::vector<share_summary> shares = count_shares(placed, about);
-        return {std::move(placed), std::move(shares)};
+        return place(self->state.current->set->about(),
+                     self->state.current->balance->policy().skew_tv,
+                     {gen, number, workers, before, limits});
       },
       [=](balance_atom, const load_view& view) -> caf::result<balance_answer> {
         if (!self->state.current || !self->state.current->balance)
@@ -207,7 +202,7 @@ shard_manager_actor::behavior_type shard_manager(pointer self,
         if (!self->state.current || !self->state.current->balance)
           return to_error({errc::bad_request, "no run trains here", {}});
         try {
-          return answer(*self->state.current->balance, text).dump();
+          return json_text(answer(*self->state.current->balance, text));
         } catch (const ballast_error& e) {
           return to_error(e.what_failed());
         }
@@ -225,7 +220,7 @@ shard_manager_actor::behavior_type shard_manager(pointer self,
         parts& now = *self->state.current;
         now.thread.join();
         if (problem)
-          now.answer.deliver(to_error(problem));
+          now.answer.deliver(to_error(problem, now.detail));
         else
           now.answer.deliver(summarize(now));
       },

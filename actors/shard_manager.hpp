@@ -6,6 +6,7 @@
 #include "actors/protocol.hpp"
 
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -14,6 +15,11 @@ namespace ballast {
 struct shard_manager_config {
   std::string bind_host = "127.0.0.1";
   std::filesystem::path cache_folder;
+  /// Told of what a user should know though the run goes on; any thread; may be
+  /// empty.
+  std::function<void(const std::string&)> warn;
+  /// A handler threw: why, to end the process with; may be empty.
+  std::function<void(const std::string&)> on_defect;
 };
 
 struct shard_manager_state {

@@ -21,21 +21,41 @@ caf::error to_error(const failure& what) {
           caf::make_message(what.message, what.pointer)};
 }
 
+caf::error to_error(const failure& what, const std::string& detail) {
+  return {uint8_t(what.code), caf::atom("ballast"),
+          caf::make_message(what.message, what.pointer, detail)};
+}
+
+std::string detail_of(const caf::error& what) {
+  const caf::message& context = what.context();
+  return context.match_elements<std::string, std::string, std::string>()
+             ? context.get_as<std::string>(2)
+             : std::string();
+}
+
 failure to_failure(const caf::error& what) {
   failure out{errc::internal, {}, {}};
   if (what.category() == caf::atom("ballast")) {
     out.code = errc(what.code());
     const caf::message& context = what.context();
-    if (context.size() >= 2 &&
-        context.match_elements<std::string, std::string>()) {
+    if (context.match_elements<std::string, std::string>() ||
+        context.match_elements<std::string, std::string, std::string>()) {
       out.message = context.get_as<std::string>(0);
       out.pointer = context.get_as<std::string>(1);
     }
   } else {
-    out.message = "actor error " + to_string(what.category()) + " " +
-                  std::to_string(what.code());
-    if (what.category() == caf::atom("system"))
+    out.message = "an actor did not answer: " + to_string(what.category()) +
+                  " error " + std::to_string(what.code());
+    if (what.category() == caf::atom("system")) {
       out.code = errc::unreachable;
+      const auto why = caf::sec(what.code());
+      out.message =
+          why == caf::sec::request_timeout
+              ? "no answer in time: the process is busy, or waits for room on "
+                "its disk (`ballast ctl status` tells); what was asked for may "
+                "still be done"
+              : "an actor did not answer: " + to_string(why);
+    }
   }
   return out;
 }

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <mutex>
 #include <thread>
+#include <tuple>
 #include <utility>
 
 namespace ballast {
@@ -39,19 +40,24 @@ private:
   void do_load(run_parts& parts, const assignment& order);
   void load_beside(run_parts& parts, const assignment& order);
   void connect_beside(run_parts& parts, const connect_order& what);
-  void begin(run_parts& parts);
+  std::function<bool()> fenced_before(generation of) const {
+    return [this, of] { // a transfer is pointless then
+      std::lock_guard lock(mutex_);
+      return leaving_ || of <= fenced_;
+    };
+  }
   void prepare_collective(run_parts& parts);
   step_listener listen(run_parts& parts);
-  void failed(run_parts& parts, generation of, errc code,
-              const std::string& why);
+  void failed(run_parts& parts, generation of, worker_failed message);
   /// Runs `work` on the engine's thread; a throw becomes worker_failed.
   template <class Work>
   void background(std::thread& on, run_parts& parts, generation of, Work work);
 
   engine_config config_;
   engine_listener listener_;
-  mutable std::mutex mutex_; // guards parts_, its executor, and the next two
+  mutable std::mutex mutex_; // guards parts_, its executor, and the next three
   generation fenced_{};      // nothing up to this one goes on
+  bool leaving_ = false;     // nothing at all does
   std::unique_ptr<run_parts> parts_;
   worker_phase phase_ = worker_phase::idle;
   std::thread thread_;               // loads, connects, then is the step thread
@@ -79,27 +85,28 @@ void engine::background(std::thread& on, run_parts& parts, generation of,
         try {
           work();
         } catch (const collective_error& e) {
-          failed(parts, of, errc::collective_failed,
-                 to_string(e.code()) + ": " + e.what());
+          const std::string why = to_string(e.code()) + ": " + e.what();
+          worker_failed message{{}, of, errc::collective_failed, why, {}, {}};
+          message.unreachable_rank = e.unreachable().empty() ? -1 : e.peer();
+          message.unreachable_address = e.unreachable();
+          failed(parts, of, std::move(message));
         } catch (const ballast_error& e) {
-          failed(parts, of, e.what_failed().code, e.what());
+          failed(parts, of, {{}, of, e.what_failed().code, e.what(), {}, {}});
         } catch (const std::exception& e) {
-          failed(parts, of, errc::internal, e.what());
+          failed(parts, of, {{}, of, errc::internal, e.what(), {}, {}});
         }
       });
 }
 
-void engine::failed(run_parts& parts, generation of, errc code,
-                    const std::string& why) {
-  worker_failed message;
+void engine::failed(run_parts& parts, generation of, worker_failed message) {
   {
     std::lock_guard lock(mutex_);
     // What a fence broke off has not failed.
     if (of <= fenced_)
       return;
-    message = {parts.order.worker, of, code, why, {}, {}};
+    message.worker = parts.order.worker;
   }
-  listener_.failed(message);
+  listener_.failed(std::move(message));
 }
 
 // -- loading ------------------------------------------------------------------
@@ -140,7 +147,7 @@ void engine::load(const assignment& what) {
 }
 
 void engine::load_beside(run_parts& parts, const assignment& order) {
-  fetch_chunks(parts, order);
+  fetch_chunks(parts, order, fenced_before(order.generation));
   auto opening = open_collective(parts, order, config_.bind_host);
   worker_loaded message;
   {
@@ -156,7 +163,7 @@ void engine::load_beside(run_parts& parts, const assignment& order) {
 
 void engine::connect_beside(run_parts& parts, const connect_order& what) {
   auto group = connect_collective(parts, *parts.next_order, *parts.next_opening,
-                                  what.addresses);
+                                  *what.addresses);
   std::unique_ptr<collective> gone; // ends here, where nobody waits for it
   std::lock_guard lock(mutex_);
   if (what.generation <= fenced_ || !parts.executor)
@@ -179,14 +186,19 @@ void engine::do_load(run_parts& parts, const assignment& order) {
     parts.next_opening.reset();
     parts.next_order.reset();
     parts.order = order;
-    parts.release.in_force(order.first);
+    parts.release.in_force(*order.first);
   }
   gone.reset();
   closed.reset();
-  if (!parts.network)
-    begin(parts);
-  else
-    fetch_chunks(parts, order);
+  const auto given_up = fenced_before(order.generation);
+  if (parts.network) {
+    fetch_chunks(parts, order, given_up);
+  } else {
+    const step_number held =
+        load_run(parts, config_.bind_host, config_.store_limit_bytes, given_up);
+    std::lock_guard lock(mutex_);
+    parts.state.held = {true, held};
+  }
   prepare_collective(parts);
   worker_loaded message;
   {
@@ -200,15 +212,6 @@ void engine::do_load(run_parts& parts, const assignment& order) {
   listener_.loaded(message);
 }
 
-void engine::begin(run_parts& parts) {
-  load_run(parts, config_.bind_host, config_.store_limit_bytes);
-  step_number held{};
-  if (parts.order.from_checkpoint)
-    held = load_checkpoint(parts);
-  std::lock_guard lock(mutex_);
-  parts.state.held = {true, held};
-}
-
 void engine::prepare_collective(run_parts& parts) {
   auto opening = open_collective(parts, parts.order, config_.bind_host);
   worker_core_config config{
@@ -219,14 +222,14 @@ void engine::prepare_collective(run_parts& parts) {
     config.ledger.chunk_rows.push_back(one.rows);
   std::optional<worker_core> core;
   if (!parts.order.beside)
-    core.emplace(config, parts.order.first, parts.order.start,
-                 parts.order.cursors);
+    core.emplace(config, *parts.order.first, parts.order.start,
+                 *parts.order.cursors);
   auto executor = std::make_unique<step_executor>(
       step_executor::parts{&parts.what, &parts.set, parts.store.get(),
                            parts.network.get(), parts.update.get(),
                            parts.memory, &parts.state, parts.layout,
                            parts.order.worker, parts.device},
-      std::move(config), parts.order.first, std::move(core), listen(parts));
+      std::move(config), *parts.order.first, std::move(core), listen(parts));
   std::lock_guard lock(mutex_);
   parts.opening = std::move(opening);
   parts.executor = std::move(executor);
@@ -240,15 +243,13 @@ step_listener engine::listen(run_parts& parts) {
     return message;
   };
   steps.ready = [this, stamp](step_number base) {
-    worker_ready m;
-    m.base = base;
-    listener_.ready(stamp(m));
+    listener_.ready(stamp(worker_ready{.base = base}));
   };
   steps.switched = [this, &parts] {
     std::lock_guard lock(mutex_);
     parts.order = *std::exchange(parts.next_order, std::nullopt);
     parts.opening = std::move(parts.next_opening);
-    parts.release.in_force(parts.order.first);
+    parts.release.in_force(*parts.order.first);
   };
   steps.replanned = [this, &parts](const plan& now) {
     std::lock_guard lock(mutex_);
@@ -260,17 +261,13 @@ step_listener engine::listen(run_parts& parts) {
       std::lock_guard lock(parts.copy_lock);
       parts.copy = {after, std::move(bytes)};
     }
-    state_copied m;
-    m.step = after;
-    listener_.copied(stamp(m));
+    listener_.copied(stamp(state_copied{.step = after}));
   };
   steps.evaluated = [this, stamp](evaluation_report m) {
     listener_.evaluated(stamp(m));
   };
   steps.paused = [this, stamp](step_number at) {
-    worker_paused m;
-    m.step = at;
-    listener_.paused(stamp(m));
+    listener_.paused(stamp(worker_paused{.step = at}));
   };
   steps.finished = [this, stamp](worker_finished m) {
     listener_.finished(stamp(std::move(m)));
@@ -303,7 +300,7 @@ void engine::connect(const connect_order& what) {
   }
   background(thread_, *parts, what.generation, [parts, what] {
     auto group = connect_collective(*parts, parts->order, *parts->opening,
-                                    what.addresses);
+                                    *what.addresses);
     parts->executor->run(std::move(group), {what.stale, what.late, what.source,
                                             what.evaluate, what.paused});
   });
@@ -321,8 +318,7 @@ final_ack engine::fence(const fence_order& what) {
   out.worker = parts.order.worker;
   held_state held = parts.state.held;
   if (!parts.executor) {
-    out.records = parts.state.records_after(what.known);
-    out.evaluations = parts.state.evaluations_after(what.evaluated);
+    parts.state.tell_after(what, out);
   } else {
     held = parts.executor->freeze();
     parts.executor->tell_after(what, out);
@@ -359,6 +355,8 @@ void engine::tell(const command& what) {
     parts_->state.slow_factor = what.factor;
   else if (parts_ && what.kind == command_kind::damage)
     parts_->damage_next = what.chunks;
+  else if (parts_ && what.kind == command_kind::recorded && parts_->executor)
+    parts_->executor->recorded(what.step);
   else if (parts_ && parts_->executor &&
            parts_->order.generation == what.generation)
     parts_->executor->post(what.kind);
@@ -411,6 +409,7 @@ heartbeat engine::now() const {
   if (parts_) {
     out.worker = parts_->order.worker;
     out.generation = parts_->order.generation;
+    std::tie(out.share_bytes, out.arrived_bytes) = parts_->coming.now();
   }
   return out;
 }
@@ -418,6 +417,7 @@ heartbeat engine::now() const {
 void engine::leave(const std::string& reason) {
   {
     std::lock_guard lock(mutex_);
+    leaving_ = true;
     if (parts_)
       for (auto* opening : {&parts_->opening, &parts_->next_opening})
         if (*opening)
@@ -434,6 +434,7 @@ void engine::leave(const std::string& reason) {
     std::lock_guard lock(mutex_);
     gone = std::move(parts_);
     phase_ = worker_phase::idle;
+    leaving_ = false;
   }
   if (gone && gone->service)
     gone->service->shutdown(1s);

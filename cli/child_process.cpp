@@ -1,14 +1,18 @@
 #include "cli/child_process.hpp"
 
+#include "cli/process_identity.hpp"
 #include "runtime/errors.hpp"
 #include "runtime/unique_fd.hpp"
 
 #include <csignal>
 #include <cstring>
 #include <fcntl.h>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <nlohmann/json.hpp>
 #include <spawn.h>
+#include <string_view>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -73,12 +77,57 @@ child_process start_child(const std::string& name,
   return out;
 }
 
+namespace {
+
+/// Whether it is the process whose stderr the log is: in a copy of a run
+/// directory, or where it was written to, workers.json may name the workers of
+/// another run, which lives.
+bool writes(pid_t pid, const std::string& log) {
+  namespace fs = std::filesystem;
+  const fs::path stderr_of = "/proc/" + std::to_string(pid) + "/fd/2";
+  std::error_code problem;
+  if (fs::exists(log, problem))
+    return fs::equivalent(stderr_of, log, problem) && !problem;
+  const fs::path link = fs::read_symlink(stderr_of, problem);
+  return link == fs::weakly_canonical(log, problem).native() + " (deleted)";
+}
+
+} // namespace
+
 bool adopted_worker::running() const {
+  if (start_ticks == 0 || ballast::start_ticks(pid) != start_ticks)
+    return false;
+  // A node that was started by hand serves other runs, too.
   std::ifstream file("/proc/" + std::to_string(pid) + "/cmdline",
                      std::ios::binary);
   std::string text(std::istreambuf_iterator<char>(file), {});
   std::string wanted = std::string("--name") + '\0' + name + '\0';
-  return text.find(wanted) != std::string::npos;
+  return text.find(wanted) != std::string::npos &&
+         text.find("--liveness-fd") != std::string::npos && writes(pid, log);
+}
+
+void adopted_worker::kill() const {
+  if (running())
+    signal_process(pid, start_ticks, SIGKILL);
+}
+
+std::vector<adopted_worker> find_orphans(const std::string& folder) {
+  std::vector<adopted_worker> out;
+  std::ifstream file(folder + "/workers.json");
+  nlohmann::json listed = nlohmann::json::parse(file, nullptr, false);
+  if (!listed.is_object() || !listed.contains("workers"))
+    return out;
+  const std::string boot = boot_id();
+  for (const nlohmann::json& one : listed["workers"]) {
+    adopted_worker worker{one.value("name", ""),
+                          one.value("pid", -1),
+                          one.value("start_ticks", uint64_t{0}),
+                          {}};
+    worker.log = folder + "/logs/" + worker.name + ".log";
+    if (!boot.empty() && one.value("boot_id", "") == boot && worker.running())
+      out.push_back(worker);
+  }
+  return out;
 }
 
 std::string describe_exit(int status) {
@@ -88,6 +137,17 @@ std::string describe_exit(int status) {
            strsignal(number) + ")";
   }
   return "exited with code " + std::to_string(WEXITSTATUS(status));
+}
+
+std::string last_words(const std::string& log) {
+  constexpr std::string_view prefix = "ballast: ";
+  std::ifstream file(log);
+  std::string line;
+  std::string last;
+  while (std::getline(file, line))
+    if (!line.empty())
+      last = line;
+  return last.starts_with(prefix) ? ": " + last.substr(prefix.size()) : "";
 }
 
 } // namespace ballast

@@ -31,12 +31,23 @@ child_process start_child(const std::string& name,
 struct adopted_worker {
   std::string name;
   pid_t pid = -1;
+  uint64_t start_ticks = 0; // of this boot
+  std::string log;          // what it writes to: that of its run
 
   /// The process with that number is still that worker.
   bool running() const;
+  /// SIGKILL, if it is.
+  void kill() const;
 };
+
+/// Those that workers.json of the run in `folder` names and that still live. A
+/// process whose identity is not certain is none of them.
+std::vector<adopted_worker> find_orphans(const std::string& folder);
 
 /// "killed by signal 9 (Killed)", "exited with code 1", from waitpid's status.
 std::string describe_exit(int status);
+
+/// Why a process ended with an error, in its own words, if its log has them.
+std::string last_words(const std::string& log);
 
 } // namespace ballast

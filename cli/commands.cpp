@@ -4,6 +4,8 @@
 #include "cli/status_screen.hpp"
 #include "runtime/control.hpp"
 #include "runtime/job_text.hpp"
+#include "runtime/json_text.hpp"
+#include "runtime/printable.hpp"
 
 #include <cerrno>
 #include <chrono>
@@ -64,7 +66,7 @@ std::string read_file(const std::string& path) {
 coordinator_client::reply send(const coordinator_client& client, json message) {
   message["version"] = 1;
   message["id"] = "cli-" + std::to_string(getpid());
-  return client.post("/v1/control", message.dump());
+  return client.post("/v1/control", json_text(message));
 }
 
 bool refused(const coordinator_client::reply& reply) {
@@ -79,23 +81,47 @@ json fetch_status(const coordinator_client& client) {
   return std::move(reply.body);
 }
 
-/// Waits until the run ended; the exit code that `run` would have had.
-int wait_for_end(const coordinator_client& client, const std::string& run) {
+/// The status, over the restarts of a coordinator: its workers wait for
+/// `patience` too.
+json fetch_status_again(const coordinator_client& client,
+                        std::chrono::seconds patience) {
+  using steady = std::chrono::steady_clock;
+  constexpr auto pause = std::chrono::milliseconds(200);
+  const auto until = steady::now() + patience;
+  for (bool told = false;; told = true)
+    try {
+      return fetch_status(client);
+    } catch (const ballast_error& error) {
+      if (error.what_failed().code != errc::unreachable ||
+          steady::now() >= until)
+        throw;
+      if (!told)
+        std::cerr << error.what() << "; asks again for " << patience.count()
+                  << " s\n";
+      std::this_thread::sleep_for(pause);
+    }
+}
+
+/// Waits until the run ended and its report is written; the exit code that
+/// `run` would have had.
+int wait_for_end(const coordinator_client& client, const std::string& run,
+                 std::chrono::seconds patience) {
   constexpr auto pause = std::chrono::milliseconds(200);
   constexpr int strange_max = 10; // polls in which it shows another run
   for (int strange = 0; strange < strange_max;) {
-    json status = fetch_status(client);
+    json status = fetch_status_again(client, patience);
     std::string state = status.value("state", "");
     if (status.value("run", json()) != json(run)) {
       ++strange;
-    } else if (state == "failed") {
-      json why = status.value("error", json("no reason given"));
-      std::cerr << "ballast: " << run << " failed: "
-                << (why.is_string() ? why.get<std::string>() : why.dump())
-                << "\n";
-      return status.value("exit_code", 1);
-    } else if (state == "done" || state == "stopped") {
-      return 0;
+    } else if (state == "failed" || state == "done" || state == "stopped") {
+      const int code = status.value("exit_code", state == "failed" ? 1 : 0);
+      json why = status.value(state == "failed" ? "error" : "reason",
+                              json("no reason given"));
+      if (code != 0)
+        std::cerr << "ballast: " << run << " " << state << ": "
+                  << (why.is_string() ? why.get<std::string>() : json_text(why))
+                  << "\n";
+      return code;
     }
     std::this_thread::sleep_for(pause);
   }
@@ -107,8 +133,16 @@ int wait_for_end(const coordinator_client& client, const std::string& run) {
 
 job load_job(const std::string& path, const std::vector<std::string>& sets) {
   std::string text = read_file(path);
-  job_result result =
-      parse_job(text, sets, fs::absolute(path).parent_path().string());
+  std::string base = fs::absolute(path).parent_path().string();
+  // It becomes part of the paths in the job, which is JSON.
+  if (!is_utf8(base))
+    throw job_refused(path,
+                      {{errc::invalid_job,
+                        "the name of its folder, " + printable(base) +
+                            ", is not UTF-8, so no path in the job can be "
+                            "relative to it; rename the folder",
+                        ""}});
+  job_result result = parse_job(text, sets, base);
   if (!result.value)
     throw job_refused(path, std::move(result.mistakes));
   return std::move(*result.value);
@@ -132,7 +166,7 @@ int validate_command(const std::string& path,
     exit_code = 2;
   }
   if (json_output) {
-    std::cout << report.dump(2) << "\n";
+    std::cout << json_lines_text(report) << "\n";
     return exit_code;
   }
   std::cout << path << ": valid\n";
@@ -141,7 +175,8 @@ int validate_command(const std::string& path,
 
 int status_command(const std::string& to, bool json_output) {
   json status = fetch_status(coordinator_client(to));
-  std::cout << (json_output ? status.dump(2) + "\n" : status_screen(status));
+  std::cout << (json_output ? json_lines_text(status) + "\n"
+                            : status_screen(status));
   return 0;
 }
 
@@ -167,11 +202,11 @@ int control_command(const std::string& to, const std::string& type,
     message[pair.substr(0, equals)] = value.is_discarded() ? json(text) : value;
   }
   // What is no message is a mistake on the command line, here and now.
-  if (failure why = parse_control(message.dump()).refused)
+  if (failure why = parse_control(json_text(message)).refused)
     throw ballast_error(why.code == errc::bad_request ? errc::usage : why.code,
                         "ctl " + type + ": " + why.message, why.pointer);
   coordinator_client::reply reply = send(coordinator_client(to), message);
-  std::cout << reply.body.dump(2) << std::endl;
+  std::cout << json_lines_text(reply.body) << std::endl;
   if (refused(reply))
     refuse(reply);
   return 0;
@@ -187,7 +222,9 @@ int submit_command(const std::string& to, const std::string& path,
     refuse(reply);
   std::string run = reply.body.value("run", "");
   std::cout << run << std::endl;
-  return wait ? wait_for_end(client, run) : 0;
+  return wait ? wait_for_end(client, run,
+                             std::chrono::seconds(what.elastic.orphan_s))
+              : 0;
 }
 
 int docs_command(const std::string& topic) {
@@ -196,7 +233,7 @@ int docs_command(const std::string& topic) {
   else if (topic == "errors")
     std::cout << error_reference();
   else
-    std::cout << api_schema().dump(2) << "\n";
+    std::cout << json_lines_text(api_schema()) << "\n";
   return 0;
 }
 

@@ -1,12 +1,14 @@
 #include "cli/liveness.hpp"
 
+#include "runtime/json_text.hpp"
+
 #include <cerrno>
 #include <sys/socket.h>
 
 namespace ballast {
 
 bool liveness_socket::send(const nlohmann::json& line) {
-  std::string text = line.dump() + "\n";
+  std::string text = json_text(line) + "\n";
   std::lock_guard lock(sending_);
   for (size_t sent = 0; sent < text.size();) {
     ssize_t n = ::send(descriptor(), text.data() + sent, text.size() - sent,

@@ -3,10 +3,15 @@
 #include "cli/commands.hpp"
 #include "cli/node_library.hpp"
 #include "cli/supervisor.hpp"
+#include "cli/terminate.hpp"
 #include "runtime/job_text.hpp"
+#include "runtime/printable.hpp"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <functional>
 #include <iostream>
@@ -18,8 +23,8 @@ namespace {
 /// One line per mistake.
 int print_mistakes(const job_refused& refused) {
   for (const failure& mistake : refused.mistakes)
-    std::cerr << "ballast: " << refused.what() << ": " << mistake.message
-              << "\n";
+    std::cerr << "ballast: " << printable(refused.what()) << ": "
+              << mistake.message << "\n";
   return 2;
 }
 
@@ -42,6 +47,7 @@ void add_sets(CLI::App* command, std::vector<std::string>& sets) {
 struct arguments {
   run_options run;
   bool resume = false;
+  std::string resume_dir;
   bool no_progress = false;
   uint32_t workers = 0;
   std::string job_path;
@@ -77,7 +83,67 @@ std::string newest_run(const std::string& name) {
   return "runs/" + prefix + std::to_string(newest);
 }
 
+[[noreturn]] void refuse_usage(const std::string& what) {
+  throw ballast_error(errc::usage, "run: " + what);
+}
+
+/// Where both were given, as `--resume DIR` and as `--run-dir DIR`.
+void take_run_dir(arguments& a, const std::string& folder) {
+  if (!a.run.run_dir.empty() && a.run.run_dir != folder)
+    refuse_usage("--resume " + folder + " and --run-dir " + a.run.run_dir +
+                 " name two run directories; give one");
+  a.run.run_dir = folder;
+}
+
+/// `--resume RUN_DIR`, `JOB.json --resume [--run-dir RUN_DIR]`: what can be
+/// meant of all that can be written.
+void sort_out_resume(arguments& a) {
+  namespace fs = std::filesystem;
+  std::error_code ignored;
+  bool is_folder = fs::is_directory(a.job_path, ignored);
+  if (!a.job_path.empty() && is_folder)
+    refuse_usage(a.job_path +
+                 " is a folder; expected a job file. To go on "
+                 "with the run in it: ballast run --resume " +
+                 a.job_path);
+  if (!a.resume) {
+    if (a.job_path.empty())
+      refuse_usage("expected JOB.json, or --resume RUN_DIR");
+    return;
+  }
+  const std::string& named = a.resume_dir;
+  if (!named.empty() && !fs::is_directory(named, ignored)) {
+    // The flag before the job: `run --resume JOB.json`.
+    if (!a.job_path.empty() || !fs::exists(named, ignored))
+      throw ballast_error(errc::run_dir_unusable,
+                          "--resume: there is no run directory " + named);
+    a.job_path = named;
+  } else if (!named.empty()) {
+    take_run_dir(a, named);
+  }
+  if (!a.job_path.empty())
+    return;
+  if (a.run.run_dir.empty())
+    refuse_usage("--resume: which run? ballast run --resume RUN_DIR");
+  fs::path job = fs::path(a.run.run_dir) / "job.json";
+  if (!fs::is_directory(a.run.run_dir, ignored))
+    throw ballast_error(errc::run_dir_unusable,
+                        "--resume: there is no run directory " + a.run.run_dir);
+  if (!fs::exists(job, ignored))
+    throw ballast_error(
+        errc::run_dir_unusable,
+        fs::exists(fs::path(a.run.run_dir) / "ledger.sqlite", ignored)
+            ? job.string() +
+                  " is missing; give the job: ballast run JOB.json "
+                  "--resume --run-dir " +
+                  a.run.run_dir
+            : a.run.run_dir + " holds no run: it has neither job.json nor "
+                              "ledger.sqlite");
+  a.job_path = job.string();
+}
+
 int run_command(arguments& a) {
+  sort_out_resume(a);
   if (a.workers > 0)
     a.sets.push_back("/elastic/workers=" + std::to_string(a.workers));
   a.run.what = load_job(a.job_path, a.sets);
@@ -87,12 +153,20 @@ int run_command(arguments& a) {
   a.run.resume = a.resume;
   if (a.resume && a.run.run_dir.empty())
     a.run.run_dir = newest_run(a.run.what.name);
+  // It travels in messages, which are JSON.
+  std::string folder =
+      (std::filesystem::current_path() / a.run.run_dir).string();
+  if (!is_utf8(folder))
+    throw ballast_error(errc::usage,
+                        "--run-dir " + printable(folder) +
+                            ": the name is not UTF-8; choose another folder");
   return run_supervised(a.run);
 }
 
 void add_run(CLI::App& app, arguments& a, action& chosen) {
   CLI::App* run = app.add_subcommand("run", "Train a job on this machine");
-  run->add_option("job", a.job_path, "JOB.json")->required();
+  run->add_option("job", a.job_path,
+                  "JOB.json; not needed with --resume RUN_DIR");
   run->add_option("--workers", a.workers, "Worker processes")
       ->check(CLI::Range(1, 1024));
   run->add_option("--run-dir", a.run.run_dir, "Instead of runs/NAME-N");
@@ -109,11 +183,17 @@ void add_run(CLI::App& app, arguments& a, action& chosen) {
       });
   run->add_flag("--insecure", a.run.insecure,
                 "Allow an address other than the loopback");
-  run->add_flag("--resume", a.resume, "Go on with an earlier run");
+  run->add_option("--resume", a.resume_dir,
+                  "Go on with the run in RUN_DIR, or with the newest of JOB")
+      ->type_name("RUN_DIR")
+      ->expected(0, 1);
   add_sets(run, a.sets);
   run->add_flag("--json", a.json, "Print only report.json, at the end");
   run->add_flag("--no-progress", a.no_progress, "No progress line");
-  run->callback([&] { chosen = [&a] { return run_command(a); }; });
+  run->callback([&a, &chosen, run] {
+    a.resume = run->count("--resume") > 0;
+    chosen = [&a] { return run_command(a); };
+  });
 }
 
 void add_client_commands(CLI::App& app, arguments& a, action& chosen) {
@@ -174,6 +254,7 @@ void add_handed_on(CLI::App& app) {
                      "Take part in a cluster, as coordinator or worker");
   app.add_subcommand("audit", "Was every sample used exactly once?");
   app.add_subcommand("doctor", "What this machine has, and what it lacks");
+  app.add_subcommand("cache", "Prepared data sets: cache list, cache clear");
   app.add_subcommand("bench", "Measure this machine: bench allreduce, planner");
 }
 
@@ -216,6 +297,11 @@ int parse_and_run(int argc, char** argv) {
   app.name("ballast");
   app.set_version_flag("--version", "ballast " BALLAST_VERSION);
   app.require_subcommand(1);
+  app.footer("Environment:\n"
+             "  BALLAST_CACHE           folder of prepared data sets; default\n"
+             "                          ~/.cache/ballast\n"
+             "  BALLAST_CACHE_LIMIT_GB  its size, default 20; what was unused\n"
+             "                          for longest goes first");
   arguments a;
   action chosen;
   add_run(app, a, chosen);
@@ -234,7 +320,8 @@ int parse_and_run(int argc, char** argv) {
 int guarded_main(int argc, char** argv) {
   std::string command = argc > 1 ? argv[1] : "";
   try {
-    for (const char* name : {"node", "audit", "doctor", "bench", "data"})
+    for (const char* name :
+         {"node", "audit", "doctor", "bench", "data", "cache"})
       if (command == name)
         return handed_on(command, {argv + 2, argv + argc});
     return parse_and_run(argc, argv);
@@ -249,9 +336,23 @@ int guarded_main(int argc, char** argv) {
   }
 }
 
+/// A result that did not arrive (a full disk, a closed pipe) is no success.
+bool output_is_written() {
+  errno = 0;
+  std::cout.flush();
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0 && std::cout)
+    return true;
+  std::cerr << "ballast: cannot write to standard output: "
+            << (errno != 0 ? std::strerror(errno) : "an earlier write failed")
+            << "\n";
+  return false;
+}
+
 } // namespace
 } // namespace ballast
 
 int main(int argc, char** argv) {
-  return ballast::guarded_main(argc, argv);
+  ballast::explain_terminate();
+  int exit_code = ballast::guarded_main(argc, argv);
+  return ballast::output_is_written() || exit_code != 0 ? exit_code : 1;
 }

@@ -18,6 +18,11 @@ std::optional<outcome> outcome_of(const std::string& folder, bool interrupted) {
   return outcome{exit_code, report.value("reason", ""), folder, report};
 }
 
+bool holds_run(const std::string& folder) {
+  std::error_code ignored;
+  return std::filesystem::exists(folder + "/run.lock", ignored);
+}
+
 void print_summary(const outcome& how) {
   const nlohmann::json& report = how.report;
   if (!report.is_object())

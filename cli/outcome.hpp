@@ -20,4 +20,7 @@ std::optional<outcome> outcome_of(const std::string& folder, bool interrupted);
 
 void print_summary(const outcome& how);
 
+/// A run has begun in that folder, however short it was.
+bool holds_run(const std::string& folder);
+
 } // namespace ballast

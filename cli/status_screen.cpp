@@ -1,5 +1,7 @@
 #include "cli/status_screen.hpp"
 
+#include "runtime/json_text.hpp"
+
 #include <algorithm>
 #include <cstdio>
 #include <vector>
@@ -19,7 +21,7 @@ std::string text(const json& object, const char* key) {
   const json* value = find(object, key);
   if (value == nullptr)
     return "-";
-  return value->is_string() ? value->get<std::string>() : value->dump();
+  return value->is_string() ? value->get<std::string>() : json_text(*value);
 }
 
 std::string number(const json& object, const char* key, int digits,
@@ -90,6 +92,23 @@ std::string troubles(const json& status) {
   return out.empty() ? out : "\n" + out;
 }
 
+/// Why no step is done, where that is known.
+std::string obstacles(const json& status) {
+  std::string out;
+  if (find(status, "cannot_open"))
+    out += "\nthe workers cannot connect to each other: " +
+           text(status, "cannot_open") + "\n";
+  if (find(status, "waits"))
+    out += "\nwaits: " + text(status, "waits") + "\n";
+  if (const json* lacks = find(status, "waiting_for_memory");
+      lacks && lacks->is_object())
+    out += "\nwaits for memory: " +
+           number(*lacks, "lacking_bytes", 1, 1e-6, " MB") +
+           " of the training data have no place, the workers have room for " +
+           number(*lacks, "free_bytes", 1, 1e-6, " MB") + " more\n";
+  return out;
+}
+
 } // namespace
 
 std::string status_screen(const json& status) {
@@ -113,7 +132,9 @@ std::string status_screen(const json& status) {
   if (const json* workers = find(status, "workers");
       workers && workers->is_array() && !workers->empty())
     out += "\n" + workers_table(*workers);
-  out += troubles(status);
+  out += troubles(status) + obstacles(status);
+  if (find(status, "trouble"))
+    out += "\n" + text(status, "trouble") + "\n";
   if (find(status, "error"))
     out += "\nerror: " + text(status, "error") + "\n";
   return out;

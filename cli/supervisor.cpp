@@ -3,8 +3,11 @@
 #include "cli/child_process.hpp"
 #include "cli/outcome.hpp"
 #include "runtime/errors.hpp"
+#include "runtime/json_text.hpp"
+#include "runtime/restart_limit.hpp"
 #include "runtime/unique_fd.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -16,6 +19,7 @@
 #include <poll.h>
 #include <string_view>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <vector>
@@ -31,23 +35,8 @@ using steady = std::chrono::steady_clock;
 constexpr auto children_deadline = 1000ms;
 /// And after a failure, where they have nothing to finish.
 constexpr auto failed_children_deadline = 500ms;
-/// A coordinator that dies more often than this is not started again.
-constexpr size_t restarts_max = 5;
-constexpr auto restart_window = 60s;
-/// And to start at all.
+/// And a coordinator to start at all.
 constexpr auto ready_deadline = 20s;
-
-/// Why a process ended with an error, in its own words, if it said so.
-std::string last_words(const std::string& log) {
-  constexpr std::string_view prefix = "ballast: ";
-  std::ifstream file(log);
-  std::string line;
-  std::string last;
-  while (std::getline(file, line))
-    if (!line.empty())
-      last = line;
-  return last.starts_with(prefix) ? ": " + last.substr(prefix.size()) : "";
-}
 
 class supervisor {
 public:
@@ -59,7 +48,9 @@ private:
   void catch_signals();
   void start_coordinator();
   bool restart_coordinator(const std::string& how);
-  void adopt_workers();
+  std::string stamp_of_report() const;
+  void start_if_due();
+  int poll_ms() const;
   void start_worker(const std::string& name);
   void kill_expelled();
   void on_line(const nlohmann::json& line);
@@ -69,7 +60,7 @@ private:
   void end(int exit_code, std::string reason);
   void wait_for_children(std::chrono::milliseconds patience);
   void kill_children();
-  bool any_running() const;
+  bool any_worker_running() const;
 
   const run_options& options_;
   unique_fd signals_;
@@ -79,10 +70,14 @@ private:
   std::string control_;
   std::string http_;
   std::string folder_;
-  bool opened_ = false;                    // no report of an earlier life
-  bool resume_ = false;                    // the coordinator takes over a run
-  std::string died_;                       // how the last coordinator did
-  std::vector<steady::time_point> deaths_; // of coordinators
+  bool opened_ = false;    // the coordinator has the run
+  bool had_run_ = false;   // --run-dir, before there was any coordinator
+  std::string old_report_; // of an earlier life of the run
+  bool resume_ = false;    // the coordinator takes over a run
+  std::string died_;       // how the last coordinator did
+  restart_limit restarts_;
+  /// When the next coordinator starts; there is none until then.
+  std::optional<steady::time_point> start_due_;
   steady::time_point coordinator_started_{};
   std::map<std::string, steady::time_point> expelled_;
   int interrupts_ = 0;
@@ -146,8 +141,8 @@ void supervisor::kill_expelled() {
       if (child.running && child.name == one->first)
         ::kill(child.pid, SIGKILL);
     for (const adopted_worker& other : adopted_)
-      if (other.name == one->first && other.running())
-        ::kill(other.pid, SIGKILL);
+      if (other.name == one->first)
+        other.kill();
     one = expelled_.erase(one);
   }
 }
@@ -159,6 +154,8 @@ void supervisor::end(int exit_code, std::string reason) {
 
 void supervisor::on_line(const nlohmann::json& line) {
   if (line.contains("ready")) {
+    if (opened_) // else it may die of the run itself
+      restarts_.ready();
     control_ = line["ready"].value("control", "");
     http_ = line["ready"].value("http", "");
     if (http_.starts_with("http://"))
@@ -189,12 +186,21 @@ void supervisor::on_line(const nlohmann::json& line) {
   } else if (line.contains("run")) {
     folder_ = line["run"].value("folder", "");
     opened_ = true;
-    for (uint32_t i = 1; !resume_ && i <= options_.what.elastic.workers; ++i)
+    restarts_.ready();
+    if (!line["run"].value("begins", !resume_))
+      return;
+    for (uint32_t i = 1; i <= options_.what.elastic.workers; ++i)
       start_worker("w" + std::to_string(i));
+  } else if (line.contains("notice")) {
+    std::fprintf(stderr, "ballast: %s\n",
+                 line["notice"].get<std::string>().c_str());
   } else if (line.contains("start")) {
     start_worker(line["start"]);
   } else if (line.contains("expelled")) {
     expelled_[line["expelled"]] = steady::now();
+  } else if (line.contains("joined")) {
+    // Excluded or not: its process is of use.
+    expelled_.erase(line["joined"]);
   } else if (line.contains("refused")) {
     adopted_.clear(); // they are not ours: their run lives, or is another one
     end(died_.empty() ? line["refused"].value("exit_code", 1) : 1,
@@ -204,6 +210,9 @@ void supervisor::on_line(const nlohmann::json& line) {
     const nlohmann::json& how = line["ended"];
     result_ = outcome{how.value("exit_code", 1), how.value("reason", ""),
                       how.value("folder", ""), how["report"]};
+    // Refused before anything was done: they may still be gone on with.
+    if (options_.resume && result_->folder.empty())
+      adopted_.clear();
   }
 }
 
@@ -214,10 +223,12 @@ void supervisor::on_signal() {
       reap();
       continue;
     }
-    // Once: finish cleanly. Twice, or before it has the job: now.
+    // Once: finish cleanly. Twice, or before there is a run: now. Where the
+    // coordinator has just died, the next one is told.
     ++interrupts_;
-    if (interrupts_ > 1 || control_.empty() ||
-        !coordinator_.socket->send({{"signal", info.ssi_signo}}))
+    bool told = !control_.empty() &&
+                coordinator_.socket->send({{"signal", info.ssi_signo}});
+    if (interrupts_ > 1 || (!told && folder_.empty()))
       end(130, "interrupted");
   }
 }
@@ -249,58 +260,86 @@ void supervisor::reap() {
   }
 }
 
+/// Tells a report from one of an earlier life.
+std::string supervisor::stamp_of_report() const {
+  struct stat about {};
+  if (::stat((folder_ + "/report.json").c_str(), &about) != 0)
+    return {};
+  return std::to_string(about.st_ino) + "." +
+         std::to_string(about.st_mtim.tv_sec) + "." +
+         std::to_string(about.st_mtim.tv_nsec);
+}
+
 /// Its journal and the workers know everything: they go on meanwhile. Not where
 /// the run was over, and only the news of it is missing.
 bool supervisor::restart_coordinator(const std::string& how) {
   auto now = steady::now();
-  std::erase_if(deaths_, [&](auto one) { return now - one > restart_window; });
-  deaths_.push_back(now);
-  if (!result_ && opened_)
-    result_ = outcome_of(folder_, interrupts_ > 0);
-  if (result_ || folder_.empty() || interrupts_ > 1 ||
-      deaths_.size() > restarts_max)
-    return result_.has_value();
-  std::fprintf(stderr, "%s: starts another one\n", how.c_str());
-  died_ = how;
-  resume_ = true;
+  restarts_.died(now.time_since_epoch());
+  const bool had_job = !control_.empty();
   control_.clear();
-  coordinator_started_ = now;
-  start_coordinator();
+  if (!result_ && opened_ && stamp_of_report() != old_report_)
+    result_ = outcome_of(folder_, interrupts_ > 0);
+  // Before it told where the run is, it may have begun in the folder named.
+  if (folder_.empty() && !options_.run_dir.empty() && had_job && !had_run_ &&
+      holds_run(options_.run_dir))
+    folder_ = std::filesystem::absolute(options_.run_dir).string();
+  if (result_ || (folder_.empty() && !had_job) || interrupts_ > 1)
+    return result_.has_value();
+  if (std::string limit = restarts_.exceeded(); !limit.empty()) {
+    limit += "; the last one: " + how;
+    if (!folder_.empty())
+      limit += "; " + folder_ +
+               " keeps every committed step and the checkpoints, and `ballast "
+               "run --resume " +
+               folder_ + "` goes on with it";
+    end(1, limit);
+    return true;
+  }
+  auto wait = restarts_.wait();
+  std::string when =
+      wait.count() == 0
+          ? ": starts another one"
+          : ": starts another one in " + std::to_string(wait.count()) + " ms";
+  std::fprintf(stderr, "%s%s\n", how.c_str(), when.c_str());
+  died_ = how;
+  resume_ = !folder_.empty(); // else the job is given once more
+  start_due_ = now + wait;
+  start_if_due();
   return true;
 }
 
-/// Who waits for us in the run directory.
-void supervisor::adopt_workers() {
-  std::ifstream file(folder_ + "/workers.json");
-  nlohmann::json listed = nlohmann::json::parse(file, nullptr, false);
-  if (!listed.is_object() || !listed.contains("workers"))
+void supervisor::start_if_due() {
+  if (result_ || !start_due_ || steady::now() < *start_due_)
     return;
-  for (const nlohmann::json& one : listed["workers"]) {
-    adopted_worker worker{one.value("name", ""), one.value("pid", -1)};
-    if (worker.running())
-      adopted_.push_back(worker);
-  }
+  start_due_.reset();
+  coordinator_started_ = steady::now();
+  start_coordinator();
+}
+
+/// Until something has to be looked at though nothing happened.
+int supervisor::poll_ms() const {
+  std::chrono::milliseconds out = 200ms;
+  if (start_due_)
+    out = std::clamp(std::chrono::ceil<std::chrono::milliseconds>(
+                         *start_due_ - steady::now()),
+                     0ms, out);
+  return int(out.count());
 }
 
 void supervisor::exited(const std::string& name, const std::string& how) {
   coordinator_.socket->send({{"exited", {{"name", name}, {"how", how}}}});
 }
 
-bool supervisor::any_running() const {
-  if (coordinator_.running)
-    return true;
-  for (const child_process& one : workers_)
-    if (one.running)
-      return true;
-  for (const adopted_worker& one : adopted_)
-    if (one.running())
-      return true;
-  return false;
+bool supervisor::any_worker_running() const {
+  return std::any_of(workers_.begin(), workers_.end(),
+                     [](const child_process& one) { return one.running; }) ||
+         std::any_of(adopted_.begin(), adopted_.end(),
+                     [](const adopted_worker& one) { return one.running(); });
 }
 
 void supervisor::wait_for_children(std::chrono::milliseconds patience) {
   auto until = steady::now() + patience;
-  while (any_running()) {
+  while (coordinator_.running || any_worker_running()) {
     auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
         until - steady::now());
     if (left.count() <= 0)
@@ -309,13 +348,8 @@ void supervisor::wait_for_children(std::chrono::milliseconds patience) {
     // Who is not our child sends no signal when it ends.
     ::poll(&wait, 1, int(adopted_.empty() ? left.count() : 20));
     on_signal();
-    bool workers = false;
-    for (const child_process& one : workers_)
-      workers = workers || one.running;
-    for (const adopted_worker& one : adopted_)
-      workers = workers || one.running();
     // The coordinator goes last: its liveness socket ends it.
-    if (!workers && coordinator_.running && coordinator_.socket)
+    if (!any_worker_running() && coordinator_.running && coordinator_.socket)
       ::kill(coordinator_.pid, SIGTERM);
   }
 }
@@ -325,8 +359,7 @@ void supervisor::kill_children() {
     if (one.running)
       ::kill(one.pid, SIGKILL);
   for (const adopted_worker& one : adopted_)
-    if (one.running())
-      ::kill(one.pid, SIGKILL);
+    one.kill();
   if (coordinator_.running)
     ::kill(coordinator_.pid, SIGKILL);
   wait_for_children(5s);
@@ -334,17 +367,22 @@ void supervisor::kill_children() {
 
 outcome supervisor::run() {
   catch_signals();
+  had_run_ = holds_run(options_.run_dir);
   if (options_.resume) {
     resume_ = true;
     folder_ = std::filesystem::absolute(options_.run_dir).string();
-    adopt_workers();
+    old_report_ = stamp_of_report();
+    adopted_ = find_orphans(folder_);
   }
   coordinator_started_ = steady::now();
   start_coordinator();
   while (!result_) {
-    pollfd waits[2] = {{signals_.get(), POLLIN, 0},
-                       {coordinator_.socket->descriptor(), POLLIN, 0}};
-    ::poll(waits, 2, 200);
+    pollfd waits[2] = {
+        {signals_.get(), POLLIN, 0},
+        {coordinator_.running ? coordinator_.socket->descriptor() : -1, POLLIN,
+         0}};
+    ::poll(waits, 2, poll_ms());
+    start_if_due();
     if (waits[0].revents != 0)
       on_signal();
     kill_expelled();
@@ -361,16 +399,17 @@ outcome supervisor::run() {
         // Workers may end first, so more than one signal may come.
         pid_t gone = coordinator_.pid;
         auto until = steady::now() + 2s;
-        while (!result_ && coordinator_.pid == gone && steady::now() < until) {
+        while (!result_ && coordinator_.running && coordinator_.pid == gone &&
+               steady::now() < until) {
           pollfd child{signals_.get(), POLLIN, 0};
           ::poll(&child, 1, 100);
           on_signal();
         }
-        if (coordinator_.pid == gone)
+        if (coordinator_.running && coordinator_.pid == gone)
           end(1, "the coordinator closed its connection");
       }
     }
-    if (control_.empty() &&
+    if (control_.empty() && coordinator_.running &&
         steady::now() - coordinator_started_ > ready_deadline)
       end(1, "the coordinator did not start within 20 s");
   }
@@ -391,7 +430,7 @@ int run_supervised(const run_options& options) {
   outcome how = parent.run();
   if (options.json) {
     if (how.report.is_object())
-      std::printf("%s\n", how.report.dump().c_str());
+      std::printf("%s\n", json_text(how.report).c_str());
   } else {
     print_summary(how);
   }

@@ -1,7 +1,10 @@
 #include "data/checkpoint_store.hpp"
 
 #include "data/content_hash.hpp"
+#include "data/sync_path.hpp"
 #include "runtime/errors.hpp"
+#include "runtime/fault_point.hpp"
+#include "runtime/json_text.hpp"
 #include "runtime/unique_fd.hpp"
 
 #include <algorithm>
@@ -12,6 +15,7 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace ballast {
@@ -34,10 +38,10 @@ constexpr const char* manifest_name = "manifest.json";
                           ": " + std::strerror(number));
 }
 
-void sync_folder(const fs::path& folder) {
-  unique_fd opened(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (opened)
-    ::fsync(opened.get());
+void reach(const char* point, const fs::path& path) {
+  errno = fault_point(point);
+  if (errno != 0)
+    fail(path, "write");
 }
 
 void write_synced(const fs::path& path, std::string_view bytes) {
@@ -45,6 +49,7 @@ void write_synced(const fs::path& path, std::string_view bytes) {
       ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
   if (!file)
     fail(path, "make");
+  reach("checkpoint.write", path);
   while (!bytes.empty()) {
     ssize_t count = ::write(file.get(), bytes.data(), bytes.size());
     if (count < 0 && errno == EINTR)
@@ -53,6 +58,7 @@ void write_synced(const fs::path& path, std::string_view bytes) {
       fail(path, "write");
     bytes.remove_prefix(size_t(count));
   }
+  reach("checkpoint.sync", path);
   if (::fdatasync(file.get()) != 0)
     fail(path, "sync");
 }
@@ -77,15 +83,123 @@ std::optional<step_number> step_of(const fs::path& folder) {
   return step_number{out};
 }
 
-bool whole(const fs::path& folder, step_number step) {
+/// Without holding the whole of it.
+std::string hash_of_file(const fs::path& path, uint64_t& bytes) {
+  std::ifstream in(path, std::ios::binary);
+  std::string block(size_t{1} << 20, '\0');
+  content_hash hash;
+  bytes = 0;
+  while (in.read(block.data(), std::streamsize(block.size())),
+         in.gcount() > 0) {
+    hash.update(block.data(), size_t(in.gcount()));
+    bytes += uint64_t(in.gcount());
+  }
+  return hex16(hash.digest());
+}
+
+/// The step that the state itself names in its header; nothing where it has
+/// none.
+std::optional<std::string> step_inside(const fs::path& state) {
+  constexpr uint64_t header_max = 100'000'000;
+  std::ifstream in(state, std::ios::binary);
+  unsigned char size[8] = {};
+  in.read(reinterpret_cast<char*>(size), sizeof size);
+  uint64_t bytes = 0;
+  for (int i = 7; i >= 0; --i)
+    bytes = bytes << 8 | size[i];
+  if (!in || bytes > header_max)
+    return std::nullopt;
+  std::string text(bytes, '\0');
+  in.read(text.data(), std::streamsize(bytes));
+  nlohmann::json header = nlohmann::json::parse(text, nullptr, false);
+  if (!in || !header.is_object() || !header.contains("__metadata__"))
+    return std::nullopt;
+  const nlohmann::json& about = header["__metadata__"];
+  if (!about.is_object() || !about.contains("step") ||
+      !about["step"].is_string())
+    return std::nullopt;
+  return about["step"].get<std::string>();
+}
+
+uint64_t number_of_hex(const std::string& text) {
+  return text.size() == 16 &&
+                 text.find_first_not_of("0123456789abcdef") == std::string::npos
+             ? std::stoull(text, nullptr, 16)
+             : 0;
+}
+
+nlohmann::ordered_json about(const checkpoint_identity& holds,
+                             const std::string& run, std::string_view state) {
+  return {{"run", run},
+          {"step", value(holds.step)},
+          {"epoch", value(holds.epoch)},
+          {"generation", value(holds.generation)},
+          {"plan", value(holds.plan)},
+          {"lineage", lineage_text(holds.lineage)},
+          {"bytes", state.size()},
+          {"xxh64", hash_of(state)}};
+}
+
+/// What the manifest says of it; `problem` where that is not so.
+stored_checkpoint look_at(const fs::path& folder, step_number step) {
+  stored_checkpoint out;
+  out.holds.step = step;
+  out.file = folder / state_name;
   std::ifstream in(folder / manifest_name);
-  nlohmann::json about = nlohmann::json::parse(in, nullptr, false);
-  if (!about.is_object() || about.value("step", uint64_t{0}) != value(step))
-    return false;
-  std::ifstream state(folder / state_name, std::ios::binary);
-  std::string bytes(std::istreambuf_iterator<char>(state), {});
-  return about.value("bytes", uint64_t{0}) == bytes.size() &&
-         about.value("xxh64", "") == hash_of(bytes);
+  nlohmann::json told = nlohmann::json::parse(in, nullptr, false);
+  if (!told.is_object()) {
+    out.problem = std::string("its ") + manifest_name +
+                  (fs::exists(folder / manifest_name) ? " cannot be read"
+                                                      : " is missing");
+    return out;
+  }
+  try {
+    out.holds.epoch = epoch_number{told.value("epoch", uint64_t{0})};
+    out.holds.generation = generation{told.value("generation", uint64_t{0})};
+    out.holds.plan = plan_number{told.value("plan", uint64_t{0})};
+    out.holds.lineage = number_of_hex(told.value("lineage", ""));
+    auto named = told.value("step", uint64_t{0});
+    auto expected = told.value("bytes", uint64_t{0});
+    uint64_t bytes = 0;
+    std::string hash = hash_of_file(out.file, bytes);
+    std::string inside = step_inside(out.file).value_or(to_string(step));
+    if (named != value(step))
+      out.problem = "its manifest is of step " + std::to_string(named);
+    else if (bytes != expected)
+      out.problem = "its state has " + std::to_string(bytes) + " bytes of " +
+                    std::to_string(expected);
+    else if (hash != told.value("xxh64", ""))
+      out.problem = "its state does not match its checksum";
+    else if (inside != to_string(step))
+      out.problem = "its state is that of step " + inside;
+  } catch (const nlohmann::json::exception&) {
+    out.problem = std::string("its ") + manifest_name + " is damaged";
+  }
+  return out;
+}
+
+/// checkpoints/aside-K with the first free K.
+fs::path make_aside(const fs::path& folder) {
+  for (int number = 1;; ++number) {
+    fs::path place = folder / ("aside-" + std::to_string(number));
+    if (::mkdir(place.c_str(), 0755) == 0)
+      return place;
+    if (errno != EEXIST)
+      fail(place, "make");
+  }
+}
+
+void move_into(const fs::path& from, const fs::path& aside) {
+  if (::rename(from.c_str(), (aside / from.filename()).c_str()) != 0)
+    fail(from, "move away");
+}
+
+fs::path staged_in(const fs::path& folder, step_number step) {
+  return folder / (std::string(unfinished) + to_string(step));
+}
+
+fs::path place_in(const fs::path& folder, step_number step) {
+  return folder / (std::string(prefix) + to_string(step));
 }
 
 } // namespace
@@ -93,13 +207,10 @@ bool whole(const fs::path& folder, step_number step) {
 checkpoint_store::checkpoint_store(fs::path folder)
     : folder_(std::move(folder)) {}
 
-stored_checkpoint checkpoint_store::publish(step_number step,
-                                            epoch_number epoch,
-                                            const std::string& run,
-                                            std::string_view state,
-                                            uint32_t keep) const {
-  fs::path staged = folder_ / (std::string(unfinished) + to_string(step));
-  fs::path place = folder_ / (std::string(prefix) + to_string(step));
+void checkpoint_store::stage(const checkpoint_identity& holds,
+                             const std::string& run,
+                             std::string_view state) const {
+  fs::path staged = staged_in(folder_, holds.step);
   std::error_code problem;
   try {
     fs::remove_all(staged, problem);
@@ -108,48 +219,84 @@ stored_checkpoint checkpoint_store::publish(step_number step,
       fail(staged, "make");
     }
     write_synced(staged / state_name, state);
-    nlohmann::ordered_json about{{"run", run},
-                                 {"step", value(step)},
-                                 {"epoch", value(epoch)},
-                                 {"bytes", state.size()},
-                                 {"xxh64", hash_of(state)}};
-    write_synced(staged / manifest_name, about.dump(2) + "\n");
-    sync_folder(staged);
-    fs::remove_all(place, problem); // of steps that were undone
-    if (::rename(staged.c_str(), place.c_str()) != 0)
-      fail(place, "publish");
-    sync_folder(folder_);
+    write_synced(staged / manifest_name,
+                 json_lines_text(about(holds, run, state)) + "\n");
+    sync_path(staged);
   } catch (...) {
     fs::remove_all(staged, problem);
     throw;
   }
-  std::vector<step_number> there;
-  for (const auto& entry : fs::directory_iterator(folder_, problem))
-    if (auto one = step_of(entry.path()))
-      there.push_back(*one);
-  std::sort(there.begin(), there.end());
-  for (size_t i = 0; i + keep < there.size(); ++i)
-    fs::remove_all(folder_ / (std::string(prefix) + to_string(there[i])),
-                   problem);
-  return {step, place / state_name};
 }
 
-std::vector<stored_checkpoint> checkpoint_store::list() const {
+stored_checkpoint
+checkpoint_store::publish(const checkpoint_identity& holds) const {
+  fs::path staged = staged_in(folder_, holds.step);
+  fs::path place = place_in(folder_, holds.step);
+  try {
+    reach("checkpoint.rename", place);
+    set_aside(place / state_name); // of steps that were undone
+    if (::rename(staged.c_str(), place.c_str()) != 0)
+      fail(place, "publish");
+    sync_path(folder_);
+  } catch (...) {
+    drop(holds);
+    throw;
+  }
+  return {holds, place / state_name, {}};
+}
+
+void checkpoint_store::drop(const checkpoint_identity& holds) const {
+  std::error_code problem;
+  fs::remove_all(staged_in(folder_, holds.step), problem);
+}
+
+void checkpoint_store::remove(step_number step) const {
+  std::error_code problem;
+  fs::remove_all(place_in(folder_, step), problem);
+}
+
+std::vector<stored_checkpoint> checkpoint_store::inspect() const {
   std::vector<stored_checkpoint> out;
   std::error_code problem;
   for (const auto& entry : fs::directory_iterator(folder_, problem))
-    if (auto step = step_of(entry.path()); step && whole(entry.path(), *step))
-      out.push_back({*step, entry.path() / state_name});
-  std::sort(out.begin(), out.end(),
-            [](const auto& a, const auto& b) { return a.step < b.step; });
+    if (auto step = step_of(entry.path()))
+      out.push_back(look_at(entry.path(), *step));
+  std::sort(out.begin(), out.end(), [](const auto& a, const auto& b) {
+    return a.holds.step < b.holds.step;
+  });
   return out;
 }
 
-void checkpoint_store::remove_after(step_number step) const {
+std::vector<stored_checkpoint> checkpoint_store::list() const {
+  std::vector<stored_checkpoint> out = inspect();
+  std::erase_if(out, [](const auto& one) { return !one.problem.empty(); });
+  return out;
+}
+
+fs::path checkpoint_store::set_aside(const fs::path& file) const {
+  fs::path from = file.parent_path();
+  std::error_code ignored;
+  if (!fs::exists(from, ignored))
+    return {};
+  fs::path aside = make_aside(folder_);
+  move_into(from, aside);
+  sync_path(folder_);
+  return aside / from.filename();
+}
+
+size_t checkpoint_store::set_aside_after(step_number step) const {
+  std::vector<fs::path> behind;
   std::error_code problem;
   for (const auto& entry : fs::directory_iterator(folder_, problem))
     if (auto one = step_of(entry.path()); one && *one > step)
-      fs::remove_all(entry.path(), problem);
+      behind.push_back(entry.path());
+  if (behind.empty())
+    return 0;
+  fs::path aside = make_aside(folder_);
+  for (const fs::path& one : behind)
+    move_into(one, aside);
+  sync_path(folder_);
+  return behind.size();
 }
 
 void checkpoint_store::remove_unfinished() const {

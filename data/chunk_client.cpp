@@ -2,10 +2,14 @@
 
 #include "data/flight_ticket.hpp"
 #include "runtime/errors.hpp"
+#include "runtime/printable.hpp"
 
+#include <algorithm>
 #include <arrow/api.h>
 #include <arrow/flight/client.h>
+#include <arrow/util/byte_size.h>
 #include <charconv>
+#include <string_view>
 
 namespace ballast {
 
@@ -17,8 +21,24 @@ using steady = std::chrono::steady_clock;
 
 /// A fetch that arrived damaged is repeated so often in all.
 constexpr int attempts_max = 2;
+/// A blob is made when it is asked for: tens of gigabytes are copied and hashed
+/// before their first byte travels.
+constexpr int blob_preparation = 4;
 
-/// The time left of a call that may take several streams.
+/// What our own service said, without what Flight and gRPC put around it:
+/// "Flight returned ... error, with message: TEXT. gRPC client debug context:".
+std::string in_our_words(std::string text) {
+  constexpr std::string_view before = "with message: ";
+  if (const size_t at = text.find(before); at != std::string::npos)
+    text.erase(0, at + before.size());
+  for (const char* after :
+       {". gRPC client debug context", " gRPC client debug context",
+        ". Client context", ". Detail: "})
+    text.erase(std::min(text.find(after), text.size()));
+  return text.empty() ? "the transfer failed" : printable(text);
+}
+
+/// The time left of a call.
 class time_left {
 public:
   explicit time_left(std::chrono::milliseconds deadline)
@@ -29,8 +49,6 @@ public:
     // Flight takes 0 and less for "no limit".
     out.timeout = std::max<flight::TimeoutDuration>(
         until_ - steady::now(), std::chrono::milliseconds(1));
-    out.read_options.ensure_alignment =
-        arrow::ipc::Alignment::kDataTypeSpecificAlignment;
     return out;
   }
   std::string text() const { return std::to_string(deadline_.count()) + " ms"; }
@@ -38,6 +56,52 @@ public:
 private:
   std::chrono::milliseconds deadline_;
   steady::time_point until_;
+};
+
+/// One answer of the service, message by message, broken off where it stands
+/// still. An exchange, because Flight lets nobody cancel a DoGet before its
+/// first message.
+class bulk_stream {
+public:
+  bulk_stream(flight::FlightClient::DoExchangeResult opened,
+              const bulk_watch& how, uint64_t expected, int preparation)
+      : writer_(std::move(opened.writer)), reader_(std::move(opened.reader)),
+        watch_(how, expected, preparation, [this] { reader_->Cancel(); }) {}
+  bulk_stream(const bulk_stream&) = delete;
+  bulk_stream& operator=(const bulk_stream&) = delete;
+
+  ~bulk_stream() {
+    if (!ended_)
+      reader_->Cancel();
+    (void)writer_->Close(); // says again what failed, if something did
+  }
+
+  arrow::Result<std::shared_ptr<arrow::Schema>> schema() {
+    ARROW_RETURN_NOT_OK(writer_->DoneWriting());
+    return reader_->GetSchema();
+  }
+  /// Without data: the end.
+  arrow::Result<flight::FlightStreamChunk> next() {
+    ARROW_ASSIGN_OR_RAISE(flight::FlightStreamChunk out, reader_->Next());
+    if (out.data == nullptr)
+      ended_ = true;
+    else
+      watch_.arrived(size_of(*out.data));
+    return out;
+  }
+  void read_to_its_end() { ended_ = true; }
+  std::string broken_off() const { return watch_.why(); }
+
+private:
+  static uint64_t size_of(const arrow::RecordBatch& batch) {
+    const auto bytes = arrow::util::ReferencedBufferSize(batch);
+    return std::max<uint64_t>(uint64_t(bytes.ValueOr(1)), 1);
+  }
+
+  std::unique_ptr<flight::FlightStreamWriter> writer_;
+  std::unique_ptr<flight::FlightStreamReader> reader_;
+  bool ended_ = false;
+  stall_watch watch_; // ends first: it may still cancel
 };
 
 class flight_client final : public chunk_client {
@@ -55,27 +119,27 @@ public:
     options.generic_options = {{"grpc.enable_http_proxy", 0},
                                {"grpc.use_local_subchannel_pool", 1}};
     const std::string what = "saying hello";
+    const std::string late = "no answer within " + left.text();
     const flight::Location location =
-        take(flight::Location::Parse("grpc+tcp://" + address_), left, what);
+        take(flight::Location::Parse("grpc+tcp://" + address_), late, what);
     client_ =
-        take(flight::FlightClient::Connect(location, options), left, what);
+        take(flight::FlightClient::Connect(location, options), late, what);
     flight::Action hello{hello_action, arrow::Buffer::FromString(token_)};
-    auto results = take(client_->DoAction(left.options(), hello), left, what);
+    auto results = take(client_->DoAction(left.options(), hello), late, what);
     // The answer has arrived only when the stream ends.
-    while (take(results->Next(), left, what) != nullptr) {
+    while (take(results->Next(), late, what) != nullptr) {
     }
   }
 
   void fetch(data_part part, std::span<const chunk_info> chunks,
-             const row_shape& row, std::chrono::milliseconds deadline,
+             const row_shape& row, const bulk_watch& how,
              const std::function<void(chunk_ptr)>& arrived,
              const std::function<void(const chunk_info&)>& damaged) override {
-    const time_left left(deadline);
     std::vector<const chunk_info*> missing;
     for (const chunk_info& chunk : chunks)
       missing.push_back(&chunk);
     for (int attempt = 1; !missing.empty(); ++attempt) {
-      missing = fetch_once(part, missing, row, left, arrived);
+      missing = fetch_once(part, missing, row, how, arrived);
       if (damaged)
         for (const chunk_info* one : missing)
           damaged(*one);
@@ -90,11 +154,10 @@ public:
   }
 
   std::string fetch_blob(const std::string& blob,
-                         std::chrono::milliseconds deadline) override {
-    const time_left left(deadline);
+                         const bulk_watch& how) override {
     for (int attempt = 1; attempt <= attempts_max; ++attempt) {
       std::string out;
-      if (fetch_blob_once(blob, left, out))
+      if (fetch_blob_once(blob, how, out))
         return out;
     }
     throw ballast_error(errc::invalid_data, "'" + blob + "' from " + address_ +
@@ -104,37 +167,64 @@ public:
   }
 
 private:
-  std::unique_ptr<flight::FlightStreamReader> open(const flight_ticket& ticket,
-                                                   const time_left& left,
-                                                   const std::string& what) {
-    return take(client_->DoGet(left.options(), {encode(ticket)}), left, what);
+  flight::FlightClient::DoExchangeResult open(const flight_ticket& ticket,
+                                              const std::string& what) {
+    flight::FlightCallOptions options; // no timeout: a watch has it
+    options.read_options.ensure_alignment =
+        arrow::ipc::Alignment::kDataTypeSpecificAlignment;
+    return take(client_->DoExchange(
+                    options, flight::FlightDescriptor::Command(encode(ticket))),
+                "", what);
   }
 
   /// Hands on what arrives whole; returns what did not.
   std::vector<const chunk_info*>
   fetch_once(data_part part, const std::vector<const chunk_info*>& chunks,
-             const row_shape& row, const time_left& left,
+             const row_shape& row, const bulk_watch& how,
              const std::function<void(chunk_ptr)>& arrived) {
     std::vector<uint64_t> ids;
     ids.reserve(chunks.size());
-    for (const chunk_info* chunk : chunks)
+    uint64_t expected_bytes = 0;
+    for (const chunk_info* chunk : chunks) {
       ids.push_back(value(chunk->id));
-    auto stream =
-        open({token_, part, compress(ids), ""}, left, name(part, *chunks[0]));
+      expected_bytes += chunk->bytes;
+    }
+    bulk_stream stream(
+        open({token_, part, compress(ids), ""}, name(part, *chunks[0])), how,
+        expected_bytes, 1);
+    (void)take(stream.schema(), stream, name(part, *chunks[0]));
     std::vector<const chunk_info*> damaged;
     for (const chunk_info* expected : chunks) {
-      flight::FlightStreamChunk next =
-          take(stream->Next(), left, name(part, *expected));
-      if (next.data == nullptr)
+      auto batch = next_batch(stream, name(part, *expected));
+      if (batch == nullptr)
         throw ballast_error(errc::unreachable, address_ +
                                                    " ended early, before " +
                                                    name(part, *expected));
-      if (chunk_ptr chunk = whole_chunk(*expected, row, std::move(next.data)))
+      if (chunk_ptr chunk = whole_chunk(*expected, row, std::move(batch)))
         arrived(std::move(chunk));
       else
         damaged.push_back(expected);
     }
+    stream.read_to_its_end();
     return damaged;
+  }
+
+  /// A chunk, from the messages that it travels in; null: the end.
+  std::shared_ptr<arrow::RecordBatch> next_batch(bulk_stream& stream,
+                                                 const std::string& what) {
+    std::vector<std::shared_ptr<arrow::RecordBatch>> parts;
+    for (;;) {
+      flight::FlightStreamChunk next = take(stream.next(), stream, what);
+      if (next.data == nullptr)
+        return nullptr;
+      parts.push_back(std::move(next.data));
+      if (next.app_metadata == nullptr ||
+          next.app_metadata->ToString() != more_follows)
+        break;
+    }
+    if (parts.size() == 1)
+      return std::move(parts[0]);
+    return take(arrow::ConcatenateRecordBatches(parts), stream, what);
   }
 
   /// Null if it is not what was expected.
@@ -151,20 +241,20 @@ private:
     return whole ? chunk : nullptr;
   }
 
-  bool fetch_blob_once(const std::string& blob, const time_left& left,
+  bool fetch_blob_once(const std::string& blob, const bulk_watch& how,
                        std::string& out) {
     const std::string what = "'" + blob + "'";
     flight_ticket ticket;
     ticket.token = token_;
     ticket.blob = blob;
-    auto stream = open(ticket, left, what);
-    const auto schema = take(stream->GetSchema(), left, what);
+    bulk_stream stream(open(ticket, what), how, 0, blob_preparation);
+    const auto schema = take(stream.schema(), stream, what);
     if (schema->metadata() == nullptr || schema->num_fields() != 1 ||
         schema->field(0)->type()->id() != arrow::Type::UINT8)
       return false;
     reserve(out, *schema->metadata());
     for (;;) {
-      const flight::FlightStreamChunk next = take(stream->Next(), left, what);
+      const flight::FlightStreamChunk next = take(stream.next(), stream, what);
       if (next.data == nullptr)
         break;
       const auto& bytes =
@@ -194,26 +284,38 @@ private:
 
   /// The value, or ballast_error{unreachable} that names the peer.
   template <class T>
-  T take(arrow::Result<T> result, const time_left& left,
+  T take(arrow::Result<T> result, const std::string& late,
          const std::string& what) const {
     if (!result.ok())
-      refuse(result.status(), left, what);
+      refuse(result.status(), late, what);
+    return std::move(result).ValueUnsafe();
+  }
+  template <class T>
+  T take(arrow::Result<T> result, const bulk_stream& of,
+         const std::string& what) const {
+    if (!result.ok())
+      refuse(result.status(), of.broken_off(), what);
     return std::move(result).ValueUnsafe();
   }
 
-  [[noreturn]] void refuse(const arrow::Status& status, const time_left& left,
+  /// `late`: why it was broken off here, if it was.
+  [[noreturn]] void refuse(const arrow::Status& status, const std::string& late,
                            const std::string& what) const {
     const auto detail = flight::FlightStatusDetail::UnwrapStatus(status);
-    std::string why = status.message();
-    if (detail != nullptr &&
-        detail->code() == flight::FlightStatusCode::TimedOut)
-      why = "no answer within " + left.text();
-    else if (detail != nullptr &&
-             detail->code() == flight::FlightStatusCode::Unauthenticated)
+    std::string why = in_our_words(status.message());
+    auto is = [&](flight::FlightStatusCode code) {
+      return detail != nullptr && detail->code() == code;
+    };
+    const bool cancelled =
+        status.IsCancelled() || is(flight::FlightStatusCode::Cancelled);
+    if (is(flight::FlightStatusCode::TimedOut) || (cancelled && !late.empty()))
+      why = late;
+    else if (is(flight::FlightStatusCode::Unauthenticated))
       why = "it serves another run (its token differs)";
-    else if (detail != nullptr &&
-             detail->code() == flight::FlightStatusCode::Unavailable)
-      why = "nothing answers there";
+    else if (is(flight::FlightStatusCode::Unavailable))
+      why = "nothing answers there, or the connection broke off";
+    else if (cancelled)
+      why = "the transfer was broken off";
     throw ballast_error(errc::unreachable,
                         "data service " + address_ + ", " + what + ": " + why);
   }

@@ -7,6 +7,7 @@
 #include <arrow/api.h>
 #include <arrow/flight/server.h>
 #include <arrow/ipc/writer.h>
+#include <arrow/util/byte_size.h>
 #include <atomic>
 #include <cstdlib>
 #include <utility>
@@ -23,8 +24,7 @@ namespace {
 [[maybe_unused]] const int grpc_is_quiet =
     ::setenv("GRPC_VERBOSITY", "NONE", 0);
 
-/// Of one message of a blob's stream.
-constexpr int64_t blob_part_bytes = int64_t{4} << 20;
+constexpr int64_t message_bytes = int64_t(bulk_message_bytes);
 
 /// Reads one chunk after another as the stream is written, so that a long
 /// ticket costs no memory.
@@ -87,12 +87,29 @@ blob_reader(std::string content) {
   auto all = std::make_shared<arrow::UInt8Array>(
       bytes, arrow::Buffer::FromString(std::move(content)));
   std::vector<std::shared_ptr<arrow::RecordBatch>> parts;
-  for (int64_t at = 0; at < bytes; at += blob_part_bytes) {
-    const int64_t part = std::min(blob_part_bytes, bytes - at);
+  for (int64_t at = 0; at < bytes; at += message_bytes) {
+    const int64_t part = std::min(message_bytes, bytes - at);
     parts.push_back(
         arrow::RecordBatch::Make(schema, part, {all->Slice(at, part)}));
   }
   return arrow::RecordBatchReader::Make(std::move(parts), schema);
+}
+
+/// In messages that arrive often enough to be seen as progress.
+arrow::Status write_in_parts(const arrow::RecordBatch& batch,
+                             flight::FlightMessageWriter& out) {
+  const int64_t rows = batch.num_rows();
+  ARROW_ASSIGN_OR_RAISE(const int64_t bytes,
+                        arrow::util::ReferencedBufferSize(batch));
+  if (bytes <= message_bytes || rows <= 1)
+    return out.WriteRecordBatch(batch);
+  const int64_t parts = (bytes + message_bytes - 1) / message_bytes;
+  const int64_t step = std::max<int64_t>(rows / parts, 1);
+  int64_t at = 0;
+  for (; at + step < rows; at += step)
+    ARROW_RETURN_NOT_OK(out.WriteWithMetadata(
+        *batch.Slice(at, step), arrow::Buffer::FromString(more_follows)));
+  return out.WriteRecordBatch(*batch.Slice(at));
 }
 
 arrow::Status refuse_token() {
@@ -107,14 +124,21 @@ public:
       : token_(std::move(token)), find_(std::move(find)),
         find_blob_(std::move(find_blob)) {}
 
-  arrow::Status DoGet(const flight::ServerCallContext&,
-                      const flight::Ticket& request,
-                      std::unique_ptr<flight::FlightDataStream>* out) override {
+  arrow::Status
+  DoExchange(const flight::ServerCallContext&,
+             std::unique_ptr<flight::FlightMessageReader> request,
+             std::unique_ptr<flight::FlightMessageWriter> out) override {
     // A finder may throw; gRPC's threads must never see it.
     try {
-      ARROW_ASSIGN_OR_RAISE(auto reader, answer(request.ticket));
-      *out = std::make_unique<flight::RecordBatchStream>(std::move(reader));
-      return arrow::Status::OK();
+      ARROW_ASSIGN_OR_RAISE(auto reader, answer(request->descriptor().cmd));
+      ARROW_RETURN_NOT_OK(out->Begin(reader->schema()));
+      for (;;) {
+        std::shared_ptr<arrow::RecordBatch> batch;
+        ARROW_RETURN_NOT_OK(reader->ReadNext(&batch));
+        if (batch == nullptr)
+          return out->Close();
+        ARROW_RETURN_NOT_OK(write_in_parts(*batch, *out));
+      }
     } catch (const std::exception& error) {
       return arrow::Status::UnknownError(error.what());
     }

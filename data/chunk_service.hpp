@@ -2,11 +2,13 @@
 /// holds (the coordinator: all, from the prepared set; a worker: its store) and
 /// for other named tables (a model's parameters), and the client to fetch them.
 ///
-/// Every call has a deadline. Tickets carry the run's token; one of another run
-/// is refused. (Chunks are immutable, so a ticket needs no generation.)
+/// A connection has a deadline; what is fetched goes on as long as bytes
+/// arrive (data/stall_watch.hpp). Tickets carry the run's token; one of another
+/// run is refused. (Chunks are immutable, so a ticket needs no generation.)
 #pragma once
 
 #include "data/chunk.hpp"
+#include "data/stall_watch.hpp"
 #include "runtime/manifest.hpp"
 
 #include <chrono>
@@ -54,15 +56,16 @@ public:
   /// time, and fetched once more.
   /// ballast_error{unreachable} (also: a chunk is not held there) or
   /// {invalid_data} (damaged twice) names source and chunk; the chunks that
-  /// were handed on before stay good. The deadline is for the whole call.
+  /// were handed on before stay good. A stall is {unreachable}, too, and says
+  /// how many bytes had arrived and since when nothing did.
   virtual void
   fetch(data_part part, std::span<const chunk_info> chunks,
-        const row_shape& row, std::chrono::milliseconds deadline,
+        const row_shape& row, const bulk_watch& how,
         const std::function<void(chunk_ptr)>& arrived,
         const std::function<void(const chunk_info&)>& damaged = {}) = 0;
   /// The blob, whole and verified; errors as above.
   virtual std::string fetch_blob(const std::string& name,
-                                 std::chrono::milliseconds deadline) = 0;
+                                 const bulk_watch& how) = 0;
 };
 
 } // namespace ballast

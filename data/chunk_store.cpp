@@ -1,6 +1,7 @@
 #include "data/chunk_store.hpp"
 
 #include "runtime/errors.hpp"
+#include "runtime/fault_point.hpp"
 
 #include <array>
 #include <mutex>
@@ -18,7 +19,7 @@ struct chunk_store::impl {
     size_t count = 0;
   };
 
-  const uint64_t limit_bytes;
+  uint64_t limit_bytes;
   mutable std::mutex mutex;
   std::array<part_of, 2> parts;
   uint64_t bytes = 0;
@@ -60,6 +61,7 @@ void chunk_store::find_all(data_part part, std::span<const row_ref> rows,
 }
 
 void chunk_store::put(data_part part, chunk_ptr what) {
+  (void)fault_point("store.write");
   chunk_ptr replaced; // destroyed after the lock is released
   const std::lock_guard lock(impl_->mutex);
   impl::part_of& place = impl_->at(part);
@@ -99,7 +101,13 @@ uint64_t chunk_store::bytes() const {
   return impl_->bytes;
 }
 
+void chunk_store::set_limit(uint64_t bytes) {
+  const std::lock_guard lock(impl_->mutex);
+  impl_->limit_bytes = bytes;
+}
+
 uint64_t chunk_store::limit_bytes() const {
+  const std::lock_guard lock(impl_->mutex);
   return impl_->limit_bytes;
 }
 

@@ -29,6 +29,8 @@ public:
   void put(data_part part, chunk_ptr what);
   void drop(data_part part, chunk_id id);
   uint64_t bytes() const;
+  /// What is here already stays, also above a new limit.
+  void set_limit(uint64_t bytes);
   uint64_t limit_bytes() const;
   size_t count(data_part part) const;
 

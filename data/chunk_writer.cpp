@@ -2,6 +2,10 @@
 
 #include "data/arrow_support.hpp"
 #include "data/chunk.hpp"
+#include "data/prepare_cache.hpp"
+#include "data/stop_check.hpp"
+#include "data/sync_path.hpp"
+#include "runtime/fault_point.hpp"
 #include "runtime/unique_fd.hpp"
 
 #include <arrow/api.h>
@@ -70,9 +74,12 @@ cut_chunks(const std::vector<std::vector<uint64_t>>& groups,
 std::vector<chunk_info>
 write_chunks(const std::filesystem::path& path, const row_shape& row,
              const part_rows& part,
-             const std::vector<std::span<const uint64_t>>& chunks) {
+             const std::vector<std::span<const uint64_t>>& chunks,
+             const std::stop_token& stop) {
   constexpr errc failed = errc::run_dir_unusable;
   const std::string context = "cannot write " + path.string();
+  if (int fault = fault_point("cache.write"))
+    refuse_write(path, fault);
   auto file = take_arrow(arrow::io::FileOutputStream::Open(path.string()),
                          failed, context);
   arrow::ipc::IpcWriteOptions options = arrow::ipc::IpcWriteOptions::Defaults();
@@ -83,6 +90,7 @@ write_chunks(const std::filesystem::path& path, const row_shape& row,
   std::vector<chunk_info> out;
   out.reserve(chunks.size());
   for (std::span<const uint64_t> samples : chunks) {
+    check_stop(stop);
     const chunk_ptr made =
         make_chunk(chunk_id(uint32_t(out.size())), row,
                    make_batch(row, columns_of(part, row, samples)));
@@ -97,18 +105,6 @@ write_chunks(const std::filesystem::path& path, const row_shape& row,
   check_arrow(file->Close(), failed, context);
   sync_path(path);
   return out;
-}
-
-void sync_path(const std::filesystem::path& path) {
-  unique_fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  int result = file ? ::fsync(file.get()) : -1;
-  const int number = errno;
-  // Some file systems cannot sync a folder; then there is nothing to do.
-  if (result != 0 && number != EINVAL)
-    throw ballast_error(
-        number == ENOSPC || number == EDQUOT ? errc::disk_full
-                                             : errc::run_dir_unusable,
-        "cannot write " + path.string() + ": " + std::strerror(number));
 }
 
 } // namespace ballast

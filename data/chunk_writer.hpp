@@ -25,13 +25,11 @@ cut_chunks(const std::vector<std::vector<uint64_t>>& groups,
            uint32_t chunk_rows);
 
 /// Writes `path` (synced) and says what each chunk holds. `row` as in the
-/// manifest. ballast_error{disk_full|run_dir_unusable}.
+/// manifest. ballast_error{disk_full|run_dir_unusable|stopped}.
 std::vector<chunk_info>
 write_chunks(const std::filesystem::path& path, const row_shape& row,
              const part_rows& part,
-             const std::vector<std::span<const uint64_t>>& chunks);
-
-/// Flushes a file or folder to the disk.
-void sync_path(const std::filesystem::path& path);
+             const std::vector<std::span<const uint64_t>>& chunks,
+             const std::stop_token& stop = {});
 
 } // namespace ballast

@@ -1,6 +1,7 @@
 #include "data/column_choice.hpp"
 
-#include "runtime/errors.hpp"
+#include "data/source_error.hpp"
+#include "runtime/printable.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -13,9 +14,10 @@ namespace {
 
 std::string list_of(const std::vector<table_column>& columns) {
   constexpr size_t listed_max = 12;
+  constexpr size_t shown_max = 40;
   std::string out;
   for (size_t i = 0; i < std::min(columns.size(), listed_max); ++i)
-    out += (i > 0 ? ", '" : "'") + columns[i].name + "'";
+    out += (i > 0 ? ", '" : "'") + printable(columns[i].name, shown_max) + "'";
   if (columns.size() > listed_max)
     out += ", ... (" + std::to_string(columns.size()) + " in all)";
   return out;
@@ -38,17 +40,14 @@ struct finder {
       if (columns[i].name != name)
         continue;
       if (found != columns.size())
-        throw ballast_error(errc::invalid_data,
-                            file + ": has two columns named '" + name +
-                                "'; rename one",
-                            pointer);
+        throw source_error(file + ": has two columns named '" + name +
+                               "'; rename one",
+                           pointer, "");
       found = i;
     }
     if (found == columns.size())
-      throw ballast_error(errc::invalid_data,
-                          file + ": has no column '" + name +
-                              "'; its columns are " + list_of(columns),
-                          pointer);
+      throw source_error(file + ": has no column '" + name + "'", pointer,
+                         "its columns are " + list_of(columns));
     return found;
   }
 };
@@ -80,13 +79,10 @@ column_choice choose_columns(const std::string& file,
       }
   }
   if (out.features.empty())
-    throw ballast_error(errc::invalid_data,
-                        file + ": has no column of numbers" +
-                            (out.label ? " beside the label '" + spec.label +
-                                             "'; its columns are "
-                                       : "; its columns are ") +
-                            list_of(columns),
-                        features_field);
+    throw source_error(
+        file + ": has no column of numbers" +
+            (out.label ? " beside the label '" + spec.label + "'" : ""),
+        features_field, "its columns are " + list_of(columns));
   return out;
 }
 
@@ -104,37 +100,33 @@ void table_rows::finish(size_t features) {
 
 void table_rows::refuse_number(double number, const std::string& column,
                                const std::string& place) const {
-  throw ballast_error(
-      errc::invalid_data,
-      place + ", column '" + column + "': " +
-          (std::isnan(number)
-               ? std::string("NaN is no number to train on")
-               : text_of(number) + " does not fit into a float32") +
+  throw source_error(
+      place + ", column '" + printable(column) + "': " +
+          (std::isnan(number) ? "NaN is no number to train on"
+                              : "the number does not fit into a float32") +
           "; remove the row or fill the value in",
-      request_.pointer);
+      request_.pointer, std::isnan(number) ? "" : "it is " + text_of(number));
 }
 
 void table_rows::refuse_token(double number, const std::string& column,
                               const std::string& place) const {
-  throw ballast_error(
-      errc::invalid_data,
-      place + ", column '" + column + "': " + text_of(number) +
-          " is no token; tokens are whole numbers from 0 to " +
+  throw source_error(
+      place + ", column '" + printable(column) +
+          "': the number is no token; tokens are whole numbers from 0 to " +
           std::to_string(tokens_max - 1) +
-          " (to leave other columns out, name those of the tokens in " +
-          request_.pointer + "/features)",
-      request_.pointer);
+          "; to leave other columns out, name those of the tokens in " +
+          request_.pointer + "/features",
+      request_.pointer, "it is " + text_of(number));
 }
 
 void table_rows::refuse_label(double number, const std::string& column,
                               const std::string& place) const {
-  throw ballast_error(errc::invalid_data,
-                      place + ", column '" + column + "': label " +
-                          text_of(number) +
-                          " is no class; classes are whole numbers from 0 to " +
-                          std::to_string(classes_max - 1) +
-                          " (for other numbers use the loss mse)",
-                      request_.pointer);
+  throw source_error(place + ", column '" + printable(column) +
+                         "': the label is no class; classes are whole "
+                         "numbers from 0 to " +
+                         std::to_string(classes_max - 1) +
+                         ", for other numbers use the loss mse",
+                     request_.pointer, "label " + text_of(number));
 }
 
 } // namespace ballast

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "data/source_table.hpp"
+#include "data/stop_check.hpp"
 
 #include <algorithm>
 #include <optional>
@@ -49,6 +50,7 @@ public:
   }
   template <class Place>
   void label(double number, const std::string& column, Place place) {
+    check_stop(request_.stop);
     if (request_.label == label_kind::target) {
       const float value = float(number);
       if (!(value - value == 0))
@@ -63,6 +65,7 @@ public:
   }
   /// Instead, for rows of tokens: all are of one class.
   void no_label() {
+    check_stop(request_.stop);
     table_.row.classes = 1;
     table_.labels.push_back(0);
   }

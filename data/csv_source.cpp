@@ -1,8 +1,10 @@
 #include "data/column_choice.hpp"
 #include "data/csv_records.hpp"
+#include "data/source_error.hpp"
 #include "data/source_file.hpp"
 #include "data/source_table.hpp"
 #include "runtime/errors.hpp"
+#include "runtime/printable.hpp"
 
 #include <charconv>
 #include <cmath>
@@ -51,7 +53,8 @@ public:
   csv_file(const std::string& path, const source_spec& spec,
            const source_request& request)
       : path_(path), spec_(spec), request_(request),
-        text_(source_file(path, request.pointer + "/uri").read_rest()),
+        text_(source_file(path, request.pointer + "/uri", request.stop)
+                  .read_rest()),
         records_(text_) {}
 
   /// Appends the rows; `wanted` and `table.columns` as the first file has them.
@@ -62,7 +65,7 @@ public:
             ? table.columns
             : request_.like->columns;
     const column_choice choice =
-        choose_columns(path_, columns_, spec_, request_, wanted);
+        choose_columns(printable(path_), columns_, spec_, request_, wanted);
     if (table.columns.empty())
       for (size_t feature : choice.features)
         table.columns.push_back(columns_[feature].name);
@@ -84,19 +87,21 @@ private:
   }
 
   std::string place() const {
-    return path_ + ": row " + std::to_string(row_) + " (line " +
+    return printable(path_) + ": row " + std::to_string(row_) + " (line " +
            std::to_string(records_.line()) + ")";
   }
 
   /// Also looks at the first row, which tells columns of numbers from text.
   void read_header() {
     if (!records_.next(fields_))
-      refuse(path_ + ": is empty; expected a line with the column names");
+      refuse(printable(path_) +
+             ": is empty; expected a line with the column names");
     for (std::string_view name : fields_)
       columns_.push_back({std::string(trimmed(name)), false});
     has_row_ = next_row();
     if (!has_row_)
-      refuse(path_ + ": has no rows after its header; the data set is empty");
+      refuse(printable(path_) +
+             ": has no rows after its header; the data set is empty");
     for (size_t i = 0; i < columns_.size(); ++i) {
       double ignored = 0;
       columns_[i].numeric = parse_number(fields_[i], ignored) != parsed::text;
@@ -120,10 +125,16 @@ private:
     const parsed what = parse_number(fields_[column], out);
     if (what == parsed::number)
       return out;
-    std::string shown(fields_[column].substr(0, 40));
-    refuse(place() + ", column '" + columns_[column].name + "': " +
-           (what == parsed::empty ? "the value is missing"
-                                  : "'" + shown + "' is no number"));
+    const std::string where =
+        place() + ", column '" + printable(columns_[column].name) + "': ";
+    if (what == parsed::empty)
+      refuse(where + "the value is missing");
+    constexpr size_t shown_max = 40;
+    const std::string_view cell = fields_[column];
+    throw source_error(
+        where + "expected a number, found text of " +
+            std::to_string(count_characters(cell)) + " characters",
+        request_.pointer, "'" + printable(cell, shown_max) + "' is no number");
   }
 
   const std::string& path_;

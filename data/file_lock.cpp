@@ -1,11 +1,13 @@
 #include "data/file_lock.hpp"
 
+#include "data/stop_check.hpp"
 #include "runtime/errors.hpp"
 
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <thread>
 
 namespace ballast {
@@ -21,7 +23,8 @@ file_lock::file_lock(const std::filesystem::path& path)
             "$BALLAST_CACHE elsewhere");
 }
 
-bool file_lock::take(mode as, std::chrono::milliseconds wait) {
+bool file_lock::take(mode as, std::chrono::milliseconds wait,
+                     const std::stop_token& stop) {
   constexpr std::chrono::milliseconds pause{10};
   const int kind = as == mode::shared ? LOCK_SH : LOCK_EX;
   for (;;) {
@@ -32,11 +35,20 @@ bool file_lock::take(mode as, std::chrono::milliseconds wait) {
                           std::string("the cache folder cannot be locked: ") +
                               std::strerror(errno) +
                               "; point $BALLAST_CACHE to a local disk");
+    check_stop(stop);
     if (wait <= std::chrono::milliseconds{0})
       return false;
     std::this_thread::sleep_for(pause);
     wait -= pause;
   }
+}
+
+bool file_lock::is_at(const std::filesystem::path& path) const {
+  struct stat here {};
+  struct stat there {};
+  return ::fstat(file_.get(), &here) == 0 &&
+         ::stat(path.c_str(), &there) == 0 && here.st_ino == there.st_ino &&
+         here.st_dev == there.st_dev;
 }
 
 void file_lock::release() {

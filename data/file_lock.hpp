@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <filesystem>
+#include <stop_token>
 
 namespace ballast {
 
@@ -18,7 +19,12 @@ public:
   enum class mode : uint8_t { shared, exclusive };
   /// Takes the lock, or turns the one it has into another (which lets go of it
   /// for a moment). False if others held it until `wait` was over.
-  bool take(mode as, std::chrono::milliseconds wait);
+  /// `stop` ends the waiting with ballast_error{stopped}.
+  bool take(mode as, std::chrono::milliseconds wait,
+            const std::stop_token& stop = {});
+  /// False once the file was renamed or replaced: then the lock says nothing
+  /// about what others find under its name.
+  bool is_at(const std::filesystem::path& path) const;
   void release();
 
 private:

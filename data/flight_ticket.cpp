@@ -1,5 +1,7 @@
 #include "data/flight_ticket.hpp"
 
+#include "runtime/json_text.hpp"
+
 #include <nlohmann/json.hpp>
 
 namespace ballast {
@@ -41,7 +43,7 @@ std::string encode(const flight_ticket& ticket) {
       runs.push_back({run.first, run.count});
     out["chunks"] = std::move(runs);
   }
-  return out.dump();
+  return json_text(out);
 }
 
 std::optional<flight_ticket> decode_ticket(const std::string& text,

@@ -1,4 +1,4 @@
-/// What a client asks a chunk_service for: the JSON inside a Flight ticket.
+/// What a client asks a chunk_service for: the JSON of a Flight command.
 /// Comes from the network: decoding trusts nothing.
 #pragma once
 
@@ -30,6 +30,8 @@ bool same_token(const std::string& a, const std::string& b);
 /// Metadata of a blob's schema.
 inline constexpr const char* blob_bytes_key = "ballast.bytes";
 inline constexpr const char* blob_checksum_key = "ballast.checksum";
+/// Metadata of a message whose chunk goes on in the next one.
+inline constexpr const char* more_follows = "more";
 /// The action that opens a channel and checks the token.
 inline constexpr const char* hello_action = "hello";
 

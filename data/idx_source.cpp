@@ -1,9 +1,11 @@
 /// IDX, the format of MNIST and its kin: two zero bytes, a type, a number of
 /// dimensions, the dimensions, then the values, all big-endian.
 #include "data/chunk.hpp"
+#include "data/source_error.hpp"
 #include "data/source_file.hpp"
 #include "data/source_table.hpp"
 #include "runtime/errors.hpp"
+#include "runtime/printable.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -34,8 +36,9 @@ struct idx_file {
   std::string pointer;
   idx_header header;
 
-  [[noreturn]] void refuse(const std::string& why) const {
-    throw ballast_error(errc::invalid_data, file.path() + ": " + why, pointer);
+  [[noreturn]] void refuse(const std::string& why,
+                           const std::string& detail = {}) const {
+    throw source_error(printable(file.path()) + ": " + why, pointer, detail);
   }
 };
 
@@ -57,13 +60,16 @@ void read_header(idx_file& in) {
   const bool known = magic[2] == 0x08 || magic[2] == 0x09 ||
                      (magic[2] >= 0x0B && magic[2] <= 0x0E);
   if (magic[0] != 0 || magic[1] != 0 || !known || magic[3] == 0 || magic[3] > 8)
-    in.refuse("is no IDX file: it begins with " + [&] {
-      std::string hex;
-      for (unsigned char byte : magic)
-        for (int nibble : {byte >> 4, byte & 15})
-          hex += "0123456789abcdef"[nibble];
-      return hex;
-    }() + ", expected 0000, a type (08 to 0e) and 1 to 8 dimensions");
+    in.refuse(
+        "is no IDX file; expected it to begin with 0000, a type (08 to "
+        "0e) and 1 to 8 dimensions",
+        "it begins with " + [&] {
+          std::string hex;
+          for (unsigned char byte : magic)
+            for (int nibble : {byte >> 4, byte & 15})
+              hex += "0123456789abcdef"[nibble];
+          return hex;
+        }());
   in.header.type = idx_type(magic[2]);
   in.header.value_bytes = magic[2] <= 0x09   ? 1
                           : magic[2] == 0x0B ? 2
@@ -189,10 +195,11 @@ void read_labels(idx_file& in, label_kind kind, source_table& out) {
     } else {
       if (!(number >= 0 && number < double(classes_max) &&
             number == std::trunc(number)))
-        in.refuse("row " + std::to_string(row + 1) + ": label " +
-                  std::to_string(number) +
-                  " is out of range; class numbers are whole, from 0 to " +
-                  std::to_string(classes_max - 1));
+        in.refuse("row " + std::to_string(row + 1) +
+                      ": the label is out of range; class numbers are whole, "
+                      "from 0 to " +
+                      std::to_string(classes_max - 1),
+                  "label " + std::to_string(number));
       out.labels.push_back(int32_t(number));
     }
   }
@@ -203,8 +210,8 @@ void read_labels(idx_file& in, label_kind kind, source_table& out) {
 source_table read_idx(const source_spec& spec, const source_request& request) {
   const std::string images_field = request.pointer + "/images";
   const std::string labels_field = request.pointer + "/labels";
-  idx_file images{{spec.images, images_field}, images_field, {}};
-  idx_file labels{{spec.labels, labels_field}, labels_field, {}};
+  idx_file images{{spec.images, images_field, request.stop}, images_field, {}};
+  idx_file labels{{spec.labels, labels_field, request.stop}, labels_field, {}};
   read_header(images);
   read_header(labels);
   if (labels.header.dimensions.size() != 1)

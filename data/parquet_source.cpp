@@ -2,6 +2,7 @@
 #include "data/column_choice.hpp"
 #include "data/source_file.hpp"
 #include "data/source_table.hpp"
+#include "runtime/printable.hpp"
 
 #include <arrow/api.h>
 #include <arrow/io/file.h>
@@ -107,7 +108,7 @@ private:
     if (!status.ok())
       throw ballast_error(
           errc::invalid_data,
-          path_ + ": cannot be read as Parquet: " + status.message(),
+          printable(path_) + ": cannot be read as Parquet: " + status.message(),
           request_.pointer);
   }
 
@@ -129,7 +130,7 @@ private:
             ? table.columns
             : request_.like->columns;
     column_choice choice =
-        choose_columns(path_, columns_, spec_, request_, wanted);
+        choose_columns(printable(path_), columns_, spec_, request_, wanted);
     if (choice.label)
       check_numeric(*choice.label);
     for (size_t feature : choice.features)
@@ -146,8 +147,9 @@ private:
     const auto& field = reader_->manifest().schema_fields[column];
     throw ballast_error(
         errc::invalid_data,
-        path_ + ": column '" + columns_[column].name + "' has the type " +
-            field.field->type()->ToString() + "; expected numbers",
+        printable(path_) + ": column '" + printable(columns_[column].name) +
+            "' has the type " + field.field->type()->ToString() +
+            "; expected numbers",
         request_.pointer);
   }
 
@@ -165,7 +167,8 @@ private:
         while (!array->IsNull(row))
           ++row;
         throw ballast_error(errc::invalid_data,
-                            place(uint64_t(row)) + ", column '" + name +
+                            place(uint64_t(row)) + ", column '" +
+                                printable(name) +
                                 "': the value is missing (null)",
                             request_.pointer);
       }
@@ -185,7 +188,7 @@ private:
   }
 
   std::string place(uint64_t row) const {
-    return path_ + ": row " + std::to_string(rows_before_ + row + 1);
+    return printable(path_) + ": row " + std::to_string(rows_before_ + row + 1);
   }
 
   const std::string& path_;
@@ -211,7 +214,8 @@ source_table read_parquet(const source_spec& spec,
       parquet_file(path, spec, request).read(out, rows);
     } catch (const parquet::ParquetException& error) {
       throw ballast_error(errc::invalid_data,
-                          path + ": cannot be read as Parquet: " + error.what(),
+                          printable(path) +
+                              ": cannot be read as Parquet: " + error.what(),
                           request.pointer);
     }
   }

@@ -2,8 +2,12 @@
 #include "data/content_hash.hpp"
 #include "data/prepare_cache.hpp"
 #include "data/prepared_folder.hpp"
-#include "data/source_file.hpp"
+#include "data/set_identity.hpp"
+#include "data/stop_check.hpp"
+#include "data/sync_path.hpp"
 #include "data/test_split.hpp"
+#include "runtime/fault_point.hpp"
+#include "runtime/json_text.hpp"
 #include "runtime/placement.hpp"
 #include "runtime/row_cells.hpp"
 #include "runtime/target_bins.hpp"
@@ -21,86 +25,8 @@ namespace {
 
 using nlohmann::json;
 
-/// Changes when prepared sets of older builds must not be used any more.
-constexpr int format_of_sets = 2;
 /// For another process that prepares the same set.
 constexpr std::chrono::minutes wait_max{30};
-
-label_kind label_of(const job& what) {
-  return what.train.loss == "mse"          ? label_kind::target
-         : what.train.loss == "next_token" ? label_kind::none
-                                           : label_kind::number_of_class;
-}
-
-bool is_regression(const job& what) {
-  return label_of(what) == label_kind::target;
-}
-
-/// What decides the content of one source, beside the seed.
-json identity_of(const source_spec& spec, const std::string& pointer,
-                 prepare_cache& cache) {
-  if (spec.format == "synthetic")
-    return {
-        {"rows", spec.rows}, {"classes", spec.classes}, {"width", spec.width}};
-  json files = json::array();
-  for (const std::string& path : files_of(spec, pointer)) {
-    const char* field = spec.format != "idx" ? "/uri"
-                        : files.empty()      ? "/images"
-                                             : "/labels";
-    files.push_back(cache.hash_of(path, pointer + field));
-  }
-  return {{"format", spec.format},
-          {"files", std::move(files)},
-          {"label", spec.label},
-          {"features", spec.features}};
-}
-
-/// The kind of placement and every field that goes with it.
-void add_placement(const job& what, json& identity) {
-  const json placement = to_json(what)["data"]["placement"];
-  for (const auto& [field, value] : placement.items())
-    identity[field == "kind" ? "placement" : field] = value;
-  // These came later: sets that were made without them keep their name.
-  if (what.data.placement.min_rows == 1)
-    identity.erase("min_rows");
-  if (!what.data.placement.balanced)
-    identity.erase("balanced");
-}
-
-/// All that decides the content of a prepared set and nothing else, so that
-/// another model or learning rate finds it again.
-json identity_of(const job& what, prepare_cache& cache) {
-  const data_spec& data = what.data;
-  json out{{"format", format_of_sets},
-           {"regression", is_regression(what)},
-           {"train", identity_of(data.train, "/data/train", cache)},
-           {"chunk_rows", data.chunk_rows},
-           {"workers", what.elastic.workers}};
-  add_placement(what, out);
-  if (data.test)
-    out["test"] = identity_of(*data.test, "/data/test", cache);
-  else
-    out["test_fraction"] = data.test_fraction;
-  if (is_regression(what))
-    out["target_bins"] = target_bins_max;
-  if (label_of(what) == label_kind::none) {
-    out["tokens"] = true;
-    out["cells"] = row_cells_max;
-  }
-  for (const pipeline_step& step : data.pipeline)
-    out["pipeline"].push_back(step.op == "reshape"
-                                  ? json{step.op, step.shape}
-                                  : json{step.op, step.factor});
-  const bool ordered =
-      data.placement.kind == "contiguous" || data.placement.kind == "sizes" ||
-      data.placement.kind == "sorted" || data.placement.kind == "column";
-  const bool split = !data.test && data.test_fraction > 0;
-  const bool synthetic = data.train.format == "synthetic" ||
-                         (data.test && data.test->format == "synthetic");
-  if (!ordered || split || synthetic)
-    out["seed"] = what.seed;
-  return out;
-}
 
 void reshape(const std::vector<uint32_t>& shape, const std::string& pointer,
              row_shape& row) {
@@ -179,8 +105,9 @@ struct tables {
   part_rows train_rows;
   part_rows test_rows;
 
-  explicit tables(const job& what) {
+  tables(const job& what, const std::stop_token& stop) {
     source_request request;
+    request.stop = stop;
     request.label = label_of(what);
     request.seed = what.seed;
     train = read_source(what.data.train, request);
@@ -270,10 +197,20 @@ chunks_by_worker(const std::vector<std::vector<uint64_t>>& groups,
   return out;
 }
 
-void write_set(const job& what, const std::string& key,
-               const fs::path& folder) {
-  const tables from(what);
+std::vector<std::string> sources_of(const job& what) {
+  std::vector<std::string> out = files_of(what.data.train, "/data/train");
+  if (what.data.test)
+    for (std::string& path : files_of(*what.data.test, "/data/test"))
+      out.push_back(std::move(path));
+  return out;
+}
+
+void write_set(const job& what, const std::string& key, const fs::path& folder,
+               const std::stop_token& stop) {
+  const tables from(what, stop);
+  check_stop(stop);
   manifest about;
+  about.sources = sources_of(what);
   about.content_id = key;
   about.label = from.train.label;
   about.row = from.train.row;
@@ -284,11 +221,11 @@ void write_set(const job& what, const std::string& key,
   const std::vector<std::vector<uint64_t>> groups = place(what, from);
   about.placement = chunks_by_worker(groups, chunk_rows);
   about.train = write_chunks(folder / "train.arrow", about.row, from.train_rows,
-                             cut_chunks(groups, chunk_rows));
+                             cut_chunks(groups, chunk_rows), stop);
   const std::vector<std::vector<uint64_t>> test{all_of(about.test_rows)};
   about.test = write_chunks(folder / "test.arrow", about.row, from.test_rows,
-                            cut_chunks(test, chunk_rows));
-  write_small_file(folder / "manifest.json", json(about).dump());
+                            cut_chunks(test, chunk_rows), stop);
+  write_manifest(folder, about);
 }
 
 /// Removes a half-written folder whatever happens.
@@ -303,103 +240,140 @@ struct folder_guard {
 
 /// Under the exclusive lock of `key`: makes the set and moves it into place.
 void make_set(const job& what, const json& identity, const std::string& key,
-              prepare_cache& cache) {
+              prepare_cache& cache, const std::stop_token& stop) {
   const fs::path making = cache.making_of(key);
   const fs::path place = cache.folder_of(key);
   folder_guard guard{making};
   std::error_code error;
   fs::remove_all(making, error);
-  fs::remove_all(place, error); // there only if damaged
+  fs::remove_all(place, error); // there only without its manifest
   fs::create_directory(making, error);
   if (error)
-    throw ballast_error(errc::run_dir_unusable,
-                        "cannot write " + making.string() + ": " +
-                            error.message() +
-                            "; make the cache folder writable or point "
-                            "$BALLAST_CACHE elsewhere");
-  write_set(what, key, making);
-  if (identity_of(what, cache) != identity)
+    refuse_write(making, error.value());
+  write_set(what, key, making, stop);
+  if (set_identity(what, cache, stop) != identity)
     throw ballast_error(errc::invalid_data,
                         "a source changed while it was prepared; try again "
                         "when it is complete",
                         "/data/train");
   sync_path(making);
+  if (int fault = fault_point("cache.rename"))
+    refuse_write(place, fault);
   fs::rename(making, place, error);
   if (error)
-    throw ballast_error(errc::run_dir_unusable, "cannot write " +
-                                                    place.string() + ": " +
-                                                    error.message());
+    refuse_write(place, error.value());
   sync_path(place.parent_path());
 }
 
-std::vector<std::string> sources_of(const job& what) {
-  std::vector<std::string> out = files_of(what.data.train, "/data/train");
-  if (what.data.test)
-    for (std::string& path : files_of(*what.data.test, "/data/test"))
-      out.push_back(std::move(path));
-  return out;
-}
-
-/// Null where there is no whole set.
-std::shared_ptr<prepared_set> open_if_whole(const job& what,
-                                            const std::string& key,
-                                            const prepare_cache& cache,
-                                            file_lock& lock) {
-  const fs::path folder = cache.folder_of(key);
-  if (!fs::exists(folder / "manifest.json"))
-    return nullptr;
-  try {
-    auto out = open_held(folder, lock, sources_of(what));
-    cache.touch(key);
-    return out;
-  } catch (const ballast_error&) {
-    return nullptr; // damaged: made again
+/// The way from a job to its set in the cache, which is found or made.
+class finder {
+public:
+  finder(const job& what, const fs::path& folder,
+         const prepare_options& options)
+      : what_(what), options_(options), cache_(folder),
+        identity_(set_identity(what, cache_, options.stop)) {
+    content_hash hash;
+    hash.update(json_text(identity_));
+    key_ = hex16(hash.digest());
   }
-}
 
-} // namespace
-
-std::shared_ptr<prepared_set> prepare(const job& what,
-                                      const fs::path& cache_folder) {
-  prepare_cache cache(cache_folder);
-  const json identity = identity_of(what, cache);
-  content_hash hash;
-  hash.update(identity.dump());
-  const std::string key = hex16(hash.digest());
-  file_lock lock = cache.lock_of(key);
-  auto locked = [&](file_lock::mode as) {
-    if (!lock.take(as, wait_max))
-      throw ballast_error(errc::run_dir_in_use,
-                          "another process prepares " +
-                              cache.folder_of(key).string() +
-                              " and does not end; end it, or point "
-                              "$BALLAST_CACHE elsewhere");
-  };
-  bool made = false;
-  // Between the locks another process may make or evict the set: look again.
-  for (int round = 0; round < 3; ++round) {
-    locked(file_lock::mode::shared);
-    if (auto out = open_if_whole(what, key, cache, lock)) {
-      if (made)
-        cache.evict(cache_limit_bytes());
-      return out;
+  std::shared_ptr<prepared_set> find_or_make() {
+    bool made = false;
+    // Between the locks another process may make, evict or set aside the set:
+    // look again.
+    for (int round = 0; round < rounds_max; ++round) {
+      take(file_lock::mode::shared);
+      if (auto out = open_if_whole()) {
+        if (made)
+          cache_.evict(cache_limit_bytes());
+        return out;
+      }
+      take(file_lock::mode::exclusive);
+      if (is_there())
+        continue; // made by another meanwhile
+      make();
+      made = true;
     }
-    locked(file_lock::mode::exclusive);
-    if (fs::exists(cache.folder_of(key) / "manifest.json") && round == 0)
-      continue; // made by another meanwhile, or damaged: then round 1 tells
+    throw ballast_error(errc::internal,
+                        "the prepared set " + place().string() +
+                            " vanishes as soon as it is made; is the cache "
+                            "removed by another program?");
+  }
+
+  /// Keeps a damaged set out of the way, and says so.
+  void set_aside(const std::string& why) {
+    const fs::path aside = cache_.set_aside(key_, *lock_);
+    if (options_.warn && !aside.empty())
+      options_.warn(why + "; it is kept as " + aside.string() +
+                    ", and the set is prepared again from its sources");
+  }
+
+private:
+  static constexpr int rounds_max = 5;
+
+  fs::path place() const { return cache_.folder_of(key_); }
+  bool is_there() const { return fs::exists(place() / "manifest.json"); }
+
+  /// The lock under its name. A damaged set takes its lock along when it is set
+  /// aside, and whoever still uses it holds that one: never wait for it.
+  void take(file_lock::mode as) {
+    constexpr std::chrono::seconds slice{1};
+    for (auto waited = slice; waited <= wait_max; waited += slice) {
+      if (!lock_ || !lock_->is_at(cache_.lock_path_of(key_)))
+        lock_ = std::make_shared<file_lock>(cache_.lock_of(key_));
+      if (lock_->take(as, slice, options_.stop) &&
+          lock_->is_at(cache_.lock_path_of(key_)))
+        return;
+    }
+    throw ballast_error(errc::run_dir_in_use,
+                        "another process prepares " + place().string() +
+                            " and does not end; end it, or point "
+                            "$BALLAST_CACHE elsewhere");
+  }
+
+  /// Null where there is no whole set.
+  std::shared_ptr<prepared_set> open_if_whole() {
+    if (!is_there())
+      return nullptr;
     try {
-      make_set(what, identity, key, cache);
+      auto out = open_held(place(), lock_, sources_of(what_));
+      cache_.touch(key_);
+      return out;
+    } catch (const ballast_error& error) {
+      set_aside(error.what());
+      return nullptr;
+    }
+  }
+
+  void make() {
+    try {
+      make_set(what_, identity_, key_, cache_, options_.stop);
     } catch (const std::bad_alloc&) {
       throw ballast_error(errc::device_failed,
                           "not enough memory to prepare the data; prepare it "
                           "on a larger machine, or take fewer rows");
     }
-    made = true;
   }
-  throw ballast_error(errc::internal,
-                      "the prepared set " + cache.folder_of(key).string() +
-                          " vanishes as soon as it is made; is the cache "
-                          "removed by another program?");
+
+  const job what_;
+  const prepare_options options_;
+  prepare_cache cache_;
+  const json identity_;
+  std::string key_;
+  std::shared_ptr<file_lock> lock_;
+};
+
+} // namespace
+
+std::shared_ptr<prepared_set> prepare(const job& what,
+                                      const fs::path& cache_folder,
+                                      const prepare_options& options) {
+  auto first = std::make_shared<finder>(what, cache_folder, options);
+  auto again = [first, what, cache_folder, options](const std::string& why) {
+    first->set_aside(why);
+    return finder(what, cache_folder, options).find_or_make();
+  };
+  return repairing_set(first->find_or_make(), again);
 }
 
 } // namespace ballast

@@ -1,21 +1,32 @@
 #include "data/prepared_folder.hpp"
 
 #include "data/arrow_support.hpp"
+#include "data/content_hash.hpp"
+#include "data/prepare_cache.hpp"
+#include "runtime/fault_point.hpp"
+#include "runtime/json_text.hpp"
 
 #include <array>
 #include <arrow/api.h>
 #include <arrow/io/file.h>
 #include <arrow/ipc/reader.h>
-#include <cstdlib>
 #include <fstream>
 #include <mutex>
 #include <nlohmann/json.hpp>
+#include <system_error>
 
 namespace ballast {
 
 namespace fs = std::filesystem;
 
 namespace {
+
+constexpr const char* checksum_key = "checksum";
+
+std::string text_checksum(const nlohmann::json& content) {
+  const std::string text = json_text(content);
+  return checksum(text.data(), text.size());
+}
 
 manifest read_manifest(const fs::path& folder) {
   const fs::path path = folder / "manifest.json";
@@ -25,7 +36,16 @@ manifest read_manifest(const fs::path& folder) {
                         path.string() +
                             " is missing: this is no prepared data set");
   try {
-    return nlohmann::json::parse(in).get<manifest>();
+    nlohmann::json content = nlohmann::json::parse(in);
+    // Sets of earlier builds have none.
+    const nlohmann::json sum = content.value(checksum_key, nlohmann::json());
+    content.erase(checksum_key);
+    if (!sum.is_null() && sum != text_checksum(content))
+      throw ballast_error(errc::invalid_data,
+                          path.string() + ": is damaged: its checksum is " +
+                              text_checksum(content) + ", expected " +
+                              json_text(sum));
+    return content.get<manifest>();
   } catch (const nlohmann::json::exception& error) {
     throw ballast_error(errc::invalid_data,
                         path.string() + ": " + error.what());
@@ -37,7 +57,7 @@ class chunk_file {
 public:
   chunk_file(const fs::path& path, const std::vector<chunk_info>& chunks,
              const row_shape& row)
-      : path_(path.string()), row_(row) {
+      : path_(path.string()), row_(row), chunks_(chunks) {
     map_ = take_arrow(
         arrow::io::MemoryMappedFile::Open(path_, arrow::io::FileMode::READ),
         errc::invalid_data, path_);
@@ -62,12 +82,26 @@ public:
       batch = take_arrow(reader_->ReadRecordBatch(int(value(id))),
                          errc::invalid_data, path_);
     }
-    return make_chunk(id, row_, std::move(batch));
+    chunk_ptr out;
+    try {
+      out = make_chunk(id, row_, std::move(batch));
+    } catch (const ballast_error& error) {
+      throw ballast_error(errc::invalid_data, path_ + ": " + error.what());
+    }
+    const std::string& expected = chunks_[value(id)].checksum;
+    const std::string found = checksum(*out, row_);
+    if (found != expected)
+      throw ballast_error(errc::invalid_data,
+                          path_ + ": chunk " + to_string(id) +
+                              " is damaged: its checksum is " + found +
+                              ", expected " + expected);
+    return out;
   }
 
 private:
   std::string path_;
   row_shape row_;
+  const std::vector<chunk_info>& chunks_;
   std::shared_ptr<arrow::io::MemoryMappedFile> map_;
   std::shared_ptr<arrow::ipc::RecordBatchFileReader> reader_;
   mutable std::mutex mutex_;
@@ -83,10 +117,15 @@ public:
   const manifest& about() const override { return about_; }
 
   chunk_ptr read(data_part part, chunk_id id) const override {
+    if (int fault = fault_point("store.read"))
+      throw ballast_error(errc::invalid_data,
+                          "cannot read chunk " + to_string(id) + ": " +
+                              std::generic_category().message(fault));
     return (part == data_part::train ? train_ : test_).read(id);
   }
 
-  void hold(file_lock in_use, std::vector<std::string> sources) {
+  void hold(std::shared_ptr<file_lock> in_use,
+            std::vector<std::string> sources) {
     in_use_ = std::move(in_use);
     about_.sources = std::move(sources);
   }
@@ -95,7 +134,7 @@ private:
   manifest about_;
   chunk_file train_;
   chunk_file test_;
-  file_lock in_use_;
+  std::shared_ptr<file_lock> in_use_;
 };
 
 } // namespace
@@ -105,20 +144,17 @@ std::shared_ptr<prepared_set> prepared_set::open(const fs::path& folder) {
 }
 
 std::shared_ptr<prepared_set> open_held(const fs::path& folder,
-                                        file_lock& in_use,
+                                        std::shared_ptr<file_lock> in_use,
                                         std::vector<std::string> sources) {
   auto out = std::make_shared<mapped_set>(folder);
   out->hold(std::move(in_use), std::move(sources));
   return out;
 }
 
-fs::path default_cache_folder() {
-  if (const char* folder = std::getenv("BALLAST_CACHE");
-      folder != nullptr && *folder != 0)
-    return folder;
-  const char* home = std::getenv("HOME");
-  return fs::path(home != nullptr && *home != 0 ? home : "/tmp") / ".cache" /
-         "ballast";
+void write_manifest(const fs::path& folder, const manifest& about) {
+  nlohmann::json content = about;
+  content[checksum_key] = text_checksum(content);
+  write_small_file(folder / "manifest.json", json_text(content));
 }
 
 } // namespace ballast

@@ -8,7 +8,10 @@
 #include "runtime/manifest.hpp"
 
 #include <filesystem>
+#include <functional>
 #include <memory>
+#include <stop_token>
+#include <string>
 
 namespace ballast {
 
@@ -20,8 +23,17 @@ public:
   open(const std::filesystem::path& folder);
   virtual ~prepared_set() = default;
   virtual const manifest& about() const = 0;
-  /// The record batch of a chunk, straight from the map. Any thread.
+  /// The record batch of a chunk, straight from the map, once its bytes have
+  /// the checksum of the manifest; else ballast_error{invalid_data} that names
+  /// the file. Any thread.
   virtual chunk_ptr read(data_part part, chunk_id id) const = 0;
+};
+
+struct prepare_options {
+  /// Ends the preparing with ballast_error{stopped}.
+  std::stop_token stop = {};
+  /// Told of a damaged set, on any thread; may be empty.
+  std::function<void(const std::string&)> warn = {};
 };
 
 /// Reads the job's sources, applies the pipeline, places the rows on
@@ -29,10 +41,16 @@ public:
 /// `cache_folder`; a second call with equal content costs milliseconds.
 /// Throws ballast_error{invalid_data} that names file, row and column;
 /// nothing half-written stays behind.
-std::shared_ptr<prepared_set>
-prepare(const job& what, const std::filesystem::path& cache_folder);
+///
+/// A set of the cache that turns out to be damaged, now or when a chunk is
+/// read, is set aside and prepared again from its sources, which then takes as
+/// long as the first time.
+std::shared_ptr<prepared_set> prepare(const job& what,
+                                      const std::filesystem::path& cache_folder,
+                                      const prepare_options& options = {});
 
-/// $BALLAST_CACHE, or ~/.cache/ballast.
+/// $BALLAST_CACHE; else ballast/ in $XDG_CACHE_HOME, in .cache/ of $HOME or of
+/// the user's home folder; else /tmp/ballast-UID.
 std::filesystem::path default_cache_folder();
 
 } // namespace ballast

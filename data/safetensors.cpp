@@ -1,7 +1,9 @@
 #include "data/safetensors.hpp"
 
+#include "data/number_type.hpp"
 #include "data/sha256.hpp"
 #include "runtime/errors.hpp"
+#include "runtime/json_text.hpp"
 
 #include <algorithm>
 #include <array>
@@ -41,7 +43,7 @@ bool element_count(const std::vector<int64_t>& shape, uint64_t& out) {
     if (__builtin_mul_overflow(out, uint64_t(dimension), &out))
       return false;
   }
-  return out <= std::numeric_limits<uint64_t>::max() / sizeof(float);
+  return out <= std::numeric_limits<uint64_t>::max() / sizeof(double);
 }
 
 std::string header_text(const std::vector<tensor_view>& tensors,
@@ -67,7 +69,7 @@ std::string header_text(const std::vector<tensor_view>& tensors,
                            {"data_offsets", {offset, end}}};
     offset = end;
   }
-  std::string text = header.dump();
+  std::string text = json_text(header);
   text.resize((text.size() + 7) / 8 * 8, ' '); // values start at 8 n
   return text;
 }
@@ -145,6 +147,8 @@ struct entry {
   std::vector<int64_t> shape;
   uint64_t begin = 0;
   uint64_t end = 0;
+  const number_type* type = nullptr;
+  uint64_t count = 0;
 };
 
 entry parse_entry(const std::string& path, const std::string& name,
@@ -170,13 +174,13 @@ entry parse_entry(const std::string& path, const std::string& name,
   } catch (const nlohmann::json::exception& e) {
     refuse(path, tensor + ": " + e.what());
   }
-  if (type != "F32")
-    throw ballast_error(errc::invalid_data, path + ": " + tensor +
-                                                " has type " + type +
-                                                "; expected F32 (float32)");
-  uint64_t count = 0;
-  if (!element_count(out.shape, count) || out.end < out.begin ||
-      out.end - out.begin != count * sizeof(float))
+  out.type = find_number_type(type);
+  if (!out.type)
+    throw ballast_error(errc::invalid_data,
+                        path + ": " + tensor + " has type " + type +
+                            "; expected F32, F16, BF16, F64 or an integer");
+  if (!element_count(out.shape, out.count) || out.end < out.begin ||
+      out.end - out.begin != out.count * out.type->bytes)
     refuse(path, tensor + ": shape and data_offsets disagree");
   return out;
 }
@@ -268,13 +272,23 @@ tensor_file parse_safetensors(std::string_view bytes, const std::string& name) {
   if (offset != data.size())
     refuse(name, "its tensors take " + std::to_string(offset) +
                      " bytes, the file has " + std::to_string(data.size()));
-  out.values.resize(data.size() / sizeof(float));
-  std::memcpy(out.values.data(), data.data(), data.size());
-  const std::span<const float> values(out.values);
+  uint64_t count = 0;
   for (const entry& e : entries)
-    out.tensors.push_back({e.name, e.shape,
-                           values.subspan(e.begin / sizeof(float),
-                                          (e.end - e.begin) / sizeof(float))});
+    count += e.count;
+  out.values.resize(count);
+  std::span<float> rest(out.values);
+  for (const entry& e : entries) {
+    const std::span<float> here = rest.first(e.count);
+    if (!e.type->to_float32(data.data() + e.begin, here))
+      throw ballast_error(errc::invalid_data,
+                          name + ": tensor '" + e.name + "' has a number of " +
+                              std::string(e.type->name) +
+                              " that is beyond the range of float32");
+    if (e.type->integer)
+      out.integers.insert(e.name);
+    out.tensors.push_back({e.name, e.shape, here});
+    rest = rest.subspan(e.count);
+  }
   return out;
 }
 

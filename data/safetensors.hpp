@@ -1,6 +1,7 @@
-/// Reads and writes `.safetensors` files (float32 tensors only): 8 bytes header
-/// length, a JSON header, the raw little-endian values. Used for the final
-/// model, for warm starts, and later for checkpoints.
+/// Reads and writes `.safetensors` files: 8 bytes header length, a JSON header,
+/// the raw little-endian values. Used for the final model, for checkpoints, and
+/// for warm starts. Written is float32; other numbers become float32 when they
+/// are read.
 ///
 /// Errors: ballast_error, always with the file's name. A file is written under
 /// a temporary name beside its place, synced and renamed: it is complete or
@@ -10,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -29,6 +31,7 @@ struct tensor_file {
   std::map<std::string, std::string> metadata;
   std::vector<tensor_view> tensors; // in file order; views into `values`
   std::vector<float> values;
+  std::set<std::string> integers; // names of tensors that are integers there
 
   /// Null if there is none of that name.
   const tensor_view* find(const std::string& name) const;
@@ -51,7 +54,8 @@ safetensors_bytes(const std::vector<tensor_view>& tensors,
                   const std::map<std::string, std::string>& metadata = {});
 
 /// Errors: invalid_data for a file that is missing, truncated, too large in its
-/// header, has gaps or overlaps, or holds another type than F32.
+/// header, has gaps or overlaps, or holds a type or a number that float32
+/// cannot take (complex, 8-bit floats, a float64 beyond its range).
 tensor_file read_safetensors(const std::string& path);
 /// The same of bytes; `name` is for messages.
 tensor_file parse_safetensors(std::string_view bytes, const std::string& name);

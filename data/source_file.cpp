@@ -1,8 +1,12 @@
 #include "data/source_file.hpp"
 
+#include "data/stop_check.hpp"
 #include "runtime/errors.hpp"
+#include "runtime/printable.hpp"
 
+#include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <cstring>
 #include <glob.h>
 #include <sys/stat.h>
@@ -14,7 +18,32 @@ namespace {
 
 [[noreturn]] void refuse(const std::string& path, const std::string& why,
                          const std::string& pointer) {
-  throw ballast_error(errc::invalid_data, path + ": " + why, pointer);
+  throw ballast_error(errc::invalid_data, printable(path) + ": " + why,
+                      pointer);
+}
+
+/// "%20" and its kin, as in every URI.
+std::string percent_decoded(const std::string& uri, const std::string& text,
+                            const std::string& pointer) {
+  std::string out;
+  for (size_t at = 0; at < text.size(); ++at) {
+    if (text[at] != '%') {
+      out += text[at];
+      continue;
+    }
+    unsigned byte = 0;
+    const char* digits = text.data() + std::min(at + 1, text.size());
+    const char* end = text.data() + std::min(at + 3, text.size());
+    const auto [rest, error] = std::from_chars(digits, end, byte, 16);
+    if (error != std::errc{} || rest != digits + 2 || byte == 0)
+      refuse(uri,
+             "a % of a URI stands before two hex digits; write %25 for "
+             "the character itself, or give the path without file://",
+             pointer);
+    out += char(byte);
+    at += 2;
+  }
+  return out;
 }
 
 /// The path inside a file:// URI, other text as it is.
@@ -34,7 +63,7 @@ std::string path_of(const std::string& uri, const std::string& pointer) {
   const std::string host = rest.substr(0, slash);
   if (slash == std::string::npos || !(host.empty() || host == "localhost"))
     refuse(uri, "expected file:///absolute/path", pointer);
-  return rest.substr(slash);
+  return percent_decoded(uri, rest.substr(slash), pointer);
 }
 
 bool is_regular(const std::string& path) {
@@ -66,12 +95,21 @@ file_stamp stamp_of(const std::string& path, const std::string& pointer) {
   struct stat about {};
   if (stat(path.c_str(), &about) != 0)
     refuse(path,
-           errno == ENOENT
-               ? "there is no such file; check the path"
+           errno == ENOENT ? "there is no such file; check the path"
+           : errno == ENAMETOOLONG
+               ? "the path is too long; a name may have 255 bytes, a path 4095"
                : std::string("cannot be opened: ") + std::strerror(errno),
            pointer);
   if (S_ISDIR(about.st_mode))
     refuse(path, "is a folder; name a file, or a glob such as *.csv", pointer);
+  // Read more than once: for its hash, for its rows, and after damage.
+  if (!S_ISREG(about.st_mode))
+    refuse(path,
+           std::string(S_ISFIFO(about.st_mode)   ? "is a pipe"
+                       : S_ISSOCK(about.st_mode) ? "is a socket"
+                                                 : "is a device") +
+               "; expected a file, which can be read more than once",
+           pointer);
   return {uint64_t(about.st_size),
           int64_t(about.st_mtim.tv_sec) * 1'000'000'000 + about.st_mtim.tv_nsec,
           uint64_t(about.st_ino)};
@@ -83,9 +121,10 @@ struct source_file::stream {
   uint64_t taken_bytes = 0;
 };
 
-source_file::source_file(std::string path, std::string pointer)
+source_file::source_file(std::string path, std::string pointer,
+                         std::stop_token stop)
     : path_(std::move(path)), pointer_(std::move(pointer)),
-      stream_(std::make_unique<stream>()) {
+      stop_(std::move(stop)), stream_(std::make_unique<stream>()) {
   stream_->packed_bytes = stamp_of(path_, pointer_).size;
   stream_->file = gzopen(path_.c_str(), "rbe");
   if (stream_->file == nullptr)
@@ -101,7 +140,8 @@ source_file::~source_file() {
 size_t source_file::read(void* to, size_t bytes) {
   size_t done = 0;
   while (done < bytes) {
-    const auto step = unsigned(std::min<size_t>(bytes - done, size_t{1} << 28));
+    check_stop(stop_);
+    const auto step = unsigned(std::min<size_t>(bytes - done, size_t{1} << 22));
     const int got = gzread(stream_->file, static_cast<char*>(to) + done, step);
     int code = Z_OK;
     const char* message = gzerror(stream_->file, &code);

@@ -5,21 +5,23 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <stop_token>
 #include <string>
 #include <vector>
 
 namespace ballast {
 
-/// The files that a path, a glob or a file:// URI names, sorted; never empty.
-/// Other schemes are refused as not in this build.
+/// The files that a path, a glob or a file:// URI (%20 is a blank there) names,
+/// sorted; never empty. Other schemes are refused as not in this build.
 std::vector<std::string> expand_uri(const std::string& uri,
                                     const std::string& pointer);
 
 /// One file, read forward once; .gz is seen by content and unpacked.
 class source_file {
 public:
-  /// `pointer` = the job's field, for errors.
-  source_file(std::string path, std::string pointer);
+  /// `pointer` = the job's field, for errors. `stop` ends reading with
+  /// ballast_error{stopped}.
+  source_file(std::string path, std::string pointer, std::stop_token stop = {});
   ~source_file();
   source_file(const source_file&) = delete;
   source_file& operator=(const source_file&) = delete;
@@ -37,10 +39,12 @@ private:
   struct stream;
   std::string path_;
   std::string pointer_;
+  std::stop_token stop_;
   std::unique_ptr<stream> stream_;
 };
 
-/// What tells one version of a file from another without reading it.
+/// What tells one version of a file from another without reading it. Refuses
+/// what is no file: a folder, a pipe, a device.
 struct file_stamp {
   uint64_t size = 0;
   int64_t mtime_ns = 0;

@@ -1,8 +1,11 @@
 #include "data/source_table.hpp"
 
 #include "data/chunk.hpp"
+#include "data/source_error.hpp"
 #include "data/source_file.hpp"
+#include "data/stop_check.hpp"
 #include "runtime/errors.hpp"
+#include "runtime/printable.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -57,13 +60,13 @@ int rank_of(const std::string& stored) {
                              : 3;
 }
 
-[[noreturn]] void refuse(const source_request& request,
-                         const std::string& what) {
-  throw ballast_error(errc::invalid_data, what, request.pointer);
+[[noreturn]] void refuse(const source_request& request, const std::string& what,
+                         const std::string& detail = {}) {
+  throw source_error(what, request.pointer, detail);
 }
 
 std::string name_of(const source_table& table) {
-  return table.files.empty() ? "the source" : table.files[0].path;
+  return table.files.empty() ? "the source" : printable(table.files[0].path);
 }
 
 /// Classes of a training table, from its labels.
@@ -71,9 +74,10 @@ void count_classes(source_table& table, const source_request& request) {
   const auto [least, most] =
       std::minmax_element(table.labels.begin(), table.labels.end());
   if (*least == *most)
-    refuse(request, name_of(table) + ": every row has the label " +
-                        std::to_string(*most) +
-                        "; at least two classes are needed to train");
+    refuse(request,
+           name_of(table) + ": every row has the same label; at least two "
+                            "classes are needed to train",
+           "the label " + std::to_string(*most));
   table.row.classes =
       std::max(table.row.classes, uint32_t(*most) + 1); // synthetic knows
 }
@@ -98,11 +102,12 @@ void check_like(const source_table& table, const source_table& like,
                         " (or another shape); both must be alike");
   for (uint64_t row = 0; row < table.labels.size(); ++row)
     if (uint32_t(table.labels[row]) >= like.row.classes)
-      refuse(request, place_of(table, row) + ": label " +
-                          std::to_string(table.labels[row]) +
-                          " is out of range, the training set has the "
-                          "classes 0 to " +
-                          std::to_string(like.row.classes - 1));
+      refuse(request,
+             place_of(table, row) +
+                 ": the label is out of range, the training set has the "
+                 "classes 0 to " +
+                 std::to_string(like.row.classes - 1),
+             "label " + std::to_string(table.labels[row]));
 }
 
 template <class T>
@@ -146,13 +151,11 @@ std::vector<double> column_values(const source_table& table,
   if (found == table.columns.end()) {
     std::string loaded = table.label.empty() ? "" : "'" + table.label + "'";
     for (const std::string& column : table.columns)
-      loaded += (loaded.empty() ? "'" : ", '") + column + "'";
-    throw ballast_error(errc::invalid_data,
-                        name_of(table) + ": no column '" + name +
-                            "' is loaded; expected the label or one of the "
-                            "features: " +
-                            loaded,
-                        pointer);
+      loaded += (loaded.empty() ? "'" : ", '") + printable(column) + "'";
+    throw source_error(name_of(table) + ": no column '" + name +
+                           "' is loaded; expected the label or one of the "
+                           "features",
+                       pointer, "they are " + loaded);
   }
   const size_t feature = size_t(found - table.columns.begin());
   switch (rank_of(table.row.stored)) {
@@ -186,7 +189,7 @@ std::string place_of(const source_table& table, uint64_t row) {
     if (file.first_row <= row)
       found = &file;
   const uint64_t first = found != nullptr ? found->first_row : 0;
-  return (found != nullptr ? found->path : "the source") + ": row " +
+  return (found != nullptr ? printable(found->path) : "the source") + ": row " +
          std::to_string(row - first + 1);
 }
 
@@ -231,6 +234,7 @@ void narrow(source_table& table) {
 
 source_table read_source(const source_spec& spec,
                          const source_request& request) {
+  check_stop(request.stop);
   source_table out;
   if (spec.format == "idx")
     out = read_idx(spec, request);

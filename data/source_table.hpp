@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <span>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -57,6 +58,8 @@ struct source_request {
   std::string pointer = "/data/train";
   /// The training table, when the test table must look alike.
   const source_table* like = nullptr;
+  /// Ends the reading with ballast_error{stopped}.
+  std::stop_token stop = {};
 };
 
 source_table read_idx(const source_spec& spec, const source_request& request);

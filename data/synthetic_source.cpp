@@ -3,6 +3,7 @@
 /// each has a seeded favourite successor. Row r is a pure function of (seed,
 /// train or test, r), so a smaller set is the beginning of a larger one.
 #include "data/source_table.hpp"
+#include "data/stop_check.hpp"
 #include "runtime/random.hpp"
 
 #include <cmath>
@@ -60,6 +61,7 @@ source_table make_tokens(const source_spec& spec,
   const uint64_t stream = request.test ? stream_test : stream_train;
   std::vector<float> tokens(spec.width);
   for (uint64_t row = 0; row < spec.rows; ++row) {
+    check_stop(request.stop);
     const counter_random random(request.seed, mix(stream, row));
     uint64_t token = 0;
     for (uint64_t at = 0; at < spec.width; ++at) {
@@ -95,6 +97,7 @@ source_table make_synthetic(const source_spec& spec,
   out.features.resize(spec.rows * spec.width * sizeof(float));
   const uint64_t stream = request.test ? stream_test : stream_train;
   for (uint64_t row = 0; row < spec.rows; ++row) {
+    check_stop(request.stop);
     // One more than the features: the noise of a target.
     std::vector<float> values =
         normals(counter_random(request.seed, mix(stream, row)), spec.width + 1);

@@ -20,6 +20,7 @@
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace ballast {
@@ -36,15 +37,21 @@ std::string to_string(collective_errc code);
 
 class collective_error : public std::runtime_error {
 public:
-  collective_error(collective_errc code, const std::string& what, int peer = -1)
-      : std::runtime_error(what), code_(code), peer_(peer) {}
+  collective_error(collective_errc code, const std::string& what, int peer = -1,
+                   std::string unreachable = {})
+      : std::runtime_error(what), code_(code), peer_(peer),
+        unreachable_(std::move(unreachable)) {}
   collective_errc code() const { return code_; }
   /// The rank to blame, -1 if unknown.
   int peer() const { return peer_; }
+  /// The address of `peer` to which no connection could be made; empty: the
+  /// failure is another one.
+  const std::string& unreachable() const { return unreachable_; }
 
 private:
   collective_errc code_;
   int peer_;
+  std::string unreachable_;
 };
 
 enum class element_type : uint8_t { float32, float64, bfloat16 };
@@ -77,7 +84,9 @@ struct collective_options {
 
 /// What a backend can do; the conformance suite asks for no more than this.
 struct collective_capabilities {
-  bool abortable = false; // abort() frees every rank within milliseconds
+  /// abort() of one rank frees every rank within milliseconds; its own rank it
+  /// frees in every backend.
+  bool abortable = false;
   bool sees_peer_death = false;
   int ranks_max = 1024;
   bool float64 = true;
@@ -127,8 +136,9 @@ public:
 
   // -- end --------------------------------------------------------------------
 
-  /// Frees every rank that waits in an operation as fast as the backend can.
-  /// From any thread; idempotent; never throws.
+  /// Ends this rank's operation at once, whatever its peers do, and those of
+  /// the others as fast as the backend can. From any thread; idempotent; never
+  /// throws.
   virtual void abort(const std::string& reason) noexcept = 0;
   /// Orderly end, when all ranks are alive and have nothing in flight.
   virtual void close(deadline until) = 0;

@@ -62,7 +62,7 @@ emulated_model::emulated_model(const model_spec& spec)
     : spec_(spec), count_(spec.parameters), parameters_(pieces(count_)) {}
 
 void emulated_model::initialize(std::span<float> parameters) {
-  if (!initialize_as_asked(spec_, parameters_, parameters))
+  if (!initialize_as_asked(spec_, {parameters_}, parameters))
     std::fill(parameters.begin(), parameters.end(), 0.0F);
 }
 

@@ -4,29 +4,59 @@
 #include "runtime/errors.hpp"
 
 #include <algorithm>
+#include <set>
 
 namespace ballast {
 namespace {
 
 constexpr const char* init_pointer = "/model/init";
 
-void copy_tensor(const tensor_file& file, const std::string& path,
-                 const std::string& name, const std::vector<int64_t>& shape,
-                 std::span<float> out) {
-  const tensor_view* found = file.find(name);
-  if (!found)
-    throw ballast_error(errc::invalid_job,
-                        path + ": has no tensor '" + name +
-                            "'; expected one of shape " + to_string(shape),
-                        init_pointer);
-  if (found->shape != shape)
-    throw ballast_error(errc::invalid_job,
-                        path + ": tensor '" + name + "' has shape " +
-                            to_string(found->shape) + "; the model has " +
-                            to_string(shape),
-                        init_pointer);
-  std::copy(found->values.begin(), found->values.end(), out.begin());
+/// The first of `names`, and how many more there are.
+std::string listed(const std::vector<std::string>& names) {
+  constexpr size_t named_max = 8;
+  std::string out;
+  for (size_t i = 0; i < std::min(names.size(), named_max); ++i)
+    out += (i == 0 ? "'" : ", '") + names[i] + "'";
+  if (names.size() > named_max)
+    out += " and " + std::to_string(names.size() - named_max) + " more";
+  return out;
 }
+
+/// Takes what is wanted out of a file, and remembers what does not fit.
+struct matcher {
+  const tensor_file& file;
+  std::set<std::string> known;
+  std::vector<std::string> missing;
+  std::vector<std::string> misshapen;
+
+  void take(const std::string& name, const std::vector<int64_t>& shape,
+            std::span<float> out) {
+    known.insert(name);
+    const tensor_view* found = file.find(name);
+    if (!found)
+      missing.push_back(name + " " + to_string(shape));
+    else if (found->shape != shape)
+      misshapen.push_back(name + " has " + to_string(found->shape) +
+                          ", the model " + to_string(shape));
+    else
+      std::copy(found->values.begin(), found->values.end(), out.begin());
+  }
+  /// An alias may be left out, but says what its parameter says.
+  void check(const std::string& name, std::span<const float> values) {
+    known.insert(name);
+    const tensor_view* found = file.find(name);
+    if (found && !std::ranges::equal(found->values, values))
+      misshapen.push_back(name + " differs from the parameter it is tied to");
+  }
+  std::vector<std::string> unexpected() const {
+    std::vector<std::string> out;
+    for (const tensor_view& t : file.tensors)
+      if (!known.contains(t.name) &&
+          !(t.shape.empty() && file.integers.contains(t.name)))
+        out.push_back(t.name + " " + to_string(t.shape));
+    return out;
+  }
+};
 
 } // namespace
 
@@ -51,10 +81,8 @@ std::vector<parameter_info> lay_out(
   return out;
 }
 
-bool initialize_as_asked(const model_spec& spec,
-                         const std::vector<parameter_info>& parameters,
-                         std::span<float> arena,
-                         const std::vector<model::buffer>& buffers) {
+bool initialize_as_asked(const model_spec& spec, const model_tensors& of,
+                         std::span<float> arena) {
   if (spec.init == "default")
     return false;
   if (spec.init == "zeros") {
@@ -67,20 +95,28 @@ bool initialize_as_asked(const model_spec& spec,
   } catch (const ballast_error& e) {
     throw ballast_error(errc::invalid_job, e.what(), init_pointer);
   }
-  for (const parameter_info& p : parameters)
-    copy_tensor(file, spec.init, p.name, p.shape,
-                arena.subspan(p.offset, p.count));
-  for (const model::buffer& b : buffers)
-    copy_tensor(file, spec.init, b.name, b.shape, b.values);
-  for (const tensor_view& t : file.tensors) {
-    auto same = [&](const auto& known) { return known.name == t.name; };
-    if (std::none_of(parameters.begin(), parameters.end(), same) &&
-        std::none_of(buffers.begin(), buffers.end(), same))
-      throw ballast_error(errc::invalid_job,
-                          spec.init + ": tensor '" + t.name +
-                              "' is no parameter of this model",
-                          init_pointer);
+  matcher found{file, {}, {}, {}};
+  for (const parameter_info& p : of.parameters)
+    found.take(p.name, p.shape, arena.subspan(p.offset, p.count));
+  for (const model::buffer& b : of.buffers)
+    found.take(b.name, b.shape, b.values);
+  for (const model::alias& a : of.aliases) {
+    const parameter_info& p = of.parameters.at(a.parameter);
+    found.check(a.name, arena.subspan(p.offset, p.count));
   }
+  const std::vector<std::string> unexpected = found.unexpected();
+  std::string why;
+  auto add = [&why](const char* what, const std::vector<std::string>& names) {
+    if (!names.empty())
+      why += (why.empty() ? "" : "; ") + std::string(what) + listed(names);
+  };
+  add("it lacks ", found.missing);
+  add("of another shape or value: ", found.misshapen);
+  add("the model has no ", unexpected);
+  if (!why.empty())
+    throw ballast_error(errc::invalid_job,
+                        spec.init + ": does not fit the model: " + why,
+                        init_pointer);
   return true;
 }
 

@@ -11,14 +11,20 @@
 
 namespace ballast {
 
+/// What a file can hold of a model.
+struct model_tensors {
+  const std::vector<parameter_info>& parameters;
+  std::vector<model::buffer> buffers = {};
+  std::vector<model::alias> aliases = {};
+};
+
 /// Returns false if `spec.init` is "default": the caller fills the arena.
-/// Throws ballast_error{invalid_job, "/model/init"} where the file has no
-/// tensor of a parameter's name or one of another shape; tensors that the model
-/// does not know are refused too (the file belongs to another model).
-bool initialize_as_asked(const model_spec& spec,
-                         const std::vector<parameter_info>& parameters,
-                         std::span<float> arena,
-                         const std::vector<model::buffer>& buffers = {});
+/// Throws ballast_error{invalid_job, "/model/init"} where the file lacks a
+/// tensor or has one of another shape, and where it has one that the model does
+/// not know (it belongs to another model): all of them are listed. Counters,
+/// that is scalars of integers such as `num_batches_tracked`, are passed over.
+bool initialize_as_asked(const model_spec& spec, const model_tensors& of,
+                         std::span<float> arena);
 
 /// The arena in which `shapes` lie one after another.
 std::vector<parameter_info> lay_out(

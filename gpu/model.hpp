@@ -102,6 +102,14 @@ public:
   virtual void interrupt() noexcept {}
   virtual void resume() noexcept {}
 
+  /// More names under which a parameter is saved: tied parameters are one
+  /// parameter here, and several tensors in the file of a model.
+  struct alias {
+    std::string name;
+    size_t parameter = 0; // index
+  };
+  virtual std::vector<alias> aliases() const { return {}; }
+
   // -- buffers that a step changes: batch-norm running statistics ------------
 
   /// Elements of one statistics vector, 0 if the model has none.
@@ -113,8 +121,8 @@ public:
   /// running statistics; equal on every rank.
   virtual void apply_statistics(std::span<const float> /*sums*/,
                                 double /*rows*/) {}
-  /// Buffers to save beside the parameters: name, shape, and values, which lie
-  /// on the host.
+  /// Buffers to save beside the parameters, and parameters that do not train:
+  /// name, shape, and values, which lie on the host.
   struct buffer {
     std::string name;
     std::vector<int64_t> shape;

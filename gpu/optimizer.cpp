@@ -1,11 +1,13 @@
 #include "gpu/optimizer.hpp"
 
 #include "gpu/kernels/global_norm.hpp"
+#include "gpu/kernels/largest_magnitude.hpp"
 #include "gpu/kernels/optimizer_rule.hpp"
 #include "gpu/vectorized.hpp"
 #include "runtime/errors.hpp"
 
 #include <cmath>
+#include <limits>
 
 namespace ballast {
 namespace {
@@ -54,23 +56,40 @@ void check_sizes(std::span<float> parameters, std::span<const float> gradients,
 
 class host_optimizer : public optimizer {
 public:
-  void apply_clipped(std::span<float> parameters,
+  explicit host_optimizer(const optimizer_spec& spec)
+      : largest_(largest_gradient(spec)) {}
+
+  bool apply_clipped(std::span<float> parameters,
                      std::span<const float> gradients, double inverse_samples,
                      std::optional<double> clip_norm, double lr,
                      uint64_t step) final {
     double scale = inverse_samples;
-    if (clip_norm)
-      scale = clip_by_norm(sum_of_squares(gradients.data(), gradients.size()),
-                           inverse_samples, *clip_norm)
-                  .scale;
+    double worst = 0;
+    if (clip_norm) {
+      const clipped how =
+          clip_by_norm(sum_of_squares(gradients.data(), gradients.size()),
+                       inverse_samples, *clip_norm);
+      scale = how.scale;
+      worst = how.norm * (scale / inverse_samples);
+    } else {
+      worst =
+          scale * double(largest_magnitude(gradients.data(), gradients.size()));
+    }
+    if (!(worst <= largest_)) // nor if it is not a number
+      return false;
     apply(parameters, gradients, scale, lr, step);
+    return true;
   }
+
+private:
+  double largest_;
 };
 
 class sgd final : public host_optimizer {
 public:
   sgd(const optimizer_spec& spec, size_t count)
-      : spec_(spec), count_(count), velocity_(spec.momentum != 0 ? count : 0) {}
+      : host_optimizer(spec), spec_(spec), count_(count),
+        velocity_(spec.momentum != 0 ? count : 0) {}
 
   void apply(std::span<float> parameters, std::span<const float> gradients,
              double gradient_scale, double lr, uint64_t /*step*/) override {
@@ -99,7 +118,8 @@ private:
 class adam_family final : public host_optimizer {
 public:
   adam_family(const optimizer_spec& spec, size_t count)
-      : spec_(spec), exp_avg_(count), exp_avg_sq_(count) {}
+      : host_optimizer(spec), spec_(spec), exp_avg_(count), exp_avg_sq_(count) {
+  }
 
   void apply(std::span<float> parameters, std::span<const float> gradients,
              double gradient_scale, double lr, uint64_t step) override {

@@ -33,8 +33,10 @@ public:
                      std::span<const float> gradients, double gradient_scale,
                      double lr, uint64_t step) = 0;
   /// The same for the sum over samples, whose mean is clipped to `clip_norm`
-  /// (null: as it is) over all parameters.
-  virtual void apply_clipped(std::span<float> parameters,
+  /// (null: as it is) over all parameters. False, and nothing is changed, where
+  /// a gradient is not finite, or so large that the rule's own state would not
+  /// be (Adam squares it). The answer depends on the arguments alone.
+  virtual bool apply_clipped(std::span<float> parameters,
                              std::span<const float> gradients,
                              double inverse_samples,
                              std::optional<double> clip_norm, double lr,
@@ -46,6 +48,9 @@ public:
   };
   virtual std::vector<state_vector> state() = 0;
 };
+
+/// The largest mean gradient with which the rule can do.
+double largest_gradient(const optimizer_spec& spec);
 
 std::unique_ptr<optimizer> make_optimizer(const optimizer_spec& spec,
                                           size_t parameter_count);

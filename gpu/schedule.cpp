@@ -9,7 +9,8 @@ namespace ballast {
 
 // Warm-up rises linearly and reaches lr at step `warmup_steps`. The decay then
 // runs over the steps that are left: the first of them has lr, the last one of
-// the run lr * final_ratio (cosine, linear).
+// the run lr * final_ratio (cosine, linear). A warm-up that leaves one step
+// ends there; a run of one step has lr.
 double learning_rate(const optimizer_spec& optimizer,
                      const schedule_spec& schedule, uint64_t step,
                      uint64_t total_steps) {
@@ -26,8 +27,9 @@ double learning_rate(const optimizer_spec& optimizer,
   if (schedule.kind != "cosine" && schedule.kind != "linear")
     return optimizer.lr;
   const uint64_t span = total_steps > warmup + 1 ? total_steps - warmup - 1 : 0;
-  const double progress =
-      span == 0 ? 0 : std::min(1.0, double(done) / double(span));
+  const double progress = span == 0
+                              ? double(warmup > 0)
+                              : std::min(1.0, double(done) / double(span));
   const double remaining =
       schedule.kind == "linear"
           ? 1 - progress

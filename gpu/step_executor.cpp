@@ -1,6 +1,7 @@
 #include "gpu/step_executor.hpp"
 
 #include "gpu/step_helpers.hpp"
+#include "runtime/disk_wait.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -12,9 +13,6 @@ namespace ballast {
 
 namespace {
 
-/// Without a coordinator nobody takes the records; it has a minute to come
-/// back.
-constexpr size_t history_max = 65'536;
 /// Waiting for a peer that lives is no error, however slow it is: its death is
 /// seen by heartbeats. This only bounds what nobody would notice.
 constexpr auto collective_patience = std::chrono::hours(1);
@@ -118,8 +116,12 @@ step_progress step_executor::drain() {
 
 void step_executor::tell_after(const fence_order& known, final_ack& out) const {
   std::lock_guard lock(mutex_);
-  out.records = with_.state->records_after(known.known);
-  out.evaluations = with_.state->evaluations_after(known.evaluated);
+  with_.state->tell_after(known, out);
+}
+
+void step_executor::recorded(step_number last) {
+  std::lock_guard lock(mutex_);
+  with_.state->history.recorded(last);
 }
 
 void step_executor::take_posts() {
@@ -135,6 +137,7 @@ void step_executor::take_posts() {
       core_->request_stop();
       break;
     case command_kind::resume:
+    case command_kind::unpause:
       core_->resume();
       break;
     case command_kind::checkpoint:
@@ -156,6 +159,13 @@ bool step_executor::stand_still() {
   enter(worker_phase::paused);
   listener_.paused(step_number{value(core_->stands_at().step) - 1});
   std::unique_lock lock(mutex_);
+  auto copy = [&] {
+    if (group_->rank() != 0 || !listener_.copy)
+      return;
+    lock.unlock();
+    copy_state();
+    lock.lock();
+  };
   while (true) {
     posted_.wait(lock, [this] { return aborted_ || !posts_.empty(); });
     if (aborted_)
@@ -165,6 +175,7 @@ bool step_executor::stand_still() {
     // Everybody stands after the same step, and only the coordinator, which
     // knows that, sends these: no lane is needed.
     if (kind == command_kind::stop) {
+      copy(); // what the run goes on from if it is resumed
       core_->stop_here();
       return false;
     }
@@ -172,11 +183,8 @@ bool step_executor::stand_still() {
       core_->resume();
       return true;
     }
-    if (kind == command_kind::checkpoint && listener_.copy) {
-      lock.unlock();
-      listener_.copy(with_.state->held.step);
-      lock.lock();
-    }
+    if (kind == command_kind::checkpoint)
+      copy();
   }
 }
 
@@ -216,11 +224,12 @@ void step_executor::run(std::unique_ptr<collective> group,
     if (frozen_)
       return; // that it broke off is what was asked for
   }
-  if (problem.code == errc::non_finite_loss) {
+  if (problem.code == errc::non_finite_loss ||
+      problem.code == errc::non_finite_gradient) {
     problem.step = next(with_.state->held.step);
     problem.sample_ids = refused_ids_;
-    // The state before that step is whole: somebody may want to look.
-    if (group_->rank() == 0 && listener_.copy)
+    // The state before that step may be whole: somebody may want to look.
+    if (group_->rank() == 0 && listener_.copy && damaged_parameter().empty())
       listener_.copy(with_.state->held.step);
   }
   listener_.failed(std::move(problem));
@@ -286,16 +295,27 @@ void step_executor::train(const generation_start& start) {
   finish();
 }
 
-/// After every so many steps, when asked to, and before a stop, so that the run
-/// can go on from there. The last step of a run leaves the model instead.
+/// After every so many steps and seconds, when asked to, and before a stop, so
+/// that the run can go on from there. The last step of a run leaves the model
+/// instead.
 void step_executor::copy_if_due(const step_end& end) {
   if (group_->rank() != 0 || !listener_.copy)
     return;
-  step_number done = with_.state->held.step;
-  bool due = value(done) % with_.what->checkpoint.every_steps == 0;
-  if (end.finish ? core_->stopped() : (due || copy_wanted_))
-    listener_.copy(done);
+  const checkpoint_spec& how = with_.what->checkpoint;
+  bool due =
+      value(with_.state->held.step) % how.every_steps == 0 &&
+      (with_.state->copied_ns == 0 || monotonic_ns() - with_.state->copied_ns >=
+                                          how.every_s * 1'000'000'000ULL);
+  if (end.finish ? core_->stopped() : (due || copy_wanted_)) {
+    check_parameters();
+    copy_state();
+  }
   copy_wanted_ = false;
+}
+
+void step_executor::copy_state() {
+  with_.state->copied_ns = monotonic_ns();
+  listener_.copy(with_.state->held.step);
 }
 
 step_end step_executor::do_step(const prefetcher::ready& ready,
@@ -303,11 +323,9 @@ step_end step_executor::do_step(const prefetcher::ready& ready,
   const step_order& order = ready.order;
   step_.store(value(order.at.step), std::memory_order_relaxed);
   float* gradients = next_gradients();
-  uint64_t start_ns = monotonic_ns();
   enter(worker_phase::compute);
-  // Before the first bucket leaves this process.
-  if (listener_.trace)
-    listener_.trace(order, ready.rows->sample_ids);
+  trace(ready); // before the first bucket leaves this process
+  uint64_t start_ns = monotonic_ns();
   double loss_sum = gradient(ready, gradients);
   slow_down(monotonic_ns() - start_ns);
   uint64_t computed_ns = monotonic_ns();
@@ -321,19 +339,55 @@ step_end step_executor::do_step(const prefetcher::ready& ready,
     throw collective_error(collective_errc::aborted, "frozen before the apply");
   if (failure disagree = core_->reduced(sums))
     throw ballast_error(disagree);
-  if (!std::isfinite(sums.loss_sum()))
+  try {
+    apply(order.at, sums, gradients, statistics_);
+  } catch (const ballast_error&) {
     refused_ids_ = ready.rows->sample_ids;
-  apply(order.at, sums, gradients, statistics_);
+    throw;
+  }
   step_end end = core_->applied();
   uint64_t applied_ns = monotonic_ns();
   std::lock_guard lock(mutex_);
-  remember({order.at.step, order.at.epoch, order.plan, order.samples,
-            double(sums.loss_sum()) / double(order.samples), applied_ns});
-  progress_.steps.push_back(with_.state->history.back());
+  const step_record record{order.at.step,
+                           order.at.epoch,
+                           order.plan,
+                           order.samples,
+                           double(sums.loss_sum()) / double(order.samples),
+                           applied_ns};
+  with_.state->history.add(record);
+  progress_.steps.push_back(record);
   progress_.timings.push_back({data_ns, computed_ns - start_ns,
                                reduced_ns - computed_ns,
                                applied_ns - reduced_ns, order.rows.size()});
   return end;
+}
+
+void step_executor::trace(const prefetcher::ready& ready) {
+  if (!listener_.trace)
+    return;
+  disk_wait wait;
+  std::chrono::seconds patience(with_.what->elastic.grace_s);
+  while (true)
+    try {
+      listener_.trace(ready.order, ready.rows->sample_ids);
+      if (wait.waiting())
+        enter(worker_phase::compute);
+      return;
+    } catch (const ballast_error& e) {
+      bool waits =
+          e.what_failed().code == errc::disk_full &&
+          wait.failed(e.what(), std::chrono::nanoseconds(monotonic_ns()),
+                      patience);
+      if (!waits)
+        throw;
+      if (phase_.load(std::memory_order_relaxed) != worker_phase::disk_full)
+        enter(worker_phase::disk_full);
+      std::unique_lock lock(mutex_);
+      if (posted_.wait_for(lock, disk_wait::retry_every,
+                           [this] { return aborted_; }))
+        throw collective_error(collective_errc::aborted,
+                               "aborted while the disk was full");
+    }
 }
 
 /// A fault on purpose; a fence breaks it off.
@@ -346,13 +400,6 @@ void step_executor::slow_down(uint64_t computed_ns) {
       std::chrono::nanoseconds(int64_t((factor - 1) * double(computed_ns)));
   std::unique_lock lock(mutex_);
   posted_.wait_until(lock, until, [this] { return aborted_; });
-}
-
-void step_executor::remember(const step_record& record) {
-  std::deque<step_record>& history = with_.state->history;
-  history.push_back(record);
-  if (history.size() > history_max)
-    history.pop_front();
 }
 
 void step_executor::reduce(trailer& sums) {
@@ -380,11 +427,14 @@ void step_executor::apply(position at, const trailer& sums, float* gradients,
   double samples = double(sums.samples());
   const train_spec& how = with_.what->train;
   uint64_t step = value(at.step);
-  with_.optimizer->apply_clipped(
-      {with_.memory.parameters.get(), count}, {gradients, count}, 1.0 / samples,
-      how.clip_norm,
-      learning_rate(how.optimizer, how.schedule, step, core_->steps_total()),
-      step);
+  // Equal on every rank, as the reduced gradients are.
+  if (!with_.optimizer->apply_clipped({with_.memory.parameters.get(), count},
+                                      {gradients, count}, 1.0 / samples,
+                                      how.clip_norm,
+                                      learning_rate(how.optimizer, how.schedule,
+                                                    step, core_->steps_total()),
+                                      step))
+    refuse_gradient(at, gradients, samples);
   // Only what is done is applied: a device that fails later has no say then.
   with_.device->finish();
   if (!statistics.empty())

@@ -117,6 +117,8 @@ public:
   step_progress drain();
   /// What happened here behind that which the fence knows of.
   void tell_after(const fence_order& known, final_ack& out) const;
+  /// The coordinator has this step and those before on its disk.
+  void recorded(step_number last);
   /// What the step thread does now; worker and generation are the caller's.
   heartbeat now() const;
 
@@ -130,19 +132,26 @@ private:
   float* next_gradients();
   void train(const generation_start& start);
   void take_posts();
+  void copy_state();
   /// False if the run was stopped while it stood still.
   bool stand_still();
   step_end do_step(const prefetcher::ready& ready, uint64_t data_ns);
+  /// A full disk is waited for, up to grace_s; a fence breaks that off.
+  void trace(const prefetcher::ready& ready);
   double gradient(const prefetcher::ready& ready, float* gradients);
   /// In micro-batches, until one does not fit.
   double accumulate(const batch_view& rows, uint64_t seed);
   void drop_pass(const std::string& why);
   void slow_down(uint64_t computed_ns);
   void reduce(trailer& sums);
-  /// Moves the parameters by what a step reduced to, and remembers it.
+  /// Moves the parameters by what a step reduced to.
   void apply(position at, const trailer& sums, float* gradients,
              std::vector<float>& statistics);
-  void remember(const step_record& record);
+  [[noreturn]] void refuse_gradient(position at, const float* gradients,
+                                    double samples);
+  /// Name of the first parameter with a value that is not finite.
+  std::string damaged_parameter();
+  void check_parameters();
   void copy_if_due(const step_end& end);
   void evaluate(epoch_number epoch);
   void finish();

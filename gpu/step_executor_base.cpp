@@ -62,8 +62,7 @@ void step_executor::receive_last_step(const generation_start& start,
   {
     std::lock_guard lock(mutex_);
     start_message told{core_->stands_at(), {}, {}};
-    told.records = {state.history.empty() ? step_record{}
-                                          : state.history.back()};
+    told.records = {state.history.last().value_or(step_record{})};
     words = to_words(told);
   }
   group_->broadcast(words.data(), words.size() * sizeof(uint64_t),
@@ -79,7 +78,7 @@ void step_executor::receive_last_step(const generation_start& start,
   apply(at, sums, gradients, statistics);
   std::lock_guard lock(mutex_);
   if (told && told->records.back().step == at.step)
-    remember(told->records.back());
+    state.history.add(told->records.back());
 }
 
 /// Parameters, optimizer state and buffers, from the source to who lacks them.
@@ -102,9 +101,7 @@ void step_executor::receive_position(const generation_start& start) {
   if (uint32_t(group_->rank()) == start.source) {
     start_message told{core_->stands_at(), core_->cursors(), {}};
     std::lock_guard lock(mutex_);
-    const auto& history = with_.state->history;
-    size_t count = std::min(history.size(), newcomer_records_max);
-    told.records.assign(history.end() - ptrdiff_t(count), history.end());
+    told.records = with_.state->history.newest(newcomer_records_max);
     words = to_words(told);
   }
   uint64_t count = words.size();
@@ -123,7 +120,7 @@ void step_executor::receive_position(const generation_start& start) {
                         "the state that was sent does not fit: " + *wrong);
   core_.emplace(config_, first_, told->at, told->cursors);
   std::lock_guard lock(mutex_);
-  with_.state->history.assign(told->records.begin(), told->records.end());
+  with_.state->history.assign(told->records);
   progress_.steps = told->records;
   progress_.timings.resize(told->records.size());
 }

@@ -14,8 +14,9 @@ namespace {
 constexpr uint32_t evaluation_rows = 512;
 /// Of the device; the others are the prefetcher's.
 constexpr size_t evaluation_slot = 2;
-/// How many results are kept for a coordinator that was away.
-constexpr size_t evaluations_max = 1024;
+/// How many results are kept for a coordinator that was away. Nothing but the
+/// events of older ones is lost: the newest says what is still to be evaluated.
+constexpr size_t evaluations_max = 16'384;
 
 } // namespace
 
@@ -74,6 +75,7 @@ void step_executor::finish() {
   message.step = step_number{value(core_->stands_at().step) - 1};
   message.stopped = core_->stopped();
   message.cursor = core_->cursor();
+  check_parameters();
   host_rooms room;
   const std::span<const float> values = on_host(
       *with_.device, with_.memory.parameters.get(), with_.memory.count, room);

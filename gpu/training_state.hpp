@@ -4,11 +4,12 @@
 
 #include "gpu/collective.hpp"
 #include "runtime/ids.hpp"
+#include "runtime/orders.hpp"
 #include "runtime/plan.hpp"
 #include "runtime/reports.hpp"
+#include "runtime/step_history.hpp"
 #include "runtime/trailer.hpp"
 
-#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -52,16 +53,6 @@ struct held_state {
   step_number step{}; // last applied
 };
 
-/// Of a list in this order, what comes behind `known`.
-template <class What, class Number>
-std::vector<What> later(const std::deque<What>& list, Number What::*number,
-                        Number known) {
-  auto first = std::find_if(list.begin(), list.end(), [&](const What& one) {
-    return one.*number > known;
-  });
-  return {first, list.end()};
-}
-
 /// What outlives generations beside the arenas and the optimizer's state.
 struct training_state {
   held_state held;
@@ -71,20 +62,31 @@ struct training_state {
   /// Reduced trailer and statistics of the last applied step.
   trailer last;
   std::vector<float> statistics;
-  /// The newest applied steps, for whoever does not know of them yet: a
-  /// newcomer, a coordinator that was restarted.
-  std::deque<step_record> history;
+  /// Applied steps, for whoever does not know of them yet: a newcomer, a
+  /// coordinator that was restarted.
+  step_history history;
   std::deque<evaluation_report> evaluations; // likewise
 
-  std::vector<step_record> records_after(step_number known) const {
-    return later(history, &step_record::step, known);
-  }
-  std::vector<evaluation_report> evaluations_after(epoch_number known) const {
-    return later(evaluations, &evaluation_report::epoch, known);
-  }
+  /// What the fence does not know of; of the steps as many as go into one
+  /// answer.
+  void tell_after(const fence_order& known, final_ack& out) const;
+
+  /// When the newest copy for a checkpoint was made here; 0: none yet.
+  uint64_t copied_ns = 0;
 
   /// Compute takes so many times as long, on purpose.
   std::atomic<double> slow_factor = 1;
 };
+
+inline void training_state::tell_after(const fence_order& known,
+                                       final_ack& out) const {
+  out.records = history.after(known.known, records_told_max);
+  out.more =
+      !out.records.empty() && history.goes_beyond(out.records.back().step);
+  if (!out.more)
+    for (const evaluation_report& one : evaluations)
+      if (one.epoch > known.evaluated)
+        out.evaluations.push_back(one);
+}
 
 } // namespace ballast

@@ -3,11 +3,16 @@
 #include "monitor/journal.hpp"
 #include "monitor/json_lines.hpp"
 #include "runtime/errors.hpp"
+#include "runtime/json_text.hpp"
+#include "runtime/lineage.hpp"
+#include "runtime/text_digest.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <fstream>
 #include <functional>
 #include <nlohmann/json.hpp>
+#include <set>
 
 namespace ballast {
 
@@ -156,10 +161,10 @@ void check_report(const fs::path& folder, const journal_content& journal,
   json report = json::parse(in, nullptr, false);
   if (!report.is_object())
     return into.problem("report.json is no JSON object");
-  std::string state = report.value("state", json()).dump();
+  std::string state = json_text(report.value("state", json()));
   json steps = report.value("steps", json());
   if (steps != steps_committed)
-    into.problem("report.json says " + steps.dump() +
+    into.problem("report.json says " + json_text(steps) +
                  " steps, steps.jsonl has " + std::to_string(steps_committed));
   if (state == "\"done\"" && steps_committed != steps_total)
     into.problem("report.json says done, but only " +
@@ -171,7 +176,83 @@ void check_report(const fs::path& folder, const journal_content& journal,
                  std::to_string(steps_committed));
 }
 
+/// The first place where two JSON texts differ, as "/train/lr".
+std::string first_difference(const json& a, const json& b) {
+  json found = json::diff(a, b);
+  return found.empty() ? "" : found[0].value("path", "");
+}
+
+/// What the journal itself says that other files, and its own rows, must be.
+void check_origin(const fs::path& folder, const journal_content& journal,
+                  audit& into) {
+  const journaled_run& run = *journal.run;
+  if (json seed = run.job.value("seed", json(run.seed)); seed != run.seed)
+    into.problem("the journal has seed " + std::to_string(run.seed) +
+                 ", its job " + json_text(seed));
+  std::ifstream job(folder / "job.json");
+  json told = json::parse(job, nullptr, false);
+  if (job.is_open() && !told.is_object())
+    into.problem("job.json is no JSON object");
+  else if (job.is_open() && told != run.job)
+    into.problem("job.json differs from the job in the journal at " +
+                 first_difference(run.job, told));
+  std::ifstream set(folder / "manifest.json");
+  json about = json::parse(set, nullptr, false);
+  if (!run.manifest.empty() &&
+      digest_text(text_digest(0, json_text(about))) != run.manifest)
+    into.problem("manifest.json is not the one that the run began with");
+  std::map<generation, std::set<worker_id>> members;
+  for (const journaled_generation& one : journal.generations)
+    for (const journaled_worker& worker : one.workers)
+      members[one.number].insert(worker.id);
+  for (const journaled_plan& one : journal.plans)
+    for (const share& part : one.body.shares)
+      if (!members[one.body.generation].contains(part.worker))
+        into.problem("the journal has worker " + to_string(part.worker) +
+                     " in plan " + to_string(one.body.number) +
+                     ", but not in its generation " +
+                     to_string(one.body.generation));
+}
+
+std::optional<std::string> lineage_of(const journal_content& journal,
+                                      const manifest& set, step_number steps) {
+  if (!journal.run || journal.run->identity.size() != 16)
+    return std::nullopt;
+  audit_input input = input_of(journal, set);
+  uint64_t out = lineage_begin(
+      std::strtoull(journal.run->identity.c_str(), nullptr, 16),
+      input.run.config.seed, input.run.config.global_batch, set.content_id);
+  ledger_walk walk(input.run);
+  for (uint64_t step = 1; step <= value(steps); ++step) {
+    bool entered = false;
+    std::optional<committed_step> done = walk.walk(entered);
+    if (!done)
+      return std::nullopt;
+    out = lineage_after(out, *done, entered ? &walk.book().current() : nullptr);
+  }
+  return lineage_text(out);
+}
+
+void check_lineage(const fs::path& folder, const journal_content& journal,
+                   const manifest& set, uint64_t steps, audit& into) {
+  std::ifstream in(folder / "report.json");
+  json report = json::parse(in, nullptr, false);
+  if (!report.is_object() || !report.contains("lineage") ||
+      report.value("steps", json()) != steps)
+    return;
+  auto expected = lineage_of(journal, set, step_number{steps});
+  if (expected && report["lineage"] != *expected)
+    into.problem("report.json names lineage " + json_text(report["lineage"]) +
+                 ", by the ledger it is " + *expected +
+                 ": a plan, or the report, was changed");
+}
+
 } // namespace
+
+std::optional<std::string> lineage_by_ledger(const fs::path& folder,
+                                             step_number steps) {
+  return lineage_of(read_journal(folder), read_manifest(folder), steps);
+}
 
 audit_report audit_run_directory(const fs::path& folder) {
   // The journal first: of a run that goes on, steps.jsonl is then never behind
@@ -186,6 +267,7 @@ audit_report audit_run_directory(const fs::path& folder) {
     all.problem("the journal is of a set of " +
                 std::to_string(journal.run->rows) + " rows, the manifest of " +
                 std::to_string(set.train_rows));
+  check_origin(folder, journal, all);
   read_steps(folder, all);
   if (traced)
     read_traces(folder, journal, all);
@@ -196,6 +278,7 @@ audit_report audit_run_directory(const fs::path& folder) {
   if (batch > 0)
     check_report(folder, journal, steps,
                  epochs * ((set.train_rows + batch - 1) / batch), all);
+  check_lineage(folder, journal, set, steps, all);
   return all.report();
 }
 

@@ -6,6 +6,7 @@
 
 #include "monitor/report.hpp"
 #include "runtime/audit.hpp"
+#include "runtime/ids.hpp"
 
 #include <filesystem>
 #include <optional>
@@ -16,6 +17,12 @@ namespace ballast {
 /// missing or cannot be read: then nothing can be said. What is there and
 /// contradicts something else is a problem of the report, not an error.
 audit_report audit_run_directory(const std::filesystem::path& folder);
+
+/// Digest of the plans and of the first `steps` steps, as the ledger has them:
+/// what a checkpoint of that step and the report name. Nothing where the
+/// journal is of an earlier build, or contradicts itself.
+std::optional<std::string>
+lineage_by_ledger(const std::filesystem::path& folder, step_number steps);
 
 /// For report.json: the worse of ledger and traces. Nothing where the run
 /// cannot be audited.

@@ -2,6 +2,7 @@
 
 #include "monitor/clock.hpp"
 #include "runtime/errors.hpp"
+#include "runtime/json_text.hpp"
 
 #include <algorithm>
 #include <fstream>
@@ -20,7 +21,7 @@ namespace {
 } // namespace
 
 event_log::event_log(const std::filesystem::path& file, size_t kept)
-    : kept_(std::max<size_t>(kept, 1)), file_(file) {
+    : kept_(std::max<size_t>(kept, 1)), file_(file, "events.append") {
   std::ifstream in(file);
   for (std::string line; std::getline(in, line);) {
     nlohmann::json content = nlohmann::json::parse(line, nullptr, false);
@@ -50,8 +51,7 @@ uint64_t event_log::append(const std::string& kind,
     content[key] = field;
   }
   // Text of other programs (a reason, a path) may be no UTF-8.
-  std::string line =
-      content.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  std::string line = json_text(content);
   file_.append(line);
   last_ = seq;
   events_.push_back({seq, std::move(line)});

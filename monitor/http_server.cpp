@@ -1,10 +1,13 @@
 #include "monitor/http_server.hpp"
 
 #include "monitor/event_log.hpp"
+#include "monitor/gated_server.hpp"
 #include "monitor/http_access.hpp"
 #include "monitor/http_bind.hpp"
 #include "monitor/http_page.hpp"
+#include "monitor/http_stream.hpp"
 #include "runtime/errors.hpp"
+#include "runtime/json_text.hpp"
 #include "runtime/thread_name.hpp"
 
 #include <atomic>
@@ -23,9 +26,11 @@ using httplib::Request;
 using httplib::Response;
 using handled = httplib::Server::HandlerResponse;
 
+constexpr const char* events_path = "/v1/events";
 constexpr const char* json_type = "application/json";
 constexpr const char* metrics_type = "text/plain; version=0.0.4; charset=utf-8";
-constexpr auto read_timeout = std::chrono::seconds(5);
+/// How long a reader of events may take nothing.
+constexpr auto stream_patience = std::chrono::seconds(5);
 /// How long an event stream may be silent before a comment shows whether the
 /// reader is still there.
 constexpr auto stream_silence_max = std::chrono::seconds(5);
@@ -36,15 +41,8 @@ constexpr const char* page_policy =
     "connect-src 'self'; base-uri 'none'; form-action 'none'; "
     "frame-ancestors 'none'";
 
-/// httplib listens with room for 5 connections that wait to be accepted; one
-/// more waits a second for TCP to try again.
-class deep_server : public httplib::Server {
-public:
-  void accept_more() { ::listen(svr_sock_, waiting_max); }
-
-private:
-  static constexpr int waiting_max = 128;
-};
+/// The request is answered on this thread with its socket at hand.
+thread_local bool has_socket = false;
 
 void refuse(Response& response, int status, std::string_view code,
             std::string_view message) {
@@ -86,8 +84,7 @@ std::string error_body(std::string_view code, std::string_view message) {
       {"id", nullptr},
       {"ok", false},
       {"error", {{"code", code}, {"message", message}}}};
-  return body.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) +
-         "\n";
+  return json_text(body) + "\n";
 }
 
 std::string http_library_version() {
@@ -101,10 +98,11 @@ struct http_server::state {
   std::string machine = machine_name();
   std::atomic<size_t> streams{0};
   std::stop_source stopping;
-  deep_server server;
+  gated_server server;
   std::thread listener;
 
   void configure();
+  void make_gate();
   void add_routes();
   void add_coordinator_routes();
   /// Answers what must not be routed.
@@ -125,14 +123,7 @@ void http_server::state::configure() {
     fcntl(socket, F_SETFD, FD_CLOEXEC);
   });
   server.set_tcp_nodelay(true);
-  server.new_task_queue = [count = limits.threads] {
-    return new httplib::ThreadPool(count); // httplib deletes it
-  };
-  // A thread serves one connection at a time: let none keep it for nothing.
-  server.set_keep_alive_max_count(1);
-  server.set_keep_alive_timeout(1);
-  server.set_read_timeout(read_timeout);
-  server.set_write_timeout(read_timeout);
+  server.new_task_queue = [] { return new no_queue; }; // httplib deletes it
   server.set_payload_max_length(limits.body_bytes_max);
   server.set_default_headers(
       {{"Cache-Control", "no-store"}, {"X-Content-Type-Options", "nosniff"}});
@@ -165,6 +156,39 @@ void http_server::state::configure() {
       refuse(response, response.status, "bad_request",
              "HTTP status " + std::to_string(response.status));
   });
+}
+
+void http_server::state::make_gate() {
+  gate_limits its;
+  its.request.body_bytes_max = limits.body_bytes_max;
+  its.threads = limits.threads;
+  its.connections_max = limits.connections_max;
+  its.header_deadline = limits.header_deadline;
+  its.request_deadline = limits.request_deadline;
+  gate_handlers to;
+  to.answer = [this](const std::string& request) {
+    answer_stream stream(request);
+    server.answer(stream);
+    return std::move(stream.answer);
+  };
+  to.is_stream = [](std::string_view target) {
+    return target.substr(0, target.find('?')) == events_path;
+  };
+  to.stream = [this](const std::string& request, int socket) {
+    socket_stream stream(request, socket, stream_patience,
+                         stopping.get_token());
+    has_socket = true;
+    server.answer(stream);
+    has_socket = false;
+  };
+  to.refusal = [](int status, const std::string& why) {
+    std::string body = error_body("bad_request", why);
+    return "HTTP/1.1 " + std::to_string(status) +
+           " Refused\r\nContent-Type: " + json_type +
+           "\r\nContent-Length: " + std::to_string(body.size()) +
+           "\r\nCache-Control: no-store\r\nConnection: close\r\n\r\n" + body;
+  };
+  server.gate = std::make_unique<http_gate>(its, std::move(to));
 }
 
 handled http_server::state::guard(const Request& request, Response& response) {
@@ -229,6 +253,9 @@ void http_server::state::control(const Request& request, Response& response,
 
 void http_server::state::stream_events(const Request& request,
                                        Response& response) {
+  if (!has_socket) // its path was written in another way
+    return refuse(response, 404, "bad_request",
+                  std::string("events are at ") + events_path);
   int64_t seen = seen_by(request);
   if (seen < 0)
     return refuse(response, 400, "bad_request",
@@ -298,7 +325,7 @@ void http_server::state::add_coordinator_routes() {
                            const std::function<nlohmann::json()>& content) {
     if (content)
       server.Get(path, [&content](const Request&, Response& response) {
-        response.set_content(content().dump(2) + "\n", json_type);
+        response.set_content(json_lines_text(content()) + "\n", json_type);
       });
   };
   json_route("/v1/status", handlers.status);
@@ -316,10 +343,9 @@ void http_server::state::add_coordinator_routes() {
                  });
     }
   if (handlers.events)
-    server.Get("/v1/events",
-               [this](const Request& request, Response& response) {
-                 stream_events(request, response);
-               });
+    server.Get(events_path, [this](const Request& request, Response& response) {
+      stream_events(request, response);
+    });
   if (!handlers.control)
     return;
   server.Post("/v1/control", [this](const Request& request, Response& response,
@@ -346,6 +372,7 @@ http_address http_server::start(const std::string& host, uint16_t port,
   next->limits = limits;
   next->configure();
   next->add_routes();
+  next->make_gate();
   int bound = port;
   if (port == 0)
     bound = next->server.bind_to_any_port(host);
@@ -368,7 +395,7 @@ http_address http_server::start(const std::string& host, uint16_t port,
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
   next->listener = std::thread([server = &next->server] {
-    name_this_thread("bl-http"); // and those that it makes to answer
+    name_this_thread("bl-http");
     server->listen_after_bind();
   });
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
@@ -384,7 +411,8 @@ void http_server::stop() {
     return;
   state_->stopping.request_stop();
   state_->server.stop();
-  state_->listener.join(); // httplib's threads end with it
+  state_->listener.join();
+  state_->server.gate->stop();
   state_.reset();
 }
 

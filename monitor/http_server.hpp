@@ -7,6 +7,7 @@
 /// /page/* check the Host header, and POST checks Origin and the content type.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -59,6 +60,12 @@ struct http_limits {
   size_t threads = 16;
   size_t event_streams_max = 8; // then 503; below `threads`, for the others
   size_t body_bytes_max = 1 << 20;
+  /// Open at once; one more closes the one whose request is late the longest.
+  size_t connections_max = 256;
+  /// Since the connection was accepted: the header, all of the request. Then
+  /// 408. Headers over 32 KiB, or a line over 8 KiB, are 431.
+  std::chrono::milliseconds header_deadline{5000};
+  std::chrono::milliseconds request_deadline{10000};
 };
 
 class http_server {

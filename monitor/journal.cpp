@@ -4,8 +4,8 @@
 #include "monitor/sqlite.hpp"
 #include "monitor/term_lock.hpp"
 #include "runtime/errors.hpp"
+#include "runtime/json_text.hpp"
 
-#include <cctype>
 #include <map>
 #include <system_error>
 #include <unistd.h>
@@ -59,26 +59,15 @@ CREATE TABLE IF NOT EXISTS asked (
 CREATE TABLE IF NOT EXISTS plan_note (
   number INTEGER PRIMARY KEY REFERENCES plan(number),
   what TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS origin (
+  one INTEGER PRIMARY KEY CHECK (one = 1),
+  identity TEXT NOT NULL,
+  build TEXT NOT NULL,
+  manifest TEXT NOT NULL);
 )sql";
 
 [[noreturn]] void contradiction(const std::string& what) {
   throw ballast_error(errc::internal, "the journal refuses " + what);
-}
-
-/// A path as a file: URI, whatever characters it has.
-std::string uri_of(const fs::path& file, const char* query) {
-  static const char* hex = "0123456789ABCDEF";
-  std::string out = "file:";
-  for (unsigned char c : fs::absolute(file).string()) {
-    if (isalnum(c) || c == '/' || c == '-' || c == '_' || c == '.') {
-      out += char(c);
-    } else {
-      out += '%';
-      out += hex[c >> 4];
-      out += hex[c & 15];
-    }
-  }
-  return out + query;
 }
 
 /// Which calls wait for the disk.
@@ -147,6 +136,25 @@ void read_requests(sqlite::connection& on, journal_content& out) {
     out.asked = nlohmann::json::parse(query.text(0)).get<standing_requests>();
 }
 
+void read_origin(sqlite::connection& on, journaled_run& out) {
+  if (!has_table(on, "origin"))
+    return;
+  sqlite::statement query(on, "SELECT identity, build, manifest FROM origin");
+  if (!query.step())
+    return;
+  out.identity = query.text(0);
+  out.build = query.text(1);
+  out.manifest = query.text(2);
+}
+
+void check_pages(sqlite::connection& on, const fs::path& file) {
+  sqlite::statement query(on, "PRAGMA quick_check(1)");
+  std::string found = query.step() ? query.text(0) : "nothing";
+  if (found != "ok")
+    throw ballast_error(errc::run_dir_unusable, "the journal " + file.string() +
+                                                    " is damaged: " + found);
+}
+
 journal_content read_all(sqlite::connection& on) {
   journal_content out;
   on.run("BEGIN"); // one snapshot for all tables
@@ -155,9 +163,16 @@ journal_content read_all(sqlite::connection& on) {
     {
       sqlite::statement query(on, "SELECT name, seed, rows, job FROM run");
       if (query.step())
-        out.run = journaled_run{query.text(0), query.number(1), query.number(2),
-                                nlohmann::json::parse(query.text(3))};
+        out.run = journaled_run{query.text(0),
+                                query.number(1),
+                                query.number(2),
+                                nlohmann::json::parse(query.text(3)),
+                                {},
+                                {},
+                                {}};
     }
+    if (out.run)
+      read_origin(on, *out.run);
     read_generations(on, out);
     read_plans(on, out);
     read_requests(on, out);
@@ -231,7 +246,7 @@ struct journal::state {
     sqlite::statement row(*db, "INSERT INTO plan VALUES (?, ?, ?, ?, ?)");
     row.bind(1, value(p.number))
         .bind(2, value(term))
-        .bind(3, nlohmann::json(p).dump());
+        .bind(3, json_text(nlohmann::json(p)));
     if (effective)
       row.bind(4, value(effective->epoch)).bind(5, value(effective->step));
     else
@@ -242,7 +257,7 @@ struct journal::state {
   void insert(plan_number number, const plan_note& note) {
     sqlite::statement(*db, "INSERT INTO plan_note VALUES (?, ?)")
         .bind(1, value(number))
-        .bind(2, nlohmann::json(note).dump())
+        .bind(2, json_text(nlohmann::json(note)))
         .run();
   }
 };
@@ -257,7 +272,8 @@ journal journal::open_for_writing(const fs::path& folder) {
   opened->lock = take_term_lock(folder / lock_name);
   fs::path file = folder / file_name;
   opened->db = std::make_unique<sqlite::connection>(
-      file, uri_of(file, ""), SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
+      file, sqlite::uri_of(file, ""),
+      SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
   sqlite::connection& db = *opened->db;
   db.run("PRAGMA journal_mode=WAL");
   db.run("PRAGMA synchronous=FULL");
@@ -296,12 +312,19 @@ void journal::record_run(const journaled_run& run) {
   state_->set(durable::now);
   if (one_number(*state_->db, "SELECT count(*) FROM run") != 0)
     contradiction("a second run in one directory");
+  sqlite::transaction change(*state_->db);
   sqlite::statement(*state_->db, "INSERT INTO run VALUES (1, ?, ?, ?, ?)")
       .bind(1, run.name)
       .bind(2, run.seed)
       .bind(3, run.rows)
-      .bind(4, run.job.dump())
+      .bind(4, json_text(run.job))
       .run();
+  sqlite::statement(*state_->db, "INSERT INTO origin VALUES (1, ?, ?, ?)")
+      .bind(1, run.identity)
+      .bind(2, run.build)
+      .bind(3, run.manifest)
+      .run();
+  change.commit();
 }
 
 void journal::record_generation(const journaled_generation& membership) {
@@ -373,7 +396,7 @@ void journal::record_requests(const standing_requests& asked) {
   sqlite::statement(*state_->db,
                     "INSERT INTO asked VALUES (1, ?) ON CONFLICT (one)"
                     " DO UPDATE SET what = excluded.what")
-      .bind(1, nlohmann::json(asked).dump())
+      .bind(1, json_text(nlohmann::json(asked)))
       .run();
 }
 
@@ -398,7 +421,7 @@ journal_content journal::content() const {
   return read_all(*state_->db);
 }
 
-journal_content read_journal(const fs::path& folder) {
+journal_content read_journal(const fs::path& folder, bool thoroughly) {
   fs::path file = folder / journal::file_name;
   std::error_code ignored;
   if (!fs::exists(file, ignored))
@@ -408,9 +431,12 @@ journal_content read_journal(const fs::path& folder) {
   // written has no WAL any more, and nobody changes it.
   bool frozen = !fs::exists(file.string() + "-wal", ignored) &&
                 access(folder.c_str(), W_OK) != 0;
-  sqlite::connection db(file, uri_of(file, frozen ? "?immutable=1" : ""),
+  sqlite::connection db(file,
+                        sqlite::uri_of(file, frozen ? "?immutable=1" : ""),
                         SQLITE_OPEN_READONLY);
   check_version(db, folder);
+  if (thoroughly)
+    check_pages(db, file);
   try {
     return read_all(db);
   } catch (const nlohmann::json::exception& error) {

@@ -56,6 +56,11 @@ struct journaled_run {
   uint64_t seed = 0;
   uint64_t rows = 0; // of the training set
   nlohmann::json job;
+  /// What must be equal for it to go on: its own key, the build, the prepared
+  /// set. Empty: journaled by an earlier build.
+  std::string identity; // digest of key and name, see runtime/lineage.hpp
+  std::string build;
+  std::string manifest; // digest of the manifest
 };
 
 /// Everything up to `committed`, which is the last step of the run that every
@@ -118,6 +123,8 @@ private:
 
 /// A consistent view of the journal in `folder`, also of a run that goes on.
 /// Throws run_dir_unusable where there is none or it cannot be read.
-journal_content read_journal(const std::filesystem::path& folder);
+/// `thoroughly`: looks at every page of the file before.
+journal_content read_journal(const std::filesystem::path& folder,
+                             bool thoroughly = false);
 
 } // namespace ballast

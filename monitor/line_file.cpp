@@ -1,6 +1,7 @@
 #include "monitor/line_file.hpp"
 
 #include "runtime/errors.hpp"
+#include "runtime/fault_point.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -19,7 +20,7 @@ namespace {
   std::string what = std::string("cannot ") + action + " " + path.string() +
                      ": " + std::generic_category().message(error_number);
   if (means_disk_full(error_number))
-    throw ballast_error(errc::disk_full, what + "; make space and run again");
+    throw ballast_error(errc::disk_full, what + "; make space");
   throw ballast_error(errc::run_dir_unusable, what);
 }
 
@@ -63,8 +64,8 @@ bool means_disk_full(int error_number) {
          error_number == EFBIG;
 }
 
-line_file::line_file(std::filesystem::path path)
-    : path_(std::move(path)),
+line_file::line_file(std::filesystem::path path, const char* fault)
+    : path_(std::move(path)), fault_(fault),
       descriptor_(::open(path_.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC,
                          0644)) {
   if (!descriptor_)
@@ -85,8 +86,12 @@ void line_file::append(std::string_view lines) {
   }
   size_t written = 0;
   while (written < lines.size()) {
-    ssize_t count = ::write(descriptor_.get(), lines.data() + written,
-                            lines.size() - written);
+    int fault = fault_point(fault_);
+    ssize_t count = fault ? -1
+                          : ::write(descriptor_.get(), lines.data() + written,
+                                    lines.size() - written);
+    if (fault)
+      errno = fault;
     if (count < 0 && errno == EINTR)
       continue;
     if (count < 0) {
@@ -95,7 +100,9 @@ void line_file::append(std::string_view lines) {
       int error_number = errno;
       if (written > 0 && ftruncate(descriptor_.get(), off_t(bytes_)) != 0)
         fail(path_, "take back a torn line of", errno);
-      fail(path_, "append to", error_number);
+      fail(path_,
+           ("append " + std::to_string(lines.size()) + " bytes to").c_str(),
+           error_number);
     }
     written += size_t(count);
   }

@@ -20,7 +20,8 @@ class line_file {
 public:
   /// Opens for appending, creating the file if it is absent. Throws
   /// ballast_error: run_dir_unusable, disk_full.
-  explicit line_file(std::filesystem::path path);
+  /// `fault` names the fault point of its appends, for tests.
+  explicit line_file(std::filesystem::path path, const char* fault = "");
 
   /// Appends one or more lines; a missing last line end is added. Throws
   /// ballast_error{disk_full} where nothing fits any more; the file then ends
@@ -41,6 +42,7 @@ public:
 
 private:
   std::filesystem::path path_;
+  const char* fault_;
   unique_fd descriptor_;
   uint64_t bytes_ = 0; // always at the end of a line
 };

@@ -78,6 +78,17 @@ std::string render_progress(const progress_state& state) {
   return out;
 }
 
+std::string first_line(const std::string& run, const job& what) {
+  const uint32_t workers = what.elastic.workers;
+  std::string out = run + ": " + std::to_string(workers) +
+                    (workers == 1 ? " worker" : " workers") + ", seed " +
+                    std::to_string(what.seed);
+  if (what.balance.enabled && what.elastic.max_workers > 1)
+    out += "; balance follows the measured speed, so the same seed may give "
+           "other weights";
+  return out;
+}
+
 progress_printer::progress_printer(int descriptor, bool enabled)
     : descriptor_(descriptor), enabled_(enabled),
       terminal_(isatty(descriptor) == 1) {}

@@ -1,6 +1,8 @@
 /// The one line that tells a person how a run goes.
 #pragma once
 
+#include "runtime/job.hpp"
+
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -26,10 +28,14 @@ struct progress_state {
 /// out.
 std::string render_progress(const progress_state& state);
 
-/// Writes that line to a descriptor (stderr): on a terminal one line that is
-/// rewritten at most 10 times a second and cut to its width; else a line every
-/// 5 s. Time is an argument: any clock that does not go back, in nanoseconds.
-/// One thread at a time.
+/// What `ballast run` says first: which run this is, and why its weights may be
+/// others next time. "fashion-mlp-1: 2 workers, seed 1; ...", on one line.
+std::string first_line(const std::string& run, const job& what);
+
+/// Writes the progress line to a descriptor (stderr): on a terminal one line
+/// that is rewritten at most 10 times a second and cut to its width; else a
+/// line every 5 s. Time is an argument: any clock that does not go back, in
+/// nanoseconds. One thread at a time.
 class progress_printer {
 public:
   /// `enabled` = false (--no-progress) prints nothing, ever.

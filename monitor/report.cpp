@@ -51,8 +51,11 @@ ordered_json to_json(const run_report& in) {
       {"skew_tv_start", or_null(in.skew_tv_start)},
       {"skew_tv_max", or_null(in.skew_tv_max)},
       {"weights_sha256", or_null(in.weights_sha256)},
+      {"model_step", or_null(in.model_step)},
       {"audit", audit_of(in.audit)},
   };
+  if (!in.lineage.empty())
+    out["lineage"] = in.lineage;
   if (!in.reason.empty())
     out["reason"] = in.reason;
   return out;

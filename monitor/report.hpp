@@ -47,7 +47,11 @@ struct run_report {
   std::optional<double> skew_tv_start;
   std::optional<double> skew_tv_max;
   std::optional<std::string> weights_sha256;
+  /// The step after which model.safetensors was taken.
+  std::optional<uint64_t> model_step;
   std::optional<audit_result> audit;
+  /// Digest of all committed steps (runtime/lineage.hpp); left out where empty.
+  std::string lineage;
   /// Why it failed or was stopped; the key is left out where empty.
   std::string reason;
 };

@@ -1,11 +1,15 @@
 #include "monitor/run_directory.hpp"
 
 #include "runtime/errors.hpp"
+#include "runtime/fault_point.hpp"
+#include "runtime/json_text.hpp"
 
 #include <cerrno>
+#include <cstdlib>
 #include <fcntl.h>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <system_error>
@@ -21,13 +25,16 @@ namespace fs = std::filesystem;
 constexpr const char* lock_name = "run.lock";
 constexpr const char* subfolders[] = {"logs", "trace", "checkpoints", "tmp"};
 constexpr int runs_max = 1'000'000;
+constexpr const char* choose_another = "choose another one with --run-dir";
 
 [[noreturn]] void fail(const fs::path& path, const char* action,
                        int error_number) {
   std::string what = std::string("cannot ") + action + " " + path.string() +
                      ": " + std::generic_category().message(error_number);
+  if (error_number == ENAMETOOLONG)
+    what += " (a name may have 255 bytes, a path 4095)";
   if (means_disk_full(error_number))
-    throw ballast_error(errc::disk_full, what + "; make space and run again");
+    throw ballast_error(errc::disk_full, what + "; make space");
   throw ballast_error(errc::run_dir_unusable,
                       what + "; choose another place with --run-dir");
 }
@@ -46,9 +53,29 @@ std::string first_word(const fs::path& file) {
   return word;
 }
 
+/// The process that holds a flock on an open file, by the kernel's list; where
+/// that does not show it, by what the holder wrote into the file.
+std::string holder_of(int descriptor, const fs::path& file) {
+  struct stat about {};
+  std::string wanted;
+  if (fstat(descriptor, &about) == 0)
+    wanted = ":" + std::to_string(about.st_ino) + " ";
+  std::ifstream locks("/proc/locks");
+  for (std::string line; !wanted.empty() && std::getline(locks, line);) {
+    std::istringstream words(line);
+    std::string number, kind, mode, access, pid;
+    if (line.find(wanted) != std::string::npos &&
+        words >> number >> kind >> mode >> access >> pid && kind == "FLOCK" &&
+        std::atol(pid.c_str()) > 0)
+      return "process " + pid;
+  }
+  std::string pid = first_word(file);
+  return pid.empty() ? "another process" : "process " + pid;
+}
+
 /// Locks `folder`/run.lock for this process; the lock ends with it, however it
 /// ends.
-unique_fd take_lock(const fs::path& folder, bool make) {
+unique_fd take_lock(const fs::path& folder, bool make, const char* what_to_do) {
   fs::path file = folder / lock_name;
   int flags = O_RDWR | O_CLOEXEC | (make ? O_CREAT : 0);
   unique_fd lock(::open(file.c_str(), flags, 0644));
@@ -58,13 +85,13 @@ unique_fd take_lock(const fs::path& folder, bool make) {
     if (errno != EWOULDBLOCK)
       fail(file, "lock", errno);
     throw ballast_error(errc::run_dir_in_use,
-                        "run directory " + folder.string() +
-                            " is in use by process " + first_word(file) +
-                            "; choose another one with --run-dir");
+                        "run directory " + folder.string() + " is in use by " +
+                            holder_of(lock.get(), file) + "; " + what_to_do);
   }
+  // Never empty meanwhile: others read it to say which process it is.
   std::string pid = std::to_string(getpid()) + "\n";
-  if (ftruncate(lock.get(), 0) != 0 ||
-      pwrite(lock.get(), pid.data(), pid.size(), 0) != ssize_t(pid.size()))
+  if (pwrite(lock.get(), pid.data(), pid.size(), 0) != ssize_t(pid.size()) ||
+      ftruncate(lock.get(), off_t(pid.size())) != 0)
     fail(file, "write", errno);
   return lock;
 }
@@ -79,6 +106,12 @@ bool unused(const fs::path& folder) {
     if (entry.path().filename() != lock_name)
       return false;
   return true;
+}
+
+/// "file.write" is reached by all files, "file.write.report.json" by one.
+int fault_at(const std::string& point, const std::string& name) {
+  int fault = fault_point(point.c_str());
+  return fault ? fault : fault_point((point + "." + name).c_str());
 }
 
 void make_subfolders(const fs::path& path) {
@@ -109,7 +142,7 @@ run_directory run_directory::create(const fs::path& base,
     fs::path path = folder / (name + "-" + std::to_string(number));
     // mkdir decides who gets the number when several runs start at once.
     if (::mkdir(path.c_str(), 0755) == 0) {
-      run_directory made(path, take_lock(path, true));
+      run_directory made(path, take_lock(path, true, choose_another));
       make_subfolders(path);
       return made;
     }
@@ -132,7 +165,7 @@ run_directory run_directory::create_at(const fs::path& folder) {
     throw ballast_error(errc::run_dir_unusable,
                         "run directory " + path.string() +
                             " is not empty; choose an absent or empty one");
-  run_directory made(path, take_lock(path, !owned_before));
+  run_directory made(path, take_lock(path, !owned_before, choose_another));
   if (!unused(path))
     throw ballast_error(errc::run_dir_unusable,
                         "run directory " + path.string() +
@@ -144,7 +177,9 @@ run_directory run_directory::create_at(const fs::path& folder) {
 
 run_directory run_directory::adopt(const fs::path& folder) {
   run_directory found = open(folder);
-  found.lock_ = take_lock(found.path_, false);
+  found.lock_ = take_lock(found.path_, true,
+                          "it goes on with the run already: wait for its end, "
+                          "or stop it");
   make_subfolders(found.path_);
   return found;
 }
@@ -176,19 +211,27 @@ void run_directory::write_file(const std::string& name,
     fail(file(name), action, error_number);
   };
   for (size_t written = 0; written < content.size();) {
-    ssize_t count = ::write(descriptor.get(), content.data() + written,
-                            content.size() - written);
+    int fault = fault_at("file.write", name);
+    ssize_t count = fault ? -1
+                          : ::write(descriptor.get(), content.data() + written,
+                                    content.size() - written);
+    if (fault)
+      errno = fault;
     if (count < 0 && errno == EINTR)
       continue;
     if (count < 0)
-      give_up("write");
+      give_up(("write the " + std::to_string(content.size()) + " bytes of")
+                  .c_str());
     written += size_t(count);
   }
   if (fchmod(descriptor.get(), 0644) != 0)
     give_up("write");
   if (durability == outlives::power && fdatasync(descriptor.get()) != 0)
     give_up("sync");
-  if (::rename(pattern.c_str(), file(name).c_str()) != 0)
+  int fault = fault_at("file.rename", name);
+  if (fault)
+    errno = fault;
+  if (fault || ::rename(pattern.c_str(), file(name).c_str()) != 0)
     give_up("replace");
   if (durability == outlives::power) {
     unique_fd folder(::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
@@ -200,13 +243,13 @@ void run_directory::write_file(const std::string& name,
 void run_directory::write_json(const std::string& name,
                                const nlohmann::json& content,
                                outlives durability) const {
-  write_file(name, content.dump(2) + "\n", durability);
+  write_file(name, json_lines_text(content) + "\n", durability);
 }
 
 void run_directory::write_json(const std::string& name,
                                const nlohmann::ordered_json& content,
                                outlives durability) const {
-  write_file(name, content.dump(2) + "\n", durability);
+  write_file(name, json_lines_text(content) + "\n", durability);
 }
 
 } // namespace ballast

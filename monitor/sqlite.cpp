@@ -2,10 +2,28 @@
 
 #include "monitor/line_file.hpp"
 #include "runtime/errors.hpp"
+#include "runtime/fault_point.hpp"
 
+#include <cctype>
 #include <cerrno>
+#include <system_error>
 
 namespace ballast::sqlite {
+
+std::string uri_of(const std::filesystem::path& file, const char* query) {
+  static const char* hex = "0123456789ABCDEF";
+  std::string out = "file:";
+  for (unsigned char c : std::filesystem::absolute(file).string()) {
+    if (isalnum(c) || c == '/' || c == '-' || c == '_' || c == '.') {
+      out += char(c);
+    } else {
+      out += '%';
+      out += hex[c >> 4];
+      out += hex[c & 15];
+    }
+  }
+  return out + query;
+}
 
 connection::connection(const std::filesystem::path& file,
                        const std::string& uri, int flags)
@@ -43,13 +61,28 @@ void connection::fail(int code, const char* action) const {
                      (handle_ ? sqlite3_errmsg(handle_) : "out of memory");
   code = handle_ ? sqlite3_extended_errcode(handle_) : code;
   int primary = code & 0xff;
-  if (primary == SQLITE_FULL ||
-      (code == SQLITE_IOERR_WRITE && means_disk_full(error_number)))
-    throw ballast_error(errc::disk_full, what + "; make space and run again");
+  // Opening a journal in WAL mode makes and grows files beside it, too.
+  bool of_file = code == SQLITE_IOERR_WRITE || code == SQLITE_IOERR_SHMSIZE ||
+                 code == SQLITE_IOERR_SHMOPEN || primary == SQLITE_CANTOPEN;
+  if (primary == SQLITE_FULL || (of_file && means_disk_full(error_number)))
+    throw ballast_error(errc::disk_full, what + "; make space");
   if (primary == SQLITE_MISUSE || primary == SQLITE_ERROR ||
       primary == SQLITE_CONSTRAINT)
     throw ballast_error(errc::internal, what);
   throw ballast_error(errc::run_dir_unusable, what);
+}
+
+void connection::before_commit() const {
+  int fault = fault_point("journal.commit");
+  if (fault != 0)
+    throw ballast_error(means_disk_full(fault) ? errc::disk_full
+                                               : errc::run_dir_unusable,
+                        "cannot use the journal " + file_.string() + ": " +
+                            std::generic_category().message(fault));
+}
+
+void connection::after_commit() const {
+  (void)fault_point("journal.committed");
 }
 
 statement::statement(const connection& on, std::string_view sql) : on_(on) {
@@ -92,7 +125,12 @@ bool statement::step() {
 }
 
 int statement::run() {
+  bool alone = sqlite3_get_autocommit(on_.handle()) != 0;
+  if (alone)
+    on_.before_commit();
   step();
+  if (alone)
+    on_.after_commit();
   return sqlite3_changes(on_.handle());
 }
 
@@ -122,8 +160,10 @@ transaction::~transaction() {
 }
 
 void transaction::commit() {
+  on_.before_commit();
   on_.run("COMMIT");
   open_ = false;
+  on_.after_commit();
 }
 
 } // namespace ballast::sqlite

@@ -10,6 +10,9 @@
 
 namespace ballast::sqlite {
 
+/// A path as a file: URI, whatever characters it has.
+std::string uri_of(const std::filesystem::path& file, const char* query);
+
 class connection {
 public:
   /// `uri`: a "file:" URI; `flags`: SQLITE_OPEN_...
@@ -23,6 +26,9 @@ public:
   sqlite3* handle() const { return handle_; }
   /// Throws the ballast_error for the connection's last failure.
   [[noreturn]] void fail(int code, const char* action) const;
+  /// Fault points before and after whatever makes a change last.
+  void before_commit() const;
+  void after_commit() const;
 
 private:
   std::filesystem::path file_;

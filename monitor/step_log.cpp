@@ -2,6 +2,7 @@
 
 #include "monitor/clock.hpp"
 #include "runtime/errors.hpp"
+#include "runtime/json_text.hpp"
 
 #include <algorithm>
 #include <fstream>
@@ -24,12 +25,13 @@ std::string line_of(const committed_step& step) {
       {"t_ns", step.t_ns},
       {"time", utc_time(wall_ns_of(int64_t(step.t_ns)))},
   };
-  return line.dump() + "\n";
+  return json_text(line) + "\n";
 }
 
 } // namespace
 
-step_log::step_log(const std::filesystem::path& file) : file_(file) {
+step_log::step_log(const std::filesystem::path& file)
+    : file_(file, "steps.append") {
   std::string last = file_.last_line();
   if (last.empty())
     return;
@@ -72,7 +74,7 @@ uint64_t step_log::cut(step_number to, const std::filesystem::path& undone) {
       samples += step.value("samples", uint64_t{0});
     lines += line + "\n";
   }
-  line_file kept(undone);
+  line_file kept(undone, "undo.append");
   kept.append(lines);
   kept.sync();
   file_.shorten(bytes_kept);

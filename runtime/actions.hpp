@@ -6,6 +6,7 @@
 #include "runtime/commit.hpp"
 #include "runtime/errors.hpp"
 #include "runtime/job.hpp"
+#include "runtime/lineage.hpp"
 #include "runtime/messages.hpp"
 #include "runtime/plan_note.hpp"
 #include "runtime/sequence.hpp"
@@ -30,6 +31,8 @@ struct place_shares {
   plan_number number{};
   std::vector<worker_id> workers; // by rank
   plan before;
+  /// Bytes of chunks that each may hold, by rank; empty = no limits.
+  std::vector<uint64_t> limits = {};
 };
 /// A membership and its plan, at once: one wait for the disk. `effective` is
 /// empty while the plan is only offered.
@@ -102,6 +105,8 @@ struct write_steps {
 /// Forget a worker that is excluded; whoever started it may replace it.
 struct expel {
   worker_id who{};
+  /// Why it is to take no part in this run any more; empty: it may join again.
+  std::string dismissed = {};
 };
 /// Start another worker process on this machine, under this name.
 struct start_worker {
@@ -119,14 +124,27 @@ struct fetch_model {
   worker_id from{};
   std::string address;
   std::string weights_sha256;
+  step_number step{};
+};
+/// Nobody has the final parameters any more: publish those of this checkpoint.
+/// Answered like fetch_model.
+struct publish_model {
+  std::string checkpoint; // its file
+  step_number step{};
 };
 /// Get a copy of the training state after `step` from a worker and publish it
 /// as a checkpoint; answered with on_checkpoint.
 struct fetch_checkpoint {
   worker_id from{};
   std::string address;
-  position after; // epoch and number of that step
+  checkpoint_identity after;
   uint32_t keep = 2;
+  bool requested = false; // also its event is written in any case
+};
+/// A checkpoint that the run cannot go on from: move it out of the way.
+struct refuse_checkpoint {
+  std::string file;
+  std::string reason;
 };
 /// Serve this checkpoint to the workers; empty: none.
 struct serve_checkpoint {
@@ -151,14 +169,13 @@ struct end_run {
   std::string reason; // one line, empty if done
 };
 
-using action =
-    std::variant<prepare_data, place_shares, journal_change, journal_offer,
-                 journal_effective, journal_commit, journal_requests,
-                 apply_balance, send_assignment, send_connect, send_fence,
-                 send_plan, send_fetch, observe_load, send_command, expel,
-                 start_worker, write_steps, write_event, write_workers,
-                 fetch_model, fetch_checkpoint, serve_checkpoint, undo_steps,
-                 give_up, end_run>;
+using action = std::variant<
+    prepare_data, place_shares, journal_change, journal_offer,
+    journal_effective, journal_commit, journal_requests, apply_balance,
+    send_assignment, send_connect, send_fence, send_plan, send_fetch,
+    observe_load, send_command, expel, start_worker, write_steps, write_event,
+    write_workers, fetch_model, publish_model, fetch_checkpoint,
+    refuse_checkpoint, serve_checkpoint, undo_steps, give_up, end_run>;
 using actions = std::vector<action>;
 
 } // namespace ballast

@@ -2,6 +2,7 @@
 
 #include "runtime/job.hpp"
 #include "runtime/job_text.hpp"
+#include "runtime/json_text.hpp"
 
 #include <algorithm>
 
@@ -264,7 +265,7 @@ std::string make_reply_ok(const std::string& id, const json& extra) {
     for (const auto& [key, value] : extra.items())
       if (!reply.contains(key))
         reply[key] = value;
-  return reply.dump(-1, ' ', false, json::error_handler_t::replace);
+  return json_text(reply);
 }
 
 std::string make_reply_error(const std::string& id, const failure& why) {
@@ -272,12 +273,13 @@ std::string make_reply_error(const std::string& id, const failure& why) {
   if (!why.pointer.empty())
     error["pointer"] = why.pointer;
   json reply = {{"version", 1}, {"id", id}, {"ok", false}, {"error", error}};
-  return reply.dump(-1, ' ', false, json::error_handler_t::replace);
+  return json_text(reply);
 }
 
 int http_status(const failure& why) {
   switch (why.code) {
   case errc::busy:
+  case errc::unreachable: // not yet
     return 409;
   case errc::unknown_worker:
     return 404;

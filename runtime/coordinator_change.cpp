@@ -10,6 +10,7 @@
 /// Any failure meanwhile is an ordinary recovery: the fence stops both
 /// generations.
 #include "runtime/coordinator_core.hpp"
+#include "runtime/packed_orders.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -19,13 +20,13 @@ namespace ballast {
 bool coordinator_core::may_change() const {
   return phase() == run_phase::training && !run_->fenced && !run_->change &&
          !(run_->transfer && run_->transfer->sent) && !run_->recovery &&
-         !run_->asked.stop &&
+         !run_->asked.stop && !run_->parking &&
          run_->members->ready.size() == run_->members->workers.size() &&
          run_->members->finished.empty();
 }
 
 void coordinator_core::consider_change(actions& out) {
-  if (!may_change())
+  if (!may_change() || waits_for_memory())
     return;
   const generation_state& members = *run_->members;
   uint32_t most = std::min(run_->what.elastic.max_workers,
@@ -41,11 +42,16 @@ void coordinator_core::consider_change(actions& out) {
     workers.erase(youngest);
   }
   bool changed = workers.size() != members.workers.size();
-  if (workers.empty())
-    return; // the last one stays
+  // Make before break: one that leaves hands its state to a newcomer first.
+  if (workers.empty()) {
+    workers.push_back(members.workers.front());
+    changed = false;
+    ++most;
+  }
   for (const auto& [id, who] : nodes_)
-    if (who.connected && !member(id, members.number) &&
-        !leaving_.contains(id) && workers.size() < most) {
+    if (may_train(who) && !member(id, members.number) &&
+        !leaving_.contains(id) && workers.size() < most &&
+        !run_->joining.held()) {
       workers.push_back(id);
       changed = true;
     }
@@ -65,14 +71,14 @@ void coordinator_core::consider_change(actions& out) {
       .addresses = std::vector<std::string>(workers.size()),
       .data_addresses = std::vector<std::string>(workers.size()),
       .applied = {}};
-  out.push_back(place_shares{last_generation_, last_plan_, std::move(workers),
-                             members.current});
+  out.push_back(placing(workers, members.current));
 }
 
 actions coordinator_core::on_change_placed(plan placed,
                                            std::vector<share_summary> shares) {
   membership_change& change = *run_->change;
   actions out;
+  run_->short_of_memory.reset();
   change.offered = placed;
   change.shares = std::move(shares);
   change.collective = choose_collective(*run_, nodes_, change.workers);
@@ -85,9 +91,12 @@ actions coordinator_core::on_change_placed(plan placed,
                              {"generation", value(change.number)},
                              {"outcome", "offered"},
                              {"reason", "membership"}}});
-  for (worker_id who : change.workers)
-    out.push_back(
-        send_assignment{who, assignment_for(who, placed, {}, {}, true)});
+  assignment alike;
+  alike.generation = change.number;
+  alike.first = {placed, pack(placed)};
+  alike.beside = true;
+  alike.collective = change.collective.name;
+  send_assignments(out, change.workers, alike);
   return out;
 }
 
@@ -105,12 +114,13 @@ actions coordinator_core::on_change_loaded(const worker_loaded& message) {
       return {};
   connect_order order{.term = config_.term,
                       .generation = change.number,
-                      .addresses = change.addresses,
+                      .addresses = {change.addresses, pack(change.addresses)},
                       .stale = {},
                       .late = {},
                       .source = 0,
                       .evaluate = {},
-                      .paused = false};
+                      .paused =
+                          false}; // comes behind the switch, once all are ready
   std::optional<uint32_t> source;
   for (uint32_t i = 0; i < change.workers.size(); ++i) {
     if (!member(change.workers[i], run_->members->number))
@@ -132,6 +142,7 @@ actions coordinator_core::on_change_loaded(const worker_loaded& message) {
 
 void coordinator_core::switched(actions& out, step_number base) {
   membership_change change = *std::exchange(run_->change, std::nullopt);
+  run_->joining.reset();
   generation_state& before = *run_->members;
   step_number committed = before.commits.committed();
   generation previous = before.number;
@@ -191,23 +202,9 @@ void coordinator_core::tell_switch(actions& out, membership_change& change,
 /// The others go on without them: nothing is owed any more.
 void coordinator_core::release_leavers(actions& out) {
   generation_state& members = *run_->members;
-  for (worker_id who : std::exchange(members.leavers, {})) {
-    node& leaver = nodes_.at(who);
-    if (!leaver.connected)
-      continue;
-    leaver.connected = false;
-    leaver.left = true;
-    leaving_.erase(who);
-    detector_.forget(who);
-    stragglers_.forget(who);
-    out.push_back(write_event{"worker_left",
-                              {{"worker", leaver.about.name},
-                               {"incarnation", leaver.incarnation},
-                               {"pid", leaver.about.pid},
-                               {"host", leaver.about.host}}});
-    out.push_back(send_command{
-        who, {config_.term, members.number, command_kind::leave, "left"}});
-  }
+  for (worker_id who : std::exchange(members.leavers, {}))
+    if (nodes_.at(who).connected)
+      let_go(out, who);
 }
 
 position coordinator_core::position_after(step_number base) const {

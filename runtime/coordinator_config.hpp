@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <set>
 #include <string>
 
 namespace ballast {
@@ -17,8 +18,12 @@ struct coordinator_config {
   /// Somebody reports how a worker's process ended: wait for that a moment
   /// before calling a closed connection the reason.
   bool supervised = false;
-  /// Cores of this host, shared among its workers.
-  uint32_t cores = 1;
+  /// on_tick comes so often; a later one tells that this process stood still.
+  /// 0: it comes at any time.
+  std::chrono::milliseconds tick{0};
+  /// Marks of the runs of this state folder that are over: their workers are
+  /// free for another.
+  std::set<std::string> ended_runs = {};
 };
 
 } // namespace ballast

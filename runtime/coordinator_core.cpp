@@ -1,6 +1,8 @@
 #include "runtime/coordinator_core.hpp"
 
 #include "runtime/check.hpp"
+#include "runtime/json_text.hpp"
+#include "runtime/packed_orders.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -34,32 +36,6 @@ std::string to_string(run_phase phase) {
     return "stopped";
   }
   return "unknown";
-}
-
-bool run_tally::count(const committed_step& step, uint64_t rows) {
-  if (samples == 0)
-    first = step;
-  if (step.epoch != last.epoch) {
-    epoch_loss_sum = 0;
-    epoch_samples = 0;
-  }
-  last = step;
-  samples += step.samples;
-  epoch_loss_sum += step.loss * double(step.samples);
-  epoch_samples += step.samples;
-  if (epoch_samples != rows)
-    return false;
-  train_loss = epoch_loss_sum / double(epoch_samples);
-  return true;
-}
-
-uint64_t run_tally::samples_per_s() const {
-  // The first step starts the clock, so its samples do not count.
-  uint64_t ns = last.t_ns - first.t_ns;
-  uint64_t away = std::min(evaluated_ns, ns);
-  if (ns == away || samples <= first.samples)
-    return 0;
-  return uint64_t(double(samples - first.samples) / (double(ns - away) / 1e9));
 }
 
 fence_order run::fence_now(ballast::term from) const {
@@ -129,6 +105,7 @@ coordinator_core::on_submit(job what, std::string run_name,
   for (const auto& [id, who] : nodes_)
     starting_.erase(who.about.name);
   early_deaths_.clear();
+  proven_.clear();
   unexplained_.clear();
   end_awaits_reason_ = false;
   stragglers_.tell_again();
@@ -148,18 +125,20 @@ actions coordinator_core::on_prepared(set_summary set, instant now) {
   if (phase() != run_phase::preparing)
     return {};
   run_->set = std::move(set);
+  run_->lineage =
+      lineage_begin(run_identity(config_.token, run_->name), run_->what.seed,
+                    run_->what.train.global_batch, run_->set.content_id);
+  run_->points.front().tally.lineage = run_->lineage;
   run_->phase = run_phase::waiting;
   actions out{apply_balance{run_->asked.balance_of(run_->what)}};
   if (run_->past) {
     restore(out, now);
     return out;
   }
-  if (run_->asked.stop) {
-    finish(out, run_phase::stopped, run_->asked.stop_code(),
-           "stopped before the first step");
-    return out;
-  }
-  form_generation(out);
+  if (run_->asked.stop)
+    end_without_holders(out, "");
+  else
+    form_generation(out);
   return out;
 }
 
@@ -170,9 +149,12 @@ actions coordinator_core::on_prepare_failed(failure why) {
 void coordinator_core::form_generation(actions& out) {
   if (phase() != run_phase::waiting)
     return;
+  for (const auto& [id, who] : nodes_)
+    if (who.connected && leaving_.contains(id))
+      let_go(out, id); // it holds nothing
   std::vector<worker_id> ready;
   for (const auto& [id, who] : nodes_)
-    if (who.connected && ready.size() < run_->what.elastic.max_workers)
+    if (may_train(who) && ready.size() < run_->what.elastic.max_workers)
       ready.push_back(id);
   // A run that has begun goes on with whoever is here.
   const elastic_spec& how = run_->what.elastic;
@@ -197,12 +179,14 @@ void coordinator_core::form_generation(actions& out) {
       commit_tracker(ready.size(), run_->last.step, run_->last.step));
   run_->members->from_seed = value(run_->last.step) == 0;
   run_->members->from_checkpoint = !run_->members->from_seed;
+  run_->waits.clear();
+  if (run_->members->from_checkpoint)
+    run_->timed = false;
   if (run_->members->from_checkpoint)
     out.push_back(serve_checkpoint{run_->points.back().checkpoint});
   run_->phase = run_phase::loading;
   last_plan_ = next(last_plan_);
-  out.push_back(place_shares{last_generation_, last_plan_, ready,
-                             run_->book ? run_->book->current() : plan{}});
+  out.push_back(placing(ready, run_->book ? run_->book->current() : plan{}));
 }
 
 void coordinator_core::open_generation(generation number,
@@ -230,20 +214,11 @@ void coordinator_core::open_generation(generation number,
       .late = {},
       .source = 0,
       .ready = {},
+      .took_a_step = false,
       .leavers = {},
       .paused = {},
       .finished = {},
   };
-}
-
-uint32_t coordinator_core::threads_for(worker_id who,
-                                       const plan& placed) const {
-  if (run_->what.train.threads > 0)
-    return run_->what.train.threads;
-  uint32_t local = 0;
-  for (const share& other : placed.shares)
-    local += nodes_.at(other.worker).about.host == nodes_.at(who).about.host;
-  return std::max(1u, config_.cores / std::max(1u, local));
 }
 
 actions coordinator_core::on_placed(plan what,
@@ -258,6 +233,7 @@ actions coordinator_core::on_placed(plan what,
   if (auto wrong = partition_error(what, run_->set.chunk_rows))
     return fail(
         {errc::internal, "plan " + to_string(what.number) + ": " + *wrong, {}});
+  run_->short_of_memory.reset();
   generation_state& members = *run_->members;
   std::vector<committed_step> inherited =
       members.commits.waiting(members.commits.base());
@@ -314,14 +290,23 @@ void coordinator_core::assign(actions& out, const ledger& start) {
         {"reason", members.from_checkpoint
                        ? "checkpoint of step " + to_string(run_->last.step)
                        : "start"}};
+    if (members.from_checkpoint)
+      begins["from_checkpoint"] = true;
     begins.update(collective_fields(members.collective));
     out.push_back(write_event{"generation", std::move(begins)});
   }
   tell_plan(out, placed, note, at.step);
   out.push_back(write_workers{});
-  for (worker_id who : members.workers)
-    out.push_back(
-        send_assignment{who, assignment_for(who, placed, at, cursors, false)});
+  assignment alike;
+  alike.generation = placed.generation;
+  alike.start = at;
+  alike.first = {placed, pack(placed)};
+  std::string packed = pack(cursors);
+  alike.cursors = {std::move(cursors), std::move(packed)};
+  alike.from_seed = members.from_seed;
+  alike.from_checkpoint = members.from_checkpoint;
+  alike.collective = members.collective.name;
+  send_assignments(out, members.workers, alike);
 }
 
 journal_change coordinator_core::journal(const plan& placed,
@@ -337,30 +322,32 @@ journal_change coordinator_core::journal(const plan& placed,
   return out;
 }
 
-assignment coordinator_core::assignment_for(
-    worker_id who, const plan& placed, position start,
-    const std::vector<worker_cursor>& cursors, bool beside) const {
-  return {.term = config_.term,
-          .generation = placed.generation,
-          .worker = who,
-          .name = name_of(who),
-          .incarnation = nodes_.at(who).incarnation,
-          .run = run_->name,
-          .run_folder = {},
-          .job = to_json(run_->what).dump(),
-          .origin = run_->set.origin,
-          .token = config_.token,
-          .threads = threads_for(who, placed),
-          .heartbeat_ms = uint32_t(config_.heartbeat.count()),
-          .orphan_s = uint32_t(run_->what.elastic.orphan_s),
-          .start = start,
-          .first = placed,
-          .cursors = cursors,
-          .beside = beside,
-          .from_seed = !beside && run_->members->from_seed,
-          .from_checkpoint = !beside && run_->members->from_checkpoint,
-          .collective = beside ? run_->change->collective.name
-                               : run_->members->collective.name};
+/// `alike`: what the orders of one generation have in common, made once for
+/// hundreds of workers.
+void coordinator_core::send_assignments(actions& out,
+                                        const std::vector<worker_id>& to,
+                                        const assignment& alike) const {
+  const host_shares hosts(nodes_, memory_, to,
+                          respawns() ? workers_wanted_ : 0);
+  assignment order = alike;
+  order.term = config_.term;
+  order.run = run_->name;
+  order.job = json_text(to_json(run_->what));
+  order.origin = run_->set.origin;
+  order.token = config_.token;
+  order.heartbeat_ms = uint32_t(config_.heartbeat.count());
+  order.orphan_s = uint32_t(run_->what.elastic.orphan_s);
+  out.reserve(out.size() + to.size());
+  for (worker_id who : to) {
+    const node& known = nodes_.at(who);
+    const uint32_t local = std::max(1u, hosts.workers_on(known.about.host));
+    order.worker = who;
+    order.name = known.about.name;
+    order.incarnation = known.incarnation;
+    order.local_workers = local;
+    order.store_limit_bytes = hosts.store_limit(known.about.host);
+    out.push_back(send_assignment{who, order});
+  }
 }
 
 actions coordinator_core::on_loaded(const worker_loaded& message, instant now) {
@@ -380,7 +367,7 @@ actions coordinator_core::on_loaded(const worker_loaded& message, instant now) {
     run_->recovery->loaded = now;
   connect_order order{.term = config_.term,
                       .generation = members.number,
-                      .addresses = members.addresses,
+                      .addresses = {members.addresses, pack(members.addresses)},
                       .stale = {},
                       .late = {},
                       .source = members.source,
@@ -411,14 +398,13 @@ actions coordinator_core::on_ready(const worker_ready& message, instant now) {
   members.ready.insert(message.worker);
   if (members.ready.size() < members.workers.size())
     return out;
-  proven_.insert(members.workers.begin(), members.workers.end());
   run_->phase = run_phase::training;
+  run_->waits.clear();
   if (run_->recovery)
     run_->recovery->ready = now;
   release_leavers(out);
   out.push_back(write_workers{});
-  if (run_->asked.stop)
-    to_all(out, command_kind::stop, "stop");
+  steer(out);
   return out;
 }
 

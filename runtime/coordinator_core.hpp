@@ -1,13 +1,12 @@
 /// The coordinator's decisions: who trains, in which generation, and when a run
 /// begins, pauses, stops and ends. Events and `now` in, actions out; no clock,
-/// no socket, no file. Owned by the coordinator actor.
-///
-/// One run at a time. All state of a run lies in `run`, all state of one
-/// membership in `generation_state`; both are replaced whole.
+/// no socket, no file. Owned by the coordinator actor. All state of a run lies
+/// in `run`, of a membership in `generation_state`.
 #pragma once
 
 #include "runtime/actions.hpp"
 #include "runtime/coordinator_config.hpp"
+#include "runtime/coordinator_replies.hpp"
 #include "runtime/run_state.hpp"
 #include "runtime/straggler.hpp"
 
@@ -22,11 +21,7 @@ namespace ballast {
 class coordinator_core {
 public:
   explicit coordinator_core(coordinator_config config);
-  struct hello_result {
-    std::optional<welcome> accepted;
-    failure refused;
-    actions then;
-  };
+  using hello_result = hello_answer;
   hello_result on_hello(const worker_hello& hello, instant now);
   void on_heartbeat(const heartbeat& beat, instant now);
   /// The connection is gone, or the process: `reason` says how.
@@ -36,10 +31,7 @@ public:
                            instant now);
 
   /// `life`: the term that the run's journal gave. A second job is refused.
-  struct submit_result {
-    failure refused;
-    actions then;
-  };
+  using submit_result = request_answer;
   submit_result on_submit(job what, std::string run_name, ballast::term life);
   /// An earlier life of a coordinator began this run.
   submit_result on_resume(past_run past, ballast::term life,
@@ -47,6 +39,8 @@ public:
   actions on_prepared(set_summary set, instant now);
   actions on_prepare_failed(failure why);
   actions on_placed(plan what, std::vector<share_summary> shares, instant now);
+  /// The workers of that generation cannot hold the set.
+  actions on_no_room(generation of, memory_need lacks);
   actions on_loaded(const worker_loaded& message, instant now);
   actions on_ready(const worker_ready& message, instant now);
   actions on_progress(const progress_report& report, instant now);
@@ -54,23 +48,22 @@ public:
   actions on_paused(const worker_paused& message, instant now);
   actions on_finished(const worker_finished& message);
   actions on_failed(const worker_failed& message, instant now);
+  /// Its process was asked to end: it takes no new work from now on.
+  actions on_leaving(worker_id who);
   actions on_ack(const final_ack& ack, instant now);
-  actions on_model_saved(failure problem);
+  actions on_model_saved(const saved_model& what);
   /// The shard manager looked at the load.
   actions on_balance(balance_answer answer, instant now);
   actions on_fetched(const chunks_fetched& message, instant now);
   actions on_copied(const state_copied& message);
   /// The copy of the state after that step is published, or why not.
-  actions on_checkpoint(position after, std::string file, failure problem,
-                        instant now);
+  actions on_checkpoint(const checkpoint_identity& after, std::string file,
+                        failure problem, instant now);
   /// Something outside the core went wrong: disk full, shard manager down.
   actions on_trouble(failure why);
   actions on_tick(instant now);
 
-  struct reply {
-    failure refused;
-    actions then;
-  };
+  using reply = request_answer;
   reply checkpoint();
   reply pause();
   reply resume();
@@ -79,7 +72,6 @@ public:
   reply drain(const std::string& name);
   reply evict(const std::string& name, instant now);
   reply scale(uint64_t workers);
-  /// What is not given stays as it is.
   reply set_balance(std::optional<bool> enabled, std::optional<double> skew_tv);
   /// `amount`: seconds of a stall, factor of a slow-down, chunks to damage.
   reply hurt(const std::string& name, command_kind how, double amount);
@@ -93,6 +85,9 @@ public:
   const failure_detector& detector() const { return detector_; }
   const stragglers& held_up() const { return stragglers_; }
   std::string name_of(worker_id who) const;
+  bool leaving(worker_id who) const { return leaving_.contains(who); }
+  /// Here, and neither about to end nor dismissed from this run.
+  bool may_train(const node& who) const;
 
 private:
   bool member(worker_id who, generation gen) const;
@@ -100,12 +95,12 @@ private:
   void form_generation(actions& out);
   void open_generation(generation number, std::vector<worker_id> workers,
                        commit_tracker commits);
-  uint32_t threads_for(worker_id who, const plan& placed) const;
+  place_shares placing(const std::vector<worker_id>& of, plan before) const;
+  bool waits_for_memory() const;
   journal_change journal(const plan& placed, const std::vector<worker_id>& of,
                          std::optional<position> from, plan_note note) const;
-  assignment assignment_for(worker_id who, const plan& placed, position start,
-                            const std::vector<worker_cursor>& cursors,
-                            bool beside) const;
+  void send_assignments(actions& out, const std::vector<worker_id>& to,
+                        const assignment& alike) const;
   const node* find_node(const std::string& name) const;
   void forget_dead();
   bool respawns() const;
@@ -133,8 +128,8 @@ private:
   void note_name(const std::string& name);
   void restore(actions& out, instant now);
   void expect(actions& out, const past_run& past, instant now);
-  instant return_patience() const;
   bool returns(const worker_hello& hello) const;
+  bool joined_anew(worker_id who) const;
   void welcome_back(hello_result& out, const worker_hello& hello, instant now);
   actions refuse_step(const worker_failed& message, instant now);
   void conclude_refused(actions& out, instant now);
@@ -149,17 +144,34 @@ private:
   void want_copy(actions& out);
   void fetch_copy(actions& out);
   bool can_go_back() const;
-  void go_back(actions& out, const std::string& reason);
+  void go_back(actions& out, std::string reason);
+  void hand_over(actions& out);
   actions lose_for_good(worker_id who, const std::string& reason, instant now);
-  void show_out(actions& out, worker_id who);
+  void show_out(actions& out, worker_id who, std::string dismissed = {});
   actions exclude(worker_id who, const std::string& reason, instant now);
+  bool newcomer(worker_id who) const;
+  actions dismiss(worker_id who, std::string reason, instant now);
+  bool judge_opening(actions& out, instant now);
+  std::set<worker_id> unfit(const std::vector<unreachable_address>& found,
+                            bool of_change) const;
   void tell_loss(actions& out, worker_id who, const std::string& reason);
   void explain(actions& out, worker_id who, const std::string& reason,
                instant now);
-  void recover(actions& out, const std::string& reason, instant bad_sign,
-               instant now);
+  void recover(actions& out, std::string reason, instant bad_sign, instant now,
+               worker_id lost = {});
   void decide(actions& out, instant now);
   void recovered(actions& out, instant now);
+  void excuse_own_freeze(instant now);
+  void judge_silence(actions& out, instant now);
+  bool waits_for_holder(actions& out, instant now);
+  void say_waiting(actions& out, const std::string& why);
+  void steer(actions& out);
+  void end_without_holders(actions& out, const std::string& reason);
+  void part_from_all(actions& out, instant now);
+  void park(actions& out);
+  void let_go(actions& out, worker_id who);
+  void tell_thinned(actions& out, const std::string& kind,
+                    nlohmann::ordered_json fields, bool last);
   actions fail(failure why);
   void fail(actions& out, failure why); // behind what is already decided
   void finish(actions& out, run_phase phase, int exit_code, std::string reason);
@@ -172,18 +184,20 @@ private:
   ledger book_at(const std::vector<committed_step>& steps) const;
   void assign(actions& out, const ledger& start);
   void fetch_from_somebody(actions& out, const std::string& problem);
-
+  void ask_again_for_model(actions& out, instant now);
+  bool owes_copy() const;
+  void tell_long_wait(actions& out, instant now);
   coordinator_config config_;
   failure_detector detector_;
   stragglers stragglers_;
   std::map<worker_id, node> nodes_;
   std::map<std::string, uint32_t> incarnations_; // by name
+  std::map<std::string, uint64_t> memory_; // by host: most that a node found
   std::map<worker_id, departure> unexplained_;
   bool end_awaits_reason_ = false;       // of the loss that ends the run
   std::optional<instant> waiting_since_; // for workers, in `run`
   std::set<worker_id> leaving_;          // asked to leave
-  // Of `run`, which starts workers itself:
-  uint32_t workers_wanted_ = 0;
+  uint32_t workers_wanted_ = 0;          // of `run`, which starts them
   std::optional<uint32_t> workers_most_; // once `scale` was asked for
   uint32_t last_name_ = 0;               // the number in it
   std::set<std::string> starting_;       // started, not here yet
@@ -194,6 +208,7 @@ private:
   worker_id last_worker_{};
   generation last_generation_{};
   plan_number last_plan_{};
+  std::optional<instant> ticked_; // the newest on_tick
   std::optional<run> run_;
 };
 

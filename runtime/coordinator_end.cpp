@@ -1,5 +1,6 @@
 /// The part of coordinator_core that ends a run, and hears of failures.
 #include "runtime/coordinator_core.hpp"
+#include "runtime/run_mark.hpp"
 
 #include <iterator>
 #include <utility>
@@ -18,9 +19,14 @@ void coordinator_core::finish(actions& out, run_phase phase, int exit_code,
                               std::string reason) {
   for (auto [who, why] : std::map(unexplained_))
     tell_loss(out, who, why.reason);
+  for (auto& [kind, one] : run_->thinned_events)
+    if (auto untold = std::exchange(one.untold, std::nullopt))
+      out.push_back(write_event{kind, std::move(*untold)});
   run_->phase = phase;
+  run_->waits.clear();
   run_->reason = reason;
   run_->exit_code = exit_code;
+  config_.ended_runs.insert(run_mark(config_.token, run_->name));
   run_->fenced.reset();
   run_->change.reset();
   run_->transfer.reset();
@@ -31,6 +37,28 @@ void coordinator_core::finish(actions& out, run_phase phase, int exit_code,
                                       : command_kind::release,
            reason);
   out.push_back(end_run{to_string(phase), exit_code, std::move(reason)});
+}
+
+/// A stop, and no worker holds the model: it is that of the newest checkpoint.
+void coordinator_core::end_without_holders(actions& out,
+                                           const std::string& reason) {
+  const restart_point& point = run_->points.back();
+  bool in_vain = value(run_->undone) > 0;
+  std::string why = "stopped";
+  if (!reason.empty() && (in_vain || value(point.step()) > 0))
+    why += "; " + reason;
+  if (value(point.step()) > 0) {
+    run_->phase = run_phase::finishing;
+    run_->reason = why + "; the model is that of step " +
+                   to_string(point.step()) + ", from its checkpoint";
+    out.push_back(write_workers{});
+    out.push_back(publish_model{point.checkpoint, point.step()});
+    return;
+  }
+  why += in_vain ? "; the steps up to " + to_string(run_->undone) +
+                       " are undone: no checkpoint holds any of them"
+                 : " before the first step";
+  finish(out, run_phase::stopped, run_->asked.stop_code(), std::move(why));
 }
 
 actions coordinator_core::fail(failure why) {
@@ -66,8 +94,22 @@ actions coordinator_core::on_failed(const worker_failed& message, instant now) {
   if (!member(message.worker, message.generation) && !of_change && !of_before)
     return {};
   const node& who = nodes_.at(message.worker);
-  if (message.code == errc::non_finite_loss && value(message.step) > 0)
+  if (value(message.step) > 0 && (message.code == errc::non_finite_loss ||
+                                  message.code == errc::non_finite_gradient))
     return refuse_step(message, now);
+  if (message.code == errc::non_finite_parameter &&
+      !run_->points.back().checkpoint.empty())
+    return fail({message.code,
+                 describe_node(who) + ": " + message.message +
+                     "; the newest checkpoint is " +
+                     run_->points.back().checkpoint,
+                 {}});
+  if (message.code != errc::collective_failed && newcomer(message.worker)) {
+    // Its own trouble: it costs the others a recovery at most.
+    run_->joining.failed(who.about.name + ": " + message.message, now);
+    return dismiss(message.worker,
+                   to_string(message.code) + ": " + message.message, now);
+  }
   if (message.code != errc::collective_failed)
     return fail(
         {message.code, describe_node(who) + ": " + message.message, {}});
@@ -83,6 +125,7 @@ actions coordinator_core::on_failed(const worker_failed& message, instant now) {
     show_out(out, gone);
     return out;
   }
+  note_unopened(*run_, message, who.about.name);
   // Usually the echo of a death that is still on its way here. Whoever is dead
   // will not answer the fence.
   if (!run_->fenced && phase() != run_phase::finishing)

@@ -1,5 +1,7 @@
 /// The half of coordinator_core that deals with nodes: who joins, who is lost.
 #include "runtime/coordinator_core.hpp"
+#include "runtime/node_name.hpp"
+#include "runtime/run_mark.hpp"
 
 #include <algorithm>
 #include <iterator>
@@ -13,6 +15,25 @@ namespace {
 constexpr std::chrono::milliseconds exit_report_wait{1000};
 /// The workers of `run` join within this time, also on a busy machine.
 constexpr std::chrono::seconds join_wait{60};
+/// Whoever waits longer for workers is told.
+constexpr std::chrono::seconds told_wait{4};
+
+/// It holds the state of a run that this coordinator knows nothing of: it is to
+/// keep it, and to look for its own coordinator.
+failure stranger(const worker_hello& hello, const coordinator_core& core) {
+  const coordinator_config& config = core.config();
+  if (hello.run.empty() || hello.run_mark.empty() ||
+      config.ended_runs.contains(hello.run_mark) ||
+      (core.current() && core.current()->name == hello.run &&
+       run_mark(config.token, hello.run) == hello.run_mark))
+    return {};
+  return {errc::other_run,
+          "worker " + hello.name + " is in the midst of run " + hello.run +
+              ", which this coordinator does not lead: was it started with "
+              "another --state folder? The worker keeps its state and looks "
+              "on for its own coordinator",
+          {}};
+}
 
 } // namespace
 
@@ -31,6 +52,10 @@ coordinator_core::on_hello(const worker_hello& hello, instant now) {
                  ": only equal builds may join one cluster",
              {}},
             {}};
+  if (!is_node_name(hello.name))
+    return {{}, {errc::usage, node_name_mistake(hello.name), {}}, {}};
+  if (failure why = stranger(hello, *this))
+    return {{}, why, {}};
   if (returns(hello)) {
     hello_result back;
     welcome_back(back, hello, now);
@@ -53,6 +78,8 @@ coordinator_core::on_hello(const worker_hello& hello, instant now) {
   fresh.incarnation = ++incarnations_[hello.name];
   fresh.about = hello;
   nodes_[fresh.id] = fresh;
+  uint64_t& memory = memory_[hello.host];
+  memory = std::max(memory, hello.memory_bytes);
   starting_.erase(hello.name);
   expelled_.erase(hello.name);
   detector_.heard(fresh.id, now);
@@ -68,9 +95,20 @@ coordinator_core::on_hello(const worker_hello& hello, instant now) {
                                     {"device", hello.device}}});
     out.then.push_back(write_workers{});
   }
+  if (active())
+    for (worker_id old : std::set(run_->may_return))
+      if (run_->may_return.contains(old) && joined_anew(old)) {
+        actions more =
+            lose_for_good(old, "its process has joined as another worker", now);
+        out.then.insert(out.then.end(), std::make_move_iterator(more.begin()),
+                        std::make_move_iterator(more.end()));
+      }
   form_generation(out.then);
   if (active() && run_->fenced && run_->fenced->complete())
     decide(out.then, now);
+  else if (phase() == run_phase::recovering && !run_->fenced &&
+           run_->short_of_memory && !waits_for_memory())
+    recover(out.then, std::string(run_->recovery->reason), now, now);
   return out;
 }
 
@@ -80,6 +118,8 @@ void coordinator_core::on_heartbeat(const heartbeat& beat, instant now) {
     return;
   found->second.last = beat;
   detector_.heard(beat.worker, now);
+  if (active())
+    run_->loads.heard(beat, now);
   stragglers_.heard(beat.worker, beat.trouble, now);
 }
 
@@ -96,14 +136,21 @@ actions coordinator_core::on_process_ended(const std::string& name,
                                            instant now) {
   actions out;
   expelled_.erase(name);
-  for (const auto& [id, who] : nodes_)
-    if (who.about.name == name && who.connected)
-      return lose_for_good(id, how, now);
+  starting_.erase(name);
   if (active() && run_->past && run_->past->alive)
     run_->past->alive->erase(name);
+  std::vector<worker_id> gone;
   for (const auto& [id, who] : nodes_)
-    if (who.about.name == name && active() && run_->may_return.contains(id))
-      return lose_for_good(id, how, now);
+    if (who.about.name == name &&
+        (who.connected || (active() && run_->may_return.contains(id))))
+      gone.push_back(id);
+  for (worker_id who : gone) {
+    actions more = lose_for_good(who, how, now);
+    out.insert(out.end(), std::make_move_iterator(more.begin()),
+               std::make_move_iterator(more.end()));
+  }
+  if (!gone.empty())
+    return out;
   for (auto [id, since] : std::map(unexplained_))
     if (nodes_.at(id).about.name == name) {
       explain(out, id, how, now);
@@ -114,7 +161,6 @@ actions coordinator_core::on_process_ended(const std::string& name,
   for (const auto& [id, who] : nodes_)
     if (who.about.name == name)
       return {};
-  starting_.erase(name);
   std::string what = "worker " + name + " ended before it joined: " + how;
   early_death(out, what, now);
   return nobody_comes() ? fail({errc::worker_lost, what, {}}) : out;
@@ -157,12 +203,16 @@ actions coordinator_core::lose(worker_id who, const std::string& reason,
                                instant now) {
   node& gone = nodes_.at(who);
   gone.connected = false;
+  gone.left = gone.about.leaving && !(active() && run_->members &&
+                                      member(who, run_->members->number));
   instant bad_sign = detector_.last_word(who);
+  gone.last_word = bad_sign;
   detector_.forget(who);
   stragglers_.forget(who);
   actions out;
   if (!active())
     return out;
+  run_->loads.forget(who);
   run_->may_return.erase(who);
   unexplained_[who] = {reason, now};
   if (in_a_step(who))
@@ -191,8 +241,7 @@ actions coordinator_core::lose(worker_id who, const std::string& reason,
   if (!run_->fenced) {
     // Silence began with its last word; a death is seen when it is told.
     bool silent = reason.starts_with("no heartbeat");
-    recover(out, line, silent ? std::min(bad_sign, now) : now, now);
-    run_->recovery->lost = who;
+    recover(out, line, silent ? std::min(bad_sign, now) : now, now, who);
     return out;
   }
   run_->recovery->reason = line;
@@ -222,12 +271,16 @@ actions coordinator_core::exclude(worker_id who, const std::string& reason,
 }
 
 /// Its process may still be there.
-void coordinator_core::show_out(actions& out, worker_id who) {
+void coordinator_core::show_out(actions& out, worker_id who,
+                                std::string dismissed) {
+  if (joined_anew(who))
+    return; // the supervisor would end a worker that trains
   expelled_.insert(nodes_.at(who).about.name);
-  out.push_back(expel{who});
+  out.push_back(expel{who, std::move(dismissed)});
 }
 
 actions coordinator_core::on_tick(instant now) {
+  excuse_own_freeze(now);
   actions out;
   if (active())
     tell_stragglers(out, now);
@@ -240,63 +293,63 @@ actions coordinator_core::on_tick(instant now) {
   for (auto [who, why] : std::map(unexplained_))
     if (now - why.since > exit_report_wait && unexplained_.contains(who))
       explain(out, who, why.reason, now);
-  auto silence = [&](worker_id who) {
-    auto age = std::chrono::duration_cast<std::chrono::milliseconds>(
-        detector_.age(who, now));
-    return "no heartbeat for " + std::to_string(age.count()) + " ms";
-  };
-  for (worker_id who : detector_.suspects(now)) {
-    bool joining = active() && run_->change &&
-                   std::count(run_->change->workers.begin(),
-                              run_->change->workers.end(), who) > 0;
-    bool in_generation = active() && run_->members &&
-                         (member(who, run_->members->number) || joining) &&
-                         phase() != run_phase::finishing;
-    if (in_generation && !run_->fenced) {
-      recover(out, nodes_.at(who).about.name + ": " + silence(who),
-              detector_.last_word(who), now);
-      run_->recovery->lost = who;
-    } else if (!in_generation &&
-               detector_.age(who, now) >
-                   2 * failure_detector::suspect_after * config_.heartbeat) {
-      append(exclude(who, silence(who), now));
-    }
-  }
-  // Cut off from all of them nothing can be decided.
-  if (active() && run_->fenced && now > run_->fence_deadline &&
-      run_->fenced->acks().empty() && now < run_->returns_until)
-    run_->fence_deadline = now + detector_.ack_patience();
-  if (active() && run_->fenced && now > run_->fence_deadline)
-    for (worker_id who : std::set(run_->fenced->awaited())) {
-      std::string why = run_->may_return.contains(who)
-                            ? "it did not come back to the new coordinator"
-                            : silence(who) + " and no answer to the fence";
-      append(exclude(who, why, now));
-      if (!run_->fenced)
-        break;
-    }
-  if (active() && run_->fenced && run_->fenced->complete() && run_->asked.stop)
-    decide(out, now); // it waited for more workers
+  judge_silence(out, now);
+  if (active())
+    for (const load_watch::finding& one : run_->loads.stalled())
+      if (active() && nodes_.at(one.who).connected)
+        append(exclude(one.who, one.what, now));
+  bool again = active() && run_->opening.tick(now);
+  if (active())
+    run_->joining.tick(now);
+  if (active() && run_->fenced && run_->fenced->complete() &&
+      (run_->asked.stop || again))
+    decide(out, now); // it waited for more workers, or for the next attempt
+  if (run_ && run_->asked.stop && !run_->fenced && run_->short_of_memory &&
+      phase() == run_phase::recovering)
+    finish(out, run_phase::stopped, run_->asked.stop_code(),
+           "stopped while no worker had room for all data; `ballast run "
+           "--resume` goes on from the newest checkpoint");
   conclude_refused(out, now);
+  ask_again_for_model(out, now);
+  if (active() && run_->copy_again && now >= *run_->copy_again) {
+    run_->copy_again.reset();
+    if (owes_copy())
+      want_copy(out);
+  }
   forget_dead();
   replace_workers(out);
   consider_change(out);
-  // In a cluster somebody may still come; `run` has started all there are.
-  if (!config_.supervised || phase() != run_phase::waiting) {
-    waiting_since_.reset();
-  } else if (!waiting_since_) {
-    waiting_since_ = now;
-  } else if (now - *waiting_since_ > join_wait) {
-    size_t here = 0;
-    for (const auto& [id, who] : nodes_)
-      here += who.connected ? 1 : 0;
-    append(fail({errc::worker_lost,
-                 "only " + std::to_string(here) + " of " +
-                     std::to_string(run_->what.elastic.workers) +
-                     " workers joined within 60 s; see their files in logs/",
-                 {}}));
-  }
+  if (active())
+    part_from_all(out, now);
+  tell_long_wait(out, now);
   return out;
+}
+
+/// A run that waits for workers says so before anybody wonders. In a cluster
+/// somebody may still come; `run` has started all there are.
+void coordinator_core::tell_long_wait(actions& out, instant now) {
+  if (phase() != run_phase::waiting) {
+    waiting_since_.reset();
+    return;
+  }
+  if (!waiting_since_)
+    waiting_since_ = now;
+  size_t here = 0;
+  for (const auto& [id, who] : nodes_)
+    here += who.connected ? 1 : 0;
+  std::string joined = std::to_string(here) + " of " +
+                       std::to_string(run_->what.elastic.workers) + " workers";
+  if (config_.supervised && now - *waiting_since_ > join_wait) {
+    fail(out,
+         {errc::worker_lost,
+          "only " + joined + " joined within 60 s; see their files in logs/",
+          {}});
+  } else if (now - *waiting_since_ > told_wait && run_->waits.empty()) {
+    std::string gone;
+    for (const std::string& name : expelled_)
+      gone += (gone.empty() ? "; excluded, and not ended yet: " : ", ") + name;
+    say_waiting(out, joined + " are here: waits for more" + gone);
+  }
 }
 
 void coordinator_core::early_death(actions& out, const std::string& what,

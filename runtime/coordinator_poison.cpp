@@ -30,8 +30,7 @@ actions coordinator_core::refuse_step(const worker_failed& message,
   actions out;
   if (!run_->refused) {
     run_->refused = run::refused_step{
-        message.step, message.message, now + refusal_wait, {}};
-    run_->copy_wanted = true;
+        message.step, message.code, message.message, now + refusal_wait, {}};
     if (next(run_->last.step) == message.step)
       run_->copies[run_->last.step] = point_here();
     fetch_copy(out);
@@ -47,7 +46,8 @@ void coordinator_core::conclude_refused(actions& out, instant now) {
   if (!run_ || !run_->refused || !active())
     return;
   const run::refused_step& refused = *run_->refused;
-  bool told = refused.sample_ids.size() >= run_->members->workers.size();
+  bool told = !run_->members ||
+              refused.sample_ids.size() >= run_->members->workers.size();
   bool saved = next(run_->points.back().step()) == refused.step;
   if ((!told || !saved) && now < refused.until)
     return;
@@ -56,17 +56,18 @@ void coordinator_core::conclude_refused(actions& out, instant now) {
     samples[name_of(who)] = ids;
   std::string why = refused.why + "; the samples of the step are in "
                                   "events.jsonl";
-  if (saved)
-    why += ", the state before it in " + run_->points.back().checkpoint;
+  if (!run_->points.back().checkpoint.empty())
+    why += saved ? ", the state before it in " : ", the newest checkpoint is ";
+  why += run_->points.back().checkpoint;
+  const errc code = refused.code;
   out.push_back(write_event{"error",
-                            {{"code", to_string(errc::non_finite_loss)},
+                            {{"code", to_string(code)},
                              {"message", why},
                              {"pointer", ""},
                              {"step", value(refused.step)},
                              {"samples", samples}}});
   run_->refused.reset();
-  finish(out, run_phase::failed, describe(errc::non_finite_loss).exit_code,
-         why);
+  finish(out, run_phase::failed, describe(code).exit_code, why);
 }
 
 /// All had begun, so it is at a step or about to be.

@@ -47,13 +47,17 @@ coordinator_core::book_at(const std::vector<committed_step>& steps) const {
   return out;
 }
 
-void coordinator_core::recover(actions& out, const std::string& reason,
-                               instant bad_sign, instant now) {
+/// `lost`: whom the reason names; set here, because the recovery may be over
+/// when this returns.
+void coordinator_core::recover(actions& out, std::string reason,
+                               instant bad_sign, instant now, worker_id lost) {
   run& now_run = *run_;
   if (!now_run.recovery)
     now_run.recovery = recovery_times{.reason = reason, .begun = bad_sign};
   now_run.recovery->reason = reason;
   now_run.recovery->fenced = now;
+  if (lost != worker_id{})
+    now_run.recovery->lost = lost;
   std::set<worker_id> asked;
   for (worker_id who : now_run.members->workers)
     if (nodes_.at(who).connected)
@@ -67,6 +71,7 @@ void coordinator_core::recover(actions& out, const std::string& reason,
     if (nodes_.at(who).connected)
       asked.insert(who);
   now_run.fenced.emplace(last_generation_, asked, reason);
+  now_run.fence_begun = now;
   now_run.fence_deadline = now + detector_.ack_patience();
   now_run.phase = run_phase::recovering;
   for (worker_id who : asked)
@@ -78,18 +83,44 @@ void coordinator_core::recover(actions& out, const std::string& reason,
 
 actions coordinator_core::on_ack(const final_ack& ack, instant now) {
   if (!active() || !run_->fenced || !nodes_.contains(ack.worker) ||
-      !nodes_.at(ack.worker).connected || !run_->fenced->take(ack))
+      !nodes_.at(ack.worker).connected)
     return {};
-  detector_.heard(ack.worker, now);
+  // The others get the usual time from here on.
+  if (!run_->waits.empty())
+    run_->fence_deadline =
+        std::max(run_->fence_deadline, now + detector_.ack_patience());
   actions out;
+  if (ack.more && run_->fenced->awaits(ack) && !ack.records.empty()) {
+    // A coordinator was away for long: the steps since then come in parts, and
+    // commit as they would in a report.
+    detector_.heard(ack.worker, now);
+    generation_state& members = *run_->members;
+    if (member(ack.worker, members.number))
+      commit_all(members.commits.applied(rank_of(ack.worker), ack.records),
+                 out);
+    else
+      members.commits.note(ack.records);
+    // A worker that goes on telling is not late.
+    run_->fence_deadline =
+        std::max(run_->fence_deadline, now + detector_.ack_patience());
+    fence_order rest = run_->fence_now(config_.term);
+    rest.known = std::max(rest.known, ack.records.back().step);
+    out.push_back(send_fence{ack.worker, std::move(rest)});
+    return out;
+  }
+  if (ack.more || !run_->fenced->take(ack))
+    return out;
+  detector_.heard(ack.worker, now);
   if (run_->fenced->complete())
     decide(out, now);
   return out;
 }
 
 void coordinator_core::decide(actions& out, instant now) {
-  fence& held = *run_->fenced;
   judge_nccl(*run_);
+  if (judge_opening(out, now))
+    return; // without whom it showed out
+  fence& held = *run_->fenced;
   generation_state& members = *run_->members;
   // What the dead had reported and what the living add to it: steps that all
   // members applied commit.
@@ -145,9 +176,9 @@ void coordinator_core::decide(actions& out, instant now) {
     else
       leavers.push_back(who);
   }
-  if (workers.size() < run_->what.elastic.min_workers)
+  if (workers.size() < run_->what.elastic.min_workers || run_->short_of_memory)
     for (const auto& [id, who] : nodes_)
-      if (who.connected && !held.acks().contains(id))
+      if (may_train(who) && !held.acks().contains(id))
         workers.push_back(id);
   // To stop, those who are left are enough.
   size_t least = run_->asked.stop ? 1 : run_->what.elastic.min_workers;
@@ -163,12 +194,15 @@ void coordinator_core::decide(actions& out, instant now) {
       return;
     }
     run_->short_of_workers = true;
-    out.push_back(write_event{"waiting",
-                              {{"workers", workers.size()},
-                               {"min_workers", run_->what.elastic.min_workers},
-                               {"step", value(*base)}}});
+    say_waiting(out, std::to_string(workers.size()) + " of at least " +
+                         std::to_string(run_->what.elastic.min_workers) +
+                         " workers are here (elastic.min_workers): waits for "
+                         "more, " +
+                         run_->recovery->reason);
     return; // the fence lasts; on_hello, lose and stop come back here
   }
+  if (run_->opening.held() && !run_->asked.stop)
+    return; // likewise; on_tick comes back here
   std::set<worker_id> stale;
   std::set<worker_id> late;
   std::optional<uint32_t> source;
@@ -210,6 +244,7 @@ void coordinator_core::decide(actions& out, instant now) {
   run_->fenced.reset();
   run_->may_return.clear();
   run_->short_of_workers = false;
+  run_->waits.clear();
   last_generation_ = next(last_generation_);
   last_plan_ = next(last_plan_);
   run_->change.reset();
@@ -220,8 +255,7 @@ void coordinator_core::decide(actions& out, instant now) {
   run_->members->stale = std::move(stale);
   run_->members->late = std::move(late);
   run_->members->source = source.value_or(0);
-  out.push_back(
-      place_shares{last_generation_, last_plan_, workers, std::move(before)});
+  out.push_back(placing(workers, std::move(before)));
 }
 
 epoch_number coordinator_core::evaluation_owed() const {

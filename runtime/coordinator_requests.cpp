@@ -6,36 +6,66 @@
 
 namespace ballast {
 
+namespace {
+
+/// Nothing of the kind can be meant now.
+coordinator_core::reply nothing_to(const char* do_what,
+                                   const coordinator_core& core) {
+  bool stops = core.active() && core.current()->asked.stop;
+  return {{errc::bad_request,
+           std::string("nothing to ") + do_what + ": the run is " +
+               (stops ? "being stopped" : to_string(core.phase())),
+           {}},
+          {}};
+}
+
+} // namespace
+
+/// Holds from now on, whatever the run is at: generations that are not ready
+/// yet learn it when they are.
 coordinator_core::reply coordinator_core::pause() {
-  if (phase() == run_phase::paused)
-    return {};
-  if (phase() != run_phase::training)
-    return {{errc::bad_request,
-             "nothing to pause: the run is " + to_string(phase()),
-             {}},
-            {}};
+  if (!active() || run_->asked.stop || phase() == run_phase::finishing)
+    return nothing_to("pause", *this);
   reply out;
-  run_->asked.paused = true;
+  if (std::exchange(run_->asked.paused, true))
+    return out;
   out.then.push_back(journal_requests{run_->asked});
-  to_all(out.then, command_kind::pause, "pause");
+  if (phase() == run_phase::training)
+    to_all(out.then, command_kind::pause, "pause");
   return out;
 }
 
+/// Withdraws a pause, also one that is not complete yet.
 coordinator_core::reply coordinator_core::resume() {
-  if (phase() != run_phase::paused)
-    return {{errc::bad_request,
-             "nothing to resume: the run is " + to_string(phase()),
-             {}},
-            {}};
+  if (!active() || !run_->asked.paused || run_->asked.stop ||
+      phase() == run_phase::finishing)
+    return nothing_to("resume", *this);
   reply out;
-  run_->phase = run_phase::training;
   run_->asked.paused = false;
-  run_->members->paused.clear();
   out.then.push_back(journal_requests{run_->asked});
-  to_all(out.then, command_kind::resume, "resume");
-  out.then.push_back(write_event{
-      "resumed", {{"step", value(run_->members->commits.committed())}}});
+  // Workers that already agreed on a pause stand still all the same; once all
+  // of them do, on_paused lets them go on.
+  bool complete = phase() == run_phase::paused;
+  if (complete) {
+    run_->phase = run_phase::training;
+    run_->members->paused.clear();
+  }
+  if (phase() == run_phase::training)
+    to_all(out.then, complete ? command_kind::resume : command_kind::unpause,
+           "resume");
+  out.then.push_back(
+      write_event{"resumed", {{"step", value(run_->last.step)}}});
   return out;
+}
+
+/// All of a generation are ready: what was asked before holds for it, too.
+void coordinator_core::steer(actions& out) {
+  if (run_->asked.stop || run_->parking)
+    to_all(out, command_kind::stop, "stop");
+  else if (run_->asked.paused)
+    to_all(out, command_kind::pause, "pause");
+  if (run_->copy_wanted)
+    want_copy(out);
 }
 
 const node* coordinator_core::find_node(const std::string& name) const {
@@ -65,13 +95,23 @@ coordinator_core::reply coordinator_core::drain(const std::string& name) {
   const node* who = find_node(name);
   if (!who)
     return no_such(*this, name);
-  if (!active() || !run_->members)
-    return {{errc::bad_request,
-             "nothing to leave: the run is " + to_string(phase()),
-             {}},
-            {}};
-  leaving_.insert(who->id);
+  if (!active() || phase() == run_phase::finishing)
+    return nothing_to("leave", *this);
   reply out;
+  auto in = [who](const std::vector<worker_id>& list) {
+    return std::count(list.begin(), list.end(), who->id) > 0;
+  };
+  bool owes = run_->members &&
+              (in(run_->members->workers) || in(run_->members->leavers));
+  bool joins = run_->change && in(run_->change->workers);
+  bool asked = run_->fenced && (run_->fenced->awaited().contains(who->id) ||
+                                run_->fenced->acks().contains(who->id));
+  if (!owes && !joins && !asked) {
+    let_go(out.then, who->id); // it has no part in the run
+    out.then.push_back(write_workers{});
+    return out;
+  }
+  leaving_.insert(who->id);
   std::erase_if(run_->asked.leaving, [this](worker_id one) {
     return !nodes_.contains(one) || !nodes_.at(one).connected;
   });
@@ -92,11 +132,8 @@ coordinator_core::reply coordinator_core::evict(const std::string& name,
 }
 
 coordinator_core::reply coordinator_core::scale(uint64_t workers) {
-  if (!active() || !run_->members)
-    return {{errc::bad_request,
-             "nothing to scale: the run is " + to_string(phase()),
-             {}},
-            {}};
+  if (!active() || !run_->members || phase() == run_phase::finishing)
+    return nothing_to("scale", *this);
   const elastic_spec& how = run_->what.elastic;
   if (!config_.supervised)
     return {{errc::bad_request,
@@ -204,26 +241,32 @@ coordinator_core::reply coordinator_core::hurt(const std::string& name,
 
 coordinator_core::reply coordinator_core::stop(bool by_signal) {
   reply out;
-  if (!active()) {
-    out.refused = {errc::bad_request,
-                   "nothing to stop: the run is " + to_string(phase()),
-                   {}};
-    return out;
-  }
+  if (!active())
+    return nothing_to("stop", *this);
   bool signalled = run_->asked.stop && run_->asked.stop->by_signal;
   run_->asked.stop = {signalled || by_signal};
   out.then.push_back(journal_requests{run_->asked});
   switch (phase()) {
   case run_phase::waiting:
-    finish(out.then, run_phase::stopped, run_->asked.stop_code(),
-           "stopped before the first step");
+    end_without_holders(out.then, "");
     break;
   case run_phase::training:
   case run_phase::paused:
-    run_->copy_wanted = true; // of the last step
     to_all(out.then, command_kind::stop, "stop");
     break;
-  default: // preparing, loading, finishing: taken up when that is done
+  case run_phase::preparing:
+    // Data are read for as long as they are large. Only living workers of an
+    // earlier life hold something that would be lost: they are heard first.
+    if (!run_->past || (run_->past->alive && run_->past->alive->empty()))
+      finish(out.then, run_phase::stopped, run_->asked.stop_code(),
+             run_->past ? "stopped while the data were being prepared; nothing "
+                          "of the run has changed"
+                        : "stopped before the first step");
+    break;
+  case run_phase::finishing:
+    run_->parking = false; // then it ends here
+    break;
+  default: // loading, recovering: taken up when that is done
     break;
   }
   return out;

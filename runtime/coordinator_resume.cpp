@@ -4,6 +4,7 @@
 /// after any other failure. Where none comes back the run goes on from a
 /// checkpoint.
 #include "runtime/coordinator_core.hpp"
+#include "runtime/past_steps.hpp"
 #include "runtime/replay.hpp"
 
 #include <algorithm>
@@ -25,6 +26,18 @@ uint32_t number_in(const std::string& name) {
   return out;
 }
 
+/// It went with the next planned change, not by a loss.
+bool has_left(const past_run& past, const past_membership& of, worker_id who) {
+  for (const past_plan& one : past.plans)
+    if (one.body.generation > of.generation && one.effective) {
+      const auto& shares = one.body.shares;
+      return one.note.reason == "membership" &&
+             std::none_of(shares.begin(), shares.end(),
+                          [who](const share& s) { return s.worker == who; });
+    }
+  return false;
+}
+
 } // namespace
 
 /// Names that `run` gives are never given twice.
@@ -43,7 +56,10 @@ coordinator_core::submit_result coordinator_core::on_resume(past_run past,
   starting_.clear(); // who is still there comes back by itself
   write_event& begun = std::get<write_event>(out.then.front());
   begun.fields["resumed"] = true;
-  begun.fields["step"] = past.steps.empty() ? 0 : value(past.steps.back().step);
+  uint64_t begun_step = past.steps.empty() ? 0 : value(past.steps.back().step);
+  begun.fields["step"] = begun_step;
+  begun.fields["checkpoint"] =
+      past.checkpoints.empty() ? 0 : value(past.checkpoints.back().holds.step);
   for (const past_membership& one : past.memberships) {
     last_generation_ = std::max(last_generation_, one.generation);
     for (size_t rank = 0; rank < one.workers.size(); ++rank) {
@@ -57,8 +73,13 @@ coordinator_core::submit_result coordinator_core::on_resume(past_run past,
       known.incarnation = one.incarnations[rank];
       known.about.name = one.names[rank];
       known.connected = false;
+      known.left = has_left(past, one, id);
     }
   }
+  // Also of processes that no membership knows yet.
+  if (past.alive)
+    for (const std::string& name : *past.alive)
+      note_name(name);
   for (const past_plan& one : past.plans)
     last_plan_ = std::max(last_plan_, one.body.number);
   run_->asked = std::move(past.asked);
@@ -75,8 +96,14 @@ coordinator_core::submit_result coordinator_core::on_resume(past_run past,
     run_->asked.stop.reset();
     less = true;
   }
-  if (less)
+  // A user who resumes the run wants it to go on.
+  bool resumed = past.asked_again && std::exchange(run_->asked.paused, false);
+  if (less || resumed)
     out.then.push_back(journal_requests{run_->asked});
+  if (resumed)
+    out.then.push_back(write_event{
+        "resumed",
+        {{"step", begun_step}, {"reason", "the run is resumed by its user"}}});
   leaving_.insert(run_->asked.leaving.begin(), run_->asked.leaving.end());
   run_->began = !past.plans.empty();
   run_->past = std::move(past);
@@ -100,28 +127,40 @@ void coordinator_core::restore(actions& out, instant now) {
                    std::to_string(run_->set.train_rows) +
                    " rows now, the run began with " +
                    std::to_string(past.rows) + ": it cannot go on");
-  for (const committed_step& step : past.steps) {
-    run_->count(step, past.rows);
-    for (const past_checkpoint& one : past.checkpoints)
-      if (one.step == step.step)
-        run_->points.push_back({one.file, *run_, std::nullopt});
-  }
+  uint64_t batch = std::max<uint64_t>(rows.global_batch, 1);
+  past_steps found = check_past_steps(past, record, run_->lineage,
+                                      run_->what.train.epochs *
+                                          ((past.rows + batch - 1) / batch),
+                                      run_->set.test_rows > 0);
+  if (found.problem)
+    return fail(out, std::move(found.problem));
+  static_cast<run_tally&>(*run_) = found.tally;
+  run_->points = std::move(found.points);
+  run_->book = std::move(found.book);
+  run_->sound =
+      !past.steps.empty() || past.undone ||
+      std::any_of(past.plans.begin(), past.plans.end(),
+                  [](const past_plan& one) {
+                    return one.effective && value(one.effective->step) > 1;
+                  });
+  std::set<generation> trained;
+  for (const committed_step& step : past.steps)
+    trained.insert(step.generation);
+  for (const past_membership& one : past.memberships)
+    if (trained.contains(one.generation))
+      proven_.insert(one.workers.begin(), one.workers.end());
+  run_->copy_wanted = owes_copy();
   run_->recoveries = past.recoveries;
   run_->test = past.test;
-  run_->evaluated_ns = past.evaluated_ns;
-  for (restart_point& point : run_->points) {
-    if (value(point.step()) == 0)
-      continue;
-    ledger_found found = ledger_after(record, point.step());
-    if (!found.book)
-      return give_up("the journal contradicts itself: " + found.error);
-    point.book = std::move(found.book);
-  }
-  if (!record.plans.empty()) {
-    ledger_found found = ledger_after(record, run_->last.step);
-    if (!found.book)
-      return give_up("the journal contradicts itself: " + found.error);
-    run_->book = std::move(found.book);
+  for (refused_checkpoint& one : found.refused)
+    out.push_back(refuse_checkpoint{one.what.file, std::move(one.why)});
+  if (!found.lost.empty()) {
+    out.push_back(write_event{
+        "steps_restored",
+        {{"from", value(found.lost.front().step)},
+         {"to", value(found.lost.back().step)},
+         {"reason", "steps.jsonl lacked them, the ledger proves them"}}});
+    out.push_back(write_steps{std::move(found.lost)});
   }
   plan_number in_force =
       run_->book ? run_->book->current().number : plan_number{};
@@ -156,8 +195,7 @@ void coordinator_core::expect(actions& out, const past_run& past, instant now) {
   if (!last) {
     run_->phase = run_phase::waiting;
     if (run_->asked.stop)
-      return finish(out, run_phase::stopped, run_->asked.stop_code(),
-                    "stopped before the first step");
+      return end_without_holders(out, "");
     return form_generation(out);
   }
   open_generation(
@@ -165,6 +203,8 @@ void coordinator_core::expect(actions& out, const past_run& past, instant now) {
       commit_tracker(last->workers.size(), run_->last.step, run_->last.step));
   auto add = [&](worker_id who) {
     const node& known = nodes_.at(who);
+    if (joined_anew(who))
+      return;
     if (!past.alive || past.alive->contains(known.about.name))
       run_->may_return.insert(who);
     else
@@ -206,7 +246,8 @@ void coordinator_core::expect(actions& out, const past_run& past, instant now) {
   run_->recovery->fenced = now;
   run_->phase = run_phase::recovering;
   run_->fenced.emplace(last_generation_, run_->may_return, reason);
-  run_->fence_deadline = now + return_patience();
+  run_->fence_deadline = now + detector_.return_patience();
+  run_->fence_begun = now;
   run_->returns_until = now + std::chrono::seconds(run_->what.elastic.orphan_s);
   for (worker_id who : run_->may_return)
     if (nodes_.at(who).connected)
@@ -214,12 +255,6 @@ void coordinator_core::expect(actions& out, const past_run& past, instant now) {
   out.push_back(write_workers{});
   if (run_->fenced->complete())
     decide(out, now);
-}
-
-/// How long those who live need to find a new coordinator.
-instant coordinator_core::return_patience() const {
-  return (failure_detector::suspect_after + failure_detector::fence_ack) *
-         config_.heartbeat;
 }
 
 /// A worker of the earlier life, with all that it holds.
@@ -233,16 +268,31 @@ bool coordinator_core::returns(const worker_hello& hello) const {
   return run_->past.has_value() || run_->may_return.contains(hello.was);
 }
 
+/// Its process is here as another worker. `run` gives no name twice; by hand a
+/// second process may have it while the first one is frozen.
+bool coordinator_core::joined_anew(worker_id who) const {
+  const std::string& name = nodes_.at(who).about.name;
+  return config_.supervised &&
+         std::any_of(nodes_.begin(), nodes_.end(), [&](const auto& one) {
+           return one.first != who && one.second.connected &&
+                  one.second.about.name == name;
+         });
+}
+
 void coordinator_core::welcome_back(hello_result& out,
                                     const worker_hello& hello, instant now) {
   node& back = nodes_.at(hello.was);
   back.about = hello;
   back.connected = true;
   detector_.heard(back.id, now);
-  proven_.insert(back.id);
   last_generation_ = std::max(last_generation_, hello.seen);
   out.accepted = welcome{back.id, back.incarnation, config_.term,
                          uint32_t(config_.heartbeat.count())};
+  if (hello.leaving) {
+    leaving_.insert(back.id);
+    if (run_->asked.leaving.insert(back.id).second)
+      out.then.push_back(journal_requests{run_->asked});
+  }
   if (run_->fenced && run_->fenced->awaited().contains(back.id))
     out.then.push_back(send_fence{back.id, run_->fence_now(config_.term)});
   out.then.push_back(write_event{"worker_returned",

@@ -13,6 +13,10 @@ std::string worker_state(const coordinator_core& core, const node& who) {
   bool member = run && run->members &&
                 std::count(run->members->workers.begin(),
                            run->members->workers.end(), who.id) > 0;
+  if (core.active() && run && who.about.not_for == run->name)
+    return "dismissed";
+  if (core.active() && (who.about.leaving || core.leaving(who.id)))
+    return "draining";
   if (!member && core.active())
     return "joining";
   switch (core.phase()) {
@@ -38,7 +42,9 @@ nlohmann::json worker_json(const coordinator_core& core, const node& who) {
                      {"device", who.about.device},
                      {"rank", nullptr},
                      {"state", worker_state(core, who)},
-                     {"metrics", who.about.metrics_address}};
+                     {"metrics", who.about.metrics_address},
+                     {"start_ticks", who.about.start_ticks},
+                     {"boot_id", who.about.boot_id}};
   const auto& run = core.current();
   if (!run || !run->members)
     return out;
@@ -60,6 +66,16 @@ nlohmann::json trouble_json(const stragglers::finding& what, const node& who,
   if (what.ratio > 0)
     out["row_time_ratio"] = what.ratio;
   return out;
+}
+
+/// Seconds since its last word; null for one that has left, or was never heard.
+nlohmann::json word_age(const coordinator_core& core, const node& who,
+                        instant now) {
+  instant last =
+      who.connected ? core.detector().last_word(who.id) : who.last_word;
+  if (who.left || last == instant{})
+    return nullptr;
+  return std::chrono::duration<double>(now - last).count();
 }
 
 double rate(const progress_report& report) {
@@ -87,13 +103,17 @@ nlohmann::json status_json(const coordinator_core& core, instant now) {
   const auto& run = core.current();
   nlohmann::json list = nlohmann::json::array();
   double skew_max = 0;
+  const std::vector<stragglers::finding> standing = core.held_up().standing();
+  double weights = 0;
+  if (run && run->members)
+    for (const share& one : run->members->current.shares)
+      weights += double(one.batch_weight);
   for (const auto& [id, who] : core.nodes()) {
     nlohmann::json line = worker_json(core, who);
-    line["heartbeat_age_s"] =
-        std::chrono::duration<double>(core.detector().age(id, now)).count();
+    line["heartbeat_age_s"] = word_age(core, who, now);
     if (who.connected)
       line["phase"] = to_string(who.last.phase);
-    for (const stragglers::finding& one : core.held_up().standing())
+    for (const stragglers::finding& one : standing)
       if (one.who == id)
         line["trouble"] = trouble_json(one, who, now);
     if (!line["rank"].is_null()) {
@@ -108,11 +128,9 @@ nlohmann::json status_json(const coordinator_core& core, instant now) {
           line["copy_bytes_per_s"] = rates[rank];
         skew_max = std::max(skew_max, members.shares[rank].skew_tv);
         double part = double(members.current.shares[rank].batch_weight);
-        double all = 0;
-        for (const share& one : members.current.shares)
-          all += double(one.batch_weight);
-        line["batch"] =
-            all == 0 ? 0 : part / all * double(run->what.train.global_batch);
+        line["batch"] = weights == 0 ? 0
+                                     : part / weights *
+                                           double(run->what.train.global_batch);
       }
     }
     list.push_back(std::move(line));
@@ -130,7 +148,8 @@ nlohmann::json status_json(const coordinator_core& core, instant now) {
   out["samples"] = run->samples;
   out["loss"] =
       run->samples == 0 ? nlohmann::json() : nlohmann::json(run->last.loss);
-  out["samples_per_s"] = run->samples_per_s();
+  bool moves = core.active() && core.phase() != run_phase::paused;
+  out["samples_per_s"] = moves ? run->rate.per_s() : run->samples_per_s();
   out["skew_tv_max"] = skew_max;
   if (run->transfer)
     for (const shard_move& one : run->transfer->what.moves)
@@ -163,6 +182,26 @@ nlohmann::json status_json(const coordinator_core& core, instant now) {
     out["state"] = to_string(run_phase::waiting);
     out["waiting_for_workers"] = run->what.elastic.min_workers;
   }
+  constexpr uint32_t told_after = opening_attempts::told_after;
+  if (core.active() && (run->opening.failures() >= told_after ||
+                        run->joining.failures() >= told_after))
+    out["cannot_open"] = run->cannot_open;
+  if (run->short_of_memory) {
+    const memory_need& lacks = run->short_of_memory->lacks;
+    out["waiting_for_memory"] = {{"lacking_bytes", lacks.lacking_bytes},
+                                 {"free_bytes", lacks.free_bytes}};
+    if (run->phase == run_phase::recovering)
+      out["state"] = to_string(run_phase::waiting);
+  }
+  if (!run->waits.empty()) {
+    out["state"] =
+        to_string(core.phase() == run_phase::recovering ? run_phase::waiting
+                                                        : core.phase());
+    out["waits"] = run->waits;
+  }
+  if (core.active())
+    out["requests"] = {{"paused", run->asked.paused},
+                       {"stop", run->asked.stop.has_value()}};
   if (run->test)
     out["test_loss"] = run->test->loss;
   if (run->test && run->set.classes > 0)

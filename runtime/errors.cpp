@@ -44,9 +44,11 @@ constexpr std::array catalogue{
     error_entry{errc::busy, "busy", 1, "the coordinator already runs a job",
                 "wait for its end, or stop it with `ballast ctl stop`"},
     error_entry{errc::disk_full, "disk_full", 1,
-                "a file could not be written for lack of space; what was "
-                "written before stays readable",
-                "free space on the volume that the message names"},
+                "a file could not be written for lack of space, also after "
+                "`elastic.grace_s` seconds; what was written before stays "
+                "readable",
+                "free space on the volume that the message names, then "
+                "`ballast run --resume`"},
     error_entry{errc::stale_generation, "stale_generation", 1,
                 "a message came from an earlier membership and was refused",
                 "nothing; a worker that sees it joins again"},
@@ -73,6 +75,16 @@ constexpr std::array catalogue{
                 "the loss became infinite or not a number",
                 "lower `train.optimizer.lr`, set `train.clip_norm`, or look "
                 "at the rows of the step that the message names"},
+    error_entry{errc::non_finite_gradient, "non_finite_gradient", 1,
+                "the gradient of a step became infinite, not a number, or too "
+                "large for the optimizer; the step was not applied",
+                "scale the features, lower `train.optimizer.lr`, set "
+                "`train.clip_norm`, or look at the rows of the step"},
+    error_entry{errc::non_finite_parameter, "non_finite_parameter", 1,
+                "a parameter became infinite or not a number by an update "
+                "from finite gradients; no checkpoint was made of it",
+                "lower `train.optimizer.lr`; start again from the newest "
+                "checkpoint, which the message names"},
     error_entry{errc::poison_sample, "poison_sample", 1,
                 "three workers died by their own fault with the same samples "
                 "in flight",
@@ -85,6 +97,11 @@ constexpr std::array catalogue{
                 "ended by Ctrl-C or SIGTERM before the last step; the model "
                 "so far is written",
                 "nothing"},
+    error_entry{errc::other_run, "other_run", 1,
+                "a worker in the midst of a run met a coordinator that does "
+                "not lead that run; it keeps its state and looks on",
+                "start the coordinator with the `--state` folder of that run; "
+                "the worker waits `elastic.orphan_s` seconds for it"},
     error_entry{errc::internal, "internal", 1,
                 "Ballast broke one of its own rules",
                 "keep the run directory and report it: this is a defect"},

@@ -32,9 +32,12 @@ enum class errc : uint8_t {
   collective_failed,
   device_failed,
   non_finite_loss,
+  non_finite_gradient,
+  non_finite_parameter,
   poison_sample,   // whenever it is in flight a worker dies
   digest_mismatch, // two processes disagree on who consumed what
   stopped,         // by signal, before the end
+  other_run,       // a worker of a run that this coordinator does not lead
   internal,
 };
 

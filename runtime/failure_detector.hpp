@@ -32,6 +32,11 @@ public:
   /// The time of the newest word from anybody.
   instant newest() const { return newest_; }
   void forget(worker_id who) { last_.erase(who); }
+  /// The listener itself stood still so long: that is not their silence.
+  void excuse(instant away, instant now) {
+    for (auto& [who, last] : last_)
+      last = std::min(last + away, now);
+  }
   /// Silent for suspect_after heartbeats; in order of their ids.
   std::vector<worker_id> suspects(instant now) const {
     std::vector<worker_id> out;
@@ -46,6 +51,10 @@ public:
   }
   /// How long a fence waits for an answer.
   instant ack_patience() const { return fence_ack * heartbeat_; }
+  /// How long those who live need to find a new coordinator.
+  instant return_patience() const {
+    return (suspect_after + fence_ack) * heartbeat_;
+  }
   /// Since the last word; 0 if never heard.
   instant age(worker_id who, instant now) const {
     auto found = last_.find(who);

@@ -5,8 +5,9 @@
 namespace ballast {
 
 bool fence::take(const final_ack& ack) {
-  if (ack.level != level_ || awaited_.erase(ack.worker) == 0)
+  if (!awaits(ack))
     return false;
+  awaited_.erase(ack.worker);
   acks_[ack.worker] = ack;
   return true;
 }

@@ -24,6 +24,10 @@ public:
   generation level() const { return level_; }
   const std::string& reason() const { return reason_; }
 
+  /// It answers this fence, and was asked.
+  bool awaits(const final_ack& ack) const {
+    return ack.level == level_ && awaited_.contains(ack.worker);
+  }
   /// False if it answers another fence or was not awaited.
   bool take(const final_ack& ack);
   /// Dead or excluded: what it holds counts no more.

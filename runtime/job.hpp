@@ -130,6 +130,7 @@ struct balance_spec {
 
 struct checkpoint_spec {
   uint64_t every_steps = 200;
+  uint64_t every_s = 10;
   uint32_t keep = 2;
 };
 

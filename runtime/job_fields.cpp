@@ -17,7 +17,9 @@ void add_head(fields_t& f) {
       .is(text_kind::name);
   add_field(
       f, "/seed", [](job& j) -> field_place { return &j.seed; },
-      "Everything random follows from it: initial weights, order, split.")
+      "Everything random follows from it: initial weights, order, split. With "
+      "`balance` enabled the same seed may still give other weights, because "
+      "how many rows of a step each worker takes follows measured speeds.")
       .between(0, 9007199254740991.0); // what every JSON reader holds exactly
 }
 
@@ -281,7 +283,8 @@ void add_train(fields_t& f) {
   add_field(
       f, "/train/threads",
       [](job& j) -> field_place { return &j.train.threads; },
-      "Compute threads of a worker; 0: cores / workers on the machine.")
+      "Compute threads of a worker, at most its machine's cores; 0: cores / "
+      "workers on the machine.")
       .between(0, 1024);
 }
 
@@ -324,7 +327,8 @@ void add_elastic(fields_t& f) {
   add_field(
       f, "/elastic/grace_s",
       [](job& j) -> field_place { return &j.elastic.grace_s; },
-      "Seconds that a process gets to end in good order.")
+      "Seconds that a process gets to end in good order, and that a run "
+      "waits for space on a full disk.")
       .between(0, 86400);
   add_field(
       f, "/elastic/orphan_s",
@@ -351,6 +355,13 @@ void add_tail(fields_t& f) {
       [](job& j) -> field_place { return &j.checkpoint.every_steps; },
       "Steps between checkpoints.")
       .between(1, 1e12);
+  add_field(
+      f, "/checkpoint/every_s",
+      [](job& j) -> field_place { return &j.checkpoint.every_s; },
+      "Least seconds between checkpoints, however quick the steps are; 0: "
+      "only the steps count. A copy that is asked for, and the last one of a "
+      "run that is stopped, are made in any case.")
+      .between(0, 86400);
   add_field(
       f, "/checkpoint/keep",
       [](job& j) -> field_place { return &j.checkpoint.keep; },

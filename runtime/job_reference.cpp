@@ -1,5 +1,6 @@
 /// docs/job.md, from the table of fields.
 #include "runtime/job_field.hpp"
+#include "runtime/json_text.hpp"
 
 #include <map>
 
@@ -19,7 +20,12 @@ const section sections[] = {
     {"", "The job", "The outermost object."},
     {"/data/train", "Sources: `data.train`, `data.test`",
      "`data.test` has the same fields as `data.train` and may be left out."},
-    {"/data", "`data`", ""},
+    {"/data", "`data`",
+     "Prepared sets are kept in `$BALLAST_CACHE`, or `ballast/` in "
+     "`$XDG_CACHE_HOME`, or `~/.cache/ballast`:\na folder of this user that "
+     "others cannot write to. `$BALLAST_CACHE_LIMIT_GB` (20) bounds it; what "
+     "was unused\nfor longest goes first. `ballast cache list` and `ballast "
+     "cache clear` show and empty it."},
     {"/data/pipeline/0", "`data.pipeline`",
      "A list of steps, applied to every row in order."},
     {"/data/placement", "`data.placement`",
@@ -60,8 +66,8 @@ std::string when_of(const job_field& field) {
 }
 
 std::string row(const job_field& field) {
-  std::string usual =
-      field.required ? "**required**" : "`" + default_of(field).dump() + "`";
+  std::string usual = field.required ? "**required**"
+                                     : "`" + json_text(default_of(field)) + "`";
   std::string doc = field.doc;
   if (!field.later.empty()) {
     doc += " Not in this build:";

@@ -1,6 +1,7 @@
 /// --set /json/pointer=value: changes of a job document before it is read.
 #include "runtime/job_field.hpp"
 #include "runtime/job_text.hpp"
+#include "runtime/printable.hpp"
 
 #include <algorithm>
 
@@ -106,6 +107,8 @@ failure set_value(const std::string& set, const std::string& pointer,
 
 failure apply_sets(const std::vector<std::string>& sets, json& document) {
   for (const std::string& set : sets) {
+    if (!is_utf8(set))
+      return bad_set(printable(set), "", "the text is not UTF-8");
     size_t equals = set.find('=');
     if (equals == std::string::npos || equals < 2 || set[0] != '/')
       return bad_set(set, "",

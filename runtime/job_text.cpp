@@ -1,5 +1,8 @@
 #include "runtime/job_text.hpp"
 
+#include "runtime/json_text.hpp"
+#include "runtime/printable.hpp"
+
 #include <algorithm>
 #include <set>
 
@@ -141,10 +144,8 @@ std::string quote_value(const json& value) {
     return "an object";
   if (value.is_array())
     return "a list of " + std::to_string(value.size());
-  std::string text = value.dump(-1, ' ', false, json::error_handler_t::replace);
-  if (text.size() > 60)
-    text = text.substr(0, 57) + "...";
-  return text;
+  std::string text = json_text(value);
+  return text.size() > 60 ? printable(text, 57) : text;
 }
 
 } // namespace ballast

@@ -1,6 +1,8 @@
 /// One value: is it what its field allows, and where does it go?
 #include "runtime/job_field.hpp"
 #include "runtime/job_text.hpp"
+#include "runtime/json_text.hpp"
+#include "runtime/node_name.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -72,8 +74,8 @@ std::string scalar_type(const job_field& field) {
 std::string number_text(double number) {
   // Plain digits as far as they are exact, else as short as JSON has it.
   if (number == std::floor(number) && std::abs(number) < 0x1p53)
-    return json(int64_t(number)).dump();
-  return json(number).dump();
+    return json_text(json(int64_t(number)));
+  return json_text(json(number));
 }
 
 std::string range_text(const job_field& field, const std::string& noun) {
@@ -121,15 +123,6 @@ bool in_range(const field_range& r, double number) {
            (r.high_excluded && number == r.high));
 }
 
-bool is_name(const std::string& text) {
-  auto plain = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-           (c >= '0' && c <= '9') || c == '_' || c == '.' || c == '-';
-  };
-  return !text.empty() && text.size() <= 64 && text[0] != '.' &&
-         text[0] != '-' && std::all_of(text.begin(), text.end(), plain);
-}
-
 failure wrong(const job_field& field, const std::string& pointer,
               const json& value) {
   return {errc::invalid_job,
@@ -163,7 +156,7 @@ failure check_uri(const std::string& pointer, const std::string& text) {
           pointer +
               ": expected a path, a glob or a URI like "
               "file:///folder/name.csv, found " +
-              json(text).dump(),
+              json_text(json(text)),
           pointer};
 }
 
@@ -186,7 +179,7 @@ failure check_text(const job_field& field, const std::string& pointer,
     return {};
   if (field.later_open || listed(field.later))
     return absent(field, pointer, text);
-  if (field.text == text_kind::name && is_name(text))
+  if (field.text == text_kind::name && is_node_name(text))
     return {};
   if (field.text == text_kind::path)
     return {};

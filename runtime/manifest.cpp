@@ -1,5 +1,7 @@
 #include "runtime/manifest.hpp"
 
+#include "runtime/json_text.hpp"
+
 #include <algorithm>
 #include <charconv>
 #include <nlohmann/json.hpp>
@@ -72,7 +74,7 @@ std::vector<id_run> read_runs_of(const json& chunk, const char* key) {
       break;
   }
   if (left != 0)
-    refuse(std::string(key) + " of chunk " + chunk.at("id").dump() +
+    refuse(std::string(key) + " of chunk " + json_text(chunk.at("id")) +
            " do not name " + std::to_string(rows) + " rows");
   return runs;
 }

@@ -22,6 +22,8 @@ std::string to_string(worker_phase phase) {
     return "paused";
   case worker_phase::finished:
     return "finished";
+  case worker_phase::disk_full:
+    return "disk_full";
   }
   return "unknown";
 }
@@ -52,6 +54,12 @@ std::string to_string(command_kind kind) {
     return "slow";
   case command_kind::damage:
     return "damage";
+  case command_kind::dismiss:
+    return "dismiss";
+  case command_kind::recorded:
+    return "recorded";
+  case command_kind::unpause:
+    return "unpause";
   }
   return "unknown";
 }

@@ -25,11 +25,25 @@ struct set_summary {
   double prepare_s = 0;
 };
 
+/// Chunks that no worker has room for. None: everything fits.
+struct memory_need {
+  uint64_t lacking_bytes = 0; // without an owner
+  uint64_t free_bytes = 0;    // that the workers could still hold
+  explicit operator bool() const { return lacking_bytes > 0; }
+};
+
 /// How one worker's share looks under a plan.
 struct share_summary {
   worker_id worker{};
   uint64_t rows_owned = 0;
   double skew_tv = 0;
+};
+
+/// The shard manager's answer to place_shares.
+struct placed_shares {
+  plan what; // meant only where all of it fits
+  std::vector<share_summary> shares;
+  memory_need lacks;
 };
 
 } // namespace ballast

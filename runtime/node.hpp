@@ -19,7 +19,8 @@ struct node {
   uint32_t incarnation = 0;
   worker_hello about;
   bool connected = true;
-  bool left = false; // in good order
+  bool left = false;   // in good order
+  instant last_word{}; // once it is gone
   heartbeat last;
 };
 

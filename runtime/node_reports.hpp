@@ -27,6 +27,20 @@ struct worker_hello {
   /// none (collective_choice.hpp).
   std::string gpu = {};
   std::string nccl = {};
+  /// Of `run` (run_mark.hpp): the coordinator of another state folder may lead
+  /// a run of the same name.
+  std::string run_mark = {};
+  /// The run that it was dismissed from: it takes no part in that one.
+  std::string not_for = {};
+  /// It was asked to end: it takes no new work.
+  bool leaving = false;
+  /// Tell this process from a later one of the same number: when it started, in
+  /// ticks since the boot with this id (/proc).
+  uint64_t start_ticks = 0;
+  std::string boot_id = {};
+  /// What processes of its host (or container) may use for a run, before this
+  /// one uses any of it; 0 = not known.
+  uint64_t memory_bytes = 0;
 };
 
 enum class worker_phase : uint8_t {
@@ -38,7 +52,8 @@ enum class worker_phase : uint8_t {
   apply,
   evaluate,
   paused,
-  finished, // keeps its state until released
+  finished,  // keeps its state until released
+  disk_full, // waits for space, to write its trace
 };
 std::string to_string(worker_phase phase);
 
@@ -50,6 +65,9 @@ struct heartbeat {
   worker_phase phase = worker_phase::idle;
   uint64_t since_ns = 0; // CLOCK_MONOTONIC of the node when the phase began
   device_trouble trouble = {}; // of what it computes on
+  /// Of a share on its way here: how much of it has arrived. Equal: nothing is.
+  uint64_t share_bytes = 0;
+  uint64_t arrived_bytes = 0;
 };
 
 } // namespace ballast

@@ -6,6 +6,7 @@
 #include "runtime/ids.hpp"
 #include "runtime/ledger.hpp"
 #include "runtime/plan.hpp"
+#include "runtime/shared_value.hpp"
 
 #include <cstdint>
 #include <string>
@@ -28,17 +29,17 @@ struct assignment {
   std::string name;
   uint32_t incarnation = 0;
   std::string run;
-  std::string run_folder; // reachable by this node, else empty
-  std::string job;        // JSON, every default filled in
-  std::string origin;     // chunk service that has every chunk, "host:port"
-  std::string token;      // of the run's data and gradient planes
-  uint32_t threads = 1;   // compute threads
+  std::string run_folder;     // reachable by this node, else empty
+  std::string job;            // JSON, every default filled in
+  std::string origin;         // chunk service that has every chunk, "host:port"
+  std::string token;          // of the run's data and gradient planes
+  uint32_t local_workers = 1; // of this run on its host, itself included
   uint32_t heartbeat_ms = 200;
   uint32_t orphan_s = 0; // so long it waits for a coordinator that died
   position start;
-  plan first;
+  shared_value<plan> first;
   /// Where each rank's share stands at `start`; empty = nothing consumed.
-  std::vector<worker_cursor> cursors;
+  shared_value<std::vector<worker_cursor>> cursors;
   /// Beside the generation that trains now: get ready for this one while it
   /// goes on. Where it starts is told at the switch.
   bool beside = false;
@@ -49,6 +50,8 @@ struct assignment {
   bool from_checkpoint = false;
   /// What sums the gradients of this generation: never "auto".
   std::string collective;
+  /// Most bytes of chunks that this worker is to hold; 0 = what it finds free.
+  uint64_t store_limit_bytes = 0;
 };
 
 /// Every rank listens: join them, bring everybody's state to the one before the
@@ -56,7 +59,7 @@ struct assignment {
 struct connect_order {
   ballast::term term{};
   ballast::generation generation{};
-  std::vector<std::string> addresses; // by rank
+  shared_value<std::vector<std::string>> addresses; // by rank
   /// Ranks that lack the state; `source` sends it to them.
   std::vector<uint32_t> stale;
   /// Ranks whose state is one step behind; `source` sends them the reduced
@@ -91,6 +94,9 @@ enum class command_kind : uint8_t {
   stall,      // a fault on purpose: stand still for `seconds`
   slow,       // a fault on purpose: compute takes `factor` times as long
   damage,     // a fault on purpose: the next `chunks` that it serves
+  dismiss,    // no more part in this run: drop the state; wait for the next
+  recorded,   // the coordinator has `step` and those before on its disk
+  unpause,    // a pause is withdrawn that is not complete yet
 };
 std::string to_string(command_kind kind);
 
@@ -102,6 +108,7 @@ struct command {
   double seconds = 0;
   double factor = 1;
   uint64_t chunks = 0;
+  step_number step{};
 };
 
 /// Chunks that a worker is to own soon: copy them beside training, at a bounded

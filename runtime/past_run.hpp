@@ -5,12 +5,14 @@
 #include "runtime/commit.hpp"
 #include "runtime/job.hpp"
 #include "runtime/ledger.hpp"
+#include "runtime/lineage.hpp"
 #include "runtime/plan.hpp"
 #include "runtime/plan_note.hpp"
 #include "runtime/reports.hpp"
 #include "runtime/shard_transfer.hpp"
 #include "runtime/standing_requests.hpp"
 
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -34,7 +36,7 @@ struct past_plan {
 };
 
 struct past_checkpoint {
-  step_number step{};
+  checkpoint_identity holds;
   std::string file;
 };
 
@@ -46,9 +48,12 @@ struct past_run {
   std::vector<past_membership> memberships; // ascending
   std::vector<past_plan> plans;             // ascending
   std::vector<committed_step> steps;        // all that were shown
-  std::vector<past_checkpoint> checkpoints; // ascending
-  std::optional<evaluation_report> test;    // the newest
-  uint64_t evaluated_ns = 0;
+  bool undone = false; // steps were shown once that the run went back behind
+  step_number committed{};                       // up to here, by the journal
+  std::vector<past_checkpoint> checkpoints;      // ascending
+  std::optional<evaluation_report> test;         // the newest
+  std::map<epoch_number, uint64_t> evaluated_ns; // of those that were told
+  std::set<step_number> restarts; // first steps behind a checkpoint
   std::vector<std::pair<std::string, double>> recoveries; // reason, ms
   /// Workers whose process may still live, by name; nothing: not known.
   std::optional<std::set<std::string>> alive;

@@ -3,6 +3,7 @@
 #include "runtime/check.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 namespace ballast {
 
@@ -70,17 +71,25 @@ void replay::walk(std::vector<std::vector<row_ref>>& rows) {
     renew_sequences();
 }
 
-ledger_found ledger_after(const recorded_run& run, step_number last) {
-  replay again(run);
-  while (!again.error_ && again.book_->next().step <= last) {
-    again.book_->advance();
-    // A plan that begins behind the last step is not in force there.
-    if (again.book_->next().step <= last)
-      again.begin_plans();
-  }
-  if (again.error_)
-    return {std::nullopt, *again.error_};
-  return {std::move(again.book_), {}};
+std::optional<committed_step> ledger_walk::walk(bool& entered) {
+  // What begins with this step has not begun yet: see book().
+  if (!replay_.error_)
+    replay_.begin_plans();
+  if (replay_.error_)
+    return std::nullopt;
+  ledger& book = *replay_.book_;
+  committed_step out;
+  out.step = book.next().step;
+  out.epoch = book.next().epoch;
+  out.generation = book.current().generation;
+  out.plan = book.current().number;
+  out.world = uint32_t(book.current().shares.size());
+  out.samples =
+      std::accumulate(book.takes().begin(), book.takes().end(), uint64_t{0});
+  entered = out.plan != last_plan_;
+  last_plan_ = out.plan;
+  book.advance();
+  return out;
 }
 
 } // namespace ballast

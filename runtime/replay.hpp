@@ -2,6 +2,7 @@
 /// from the plans and the step count alone. The base of the audit.
 #pragma once
 
+#include "runtime/commit.hpp"
 #include "runtime/ledger.hpp"
 
 #include <optional>
@@ -24,14 +25,6 @@ struct recorded_run {
   std::vector<plan_in_force> plans;
 };
 
-/// The ledger behind step `last`, or why the record contradicts itself. Plans
-/// that begin later are left out.
-struct ledger_found {
-  std::optional<ledger> book;
-  std::string error;
-};
-ledger_found ledger_after(const recorded_run& run, step_number last);
-
 class replay {
 public:
   /// Stands before step 1. error() says why where the plans do not fit.
@@ -46,7 +39,7 @@ public:
   void walk(std::vector<std::vector<row_ref>>& rows);
 
 private:
-  friend ledger_found ledger_after(const recorded_run& run, step_number last);
+  friend class ledger_walk;
   void begin_plans();
   void renew_sequences();
 
@@ -55,6 +48,25 @@ private:
   size_t next_plan_ = 0;                    // of plans_, not yet in force
   std::vector<sequence> sequences_;
   std::optional<std::string> error_;
+};
+
+/// Walks through the steps only: what steps.jsonl must say of each.
+class ledger_walk {
+public:
+  explicit ledger_walk(const recorded_run& run) : replay_(run) {}
+
+  const std::optional<std::string>& error() const { return replay_.error_; }
+  /// Does the next step: what the ledger says of it, without loss and time; or
+  /// nothing, see error(). `entered`: whether its plan is not that of the step
+  /// before.
+  std::optional<committed_step> walk(bool& entered);
+  /// Behind the last step that was walked, under its plan: one that begins
+  /// with the next step is not in force there. Needs a plan to have begun.
+  const ledger& book() const { return *replay_.book_; }
+
+private:
+  replay replay_;
+  plan_number last_plan_{};
 };
 
 } // namespace ballast

@@ -124,6 +124,14 @@ struct chunks_fetched {
   failure problem; // not all are here
 };
 
+/// What became of the final parameters.
+struct saved_model {
+  failure problem;
+  std::string weights_sha256; // of model.safetensors
+  step_number step{};         // likewise
+  std::string note;           // what a user should know of it, or empty
+};
+
 struct worker_failed {
   worker_id worker{};
   ballast::generation generation{};
@@ -134,6 +142,10 @@ struct worker_failed {
   std::vector<uint64_t> sample_ids;
   /// The kernel says that the process of this rank is gone; -1: it does not.
   int32_t lost_rank = -1;
+  /// The collective did not open because this rank cannot be reached at the
+  /// address that it announced; -1: for another reason.
+  int32_t unreachable_rank = -1;
+  std::string unreachable_address = {};
 };
 
 /// The collective is open and the parameters are those of `base`.
@@ -157,6 +169,12 @@ struct final_ack {
   /// Of epochs later than the fence's `evaluated`, oldest first: their reports
   /// may have met nobody.
   std::vector<evaluation_report> evaluations;
+  /// `records` are not all: the coordinator takes these and sends the fence
+  /// again, with the last of them as `known`. Only the last part counts as the
+  /// answer.
+  bool more = false;
 };
+/// No answer to a fence tells of more steps than this.
+constexpr size_t records_told_max = 65'536;
 
 } // namespace ballast

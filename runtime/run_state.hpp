@@ -4,13 +4,20 @@
 
 #include "runtime/collective_choice.hpp"
 #include "runtime/commit.hpp"
+#include "runtime/event_budget.hpp"
 #include "runtime/failure_detector.hpp"
 #include "runtime/fence.hpp"
 #include "runtime/job.hpp"
 #include "runtime/ledger.hpp"
+#include "runtime/lineage.hpp"
+#include "runtime/load_watch.hpp"
+#include "runtime/memory_limits.hpp"
 #include "runtime/messages.hpp"
 #include "runtime/node.hpp"
+#include "runtime/opening_attempts.hpp"
 #include "runtime/past_run.hpp"
+#include "runtime/recovery_times.hpp"
+#include "runtime/run_tally.hpp"
 #include "runtime/shard_transfer.hpp"
 #include "runtime/standing_requests.hpp"
 
@@ -60,6 +67,7 @@ struct generation_state {
   std::set<worker_id> late;       // hold the one of the step before the base
   uint32_t source = 0;            // the rank that sends it to them
   std::set<worker_id> ready;      // state at the base, collective open
+  bool took_a_step = false;       // that is committed
   std::vector<worker_id> leavers; // released once the others are ready
   std::set<worker_id> paused;
   std::map<worker_id, worker_finished> finished;
@@ -80,44 +88,6 @@ struct membership_change {
   bool told = false; // that it happened
 };
 
-/// How a recovery went, for the event of its generation: the moment at which
-/// each phase ended.
-struct recovery_times {
-  std::string reason;
-  worker_id lost{}; // whom the reason names, if it names one
-  instant begun{};  // the last good sign of whom it lost, or the first bad one
-  instant fenced{}; // the fence is sent
-  instant acked{};  // everybody answered, or is excluded
-  instant placed{}; // new owners are journaled
-  instant loaded{}; // every rank listens
-  instant ready{};  // connected, states brought to the base
-};
-
-/// What is known of the committed steps of a run, apart from who did them.
-struct run_tally {
-  uint64_t samples = 0; // committed
-  committed_step last;  // newest committed step
-  committed_step first; // oldest
-  double epoch_loss_sum = 0;
-  uint64_t epoch_samples = 0;
-  std::optional<double> train_loss; // mean over the last full epoch
-  std::optional<evaluation_report> test;
-  uint64_t evaluated_ns = 0; // between first and last step
-
-  /// True if the step ended an epoch of `rows`.
-  bool count(const committed_step& step, uint64_t rows);
-  uint64_t samples_per_s() const;
-};
-
-/// A step to which the run can go back: its state is on the disk, or is the
-/// first one, which the seed makes.
-struct restart_point {
-  std::string checkpoint; // its file; empty: from the seed
-  run_tally tally;
-  std::optional<ledger> book; // none before the first plan
-  step_number step() const { return tally.last.step; }
-};
-
 struct run : run_tally {
   job what;
   std::string name;
@@ -136,14 +106,23 @@ struct run : run_tally {
   transfer_end last_transfer = transfer_end::none; // it does not know of yet
   std::optional<ballast::fence> fenced; // until its generation is decided
   instant fence_deadline{};
+  instant fence_begun{};
+  step_number undone{}; // the last one, when the run last went back
   std::optional<recovery_times> recovery; // until its first step is committed
+  opening_attempts opening; // of generations, until one takes a step
+  opening_attempts joining; // of changes, until one switches
+  std::string cannot_open;  // why the last of them failed
   std::vector<std::pair<std::string, double>> recoveries; // reason, ms
   /// The ledger behind the last committed step; none before the first plan.
   std::optional<ledger> book;
   std::map<plan_number, plan> plans; // issued, and not older than the book's
   std::set<plan_number> offered;     // of these, not journaled as effective
   bool short_of_workers = false;     // below min_workers: all wait
-  bool began = false;                // a generation was formed
+  std::optional<memory_wait> short_of_memory;
+  load_watch loads;
+  std::string waits;  // why nothing goes on, until it does
+  bool began = false; // a generation was formed
+  bool sound = false; // a step was committed once, also if it is undone now
   standing_requests asked;
   /// Of an earlier life, until the data are prepared again.
   std::optional<past_run> past;
@@ -152,6 +131,7 @@ struct run : run_tally {
   /// Nobody may apply this step; what each worker fed to it.
   struct refused_step {
     step_number step{};
+    errc code = errc::non_finite_loss;
     std::string why;
     instant until{}; // then no more is waited for
     std::map<worker_id, std::vector<uint64_t>> sample_ids;
@@ -167,10 +147,27 @@ struct run : run_tally {
   std::vector<restart_point> points{restart_point{}};
   /// Committed steps of which a worker may hold a copy, or soon will.
   std::map<step_number, restart_point> copies;
-  bool copy_wanted = false;          // as soon as possible
-  bool copy_on_its_way = false;      // fetched and written just now
+  bool copy_wanted = false; // as soon as possible
+  /// One that was asked for could not be fetched: asked for again then.
+  std::optional<instant> copy_again;
+  uint32_t copy_failures = 0; // in a row, of that one
+  /// Fetched and written just now. What comes back may be of a history that
+  /// was undone meanwhile, or of an earlier run.
+  std::optional<checkpoint_identity> copy_on_its_way;
   std::optional<step_number> copied; // by rank 0, not fetched yet
   std::string weights_sha256;
+  step_number model_step{}; // of model.safetensors; 0: there is none
+  std::optional<model_search> model_sought;
+  sliding_rate rate;
+  struct thinned { // written if the budget has room, the newest one at the end
+    event_budget budget;
+    std::optional<nlohmann::ordered_json> untold;
+  };
+  std::map<std::string, thinned> thinned_events; // by kind
+  /// Every worker is to leave. Then: since when, and whether their state goes
+  /// to the disk because no other worker came.
+  std::optional<instant> all_leave;
+  bool parking = false;
   std::string reason; // why it failed
   int exit_code = 0;  // of a run that ended
   /// While it is fenced: asks for all that a report may have been lost of.
@@ -183,6 +180,9 @@ collective_choice choose_collective(const run& of,
                                     const std::vector<worker_id>& workers);
 /// Of the event of a generation: "collective", and the reason if there is one.
 nlohmann::ordered_json collective_fields(const collective_choice& how);
+/// Notes that a generation did not open, and who could not reach whom.
+void note_unopened(run& of, const worker_failed& message,
+                   const std::string& name);
 /// Where "auto" took NCCL and no step came of it, `name`'s failure is kept ...
 void suspect_nccl(run& of, const worker_failed& message,
                   const std::string& name);

@@ -48,6 +48,8 @@ void to_json(json& out, const standing_requests& in) {
   out["paused"] = in.paused;
   if (in.stop)
     out["stop"] = {{"by_signal", in.stop->by_signal}};
+  if (in.copy)
+    out["copy"] = value(*in.copy);
 }
 
 void from_json(const json& in, standing_requests& out) {
@@ -64,6 +66,8 @@ void from_json(const json& in, standing_requests& out) {
   out.paused = in.value("paused", false);
   if (in.contains("stop"))
     out.stop = {in["stop"].at("by_signal").get<bool>()};
+  if (in.contains("copy"))
+    out.copy = step_number{in["copy"].get<uint64_t>()};
 }
 
 } // namespace ballast

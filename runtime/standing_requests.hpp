@@ -1,6 +1,7 @@
 /// What users asked of a run that outlasts the asking: how it is balanced, how
-/// many workers it keeps, who is to leave, whether it stands still or stops.
-/// The journal keeps it, so a restarted coordinator does, too. Plain data.
+/// many workers it keeps, who is to leave, whether it stands still or stops,
+/// and a checkpoint that is still to be made. The journal keeps it, so a
+/// restarted coordinator does, too. Plain data.
 ///
 /// Each of the first two stands beside what the job said when it was asked:
 /// whoever resumes the run with another job has asked anew, and that counts.
@@ -29,9 +30,10 @@ struct standing_requests {
   struct of_stop { // stop
     bool by_signal = false;
   };
-  std::set<worker_id> leaving; // drain_worker
-  bool paused = false;         // pause; resume ends it
-  std::optional<of_stop> stop; // until the run has stopped
+  std::set<worker_id> leaving;     // drain_worker
+  bool paused = false;             // pause; resume ends it
+  std::optional<of_stop> stop;     // until the run has stopped
+  std::optional<step_number> copy; // checkpoint: of this step or a later one
 
   /// What counts, for this job.
   balance_spec balance_of(const job& what) const;

@@ -108,6 +108,23 @@ def log_of(folder):
     return open(os.path.join(folder, f"{os.getpid()}.steps"), "a", buffering=1)
 
 
+def goodput(log, kill, seconds, every_s):
+    """Steps a second that were new, while `kill()` takes one of the workers
+    every `every_s` seconds (0: never) and whoever is to starts it again."""
+    log.poll()
+    top = max((step.number for step in log.steps), default=0)
+    first, begun, killed = top, time.monotonic(), 0
+    next_kill = begun + (every_s or 1e9)
+    while time.monotonic() < begun + seconds:
+        time.sleep(max(0.0, min(next_kill, begun + seconds) - time.monotonic()))
+        top = max([top, *(step.number for step in log.poll())])
+        if time.monotonic() >= next_kill:
+            next_kill += every_s
+            killed += kill()
+    top = max([top, *(step.number for step in log.poll())])
+    return {"steps_per_s": (top - first) / (time.monotonic() - begun), "kills": killed}
+
+
 def tails(folder):
     """The last words of all processes, for a run that went wrong."""
     text = ""

@@ -8,6 +8,6 @@ if [ $# -ne 1 ]; then
 fi
 python3 -m venv "$1"
 "$1/bin/pip" --disable-pip-version-check install --quiet \
-  torch==2.11.0 torchvision==0.26.0 torchft-nightly==2026.10.26 numpy
+  torch==2.11.0 torchvision==0.26.0 torchft==0.2.0 numpy
 "$1/bin/python" -c 'import torch, torchvision
 print("torch", torch.__version__, "torchvision", torchvision.__version__)'

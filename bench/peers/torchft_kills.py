@@ -22,7 +22,7 @@ import sys
 import tempfile
 import time
 
-from fault_tools import COMPUTE_S, HANG_S, PARAMETERS, StepLog, end, free_port, launch, log_of, tails
+from fault_tools import COMPUTE_S, HANG_S, PARAMETERS, StepLog, end, free_port, goodput, launch, log_of, tails
 
 SETTINGS = {
     "shipped": {"heartbeat_ms": 100, "dead_ms": 5000, "tick_ms": 100, "join_ms": 60000, "timeout_s": 60},
@@ -165,12 +165,24 @@ def measure(job, kills, dice):
     return result
 
 
+def kill_and_restart(job, dice):
+    """A random group dies and is started again at once."""
+    group = dice.choice(sorted(job.groups))
+    victim = job.groups.pop(group)
+    victim.kill()
+    victim.wait()
+    job.start(group)
+    return 1
+
+
 def main():
     p = argparse.ArgumentParser(description="torchft after kill -9 of a replica group")
     p.add_argument("--groups", type=int, default=4)
     p.add_argument("--kills", type=int, default=12)
     p.add_argument("--setting", choices=list(SETTINGS), default="shipped")
     p.add_argument("--seed", type=int, default=1)
+    p.add_argument("--goodput", type=float, default=0, help="steps a second in so many seconds, instead")
+    p.add_argument("--every", type=float, default=0, help="of it: a kill so often; 0: none")
     for internal in ("--group", "--port"):
         p.add_argument(internal, type=int, help=argparse.SUPPRESS)
     p.add_argument("--folder", help=argparse.SUPPRESS)
@@ -180,7 +192,13 @@ def main():
     with tempfile.TemporaryDirectory(prefix="torchft-kills.", dir="/dev/shm") as folder:
         job = Job(options, folder)
         try:
-            print(json.dumps(measure(job, options.kills, random.Random(options.seed))))
+            dice = random.Random(options.seed)
+            if options.goodput:
+                job.steady()
+                found = goodput(job.log, lambda: kill_and_restart(job, dice), options.goodput, options.every)
+            else:
+                found = measure(job, options.kills, dice)
+            print(json.dumps(found))
         finally:
             job.close()
 

@@ -21,7 +21,7 @@ import sys
 import tempfile
 import time
 
-from fault_tools import COMPUTE_S, HANG_S, PARAMETERS, StepLog, end, launch, log_of, tails
+from fault_tools import COMPUTE_S, HANG_S, PARAMETERS, StepLog, descendants, end, goodput, launch, log_of, tails
 
 
 def work(folder):
@@ -101,11 +101,22 @@ def measure(job, kills, dice):
     return result
 
 
+def kill_one(job, dice):
+    """A random worker dies; the agent does the rest."""
+    workers = descendants(job.agent.pid)
+    if not workers:
+        return 0
+    os.kill(dice.choice(workers), signal.SIGKILL)
+    return 1
+
+
 def main():
     p = argparse.ArgumentParser(description="torchrun after kill -9 of a worker")
     p.add_argument("--world", type=int, default=4)
     p.add_argument("--kills", type=int, default=12)
     p.add_argument("--seed", type=int, default=1)
+    p.add_argument("--goodput", type=float, default=0, help="steps a second in so many seconds, instead")
+    p.add_argument("--every", type=float, default=0, help="of it: a kill so often; 0: none")
     p.add_argument("--folder", help=argparse.SUPPRESS)
     options = p.parse_args()
     if options.folder:
@@ -113,7 +124,13 @@ def main():
     with tempfile.TemporaryDirectory(prefix="torchrun-kills.", dir="/dev/shm") as folder:
         job = Job(options.world, folder)
         try:
-            print(json.dumps(measure(job, options.kills, random.Random(options.seed))))
+            dice = random.Random(options.seed)
+            if options.goodput:
+                job.steady(set())
+                found = goodput(job.log, lambda: kill_one(job, dice), options.goodput, options.every)
+            else:
+                found = measure(job, options.kills, dice)
+            print(json.dumps(found))
         finally:
             end(job.agent)
 

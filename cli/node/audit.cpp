@@ -1,8 +1,10 @@
 /// `ballast audit RUN_DIR [--json]`: says what was compared and what was
 /// found. Exit code 0 only if every sample was used exactly once and no record
 /// contradicts another.
+#include "cli/node/audit_files.hpp"
 #include "monitor/audit_run.hpp"
 #include "runtime/errors.hpp"
+#include "runtime/json_text.hpp"
 
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -95,8 +97,12 @@ ballast_audit_main(int argc, char** argv) {
     return usage("which run directory?");
   try {
     audit_report report = audit_run_directory(folder);
+    for (std::string& one : file_problems(folder)) {
+      ++report.problems;
+      report.first_problems.push_back(std::move(one));
+    }
     if (json)
-      std::cout << to_json(report).dump(2) << std::endl;
+      std::cout << json_lines_text(to_json(report)) << std::endl;
     else
       print(report);
     if (!report.fine())

@@ -2,24 +2,33 @@
 
 #include "actors/coordinator.hpp"
 #include "actors/shard_manager.hpp"
+#include "actors/this_machine.hpp"
 #include "actors/types.hpp"
 #include "cli/liveness.hpp"
 #include "cli/node/coordinator_http.hpp"
 #include "cli/node/host_port.hpp"
 #include "cli/node/identity.hpp"
 #include "cli/node/progress_tap.hpp"
+#include "cli/node/worker_device.hpp"
 #include "data/prepared_set.hpp"
 #include "monitor/http_server.hpp"
 #include "monitor/log.hpp"
+#include "runtime/disk_wait.hpp"
+#include "runtime/json_text.hpp"
+#include "runtime/run_mark.hpp"
 #include "runtime/thread_name.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <fcntl.h>
 #include <filesystem>
+#include <fstream>
+#include <functional>
 #include <poll.h>
+#include <set>
 #include <sys/file.h>
 #include <thread>
 #include <unistd.h>
@@ -32,12 +41,86 @@ using namespace std::chrono_literals;
 
 constexpr auto request_deadline = 10s;
 
+/// Takes a run over; where the disk has no room for that, it waits for room,
+/// as the run itself would. On a thread of its own: signals come meanwhile.
+class patient_resume {
+public:
+  patient_resume(caf::actor_system& system, coordinator_actor whom)
+      : system_(system), whom_(std::move(whom)) {}
+
+  void begin(const nlohmann::json& what,
+             std::function<void(const std::string&)> accepted,
+             std::function<void(const caf::error&)> refused) {
+    uint32_t grace_s = elastic_spec{}.grace_s;
+    if (auto job = what.find("job"); job != what.end() && job->is_object())
+      grace_s = job->value("elastic", nlohmann::json::object())
+                    .value("grace_s", grace_s);
+    under_way_ = true;
+    std::thread([this, text = json_text(what), grace_s, accepted, refused] {
+      name_this_thread("bl-resume");
+      disk_wait wait;
+      std::chrono::nanoseconds told{-1'000'000'000'000};
+      while (true) {
+        caf::error why = ask(text, accepted);
+        failure problem = why ? to_failure(why) : failure{};
+        if (problem.code != errc::disk_full || interrupted_ ||
+            !wait.failed(problem.message, steady_now(),
+                         std::chrono::seconds(grace_s))) {
+          if (why)
+            refused(why);
+          else
+            over();
+          return;
+        }
+        if (steady_now() - told >= disk_wait::tell_every) {
+          told = steady_now();
+          std::fprintf(stderr, "%s\n", wait.sentence().c_str());
+        }
+        std::this_thread::sleep_for(disk_wait::retry_every);
+      }
+    }).detach();
+  }
+  /// True: the run is told as soon as it is taken over.
+  bool interrupt() {
+    std::lock_guard lock(mutex_);
+    interrupted_ = true;
+    return under_way_;
+  }
+
+private:
+  void over() {
+    std::lock_guard lock(mutex_);
+    under_way_ = false;
+    if (interrupted_)
+      caf::anon_send(whom_, signal_atom::value);
+  }
+  static std::chrono::nanoseconds steady_now() {
+    return std::chrono::steady_clock::now().time_since_epoch();
+  }
+  caf::error ask(const std::string& text,
+                 const std::function<void(const std::string&)>& accepted) {
+    caf::error out;
+    caf::scoped_actor self{system_};
+    self->request(whom_, request_deadline, resume_atom::value, text)
+        .receive([&](const std::string& name) { accepted(name); },
+                 [&](const caf::error& why) { out = why; });
+    return out;
+  }
+
+  caf::actor_system& system_;
+  coordinator_actor whom_;
+  std::mutex mutex_;
+  std::atomic<bool> interrupted_ = false;
+  std::atomic<bool> under_way_ = false;
+};
+
 /// Lines of the supervisor, as messages; its end ends this process.
 void follow_supervisor(std::shared_ptr<liveness_socket> supervisor,
                        caf::actor_system& system, coordinator_actor whom) {
   name_this_thread("bl-supervisor");
   auto accepted = [](const std::string&) {};
-  auto refuse = [&supervisor](const caf::error& why) {
+  auto& resume = *new patient_resume(system, whom); // as long as the process
+  auto refuse = [supervisor](const caf::error& why) {
     failure refused = to_failure(why);
     supervisor->send({{"refused",
                        {{"exit_code", describe(refused.code).exit_code},
@@ -50,18 +133,16 @@ void follow_supervisor(std::shared_ptr<liveness_socket> supervisor,
     if (line.contains("job")) {
       caf::scoped_actor self{system};
       self->request(whom, request_deadline, submit_atom::value,
-                    line["job"].dump(), line.value("run_dir", ""))
+                    json_text(line["job"]), line.value("run_dir", ""))
           .receive(accepted, refuse);
     } else if (line.contains("resume")) {
-      caf::scoped_actor self{system};
-      self->request(whom, request_deadline, resume_atom::value,
-                    line["resume"].dump())
-          .receive(accepted, refuse);
+      resume.begin(line["resume"], accepted, refuse);
     } else if (line.contains("exited")) {
       caf::anon_send(whom, exited_atom::value, line["exited"].value("name", ""),
                      line["exited"].value("how", ""));
     } else if (line.contains("signal")) {
-      caf::anon_send(whom, signal_atom::value);
+      if (!resume.interrupt())
+        caf::anon_send(whom, signal_atom::value);
     }
   }
 }
@@ -88,7 +169,7 @@ void write_addresses(const std::filesystem::path& folder,
                                  {"http", addresses.http}};
   std::filesystem::path temporary = folder / "coordinator.json.tmp";
   if (FILE* file = std::fopen(temporary.c_str(), "w")) {
-    std::string text = content.dump(2) + "\n";
+    std::string text = json_lines_text(content) + "\n";
     std::fwrite(text.data(), 1, text.size(), file);
     std::fclose(file);
     std::filesystem::rename(temporary, folder / "coordinator.json");
@@ -113,6 +194,19 @@ std::filesystem::path unfinished_run(const std::filesystem::path& runs) {
   return newest;
 }
 
+/// Marks of the runs in this folder that are over.
+std::set<std::string> ended_runs(const std::filesystem::path& runs) {
+  std::set<std::string> out;
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator(runs, ignored)) {
+    std::ifstream key(entry.path() / "run.key");
+    std::string token;
+    if (key >> token && std::filesystem::exists(entry.path() / "report.json"))
+      out.insert(run_mark(token, entry.path().filename().string()));
+  }
+  return out;
+}
+
 /// One life of a coordinator: listens, then follows its supervisor or waits for
 /// jobs over HTTP, until a signal or the end of the supervisor.
 class coordinator_process {
@@ -129,6 +223,7 @@ public:
 private:
   coordinator_shell_config shell();
   void run_ended(const run_outcome& how);
+  [[noreturn]] void leave_by_defect(const std::string& why);
 
   const node_options& options_;
   std::shared_ptr<liveness_socket> supervisor_; // null: started by hand
@@ -141,6 +236,7 @@ private:
   std::shared_ptr<coordinator_addresses> addresses_ =
       std::make_shared<coordinator_addresses>();
   std::shared_ptr<progress_tap> progress_;
+  std::shared_ptr<record_slot> records_;
 };
 
 coordinator_shell_config coordinator_process::shell() {
@@ -149,17 +245,25 @@ coordinator_shell_config coordinator_process::shell() {
       options_.build_id.empty() ? build_id() : options_.build_id;
   out.core.token = make_token();
   out.core.supervised = supervisor_ != nullptr;
-  out.core.cores = std::max(1u, std::thread::hardware_concurrency());
   out.runs_folder = state_ / "runs";
+  if (!supervisor_)
+    out.core.ended_runs = ended_runs(out.runs_folder);
   // The addresses are known only once everything listens, and the actor needs
   // them only when a job comes.
   out.addresses = addresses_;
   out.on_run_ended = [this](const run_outcome& how) { run_ended(how); };
+  out.on_defect = [this](const std::string& why) { leave_by_defect(why); };
   if (!supervisor_)
     return out;
+  out.only_machine = this_machine();
+  if (may_have_gpu())
+    out.only_machine->memory_bytes = 0; // the model may lie in that of a GPU
   progress_ = std::make_shared<progress_tap>(!options_.no_progress);
   out.on_tick = [tap = progress_](const coordinator_core& core) {
     tap->tick(core);
+  };
+  out.on_trouble = [tap = progress_](const std::string& line) {
+    tap->say(line);
   };
   out.on_start_worker = [to = supervisor_](const std::string& name) {
     to->send({{"start", name}});
@@ -167,11 +271,22 @@ coordinator_shell_config coordinator_process::shell() {
   out.on_expelled = [to = supervisor_](const std::string& name) {
     to->send({{"expelled", name}});
   };
-  out.on_run_opened = [to = supervisor_](const run_record& record) {
+  out.on_joined = [to = supervisor_](const std::string& name) {
+    to->send({{"joined", name}});
+  };
+  out.on_run_opened = [to = supervisor_, tap = progress_,
+                       silent = options_.no_progress](const run_record& record,
+                                                      const job& what) {
     log_to_folder(record.folder() / "logs");
-    to->send(
-        {{"run",
-          {{"name", record.name()}, {"folder", record.folder().string()}}}});
+    if (!silent && record.begins())
+      tap->say(first_line(record.name(), what));
+    to->send({{"run",
+               {{"name", record.name()},
+                {"folder", record.folder().string()},
+                {"begins", record.begins()}}}});
+  };
+  out.on_notice = [to = supervisor_](const std::string& text) {
+    to->send({{"notice", text}});
   };
   return out;
 }
@@ -184,11 +299,36 @@ void coordinator_process::run_ended(const run_outcome& how) {
   nlohmann::json report =
       how.report.empty() ? nlohmann::json() : nlohmann::json::parse(how.report);
   progress_->finish(report);
-  supervisor_->send({{"ended",
-                      {{"exit_code", how.exit_code},
-                       {"reason", how.reason},
-                       {"folder", how.folder},
-                       {"report", report}}}});
+  supervisor_->send(
+      {{"ended",
+        {{"exit_code", how.exit_code},
+         {"reason",
+          how.reason + (how.detail.empty() ? "" : " (" + how.detail + ")")},
+         {"folder", how.folder},
+         {"report", report}}}});
+}
+
+/// Journal, steps and checkpoints are on disk; whatever made a handler throw
+/// would do so again at once in another coordinator, so none is started.
+void coordinator_process::leave_by_defect(const std::string& why) {
+  auto record = records_->get();
+  std::string folder = record ? record->folder().string() : "";
+  std::string text = why;
+  if (!folder.empty())
+    text += "; the run directory " + folder +
+            " is kept, `ballast run JOB.json --resume --run-dir " + folder +
+            "` goes on with it";
+  log().flush();
+  if (supervisor_)
+    supervisor_->send({{"ended",
+                        {{"exit_code", 1},
+                         {"reason", text},
+                         {"folder", folder},
+                         {"report", nullptr}}}});
+  else
+    std::fprintf(stderr, "ballast: %s\n", text.c_str());
+  std::fflush(nullptr);
+  std::_Exit(1);
 }
 
 void coordinator_process::listen() {
@@ -208,14 +348,20 @@ void coordinator_process::listen() {
                             ": give the address at which the workers reach "
                             "this node");
   coordinator_shell_config config = shell();
-  auto records = config.records;
+  records_ = config.records;
+  shard_config.on_defect = config.on_defect;
+  shard_config.warn = [run = supervisor_ != nullptr](const std::string& why) {
+    log().warn("{}", why);
+    if (run) // whose log has only the file
+      std::fprintf(stderr, "warning: %s\n", why.c_str());
+  };
   actor_ = system_.spawn<caf::detached>(
       coordinator, system_.spawn(shard_manager, shard_config),
       std::move(config));
   auto own_http = std::make_shared<std::string>();
   *own_http = to_string(
       http_.start(web.host, web.port,
-                  coordinator_handlers(system_, actor_, records, own_http)));
+                  coordinator_handlers(system_, actor_, records_, own_http)));
   auto port = system_.middleman().publish(actor_, control.port,
                                           control.host.c_str(), true);
   if (!port)
@@ -238,17 +384,16 @@ void coordinator_process::announce() {
   write_addresses(state_, *addresses_);
   if (std::filesystem::path open = unfinished_run(state_ / "runs");
       !open.empty()) {
-    caf::scoped_actor self{system_};
-    self->request(actor_, request_deadline, resume_atom::value,
-                  nlohmann::json{{"folder", open.string()}}.dump())
-        .receive(
-            [](const std::string& name) {
-              log().info("goes on with run {}", name);
-            },
-            [&](const caf::error& why) {
-              log().warn("cannot go on with {}: {}", open.string(),
-                         to_failure(why).message);
-            });
+    auto& resume = *new patient_resume(system_, actor_);
+    resume.begin(
+        nlohmann::json{{"folder", open.string()}},
+        [](const std::string& name) {
+          log().info("goes on with run {}", name);
+        },
+        [open](const caf::error& why) {
+          log().warn("cannot go on with {}: {}", open.string(),
+                     to_failure(why).message);
+        });
   }
   std::printf("coordinator %s\nhttp %s\n", addresses_->control.c_str(),
               addresses_->http.c_str());

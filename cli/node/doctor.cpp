@@ -2,6 +2,7 @@
 /// missing, and how to get it. Exit code 0 whatever is found.
 #include "cli/node/doctor_checks.hpp"
 #include "runtime/errors.hpp"
+#include "runtime/json_text.hpp"
 
 #include <algorithm>
 #include <iomanip>
@@ -32,8 +33,7 @@ void print_json(const std::vector<check>& checks) {
                     {"result", word(one.result)},
                     {"found", one.found},
                     {"what_to_do", one.what_to_do}});
-  std::cout << nlohmann::ordered_json{{"checks", list}}.dump(
-                   2, ' ', false, nlohmann::json::error_handler_t::replace)
+  std::cout << json_lines_text(nlohmann::ordered_json{{"checks", list}})
             << std::endl;
 }
 

@@ -1,9 +1,12 @@
 #include "cli/node/host_port.hpp"
 
 #include "runtime/errors.hpp"
+#include "runtime/unique_fd.hpp"
 
 #include <exception>
+#include <netdb.h>
 #include <stdexcept>
+#include <sys/socket.h>
 
 namespace ballast {
 
@@ -26,6 +29,32 @@ host_port parse_host_port(const std::string& text, const std::string& option) {
     throw ballast_error(errc::usage,
                         option + " takes HOST:PORT, not '" + text + "'");
   }
+  return out;
+}
+
+std::string local_address_towards(const host_port& peer) {
+  std::string out = "127.0.0.1";
+  addrinfo wanted{};
+  wanted.ai_socktype = SOCK_DGRAM; // connecting it sends nothing
+  addrinfo* found = nullptr;
+  if (::getaddrinfo(peer.host.c_str(), std::to_string(peer.port).c_str(),
+                    &wanted, &found) != 0)
+    return out;
+  for (addrinfo* one = found; one != nullptr; one = one->ai_next) {
+    unique_fd way(::socket(one->ai_family, one->ai_socktype | SOCK_CLOEXEC, 0));
+    sockaddr_storage own{};
+    socklen_t size = sizeof own;
+    char text[NI_MAXHOST];
+    if (way && ::connect(way.get(), one->ai_addr, one->ai_addrlen) == 0 &&
+        ::getsockname(way.get(), reinterpret_cast<sockaddr*>(&own), &size) ==
+            0 &&
+        ::getnameinfo(reinterpret_cast<sockaddr*>(&own), size, text,
+                      sizeof text, nullptr, 0, NI_NUMERICHOST) == 0) {
+      out = text;
+      break;
+    }
+  }
+  ::freeaddrinfo(found);
   return out;
 }
 

@@ -52,8 +52,10 @@ ballast_node_main(int argc, char** argv) {
       ->needs(join);
   app.add_option("--metrics", options.metrics, "worker: HOST:PORT")
       ->needs(join);
-  app.add_option("--host", options.host,
-                 "worker: address of this node for data and gradients")
+  app.add_option(
+         "--host", options.host,
+         "worker: address at which other nodes reach this one (default: "
+         "its own on the way to the coordinator)")
       ->needs(join);
   app.add_option("--wait", options.wait_s,
                  "worker: retry the coordinator for so many seconds")

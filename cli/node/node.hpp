@@ -15,7 +15,9 @@ struct node_options {
   std::string name;                    // worker
   std::string device = "auto";         // worker
   std::string metrics = "127.0.0.1:0"; // worker
-  std::string host = "127.0.0.1";      // worker: where other nodes reach it
+  /// worker: where other nodes reach it; empty: where it reaches the
+  /// coordinator
+  std::string host;
   uint32_t wait_s = 10;  // worker: retry the coordinator for so long
   bool once = false;     // worker: leave after one job
   uint32_t grace_s = 30; // worker: SIGTERM lets it leave within so long

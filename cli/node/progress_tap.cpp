@@ -3,6 +3,7 @@
 #include "runtime/coordinator_status.hpp"
 
 #include <chrono>
+#include <cstdio>
 #include <unistd.h>
 
 namespace ballast {
@@ -46,6 +47,11 @@ void progress_tap::tick(const coordinator_core& core) {
   auto now = std::chrono::steady_clock::now().time_since_epoch();
   last_ = progress_of(status_json(core, now));
   printer_.update(last_, now.count());
+}
+
+void progress_tap::say(const std::string& line) {
+  printer_.clear();
+  std::fprintf(stderr, "%s\n", line.c_str());
 }
 
 void progress_tap::finish(const nlohmann::json& report) {

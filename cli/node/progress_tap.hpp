@@ -5,6 +5,7 @@
 #include "runtime/coordinator_core.hpp"
 
 #include <nlohmann/json.hpp>
+#include <string>
 
 namespace ballast {
 
@@ -13,6 +14,8 @@ class progress_tap {
 public:
   explicit progress_tap(bool enabled);
   void tick(const coordinator_core& core);
+  /// A line of its own on stderr, also without progress.
+  void say(const std::string& line);
   /// The run is over; `report` may be null.
   void finish(const nlohmann::json& report);
 

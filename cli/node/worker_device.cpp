@@ -30,13 +30,6 @@ worker_device on_gpu(int index) {
   return out;
 }
 
-/// A machine without any of these has no driver; not even the CUDA part needs
-/// to be opened to know that.
-bool may_have_gpu() {
-  return ::access("/dev/nvidiactl", F_OK) == 0 ||
-         ::access("/dev/dxg", F_OK) == 0;
-}
-
 worker_device choose_any() {
   if (!may_have_gpu())
     return {};
@@ -64,6 +57,11 @@ worker_device choose_any() {
 }
 
 } // namespace
+
+bool may_have_gpu() {
+  return ::access("/dev/nvidiactl", F_OK) == 0 ||
+         ::access("/dev/dxg", F_OK) == 0;
+}
 
 worker_device choose_device(const std::string& asked) {
   if (asked == "cpu")

@@ -23,4 +23,8 @@ struct worker_device {
 /// where the GPU that was named cannot train here.
 worker_device choose_device(const std::string& asked);
 
+/// A machine without the files of a driver has no GPU; the CUDA part need not
+/// be opened to know that.
+bool may_have_gpu();
+
 } // namespace ballast

@@ -7,10 +7,15 @@
 #include "cli/node/host_port.hpp"
 #include "cli/node/identity.hpp"
 #include "cli/node/worker_device.hpp"
+#include "cli/process_identity.hpp"
+#include "data/host_memory.hpp"
 #include "gpu/cuda_library.hpp"
 #include "gpu/nccl_introduction.hpp"
 #include "monitor/http_server.hpp"
 #include "monitor/log.hpp"
+#include "runtime/fault_point.hpp"
+#include "runtime/node_name.hpp"
+#include "runtime/printable.hpp"
 #include "runtime/thread_name.hpp"
 
 #include <chrono>
@@ -23,6 +28,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
+#include <system_error>
 #include <thread>
 #include <unistd.h>
 
@@ -75,6 +81,8 @@ public:
 
 private:
   void follow(int descriptor) {
+    if (int injected = fault_point("worker.supervisor_watch"))
+      throw std::system_error(injected, std::generic_category(), "a thread");
     liveness_socket supervisor(descriptor);
     while (!supervisor.receive().is_null()) {
     }
@@ -91,7 +99,30 @@ private:
 std::string host_name() {
   char name[256] = "host";
   gethostname(name, sizeof name - 1);
-  return name;
+  return printable(name);
+}
+
+/// Where the other nodes reach this one. Throws ballast_error{usage} where that
+/// is not allowed.
+std::string reachable_host(const node_options& options) {
+  if (!options.host.empty()) {
+    check_bind({options.host, 0}, "--host", options.insecure);
+    return options.host;
+  }
+  host_port coordinator = parse_host_port(options.join, "--join");
+  std::string out = local_address_towards(coordinator);
+  check_bind({out, 0}, "--host (from the way to --join " + options.join + ")",
+             options.insecure);
+  return out;
+}
+
+std::string node_name(const node_options& options) {
+  if (options.name.empty())
+    return to_node_name(host_name() + "-" + std::to_string(getpid()));
+  if (!is_node_name(options.name))
+    throw ballast_error(errc::usage,
+                        "--name: " + node_name_mistake(options.name));
+  return options.name;
 }
 
 /// One attempt with a deadline: a peer that accepts and stays silent must not
@@ -201,15 +232,13 @@ sigset_t end_signals() {
 int run_worker(const node_options& options) {
   sigset_t ends = end_signals();
   pthread_sigmask(SIG_BLOCK, &ends, nullptr); // before there is any thread
-  std::string name = options.name.empty()
-                         ? host_name() + "-" + std::to_string(getpid())
-                         : options.name;
+  std::string name = node_name(options);
   start_log(name);
   // Leaked on purpose, as below: what runs on a device may outlive us.
   auto& place = *new worker_device(choose_device(options.device));
   host_port metrics = parse_host_port(options.metrics, "--metrics");
   check_bind(metrics, "--metrics", options.insecure);
-  check_bind({options.host, 0}, "--host", options.insecure);
+  const std::string host = reachable_host(options);
   // Compute threads that wait give their core away: a node may share it.
   setenv("OMP_WAIT_POLICY", "PASSIVE", 0);
   std::thread preload;
@@ -243,6 +272,9 @@ int run_worker(const node_options& options) {
   worker.hello.pid = uint32_t(getpid());
   worker.hello.host = host_name();
   worker.hello.device = place.name;
+  worker.hello.start_ticks = start_ticks(getpid()).value_or(0);
+  worker.hello.boot_id = boot_id();
+  worker.hello.memory_bytes = available_memory_bytes();
   if (place.device) {
     worker.hello.gpu = gpu_identity(place.device->bus());
     const nccl_report nccl = probe_nccl();
@@ -259,8 +291,7 @@ int run_worker(const node_options& options) {
   worker.probes = probes;
   if (health)
     worker.device_trouble = [&health] { return health->trouble(); };
-  worker.make_engine = [host = options.host, &place,
-                        &latch](engine_listener listener) {
+  worker.make_engine = [host, &place, &latch](engine_listener listener) {
     engine_config engine;
     engine.bind_host = host;
     engine.device = place.device;

@@ -1,5 +1,6 @@
 #include "gpu/collectives/gloo.hpp"
 
+#include "gpu/collectives/abortable_gloo.hpp"
 #include "gpu/collectives/deadline_watch.hpp"
 #include "gpu/collectives/fault_point.hpp"
 #include "gpu/collectives/peer_blob.hpp"
@@ -49,8 +50,11 @@ public:
   mesh_context(const device_ptr& device, int rank, int size)
       : gloo::Context(rank, size) {
     device_ = device;
-    transportContext_ = device->createContext(rank, size);
-    transportContext_->setTimeout(pair_timeout);
+    auto inner = device->createContext(rank, size);
+    inner->setTimeout(pair_timeout); // each pair copies it
+    waits_ = std::make_shared<abortable_gloo>(std::move(inner));
+    waits_->setTimeout(pair_timeout);
+    transportContext_ = waits_;
     for (int r = 0; r < size; ++r) {
       if (r != rank) {
         auto& pair = transportContext_->createPair(r);
@@ -97,8 +101,10 @@ public:
     transportContext_->getPair(peer)->connect(address);
   }
 
-  /// Wakes a connect that waits, and every peer; not a local operation.
-  void close_pairs() noexcept {
+  /// Ends what waits here, in a connect or in an operation, and tells every
+  /// peer by closing its connection.
+  void break_off() noexcept {
+    waits_->abort();
     for (int r = 0; r < size; ++r) {
       if (r != rank) {
         try {
@@ -110,6 +116,7 @@ public:
   }
 
 private:
+  std::shared_ptr<abortable_gloo> waits_;
   std::vector<std::string> addresses_;
 };
 
@@ -235,7 +242,7 @@ public:
   void abort(const std::string& reason) noexcept override {
     if (state_ != collective_state::closed && why_.set(reason)) {
       state_ = collective_state::dead;
-      context_->close_pairs();
+      context_->break_off();
     }
   }
 
@@ -283,7 +290,7 @@ private:
       collective_error error = translated(e, aborted, why_.reason());
       why_.set(error.what());
       state_ = collective_state::dead;
-      context_->close_pairs(); // so that the others notice, too
+      context_->break_off(); // so that the others notice, too
       throw error;
     }
   }
@@ -315,8 +322,8 @@ public:
     if (options_.size == 1) {
       return joined;
     }
-    // Closes the pairs of a connect that waits too long or is aborted.
-    deadline_watch watcher(until, [&] { context_->close_pairs(); });
+    // Ends a connect that waits too long.
+    deadline_watch watcher(until, [&] { context_->break_off(); });
     int peer = 0;
     try {
       for (; peer < options_.size; ++peer) {
@@ -345,7 +352,7 @@ public:
 
   void abort(const std::string& reason) noexcept override {
     if (why_.set(reason)) {
-      context_->close_pairs();
+      context_->break_off();
     }
   }
 
@@ -361,7 +368,7 @@ public:
   std::string name() const override { return "gloo"; }
 
   collective_capabilities capabilities() const override {
-    return {.abortable = false,
+    return {.abortable = false, // it frees its own rank, not the others
             .sees_peer_death = false,
             .ranks_max = 256,
             .float64 = true,

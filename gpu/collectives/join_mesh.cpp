@@ -17,6 +17,18 @@ namespace {
       "rank " + std::to_string(peer) + " cannot be reached: " + why, peer);
 }
 
+/// No connection came about at all.
+[[noreturn]] void unreachable(int peer, const peer_address& address,
+                              const std::string& why) {
+  std::string where = address.same_host
+                          ? "@" + address.local_name
+                          : address.host + ":" + std::to_string(address.port);
+  throw collective_error(collective_errc::peer_lost,
+                         "rank " + std::to_string(peer) +
+                             " cannot be reached at " + where + ": " + why,
+                         peer, where);
+}
+
 /// The connecting side of one handshake.
 class dialling {
 public:
@@ -33,13 +45,19 @@ public:
   bool must_retry() const { return step_ == step::queue_full; }
   short events() const { return step_ == step::connecting ? POLLOUT : POLLIN; }
 
+  /// Blames the peer if it has not even taken the connection.
+  void check_deadline() const {
+    if (step_ == step::connecting)
+      unreachable(peer_, *address_, "no answer before the deadline");
+  }
+
   void start() {
     try {
       fd_ = address_->same_host
                 ? start_connect_local(address_->local_name)
                 : start_connect_tcp(address_->host, address_->port);
     } catch (const std::system_error& e) {
-      lost(peer_, e.what());
+      unreachable(peer_, *address_, e.what());
     }
     step_ = fd_ ? step::connecting : step::queue_full;
   }
@@ -48,7 +66,7 @@ public:
   void advance() {
     if (step_ == step::connecting) {
       if (int error = connect_result(fd_.get()); error != 0) {
-        lost(peer_, std::generic_category().message(error));
+        unreachable(peer_, *address_, std::generic_category().message(error));
       }
       reach(fault_point::handshake, options_->rank);
       send(hello_);
@@ -162,6 +180,8 @@ std::vector<stream_mesh::link> join_mesh(const std::vector<peer_address>& peers,
     auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
         until - std::chrono::steady_clock::now());
     if (left.count() <= 0) {
+      for (const dialling& call : calls)
+        call.check_deadline();
       auto absent = [&](int r) { return r != options.rank && !links[r].fd; };
       int peer = 0;
       while (!absent(peer)) {

@@ -1,5 +1,7 @@
 #include "gpu/collectives/peer_blob.hpp"
 
+#include "runtime/json_text.hpp"
+
 #include <nlohmann/json.hpp>
 
 namespace ballast {
@@ -51,8 +53,8 @@ void must_equal(int peer, const char* field, const T& theirs, const T& ours) {
     return;
   }
   mismatch(peer, "rank " + std::to_string(peer) + " has " + field + " " +
-                     nlohmann::json(theirs).dump() + ", this rank has " +
-                     nlohmann::json(ours).dump() +
+                     json_text(nlohmann::json(theirs)) + ", this rank has " +
+                     json_text(nlohmann::json(ours)) +
                      "; all ranks must be given the same");
 }
 
@@ -69,7 +71,7 @@ std::string make_peer_blob(const std::string& backend,
                          {"layout_hash", options.layout_hash},
                          {"token_mark", mark_of(options.token)},
                          {"payload", to_hex(payload)}};
-  return blob.dump();
+  return json_text(blob);
 }
 
 std::vector<std::string>

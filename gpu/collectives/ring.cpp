@@ -5,6 +5,7 @@
 #include "gpu/collectives/join_shm.hpp"
 #include "gpu/collectives/peer_blob.hpp"
 #include "gpu/collectives/ring_collective.hpp"
+#include "runtime/json_text.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -58,7 +59,7 @@ public:
         door_(std::make_shared<door>(options)),
         stop_(std::make_shared<stop_switch>()),
         address_(make_peer_blob(process_->name, options,
-                                payload_of(*process_).dump())) {
+                                json_text(payload_of(*process_)))) {
     ears_->add(door_);
   }
 
@@ -78,8 +79,9 @@ public:
     try {
       return join(until);
     } catch (const collective_error& e) {
-      stop_->stop(e.code(), e.what(), e.peer());
-      stop_->raise();
+      if (stop_->stop(e.code(), e.what(), e.peer()))
+        throw;        // it also knows the address that does not answer
+      stop_->raise(); // the first reason stands: an abort that cut a link, say
     } catch (const std::system_error& e) {
       throw collective_error(collective_errc::peer_lost,
                              std::string("cannot join: ") + e.what());

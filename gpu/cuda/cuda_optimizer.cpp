@@ -23,17 +23,24 @@ public:
     update(parameters, gradients, gradient_scale, nullptr, lr, step);
   }
 
-  /// The scale stays on the device: nobody waits for the norm.
-  void apply_clipped(std::span<float> parameters,
+  /// The scale stays on the device. The host waits for the norm before it lets
+  /// the update begin: a gradient that is not finite must not be applied.
+  bool apply_clipped(std::span<float> parameters,
                      std::span<const float> gradients, double inverse_samples,
                      std::optional<double> clip_norm, double lr,
                      uint64_t step) override {
-    if (!clip_norm)
-      return apply(parameters, gradients, inverse_samples, lr, step);
     check_cuda(cudaSetDevice(device_), "cudaSetDevice");
+    const double limit = clip_norm.value_or(0); // 0: only look
     launch_clip_by_norm(gradients.data(), gradients.size(), inverse_samples,
-                        *clip_norm, pieces_.data(), clipped_.data(), nullptr);
-    update(parameters, gradients, inverse_samples, clipped_.data(), lr, step);
+                        limit, pieces_.data(), clipped_.data(), nullptr);
+    clipped found{};
+    clipped_.download(&found, 1);
+    const double worst = found.norm * (found.scale / inverse_samples);
+    if (!(worst <= largest_gradient(spec_)))
+      return false;
+    update(parameters, gradients, inverse_samples,
+           clip_norm ? clipped_.data() : nullptr, lr, step);
+    return true;
   }
 
   std::vector<state_vector> state() override {

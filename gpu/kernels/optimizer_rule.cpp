@@ -1,8 +1,10 @@
 #include "gpu/kernels/optimizer_rule.hpp"
 
+#include "gpu/optimizer.hpp"
 #include "runtime/job.hpp"
 
 #include <cmath>
+#include <limits>
 
 namespace ballast {
 
@@ -26,6 +28,11 @@ adam_rule make_adam_rule(const optimizer_spec& spec, double gradient_scale,
           .eps = float(spec.eps),
           .l2 = decoupled ? 0.0F : float(spec.weight_decay),
           .shrink = decoupled ? float(1 - lr * spec.weight_decay) : 1.0F};
+}
+
+double largest_gradient(const optimizer_spec& spec) {
+  const double most = std::numeric_limits<float>::max();
+  return spec.kind == "sgd" ? most : std::sqrt(most);
 }
 
 } // namespace ballast

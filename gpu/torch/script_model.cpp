@@ -2,68 +2,61 @@
 // the outputs; its parameters train, by their names in the module. A row keeps
 // the shape that the data set gives it.
 #include "gpu/initial_parameters.hpp"
+#include "gpu/torch/script_file.hpp"
 #include "gpu/torch/torch_model.hpp"
 #include "runtime/errors.hpp"
-
-#include <torch/script.h>
 
 namespace ballast {
 namespace {
 
-using named_tensors = std::vector<std::pair<std::string, at::Tensor>>;
-
-[[noreturn]] void refuse(const std::string& path, const std::string& why) {
-  throw ballast_error(errc::invalid_job, path + ": " + why, "/model/path");
-}
-
-struct loaded_module {
-  torch::jit::Module module;
-  named_tensors parameters;
-};
-
-loaded_module load(const std::string& path, at::Device device) {
-  loaded_module out;
-  try {
-    out.module = torch::jit::load(path, device);
-  } catch (const c10::Error& e) {
-    refuse(path, std::string("cannot be loaded as TorchScript: ") +
-                     e.what_without_backtrace());
-  }
-  for (const auto& p : out.module.named_parameters()) {
-    if (p.value.scalar_type() != at::kFloat)
-      refuse(path, "parameter '" + p.name + "' is " +
-                       std::string(c10::toString(p.value.scalar_type())) +
-                       "; expected float32");
-    out.parameters.emplace_back(p.name, p.value);
-  }
-  for (const auto& b : out.module.named_buffers())
-    if (b.name.ends_with("running_mean"))
-      refuse(path, "'" + b.name +
-                       "': batch normalisation inside a TorchScript module is "
-                       "not in this build, its statistics would differ "
-                       "between workers; 'cnn' has it");
-  return out;
-}
-
-std::vector<at::Tensor> tensors_of(const loaded_module& loaded) {
+std::vector<at::Tensor> tensors_of(const script_file& file) {
   std::vector<at::Tensor> out;
-  for (const auto& [name, tensor] : loaded.parameters)
-    out.push_back(tensor);
+  for (const script_tensor& one : file.trained)
+    out.push_back(one.value);
   return out;
 }
 
 std::vector<std::pair<std::string, std::vector<int64_t>>>
-shapes_of(const loaded_module& loaded) {
+shapes_of(const script_file& file) {
   std::vector<std::pair<std::string, std::vector<int64_t>>> out;
-  for (const auto& [name, tensor] : loaded.parameters)
-    out.push_back({name, tensor.sizes().vec()});
+  for (const script_tensor& one : file.trained)
+    out.push_back({one.name, one.value.sizes().vec()});
   return out;
+}
+
+/// A buffer or a frozen parameter, with its values as they are saved.
+struct constant {
+  std::string name;
+  at::Tensor value;
+  std::vector<int64_t> shape;
+  std::vector<float> values;
+  uint32_t version = 0; // grows whenever the tensor is written to
+};
+
+constant constant_of(const std::string& path, const script_tensor& from) {
+  const at::Tensor& value = from.value;
+  if (value.is_complex() || value.layout() != at::kStrided)
+    refuse_script(path, "buffer '" + from.name + "' is " +
+                            std::string(value.toString()) +
+                            "; only real, dense buffers can be saved");
+  const at::Tensor saved = value.detach().to(at::kCPU, at::kFloat).contiguous();
+  if (!value.is_floating_point() &&
+      !saved.to(at::kDouble).equal(value.cpu().to(at::kDouble)))
+    refuse_script(path, "buffer '" + from.name +
+                            "' has integers that float32, in which it is "
+                            "saved, cannot hold");
+  const auto* begin = saved.const_data_ptr<float>();
+  return {from.name, value, value.sizes().vec(),
+          std::vector<float>(begin, begin + saved.numel()),
+          uint32_t(value._version())};
 }
 
 class script_model final : public torch_model {
 public:
-  script_model(const model_request& request, loaded_module loaded)
+  script_model(const model_request& request, script_file loaded)
       : torch_model(request, shapes_of(loaded)), loaded_(std::move(loaded)) {
+    for (const script_tensor& one : loaded_.constants)
+      constants_.push_back(constant_of(request.what->model.path, one));
     take_leaves(tensors_of(loaded_));
     row_sizes_.assign(row().shape.begin(), row().shape.end());
     if (row_sizes_.empty())
@@ -72,9 +65,25 @@ public:
       initial_.push_back(
           leaf(i).detach().to(at::kCPU, at::kFloat, false, true));
     check_outputs();
+    check_training();
   }
 
+  std::vector<alias> aliases() const override { return loaded_.aliases; }
+
 private:
+  void add_constants(std::vector<buffer>& out) override {
+    for (constant& one : constants_)
+      out.push_back({one.name, one.shape, one.values});
+  }
+
+  void constants_changed() override {
+    const at::NoGradGuard no_grad;
+    for (constant& one : constants_) {
+      one.value.copy_(tensor_over(one.values.data(), one.shape));
+      one.version = uint32_t(one.value._version());
+    }
+  }
+
   void default_values(std::span<float> values) override {
     for (size_t i = 0; i < initial_.size(); ++i) {
       const parameter_info& p = parameters()[i];
@@ -103,16 +112,56 @@ private:
       out = forward(at::zeros(sizes_of(2),
                               at::TensorOptions().device(device_of(place()))));
     } catch (const std::exception& e) {
-      refuse(what().model.path, "forward fails on 2 rows of shape " +
-                                    to_string(row_sizes_) + ": " + e.what());
+      refuse_script(what().model.path, "forward fails on 2 rows of shape " +
+                                           to_string(row_sizes_) + ": " +
+                                           e.what());
     }
     if (out.scalar_type() != at::kFloat ||
         out.numel() != 2 * int64_t(goal().columns()) || out.size(0) != 2)
-      refuse(what().model.path, "forward of 2 rows returns " +
-                                    std::string(out.toString()) + " of shape " +
-                                    to_string(out.sizes().vec()) +
-                                    "; expected float32 of shape [2, " +
-                                    std::to_string(goal().columns()) + "]");
+      refuse_script(what().model.path,
+                    "forward of 2 rows returns " + std::string(out.toString()) +
+                        " of shape " + to_string(out.sizes().vec()) +
+                        "; expected float32 of shape [2, " +
+                        std::to_string(goal().columns()) + "]");
+  }
+
+  [[noreturn]] void refuse_changing(const std::string& name) const {
+    refuse_script(
+        what().model.path,
+        "buffer '" + name +
+            "' changes in training; its values would differ between workers. "
+            "Use layers without running statistics (GroupNorm, LayerNorm, "
+            "BatchNorm with track_running_stats=False); the models 'cnn' and "
+            "'resnet18' have batch normalisation");
+  }
+
+  /// After a forward in training mode.
+  void check_constants() const {
+    for (const constant& one : constants_)
+      if (uint32_t(one.value._version()) != one.version)
+        refuse_changing(one.name);
+  }
+
+  /// Finds before the first step what would go wrong in it, also buffers that
+  /// forward replaces instead of writing to them.
+  void check_training() {
+    const at::NoGradGuard no_grad;
+    at::manual_seed(0);
+    loaded_.module.train(true);
+    try {
+      forward(at::zeros(sizes_of(2),
+                        at::TensorOptions().device(device_of(place()))));
+    } catch (const std::exception& e) {
+      refuse_script(what().model.path,
+                    "forward in training mode fails on 2 rows of shape " +
+                        to_string(row_sizes_) + ": " + e.what());
+    }
+    loaded_.module.eval();
+    check_constants();
+    for (const auto& b : loaded_.module.named_buffers())
+      for (const constant& one : constants_)
+        if (one.name == b.name && !one.value.is_same(b.value))
+          refuse_changing(b.name);
   }
 
   double differentiate(const batch_view& batch, uint64_t step_seed,
@@ -127,7 +176,10 @@ private:
     if (training)
       at::manual_seed(step_seed);
     loaded_.module.train(training);
-    return forward(batch);
+    at::Tensor out = forward(batch);
+    if (training)
+      check_constants();
+    return out;
   }
 
   evaluation_sums judge_outputs(const batch_view& batch) override {
@@ -143,7 +195,8 @@ private:
     return {outputs_.const_data_ptr<float>(), size_t(outputs_.numel())};
   }
 
-  loaded_module loaded_;
+  script_file loaded_;
+  std::vector<constant> constants_;
   std::vector<int64_t> row_sizes_;
   std::vector<at::Tensor> initial_;
   at::Tensor outputs_;
@@ -153,7 +206,7 @@ private:
 
 std::unique_ptr<model> make_script_model(const model_request& request) {
   return std::make_unique<script_model>(
-      request, load(request.what->model.path, device_of(request.place)));
+      request, load_script(request.what->model.path, device_of(request.place)));
 }
 
 } // namespace ballast

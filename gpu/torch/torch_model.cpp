@@ -62,11 +62,17 @@ torch_model::torch_model(
 }
 
 void torch_model::initialize(std::span<float> parameters) {
-  if (!initialize_as_asked(job_.model, parameters_, parameters, buffers()))
-    guarded("to make initial parameters", [&] {
-      c10::InferenceMode no_autograd;
-      default_values(parameters);
-    });
+  const std::vector<buffer> rest = buffers();
+  if (initialize_as_asked(job_.model, {parameters_, rest, aliases()},
+                          parameters)) {
+    if (!rest.empty())
+      guarded("to take over buffers", [&] { constants_changed(); });
+    return;
+  }
+  guarded("to make initial parameters", [&] {
+    c10::InferenceMode no_autograd;
+    default_values(parameters);
+  });
 }
 
 const torch_model::views& torch_model::views_of(std::span<float> arena) {

@@ -48,7 +48,11 @@ public:
   void apply_statistics(std::span<const float> sums, double rows) final {
     norms_.apply(sums, rows);
   }
-  std::vector<buffer> buffers() final { return norms_.buffers(); }
+  std::vector<buffer> buffers() final {
+    std::vector<buffer> out = norms_.buffers();
+    add_constants(out);
+    return out;
+  }
 
 protected:
   torch_model(const model_request& request,
@@ -57,6 +61,10 @@ protected:
 
   // What a model adds. All run without autograd unless they switch it on.
   virtual void default_values(std::span<float> parameters) = 0;
+  /// What is saved and never changes.
+  virtual void add_constants(std::vector<buffer>& /*out*/) {}
+  /// A file has filled them.
+  virtual void constants_changed() {}
   /// False where `differentiate` does without autograd.
   virtual bool wants_leaves() const { return true; }
   virtual double differentiate(const batch_view& batch, uint64_t step_seed,

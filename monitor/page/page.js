@@ -137,7 +137,7 @@ const columns = [
   ["share", (w, rows) => w.rows_owned === undefined ? "–" : percent(w.rows_owned / rows)],
   ["rows", w => w.rows_owned], ["batch", w => w.batch], ["samples/s", w => w.samples_per_s],
   ["skew", w => w.skew_tv === undefined ? "–" : percent(w.skew_tv)],
-  ["heartbeat", w => w.state === "lost" ? "–" : w.heartbeat_age_s.toFixed(1) + " s", "spare"],
+  ["heartbeat", w => typeof w.heartbeat_age_s === "number" ? w.heartbeat_age_s.toFixed(1) + " s" : "–", "spare"],
   ["rank", w => w.rank, "spare"], ["device", w => w.device, "text spare"],
   ["host", w => w.host, "text spare"], ["phase", w => w.phase, "text spare"],
 ];
@@ -199,8 +199,9 @@ async function refresh() {
   try {
     const reply = await fetch("v1/status", {cache: "no-store"});
     if (!reply.ok) throw new Error(`${reply.status} ${reply.statusText}`);
-    take_status(await reply.json());
-    by("trouble").textContent = "";
+    const status = await reply.json();
+    take_status(status);
+    by("trouble").textContent = status.trouble || "";
   } catch (error) {
     by("trouble").textContent =
       `No answer from the coordinator (${error.message}). Below is what it said last.`;

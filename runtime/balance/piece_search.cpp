@@ -23,7 +23,7 @@ piece_search::piece_search(std::vector<movable_piece> pieces,
                            const label_counts& target, double size_tolerance)
     : pieces_(std::move(pieces)), distance_(target, size_tolerance),
       holders_(target), at_(target.workers), gains_(target.workers),
-      effort_left_(effort_max) {
+      bounds_(target.workers), effort_left_(effort_max) {
   for (size_t i = 0; i < pieces_.size(); ++i) {
     distance_.add(pieces_[i], pieces_[i].goes_to);
     holders_.add(pieces_[i], pieces_[i].goes_to);
@@ -70,6 +70,7 @@ double piece_search::price(const movable_piece& piece, uint32_t to) const {
 
 void piece_search::assign(size_t index, uint32_t to) {
   movable_piece& piece = pieces_[index];
+  bounds_[piece.goes_to].fresh = bounds_[to].fresh = false;
   std::vector<size_t>& old = at_[piece.goes_to];
   old.erase(std::find(old.begin(), old.end(), index));
   distance_.remove(piece, piece.goes_to);
@@ -78,6 +79,34 @@ void piece_search::assign(size_t index, uint32_t to) {
   distance_.add(piece, to);
   holders_.add(piece, to);
   at_[to].push_back(index);
+}
+
+const piece_search::rank_bound& piece_search::bound_of(uint32_t rank) {
+  rank_bound& out = bounds_[rank];
+  if (out.fresh)
+    return out;
+  out = {distance_.error(rank), 1e300, 0, true};
+  for (size_t i : at_[rank]) {
+    const movable_piece& piece = pieces_[i];
+    out.labels += piece.labels.size();
+    // One that is on its way goes elsewhere for nothing, or back for a refund.
+    double least =
+        piece.price * rows_gained_per_row_min * (piece.moves() ? -1 : 1);
+    out.least_price = std::min(out.least_price, least);
+  }
+  return out;
+}
+
+/// False if no place can be better for the labels than where the piece is:
+/// what comes brings a worker nearer to its quota by half of its rows at most.
+bool piece_search::may_gain(size_t index) const {
+  const movable_piece& piece = pieces_[index];
+  double most =
+      distance_.gain_of_leaving(piece, piece.goes_to) -
+      piece.price * rows_gained_per_row_min * (piece.moves() ? -1 : 1);
+  for (const label_rows& part : piece.labels)
+    most += part.rows / 2;
+  return most > 0;
 }
 
 void piece_search::perform(const choice& c) {
@@ -90,7 +119,7 @@ void piece_search::perform(const choice& c) {
 /// The best other worker for the piece, workers of size 0 excluded.
 piece_search::choice piece_search::best_place(size_t index) {
   const movable_piece& piece = pieces_[index];
-  spend(piece.labels.size() * at_.size() / 4); // all ranks at once are quick
+  spend(place_effort(piece));
   distance_.gains_of_coming(piece, gains_);
   choice best{-1e300, index, piece.goes_to};
   for (uint32_t to = 0; to < gains_.size(); ++to) {
@@ -133,7 +162,9 @@ void piece_search::take_the_best() {
     std::priority_queue<choice, std::vector<choice>, decltype(worse)> queue(
         worse);
     for (size_t i = 0; i < pieces_.size(); ++i)
-      if (!pieces_[i].locked)
+      if (!pieces_[i].locked && !may_gain(i))
+        spend(place_effort(pieces_[i]));
+      else if (!pieces_[i].locked)
         if (choice best = best_place(i); best.gain > smallest_gain)
           queue.push(best);
     auto still_first = [&](const choice& c) {
@@ -219,11 +250,13 @@ void piece_search::consider_swaps(const std::vector<choice>& there,
 }
 
 bool piece_search::improve_pair(uint32_t a, uint32_t b) {
-  uint64_t effort = 1;
-  for (uint32_t rank : {a, b})
-    for (size_t i : at_[rank])
-      effort += pieces_[i].labels.size() * 2;
-  spend(effort);
+  const rank_bound& of_a = bound_of(a);
+  const rank_bound& of_b = bound_of(b);
+  spend(1 + 2 * (of_a.labels + of_b.labels));
+  // No move brings the two below no error at all, and each has its price.
+  if (double price = std::min(of_a.least_price, of_b.least_price);
+      price >= 0 && of_a.error + of_b.error <= price)
+    return false;
   std::vector<choice> there = best_singles(a, b);
   std::vector<choice> back = best_singles(b, a);
   choice best{smallest_gain};
@@ -276,162 +309,6 @@ void piece_search::spread(uint32_t label, uint32_t from) {
   if (best.gain < -double(rows(pieces_[best.piece].what)) / 2)
     return;
   perform(best);
-}
-
-// -- cuts ---------------------------------------------------------------------
-
-void piece_search::cut(size_t index, uint32_t rows_away, uint32_t to) {
-  movable_piece rest = pieces_[index];
-  movable_piece away = rest;
-  double part = double(rows_away) / double(rows(rest.what));
-  rest.what.end -= rows_away;
-  away.what.begin = rest.what.end;
-  for (size_t i = 0; i < rest.labels.size(); ++i) {
-    away.labels[i].rows *= part;
-    rest.labels[i].rows -= away.labels[i].rows;
-  }
-  uint32_t rank = rest.goes_to;
-  distance_.remove(pieces_[index], rank);
-  pieces_[index] = rest;
-  distance_.add(rest, rank);
-  distance_.add(away, rank);
-  holders_.add(away, rank);
-  pieces_.push_back(away);
-  at_[rank].push_back(pieces_.size() - 1);
-  assign(pieces_.size() - 1, to);
-}
-
-/// Who may get the first rows of a class: one of the target's holders if
-/// possible, else the one that is furthest below its size.
-std::optional<uint32_t>
-piece_search::place_for_holder(uint32_t label, uint64_t bytes,
-                               const std::vector<uint64_t>& room_bytes) const {
-  std::optional<uint32_t> best;
-  auto better = [&](uint32_t a, uint32_t b) {
-    bool wanted_a = holders_.may_hold(a, label);
-    bool wanted_b = holders_.may_hold(b, label);
-    return wanted_a != wanted_b
-               ? wanted_a
-               : distance_.size_excess(a) < distance_.size_excess(b);
-  };
-  for (uint32_t rank = 0; rank < at_.size(); ++rank)
-    if (distance_.size_target(rank) > 0 && holders_.pieces(rank, label) == 0 &&
-        (room_bytes.empty() || room_bytes.at(rank) >= bytes) &&
-        (!best || better(rank, *best)))
-      best = rank;
-  return best;
-}
-
-bool piece_search::cover_by_cuts(const std::vector<uint64_t>& room_bytes) {
-  bool no_room = false;
-  for (uint32_t label : holders_.lacking()) {
-    std::vector<uint32_t> still = holders_.lacking();
-    if (!std::binary_search(still.begin(), still.end(), label))
-      continue; // came along with another one
-    // The fewest rows with which one of the class goes, on average over the
-    // epochs; parts with less than that where there is nothing else.
-    struct part {
-      bool poor = true;
-      uint32_t rows = 0;
-      size_t piece = 0;
-    };
-    std::optional<part> best;
-    for (size_t i = 0; i < pieces_.size(); ++i) {
-      const movable_piece& piece = pieces_[i];
-      double of_label = 0;
-      for (const label_rows& some : piece.labels)
-        if (some.label == label)
-          of_label = some.rows;
-      uint32_t all = rows(piece.what);
-      // Who has no other piece of it keeps as much.
-      uint32_t most =
-          holders_.pieces(piece.goes_to, label) == 1 ? all / 2 : all;
-      if (piece.locked || of_label <= 0 || most == 0)
-        continue;
-      double needed = std::ceil(double(all) / of_label);
-      part now{needed > double(all), uint32_t(std::min(needed, double(most))),
-               i};
-      if (!best ||
-          std::pair(now.poor, now.rows) < std::pair(best->poor, best->rows))
-        best = now;
-    }
-    if (!best)
-      continue;
-    const movable_piece& from = pieces_[best->piece];
-    auto to = place_for_holder(label, from.bytes, room_bytes);
-    if (to && best->rows == rows(from.what))
-      assign(best->piece, *to);
-    else if (to)
-      cut(best->piece, best->rows, *to);
-    else
-      no_room = no_room || place_for_holder(label, 0, {});
-  }
-  return no_room;
-}
-
-/// Brings the size of `rank` to its target or that of the worker which is
-/// furthest off on the other side, by a part of a piece. Its end: those rows
-/// are consumed last, so they are work for who gets them.
-bool piece_search::cut_for(uint32_t rank) {
-  bool gives = distance_.size_excess(rank) > 0;
-  uint32_t other = rank;
-  for (uint32_t w = 0; w < at_.size(); ++w) {
-    if (distance_.size_target(w) == 0)
-      continue;
-    int64_t now = distance_.size_excess(w),
-            so_far = distance_.size_excess(other);
-    if (gives ? now < so_far : now > so_far)
-      other = w;
-  }
-  uint32_t from = gives ? rank : other;
-  uint32_t to = gives ? other : rank;
-  int64_t wanted =
-      std::min(distance_.size_excess(from), -distance_.size_excess(to));
-  if (wanted <= 0)
-    return false;
-  choice best{-1e300};
-  bool found = false;
-  for (size_t i : at_[from]) {
-    const movable_piece& piece = pieces_[i];
-    if (piece.locked || int64_t(rows(piece.what)) < wanted ||
-        (int64_t(rows(piece.what)) == wanted && !may_move(piece, to)))
-      continue;
-    // Labels count by the part; bytes by the whole chunk for who has none yet.
-    double gain = distance_.label_gain(piece, from, to) * double(wanted) /
-                      double(rows(piece.what)) -
-                  (to == piece.owner ? 0 : piece.price);
-    if (!found || gain > best.gain) {
-      best = {gain, i, to};
-      found = true;
-    }
-  }
-  if (!found)
-    return false;
-  if (int64_t(rows(pieces_[best.piece].what)) == wanted)
-    assign(best.piece, to);
-  else
-    cut(best.piece, uint32_t(wanted), to);
-  return true;
-}
-
-void piece_search::cut_for_sizes() {
-  // Every cut ends with one of two sizes met, so there are fewer than workers.
-  for (size_t cuts = 0; cuts < at_.size(); ++cuts) {
-    uint32_t worst = 0;
-    double worst_error = 0;
-    for (uint32_t w = 0; w < at_.size(); ++w) {
-      if (distance_.size_in_tolerance(w) || distance_.size_target(w) == 0)
-        continue;
-      double error = std::abs(double(distance_.size_excess(w))) /
-                     double(distance_.size_target(w));
-      if (error > worst_error) {
-        worst = w;
-        worst_error = error;
-      }
-    }
-    if (worst_error == 0 || !cut_for(worst))
-      return;
-  }
 }
 
 } // namespace ballast

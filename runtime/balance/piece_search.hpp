@@ -38,6 +38,16 @@ private:
     bool swaps = false;
   };
 
+  /// What bounds the gain of a move between two workers, so that among a
+  /// thousand of them few pairs are looked at closely.
+  struct rank_bound {
+    double error = 0;       // its part of the distance
+    double least_price = 0; // of a piece that leaves it
+    size_t labels = 0;      // entries of its pieces
+    bool fresh = false;
+  };
+  const rank_bound& bound_of(uint32_t rank);
+  bool may_gain(size_t piece) const;
   void empty_leavers();
   void take_the_best();
   void improve_pairs();
@@ -58,6 +68,10 @@ private:
   double value() const;
   double price(const movable_piece& piece, uint32_t to) const;
   choice best_place(size_t piece);
+  /// Of all ranks at once: quick.
+  uint64_t place_effort(const movable_piece& piece) const {
+    return piece.labels.size() * at_.size() / 4;
+  }
   void spend(uint64_t effort) {
     effort_left_ -= std::min(effort_left_, effort);
   }
@@ -72,6 +86,7 @@ private:
   class_holders holders_;
   std::vector<std::vector<size_t>> at_; // by rank: pieces that end there
   std::vector<double> gains_;           // scratch, by rank
+  std::vector<rank_bound> bounds_;      // by rank, made when asked for
   uint64_t effort_left_;                // label entries still to look at
 };
 

@@ -58,6 +58,13 @@ double quota_distance::total() const {
   return out;
 }
 
+double quota_distance::error(uint32_t rank) const {
+  double out = 0;
+  for (size_t at = rank; at < surplus_.size(); at += workers())
+    out += std::abs(surplus_[at]) / 2;
+  return out + size_error(rank, excess_[rank]);
+}
+
 bool quota_distance::size_in_tolerance(uint32_t rank) const {
   return std::abs(double(excess_[rank])) <=
          size_tolerance_ * double(sizes_[rank]);
@@ -97,9 +104,12 @@ double quota_distance::gain_of_coming(const movable_piece& piece,
 
 void quota_distance::gains_of_coming(const movable_piece& piece,
                                      std::vector<double>& out) const {
-  for (uint32_t w = 0; w < workers(); ++w)
-    out[w] = 2 * (size_error(w, excess_[w]) -
-                  size_error(w, excess_[w] + rows(piece.what)));
+  if (!sizes_count_)
+    std::fill(out.begin(), out.end(), 0);
+  else
+    for (uint32_t w = 0; w < workers(); ++w)
+      out[w] = 2 * (size_error(w, excess_[w]) -
+                    size_error(w, excess_[w] + rows(piece.what)));
   for (const label_rows& part : piece.labels) {
     const double* now = &surplus_[part.label * workers()];
     for (size_t w = 0; w < workers(); ++w)

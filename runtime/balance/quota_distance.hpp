@@ -48,6 +48,8 @@ public:
   void remove(const movable_piece& piece, uint32_t rank);
 
   double total() const;
+  /// The part of the total that is this worker's; no move makes it negative.
+  double error(uint32_t rank) const;
   /// By how much the distance shrinks if the piece leaves, or comes to, this
   /// worker.
   double gain_of_leaving(const movable_piece& piece, uint32_t rank) const;

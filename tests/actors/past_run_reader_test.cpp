@@ -27,6 +27,7 @@ past_run read(const std::string& events) {
   journal_content journal;
   journaled_run& run = journal.run.emplace();
   run.name = "run-1";
+  run.seed = 1;
   run.job = to_json(*parse_job(R"({
     "data": {"train": {"format": "synthetic", "rows": 100, "classes": 4}},
     "model": {"kind": "mlp"}})",

@@ -49,17 +49,20 @@ protected:
     return out;
   }
 
-  plan place(const std::vector<worker_id>& workers) {
-    plan out;
+  placed_shares place_within(const std::vector<worker_id>& workers,
+                             const std::vector<uint64_t>& limits) {
+    placed_shares out;
     self_
         ->request(actor_, patience, place_atom::value, generation{1},
-                  plan_number{1}, workers, plan{})
-        .receive([&](const plan& got,
-                     const std::vector<share_summary>&) { out = got; },
+                  plan_number{1}, workers, plan{}, limits)
+        .receive([&](const placed_shares& got) { out = got; },
                  [](const caf::error& why) {
                    ADD_FAILURE() << to_failure(why).message;
                  });
     return out;
+  }
+  plan place(const std::vector<worker_id>& workers) {
+    return place_within(workers, {}).what;
   }
 
   /// The answer to a control message, or the text of the refusal.
@@ -118,6 +121,15 @@ TEST_F(shard_manager_test, prepares_places_and_forgets_a_set) {
   EXPECT_EQ(rows(placed.shares[0]) + rows(placed.shares[1]), 105u);
   self_->send(actor_, drop_atom::value);
   EXPECT_EQ(status(), "no data set is prepared");
+}
+
+TEST_F(shard_manager_test, says_what_the_workers_have_no_room_for) {
+  prepare(105);
+  const std::vector<worker_id> two{worker_id{1}, worker_id{2}};
+  EXPECT_FALSE(place_within(two, {uint64_t{1} << 30, 0}).lacks);
+  const memory_need lacks = place_within(two, {100, 100}).lacks;
+  EXPECT_GT(lacks.lacking_bytes, 105u * 4);
+  EXPECT_LE(lacks.free_bytes, 200u);
 }
 
 TEST_F(shard_manager_test, takes_the_next_job_while_a_set_is_prepared) {

@@ -72,9 +72,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
         states = self.server.states
         if self.path == "/v1/status":
             state = states.pop(0) if len(states) > 1 else states[0]
+            more = state if isinstance(state, dict) else {"state": state}
             error = "worker w2 lost" if state == "failed" else None
-            self.answer(200, json.dumps({**STATUS, "state": state,
-                                         "error": error}))
+            self.answer(200, json.dumps({**STATUS, "error": error, **more}))
         elif self.path.startswith("/v1/events?after="):
             first = int(self.path.split("=")[1]) + 1
             text = ": hello\n\n" + "".join(
@@ -137,7 +137,7 @@ class CommandLine(unittest.TestCase):
                 ("--frob", ["status", "--to", "x", "--frob"]),
                 ("no host and port", ["status", "--to", "nowhere"]),
                 ("is no port", ["status", "--to", "127.0.0.1:99999"]),
-                ("job is required", ["run"]),
+                ("expected JOB.json, or --resume RUN_DIR", ["run"]),
                 ("--workers", ["run", self.job, "--workers", "0"]),
                 ("/json/pointer=value", ["run", self.job, "--set", "x"]),
                 ("key=value", ["ctl", "pause", "x", "--to", "127.0.0.1:1"]),
@@ -201,6 +201,21 @@ class CommandLine(unittest.TestCase):
             self.ballast("status", "--json", "--to", server.url).stdout)
         self.assertEqual(status, STATUS)
 
+    def test_status_says_why_no_step_is_done(self):
+        server = self.coordinator()
+        for more, part in [
+                ({"cannot_open": "worker w1 cannot reach worker w2"},
+                 "cannot connect to each other: worker w1 cannot reach"),
+                ({"waits": "1 of at least 2 workers are here"},
+                 "waits: 1 of at least 2"),
+                ({"waiting_for_memory": {"lacking_bytes": 2500000,
+                                         "free_bytes": 400000}},
+                 "2.5 MB of the training data have no place, the workers have "
+                 "room for 0.4 MB more")]:
+            server.states = [{"state": "waiting", **more}]
+            self.assertIn(
+                part, self.ballast("status", "--to", server.url).stdout)
+
     def test_a_run_directory_leads_to_its_coordinator(self):
         self.refused(1, "does not exist", "status", "--to", self.folder)
         server = self.coordinator()
@@ -246,6 +261,44 @@ class CommandLine(unittest.TestCase):
                                 server.url, exit_code=code)
             if code:
                 self.assertIn("worker w2 lost", done.stderr)
+
+    def test_submit_wait_takes_over_how_the_report_has_it(self):
+        for end, code, says in [
+                ({"state": "failed", "exit_code": 1,
+                  "error": "the audit of the run found: x"}, 1, "audit"),
+                ({"state": "stopped", "exit_code": 130,
+                  "reason": "stopped by a signal"}, 130, "by a signal"),
+                ({"state": "stopped", "exit_code": 0}, 0, ""),
+                ({"state": "done", "exit_code": 0}, 0, "")]:
+            server = self.coordinator()
+            server.states = ["training", "finishing", end]
+            done = self.ballast("submit", "--wait", self.job, "--to",
+                                server.url, exit_code=code)
+            self.assertIn(says, done.stderr)
+            self.assertEqual(done.stderr == "", code == 0, done.stderr)
+
+    def test_a_result_that_cannot_be_written_is_no_success(self):
+        for arguments in (["docs", "errors"], ["validate", self.job, "--json"],
+                          ["validate", self.job], ["--help"]):
+            with open("/dev/full", "w", encoding="utf-8") as full:
+                done = subprocess.run(
+                    [BALLAST, *arguments], stdout=full, timeout=60,
+                    stderr=subprocess.PIPE, text=True, check=False)
+            self.assertEqual(done.returncode, 1, arguments)
+            # Why is known of the last write only.
+            self.assertRegex(done.stderr, "cannot write to standard output: "
+                             "(No space|an earlier write failed)")
+
+    def test_text_that_is_not_utf8_is_refused_by_name(self):
+        self.refused(2, r"caf\xe9", "validate", self.job, "--set",
+                     b"/name=caf\xe9")
+        self.refused(2, r"caf\xe9", "run", self.job, "--run-dir", b"caf\xe9")
+        folder = os.path.join(self.folder.encode(), b"caf\xe9")
+        os.mkdir(folder)
+        path = os.path.join(folder, b"job.json")
+        with open(path, "w", encoding="utf-8") as out:
+            json.dump(JOB, out)
+        self.refused(2, "is not UTF-8", "validate", path)
 
     def test_events_prints_what_the_server_sends(self):
         server = self.coordinator()

@@ -8,6 +8,7 @@
 #include <arrow/io/file.h>
 #include <gmock/gmock.h>
 #include <parquet/arrow/writer.h>
+#include <sys/stat.h>
 
 namespace ballast {
 namespace {
@@ -76,6 +77,60 @@ TEST_F(bad_input, csv_with_text_in_a_column_of_numbers) {
               {"x", "n"});
 }
 
+TEST_F(bad_input, text_that_is_not_utf8_or_holds_a_nul) {
+  refuses_csv("x,y\n1,0\ncaf\xe9,1\n", {"row 2", "'caf\\xe9'"});
+  refuses_csv(std::string("x,y\n1,0\n1\0002,1\n", 14),
+              {"row 2", "column 'x'", "'1\\x002'"});
+  // Valid, but its 40th byte is within a character.
+  std::string wide;
+  for (int i = 0; i < 50; ++i)
+    wide += "\u00e4";
+  refuses_csv("x,y\n1,0\n" + wide + ",1\n",
+              {"text of 50 characters", "\u00e4..."});
+  refuses_csv("x\xe9,y\n1,0\n2,1\n", {"no column 'z'", "'x\\xe9'"}, "z");
+}
+
+// Whoever may ask for a job over HTTP need not be allowed to read its files.
+TEST_F(bad_input, cells_are_not_part_of_the_message_for_everybody) {
+  struct {
+    std::string text, secret;
+    std::string label = "y";
+  } table[] = {
+      {"x,y\n1,0\nsecret,1\n", "secret"},
+      {"x,y\n1,0\n1e77,1\n", "77"},
+      {"x,y\n1,0\n1,77.5\n", "77"},
+      {"x,y\n1,77\n2,77\n", "77"},
+      {"secret,y\n1,0\n2,1\n", "secret", "z"},
+      {"n,y\nsecret,0\nb,1\n", "secret"},
+  };
+  for (const auto& row : table) {
+    const job what = job_of(
+        table_source("csv", folder_.write("t.csv", row.text), row.label));
+    try {
+      prepare(what, cache_);
+      ADD_FAILURE() << row.text;
+    } catch (const ballast_error& error) {
+      EXPECT_THAT(error.what_failed().message,
+                  testing::Not(testing::HasSubstr(row.secret)));
+    }
+  }
+}
+
+TEST_F(bad_input, what_is_no_file) {
+  const std::string pipe = (folder_ / "pipe").string();
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  refuses(job_of(table_source("csv", pipe, "y")), {pipe, "is a pipe"});
+  refuses(job_of(table_source("csv", "/dev/zero", "y")), {"is a device"});
+  refuses(job_of(idx_source(pipe, pipe)), {pipe, "is a pipe"});
+  refuses(job_of(table_source("csv", "/" + std::string(300, 'x'), "y")),
+          {"too long", "255"});
+}
+
+TEST_F(bad_input, percent_signs_of_a_uri_that_mean_nothing) {
+  for (const char* uri : {"file:///a%2", "file:///a%zz", "file:///a%00b"})
+    refuses(job_of(table_source("csv", uri, "y")), {"%25"});
+}
+
 TEST_F(bad_input, csv_with_numbers_that_are_none) {
   refuses_csv("x,y\n1,0\nnan,1\n", {"row 2", "column 'x'", "NaN"});
   refuses_csv("x,y\n1,0\nNaN,1\n", {"row 2", "column 'x'", "NaN"});
@@ -92,7 +147,8 @@ TEST_F(bad_input, csv_with_labels_that_are_no_classes) {
   refuses_csv("x,y\n1,cat\n2,dog\n", {"row 1", "column 'y'", "'cat'"});
   refuses_csv("x,y\n1,0\n2,65536\n", {"row 2", "label 65536", "65535"});
   refuses_csv("x,y\n1,nan\n2,1\n", {"row 1", "column 'y'", "label nan"});
-  refuses_csv("x,y\n1,1\n2,1\n", {"every row has the label 1", "two classes"});
+  refuses_csv("x,y\n1,1\n2,1\n",
+              {"every row has the same label", "two classes"});
 }
 
 TEST_F(bad_input, csv_whose_columns_do_not_fit_the_job) {
@@ -164,7 +220,8 @@ TEST_F(bad_input, idx_with_bad_values) {
               {(folder_ / "labels").string(), "row 3", "out of range"});
   refuses_idx(idx_bytes(0x0D, {2, 1}, std::string("\x7F\xC0\0\0\0\0\0\0", 8)),
               idx_labels(2, 2), {"row 1", "value 1", "NaN"});
-  refuses_idx(idx_images(4), idx_labels(4, 1), {"every row has the label 0"});
+  refuses_idx(idx_images(4), idx_labels(4, 1),
+              {"every row has the same label"});
   refuses_idx(idx_images(0), idx_labels(0, 1), {"empty"});
 }
 

@@ -6,8 +6,10 @@
 
 #include <arpa/inet.h>
 #include <atomic>
+#include <condition_variable>
 #include <gmock/gmock.h>
 #include <map>
+#include <mutex>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -215,23 +217,109 @@ TEST_F(chunk_flight, gives_up_on_a_silent_peer_at_the_deadline) {
 }
 
 // Method: a finder that blocks until the client has given up.
-TEST_F(chunk_flight, gives_up_on_a_slow_source_at_the_deadline) {
+TEST_F(chunk_flight, gives_up_on_a_source_from_which_nothing_comes) {
   std::atomic<bool> given_up{false};
+  std::vector<chunk_info> infos;
+  for (uint32_t id = 0; id < 3; ++id) {
+    infos.push_back(info_of(*some_chunk<uint8_t>(id, 5, row)));
+    infos.back().bytes = 1'000'000;
+  }
+  auto service =
+      chunk_service::start("127.0.0.1", 0, "t",
+                           [&](data_part, chunk_id id) {
+                             if (value(id) == 2)
+                               given_up.wait(false);
+                             return some_chunk<uint8_t>(value(id), 5, row);
+                           },
+                           {});
+  auto client = chunk_client::connect(service->address(), "t", 10s);
+  size_t arrived = 0;
+  const failure stalled = failure_of([&] {
+    client->fetch(data_part::train, infos, row, 200ms,
+                  [&](chunk_ptr) { ++arrived; });
+  });
+  given_up = true;
+  given_up.notify_all();
+  EXPECT_EQ(arrived, 2u);
+  EXPECT_EQ(stalled.code, errc::unreachable);
+  EXPECT_THAT(stalled.message, HasSubstr(service->address()));
+  EXPECT_THAT(stalled.message, HasSubstr("chunk 2 of train: no byte for 0."));
+  EXPECT_THAT(stalled.message, HasSubstr(" of 3.0 MB had arrived after "));
+  // The connection is good for more.
+  EXPECT_EQ(fetch_all(*client, {infos[0]}).size(), 1u);
+}
+
+// Method: each chunk takes an eighth of the patience, all of them more than it.
+TEST_F(chunk_flight, goes_on_with_a_slow_source_as_long_as_something_arrives) {
+  std::mutex mutex;
+  std::condition_variable never;
+  const auto patience = 2s;
+  auto service =
+      chunk_service::start("127.0.0.1", 0, "t",
+                           [&](data_part, chunk_id id) {
+                             std::unique_lock lock(mutex);
+                             never.wait_for(lock, patience / 8);
+                             return some_chunk<uint8_t>(value(id), 5, row);
+                           },
+                           {});
+  auto client = chunk_client::connect(service->address(), "t", 10s);
+  std::vector<chunk_info> infos;
+  for (uint32_t id = 0; id < 12; ++id)
+    infos.push_back(info_of(*some_chunk<uint8_t>(id, 5, row)));
+  size_t arrived = 0;
+  uint64_t seen = 0;
+  bulk_watch how(patience);
+  how.progress = [&](uint64_t bytes) { seen += bytes; };
+  client->fetch(data_part::train, infos, row, how,
+                [&](chunk_ptr) { ++arrived; });
+  EXPECT_EQ(arrived, infos.size());
+  EXPECT_GE(seen, 12u * 5 * 50);
+}
+
+TEST_F(chunk_flight, breaks_off_what_is_wanted_no_more) {
+  std::atomic<bool> done{false};
   auto service = chunk_service::start("127.0.0.1", 0, "t",
                                       [&](data_part, chunk_id) {
-                                        given_up.wait(false);
+                                        done.wait(false);
                                         return chunk_ptr();
                                       },
                                       {});
   auto client = chunk_client::connect(service->address(), "t", 10s);
   const std::vector<chunk_info> infos{info_of(*some_chunk<uint8_t>(0, 5, row))};
-  const failure slow = failure_of([&] {
-    client->fetch(data_part::train, infos, row, 100ms, [](chunk_ptr) {});
+  bulk_watch how(1h);
+  how.given_up = [] { return true; };
+  const failure ended = failure_of([&] {
+    client->fetch(data_part::train, infos, row, how, [](chunk_ptr) {});
   });
-  given_up = true;
-  given_up.notify_all();
-  EXPECT_EQ(slow.code, errc::unreachable);
-  EXPECT_THAT(slow.message, HasSubstr("no answer within 100 ms"));
+  done = true;
+  done.notify_all();
+  EXPECT_THAT(ended.message, HasSubstr("it is wanted no more"));
+}
+
+// Method: one chunk of 9 MB, which travels in three messages.
+TEST_F(chunk_flight, moves_a_chunk_that_is_larger_than_one_message) {
+  const row_shape wide = shape_of("float32", 30'000, 0);
+  chunk_ptr large = some_chunk<float>(0, 77, wide);
+  ASSERT_GT(large->bytes, 2 * bulk_message_bytes);
+  auto service = chunk_service::start(
+      "127.0.0.1", 0, "t", [&](data_part, chunk_id) { return large; }, {});
+  auto client = chunk_client::connect(service->address(), "t", 10s);
+  chunk_info info;
+  info.rows = 77;
+  info.bytes = large->bytes;
+  info.checksum = checksum(*large, wide);
+  std::vector<uint64_t> messages;
+  bulk_watch how(10s);
+  how.progress = [&](uint64_t bytes) { messages.push_back(bytes); };
+  chunk_ptr got;
+  client->fetch(data_part::train, std::vector{info, info}, wide, how,
+                [&](chunk_ptr chunk) { got = std::move(chunk); });
+  ASSERT_TRUE(got);
+  EXPECT_EQ(checksum(*got, wide), info.checksum);
+  EXPECT_EQ(got->sample_ids[76], 76u);
+  EXPECT_GE(messages.size(), 6u);
+  for (uint64_t bytes : messages)
+    EXPECT_LE(bytes, bulk_message_bytes + 200'000);
 }
 
 TEST_F(chunk_flight, survives_a_finder_that_throws) {

@@ -160,7 +160,7 @@ TEST(prepare, says_why_rows_cannot_be_placed_as_asked) {
   what.data.placement.column = "name";
   refuses("/data/placement/column",
           "no column 'name' is loaded; expected the label or one of the "
-          "features: 'y', 'user'");
+          "features (they are 'y', 'user')");
   what.data.placement.column = "user";
   refuses("/data/placement/column", "2 different values");
   what.data.placement.kind = "matrix";

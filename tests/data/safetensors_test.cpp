@@ -1,10 +1,12 @@
 // What is written is read back, by us and by the reference reader; broken
 // files are refused with a reason.
+#include "data/number_type.hpp"
 #include "data/safetensors.hpp"
 #include "data/sha256.hpp"
 #include "runtime/errors.hpp"
 #include "tests/source_root.hpp"
 
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -149,9 +151,46 @@ TEST_F(safetensors, refuses_headers_that_lie) {
       "read");
   EXPECT_NE(refusal_of(tensor(f32 + R"("shape":[2])"), 8), "read");
   EXPECT_NE(
-      refusal_of(tensor(R"("dtype":"F64","shape":[1],"data_offsets":[0,8])"), 8)
-          .find("F64"),
+      refusal_of(tensor(R"("dtype":"C64","shape":[1],"data_offsets":[0,8])"), 8)
+          .find("C64"),
       std::string::npos);
+}
+
+TEST(number_type, every_type_of_other_programs_becomes_float32) {
+  auto read = [](const char* type, std::string_view bytes) {
+    const number_type* found = find_number_type(type);
+    EXPECT_NE(found, nullptr) << type;
+    std::vector<float> out(bytes.size() / found->bytes);
+    EXPECT_TRUE(found->to_float32(bytes.data(), out)) << type;
+    return out;
+  };
+  using values = std::vector<float>;
+  using namespace std::string_view_literals;
+  // 1, -2, the smallest subnormal, the largest number, infinity
+  EXPECT_EQ(read("F16", "\x00\x3c\x00\xc0\x01\x00\xff\x7b\x00\x7c"sv),
+            (values{1, -2, 0x1p-24F, 65504, INFINITY}));
+  EXPECT_EQ(read("BF16", "\x80\x3f\x49\xc0"sv), (values{1, -3.140625F}));
+  EXPECT_EQ(read("F64", "\0\0\0\0\0\0\x04\xc0"sv), values{-2.5F});
+  EXPECT_EQ(read("I64", "\xff\xff\xff\xff\xff\xff\xff\xff"sv), values{-1});
+  EXPECT_EQ(read("BOOL", "\x01\0"sv), (values{1, 0}));
+  EXPECT_EQ(find_number_type("F8_E4M3"), nullptr);
+  // 1e300 is a number, and float32 has none of that size.
+  std::vector<float> one(1);
+  const double huge = 1e300;
+  EXPECT_FALSE(find_number_type("F64")->to_float32(
+      reinterpret_cast<const char*>(&huge), one));
+}
+
+TEST_F(safetensors, reads_tensors_of_mixed_types) {
+  const std::string header =
+      R"({"a":{"dtype":"BF16","shape":[3],"data_offsets":[0,6]},)"
+      R"("n":{"dtype":"I64","shape":[],"data_offsets":[6,14]}})";
+  write_raw(header, 14, header.size());
+  tensor_file file = read_safetensors(path_);
+  ASSERT_NE(file.find("a"), nullptr);
+  EXPECT_EQ(file.find("a")->values.size(), 3u);
+  EXPECT_EQ(file.find("n")->values.size(), 1u);
+  EXPECT_EQ(file.integers, std::set<std::string>{"n"});
 }
 
 TEST_F(safetensors, refuses_to_write_tensors_that_do_not_fit) {

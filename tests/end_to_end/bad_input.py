@@ -79,14 +79,18 @@ class Data(BadInput):
                 ("1,2\n", ["row 2 (line 3)", "2 columns"]),
                 ("1,2,0,4\n", ["row 2 (line 3)", "4 columns"]),
                 ("abc,2,1\n", ["row 2", "column 'x'", "'abc' is no number"]),
+                ("caf\xe9,2,1\n".encode("latin-1"),
+                 ["row 2", "text of 4 characters", r"'caf\xe9'"]),
+                ("1\0x,2,1\n", ["row 2", "column 'x'", r"'1\x00x'"]),
                 ("1,nan,1\n", ["row 2", "column 'z'", "NaN"]),
                 ("1,,1\n", ["row 2", "column 'z'", "missing"]),
                 ("1,inf,1\n", ["row 2", "column 'z'", "inf"]),
                 ("1,2,-1\n", ["row 2", "column 'y'", "label -1"]),
                 ("1,2,cat\n", ["row 2", "column 'y'", "'cat'"]),
                 ("1,2,99999\n", ["row 2", "99999"]),
-                ("1,2,0\n", ["every row has the label 0"])):
-            job = self.table(good + rows)
+                ("1,2,0\n", ["every row has the same label"])):
+            job = self.table(good.encode() + rows if isinstance(rows, bytes)
+                             else good + rows)
             self.refuses(job, [job["data"]["train"]["uri"], *parts])
         self.refuses(self.table(good, label="label"),
                      ["no column 'label'", "'x', 'z', 'y'"])
@@ -104,7 +108,7 @@ class Data(BadInput):
                      ["9 labels", "10 rows"])
         self.refuses(self.images(b"PNG.....", tags), "no IDX file")
         self.refuses(self.images(whole, idx(10, values=bytes(10))),
-                     "every row has the label 0")
+                     "every row has the same label")
 
     def test_a_test_set_with_labels_that_were_never_learnt(self):
         job = self.images(idx(4, 1, 1, values=b"abcd"),

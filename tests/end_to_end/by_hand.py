@@ -51,7 +51,7 @@ class Steering(Cluster):
         before = []
 
         def fell():
-            ages = [w["heartbeat_age_s"] for w in self.status()["workers"]]
+            ages = [w["heartbeat_age_s"] or 0 for w in self.status()["workers"]]
             younger = [a for a, b in zip(ages, before) if a < b]
             before[:] = ages
             return younger

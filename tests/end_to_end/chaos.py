@@ -5,14 +5,21 @@ the runtime (exactness_checker.py, replay.py).
 
   ./dev chaos --seed S --minutes M [--workers N]
   ./dev chaos --seed S --kills K [--workers N] [--moving]
+  ./dev chaos --seed S --everything K [--workers N]
 
 The first form mixes all faults for about M minutes, until the job ends by
-itself: every epoch must be complete. The second one kills workers K times in a
+itself: every epoch must be complete. Workers, the coordinator and `ballast run`
+are killed, frozen and interrupted, the disk is full for a while, the time of
+day steps, and users ask for whatever can be asked for; a run whose `ballast
+run` has ended is resumed each time, and none of its files may be gone then. The second one kills workers K times in a
 run of small steps, each time as soon as the world is whole again, and looks at
 what the coordinator and a worker that it spares hold meanwhile: memory, file
 descriptors, threads. Then it stops the job, in the middle of an epoch. With
 --moving it waits each time until rows move for balance, most often kills one
 who gives or takes, and spares nobody.
+
+The third form kills all processes of the run at once, K times, each time at a
+random instant of its life, and resumes it.
 
 A line for every fault, then a summary. Exit code 0 only if no sample was lost
 or repeated, the loss of every step and the weights are those that a replay in
@@ -23,142 +30,32 @@ import argparse
 import json
 import os
 import pathlib
-import random
 import shutil
 import signal
 import sys
 import time
 
-from ballast_process import (ROOT, alive, emulated_job, merged, patience,
+from ballast_process import (BINARY, ROOT, emulated_job, merged, patience,
                              request)
 from census import Census
+from chaos_faults import DISK, Faults
 from chaos_outcome import (KILL_WAIT_S, PARAMETERS, RATE, ROWS, Outcome, Plan,
                            check, check_processes, summary)
 from live_run import LiveRun
 
 STALLED_S = 30  # without a step, nobody being kept from it
-AWAY_S = 5  # a coordinator is started again and has its workers back
 MOVE_WAIT_S = 2.0  # what moved a moment ago stays for a while
-SETTLE_S = 1.0  # until who leaves after `scale` is known
+CLOCK_LIBRARY = pathlib.Path(os.environ.get(
+    "BALLAST_TEST_CLOCK_LIBRARY", BINARY.parent / "libclock_that_steps.so"))
 
 
-class Chaos:
+class Chaos(Faults):
     def __init__(self, plan, live, say):
-        self.plan, self.live, self.say = plan, live, say
-        self.dice = random.Random(plan.seed)
-        self.out = Outcome(plan)
+        super().__init__(plan, live, Outcome(plan))
+        self.say = say
         self.census = Census()
         self.begun = time.monotonic()
-        # By name: names are never used again, as process ids are.
-        self.until = {}   # name -> when it is awake again; inf: never
-        self.frozen = {}  # name -> pid of those that only we can wake up
-        self.unsure = (0, 0.0)  # so many may leave, until then
-        self.wanted = plan.workers
         self.last_step = (0, time.monotonic())
-        self.away = 0.0  # until then the coordinator may be
-
-    # -- who is there
-
-    def healthy(self):
-        """name -> pid of the members of the newest generation that nothing was
-        done to. Its first step was made, so they hold the model."""
-        members = self.live.members.get(self.live.newest, [])
-        now = time.monotonic()
-        return {name: pid for name, pid in self.live.workers().items()
-                if name in members and self.until.get(name, 0) < now
-                and alive(pid)}
-
-    def victims(self, count):
-        """So many healthy workers; none if fewer than one would be left who
-        surely holds the model."""
-        here = self.healthy()
-        leaving = self.unsure[0] if time.monotonic() < self.unsure[1] else 0
-        if len(here) - leaving < count + 1:
-            return []
-        return self.dice.sample(sorted(here.items()), count)
-
-    def one(self):
-        return next(iter(self.victims(1)), (None, None))
-
-    # -- the faults: each says what it did, or None where it could not
-
-    def kill(self):
-        name, pid = self.one()
-        return pid and self.signal(signal.SIGKILL, {name: pid}, "kill -9")
-
-    def kill_two(self):
-        both = dict(self.victims(2))
-        return both and self.signal(signal.SIGKILL, both, "kill -9")
-
-    def freeze(self):
-        name, pid = self.one()
-        if not pid:
-            return None
-        seconds = self.dice.choice([self.dice.uniform(0.02, 0.5),
-                                    self.dice.uniform(0.5, 4)])
-        self.frozen[name] = pid
-        return self.signal(signal.SIGSTOP, {name: pid},
-                           f"stop for {seconds:.2f} s:", seconds)
-
-    def stall_worker(self):
-        name, pid = self.one()
-        if not pid:
-            return None
-        seconds = round(self.dice.uniform(0.05, 3), 2)
-        self.until[name] = time.monotonic() + seconds + 0.2
-        return self.ctl("stall_worker", worker=name, seconds=seconds)
-
-    def kill_worker(self):
-        name, pid = self.one()
-        if not pid:
-            return None
-        self.until[name] = float("inf")
-        return self.ctl("kill_worker", worker=name)
-
-    def drain(self):
-        name, pid = self.one()
-        if not pid:
-            return None
-        self.until[name] = float("inf")
-        return self.ctl("drain_worker", worker=name)
-
-    def scale(self):
-        wanted = self.dice.randint(max(2, self.plan.workers - 1),
-                                   self.plan.workers + 2)
-        fewer = max(0, max(self.wanted, len(self.live.workers())) - wanted)
-        if len(self.healthy()) < fewer + 2:
-            return None
-        self.unsure = (fewer, time.monotonic() + patience(SETTLE_S))
-        self.wanted = wanted
-        return self.ctl("scale", workers=wanted)
-
-    def kill_coordinator(self):
-        # One that dies too often is not started again.
-        if self.out.faults["kill_coordinator"] >= 4 * max(
-                1, self.plan.seconds / 60):
-            return None
-        pid = self.live.coordinator
-        os.kill(pid, signal.SIGKILL)
-        self.away = time.monotonic() + patience(AWAY_S)
-        return f"kill -9 the coordinator ({pid})"
-
-    WEIGHTS = {kill: 8, kill_two: 3, freeze: 5, stall_worker: 2,
-               kill_worker: 2, drain: 3, scale: 3, kill_coordinator: 2}
-
-    def signal(self, number, victims, what, seconds=float("inf")):
-        for name in victims:
-            self.until[name] = time.monotonic() + seconds
-        for pid in victims.values():
-            os.kill(pid, number)
-        return f"{what} {' '.join(victims)}"
-
-    def ctl(self, kind, **fields):
-        refused = self.live.post(kind, **fields)
-        text = " ".join(f"{k}={v}" for k, v in fields.items())
-        if refused:
-            self.out.refused[kind] += 1
-            return f"ctl {kind} {text}: refused: {refused}"
-        return f"ctl {kind} {text}"
 
     # -- between them
 
@@ -166,11 +63,10 @@ class Chaos:
         """Keeps up with the run; False once it has ended."""
         self.live.poll()
         self.census.take(self.processes)
+        self.keep_up()
         now = time.monotonic()
-        for name in [n for n in self.frozen if self.until[n] <= now]:
-            self.wake(name)
         steps = len(self.live.steps.lines)
-        if steps > self.last_step[0]:
+        if steps != self.last_step[0]:
             self.last_step = (steps, now)
         elif now - self.last_step[1] > patience(STALLED_S):
             raise AssertionError(f"no step for {now - self.last_step[1]:.0f} s "
@@ -179,12 +75,6 @@ class Chaos:
 
     def processes(self):
         return {"coordinator": self.live.coordinator, **self.live.workers()}
-
-    def wake(self, name):
-        try:
-            os.kill(self.frozen.pop(name), signal.SIGCONT)
-        except ProcessLookupError:
-            pass  # the runtime gave it up
 
     def rest(self, seconds):
         until = time.monotonic() + seconds
@@ -207,7 +97,7 @@ class Chaos:
             fault = self.dice.choices(kinds, weights)[0]
             try:
                 text = fault(self)
-            except (OSError, AssertionError):
+            except (OSError, TypeError):
                 if not self.look():
                     break  # it ended under our hands
                 if time.monotonic() > self.away:
@@ -221,6 +111,8 @@ class Chaos:
                       else self.dice.uniform(0, 2 * plan.mean_pause_s))
         for name in list(self.frozen):
             self.wake(name)
+        for flag in list(self.full):
+            self.free(flag)
         while self.look():
             time.sleep(0.02)
 
@@ -276,6 +168,31 @@ class Chaos:
         self.rest(2)
         self.live.post("stop")
 
+    def kill_everything_again_and_again(self):
+        """At any instant of a life, also before it leads the run. What a
+        checkpoint held is never undone."""
+        while self.out.faults["kill_everything"] < self.plan.everything:
+            self.rest(self.dice.uniform(0, 1.5))
+            saved = self.saved()
+            seen = len(self.live.events.lines)
+            text = self.kill_everything(
+                hasty=self.dice.random() < 0.25 and
+                self.dice.uniform(0, 0.5))
+            self.tell("kill_everything", text)
+            self.live.poll()
+            for event in self.live.events.lines[seen:]:
+                if event["kind"] == "undone" and event["to"] < saved:
+                    self.out.problems.append(
+                        f"went back to step {event['to']}, although there is "
+                        f"a checkpoint of step {saved}")
+        self.rest(2)
+        self.live.post("stop")
+
+    def saved(self):
+        """The step of the newest checkpoint."""
+        return max((int(path.name.removeprefix("step-")) for path in
+                    (self.live.run / "checkpoints").glob("step-*")), default=0)
+
     def names_of_moves(self):
         """[(who gives, who takes)] of what is under way."""
         status = request(self.live.url + "/v1/status").json
@@ -289,6 +206,8 @@ class Chaos:
         try:
             if self.plan.moving:
                 self.kill_while_rows_move()
+            elif self.plan.everything:
+                self.kill_everything_again_and_again()
             elif self.plan.kills:
                 self.kill_again_and_again()
             else:
@@ -307,7 +226,7 @@ class Chaos:
 def epochs_for(plan):
     """Those that a run without faults makes in three quarters of the time:
     with them it takes about all of it."""
-    if plan.kills:
+    if plan.kills or plan.everything:
         return 10**6
     step_s = plan.us_per_step / 1e6 + 0.001
     return max(3, int(plan.seconds * 0.75 / step_s * plan.batch / ROWS))
@@ -323,23 +242,34 @@ def chaos(plan, folder, cache=None, say=print):
         train={"optimizer": {"kind": "sgd", "lr": RATE}},
         elastic={"workers": plan.workers, "heartbeat_ms": 200,
                  # They are killed young, and nothing is wrong with them.
-                 "respawn_limit": 1000})
+                 "respawn_limit": 1000},
+        checkpoint={"every_s": 1})
     if plan.moving:
         # As many bytes as take a moment to copy, and all labels apart.
         job = merged(job, {"data": {"train": {"features": 4000},
                                     "placement": {"kind": "sorted"}}})
-    with LiveRun(job, folder, cache or pathlib.Path(folder, "..", "cache")) \
-            as live:
+    clock = pathlib.Path(f"{folder}.clock")
+    clock.parent.mkdir(parents=True, exist_ok=True)
+    clock.write_bytes(bytes(8))
+    environment = {} if plan.kills or plan.everything else {
+        "LD_PRELOAD": str(CLOCK_LIBRARY), "BALLAST_TEST_CLOCK": str(clock),
+        "BALLAST_FAULT_POINTS": ";".join(
+            f"{name}=enospc?{pathlib.Path(folder) / ('full-' + name)}"
+            for name in DISK)}
+    with LiveRun(job, folder, cache or pathlib.Path(folder, "..", "cache"),
+                 environment=environment) as live:
         one = Chaos(plan, live, say)
         out = one.run()
         check_processes(out, live, one.census)
-    check(out, live, None if plan.kills else epochs)
+    check(out, live, None if plan.kills or plan.everything else epochs)
     return out
 
 
 def plan_of(arguments):
-    if arguments.kills:
-        return Plan(arguments.seed, arguments.workers, kills=arguments.kills,
+    if arguments.kills or arguments.everything:
+        return Plan(arguments.seed, arguments.workers,
+                    kills=arguments.kills or 0,
+                    everything=arguments.everything or 0,
                     us_per_step=2000, batch=17, moving=arguments.moving)
     return Plan(arguments.seed, arguments.workers, arguments.minutes * 60)
 
@@ -353,6 +283,8 @@ def main():
     form = p.add_mutually_exclusive_group(required=True)
     form.add_argument("--minutes", type=float, help="mix all faults that long")
     form.add_argument("--kills", type=int, help="kill so many, nothing else")
+    form.add_argument("--everything", type=int,
+                      help="kill all processes so often, and resume")
     p.add_argument("--moving", action="store_true",
                    help="kill them while rows move for balance")
     shown = p.add_mutually_exclusive_group()

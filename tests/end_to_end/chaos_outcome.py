@@ -28,6 +28,7 @@ class Plan:
     faults: int = 10**9      # at most
     kills: int = 0           # only these, so many, and then stop
     moving: bool = False     # while rows move
+    everything: int = 0      # kill all processes so often, and resume
     us_per_step: int = 8000
     batch: int = 53
     mean_pause_s: float = 0.8
@@ -46,6 +47,7 @@ class Outcome:
     epochs: int = 0
     generations: int = 0
     attempts_left: int = 0
+    resumes: int = 0         # lives of `ballast run` after the first
     while_moving: int = 0    # kills, when rows were seen to move or soon after
     moves: int = 0           # that came to their end
     worst_gap_s: float = 0
@@ -108,10 +110,9 @@ def check(out, live, epochs):
 
 def check_processes(out, live, census):
     try:
-        wait_until(lambda: not live.process.family(), "the end of all", 3)
+        wait_until(lambda: not live.family(), "the end of all", 3)
     except AssertionError:
-        out.problems.append(
-            f"processes are left behind: {live.process.family()}")
+        out.problems.append(f"processes are left behind: {live.family()}")
     for name in ("coordinator", census.longest(besides="coordinator")):
         # Who gets more rows holds more.
         if name not in census.of or (out.plan.moving and name != "coordinator"):
@@ -129,6 +130,8 @@ def summary(out):
     if out.refused:
         yield "refused: " + ", ".join(
             f"{n} {kind}" for kind, n in out.refused.items())
+    if out.resumes:
+        yield f"{out.resumes} times resumed"
     yield (f"{out.steps} steps, {out.epochs} whole epochs, {out.generations} "
            f"generations, {out.attempts_left} takes of attempts that did not "
            f"count, {out.worst_gap_s:.2f} s without a step at worst")

@@ -26,7 +26,7 @@ EVERY = 8
 def slow_to_write(epochs, **more):
     """A checkpoint every 8 steps, of 12 MB."""
     return job_of(workers=3, epochs=epochs, model={"parameters": PARAMETERS},
-                  checkpoint={"every_steps": EVERY, "keep": 2}, **more)
+                  checkpoint={"every_steps": EVERY, "every_s": 0, "keep": 2}, **more)
 
 
 class DuringACheckpoint(Takeover):
@@ -146,6 +146,31 @@ class DuringACheckpoint(Takeover):
         self.ended_well(one, run, 4)
         self.all_whole(run)
         self.nothing_unfinished(run)
+
+
+class NotFetched(Takeover):
+    def test_it_says_from_whom_and_why_in_our_words(self):
+        flag = self.folder / "armed"
+        self.environment["BALLAST_FAULT_POINTS"] = \
+            f"checkpoint.fetch=delay:1000!{flag}"
+        one, run = self.begin(job_of(
+            workers=3, epochs=20, checkpoint={"every_steps": 100000}))
+        flag.touch()
+        first = min(self.workers(run), key=lambda w: w["rank"])
+        self.ballast("ctl", "checkpoint", "--to", run)
+        wait_until(lambda: not flag.exists(), "the fetch to begin")
+        self.kill(first["pid"])
+        failed = wait_until(lambda: [
+            e for e in read_lines(run / "events.jsonl")
+            if e["kind"] == "checkpoint_failed"], "the event")[0]
+        self.assertEqual(failed["code"], "unreachable")
+        self.assertRegex(
+            failed["message"],
+            f"^the state of step {failed['step']} did not come from worker "
+            f"{first['name']}: data service 127.0.0.1:[0-9]+, saying hello: "
+            "nothing answers there, or the connection broke off; tried again "
+            "at the next checkpoint$")
+        self.ended_well(one, run, 20)
 
 
 if __name__ == "__main__":

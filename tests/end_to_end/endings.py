@@ -134,6 +134,29 @@ class Stopping(Ending):
         self.ends(one, 130, 5)
         self.cut_but_whole("stopped")
 
+    def test_a_stop_in_a_pause_leaves_nothing_to_undo(self):
+        one = self.training()
+        self.pause()
+        one.signal(signal.SIGINT)
+        self.ends(one, 130, 5)
+        steps = read_json(self.run_dir / "report.json")["steps"]
+        self.assertTrue(
+            (self.run_dir / "checkpoints" / f"step-{steps}").is_dir())
+
+    def test_the_only_worker_stands_still_for_a_while(self):
+        one = self.training(1)
+        pid = self.pid_of(one, "w1")
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            wait_until(lambda: "waits" in self.status(), "the wait")
+        finally:
+            os.kill(pid, signal.SIGCONT)
+        wait_until(lambda: self.status()["state"] == "training", "training")
+        one.signal(signal.SIGINT)
+        self.ends(one, 130, 5)
+        self.cut_but_whole("stopped")
+        self.assertFalse((self.run_dir / "undone.jsonl").exists())
+
     def test_a_second_ctrl_c_ends_it_at_once(self):
         # A step takes a minute: nobody can wait for its end.
         one = self.begin(emulated_job(100, batch=100, us_per_step=60_000_000))

@@ -1,17 +1,21 @@
-"""Goal: a disk that is full ends a run with one line that says so, and what was
-written stays readable. Method: real runs on a file system of a few megabytes in
-a namespace of their own, or under a limit on the size of files.
+"""Goal: a run waits for space on a full disk and goes on by itself; one whose
+disk stays full ends with one line that says so, and what was written stays
+readable. Method: real runs on a file system of a few megabytes in a namespace
+of their own, under a limit on the size of files, or with fault points that fail
+a write while a file exists.
 """
 import contextlib
 import os
 import pathlib
+import re
 import resource
 import signal
 import subprocess
 import unittest
 
-from ballast_process import (BallastTest, emulated_job, endless_job, merged,
-                             read_json, read_lines, wait_until)
+from ballast_process import (BallastTest, control, emulated_job, endless_job,
+                             merged, read_json, read_lines, request,
+                             wait_until)
 from exactness_checker import check_run
 
 
@@ -43,8 +47,9 @@ class FullDisk(BallastTest):
         self.disk = self.folder / "disk"
         self.kept = self.folder / "kept"  # the disk dies with its namespace
 
-    def begin(self, job, size, *arguments):
+    def begin(self, job, size, *arguments, grace_s=0):
         """Runs a job with its run directory on the disk; the process."""
+        job = merged(job, {"elastic": {"grace_s": grace_s}})
         return self.start(
             "run", self.write("job.json", job), "--run-dir", self.disk / "run",
             "--no-progress", *arguments,
@@ -113,7 +118,7 @@ class FullDisk(BallastTest):
         """It is given up, and the run goes on; with room for it the next one
         is made."""
         job = merged(endless_job(model={"parameters": 300_000}), {
-            "train": {"epochs": 8}, "checkpoint": {"every_steps": 50}})
+            "train": {"epochs": 8}, "checkpoint": {"every_steps": 50, "every_s": 0}})
         one = self.begin(job, "16m")
         run = self.seen(one) / "run"
 
@@ -134,6 +139,23 @@ class FullDisk(BallastTest):
         self.assertEqual(check_run(self.kept / "run", 20, 8).problems, [])
         self.audit(self.kept / "run")
 
+    def test_that_is_freed(self):
+        """By its steps and traces, and journal and events, which share it."""
+        job = merged(endless_job(), {"train": {"epochs": 6}})
+        one = self.begin(job, "16m", grace_s=60)
+        steps = self.seen(one) / "run" / "steps.jsonl"
+        wait_until(lambda: len(read_lines(steps)) > 20, "steps")
+        self.fill(self.seen(one))
+        one.said("disk full: .*up to 60 s", "err")
+        (self.seen(one) / "filler").unlink()
+        self.assertEqual(one.wait(60), 0, one)
+        run = self.kept / "run"
+        self.assertEqual(check_run(run, 20, 6).problems, [])
+        self.audit(run)
+        kinds = [e["kind"] for e in read_lines(run / "events.jsonl")]
+        self.assertIn("disk_full", kinds)
+        self.assertNotIn("worker_lost", kinds)
+
     def test_before_the_first_step(self):
         one = self.fills(emulated_job(20000, data={"chunk_rows": 1}), "60k")
         self.assertFalse((self.kept / "run" / "model.safetensors").exists())
@@ -143,7 +165,8 @@ class FullDisk(BallastTest):
         self.environment["BALLAST_CACHE"] = str(self.disk / "cache")
         run = self.folder / "run"
         one = self.start(
-            "run", self.write("job.json", emulated_job(100000)), "--run-dir",
+            "run", self.write("job.json", emulated_job(
+                100000, elastic={"grace_s": 0})), "--run-dir",
             run, "--no-progress",
             wrapper=("unshare", "-m", "sh", "-c", self.SCRIPT, "sh",
                      str(self.disk), "1m", str(self.kept)))
@@ -160,7 +183,7 @@ class FullJournal(BallastTest):
 
     def test_who_cannot_journal_a_change_does_not_make_it(self):
         job = merged(endless_job(model={"parameters": 23}),
-                     {"train": {"epochs": 4}})
+                     {"train": {"epochs": 4}, "elastic": {"grace_s": 1}})
         one, run = self.new_run(job)
         wait_until(lambda: len(read_lines(run / "steps.jsonl")) > 5, "steps")
         coordinator = read_json(run / "coordinator.json")["pid"]
@@ -170,7 +193,8 @@ class FullJournal(BallastTest):
                 signal.SIGKILL)
         self.assertEqual(one.wait(30), 1, one)
         self.assertIn(f"the journal {run}/ledger.sqlite", one.last_line)
-        self.assertIn("make space and run again", one.last_line)
+        self.assertIn("make space", one.last_line)
+        self.assertIn(f"`ballast run --resume {run}` goes on", one.last_line)
         self.nobody_left(one, 2)
         # What was not journaled did not happen, and nobody says that it did.
         self.assertEqual(len([e for e in read_lines(run / "events.jsonl")
@@ -184,6 +208,139 @@ class FullJournal(BallastTest):
         self.ballast("run", path, "--run-dir", run, "--resume", "--no-progress")
         self.assertEqual(check_run(run, 20, 4).problems, [])
         self.audit(run)
+
+
+class Freed(BallastTest):
+    """A write fails for want of space while a file exists."""
+
+    FILES = {"cache.write": "/cache/", "journal.commit": "ledger.sqlite",
+             "steps.append": "steps.jsonl", "events.append": "events.jsonl",
+             "file.write.manifest.json": "manifest.json",
+             "file.write.model.safetensors.unchecked": "model.safetensors",
+             "file.write.report.json": "report.json"}
+
+    def arm(self, *points):
+        self.environment["BALLAST_FAULT_POINTS"] = ";".join(
+            f"{point}=enospc?{self.flag(point)}" for point in points)
+
+    def flag(self, point):
+        return self.folder / f"full-{point}"
+
+    def fill(self, point):
+        self.flag(point).touch()
+
+    def wait_for(self, one, run, point):
+        """The run says what it waits for; then there is space."""
+        def told():
+            return re.search(
+                f"disk full: .*{self.FILES[point]}.*No space left on device",
+                self.status(run)["trouble"] or "")
+        wait_until(told, f"{point} to be waited for by {one}")
+        one.said("disk full: ", "err")
+        self.flag(point).unlink()
+
+    def status(self, run):
+        return request(read_json(run / "coordinator.json")["http"]
+                       + "/v1/status").json
+
+    def events(self, run, kind):
+        return [e for e in read_lines(run / "events.jsonl")
+                if e["kind"] == kind]
+
+    def goes_on(self, run):
+        count = len(read_lines(run / "steps.jsonl"))
+        wait_until(lambda: len(read_lines(run / "steps.jsonl")) > count + 5,
+                   "more steps")
+
+    def test_a_trace_is_waited_for_by_its_worker(self):
+        self.arm("trace.write")
+        one, run = self.new_run(merged(endless_job(), {
+            "elastic": {"heartbeat_ms": 200}}))
+        wait_until(lambda: len(read_lines(run / "steps.jsonl")) > 5, "steps")
+        self.fill("trace.write")
+        one.said("disk full: worker w[12] cannot write its trace", "err")
+        self.assertIn("disk_full",
+                      [w["phase"] for w in self.status(run)["workers"]])
+        self.flag("trace.write").unlink()
+        self.goes_on(run)
+        wait_until(lambda: self.events(run, "disk_full"), "what it was")
+        self.assertEqual(self.events(run, "worker_lost"), [])
+        one.signal(signal.SIGINT)
+        self.assertEqual(one.wait(30), 130, one)
+        self.assertEqual(check_run(run, 20).problems, [])
+
+    def test_nobody_is_given_up_for_an_order_that_could_not_be_journaled(self):
+        """A worker dies meanwhile; its replacement and the fence wait, too."""
+        self.arm("journal.commit")
+        one, run = self.new_run(merged(endless_job(workers=3), {
+            "elastic": {"heartbeat_ms": 50}}))
+        wait_until(lambda: len(read_lines(run / "steps.jsonl")) > 5, "steps")
+        self.fill("journal.commit")
+        victim = read_json(run / "workers.json")["workers"][1]
+        os.kill(victim["pid"], signal.SIGKILL)
+        one.said("disk full: ", "err")
+        # Far more than the five heartbeats after which silence excludes.
+        begun = self.status(run)["t_ns"]
+        wait_until(lambda: self.status(run)["t_ns"] > begun + 1e9, "a second")
+        self.flag("journal.commit").unlink()
+        wait_until(lambda: len(self.events(run, "generation")) >= 2,
+                   "a recovery")
+        self.goes_on(run)
+        self.assertEqual([e["worker"] for e in self.events(run, "worker_lost")],
+                         [victim["name"]])
+        self.assertEqual(self.events(run, "undone"), [])
+        one.signal(signal.SIGINT)
+        self.assertEqual(one.wait(30), 130, one)
+        self.assertEqual(check_run(run, 20).problems, [])
+
+    def test_a_coordinator_that_restarts_waits_for_its_journal(self):
+        self.arm("journal.commit")
+        one, run = self.new_run(merged(endless_job(), {
+            "elastic": {"heartbeat_ms": 200}}))
+        wait_until(lambda: len(read_lines(run / "steps.jsonl")) > 5, "steps")
+        self.fill("journal.commit")
+        os.kill(read_json(run / "coordinator.json")["pid"], signal.SIGKILL)
+        one.said("starts another one", "err")
+        one.said("disk full: .*ledger.sqlite", "err")
+        self.flag("journal.commit").unlink()
+        self.goes_on(run)
+        one.signal(signal.SIGINT)
+        self.assertEqual(one.wait(30), 130, one)
+        self.assertEqual(check_run(run, 20).problems, [])
+
+    def test_at_each_kind_of_write_in_turn(self):
+        lines = ["steps.append", "journal.commit", "events.append"]
+        ends = ["file.write.model.safetensors.unchecked",
+                "file.write.report.json"]
+        begins = ["cache.write", "file.write.manifest.json"]
+        self.arm(*begins, *lines, *ends)
+        self.environment["BALLAST_CACHE"] = str(self.folder / "cache")
+        for point in begins:
+            self.fill(point)
+        one, run = self.new_run(merged(endless_job(), {
+            "elastic": {"heartbeat_ms": 200}}))
+        for point in begins:
+            wait_until(lambda: read_json(run / "coordinator.json"), "a run")
+            self.wait_for(one, run, point)
+        wait_until(lambda: len(read_lines(run / "steps.jsonl")) > 5, "steps")
+        for point in lines:
+            self.fill(point)
+            control(read_json(run / "coordinator.json")["http"],
+                    {"type": "checkpoint"})
+            self.wait_for(one, run, point)
+            self.goes_on(run)
+        self.assertEqual(self.events(run, "worker_lost"), [])
+        self.assertEqual(self.events(run, "undone"), [])
+        self.assertGreaterEqual(len(self.events(run, "disk_full")), 4)
+        for point in ends:
+            self.fill(point)
+        one.signal(signal.SIGINT)
+        for point in ends:
+            self.wait_for(one, run, point)
+        self.assertEqual(one.wait(30), 130, one)
+        self.assertTrue((run / "model.safetensors").exists())
+        self.assertEqual(check_run(run, 20).problems, [])
+        self.assertEqual(self.audit(run)["repeated"], 0)
 
 
 if __name__ == "__main__":

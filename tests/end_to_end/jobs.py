@@ -22,7 +22,7 @@ REPORT_KEYS = [
     "state", "epochs", "steps", "samples", "wall_s", "samples_per_s",
     "train_loss", "test_loss", "test_accuracy", "generations", "recoveries",
     "moved_samples", "moved_bytes", "moved_bound_samples", "skew_tv_start",
-    "skew_tv_max", "weights_sha256", "audit"]
+    "skew_tv_max", "weights_sha256", "model_step", "audit", "lineage"]
 FASHION = "/usr/share/datasets/fashion-mnist/t10k-"
 
 

@@ -11,23 +11,37 @@ from ballast_process import Started, control, patience, read_json
 
 
 class Tail:
-    """The complete lines of a .jsonl file that still grows."""
+    """The complete lines of a .jsonl file that still grows. Where the file was
+    cut meanwhile, as an undo does, it is read from its beginning again."""
 
     def __init__(self, path):
-        self.path, self.lines = path, []
-        self._offset, self._torn = 0, b""
+        self.path = path
+        self.forget()
+
+    def forget(self):
+        self.lines = []
+        self._file, self._offset, self._torn = None, 0, b""
 
     def poll(self):
         """Reads on; the lines that are new."""
         try:
             with open(self.path, "rb") as file:
+                about = os.fstat(file.fileno())
+                if self._file not in (None, about.st_ino) or \
+                        about.st_size < self._offset:
+                    self.forget()
+                self._file = about.st_ino
                 file.seek(self._offset)
                 more = file.read()
         except FileNotFoundError:
             return []
         self._offset += len(more)
         *whole, self._torn = (self._torn + more).split(b"\n")
-        new = [json.loads(line) for line in whole]
+        try:
+            new = [json.loads(line) for line in whole]
+        except ValueError:  # cut, and longer again by now
+            self.forget()
+            return []
         self.lines += new
         return new
 
@@ -35,16 +49,16 @@ class Tail:
 class LiveRun:
     """`ballast run` of a job, in a folder of its own."""
 
-    def __init__(self, job, folder, cache, arguments=()):
+    def __init__(self, job, folder, cache, arguments=(), environment=()):
         self.folder = pathlib.Path(folder)
         self.folder.mkdir(parents=True)
         self.run = self.folder / "run"
-        job_file = self.folder / "job.json"
-        job_file.write_text(json.dumps(job), encoding="utf-8")
-        self.process = Started(
-            ["run", job_file, "--run-dir", self.run, "--no-progress",
-             *arguments], {**os.environ, "BALLAST_CACHE": str(cache)},
-            self.folder)
+        self.job_file = self.folder / "job.json"
+        self.job_file.write_text(json.dumps(job), encoding="utf-8")
+        self.environment = {**os.environ, "BALLAST_CACHE": str(cache),
+                            **dict(environment)}
+        self.earlier = []  # lives of `ballast run` that have ended
+        self.process = self._start(*arguments)
         self.steps = Tail(self.run / "steps.jsonl")
         self.events = Tail(self.run / "events.jsonl")
         self.members = {}  # generation -> names of its workers
@@ -53,13 +67,31 @@ class LiveRun:
         return self
 
     def __exit__(self, *_):
-        self.process.end()
+        for one in [*self.earlier, self.process]:
+            one.end()
+
+    def _start(self, *arguments):
+        return Started(["run", self.job_file, "--run-dir", self.run,
+                        "--no-progress", *arguments], self.environment,
+                       self.folder)
+
+    def resume(self):
+        """Another life of a run whose `ballast run` has ended."""
+        self.earlier.append(self.process)
+        self.process = self._start("--resume")
+
+    def family(self):
+        """All processes of all its lives."""
+        return [pid for one in [*self.earlier, self.process]
+                for pid in one.family()]
 
     def poll(self):
-        self.steps.poll()
         for event in self.events.poll():
             if event["kind"] == "generation":
                 self.members[event["generation"]] = event["workers"]
+            if event["kind"] == "undone":
+                self.steps.forget()
+        self.steps.poll()
 
     @property
     def newest(self):

@@ -55,9 +55,10 @@ def events(run, kind):
 
 
 class Move(BallastTest):
-    def live(self, cache=None, **more):
+    def live(self, cache=None, environment=(), **more):
         run = LiveRun(job_of(**more), self.folder / f"live-{next(self.folders)}",
-                      cache or self.environment["BALLAST_CACHE"])
+                      cache or self.environment["BALLAST_CACHE"],
+                      environment=environment)
         self.addCleanup(run.process.end)
         run.wait_full(WORKERS, steps=3)
         return run
@@ -333,8 +334,11 @@ class Damaged(Move):
                       (self.arrives_damaged, 1000000))
 
     def test_what_is_damaged_everywhere_is_not_moved(self):
-        cache = self.folder / "cache"
-        run = self.live(cache, data={"train": {"rows": 5003}})
+        cache, flag = self.folder / "cache", self.folder / "broken disk"
+        run = self.live(cache, {
+            "BALLAST_FAULT_POINTS": f"cache.write=eio?{flag}"},
+            data={"train": {"rows": 5003}})
+        flag.touch()  # nor can it be prepared again
         self.damage(run, 1000000, "w1", "w2", "w3")
         [table] = cache.glob("**/train.arrow")
         break_chunks(run.run, table)
@@ -346,8 +350,9 @@ class Damaged(Move):
         run.wait_for(lambda: len(dropped()) >= 3, "plans that fail")
         for event in dropped():
             self.assertRegex(event["reason"], r"w\d could not copy its chunks: "
-                             r"chunk \d+ of train from .* arrived damaged")
-        self.assertIn("origin", {e["source"] for e in events(run, "damaged")})
+                             r".*chunk \d+ is damaged: .*; it cannot be "
+                             "prepared again: .*Input/output error")
+        self.assertTrue(events(run, "damaged"), "its owner sent it damaged")
         run.wait_for(lambda: status(run)["balance"]["code"] == "STALLED",
                      "patience")
         after = len(run.steps.lines)

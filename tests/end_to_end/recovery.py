@@ -171,6 +171,28 @@ class Silent(Recovery):
                          victim["pid"])
         self.ended_well(one, run, 28)
 
+    def test_who_came_back_within_grace_is_not_ended_later(self):
+        grace_s = 2
+        one, run = self.begin(job_of(workers=3, epochs=1000,
+                                     elastic={"grace_s": grace_s}))
+        victim = self.workers(run)[1]
+        os.kill(victim["pid"], signal.SIGSTOP)
+        wait_until(lambda: len(self.generations(run)) >= 2, "its exclusion")
+        os.kill(victim["pid"], signal.SIGCONT)
+        wait_until(lambda: len(self.generations(run)) >= 3, "its return")
+        returned = self.generations(run)[2]
+        self.assertIn(victim["name"], returned["workers"])
+        wait_until(lambda: read_lines(run / "steps.jsonl")[-1]["t_ns"] >
+                   returned["t_ns"] + 2 * grace_s * 10**9, "steps after that")
+        self.assertIn((victim["name"], victim["pid"], 2), [
+            (w["name"], w["pid"], w["incarnation"])
+            for w in self.workers(run)])
+        kinds = [e["kind"] for e in read_lines(run / "events.jsonl")]
+        self.assertEqual(kinds.count("worker_lost"), 1)
+        self.assertEqual(len(self.generations(run)), 3)
+        one.signal(signal.SIGINT)
+        self.assertEqual(one.wait(20), 130, one)
+
     def test_a_short_stop_costs_no_membership(self):
         one, run = self.begin(job_of(epochs=14))
         victim = self.workers(run)[1]

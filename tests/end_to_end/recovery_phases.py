@@ -197,6 +197,21 @@ class Silent(Phase):
         self.goes_on("w1", "w3")
         self.stops(one)
 
+    def test_who_comes_back_is_not_killed(self):
+        one = self.begin_small(elastic={"heartbeat_ms": 200, "grace_s": 1})
+        self.after_steps(5)
+        pid = self.pids()["w2"]
+        kill(pid, signal.SIGSTOP)
+        self.was_lost("w2", pid, "no heartbeat for")
+        kill(pid, signal.SIGCONT)
+        self.goes_on("w1", "w2")
+        back = self.events("generation")[-1]["t_ns"]
+        wait_until(lambda: read_lines(self.run_dir / "steps.jsonl")[-1]["t_ns"]
+                   > back + 2_500_000_000, "its grace to be over", 30)
+        self.assertTrue(alive(pid))
+        self.assertEqual(self.pids()["w2"], pid)
+        self.stops(one)
+
 
 class Joining(Phase):
     def test_newcomers_killed_at_any_moment(self):

@@ -73,6 +73,30 @@ class CoordinatorKilled(Takeover):
         self.ended_well(one, run, 20)
         self.assertIn("worker_lost", self.kinds(run))
 
+    def test_seven_deaths_within_a_minute_do_not_end_the_run(self):
+        one, run = self.begin(job_of(epochs=200))
+        seen = set()
+        for _ in range(7):
+            self.kill(self.next_coordinator(run, seen))
+        self.next_coordinator(run, seen)
+        one.signal(signal.SIGINT)
+        self.assertEqual(one.wait(20), 130, one)
+        self.assertEqual(read_json(run / "report.json")["state"], "stopped")
+
+    def next_coordinator(self, run, seen):
+        pid = wait_until(lambda: (pid := self.coordinator(run)) not in seen and
+                         alive(pid) and pid, "another coordinator", 30)
+        seen.add(pid)
+        return pid
+
+    def test_a_signal_right_after_its_death_reaches_the_next_one(self):
+        one, run = self.begin(job_of(epochs=200))
+        self.kill(self.coordinator(run))
+        one.signal(signal.SIGINT)
+        self.assertEqual(one.wait(20), 130, one)
+        self.assertEqual(read_json(run / "report.json")["state"], "stopped")
+        self.assertIn("stopped", one.last_line)
+
     def test_again_and_again_with_workers_dying_meanwhile(self):
         seed = int(os.environ.get("BALLAST_TEST_SEED", "1"))
         dice = random.Random(seed)
@@ -107,6 +131,24 @@ class RunKilled(Takeover):
         wait_until(lambda: not [p for p in before.values() if alive(p)],
                    "the workers to end")
 
+    def test_a_worker_of_another_run_with_its_pid_is_left_alone(self):
+        job = job_of(workers=2, epochs=6, checkpoint={"every_steps": 30,
+                                                      "every_s": 0})
+        one, run = self.begin(job)
+        wait_until(lambda: "checkpoint" in self.kinds(run), "a checkpoint")
+        self.kill_all(one)
+        other, its_run = self.begin(job_of(workers=2, epochs=60))
+        strangers = self.pids(its_run)
+        listed = read_json(run / "workers.json")
+        for worker in listed["workers"]:
+            worker["pid"] = strangers[worker["name"]]
+        (run / "workers.json").write_text(json.dumps(listed))
+        self.ended_well(self.resume(job, run), run, 6)
+        self.assertEqual(self.pids(its_run), strangers)
+        self.assertTrue(all(alive(pid) for pid in strangers.values()))
+        other.signal(signal.SIGINT)
+        self.assertEqual(other.wait(20), 130, other)
+
     def test_they_wait_only_so_long(self):
         one, run = self.begin(job_of(epochs=200, elastic={"orphan_s": 1}))
         before = self.pids(run)
@@ -117,7 +159,8 @@ class RunKilled(Takeover):
 
 class AllKilled(Takeover):
     def test_it_goes_on_from_the_newest_checkpoint(self):
-        job = job_of(epochs=15, checkpoint={"every_steps": 40, "keep": 2})
+        job = job_of(epochs=15, checkpoint={"every_steps": 40, "every_s": 0,
+                                            "keep": 2})
         one, run = self.begin(job)
         wait_until(lambda: self.kinds(run).count("checkpoint") >= 3,
                    "checkpoints")
@@ -138,7 +181,8 @@ class AllKilled(Takeover):
         self.assertLessEqual(len(list((run / "checkpoints").glob("step-*"))), 2)
 
     def test_a_damaged_checkpoint_is_passed_over(self):
-        job = job_of(epochs=12, checkpoint={"every_steps": 40, "keep": 2})
+        job = job_of(epochs=12, checkpoint={"every_steps": 40, "every_s": 0,
+                                            "keep": 2})
         one, run = self.begin(job)
         wait_until(lambda: self.kinds(run).count("checkpoint") >= 2,
                    "checkpoints")
@@ -162,7 +206,7 @@ class AllKilled(Takeover):
 
     def test_the_last_holders_of_the_model(self):
         one, run = self.begin(job_of(workers=2, epochs=15,
-                                     checkpoint={"every_steps": 30}))
+                                     checkpoint={"every_steps": 30, "every_s": 0}))
         wait_until(lambda: "checkpoint" in self.kinds(run), "a checkpoint")
         shown = self.committed(run)
         wait_until(lambda: self.committed(run) > shown + 3, "steps behind it")
@@ -170,6 +214,44 @@ class AllKilled(Takeover):
             self.kill(victim["pid"])
         self.ended_well(one, run, 15)
         self.assertIn("undone", self.kinds(run))
+
+
+class AnotherRun(Takeover):
+    """Numbers of processes are given again, and run directories are copied:
+    what workers.json names may be another run's by now."""
+
+    def named(self, run):
+        return {w["name"]: w for w in self.workers(run)}
+
+    def named_by(self, run, theirs, *fields):
+        """Makes workers.json name the other run's workers, as far as these
+        fields go."""
+        path = run / "workers.json"
+        listed = read_json(path)
+        for one in listed["workers"]:
+            one.update({field: theirs[one["name"]][field]
+                        for field in fields})
+        path.write_text(json.dumps(listed), encoding="utf-8")
+
+    def test_a_resume_leaves_its_workers_alone(self):
+        other, others_run = self.begin(job_of(workers=2, epochs=10000))
+        theirs = self.named(others_run)
+        for fields in (["pid"], ["pid", "start_ticks", "boot_id"]):
+            with self.subTest(fields):
+                job = job_of(workers=2, epochs=8)
+                one, run = self.begin(job)
+                self.kill_all(one)
+                self.named_by(run, theirs, *fields)
+                again = self.resume(job, run)
+                self.ended_well(again, run, 8)
+                shown = self.committed(others_run)
+                wait_until(lambda: self.committed(others_run) > shown,
+                           "steps of the other run")
+                self.assertEqual(self.named(others_run), theirs)
+                self.assertEqual(len(self.generations(others_run)), 1)
+                self.assertNotIn("worker_lost", self.kinds(others_run))
+        other.signal(signal.SIGINT)
+        self.assertEqual(other.wait(20), 130, other)
 
 
 class Resumed(Takeover):

@@ -123,8 +123,7 @@ class AllKilled(TakeoverPhase):
         self.kill_all(one)
         one = self.resume()
         wait_until(lambda: self.events("undone"), "the way back", 30)
-        wait_until(lambda: self.status()["state"] == "paused", "the pause")
-        self.ballast("ctl", "resume", "--to", self.run_dir)
+        wait_until(lambda: self.events("resumed"), "the end of the pause")
         self.after_steps(5)
         self.stops(one)
 

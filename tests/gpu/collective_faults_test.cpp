@@ -113,8 +113,8 @@ INSTANTIATE_TEST_SUITE_P(all, ring_faults,
                                            "ring-two-hosts"),
                          ballast::testing::suite_test_name);
 
-// Gloo tells a dead rank's neighbours only and wakes nobody at an abort: all
-// that can be asked is to be out at the deadline, and no crash.
+// Gloo tells a dead rank's neighbours only, and an abort frees one rank: all
+// that can be asked of the others is to be out at the deadline, and no crash.
 class gloo_faults : public ::testing::TestWithParam<harm> {};
 
 TEST_P(gloo_faults, survivors_are_out_at_their_deadline_and_nobody_crashes) {

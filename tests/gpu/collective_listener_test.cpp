@@ -233,5 +233,22 @@ TEST_F(listener_test, a_port_where_nobody_listens_is_a_lost_peer) {
   }
 }
 
+TEST(ring_opening, tells_the_address_at_which_nobody_listens) {
+  ring_config another_host;
+  another_host.host_id = "another host";
+  auto gone = make_ring_backend("ring", another_host);
+  const std::string address = gone->prepare(options_of(0, 2))->address();
+  gone.reset();
+  auto here = make_backend("ring");
+  auto opening = here->prepare(options_of(1, 2));
+  try {
+    opening->connect({address, opening->address()}, soon());
+    ADD_FAILURE() << "joined";
+  } catch (const collective_error& e) {
+    EXPECT_EQ(e.peer(), 0);
+    EXPECT_TRUE(e.unreachable().starts_with("127.0.0.1:")) << e.unreachable();
+  }
+}
+
 } // namespace
 } // namespace ballast

@@ -217,6 +217,50 @@ TEST_P(collective_trouble, abort_frees_every_rank) {
   }
 }
 
+// Goal: a fence, which aborts every rank at about the same time, frees each of
+// them, though all peers live and one is silent. Method: several sizes, as
+// what a rank waits for just then is chance; a hang is what fails.
+TEST_P(collective_trouble, abort_frees_its_rank_while_its_peers_live) {
+  const int size = 3;
+  for (int round = 0; round < 4; ++round) {
+    rank_group ranks(GetParam(), size);
+    std::atomic<int> inside{0};
+    std::atomic<int> left{0};
+    auto out = ranks.run([&](collective& c) {
+      std::vector<float> data(size_t(1) << (10 + 4 * round));
+      c.barrier(soon());
+      if (c.rank() == size - 1) { // alive, connected, and silent
+        while (left < size - 1)
+          std::this_thread::yield();
+        return;
+      }
+      ++inside;
+      std::thread aborter([&] {
+        while (inside < size - 1)
+          std::this_thread::yield();
+        c.abort("a fence");
+      });
+      outcome end;
+      try {
+        c.all_reduce(data.data(), data.size(), element_type::float32,
+                     in(std::chrono::hours(1)));
+        ADD_FAILURE() << "reduced without the last rank";
+      } catch (const collective_error& e) {
+        end = e;
+      }
+      aborter.join();
+      ++left;
+      throw *end;
+    });
+    for (int r = 0; r < size - 1; ++r) {
+      ASSERT_TRUE(out[r].has_value());
+      EXPECT_TRUE(out[r]->code() == collective_errc::aborted ||
+                  out[r]->code() == collective_errc::peer_lost)
+          << out[r]->what();
+    }
+  }
+}
+
 TEST_P(collective_trouble, nothing_works_after_a_failure_but_a_new_generation) {
   rank_group ranks(GetParam(), 2);
   for (int round = 0; round < 3; ++round) {

@@ -152,21 +152,24 @@ private:
                double lr, uint64_t step) override {
       apply_clipped(p, g, scale, std::nullopt, lr, step);
     }
-    void apply_clipped(std::span<float> p, std::span<const float> g,
+    bool apply_clipped(std::span<float> p, std::span<const float> g,
                        double inverse_samples, std::optional<double> clip_norm,
                        double lr, uint64_t step) override {
-      of_.enqueue([=, this] {
+      bool done = false;
+      of_.enqueue([=, this, &done] {
         auto rules = rules_->state();
         for (size_t i = 0; i < states_.size(); ++i)
           std::copy_n(of_.real(states_[i].second.get()), count_,
                       rules[i].values.data());
-        rules_->apply_clipped({of_.real(p.data()), p.size()},
-                              {of_.real(g.data()), g.size()}, inverse_samples,
-                              clip_norm, lr, step);
+        done = rules_->apply_clipped({of_.real(p.data()), p.size()},
+                                     {of_.real(g.data()), g.size()},
+                                     inverse_samples, clip_norm, lr, step);
         for (size_t i = 0; i < states_.size(); ++i)
           std::copy_n(rules[i].values.data(), count_,
                       of_.real(states_[i].second.get()));
       });
+      of_.finish();
+      return done;
     }
     std::vector<state_vector> state() override {
       std::vector<state_vector> out;

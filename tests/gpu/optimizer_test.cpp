@@ -135,6 +135,37 @@ TEST(l2_norm, of_huge_values_does_not_overflow) {
   EXPECT_NEAR(l2_norm(values) / 1e31, 1, 1e-6);
 }
 
+TEST(optimizer, refuses_what_would_not_stay_finite_and_changes_nothing) {
+  const float none = std::nanf(""), infinite = INFINITY;
+  struct row {
+    const char* kind;
+    std::optional<double> clip;
+    float worst; // one of the gradients
+    bool applied;
+  };
+  for (const row& one : {row{"sgd", {}, 1e25F, true},
+                         {"sgd", {}, infinite, false},
+                         {"sgd", {}, none, false},
+                         {"sgd", 1.0, none, false},
+                         {"sgd", 1.0, -infinite, false},
+                         {"adam", {}, 1e18F, true},
+                         {"adam", {}, 1e25F, false},
+                         {"adamw", 1.0, 1e25F, true},
+                         {"adamw", 1.0, infinite, false}}) {
+    optimizer_spec spec{.kind = one.kind, .lr = 0.1};
+    auto tested = make_optimizer(spec, count);
+    std::vector<float> p = noise(0), g = noise(1);
+    g[count - 1] = one.worst;
+    EXPECT_EQ(tested->apply_clipped(p, g, 0.5, one.clip, spec.lr, 1),
+              one.applied)
+        << one.kind << " " << one.worst;
+    EXPECT_EQ(p == noise(0), !one.applied);
+    for (const auto& state : tested->state())
+      for (float value : state.values)
+        ASSERT_TRUE(std::isfinite(value)) << state.name;
+  }
+}
+
 double rate(const schedule_spec& schedule, uint64_t step, uint64_t total) {
   return learning_rate({.lr = 2}, schedule, step, total);
 }
@@ -166,6 +197,14 @@ TEST(learning_rate, decays_from_lr_to_the_final_ratio) {
   }
   EXPECT_NEAR(rate({.kind = "linear"}, 51, 101), 1, 1e-12);
   EXPECT_NEAR(rate({.kind = "cosine"}, 26, 101), 2 * 0.8535533905932737, 1e-12);
+}
+
+TEST(learning_rate, ends_at_the_final_ratio_where_the_warm_up_leaves_a_step) {
+  for (const char* kind : {"cosine", "linear"}) {
+    schedule_spec s{.kind = kind, .warmup_steps = 9, .final_ratio = 0.1};
+    EXPECT_DOUBLE_EQ(rate(s, 9, 10), 2) << kind;
+    EXPECT_NEAR(rate(s, 10, 10), 0.2, 1e-12) << kind;
+  }
 }
 
 TEST(learning_rate, survives_runs_shorter_than_the_warm_up) {

@@ -88,7 +88,9 @@ TEST(step_executor, stands_still_after_one_step_and_resumes) {
 }
 
 TEST(step_executor, ends_in_a_pause_when_told_to_stop) {
-  cluster c(2, 20, emulated_job(2, 10));
+  cluster_setup setup;
+  setup.copies = true;
+  cluster c(2, 20, emulated_job(2, 10), setup);
   for (auto& one : c.workers_)
     one->executor->post(command_kind::pause);
   c.start();
@@ -101,6 +103,8 @@ TEST(step_executor, ends_in_a_pause_when_told_to_stop) {
     EXPECT_TRUE(one->finished->stopped);
     EXPECT_EQ(one->finished->step, step_number{2});
   }
+  EXPECT_TRUE(c.workers_[0]->copies.contains(2)) << "to be resumed from";
+  EXPECT_TRUE(c.workers_[1]->copies.empty()) << "one copy is enough";
 }
 
 TEST(step_executor, leaves_a_wait_for_others_when_aborted) {

@@ -324,6 +324,75 @@ TEST(http_server, answers_many_at_once) {
   EXPECT_EQ(its.controlled, 160);
 }
 
+TEST(http_server, answers_at_once_beside_200_slow_connections) {
+  // Longer than the test: no deadline of theirs frees anything.
+  coordinator its({.threads = 4,
+                   .header_deadline = std::chrono::minutes(1),
+                   .request_deadline = std::chrono::minutes(1)});
+  std::vector<http_connection> slow;
+  for (int i = 0; i < 200; ++i) {
+    slow.emplace_back(its.port);
+    if (i % 3 == 0)
+      slow.back().send("GET /healthz HTT"); // within its header
+    else if (i % 3 == 1)                    // within its body
+      slow.back().send("POST /v1/control HTTP/1.1\r\nContent-Length: 9\r\n" +
+                       as_json + "\r\n{");
+  }
+  for (const char* path : {"/healthz", "/readyz", "/metrics", "/v1/status"})
+    EXPECT_EQ(its.get(path).status, 200) << path;
+  EXPECT_EQ(its.post(as_json, "{}").status, 200);
+  EXPECT_EQ(its.controlled, 1);
+  // And they are served once they have said all.
+  slow[0].send("P/1.1\r\n\r\n");
+  EXPECT_EQ(parse_answer(slow[0].read_to_end()).status, 200);
+}
+
+TEST(http_server, ends_connections_that_never_send_their_request) {
+  coordinator its({.header_deadline = std::chrono::milliseconds(20),
+                   .request_deadline = std::chrono::milliseconds(40)});
+  http_connection header(its.port);
+  header.send("GET /healthz HTT");
+  EXPECT_EQ(parse_answer(header.read_to_end()).status, 408);
+  http_connection body(its.port);
+  body.send("POST /v1/control HTTP/1.1\r\nContent-Length: 9\r\n\r\n{");
+  EXPECT_THAT(body.read_to_end(), HasSubstr("did not come in time"));
+}
+
+TEST(http_server, makes_room_for_the_newest_connection) {
+  coordinator its(
+      {.connections_max = 3, .header_deadline = std::chrono::minutes(1)});
+  std::vector<http_connection> slow;
+  for (int i = 0; i < 50; ++i) {
+    slow.emplace_back(its.port);
+    slow.back().send("GET");
+    EXPECT_EQ(its.get("/healthz").status, 200);
+  }
+  EXPECT_EQ(slow[0].read_to_end(), "");
+}
+
+TEST(http_server, refuses_headers_without_end) {
+  coordinator its;
+  for (const std::string& headers :
+       {"X: " + std::string(10000, 'x') + "\r\n", [] {
+          std::string many;
+          for (int i = 0; i < 200; ++i)
+            many += "X-" + std::to_string(i) + ": 1\r\n";
+          return many;
+        }()}) {
+    http_answer answer = its.get("/healthz", headers);
+    EXPECT_EQ(answer.status, 431);
+    EXPECT_THAT(answer.body, HasSubstr("header"));
+  }
+  http_connection endless(its.port); // it never ends its first line
+  endless.send(std::string(100000, 'x'));
+  EXPECT_EQ(parse_answer(endless.read_to_end()).status, 431);
+}
+
+TEST(http_server, streams_events_under_their_own_path_only) {
+  coordinator its;
+  EXPECT_EQ(its.get("/v1/%65vents").status, 404);
+}
+
 TEST(http_server, says_which_address_is_taken) {
   http_server first;
   uint16_t port = start_worker(first);

@@ -33,6 +33,18 @@ TEST(progress, shows_everything_on_one_line) {
             "generation 1  skew 0.02  ETA 0:05");
 }
 
+TEST(progress, says_first_why_the_same_seed_may_give_other_weights) {
+  job what;
+  what.seed = 7;
+  what.elastic.workers = 4;
+  EXPECT_EQ(first_line("mine-3", what),
+            "mine-3: 4 workers, seed 7; balance follows the measured speed, so "
+            "the same seed may give other weights");
+  what.balance.enabled = false;
+  what.elastic.workers = 1;
+  EXPECT_EQ(first_line("mine-3", what), "mine-3: 1 worker, seed 7");
+}
+
 TEST(progress, leaves_out_what_is_not_known) {
   progress_state state;
   state.state = "waiting";

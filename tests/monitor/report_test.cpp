@@ -9,7 +9,8 @@ namespace {
 const char* documented =
     "state epochs steps samples wall_s samples_per_s train_loss test_loss "
     "test_accuracy generations recoveries moved_samples moved_bytes "
-    "moved_bound_samples skew_tv_start skew_tv_max weights_sha256 audit ";
+    "moved_bound_samples skew_tv_start skew_tv_max weights_sha256 model_step "
+    "audit ";
 
 std::string keys(const nlohmann::ordered_json& object) {
   std::string out;

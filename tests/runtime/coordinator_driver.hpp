@@ -3,6 +3,7 @@
 #pragma once
 
 #include "runtime/coordinator_core.hpp"
+#include "runtime/memory_fit.hpp"
 #include "runtime/repair.hpp"
 #include "tests/runtime/plain_set.hpp"
 
@@ -34,13 +35,13 @@ inline job small_job(uint32_t workers) {
 
 class driver {
 public:
-  explicit driver(bool supervised = false)
+  explicit driver(bool supervised = false, std::chrono::milliseconds tick = {})
       : core({.term = term{1},
               .build_id = "b1",
               .token = "t",
               .heartbeat = std::chrono::milliseconds(200),
               .supervised = supervised,
-              .cores = 4}) {}
+              .tick = tick}) {}
 
   coordinator_core::hello_result join(const std::string& name,
                                       const std::string& build = "b1") {
@@ -70,14 +71,17 @@ public:
 
   /// The shard manager's answer, and what the workers say to that.
   actions place(const place_shares& what) {
-    plan placed = what.before.shares.empty()
-                      ? first(what)
-                      : repaired_plan(chunks(), 0.1, what.before, what.workers,
-                                      what.generation, what.number);
-    std::vector<share_summary> counts;
-    for (const share& one : placed.shares)
-      counts.push_back({one.worker, 0, 0});
-    assigned = core.on_placed(placed, counts, now);
+    if (what.before.shares.empty()) {
+      std::vector<share_summary> counts;
+      for (worker_id who : what.workers)
+        counts.push_back({who, 0, 0});
+      assigned = core.on_placed(first(what), counts, now);
+      return join_ranks();
+    }
+    placed_shares placed = ballast::place(chunks(), 0.1, what);
+    if (placed.lacks)
+      return assigned = core.on_no_room(what.generation, placed.lacks);
+    assigned = core.on_placed(placed.what, placed.shares, now);
     return join_ranks();
   }
 
@@ -123,7 +127,10 @@ public:
   }
 
   manifest chunks() {
-    return testing::plain_set(std::vector<uint32_t>(10, 10));
+    manifest out = testing::plain_set(std::vector<uint32_t>(10, 10));
+    for (chunk_info& one : out.train)
+      one.bytes = chunk_bytes;
+    return out;
   }
 
   set_summary set() {
@@ -163,6 +170,7 @@ public:
   instant now{};
   uint64_t batch = 50;
   std::string model = "emulated";
+  uint64_t chunk_bytes = 0;
   /// What else a node says of itself.
   std::function<void(worker_hello&)> dress;
   std::vector<worker_id> workers;

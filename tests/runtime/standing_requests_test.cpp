@@ -278,8 +278,68 @@ TEST_F(asking, a_pause_that_is_over_is_over) {
   EXPECT_FALSE(stand_still());
 }
 
+TEST_F(asking, a_checkpoint_that_is_not_made_yet_is_made_by_the_next_one) {
+  auto answer = first_.core.checkpoint();
+  ASSERT_FALSE(answer.then.empty());
+  EXPECT_TRUE(std::holds_alternative<journal_requests>(answer.then[0]));
+  ask(answer);
+  restart();
+  size_t told = 0;
+  for (const send_command& one : pick<send_command>(second_.begun))
+    told += one.what.kind == command_kind::checkpoint ? 1 : 0;
+  EXPECT_EQ(told, 1u);
+}
+
+TEST_F(asking, names_of_processes_that_live_are_not_given_again) {
+  // One of them joined too shortly before the end for a membership.
+  past_.alive = {"w1", "w2", "w3", "w7"};
+  ask(first_.core.scale(4));
+  restart();
+  next_members();
+  EXPECT_THAT(started_, ElementsAre("w8"));
+}
+
+// Its process came back to the coordinator in between, which died before any
+// membership knew of that.
+TEST_F(asking, one_that_joined_anew_is_not_waited_for_and_not_killed) {
+  second_.core.on_resume(past_, term{2});
+  second_.core.on_prepared(second_.set(), second_.now);
+  auto joined = second_.join("w2");
+  ASSERT_TRUE(joined.accepted);
+  EXPECT_THAT(second_.core.current()->fenced->awaited(), SizeIs(2));
+  // Both are gone with it: nobody waits for its name.
+  second_.core.on_process_ended("w2", "killed by signal 9", second_.now);
+  auto started = pick<start_worker>(second_.core.on_tick(second_.now));
+  ASSERT_EQ(started.size(), 1u);
+  EXPECT_EQ(started[0].name, "w4");
+}
+
+// That it comes back does not say that it has ever loaded its rows.
+TEST_F(asking, one_that_returns_without_a_step_may_fail_by_itself) {
+  past_.undone = true; // others have done steps, which are undone
+  second_.core.on_resume(past_, term{2});
+  second_.core.on_prepared(second_.set(), second_.now);
+  for (worker_id who : first_.workers) {
+    worker_hello hello{
+        first_.core.name_of(who), 100, "host", "cpu", "b1", "http://m"};
+    hello.was = who;
+    hello.run = "test-1";
+    EXPECT_TRUE(second_.core.on_hello(hello, second_.now).accepted);
+  }
+  auto place = pick<place_shares>(second_.recover(step_number{0}));
+  ASSERT_EQ(place.size(), 1u);
+  second_.place(place[0]);
+  worker_failed word;
+  word.worker = first_.workers[1];
+  word.generation = second_.core.current()->members->number;
+  word.code = errc::unreachable;
+  second_.core.on_failed(word, second_.now);
+  EXPECT_TRUE(second_.core.active()) << second_.core.current()->reason;
+}
+
 TEST_F(asking, what_is_kept_survives_the_disk) {
   standing_requests all = past_.asked;
+  all.copy = step_number{7};
   all.leaving = {worker_id{2}};
   all.paused = true;
   all.stop = {true};
@@ -288,10 +348,12 @@ TEST_F(asking, what_is_kept_survives_the_disk) {
   EXPECT_TRUE(back.paused);
   ASSERT_TRUE(back.stop);
   EXPECT_TRUE(back.stop->by_signal);
+  EXPECT_EQ(back.copy, step_number{7});
   auto early = nlohmann::json{{"leaving", nlohmann::json::array()}}
                    .get<standing_requests>();
   EXPECT_FALSE(early.paused);
   EXPECT_FALSE(early.stop);
+  EXPECT_FALSE(early.copy);
 }
 
 TEST_F(asking, nothing_is_done_where_nothing_was_asked) {
@@ -302,9 +364,7 @@ TEST_F(asking, nothing_is_done_where_nothing_was_asked) {
 
 // Its number may be given again: no membership names it.
 TEST_F(asking, one_that_never_trained_is_not_remembered) {
-  first_.join("w9");
-  ask(first_.core.drain("w9"));
-  ASSERT_THAT(past_.asked.leaving, SizeIs(1));
+  past_.asked.leaving = {worker_id{9}};
   auto resumed = second_.core.on_resume(past_, term{2});
   auto journaled = pick<journal_requests>(resumed.then);
   ASSERT_EQ(journaled.size(), 1u);

@@ -31,9 +31,9 @@ void cluster::forget_others(node_state& who) {
 
 balance_answer cluster::some_answer(const load_view& view) {
   balance_answer out;
-  if (!random_.one_in(3) || !plans_.contains(view.number))
+  if (!random_.one_in(3) || !disk_->plans.contains(view.number))
     return out;
-  const plan& now = plans_.at(view.number).body;
+  const plan& now = disk_->plans.at(view.number).body;
   size_t world = now.shares.size();
   balance_proposal& what = out.proposal;
   what.generation = view.generation;
@@ -69,7 +69,7 @@ balance_answer cluster::answer(const load_view& view) {
     return some_answer(view);
   balance_answer out = mind_->observe(view);
   if (out.state.code == balance_code::planned) {
-    log("wants: " + out.proposal.reason);
+    log([&] { return "wants: " + out.proposal.reason; });
     outcome_.lone_plans += out.proposal.cause == balance_cause::coverage;
   }
   return out;
@@ -77,11 +77,11 @@ balance_answer cluster::answer(const load_view& view) {
 
 /// Of the plan that is in force in the end.
 void cluster::check_coverage() {
-  outcome_.same_since = now_ - changed_at_;
+  outcome_.same_since = now_ - disk_->changed_at;
   outcome_.stalled =
       core_ && core_->current() &&
       core_->current()->balance.state.code == balance_code::stalled;
-  for (const auto& [number, one] : plans_)
+  for (const auto& [number, one] : disk_->plans)
     if (one.effective)
       outcome_.lone_classes = lone_classes(set_, one.body).size();
 }

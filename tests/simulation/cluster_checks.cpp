@@ -1,16 +1,19 @@
 /// What must hold, whatever happened.
 #include "tests/simulation/cluster_parts.hpp"
 
+#include "runtime/replay.hpp"
+
 #include <algorithm>
 
 namespace ballast::simulation {
 
 void cluster::check_shown(const std::vector<committed_step>& steps) {
+  last_progress_ = now_;
   for (const committed_step& step : steps) {
-    if (value(step.step) != steps_.size() + 1)
+    if (value(step.step) != disk_->steps.size() + 1)
       fail("step " + to_string(step.step) + " is shown after step " +
-           std::to_string(steps_.size()));
-    steps_.push_back(step);
+           std::to_string(disk_->steps.size()));
+    disk_->steps.push_back(step);
     // Every living member of the current generation holds it.
     std::shared_ptr<const attempt> held;
     const generation_state& members = *core_->current()->members;
@@ -18,13 +21,13 @@ void cluster::check_shown(const std::vector<committed_step>& steps) {
       for (auto& [process, node] : nodes_) {
         // A fence may just have decided on the next generation, in which some
         // get what the members of the one before hold.
-        if (node->id != who || !node->alive || !node->connected ||
-            members.late.contains(who) || members.stale.contains(who))
+        if (node->handle != who || !node->alive || members.late.contains(who) ||
+            members.stale.contains(who))
           continue;
-        if (!node->holds || node->applied.size() < steps_.size())
+        if (!node->holds || node->applied.size() < disk_->steps.size())
           fail("step " + to_string(step.step) + " is shown, but " + node->name +
                " does not hold it");
-        auto mine = node->applied[steps_.size() - 1];
+        auto mine = node->applied[disk_->steps.size() - 1];
         if (held && held != mine)
           fail("two attempts at step " + to_string(step.step) +
                " are in the parameters of different workers");
@@ -35,15 +38,15 @@ void cluster::check_shown(const std::vector<committed_step>& steps) {
     if (held->generation != step.generation || held->plan != step.plan)
       fail("step " + to_string(step.step) +
            " is shown with another generation or plan than it was applied in");
-    shown_.resize(steps_.size());
-    shown_.back() = held;
+    disk_->shown.resize(disk_->steps.size());
+    disk_->shown.back() = held;
   }
 }
 
 /// What an audit will read tells the same as what was done.
 void cluster::check_journal(const lineage& applied) {
   recorded_run run{rows(), {}};
-  for (const auto& [number, one] : plans_)
+  for (const auto& [number, one] : disk_->plans)
     if (one.effective)
       run.plans.push_back({one.body, *one.effective});
   replay again(run);
@@ -90,54 +93,65 @@ void cluster::check_stragglers() {
   for (const stragglers::finding& one : core_->held_up().standing())
     standing.insert(one.who);
   for (const auto& [process, who] : nodes_) {
-    if (!who->connected || !core_->nodes().contains(who->id) ||
-        !core_->nodes().at(who->id).connected)
-      continue; // after a crash of the coordinator its id may be another's
-    if (!standing.contains(who->id) && who->heard_ill)
+    if (who->handle == worker_id{} || !core_->nodes().contains(who->handle) ||
+        !core_->nodes().at(who->handle).connected)
+      continue;
+    if (!standing.contains(who->handle) && who->heard_ill)
       fail(who->name + " is ill and forgotten");
-    if (standing.contains(who->id) && !ill_.contains(who->name))
+    if (standing.contains(who->handle) && !ill_.contains(who->name))
       fail(who->name + " is ill and nobody was told");
   }
 }
 
+/// Every plan under which a step was done is told of in the events.
+void cluster::check_told() {
+  std::set<plan_number> told(disk_->told.begin(), disk_->told.end());
+  for (const committed_step& step : disk_->steps)
+    if (!disk_->told_lost && !told.contains(step.plan))
+      fail("step " + to_string(step.step) + " is shown under plan " +
+           to_string(step.plan) + ", of which no event tells");
+}
+
 void cluster::check_end() {
-  if (outcome_.state != "done")
+  if (outcome_.state == "failed")
     return;
   check_told();
   uint64_t per_epoch =
       (options_.rows + options_.global_batch - 1) / options_.global_batch;
-  if (steps_.size() != per_epoch * options_.epochs)
-    fail("the run is done, but only " + std::to_string(steps_.size()) +
+  bool done = outcome_.state == "done";
+  if (done && disk_->steps.size() != per_epoch * options_.epochs)
+    fail("the run is done, but only " + std::to_string(disk_->steps.size()) +
          " steps are shown");
-  // Whoever is left holds the whole run; each epoch is exact.
-  const node_state* last = nullptr;
-  for (auto& [process, who] : nodes_)
-    if (who->alive && who->connected && who->holds && who->core && !last &&
-        who->applied.size() == steps_.size())
-      last = who.get();
-  if (!last)
+  if (done && !disk_->model)
+    fail("the run is done without a model");
+  if (!done && !disk_->steps.empty() && !disk_->model &&
+      outcome_.reason.find("nothing of the run has changed") ==
+          std::string::npos)
+    fail("the run is stopped after step " +
+         std::to_string(disk_->steps.size()) + " without a model");
+  if (!disk_->model || disk_->model->size() != disk_->steps.size())
     return;
-  check_journal(last->applied);
-  std::map<uint64_t, std::map<row_ref, int>> used;
-  for (const auto& one : last->applied)
+  const lineage& last = *disk_->model;
+  check_journal(last);
+  std::map<uint64_t, std::vector<row_ref>> used;
+  for (const auto& one : last)
     for (const auto& part : one->rows)
-      for (const row_ref& row : part)
-        ++used[value(one->at.epoch)][row];
-  for (size_t i = 0; i < shown_.size(); ++i)
-    if (shown_[i] && shown_[i] != last->applied[i])
+      used[value(one->at.epoch)].insert(used[value(one->at.epoch)].end(),
+                                        part.begin(), part.end());
+  for (size_t i = 0; i < disk_->shown.size(); ++i)
+    if (disk_->shown[i] && disk_->shown[i] != last[i])
       fail("shown step " + std::to_string(i + 1) +
            " is not in the final parameters");
-  if (used.size() != options_.epochs)
+  if (done && used.size() != options_.epochs)
     fail(std::to_string(used.size()) + " epochs in the final parameters");
-  for (auto& [epoch, counts] : used) {
-    if (counts.size() != options_.rows)
+  for (auto& [epoch, drawn] : used) {
+    std::sort(drawn.begin(), drawn.end());
+    if (std::adjacent_find(drawn.begin(), drawn.end()) != drawn.end())
+      fail("a row is used twice in epoch " + std::to_string(epoch));
+    if (epoch * per_epoch <= last.size() && drawn.size() != options_.rows)
       fail("epoch " + std::to_string(epoch) + " used " +
-           std::to_string(counts.size()) + " rows of " +
+           std::to_string(drawn.size()) + " rows of " +
            std::to_string(options_.rows));
-    for (auto& [row, times] : counts)
-      if (times != 1)
-        fail("a row is used " + std::to_string(times) + " times in epoch " +
-             std::to_string(epoch));
   }
 }
 

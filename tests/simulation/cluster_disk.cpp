@@ -10,88 +10,185 @@ past_run cluster::remembered() const {
   past_run out;
   out.begun = what_;
   out.what = what_;
-  out.name = "sim-1";
+  out.name = "sim-" + std::to_string(run_number_);
   out.rows = options_.rows;
-  out.memberships = memberships_;
-  for (const auto& [number, one] : plans_)
+  out.memberships = disk_->memberships;
+  for (const auto& [number, one] : disk_->plans)
     out.plans.push_back(one);
-  out.steps = steps_;
-  out.asked = asked_;
-  for (const auto& [file, state] : checkpoints_)
-    if (state.size() <= steps_.size())
-      out.checkpoints.push_back({step_number{state.size()}, file});
-  std::sort(out.checkpoints.begin(), out.checkpoints.end(),
-            [](const auto& a, const auto& b) { return a.step < b.step; });
+  out.steps = disk_->steps;
+  out.undone = disk_->history > 0;
+  out.asked = disk_->asked;
+  for (const auto& [file, state] : disk_->checkpoints)
+    if (state.size() <= disk_->steps.size())
+      out.checkpoints.push_back({disk_->identities.at(file), file});
+  std::sort(
+      out.checkpoints.begin(), out.checkpoints.end(),
+      [](const auto& a, const auto& b) { return a.holds.step < b.holds.step; });
+  if (options_.supervised) {
+    out.alive.emplace();
+    for (const auto& [process, who] : nodes_)
+      if (who->alive)
+        out.alive->insert(who->name);
+  }
   return out;
 }
 
 void cluster::keep(const journal_change& what) {
   if (!what.effective)
     ++outcome_.joins;
-  if (what.generation <= journaled_)
+  if (what.generation <= disk_->journaled)
     fail("generation " + to_string(what.generation) + " after " +
-         to_string(journaled_));
-  journaled_ = what.generation;
-  changed_at_ = now_;
+         to_string(disk_->journaled));
+  disk_->journaled = what.generation;
+  disk_->changed_at = now_;
+  last_progress_ = now_;
   if (what.effective)
-    settled_ = what.generation;
-  plans_[what.what.number] = {what.what, what.effective, what.note, false};
-  memberships_.push_back(
+    disk_->settled = what.generation;
+  disk_->plans[what.what.number] = {what.what, what.effective, what.note,
+                                    false};
+  disk_->memberships.push_back(
       {what.generation, what.workers, what.names, what.incarnations});
-  outcome_.generations = value(journaled_);
-  log("generation " + to_string(what.generation) + " of " +
-      std::to_string(what.workers.size()) +
-      (what.effective ? " from step " + to_string(what.effective->step)
-                      : " offered"));
+  outcome_.generations = value(disk_->journaled);
+  log([&] {
+    return "generation " + to_string(what.generation) + " of " +
+           std::to_string(what.workers.size()) +
+           (what.effective ? " from step " + to_string(what.effective->step)
+                           : " offered");
+  });
 }
 
 void cluster::keep(const journal_offer& what) {
-  if (what.what.generation != journaled_)
+  if (what.what.generation != disk_->journaled)
     fail("an offer for generation " + to_string(what.what.generation));
-  plans_[what.what.number] = {what.what, std::nullopt, what.note, false};
-  log("plan " + to_string(what.what.number) + " offered");
+  disk_->plans[what.what.number] = {what.what, std::nullopt, what.note, false};
+  log([&] { return "plan " + to_string(what.what.number) + " offered"; });
 }
 
 void cluster::keep(const journal_effective& what) {
-  past_plan& one = plans_.at(what.number);
+  past_plan& one = disk_->plans.at(what.number);
   if (one.effective && *one.effective != what.from)
     fail("plan " + to_string(what.number) + " gets a second position");
   one.effective = what.from;
-  if (one.body.generation != settled_)
-    changed_at_ = now_;
-  settled_ = one.body.generation;
+  if (one.body.generation != disk_->settled)
+    disk_->changed_at = now_;
+  disk_->settled = one.body.generation;
 }
 
 /// Of each plan it is told once how it ended: that it is in force, or dropped.
 void cluster::keep(const write_event& what) {
+  if (what.kind == "waiting" || what.kind == "cannot_open")
+    last_progress_ = now_;
   std::string outcome = what.fields.value("outcome", "");
   if (what.kind != "balance" && (what.kind != "plan" || outcome == "offered"))
     return;
   plan_number number{what.fields.at("plan").get<uint64_t>()};
-  log("plan " + to_string(number) + " is told: " + what.kind + " " + outcome);
-  if (outcome != "dropped" && !told_.insert(number).second)
-    fail("plan " + to_string(number) + " is told twice");
-  if (auto known = plans_.find(number); known != plans_.end())
+  log([&] {
+    return "plan " + to_string(number) + " is told: " + what.kind + " " +
+           outcome;
+  });
+  auto& told = disk_->told;
+  // Sizes that follow ever other speeds come before a rare class.
+  if (what.kind == "balance")
+    disk_->changed_at = now_;
+  if (outcome != "dropped") {
+    if (std::count(told.begin(), told.end(), number) > 0)
+      fail("plan " + to_string(number) + " is told twice");
+    told.push_back(number);
+  }
+  if (auto known = disk_->plans.find(number); known != disk_->plans.end())
     known->second.told = true;
 }
 
 void cluster::keep(const undo_steps& what) {
-  log("back to step " + to_string(what.to) + ": " + what.reason);
-  outcome_.undone += steps_.size() - value(what.to);
-  steps_.resize(value(what.to));
-  if (shown_.size() > steps_.size())
-    shown_.resize(steps_.size());
-  std::erase_if(checkpoints_, [&](const auto& one) {
-    return one.second.size() > steps_.size();
+  log([&] {
+    return "back to step " + to_string(what.to) + ": " + what.reason;
+  });
+  check_undone(what);
+  disk_state& disk = *disk_;
+  ++disk.history;
+  outcome_.undone += disk.steps.size() - value(what.to);
+  disk.steps.resize(value(what.to));
+  disk.steps_synced = std::min(disk.steps_synced, disk.steps.size());
+  if (disk.shown.size() > disk.steps.size())
+    disk.shown.resize(disk.steps.size());
+  std::erase_if(disk.checkpoints, [&](const auto& one) {
+    return one.second.size() > disk.steps.size();
+  });
+  last_progress_ = now_;
+  if (user_->copy) // of a step that is gone; the event tells
+    user_->copy = std::min(*user_->copy, what.to);
+}
+
+/// Fetched, written, renamed: the coordinator may die between any of these.
+void cluster::publish(const fetch_checkpoint& copy) {
+  at_coordinator(some(1000, 60'000), [this, what = copy,
+                                      history = disk_->history] {
+    std::string file = "step-" + to_string(what.after.step);
+    node_state* from = nullptr;
+    for (auto& [process, who] : nodes_)
+      if (who->id == what.from && who->alive)
+        from = who.get();
+    if (!from || now_ < from->frozen_until || !from->copy ||
+        from->copy->size() != value(what.after.step))
+      return perform(core_->on_checkpoint(
+          what.after, "", {errc::unreachable, "nobody answers", {}}, now_));
+    at_coordinator(some(100, 20'000), [this, what, file, history,
+                                       held = *from->copy] {
+      if (now_ < disk_->full_until)
+        return perform(core_->on_checkpoint(
+            what.after, "", {errc::disk_full, "the disk is full", {}}, now_));
+      if (history != disk_->history) // of steps that were undone meanwhile
+        return perform(core_->on_checkpoint(
+            what.after, "", {errc::stale_generation, "the run went back", {}},
+            now_));
+      // The lines before it are on the disk before it has its name.
+      disk_->steps_synced = std::max(
+          disk_->steps_synced,
+          std::min(disk_->steps.size(), size_t(value(what.after.step))));
+      disk_->checkpoints[file] = held;
+      disk_->identities[file] = what.after;
+      log([&] { return "checkpoint of step " + to_string(what.after.step); });
+      // Its name is there, and perhaps nobody hears of it.
+      if (crash_soon_ && !quiet())
+        return crash_coordinator();
+      perform(core_->on_checkpoint(what.after, file, {}, now_));
+    });
   });
 }
 
-/// Every plan under which a step was done is told of in the events.
-void cluster::check_told() {
-  for (const committed_step& step : steps_)
-    if (!told_.contains(step.plan))
-      fail("step " + to_string(step.step) + " is shown under plan " +
-           to_string(step.plan) + ", of which no event tells");
+void cluster::publish(const fetch_model& asked) {
+  at_coordinator(some(1000, 5000), [this, what = asked] {
+    node_state* from = nullptr;
+    for (auto& [process, who] : nodes_)
+      if (who->id == what.from && who->alive)
+        from = who.get();
+    if (from && now_ < from->frozen_until) // it has a while to answer
+      return at_coordinator(from->frozen_until - now_,
+                            [this, what] { publish(what); });
+    if (!from || !from->holds)
+      return perform(core_->on_model_saved(
+          {{errc::unreachable, "nobody answers", {}}, {}, {}, {}}));
+    publish_parameters(from->applied);
+  });
+}
+
+/// As the shell does it: the model of a later step stays.
+void cluster::publish_parameters(const lineage& state) {
+  if (disk_->model && disk_->model->size() > state.size())
+    return perform(core_->on_model_saved(
+        {{}, {}, step_number{disk_->model->size()}, "an older one stays"}));
+  disk_->model = state;
+  perform(core_->on_model_saved({}));
+}
+
+void cluster::publish(const publish_model& asked) {
+  at_coordinator(some(1000, 5000), [this, what = asked] {
+    auto found = disk_->checkpoints.find(what.checkpoint);
+    if (found == disk_->checkpoints.end())
+      fail("the model is to come from " + what.checkpoint +
+           ", which is not there");
+    publish_parameters(found->second);
+  });
 }
 
 } // namespace ballast::simulation

@@ -10,11 +10,21 @@ struct cluster::node_state {
   uint32_t process = 0;
   std::string name;
   bool alive = true;
-  bool connected = false; // as the coordinator's side sees it
+  uint64_t connection = 0; // 0: none; what an older one carried is lost
+  worker_id handle{};      // under which the coordinator sends to it
   instant frozen_until{};
+  instant up_cut_until{};   // nothing reaches the coordinator
+  instant down_cut_until{}; // nothing comes from it
   worker_id id{};
   // What a worker knows.
+  term heard{};
   generation fenced{};
+  bool in_run = false;
+  bool alone = false; // without a coordinator, since
+  instant still_since{};
+  size_t still_at = 0; // with so many steps applied
+  bool sick = false;   // cannot load anything
+  std::string not_for; // the run that it was dismissed from
   bool holds = false;
   std::set<chunk_id> chunks; // in its memory
   /// In force, but it has applied no step of it: until then it forgets nothing.
@@ -28,14 +38,18 @@ struct cluster::node_state {
   std::optional<worker_core> core;
   std::shared_ptr<group> in;
   size_t rank = 0;
-  std::optional<step_order> drawn;
+  std::optional<step_order> drawn; // in flight
+  std::deque<step_order> ahead;    // drawn, not begun
+  std::vector<command_kind> posts; // not taken up yet
+  bool standing = false;           // paused
+  bool copy_wanted = false;
   // The next generation, beside the present one.
   std::optional<assignment> next_order;
   std::shared_ptr<group> next_in;
   uint64_t next_life = 0;
-  bool leaving = false; // asked to
   bool left = false;
   uint64_t life = 0; // of its place in a generation; old events are dropped
+  bool beats = false;
   device_trouble trouble;
   instant last_ill{};     // when the coordinator last heard of that
   bool heard_ill = false; // in the last heartbeat
@@ -56,8 +70,42 @@ struct cluster::group {
     std::set<size_t> left; // ranks that have its result or gave it up
   };
   std::map<uint64_t, operation> steps;
-  std::map<size_t, std::vector<size_t>> waits_for_state;
   connect_order order;
+};
+
+/// Journal and files of one run.
+struct cluster::disk_state {
+  generation journaled{};
+  generation settled{}; // the last one that trained
+  instant changed_at{}; // since then
+  std::vector<past_membership> memberships;
+  std::map<plan_number, past_plan> plans;
+  standing_requests asked;
+  std::vector<committed_step> steps;
+  size_t steps_synced = 0; // so many of them outlive a power cut
+  uint64_t history = 0;    // changes where the run goes back
+  lineage shown;           // what they were
+  std::map<std::string, lineage> checkpoints;
+  std::map<std::string, checkpoint_identity> identities;
+  std::string served;
+  std::vector<plan_number> told; // to be in force, in this order
+  bool told_lost = false;        // some of it, in a power cut
+  std::optional<lineage> model;
+  instant full_until{}; // nothing big can be written
+};
+
+/// What users were told would happen.
+struct cluster::user_state {
+  /// Nothing: they do not know, the coordinator died before it answered.
+  std::optional<bool> paused = false;
+  bool stop = false;
+  std::optional<uint64_t> workers;
+  std::set<worker_id> leaving;
+  /// A copy of this step or a later one.
+  std::optional<step_number> copy;
+  instant last{};                          // request
+  instant quiet_at{};                      // nothing happens any more, since
+  std::map<std::string, instant> starting; // by the supervisor
 };
 
 } // namespace ballast::simulation

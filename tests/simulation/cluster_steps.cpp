@@ -16,7 +16,7 @@ void cluster::begin(node_state& who, const connect_order& order) {
            " with " + std::to_string(me.applied.size()) +
            " steps in its parameters");
     announce(me, base);
-    next_step(me);
+    start_steps(me, me.in->order.paused);
   };
   bool late =
       std::count(order.late.begin(), order.late.end(), uint32_t(who.rank)) > 0;
@@ -48,18 +48,83 @@ void cluster::begin(node_state& who, const connect_order& order) {
           });
 }
 
-void cluster::next_step(node_state& who) {
-  who.drawn = who.core->draw();
-  if (!who.drawn) {
-    worker_finished message;
-    message.worker = who.id;
-    message.generation = who.order->generation;
-    message.step = step_number{who.applied.size()};
-    message.weights_sha256 = std::to_string(who.applied.size());
-    log(who.name + " has finished after step " + to_string(message.step));
-    by_actor(who, [this, message] { perform(core_->on_finished(message)); });
-    return;
+/// One step is drawn before the one in flight is done.
+void cluster::start_steps(node_state& who, bool paused) {
+  who.ahead.clear();
+  if (auto first = who.core->draw())
+    who.ahead.push_back(std::move(*first));
+  if (!paused)
+    return next_step(who);
+  who.standing = true;
+  log([&] { return who.name + " begins a pause"; });
+  worker_paused message{who.id, who.order->generation,
+                        step_number{who.applied.size()}};
+  by_actor(who, [this, message] { perform(core_->on_paused(message, now_)); });
+  stand_still(who);
+}
+
+void cluster::take_posts(node_state& who) {
+  for (command_kind kind : std::exchange(who.posts, {}))
+    if (kind == command_kind::pause)
+      who.core->request_pause();
+    else if (kind == command_kind::stop)
+      who.core->request_stop();
+    else if (kind == command_kind::resume || kind == command_kind::unpause)
+      who.core->resume();
+    else if (kind == command_kind::checkpoint)
+      who.copy_wanted = true;
+}
+
+/// Everybody stands after the same step; whatever comes ends it or is done.
+void cluster::stand_still(node_state& who) {
+  while (who.standing && !who.posts.empty()) {
+    command_kind kind = who.posts.front();
+    who.posts.erase(who.posts.begin());
+    if (kind == command_kind::stop) {
+      if (who.rank == 0)
+        copy_state(who);
+      who.core->stop_here();
+      who.standing = false;
+      return finish(who);
+    }
+    if (kind == command_kind::resume) {
+      who.core->resume();
+      who.standing = false;
+      return next_step(who);
+    }
+    if (kind == command_kind::checkpoint)
+      copy_state(who);
   }
+}
+
+void cluster::copy_state(node_state& who) {
+  who.copy = who.applied;
+  state_copied message{who.id, who.order->generation,
+                       step_number{who.applied.size()}};
+  by_actor(who, [this, message] { perform(core_->on_copied(message)); });
+}
+
+void cluster::finish(node_state& who) {
+  worker_finished message;
+  message.worker = who.id;
+  message.generation = who.order->generation;
+  message.step = step_number{who.applied.size()};
+  message.stopped = who.core->stopped();
+  message.weights_sha256 = std::to_string(who.applied.size());
+  log([&] {
+    return who.name + " has finished after step " + to_string(message.step);
+  });
+  by_actor(who, [this, message] { perform(core_->on_finished(message)); });
+}
+
+void cluster::next_step(node_state& who) {
+  take_posts(who);
+  if (who.ahead.empty())
+    return finish(who);
+  who.drawn = std::move(who.ahead.front());
+  who.ahead.clear();
+  if (auto following = who.core->draw())
+    who.ahead.push_back(std::move(*following));
   for (const row_ref& row : who.drawn->rows)
     if (!who.chunks.contains(row.chunk))
       fail(who.name + " draws from chunk " + to_string(row.chunk) +
@@ -111,7 +176,7 @@ void cluster::tell_peers(node_state& dead) {
               message.generation = in->number;
               message.code = errc::collective_failed;
               message.lost_rank = lost;
-              to_coordinator(me, [this, message] {
+              tell(me, [this, message] {
                 perform(core_->on_failed(message, now_));
               });
             });
@@ -120,14 +185,8 @@ void cluster::tell_peers(node_state& dead) {
 void cluster::completed(node_state& who, size_t step, bool broken) {
   if (broken) {
     ++who.life; // nothing more of this generation happens here
-    worker_failed message;
-    message.worker = who.id;
-    message.generation = who.order->generation;
-    message.code = errc::collective_failed;
-    message.message = "peer lost";
-    to_coordinator(
-        who, [this, message] { perform(core_->on_failed(message, now_)); });
-    return;
+    who.standing = false;
+    return failed(who, who.order->generation, "peer lost");
   }
   group::operation& op = who.in->steps.at(step);
   op.left.insert(who.rank);
@@ -143,19 +202,17 @@ void cluster::completed(node_state& who, size_t step, bool broken) {
                             who.drawn->plan, who.drawn->samples, 1,
                             uint64_t(now_.count())});
   who.records[who.drawn->at.step] = who.unreported.back();
-  if (who.rank == 0 && who.applied.size() % options_.checkpoint_every == 0) {
-    who.copy = who.applied;
-    state_copied message{who.id, who.order->generation,
-                         step_number{who.applied.size()}};
-    by_actor(who, [this, message] { perform(core_->on_copied(message)); });
-  }
+  bool due = who.applied.size() % options_.checkpoint_every == 0;
+  bool wanted = std::exchange(who.copy_wanted, false);
+  if (who.rank == 0 && (end.finish ? who.core->stopped() : due || wanted))
+    copy_state(who);
   // Before anybody can know of the step, and send more.
   if (who.fresh && who.drawn->plan == who.fresh->number)
     forget_others(who);
   if (random_.one_in(3))
     report(who);
   if (end.left) {
-    log(who.name + " has left");
+    log([&] { return who.name + " has left"; });
     ++who.life;
     report(who);
     who.left = true;
@@ -168,18 +225,42 @@ void cluster::completed(node_state& who, size_t step, bool broken) {
     who.fresh = now;
     ++outcome_.moves;
   }
+  if (end.finish)
+    return finish(who);
+  if (end.pause) {
+    who.standing = true;
+    log([&] { return who.name + " stands still"; });
+    worker_paused message{who.id, who.order->generation,
+                          step_number{who.applied.size()}};
+    by_actor(who,
+             [this, message] { perform(core_->on_paused(message, now_)); });
+    return stand_still(who);
+  }
   next_step(who);
 }
 
+void cluster::failed(node_state& who, generation of, const std::string& why) {
+  worker_failed message;
+  message.worker = who.id;
+  message.generation = of;
+  message.code = errc::collective_failed;
+  message.message = why;
+  to_coordinator(who,
+                 [this, message] { perform(core_->on_failed(message, now_)); });
+}
+
 void cluster::report(node_state& who) {
-  if (who.unreported.empty() || !who.connected || !who.order)
+  if (who.unreported.empty() || who.connection == 0 || who.alone || !who.order)
     return;
   progress_report message;
   message.worker = who.id;
   message.generation = who.order->generation;
   message.steps = std::exchange(who.unreported, {});
-  log(who.name + " reports steps " + to_string(message.steps.front().step) +
-      " to " + to_string(message.steps.back().step));
+  log([&] {
+    return who.name + " reports steps " +
+           to_string(message.steps.front().step) + " to " +
+           to_string(message.steps.back().step);
+  });
   to_coordinator(
       who, [this, message] { perform(core_->on_progress(message, now_)); });
 }
@@ -194,15 +275,8 @@ void cluster::break_group(const std::shared_ptr<group>& which) {
     node_state& who = *nodes_.at(process);
     if (who.next_in == which) {
       at_node(who, some(10, 5000), [this, which](node_state& me) {
-        if (me.next_in != which)
-          return;
-        worker_failed message;
-        message.worker = me.id;
-        message.generation = which->number;
-        message.code = errc::collective_failed;
-        message.message = "peer lost";
-        to_coordinator(
-            me, [this, message] { perform(core_->on_failed(message, now_)); });
+        if (me.next_in == which)
+          failed(me, which->number, "peer lost");
       });
       continue;
     }

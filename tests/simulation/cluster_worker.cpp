@@ -8,78 +8,140 @@ namespace ballast::simulation {
 
 using namespace std::chrono_literals;
 
-void cluster::hello(node_state& who) {
+/// The network is there where the coordinator's process is.
+void cluster::connect_to_coordinator(node_state& who) {
   if (over_)
     return;
   if (!core_)
     return at_node(who, some(500, 60'000),
-                   [this](node_state& me) { hello(me); });
-  who.connected = true;
-  worker_hello message;
-  message.name = who.name;
-  message.pid = who.process;
-  message.host = "host";
-  message.build_id = "b";
-  auto answer = core_->on_hello(message, now_);
-  if (!answer.accepted)
-    fail(who.name + " is refused: " + answer.refused.message);
-  who.id = answer.accepted->worker;
-  log(who.name + " joins");
-  perform(answer.then);
-  beat(who);
+                   [this](node_state& me) { connect_to_coordinator(me); });
+  who.connection = ++sequence_;
+  hello(who);
 }
 
-/// The coordinator died; this worker has what it had.
-void cluster::come_back(node_state& who) {
-  if (over_)
-    return;
-  if (!core_)
-    return at_node(who, some(500, 60'000),
-                   [this](node_state& me) { come_back(me); });
+void cluster::hello(node_state& who) {
   worker_hello message;
   message.name = who.name;
   message.pid = who.process;
   message.host = "host";
   message.build_id = "b";
-  message.was = who.id;
-  message.run = "sim-1";
+  if (who.in_run) {
+    message.was = who.id;
+    message.run = who.order->run;
+  }
+  message.not_for = who.not_for;
   message.seen = who.fenced;
   for (const auto& order : {who.order, who.next_order})
     if (order)
       message.seen = std::max(message.seen, order->generation);
-  who.connected = true;
-  auto answer = core_->on_hello(message, now_);
-  if (!answer.accepted)
-    fail(who.name + " may not come back: " + answer.refused.message);
-  bool same = answer.accepted->worker == who.id;
-  log(who.name + (same ? " is back" : " comes back as another"));
-  if (!same) {
-    ++who.life;
-    ++who.next_life;
-    for (const auto& in : {who.in, who.next_in})
-      if (in)
-        break_group(in);
-    who.in.reset();
-    who.next_in.reset();
-    who.order.reset();
-    who.next_order.reset();
-    who.core.reset();
-    who.holds = false;
-    who.applied.clear();
-    who.unreported.clear();
-    who.records.clear();
-    who.left = false;
+  to_coordinator(who, [this, &who, message] {
+    auto answer = core_->on_hello(message, now_);
+    if (!answer.accepted) {
+      log([&] { return who.name + " is refused: " + answer.refused.message; });
+      return to_process(
+          who, [this, connection = who.connection](node_state& me) {
+            if (me.connection != connection)
+              return;
+            me.connection = 0;
+            // It looks again; patience has its end.
+            me.alone = me.in_run;
+            if (me.in_run)
+              return lonely(me);
+            at_node(me, some(50'000, 200'000),
+                    [this](node_state& one) { connect_to_coordinator(one); });
+          });
+    }
+    bool same =
+        message.was != worker_id{} && answer.accepted->worker == message.was;
+    log([&] { return who.name + (same ? " is back" : " joins"); });
+    last_progress_ = now_;
+    who.handle = answer.accepted->worker;
+    if (!same) {
+      who.heard_ill = false;
+      ill_.erase(who.name);
+    }
+    user_->starting.erase(who.name);
+    uint64_t life = life_;
+    perform(answer.then);
+    if (life == life_)
+      to_process(who, [this, same, connection = who.connection,
+                       welcome = *answer.accepted](node_state& me) {
+        if (me.connection == connection)
+          welcomed(me, welcome, same);
+      });
+  });
+}
+
+void cluster::welcomed(node_state& who, const welcome& answer, bool same) {
+  who.id = answer.worker;
+  who.heard = answer.term;
+  who.alone = false; // until here nothing is sent that counts
+  if (who.in_run && !same) {
+    log([&] { return who.name + " is another worker now"; });
+    drop_state(who);
   }
-  who.id = answer.accepted->worker;
-  perform(answer.then);
+  if (!std::exchange(who.beats, true))
+    beat(who);
+}
+
+/// The coordinator died; this worker has what it had, and goes on while it can.
+void cluster::lonely(node_state& who) {
+  if (over_)
+    return;
+  if (!std::exchange(who.alone, true))
+    who.still_since = now_;
+  if (who.applied.size() != std::exchange(who.still_at, who.applied.size()))
+    who.still_since = now_;
+  if (who.in_run &&
+      now_ - who.still_since > std::chrono::seconds(what_.elastic.orphan_s))
+    return kill(who, "no coordinator came back");
+  if (!core_ || now_ < stands_until_)
+    return at_node(who, some(20'000, 80'000),
+                   [this](node_state& me) { lonely(me); });
+  connect_to_coordinator(who);
+}
+
+/// Whatever happens while it is alone a fence asks for again.
+void cluster::tell(node_state& who, event what) {
+  if (!who.alone)
+    to_coordinator(who, std::move(what));
+}
+
+/// As a process that has just begun.
+void cluster::drop_state(node_state& who) {
+  ++who.life;
+  ++who.next_life;
+  for (const auto& in : {who.in, who.next_in})
+    if (in)
+      break_group(in);
+  who.in_run = false;
+  who.in.reset();
+  who.next_in.reset();
+  who.order.reset();
+  who.next_order.reset();
+  who.core.reset();
+  who.copy.reset();
+  who.fetched.reset();
+  who.fresh.reset();
+  who.chunks.clear();
+  who.holds = false;
+  who.applied.clear();
+  who.unreported.clear();
+  who.records.clear();
+  who.ahead.clear();
+  who.posts.clear();
+  who.standing = false;
+  who.left = false;
 }
 
 void cluster::beat(node_state& who) {
   at_node(who, 200ms, [this](node_state& me) {
     if (options_.ill_devices && random_.one_in(10))
       me.trouble.causes = uint8_t(random_.below(4));
-    to_coordinator(me, [this, &me, id = me.id, trouble = me.trouble] {
+    tell(me, [this, &me, id = me.id, trouble = me.trouble] {
       core_->on_heartbeat({id, {}, {}, {}, 0, trouble}, now_);
+      if (id != me.handle) // of the worker that it was
+        return;
       me.heard_ill = trouble.causes != 0;
       if (me.heard_ill)
         me.last_ill = now_;
@@ -95,7 +157,31 @@ ledger_config cluster::rows() const {
   return out;
 }
 
+/// A share that cannot be had; nobody else's fault.
+bool cluster::fails_to_load(node_state& who, generation of) {
+  if (!who.sick)
+    return false;
+  worker_failed message;
+  message.worker = who.id;
+  message.generation = of;
+  message.code = random_.one_in(2) ? errc::unreachable : errc::disk_full;
+  message.message = "no room, or no way to it";
+  log([&] { return who.name + " cannot load its share"; });
+  to_coordinator(who,
+                 [this, message] { perform(core_->on_failed(message, now_)); });
+  return true;
+}
+
 void cluster::on_assignment(node_state& who, const assignment& order) {
+  if (order.term < who.heard)
+    return;
+  who.heard = order.term;
+  // What it has of another run, or of another worker that it was.
+  if (who.order &&
+      (who.order->run != order.run || who.order->worker != order.worker))
+    drop_state(who);
+  who.in_run = true;
+  who.id = order.worker;
   if (order.generation <= who.fenced)
     return;
   if (order.beside)
@@ -108,14 +194,21 @@ void cluster::on_assignment(node_state& who, const assignment& order) {
   who.order = order;
   who.in.reset();
   who.drawn.reset();
+  who.ahead.clear();
+  who.posts.clear();
+  who.standing = false;
   if (order.from_seed || order.from_checkpoint) {
-    who.applied = order.from_seed ? lineage{} : checkpoints_.at(served_);
+    auto found = disk_->checkpoints.find(disk_->served);
+    if (order.from_checkpoint && found == disk_->checkpoints.end())
+      return; // an order of a run that is over
+    who.applied = order.from_seed ? lineage{} : found->second;
     who.unreported.clear();
     who.records.clear();
+    who.copy.reset();
     who.holds = true;
   }
   at_node(who, some(100, 40'000), [this, life = who.life](node_state& me) {
-    if (me.life != life)
+    if (me.life != life || fails_to_load(me, me.order->generation))
       return;
     if (auto wrong = start_error(rows(), me.order->first, me.order->start,
                                  me.order->cursors))
@@ -126,8 +219,7 @@ void cluster::on_assignment(node_state& who, const assignment& order) {
     me.fresh = me.order->first;
     worker_loaded message{me.id, me.order->generation, "c" + me.name,
                           "d" + me.name};
-    to_coordinator(
-        me, [this, message] { perform(core_->on_loaded(message, now_)); });
+    tell(me, [this, message] { perform(core_->on_loaded(message, now_)); });
   });
 }
 
@@ -138,13 +230,12 @@ void cluster::prepare_next(node_state& who, const assignment& order) {
   // A newcomer loads everything.
   instant takes = who.core ? some(100, 20'000) : some(20'000, 400'000);
   at_node(who, takes, [this, life = who.next_life](node_state& me) {
-    if (me.next_life != life)
+    if (me.next_life != life || fails_to_load(me, me.next_order->generation))
       return;
     hold_share(me, me.next_order->first);
     worker_loaded message{me.id, me.next_order->generation, "c" + me.name,
                           "d" + me.name};
-    to_coordinator(
-        me, [this, message] { perform(core_->on_loaded(message, now_)); });
+    tell(me, [this, message] { perform(core_->on_loaded(message, now_)); });
   });
 }
 
@@ -153,7 +244,7 @@ void cluster::prepare_next(node_state& who, const assignment& order) {
 void cluster::connected_beside(node_state& who) {
   const connect_order& order = who.next_in->order;
   size_t rank = 0;
-  while (who.next_order->first.shares[rank].worker != who.id)
+  while (who.next_order->first->shares[rank].worker != who.id)
     ++rank;
   if (std::count(order.stale.begin(), order.stale.end(), uint32_t(rank)) > 0) {
     ++who.life;
@@ -162,6 +253,8 @@ void cluster::connected_beside(node_state& who) {
     who.order = std::exchange(who.next_order, std::nullopt);
     who.rank = rank;
     who.holds = false;
+    who.ahead.clear();
+    who.posts.clear();
     return;
   }
   if (failure refused = who.core->install(who.next_order->first))
@@ -181,7 +274,10 @@ void cluster::switch_over(node_state& who) {
     completed(who, SIZE_MAX, true);
     return;
   }
-  log(who.name + " switches to generation " + to_string(who.order->generation));
+  log([&] {
+    return who.name + " switches to generation " +
+           to_string(who.order->generation);
+  });
   if (who.in->order.source == who.rank)
     hand_over(who.in, who);
   announce(who, step_number{who.applied.size()});
@@ -195,7 +291,7 @@ void cluster::by_actor(node_state& who, event what) {
   at_node(who, who.last_posted - now_,
           [this, what = std::move(what)](node_state& me) {
             report(me);
-            to_coordinator(me, what);
+            tell(me, what);
           });
 }
 
@@ -237,7 +333,7 @@ void cluster::hand_over(const std::shared_ptr<group>& in, node_state& source) {
             me.records[state[i]->at.step] = me.unreported.back();
           }
           announce(me, step_number{me.applied.size()});
-          next_step(me);
+          start_steps(me, in->order.paused);
         });
   }
 }
@@ -245,7 +341,7 @@ void cluster::hand_over(const std::shared_ptr<group>& in, node_state& source) {
 void cluster::on_connect(node_state& who, const connect_order& order) {
   bool beside =
       who.next_order && order.generation == who.next_order->generation;
-  if (order.generation <= who.fenced ||
+  if (order.term < who.heard || order.generation <= who.fenced ||
       (!beside &&
        (!who.order || !who.core || order.generation != who.order->generation)))
     return;
@@ -253,7 +349,7 @@ void cluster::on_connect(node_state& who, const connect_order& order) {
   if (!in) {
     in = std::make_shared<group>();
     in->number = order.generation;
-    in->world = order.addresses.size();
+    in->world = order.addresses->size();
     in->order = order;
   }
   const plan& under = beside ? who.next_order->first : who.order->first;
@@ -271,6 +367,8 @@ void cluster::on_connect(node_state& who, const connect_order& order) {
   }
   if (in->connected.size() < in->world)
     return;
+  if (apart(*in))
+    return after(some(1000, 200'000), [this, in] { break_group(in); });
   for (auto [each, process] : in->processes)
     at_node(*nodes_.at(process), some(100, 5000),
             [this, in, life = nodes_.at(process)->life](node_state& me) {
@@ -282,11 +380,13 @@ void cluster::on_connect(node_state& who, const connect_order& order) {
 }
 
 void cluster::on_fence(node_state& who, const fence_order& order) {
-  if (order.level < who.fenced)
+  if (order.term < who.heard || order.level < who.fenced)
     return;
   who.fenced = order.level;
   ++who.life;
   ++who.next_life;
+  who.standing = false;
+  who.posts.clear();
   for (const auto& in : {who.in, who.next_in})
     if (in)
       break_group(in);
@@ -301,20 +401,58 @@ void cluster::on_fence(node_state& who, const fence_order& order) {
   for (const auto& [step, record] : who.records)
     if (step > order.known && value(step) <= who.applied.size())
       ack.records.push_back(record);
-  log(who.name + " acks fence " + to_string(order.level) + " with step " +
-      to_string(ack.step) + ", " + std::to_string(ack.records.size()) +
-      " records" + (ack.holds_state ? "" : ", no state"));
+  log([&] {
+    return who.name + " acks fence " + to_string(order.level) + " with step " +
+           to_string(ack.step) + ", " + std::to_string(ack.records.size()) +
+           " records" + (ack.holds_state ? "" : ", no state");
+  });
   to_coordinator(who, [this, ack] { perform(core_->on_ack(ack, now_)); });
 }
 
 void cluster::on_command(node_state& who, const command& order) {
-  if (order.kind == command_kind::release ||
-      order.kind == command_kind::leave ||
-      order.kind == command_kind::abandon) {
-    ++who.life;
-    if (who.left && !over_)
-      kill(who, "leaves");
+  switch (order.kind) {
+  case command_kind::expel:
+    if (order.term < who.heard)
+      return;
+    log([&] { return who.name + " learns that it is excluded"; });
+    drop_state(who);
+    return hello(who);
+  case command_kind::dismiss:
+    if (order.term < who.heard)
+      return;
+    log([&] { return who.name + " learns that it is dismissed"; });
+    if (options_.supervised)
+      return kill(who, "dismissed");
+    who.not_for = "sim-" + std::to_string(run_number_);
+    drop_state(who);
+    // Whoever started it starts another one, elsewhere.
+    after(some(1000, 80'000), [this] {
+      if (!over_)
+        start_node();
+    });
+    return hello(who);
+  case command_kind::leave:
+    if (order.term >= who.heard)
+      kill(who, "has left");
+    return;
+  case command_kind::kill:
+    return kill(who, "on purpose");
+  case command_kind::stall:
+    return freeze(who, instant(int64_t(order.seconds * 1e9)));
+  default:
+    break;
   }
+  if (order.term < who.heard || !who.in_run || !who.order ||
+      order.generation < who.order->generation)
+    return;
+  if (order.kind == command_kind::release ||
+      order.kind == command_kind::abandon)
+    return drop_state(who);
+  if (!who.core || order.generation != who.order->generation)
+    return;
+  who.posts.push_back(order.kind);
+  if (who.standing)
+    stand_still(who);
 }
 
 } // namespace ballast::simulation

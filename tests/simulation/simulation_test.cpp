@@ -1,11 +1,16 @@
 // Goal: whatever dies, freezes or comes late, in whatever order, every row is
 // in exactly one step of its epoch and the run ends. Method: many seeded
 // clusters in virtual time; a failure prints its seed, and BALLAST_SIM_SEED
-// replays it.
+// replays it. BALLAST_SIM_ALL=1 goes on behind a failure.
 #include "tests/simulation/cluster.hpp"
 
 #include <cstdlib>
+#include <ctime>
+#include <functional>
 #include <gtest/gtest.h>
+#include <map>
+#include <set>
+#include <string>
 
 namespace ballast::simulation {
 namespace {
@@ -31,103 +36,202 @@ cluster_options schedule(uint64_t seed) {
   return out;
 }
 
-TEST(simulation, every_row_is_used_once_whatever_dies) {
+/// What many runs came to.
+struct totals {
+  outcome sum;
+  uint64_t runs = 0;
+  uint64_t stopped = 0;
+  std::map<std::string, uint64_t> failed; // reason -> how often
+
+  void add(const outcome& how) {
+    ++runs;
+    stopped += how.state == "stopped" ? 1 : 0;
+    if (how.state == "failed")
+      ++failed[how.reason.substr(0, 60)];
+    for (uint64_t outcome::*one :
+         {&outcome::generations, &outcome::kills, &outcome::freezes,
+          &outcome::excluded, &outcome::drains, &outcome::joins,
+          &outcome::crashes, &outcome::moves, &outcome::undone,
+          &outcome::ailing, &outcome::lone_plans, &outcome::accepted,
+          &outcome::refused, &outcome::pauses, &outcome::stalls, &outcome::cuts,
+          &outcome::power_cuts, &outcome::resumes})
+      sum.*one += how.*one;
+    sum.took += how.took;
+  }
+  void print(double cpu_s) const {
+    auto number = [](uint64_t n, const char* what) {
+      if (n > 0)
+        printf(", %llu %s", (unsigned long long)n, what);
+    };
+    printf("%llu runs", (unsigned long long)runs);
+    number(stopped, "stopped");
+    number(sum.kills, "kills");
+    number(sum.freezes, "freezes");
+    number(sum.excluded, "exclusions");
+    number(sum.drains, "drains");
+    number(sum.generations, "generations");
+    number(sum.joins, "of them offered");
+    number(sum.crashes, "crashes of the coordinator");
+    number(sum.stalls, "stalls of it");
+    number(sum.cuts, "links cut");
+    number(sum.power_cuts, "power cuts");
+    number(sum.resumes, "runs gone on with");
+    number(sum.accepted, "requests accepted");
+    number(sum.refused, "refused");
+    number(sum.pauses, "pauses");
+    number(sum.undone, "steps undone");
+    number(sum.moves, "switches to other owners");
+    number(sum.ailing, "ill devices");
+    double virtual_s = std::chrono::duration<double>(sum.took).count();
+    printf("; %.0f s of virtual time in %.1f s of CPU: %.0f times as fast\n",
+           virtual_s, cpu_s, virtual_s / std::max(cpu_s, 1e-9));
+    for (const auto& [reason, count] : failed)
+      printf("  %llu failed: %s\n", (unsigned long long)count, reason.c_str());
+  }
+};
+
+/// A part of `BALLAST_SIM_COUNT` clusters, or the one that is replayed.
+/// `may_end`: how a run may end beside "done".
+template <class Change>
+totals run_all(uint64_t part, const std::set<std::string>& may_end,
+               Change change,
+               const std::function<std::string(const outcome&)>& look = {}) {
   uint64_t one = number_from("BALLAST_SIM_SEED", 0);
-  uint64_t count = one ? 1 : number_from("BALLAST_SIM_COUNT", 1000);
-  uint64_t done = 0, kills = 0, freezes = 0, generations = 0, excluded = 0;
-  uint64_t drains = 0, joins = 0, crashes = 0, undone = 0, moves = 0;
-  for (uint64_t seed = one ? one : 1; count > 0; --count, ++seed) {
+  uint64_t first = one ? one : number_from("BALLAST_SIM_FIRST", 1);
+  uint64_t count = number_from("BALLAST_SIM_COUNT", 1000) / part;
+  totals out;
+  std::clock_t began = std::clock();
+  for (uint64_t seed = first; seed < first + (one ? 1 : count); ++seed) {
     cluster_options options = schedule(seed);
     options.tell = one != 0;
-    cluster world(options);
+    change(options);
+    auto wrong = [&](const std::string& why) {
+      // Again, and now with its history.
+      options.record = true;
+      cluster again(options);
+      try {
+        again.run();
+      } catch (const std::exception&) {
+      }
+      ADD_FAILURE() << why << "\n" << again.history();
+    };
     try {
-      outcome how = world.run();
-      EXPECT_EQ(how.state, "done")
-          << "seed " << seed << ": " << how.reason << "\n"
-          << world.history();
-      if (how.state != "done")
-        return;
-      ++done;
-      kills += how.kills;
-      freezes += how.freezes;
-      generations += how.generations;
-      excluded += how.excluded;
-      drains += how.drains;
-      joins += how.joins;
-      crashes += how.crashes;
-      undone += how.undone;
-      moves += how.moves;
-    } catch (const violation& wrong) {
-      FAIL() << wrong.what();
+      outcome how = cluster(options).run();
+      if (how.state != "done" && !may_end.contains(how.state))
+        wrong("seed " + std::to_string(seed) + ": " + how.state + " " +
+              how.reason);
+      if (look)
+        if (std::string why = look(how); !why.empty())
+          wrong("seed " + std::to_string(seed) + ": " + why);
+      out.add(how);
+    } catch (const violation& broken) {
+      wrong(broken.what());
+    } catch (const std::exception& broken) {
+      wrong("seed " + std::to_string(seed) + ": " + broken.what());
     }
+    if (::testing::Test::HasFailure() && !number_from("BALLAST_SIM_ALL", 0))
+      break;
   }
-  printf("%llu runs, %llu kills, %llu freezes, %llu exclusions, %llu drains, "
-         "%llu generations, %llu of them offered, %llu crashes of the "
-         "coordinator, %llu steps undone, %llu switches to other owners\n",
-         (unsigned long long)done, (unsigned long long)kills,
-         (unsigned long long)freezes, (unsigned long long)excluded,
-         (unsigned long long)drains, (unsigned long long)generations,
-         (unsigned long long)joins, (unsigned long long)crashes,
-         (unsigned long long)undone, (unsigned long long)moves);
+  out.print(double(std::clock() - began) / CLOCKS_PER_SEC);
+  return out;
+}
+
+TEST(simulation, every_row_is_used_once_whatever_dies) {
+  run_all(1, {}, [](cluster_options&) {});
+}
+
+// Long enough for what was asked for to come true.
+cluster_options& longer(cluster_options& options) {
+  options.epochs += 12;
+  return options;
+}
+
+TEST(simulation, what_was_asked_for_comes_true_at_any_moment) {
+  run_all(4, {"stopped"}, [](cluster_options& options) {
+    longer(options).requests = true;
+    options.coordinator_stalls = options.seed % 2 == 0;
+  });
+}
+
+TEST(simulation, a_supervised_run_goes_on_whatever_dies) {
+  run_all(4, {"stopped"}, [](cluster_options& options) {
+    longer(options).requests = options.seed % 2 == 0;
+    options.supervised = true;
+    options.early_deaths = true;
+    options.coordinator_stalls = options.seed % 3 == 0;
+  });
+}
+
+TEST(simulation, a_coordinator_that_stands_still_excludes_nobody_for_it) {
+  run_all(4, {}, [](cluster_options& options) {
+    options.coordinator_stalls = true;
+    options.supervised = options.seed % 2 == 0;
+  });
+}
+
+TEST(simulation, links_that_are_cut_cost_time_and_no_step) {
+  run_all(4, {}, [](cluster_options& options) {
+    options.partitions = true;
+    options.apart = options.seed % 2 == 0;
+    options.supervised = options.seed % 3 == 0;
+    options.long_outages = options.seed % 5 == 0;
+  });
+}
+
+TEST(simulation, a_newcomer_that_fails_costs_the_newcomer) {
+  run_all(4, {}, [](cluster_options& options) {
+    options.sick_joiners = true;
+    options.strangers = true;
+    options.supervised = options.seed % 2 == 0;
+  });
+}
+
+TEST(simulation, a_power_cut_costs_what_no_checkpoint_has) {
+  run_all(4, {}, [](cluster_options& options) {
+    options.power_cuts = true;
+    options.full_disk = options.seed % 3 == 0;
+    options.supervised = options.seed % 2 == 0;
+  });
+}
+
+TEST(simulation, runs_follow_each_other_under_one_coordinator) {
+  run_all(8, {}, [](cluster_options& options) { options.runs = 3; });
 }
 
 // A device that is ill is told of, and no other, whatever dies meanwhile.
 TEST(simulation, every_ill_device_is_named_and_no_other) {
-  uint64_t one = number_from("BALLAST_SIM_SEED", 0);
-  uint64_t count = one ? 1 : number_from("BALLAST_SIM_COUNT", 1000) / 5;
-  uint64_t ailing = 0;
-  for (uint64_t seed = one ? one : 1; count > 0; --count, ++seed) {
-    cluster_options options = schedule(seed);
+  totals all = run_all(5, {}, [](cluster_options& options) {
     options.ill_devices = true;
-    options.tell = one != 0;
     options.epochs += 6;
-    cluster world(options);
-    try {
-      outcome how = world.run();
-      ASSERT_EQ(how.state, "done") << "seed " << seed << ": " << how.reason;
-      ailing += how.ailing;
-    } catch (const violation& wrong) {
-      FAIL() << wrong.what();
-    }
-  }
-  printf("%llu ill devices\n", (unsigned long long)ailing);
-  if (!one) {
-    EXPECT_GT(ailing, 0u);
+  });
+  if (all.runs > 50) {
+    EXPECT_GT(all.sum.ailing, 0u);
   }
 }
 
 // Real decisions in the place of random ones, on a set with a rare class.
 TEST(simulation, a_class_of_one_worker_alone_gets_a_second_holder) {
-  uint64_t one = number_from("BALLAST_SIM_SEED", 0);
-  uint64_t count = one ? 1 : number_from("BALLAST_SIM_COUNT", 1000) / 5;
-  uint64_t plans = 0, checked = 0;
-  for (uint64_t seed = one ? one : 1; count > 0; --count, ++seed) {
-    cluster_options options = schedule(seed);
-    options.balanced = true;
-    options.tell = one != 0;
-    options.epochs += 6;
-    if (seed % 2 == 1) // and every second time nothing else happens
-      options.faults_until = {};
-    cluster world(options);
-    try {
-      outcome how = world.run();
-      ASSERT_EQ(how.state, "done") << "seed " << seed << ": " << how.reason;
-      plans += how.lone_plans;
-      // Time for a look, a copy and the switch, after a plan for something
-      // else, and again where a copy fails.
-      if (how.same_since < 2000ms || how.stalled)
-        continue;
-      ++checked;
-      EXPECT_EQ(how.lone_classes, 0u) << "seed " << seed << "\n"
-                                      << world.history();
-    } catch (const violation& wrong) {
-      FAIL() << wrong.what();
-    }
-  }
+  uint64_t checked = 0;
+  totals all = run_all(
+      5, {},
+      [](cluster_options& options) {
+        options.balanced = true;
+        options.epochs += 6;
+        if (options.seed % 2 == 1) // and every second time nothing else happens
+          options.faults_until = {};
+      },
+      [&](const outcome& how) -> std::string {
+        // Time for a look, a copy and the switch, after a plan for something
+        // else, and again where a copy fails.
+        if (how.same_since < 2000ms || how.stalled)
+          return {};
+        ++checked;
+        return how.lone_classes == 0 ? "" : "a class is left to one worker";
+      });
   printf("%llu plans for coverage; %llu runs looked at\n",
-         (unsigned long long)plans, (unsigned long long)checked);
-  if (!one) {
-    EXPECT_GT(plans, 0u);
+         (unsigned long long)all.sum.lone_plans, (unsigned long long)checked);
+  if (all.runs > 50) {
+    EXPECT_GT(all.sum.lone_plans, 0u);
     EXPECT_GT(checked, 0u);
   }
 }

@@ -55,6 +55,12 @@ class layering_test(unittest.TestCase):
         self.assert_found("gpu/a.cpp", '#include "model.hpp"\n',
                           "write includes from the root")
 
+    def test_json_is_written_in_one_place(self):
+        self.assert_clean("runtime/json_text.cpp", "a.dump(1);\n")
+        self.assert_clean("tests/data/a.cpp", "a.dump();\n")
+        self.assert_clean("data/a.cpp", "// a.dump() throws\n")
+        self.assert_found("data/a.cpp", "a\n    .dump();\n", "json_text()")
+
     def test_thin_program_links_only_the_core(self):
         self.assert_clean("cli/node/a.cpp", '#include "data/chunk.hpp"\n')
         self.assert_found("cli/a.cpp", '#include "monitor/log.hpp"\n',

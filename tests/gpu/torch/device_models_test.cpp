@@ -194,7 +194,8 @@ TEST(torchscript_on_a_device, trains_the_parameters_of_the_module) {
       fs::temp_directory_path() /
       ("device_models_test_" + std::to_string(getpid()) + ".pt");
   torch::jit::Module module("m");
-  module.register_parameter("weight", torch::ones({3, 5}) * 0.1, false);
+  module.register_parameter(
+      "weight", (torch::ones({3, 5}) * 0.1).requires_grad_(), false);
   module.define(R"(
     def forward(self, x):
         return torch.matmul(x, self.weight.t())

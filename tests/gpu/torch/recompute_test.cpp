@@ -111,7 +111,8 @@ TEST(recomputing, holds_less_memory_between_the_way_there_and_back) {
   const row_shape small = image({3, 16, 16}, 4);
   const size_t kept_images = peak_of(residual(false), small, 16);
   const size_t again_images = peak_of(residual(true), small, 16);
-  EXPECT_LT(again_images, kept_images * 3 / 4)
+  // Besides, convolutions take scratch of LibTorch's, by processor 0 to 30 MB.
+  EXPECT_LT(again_images + 10'000'000, kept_images)
       << kept_images << " bytes without, " << again_images << " with";
   printf("transformer %zu -> %zu bytes, resnet18 %zu -> %zu bytes\n", kept,
          again, kept_images, again_images);

@@ -3,6 +3,7 @@
 #include "warm_start_fixture.hpp"
 
 #include <torch/script.h>
+#include <torch/serialize.h>
 
 namespace ballast {
 namespace {
@@ -14,14 +15,19 @@ protected:
     job_.model.init = "default";
   }
 
-  void save(const std::string& forward, bool running_mean = false) const {
+  void save(const std::string& forward, bool running_mean = false,
+            bool frozen_bias = false) const {
     torch::jit::Module m("net");
     torch::manual_seed(3);
-    m.register_parameter("weight", torch::randn({4, 12}), false);
-    m.register_parameter("bias", torch::randn({4}), false);
-    m.register_parameter("unused", torch::randn({2, 2}), false);
+    m.register_parameter("weight", torch::randn({4, 12}).requires_grad_(),
+                         false);
+    m.register_parameter("bias", torch::randn({4}).requires_grad_(!frozen_bias),
+                         false);
+    m.register_parameter("unused", torch::randn({2, 2}).requires_grad_(),
+                         false);
     if (running_mean)
       m.register_buffer("running_mean", torch::zeros(4));
+    m.register_attribute("training", c10::BoolType::get(), true);
     m.define("def forward(self, x):\n" + forward);
     m.save(job_.model.path);
   }
@@ -88,7 +94,39 @@ TEST_F(torchscript, refuses_modules_that_do_not_fit) {
   save(dense);
   EXPECT_EQ(pointer_of_refusal(job_, image({3, 4}, 5)), "/model/path");
   EXPECT_EQ(pointer_of_refusal(job_, image({3, 5}, 4)), "/model/path");
-  save(dense, true);
+}
+
+TEST_F(torchscript, saves_a_frozen_parameter_and_does_not_train_it) {
+  save(dense, false, true);
+  model_setup m(job_, image({3, 4}, 4));
+  ASSERT_EQ(m.made->parameters().size(), 2);
+  for (const parameter_info& p : m.made->parameters())
+    EXPECT_NE(p.name, "bias");
+  ASSERT_EQ(m.made->buffers().size(), 1);
+  EXPECT_EQ(m.made->buffers()[0].name, "bias");
+  EXPECT_EQ(m.made->buffers()[0].values.size(), 4);
+}
+
+TEST_F(torchscript, saves_a_buffer_that_stays_as_it_is) {
+  save("  x = torch.linear(torch.flatten(x, 1), self.weight, self.bias)\n"
+       "  return x + self.running_mean\n",
+       true);
+  model_setup m(job_, image({3, 4}, 4));
+  ASSERT_EQ(m.made->buffers().size(), 1);
+  EXPECT_EQ(m.made->buffers()[0].name, "running_mean");
+}
+
+TEST_F(torchscript, refuses_a_buffer_that_changes_in_training) {
+  save("  x = torch.linear(torch.flatten(x, 1), self.weight, self.bias)\n"
+       "  if self.training:\n"
+       "    self.running_mean.add_(1.0)\n"
+       "  return x\n",
+       true);
+  EXPECT_EQ(pointer_of_refusal(job_, image({3, 4}, 4)), "/model/path");
+}
+
+TEST_F(torchscript, names_what_to_do_with_a_file_of_torch_save) {
+  torch::save(torch::zeros(3), job_.model.path);
   EXPECT_EQ(pointer_of_refusal(job_, image({3, 4}, 4)), "/model/path");
 }
 

@@ -1,0 +1,244 @@
+/// The order in which decisions are performed, also where the disk is full for
+/// a while: what is journaled comes before what is sent because of it, so
+/// everything behind a write that does not fit waits with it. Messages are
+/// taken in meanwhile; what the core decides about them queues up behind.
+#include "actors/coordinator_shell.hpp"
+
+#include <iterator>
+
+namespace ballast {
+
+void coordinator_shell::perform(actions list) {
+  std::move(list.begin(), list.end(), std::back_inserter(queue_));
+  if (!wait_.waiting())
+    work_off();
+}
+
+void coordinator_shell::perform_later(queued_work what) {
+  queue_.emplace_back(std::move(what));
+  if (!wait_.waiting())
+    work_off();
+}
+
+void coordinator_shell::work_off() {
+  if (working_)
+    return; // an entry of the queue added to it
+  struct guard {
+    bool& on;
+    ~guard() { on = false; }
+  } busy{working_};
+  working_ = true;
+  while (!queue_.empty()) {
+    queued first = std::move(queue_.front());
+    queue_.pop_front();
+    try {
+      if (auto* work = std::get_if<queued_work>(&first))
+        work->todo();
+      else
+        std::visit([this](const auto& what) { perform_now(what); },
+                   std::get<action>(first));
+    } catch (const ballast_error& e) {
+      if (waits_for(e.what_failed())) {
+        queue_.push_front(std::move(first));
+        return;
+      }
+      give_up_queue(e.what_failed());
+      continue;
+    }
+    if (!wait_.waiting())
+      continue;
+    std::string message = wait_.message();
+    instant took = wait_.over(clock_now());
+    waited_ += took;
+    log().info("there is space again after {} ms", took.count() / 1'000'000);
+    queue_.emplace_front(write_event{
+        "disk_full",
+        {{"ms", double(took.count()) / 1e6}, {"message", message}}});
+  }
+}
+
+/// How long this run waits for space: not once it has failed for the lack.
+std::chrono::seconds coordinator_shell::patience() {
+  const auto& run = core().current();
+  return std::chrono::seconds(gave_up_ || !run ? 0 : run->what.elastic.grace_s);
+}
+
+bool coordinator_shell::waits_for(const failure& why) {
+  if (why.code != errc::disk_full)
+    return false;
+  instant since = wait_.waiting() ? wait_.since() : clock_now();
+  if (wait_.failed(why.message, clock_now(), patience()))
+    return true;
+  waited_ += clock_now() - since;
+  return false;
+}
+
+/// What could not be written did not happen, and nothing that was decided
+/// behind it.
+void coordinator_shell::give_up_queue(failure why) {
+  log().error("{}", why.message);
+  if (!core().active())
+    return;
+  if (why.code == errc::disk_full) {
+    why.message += "; waited for " + std::to_string(patience().count()) +
+                   " s. What was written is kept; with space `ballast run "
+                   "--resume " +
+                   record().folder().string() + "` goes on";
+    gave_up_ = true;
+  }
+  std::deque<queued> rest = std::exchange(queue_, {});
+  for (queued& one : rest)
+    if (auto* work = std::get_if<queued_work>(&one); work && work->dropped)
+      work->dropped(why);
+  perform(core().on_trouble(std::move(why)));
+}
+
+/// A full disk takes no other worker's model either.
+void coordinator_shell::model_saved(const saved_model& what) {
+  if (what.problem.code != errc::disk_full)
+    return perform(core().on_model_saved(what));
+  give_up_queue(what.problem);
+}
+
+// -- the data ----------------------------------------------------------------
+
+void coordinator_shell::perform_now(const prepare_data& what) {
+  // The first read of a big data set may take minutes; the shard manager
+  // watches its own deadlines.
+  self_
+      ->request(self_->state.shards, caf::infinite, prepare_atom::value,
+                json_text(to_json(what.what)), record().token())
+      .then(
+          [this](const set_summary& set) {
+            self_
+                ->request(self_->state.shards, caf::infinite,
+                          status_atom::value)
+                .then([this, set](const std::string& manifest) {
+                  perform_later(
+                      {[this, set, manifest] { prepared(set, manifest); }});
+                });
+          },
+          [this, what](const caf::error& why) {
+            failure problem = to_failure(why);
+            if (core().phase() == run_phase::preparing)
+              outcome_detail_ = detail_of(why);
+            if (problem.code == errc::disk_full &&
+                core().phase() == run_phase::preparing &&
+                prepare_wait_.failed(problem.message, clock_now(), patience()))
+              prepare_again_ = what;
+            else
+              perform(core().on_prepare_failed(std::move(problem)));
+          });
+}
+
+void coordinator_shell::prepared(const set_summary& set,
+                                 const std::string& manifest) {
+  std::string message = prepare_wait_.message();
+  if (instant took = prepare_wait_.over(clock_now()); took.count() > 0)
+    perform({write_event{
+        "disk_full",
+        {{"ms", double(took.count()) / 1e6}, {"message", message}}}});
+  // The run may have ended while its data were read.
+  if (core().phase() != run_phase::preparing)
+    return;
+  try {
+    record().prepared(core().current()->what, set, manifest,
+                      config_.core.build_id);
+  } catch (const ballast_error& e) {
+    if (e.what_failed().code == errc::disk_full)
+      throw; // this comes again
+    perform(core().on_prepare_failed(e.what_failed()));
+    return;
+  }
+  go_on_with(core().on_prepared(set, now()));
+}
+
+void coordinator_shell::prepare_again() {
+  if (!prepare_again_ || !prepare_wait_.due(clock_now()))
+    return;
+  prepare_data what = *std::exchange(prepare_again_, std::nullopt);
+  if (core().phase() == run_phase::preparing)
+    perform({what});
+}
+
+// -- who is told -------------------------------------------------------------
+
+void coordinator_shell::tick() {
+  if (wait_.waiting() && wait_.due(clock_now()))
+    work_off();
+  prepare_again();
+  if (!wait_.waiting())
+    perform(core().on_tick(now()));
+  note_waiting_workers();
+  tell_trouble();
+}
+
+void coordinator_shell::write_stale_workers() {
+  if (!workers_stale_ || !self_->state.record)
+    return;
+  record().workers(workers_json(core()));
+  workers_stale_ = false;
+}
+
+std::string coordinator_shell::trouble() {
+  for (std::string text :
+       {wait_.sentence(),
+        prepare_again_ ? prepare_wait_.sentence() : std::string(),
+        self_->state.space->sentence()})
+    if (!text.empty())
+      return text;
+  if (!waiting_workers_.empty())
+    return "disk full: worker " + waiting_workers_.begin()->first +
+           " cannot write its trace; the run waits for it up to " +
+           std::to_string(patience().count()) + " s (elastic.grace_s)";
+  return {};
+}
+
+/// At once, and then every five seconds.
+void coordinator_shell::tell_trouble() {
+  std::string text = trouble();
+  bool tell = !text.empty() && (last_trouble_.empty() ||
+                                clock_now() - told_ >= disk_wait::tell_every);
+  last_trouble_ = text;
+  if (!tell)
+    return;
+  told_ = clock_now();
+  log().warn("{}", text);
+  if (config_.on_trouble)
+    config_.on_trouble(text);
+}
+
+/// Workers say so in their heartbeats.
+void coordinator_shell::note_waiting_workers() {
+  if (!core().active())
+    return waiting_workers_.clear();
+  for (const auto& [id, who] : core().nodes()) {
+    bool waits = who.connected && who.last.phase == worker_phase::disk_full;
+    if (waits) {
+      waiting_workers_.try_emplace(who.about.name, clock_now());
+      continue;
+    }
+    auto found = waiting_workers_.find(who.about.name);
+    if (found == waiting_workers_.end())
+      continue;
+    instant took = clock_now() - found->second;
+    waiting_workers_.erase(found);
+    perform({write_event{
+        "disk_full",
+        {{"worker", who.about.name}, {"ms", double(took.count()) / 1e6}}}});
+  }
+}
+
+nlohmann::json coordinator_shell::status() {
+  nlohmann::json out = status_json(core(), now());
+  out["t_ns"] = clock_now().count(); // as in events.jsonl
+  if (self_->state.ending || (!queue_.empty() && !core().active()))
+    out["state"] = to_string(run_phase::finishing);
+  else if (!core().active())
+    out.update(how_it_ended_);
+  std::string text = trouble();
+  out["trouble"] = text.empty() ? nlohmann::json() : nlohmann::json(text);
+  return out;
+}
+
+} // namespace ballast

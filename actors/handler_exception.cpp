@@ -1,0 +1,22 @@
+#include "actors/handler_exception.hpp"
+
+#include "monitor/log.hpp"
+#include "runtime/printable.hpp"
+
+namespace ballast {
+
+std::string handler_exception_text(const std::string& actor,
+                                   const std::exception_ptr& thrown) {
+  std::string why = "unknown exception";
+  try {
+    std::rethrow_exception(thrown);
+  } catch (const std::exception& error) {
+    why = printable(error.what());
+  } catch (...) {
+  }
+  std::string out = "internal error in the " + actor + ": " + why;
+  log().error("{}", out);
+  return out;
+}
+
+} // namespace ballast

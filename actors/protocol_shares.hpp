@@ -1,0 +1,44 @@
+/// How the large parts of messages travel: what all orders of a generation
+/// share, and the shard manager's answer. For protocol.hpp only.
+#pragma once
+
+#include "runtime/messages.hpp"
+#include "runtime/packed_orders.hpp"
+
+#include <caf/all.hpp>
+
+#include <string>
+
+namespace ballast {
+
+/// Packed once, however many orders carry it.
+template <class Inspector, class T>
+typename Inspector::result_type inspect(Inspector& f, shared_value<T>& x) {
+  if constexpr (Inspector::reads_state) {
+    std::string fresh;
+    if (x.bytes().empty())
+      fresh = pack(*x);
+    const std::string& bytes = x.bytes().empty() ? fresh : x.bytes();
+    return f(const_cast<std::string&>(bytes));
+  } else {
+    std::string bytes;
+    auto load = [&]() -> caf::error {
+      T what;
+      if (!unpack(bytes, what))
+        return caf::sec::invalid_argument;
+      x = std::move(what);
+      return caf::none;
+    };
+    return f(bytes, caf::meta::load_callback(load));
+  }
+}
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, memory_need& x) {
+  return f(caf::meta::type_name("memory_need"), x.lacking_bytes, x.free_bytes);
+}
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, placed_shares& x) {
+  return f(caf::meta::type_name("placed_shares"), x.what, x.shares, x.lacks);
+}
+
+} // namespace ballast

@@ -1,0 +1,98 @@
+#include "actors/resume_check.hpp"
+
+#include "runtime/errors.hpp"
+
+#include <system_error>
+
+namespace ballast {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+bool there(const fs::path& file) {
+  std::error_code ignored;
+  return fs::exists(file, ignored);
+}
+
+/// Of a file; 0 where there is none.
+uint64_t bytes_of(const fs::path& file) {
+  std::error_code problem;
+  uint64_t out = fs::file_size(file, problem);
+  return problem ? 0 : out;
+}
+
+/// Something that only a run leaves whose data were prepared.
+const char* trace_of_a_run(const fs::path& folder) {
+  if (bytes_of(folder / "steps.jsonl") > 0)
+    return "steps.jsonl";
+  std::error_code ignored;
+  for (const auto& entry :
+       fs::directory_iterator(folder / "checkpoints", ignored))
+    if (entry.path().filename().string().starts_with("step-"))
+      return "checkpoints/";
+  return nullptr;
+}
+
+[[noreturn]] void refuse(const std::string& what) {
+  throw ballast_error(errc::run_dir_unusable, what);
+}
+
+[[noreturn]] void refuse_ledger(const fs::path& file, const std::string& what,
+                                const char* proof) {
+  refuse(file.string() + " " + what + ", though " + proof +
+         " shows that the run had begun: without its ledger it cannot go on. "
+         "Nothing was changed; put a whole copy of that file back, or begin "
+         "again in another folder");
+}
+
+} // namespace
+
+std::optional<journal_content> look_for_run(const fs::path& folder) {
+  if (!there(folder))
+    refuse("there is no run directory " + folder.string());
+  fs::path file = folder / journal::file_name;
+  if (!there(file) && !there(folder / "job.json") &&
+      !there(folder / "run.lock"))
+    refuse(folder.string() +
+           " holds no run: it has neither job.json nor ledger.sqlite");
+  const char* proof = trace_of_a_run(folder);
+  if (bytes_of(file) == 0) {
+    if (proof)
+      refuse_ledger(file, there(file) ? "is empty" : "is missing", proof);
+    return std::nullopt;
+  }
+  std::optional<journal_content> out;
+  try {
+    out = read_journal(folder, true);
+  } catch (const ballast_error& e) {
+    if (proof)
+      refuse_ledger(file, std::string("cannot be read (") + e.what() + ")",
+                    proof);
+    // Killed while the journal was made.
+    if (!there(folder / "manifest.json"))
+      return std::nullopt;
+    throw;
+  }
+  if (!out->run && proof)
+    refuse_ledger(file, "names no run", proof);
+  if (!out->run)
+    return std::nullopt;
+  if (!there(folder / "run.key"))
+    refuse((folder / "run.key").string() +
+           " is missing: without it nobody can prove to belong to the run. "
+           "Nothing was changed; put it back");
+  return out;
+}
+
+std::string other_build(const journaled_run& run, const std::string& build) {
+  if (run.build == build)
+    return {};
+  return "the run was begun by build " +
+         (run.build.empty() ? "of an earlier format" : run.build) +
+         ", this is build " + build +
+         ": another one may compute otherwise. Nothing was changed; go on "
+         "with the build that began it";
+}
+
+} // namespace ballast

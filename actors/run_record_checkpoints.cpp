@@ -1,0 +1,140 @@
+/// The part of run_record that goes back, and keeps what it can go back to.
+#include "actors/run_record.hpp"
+
+#include "data/checkpoint_store.hpp"
+#include "data/sync_path.hpp"
+#include "runtime/errors.hpp"
+#include "runtime/fault_point.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+
+namespace ballast {
+
+namespace {
+
+std::string tell_undo(step_number to, step_number last,
+                      const std::string& reason) {
+  return "goes on from step " + to_string(to) + "; steps " +
+         to_string(next(to)) + " to " + to_string(last) +
+         " were committed but not saved and are done again: " + reason;
+}
+
+} // namespace
+
+void run_record::read_checkpoints(past_run& out) {
+  for (const stored_checkpoint& one :
+       checkpoint_store(directory_.checkpoints()).inspect()) {
+    if (!one.problem.empty()) {
+      damaged_.push_back({one.file.string(), one.problem});
+      continue;
+    }
+    out.checkpoints.push_back({one.holds, one.file.string()});
+    saved_.push_back(one.holds.step);
+  }
+}
+
+void run_record::perform(const undo_steps& what) {
+  // Where the disk is full this comes again.
+  step_number last = undoing_.value_or(steps_.last());
+  if (!undoing_)
+    warn(tell_undo(what.to, last, what.reason));
+  undoing_ = last;
+  open_journal().record_undo(what.to, what.epoch);
+  samples_ -=
+      std::min(samples_, steps_.cut(what.to, directory_.file("undone.jsonl")));
+  size_t aside = 0;
+  {
+    std::lock_guard guard(checkpoints_lock_);
+    ++history_;
+    std::erase_if(saved_, [&](step_number one) { return one > what.to; });
+    aside = checkpoint_store(directory_.checkpoints()).set_aside_after(what.to);
+  }
+  if (aside > 0)
+    warn("later checkpoints are kept in checkpoints/aside-N");
+  events_->append(
+      "undone",
+      {{"from", value(last)}, {"to", value(what.to)}, {"reason", what.reason}});
+  undoing_.reset();
+}
+
+void run_record::perform(const refuse_checkpoint& what) {
+  std::filesystem::path file(what.file);
+  std::filesystem::path kept;
+  {
+    std::lock_guard guard(checkpoints_lock_);
+    kept = checkpoint_store(directory_.checkpoints()).set_aside(file);
+    std::string name = file.parent_path().filename().string();
+    std::erase_if(saved_, [&](step_number one) {
+      return name == "step-" + to_string(one);
+    });
+  }
+  std::string shown = kept.lexically_relative(directory_.path()).string();
+  warn("the run cannot go on from " + file.parent_path().string() + ": " +
+       what.reason + "; it is kept as " + shown);
+  events_->append("checkpoint_refused",
+                  {{"checkpoint", file.parent_path().filename().string()},
+                   {"reason", what.reason},
+                   {"kept", shown}});
+}
+
+/// Of an unsynced file a power cut keeps anything. A checkpoint counts only
+/// together with the steps and plans that led to it.
+void run_record::sync_history() const {
+  if (int fault = fault_point("history.sync"))
+    throw ballast_error(errc::run_dir_unusable,
+                        "cannot sync " + directory_.path().string() + ": " +
+                            std::strerror(fault));
+  for (const char* name : {"steps.jsonl", "events.jsonl", "ledger.sqlite-wal",
+                           "ledger.sqlite", "job.json", "run.key"})
+    sync_path(directory_.file(name));
+  std::error_code ignored;
+  for (const auto& trace :
+       std::filesystem::directory_iterator(directory_.trace(), ignored))
+    sync_path(trace.path());
+  for (const auto& folder :
+       {directory_.trace(), directory_.checkpoints(), directory_.path(),
+        directory_.path().parent_path()})
+    sync_path(folder);
+}
+
+std::string run_record::checkpoint(const checkpoint_identity& after,
+                                   const std::string& state, uint32_t keep,
+                                   uint64_t history, bool requested) {
+  auto begun = std::chrono::steady_clock::now();
+  checkpoint_store store(directory_.checkpoints());
+  store.stage(after, name_, state);
+  stored_checkpoint made;
+  try {
+    sync_history();
+    std::lock_guard guard(checkpoints_lock_);
+    if (history_ != history)
+      throw ballast_error(errc::stale_generation,
+                          "the run went back behind step " +
+                              to_string(after.step) +
+                              " while its state was copied");
+    made = store.publish(after);
+    saved_.push_back(after.step);
+    while (saved_.size() > keep) {
+      store.remove(saved_.front());
+      saved_.erase(saved_.begin());
+    }
+  } catch (...) {
+    store.drop(after);
+    throw;
+  }
+  double ms = std::chrono::duration<double, std::milli>(
+                  std::chrono::steady_clock::now() - begun)
+                  .count();
+  probe_->checkpoint(ms / 1e3);
+  bool told = checkpoint_events_.take(begun.time_since_epoch());
+  if (told || requested)
+    events_->append("checkpoint", {{"step", value(after.step)},
+                                   {"epoch", value(after.epoch)},
+                                   {"bytes", state.size()},
+                                   {"ms", ms}});
+  return made.file.string();
+}
+
+} // namespace ballast

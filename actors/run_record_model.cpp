@@ -1,0 +1,90 @@
+/// The part of run_record that publishes models.
+#include "actors/run_record.hpp"
+
+#include "data/checkpoint_store.hpp"
+#include "data/safetensors.hpp"
+#include "runtime/errors.hpp"
+#include "runtime/fault_point.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+namespace ballast {
+
+namespace {
+
+/// Buffers, like running means, are no parameters.
+std::string parameters_sha256(tensor_file& file) {
+  auto buffers =
+      nlohmann::json::parse(file.metadata["buffers"], nullptr, false);
+  std::vector<tensor_view> parameters;
+  for (const tensor_view& one : file.tensors)
+    if (std::find(buffers.begin(), buffers.end(), one.name) == buffers.end())
+      parameters.push_back(one);
+  return weights_sha256(parameters);
+}
+
+step_number step_in(tensor_file& file) {
+  return step_number{std::strtoull(file.metadata["step"].c_str(), nullptr, 10)};
+}
+
+constexpr const char* unchecked_model = "model.safetensors.unchecked";
+
+} // namespace
+
+saved_model run_record::publish(const std::filesystem::path& staged,
+                                const std::string& sha256, step_number step) {
+  std::filesystem::path place = directory_.file("model.safetensors");
+  if (std::filesystem::exists(place)) {
+    tensor_file before = read_safetensors(place.string());
+    if (step_in(before) > step) {
+      std::string name = "model-step-" + to_string(step) + ".safetensors";
+      std::filesystem::rename(staged, directory_.file(name));
+      return {{},
+              parameters_sha256(before),
+              step_in(before),
+              "model.safetensors is still that of step " +
+                  to_string(step_in(before)) +
+                  ", which an earlier life of the run reached; that of step " +
+                  to_string(step) + " is in " + name};
+    }
+  }
+  (void)fault_point("model.rename");
+  std::filesystem::rename(staged, place);
+  return {{}, sha256, step, {}};
+}
+
+saved_model run_record::model(const std::string& safetensors,
+                              const std::string& weights_sha256,
+                              step_number step) {
+  directory_.write_file(unchecked_model, safetensors,
+                        run_directory::outlives::power);
+  std::filesystem::path staged = directory_.file(unchecked_model);
+  tensor_file file = read_safetensors(staged.string());
+  if (parameters_sha256(file) != weights_sha256) {
+    std::filesystem::remove(staged);
+    throw ballast_error(errc::digest_mismatch,
+                        "the fetched model is not the one that the workers "
+                        "ended with (" +
+                            weights_sha256.substr(0, 12) +
+                            "...); it is not published");
+  }
+  return publish(staged, weights_sha256, step);
+}
+
+saved_model run_record::model_of(const std::string& checkpoint,
+                                 step_number step) {
+  tensor_file file = read_safetensors(checkpoint);
+  std::erase_if(file.tensors, [](const tensor_view& one) {
+    return one.name.starts_with(optimizer_prefix);
+  });
+  directory_.write_file(unchecked_model,
+                        safetensors_bytes(file.tensors, file.metadata),
+                        run_directory::outlives::power);
+  return publish(directory_.file(unchecked_model), parameters_sha256(file),
+                 step);
+}
+
+} // namespace ballast

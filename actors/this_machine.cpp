@@ -1,0 +1,15 @@
+#include "actors/this_machine.hpp"
+
+#include "data/host_memory.hpp"
+
+#include <algorithm>
+#include <thread>
+
+namespace ballast {
+
+machine_size this_machine() {
+  return {total_memory_bytes(),
+          std::max(1u, std::thread::hardware_concurrency())};
+}
+
+} // namespace ballast

@@ -1,0 +1,57 @@
+/// Where prepared sets lie unless the user says otherwise.
+#include "data/prepared_set.hpp"
+
+#include <array>
+#include <cstdlib>
+#include <pwd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace ballast {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+std::string variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value != nullptr ? value : "";
+}
+
+/// Of the user's entry in the system's list; empty if there is none.
+std::string home_of_user() {
+  std::array<char, 16384> room{};
+  passwd entry{};
+  passwd* found = nullptr;
+  if (::getpwuid_r(::geteuid(), &entry, room.data(), room.size(), &found) !=
+          0 ||
+      found == nullptr || found->pw_dir == nullptr)
+    return {};
+  return found->pw_dir;
+}
+
+/// "/" is what accounts without a home have.
+bool is_home(const std::string& path) {
+  struct stat about {};
+  return path.starts_with('/') && path != "/" &&
+         ::stat(path.c_str(), &about) == 0 && S_ISDIR(about.st_mode);
+}
+
+} // namespace
+
+fs::path default_cache_folder() {
+  if (const std::string folder = variable("BALLAST_CACHE"); !folder.empty())
+    return folder;
+  // A relative one is to be ignored, says the specification.
+  if (const std::string folder = variable("XDG_CACHE_HOME");
+      folder.starts_with('/'))
+    return fs::path(folder) / "ballast";
+  if (const std::string home = variable("HOME"); !home.empty())
+    return fs::path(home) / ".cache" / "ballast";
+  if (const std::string home = home_of_user(); is_home(home))
+    return fs::path(home) / ".cache" / "ballast";
+  // A name that others can guess: prepare_cache refuses one of others.
+  return "/tmp/ballast-" + std::to_string(::geteuid());
+}
+
+} // namespace ballast

@@ -1,0 +1,22 @@
+/// The element types of a `.safetensors` file, and how each becomes float32.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string_view>
+
+namespace ballast {
+
+struct number_type {
+  std::string_view name; // as in the file: "BF16"
+  size_t bytes = 0;      // each
+  bool integer = false;
+  /// Little-endian values at any address. False if one of them is a number in
+  /// this type and infinite in float32.
+  bool (*to_float32)(const char* from, std::span<float> to) = nullptr;
+};
+
+/// Null for a type that is not read.
+const number_type* find_number_type(std::string_view name);
+
+} // namespace ballast

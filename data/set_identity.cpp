@@ -1,0 +1,93 @@
+#include "data/set_identity.hpp"
+
+#include "runtime/row_cells.hpp"
+#include "runtime/target_bins.hpp"
+
+#include <nlohmann/json.hpp>
+
+namespace ballast {
+
+namespace {
+
+using nlohmann::json;
+
+/// Changes when prepared sets of older builds must not be used any more.
+constexpr int format_of_sets = 2;
+bool is_regression(const job& what) {
+  return label_of(what) == label_kind::target;
+}
+
+/// What decides the content of one source, beside the seed.
+json identity_of(const source_spec& spec, const std::string& pointer,
+                 prepare_cache& cache, const std::stop_token& stop) {
+  if (spec.format == "synthetic")
+    return {
+        {"rows", spec.rows}, {"classes", spec.classes}, {"width", spec.width}};
+  json files = json::array();
+  for (const std::string& path : files_of(spec, pointer)) {
+    const char* field = spec.format != "idx" ? "/uri"
+                        : files.empty()      ? "/images"
+                                             : "/labels";
+    files.push_back(cache.hash_of(path, pointer + field, stop));
+  }
+  return {{"format", spec.format},
+          {"files", std::move(files)},
+          {"label", spec.label},
+          {"features", spec.features}};
+}
+
+/// The kind of placement and every field that goes with it.
+void add_placement(const job& what, json& identity) {
+  const json placement = to_json(what)["data"]["placement"];
+  for (const auto& [field, value] : placement.items())
+    identity[field == "kind" ? "placement" : field] = value;
+  // These came later: sets that were made without them keep their name.
+  if (what.data.placement.min_rows == 1)
+    identity.erase("min_rows");
+  if (!what.data.placement.balanced)
+    identity.erase("balanced");
+}
+
+} // namespace
+
+label_kind label_of(const job& what) {
+  return what.train.loss == "mse"          ? label_kind::target
+         : what.train.loss == "next_token" ? label_kind::none
+                                           : label_kind::number_of_class;
+}
+
+nlohmann::json set_identity(const job& what, prepare_cache& cache,
+                            const std::stop_token& stop) {
+  const data_spec& data = what.data;
+  json out{{"format", format_of_sets},
+           {"regression", is_regression(what)},
+           {"train", identity_of(data.train, "/data/train", cache, stop)},
+           {"chunk_rows", data.chunk_rows},
+           {"workers", what.elastic.workers}};
+  add_placement(what, out);
+  if (data.test)
+    out["test"] = identity_of(*data.test, "/data/test", cache, stop);
+  else
+    out["test_fraction"] = data.test_fraction;
+  if (is_regression(what))
+    out["target_bins"] = target_bins_max;
+  if (label_of(what) == label_kind::none) {
+    out["tokens"] = true;
+    out["cells"] = row_cells_max;
+  }
+  for (const pipeline_step& step : data.pipeline)
+    out["pipeline"].push_back(step.op == "reshape"
+                                  ? json{step.op, step.shape}
+                                  : json{step.op, step.factor});
+  const bool ordered =
+      data.placement.kind == "contiguous" || data.placement.kind == "sizes" ||
+      data.placement.kind == "sorted" || data.placement.kind == "column";
+  const bool split = !data.test && data.test_fraction > 0;
+  const bool synthetic = data.train.format == "synthetic" ||
+                         (data.test && data.test->format == "synthetic");
+  if (!ordered || split || synthetic)
+    out["seed"] = what.seed;
+  return out;
+}
+
+} // namespace ballast

@@ -1,0 +1,43 @@
+/// A Gloo transport context whose waits can be broken off.
+///
+/// Gloo's collectives wait in unbound buffers, and closing a pair wakes only
+/// the buffers of the *peer*: where every rank closes its pairs at once, as
+/// after a fence, each of them waits until its timeout. Gloo has abortWaitRecv
+/// and abortWaitSend for this, but its collectives keep their buffers to
+/// themselves. So the buffers are made here: each is wrapped, and known while
+/// it lives, and `abort` ends every wait in all of them by a throw.
+#pragma once
+
+#include <gloo/transport/context.h>
+#include <gloo/transport/unbound_buffer.h>
+
+#include <memory>
+#include <mutex>
+#include <set>
+
+namespace ballast {
+
+class abortable_gloo final : public gloo::transport::Context {
+public:
+  explicit abortable_gloo(std::shared_ptr<gloo::transport::Context> inner);
+
+  std::unique_ptr<gloo::transport::Pair>& getPair(int rank) override;
+  std::unique_ptr<gloo::transport::Pair>& createPair(int rank) override;
+  std::unique_ptr<gloo::transport::UnboundBuffer>
+  createUnboundBuffer(void* ptr, size_t size) override;
+
+  /// Ends every wait, present and future, by a throw. From any thread.
+  void abort();
+
+private:
+  class buffer;
+  /// Throws once `abort` was called.
+  void check() const;
+
+  std::shared_ptr<gloo::transport::Context> inner_;
+  mutable std::mutex mutex_; // guards the next two
+  bool aborted_ = false;
+  std::set<gloo::transport::UnboundBuffer*> waited_for_;
+};
+
+} // namespace ballast

@@ -1,0 +1,76 @@
+/// The part of step_executor that keeps infinities and NaN out of the model: a
+/// gradient is looked at before it is applied, the parameters before they are
+/// copied for a checkpoint and at the end.
+#include "gpu/kernels/largest_magnitude.hpp"
+#include "gpu/step_executor.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace ballast {
+
+namespace {
+
+/// Where the largest of these values lies, and its name; empty: all are finite.
+struct finding {
+  std::string name;
+  float largest = 0;
+};
+
+finding worst_of(const std::vector<parameter_info>& parameters,
+                 std::span<const float> values) {
+  finding out;
+  for (const parameter_info& one : parameters) {
+    const float here = largest_magnitude(values.data() + one.offset, one.count);
+    if (!std::isfinite(here))
+      return {one.name, here};
+    if (here >= out.largest)
+      out = {one.name, here};
+  }
+  return out;
+}
+
+} // namespace
+
+void step_executor::refuse_gradient(position at, const float* gradients,
+                                    double samples) {
+  host_rooms room;
+  const finding worst =
+      worst_of(with_.model->parameters(),
+               on_host(*with_.device, gradients, with_.memory.count, room));
+  const std::string step =
+      " of step " + to_string(at.step) + " (epoch " + to_string(at.epoch) + ")";
+  const std::string what =
+      std::isfinite(worst.largest)
+          ? "the gradient of '" + worst.name + "'" + step + " is " +
+                std::to_string(double(worst.largest) / samples) +
+                ", whose square " + with_.what->train.optimizer.kind +
+                " cannot keep in float32"
+          : "the gradient of '" + worst.name + "'" + step + " is not finite";
+  throw ballast_error(errc::non_finite_gradient,
+                      what + "; nothing of it was applied. Scale the features, "
+                             "lower train.optimizer.lr, set train.clip_norm, "
+                             "or look for broken values in the data");
+}
+
+std::string step_executor::damaged_parameter() {
+  host_rooms room;
+  const finding worst =
+      worst_of(with_.model->parameters(),
+               on_host(*with_.device, with_.memory.parameters.get(),
+                       with_.memory.count, room));
+  return std::isfinite(worst.largest) ? "" : worst.name;
+}
+
+/// No copy of the state and no model is made of parameters that an update has
+/// driven out of range: the loss of the next step would tell, where there is
+/// one.
+void step_executor::check_parameters() {
+  if (const std::string name = damaged_parameter(); !name.empty())
+    throw ballast_error(
+        errc::non_finite_parameter,
+        "the parameter '" + name + "' is not finite after step " +
+            to_string(with_.state->held.step) + "; lower train.optimizer.lr");
+}
+
+} // namespace ballast

@@ -1,0 +1,34 @@
+/// A file of torch.jit.save, and what of its tensors trains. A parameter with
+/// requires_grad = False is a constant, like a buffer: it is saved, and never
+/// changes. Parameters that share their memory (tied weights) become one, which
+/// the module then uses under all of its names.
+#pragma once
+
+#include "gpu/model.hpp"
+
+#include <string>
+#include <torch/script.h>
+#include <vector>
+
+namespace ballast {
+
+struct script_tensor {
+  std::string name;
+  at::Tensor value;
+};
+
+struct script_file {
+  torch::jit::Module module;
+  std::vector<script_tensor> trained;
+  std::vector<script_tensor> constants; // frozen parameters, then buffers
+  std::vector<model::alias> aliases;    // of `trained`
+};
+
+/// Throws ballast_error{invalid_job, "/model/path"}.
+script_file load_script(const std::string& path, at::Device device);
+
+/// The same error with these words.
+[[noreturn]] void refuse_script(const std::string& path,
+                                const std::string& why);
+
+} // namespace ballast

@@ -1,0 +1,102 @@
+"""Goal: what a machine cannot do is refused before a step, by name and with
+numbers; rows that no survivor has room for wait for a worker that has. Method:
+jobs that are far too large, and workers that are told how much memory there is.
+"""
+import os
+import signal
+import unittest
+
+from ballast_process import (BallastTest, emulated_job, merged, read_lines,
+                             wait_until)
+from by_hand_cluster import Cluster
+from recovery import Recovery, job_of
+
+CORES = os.cpu_count() or 1
+
+
+def wide_job():
+    """12 TB a worker, more than any machine has. How many features there are,
+    only the data tell."""
+    job = emulated_job(100)
+    job["model"] = {"kind": "mlp", "hidden": [1000000, 1000000]}
+    return job
+
+
+class OnOneMachine(BallastTest):
+    def refused_at_once(self, job, *parts):
+        run = self.folder / "run"
+        self.refused(2, parts, "run", self.write("job.json", job),
+                     "--run-dir", run, "--device", "cpu")
+        self.assertFalse(run.exists())
+
+    @unittest.skipIf(os.path.exists("/dev/nvidiactl"), "there may be a GPU")
+    def test_a_model_that_cannot_fit_is_refused_before_data_are_read(self):
+        self.refused_at_once(
+            emulated_job(100, workers=64, model={"parameters": 10**10}),
+            "111.8 GiB for 10000000000 parameters", "in each of 64 workers",
+            "it has")
+        job = wide_job()
+        self.refused_at_once(job, "at least 11175.9 GiB for at least "
+                             "1000004000001 parameters", "it has")
+        job["data"]["train"] = {"format": "csv", "uri": "/absent.csv",
+                                "label": "y"}
+        self.refused_at_once(job, "at least 11175.9 GiB")
+
+    def test_more_threads_than_cores_are_refused(self):
+        self.refused_at_once(
+            emulated_job(100, train={"threads": 1024}),
+            "1024 compute threads a worker",
+            f"the {CORES} cores of this machine", "train.threads")
+
+
+class InACluster(Cluster):
+    """The coordinator does not know on which machines the workers will be."""
+
+    def test_a_workers_refusal_is_the_error_of_the_job(self):
+        nodes = self.nodes("left", "right")
+        for job, parts in (
+                (emulated_job(100, train={"threads": 1024}),
+                 ["1024 compute threads",
+                  f"the {CORES} cores of this machine"]),
+                (wide_job(),
+                 ["11176.0 GiB for 1000010000004 parameters", "it has"])):
+            one = self.submit(job, "--wait", code=2)
+            self.assertRegex(one.last_line, r"worker (left|right) \(pid \d+")
+            for part in parts:
+                self.assertIn(part, one.last_line, one)
+        self.assertTrue(all(node.running() for node in nodes))
+        self.train(emulated_job(100))
+
+
+class Memory(Recovery):
+    """A worker may hold four fifths of a mebibyte, shared by two: 419 kB. All
+    rows are 702 kB."""
+
+    def setUp(self):
+        super().setUp()
+        self.environment["BALLAST_MEMORY_MB"] = "1"
+
+    def test_rows_without_room_wait_for_the_replacement(self):
+        job = merged(job_of(workers=2, epochs=8), {
+            "data": {"train": {"rows": 24000}, "chunk_rows": 256},
+            "train": {"global_batch": 1000}})
+        one, run = self.begin(job)
+        os.kill(self.workers(run)[1]["pid"], signal.SIGKILL)
+
+        def waiting():
+            return [e for e in read_lines(run / "events.jsonl")
+                    if e["kind"] == "waiting"]
+        told = wait_until(waiting, "the survivor to say what is missing")[0]
+        self.assertEqual(told["workers"], 1)
+        self.assertGreater(told["free_bytes"], 0)
+        self.assertGreater(told["lacking_bytes"], told["free_bytes"] // 2)
+        self.assertIn("of the training data have no place", told["reason"])
+        self.assertIn("waits for another worker", told["reason"])
+        self.ended_well(one, run, 8)
+        # Nothing was done between the death and the replacement.
+        self.assertEqual([len(e["workers"]) for e in self.generations(run)],
+                         [2, 2])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,190 @@
+"""Goal: nodes on two hosts train together as they are started; where one
+announces an address that the other cannot reach, everybody is told which, of
+whom, and what to set, and the attempts become rarer. Method: two network
+namespaces, each with its own host name, and a cable between them.
+"""
+import json
+import os
+import re
+import subprocess
+import unittest
+
+from ballast_process import (BallastTest, alive, emulated_job, endless_job,
+                             merged, read_json, read_lines, wait_until)
+from exactness_checker import check_run
+
+ADDRESSES = {"a": "10.252.0.1", "b": "10.252.0.2"}
+
+
+def ip(*words):
+    return subprocess.run(["ip", *words], capture_output=True, text=True,
+                          check=False)
+
+
+def why_not():
+    """Why this machine cannot have two hosts; empty if it can."""
+    if os.geteuid() != 0:
+        return "network namespaces need root"
+    name = f"ballast-probe-{os.getpid()}"
+    try:
+        made = ip("netns", "add", name)
+    except FileNotFoundError:
+        return "no program `ip` (Debian package iproute2)"
+    if made.returncode == 0:
+        made = ip("-n", name, "link", "add", "x", "type", "veth", "peer",
+                  "name", "y")
+    ip("netns", "del", name)
+    return made.stderr.strip() if made.returncode != 0 else ""
+
+
+REASON = why_not()
+
+
+@unittest.skipIf(REASON, REASON)
+class TwoHosts(BallastTest):
+    def setUp(self):
+        super().setUp()
+        self.spaces = {host: f"ballast-{host}-{os.getpid()}"
+                       for host in ADDRESSES}
+        self.remove_those_of_the_dead()
+        # Runs last: cleanups go backwards, and processes are ended before.
+        for space in self.spaces.values():
+            self.addCleanup(ip, "netns", "del", space)
+        for space in self.spaces.values():
+            self.assertEqual(ip("netns", "add", space).returncode, 0, space)
+        ip("link", "add", "cable", "netns", self.spaces["a"], "type", "veth",
+           "peer", "name", "cable", "netns", self.spaces["b"])
+        for host, space in self.spaces.items():
+            for words in (["addr", "add", ADDRESSES[host] + "/24", "dev",
+                           "cable"],
+                          ["link", "set", "cable", "up"],
+                          ["link", "set", "lo", "up"]):
+                done = ip("-n", space, *words)
+                self.assertEqual(done.returncode, 0, done.stderr)
+        self.state = self.folder / "state"
+        self.coordinator = self.on("a", "node", "--coordinator", "--listen",
+                                   ADDRESSES["a"] + ":0", "--http",
+                                   "127.0.0.1:0", "--state", self.state,
+                                   "--insecure")
+        self.address = self.coordinator.said(r"coordinator (\S+)")[1]
+        self.url = self.coordinator.said(r"http (\S+)")[1]
+
+    @staticmethod
+    def remove_those_of_the_dead():
+        """A test that was killed has left its own."""
+        for space in re.findall(r"ballast-(?:a|b|probe)-\d+",
+                                ip("netns", "list").stdout):
+            if not alive(int(space.rpartition("-")[2])):
+                ip("netns", "del", space)
+
+    def on(self, host, *arguments):
+        return self.start(*arguments, wrapper=(
+            "ip", "netns", "exec", self.spaces[host], "unshare", "--uts", "sh",
+            "-c", f'hostname host-{host} && exec "$@"', "sh"))
+
+    def node(self, host, name, *arguments):
+        one = self.on(host, "node", "--join", self.address, "--name", name,
+                      *arguments)
+        one.said("joined as", "err")
+        return one
+
+    def here(self, *arguments, code=0):
+        """A command beside the coordinator, to its end."""
+        one = self.on("a", *arguments)
+        self.assertEqual(one.wait(60), code, one)
+        return one
+
+    def status(self):
+        return json.loads(
+            self.here("status", "--json", "--to", self.url).out)
+
+    def submit(self, job, *arguments):
+        path = self.write("job.json", job)
+        name = self.here("submit", path, "--to", self.url, *arguments)
+        return self.state / "runs" / name.out.strip()
+
+    def events(self, run, kind):
+        return [e for e in read_lines(run / "events.jsonl")
+                if e["kind"] == kind]
+
+
+class AsTheyAreStarted(TwoHosts):
+    def test_they_train(self):
+        self.node("a", "left", "--insecure")
+        self.node("b", "right", "--insecure")
+        run = self.submit(emulated_job(1003, workers=2, epochs=2, batch=64),
+                          "--wait")
+        found = check_run(run, 64, 2)
+        self.assertEqual(found.problems, [], found)
+        self.assertEqual(len(found.ids_of_step[1]), 2)
+        self.assertEqual({w["name"]: w["host"] for w in read_json(
+            run / "workers.json")["workers"]},
+            {"left": "host-a", "right": "host-b"})
+        audit = self.audit(run)
+        self.assertEqual((audit["lost"], audit["repeated"]), (0, 0))
+        self.assertEqual(self.events(run, "cannot_open"), [])
+
+
+class AtAnAddressOfItsOwn(TwoHosts):
+    def setUp(self):
+        super().setUp()
+        # Of two that connect the first by name listens.
+        self.far = self.node("b", "far", "--host", "127.0.0.1")
+        self.near = self.node("a", "near", "--insecure")
+
+    def told(self, run):
+        """The event says it, and so do the coordinator's log and status."""
+        event = wait_until(lambda: self.events(run, "cannot_open"),
+                           "the event")[0]
+        self.assertEqual((event["worker"], event["cannot_reach"]),
+                         ("near", "far"))
+        self.assertGreaterEqual(event["attempts"], 3)
+        self.assertTrue(event["address"].startswith("127.0.0.1:"), event)
+        for part in ("worker near (pid", "on host-a) cannot reach worker far "
+                     f"on host-b at {event['address']}",
+                     "start far with --host ADDRESS"):
+            self.assertIn(part, event["message"])
+        self.coordinator.said("cannot_open .*cannot reach worker far", "err")
+        return event
+
+    def test_both_are_needed_so_attempts_become_rarer(self):
+        run = self.submit(merged(endless_job(), {
+            "elastic": {"min_workers": 2}}))
+        self.told(run)
+        self.assertIn("cannot reach worker far on host-b",
+                      self.status()["cannot_open"])
+        screen = self.here("status", "--to", self.url).out
+        self.assertRegex(screen, r"cannot connect to each other: worker near .*"
+                         r"--host ADDRESS")
+        # After waits of 0.1, 0.2, 0.4, 0.8 and 1.6 s.
+        now = wait_until(lambda: (now := self.status())["generation"] >= 6
+                         and now, "a sixth attempt")
+        begun = self.events(run, "coordinator_started")[0]["t_ns"]
+        self.assertGreater(now["t_ns"] - begun, 3.1e9)
+        self.assertLessEqual(len(self.events(run, "cannot_open")), 4)
+        self.here("ctl", "stop", "--to", self.url)
+        wait_until(lambda: self.status()["state"] == "stopped", "the end")
+
+    def test_one_is_enough_so_the_unreachable_one_is_shown_out(self):
+        run = self.submit(emulated_job(1003, workers=2, epochs=2, batch=64),
+                          "--wait")
+        event = self.told(run)
+        found = check_run(run, 64, 2)
+        self.assertEqual(found.problems, [], found)
+        self.assertEqual(set(found.ids_of_step[1]), {"near.1.jsonl"})
+        lost = self.events(run, "worker_lost")
+        self.assertEqual([e["worker"] for e in lost], ["far"])
+        self.assertIn(event["address"], lost[0]["reason"])
+        self.far.said("dismissed.*cannot reach|cannot reach.*--host", "err")
+        self.assertTrue(self.far.running())
+        report = read_json(run / "report.json")
+        self.assertLessEqual(report["generations"], 8)
+        # Started as it was told to, it takes part in the next run.
+        self.far.end()
+        self.node("b", "far", "--insecure", "--host", ADDRESSES["b"])
+        run = self.submit(emulated_job(1003, workers=2), "--wait")
+        self.assertEqual(read_lines(run / "steps.jsonl")[0]["world"], 2)
+
+
+if __name__ == "__main__":
+    unittest.main()

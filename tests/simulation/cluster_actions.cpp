@@ -1,0 +1,189 @@
+/// What the coordinator's shell does: one function for each kind of action.
+#include "tests/simulation/cluster_parts.hpp"
+
+#include "runtime/memory_fit.hpp"
+
+#include <algorithm>
+
+namespace ballast::simulation {
+
+using namespace std::chrono_literals;
+
+struct cluster::performer {
+  cluster& in;
+
+  void operator()(const prepare_data&) {
+    in.at_coordinator(in.some(1000, 30'000), [me = &in] {
+      set_summary summary;
+      summary.origin = "o";
+      summary.train_rows = me->options_.rows;
+      for (const chunk_info& chunk : me->set_.train)
+        summary.chunk_rows.push_back(chunk.rows);
+      if (me->options_.balanced)
+        me->mind_ = std::make_unique<balancer>(
+            balance_policy{.global_batch = me->options_.global_batch},
+            std::make_shared<manifest>(me->set_));
+      // The run may have ended while its data were read.
+      if (me->core_->phase() == run_phase::preparing)
+        me->perform(me->core_->on_prepared(summary, me->now_));
+    });
+  }
+
+  void operator()(const place_shares& asked) {
+    in.at_coordinator(in.some(10, 2000), [me = &in, what = asked] {
+      const placed_shares placed = place(me->set_, 0.1, what);
+      me->perform(
+          placed.lacks
+              ? me->core_->on_no_room(what.generation, placed.lacks)
+              : me->core_->on_placed(placed.what, placed.shares, me->now_));
+    });
+  }
+
+  void operator()(const journal_change& what) {
+    in.keep(what);
+    // A slow disk; what comes meanwhile waits.
+    if (in.options_.coordinator_stalls && in.random_.one_in(40))
+      in.stall_coordinator(in.some(1000, 900'000));
+  }
+  void operator()(const journal_offer& what) { in.keep(what); }
+  void operator()(const journal_effective& what) { in.keep(what); }
+  void operator()(const journal_commit&) {}
+  void operator()(const journal_requests& asked) {
+    in.disk_->asked = asked.what;
+  }
+  void operator()(const apply_balance&) {}
+
+  void operator()(const write_event& line) {
+    in.keep(line);
+    if (line.kind == "straggler")
+      in.check_straggler(line.fields);
+    if (line.kind == "paused")
+      ++in.outcome_.pauses;
+    if (line.kind == "error" || line.kind == "waiting" || line.kind == "undone")
+      in.log([&] { return line.kind + " " + line.fields.dump(); });
+  }
+
+  void operator()(const observe_load& look) {
+    in.at_coordinator(in.some(10, 2000), [me = &in, view = look.what] {
+      me->perform(me->core_->on_balance(me->answer(view), me->now_));
+    });
+  }
+
+  void operator()(const send_fetch& one) {
+    in.to_node(one.to, [me = &in, order = one.what](node_state& who) {
+      me->on_fetch(who, order);
+    });
+  }
+  void operator()(const send_assignment& one) {
+    in.to_node(one.to, [me = &in, order = one.what](node_state& who) {
+      me->on_assignment(who, order);
+    });
+  }
+  void operator()(const send_connect& one) {
+    in.to_node(one.to, [me = &in, order = one.what](node_state& who) {
+      me->on_connect(who, order);
+    });
+  }
+  void operator()(const send_fence& one) {
+    in.log([&] {
+      return "fence " + to_string(one.what.level) + " to " +
+             in.core_->name_of(one.to) + ": " + one.what.reason;
+    });
+    in.to_node(one.to, [me = &in, order = one.what](node_state& who) {
+      me->on_fence(who, order);
+    });
+  }
+  void operator()(const send_plan& one) {
+    in.to_node(one.to, [order = one.what](node_state& who) {
+      if (order.term >= who.heard && who.core && who.order && !who.left &&
+          order.what.generation > who.fenced)
+        (void)who.core->install(order.what);
+    });
+  }
+  void operator()(const send_command& one) {
+    in.to_node(one.to, [me = &in, order = one.what](node_state& who) {
+      me->on_command(who, order);
+    });
+  }
+
+  /// Told once more, and then not spoken to.
+  void operator()(const expel& out) {
+    ++in.outcome_.excluded;
+    in.log([&] { return in.core_->name_of(out.who) + " is excluded"; });
+    bool for_good = !out.dismissed.empty();
+    command last{in.core_->config().term,
+                 {},
+                 for_good ? command_kind::dismiss : command_kind::expel,
+                 for_good ? out.dismissed : "excluded"};
+    in.to_node(out.who, [me = &in, last](node_state& who) {
+      me->on_command(who, last);
+    });
+    for (auto& [process, who] : in.nodes_)
+      if (who->handle == out.who)
+        who->handle = {};
+    if (in.options_.supervised)
+      in.expelled(in.core_->name_of(out.who));
+  }
+
+  void operator()(const start_worker& one) {
+    if (!in.options_.supervised)
+      in.fail("somebody is to start " + one.name + ", and nobody can");
+    in.log([&] { return "starts " + one.name; });
+    in.after(in.some(100, 3000), [me = &in, name = one.name] {
+      if (!me->over_)
+        me->start_node(name);
+    });
+  }
+
+  void operator()(const write_steps& what) { in.check_shown(what.steps); }
+  void operator()(const write_workers&) {}
+  void operator()(const fetch_model& what) { in.publish(what); }
+  void operator()(const publish_model& what) { in.publish(what); }
+  void operator()(const fetch_checkpoint& what) { in.publish(what); }
+  void operator()(const serve_checkpoint& what) {
+    in.disk_->served = what.file;
+  }
+  /// Moved aside: if it was good, the run is found to go back behind it.
+  void operator()(const refuse_checkpoint& what) {
+    in.log([&] { return "refuses " + what.file + ": " + what.reason; });
+    in.disk_->checkpoints.erase(what.file);
+  }
+  void operator()(const undo_steps& what) { in.keep(what); }
+  /// As a message, so that what was decided beside it is done first.
+  void operator()(const give_up& trouble) {
+    in.at_coordinator(1us, [me = &in, why = trouble.why] {
+      me->perform(me->core_->on_trouble(why));
+    });
+  }
+  void operator()(const end_run& how) { in.run_ended(how); }
+};
+
+void cluster::perform(const actions& list) {
+  uint64_t life = life_;
+  for (const action& one : list) {
+    if (over_ || !core_ || life != life_)
+      return;
+    if (crash_soon_ && !quiet() && random_.one_in(3))
+      return crash_coordinator();
+    std::visit(performer{*this}, one);
+  }
+  if (core_ && std::exchange(last_phase_, core_->phase()) != core_->phase())
+    last_progress_ = now_;
+}
+
+void cluster::run_ended(const end_run& how) {
+  outcome_.state = how.state;
+  outcome_.reason = how.reason;
+  log([&] { return "the run ends: " + how.state + " " + how.reason; });
+  check_end();
+  check_coverage();
+  bool again = how.state == "done" && run_number_ < options_.runs;
+  if (!again) {
+    over_ = true;
+    return;
+  }
+  ++run_number_;
+  at_coordinator(some(1000, 300'000), [this] { begin_run(); });
+}
+
+} // namespace ballast::simulation
