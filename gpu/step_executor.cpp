@@ -215,8 +215,12 @@ void step_executor::run(std::unique_ptr<collective> group,
     problem.code = errc::device_failed;
     problem.message = e.what();
   }
-  // The communication thread may still wait in a bucket.
-  group_->abort(problem.message);
+  const bool refused = problem.code == errc::non_finite_loss ||
+                       problem.code == errc::non_finite_gradient;
+  // The communication thread may still wait in a bucket. Not so where a step is
+  // refused: all of it came, and a slower peer may still read the end of it.
+  if (!refused)
+    group_->abort(problem.message);
   buckets_.drop();
   problem.worker = with_.self;
   {
@@ -224,8 +228,7 @@ void step_executor::run(std::unique_ptr<collective> group,
     if (frozen_)
       return; // that it broke off is what was asked for
   }
-  if (problem.code == errc::non_finite_loss ||
-      problem.code == errc::non_finite_gradient) {
+  if (refused) {
     problem.step = next(with_.state->held.step);
     problem.sample_ids = refused_ids_;
     // The state before that step may be whole: somebody may want to look.

@@ -4,6 +4,7 @@
 #include "runtime/coordinator_core.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace ballast {
 
@@ -30,11 +31,16 @@ actions coordinator_core::refuse_step(const worker_failed& message,
   actions out;
   if (!run_->refused) {
     run_->refused = run::refused_step{
-        message.step, message.code, message.message, now + refusal_wait, {}};
+        message.step,       message.code, message.message,
+        now + refusal_wait, {},           {}};
     if (next(run_->last.step) == message.step)
       run_->copies[run_->last.step] = point_here();
     fetch_copy(out);
   }
+  // Done again by others, the step is parted among them in another way.
+  if (std::exchange(run_->refused->under, message.generation) !=
+      message.generation)
+    run_->refused->sample_ids.clear();
   run_->refused->sample_ids[message.worker] = message.sample_ids;
   conclude_refused(out, now);
   return out;

@@ -133,7 +133,8 @@ struct run : run_tally {
     step_number step{};
     errc code = errc::non_finite_loss;
     std::string why;
-    instant until{}; // then no more is waited for
+    instant until{};    // then no more is waited for
+    generation under{}; // whose members these are
     std::map<worker_id, std::vector<uint64_t>> sample_ids;
   };
   std::optional<refused_step> refused;

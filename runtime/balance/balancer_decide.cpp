@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <utility>
 
 namespace ballast {
 
@@ -61,16 +62,22 @@ balance_code balancer::decide(const load_view& view, balance_proposal& out) {
   std::vector<uint64_t> weights;
   for (const share& one : plan_->shares)
     weights.push_back(one.batch_weight);
+  // Where speeds never come to rest, there is always something else to do.
+  if (std::exchange(passed_over_, false) &&
+      decide_coverage(view, split, weights, out) == balance_code::planned)
+    return balance_code::planned;
   balance_code by_speed = decide_weights(split, weights);
   if (by_speed == balance_code::planned) {
     // Costs nothing, helps at once; what is owned follows.
     weighing_ = true;
+    passed_over_ = !lone_.empty();
     finish(out, split, weights,
            "batch split by speed: step " + percent(split.gain) + " shorter" +
                why_slower(split));
     return by_speed;
   }
   balance_code by_data = decide_moves(view, split, weights, out);
+  passed_over_ = by_data == balance_code::planned && !lone_.empty();
   if (by_data == balance_code::planned)
     return by_data;
   balance_code by_holders = decide_coverage(view, split, weights, out);

@@ -12,6 +12,7 @@ import unittest
 from ballast_process import ROOT, merged, read_json, read_lines, wait_until
 from exactness_checker import check_run
 from recovery import job_of
+from run_digest import checkpoints_of
 from takeover import Takeover
 
 EPOCHS = 3
@@ -68,6 +69,10 @@ class FaultPoints(Takeover):
         if when == "back":
             wait_until(lambda: "checkpoint" in self.kinds(run), "a way back")
             self.kill_all(one)
+            while (stood := self.committed(run)) == checkpoints_of(run)[-1]:
+                one = self.resume(self.job(), run)  # nothing to take back
+                wait_until(lambda: self.committed(run) > stood, f"{one}")
+                self.kill_all(one)
             flag.touch()
             one = self.resume(self.job(), run)
         if when == "steps":

@@ -87,6 +87,20 @@ TEST(finite_step, refuses_a_gradient_that_is_not_finite_on_every_rank) {
   }
 }
 
+// The first one that refuses leaves the others the end of the step.
+TEST(finite_step, is_refused_by_a_slower_rank_for_the_same_reason) {
+  for (int i = 0; i < 20; ++i) {
+    cluster c(4, 8, emulated_job(4, 10), spoiled(3, infinite));
+    c.start();
+    c.join();
+    for (auto& one : c.workers_) {
+      ASSERT_TRUE(one->failed);
+      ASSERT_EQ(one->failed->code, errc::non_finite_gradient)
+          << one->failed->message;
+    }
+  }
+}
+
 TEST(finite_step, refuses_a_gradient_whose_square_adam_cannot_keep) {
   job what = emulated_job(2, 10);
   what.train.optimizer.kind = "adamw";

@@ -162,8 +162,9 @@ TEST_F(coordinator_memory, excludes_a_worker_to_which_nothing_comes) {
     beat.arrived_bytes = mb;
     d_.core.on_heartbeat(beat, d_.now);
     out = d_.core.on_tick(d_.now);
-    if (s < 60)
+    if (s < 60) {
       ASSERT_THAT(pick<expel>(out), IsEmpty()) << s;
+    }
   }
   auto expelled = pick<expel>(out);
   ASSERT_THAT(expelled, SizeIs(1));

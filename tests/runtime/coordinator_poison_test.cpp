@@ -150,5 +150,33 @@ TEST_F(poison, is_not_why_a_last_worker_dies_that_was_killed) {
   }
 }
 
+// One refuses the step, another one dies; the others part it anew, and refuse
+// it again.
+TEST(refused_step, tells_the_samples_of_those_who_did_it_last) {
+  driver d;
+  d.train({"w1", "w2", "w3", "w4"});
+  auto refuse = [&](size_t worker, std::vector<uint64_t> samples) {
+    worker_failed bad;
+    bad.worker = d.workers[worker];
+    bad.generation = d.core.current()->members->number;
+    bad.code = errc::non_finite_loss;
+    bad.step = step_number{1};
+    bad.sample_ids = std::move(samples);
+    return d.core.on_failed(bad, d.now);
+  };
+  refuse(0, {1, 2});
+  d.core.on_node_down(d.workers[3], "gone", d.now);
+  d.place(pick<place_shares>(d.recover(step_number{0})).at(0));
+  EXPECT_TRUE(pick<end_run>(refuse(1, {3, 4})).empty());
+  EXPECT_TRUE(pick<end_run>(refuse(2, {5, 6})).empty());
+  actions last = refuse(0, {1, 2, 7});
+  EXPECT_EQ(pick<end_run>(last).size(), 1u);
+  std::string told;
+  for (const write_event& one : pick<write_event>(last))
+    if (one.kind == "error")
+      told = one.fields["samples"].dump();
+  EXPECT_EQ(told, R"({"w1":[1,2,7],"w2":[3,4],"w3":[5,6]})");
+}
+
 } // namespace
 } // namespace ballast

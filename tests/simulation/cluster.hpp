@@ -165,6 +165,7 @@ private:
   ballast::testing::test_random random_;
   manifest set_;
   std::unique_ptr<balancer> mind_; // dies with the coordinator
+  balance_code balancing_{};       // what it said last
   job what_;
   instant now_{};
   uint64_t sequence_ = 0;

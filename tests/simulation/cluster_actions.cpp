@@ -135,7 +135,10 @@ struct cluster::performer {
     });
   }
 
-  void operator()(const write_steps& what) { in.check_shown(what.steps); }
+  void operator()(const write_steps& what) {
+    in.disk_->trained_at = in.now_;
+    in.check_shown(what.steps);
+  }
   void operator()(const write_workers&) {}
   void operator()(const fetch_model& what) { in.publish(what); }
   void operator()(const publish_model& what) { in.publish(what); }

@@ -71,19 +71,36 @@ balance_answer cluster::answer(const load_view& view) {
   if (out.state.code == balance_code::planned) {
     log([&] { return "wants: " + out.proposal.reason; });
     outcome_.lone_plans += out.proposal.cause == balance_cause::coverage;
+  } else if (out.state.code != balancing_) {
+    log([&] { return "moves nothing: " + to_string(out.state.code); });
   }
+  balancing_ = out.state.code;
+  return out;
+}
+
+/// Classes of one worker alone that another one could hold a row of: who owns
+/// next to nothing would be over the budget of skew with it.
+static uint64_t coverable(const manifest& set, const plan& now) {
+  constexpr uint64_t rows_min = 20;
+  uint64_t out = 0;
+  for (const lone_class& one : lone_classes(set, now))
+    out += std::ranges::any_of(now.shares, [&](const share& other) {
+      return other.worker != now.shares[one.rank].worker &&
+             rows(other) >= rows_min;
+    });
   return out;
 }
 
 /// Of the plan that is in force in the end.
 void cluster::check_coverage() {
-  outcome_.same_since = now_ - disk_->changed_at;
+  outcome_.same_since =
+      std::max(disk_->trained_at, disk_->changed_at) - disk_->changed_at;
   outcome_.stalled =
       core_ && core_->current() &&
       core_->current()->balance.state.code == balance_code::stalled;
   for (const auto& [number, one] : disk_->plans)
     if (one.effective)
-      outcome_.lone_classes = lone_classes(set_, one.body).size();
+      outcome_.lone_classes = coverable(set_, one.body);
 }
 
 void cluster::on_fetch(node_state& who, const fetch_order& order) {

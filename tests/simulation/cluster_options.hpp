@@ -84,7 +84,7 @@ struct outcome {
   uint64_t lone_plans = 0;   // that a class of that kind was the cause of
   bool stalled = false;      // plans failed again and again; it waited
   uint64_t ailing = 0;       // devices that were told of
-  instant same_since{};      // how long the last membership and its owners did
+  instant same_since{};      // how long the last owners trained
   uint64_t events = 0;
   uint64_t accepted = 0; // requests
   uint64_t refused = 0;

@@ -78,6 +78,7 @@ struct cluster::disk_state {
   generation journaled{};
   generation settled{}; // the last one that trained
   instant changed_at{}; // since then
+  instant trained_at{}; // its newest committed step
   std::vector<past_membership> memberships;
   std::map<plan_number, past_plan> plans;
   standing_requests asked;

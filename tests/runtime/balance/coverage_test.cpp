@@ -87,11 +87,18 @@ public:
     last_ = transfer_end::none;
     balance_answer out = mind.observe(view);
     if (out.state.code == balance_code::planned) {
+      before_ = now;
       now = moved_plan(now, out.proposal.moves, next(now.number),
                        out.proposal.weights);
       last_ = transfer_end::effective;
     }
     return out;
+  }
+
+  /// What it wanted came to nothing.
+  void drop() {
+    now = before_;
+    last_ = transfer_end::failed;
   }
 
   label_counts held() const { return count_labels(*set_, now); }
@@ -100,6 +107,7 @@ public:
 private:
   std::shared_ptr<manifest> set_;
   transfer_end last_ = transfer_end::none;
+  plan before_;
 
 public:
   balancer mind;
@@ -172,6 +180,22 @@ TEST(coverage, waits_where_nobody_has_room_and_says_so) {
   EXPECT_EQ(run.look().state.code, balance_code::no_room);
   EXPECT_EQ(explain_worker(run.mind, 0)["reason"],
             "those who should get something have no memory left for it");
+}
+
+// Speeds that never come to rest ask for another plan at every look.
+TEST(coverage, is_not_put_off_for_ever_by_what_is_due_before_it) {
+  set_builder set(3);
+  for (int i = 0; i < 8; ++i) {
+    set.add(0, {50, 50, i == 0 ? 4u : 0u});
+    set.add(1, {100, 0, 0});
+    set.add(2, {0, 100, 0});
+  }
+  run_of_rare run(set.set);
+  EXPECT_EQ(run.look().proposal.cause, balance_cause::skew);
+  run.drop();
+  EXPECT_EQ(run.look().proposal.cause, balance_cause::coverage);
+  EXPECT_THAT(run.lone(), IsEmpty());
+  EXPECT_EQ(run.look().proposal.cause, balance_cause::skew);
 }
 
 TEST(coverage, asks_nothing_of_a_single_row) {

@@ -1,0 +1,53 @@
+// Goal: a finished model stays until one of a later step takes its place.
+// Method: a run's files, and models that two lives of it end with.
+#include "actors/run_record.hpp"
+#include "data/safetensors.hpp"
+#include "tests/monitor/temp_folder.hpp"
+
+#include <gtest/gtest.h>
+
+namespace ballast {
+namespace {
+
+class run_record_model : public ::testing::Test {
+protected:
+  run_record_model()
+      : record_({}, (folder_ / "run").string(), folder_.path(), "token", {}) {}
+
+  /// A run that ends after this step with a weight that tells so.
+  saved_model end_after(uint64_t step) {
+    const std::vector<float> weight{float(step)};
+    const std::vector<tensor_view> tensors{{"weight", {1}, weight}};
+    return record_.model(
+        safetensors_bytes(tensors, {{"step", std::to_string(step)}}),
+        weights_sha256(tensors), step_number{step});
+  }
+
+  float weight_in(const std::string& name) {
+    return read_safetensors((folder_ / "run" / name).string())
+        .tensors.at(0)
+        .values[0];
+  }
+
+  temp_folder folder_;
+  run_record record_;
+};
+
+TEST_F(run_record_model, of_a_later_step_takes_the_place_of_an_earlier_one) {
+  EXPECT_EQ(end_after(7).step, step_number{7});
+  EXPECT_EQ(end_after(9).step, step_number{9});
+  EXPECT_EQ(weight_in("model.safetensors"), 9);
+}
+
+TEST_F(run_record_model, of_an_earlier_step_is_put_beside_a_later_one) {
+  end_after(9);
+  const saved_model second = end_after(0);
+  EXPECT_EQ(weight_in("model.safetensors"), 9);
+  EXPECT_EQ(weight_in("model-step-0.safetensors"), 0);
+  EXPECT_EQ(second.step, step_number{9}) << "what the report says of the model";
+  EXPECT_NE(second.note.find("model-step-0.safetensors"), std::string::npos)
+      << second.note;
+}
+
+} // namespace
+} // namespace ballast
