@@ -51,6 +51,9 @@ cluster::cluster(cluster_options options)
       chunk.label_histogram = {chunk.rows, 0};
     set_.train[0].label_histogram = {set_.train[0].rows - 2, 2};
   }
+  if (options.cramped)
+    for (chunk_info& chunk : set_.train)
+      chunk.bytes = chunk_bytes;
   new_core();
 }
 cluster::~cluster() = default;

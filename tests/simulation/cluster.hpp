@@ -117,6 +117,7 @@ private:
   balance_answer answer(const load_view& view);
   void forget_others(node_state& who);
   void hold_share(node_state& who, const plan& of);
+  uint64_t room_bytes() const;
   void prepare_next(node_state& who, const assignment& order);
   void connected_beside(node_state& who);
   void switch_over(node_state& who);
@@ -154,6 +155,7 @@ private:
   void check_journal(const lineage& applied);
   void check_undone(const undo_steps& what);
   void check_coverage();
+  void check_room(const node_state& who, const assignment& order);
   void check_straggler(const nlohmann::ordered_json& told);
   void check_stragglers();
   void check_waiting();

@@ -57,6 +57,8 @@ struct cluster::performer {
     in.keep(line);
     if (line.kind == "straggler")
       in.check_straggler(line.fields);
+    if (line.kind == "waiting" && line.fields.contains("lacking_bytes"))
+      ++in.outcome_.no_room;
     if (line.kind == "paused")
       ++in.outcome_.pauses;
     if (line.kind == "error" || line.kind == "waiting" || line.kind == "undone")

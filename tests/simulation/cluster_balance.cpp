@@ -4,6 +4,7 @@
 #include "tests/simulation/cluster_parts.hpp"
 
 #include "runtime/balance/coverage.hpp"
+#include "runtime/memory_fit.hpp"
 
 #include <algorithm>
 
@@ -29,8 +30,27 @@ void cluster::forget_others(node_state& who) {
   std::erase_if(who.chunks, [&](chunk_id id) { return !had.contains(id); });
 }
 
+/// All of them together have some chunks more than the set.
+uint64_t cluster::room_bytes() const {
+  const uint64_t chunks = set_.train.size();
+  return chunk_bytes * (chunks / options_.workers + 2 + options_.seed % 2);
+}
+
+void cluster::check_room(const node_state& who, const assignment& order) {
+  if (!options_.cramped)
+    return;
+  const std::vector<uint64_t> held = held_bytes(set_, *order.first);
+  for (size_t rank = 0; rank < held.size(); ++rank)
+    if (order.first->shares[rank].worker == order.worker &&
+        held[rank] > room_bytes())
+      fail(who.name + " is to hold " + std::to_string(held[rank]) +
+           " bytes, and has room for " + std::to_string(room_bytes()));
+}
+
 balance_answer cluster::some_answer(const load_view& view) {
   balance_answer out;
+  if (options_.cramped) // whims do not look at room
+    return out;
   if (!random_.one_in(3) || !disk_->plans.contains(view.number))
     return out;
   const plan& now = disk_->plans.at(view.number).body;

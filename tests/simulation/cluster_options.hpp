@@ -56,6 +56,8 @@ struct cluster_options {
   bool full_disk = false;
   /// The coordinator may be away for long.
   bool long_outages = false;
+  /// A worker has room for little more than its part of the set.
+  bool cramped = false;
   /// Runs, one after the other, under one coordinator.
   uint32_t runs = 1;
   /// What is checked, beside all that always is: that nothing is undone which
@@ -88,6 +90,7 @@ struct outcome {
   uint64_t events = 0;
   uint64_t accepted = 0; // requests
   uint64_t refused = 0;
+  uint64_t no_room = 0; // waits for room
   uint64_t pauses = 0; // that came to stand still
   uint64_t stalls = 0; // of the coordinator
   uint64_t cuts = 0;   // of links

@@ -73,6 +73,8 @@ struct cluster::group {
   connect_order order;
 };
 
+constexpr uint64_t chunk_bytes = 1000; // where room counts
+
 /// Journal and files of one run.
 struct cluster::disk_state {
   generation journaled{};

@@ -8,8 +8,17 @@ namespace ballast::simulation {
 
 using namespace std::chrono_literals;
 
-/// The run goes back only where nobody living has what was shown, and never
-/// behind a published checkpoint.
+/// Who has left, or was shown out before it heard of it, has no say any more.
+static bool belongs(const std::string& name,
+                    const std::vector<past_membership>& all, generation since) {
+  return std::ranges::any_of(all, [&](const past_membership& one) {
+    return one.generation >= since &&
+           std::ranges::find(one.names, name) != one.names.end();
+  });
+}
+
+/// The run goes back only where none of its living members has what was shown,
+/// and never behind a published checkpoint.
 void cluster::check_undone(const undo_steps& what) {
   const disk_state& disk = *disk_;
   for (const auto& [file, state] : disk.checkpoints)
@@ -23,7 +32,9 @@ void cluster::check_undone(const undo_steps& what) {
                      who->frozen_until < now_ + 5s &&
                      who->up_cut_until < now_ + 5s &&
                      who->down_cut_until < now_ + 5s;
-    if (!reachable || !who->holds || who->applied.size() < disk.steps.size())
+    if (!reachable || !belongs(who->name, disk.memberships, disk.settled))
+      continue;
+    if (!who->holds || who->applied.size() < disk.steps.size())
       continue;
     bool same = true;
     for (size_t i = value(what.to); i < disk.shown.size(); ++i)

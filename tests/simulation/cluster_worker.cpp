@@ -25,6 +25,10 @@ void cluster::hello(node_state& who) {
   message.pid = who.process;
   message.host = "host";
   message.build_id = "b";
+  if (options_.cramped) {
+    message.host = "host " + std::to_string(who.process);
+    message.memory_bytes = room_bytes() / 4 * 5;
+  }
   if (who.in_run) {
     message.was = who.id;
     message.run = who.order->run;
@@ -176,6 +180,7 @@ void cluster::on_assignment(node_state& who, const assignment& order) {
   if (order.term < who.heard)
     return;
   who.heard = order.term;
+  check_room(who, order);
   // What it has of another run, or of another worker that it was.
   if (who.order &&
       (who.order->run != order.run || who.order->worker != order.worker))

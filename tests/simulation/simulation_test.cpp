@@ -54,7 +54,7 @@ struct totals {
           &outcome::crashes, &outcome::moves, &outcome::undone,
           &outcome::ailing, &outcome::lone_plans, &outcome::accepted,
           &outcome::refused, &outcome::pauses, &outcome::stalls, &outcome::cuts,
-          &outcome::power_cuts, &outcome::resumes})
+          &outcome::power_cuts, &outcome::resumes, &outcome::no_room})
       sum.*one += how.*one;
     sum.took += how.took;
   }
@@ -78,6 +78,7 @@ struct totals {
     number(sum.resumes, "runs gone on with");
     number(sum.accepted, "requests accepted");
     number(sum.refused, "refused");
+    number(sum.no_room, "waits for room");
     number(sum.pauses, "pauses");
     number(sum.undone, "steps undone");
     number(sum.moves, "switches to other owners");
@@ -196,6 +197,15 @@ TEST(simulation, a_power_cut_costs_what_no_checkpoint_has) {
 
 TEST(simulation, runs_follow_each_other_under_one_coordinator) {
   run_all(8, {}, [](cluster_options& options) { options.runs = 3; });
+}
+
+// Where some have died the others cannot hold all of it: they wait.
+TEST(simulation, nobody_gets_more_than_it_has_room_for) {
+  totals all = run_all(
+      8, {}, [](cluster_options& options) { options.cramped = true; });
+  if (all.runs > 50) {
+    EXPECT_GT(all.sum.no_room, 0u);
+  }
 }
 
 // A device that is ill is told of, and no other, whatever dies meanwhile.
