@@ -217,10 +217,8 @@ void step_executor::run(std::unique_ptr<collective> group,
   }
   const bool refused = problem.code == errc::non_finite_loss ||
                        problem.code == errc::non_finite_gradient;
-  // The communication thread may still wait in a bucket. Not so where a step is
-  // refused: all of it came, and a slower peer may still read the end of it.
-  if (!refused)
-    group_->abort(problem.message);
+  if (!refused) // a slower peer may still read the end of such a step
+    group_->abort(problem.message); // frees the communication thread
   buckets_.drop();
   problem.worker = with_.self;
   {

@@ -97,6 +97,7 @@ private:
                        commit_tracker commits);
   place_shares placing(const std::vector<worker_id>& of, plan before) const;
   bool waits_for_memory() const;
+  bool may_make_room() const;
   journal_change journal(const plan& placed, const std::vector<worker_id>& of,
                          std::optional<position> from, plan_note note) const;
   void send_assignments(actions& out, const std::vector<worker_id>& to,

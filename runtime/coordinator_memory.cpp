@@ -2,6 +2,7 @@
 /// waits where the set does not fit.
 #include "runtime/coordinator_core.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace ballast {
@@ -32,6 +33,22 @@ place_shares coordinator_core::placing(const std::vector<worker_id>& of,
 bool coordinator_core::waits_for_memory() const {
   return run_->short_of_memory && run_->short_of_memory->leaving == leaving_ &&
          run_->short_of_memory->here == connected(nodes_);
+}
+
+/// Somebody came while it was found that the others have no room, or has left
+/// and is still there.
+bool coordinator_core::may_make_room() const {
+  if (phase() != run_phase::recovering || run_->fenced ||
+      !run_->short_of_memory || run_->asked.stop)
+    return false;
+  const generation_state& members = *run_->members;
+  return std::any_of(nodes_.begin(), nodes_.end(), [&](const auto& one) {
+    const bool has_left =
+        std::find(members.leavers.begin(), members.leavers.end(), one.first) !=
+        members.leavers.end();
+    return may_train(one.second) && !member(one.first, members.number) &&
+           (has_left || !leaving_.contains(one.first));
+  });
 }
 
 actions coordinator_core::on_no_room(generation of, memory_need lacks) {

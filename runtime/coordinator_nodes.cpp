@@ -56,6 +56,8 @@ coordinator_core::on_hello(const worker_hello& hello, instant now) {
     return {{}, {errc::usage, node_name_mistake(hello.name), {}}, {}};
   if (failure why = stranger(hello, *this))
     return {{}, why, {}};
+  uint64_t& memory = memory_[hello.host];
+  memory = std::max(memory, hello.memory_bytes);
   if (returns(hello)) {
     hello_result back;
     welcome_back(back, hello, now);
@@ -78,8 +80,6 @@ coordinator_core::on_hello(const worker_hello& hello, instant now) {
   fresh.incarnation = ++incarnations_[hello.name];
   fresh.about = hello;
   nodes_[fresh.id] = fresh;
-  uint64_t& memory = memory_[hello.host];
-  memory = std::max(memory, hello.memory_bytes);
   starting_.erase(hello.name);
   expelled_.erase(hello.name);
   detector_.heard(fresh.id, now);
@@ -304,6 +304,8 @@ actions coordinator_core::on_tick(instant now) {
   if (active() && run_->fenced && run_->fenced->complete() &&
       (run_->asked.stop || again))
     decide(out, now); // it waited for more workers, or for the next attempt
+  if (may_make_room())
+    recover(out, std::string(run_->recovery->reason), now, now);
   if (run_ && run_->asked.stop && !run_->fenced && run_->short_of_memory &&
       phase() == run_phase::recovering)
     finish(out, run_phase::stopped, run_->asked.stop_code(),

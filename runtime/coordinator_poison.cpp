@@ -30,9 +30,9 @@ actions coordinator_core::refuse_step(const worker_failed& message,
                                       instant now) {
   actions out;
   if (!run_->refused) {
-    run_->refused = run::refused_step{
-        message.step,       message.code, message.message,
-        now + refusal_wait, {},           {}};
+    run_->refused =
+        run::refused_step{message.step,       message.code, message.message,
+                          now + refusal_wait, {},           {}};
     if (next(run_->last.step) == message.step)
       run_->copies[run_->last.step] = point_here();
     fetch_copy(out);

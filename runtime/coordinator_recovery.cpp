@@ -169,9 +169,10 @@ void coordinator_core::decide(actions& out, instant now) {
     if (member(who, members.number) || !ack.holds_state)
       continue;
     // Who got its state in time joins; who has left is only called back if
-    // nobody else holds what it holds.
+    // nobody else holds what it holds, or the others have no room.
     if (std::count(members.leavers.begin(), members.leavers.end(), who) == 0 ||
-        (!held_by_others && holds_base(who)))
+        (!held_by_others && holds_base(who)) ||
+        (run_->short_of_memory && may_train(nodes_.at(who))))
       workers.push_back(who);
     else
       leavers.push_back(who);

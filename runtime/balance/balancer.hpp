@@ -118,7 +118,7 @@ private:
   std::map<chunk_id, uint64_t> moved_; // window of a chunk's last move
   std::vector<chunk_id> moving_;       // of the proposal under way
   bool weighing_ = false;              // likewise: it changes weights by speed
-  bool passed_over_ = false; // another plan was made, a class has one holder
+  bool passed_over_ = false;  // another plan was made, a class has one holder
   bool more_to_come_ = false; // the last plan was cut short: go on to the end
   uint32_t failures_ = 0;
   uint64_t stalled_until_ = 0; // window

@@ -115,6 +115,19 @@ TEST_F(coordinator_memory,
   EXPECT_FALSE(d_.core.current()->short_of_memory);
 }
 
+TEST_F(coordinator_memory, counts_on_one_that_came_while_others_were_fenced) {
+  room_ = {{"w1", 5}, {"w2", 5}, {"w3", 5}};
+  d_.train({"w1", "w2"});
+  lose("w2");
+  d_.join("w3");
+  EXPECT_THAT(told(place(d_.recover(step_number{0})), "waiting"), SizeIs(1));
+  d_.core.on_tick(d_.now);
+  ASSERT_TRUE(d_.core.current()->fenced);
+  place(d_.recover(step_number{0}));
+  EXPECT_EQ(chunks_held(), (std::vector<uint64_t>{5, 5}));
+  EXPECT_EQ(d_.core.phase(), run_phase::training);
+}
+
 TEST_F(coordinator_memory, stops_on_request_while_it_waits_for_room) {
   room_ = {{"w1", 5}, {"w2", 5}};
   d_.train({"w1", "w2"});

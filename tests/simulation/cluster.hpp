@@ -30,8 +30,7 @@ public:
   explicit cluster(cluster_options options);
   ~cluster();
   outcome run();
-  /// What happened, newest last.
-  std::string history() const;
+  std::string history() const; // newest last
 
 private:
   struct node_state;
@@ -45,8 +44,7 @@ private:
   void after(instant delay, event what);
   instant some(int64_t least_us, int64_t most_us);
   void log(const std::string& line);
-  /// Most runs are right, and nobody reads what happened.
-  template <class Line>
+  template <class Line> // most runs are right, and nobody reads it
   requires std::invocable<Line>
   void log(Line line) {
     if (options_.record || options_.tell)
@@ -167,7 +165,6 @@ private:
   ballast::testing::test_random random_;
   manifest set_;
   std::unique_ptr<balancer> mind_; // dies with the coordinator
-  balance_code balancing_{};       // what it said last
   job what_;
   instant now_{};
   uint64_t sequence_ = 0;

@@ -91,10 +91,7 @@ balance_answer cluster::answer(const load_view& view) {
   if (out.state.code == balance_code::planned) {
     log([&] { return "wants: " + out.proposal.reason; });
     outcome_.lone_plans += out.proposal.cause == balance_cause::coverage;
-  } else if (out.state.code != balancing_) {
-    log([&] { return "moves nothing: " + to_string(out.state.code); });
   }
-  balancing_ = out.state.code;
   return out;
 }
 

@@ -91,9 +91,9 @@ struct outcome {
   uint64_t accepted = 0; // requests
   uint64_t refused = 0;
   uint64_t no_room = 0; // waits for room
-  uint64_t pauses = 0; // that came to stand still
-  uint64_t stalls = 0; // of the coordinator
-  uint64_t cuts = 0;   // of links
+  uint64_t pauses = 0;  // that came to stand still
+  uint64_t stalls = 0;  // of the coordinator
+  uint64_t cuts = 0;    // of links
   uint64_t power_cuts = 0;
   uint64_t resumes = 0; // of a run that had stopped or lost its power
   instant took{};       // virtual time

@@ -385,9 +385,11 @@ void cluster::on_connect(node_state& who, const connect_order& order) {
 }
 
 void cluster::on_fence(node_state& who, const fence_order& order) {
-  if (order.term < who.heard || order.level < who.fenced)
+  if (order.term < who.heard)
     return;
-  who.fenced = order.level;
+  // A coordinator that was restarted may not know of fences that led to
+  // nothing.
+  who.fenced = std::max(who.fenced, order.level);
   ++who.life;
   ++who.next_life;
   who.standing = false;

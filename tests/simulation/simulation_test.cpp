@@ -201,8 +201,8 @@ TEST(simulation, runs_follow_each_other_under_one_coordinator) {
 
 // Where some have died the others cannot hold all of it: they wait.
 TEST(simulation, nobody_gets_more_than_it_has_room_for) {
-  totals all = run_all(
-      8, {}, [](cluster_options& options) { options.cramped = true; });
+  totals all =
+      run_all(8, {}, [](cluster_options& options) { options.cramped = true; });
   if (all.runs > 50) {
     EXPECT_GT(all.sum.no_room, 0u);
   }
