@@ -248,6 +248,18 @@ TEST(requests, a_copy_that_could_not_be_fetched_is_made_again) {
   EXPECT_EQ(commands(d.core.on_tick(d.now + 9s), command_kind::checkpoint), 0u);
 }
 
+// A busy worker told of step 2 before it told of the copy of step 1.
+TEST(requests, a_copy_that_later_steps_overtook_is_made_again) {
+  driver d;
+  d.train({"w1", "w2"});
+  d.core.checkpoint();
+  d.apply_steps(2);
+  actions late =
+      d.core.on_copied({d.workers[0], generation{1}, step_number{1}});
+  EXPECT_THAT(pick<fetch_checkpoint>(late), IsEmpty());
+  EXPECT_EQ(commands(late, command_kind::checkpoint), 1u);
+}
+
 TEST(requests, who_has_no_part_in_the_run_may_leave_at_once) {
   auto d = in_phase("waiting");
   auto told = pick<send_command>(d->core.drain("w1").then);
