@@ -53,7 +53,7 @@ void coordinator_core::fetch_copy(actions& out) {
   const generation_state& members = *run_->members;
   // A busy worker told of later steps first: what a copy of that step needs is
   // not known any more.
-  if (point == run_->copies.end() && run_->copy_wanted && owes_copy())
+  if (point == run_->copies.end() && owes_copy())
     want_copy(out);
   if (point == run_->copies.end() || step <= run_->points.back().step() ||
       members.data_addresses.at(0).empty() ||

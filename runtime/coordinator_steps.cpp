@@ -131,7 +131,12 @@ actions coordinator_core::on_progress(const progress_report& report,
 
 actions coordinator_core::on_evaluated(const evaluation_report& report) {
   actions out;
-  if (member(report.worker, report.generation))
+  // Who does the last step before a switch evaluates it as what it was then,
+  // also one that leaves.
+  const bool of_before = active() && run_->members &&
+                         report.generation == run_->members->before &&
+                         nodes_.contains(report.worker);
+  if (of_before || member(report.worker, report.generation))
     note_evaluation(report, out);
   return out;
 }

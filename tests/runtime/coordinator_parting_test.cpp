@@ -55,6 +55,34 @@ TEST(parting, the_only_worker_hands_over_before_it_leaves) {
   EXPECT_EQ(told[0].what.kind, command_kind::leave);
 }
 
+// The step before a switch ended an epoch: its evaluation takes longer than the
+// news of the switch.
+TEST(parting, an_evaluation_of_before_the_switch_counts) {
+  driver d;
+  d.batch = 10;
+  d.train({"w1"});
+  d.apply_steps(1);
+  worker_id old = d.workers[0];
+  d.core.drain("w1");
+  d.core.on_tick(d.now);
+  d.join("w2");
+  auto both = pick<place_shares>(d.core.on_tick(d.now));
+  switch_to(d, both.at(0), step_number{1});
+  evaluation_report late;
+  late.worker = old;
+  late.generation = generation{1};
+  late.epoch = epoch_number{1};
+  EXPECT_THAT(pick<write_event>(d.core.on_evaluated(late)), SizeIs(1));
+  auto alone = pick<place_shares>(d.core.on_tick(d.now));
+  switch_to(d, alone.at(0), step_number{2});
+  late.generation = generation{2};
+  late.epoch = epoch_number{2};
+  EXPECT_THAT(pick<write_event>(d.core.on_evaluated(late)), SizeIs(1));
+  late.generation = generation{1};
+  late.epoch = epoch_number{3};
+  EXPECT_THAT(pick<write_event>(d.core.on_evaluated(late)), IsEmpty());
+}
+
 TEST(parting, a_replacement_is_started_for_the_last_one) {
   driver d(true);
   d.batch = 10;

@@ -40,8 +40,11 @@ void cluster::to_coordinator(node_state& from, event what) {
   at_coordinator(arrives - now_,
                  [this, process = from.process, connection = from.connection,
                   what = std::move(what)] {
-                   if (nodes_.at(process)->connection == connection)
-                     what();
+                   node_state& who = *nodes_.at(process);
+                   if (who.connection != connection)
+                     return;
+                   who.heard_at = now_;
+                   what();
                  });
 }
 
@@ -56,7 +59,12 @@ void cluster::to_process(node_state& to,
 void cluster::to_node(worker_id to, std::function<void(node_state&)> what) {
   for (auto& [process, who] : nodes_)
     if (who->handle == to && who->connection != 0)
-      return to_process(*who, std::move(what));
+      return to_process(*who, [connection = who->connection,
+                               what = std::move(what)](node_state& me) {
+        // What is left of a connection is read before there is another one.
+        if (me.connection == connection || me.connection == 0)
+          what(me);
+      });
 }
 
 /// In one direction, in the other, or in both.

@@ -14,6 +14,7 @@ struct cluster::node_state {
   worker_id handle{};      // under which the coordinator sends to it
   instant frozen_until{};
   instant up_cut_until{};   // nothing reaches the coordinator
+  instant heard_at{};       // by the coordinator, its newest message
   instant down_cut_until{}; // nothing comes from it
   worker_id id{};
   // What a worker knows.

@@ -28,10 +28,13 @@ void cluster::check_undone(const undo_steps& what) {
     return;
   for (const auto& [process, who] : nodes_) {
     // Asked in vain for as long as was promised, or shown out: its own fault.
-    bool reachable = who->alive && who->handle != worker_id{} &&
-                     who->frozen_until < now_ + 5s &&
-                     who->up_cut_until < now_ + 5s &&
-                     who->down_cut_until < now_ + 5s;
+    bool reachable =
+        who->alive && who->handle != worker_id{} &&
+        who->frozen_until < now_ + 5s && who->up_cut_until < now_ + 5s &&
+        who->down_cut_until < now_ + 5s &&
+        (who->heard_at + 5s > now_ ||
+         std::max({who->frozen_until, who->up_cut_until, who->down_cut_until}) <
+             now_);
     if (!reachable || !belongs(who->name, disk.memberships, disk.settled))
       continue;
     if (!who->holds || who->applied.size() < disk.steps.size())
