@@ -115,6 +115,28 @@ TEST_F(silence, before_the_first_step_does_not_hold_up_a_stop) {
   EXPECT_EQ(over[0].reason, "stopped before the first step");
 }
 
+// What the run waits for ends with the recovery that it is the reason of.
+TEST_F(silence, is_told_as_the_reason_of_a_stop_that_finds_all_undone) {
+  d_.now = 1s;
+  d_.train({"w1"});
+  d_.apply_steps(1);
+  d_.core.on_node_down(d_.workers[0], "gone", d_.now);
+  auto again = pick<place_shares>(d_.join("w2").then);
+  ASSERT_THAT(again, SizeIs(1));
+  d_.place(again[0]);
+  d_.core.on_heartbeat({again[0].workers[0], again[0].generation, {}, {}, 0},
+                       d_.now);
+  d_.core.on_tick(1700ms);
+  EXPECT_EQ(d_.core.phase(), run_phase::recovering);
+  d_.core.stop(true);
+  auto over = pick<end_run>(d_.core.on_tick(2200ms));
+  ASSERT_THAT(over, SizeIs(1));
+  EXPECT_EQ(over[0].reason,
+            "stopped; worker w2 lost: no heartbeat for 1200 ms and no answer "
+            "to the fence; the steps up to 1 are undone: no checkpoint holds "
+            "any of them");
+}
+
 TEST_F(silence, at_the_end_leaves_the_model_where_it_is) {
   d_.now = 1s;
   d_.train({"w1"});
