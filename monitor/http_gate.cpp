@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <list>
 #include <mutex>
+#include <optional>
 #include <poll.h>
 #include <string_view>
 #include <sys/eventfd.h>
@@ -29,6 +30,22 @@ using steady = std::chrono::steady_clock;
 /// After the answer: for the client to take it and close. A socket that is
 /// closed with bytes unread resets the connection, and the answer is lost.
 constexpr auto linger = 1s;
+
+/// Bytes that a call on a socket moved. 0: it would have to wait; empty: the
+/// connection is of no use any more.
+template <class Call>
+std::optional<size_t> moved_by(Call call) {
+  for (;;) {
+    const ssize_t bytes = call();
+    if (bytes > 0)
+      return size_t(bytes);
+    if (bytes < 0 && errno == EINTR)
+      continue;
+    if (bytes < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
+      return 0;
+    return std::nullopt;
+  }
+}
 
 /// Threads that take jobs in order; what is queued is done before they end.
 class thread_pool {
@@ -233,14 +250,11 @@ void http_gate::impl::hand_over(connection& one) {
 bool http_gate::impl::read(connection& one) {
   char block[16384];
   for (;;) {
-    const ssize_t got = ::recv(one.socket.get(), block, sizeof block, 0);
-    if (got < 0 && errno == EINTR)
-      continue;
-    if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
-      return true;
-    if (got <= 0)
-      return false;
-    const auto state = one.request.take({block, size_t(got)});
+    const auto got = moved_by(
+        [&] { return ::recv(one.socket.get(), block, sizeof block, 0); });
+    if (!got || *got == 0)
+      return got.has_value();
+    const auto state = one.request.take({block, *got});
     if (one.request.take_expectation()) {
       constexpr std::string_view go_on = "HTTP/1.1 100 Continue\r\n\r\n";
       (void)!::send(one.socket.get(), go_on.data(), go_on.size(), MSG_NOSIGNAL);
@@ -259,16 +273,13 @@ bool http_gate::impl::read(connection& one) {
 
 bool http_gate::impl::write(connection& one) {
   while (one.written < one.answer.size()) {
-    const ssize_t put =
-        ::send(one.socket.get(), one.answer.data() + one.written,
-               one.answer.size() - one.written, MSG_NOSIGNAL);
-    if (put < 0 && errno == EINTR)
-      continue;
-    if (put < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
-      return true;
-    if (put <= 0)
-      return false;
-    one.written += size_t(put);
+    const auto put = moved_by([&] {
+      return ::send(one.socket.get(), one.answer.data() + one.written,
+                    one.answer.size() - one.written, MSG_NOSIGNAL);
+    });
+    if (!put || *put == 0)
+      return put.has_value();
+    one.written += *put;
   }
   ::shutdown(one.socket.get(), SHUT_WR);
   one.at = phase::lingering;
@@ -280,13 +291,10 @@ bool http_gate::impl::skip(connection& one) {
   constexpr int blocks_max = 16; // then the others come first
   char block[16384];
   for (int i = 0; i < blocks_max; ++i) {
-    const ssize_t got = ::recv(one.socket.get(), block, sizeof block, 0);
-    if (got < 0 && errno == EINTR)
-      continue;
-    if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
-      return true;
-    if (got <= 0)
-      return false;
+    const auto got = moved_by(
+        [&] { return ::recv(one.socket.get(), block, sizeof block, 0); });
+    if (!got || *got == 0)
+      return got.has_value();
   }
   return true;
 }
