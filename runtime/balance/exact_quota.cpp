@@ -8,6 +8,7 @@
 // class, where the first holders_min rows earn more than all moves can cost. So
 // as many workers hold the class as sizes and budgets allow.
 #include "runtime/balance/min_cost_flow.hpp"
+#include "runtime/balance/moves_bound.hpp"
 #include "runtime/balance/quota_flow.hpp"
 #include "runtime/check.hpp"
 
@@ -43,13 +44,13 @@ public:
 
   /// Sets the targets to the optimum.
   void solve(quota_problem& p) const {
-    auto flow = min_cost_flow(problem_);
-    BALLAST_CHECK(flow.has_value(), "a quota exists always");
+    auto found = min_cost_flow(problem_);
+    BALLAST_CHECK(found.has_value(), "a quota exists always");
     for (quota_cell& cell : p.cells)
       cell.target = 0;
     for (size_t i = 0; i < cell_of_.size(); ++i)
       if (cell_of_[i] != none)
-        p.cells[cell_of_[i]].target += (*flow)[i];
+        p.cells[cell_of_[i]].target += found->units[i];
   }
 
 private:
@@ -99,15 +100,10 @@ private:
 } // namespace
 
 quota exact_quota(const quota_request& what) {
-  quota_problem p(what);
-  quota out;
-  out.bound = what.held.total() - p.targets().total();
-  quota_graph(p).solve(p);
-  out.moved = p.moved();
-  out.target = p.targets();
-  out.covered = p.covered();
-  out.exact = true;
-  return out;
+  const uint64_t bound = std::max(
+      moves_bound(what), whole_rows(prove_moves_bound(what).bound_rows));
+  return within_budgets(what, bound,
+                        [](quota_problem& p) { quota_graph(p).solve(p); });
 }
 
 } // namespace ballast

@@ -8,6 +8,7 @@
 // worker (arrives, or stays where it is held), a full worker gives up a row of
 // another class instead. A worker has two doors: `excess` for rows beyond the
 // fair ones of their class, of which excess_max go on to the other, `body`.
+#include "runtime/balance/moves_bound.hpp"
 #include "runtime/balance/quota_flow.hpp"
 
 #include <algorithm>
@@ -41,9 +42,9 @@ residual less(const quota_cell& cell) {
   return {cell.target - least, 0};
 }
 
-class flow {
+class matrix_flow {
 public:
-  explicit flow(quota_problem& p)
+  explicit matrix_flow(quota_problem& p)
       : p_(p), w_(p.workers), c_(p.classes), supply_(p.of_class),
         demand_(p.sizes), excess_(p.workers), potential_(nodes()) {
     for (size_t w = 0; w < w_; ++w)
@@ -60,6 +61,19 @@ public:
     while (raise_potentials())
       while (find_levels())
         push_all();
+  }
+
+  /// What the potentials are for moves_bound.hpp.
+  moves_certificate prices() const {
+    moves_certificate out;
+    for (size_t c = 0; c < c_; ++c)
+      out.class_prices.push_back(-potential_[c]);
+    for (size_t w = 0; w < w_; ++w) {
+      out.worker_prices.push_back(potential_[body_node(w)]);
+      out.budget_prices.push_back(std::max<int64_t>(
+          0, potential_[body_node(w)] - potential_[excess_node(w)]));
+    }
+    return out;
   }
 
 private:
@@ -258,21 +272,21 @@ private:
 
 } // namespace
 
-quota fast_quota(const quota_request& what) {
+moves_certificate fast_prices(const quota_request& what) {
   quota_problem p(what);
-  quota out;
-  out.bound = what.held.total();
-  for (const quota_cell& cell : p.cells)
-    out.bound -= uint64_t(cell.target);
-  flow(p).solve();
-  bool minimum = p.covered();
-  if (!minimum)
-    add_holders(p);
-  out.moved = p.moved();
-  out.target = p.targets();
-  out.covered = p.covered();
-  out.exact = minimum || (out.covered && out.moved == out.bound);
-  return out;
+  matrix_flow solver(p);
+  solver.solve();
+  return solver.prices();
+}
+
+quota fast_quota(const quota_request& what) {
+  const uint64_t bound = std::max(
+      moves_bound(what), whole_rows(proven_rows(what, fast_prices(what))));
+  return within_budgets(what, bound, [](quota_problem& p) {
+    matrix_flow(p).solve();
+    if (!p.covered())
+      add_holders(p);
+  });
 }
 
 } // namespace ballast

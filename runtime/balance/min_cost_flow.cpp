@@ -5,7 +5,7 @@
 
 namespace ballast {
 
-std::optional<std::vector<int64_t>> min_cost_flow(const flow_problem& what) {
+std::optional<flow> min_cost_flow(const flow_problem& what) {
   lemon::SmartDigraph graph;
   graph.reserveNode(int(what.supply.size()));
   graph.reserveArc(int(what.arcs.size()));
@@ -27,9 +27,11 @@ std::optional<std::vector<int64_t>> min_cost_flow(const flow_problem& what) {
   simplex.upperMap(capacity).costMap(cost).supplyMap(supply);
   if (simplex.run() != solver::OPTIMAL)
     return std::nullopt;
-  std::vector<int64_t> out(what.arcs.size());
-  for (size_t arc = 0; arc < out.size(); ++arc)
-    out[arc] = simplex.flow(graph.arcFromId(int(arc)));
+  flow out;
+  for (size_t arc = 0; arc < what.arcs.size(); ++arc)
+    out.units.push_back(simplex.flow(graph.arcFromId(int(arc))));
+  for (size_t node = 0; node < what.supply.size(); ++node)
+    out.prices.push_back(simplex.potential(graph.nodeFromId(int(node))));
   return out;
 }
 

@@ -23,8 +23,15 @@ struct flow_problem {
   std::vector<flow_arc> arcs; // of finite capacity
 };
 
-/// Units on each arc, of least cost in sum; nothing if the supply cannot be
-/// sent. Integers all the way.
-std::optional<std::vector<int64_t>> min_cost_flow(const flow_problem& what);
+struct flow {
+  std::vector<int64_t> units; // on each arc
+  /// By node, the dual: cost + price of `from` - price of `to` is not below 0
+  /// where an arc has room, and not above where it carries something.
+  std::vector<int64_t> prices;
+};
+
+/// Of least cost in sum; nothing if the supply cannot be sent. Integers all
+/// the way.
+std::optional<flow> min_cost_flow(const flow_problem& what);
 
 } // namespace ballast

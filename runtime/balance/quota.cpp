@@ -1,5 +1,6 @@
 #include "runtime/balance/quota.hpp"
 
+#include "runtime/balance/moves_bound.hpp"
 #include "runtime/balance/quota_flow.hpp"
 #include "runtime/check.hpp"
 #include "runtime/skew.hpp"
@@ -110,6 +111,37 @@ bool quota_problem::covered() const {
   return true;
 }
 
+bool quota_problem::keep_all() {
+  for (size_t w = 0; w < workers; ++w) {
+    int64_t size = 0;
+    for (size_t c = 0; c < classes; ++c)
+      size += at(w, c).target = at(w, c).held;
+    if (size != sizes[w])
+      return false;
+  }
+  return covered();
+}
+
+bool quota_problem::widen_budgets(const quota_request& what,
+                                  std::vector<int64_t>& widened) const {
+  constexpr double rounding = 1e-9;
+  const std::vector<double> budget = budget_rows(what);
+  const auto total = double(what.held.total());
+  bool kept = true;
+  widened = excess_max;
+  for (size_t w = 0; w < workers; ++w) {
+    double used = 0;
+    for (size_t c = 0; c < classes; ++c)
+      used += std::max(0.0, double(at(w, c).target) -
+                                double(of_class[c]) * double(sizes[w]) / total);
+    const double left = budget[w] - used + rounding * (1 + budget[w]);
+    kept = kept && left >= 0;
+    widened[w] =
+        std::max<int64_t>(0, excess_max[w] + int64_t(std::floor(left)));
+  }
+  return kept;
+}
+
 label_counts quota_problem::targets() const {
   label_counts out(workers, classes);
   for (size_t i = 0; i < cells.size(); ++i)
@@ -118,10 +150,25 @@ label_counts quota_problem::targets() const {
 }
 
 uint64_t moves_bound(const quota_request& what) {
-  uint64_t kept = 0;
-  for (const quota_cell& cell : quota_problem(what).cells)
-    kept += uint64_t(cell.target);
-  return what.held.total() - kept;
+  const std::vector<double> budget = budget_rows(what);
+  const auto total = double(what.held.total());
+  double leave = 0;
+  double come = 0;
+  for (size_t w = 0; w < what.held.workers; ++w) {
+    const auto size = double(what.sizes[w]);
+    double more = 0;
+    double beyond = 0;
+    for (size_t c = 0; c < what.held.classes; ++c) {
+      const auto held = double(what.held.at(w, c));
+      more += held;
+      beyond +=
+          std::max(0.0, held - double(what.held.of_class(c)) * size / total);
+    }
+    more -= size;
+    leave += std::max({0.0, more, beyond - budget[w]});
+    come += std::max(0.0, -more);
+  }
+  return whole_rows(std::max(leave, come));
 }
 
 quota best_quota(const quota_request& what, size_t exact_cells_max) {

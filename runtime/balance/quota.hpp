@@ -48,13 +48,14 @@ struct quota_request {
 struct quota {
   label_counts target;
   uint64_t moved = 0;   // sum over cells of max(0, target - held)
-  uint64_t bound = 0;   // nobody can move fewer
-  bool exact = false;   // `moved` is proven to be the minimum
+  uint64_t bound = 0;   // nobody can move fewer (moves_bound.hpp)
+  bool exact = false;   // it moves no more than that
   bool covered = false; // every class has its holders
 };
 
 /// No quota that fulfils the request moves fewer rows than this: what is left
-/// when every worker keeps as much as its size and budget allow. O(W C).
+/// when every worker keeps as much as its size and budget allow. O(W C); what
+/// moves_bound.hpp proves is more.
 uint64_t moves_bound(const quota_request& what);
 /// Never breaks sizes; skew stays within max(skew_tv, C / size) per worker. The
 /// minimum, unless a class lacks holders then: those are added by single swaps

@@ -16,6 +16,8 @@
 
 namespace ballast {
 
+constexpr int budget_rounds = 4;
+
 struct quota_cell {
   int64_t held = 0;
   int64_t fair = 0;   // floor(p n)
@@ -46,8 +48,42 @@ struct quota_problem {
   /// Workers that hold some of the class by the targets.
   int64_t holders(size_t label) const;
   bool covered() const;
+  /// Makes the targets what is held. False if sizes or holders are not as they
+  /// should be then.
+  bool keep_all();
+  /// Whether the targets keep the budgets, in fractions of rows; and what
+  /// excess_max could be instead, so that more or all of them are used up.
+  bool widen_budgets(const quota_request& what,
+                     std::vector<int64_t>& excess_max) const;
   label_counts targets() const;
 };
+
+/// Solves what was asked for with budgets in whole rows, and again with those
+/// that have some left. A budget is in fractions of rows and the first row
+/// beyond a fair part is only a fraction of one: whole numbers are a little
+/// stricter. `solve` sets the targets; `bound`: see quota.
+template <class Solve>
+quota within_budgets(const quota_request& what, uint64_t bound, Solve solve) {
+  quota best;
+  std::vector<int64_t> excess_max;
+  quota_problem as_it_is(what);
+  if (as_it_is.keep_all() && as_it_is.widen_budgets(what, excess_max))
+    return {what.held, 0, bound, true, true};
+  for (int round = 0; round < budget_rounds; ++round) {
+    quota_problem p(what);
+    if (round > 0)
+      p.excess_max = excess_max;
+    solve(p);
+    const bool kept = p.widen_budgets(what, excess_max);
+    if (round == 0 ||
+        (kept && p.covered() >= best.covered && p.moved() < best.moved))
+      best = {p.targets(), p.moved(), bound, false, p.covered()};
+    if (best.moved <= bound)
+      break;
+  }
+  best.exact = best.covered && best.moved <= bound;
+  return best;
+}
 
 /// More holders for classes that have too few, by swaps of single rows. Sizes
 /// and budgets stay kept; where neither allows a swap, the class stays as it

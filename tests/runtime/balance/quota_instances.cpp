@@ -2,6 +2,7 @@
 // for quota_against_scipy.py.
 //
 // usage: quota_instances FIRST_SEED COUNT
+#include "runtime/balance/moves_bound.hpp"
 #include "tests/runtime/balance/quota_fixture.hpp"
 
 #include <cstdlib>
@@ -32,6 +33,17 @@ json answer(const quota& found) {
           {"covered", found.covered}};
 }
 
+json certificate(const quota_request& what) {
+  moves_certificate found = prove_moves_bound(what);
+  return {{"held", matrix(what.held)},
+          {"sizes", what.sizes},
+          {"skew_tv", what.skew_tv},
+          {"class_prices", found.class_prices},
+          {"worker_prices", found.worker_prices},
+          {"budget_prices", found.budget_prices},
+          {"bound_rows", whole_rows(found.bound_rows)}};
+}
+
 void print(uint64_t seed) {
   quota_request what = testing::some_request(seed);
   std::cout << json{{"seed", seed},
@@ -39,6 +51,7 @@ void print(uint64_t seed) {
                     {"sizes", what.sizes},
                     {"skew_tv", what.skew_tv},
                     {"holders_min", what.holders_min},
+                    {"certificate", certificate(what)},
                     {"fast", answer(fast_quota(what))},
                     {"exact", answer(exact_quota(what))}}
             << "\n";

@@ -1,0 +1,188 @@
+/// A run in virtual time that the balancer watches: a real ledger says who has
+/// how much left, takes are whole rows, every worker takes as long as its speed
+/// says, and plans take effect some steps after they are wanted.
+#pragma once
+
+#include "runtime/balance/balancer.hpp"
+#include "runtime/ledger.hpp"
+#include "tests/runtime/balance/moves_fixture.hpp"
+
+#include <functional>
+#include <gtest/gtest.h>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace ballast::testing {
+
+struct balanced_options {
+  uint64_t batch = 100;
+  double skew_tv = 0.1;
+  double noise = 0.02; // of a take, to either side
+  double row_us = 250; // of a worker of speed 1
+  uint64_t steps = 2000;
+  uint64_t seed = 1;
+  uint64_t delay = 3; // steps until a plan takes effect
+  /// Speed of a rank at a step, in rows; 1 = row_us.
+  std::function<double(size_t, uint64_t)> speed = [](size_t, uint64_t) {
+    return 1.0;
+  };
+};
+
+class balanced_run {
+public:
+  struct landed {
+    uint64_t step = 0;
+    balance_cause cause{};
+    uint64_t moved = 0;
+    uint64_t bound = 0;
+    double skew = 0; // the largest, afterwards
+    std::string reason;
+  };
+
+  balanced_run(manifest set, balanced_options options)
+      : in_(std::move(options)), random_(in_.seed),
+        set_(std::make_shared<manifest>(std::move(set))), now_(placed(*set_)),
+        first_(now_), book_({.seed = 1,
+                             .global_batch = in_.batch,
+                             .chunk_rows = chunk_rows(*set_)},
+                            now_),
+        mind_(balance_policy{.global_batch = in_.batch, .skew_tv = in_.skew_tv},
+              set_) {}
+
+  void run() {
+    for (uint64_t step = 1; step <= in_.steps; ++step) {
+      if (under_way_ && step == due_)
+        land(step);
+      take(step);
+      if (random_.one_in(3)) // not in step with the epochs
+        look(step);
+    }
+  }
+
+  const std::vector<landed>& plans() const { return plans_; }
+  uint64_t moved() const {
+    uint64_t out = 0;
+    for (const landed& one : plans_)
+      out += one.moved;
+    return out;
+  }
+  double skew() const { return max_of(skews(count_labels(*set_, now_))); }
+  /// The fewest rows that lead from the first owners to as good an end: sizes
+  /// as they are now, skew as asked for, or as it is.
+  uint64_t least() const {
+    quota_request what{
+        count_labels(*set_, first_), {}, std::max(in_.skew_tv, skew()), 2};
+    for (const share& one : now_.shares)
+      what.sizes.push_back(rows(one));
+    return exact_quota(what).moved;
+  }
+  const plan& now() const { return now_; }
+  balancer& mind() { return mind_; }
+  /// Part of what these speeds could do: the shortest step over the mean one,
+  /// of the last half.
+  double part_of_ideal() const { return ideal_us_ / spent_us_; }
+
+  std::string story() const {
+    std::string out;
+    char line[300];
+    for (const landed& one : plans_) {
+      std::snprintf(line, sizeof line,
+                    "step %llu: %s moved %llu (bound %llu), skew %.3f: %s\n",
+                    (unsigned long long)one.step, to_string(one.cause).c_str(),
+                    (unsigned long long)one.moved,
+                    (unsigned long long)one.bound, one.skew,
+                    one.reason.c_str());
+      out += line;
+    }
+    return out;
+  }
+
+private:
+  void land(uint64_t step) {
+    plan next_one = moved_plan(now_, under_way_->moves, next(now_.number),
+                               under_way_->weights);
+    auto refused = book_.switch_to(next_one);
+    ASSERT_FALSE(refused) << *refused;
+    now_ = std::move(next_one);
+    last_ = transfer_end::effective;
+    plans_.push_back({step, under_way_->cause, under_way_->moved_rows,
+                      under_way_->bound_rows, skew(), under_way_->reason});
+    under_way_.reset();
+  }
+
+  /// One step; everybody takes as long as its rows do.
+  void take(uint64_t step) {
+    double longest = 0;
+    double speeds = 0;
+    costs_.resize(now_.shares.size());
+    for (size_t rank = 0; rank < now_.shares.size(); ++rank) {
+      speeds += in_.speed(rank, step);
+      uint64_t count = book_.takes()[rank];
+      if (count == 0)
+        continue;
+      double off = double(random_.below(2001)) / 1000 - 1; // -1 to 1
+      double s = in_.row_us * 1e-6 * double(count) / in_.speed(rank, step) *
+                 (1 + in_.noise * off);
+      longest = std::max(longest, s);
+      costs_[rank].push_back({uint32_t(count), uint64_t(s * 1e9)});
+    }
+    if (step > in_.steps / 2) {
+      spent_us_ += longest * 1e6;
+      ideal_us_ += in_.row_us * double(in_.batch) / speeds;
+    }
+    now_us_ += longest * 1e6;
+    step_us_.push_back(uint64_t(longest * 1e6));
+    book_.advance();
+  }
+
+  void look(uint64_t step) {
+    load_view view;
+    view.generation = now_.generation;
+    view.number = now_.number;
+    if (std::exchange(seen_, now_.number) != now_.number)
+      view.changed = now_;
+    view.now_ms = 1000 + uint64_t(now_us_ / 1000);
+    view.steps_per_epoch = book_.steps_per_epoch();
+    view.steps_left_in_epoch =
+        view.steps_per_epoch - step % view.steps_per_epoch;
+    view.steps_left = in_.steps - step;
+    view.step_us = std::exchange(step_us_, {});
+    view.transfer = under_way_.has_value();
+    view.last = std::exchange(last_, transfer_end::none);
+    for (size_t rank = 0; rank < now_.shares.size(); ++rank) {
+      worker_load load;
+      load.worker = now_.shares[rank].worker;
+      load.name = "w" + std::to_string(rank + 1);
+      load.rows_left = book_.rows_left(rank);
+      load.costs = std::move(costs_[rank]);
+      view.workers.push_back(std::move(load));
+    }
+    costs_.clear();
+    balance_answer answer = mind_.observe(view);
+    if (answer.state.code != balance_code::planned)
+      return;
+    under_way_ = std::move(answer.proposal);
+    due_ = step + in_.delay;
+  }
+
+  balanced_options in_;
+  test_random random_;
+  std::shared_ptr<const manifest> set_;
+  plan now_;
+  plan first_;
+  ledger book_;
+  balancer mind_;
+  plan_number seen_{};
+  double now_us_ = 0;
+  double ideal_us_ = 0;
+  double spent_us_ = 0;
+  std::vector<uint64_t> step_us_;
+  std::vector<std::vector<take_cost>> costs_;
+  std::optional<balance_proposal> under_way_;
+  uint64_t due_ = 0;
+  transfer_end last_ = transfer_end::none;
+  std::vector<landed> plans_;
+};
+
+} // namespace ballast::testing
