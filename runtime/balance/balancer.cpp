@@ -109,9 +109,13 @@ void balancer::take_in(const load_view& view) {
 
 void balancer::new_plan(const plan& changed) {
   plan_ = changed;
+  plan_window_ = window_;
   held_ = count_labels(*set_, changed);
   skews_ = skews(held_);
+  const bool alone_before = !lone_.empty();
   lone_ = lone_classes(*set_, changed);
+  if (!alone_before)
+    alone_since_ = window_;
   std::vector<uint64_t> of_class;
   for (size_t label = 0; label < held_.classes; ++label)
     of_class.push_back(held_.of_class(label));

@@ -82,7 +82,7 @@ private:
   double lost_in_time(const sizes_request& request,
                       const std::vector<uint64_t>& sizes) const;
   bool may_follow_speed() const;
-  double aimed_skew() const;
+  balance_code wait_for_speeds(const split_view& split) const;
   void keep_everybody(split_view& split) const;
   std::string why_slower(const split_view& split) const;
   balance_code decide(const load_view& view, balance_proposal& out);
@@ -92,8 +92,9 @@ private:
   balance_code decide_coverage(const load_view& view, const split_view& split,
                                const std::vector<uint64_t>& weights,
                                balance_proposal& out);
-  move_list some_moves(const load_view& view, const label_counts& target,
-                       bool cover) const;
+  move_request how_to_move(const load_view& view) const;
+  void cut_to_round(move_list& list) const;
+  bool moves_again(const move_list& list) const;
   balance_code nothing_moves(const move_list& list) const;
   std::vector<worker_id> ranks() const;
   void finish(balance_proposal& out, const split_view& split,
@@ -112,13 +113,15 @@ private:
   load_view last_view_;
 
   uint64_t window_ = 0;
+  uint64_t plan_window_ = 0; // in which the plan in force was seen first
   uint64_t window_begin_ms_ = 0;
   uint64_t window_steps_ = 0;
   std::vector<uint64_t> speed_plans_; // windows of changed weights, newest last
   std::map<chunk_id, uint64_t> moved_; // window of a chunk's last move
   std::vector<chunk_id> moving_;       // of the proposal under way
   bool weighing_ = false;              // likewise: it changes weights by speed
-  bool passed_over_ = false;  // another plan was made, a class has one holder
+  uint64_t alone_since_ = 0;  // window; a class has one holder since then
+  bool more_is_due_ = false;  // sizes or labels are off, now or in a moment
   bool more_to_come_ = false; // the last plan was cut short: go on to the end
   uint32_t failures_ = 0;
   uint64_t stalled_until_ = 0; // window

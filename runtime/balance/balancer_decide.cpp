@@ -2,6 +2,7 @@
 // holders of classes, in this order.
 #include "runtime/balance/balancer.hpp"
 
+#include "runtime/balance/fewest_moves.hpp"
 #include "runtime/placement.hpp"
 
 #include <algorithm>
@@ -63,22 +64,22 @@ balance_code balancer::decide(const load_view& view, balance_proposal& out) {
   for (const share& one : plan_->shares)
     weights.push_back(one.batch_weight);
   // Where speeds never come to rest, there is always something else to do.
-  if (std::exchange(passed_over_, false) &&
+  bool waited =
+      !lone_.empty() && window_ >= alone_since_ + policy_.coverage_windows;
+  if (waited &&
       decide_coverage(view, split, weights, out) == balance_code::planned)
     return balance_code::planned;
   balance_code by_speed = decide_weights(split, weights);
   if (by_speed == balance_code::planned) {
     // Costs nothing, helps at once; what is owned follows.
     weighing_ = true;
-    passed_over_ = !lone_.empty();
     finish(out, split, weights,
            "batch split by speed: step " + percent(split.gain) + " shorter" +
                why_slower(split));
     return by_speed;
   }
   balance_code by_data = decide_moves(view, split, weights, out);
-  passed_over_ = by_data == balance_code::planned && !lone_.empty();
-  if (by_data == balance_code::planned)
+  if (by_data == balance_code::planned || (more_is_due_ && !waited))
     return by_data;
   balance_code by_holders = decide_coverage(view, split, weights, out);
   if (by_holders == balance_code::planned)
@@ -202,35 +203,45 @@ sizes_request balancer::sizes_now(const std::vector<uint64_t>& weights) const {
   return out;
 }
 
-/// Of this epoch, where epochs are long enough for a plan to come in time.
+/// Part of this epoch's time that would be waited away once these sizes are
+/// reached, where that is worth rows that move for this epoch alone; else 0.
 double balancer::lost_in_time(const sizes_request& request,
                               const std::vector<uint64_t>& sizes) const {
-  return last_view_.steps_per_epoch < policy_.epoch_steps_min
-             ? 0
-             : lost_in_this_epoch(request, sizes);
+  const uint64_t epoch = last_view_.steps_per_epoch;
+  if (epoch < policy_.epoch_steps_min)
+    return 0; // no plan would come in time
+  const double lost = lost_in_this_epoch(request, sizes);
+  const double of_the_rest =
+      lost * double(epoch) / double(std::max(epoch, last_view_.steps_left));
+  const bool worth_it = last_view_.steps_left <= epoch
+                            ? lost > policy_.lost_part_max
+                            : of_the_rest > policy_.lost_and_back_max;
+  return worth_it ? lost : 0;
 }
 
 std::vector<uint64_t>
 balancer::wanted_sizes(const std::vector<uint64_t>& weights) const {
   sizes_request request = sizes_now(weights);
   std::vector<uint64_t> lasting = lasting_sizes(request);
-  return lost_in_time(request, lasting) < policy_.lost_part_max
-             ? lasting
-             : sizes_for_this_epoch(request);
+  return lost_in_time(request, lasting) == 0 ? lasting
+                                             : sizes_for_this_epoch(request);
 }
 
-/// Pieces are no fractions: every class of a worker ends about a quarter of a
-/// chunk off its quota, and what is off adds to the skew.
-double balancer::aimed_skew() const {
-  uint64_t smallest = UINT64_MAX;
-  for (size_t rank = 0; rank < plan_->shares.size(); ++rank)
-    if (held_.of_worker(rank) > 0)
-      smallest = std::min(smallest, held_.of_worker(rank));
-  double chunk =
-      double(held_.total()) / double(std::max<size_t>(1, set_->train.size()));
-  double rounding = double(held_.classes) * chunk / 4 / double(smallest);
-  return std::max(policy_.skew_target_min * policy_.skew_tv,
-                  policy_.skew_tv - rounding);
+/// Data move once it is known how much each should own, and not for what is
+/// gone a moment later: that would move rows twice. The batch is split at once,
+/// so patience costs little.
+balance_code balancer::wait_for_speeds(const split_view& split) const {
+  if (!split.known)
+    return window_ < plan_window_ + policy_.unmeasured_windows
+               ? balance_code::stale_report
+               : balance_code::planned;
+  for (const share& one : plan_->shares)
+    if (speeds_.at(one.worker).unsettled())
+      return balance_code::not_sustained;
+  // A split that has just changed is measured anew first.
+  return speed_plans_.empty() || window_ > speed_plans_.back()
+             ? balance_code::planned
+             : balance_code::not_sustained;
 }
 
 balance_code balancer::decide_moves(const load_view& view,
@@ -252,23 +263,26 @@ balance_code balancer::decide_moves(const load_view& view,
       over_budget = std::max(over_budget, skews_[rank]);
   }
   double lost = lost_in_time(now, now.owned);
-  bool by_size = excess > policy_.gain_min || lost > policy_.lost_part_max;
+  bool by_size = excess > policy_.gain_min || lost > 0;
   if (by_size && over_budget == 0 && !more_to_come_ && !may_follow_speed())
     return balance_code::dwell;
   bool wanted = by_size || over_budget > 0;
   more_to_come_ = more_to_come_ && wanted;
+  more_is_due_ = wanted;
   if (!wanted)
     return balance_code::at_optimum;
+  if (balance_code wait = wait_for_speeds(split); wait != balance_code::planned)
+    return wait;
   quota_request request{held_, wanted_sizes(weights), policy_.skew_tv, 2};
-  uint64_t bound = moves_bound(request);
-  request.skew_tv = aimed_skew();
-  quota target = best_quota(request);
-  if (target.moved == 0)
+  aimed_moves chosen = fewest_moves(request, how_to_move(view));
+  if (chosen.target_moved == 0)
     return balance_code::at_optimum;
-
-  move_list list = some_moves(view, target.target, false);
+  move_list& list = chosen.list;
+  cut_to_round(list);
   if (list.moves.empty())
     return nothing_moves(list);
+  if (moves_again(list))
+    return balance_code::dwell;
   // A step's part of the copying is felt at most this much.
   double step_s = split.known ? makespan_s(split.costs, split.takes) : 0;
   double cost_s = (policy_.inflation_max - 1) * copying_s(list.moves);
@@ -279,7 +293,7 @@ balance_code balancer::decide_moves(const load_view& view,
   out.moves = std::move(list.moves);
   out.moved_rows = list.rows;
   out.moved_bytes = list.bytes;
-  out.bound_rows = bound;
+  out.bound_rows = moves_bound(request);
   out.cause = over_budget > 0 ? balance_cause::skew : balance_cause::size;
 
   std::string why;
@@ -302,34 +316,35 @@ balance_code balancer::nothing_moves(const move_list& list) const {
   return moved_.empty() ? balance_code::at_optimum : balance_code::dwell;
 }
 
-/// The first of the moves that lead there: what takes one round to copy.
-move_list balancer::some_moves(const load_view& view,
-                               const label_counts& target, bool cover) const {
+move_request balancer::how_to_move(const load_view& view) const {
   std::vector<uint64_t> room;
   for (const worker_load& one : view.workers)
     room.push_back(one.store_free_bytes);
-  // A chunk can always go, however low the rate has fallen.
-  uint64_t round_bytes =
-      std::max(rate_bytes_per_s_ * policy_.round_ms / 1000, chunk_bytes_max_);
-  move_list out = choose_moves(
-      {.set = set_.get(),
-       .current = &*plan_,
-       .target = target,
-       .locked = [this](chunk_id id) { return moved_.contains(id); },
-       .bytes_max = round_bytes,
-       .room_bytes = std::move(room),
-       .size_tolerance = policy_.size_tolerance,
-       .cover = cover});
-  if (!cut_to_travel(out.moves, double(policy_.round_ms) / 1e3, ranks(),
-                     links_))
-    return out;
-  out.cut_short = true;
-  out.rows = out.bytes = 0;
-  for (const shard_move& one : out.moves) {
-    out.rows += rows(one.what);
-    out.bytes += one.bytes;
-  }
-  return out;
+  return {.set = set_.get(),
+          .current = &*plan_,
+          .target = {},
+          .locked = {},
+          // A chunk can always go, however low the rate has fallen.
+          .bytes_max = std::max(rate_bytes_per_s_ * policy_.round_ms / 1000,
+                                chunk_bytes_max_),
+          .room_bytes = std::move(room),
+          .skew_max = policy_.skew_tv,
+          .size_tolerance = policy_.size_tolerance};
+}
+
+/// The first of the moves: what takes one round to copy over these links.
+void balancer::cut_to_round(move_list& list) const {
+  cut_off(list, fit_in_travel(list.moves, double(policy_.round_ms) / 1e3,
+                              ranks(), links_));
+}
+
+/// Something that has just moved would move on, and this is no part of the
+/// same: then what is measured now may be over soon, too.
+bool balancer::moves_again(const move_list& list) const {
+  return !more_to_come_ && std::any_of(list.moves.begin(), list.moves.end(),
+                                       [this](const shard_move& one) {
+                                         return moved_.contains(one.what.chunk);
+                                       });
 }
 
 std::vector<worker_id> balancer::ranks() const {
@@ -357,7 +372,13 @@ balance_code balancer::decide_coverage(const load_view& view,
   if (alone.empty())
     return balance_code::at_optimum;
   quota target = best_quota(coverage_request(held_, policy_.skew_tv));
-  move_list list = some_moves(view, target.target, true);
+  move_request how = how_to_move(view);
+  how.target = target.target;
+  how.cover = true;
+  how.skew_max = 1; // a row of each
+  how.locked = [this](chunk_id id) { return moved_.contains(id); };
+  move_list list = choose_moves(how);
+  cut_to_round(list);
   if (list.moves.empty())
     return nothing_moves(list);
   plan after = moved_plan(*plan_, list.moves, next(plan_->number), weights);

@@ -114,17 +114,14 @@ double travel_s(const std::vector<shard_move>& moves,
   return out;
 }
 
-bool cut_to_travel(std::vector<shard_move>& moves, double seconds,
-                   const std::vector<worker_id>& ranks,
-                   const link_rates& links) {
+size_t fit_in_travel(const std::vector<shard_move>& moves, double seconds,
+                     const std::vector<worker_id>& ranks,
+                     const link_rates& links) {
   arrivals all(ranks, links);
   size_t fit = 0;
   while (fit < moves.size() && (all.with(moves[fit]) <= seconds || fit == 0))
     ++fit;
-  if (fit == moves.size())
-    return false;
-  moves.resize(fit);
-  return true;
+  return fit;
 }
 
 } // namespace ballast

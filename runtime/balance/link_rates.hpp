@@ -48,10 +48,10 @@ private:
 double travel_s(const std::vector<shard_move>& moves,
                 const std::vector<worker_id>& ranks, const link_rates& links);
 
-/// As many of the first moves as are on their way for so long, and at least
-/// one. True if some had to go.
-bool cut_to_travel(std::vector<shard_move>& moves, double seconds,
-                   const std::vector<worker_id>& ranks,
-                   const link_rates& links);
+/// How many of the first moves are on their way for no longer than that; at
+/// least one.
+size_t fit_in_travel(const std::vector<shard_move>& moves, double seconds,
+                     const std::vector<worker_id>& ranks,
+                     const link_rates& links);
 
 } // namespace ballast

@@ -25,9 +25,6 @@ struct balance_policy {
   /// random share has) by the other.
   double skew_trigger = 1.25;
   double skew_floors = 2;
-  /// Moves aim below the budget, by what whole chunks need, but not below this
-  /// part of it.
-  double skew_target_min = 0.2;
   /// Nobody's take falls below an equal one divided by this.
   uint64_t least_part = 64;
   /// A change of speed must last so many windows, unless there was none in the
@@ -36,6 +33,12 @@ struct balance_policy {
   uint32_t quiet_windows = 8;
   /// A chunk that moved stays for so many windows; likewise a split.
   uint32_t dwell_windows = 3;
+  /// A class that one worker alone holds waits for so many windows while other
+  /// moves are due, which may give it a second holder for nothing.
+  uint32_t coverage_windows = 8;
+  /// Where not every worker is measured after so many windows, data move as if
+  /// all were equally fast.
+  uint32_t unmeasured_windows = 4;
   /// After more than so many changes of speed within so many windows data wait
   /// for 1, 2, 4 ... windows: speeds that come and go are not worth following.
   uint32_t changes_free = 3;
@@ -45,9 +48,12 @@ struct balance_policy {
   /// What is left of the run must win back this many times what a plan costs.
   double payback = 2;
 
-  /// An epoch may lose this part of its time at its end, waiting for who is
-  /// late; else some rows more go to the others for the rest of it.
+  /// The last epoch may lose this part of its time at its end, waiting for who
+  /// is late; else some rows more go to the others for the rest of it.
   double lost_part_max = 0.025;
+  /// In an epoch before it: this part of the rest of the run, since those rows
+  /// come back later.
+  double lost_and_back_max = 0.1;
   /// But not where an epoch has fewer steps than that: a plan takes some of
   /// them to come into force, and would be for the next epoch.
   uint64_t epoch_steps_min = 20;

@@ -1,6 +1,8 @@
 #include "runtime/balance/shard_moves.hpp"
 
+#include "runtime/balance/move_prefix.hpp"
 #include "runtime/balance/piece_search.hpp"
+#include "runtime/balance/trim_moves.hpp"
 #include "runtime/check.hpp"
 
 #include <algorithm>
@@ -73,9 +75,14 @@ std::vector<movable_piece> pieces_of(const move_request& what) {
   return out;
 }
 
+struct ordered_move {
+  size_t piece = 0;
+  double gain_rows = 0;
+};
+
 /// Best gain per byte first, given those before it.
-std::vector<shard_move> in_order(const std::vector<movable_piece>& pieces,
-                                 const move_request& what) {
+std::vector<ordered_move> in_order(const std::vector<movable_piece>& pieces,
+                                   const move_request& what) {
   quota_distance distance(what.target, what.size_tolerance);
   struct entry {
     double per_price;
@@ -96,7 +103,7 @@ std::vector<shard_move> in_order(const std::vector<movable_piece>& pieces,
   for (size_t i = 0; i < pieces.size(); ++i)
     if (pieces[i].moves())
       queue.push(look_at(i));
-  std::vector<shard_move> out;
+  std::vector<ordered_move> out;
   while (!queue.empty()) {
     entry top = queue.top();
     queue.pop();
@@ -106,7 +113,7 @@ std::vector<shard_move> in_order(const std::vector<movable_piece>& pieces,
       continue;
     }
     const movable_piece& piece = pieces[top.piece];
-    out.push_back({piece.what, piece.owner, piece.goes_to, piece.bytes,
+    out.push_back({top.piece,
                    distance.label_gain(piece, piece.owner, piece.goes_to)});
     distance.remove(piece, piece.owner);
     distance.add(piece, piece.goes_to);
@@ -155,26 +162,51 @@ move_list choose_moves(const move_request& what) {
   move_list out;
   if (what.cover)
     out.no_room = search.cover_by_cuts(what.room_bytes);
+  std::vector<movable_piece> pieces = search.pieces();
+  if (what.skew_max < 1)
+    trim_moves(pieces, what.target, {what.skew_max, what.size_tolerance});
   std::vector<uint64_t> room = what.room_bytes;
-  for (const shard_move& move : in_order(search.pieces(), what)) {
-    if (!room.empty() && move.bytes > room.at(move.to)) {
+  move_prefix so_far(pieces, what.target, what.skew_max);
+  size_t fit = 0;
+  for (const ordered_move& next_one : in_order(pieces, what)) {
+    const movable_piece& piece = pieces[next_one.piece];
+    if (!room.empty() && piece.bytes > room.at(piece.goes_to)) {
       out.no_room = true;
       continue;
     }
-    if (what.bytes_max > 0 && out.bytes + move.bytes > what.bytes_max) {
-      out.cut_short = true;
-      break;
-    }
     if (!room.empty())
-      room[move.to] -= move.bytes;
-    out.moves.push_back(move);
-    out.bytes += move.bytes;
-    out.rows += rows(move.what);
+      room[piece.goes_to] -= piece.bytes;
+    out.moves.push_back({piece.what, piece.owner, piece.goes_to, piece.bytes,
+                         next_one.gain_rows});
+    so_far.move(piece, piece.owner, piece.goes_to);
+    if (so_far.good())
+      out.good_ends.push_back(out.moves.size());
+    out.bytes += piece.bytes;
+    if (what.bytes_max == 0 || out.bytes <= what.bytes_max)
+      fit = out.moves.size();
   }
+  cut_off(out, fit);
   out.after =
       count_labels(*what.set, moved_plan(*what.current, out.moves,
                                          next(what.current->number), {}));
   return out;
+}
+
+void cut_off(move_list& list, size_t fit) {
+  if (fit < list.moves.size()) {
+    auto beyond =
+        std::upper_bound(list.good_ends.begin(), list.good_ends.end(), fit);
+    size_t end = beyond != list.good_ends.begin() ? *std::prev(beyond)
+                 : beyond != list.good_ends.end() ? *beyond
+                                                  : list.moves.size();
+    list.cut_short = list.cut_short || end < list.moves.size();
+    list.moves.resize(end);
+  }
+  list.rows = list.bytes = 0;
+  for (const shard_move& one : list.moves) {
+    list.rows += rows(one.what);
+    list.bytes += one.bytes;
+  }
 }
 
 plan moved_plan(const plan& before, const std::vector<shard_move>& moves,

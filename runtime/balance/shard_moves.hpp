@@ -1,6 +1,6 @@
 /// From quotas of samples to pieces that really move: whole chunks first, the
-/// most useful per byte first, so that a list that is cut off anywhere is still
-/// good; a chunk is cut only where a size cannot be met otherwise. Pure.
+/// most useful per byte first, so that a list that is cut off is still good
+/// (move_prefix.hpp says where it may be); a chunk is cut only where a size cannot be met otherwise. Pure.
 ///
 /// Whole chunks round: where they are nearly pure, half the skew budget is a
 /// good quota to ask for, and the rounding takes the other half. Sizes round,
@@ -42,13 +42,15 @@ struct move_request {
   label_counts target;
   /// Chunks that must stay where they are (moved a moment ago); null = none.
   std::function<bool(chunk_id)> locked;
-  /// At most so many bytes in this list; 0 = no limit. Less than a chunk has
-  /// is none at all.
+  /// About so many bytes in this list; 0 = no limit. See cut_off.
   uint64_t bytes_max = 0;
   /// Bytes that fit in beside what each worker has, by rank; empty = no limit.
   /// Copies come before anything is let go, so a swap needs room, too; what
   /// does not fit is left out.
   std::vector<uint64_t> room_bytes;
+  /// A list that is cut off leaves no worker with more skew than this, or than
+  /// the most that there was (move_prefix.hpp).
+  double skew_max = 1;
   /// A worker whose size is further from its target than this part of it, after
   /// all whole chunks, gets or gives a part of a chunk.
   double size_tolerance = 0.02;
@@ -62,7 +64,9 @@ struct move_list {
   uint64_t rows = 0;
   uint64_t bytes = 0;
   label_counts after;
-  bool cut_short = false; // by bytes_max
+  /// Numbers of first moves after which it may end, ascending.
+  std::vector<size_t> good_ends;
+  bool cut_short = false;
   bool no_room = false;   // something was left out for lack of it
 };
 
@@ -72,6 +76,10 @@ struct move_list {
 label_counts count_labels(const manifest& set, const plan& of);
 
 move_list choose_moves(const move_request& what);
+
+/// Ends the list where it may end: after `fit` moves or sooner; else later.
+/// Counts it again; `after` stays.
+void cut_off(move_list& list, size_t fit);
 
 /// `before` with these moves done, under a new number and of the same
 /// generation. A share that they do not touch keeps `since`, `stream` and its

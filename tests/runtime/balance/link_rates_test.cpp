@@ -102,12 +102,9 @@ TEST(travel, is_cut_to_a_time_but_never_to_nothing) {
     links.add({w1, w2, 1000, ms});
   std::vector<worker_id> ranks{w1, w2};
   std::vector<shard_move> moves(4, move_of(0, 1, 1'000'000));
-  EXPECT_FALSE(cut_to_travel(moves, 4, ranks, links));
-  EXPECT_EQ(moves.size(), 4u);
-  EXPECT_TRUE(cut_to_travel(moves, 2.5, ranks, links));
-  EXPECT_EQ(moves.size(), 2u);
-  EXPECT_TRUE(cut_to_travel(moves, 0.1, ranks, links));
-  EXPECT_EQ(moves.size(), 1u);
+  EXPECT_EQ(fit_in_travel(moves, 4, ranks, links), 4u);
+  EXPECT_EQ(fit_in_travel(moves, 2.5, ranks, links), 2u);
+  EXPECT_EQ(fit_in_travel(moves, 0.1, ranks, links), 1u);
 }
 
 /// Two classes, each at one of two workers.
