@@ -61,17 +61,53 @@ std::vector<double> prices(const manifest& set) {
 std::vector<movable_piece> pieces_of(const move_request& what) {
   std::vector<double> price = prices(*what.set);
   std::vector<movable_piece> out;
+  auto add = [&](uint32_t rank, const interval& part) {
+    const chunk_info& chunk = what.set->train.at(value(part.chunk));
+    movable_piece piece;
+    piece.what = part;
+    piece.owner = piece.goes_to = rank;
+    piece.bytes = chunk.bytes;
+    piece.price = price.at(value(part.chunk));
+    if (what.part_rows_max > 0)
+      piece.price *= double(rows(part)) / double(chunk.rows);
+    piece.locked = what.locked && what.locked(part.chunk);
+    piece.labels = labels_of(*what.set, part);
+    out.push_back(std::move(piece));
+  };
   for (uint32_t rank = 0; rank < what.current->shares.size(); ++rank)
     for (const interval& part : what.current->shares[rank].intervals) {
-      movable_piece piece;
-      piece.what = part;
-      piece.owner = piece.goes_to = rank;
-      piece.bytes = what.set->train.at(value(part.chunk)).bytes;
-      piece.price = price.at(value(part.chunk));
-      piece.locked = what.locked && what.locked(part.chunk);
-      piece.labels = labels_of(*what.set, part);
-      out.push_back(std::move(piece));
+      const uint32_t all = rows(part);
+      const uint32_t parts =
+          what.part_rows_max == 0
+              ? 1
+              : (all + what.part_rows_max - 1) / what.part_rows_max;
+      for (uint64_t i = 0; i < parts; ++i)
+        add(rank, {part.chunk, part.begin + uint32_t(i * all / parts),
+                   part.begin + uint32_t((i + 1) * all / parts)});
     }
+  return out;
+}
+
+/// Parts of a chunk that lie side by side and go the same way become one.
+std::vector<movable_piece> joined(std::vector<movable_piece> pieces) {
+  std::stable_sort(pieces.begin(), pieces.end(),
+                   [](const movable_piece& a, const movable_piece& b) {
+                     return a.what < b.what;
+                   });
+  std::vector<movable_piece> out;
+  for (movable_piece& one : pieces) {
+    movable_piece* last = out.empty() ? nullptr : &out.back();
+    if (!last || last->what.chunk != one.what.chunk ||
+        last->what.end != one.what.begin || last->owner != one.owner ||
+        last->goes_to != one.goes_to) {
+      out.push_back(std::move(one));
+      continue;
+    }
+    last->what.end = one.what.end;
+    last->price += one.price;
+    for (size_t i = 0; i < last->labels.size(); ++i)
+      last->labels[i].rows += one.labels[i].rows;
+  }
   return out;
 }
 
@@ -165,6 +201,7 @@ move_list choose_moves(const move_request& what) {
   std::vector<movable_piece> pieces = search.pieces();
   if (what.skew_max < 1)
     trim_moves(pieces, what.target, {what.skew_max, what.size_tolerance});
+  pieces = joined(std::move(pieces));
   std::vector<uint64_t> room = what.room_bytes;
   move_prefix so_far(pieces, what.target, what.skew_max);
   size_t fit = 0;

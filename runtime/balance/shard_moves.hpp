@@ -42,6 +42,9 @@ struct move_request {
   label_counts target;
   /// Chunks that must stay where they are (moved a moment ago); null = none.
   std::function<bool(chunk_id)> locked;
+  /// Chunks go in parts of at most so many rows, each to an owner of its own
+  /// where that is better; 0 = as a whole where possible.
+  uint32_t part_rows_max = 0;
   /// About so many bytes in this list; 0 = no limit. See cut_off.
   uint64_t bytes_max = 0;
   /// Bytes that fit in beside what each worker has, by rank; empty = no limit.
