@@ -41,8 +41,9 @@ public:
     std::vector<step_cost> costs;
     std::vector<uint64_t> takes; // of a full batch, under the plan in force
     batch_split best;
-    double gain = 0;  // part of the step that the best split saves
-    double error = 0; // of the predicted time
+    double gain = 0;          // part of the step that the best split saves
+    double error = 0;         // of the predicted time
+    double lasting_error = 0; // likewise, for what is to last
   };
 
   // -- for explanations (explain.hpp); the plan is there once a view was

@@ -112,8 +112,11 @@ balancer::split_view balancer::look_at_split() const {
     bool known = found != speeds_.end() && found->second.known();
     out.known = out.known && known;
     out.costs.push_back(known ? found->second.cost() : step_cost{});
-    if (known)
-      out.error = std::max(out.error, found->second.error());
+    if (!known)
+      continue;
+    out.error = std::max(out.error, found->second.error());
+    out.lasting_error =
+        std::max(out.lasting_error, found->second.lasting_error());
   }
   if (std::all_of(weights.begin(), weights.end(),
                   [](uint64_t w) { return w == 0; }))
@@ -254,6 +257,12 @@ balance_code balancer::decide_moves(const load_view& view,
   // Who owns more than its part comes late to the end of every epoch; who has
   // more left than its part, to the end of this one.
   double excess = most_excess(now, lasting);
+  if (split.known) {
+    // Weights may be those of a moment that is over.
+    sizes_request measured = now;
+    measured.weights = split.best.rows;
+    excess = std::min(excess, most_excess(now, lasting_sizes(measured)));
+  }
   double over_budget = 0;
   for (size_t rank = 0; rank < world; ++rank) {
     double trigger =
@@ -264,8 +273,12 @@ balance_code balancer::decide_moves(const load_view& view,
   }
   double lost = lost_in_time(now, now.owned);
   bool by_size = excess > policy_.gain_min || lost > 0;
-  if (by_size && over_budget == 0 && !more_to_come_ && !may_follow_speed())
-    return balance_code::dwell;
+  if (by_size && over_budget == 0 && !more_to_come_) {
+    if (!may_follow_speed())
+      return balance_code::dwell;
+    if (lost == 0 && excess < policy_.gain_errors * split.lasting_error)
+      return balance_code::noise_floor;
+  }
   bool wanted = by_size || over_budget > 0;
   more_to_come_ = more_to_come_ && wanted;
   more_is_due_ = wanted;
@@ -286,8 +299,10 @@ balance_code balancer::decide_moves(const load_view& view,
   // A step's part of the copying is felt at most this much.
   double step_s = split.known ? makespan_s(split.costs, split.takes) : 0;
   double cost_s = (policy_.inflation_max - 1) * copying_s(list.moves);
-  double gain_s = by_size ? step_s * std::min(excess, 1.0) : step_s;
-  if (step_s > 0 && gain_s * double(view.steps_left) < policy_.payback * cost_s)
+  double part = over_budget > 0 ? 1 : std::min(excess, 1.0);
+  double gain_s = step_s * (part * double(view.steps_left) +
+                            lost * double(view.steps_per_epoch));
+  if (step_s > 0 && gain_s < policy_.payback * cost_s)
     return balance_code::payback;
 
   out.moves = std::move(list.moves);

@@ -26,6 +26,7 @@ struct label_rows {
 /// An interval that can go to another worker as a whole.
 struct movable_piece {
   interval what;
+  uint32_t part_of = 0; // number of the interval of the plan that it lies in
   uint32_t owner = 0;   // rank
   uint32_t goes_to = 0; // rank; = owner if it stays
   uint64_t bytes = 0;   // of its chunk

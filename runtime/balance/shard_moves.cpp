@@ -61,10 +61,12 @@ std::vector<double> prices(const manifest& set) {
 std::vector<movable_piece> pieces_of(const move_request& what) {
   std::vector<double> price = prices(*what.set);
   std::vector<movable_piece> out;
+  uint32_t intervals = 0;
   auto add = [&](uint32_t rank, const interval& part) {
     const chunk_info& chunk = what.set->train.at(value(part.chunk));
     movable_piece piece;
     piece.what = part;
+    piece.part_of = intervals;
     piece.owner = piece.goes_to = rank;
     piece.bytes = chunk.bytes;
     piece.price = price.at(value(part.chunk));
@@ -84,11 +86,12 @@ std::vector<movable_piece> pieces_of(const move_request& what) {
       for (uint64_t i = 0; i < parts; ++i)
         add(rank, {part.chunk, part.begin + uint32_t(i * all / parts),
                    part.begin + uint32_t((i + 1) * all / parts)});
+      ++intervals;
     }
   return out;
 }
 
-/// Parts of a chunk that lie side by side and go the same way become one.
+/// Parts of an interval that lie side by side and go the same way become one.
 std::vector<movable_piece> joined(std::vector<movable_piece> pieces) {
   std::stable_sort(pieces.begin(), pieces.end(),
                    [](const movable_piece& a, const movable_piece& b) {
@@ -97,7 +100,7 @@ std::vector<movable_piece> joined(std::vector<movable_piece> pieces) {
   std::vector<movable_piece> out;
   for (movable_piece& one : pieces) {
     movable_piece* last = out.empty() ? nullptr : &out.back();
-    if (!last || last->what.chunk != one.what.chunk ||
+    if (!last || last->part_of != one.part_of ||
         last->what.end != one.what.begin || last->owner != one.owner ||
         last->goes_to != one.goes_to) {
       out.push_back(std::move(one));
@@ -149,8 +152,8 @@ std::vector<ordered_move> in_order(const std::vector<movable_piece>& pieces,
       continue;
     }
     const movable_piece& piece = pieces[top.piece];
-    out.push_back({top.piece,
-                   distance.label_gain(piece, piece.owner, piece.goes_to)});
+    out.push_back(
+        {top.piece, distance.label_gain(piece, piece.owner, piece.goes_to)});
     distance.remove(piece, piece.owner);
     distance.add(piece, piece.goes_to);
   }
@@ -205,6 +208,8 @@ move_list choose_moves(const move_request& what) {
   std::vector<uint64_t> room = what.room_bytes;
   move_prefix so_far(pieces, what.target, what.skew_max);
   size_t fit = 0;
+  if (what.skew_max >= 1)
+    out.good_ends.push_back(0);
   for (const ordered_move& next_one : in_order(pieces, what)) {
     const movable_piece& piece = pieces[next_one.piece];
     if (!room.empty() && piece.bytes > room.at(piece.goes_to)) {
@@ -216,7 +221,7 @@ move_list choose_moves(const move_request& what) {
     out.moves.push_back({piece.what, piece.owner, piece.goes_to, piece.bytes,
                          next_one.gain_rows});
     so_far.move(piece, piece.owner, piece.goes_to);
-    if (so_far.good())
+    if (what.skew_max >= 1 || so_far.good())
       out.good_ends.push_back(out.moves.size());
     out.bytes += piece.bytes;
     if (what.bytes_max == 0 || out.bytes <= what.bytes_max)

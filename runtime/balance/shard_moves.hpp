@@ -1,6 +1,7 @@
 /// From quotas of samples to pieces that really move: whole chunks first, the
 /// most useful per byte first, so that a list that is cut off is still good
-/// (move_prefix.hpp says where it may be); a chunk is cut only where a size cannot be met otherwise. Pure.
+/// (move_prefix.hpp says where it may be); a chunk is cut only where a size
+/// cannot be met otherwise. Pure.
 ///
 /// Whole chunks round: where they are nearly pure, half the skew budget is a
 /// good quota to ask for, and the rounding takes the other half. Sizes round,
@@ -52,7 +53,8 @@ struct move_request {
   /// does not fit is left out.
   std::vector<uint64_t> room_bytes;
   /// A list that is cut off leaves no worker with more skew than this, or than
-  /// the most that there was (move_prefix.hpp).
+  /// the most that there was (move_prefix.hpp); 1: it may end anywhere, and
+  /// follows the target as far as pieces go.
   double skew_max = 1;
   /// A worker whose size is further from its target than this part of it, after
   /// all whole chunks, gets or gives a part of a chunk.
@@ -70,7 +72,7 @@ struct move_list {
   /// Numbers of first moves after which it may end, ascending.
   std::vector<size_t> good_ends;
   bool cut_short = false;
-  bool no_room = false;   // something was left out for lack of it
+  bool no_room = false; // something was left out for lack of it
 };
 
 /// What a share holds of each class, in rows: parts of chunks count as their

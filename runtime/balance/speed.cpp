@@ -34,6 +34,9 @@ constexpr ptrdiff_t recent_windows = 4;
 constexpr double drift_spreads = 4;
 /// A median spreads so much wider than a mean.
 constexpr double of_median = 1.2533;
+/// From one window to the next, before any was seen; worth two windows.
+constexpr double spread_windows_unseen = 0.1;
+constexpr double windows_unseen = 2;
 /// How fast the remembered spreads follow.
 constexpr double follow = 0.2;
 
@@ -205,6 +208,18 @@ double speed_estimate::error() const {
   double windows = std::max(1.0, double(windows_.size()));
   double by_windows = std::max(spread_window_, unrest_) / std::sqrt(windows);
   return of_median * std::max(by_takes, by_windows);
+}
+
+double speed_estimate::lasting_error() const {
+  const auto seen = double(windows_.size());
+  const double between =
+      seen < 2 ? 0 : spread({windows_.begin(), windows_.end()});
+  const double spread_all = std::sqrt(
+      (windows_unseen * spread_windows_unseen * spread_windows_unseen +
+       seen * between * between) /
+      (windows_unseen + seen));
+  return std::max(error(),
+                  of_median * spread_all / std::sqrt(std::max(1.0, seen)));
 }
 
 } // namespace ballast

@@ -32,6 +32,9 @@ public:
   step_cost cost() const;
   /// One standard error of the predicted time, relative to it.
   double error() const;
+  /// The same for what is to last, such as who owns how many rows: noise that
+  /// lasts a whole window is taken for large until windows say how large it is.
+  double lasting_error() const;
   /// Windows since the speed last changed at once.
   uint32_t steady_windows() const { return steady_windows_; }
   /// The same of the time before that change.

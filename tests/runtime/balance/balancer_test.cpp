@@ -70,7 +70,7 @@ public:
     if (std::exchange(seen_, now_.number) != now_.number)
       view.changed = now_;
     view.steps_per_epoch = set_->train_rows / batch;
-    view.steps_left = 10'000;
+    view.steps_left = steps_left;
     view.steps_left_in_epoch = left_in_epoch.value_or(view.steps_per_epoch);
     const uint64_t part = view.steps_left_in_epoch * batch / row_s.size();
     std::vector<double> weights;
@@ -84,8 +84,9 @@ public:
         double noisy = fixed_s + row_s[rank] * double(takes[rank]);
         noisy *= 1 + noise * window_noise(rank);
         longest = std::max(longest, noisy);
-        view.workers[rank].costs.push_back(
-            {uint32_t(takes[rank]), uint64_t(noisy * 1e9)});
+        if (measured)
+          view.workers[rank].costs.push_back(
+              {uint32_t(takes[rank]), uint64_t(noisy * 1e9)});
       }
       view.step_us.push_back(uint64_t(longest * 1e6));
       now_us_ += uint64_t(longest * 1e6);
@@ -142,10 +143,12 @@ public:
   double fixed_s = 0;
   double noise = 0;
   bool obeys = true;
+  bool measured = true;
   uint64_t free_bytes = UINT64_MAX;
   size_t full = SIZE_MAX;                // this rank has no room left
   size_t ill = SIZE_MAX;                 // the device of this rank
   std::optional<uint64_t> left_in_epoch; // steps; nothing: all of them
+  uint64_t steps_left = 10'000;          // of the run
   size_t late = SIZE_MAX; // this rank then has three times its part left
   double last_step_s = 0;
   uint64_t plans = 0;
@@ -235,7 +238,7 @@ TEST(balancer, learns_the_part_of_a_step_that_does_not_depend_on_rows) {
             1.05 * split_by_cost(world::batch, costs).makespan_s);
 }
 
-TEST(balancer, does_nothing_for_ten_thousand_windows_of_noise) {
+TEST(balancer, moves_no_row_for_ten_thousand_windows_of_noise) {
   for (uint64_t seed : {1, 7, 23}) {
     world w(4, false, seed);
     w.noise = 0.1;
@@ -245,7 +248,7 @@ TEST(balancer, does_nothing_for_ten_thousand_windows_of_noise) {
     uint64_t plans = 0;
     while (w.mind.state().window < before + 10'000)
       plans += w.plans_in(50);
-    EXPECT_EQ(plans, 0u) << "seed " << seed;
+    EXPECT_LE(plans, 1u) << "seed " << seed;
     EXPECT_EQ(w.moved_rows, moved) << "seed " << seed;
   }
 }
@@ -272,15 +275,24 @@ TEST(balancer, brings_sorted_data_below_the_budget_and_moves_no_chunk_twice) {
   uint64_t bound = moves_bound(request);
   w.plans_in(30);
   EXPECT_GT(before, 0.6);
-  EXPECT_LE(w.skew(), 0.05);
-  EXPECT_LE(double(w.moved_rows), 1.1 * double(bound));
+  EXPECT_LE(w.skew(), 0.05 + 1e-9);
+  EXPECT_LE(double(w.moved_rows), 1.03 * double(bound));
   for (auto [chunk, count] : w.moves)
     EXPECT_EQ(count, 1u) << "chunk " << value(chunk);
 }
 
-TEST(balancer, moves_skewed_data_before_any_speed_is_known) {
+TEST(balancer, moves_skewed_data_once_it_knows_how_much_each_should_own) {
   world w(4, true);
-  EXPECT_EQ(w.look(0).state.code, balance_code::planned);
+  EXPECT_EQ(w.look(0).state.code, balance_code::stale_report);
+  EXPECT_EQ(w.look(3).state.code, balance_code::planned);
+}
+
+TEST(balancer, moves_skewed_data_also_where_nobody_can_be_measured) {
+  world w(4, true);
+  w.measured = false;
+  EXPECT_EQ(w.plans_in(10), 0u);
+  EXPECT_EQ(w.plans_in(200), 1u);
+  EXPECT_LE(w.skew(), 0.05 + 1e-9);
 }
 
 TEST(balancer, gives_no_rows_to_who_has_no_room) {
@@ -312,13 +324,23 @@ TEST(balancer, swaps_nothing_with_the_one_who_has_no_room) {
 }
 
 // Short ones (small_set_test) are over before a plan is in force.
-TEST(balancer, helps_the_one_who_is_late_at_the_end_of_a_long_epoch) {
+TEST(balancer, helps_the_one_who_is_late_at_the_end_of_the_last_epoch) {
   world run(3);
+  run.steps_left = 200;
   ASSERT_EQ(run.plans_in(20), 0u);
   run.left_in_epoch = 19; // of 240
   EXPECT_EQ(run.plans_in(20), 0u) << "nobody is late";
   run.late = 1;
-  EXPECT_GT(run.plans_in(20), 0u);
+  EXPECT_GT(run.plans_in(20), 0u) << to_string(run.mind.state().code);
+}
+
+// Those rows would come back a moment later.
+TEST(balancer, moves_no_row_for_one_epoch_of_many) {
+  world run(3);
+  run.plans_in(20);
+  run.left_in_epoch = 19; // of 240
+  run.late = 1;
+  EXPECT_EQ(run.plans_in(20), 0u);
 }
 
 TEST(balancer, has_nothing_to_do_for_one_worker) {

@@ -72,7 +72,11 @@ public:
     load_view view;
     view.generation = now.generation;
     view.number = now.number;
-    view.changed = now;
+    if (seen_ != now.number)
+      view.changed = now;
+    seen_ = now.number;
+    view.now_ms = now_ms_ += 300; // a window each
+    view.step_us.assign(10, 30'000);
     view.steps_per_epoch = view.steps_left_in_epoch = 80;
     view.steps_left = 10'000;
     for (size_t rank = 0; rank < now.shares.size(); ++rank) {
@@ -98,7 +102,7 @@ public:
   /// What it wanted came to nothing.
   void drop() {
     now = before_;
-    last_ = transfer_end::failed;
+    last_ = transfer_end::dropped;
   }
 
   label_counts held() const { return count_labels(*set_, now); }
@@ -108,6 +112,8 @@ private:
   std::shared_ptr<manifest> set_;
   transfer_end last_ = transfer_end::none;
   plan before_;
+  plan_number seen_{};
+  uint64_t now_ms_ = 0;
 
 public:
   balancer mind;
@@ -191,11 +197,19 @@ TEST(coverage, is_not_put_off_for_ever_by_what_is_due_before_it) {
     set.add(2, {0, 100, 0});
   }
   run_of_rare run(set.set);
-  EXPECT_EQ(run.look().proposal.cause, balance_cause::skew);
-  run.drop();
-  EXPECT_EQ(run.look().proposal.cause, balance_cause::coverage);
+  size_t by_skew = 0;
+  for (int look = 0; look < 30 && !run.lone().empty(); ++look) {
+    balance_answer got = run.look();
+    if (got.state.code != balance_code::planned ||
+        got.proposal.cause != balance_cause::skew)
+      continue;
+    ++by_skew;
+    run.drop();
+  }
+  EXPECT_GT(by_skew, 1u) << "they go first";
   EXPECT_THAT(run.lone(), IsEmpty());
-  EXPECT_EQ(run.look().proposal.cause, balance_cause::skew);
+  while (run.look().state.code != balance_code::planned)
+    ASSERT_NE(run.mind.state().code, balance_code::at_optimum);
 }
 
 TEST(coverage, asks_nothing_of_a_single_row) {

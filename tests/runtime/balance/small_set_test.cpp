@@ -180,7 +180,7 @@ TEST(small_set, of_equal_workers_is_balanced_once) {
   for (const small_set& one : all_of_them(1)) {
     std::vector<uint64_t> plans = small_run(one).plans();
     EXPECT_LE(plans.size(), 3u) << to_string(one);
-    EXPECT_LT(plans.empty() ? 0 : plans.back(), one.steps / 4)
+    EXPECT_LT(plans.empty() ? 0 : plans.back(), one.steps / 2)
         << to_string(one);
   }
 }
