@@ -109,7 +109,8 @@ void balancer::take_in(const load_view& view) {
 
 void balancer::new_plan(const plan& changed) {
   plan_ = changed;
-  plan_window_ = window_;
+  plan_window_ = search_again_ = window_;
+  search_patience_ = 1;
   held_ = count_labels(*set_, changed);
   skews_ = skews(held_);
   const bool alone_before = !lone_.empty();

@@ -97,6 +97,7 @@ private:
   void cut_to_round(move_list& list) const;
   bool moves_again(const move_list& list) const;
   balance_code nothing_moves(const move_list& list) const;
+  balance_code search_later(balance_code why);
   std::vector<worker_id> ranks() const;
   void finish(balance_proposal& out, const split_view& split,
               std::vector<uint64_t> weights, std::string reason);
@@ -121,6 +122,10 @@ private:
   std::map<chunk_id, uint64_t> moved_; // window of a chunk's last move
   std::vector<chunk_id> moving_;       // of the proposal under way
   bool weighing_ = false;              // likewise: it changes weights by speed
+  // A search that led to nothing is not made again at once.
+  balance_code found_nothing_ = balance_code::at_optimum;
+  uint64_t search_again_ = 0;    // window
+  uint64_t search_patience_ = 1; // windows
   uint64_t alone_since_ = 0;  // window; a class has one holder since then
   bool more_is_due_ = false;  // sizes or labels are off, now or in a moment
   bool more_to_come_ = false; // the last plan was cut short: go on to the end

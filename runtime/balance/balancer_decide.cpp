@@ -286,16 +286,18 @@ balance_code balancer::decide_moves(const load_view& view,
     return balance_code::at_optimum;
   if (balance_code wait = wait_for_speeds(split); wait != balance_code::planned)
     return wait;
+  if (window_ < search_again_)
+    return found_nothing_;
   quota_request request{held_, wanted_sizes(weights), policy_.skew_tv, 2};
   aimed_moves chosen = fewest_moves(request, how_to_move(view));
   if (chosen.target_moved == 0)
-    return balance_code::at_optimum;
+    return search_later(balance_code::at_optimum);
   move_list& list = chosen.list;
   cut_to_round(list);
   if (list.moves.empty())
-    return nothing_moves(list);
+    return search_later(nothing_moves(list));
   if (moves_again(list))
-    return balance_code::dwell;
+    return search_later(balance_code::dwell);
   // A step's part of the copying is felt at most this much.
   double step_s = split.known ? makespan_s(split.costs, split.takes) : 0;
   double cost_s = (policy_.inflation_max - 1) * copying_s(list.moves);
@@ -303,7 +305,7 @@ balance_code balancer::decide_moves(const load_view& view,
   double gain_s = step_s * (part * double(view.steps_left) +
                             lost * double(view.steps_per_epoch));
   if (step_s > 0 && gain_s < policy_.payback * cost_s)
-    return balance_code::payback;
+    return search_later(balance_code::payback);
 
   out.moves = std::move(list.moves);
   out.moved_rows = list.rows;
@@ -323,6 +325,13 @@ balance_code balancer::decide_moves(const load_view& view,
   more_to_come_ = list.cut_short;
   finish(out, split, weights, why);
   return balance_code::planned;
+}
+
+balance_code balancer::search_later(balance_code why) {
+  found_nothing_ = why;
+  search_again_ = window_ + search_patience_;
+  search_patience_ = std::min(2 * search_patience_, policy_.search_windows_max);
+  return why;
 }
 
 balance_code balancer::nothing_moves(const move_list& list) const {

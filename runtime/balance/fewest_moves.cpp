@@ -22,7 +22,7 @@ constexpr double over_bound_max = 1.03;
 /// ... and where that saves such a part of the rows.
 constexpr double cuts_save_min = 0.02;
 constexpr uint32_t finer = 4; // times, from one grain to the next
-constexpr size_t parts_max = 20'000;
+constexpr size_t parts_max = 5'000;
 
 /// The first aim whose pieces keep the budget, with chunks cut so small.
 aimed_moves best_aim(const quota_request& demand, const move_request& how,
@@ -71,8 +71,9 @@ aimed_moves fewest_moves(const quota_request& demand, const move_request& how) {
                        (1 - cuts_save_min) * double(best.list.rows);
     const bool nearer =
         !met(best) && finer_one.skew_max < best.skew_max - rounding;
-    if (nearer || (fewer && (met(finer_one) || !met(best))))
-      best = std::move(finer_one);
+    if (!nearer && !(fewer && (met(finer_one) || !met(best))))
+      break;
+    best = std::move(finer_one);
   }
   uint64_t bytes = 0;
   size_t fit = 0;

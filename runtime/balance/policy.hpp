@@ -48,6 +48,9 @@ struct balance_policy {
   /// What is left of the run must win back this many times what a plan costs.
   double payback = 2;
 
+  /// Moves that led to nothing are looked for again after 1, 2, 4 ... windows,
+  /// up to so many, while the plan is the same.
+  uint64_t search_windows_max = 16;
   /// The last epoch may lose this part of its time at its end, waiting for who
   /// is late; else some rows more go to the others for the rest of it.
   double lost_part_max = 0.025;
