@@ -88,7 +88,7 @@ private:
   std::string why_slower(const split_view& split) const;
   balance_code decide(const load_view& view, balance_proposal& out);
   balance_code decide_moves(const load_view& view, const split_view& split,
-                            const std::vector<uint64_t>& weights,
+                            std::vector<uint64_t> weights,
                             balance_proposal& out);
   balance_code decide_coverage(const load_view& view, const split_view& split,
                                const std::vector<uint64_t>& weights,

@@ -249,7 +249,7 @@ balance_code balancer::wait_for_speeds(const split_view& split) const {
 
 balance_code balancer::decide_moves(const load_view& view,
                                     const split_view& split,
-                                    const std::vector<uint64_t>& weights,
+                                    std::vector<uint64_t> weights,
                                     balance_proposal& out) {
   size_t world = plan_->shares.size();
   sizes_request now = sizes_now(weights);
@@ -288,6 +288,9 @@ balance_code balancer::decide_moves(const load_view& view,
     return wait;
   if (window_ < search_again_)
     return found_nothing_;
+  // More is known by now than when the batch was split; rows move once.
+  if (split.known && split.gain > split.error)
+    weights = split.best.rows;
   quota_request request{held_, wanted_sizes(weights), policy_.skew_tv, 2};
   aimed_moves chosen = fewest_moves(request, how_to_move(view));
   if (chosen.target_moved == 0)
@@ -329,6 +332,8 @@ balance_code balancer::decide_moves(const load_view& view,
 
 balance_code balancer::search_later(balance_code why) {
   found_nothing_ = why;
+  if (why == balance_code::dwell) // over soon
+    search_patience_ = 1;
   search_again_ = window_ + search_patience_;
   search_patience_ = std::min(2 * search_patience_, policy_.search_windows_max);
   return why;

@@ -79,21 +79,28 @@ double most_excess(const sizes_request& what,
 }
 
 std::vector<uint64_t> sizes_for_this_epoch(const sizes_request& what) {
-  uint64_t owned = sum(what.owned);
-  uint64_t left = sum(what.left);
-  if (left == 0)
+  const uint64_t owned = sum(what.owned);
+  const std::vector<uint64_t> parts = taken_of(sum(what.left), what);
+  // Who has more left than its part gives of its rows; who has less gets them.
+  double given = 0;
+  double given_left = 0;
+  std::vector<double> sizes(what.owned.begin(), what.owned.end());
+  for (size_t rank = 0; rank < sizes.size(); ++rank) {
+    if (what.left[rank] <= parts[rank])
+      continue;
+    const double keeps = double(parts[rank]) / double(what.left[rank]);
+    given += (1 - keeps) * sizes[rank];
+    given_left += double(what.left[rank] - parts[rank]);
+    sizes[rank] *= keeps;
+  }
+  if (given == 0)
     return lasting_sizes(what);
-  double unused = double(left) / double(owned);
-  std::vector<uint64_t> lasting = lasting_sizes(what);
-  std::vector<double> sizes(lasting.size());
-  // Every chunk that moves takes along what it has left, the same part of all.
   for (size_t rank = 0; rank < sizes.size(); ++rank)
-    sizes[rank] =
-        std::max(0.0, double(lasting[rank]) + double(what.owned[rank]) -
-                          double(what.left[rank]) / unused);
+    if (what.left[rank] < parts[rank])
+      sizes[rank] += double(parts[rank] - what.left[rank]) * given / given_left;
   if (std::all_of(sizes.begin(), sizes.end(),
                   [](double size) { return size == 0; }))
-    return lasting;
+    return lasting_sizes(what);
   std::vector<uint64_t> out = split_by_shares(owned, sizes);
   respect_room(what, out);
   return out;
@@ -101,23 +108,35 @@ std::vector<uint64_t> sizes_for_this_epoch(const sizes_request& what) {
 
 double lost_in_this_epoch(const sizes_request& what,
                           const std::vector<uint64_t>& sizes) {
-  double owned = double(sum(what.owned));
-  double left = double(sum(what.left));
-  double weights = double(sum(what.weights));
+  const auto owned = double(sum(what.owned));
+  const auto left = double(sum(what.left));
+  const auto weights = double(sum(what.weights));
   if (owned == 0 || left == 0 || weights == 0)
     return 0;
-  double unused = left / owned;
+  // What moves takes along what its owner has left of it.
+  double given = 0;
+  double given_left = 0;
+  for (size_t rank = 0; rank < sizes.size(); ++rank)
+    if (sizes[rank] < what.owned[rank]) {
+      const auto rows = double(what.owned[rank] - sizes[rank]);
+      given += rows;
+      given_left += rows * double(what.left[rank]) / double(what.owned[rank]);
+    }
   double latest = 1;
-  std::vector<uint64_t> parts = taken_of(sum(what.left), what);
+  const std::vector<uint64_t> parts = taken_of(sum(what.left), what);
   for (size_t rank = 0; rank < sizes.size(); ++rank) {
-    double after = double(what.left[rank]) +
-                   unused * (double(sizes[rank]) - double(what.owned[rank]));
-    double part = parts[rank] > 0 ? double(parts[rank])
-                                  : left * double(what.weights[rank]) / weights;
+    auto after = double(what.left[rank]);
+    if (sizes[rank] < what.owned[rank])
+      after *= double(sizes[rank]) / double(what.owned[rank]);
+    else if (given > 0)
+      after += double(sizes[rank] - what.owned[rank]) * given_left / given;
+    const double part = parts[rank] > 0
+                            ? double(parts[rank])
+                            : left * double(what.weights[rank]) / weights;
     if (part > 0 && after > part + least_row)
       latest = std::max(latest, after / part);
   }
-  return (latest - 1) * unused;
+  return (latest - 1) * left / owned;
 }
 
 } // namespace ballast

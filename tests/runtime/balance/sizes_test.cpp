@@ -76,5 +76,15 @@ TEST(sizes, lose_no_time_where_all_end_within_a_row) {
               (18 / 6. - 1) / 5, 1e-12);
 }
 
+// The slow third has used a fifth of its rows, the others nearly all of theirs.
+// Each of its chunks takes four fifths of its rows along.
+TEST(sizes, count_on_what_the_owner_of_a_chunk_has_left_of_it) {
+  sizes_request what = thirds({1000, 1000, 1000}, {50, 50, 800}, 0);
+  EXPECT_THAT(sizes_for_this_epoch(what), ElementsAre(1313, 1312, 375));
+  EXPECT_NEAR(lost_in_this_epoch(what, {1313, 1312, 375}), 0, 1e-3);
+  // 500 of them leave 400 of its rows where 300 would be a third.
+  EXPECT_NEAR(lost_in_this_epoch(what, {1250, 1250, 500}), 0.1, 1e-3);
+}
+
 } // namespace
 } // namespace ballast
