@@ -23,6 +23,7 @@ constexpr double over_bound_max = 1.03;
 constexpr double cuts_save_min = 0.02;
 constexpr uint32_t finer = 4; // times, from one grain to the next
 constexpr size_t parts_max = 5'000;
+constexpr size_t in_vain_max = 2; // grains that were no better
 
 /// The first aim whose pieces keep the budget, with chunks cut so small.
 aimed_moves best_aim(const quota_request& demand, const move_request& how,
@@ -61,6 +62,7 @@ aimed_moves fewest_moves(const quota_request& demand, const move_request& how) {
   auto met = [&](const aimed_moves& one) {
     return one.skew_max <= demand.skew_tv + rounding;
   };
+  size_t in_vain = 0;
   while (grain > 1 && (!met(best) || double(best.list.rows) >
                                          over_bound_max * double(bound) + 1)) {
     grain = std::max<uint32_t>(1, grain / finer);
@@ -71,9 +73,10 @@ aimed_moves fewest_moves(const quota_request& demand, const move_request& how) {
                        (1 - cuts_save_min) * double(best.list.rows);
     const bool nearer =
         !met(best) && finer_one.skew_max < best.skew_max - rounding;
-    if (!nearer && !(fewer && (met(finer_one) || !met(best))))
+    if (nearer || (fewer && (met(finer_one) || !met(best))))
+      best = std::move(finer_one);
+    else if (++in_vain == in_vain_max)
       break;
-    best = std::move(finer_one);
   }
   uint64_t bytes = 0;
   size_t fit = 0;
