@@ -211,7 +211,8 @@ template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, balance_proposal& x) {
   return f(caf::meta::type_name("balance_proposal"), x.generation, x.base,
            x.weights, x.moves, x.after, x.moved_rows, x.moved_bytes,
-           x.bound_rows, x.rate_bytes_per_s, x.cause, x.reason);
+           x.bound_rows, x.round_bound_rows, x.round, x.rate_bytes_per_s,
+           x.cause, x.reason);
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, balance_state& x) {

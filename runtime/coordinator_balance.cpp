@@ -51,8 +51,14 @@ std::string trouble_of(const stragglers& all, const node& who, instant now) {
 
 /// Its plan took effect.
 void count(balance_account& in, const plan_note::of_balance& what) {
-  if (what.moved_rows > 0 && !std::exchange(in.in_rounds, true))
-    in.bound_rows += what.bound_rows;
+  if (what.moved_rows > 0) {
+    // A round's own plans do not add up: what one of them moves too much, the
+    // next one may have to move back.
+    if (std::exchange(in.round, what.round) == what.round)
+      in.bound_rows -= in.round_bound_rows;
+    in.round_bound_rows = what.round_bound_rows;
+    in.bound_rows += in.round_bound_rows;
+  }
   ++in.plans;
   in.moved_rows += what.moved_rows;
   if (what.cause == balance_cause::skew)
@@ -141,12 +147,8 @@ actions coordinator_core::on_balance(balance_answer answer, instant now) {
     return out;
   run_->observing = false;
   run_->balance.state = std::move(answer.state);
-  if (run_->balance.state.code != balance_code::planned) {
-    if (run_->balance.state.code == balance_code::at_optimum ||
-        run_->balance.state.code == balance_code::below_trigger)
-      run_->balance.in_rounds = false;
+  if (run_->balance.state.code != balance_code::planned)
     return out;
-  }
   balance_proposal& what = answer.proposal;
   generation_state* members = run_->members ? &*run_->members : nullptr;
   if (!members || !may_change() || run_->transfer || run_->asked.paused ||
@@ -236,7 +238,8 @@ void coordinator_core::offer_transfer(actions& out) {
   transfer.note = {
       what.reason, what.after,
       plan_note::of_balance{what.cause, run_->balance.state.makespan_ratio,
-                            what.moved_rows, transfer.bytes, what.bound_rows}};
+                            what.moved_rows, transfer.bytes, what.bound_rows,
+                            what.round_bound_rows, what.round}};
   run_->plans[offered.number] = offered;
   run_->offered.insert(offered.number);
   out.push_back(journal_offer{offered, transfer.note});
@@ -271,6 +274,7 @@ void coordinator_core::tell_plan(actions& out, const plan& what,
                    {"moved_rows", note.balance->moved_rows},
                    {"moved_bytes", note.balance->moved_bytes},
                    {"bound_rows", note.balance->bound_rows},
+                   {"round_bound_rows", note.balance->round_bound_rows},
                    {"moved_rows_total", account.moved_rows},
                    {"bound_rows_total", account.bound_rows}});
   } else {

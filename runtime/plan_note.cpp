@@ -26,7 +26,9 @@ void to_json(json& out, const plan_note& in) {
                       {"makespan_ratio", in.balance->makespan_ratio},
                       {"moved_rows", in.balance->moved_rows},
                       {"moved_bytes", in.balance->moved_bytes},
-                      {"bound_rows", in.balance->bound_rows}};
+                      {"bound_rows", in.balance->bound_rows},
+                      {"round_bound_rows", in.balance->round_bound_rows},
+                      {"round", value(in.balance->round)}};
 }
 
 void from_json(const json& in, plan_note& out) {
@@ -42,7 +44,9 @@ void from_json(const json& in, plan_note& out) {
                  told.at("makespan_ratio").get<double>(),
                  told.at("moved_rows").get<uint64_t>(),
                  told.at("moved_bytes").get<uint64_t>(),
-                 told.at("bound_rows").get<uint64_t>()};
+                 told.at("bound_rows").get<uint64_t>(),
+                 told.value("round_bound_rows", uint64_t{0}),
+                 plan_number(told.value("round", uint64_t{0}))};
 }
 
 } // namespace ballast

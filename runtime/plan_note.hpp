@@ -24,6 +24,8 @@ struct plan_note {
     uint64_t moved_rows = 0;
     uint64_t moved_bytes = 0; // that really travelled
     uint64_t bound_rows = 0;
+    uint64_t round_bound_rows = 0; // see balance_proposal
+    plan_number round{};
   };
   std::optional<of_balance> balance;
 };

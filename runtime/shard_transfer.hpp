@@ -36,8 +36,9 @@ struct balance_account {
   uint64_t moved_by_skew = 0;     // of these
   uint64_t moved_by_coverage = 0; // likewise; the others by size
   uint64_t moved_bytes = 0;
-  uint64_t bound_rows = 0; // least that had to move
-  bool in_rounds = false;  // the last plan may not be the last to its target
+  uint64_t bound_rows = 0;       // least that had to move, of all rounds
+  plan_number round{};           // the last one
+  uint64_t round_bound_rows = 0; // its part
   std::optional<double> skew_start;
   balance_state state; // what the last window saw
 };

@@ -1,4 +1,4 @@
-// The half of the balancer that takes in what a view says.
+// The part of the balancer that takes in what a view says.
 #include "runtime/balance/balancer.hpp"
 
 #include "runtime/balance/median.hpp"
@@ -75,6 +75,9 @@ balance_answer balancer::observe(const load_view& view) {
 }
 
 void balancer::take_in(const load_view& view) {
+  // Moves of our own lead on towards the same end.
+  const bool same_round =
+      view.last == transfer_end::effective && !weighing_ && plan_;
   if (view.last == transfer_end::effective) {
     for (chunk_id id : moving_)
       moved_[id] = window_;
@@ -92,7 +95,7 @@ void balancer::take_in(const load_view& view) {
     weighing_ = false;
   }
   if (!view.changed.shares.empty())
-    new_plan(view.changed);
+    new_plan(view.changed, same_round);
   for (const link_copy& one : view.copies)
     links_.add(one);
   for (const worker_load& worker : view.workers) {
@@ -107,11 +110,15 @@ void balancer::take_in(const load_view& view) {
   end_windows(view);
 }
 
-void balancer::new_plan(const plan& changed) {
+void balancer::new_plan(const plan& changed, bool same_round) {
   plan_ = changed;
   plan_window_ = search_again_ = window_;
   search_patience_ = 1;
   held_ = count_labels(*set_, changed);
+  if (!same_round || round_held_.workers != held_.workers) {
+    round_held_ = held_;
+    round_ = changed.number;
+  }
   skews_ = skews(held_);
   const bool alone_before = !lone_.empty();
   lone_ = lone_classes(*set_, changed);

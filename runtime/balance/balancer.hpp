@@ -75,7 +75,7 @@ public:
 
 private:
   void take_in(const load_view& view);
-  void new_plan(const plan& changed);
+  void new_plan(const plan& changed, bool same_round);
   void end_windows(const load_view& view);
   void adapt_rate();
   bool sustained() const;
@@ -99,6 +99,7 @@ private:
   balance_code nothing_moves(const move_list& list) const;
   balance_code search_later(balance_code why);
   std::vector<worker_id> ranks() const;
+  uint64_t least_rows(const label_counts& from, const label_counts& to) const;
   void finish(balance_proposal& out, const split_view& split,
               std::vector<uint64_t> weights, std::string reason);
   balance_policy policy_;
@@ -114,6 +115,8 @@ private:
   balance_state state_;
   load_view last_view_;
 
+  label_counts round_held_; // when the round began
+  plan_number round_{};
   uint64_t window_ = 0;
   uint64_t plan_window_ = 0; // in which the plan in force was seen first
   uint64_t window_begin_ms_ = 0;
@@ -126,8 +129,8 @@ private:
   balance_code found_nothing_ = balance_code::at_optimum;
   uint64_t search_again_ = 0;    // window
   uint64_t search_patience_ = 1; // windows
-  uint64_t alone_since_ = 0;  // window; a class has one holder since then
-  bool more_is_due_ = false;  // sizes or labels are off, now or in a moment
+  uint64_t alone_since_ = 0;     // window; a class has one holder since then
+  bool more_is_due_ = false;     // sizes or labels are off, now or in a moment
   bool more_to_come_ = false; // the last plan was cut short: go on to the end
   uint32_t failures_ = 0;
   uint64_t stalled_until_ = 0; // window

@@ -85,7 +85,13 @@ struct balance_proposal {
   std::vector<share_summary> after; // by rank
   uint64_t moved_rows = 0;
   uint64_t moved_bytes = 0;
-  uint64_t bound_rows = 0; // least that have to move, from here to the target
+  /// Least that have to move for sizes and skew as they are afterwards ...
+  uint64_t bound_rows = 0;
+  /// ... and the same since its round began, with all of its plans so far. A
+  /// round is what one disturbance asks for: the start, a change of members or
+  /// of speed. Its number is that of the plan which it found.
+  uint64_t round_bound_rows = 0;
+  plan_number round{};
   uint64_t rate_bytes_per_s = 0;
   balance_cause cause = balance_cause::speed;
   std::string reason; // in words

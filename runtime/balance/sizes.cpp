@@ -63,6 +63,11 @@ void respect_room(const sizes_request& what, std::vector<uint64_t>& sizes) {
 
 } // namespace
 
+std::vector<uint64_t> whole_takes(uint64_t batch,
+                                  const std::vector<uint64_t>& weights) {
+  return split_by_shares(batch, {weights.begin(), weights.end()});
+}
+
 std::vector<uint64_t> lasting_sizes(const sizes_request& what) {
   std::vector<uint64_t> out = taken_of(sum(what.owned), what);
   respect_room(what, out);

@@ -25,6 +25,10 @@ struct sizes_request {
   uint64_t batch = 0;            // rows of a step; 0: takes are no whole rows
 };
 
+/// Of a batch, by these weights.
+std::vector<uint64_t> whole_takes(uint64_t batch,
+                                  const std::vector<uint64_t>& weights);
+
 /// What each takes in an epoch, as far as there is room. Sums to what is owned.
 std::vector<uint64_t> lasting_sizes(const sizes_request& what);
 
