@@ -45,6 +45,8 @@ struct run_outcome {
   /// Content of files that explains it: not for logs, which others may read.
   std::string detail;
   std::string report; // JSON
+  /// It never began: what it wrote is removed.
+  bool discarded = false;
 };
 
 struct coordinator_shell_config {

@@ -107,6 +107,7 @@ void coordinator_shell::ended(int exit_code, const std::string& report) {
   out.exit_code = exit_code;
   out.reason = no_report_->empty() ? outcome_reason_ : *no_report_;
   out.report = report;
+  out.discarded = record().discarded();
   out.detail = std::exchange(outcome_detail_, {});
   show_end(out);
   if (config_.on_run_ended)

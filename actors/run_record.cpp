@@ -364,6 +364,7 @@ void run_record::discard() {
   journal_.reset();
   if (resumed_)
     return;
+  discarded_ = true;
   std::error_code ignored;
   const std::filesystem::path& folder = directory_.path();
   for (const auto& entry :
@@ -375,6 +376,7 @@ void run_record::discard() {
          name.find_first_not_of("0123456789", 1) == name.size() - 4))
       std::filesystem::remove(entry.path(), ignored);
   }
+  (void)fault_point("run.discard");
   // The folder was empty when this life took it.
   for (const char* name :
        {"job.json", token_name, "coordinator.json", "workers.json",

@@ -124,6 +124,8 @@ public:
   /// the folder if it made that and nothing else is in it. Where an earlier
   /// life left anything nothing is removed.
   void discard();
+  /// discard() has removed them.
+  bool discarded() const { return discarded_; }
 
   double age_s() const;
 
@@ -144,6 +146,7 @@ private:
   bool had_lock_;
   bool resumed_;
   bool begins_ = false;
+  bool discarded_ = false;
   std::atomic<bool> went_on_{false};
   std::vector<damaged_tail> tails_;
   std::vector<refuse_checkpoint> damaged_; // found by past()

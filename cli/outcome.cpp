@@ -15,7 +15,7 @@ std::optional<outcome> outcome_of(const std::string& folder, bool interrupted) {
   int exit_code = state == "done" ? 0 : 1;
   if (state == "stopped")
     exit_code = interrupted ? 130 : 0;
-  return outcome{exit_code, report.value("reason", ""), folder, report};
+  return outcome{exit_code, report.value("reason", ""), folder, report, false};
 }
 
 bool holds_run(const std::string& folder) {

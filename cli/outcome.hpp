@@ -11,7 +11,8 @@ struct outcome {
   int exit_code = 1;
   std::string reason;
   std::string folder;
-  nlohmann::json report; // null: there is none
+  nlohmann::json report;  // null: there is none
+  bool discarded = false; // it never began: its files are removed
 };
 
 /// By its report, where whoever wrote it cannot tell any more; nothing if there

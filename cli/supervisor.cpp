@@ -1,8 +1,10 @@
 #include "cli/supervisor.hpp"
 
 #include "cli/child_process.hpp"
+#include "cli/opened_logs.hpp"
 #include "cli/outcome.hpp"
 #include "runtime/errors.hpp"
+#include "runtime/fault_point.hpp"
 #include "runtime/json_text.hpp"
 #include "runtime/restart_limit.hpp"
 #include "runtime/unique_fd.hpp"
@@ -12,12 +14,10 @@
 #include <csignal>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <poll.h>
-#include <string_view>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -40,7 +40,8 @@ constexpr auto ready_deadline = 20s;
 
 class supervisor {
 public:
-  explicit supervisor(const run_options& options) : options_(options) {}
+  explicit supervisor(const run_options& options)
+      : options_(options), logs_(options.run_dir) {}
 
   outcome run();
 
@@ -67,6 +68,7 @@ private:
   child_process coordinator_;
   std::vector<child_process> workers_;
   std::vector<adopted_worker> adopted_;
+  opened_logs logs_;
   std::string control_;
   std::string http_;
   std::string folder_;
@@ -119,9 +121,11 @@ void supervisor::start_worker(const std::string& name) {
   } else {
     arguments.push_back("cpu"); // it computes nowhere else
   }
+  const std::string log = folder_ + "/logs/" + name + ".log";
+  (void)fault_point("worker.start");
   try {
-    workers_.push_back(
-        start_child(name, arguments, folder_ + "/logs/" + name + ".log"));
+    logs_.opening(log);
+    workers_.push_back(start_child(name, arguments, log));
   } catch (const ballast_error& problem) {
     // The coordinator ends the run for it, unless it has already ended it,
     // and with it the folder of the log, for a better reason.
@@ -149,7 +153,7 @@ void supervisor::kill_expelled() {
 
 void supervisor::end(int exit_code, std::string reason) {
   if (!result_)
-    result_ = outcome{exit_code, std::move(reason), {}, {}};
+    result_ = outcome{exit_code, std::move(reason), {}, {}, false};
 }
 
 void supervisor::on_line(const nlohmann::json& line) {
@@ -209,7 +213,8 @@ void supervisor::on_line(const nlohmann::json& line) {
   } else if (line.contains("ended")) {
     const nlohmann::json& how = line["ended"];
     result_ = outcome{how.value("exit_code", 1), how.value("reason", ""),
-                      how.value("folder", ""), how["report"]};
+                      how.value("folder", ""), how["report"],
+                      how.value("discarded", false)};
     // Refused before anything was done: they may still be gone on with.
     if (options_.resume && result_->folder.empty())
       adopted_.clear();
@@ -419,6 +424,8 @@ outcome supervisor::run() {
     wait_for_children(result_->exit_code == 1 ? failed_children_deadline
                                               : children_deadline);
   kill_children();
+  if (result_->discarded)
+    logs_.remove();
   return *result_;
 }
 

@@ -305,6 +305,7 @@ void coordinator_process::run_ended(const run_outcome& how) {
          {"reason",
           how.reason + (how.detail.empty() ? "" : " (" + how.detail + ")")},
          {"folder", how.folder},
+         {"discarded", how.discarded},
          {"report", report}}}});
 }
 

@@ -5,6 +5,8 @@ program: the message, the exit code, the run directory, the cache.
 import gzip
 import json
 import os
+import pathlib
+import signal
 import struct
 import unittest
 
@@ -62,6 +64,40 @@ class BadInput(BallastTest):
             "images": str(self.write(f"images-{number}{suffix}", images)),
             "labels": str(self.write(f"labels-{number}{suffix}", labels))},
             "test_fraction": 0}, "model": {"kind": "logistic"}}
+
+
+class NothingBegun(BadInput):
+    def stops_at(self, one, point, pid):
+        """Waits until the process has stopped itself there."""
+        stat = pathlib.Path(f"/proc/{pid}/stat")
+
+        def stopped():
+            return stat.read_text("utf-8").rpartition(")")[2].split()[0] == "T"
+        wait_until(stopped, f"{point} in {one}")
+
+    def test_a_worker_that_starts_late_leaves_no_log(self):
+        """The last worker opens its log while the coordinator is removing
+        what the run has made."""
+        self.environment["BALLAST_FAULT_POINTS"] = \
+            "worker.start=stop@4;run.discard=stop"
+        job = merged(self.table("x,y\n1,0\n"), {
+            "data": {"train": {"uri": str(self.folder / "none.csv")}},
+            "elastic": {"workers": 4}})
+        for there in (False, True):
+            with self.subTest(there=there):
+                if there:
+                    (self.folder / "run-3").mkdir()
+                one, run = self.new_run(job)
+                self.stops_at(one, "worker.start", one.pid)
+                coordinator = read_json(run / "coordinator.json")["pid"]
+                self.stops_at(one, "run.discard", coordinator)
+                one.signal(signal.SIGCONT)
+                wait_until((run / "logs" / "w4.log").exists, "the late log")
+                os.kill(coordinator, signal.SIGCONT)
+                self.assertEqual(one.wait(20), 2, one)
+                self.assertIn("no such file", one.last_line, one)
+                self.assertEqual(run.exists(), there)
+                self.assertEqual(list(run.glob("**/*")), [])
 
 
 class Data(BadInput):
