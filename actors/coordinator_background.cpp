@@ -174,6 +174,9 @@ void coordinator_shell::perform_now(const end_run& what) {
                        "`ballast run --resume " +
                        folder + "`";
   }
+  if (what.goes_on && !nothing_happened)
+    outcome_reason_ += "; mend that, then `ballast run --resume " +
+                       record().folder().string() + "` goes on";
   no_report_->clear();
   how_it_ended_.clear();
   in_background([me, what, nothing_happened, record = self_->state.record,

@@ -81,9 +81,7 @@ void coordinator_shell::give_up_queue(failure why) {
     return;
   if (why.code == errc::disk_full) {
     why.message += "; waited for " + std::to_string(patience().count()) +
-                   " s. What was written is kept; with space `ballast run "
-                   "--resume " +
-                   record().folder().string() + "` goes on";
+                   " s; what was written is kept";
     gave_up_ = true;
   }
   std::deque<queued> rest = std::exchange(queue_, {});
@@ -192,6 +190,20 @@ std::string coordinator_shell::trouble() {
            " cannot write its trace; the run waits for it up to " +
            std::to_string(patience().count()) + " s (elastic.grace_s)";
   return {};
+}
+
+/// What a user should see though the run goes on.
+void coordinator_shell::perform_now(const write_event& what) {
+  if (what.kind == "error")
+    log().error("{}", what.fields.value("message", ""));
+  else
+    log().info("{} {}", what.kind, json_text(what.fields));
+  if (what.kind == "cannot_open" && config_.on_trouble)
+    config_.on_trouble(what.fields.value("message", "") +
+                       "; it is tried again, " +
+                       std::to_string(what.fields.value("attempts", 0)) +
+                       " attempts failed so far");
+  record().perform(what);
 }
 
 /// At once, and then every five seconds.

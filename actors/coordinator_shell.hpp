@@ -133,13 +133,7 @@ private:
   }
   void perform_now(const journal_commit& what) { record().perform(what); }
   void perform_now(const write_steps& what) { record().perform(what); }
-  void perform_now(const write_event& what) {
-    if (what.kind == "error")
-      log().error("{}", what.fields.value("message", ""));
-    else
-      log().info("{} {}", what.kind, json_text(what.fields));
-    record().perform(what);
-  }
+  void perform_now(const write_event& what);
   void perform_now(const write_workers&) {
     // Of hundreds of workers the file takes milliseconds: not on the way of a
     // change of the membership, and once for all that changes meanwhile.

@@ -122,7 +122,7 @@ template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, worker_failed& x) {
   return f(caf::meta::type_name("worker_failed"), x.worker, x.generation,
            x.code, x.message, x.step, x.sample_ids, x.lost_rank,
-           x.unreachable_rank, x.unreachable_address);
+           x.unreachable_rank, x.unreachable_address, x.own_trouble);
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, assignment& x) {

@@ -33,6 +33,8 @@ std::string to_string(collective_errc code) {
     return "poisoned";
   case collective_errc::unsupported:
     return "unsupported";
+  case collective_errc::unable:
+    return "unable";
   }
   return "unknown";
 }

@@ -32,6 +32,7 @@ enum class collective_errc : uint8_t {
   mismatch,    // ranks disagree on generation, size, layout or version
   poisoned,    // cannot be made safe again: the process must end
   unsupported, // this backend does not offer the operation
+  unable,      // this process lacks something of its own, as descriptors
 };
 std::string to_string(collective_errc code);
 

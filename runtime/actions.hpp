@@ -167,6 +167,8 @@ struct end_run {
   std::string state; // done, failed, stopped
   int exit_code = 0;
   std::string reason; // one line, empty if done
+  /// What ended it lies outside of the run: without that it goes on.
+  bool goes_on = false;
 };
 
 using action = std::variant<

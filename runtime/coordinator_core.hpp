@@ -154,6 +154,7 @@ private:
   actions dismiss(worker_id who, std::string reason, instant now);
   bool judge_opening(actions& out, instant now);
   std::set<worker_id> unfit(const std::vector<unreachable_address>& found,
+                            const std::map<worker_id, std::string>& unable,
                             bool of_change) const;
   void tell_loss(actions& out, worker_id who, const std::string& reason);
   void explain(actions& out, worker_id who, const std::string& reason,

@@ -4,6 +4,7 @@
 
 #include <iterator>
 #include <utility>
+#include <variant>
 
 namespace ballast {
 
@@ -70,6 +71,8 @@ actions coordinator_core::fail(failure why) {
                              {"message", why.message},
                              {"pointer", why.pointer}}});
   finish(out, run_phase::failed, describe(why.code).exit_code, why.message);
+  std::get<end_run>(out.back()).goes_on =
+      why.code == errc::disk_full || why.code == errc::collective_failed;
   return out;
 }
 

@@ -81,15 +81,19 @@ void note_unopened(run& of, const worker_failed& message,
       size_t(message.unreachable_rank) < ranks.size())
     attempts.complain({message.worker, ranks[size_t(message.unreachable_rank)],
                        message.unreachable_address});
+  if (message.own_trouble)
+    attempts.lacks(message.worker, message.message);
   // "auto" tries without NCCL, at once. Behind a fence it is an echo.
   if (of.nccl_suspect.empty() && !of.fenced)
     attempts.suspect(name + ": " + message.message);
 }
 
 /// Whom to go on without after attempts that failed in a row: of those who
-/// cannot reach each other the newcomers. Nobody where too few would be left.
+/// cannot reach each other the newcomers, else those who lack something of
+/// their own. Nobody where too few would be left.
 std::set<worker_id>
 coordinator_core::unfit(const std::vector<unreachable_address>& found,
+                        const std::map<worker_id, std::string>& unable,
                         bool of_change) const {
   const std::vector<worker_id>& members = run_->members->workers;
   std::set<worker_id> out;
@@ -99,6 +103,9 @@ coordinator_core::unfit(const std::vector<unreachable_address>& found,
                    [this](const auto& o) { return proven_.contains(o.from); });
   for (const unreachable_address& one : found)
     out.insert(by_newcomers ? one.from : one.about);
+  if (found.empty())
+    for (const auto& [who, what] : unable)
+      out.insert(who);
   if (found.empty() && of_change)
     for (worker_id who : run_->change->workers)
       if (!among(members, who))
@@ -134,22 +141,39 @@ bool coordinator_core::judge_opening(actions& out, instant now) {
   std::vector<worker_id> ranks =
       change_failed ? of.change->workers : of.members->workers;
   std::vector<unreachable_address> found = attempts.unreachable(ranks);
-  run_->cannot_open =
-      found.empty() ? attempts.reason() : describe(found[0], nodes_);
+  std::map<worker_id, std::string> unable = attempts.unable(ranks);
+  std::string message = "the workers cannot connect to each other though all "
+                        "are alive: ";
+  if (!found.empty()) {
+    run_->cannot_open = describe(found[0], nodes_);
+  } else if (unable.empty()) {
+    run_->cannot_open = attempts.reason();
+  } else {
+    const auto& [who, what] = *unable.begin();
+    run_->cannot_open = describe_node(nodes_.at(who)) + " " + what;
+    message.clear();
+  }
+  message += run_->cannot_open;
   if (attempts.to_tell()) {
-    nlohmann::ordered_json fields{
-        {"attempts", attempts.failures()},
-        {"retry_ms", attempts.wait().count()},
-        {"message", "the workers cannot connect to each other though all are "
-                    "alive: " +
-                        run_->cannot_open}};
+    nlohmann::ordered_json fields{{"attempts", attempts.failures()},
+                                  {"retry_ms", attempts.wait().count()},
+                                  {"message", message}};
     if (!found.empty())
       fields.update({{"worker", name_of(found[0].from)},
                      {"cannot_reach", name_of(found[0].about)},
                      {"address", found[0].address}});
     out.push_back(write_event{"cannot_open", std::move(fields)});
   }
-  std::set<worker_id> gone = unfit(found, change_failed);
+  std::set<worker_id> gone = unfit(found, unable, change_failed);
+  const std::chrono::seconds grace(run_->what.elastic.grace_s);
+  if (gone.empty() && !unable.empty() && attempts.exceeds(grace)) {
+    fail(out, {errc::collective_failed,
+               run_->cannot_open + "; tried " +
+                   std::to_string(attempts.failures()) + " times within " +
+                   std::to_string(grace.count()) + " s (elastic.grace_s)",
+               {}});
+    return true;
+  }
   if (gone.empty())
     return false;
   attempts.reset();

@@ -12,12 +12,19 @@ std::chrono::milliseconds opening_attempts::wait() const {
   return std::min(out, wait_most);
 }
 
-void opening_attempts::complain(unreachable_address what) {
-  sighting& seen = complaints_[what.about][what.from];
-  seen.address = std::move(what.address);
+void opening_attempts::see(sighting& seen, std::string what) const {
+  seen.what = std::move(what);
   uint32_t attempt = failures_ + 1;
   if (std::exchange(seen.newest, attempt) != attempt)
     ++seen.attempts;
+}
+
+void opening_attempts::complain(unreachable_address what) {
+  see(complaints_[what.about][what.from], std::move(what.address));
+}
+
+void opening_attempts::lacks(worker_id who, std::string what) {
+  see(lacks_[who], std::move(what));
 }
 
 bool opening_attempts::judge(bool everybody_answered, instant now) {
@@ -30,7 +37,8 @@ bool opening_attempts::judge(bool everybody_answered, instant now) {
 
 void opening_attempts::failed(std::string why, instant now) {
   reason_ = std::move(why);
-  ++failures_;
+  if (failures_++ == 0)
+    first_failed_ = now;
   retry_at_ = now + wait();
 }
 
@@ -52,11 +60,23 @@ opening_attempts::unreachable(const std::vector<worker_id>& ranks) const {
     for (size_t other = 0; other < ranks.size(); ++other)
       if (auto seen = about->second.find(ranks[other]);
           seen != about->second.end() && seen->second.attempts >= 2)
-        out.push_back({ranks[other], ranks[rank], seen->second.address});
+        out.push_back({ranks[other], ranks[rank], seen->second.what});
     if (2 * out.size() > ranks.size() - 1 - rank)
       return out;
   }
   return {};
+}
+
+std::map<worker_id, std::string>
+opening_attempts::unable(const std::vector<worker_id>& ranks) const {
+  std::map<worker_id, std::string> out;
+  bool again = false; // once may be chance
+  for (worker_id who : ranks)
+    if (auto seen = lacks_.find(who); seen != lacks_.end()) {
+      out.emplace(who, seen->second.what);
+      again |= seen->second.attempts >= 2;
+    }
+  return again ? out : std::map<worker_id, std::string>{};
 }
 
 } // namespace ballast

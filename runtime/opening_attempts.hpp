@@ -37,6 +37,8 @@ public:
   /// A worker says that the collective did not open.
   void suspect(std::string why) { suspected_ = std::move(why); }
   void complain(unreachable_address what);
+  /// It says so of itself: it lacks something.
+  void lacks(worker_id who, std::string what);
   /// The fence is over; true if the attempt counts as failed.
   bool judge(bool everybody_answered, instant now);
   /// It failed, and why is known.
@@ -59,18 +61,29 @@ public:
   /// reach (each rank dials all lower ones), with their words.
   std::vector<unreachable_address>
   unreachable(const std::vector<worker_id>& ranks) const;
+  /// Who of `ranks` lacks something, and what; nobody until one says so twice.
+  std::map<worker_id, std::string>
+  unable(const std::vector<worker_id>& ranks) const;
+  /// The next attempt would come later than `patience` behind the first that
+  /// failed in a row.
+  bool exceeds(std::chrono::seconds patience) const {
+    return retry_at_ && *retry_at_ >= first_failed_ + patience;
+  }
 
 private:
   struct sighting {
-    std::string address;
+    std::string what;      // the address, or what is lacking
     uint32_t attempts = 0; // in which it was said
     uint32_t newest = 0;
   };
+  void see(sighting& seen, std::string what) const;
   std::string suspected_;
   std::string reason_;
   uint32_t failures_ = 0; // in a row
   std::optional<instant> retry_at_;
   std::map<worker_id, std::map<worker_id, sighting>> complaints_; // about, from
+  std::map<worker_id, sighting> lacks_;
+  instant first_failed_{};
 };
 
 } // namespace ballast

@@ -146,6 +146,9 @@ struct worker_failed {
   /// address that it announced; -1: for another reason.
   int32_t unreachable_rank = -1;
   std::string unreachable_address = {};
+  /// The collective did not open because this worker lacks something, as file
+  /// descriptors, and no other can help it.
+  bool own_trouble = false;
 };
 
 /// The collective is open and the parameters are those of `base`.

@@ -5,6 +5,7 @@
 #include <poll.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <system_error>
 
 namespace ballast {
@@ -57,6 +58,10 @@ public:
                 ? start_connect_local(address_->local_name)
                 : start_connect_tcp(address_->host, address_->port);
     } catch (const std::system_error& e) {
+      // No peer is to blame for that.
+      const int why = e.code().value();
+      if (why == EMFILE || why == ENFILE || why == ENOMEM || why == ENOBUFS)
+        throw;
       unreachable(peer_, *address_, e.what());
     }
     step_ = fd_ ? step::connecting : step::queue_full;

@@ -1,5 +1,7 @@
 #include "gpu/collectives/join_shm.hpp"
 
+#include "runtime/fault_point.hpp"
+
 #include <poll.h>
 #include <sys/stat.h>
 
@@ -96,6 +98,19 @@ shm_member take_offer(int socket, int rank, const memory_offer& expected,
   return member;
 }
 
+/// False where the kernel, a sandbox or a limit offers no such memory, or not
+/// as much as a generation takes: then the ranks of a host use sockets.
+bool can_share_memory() {
+  static const bool can = [] {
+    try {
+      return shared_memory::create(generation_bytes, false)->bytes() > 0;
+    } catch (const std::system_error&) {
+      return false;
+    }
+  }();
+  return can;
+}
+
 } // namespace
 
 std::string find_host_id() {
@@ -122,6 +137,9 @@ join_shm(const collective_options& options, const std::vector<int>& ranks,
       std::find(ranks.begin(), ranks.end(), options.rank) - ranks.begin());
   members[me].rank = options.rank;
   // Staging is for what is small or lies elsewhere: most of it is never used.
+  if (int injected = ballast::fault_point("share.memory"))
+    throw std::system_error(injected, std::generic_category(),
+                            "cannot make shared memory");
   members[me].board = shared_memory::create(generation_bytes, false);
   members[me].arenas = arenas.own();
   own_marks marks(watch, members[me].board, ranks.size(), me);

@@ -83,7 +83,7 @@ public:
         throw;        // it also knows the address that does not answer
       stop_->raise(); // the first reason stands: an abort that cut a link, say
     } catch (const std::system_error& e) {
-      throw collective_error(collective_errc::peer_lost,
+      throw collective_error(collective_errc::unable,
                              std::string("cannot join: ") + e.what());
     }
   }
@@ -237,7 +237,7 @@ public:
       }
       return std::make_unique<ring_opening>(process_, options);
     } catch (const std::system_error& e) {
-      throw collective_error(collective_errc::peer_lost,
+      throw collective_error(collective_errc::unable,
                              "collective '" + process_->name +
                                  "' cannot listen on '" + options.bind_host +
                                  "': " + e.what(),

@@ -22,7 +22,10 @@ namespace {
 unique_fd make_file(size_t bytes) {
   unique_fd fd(::memfd_create("ballast", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!fd || ::ftruncate(fd.get(), static_cast<off_t>(bytes)) != 0) {
-    fail("cannot make shared memory");
+    const int why = errno;
+    throw std::system_error(why, std::generic_category(),
+                            "cannot make " + std::to_string(bytes) +
+                                " bytes of shared memory");
   }
   // Nobody can shrink it under a reader's feet.
   (void)::fcntl(fd.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW);
@@ -151,17 +154,6 @@ arena_book::~arena_book() {
   if (unmapper_.joinable()) {
     unmapper_.join();
   }
-}
-
-bool can_share_memory() {
-  static const bool can = [] {
-    try {
-      return shared_memory::create(1, false)->bytes() > 0;
-    } catch (const std::system_error&) {
-      return false;
-    }
-  }();
-  return can;
 }
 
 } // namespace ballast

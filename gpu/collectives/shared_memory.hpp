@@ -70,7 +70,4 @@ private:
   std::thread unmapper_;
 };
 
-/// False where the kernel or a sandbox offers no such memory.
-bool can_share_memory();
-
 } // namespace ballast

@@ -267,6 +267,8 @@ ptrdiff_t receive_fds(int socket, void* data, size_t bytes, unique_fd* fds,
   if (got <= 0) {
     return got < 0 && nothing_now(errno) ? 0 : -1;
   }
+  // The kernel drops what this process may not open, and says only this.
+  const bool dropped = (message.msg_flags & MSG_CTRUNC) != 0;
   for (cmsghdr* header = CMSG_FIRSTHDR(&message); header != nullptr;
        header = CMSG_NXTHDR(&message, header)) {
     if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS) {
@@ -281,6 +283,10 @@ ptrdiff_t receive_fds(int socket, void* data, size_t bytes, unique_fd* fds,
         fds[count++] = std::move(owned);
       }
     }
+  }
+  if (dropped && count < count_max) {
+    errno = EMFILE;
+    fail("cannot take the descriptors that a peer shares");
   }
   return got;
 }

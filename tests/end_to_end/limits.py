@@ -49,6 +49,34 @@ class OnOneMachine(BallastTest):
             f"the {CORES} cores of this machine", "train.threads")
 
 
+class Files(BallastTest):
+    def limited(self, limit):
+        """Runs a command under a limit of the shell."""
+        return ("sh", "-c", f'ulimit {limit} && exec "$0" "$@"')
+
+    def test_files_too_small_for_shared_memory_leave_sockets(self):
+        job = merged(emulated_job(1000), {"trace_samples": False})
+        one, run = self.new_run(job, wrapper=self.limited("-f 2000"))
+        self.assertEqual(one.wait(), 0, one)
+        kinds = [e["kind"] for e in read_lines(run / "events.jsonl")]
+        self.assertNotIn("cannot_open", kinds)
+
+    def test_what_every_worker_lacks_ends_the_run_with_the_way_on(self):
+        self.environment["BALLAST_FAULT_POINTS"] = "share.memory=eio"
+        job = emulated_job(1000, elastic={"grace_s": 3, "min_workers": 2})
+        one, run = self.new_run(job)
+        why = r"worker w[12] \(pid \d+.*\) cannot join: cannot make shared " \
+            "memory: Input/output error"
+        one.said(why + "; it is tried again, 3 attempts failed so far", "err")
+        self.assertEqual(one.wait(20), 1, one)
+        self.assertRegex(one.last_line, why)
+        self.assertIn("within 3 s (elastic.grace_s); mend that, then `ballast "
+                      f"run --resume {run}` goes on", one.last_line)
+        del self.environment["BALLAST_FAULT_POINTS"]
+        self.ballast("run", "--resume", run, "--no-progress")
+        self.audit(run)
+
+
 class InACluster(Cluster):
     """The coordinator does not know on which machines the workers will be."""
 

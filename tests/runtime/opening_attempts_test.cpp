@@ -14,6 +14,7 @@ using namespace std::chrono_literals;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::SizeIs;
 
 TEST(opening_attempts, wait_a_tenth_of_a_second_and_double_up_to_five) {
@@ -83,6 +84,17 @@ protected:
     word.message = "rank 0 cannot be reached";
     word.unreachable_rank = 0;
     word.unreachable_address = "127.0.0.1:4711";
+    d.core.on_failed(word, d.now);
+    return d.recover(step_number{0});
+  }
+  /// The worker of this rank lacks something; all answer the fence.
+  actions attempt_lacks(size_t rank) {
+    worker_failed word;
+    word.worker = d.core.current()->members->workers.at(rank);
+    word.generation = d.core.current()->members->number;
+    word.code = errc::collective_failed;
+    word.message = "cannot make shared memory: File too large";
+    word.own_trouble = true;
     d.core.on_failed(word, d.now);
     return d.recover(step_number{0});
   }
@@ -157,6 +169,44 @@ TEST_F(opening, leaves_out_who_is_unreachable_if_enough_remain) {
   auto place = pick<place_shares>(then);
   ASSERT_THAT(place, SizeIs(1)) << "at once";
   EXPECT_EQ(place[0].workers, std::vector<worker_id>{d.workers[1]});
+}
+
+TEST_F(opening, leaves_out_who_lacks_something_if_the_others_do_not) {
+  begin();
+  actions then;
+  for (int i = 0; i < 3; ++i) {
+    then = attempt_lacks(1);
+    if (i < 2)
+      wait_for_placement();
+  }
+  auto out = pick<expel>(then);
+  ASSERT_THAT(out, SizeIs(1));
+  EXPECT_EQ(out[0].who, d.workers[1]);
+  EXPECT_THAT(out[0].dismissed, HasSubstr("File too large"));
+}
+
+TEST_F(opening, ends_within_grace_s_with_what_every_worker_lacks) {
+  begin();
+  instant begun = d.now;
+  actions then;
+  for (size_t i = 0; pick<end_run>(then).empty() && i < 20; ++i) {
+    if (i > 0)
+      wait_for_placement();
+    then = attempt_lacks(i % 2);
+    EXPECT_THAT(pick<expel>(then), IsEmpty());
+    if (auto told = events(then, "cannot_open"); i == 2) {
+      ASSERT_THAT(told, SizeIs(1));
+      EXPECT_THAT(std::string(told[0]["message"]),
+                  HasSubstr("cannot make shared memory: File too large"));
+      EXPECT_THAT(std::string(told[0]["message"]),
+                  Not(HasSubstr("connect to each other")));
+    }
+  }
+  auto ended = pick<end_run>(then);
+  ASSERT_THAT(ended, SizeIs(1));
+  EXPECT_THAT(ended[0].reason, HasSubstr("File too large; tried 11 times"));
+  EXPECT_TRUE(ended[0].goes_on);
+  EXPECT_LE(d.now - begun, 30s);
 }
 
 TEST_F(opening, waits_for_nothing_where_a_worker_died) {
