@@ -8,11 +8,13 @@
 #include "runtime/text_digest.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
 #include <fstream>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <system_error>
 
 namespace ballast {
 
@@ -23,6 +25,11 @@ using nlohmann::json;
 
 [[noreturn]] void unusable(const std::string& what) {
   throw ballast_error(errc::run_dir_unusable, "cannot audit: " + what);
+}
+
+[[noreturn]] void cannot_open(const fs::path& what, int why) {
+  unusable("cannot open " + what.string() + ": " +
+           std::generic_category().message(why));
 }
 
 uint64_t number_at(const json& line, const char* key) {
@@ -48,12 +55,22 @@ void for_each_line(
         broken(where(number) + ": " + why);
       });
   if (!read)
-    unusable(file.string() + " cannot be read");
+    cannot_open(file, errno);
+}
+
+/// A file that is there and cannot be read proves nothing of the run: that is
+/// no finding. Throws; one that is missing reads as a stream that is not open.
+std::ifstream open_if_there(const fs::path& file) {
+  std::ifstream in(file);
+  const int why = errno;
+  if (!in.is_open() && why != ENOENT)
+    cannot_open(file, why);
+  return in;
 }
 
 manifest read_manifest(const fs::path& folder) {
   fs::path file = folder / "manifest.json";
-  std::ifstream in(file);
+  std::ifstream in = open_if_there(file);
   if (!in)
     unusable("no " + file.string());
   try {
@@ -140,6 +157,8 @@ void read_traces(const fs::path& folder, const journal_content& journal,
   std::error_code missing;
   for (const auto& entry : fs::directory_iterator(folder / "trace", missing))
     files.push_back(entry.path());
+  if (missing && missing != std::errc::no_such_file_or_directory)
+    cannot_open(folder / "trace", missing.value());
   std::sort(files.begin(), files.end());
   for (const fs::path& file : files) {
     auto owner = owners.find(file.filename().string());
@@ -155,7 +174,7 @@ void read_traces(const fs::path& folder, const journal_content& journal,
 /// killed, has no report.
 void check_report(const fs::path& folder, const journal_content& journal,
                   uint64_t steps_committed, uint64_t steps_total, audit& into) {
-  std::ifstream in(folder / "report.json");
+  std::ifstream in = open_if_there(folder / "report.json");
   if (!in)
     return;
   json report = json::parse(in, nullptr, false);
@@ -189,14 +208,14 @@ void check_origin(const fs::path& folder, const journal_content& journal,
   if (json seed = run.job.value("seed", json(run.seed)); seed != run.seed)
     into.problem("the journal has seed " + std::to_string(run.seed) +
                  ", its job " + json_text(seed));
-  std::ifstream job(folder / "job.json");
+  std::ifstream job = open_if_there(folder / "job.json");
   json told = json::parse(job, nullptr, false);
   if (job.is_open() && !told.is_object())
     into.problem("job.json is no JSON object");
   else if (job.is_open() && told != run.job)
     into.problem("job.json differs from the job in the journal at " +
                  first_difference(run.job, told));
-  std::ifstream set(folder / "manifest.json");
+  std::ifstream set = open_if_there(folder / "manifest.json");
   json about = json::parse(set, nullptr, false);
   if (!run.manifest.empty() &&
       digest_text(text_digest(0, json_text(about))) != run.manifest)
@@ -235,7 +254,7 @@ std::optional<std::string> lineage_of(const journal_content& journal,
 
 void check_lineage(const fs::path& folder, const journal_content& journal,
                    const manifest& set, uint64_t steps, audit& into) {
-  std::ifstream in(folder / "report.json");
+  std::ifstream in = open_if_there(folder / "report.json");
   json report = json::parse(in, nullptr, false);
   if (!report.is_object() || !report.contains("lineage") ||
       report.value("steps", json()) != steps)

@@ -12,7 +12,7 @@ namespace ballast {
 /// Calls `use` with every line that ends, and its number from 1; a torn last
 /// line is left out, as its writer died in it or is still at it. A line that is
 /// no JSON, or in which `use` does not find what it expects (json::exception),
-/// goes to `broken`. False where the file cannot be read.
+/// goes to `broken`. False where the file cannot be opened; errno says why.
 bool for_each_json_line(
     const std::filesystem::path& file,
     const std::function<void(const nlohmann::json&, uint64_t number)>& use,
