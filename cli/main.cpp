@@ -2,6 +2,7 @@
 /// failed as the last line on stderr, and exits. Starts in milliseconds.
 #include "cli/commands.hpp"
 #include "cli/node_library.hpp"
+#include "cli/open_file_limit.hpp"
 #include "cli/supervisor.hpp"
 #include "cli/terminate.hpp"
 #include "runtime/job_text.hpp"
@@ -160,6 +161,7 @@ int run_command(arguments& a) {
     throw ballast_error(errc::usage,
                         "--run-dir " + printable(folder) +
                             ": the name is not UTF-8; choose another folder");
+  need_open_files(a.run.what.elastic.workers);
   return run_supervised(a.run);
 }
 
@@ -273,6 +275,8 @@ int handed_on(const std::string& command, std::vector<std::string> rest) {
               "`ballast bench allreduce`"
             : "`ballast bench " + first +
                   "` is not in this build, which has: allreduce, planner");
+  if (command == "node") // of a cluster whose size it does not know yet
+    need_open_files(1);
   return call_node_library(command, rest);
 }
 

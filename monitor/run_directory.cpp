@@ -35,6 +35,9 @@ constexpr const char* choose_another = "choose another one with --run-dir";
     what += " (a name may have 255 bytes, a path 4095)";
   if (means_disk_full(error_number))
     throw ballast_error(errc::disk_full, what + "; make space");
+  if (error_number == EMFILE || error_number == ENFILE)
+    throw ballast_error(errc::run_dir_unusable,
+                        what + "; raise the limit with `ulimit -n`");
   throw ballast_error(errc::run_dir_unusable,
                       what + "; choose another place with --run-dir");
 }

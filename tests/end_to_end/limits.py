@@ -54,6 +54,23 @@ class Files(BallastTest):
         """Runs a command under a limit of the shell."""
         return ("sh", "-c", f'ulimit {limit} && exec "$0" "$@"')
 
+    def test_too_few_open_files_are_refused_with_the_number(self):
+        run = self.folder / "run"
+        for workers, needed in ((2, 72), (16, 128)):
+            self.refused(
+                2, f"the limit of open files is 33, at least {needed} are "
+                f"needed for {workers} workers: raise it with `ulimit -n "
+                f"{needed}`", "run",
+                self.write("job.json", emulated_job(100, workers=workers)),
+                "--run-dir", run, wrapper=self.limited("-n 33"))
+            self.assertFalse(run.exists())
+        self.refused(2, "at least 68 are needed for 1 worker", "node",
+                     "--coordinator", wrapper=self.limited("-n 33"))
+
+    def test_a_soft_limit_of_open_files_is_raised(self):
+        one, _ = self.new_run(emulated_job(100), wrapper=self.limited("-Sn 33"))
+        self.assertEqual(one.wait(), 0, one)
+
     def test_files_too_small_for_shared_memory_leave_sockets(self):
         job = merged(emulated_job(1000), {"trace_samples": False})
         one, run = self.new_run(job, wrapper=self.limited("-f 2000"))
