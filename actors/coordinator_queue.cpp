@@ -122,10 +122,15 @@ void coordinator_shell::perform_now(const prepare_data& what) {
               outcome_detail_ = detail_of(why);
             if (problem.code == errc::disk_full &&
                 core().phase() == run_phase::preparing &&
-                prepare_wait_.failed(problem.message, clock_now(), patience()))
+                prepare_wait_.failed(problem.message, clock_now(),
+                                     patience())) {
               prepare_again_ = what;
-            else
-              perform(core().on_prepare_failed(std::move(problem)));
+              return;
+            }
+            if (problem.code == errc::disk_full)
+              problem.message +=
+                  "; waited for " + std::to_string(patience().count()) + " s";
+            perform(core().on_prepare_failed(std::move(problem)));
           });
 }
 
@@ -157,6 +162,8 @@ void coordinator_shell::prepare_again() {
   prepare_data what = *std::exchange(prepare_again_, std::nullopt);
   if (core().phase() == run_phase::preparing)
     perform({what});
+  else
+    (void)prepare_wait_.over(clock_now()); // another run waits anew
 }
 
 // -- who is told -------------------------------------------------------------
@@ -179,10 +186,8 @@ void coordinator_shell::write_stale_workers() {
 }
 
 std::string coordinator_shell::trouble() {
-  for (std::string text :
-       {wait_.sentence(),
-        prepare_again_ ? prepare_wait_.sentence() : std::string(),
-        self_->state.space->sentence()})
+  for (std::string text : {wait_.sentence(), prepare_wait_.sentence(),
+                           self_->state.space->sentence()})
     if (!text.empty())
       return text;
   if (!waiting_workers_.empty())
@@ -206,14 +211,16 @@ void coordinator_shell::perform_now(const write_event& what) {
   record().perform(what);
 }
 
-/// At once, and then every five seconds.
+/// At once, and then every five seconds: also where it comes and goes, as with
+/// each attempt to write.
 void coordinator_shell::tell_trouble() {
   std::string text = trouble();
-  bool tell = !text.empty() && (last_trouble_.empty() ||
+  bool tell = !text.empty() && ((last_trouble_.empty() && text != told_text_) ||
                                 clock_now() - told_ >= disk_wait::tell_every);
   last_trouble_ = text;
   if (!tell)
     return;
+  told_text_ = text;
   told_ = clock_now();
   log().warn("{}", text);
   if (config_.on_trouble)

@@ -180,6 +180,7 @@ private:
   std::optional<prepare_data> prepare_again_;
   std::map<std::string, instant> waiting_workers_; // for space, since
   std::string last_trouble_;
+  std::string told_text_;
   instant told_{0};
   std::string outcome_reason_;
   bool workers_stale_ = false;

@@ -308,6 +308,22 @@ class Freed(BallastTest):
         self.assertEqual(one.wait(30), 130, one)
         self.assertEqual(check_run(run, 20).problems, [])
 
+    def test_a_cache_that_stays_full_is_told_once_and_ends_with_the_way_on(
+            self):
+        """The grace of three seconds is over before it would be told again."""
+        self.arm("cache.write")
+        self.fill("cache.write")
+        self.environment["BALLAST_CACHE"] = str(self.folder / "cache")
+        one, run = self.new_run(emulated_job(elastic={"grace_s": 3}))
+        self.assertEqual(one.wait(30), 1, one)
+        self.assertEqual(one.err.count("disk full: "), 1, one)
+        self.assertIn("No space left on device", one.last_line)
+        self.assertIn("waited for 3 s; mend that, then `ballast run --resume "
+                      f"{run}` goes on", one.last_line)
+        self.flag("cache.write").unlink()
+        self.ballast("run", "--resume", run, "--no-progress")
+        self.audit(run)
+
     def test_at_each_kind_of_write_in_turn(self):
         lines = ["steps.append", "journal.commit", "events.append"]
         ends = ["file.write.model.safetensors.unchecked",
