@@ -85,14 +85,7 @@ void engine::background(std::thread& on, run_parts& parts, generation of,
         try {
           work();
         } catch (const collective_error& e) {
-          const bool own = e.code() == collective_errc::unable;
-          const std::string why =
-              (own ? "" : to_string(e.code()) + ": ") + e.what();
-          worker_failed message{{}, of, errc::collective_failed, why, {}, {}};
-          message.own_trouble = own;
-          message.unreachable_rank = e.unreachable().empty() ? -1 : e.peer();
-          message.unreachable_address = e.unreachable();
-          failed(parts, of, std::move(message));
+          failed(parts, of, report_of(e, of));
         } catch (const ballast_error& e) {
           failed(parts, of, {{}, of, e.what_failed().code, e.what(), {}, {}});
         } catch (const std::exception& e) {
