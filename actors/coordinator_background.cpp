@@ -174,7 +174,7 @@ void coordinator_shell::perform_now(const end_run& what) {
                        "`ballast run --resume " +
                        folder + "`";
   }
-  if (what.goes_on && !nothing_happened)
+  if (what.goes_on && !nothing_happened && !gave_up_) // which has said so
     outcome_reason_ += "; mend that, then `ballast run --resume " +
                        record().folder().string() + "` goes on";
   no_report_->clear();

@@ -81,7 +81,9 @@ void coordinator_shell::give_up_queue(failure why) {
     return;
   if (why.code == errc::disk_full) {
     why.message += "; waited for " + std::to_string(patience().count()) +
-                   " s; what was written is kept";
+                   " s. What was written is kept; with space `ballast run "
+                   "--resume " +
+                   record().folder().string() + "` goes on";
     gave_up_ = true;
   }
   std::deque<queued> rest = std::exchange(queue_, {});
