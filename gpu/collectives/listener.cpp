@@ -165,6 +165,7 @@ bool listener::advance(pending& p) {
         return read == 0;
       }
       p.hello_read = true;
+      p.until = steady_clock::now() + patience;
       if (!take_hello(p)) {
         return false;
       }

@@ -3,7 +3,8 @@
 /// runs the handshake, and hands each one that proves itself to the door of
 /// the generation and rank it asked for; all others are told why not.
 ///
-/// Thread-safe. Limits: `pending_max` unfinished handshakes, `patience` each.
+/// Thread-safe. Limits: `pending_max` unfinished handshakes, `patience` for
+/// each frame of one.
 #pragma once
 
 #include "gpu/collective.hpp"

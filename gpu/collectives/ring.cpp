@@ -95,9 +95,12 @@ public:
 private:
   std::unique_ptr<collective> join(deadline until) {
     const collective_options& options = door_->options();
+    const auto patience = until - std::chrono::steady_clock::now();
     auto links = join_mesh(
         peers_, door_, *stop_,
         static_cast<int>(process_->config.link_timeout.count()), until);
+    // Who has come so far has made progress.
+    until = std::chrono::steady_clock::now() + patience;
     std::unique_ptr<shm_group> local;
     if (hosts_.local.size() > 1) {
       local = join_shm(options, hosts_.local, links, *process_->arenas,

@@ -38,6 +38,9 @@ double seconds_of(Operation&& operation) {
       .count();
 }
 
+/// No operation that is measured is meant to take longer.
+constexpr double measured_longest_s = 0.25;
+
 /// The quickest of a few, after one that does not count.
 template <class Operation>
 double best_of(int rounds, Operation&& operation) {
@@ -318,10 +321,11 @@ uint64_t ring_collective::bytes_sent() const {
 
 cost_model ring_collective::measure(deadline until) {
   constexpr size_t floats = 65536;
-  // More than a line takes at once whose rate is limited over milliseconds.
-  constexpr size_t floats_streamed = 262144;
+  // The last one is more than a line takes at once whose rate is limited over
+  // milliseconds.
+  constexpr size_t floats_streamed[] = {4096, 32768, 262144};
   constexpr int rounds = 6;
-  std::vector<float> data(floats_streamed);
+  std::vector<float> data(std::max(floats, floats_streamed[2]));
   cost_model found;
   guarded([&] {
     if (near_) {
@@ -338,14 +342,22 @@ cost_model ring_collective::measure(deadline until) {
     const int hosts = wide_.members().count();
     if (is_leader() && hosts > 1) {
       double small = best_of(rounds, [&] { wide_.barrier(until); });
-      double large = best_of(2, [&] {
-        wide_.all_reduce(data.data(), floats_streamed, element_type::float32,
-                         reduce_way::ring, until);
-      });
       const int steps = std::max(1, static_cast<int>(hosts > 2) + 1);
-      found.stream =
-          fit_step_cost(small, large, floats_streamed * sizeof(float), steps,
-                        2.0 * (hosts - 1) / hosts);
+      for (size_t count : floats_streamed) {
+        double large = best_of(2, [&] {
+          wide_.all_reduce(data.data(), count, element_type::float32,
+                           reduce_way::ring, until);
+        });
+        found.stream = fit_step_cost(small, large, count * sizeof(float), steps,
+                                     2.0 * (hosts - 1) / hosts);
+        // A slow line shows in what is small, and would take long for more. All
+        // stop alike.
+        wide_.all_reduce(&large, 1, element_type::float64, reduce_way::doubling,
+                         until);
+        if (8 * large / hosts > measured_longest_s) {
+          break;
+        }
+      }
     }
     // Everyone takes the mean: all must choose alike.
     double mean[4] = {found.shared.latency_s, found.shared.byte_s,

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 namespace ballast {
 
@@ -88,6 +89,9 @@ void stream_mesh::transfer(const stream_label& label, byte_source* source,
     in.sink = sink;
   }
   int idle = 0;
+  const auto patience = patience_until(until);
+  until = std::chrono::steady_clock::now() + patience;
+  bool progress = false;
   while (!out.done() || !in.done()) {
     stop_->check();
     bool moved = false;
@@ -97,12 +101,24 @@ void stream_mesh::transfer(const stream_label& label, byte_source* source,
     moved |= !out.done() && push(out);
     if (moved) {
       idle = 0;
+      progress = true;
       reach(fault_point::segment, rank_);
     } else if (++idle > spins_) {
+      if (std::exchange(progress, false)) {
+        until = std::chrono::steady_clock::now() + patience;
+      }
       wait(out, in, until);
       idle = 0;
     }
   }
+}
+
+std::chrono::nanoseconds stream_mesh::patience_until(deadline until) {
+  if (until != until_) {
+    until_ = until;
+    patience_ = until - std::chrono::steady_clock::now();
+  }
+  return patience_;
 }
 
 bool stream_mesh::push(outgoing& out) {

@@ -83,7 +83,9 @@ public:
   int size() const { return static_cast<int>(links_.size()); }
 
   /// Sends all of `out` to rank `to` while receiving all of `in` from `from`.
-  /// Null means: not in this direction.
+  /// Null means: not in this direction. Fails once nothing has moved for as
+  /// long as it was to `until` when that was given for the first time: a slow
+  /// line may take its time, for one transfer and for many.
   void transfer(const stream_label& label, byte_source* out, int to,
                 byte_sink* in, int from, deadline until);
 
@@ -103,6 +105,7 @@ private:
 
   bool push(outgoing& out);
   bool pull(incoming& in, const stream_label& label);
+  std::chrono::nanoseconds patience_until(deadline until);
   void wait(const outgoing& out, const incoming& in, deadline until);
   void set_wake_bytes(const incoming& in);
   void look_for_silence(int peer);
@@ -115,6 +118,8 @@ private:
   int spins_;
   std::chrono::milliseconds link_timeout_;
   size_t wake_bytes_ = 1;
+  deadline until_{}; // as it was given
+  std::chrono::nanoseconds patience_{};
   std::vector<uint32_t> sent_frames_;     // per peer
   std::vector<uint32_t> received_frames_; // per peer
   std::atomic<uint64_t> bytes_sent_{0};

@@ -1,7 +1,8 @@
-"""Goal: nodes on two hosts train together as they are started; where one
-announces an address that the other cannot reach, everybody is told which, of
-whom, and what to set, and the attempts become rarer. Method: two network
-namespaces, each with its own host name, and a cable between them.
+"""Goal: nodes on several hosts train together as they are started, also over a
+slow line; where one announces an address that the other cannot reach, everybody
+is told which, of whom, and what to set, and the attempts become rarer.
+Method: network namespaces, each with its own host name, and a bridge in one of
+them.
 """
 import json
 import os
@@ -13,7 +14,7 @@ from ballast_process import (BallastTest, alive, emulated_job, endless_job,
                              merged, read_json, read_lines, wait_until)
 from exactness_checker import check_run
 
-ADDRESSES = {"a": "10.252.0.1", "b": "10.252.0.2"}
+ADDRESSES = {"a": "10.252.0.1", "b": "10.252.0.2", "c": "10.252.0.3"}
 
 
 def ip(*words):
@@ -42,18 +43,24 @@ REASON = why_not()
 
 @unittest.skipIf(REASON, REASON)
 class TwoHosts(BallastTest):
+    HOSTS = ("a", "b")
+
     def setUp(self):
         super().setUp()
         self.spaces = {host: f"ballast-{host}-{os.getpid()}"
-                       for host in ADDRESSES}
+                       for host in self.HOSTS}
         self.remove_those_of_the_dead()
         # Runs last: cleanups go backwards, and processes are ended before.
         for space in self.spaces.values():
             self.addCleanup(ip, "netns", "del", space)
         for space in self.spaces.values():
             self.assertEqual(ip("netns", "add", space).returncode, 0, space)
-        ip("link", "add", "cable", "netns", self.spaces["a"], "type", "veth",
-           "peer", "name", "cable", "netns", self.spaces["b"])
+        ip("-n", self.spaces["a"], "link", "add", "cable", "type", "bridge")
+        for host in self.HOSTS[1:]:
+            ip("link", "add", "to-" + host, "netns", self.spaces["a"], "type",
+               "veth", "peer", "name", "cable", "netns", self.spaces[host])
+            ip("-n", self.spaces["a"], "link", "set", "to-" + host, "master",
+               "cable", "up")
         for host, space in self.spaces.items():
             for words in (["addr", "add", ADDRESSES[host] + "/24", "dev",
                            "cable"],
@@ -72,7 +79,7 @@ class TwoHosts(BallastTest):
     @staticmethod
     def remove_those_of_the_dead():
         """A test that was killed has left its own."""
-        for space in re.findall(r"ballast-(?:a|b|probe)-\d+",
+        for space in re.findall(r"ballast-(?:a|b|c|probe)-\d+",
                                 ip("netns", "list").stdout):
             if not alive(int(space.rpartition("-")[2])):
                 ip("netns", "del", space)
@@ -123,6 +130,26 @@ class AsTheyAreStarted(TwoHosts):
         audit = self.audit(run)
         self.assertEqual((audit["lost"], audit["repeated"]), (0, 0))
         self.assertEqual(self.events(run, "cannot_open"), [])
+
+
+class OverASlowLine(TwoHosts):
+    def test_they_train_slowly(self):
+        """A megabit: what a step sends takes more than a second."""
+        for host, device in (("a", "to-b"), ("b", "cable")):
+            done = subprocess.run(
+                ["tc", "-n", self.spaces[host], "qdisc", "add", "dev", device,
+                 "root", "tbf", "rate", "1mbit", "burst", "16kb", "latency",
+                 "500ms"], capture_output=True, text=True, check=False)
+            if done.returncode != 0:
+                self.skipTest("no slow line: " + done.stderr.strip())
+        self.node("a", "left", "--insecure")
+        self.node("b", "right", "--insecure")
+        run = self.submit(emulated_job(100, workers=2, batch=20,
+                                       parameters=50000))
+        wait_until(lambda: self.events(run, "done"), "the end", 120)
+        self.assertEqual(self.events(run, "cannot_open"), [])
+        self.assertEqual(read_lines(run / "steps.jsonl")[-1]["world"], 2)
+        self.assertEqual(read_json(run / "report.json")["recoveries"], [])
 
 
 class AtAnAddressOfItsOwn(TwoHosts):
