@@ -159,6 +159,10 @@ void coordinator_shell::perform_now(const fetch_checkpoint& what) {
 }
 
 void coordinator_shell::perform_now(const end_run& what) {
+  // A stop was asked for and is obeyed: that is an end of its own, which the
+  // report tells, also where the run could not go on before it.
+  if (what.state == to_string(run_phase::stopped))
+    record().go_on();
   self_->state.ending = true;
   write_stale_workers();
   outcome_reason_ = what.reason;

@@ -442,7 +442,9 @@ int run_supervised(const run_options& options) {
     print_summary(how);
   }
   std::fflush(stdout);
-  if (how.exit_code != 0)
+  const bool stopped =
+      how.report.is_object() && how.report.value("state", "") == "stopped";
+  if (how.exit_code != 0 || stopped)
     std::fprintf(stderr, "ballast: %s\n", how.reason.c_str());
   return how.exit_code;
 }

@@ -257,11 +257,18 @@ coordinator_core::reply coordinator_core::stop(bool by_signal) {
   case run_phase::preparing:
     // Data are read for as long as they are large. Only living workers of an
     // earlier life hold something that would be lost: they are heard first.
-    if (!run_->past || (run_->past->alive && run_->past->alive->empty()))
+    if (!run_->past || (run_->past->alive && run_->past->alive->empty())) {
+      // The journal lags behind what was shown, where that life was killed.
+      if (run_->past && !run_->past->steps.empty() &&
+          run_->past->steps.back().step > run_->past->committed)
+        out.then.push_back(journal_commit{run_->past->steps.back().step,
+                                          run_->past->steps.back().epoch});
       finish(out.then, run_phase::stopped, run_->asked.stop_code(),
-             run_->past ? "stopped while the data were being prepared; nothing "
-                          "of the run has changed"
+             run_->past ? "stopped while the data were being prepared; its "
+                          "steps, checkpoints and model are kept, and "
+                          "`ballast run --resume` goes on with it"
                         : "stopped before the first step");
+    }
     break;
   case run_phase::finishing:
     run_->parking = false; // then it ends here

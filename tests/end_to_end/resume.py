@@ -167,6 +167,44 @@ class AfterAPowerCut(Resume):
         self.ended_well(self.resume_dir(run), run, 8)
 
 
+class StoppedWhilePreparing(Resume):
+    """A request that was answered with ok shows in how the run ends."""
+
+    def preparing(self, run):
+        """A resume that reads its data, which finds no room in the cache."""
+        full = self.write("full", "")
+        self.environment["BALLAST_CACHE"] = str(self.folder / "cold")
+        self.environment["BALLAST_FAULT_POINTS"] = f"cache.write=enospc?{full}"
+        again = self.resume_dir(run)
+        again.said("disk full", "err")
+        return again
+
+    def stopped_again(self, again, run, code):
+        steps = self.committed(run)
+        self.assertEqual(again.wait(20), code, again)
+        self.assertIn("while the data were being prepared", again.last_line)
+        self.assertIn("ballast run --resume", again.last_line)
+        self.assertIn("stopped:", again.out)
+        report = read_json(run / "report.json")
+        self.assertEqual(report["state"], "stopped")
+        self.assertEqual(report["steps"], steps)
+        self.assertEqual(self.kinds(run)[-1], "done")
+
+    def test_is_told_and_goes_on_later(self):
+        run = self.killed(quick())
+        before = digest(run)
+        again = self.preparing(run)
+        self.ballast("ctl", "stop", "--to", run)
+        self.stopped_again(again, run, 0)
+        again = self.preparing(run)
+        again.signal(signal.SIGINT)
+        self.stopped_again(again, run, 130)
+        self.assertEqual(what_went(before, digest(run), 3), [])
+        self.ballast("audit", run)
+        del self.environment["BALLAST_FAULT_POINTS"]
+        self.ended_well(self.resume_dir(run), run, 4)
+
+
 class Mistakes(Resume):
     def test_each_is_named(self):
         empty = self.folder / "empty"

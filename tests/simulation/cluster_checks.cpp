@@ -125,8 +125,7 @@ void cluster::check_end() {
   if (done && !disk_->model)
     fail("the run is done without a model");
   if (!done && !disk_->steps.empty() && !disk_->model &&
-      outcome_.reason.find("nothing of the run has changed") ==
-          std::string::npos)
+      outcome_.reason.find("data were being prepared") == std::string::npos)
     fail("the run is stopped after step " +
          std::to_string(disk_->steps.size()) + " without a model");
   if (!disk_->model || disk_->model->size() != disk_->steps.size())
