@@ -23,6 +23,10 @@ bool holds_run(const std::string& folder) {
   return std::filesystem::exists(folder + "/run.lock", ignored);
 }
 
+bool is_stopped(const outcome& how) {
+  return how.report.is_object() && how.report.value("state", "") == "stopped";
+}
+
 void print_summary(const outcome& how) {
   const nlohmann::json& report = how.report;
   if (!report.is_object())

@@ -19,6 +19,9 @@ struct outcome {
 /// is none: the run is not over. `interrupted`: by Ctrl-C or SIGTERM.
 std::optional<outcome> outcome_of(const std::string& folder, bool interrupted);
 
+/// Somebody stopped it, however it exits.
+bool is_stopped(const outcome& how);
+
 void print_summary(const outcome& how);
 
 /// A run has begun in that folder, however short it was.

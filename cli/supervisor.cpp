@@ -442,9 +442,7 @@ int run_supervised(const run_options& options) {
     print_summary(how);
   }
   std::fflush(stdout);
-  const bool stopped =
-      how.report.is_object() && how.report.value("state", "") == "stopped";
-  if (how.exit_code != 0 || stopped)
+  if (how.exit_code != 0 || is_stopped(how))
     std::fprintf(stderr, "ballast: %s\n", how.reason.c_str());
   return how.exit_code;
 }
