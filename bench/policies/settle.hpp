@@ -28,13 +28,13 @@ settled settle(policy& who, const label_counts& held,
 settled settle_by_quota(const label_counts& held,
                         const std::vector<double>& parts, const band& wanted);
 
-/// Skew in whole rows, as the planner counts it: rows beyond the whole rows of
-/// a fair share, as a part of the worker's rows. Between the total variation
-/// distance and that plus classes / size.
+/// Skew in whole rows: rows beyond the whole rows of a fair share, as a part of
+/// the worker's rows. Between the total variation distance and that plus
+/// classes / size; no worker can have less of it than its whole rows allow.
 double whole_row_skew(const label_counts& held);
 
 /// Our planner for exactly the balance that another one has reached: the same
-/// size of every worker, and nobody more skewed in whole rows than its worst.
+/// size of every worker, and nobody more skewed than its worst in whole rows.
 quota quota_for_same_balance(const label_counts& held,
                              const label_counts& reached);
 

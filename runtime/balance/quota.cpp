@@ -104,11 +104,11 @@ int64_t quota_problem::holders(size_t label) const {
   return out;
 }
 
-bool quota_problem::covered() const {
+int64_t quota_problem::holders_lacking() const {
+  int64_t out = 0;
   for (size_t c = 0; c < classes; ++c)
-    if (holders(c) < holders_min[c])
-      return false;
-  return true;
+    out += std::max<int64_t>(0, holders_min[c] - holders(c));
+  return out;
 }
 
 bool quota_problem::keep_all() {

@@ -47,7 +47,9 @@ struct quota_problem {
   uint64_t moved() const;
   /// Workers that hold some of the class by the targets.
   int64_t holders(size_t label) const;
-  bool covered() const;
+  /// Holders that classes have too few of, together.
+  int64_t holders_lacking() const;
+  bool covered() const { return holders_lacking() == 0; }
   /// Makes the targets what is held. False if sizes or holders are not as they
   /// should be then.
   bool keep_all();
@@ -65,6 +67,7 @@ struct quota_problem {
 template <class Solve>
 quota within_budgets(const quota_request& what, uint64_t bound, Solve solve) {
   quota best;
+  int64_t fewest_lacking = 0;
   std::vector<int64_t> excess_max;
   quota_problem as_it_is(what);
   if (as_it_is.keep_all() && as_it_is.widen_budgets(what, excess_max))
@@ -75,10 +78,14 @@ quota within_budgets(const quota_request& what, uint64_t bound, Solve solve) {
       p.excess_max = excess_max;
     solve(p);
     const bool kept = p.widen_budgets(what, excess_max);
+    const int64_t lacking = p.holders_lacking();
     if (round == 0 ||
-        (kept && p.covered() >= best.covered && p.moved() < best.moved))
-      best = {p.targets(), p.moved(), bound, false, p.covered()};
-    if (best.moved <= bound)
+        (kept && (lacking < fewest_lacking ||
+                  (lacking == fewest_lacking && p.moved() < best.moved)))) {
+      best = {p.targets(), p.moved(), bound, false, lacking == 0};
+      fewest_lacking = lacking;
+    }
+    if (best.covered && best.moved <= bound)
       break;
   }
   best.exact = best.covered && best.moved <= bound;
