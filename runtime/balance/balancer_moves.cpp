@@ -233,9 +233,7 @@ uint64_t balancer::least_rows(const label_counts& from,
   quota_request what{from, {}, policy_.skew_tv, 1};
   for (size_t rank = 0; rank < to.workers; ++rank)
     what.sizes.push_back(to.of_worker(rank));
-  const std::vector<double> skewed = skews(to);
-  what.skew_tv =
-      std::max(what.skew_tv, *std::max_element(skewed.begin(), skewed.end()));
+  what.skew_tv = std::max(what.skew_tv, most_skew(to));
   uint64_t held_by_more = 0;
   for (size_t label = 0; label < to.classes; ++label) {
     size_t before = 0;
@@ -271,7 +269,9 @@ void balancer::finish(balance_proposal& out, const split_view& split,
     out.after.push_back({after.shares[rank].worker, owned[rank], skewed[rank]});
   if (!out.moves.empty()) {
     out.bound_rows = least_rows(held_, held);
-    out.round_bound_rows = least_rows(round_held_, held);
+    out.round_bound_rows = round_ == plan_->number
+                               ? out.bound_rows
+                               : least_rows(round_held_, held);
     out.round = round_;
   }
   out.generation = plan_->generation;

@@ -65,15 +65,7 @@ public:
 
   /// What the potentials are for moves_bound.hpp.
   moves_certificate prices() const {
-    moves_certificate out;
-    for (size_t c = 0; c < c_; ++c)
-      out.class_prices.push_back(-potential_[c]);
-    for (size_t w = 0; w < w_; ++w) {
-      out.worker_prices.push_back(potential_[body_node(w)]);
-      out.budget_prices.push_back(std::max<int64_t>(
-          0, potential_[body_node(w)] - potential_[excess_node(w)]));
-    }
-    return out;
+    return prices_of({potential_.begin(), potential_.end()}, c_);
   }
 
 private:

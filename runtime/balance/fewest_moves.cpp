@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 namespace ballast {
 namespace {
@@ -13,10 +14,6 @@ constexpr double aims[] = {1, 0.95, 0.9, 0.8, 0.7, 0.55, 0.4, 0.2};
 constexpr size_t cells_of_all_aims = 2'000'000;
 constexpr double rounding = 1e-9;
 
-double most(const std::vector<double>& of) {
-  return of.empty() ? 0 : *std::max_element(of.begin(), of.end());
-}
-
 /// Chunks are cut where whole ones move this much more than the bound ...
 constexpr double over_bound_max = 1.03;
 /// ... and where that saves such a part of the rows.
@@ -25,31 +22,54 @@ constexpr uint32_t finer = 4; // times, from one grain to the next
 constexpr size_t parts_max = 5'000;
 constexpr size_t in_vain_max = 2; // grains that were no better
 
-/// The first aim whose pieces keep the budget, with chunks cut so small.
-aimed_moves best_aim(const quota_request& demand, const move_request& how,
-                     uint32_t part_rows_max, uint64_t& bound) {
-  const size_t cells = how.set->train.size() * demand.held.workers;
-  const size_t stride = cells > cells_of_all_aims ? 2 : 1;
-  aimed_moves best;
-  for (size_t i = 0; i < std::size(aims); i += stride) {
-    quota_request aimed = demand;
-    aimed.skew_tv = aims[i] * demand.skew_tv;
-    const quota target = best_quota(aimed);
-    if (i == 0)
-      bound = target.bound;
-    move_request what = how;
-    what.target = target.target;
-    what.bytes_max = 0;
-    what.part_rows_max = part_rows_max;
-    aimed_moves found{choose_moves(what), target.moved, 0};
-    found.skew_max = most(skews(found.list.after));
-    if (i == 0 || found.skew_max < best.skew_max)
-      best = std::move(found);
-    if (best.skew_max <= demand.skew_tv + rounding)
-      break;
+/// The search at one grain after the other. What to aim at is the same for all
+/// of them.
+class aimed_search {
+public:
+  aimed_search(const quota_request& demand, const move_request& how)
+      : demand_(demand), how_(how) {
+    const size_t cells = how.set->train.size() * demand.held.workers;
+    for (size_t i = 0; i<std::size(aims); i += cells> cells_of_all_aims ? 2 : 1)
+      aims_.push_back(aims[i]);
   }
-  return best;
-}
+
+  bool met(const aimed_moves& one) const {
+    return one.skew_max <= demand_.skew_tv + rounding;
+  }
+
+  uint64_t bound() { return target(0).bound; }
+
+  /// The first aim whose pieces keep the budget, with chunks cut so small.
+  aimed_moves best(uint32_t part_rows_max) {
+    aimed_moves out;
+    for (size_t i = 0; i < aims_.size() && (i == 0 || !met(out)); ++i) {
+      move_request what = how_;
+      what.target = target(i).target;
+      what.bytes_max = 0;
+      what.part_rows_max = part_rows_max;
+      aimed_moves found{choose_moves(what), target(i).moved, 0};
+      found.skew_max = most_skew(found.list.after);
+      if (i == 0 || found.skew_max < out.skew_max)
+        out = std::move(found);
+    }
+    return out;
+  }
+
+private:
+  const quota& target(size_t aim) {
+    while (targets_.size() <= aim) {
+      quota_request aimed = demand_;
+      aimed.skew_tv = aims_[targets_.size()] * demand_.skew_tv;
+      targets_.push_back(best_quota(aimed));
+    }
+    return targets_[aim];
+  }
+
+  const quota_request& demand_;
+  const move_request& how_;
+  std::vector<double> aims_;
+  std::vector<quota> targets_; // of the first aims, made when asked for
+};
 
 } // namespace
 
@@ -57,34 +77,25 @@ aimed_moves fewest_moves(const quota_request& demand, const move_request& how) {
   uint32_t grain = 1;
   for (const chunk_info& chunk : how.set->train)
     grain = std::max(grain, chunk.rows);
-  uint64_t bound = 0;
-  aimed_moves best = best_aim(demand, how, 0, bound);
-  auto met = [&](const aimed_moves& one) {
-    return one.skew_max <= demand.skew_tv + rounding;
-  };
+  aimed_search search(demand, how);
+  aimed_moves best = search.best(0);
+  const double enough = over_bound_max * double(search.bound()) + 1;
   size_t in_vain = 0;
-  while (grain > 1 && (!met(best) || double(best.list.rows) >
-                                         over_bound_max * double(bound) + 1)) {
+  while (grain > 1 && (!search.met(best) || double(best.list.rows) > enough)) {
     grain = std::max<uint32_t>(1, grain / finer);
     if (demand.held.total() / grain > parts_max)
       break;
-    aimed_moves finer_one = best_aim(demand, how, grain, bound);
+    aimed_moves finer_one = search.best(grain);
     const bool fewer = double(finer_one.list.rows) <
                        (1 - cuts_save_min) * double(best.list.rows);
     const bool nearer =
-        !met(best) && finer_one.skew_max < best.skew_max - rounding;
-    if (nearer || (fewer && (met(finer_one) || !met(best))))
+        !search.met(best) && finer_one.skew_max < best.skew_max - rounding;
+    if (nearer || (fewer && (search.met(finer_one) || !search.met(best))))
       best = std::move(finer_one);
     else if (++in_vain == in_vain_max)
       break;
   }
-  uint64_t bytes = 0;
-  size_t fit = 0;
-  for (const shard_move& one : best.list.moves) {
-    bytes += one.bytes;
-    fit += how.bytes_max == 0 || bytes <= how.bytes_max;
-  }
-  cut_off(best.list, fit);
+  cut_off(best.list, fit_in_bytes(best.list.moves, how.bytes_max));
   return best;
 }
 

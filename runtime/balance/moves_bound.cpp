@@ -68,16 +68,7 @@ public:
   moves_certificate prices() const {
     auto found = min_cost_flow(problem_);
     BALLAST_CHECK(found.has_value(), "a quota exists always");
-    const std::vector<int64_t>& price = found->prices;
-    moves_certificate out;
-    for (size_t c = 0; c < classes_; ++c)
-      out.class_prices.push_back(-price[c]);
-    for (size_t w = 0; w < workers_; ++w) {
-      out.worker_prices.push_back(price[body(w)]);
-      out.budget_prices.push_back(
-          std::max<int64_t>(0, price[body(w)] - price[excess(w)]));
-    }
-    return out;
+    return prices_of(found->prices, classes_);
   }
 
 private:
@@ -95,6 +86,21 @@ private:
 };
 
 } // namespace
+
+moves_certificate prices_of(const std::vector<int64_t>& potentials,
+                            size_t classes) {
+  const size_t workers = (potentials.size() - classes) / 2;
+  moves_certificate out;
+  for (size_t c = 0; c < classes; ++c)
+    out.class_prices.push_back(-potentials[c]);
+  for (size_t w = 0; w < workers; ++w) {
+    const int64_t excess = potentials[classes + w];
+    const int64_t body = potentials[classes + workers + w];
+    out.worker_prices.push_back(body);
+    out.budget_prices.push_back(std::max<int64_t>(0, body - excess));
+  }
+  return out;
+}
 
 std::vector<double> budget_rows(const quota_request& what) {
   const fair_parts fair(what);

@@ -8,15 +8,10 @@
 namespace ballast {
 
 void piece_search::cut(size_t index, uint32_t rows_away, uint32_t to) {
-  movable_piece rest = pieces_[index];
-  movable_piece away = rest;
-  double part = double(rows_away) / double(rows(rest.what));
-  rest.what.end -= rows_away;
-  away.what.begin = rest.what.end;
-  for (size_t i = 0; i < rest.labels.size(); ++i) {
-    away.labels[i].rows *= part;
-    rest.labels[i].rows -= away.labels[i].rows;
-  }
+  const interval whole = pieces_[index].what;
+  const uint32_t middle = whole.end - rows_away;
+  movable_piece rest = part_of(pieces_[index], whole.begin, middle);
+  movable_piece away = part_of(pieces_[index], middle, whole.end);
   uint32_t rank = rest.goes_to;
   bounds_[rank].fresh = false;
   distance_.remove(pieces_[index], rank);

@@ -193,4 +193,11 @@ std::vector<double> skews(const label_counts& held) {
   return out;
 }
 
+double most_skew(const label_counts& held) {
+  double out = 0;
+  for (double one : skews(held))
+    out = std::max(out, one);
+  return out;
+}
+
 } // namespace ballast

@@ -73,5 +73,7 @@ quota best_quota(const quota_request& what, size_t exact_cells_max = 100'000);
 /// Skew of each worker: total variation distance of its row from the global
 /// distribution; 0 for who holds nothing.
 std::vector<double> skews(const label_counts& held);
+/// The largest of them; 0 of nobody.
+double most_skew(const label_counts& held);
 
 } // namespace ballast

@@ -19,6 +19,17 @@ bool movable_piece::has(uint32_t label) const {
                      [&](const label_rows& l) { return l.label == label; });
 }
 
+movable_piece part_of(const movable_piece& piece, uint32_t begin,
+                      uint32_t end) {
+  movable_piece out = piece;
+  out.what.begin = begin;
+  out.what.end = end;
+  const double part = double(end - begin) / double(rows(piece.what));
+  for (label_rows& some : out.labels)
+    some.rows *= part;
+  return out;
+}
+
 quota_distance::quota_distance(const label_counts& target,
                                double size_tolerance)
     : size_tolerance_(size_tolerance), surplus_(target.rows.size()) {

@@ -37,6 +37,10 @@ struct movable_piece {
   bool has(uint32_t label) const;
 };
 
+/// These rows of it alone, with as much of every label. What it costs to copy
+/// stays: that of its chunk.
+movable_piece part_of(const movable_piece& piece, uint32_t begin, uint32_t end);
+
 class quota_distance {
 public:
   /// Nobody holds anything yet. Sizes count.

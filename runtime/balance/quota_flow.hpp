@@ -9,7 +9,7 @@
 /// of quota.hpp. Pure.
 #pragma once
 
-#include "runtime/balance/quota.hpp"
+#include "runtime/balance/moves_bound.hpp"
 
 #include <cstdint>
 #include <vector>
@@ -91,6 +91,11 @@ quota within_budgets(const quota_request& what, uint64_t bound, Solve solve) {
   best.exact = best.covered && best.moved <= bound;
   return best;
 }
+
+/// The dual of a flow: potentials of the classes, then of the workers' excess
+/// nodes, then of their bodies.
+moves_certificate prices_of(const std::vector<int64_t>& potentials,
+                            size_t classes);
 
 /// More holders for classes that have too few, by swaps of single rows. Sizes
 /// and budgets stay kept; where neither allows a swap, the class stays as it

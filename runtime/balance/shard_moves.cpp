@@ -207,7 +207,6 @@ move_list choose_moves(const move_request& what) {
   pieces = joined(std::move(pieces));
   std::vector<uint64_t> room = what.room_bytes;
   move_prefix so_far(pieces, what.target, what.skew_max);
-  size_t fit = 0;
   if (what.skew_max >= 1)
     out.good_ends.push_back(0);
   for (const ordered_move& next_one : in_order(pieces, what)) {
@@ -223,15 +222,21 @@ move_list choose_moves(const move_request& what) {
     so_far.move(piece, piece.owner, piece.goes_to);
     if (what.skew_max >= 1 || so_far.good())
       out.good_ends.push_back(out.moves.size());
-    out.bytes += piece.bytes;
-    if (what.bytes_max == 0 || out.bytes <= what.bytes_max)
-      fit = out.moves.size();
   }
-  cut_off(out, fit);
+  cut_off(out, fit_in_bytes(out.moves, what.bytes_max));
   out.after =
       count_labels(*what.set, moved_plan(*what.current, out.moves,
                                          next(what.current->number), {}));
   return out;
+}
+
+size_t fit_in_bytes(const std::vector<shard_move>& moves, uint64_t bytes_max) {
+  uint64_t bytes = 0;
+  size_t fit = 0;
+  while (fit < moves.size() &&
+         (bytes_max == 0 || bytes + moves[fit].bytes <= bytes_max))
+    bytes += moves[fit++].bytes;
+  return fit;
 }
 
 void cut_off(move_list& list, size_t fit) {

@@ -82,6 +82,9 @@ label_counts count_labels(const manifest& set, const plan& of);
 
 move_list choose_moves(const move_request& what);
 
+/// How many of the first moves have no more bytes together; 0 = no limit.
+size_t fit_in_bytes(const std::vector<shard_move>& moves, uint64_t bytes_max);
+
 /// Ends the list where it may end: after `fit` moves or sooner; else later.
 /// Counts it again; `after` stays.
 void cut_off(move_list& list, size_t fit);

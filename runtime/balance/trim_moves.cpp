@@ -143,17 +143,6 @@ private:
     }
   }
 
-  movable_piece part_of(const movable_piece& piece, uint32_t begin,
-                        uint32_t end) const {
-    movable_piece out = piece;
-    out.what.begin = begin;
-    out.what.end = end;
-    const double part = double(end - begin) / double(rows(piece.what));
-    for (label_rows& some : out.labels)
-      some.rows *= part;
-    return out;
-  }
-
   bool may_stay(size_t index, uint32_t some) {
     const movable_piece piece = pieces_[index];
     const movable_piece stays =
