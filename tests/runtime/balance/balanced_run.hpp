@@ -9,6 +9,7 @@
 
 #include <functional>
 #include <gtest/gtest.h>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -22,7 +23,10 @@ struct balanced_options {
   double row_us = 250; // of a worker of speed 1
   uint64_t steps = 2000;
   uint64_t seed = 1;
-  uint64_t delay = 3; // steps until a plan takes effect
+  uint64_t delay = 3;    // steps until a plan takes effect
+  uint64_t one_look = 3; // in so many steps, by chance
+  /// Of the run, as the balancer is told; nothing: what is left of `steps`.
+  std::optional<uint64_t> steps_left = std::nullopt;
   /// Speed of a rank at a step, in rows; 1 = row_us.
   std::function<double(size_t, uint64_t)> speed = [](size_t, uint64_t) {
     return 1.0;
@@ -40,9 +44,11 @@ public:
     std::string reason;
   };
 
-  balanced_run(manifest set, balanced_options options)
+  balanced_run(const manifest& set, balanced_options options)
+      : balanced_run(set, placed(set), std::move(options)) {}
+  balanced_run(const manifest& set, plan first, balanced_options options)
       : in_(std::move(options)), random_(in_.seed),
-        set_(std::make_shared<manifest>(std::move(set))), now_(placed(*set_)),
+        set_(std::make_shared<manifest>(set)), now_(std::move(first)),
         first_(now_), book_({.seed = 1,
                              .global_batch = in_.batch,
                              .chunk_rows = chunk_rows(*set_)},
@@ -55,7 +61,7 @@ public:
       if (under_way_ && step == due_)
         land(step);
       take(step);
-      if (random_.one_in(3)) // not in step with the epochs
+      if (random_.one_in(in_.one_look)) // not in step with the epochs
         look(step);
     }
   }
@@ -146,7 +152,7 @@ private:
     view.steps_per_epoch = book_.steps_per_epoch();
     view.steps_left_in_epoch =
         view.steps_per_epoch - step % view.steps_per_epoch;
-    view.steps_left = in_.steps - step;
+    view.steps_left = in_.steps_left.value_or(in_.steps - step);
     view.step_us = std::exchange(step_us_, {});
     view.transfer = under_way_.has_value();
     view.last = std::exchange(last_, transfer_end::none);
