@@ -37,12 +37,18 @@ public:
     return one.skew_max <= demand_.skew_tv + rounding;
   }
 
+  /// What had no room has none in parts either, nor for a smaller budget, which
+  /// takes more of it.
+  bool worth_more(const aimed_moves& one) const {
+    return !met(one) && !one.list.no_room;
+  }
+
   uint64_t bound() { return target(0).bound; }
 
   /// The first aim whose pieces keep the budget, with chunks cut so small.
   aimed_moves best(uint32_t part_rows_max) {
     aimed_moves out;
-    for (size_t i = 0; i < aims_.size() && (i == 0 || !met(out)); ++i) {
+    for (size_t i = 0; i < aims_.size() && (i == 0 || worth_more(out)); ++i) {
       move_request what = how_;
       what.target = target(i).target;
       what.bytes_max = 0;
