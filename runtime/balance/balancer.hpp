@@ -130,7 +130,6 @@ private:
   uint64_t search_again_ = 0;    // window
   uint64_t search_patience_ = 1; // windows
   uint64_t alone_since_ = 0;     // window; a class has one holder since then
-  bool more_is_due_ = false;     // sizes or labels are off, now or in a moment
   bool more_to_come_ = false; // the last plan was cut short: go on to the end
   uint32_t failures_ = 0;
   uint64_t stalled_until_ = 0; // window

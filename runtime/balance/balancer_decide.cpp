@@ -58,7 +58,10 @@ balance_code balancer::decide(const load_view& view, balance_proposal& out) {
     return by_speed;
   }
   balance_code by_data = decide_moves(view, split, weights, out);
-  if (by_data == balance_code::planned || (more_is_due_ && !waited))
+  // What waits for speeds only may give a second holder for nothing.
+  bool soon = by_data == balance_code::stale_report ||
+              by_data == balance_code::not_sustained;
+  if (by_data == balance_code::planned || (soon && !waited))
     return by_data;
   balance_code by_holders = decide_coverage(view, split, weights, out);
   if (by_holders == balance_code::planned)

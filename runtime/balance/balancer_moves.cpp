@@ -73,7 +73,6 @@ balance_code balancer::decide_moves(const load_view& view,
   }
   bool wanted = by_size || over_budget > 0;
   more_to_come_ = more_to_come_ && wanted;
-  more_is_due_ = wanted;
   if (!wanted)
     return balance_code::at_optimum;
   if (balance_code wait = wait_for_speeds(split); wait != balance_code::planned)
