@@ -113,6 +113,9 @@ void adopted_worker::kill() const {
 
 std::vector<adopted_worker> find_orphans(const std::string& folder) {
   std::vector<adopted_worker> out;
+  std::error_code ignored; // of a folder the first read would throw
+  if (!std::filesystem::is_regular_file(folder + "/workers.json", ignored))
+    return out;
   std::ifstream file(folder + "/workers.json");
   nlohmann::json listed = nlohmann::json::parse(file, nullptr, false);
   if (!listed.is_object() || !listed.contains("workers"))
