@@ -1,4 +1,5 @@
 #include "data/chunk_writer.hpp"
+#include "data/column_choice.hpp"
 #include "data/content_hash.hpp"
 #include "data/prepare_cache.hpp"
 #include "data/prepared_folder.hpp"
@@ -9,6 +10,7 @@
 #include "runtime/fault_point.hpp"
 #include "runtime/json_text.hpp"
 #include "runtime/placement.hpp"
+#include "runtime/printable.hpp"
 #include "runtime/row_cells.hpp"
 #include "runtime/target_bins.hpp"
 
@@ -213,6 +215,7 @@ void write_set(const job& what, const std::string& key, const fs::path& folder,
   about.sources = sources_of(what);
   about.content_id = key;
   about.label = from.train.label;
+  about.left_out = from.train.left_out;
   about.row = from.train.row;
   apply_pipeline(what, about.row);
   about.train_rows = from.train_rows.table_rows.size();
@@ -284,8 +287,10 @@ public:
     for (int round = 0; round < rounds_max; ++round) {
       take(file_lock::mode::shared);
       if (auto out = open_if_whole()) {
-        if (made)
+        if (made) {
           cache_.evict(cache_limit_bytes());
+          tell_left_out(out->about());
+        }
         return out;
       }
       take(file_lock::mode::exclusive);
@@ -311,6 +316,15 @@ public:
 private:
   static constexpr int rounds_max = 5;
 
+  /// Nobody asked for it: who meant one of them would look for it in the model.
+  void tell_left_out(const manifest& about) const {
+    if (options_.warn && about.left_out && !about.left_out->empty())
+      options_.warn(printable(about.sources.at(0)) + ": left out " +
+                    list_of(*about.left_out) +
+                    ", which hold text, not numbers; to choose otherwise, "
+                    "name columns in /data/train/features");
+  }
+
   fs::path place() const { return cache_.folder_of(key_); }
   bool is_there() const { return fs::exists(place() / "manifest.json"); }
 
@@ -331,12 +345,24 @@ private:
                             "$BALLAST_CACHE elsewhere");
   }
 
+  /// Earlier builds looked at the first row alone to tell columns of numbers
+  /// from text, and left one of numbers out without a word.
+  void check_looked_at_all_rows(const manifest& about) const {
+    if (what_.data.train.format == "csv" && what_.data.train.features.empty() &&
+        !about.left_out)
+      throw ballast_error(errc::invalid_data,
+                          place().string() +
+                              ": was prepared by an earlier build, which did "
+                              "not look for text in every row");
+  }
+
   /// Null where there is no whole set.
   std::shared_ptr<prepared_set> open_if_whole() {
     if (!is_there())
       return nullptr;
     try {
       auto out = open_held(place(), lock_, sources_of(what_));
+      check_looked_at_all_rows(out->about());
       cache_.touch(key_);
       return out;
     } catch (const ballast_error& error) {

@@ -32,7 +32,8 @@ public:
 struct prepare_options {
   /// Ends the preparing with ballast_error{stopped}.
   std::stop_token stop = {};
-  /// Told of a damaged set, on any thread; may be empty.
+  /// Told of a damaged set, and of columns that were left out, on any thread;
+  /// may be empty.
   std::function<void(const std::string&)> warn = {};
 };
 

@@ -173,6 +173,19 @@ class Data(BadInput):
                     self.assertIn(part, one.last_line, one)
                 self.assertFalse(run.exists())
 
+    def test_columns_of_text(self):
+        job = self.table("a,b,y\nn/a,1,0\n2,2,1\n3,3,0\n")
+        self.refuses(job, ["row 1 (line 2), column 'a'", "as in row 2",
+                           "'n/a' is no number", "/data/train/features"])
+        job = self.table("name,b,y\nann,1,0\nbob,2,1\neve,3,0\n")
+        said = "left out 'name', which hold text"
+        for heard in (True, False):  # when the data are prepared, not again
+            one, run = self.new_run(job)
+            self.assertEqual(one.wait(), 0, one)
+            self.assertEqual(said in one.err, heard, one)
+            self.assertEqual(read_json(run / "manifest.json")["left_out"],
+                             ["name"])
+
     def test_the_same_data_is_fine_once_it_is_corrected(self):
         job = self.table("x,y\n1,0\nnan,1\n")
         self.refuses(job, "NaN")
