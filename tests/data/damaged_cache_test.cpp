@@ -121,6 +121,21 @@ TEST(damaged_cache, is_prepared_again_while_another_run_uses_it) {
   EXPECT_EQ(damaged_in(its.cache).size(), 1U); // still in use
 }
 
+// A map of it would end the process with SIGBUS.
+TEST(damaged_cache, is_prepared_again_when_it_is_cut_while_it_is_open) {
+  for (uint64_t bytes : {0, 100, 4096}) {
+    cached_table its;
+    auto set = its.open();
+    const strings right = content_of(*set);
+    const fs::path file = its.cache / set->about().content_id / "train.arrow";
+    ASSERT_GT(fs::file_size(file), bytes);
+    fs::resize_file(file, bytes);
+    EXPECT_EQ(content_of(*set), right) << bytes;
+    ASSERT_EQ(its.warnings.size(), 1U) << bytes;
+    EXPECT_THAT(its.warnings[0], HasSubstr(file.string()));
+  }
+}
+
 TEST(damaged_cache, says_so_where_the_source_is_gone) {
   tiny_idx tiny;
   auto set = prepare(tiny.what, tiny.cache);
