@@ -254,10 +254,11 @@ void make_set(const job& what, const json& identity, const std::string& key,
   if (error)
     refuse_write(making, error.value());
   write_set(what, key, making, stop);
-  if (set_identity(what, cache, stop) != identity)
+  if (const json now = set_identity(what, cache, stop); now != identity)
     throw ballast_error(errc::invalid_data,
-                        "a source changed while it was prepared; try again "
-                        "when it is complete",
+                        changed_source(what, identity, now) +
+                            ": changed while the data were prepared; try again "
+                            "when it is complete",
                         "/data/train");
   sync_path(making);
   if (int fault = fault_point("cache.rename"))
@@ -303,6 +304,17 @@ public:
                         "the prepared set " + place().string() +
                             " vanishes as soon as it is made; is the cache "
                             "removed by another program?");
+  }
+
+  /// What is made of others is no replacement for this one's set.
+  void check_same_sources(const finder& later) const {
+    if (later.key_ != key_)
+      throw ballast_error(
+          errc::invalid_data,
+          changed_source(what_, identity_, later.identity_) +
+              " changed since the run began, which cannot go on with other "
+              "data; put the old one back and go on with --resume, or start "
+              "another run");
   }
 
   /// Keeps a damaged set out of the way, and says so.
@@ -396,8 +408,10 @@ std::shared_ptr<prepared_set> prepare(const job& what,
                                       const prepare_options& options) {
   auto first = std::make_shared<finder>(what, cache_folder, options);
   auto again = [first, what, cache_folder, options](const std::string& why) {
+    finder second(what, cache_folder, options);
+    first->check_same_sources(second);
     first->set_aside(why);
-    return finder(what, cache_folder, options).find_or_make();
+    return second.find_or_make();
   };
   return repairing_set(first->find_or_make(), again);
 }
