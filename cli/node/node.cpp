@@ -1,5 +1,7 @@
 #include "cli/node/node.hpp"
 
+#include "data/host_memory.hpp"
+#include "data/prepare_cache.hpp"
 #include "runtime/errors.hpp"
 
 #include <CLI/CLI.hpp>
@@ -75,6 +77,9 @@ ballast_node_main(int argc, char** argv) {
     app.parse(argc, argv);
     if (!options.coordinator && options.join.empty())
       throw ballast_error(errc::usage, "say --coordinator or --join HOST:PORT");
+    // What the environment says is needed later; it is judged before anything
+    // is opened.
+    options.coordinator ? cache_limit_bytes() : available_memory_bytes();
     std::signal(SIGPIPE, SIG_IGN);
     // A limit on the size of files is as good as a full disk: a failed write.
     std::signal(SIGXFSZ, SIG_IGN);

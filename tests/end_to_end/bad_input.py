@@ -300,6 +300,37 @@ class Doctor(BallastTest):
         self.assertNotIn("NCCL_DEBUG", checks)
 
 
+class Environment(BadInput):
+    """Also where the data lie in the cache, and the limit is not needed."""
+
+    def test_sizes_that_are_none(self):
+        job = emulated_job(100)
+        self.run_job(job)
+        path = self.write("job.json", job)
+        for name, value, expected in (
+                ("BALLAST_CACHE_LIMIT_GB", "-1", "gigabytes"),
+                ("BALLAST_CACHE_LIMIT_GB", "nan", "gigabytes"),
+                ("BALLAST_MEMORY_MB", "20x", "MiB"),
+                ("BALLAST_MEMORY_MB", "0", "MiB")):
+            self.environment[name] = value
+            commands = [("run", path, "--run-dir", self.folder / "refused")]
+            if name == "BALLAST_MEMORY_MB":
+                commands += [("node", "--join", "127.0.0.1:1")]
+            else:
+                commands += [("node", "--coordinator", "--state",
+                              self.folder / "state"), ("cache", "clear")]
+            for command in commands:
+                with self.subTest(command=command, value=value):
+                    one = self.refused(2, f"{name} is '{value}'; expected",
+                                       *command)
+                    self.assertIn(expected, one.last_line)
+                    self.assertEqual(len(one.err.splitlines()), 1, one)
+            del self.environment[name]
+        for none in ("refused", "state"):
+            self.assertFalse((self.folder / none).exists())
+        self.assertTrue(list((self.folder / "cache").glob("*/train.arrow")))
+
+
 class RunDirectory(BadInput):
     def test_in_use_or_used_before(self):
         one, run = self.new_run(endless_job())
