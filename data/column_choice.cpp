@@ -151,4 +151,11 @@ void table_rows::refuse_label(double number, const std::string& column,
                      request_.pointer, "label " + text_of(number));
 }
 
+void table_rows::refuse_new_class(double number, const std::string& column,
+                                  const std::string& place) const {
+  throw source_error(place + ", column '" + printable(column) +
+                         "': " + new_class_text(*request_.like),
+                     request_.pointer, "label " + text_of(number));
+}
+
 } // namespace ballast

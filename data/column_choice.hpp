@@ -73,6 +73,8 @@ public:
     if (!(number >= 0 && number < double(classes_max)) ||
         number != double(int32_t(number)))
       refuse_label(number, column, place());
+    if (request_.like != nullptr && number >= request_.like->row.classes)
+      refuse_new_class(number, column, place());
     table_.labels.push_back(int32_t(number));
   }
   /// Instead, for rows of tokens: all are of one class.
@@ -99,6 +101,8 @@ private:
                                   const std::string& place) const;
   [[noreturn]] void refuse_label(double number, const std::string& column,
                                  const std::string& place) const;
+  [[noreturn]] void refuse_new_class(double number, const std::string& column,
+                                     const std::string& place) const;
 
   source_table& table_;
   const source_request& request_;

@@ -79,6 +79,9 @@ source_table make_synthetic(const source_spec& spec,
 source_table read_source(const source_spec& spec,
                          const source_request& request);
 
+/// Why a test set cannot have a label that the training set `like` lacks.
+std::string new_class_text(const source_table& like);
+
 /// "FILE: row 12", row counted from 1 within its file.
 std::string place_of(const source_table& table, uint64_t row);
 

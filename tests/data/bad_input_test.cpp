@@ -267,6 +267,10 @@ TEST_F(bad_input, test_set_that_does_not_match) {
   table.data.test =
       table_source("csv", folder_.write("b.csv", "x,y\n1,0\n2,1\n"), "y");
   refuses(table, {(folder_ / "b.csv").string(), "no column 'z'"});
+  table.data.test = table_source(
+      "csv", folder_.write("b.csv", "x,z,y\n1,2,0\n\n1,2,9\n"), "y");
+  refuses(table, {(folder_ / "b.csv").string() + ": row 2 (line 4), column 'y'",
+                  "out of range", "0 to 1", "label 9"});
 }
 
 TEST_F(bad_input, parquet) {
