@@ -72,8 +72,13 @@ child_process start_child(const std::string& name,
   posix_spawn_file_actions_destroy(&files);
   posix_spawnattr_destroy(&attributes);
   if (problem != 0)
-    throw ballast_error(errc::internal,
-                        "cannot start " + name + ": " + std::strerror(problem));
+    throw ballast_error(
+        errc::internal,
+        "cannot start the process " + name + ": " + std::strerror(problem) +
+            (problem == EAGAIN
+                 ? "; end other programs, or raise the limit of processes and "
+                   "threads (`ulimit -u`, pids.max of the container)"
+                 : ""));
   return out;
 }
 

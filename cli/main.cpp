@@ -8,6 +8,7 @@
 #include "runtime/job_text.hpp"
 #include "runtime/printable.hpp"
 #include "runtime/size_variables.hpp"
+#include "runtime/thrown_text.hpp"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -350,7 +351,7 @@ int guarded_main(int argc, char** argv) {
     std::cerr << "ballast: " << error.what() << "\n";
     return describe(error.what_failed().code).exit_code;
   } catch (const std::exception& error) {
-    std::cerr << "ballast: " << error.what() << "\n";
+    std::cerr << "ballast: " << thrown_text(error) << "\n";
     return 1;
   }
 }

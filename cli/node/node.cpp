@@ -3,6 +3,7 @@
 #include "data/host_memory.hpp"
 #include "data/prepare_cache.hpp"
 #include "runtime/errors.hpp"
+#include "runtime/thrown_text.hpp"
 
 #include <CLI/CLI.hpp>
 #include <csignal>
@@ -89,6 +90,6 @@ ballast_node_main(int argc, char** argv) {
   } catch (const ballast_error& e) {
     leave(describe(e.what_failed().code).exit_code, e.what());
   } catch (const std::exception& e) {
-    leave(1, e.what());
+    leave(1, thrown_text(e).c_str());
   }
 }

@@ -53,6 +53,24 @@ class HostileInput(BallastTest):
         self.assertIn("internal error: a thread: Input/output error",
                       one.last_line, one)
 
+    def test_too_little_memory_is_told_as_that(self):
+        """Whatever is the first to get none: a library, a thread, a buffer."""
+        for mebibytes in (160, 200, 240, 280, 320):
+            one = self.start("node", "--coordinator", "--listen", LOOPBACK,
+                             "--http", LOOPBACK, "--state",
+                             self.folder / f"state-{mebibytes}",
+                             wrapper=("prlimit", f"--as={mebibytes << 20}"))
+            wait_until(lambda one=one: not one.running() or
+                       "http " in one.out, "its end or its begin")
+            if one.running():
+                one.end()
+                continue
+            self.assertEqual(one.wait(), 1, one)
+            self.assertNotIn("without an exception", one.err)
+            self.assertRegex(
+                one.last_line, "out of memory|cannot start another thread|"
+                "cannot open libballast_node.so|Cannot allocate memory")
+
     # -- data
 
     def test_ctrl_c_ends_a_run_whose_data_are_read(self):
