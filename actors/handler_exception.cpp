@@ -2,6 +2,7 @@
 
 #include "monitor/log.hpp"
 #include "runtime/printable.hpp"
+#include "runtime/thrown_text.hpp"
 
 namespace ballast {
 
@@ -11,7 +12,7 @@ std::string handler_exception_text(const std::string& actor,
   try {
     std::rethrow_exception(thrown);
   } catch (const std::exception& error) {
-    why = printable(error.what());
+    why = printable(thrown_text(error));
   } catch (...) {
   }
   std::string out = "internal error in the " + actor + ": " + why;

@@ -1,8 +1,15 @@
 #include "actors/resume_check.hpp"
 
+#include "monitor/json_file.hpp"
+#include "runtime/coordinator_core.hpp"
 #include "runtime/errors.hpp"
+#include "runtime/lineage.hpp"
+#include "runtime/text_digest.hpp"
 
+#include <cerrno>
+#include <fstream>
 #include <system_error>
+#include <unistd.h>
 
 namespace ballast {
 
@@ -38,12 +45,42 @@ const char* trace_of_a_run(const fs::path& folder) {
   throw ballast_error(errc::run_dir_unusable, what);
 }
 
+void check_file(const fs::path& file) {
+  std::error_code ignored;
+  const fs::file_status about = fs::status(file, ignored);
+  if (fs::exists(about) && !fs::is_regular_file(about))
+    refuse(file.string() + " is " +
+           (fs::is_directory(about) ? "a folder" : "no file") +
+           ", a run has a file of that name. Nothing was changed; put it back, "
+           "or move what is there away");
+  if (fs::exists(about) && ::access(file.c_str(), R_OK) != 0)
+    refuse("cannot read " + file.string() + ": " +
+           std::generic_category().message(errno) + ". Nothing was changed");
+}
+
 [[noreturn]] void refuse_ledger(const fs::path& file, const std::string& what,
                                 const char* proof) {
   refuse(file.string() + " " + what + ", though " + proof +
          " shows that the run had begun: without its ledger it cannot go on. "
          "Nothing was changed; put a whole copy of that file back, or begin "
          "again in another folder");
+}
+
+/// Whoever is no worker of the run lacks it.
+void check_key(const fs::path& file, const journaled_run& run) {
+  std::string token;
+  if (there(file)) {
+    check_file(file);
+    std::ifstream(file) >> token;
+  }
+  if (token.empty())
+    refuse(file.string() + (there(file) ? " is empty" : " is missing") +
+           ": without it nobody can prove to belong to the run. Nothing was "
+           "changed; put it back");
+  if (run.identity != digest_text(run_identity(token, run.name)))
+    refuse(file.string() +
+           " is not the key that the run began with. Nothing was changed; put "
+           "that one back");
 }
 
 } // namespace
@@ -56,6 +93,7 @@ std::optional<journal_content> look_for_run(const fs::path& folder) {
       !there(folder / "run.lock"))
     refuse(folder.string() +
            " holds no run: it has neither job.json nor ledger.sqlite");
+  check_file(file);
   const char* proof = trace_of_a_run(folder);
   if (bytes_of(file) == 0) {
     if (proof)
@@ -78,11 +116,19 @@ std::optional<journal_content> look_for_run(const fs::path& folder) {
     refuse_ledger(file, "names no run", proof);
   if (!out->run)
     return std::nullopt;
-  if (!there(folder / "run.key"))
-    refuse((folder / "run.key").string() +
-           " is missing: without it nobody can prove to belong to the run. "
-           "Nothing was changed; put it back");
+  check_key(folder / "run.key", *out->run);
   return out;
+}
+
+void check_past_files(const fs::path& folder) {
+  for (const char* name : {"steps.jsonl", "events.jsonl", "undone.jsonl",
+                           "coordinator.json", "workers.json"})
+    check_file(folder / name);
+  const nlohmann::json report = read_json_file(folder / "report.json");
+  if (report.is_object() &&
+      report.value("state", nlohmann::json()) == to_string(run_phase::done))
+    refuse("the run in " + folder.string() +
+           " is done: there is nothing to go on with");
 }
 
 std::string other_build(const journaled_run& run, const std::string& build) {

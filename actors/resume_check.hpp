@@ -15,6 +15,11 @@ namespace ballast {
 std::optional<journal_content>
 look_for_run(const std::filesystem::path& folder);
 
+/// Whether a life can read and write what it needs, before it opens the journal
+/// for writing. Throws run_dir_unusable, naming the file; also where the run is
+/// done.
+void check_past_files(const std::filesystem::path& folder);
+
 /// Why this build cannot go on with the run, or nothing.
 std::string other_build(const journaled_run& run, const std::string& build);
 

@@ -1,8 +1,10 @@
 #include "actors/run_record.hpp"
 
 #include "actors/past_run_reader.hpp"
+#include "actors/resume_check.hpp"
 #include "data/checkpoint_store.hpp"
 #include "monitor/audit_run.hpp"
+#include "monitor/json_file.hpp"
 #include "monitor/log.hpp"
 #include "runtime/fault_point.hpp"
 #include "runtime/json_text.hpp"
@@ -37,9 +39,11 @@ run_record::place make_place(const job& what, const std::string& folder,
           {}};
 }
 
-/// What a power cut tore is cut off before anybody reads it.
+/// What a power cut tore is cut off before anybody reads it. Whatever else
+/// forbids to go on is found before.
 run_record::place adopt_place(const std::filesystem::path& folder) {
   run_record::place out{run_directory::adopt(folder), true, true, true, {}};
+  check_past_files(out.directory.path());
   for (auto [name, key] :
        {std::pair("steps.jsonl", "step"), std::pair("events.jsonl", "seq")})
     if (auto cut = cut_damaged_tail(out.directory.file(name), key))
@@ -63,9 +67,7 @@ void write_secret(const std::filesystem::path& path, const std::string& text) {
 std::string read_secret(const std::filesystem::path& path) {
   std::ifstream in(path);
   std::string out;
-  if (!(in >> out))
-    throw ballast_error(errc::run_dir_unusable,
-                        "there is no run to go on with: no " + path.string());
+  in >> out; // what it must be was looked at before
   return out;
 }
 
@@ -114,13 +116,6 @@ void run_record::begin(const job& what,
 run_record::run_record(const std::filesystem::path& folder,
                        const coordinator_addresses& addresses)
     : run_record(adopt_place(folder), std::nullopt) {
-  std::ifstream report(directory_.file("report.json"));
-  if (report &&
-      nlohmann::json::parse(report, nullptr, false).value("state", "") ==
-          to_string(run_phase::done))
-    throw ballast_error(errc::run_dir_unusable,
-                        "the run in " + directory_.path().string() +
-                            " is done: there is nothing to go on with");
   // Its first event tells when it began, on the same clock.
   std::vector<event> first = events_->after(0, 1);
   if (!first.empty()) {
@@ -151,10 +146,15 @@ void run_record::go_on() {
     return;
   std::error_code ignored;
   std::filesystem::path report = directory_.file("report.json");
+  const bool readable = read_json_file(report).is_object();
   for (int life = 1; std::filesystem::exists(report, ignored); ++life) {
-    auto kept = directory_.file("report-" + std::to_string(life) + ".json");
-    if (!std::filesystem::exists(kept, ignored))
-      std::filesystem::rename(report, kept);
+    std::string kept = "report-" + std::to_string(life) + ".json";
+    if (std::filesystem::exists(directory_.file(kept), ignored))
+      continue;
+    std::filesystem::rename(report, directory_.file(kept));
+    if (!readable)
+      warn("report.json of the life before is no JSON object; it is kept as " +
+           kept);
   }
   if (stop_is_over_) {
     standing_requests asked = open_journal().content().asked;
@@ -180,12 +180,6 @@ void run_record::go_on() {
 past_run run_record::past() {
   checkpoint_store(directory_.checkpoints()).remove_unfinished();
   journal_content content = open_journal().content();
-  if (content.run && content.run->identity !=
-                         digest_text(run_identity(token_, content.run->name)))
-    throw ballast_error(errc::run_dir_unusable,
-                        directory_.file(token_name).string() +
-                            " is not the key that the run began with; put that "
-                            "one back");
   past_run out = read_past_run(directory_.path(), content);
   read_checkpoints(out);
   // What was to stop it has: a user who resumes it wants it to go on.
@@ -237,8 +231,9 @@ std::string difference(const manifest& before, const manifest& now) {
 void run_record::same_set(const journaled_run& run, const std::string& text) {
   constexpr const char* name = "manifest.json";
   nlohmann::json now = nlohmann::json::parse(text);
-  std::ifstream in(directory_.file(name));
-  nlohmann::json kept = nlohmann::json::parse(in, nullptr, false);
+  nlohmann::json kept = read_json_file(directory_.file(name));
+  std::error_code none;
+  const bool was_there = std::filesystem::exists(directory_.file(name), none);
   bool whole = kept.is_object() && digest_of(kept) == run.manifest;
   if (digest_of(now) != run.manifest)
     throw ballast_error(errc::run_dir_unusable,
@@ -250,8 +245,8 @@ void run_record::same_set(const journaled_run& run, const std::string& text) {
                             "; it cannot go on with others");
   if (whole)
     return;
-  std::string why = in.is_open() ? "was damaged or changed" : "was missing";
-  if (in.is_open())
+  std::string why = was_there ? "was damaged or changed" : "was missing";
+  if (was_there)
     std::filesystem::rename(directory_.file(name),
                             damaged_name(directory_.file(name)));
   directory_.write_file(name, text, run_directory::outlives::power);

@@ -3,6 +3,7 @@
 /// coordinator's thread, except `events()` and `probe()`, which are shared.
 #pragma once
 
+#include "data/safetensors.hpp"
 #include "monitor/damaged_tail.hpp"
 #include "monitor/event_log.hpp"
 #include "monitor/journal.hpp"
@@ -139,6 +140,7 @@ private:
   void warn(const std::string& text);
   void sync_history() const;
   void announce(const coordinator_addresses& addresses);
+  std::optional<tensor_file> earlier_model(const std::filesystem::path& place);
   saved_model publish(const std::filesystem::path& staged,
                       const std::string& sha256, step_number step);
 

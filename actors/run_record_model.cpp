@@ -34,22 +34,41 @@ constexpr const char* unchecked_model = "model.safetensors.unchecked";
 
 } // namespace
 
+/// One that cannot be read makes room under another name: nobody can say of
+/// which step it is, and the run must not fail for it.
+std::optional<tensor_file>
+run_record::earlier_model(const std::filesystem::path& place) {
+  if (!std::filesystem::exists(place))
+    return std::nullopt;
+  std::string why;
+  try {
+    return read_safetensors(place.string());
+  } catch (const ballast_error& e) {
+    why = e.what();
+  }
+  std::filesystem::path kept = damaged_name(place);
+  std::filesystem::rename(place, kept);
+  std::string name = kept.filename().string();
+  warn("the model that an earlier life of the run left cannot be read (" + why +
+       "); it is kept as " + name);
+  events_->append("model_refused", {{"reason", why}, {"kept", name}});
+  return std::nullopt;
+}
+
 saved_model run_record::publish(const std::filesystem::path& staged,
                                 const std::string& sha256, step_number step) {
   std::filesystem::path place = directory_.file("model.safetensors");
-  if (std::filesystem::exists(place)) {
-    tensor_file before = read_safetensors(place.string());
-    if (step_in(before) > step) {
-      std::string name = "model-step-" + to_string(step) + ".safetensors";
-      std::filesystem::rename(staged, directory_.file(name));
-      return {{},
-              parameters_sha256(before),
-              step_in(before),
-              "model.safetensors is still that of step " +
-                  to_string(step_in(before)) +
-                  ", which an earlier life of the run reached; that of step " +
-                  to_string(step) + " is in " + name};
-    }
+  std::optional<tensor_file> before = earlier_model(place);
+  if (before && step_in(*before) > step) {
+    std::string name = "model-step-" + to_string(step) + ".safetensors";
+    std::filesystem::rename(staged, directory_.file(name));
+    return {{},
+            parameters_sha256(*before),
+            step_in(*before),
+            "model.safetensors is still that of step " +
+                to_string(step_in(*before)) +
+                ", which an earlier life of the run reached; that of step " +
+                to_string(step) + " is in " + name};
   }
   (void)fault_point("model.rename");
   std::filesystem::rename(staged, place);

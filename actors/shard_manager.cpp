@@ -11,6 +11,7 @@
 #include "runtime/json_text.hpp"
 #include "runtime/memory_fit.hpp"
 #include "runtime/thread_name.hpp"
+#include "runtime/thrown_text.hpp"
 
 #include <chrono>
 #include <fstream>
@@ -95,7 +96,7 @@ failure prepare_parts(parts& out, const std::string& job_text,
   } catch (const ballast_error& e) {
     return e.what_failed();
   } catch (const std::exception& e) {
-    return {errc::internal, std::string("preparing the data: ") + e.what(), {}};
+    return {errc::internal, "preparing the data: " + thrown_text(e), {}};
   }
 }
 

@@ -72,8 +72,13 @@ child_process start_child(const std::string& name,
   posix_spawn_file_actions_destroy(&files);
   posix_spawnattr_destroy(&attributes);
   if (problem != 0)
-    throw ballast_error(errc::internal,
-                        "cannot start " + name + ": " + std::strerror(problem));
+    throw ballast_error(
+        errc::internal,
+        "cannot start the process " + name + ": " + std::strerror(problem) +
+            (problem == EAGAIN
+                 ? "; end other programs, or raise the limit of processes and "
+                   "threads (`ulimit -u`, pids.max of the container)"
+                 : ""));
   return out;
 }
 
@@ -113,6 +118,9 @@ void adopted_worker::kill() const {
 
 std::vector<adopted_worker> find_orphans(const std::string& folder) {
   std::vector<adopted_worker> out;
+  std::error_code ignored; // of a folder the first read would throw
+  if (!std::filesystem::is_regular_file(folder + "/workers.json", ignored))
+    return out;
   std::ifstream file(folder + "/workers.json");
   nlohmann::json listed = nlohmann::json::parse(file, nullptr, false);
   if (!listed.is_object() || !listed.contains("workers"))

@@ -2,9 +2,14 @@
 
 #include "runtime/errors.hpp"
 
+#include <chrono>
+#include <condition_variable>
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <httplib.h>
+#include <mutex>
+#include <thread>
 
 namespace ballast {
 
@@ -14,6 +19,7 @@ using nlohmann::json;
 
 constexpr time_t connect_timeout_s = 2;
 constexpr time_t reply_timeout_s = 30;
+constexpr auto tell_after = std::chrono::seconds(5);
 /// Of events: the stream may be silent as long as a step takes.
 constexpr time_t silence_timeout_s = 24 * 3600;
 constexpr size_t event_bytes_max = size_t{16} << 20;
@@ -28,6 +34,35 @@ std::string to_text(httplib::Error error) {
     return "HTTP error: " + httplib::to_string(error);
   }
 }
+
+/// Says once that an answer takes long, as long as it lives.
+class long_wait {
+public:
+  explicit long_wait(std::string url)
+      : thread_([this, url = std::move(url)] {
+          std::unique_lock lock(mutex_);
+          if (!over_.wait_for(lock, tell_after, [this] { return ended_; }))
+            std::fprintf(stderr,
+                         "no answer from %s for %d s: its process may stand "
+                         "still; waits up to %d s\n",
+                         url.c_str(), int(tell_after.count()),
+                         int(reply_timeout_s));
+        }) {}
+  ~long_wait() {
+    {
+      std::lock_guard lock(mutex_);
+      ended_ = true;
+    }
+    over_.notify_all();
+    thread_.join();
+  }
+
+private:
+  std::mutex mutex_;
+  std::condition_variable over_;
+  bool ended_ = false;
+  std::thread thread_; // uses all above
+};
 
 [[noreturn]] void bad_address(const std::string& to, const std::string& why) {
   throw ballast_error(errc::usage, "--to " + to + ": " + why +
@@ -44,7 +79,10 @@ std::string address_of(const std::string& run_directory) {
                         path.string() +
                             " does not exist: no coordinator works in this "
                             "directory (yet)");
-  json about = json::parse(in, nullptr, false);
+  std::error_code ignored; // of a folder the first read would throw
+  json about = std::filesystem::is_directory(path, ignored)
+                   ? json()
+                   : json::parse(in, nullptr, false);
   if (!about.is_object() || !about.contains("http") ||
       !about["http"].is_string())
     throw ballast_error(errc::unreachable,
@@ -112,7 +150,10 @@ coordinator_client::get(const std::string& path) const {
   httplib::Client http(host_, port_);
   http.set_connection_timeout(connect_timeout_s);
   http.set_read_timeout(reply_timeout_s);
-  auto result = http.Get(path.c_str());
+  auto result = [&] {
+    long_wait told(url());
+    return http.Get(path.c_str());
+  }();
   if (!result)
     unreachable(to_text(result.error()));
   return {result->status, parse_body(url(), result->body)};
@@ -125,7 +166,14 @@ coordinator_client::post(const std::string& path,
   http.set_connection_timeout(connect_timeout_s);
   http.set_read_timeout(reply_timeout_s);
   http.set_write_timeout(reply_timeout_s);
-  auto result = http.Post(path.c_str(), body, "application/json");
+  auto result = [&] {
+    long_wait told(url());
+    return http.Post(path.c_str(), body, "application/json");
+  }();
+  // Sent, and not answered: it may lie in the buffers of one that stands still.
+  if (!result && result.error() == httplib::Error::Read)
+    unreachable(to_text(result.error()) +
+                "; the request may still take effect later");
   if (!result)
     unreachable(to_text(result.error()));
   return {result->status, parse_body(url(), result->body)};

@@ -108,9 +108,15 @@ int wait_for_end(const coordinator_client& client, const std::string& run,
                  std::chrono::seconds patience) {
   constexpr auto pause = std::chrono::milliseconds(200);
   constexpr int strange_max = 10; // polls in which it shows another run
+  std::string told;               // the newest reason to wait
   for (int strange = 0; strange < strange_max;) {
     json status = fetch_status_again(client, patience);
     std::string state = status.value("state", "");
+    json waits = status.value("waits", json());
+    if (waits.is_string() && waits != told) {
+      told = waits;
+      std::cerr << run << " waits: " << told << std::endl;
+    }
     if (status.value("run", json()) != json(run)) {
       ++strange;
     } else if (state == "failed" || state == "done" || state == "stopped") {

@@ -7,11 +7,14 @@
 #include "cli/terminate.hpp"
 #include "runtime/job_text.hpp"
 #include "runtime/printable.hpp"
+#include "runtime/size_variables.hpp"
+#include "runtime/thrown_text.hpp"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <functional>
@@ -143,7 +146,18 @@ void sort_out_resume(arguments& a) {
   a.job_path = job.string();
 }
 
+/// Before anything is begun that would have to be undone: a process of the run
+/// would meet it only where it needs the number.
+void check_environment() {
+  for (const size_setting& told :
+       {read_cache_limit(std::getenv(cache_limit_variable)),
+        read_memory(std::getenv(memory_variable))})
+    if (told.mistake)
+      throw ballast_error(told.mistake);
+}
+
 int run_command(arguments& a) {
+  check_environment();
   sort_out_resume(a);
   if (a.workers > 0)
     a.sets.push_back("/elastic/workers=" + std::to_string(a.workers));
@@ -305,7 +319,9 @@ int parse_and_run(int argc, char** argv) {
              "  BALLAST_CACHE           folder of prepared data sets; default\n"
              "                          ~/.cache/ballast\n"
              "  BALLAST_CACHE_LIMIT_GB  its size, default 20; what was unused\n"
-             "                          for longest goes first");
+             "                          for longest goes first\n"
+             "  BALLAST_MEMORY_MB       what the workers of this machine may\n"
+             "                          hold, in place of what is free");
   arguments a;
   action chosen;
   add_run(app, a, chosen);
@@ -335,7 +351,7 @@ int guarded_main(int argc, char** argv) {
     std::cerr << "ballast: " << error.what() << "\n";
     return describe(error.what_failed().code).exit_code;
   } catch (const std::exception& error) {
-    std::cerr << "ballast: " << error.what() << "\n";
+    std::cerr << "ballast: " << thrown_text(error) << "\n";
     return 1;
   }
 }

@@ -1,8 +1,11 @@
 #include "cli/outcome.hpp"
 
+#include "runtime/json_text.hpp"
+
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <sys/stat.h>
 
 namespace ballast {
 
@@ -23,9 +26,16 @@ bool holds_run(const std::string& folder) {
   return std::filesystem::exists(folder + "/run.lock", ignored);
 }
 
-bool is_stopped(const outcome& how) {
-  return how.report.is_object() && how.report.value("state", "") == "stopped";
+std::string stamp_of_report(const std::string& folder) {
+  struct stat about {};
+  if (::stat((folder + "/report.json").c_str(), &about) != 0)
+    return {};
+  return std::to_string(about.st_ino) + "." +
+         std::to_string(about.st_mtim.tv_sec) + "." +
+         std::to_string(about.st_mtim.tv_nsec);
 }
+
+namespace {
 
 void print_summary(const outcome& how) {
   const nlohmann::json& report = how.report;
@@ -58,6 +68,20 @@ void print_summary(const outcome& how) {
               shown.empty() || shown.native().starts_with("..")
                   ? how.folder.c_str()
                   : shown.c_str());
+}
+
+} // namespace
+
+void tell(const outcome& how, bool json) {
+  if (!json)
+    print_summary(how);
+  else if (how.report.is_object())
+    std::printf("%s\n", json_text(how.report).c_str());
+  std::fflush(stdout);
+  const bool stopped =
+      how.report.is_object() && how.report.value("state", "") == "stopped";
+  if (how.exit_code != 0 || stopped)
+    std::fprintf(stderr, "ballast: %s\n", how.reason.c_str());
 }
 
 } // namespace ballast

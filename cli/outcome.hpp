@@ -19,10 +19,11 @@ struct outcome {
 /// is none: the run is not over. `interrupted`: by Ctrl-C or SIGTERM.
 std::optional<outcome> outcome_of(const std::string& folder, bool interrupted);
 
-/// Somebody stopped it, however it exits.
-bool is_stopped(const outcome& how);
+/// The last words of `ballast run`: the summary, or its report alone.
+void tell(const outcome& how, bool json);
 
-void print_summary(const outcome& how);
+/// Tells a report in that folder from one of an earlier life; empty: none.
+std::string stamp_of_report(const std::string& folder);
 
 /// A run has begun in that folder, however short it was.
 bool holds_run(const std::string& folder);

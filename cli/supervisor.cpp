@@ -5,8 +5,8 @@
 #include "cli/outcome.hpp"
 #include "runtime/errors.hpp"
 #include "runtime/fault_point.hpp"
-#include "runtime/json_text.hpp"
 #include "runtime/restart_limit.hpp"
+#include "runtime/standstill.hpp"
 #include "runtime/unique_fd.hpp"
 
 #include <algorithm>
@@ -19,9 +19,9 @@
 #include <optional>
 #include <poll.h>
 #include <sys/signalfd.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <utility>
 #include <vector>
 
 namespace ballast {
@@ -38,6 +38,15 @@ constexpr auto failed_children_deadline = 500ms;
 /// And a coordinator to start at all.
 constexpr auto ready_deadline = 20s;
 
+std::string who(const child_process& coordinator) {
+  return "the coordinator (pid " + std::to_string(coordinator.pid) + ")";
+}
+
+void say(const std::string& text) {
+  if (!text.empty())
+    std::fprintf(stderr, "%s\n", text.c_str());
+}
+
 class supervisor {
 public:
   explicit supervisor(const run_options& options)
@@ -48,8 +57,8 @@ public:
 private:
   void catch_signals();
   void start_coordinator();
-  bool restart_coordinator(const std::string& how);
-  std::string stamp_of_report() const;
+  bool restart_coordinator(const std::string& how, bool by_signal);
+  void coordinator_stands(bool still);
   void start_if_due();
   int poll_ms() const;
   void start_worker(const std::string& name);
@@ -78,11 +87,13 @@ private:
   bool resume_ = false;    // the coordinator takes over a run
   std::string died_;       // how the last coordinator did
   restart_limit restarts_;
+  standstill still_; // of the coordinator
   /// When the next coordinator starts; there is none until then.
   std::optional<steady::time_point> start_due_;
   steady::time_point coordinator_started_{};
   std::map<std::string, steady::time_point> expelled_;
   int interrupts_ = 0;
+  bool answered_ = false; // the first of them, while nobody else could
   std::optional<outcome> result_;
 };
 
@@ -196,8 +207,7 @@ void supervisor::on_line(const nlohmann::json& line) {
     for (uint32_t i = 1; i <= options_.what.elastic.workers; ++i)
       start_worker("w" + std::to_string(i));
   } else if (line.contains("notice")) {
-    std::fprintf(stderr, "ballast: %s\n",
-                 line["notice"].get<std::string>().c_str());
+    say("ballast: " + line["notice"].get<std::string>());
   } else if (line.contains("start")) {
     start_worker(line["start"]);
   } else if (line.contains("expelled")) {
@@ -236,13 +246,32 @@ void supervisor::on_signal() {
     if (interrupts_ > 1 || (!told && folder_.empty()))
       end(130, "interrupted");
   }
+  if (interrupts_ == 1 && !result_ && still_.lasts() &&
+      !std::exchange(answered_, true))
+    say(who(coordinator_) + " is stopped: it ends the run once it continues; "
+                            "another Ctrl-C ends it at once");
+}
+
+/// A short stop passes without a word.
+void supervisor::coordinator_stands(bool still) {
+  if (still)
+    still_.begins(steady::now().time_since_epoch());
+  else
+    say(still_.ends(who(coordinator_), steady::now().time_since_epoch()));
 }
 
 void supervisor::reap() {
   int status = 0;
-  for (pid_t pid; (pid = ::waitpid(-1, &status, WNOHANG)) > 0;) {
+  for (pid_t pid;
+       (pid = ::waitpid(-1, &status, WNOHANG | WUNTRACED | WCONTINUED)) > 0;) {
+    if (WIFSTOPPED(status) || WIFCONTINUED(status)) {
+      if (pid == coordinator_.pid)
+        coordinator_stands(WIFSTOPPED(status));
+      continue;
+    }
     if (pid == coordinator_.pid) {
       coordinator_.running = false;
+      still_.forget();
       // Its last words may still lie in the socket.
       bool closed = false;
       while (!closed) {
@@ -252,9 +281,8 @@ void supervisor::reap() {
         else if (!closed)
           break;
       }
-      std::string how = "the coordinator (pid " + std::to_string(pid) + ") " +
-                        describe_exit(status);
-      if (!restart_coordinator(how))
+      std::string how = who(coordinator_) + " " + describe_exit(status);
+      if (!restart_coordinator(how, WIFSIGNALED(status)))
         end(1, how);
     }
     for (child_process& one : workers_)
@@ -265,30 +293,21 @@ void supervisor::reap() {
   }
 }
 
-/// Tells a report from one of an earlier life.
-std::string supervisor::stamp_of_report() const {
-  struct stat about {};
-  if (::stat((folder_ + "/report.json").c_str(), &about) != 0)
-    return {};
-  return std::to_string(about.st_ino) + "." +
-         std::to_string(about.st_mtim.tv_sec) + "." +
-         std::to_string(about.st_mtim.tv_nsec);
-}
-
 /// Its journal and the workers know everything: they go on meanwhile. Not where
-/// the run was over, and only the news of it is missing.
-bool supervisor::restart_coordinator(const std::string& how) {
+/// the run was over, and only the news of it is missing; nor where it ended by
+/// itself before it took the job: the next one would as well.
+bool supervisor::restart_coordinator(const std::string& how, bool by_signal) {
   auto now = steady::now();
   restarts_.died(now.time_since_epoch());
   const bool had_job = !control_.empty();
   control_.clear();
-  if (!result_ && opened_ && stamp_of_report() != old_report_)
+  if (!result_ && opened_ && stamp_of_report(folder_) != old_report_)
     result_ = outcome_of(folder_, interrupts_ > 0);
   // Before it told where the run is, it may have begun in the folder named.
   if (folder_.empty() && !options_.run_dir.empty() && had_job && !had_run_ &&
       holds_run(options_.run_dir))
     folder_ = std::filesystem::absolute(options_.run_dir).string();
-  if (result_ || (folder_.empty() && !had_job) || interrupts_ > 1)
+  if (result_ || (folder_.empty() && !had_job && !by_signal) || interrupts_ > 1)
     return result_.has_value();
   if (std::string limit = restarts_.exceeded(); !limit.empty()) {
     limit += "; the last one: " + how;
@@ -301,11 +320,8 @@ bool supervisor::restart_coordinator(const std::string& how) {
     return true;
   }
   auto wait = restarts_.wait();
-  std::string when =
-      wait.count() == 0
-          ? ": starts another one"
-          : ": starts another one in " + std::to_string(wait.count()) + " ms";
-  std::fprintf(stderr, "%s%s\n", how.c_str(), when.c_str());
+  say(how + ": starts another one" +
+      (wait.count() == 0 ? "" : " in " + std::to_string(wait.count()) + " ms"));
   died_ = how;
   resume_ = !folder_.empty(); // else the job is given once more
   start_due_ = now + wait;
@@ -376,7 +392,7 @@ outcome supervisor::run() {
   if (options_.resume) {
     resume_ = true;
     folder_ = std::filesystem::absolute(options_.run_dir).string();
-    old_report_ = stamp_of_report();
+    old_report_ = stamp_of_report(folder_);
     adopted_ = find_orphans(folder_);
   }
   coordinator_started_ = steady::now();
@@ -388,6 +404,7 @@ outcome supervisor::run() {
          0}};
     ::poll(waits, 2, poll_ms());
     start_if_due();
+    say(still_.sentence(who(coordinator_), steady::now().time_since_epoch()));
     if (waits[0].revents != 0)
       on_signal();
     kill_expelled();
@@ -435,15 +452,7 @@ int run_supervised(const run_options& options) {
   std::signal(SIGPIPE, SIG_IGN);
   supervisor parent(options);
   outcome how = parent.run();
-  if (options.json) {
-    if (how.report.is_object())
-      std::printf("%s\n", json_text(how.report).c_str());
-  } else {
-    print_summary(how);
-  }
-  std::fflush(stdout);
-  if (how.exit_code != 0 || is_stopped(how))
-    std::fprintf(stderr, "ballast: %s\n", how.reason.c_str());
+  tell(how, options.json);
   return how.exit_code;
 }
 

@@ -1,8 +1,12 @@
 #include "cli/terminate.hpp"
 
+#include "runtime/thrown_text.hpp"
+
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <new>
+#include <string>
 
 namespace ballast {
 
@@ -10,18 +14,24 @@ namespace {
 
 [[noreturn]] void explain() {
   const char* why = "std::terminate was called without an exception";
+  const char* kind = "internal error: ";
+  std::string text;
   // Kept alive here: what() must outlive the handler below.
   static std::exception_ptr thrown;
   thrown = std::current_exception();
   if (thrown)
     try {
       std::rethrow_exception(thrown);
+    } catch (const std::bad_alloc&) {
+      kind = "";
+      why = out_of_memory_text;
     } catch (const std::exception& error) {
-      why = error.what();
+      text = thrown_text(error);
+      why = text.c_str();
     } catch (...) {
       why = "an exception of unknown type";
     }
-  std::fprintf(stderr, "ballast: internal error: %s\n", why);
+  std::fprintf(stderr, "ballast: %s%s\n", kind, why);
   std::fflush(stderr);
   std::_Exit(1);
 }

@@ -12,14 +12,10 @@ namespace ballast {
 
 namespace {
 
-std::string list_of(const std::vector<table_column>& columns) {
-  constexpr size_t listed_max = 12;
-  constexpr size_t shown_max = 40;
-  std::string out;
-  for (size_t i = 0; i < std::min(columns.size(), listed_max); ++i)
-    out += (i > 0 ? ", '" : "'") + printable(columns[i].name, shown_max) + "'";
-  if (columns.size() > listed_max)
-    out += ", ... (" + std::to_string(columns.size()) + " in all)";
+std::vector<std::string> names_of(const std::vector<table_column>& columns) {
+  std::vector<std::string> out;
+  for (const table_column& one : columns)
+    out.push_back(one.name);
   return out;
 }
 
@@ -47,12 +43,38 @@ struct finder {
     }
     if (found == columns.size())
       throw source_error(file + ": has no column '" + name + "'", pointer,
-                         "its columns are " + list_of(columns));
+                         "its columns are " + list_of(names_of(columns)));
     return found;
   }
 };
 
 } // namespace
+
+std::string list_of(std::span<const std::string> names) {
+  constexpr size_t listed_max = 12;
+  constexpr size_t shown_max = 40;
+  std::string out;
+  for (size_t i = 0; i < std::min(names.size(), listed_max); ++i)
+    out += (i > 0 ? ", '" : "'") + printable(names[i], shown_max) + "'";
+  if (names.size() > listed_max)
+    out += ", ... (" + std::to_string(names.size()) + " in all)";
+  return out;
+}
+
+bool chosen_by_content(const source_spec& spec, const source_request& request) {
+  return spec.features.empty() && request.like == nullptr;
+}
+
+std::vector<size_t> text_columns(const std::vector<table_column>& columns,
+                                 const source_spec& spec,
+                                 const source_request& request) {
+  std::vector<size_t> out;
+  for (size_t i = 0; i < columns.size(); ++i)
+    if (!columns[i].numeric &&
+        (request.label == label_kind::none || columns[i].name != spec.label))
+      out.push_back(i);
+  return out;
+}
 
 column_choice choose_columns(const std::string& file,
                              const std::vector<table_column>& columns,
@@ -82,7 +104,7 @@ column_choice choose_columns(const std::string& file,
     throw source_error(
         file + ": has no column of numbers" +
             (out.label ? " beside the label '" + spec.label + "'" : ""),
-        features_field, "its columns are " + list_of(columns));
+        features_field, "its columns are " + list_of(names_of(columns)));
   return out;
 }
 
@@ -126,6 +148,13 @@ void table_rows::refuse_label(double number, const std::string& column,
                          "numbers from 0 to " +
                          std::to_string(classes_max - 1) +
                          ", for other numbers use the loss mse",
+                     request_.pointer, "label " + text_of(number));
+}
+
+void table_rows::refuse_new_class(double number, const std::string& column,
+                                  const std::string& place) const {
+  throw source_error(place + ", column '" + printable(column) +
+                         "': " + new_class_text(*request_.like),
                      request_.pointer, "label " + text_of(number));
 }
 

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,9 @@ struct table_column {
   std::string name;
   bool numeric = false;
 };
+
+/// Up to 12 of them, quoted: "'a', 'b'".
+std::string list_of(std::span<const std::string> names);
 
 struct column_choice {
   std::optional<size_t> label; // where rows have one
@@ -30,6 +34,14 @@ column_choice choose_columns(const std::string& file,
                              const source_spec& spec,
                              const source_request& request,
                              const std::vector<std::string>& wanted);
+
+/// Are the features found by what the columns hold, not by name?
+bool chosen_by_content(const source_spec& spec, const source_request& request);
+
+/// Numbers of the columns beside the label that hold no numbers.
+std::vector<size_t> text_columns(const std::vector<table_column>& columns,
+                                 const source_spec& spec,
+                                 const source_request& request);
 
 /// Collects rows of numbers into a source_table. `place` is called only for an
 /// error: "FILE: row 3 (line 4)".
@@ -61,6 +73,8 @@ public:
     if (!(number >= 0 && number < double(classes_max)) ||
         number != double(int32_t(number)))
       refuse_label(number, column, place());
+    if (request_.like != nullptr && number >= request_.like->row.classes)
+      refuse_new_class(number, column, place());
     table_.labels.push_back(int32_t(number));
   }
   /// Instead, for rows of tokens: all are of one class.
@@ -87,6 +101,8 @@ private:
                                   const std::string& place) const;
   [[noreturn]] void refuse_label(double number, const std::string& column,
                                  const std::string& place) const;
+  [[noreturn]] void refuse_new_class(double number, const std::string& column,
+                                     const std::string& place) const;
 
   source_table& table_;
   const source_request& request_;

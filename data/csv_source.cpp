@@ -9,6 +9,7 @@
 #include <charconv>
 #include <cmath>
 #include <limits>
+#include <map>
 
 namespace ballast {
 
@@ -47,6 +48,15 @@ parsed parse_number(std::string_view text, double& out) {
   return parsed::number;
 }
 
+/// A column that held text in the first row of the first file, by name. If it
+/// holds a number anywhere it is one of numbers, and that cell is wrong.
+struct text_cell {
+  std::string text;
+  std::string file;
+  std::string row;
+};
+using text_cells = std::map<std::string, text_cell>;
+
 /// One file of a source: header, then rows.
 class csv_file {
 public:
@@ -57,9 +67,12 @@ public:
                   .read_rest()),
         records_(text_) {}
 
-  /// Appends the rows; `wanted` and `table.columns` as the first file has them.
-  void read(source_table& table, table_rows& rows) {
+  /// Appends the rows; `wanted`, `table.columns` and `texts` as the first file
+  /// has them.
+  void read(source_table& table, table_rows& rows, text_cells& texts) {
     read_header();
+    if (chosen_by_content(spec_, request_))
+      watch_texts(table, texts);
     const std::vector<std::string>& wanted =
         !table.columns.empty() || request_.like == nullptr
             ? table.columns
@@ -78,6 +91,7 @@ public:
       for (size_t feature : choice.features)
         rows.feature(number(feature), columns_[feature].name,
                      [&] { return place(); });
+      check_texts();
     }
   }
 
@@ -86,10 +100,11 @@ private:
     throw ballast_error(errc::invalid_data, why, request_.pointer);
   }
 
-  std::string place() const {
-    return printable(path_) + ": row " + std::to_string(row_) + " (line " +
+  std::string row() const {
+    return "row " + std::to_string(row_) + " (line " +
            std::to_string(records_.line()) + ")";
   }
+  std::string place() const { return printable(path_) + ": " + row(); }
 
   /// Also looks at the first row, which tells columns of numbers from text.
   void read_header() {
@@ -106,6 +121,54 @@ private:
       double ignored = 0;
       columns_[i].numeric = parse_number(fields_[i], ignored) != parsed::text;
     }
+  }
+
+  /// Which columns are left out unless a number is found in them.
+  void watch_texts(source_table& table, text_cells& texts) {
+    if (!table.left_out) {
+      table.left_out.emplace();
+      for (size_t i : text_columns(columns_, spec_, request_)) {
+        table.left_out->push_back(printable(columns_[i].name));
+        texts.try_emplace(columns_[i].name,
+                          text_cell{std::string(fields_[i]), path_, row()});
+      }
+    }
+    const bool first = table.columns.empty();
+    for (size_t i = 0; i < columns_.size(); ++i)
+      if (const auto found = texts.find(columns_[i].name);
+          found != texts.end() && !(first && columns_[i].numeric))
+        watched_.emplace_back(i, &found->second);
+    // Nothing to train on unless one of them is meant to hold numbers.
+    if (first && !has_feature())
+      while (next_row())
+        check_texts();
+  }
+
+  bool has_feature() const {
+    for (const table_column& one : columns_)
+      if (one.numeric &&
+          (request_.label == label_kind::none || one.name != spec_.label))
+        return true;
+    return false;
+  }
+
+  void check_texts() const {
+    for (const auto& [column, first] : watched_)
+      if (double found = 0;
+          parse_number(fields_[column], found) == parsed::number &&
+          std::isfinite(found)) // some write "nan" where there is no text
+        refuse_text(column, *first);
+  }
+
+  [[noreturn]] void refuse_text(size_t column, const text_cell& first) const {
+    throw source_error(
+        not_a_number(printable(first.file) + ": " + first.row, column,
+                     "expected a number as in " +
+                         (first.file == path_ ? row() : place()),
+                     first.text) +
+            "; correct the cell, or name the columns to train on in " +
+            request_.pointer + "/features",
+        request_.pointer, detail_of(first.text));
   }
 
   bool next_row() {
@@ -125,16 +188,25 @@ private:
     const parsed what = parse_number(fields_[column], out);
     if (what == parsed::number)
       return out;
-    const std::string where =
-        place() + ", column '" + printable(columns_[column].name) + "': ";
     if (what == parsed::empty)
-      refuse(where + "the value is missing");
-    constexpr size_t shown_max = 40;
+      refuse(at(place(), column) + "the value is missing");
     const std::string_view cell = fields_[column];
-    throw source_error(
-        where + "expected a number, found text of " +
-            std::to_string(count_characters(cell)) + " characters",
-        request_.pointer, "'" + printable(cell, shown_max) + "' is no number");
+    throw source_error(not_a_number(place(), column, "expected a number", cell),
+                       request_.pointer, detail_of(cell));
+  }
+
+  std::string at(const std::string& place, size_t column) const {
+    return place + ", column '" + printable(columns_[column].name) + "': ";
+  }
+  std::string not_a_number(const std::string& place, size_t column,
+                           const std::string& expected,
+                           std::string_view cell) const {
+    return at(place, column) + expected + ", found text of " +
+           std::to_string(count_characters(cell)) + " characters";
+  }
+  static std::string detail_of(std::string_view cell) {
+    constexpr size_t shown_max = 40;
+    return "'" + printable(cell, shown_max) + "' is no number";
   }
 
   const std::string& path_;
@@ -144,6 +216,7 @@ private:
   csv_records records_;
   std::vector<table_column> columns_;
   std::vector<std::string_view> fields_;
+  std::vector<std::pair<size_t, const text_cell*>> watched_;
   bool has_row_ = false;
   uint64_t row_ = 0;
 };
@@ -154,10 +227,11 @@ source_table read_csv(const source_spec& spec, const source_request& request) {
   source_table out;
   out.label = spec.label;
   table_rows rows(out, request);
+  text_cells texts;
   for (const std::string& path :
        expand_uri(spec.uri, request.pointer + "/uri")) {
     out.files.push_back({path, out.labels.size() + out.targets.size()});
-    csv_file(path, spec, request).read(out, rows);
+    csv_file(path, spec, request).read(out, rows, texts);
   }
   rows.finish(out.columns.size());
   return out;

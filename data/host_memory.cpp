@@ -1,5 +1,7 @@
 #include "data/host_memory.hpp"
 
+#include "runtime/size_variables.hpp"
+
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
@@ -92,9 +94,11 @@ uint64_t limited_by_groups(uint64_t out, const fs::path& root, measure of) {
 } // namespace
 
 uint64_t available_memory_bytes(const fs::path& root) {
-  if (const char* told = std::getenv("BALLAST_MEMORY_MB"))
-    if (uint64_t mb = std::strtoull(told, nullptr, 10); mb > 0)
-      return mb << 20;
+  const size_setting told = read_memory(std::getenv(memory_variable));
+  if (told.mistake)
+    throw ballast_error(told.mistake);
+  if (told.bytes)
+    return *told.bytes;
   const auto kib = value_in(root / "proc/meminfo", "MemAvailable:");
   return limited_by_groups(kib ? *kib * 1024 : unknown_bytes, root, left_in);
 }

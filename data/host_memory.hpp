@@ -7,7 +7,8 @@
 
 namespace ballast {
 
-/// BALLAST_MEMORY_MB in the environment takes its place. `root` is where
+/// BALLAST_MEMORY_MB in the environment takes its place; ballast_error{usage}
+/// where that is no amount. `root` is where
 /// /proc and /sys are; tests give another one.
 uint64_t available_memory_bytes(const std::filesystem::path& root = "/");
 

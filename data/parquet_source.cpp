@@ -138,6 +138,11 @@ private:
     if (table.columns.empty())
       for (size_t feature : choice.features)
         table.columns.push_back(columns_[feature].name);
+    if (chosen_by_content(spec_, request_) && !table.left_out) {
+      table.left_out.emplace();
+      for (size_t i : text_columns(columns_, spec_, request_))
+        table.left_out->push_back(printable(columns_[i].name));
+    }
     return choice;
   }
 

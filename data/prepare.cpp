@@ -1,4 +1,5 @@
 #include "data/chunk_writer.hpp"
+#include "data/column_choice.hpp"
 #include "data/content_hash.hpp"
 #include "data/prepare_cache.hpp"
 #include "data/prepared_folder.hpp"
@@ -9,6 +10,7 @@
 #include "runtime/fault_point.hpp"
 #include "runtime/json_text.hpp"
 #include "runtime/placement.hpp"
+#include "runtime/printable.hpp"
 #include "runtime/row_cells.hpp"
 #include "runtime/target_bins.hpp"
 
@@ -213,6 +215,7 @@ void write_set(const job& what, const std::string& key, const fs::path& folder,
   about.sources = sources_of(what);
   about.content_id = key;
   about.label = from.train.label;
+  about.left_out = from.train.left_out;
   about.row = from.train.row;
   apply_pipeline(what, about.row);
   about.train_rows = from.train_rows.table_rows.size();
@@ -251,10 +254,11 @@ void make_set(const job& what, const json& identity, const std::string& key,
   if (error)
     refuse_write(making, error.value());
   write_set(what, key, making, stop);
-  if (set_identity(what, cache, stop) != identity)
+  if (const json now = set_identity(what, cache, stop); now != identity)
     throw ballast_error(errc::invalid_data,
-                        "a source changed while it was prepared; try again "
-                        "when it is complete",
+                        changed_source(what, identity, now) +
+                            ": changed while the data were prepared; try again "
+                            "when it is complete",
                         "/data/train");
   sync_path(making);
   if (int fault = fault_point("cache.rename"))
@@ -284,8 +288,10 @@ public:
     for (int round = 0; round < rounds_max; ++round) {
       take(file_lock::mode::shared);
       if (auto out = open_if_whole()) {
-        if (made)
+        if (made) {
           cache_.evict(cache_limit_bytes());
+          tell_left_out(out->about());
+        }
         return out;
       }
       take(file_lock::mode::exclusive);
@@ -300,6 +306,17 @@ public:
                             "removed by another program?");
   }
 
+  /// What is made of others is no replacement for this one's set.
+  void check_same_sources(const finder& later) const {
+    if (later.key_ != key_)
+      throw ballast_error(
+          errc::invalid_data,
+          changed_source(what_, identity_, later.identity_) +
+              " changed since the run began, which cannot go on with other "
+              "data; put the old one back and go on with --resume, or start "
+              "another run");
+  }
+
   /// Keeps a damaged set out of the way, and says so.
   void set_aside(const std::string& why) {
     const fs::path aside = cache_.set_aside(key_, *lock_);
@@ -310,6 +327,15 @@ public:
 
 private:
   static constexpr int rounds_max = 5;
+
+  /// Nobody asked for it: who meant one of them would look for it in the model.
+  void tell_left_out(const manifest& about) const {
+    if (options_.warn && about.left_out && !about.left_out->empty())
+      options_.warn(printable(about.sources.at(0)) + ": left out " +
+                    list_of(*about.left_out) +
+                    ", which hold text, not numbers; to choose otherwise, "
+                    "name columns in /data/train/features");
+  }
 
   fs::path place() const { return cache_.folder_of(key_); }
   bool is_there() const { return fs::exists(place() / "manifest.json"); }
@@ -331,12 +357,24 @@ private:
                             "$BALLAST_CACHE elsewhere");
   }
 
+  /// Earlier builds looked at the first row alone to tell columns of numbers
+  /// from text, and left one of numbers out without a word.
+  void check_looked_at_all_rows(const manifest& about) const {
+    if (what_.data.train.format == "csv" && what_.data.train.features.empty() &&
+        !about.left_out)
+      throw ballast_error(errc::invalid_data,
+                          place().string() +
+                              ": was prepared by an earlier build, which did "
+                              "not look for text in every row");
+  }
+
   /// Null where there is no whole set.
   std::shared_ptr<prepared_set> open_if_whole() {
     if (!is_there())
       return nullptr;
     try {
       auto out = open_held(place(), lock_, sources_of(what_));
+      check_looked_at_all_rows(out->about());
       cache_.touch(key_);
       return out;
     } catch (const ballast_error& error) {
@@ -370,8 +408,10 @@ std::shared_ptr<prepared_set> prepare(const job& what,
                                       const prepare_options& options) {
   auto first = std::make_shared<finder>(what, cache_folder, options);
   auto again = [first, what, cache_folder, options](const std::string& why) {
+    finder second(what, cache_folder, options);
+    first->check_same_sources(second);
     first->set_aside(why);
-    return finder(what, cache_folder, options).find_or_make();
+    return second.find_or_make();
   };
   return repairing_set(first->find_or_make(), again);
 }

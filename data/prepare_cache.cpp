@@ -8,6 +8,7 @@
 #include "runtime/fault_point.hpp"
 #include "runtime/json_text.hpp"
 #include "runtime/printable.hpp"
+#include "runtime/size_variables.hpp"
 #include "runtime/unique_fd.hpp"
 
 #include <algorithm>
@@ -329,16 +330,10 @@ void prepare_cache::evict(uint64_t limit_bytes) const {
 }
 
 uint64_t cache_limit_bytes() {
-  const char* text = std::getenv("BALLAST_CACHE_LIMIT_GB");
-  if (text == nullptr || *text == 0)
-    return uint64_t(limit_default_gb * 1e9);
-  char* end = nullptr;
-  const double gigabytes = std::strtod(text, &end);
-  if (*end != 0 || !(gigabytes >= 0 && gigabytes < 1e9))
-    throw ballast_error(errc::usage,
-                        std::string("BALLAST_CACHE_LIMIT_GB is '") + text +
-                            "'; expected a number of gigabytes >= 0");
-  return uint64_t(gigabytes * 1e9);
+  const size_setting told = read_cache_limit(std::getenv(cache_limit_variable));
+  if (told.mistake)
+    throw ballast_error(told.mistake);
+  return told.bytes.value_or(uint64_t(limit_default_gb * 1e9));
 }
 
 } // namespace ballast

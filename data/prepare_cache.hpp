@@ -70,7 +70,8 @@ private:
   std::filesystem::path folder_;
 };
 
-/// $BALLAST_CACHE_LIMIT_GB, default 20, in bytes.
+/// $BALLAST_CACHE_LIMIT_GB, default 20, in bytes; ballast_error{usage} where it
+/// is no such number.
 uint64_t cache_limit_bytes();
 
 /// Writes a whole small file, synced, replacing atomically.

@@ -52,16 +52,16 @@ manifest read_manifest(const fs::path& folder) {
   }
 }
 
-/// One Arrow IPC file, mapped.
+/// One Arrow IPC file.
 class chunk_file {
 public:
   chunk_file(const fs::path& path, const std::vector<chunk_info>& chunks,
              const row_shape& row)
       : path_(path.string()), row_(row), chunks_(chunks) {
-    map_ = take_arrow(
-        arrow::io::MemoryMappedFile::Open(path_, arrow::io::FileMode::READ),
-        errc::invalid_data, path_);
-    reader_ = take_arrow(arrow::ipc::RecordBatchFileReader::Open(map_),
+    // Its calls come back with fewer bytes where the file was cut.
+    file_ = take_arrow(arrow::io::ReadableFile::Open(path_), errc::invalid_data,
+                       path_);
+    reader_ = take_arrow(arrow::ipc::RecordBatchFileReader::Open(file_),
                          errc::invalid_data, path_);
     if (size_t(reader_->num_record_batches()) != chunks.size())
       throw ballast_error(
@@ -73,8 +73,8 @@ public:
   chunk_ptr read(chunk_id id) const {
     std::shared_ptr<arrow::RecordBatch> batch;
     {
-      // Arrow's reader is not said to be thread-safe; reading is a few
-      // microseconds, the bytes stay in the map.
+      // Arrow's reader is not said to be thread-safe; what costs most, the
+      // checksum, is outside.
       const std::lock_guard lock(mutex_);
       if (int64_t{value(id)} >= reader_->num_record_batches())
         throw ballast_error(errc::internal,
@@ -102,14 +102,14 @@ private:
   std::string path_;
   row_shape row_;
   const std::vector<chunk_info>& chunks_;
-  std::shared_ptr<arrow::io::MemoryMappedFile> map_;
+  std::shared_ptr<arrow::io::ReadableFile> file_;
   std::shared_ptr<arrow::ipc::RecordBatchFileReader> reader_;
   mutable std::mutex mutex_;
 };
 
-class mapped_set final : public prepared_set {
+class set_in_folder final : public prepared_set {
 public:
-  explicit mapped_set(const fs::path& folder)
+  explicit set_in_folder(const fs::path& folder)
       : about_(read_manifest(folder)),
         train_(folder / "train.arrow", about_.train, about_.row),
         test_(folder / "test.arrow", about_.test, about_.row) {}
@@ -140,13 +140,13 @@ private:
 } // namespace
 
 std::shared_ptr<prepared_set> prepared_set::open(const fs::path& folder) {
-  return std::make_shared<mapped_set>(folder);
+  return std::make_shared<set_in_folder>(folder);
 }
 
 std::shared_ptr<prepared_set> open_held(const fs::path& folder,
                                         std::shared_ptr<file_lock> in_use,
                                         std::vector<std::string> sources) {
-  auto out = std::make_shared<mapped_set>(folder);
+  auto out = std::make_shared<set_in_folder>(folder);
   out->hold(std::move(in_use), std::move(sources));
   return out;
 }

@@ -1,6 +1,7 @@
 /// A prepared data set on disk: manifest.json, train.arrow, test.arrow (Arrow
 /// IPC files, batch i = chunk i) in one folder of the cache, complete or
-/// absent. Read through memory maps.
+/// absent. Read by calls, not through a memory map: a file that is cut while it
+/// is open must be an error, not a SIGBUS.
 #pragma once
 
 #include "data/chunk.hpp"
@@ -23,16 +24,17 @@ public:
   open(const std::filesystem::path& folder);
   virtual ~prepared_set() = default;
   virtual const manifest& about() const = 0;
-  /// The record batch of a chunk, straight from the map, once its bytes have
-  /// the checksum of the manifest; else ballast_error{invalid_data} that names
-  /// the file. Any thread.
+  /// The record batch of a chunk, read anew, once its bytes have the checksum
+  /// of the manifest; else ballast_error{invalid_data} that names the file. Any
+  /// thread.
   virtual chunk_ptr read(data_part part, chunk_id id) const = 0;
 };
 
 struct prepare_options {
   /// Ends the preparing with ballast_error{stopped}.
   std::stop_token stop = {};
-  /// Told of a damaged set, on any thread; may be empty.
+  /// Told of a damaged set, and of columns that were left out, on any thread;
+  /// may be empty.
   std::function<void(const std::string&)> warn = {};
 };
 

@@ -293,6 +293,10 @@ tensor_file parse_safetensors(std::string_view bytes, const std::string& name) {
 }
 
 tensor_file read_safetensors(const std::string& path) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored)) // its size is no number
+    throw ballast_error(errc::invalid_data,
+                        path + " is a folder, expected a file");
   errno = 0;
   std::ifstream in(path, std::ios::binary | std::ios::ate);
   std::string bytes(in ? size_t(in.tellg()) : 0, '\0');

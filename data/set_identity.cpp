@@ -1,5 +1,6 @@
 #include "data/set_identity.hpp"
 
+#include "runtime/printable.hpp"
 #include "runtime/row_cells.hpp"
 #include "runtime/target_bins.hpp"
 
@@ -49,6 +50,27 @@ void add_placement(const job& what, json& identity) {
 }
 
 } // namespace
+
+std::string changed_source(const job& what, const json& before,
+                           const json& now) {
+  const auto changed = [&](const source_spec& spec, const std::string& part) {
+    const json was = before[part].value("files", json::array());
+    const json is = now[part].value("files", json::array());
+    if (was == is)
+      return std::string();
+    const std::vector<std::string> files = files_of(spec, "/data/" + part);
+    if (was.size() != is.size() || files.size() != is.size())
+      return "the list of files of " + printable(spec.uri);
+    size_t first = 0;
+    while (was[first] == is[first])
+      ++first;
+    return printable(files[first]);
+  };
+  std::string out = changed(what.data.train, "train");
+  if (out.empty() && what.data.test)
+    out = changed(*what.data.test, "test");
+  return out;
+}
 
 label_kind label_of(const job& what) {
   return what.train.loss == "mse"          ? label_kind::target

@@ -7,6 +7,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 #include <stop_token>
+#include <string>
 
 namespace ballast {
 
@@ -17,5 +18,10 @@ label_kind label_of(const job& what);
 /// of them.
 nlohmann::json set_identity(const job& what, prepare_cache& cache,
                             const std::stop_token& stop);
+
+/// Which source differs between two identities of one job, for a message; empty
+/// where none does.
+std::string changed_source(const job& what, const nlohmann::json& before,
+                           const nlohmann::json& now);
 
 } // namespace ballast

@@ -102,11 +102,7 @@ void check_like(const source_table& table, const source_table& like,
                         " (or another shape); both must be alike");
   for (uint64_t row = 0; row < table.labels.size(); ++row)
     if (uint32_t(table.labels[row]) >= like.row.classes)
-      refuse(request,
-             place_of(table, row) +
-                 ": the label is out of range, the training set has the "
-                 "classes 0 to " +
-                 std::to_string(like.row.classes - 1),
+      refuse(request, place_of(table, row) + ": " + new_class_text(like),
              "label " + std::to_string(table.labels[row]));
 }
 
@@ -181,6 +177,11 @@ void row_values(const source_table& table, uint64_t row, std::span<float> out) {
   default:
     return copy_values<float>(table, row, out);
   }
+}
+
+std::string new_class_text(const source_table& like) {
+  return "the label is out of range, the training set has the classes 0 to " +
+         std::to_string(like.row.classes - 1);
 }
 
 std::string place_of(const source_table& table, uint64_t row) {

@@ -8,6 +8,7 @@
 #include "runtime/manifest.hpp"
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <stop_token>
 #include <string>
@@ -30,6 +31,9 @@ struct source_table {
   std::vector<int32_t> target_bins; // once they are chosen, or cells are
   std::string label;                // name of the label column
   std::vector<std::string> columns; // names of the features, where they have
+  /// Columns of the first file that hold no numbers, where the features are
+  /// chosen by that.
+  std::optional<std::vector<std::string>> left_out;
   /// Files in order, with the number of their first row.
   struct file {
     std::string path;
@@ -74,6 +78,9 @@ source_table make_synthetic(const source_spec& spec,
 /// tokens in a row.
 source_table read_source(const source_spec& spec,
                          const source_request& request);
+
+/// Why a test set cannot have a label that the training set `like` lacks.
+std::string new_class_text(const source_table& like);
 
 /// "FILE: row 12", row counted from 1 within its file.
 std::string place_of(const source_table& table, uint64_t row);

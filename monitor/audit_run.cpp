@@ -1,6 +1,7 @@
 #include "monitor/audit_run.hpp"
 
 #include "monitor/journal.hpp"
+#include "monitor/json_file.hpp"
 #include "monitor/json_lines.hpp"
 #include "runtime/errors.hpp"
 #include "runtime/json_text.hpp"
@@ -68,11 +69,20 @@ std::ifstream open_if_there(const fs::path& file) {
   return in;
 }
 
+/// Discarded where it is missing, or holds no JSON.
+json read_if_there(const fs::path& file) {
+  (void)open_if_there(file);
+  return read_json_file(file);
+}
+
 manifest read_manifest(const fs::path& folder) {
   fs::path file = folder / "manifest.json";
+  std::error_code ignored;
   std::ifstream in = open_if_there(file);
   if (!in)
     unusable("no " + file.string());
+  if (fs::is_directory(file, ignored))
+    unusable(file.string() + " is a folder, expected a file");
   try {
     return json::parse(in).get<manifest>();
   } catch (const json::exception& error) {
@@ -174,10 +184,10 @@ void read_traces(const fs::path& folder, const journal_content& journal,
 /// killed, has no report.
 void check_report(const fs::path& folder, const journal_content& journal,
                   uint64_t steps_committed, uint64_t steps_total, audit& into) {
-  std::ifstream in = open_if_there(folder / "report.json");
-  if (!in)
+  std::error_code ignored;
+  if (!fs::exists(folder / "report.json", ignored))
     return;
-  json report = json::parse(in, nullptr, false);
+  json report = read_if_there(folder / "report.json");
   if (!report.is_object())
     return into.problem("report.json is no JSON object");
   std::string state = json_text(report.value("state", json()));
@@ -208,15 +218,15 @@ void check_origin(const fs::path& folder, const journal_content& journal,
   if (json seed = run.job.value("seed", json(run.seed)); seed != run.seed)
     into.problem("the journal has seed " + std::to_string(run.seed) +
                  ", its job " + json_text(seed));
-  std::ifstream job = open_if_there(folder / "job.json");
-  json told = json::parse(job, nullptr, false);
-  if (job.is_open() && !told.is_object())
+  std::error_code ignored;
+  const bool has_job = fs::exists(folder / "job.json", ignored);
+  json told = read_if_there(folder / "job.json");
+  if (has_job && !told.is_object())
     into.problem("job.json is no JSON object");
-  else if (job.is_open() && told != run.job)
+  else if (has_job && told != run.job)
     into.problem("job.json differs from the job in the journal at " +
                  first_difference(run.job, told));
-  std::ifstream set = open_if_there(folder / "manifest.json");
-  json about = json::parse(set, nullptr, false);
+  json about = read_if_there(folder / "manifest.json");
   if (!run.manifest.empty() &&
       digest_text(text_digest(0, json_text(about))) != run.manifest)
     into.problem("manifest.json is not the one that the run began with");
@@ -254,8 +264,7 @@ std::optional<std::string> lineage_of(const journal_content& journal,
 
 void check_lineage(const fs::path& folder, const journal_content& journal,
                    const manifest& set, uint64_t steps, audit& into) {
-  std::ifstream in = open_if_there(folder / "report.json");
-  json report = json::parse(in, nullptr, false);
+  json report = read_if_there(folder / "report.json");
   if (!report.is_object() || !report.contains("lineage") ||
       report.value("steps", json()) != steps)
     return;

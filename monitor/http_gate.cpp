@@ -51,18 +51,18 @@ std::optional<size_t> moved_by(Call call) {
 class thread_pool {
 public:
   explicit thread_pool(size_t threads) {
-    for (size_t i = 0; i < threads; ++i)
-      threads_.emplace_back([this] { work(); });
-  }
-  ~thread_pool() {
-    {
-      std::lock_guard lock(mutex_);
-      ending_ = true;
+    threads_.reserve(threads);
+    try {
+      for (size_t i = 0; i < threads; ++i)
+        threads_.emplace_back([this] { work(); });
+    } catch (...) {
+      // Where the next one cannot be started; a thread that nobody joined would
+      // end the process before it could say why.
+      end();
+      throw;
     }
-    changed_.notify_all();
-    for (std::thread& one : threads_)
-      one.join();
   }
+  ~thread_pool() { end(); }
   void add(std::function<void()> job) {
     {
       std::lock_guard lock(mutex_);
@@ -72,6 +72,15 @@ public:
   }
 
 private:
+  void end() {
+    {
+      std::lock_guard lock(mutex_);
+      ending_ = true;
+    }
+    changed_.notify_all();
+    for (std::thread& one : threads_)
+      one.join();
+  }
   void work() {
     name_this_thread("bl-http");
     for (;;) {

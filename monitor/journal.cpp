@@ -421,20 +421,31 @@ journal_content journal::content() const {
   return read_all(*state_->db);
 }
 
-journal_content read_journal(const fs::path& folder, bool thoroughly) {
-  fs::path file = folder / journal::file_name;
-  std::error_code ignored;
-  if (!fs::exists(file, ignored))
-    throw ballast_error(errc::run_dir_unusable,
-                        "there is no journal " + file.string());
-  // Readers of a WAL need to write beside it. A copy in a place that cannot be
-  // written has no WAL any more, and nobody changes it.
-  bool frozen = !fs::exists(file.string() + "-wal", ignored) &&
-                access(folder.c_str(), W_OK) != 0;
-  sqlite::connection db(file,
-                        sqlite::uri_of(file, frozen ? "?immutable=1" : ""),
-                        SQLITE_OPEN_READONLY);
-  check_version(db, folder);
+namespace {
+
+/// What changes where somebody writes: the log beside the file, then the file.
+struct journal_stamp {
+  uintmax_t log_bytes = 0;
+  uintmax_t bytes = 0;
+  fs::file_time_type written;
+  bool operator==(const journal_stamp&) const = default;
+};
+
+journal_stamp stamp_of(const fs::path& file) {
+  std::error_code none;
+  journal_stamp out;
+  out.log_bytes = fs::file_size(file.string() + "-wal", none);
+  if (none)
+    out.log_bytes = 0;
+  out.bytes = fs::file_size(file, none);
+  out.written = fs::last_write_time(file, none);
+  return out;
+}
+
+journal_content read_by(const fs::path& file, const char* how,
+                        bool thoroughly) {
+  sqlite::connection db(file, sqlite::uri_of(file, how), SQLITE_OPEN_READONLY);
+  check_version(db, file.parent_path());
   if (thoroughly)
     check_pages(db, file);
   try {
@@ -444,6 +455,32 @@ journal_content read_journal(const fs::path& folder, bool thoroughly) {
                         "the journal " + file.string() +
                             " is damaged: " + error.what());
   }
+}
+
+} // namespace
+
+journal_content read_journal(const fs::path& folder, bool thoroughly) {
+  fs::path file = folder / journal::file_name;
+  std::error_code ignored;
+  if (!fs::exists(file, ignored))
+    throw ballast_error(errc::run_dir_unusable,
+                        "there is no journal " + file.string());
+  if (fs::is_directory(file, ignored))
+    throw ballast_error(errc::run_dir_unusable,
+                        "the journal " + file.string() + " is a folder");
+  // Readers of a log write beside it. Where there is none the file alone is the
+  // journal, and is read without leaving anything behind; unless somebody began
+  // to write meanwhile.
+  if (journal_stamp before = stamp_of(file); before.log_bytes == 0)
+    try {
+      journal_content out = read_by(file, "?immutable=1", thoroughly);
+      if (stamp_of(file) == before)
+        return out;
+    } catch (const ballast_error&) {
+      if (stamp_of(file) == before)
+        throw;
+    }
+  return read_by(file, "", thoroughly);
 }
 
 } // namespace ballast

@@ -10,8 +10,9 @@ bool for_each_json_line(
     const std::function<void(const nlohmann::json&, uint64_t number)>& use,
     const std::function<void(uint64_t number, const std::string& why)>&
         broken) {
+  std::error_code ignored;
   std::ifstream in(file, std::ios::binary);
-  if (!in)
+  if (!in || std::filesystem::is_directory(file, ignored))
     return false;
   std::string text;
   for (uint64_t number = 1; std::getline(in, text); ++number) {

@@ -3,6 +3,7 @@
 #include "runtime/job.hpp"
 #include "runtime/job_text.hpp"
 #include "runtime/json_text.hpp"
+#include "runtime/printable.hpp"
 
 #include <algorithm>
 
@@ -150,9 +151,12 @@ std::string listed(const std::vector<std::string>& words) {
 }
 
 failure bad(const std::string& pointer, const std::string& why) {
-  return {errc::bad_request,
-          (pointer.empty() ? "control message" : pointer) + ": " + why,
-          pointer};
+  constexpr size_t shown_max = 200;
+  return {
+      errc::bad_request,
+      (pointer.empty() ? "control message" : printable(pointer, shown_max)) +
+          ": " + why,
+      pointer};
 }
 
 failure check_head(const json& message) {

@@ -84,7 +84,8 @@ coordinator_core::reply no_such(const coordinator_core& core,
     if (who.connected)
       here += (here.empty() ? "" : ", ") + who.about.name;
   return {{errc::unknown_worker,
-           "no worker named " + name + " is here; there are: " + here,
+           "no worker named " + name + " is here; " +
+               (here.empty() ? "there is none" : "there are: " + here),
            "/worker"},
           {}};
 }

@@ -95,8 +95,9 @@ constexpr std::array catalogue{
                 "keep the run directory and report it: this is a defect"},
     error_entry{errc::stopped, "stopped", 130,
                 "ended by Ctrl-C or SIGTERM before the last step; the model "
-                "so far is written",
-                "nothing"},
+                "so far is written. After `ballast ctl stop` the exit code is "
+                "0, and `state` in report.json says \"stopped\"",
+                "nothing; `ballast run --resume RUN_DIR` goes on"},
     error_entry{errc::other_run, "other_run", 1,
                 "a worker in the midst of a run met a coordinator that does "
                 "not lead that run; it keeps its state and looks on",

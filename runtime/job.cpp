@@ -3,6 +3,7 @@
 
 #include "runtime/job_field.hpp"
 #include "runtime/job_text.hpp"
+#include "runtime/printable.hpp"
 
 #include <algorithm>
 #include <map>
@@ -79,6 +80,9 @@ std::string join(const std::string& parent, const std::string& key) {
   return parent + "/" + escaped;
 }
 
+/// Of a pointer that the text made up.
+constexpr size_t shown_max = 200;
+
 /// Unknown keys, and values where objects or lists should be.
 void check_keys(const json& document, const std::vector<job_field>& fields,
                 mistakes_t& mistakes) {
@@ -94,7 +98,8 @@ void check_keys(const json& document, const std::vector<job_field>& fields,
       if (std::count(keys.begin(), keys.end(), key) == 0) {
         std::string at = join(pointer, key);
         mistakes.push_back({errc::invalid_job,
-                            at + ": unknown key" + advice(at, keys, fields),
+                            printable(at, shown_max) + ": unknown key" +
+                                advice(at, keys, fields),
                             at});
       }
   }

@@ -48,7 +48,8 @@ void add_source(fields_t& f, const std::string& prefix,
       f, prefix + "/features",
       [of](job& j) -> field_place { return &of(j).features; },
       "Columns that the model sees, in this order; empty: every other column "
-      "of numbers. With `next_token` each holds one token of the row.")
+      "of numbers; those of text are named on stderr, those with both are "
+      "refused. With `next_token` each holds one token of the row.")
       .items(0, 65536)
       .only_with("format", {"csv", "parquet"});
   add_field(

@@ -12,6 +12,8 @@ namespace {
 
 using nlohmann::json;
 
+constexpr size_t shown_max = 60;
+
 /// Finds the first thing wrong with a text, and where.
 class text_checker : public nlohmann::json_sax<json> {
 public:
@@ -34,7 +36,8 @@ public:
   bool key(string_t& name) override {
     if (keys_.back().insert(name).second)
       return true;
-    problem = "the key '" + name + "' is given twice in one object";
+    problem = "the key '" + printable(name, shown_max) +
+              "' is given twice in one object";
     return false;
   }
 
@@ -145,7 +148,7 @@ std::string quote_value(const json& value) {
   if (value.is_array())
     return "a list of " + std::to_string(value.size());
   std::string text = json_text(value);
-  return text.size() > 60 ? printable(text, 57) : text;
+  return printable(text, text.size() > shown_max ? shown_max - 3 : any_length);
 }
 
 } // namespace ballast

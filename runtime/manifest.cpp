@@ -227,6 +227,8 @@ void to_json(json& out, const manifest& in) {
              {"train", write_chunks(in.train)},
              {"test", write_chunks(in.test)},
              {"placement", std::move(placement)}};
+  if (in.left_out)
+    out["left_out"] = *in.left_out;
 }
 
 void from_json(const json& in, manifest& out) {
@@ -237,6 +239,8 @@ void from_json(const json& in, manifest& out) {
   read.content_id = in.at("content_id").get<std::string>();
   read.label = in.at("label").get<std::string>();
   read.sources = in.at("sources").get<std::vector<std::string>>();
+  if (in.contains("left_out"))
+    read.left_out = in.at("left_out").get<std::vector<std::string>>();
   read.row = read_row(in.at("row"));
   read.train_rows = in.at("train_rows").get<uint64_t>();
   read.test_rows = in.at("test_rows").get<uint64_t>();

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -73,6 +74,9 @@ struct manifest {
   std::string content_id;
   std::string label; // name of the label column
   std::vector<std::string> sources;
+  /// Columns that hold no numbers, where the features are all that do; nothing
+  /// where the job names them, or there are no columns.
+  std::optional<std::vector<std::string>> left_out;
   row_shape row;
   uint64_t train_rows = 0;
   uint64_t test_rows = 0;

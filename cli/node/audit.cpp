@@ -66,9 +66,10 @@ void print(const audit_report& report) {
                     : "NOT FINE\n");
 }
 
+constexpr const char* usage_line = "usage: ballast audit RUN_DIR [--json]\n";
+
 int usage(const std::string& wrong) {
-  std::cerr << "ballast audit: " << wrong
-            << "\nusage: ballast audit RUN_DIR [--json]\n";
+  std::cerr << "ballast audit: " << wrong << "\n" << usage_line;
   return describe(errc::usage).exit_code;
 }
 
@@ -84,14 +85,20 @@ ballast_audit_main(int argc, char** argv) {
   bool json = false;
   for (int i = 1; i < argc; ++i) {
     std::string argument = argv[i];
-    if (argument == "--json")
+    if (argument == "--json") {
       json = true;
-    else if (argument.starts_with("-"))
+    } else if (argument == "--help" || argument == "-h") {
+      std::cout << usage_line
+                << "Was every sample used exactly once, and do all records of "
+                   "the run agree? Exit code 0\nonly if so.\n";
+      return 0;
+    } else if (argument.starts_with("-")) {
       return usage("unknown option " + argument);
-    else if (folder.empty())
+    } else if (folder.empty()) {
       folder = argument;
-    else
+    } else {
       return usage("one run directory at a time");
+    }
   }
   if (folder.empty())
     return usage("which run directory?");

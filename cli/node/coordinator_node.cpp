@@ -14,6 +14,7 @@
 #include "monitor/http_server.hpp"
 #include "monitor/log.hpp"
 #include "runtime/disk_wait.hpp"
+#include "runtime/fault_point.hpp"
 #include "runtime/json_text.hpp"
 #include "runtime/run_mark.hpp"
 #include "runtime/thread_name.hpp"
@@ -333,6 +334,7 @@ void coordinator_process::leave_by_defect(const std::string& why) {
 }
 
 void coordinator_process::listen() {
+  (void)fault_point("coordinator.listen");
   host_port control = parse_host_port(options_.listen, "--listen");
   host_port web = parse_host_port(options_.http, "--http");
   check_bind(control, "--listen", options_.insecure);

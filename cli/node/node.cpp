@@ -1,6 +1,9 @@
 #include "cli/node/node.hpp"
 
+#include "data/host_memory.hpp"
+#include "data/prepare_cache.hpp"
 #include "runtime/errors.hpp"
+#include "runtime/thrown_text.hpp"
 
 #include <CLI/CLI.hpp>
 #include <csignal>
@@ -75,6 +78,9 @@ ballast_node_main(int argc, char** argv) {
     app.parse(argc, argv);
     if (!options.coordinator && options.join.empty())
       throw ballast_error(errc::usage, "say --coordinator or --join HOST:PORT");
+    // What the environment says is needed later; it is judged before anything
+    // is opened.
+    options.coordinator ? cache_limit_bytes() : available_memory_bytes();
     std::signal(SIGPIPE, SIG_IGN);
     // A limit on the size of files is as good as a full disk: a failed write.
     std::signal(SIGXFSZ, SIG_IGN);
@@ -84,6 +90,6 @@ ballast_node_main(int argc, char** argv) {
   } catch (const ballast_error& e) {
     leave(describe(e.what_failed().code).exit_code, e.what());
   } catch (const std::exception& e) {
-    leave(1, e.what());
+    leave(1, thrown_text(e).c_str());
   }
 }

@@ -241,9 +241,9 @@ int run_worker(const node_options& options) {
   const std::string host = reachable_host(options);
   // Compute threads that wait give their core away: a node may share it.
   setenv("OMP_WAIT_POLICY", "PASSIVE", 0);
-  std::thread preload;
+  std::jthread preload; // joined also where what follows throws
   if (options.preload_torch)
-    preload = std::thread([] {
+    preload = std::jthread([] {
       name_this_thread("bl-preload");
       ballast::preload_torch();
     });

@@ -49,5 +49,26 @@ TEST_F(run_record_model, of_an_earlier_step_is_put_beside_a_later_one) {
       << second.note;
 }
 
+TEST_F(run_record_model, takes_the_place_of_one_that_cannot_be_read) {
+  end_after(7);
+  const std::filesystem::path place = folder_ / "run" / "model.safetensors";
+  std::filesystem::resize_file(place, std::filesystem::file_size(place) / 2);
+  const saved_model second = end_after(9);
+  EXPECT_EQ(second.step, step_number{9});
+  EXPECT_EQ(weight_in("model.safetensors"), 9);
+  EXPECT_TRUE(std::filesystem::exists(place.string() + ".damaged-1"));
+  ASSERT_EQ(record_.events()->after(0, 9).size(), 1u);
+  EXPECT_NE(record_.events()->after(0, 9)[0].line.find("damaged-1"),
+            std::string::npos);
+}
+
+TEST_F(run_record_model, takes_the_place_of_a_folder) {
+  const std::filesystem::path place = folder_ / "run" / "model.safetensors";
+  std::filesystem::create_directories(place / "mine");
+  EXPECT_EQ(end_after(9).step, step_number{9});
+  EXPECT_EQ(weight_in("model.safetensors"), 9);
+  EXPECT_TRUE(std::filesystem::exists(place.string() + ".damaged-1/mine"));
+}
+
 } // namespace
 } // namespace ballast

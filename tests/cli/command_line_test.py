@@ -8,6 +8,7 @@ import http.server
 import json
 import os
 import resource
+import socket
 import subprocess
 import sys
 import tempfile
@@ -276,6 +277,34 @@ class CommandLine(unittest.TestCase):
                                 server.url, exit_code=code)
             self.assertIn(says, done.stderr)
             self.assertEqual(done.stderr == "", code == 0, done.stderr)
+
+    def test_submit_wait_says_once_why_no_step_is_done(self):
+        server = self.coordinator()
+        waits = {"state": "waiting", "waits": "0 of 2 workers are here"}
+        server.states = [waits, waits, waits, "done"]
+        done = self.ballast("submit", "--wait", self.job, "--to", server.url)
+        self.assertEqual(done.stderr,
+                         "tiny-1 waits: 0 of 2 workers are here\n")
+
+    def test_a_coordinator_that_stands_still_is_told_of(self):
+        with socket.create_server(("127.0.0.1", 0)) as deaf:
+            url = f"http://127.0.0.1:{deaf.getsockname()[1]}"
+            started = [subprocess.Popen(
+                [BALLAST, *arguments, "--to", url], stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE, text=True)
+                for arguments in (["ctl", "stop"], ["status"])]
+            said = [one.communicate(timeout=60)[1] for one in started]
+        for one, text in zip(started, said):
+            self.assertEqual(one.returncode, 1)
+            first, last = text.splitlines()
+            self.assertIn(f"no answer from {url} for 5 s", first)
+            self.assertIn("no answer in time", last)
+        self.assertIn("may still take effect later", said[0])
+        self.assertNotIn("may still take effect later", said[1])
+
+    def test_help_of_audit(self):
+        done = self.ballast("audit", "--help")
+        self.assertIn("usage: ballast audit RUN_DIR [--json]", done.stdout)
 
     def test_a_result_that_cannot_be_written_is_no_success(self):
         for arguments in (["docs", "errors"], ["validate", self.job, "--json"],

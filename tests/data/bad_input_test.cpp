@@ -77,6 +77,24 @@ TEST_F(bad_input, csv_with_text_in_a_column_of_numbers) {
               {"x", "n"});
 }
 
+// Left out in silence, it would train another model than was meant.
+TEST_F(bad_input, csv_with_text_only_in_the_first_row_of_a_column) {
+  refuses_csv("a,b,y\nn/a,1,0\n,2,1\n3,4,1\n",
+              {"row 1 (line 2), column 'a'", "as in row 3 (line 4)",
+               "text of 3 characters", "/data/train/features",
+               "'n/a' is no number"});
+  refuses_csv("b,y,a\n1,0,true\n2,1,false\n3,0,false\n4,0,1e3\n",
+              {"row 1 (line 2), column 'a'", "as in row 4 (line 5)"});
+  // Where there is no other column either.
+  refuses_csv("a,y\nn/a,0\n2,1\n",
+              {"row 1 (line 2), column 'a'", "as in row 2 (line 3)"});
+  const std::string first = folder_.write("1.csv", "a,b,y\nn/a,1,0\n");
+  const std::string second = folder_.write("2.csv", "y,a,b\n1,2,3\n");
+  refuses(job_of(table_source("csv", (folder_ / "?.csv").string(), "y")),
+          {first + ": row 1 (line 2), column 'a'",
+           "as in " + second + ": row 1 (line 2)"});
+}
+
 TEST_F(bad_input, text_that_is_not_utf8_or_holds_a_nul) {
   refuses_csv("x,y\n1,0\ncaf\xe9,1\n", {"row 2", "'caf\\xe9'"});
   refuses_csv(std::string("x,y\n1,0\n1\0002,1\n", 14),
@@ -249,6 +267,10 @@ TEST_F(bad_input, test_set_that_does_not_match) {
   table.data.test =
       table_source("csv", folder_.write("b.csv", "x,y\n1,0\n2,1\n"), "y");
   refuses(table, {(folder_ / "b.csv").string(), "no column 'z'"});
+  table.data.test = table_source(
+      "csv", folder_.write("b.csv", "x,z,y\n1,2,0\n\n1,2,9\n"), "y");
+  refuses(table, {(folder_ / "b.csv").string() + ": row 2 (line 4), column 'y'",
+                  "out of range", "0 to 1", "label 9"});
 }
 
 TEST_F(bad_input, parquet) {

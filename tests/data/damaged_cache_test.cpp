@@ -18,6 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 using strings = std::vector<std::string>;
 
 void flip_bit(const fs::path& path, uint64_t at, int bit = 0) {
@@ -119,6 +120,38 @@ TEST(damaged_cache, is_prepared_again_while_another_run_uses_it) {
   ASSERT_EQ(damaged_in(its.cache).size(), 1U);
   prepare_cache(its.cache).clear();
   EXPECT_EQ(damaged_in(its.cache).size(), 1U); // still in use
+}
+
+// A map of it would end the process with SIGBUS.
+TEST(damaged_cache, is_prepared_again_when_it_is_cut_while_it_is_open) {
+  for (uint64_t bytes : {0, 100, 4096}) {
+    cached_table its;
+    auto set = its.open();
+    const strings right = content_of(*set);
+    const fs::path file = its.cache / set->about().content_id / "train.arrow";
+    ASSERT_GT(fs::file_size(file), bytes);
+    fs::resize_file(file, bytes);
+    EXPECT_EQ(content_of(*set), right) << bytes;
+    ASSERT_EQ(its.warnings.size(), 1U) << bytes;
+    EXPECT_THAT(its.warnings[0], HasSubstr(file.string()));
+  }
+}
+
+TEST(damaged_cache, says_so_where_the_source_is_another_one_by_now) {
+  tiny_idx tiny;
+  auto set = prepare(tiny.what, tiny.cache);
+  const fs::path file = tiny.cache / set->about().content_id / "train.arrow";
+  flip_a_value(file, 1);
+  flip_bit(tiny.folder / "images", 20);
+  try {
+    content_of(*set);
+    FAIL();
+  } catch (const ballast_error& error) {
+    EXPECT_THAT(error.what(), HasSubstr(file.string()));
+    EXPECT_THAT(error.what(), HasSubstr((tiny.folder / "images").string() +
+                                        " changed since the run began"));
+    EXPECT_THAT(error.what(), Not(HasSubstr("manifest")));
+  }
 }
 
 TEST(damaged_cache, says_so_where_the_source_is_gone) {

@@ -1,6 +1,7 @@
 // Goal: a worker knows what it may use, also in a container. Method: files as
 // the kernel writes them, below a folder of the test.
 #include "data/host_memory.hpp"
+#include "runtime/errors.hpp"
 #include "tests/data/some_chunks.hpp"
 
 #include <gtest/gtest.h>
@@ -24,6 +25,16 @@ protected:
 TEST_F(host_memory, is_what_the_kernel_calls_available) {
   put("proc/meminfo", "MemTotal: 9000 kB\nMemAvailable:   2048 kB\n");
   EXPECT_EQ(available(), 2 * mib);
+}
+
+TEST_F(host_memory, is_what_the_environment_says_if_that_is_an_amount) {
+  setenv("BALLAST_MEMORY_MB", "3", 1);
+  EXPECT_EQ(available(), 3 * mib);
+  for (const char* wrong : {"0", "-1", "20x", "abc"}) {
+    setenv("BALLAST_MEMORY_MB", wrong, 1);
+    EXPECT_THROW(available(), ballast_error) << wrong;
+  }
+  unsetenv("BALLAST_MEMORY_MB");
 }
 
 TEST_F(host_memory, is_less_in_a_limited_container) {

@@ -232,8 +232,10 @@ TEST(prepare_cache, keeps_the_cache_within_its_limit) {
     EXPECT_EQ(sets_in(folder / "cache"),
               std::vector<std::string>{set->about().content_id});
   }
-  setenv("BALLAST_CACHE_LIMIT_GB", "lots", 1);
-  EXPECT_THROW(cache_limit_bytes(), ballast_error);
+  for (const char* wrong : {"lots", "-1", "20x", "nan"}) {
+    setenv("BALLAST_CACHE_LIMIT_GB", wrong, 1);
+    EXPECT_THROW(cache_limit_bytes(), ballast_error) << wrong;
+  }
   unsetenv("BALLAST_CACHE_LIMIT_GB");
   EXPECT_EQ(cache_limit_bytes(), 20'000'000'000u);
 }

@@ -4,6 +4,7 @@
 #include "tests/data/tiny_idx.hpp"
 
 #include <algorithm>
+#include <fstream>
 #include <gmock/gmock.h>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -256,6 +257,41 @@ TEST(prepare, stores_train_and_test_alike) {
   EXPECT_EQ(static_cast<const float*>(test->features)[1], 0.5f);
   const chunk_ptr train = set->read(data_part::train, chunk_id{0});
   EXPECT_EQ(static_cast<const float*>(train->features)[1], 7.0f);
+}
+
+TEST(prepare, says_once_which_columns_it_leaves_out) {
+  temporary_folder folder;
+  const std::string path =
+      folder.write("t.csv", "name,x,y\nann,1,0\nbob,2,1\n");
+  const job what = job_of(table_source("csv", path, "y"));
+  std::vector<std::string> said;
+  const prepare_options options{
+      .warn = [&](const std::string& text) { said.push_back(text); }};
+  for (int round = 0; round < 2; ++round) {
+    const auto set = prepare(what, folder / "cache", options);
+    EXPECT_EQ(set->about().left_out, std::vector<std::string>{"name"});
+    ASSERT_EQ(said.size(), 1U);
+    EXPECT_THAT(said[0], testing::HasSubstr(path + ": left out 'name'"));
+  }
+}
+
+// What they left out need not have been text: they looked at the first row.
+TEST(prepare, does_not_take_a_csv_set_of_an_earlier_build) {
+  temporary_folder folder;
+  const job what = job_of(
+      table_source("csv", folder.write("t.csv", "x,y\n1,0\n2,1\n"), "y"));
+  const std::string key = prepare(what, folder / "cache")->about().content_id;
+  const fs::path file = folder / "cache" / key / "manifest.json";
+  const auto read = [&] {
+    std::ifstream in(file);
+    return nlohmann::json::parse(in);
+  };
+  nlohmann::json content = read();
+  content.erase("left_out");
+  content.erase("checksum");
+  std::ofstream(file) << content;
+  EXPECT_EQ(prepare(what, folder / "cache")->about().content_id, key);
+  EXPECT_TRUE(read().contains("left_out"));
 }
 
 TEST(prepare, reads_chunks_from_many_threads) {

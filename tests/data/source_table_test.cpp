@@ -12,6 +12,8 @@
 namespace ballast {
 namespace {
 
+using strings = std::vector<std::string>;
+
 template <class T>
 std::vector<T> values_of(const source_table& table) {
   std::vector<T> out(table.features.size() / sizeof(T));
@@ -93,6 +95,19 @@ TEST(csv_source, takes_every_other_column_of_numbers) {
   EXPECT_EQ(table.labels, (std::vector<int32_t>{0, 1}));
 }
 
+TEST(csv_source, names_the_columns_of_text_that_it_leaves_out) {
+  temporary_folder folder;
+  // Some write "nan" where there is no text; no number is meant by it.
+  const std::string path =
+      folder.write("t.csv", "name,x,y,city\nann,1,0,\"a, b\"\nnan,3,1,\n");
+  const auto left_out = [&](strings features) {
+    return read_source(table_source("csv", path, "y", std::move(features)), {})
+        .left_out;
+  };
+  EXPECT_EQ(left_out({}), (strings{"name", "city"}));
+  EXPECT_EQ(left_out({"x"}), std::nullopt);
+}
+
 TEST(csv_source, keeps_the_smallest_exact_type) {
   temporary_folder folder;
   const std::vector<std::pair<std::string, std::string>> cases{
@@ -163,6 +178,7 @@ TEST(parquet_source, reads_numbers_of_every_width) {
   write_parquet(path, table);
   const source_table all = read_source(table_source("parquet", path, "y"), {});
   EXPECT_EQ(all.columns, (std::vector<std::string>{"u", "x", "flag"}));
+  EXPECT_EQ(all.left_out, strings{"name"});
   EXPECT_EQ(all.rows, 5u);
   EXPECT_EQ(all.labels, (std::vector<int32_t>{0, 1, 0, 1, 0}));
   const std::vector<float> values = values_of<float>(all);

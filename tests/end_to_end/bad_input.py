@@ -173,6 +173,19 @@ class Data(BadInput):
                     self.assertIn(part, one.last_line, one)
                 self.assertFalse(run.exists())
 
+    def test_columns_of_text(self):
+        job = self.table("a,b,y\nn/a,1,0\n2,2,1\n3,3,0\n")
+        self.refuses(job, ["row 1 (line 2), column 'a'", "as in row 2",
+                           "'n/a' is no number", "/data/train/features"])
+        job = self.table("name,b,y\nann,1,0\nbob,2,1\neve,3,0\n")
+        said = "left out 'name', which hold text"
+        for heard in (True, False):  # when the data are prepared, not again
+            one, run = self.new_run(job)
+            self.assertEqual(one.wait(), 0, one)
+            self.assertEqual(said in one.err, heard, one)
+            self.assertEqual(read_json(run / "manifest.json")["left_out"],
+                             ["name"])
+
     def test_the_same_data_is_fine_once_it_is_corrected(self):
         job = self.table("x,y\n1,0\nnan,1\n")
         self.refuses(job, "NaN")
@@ -285,6 +298,37 @@ class Doctor(BallastTest):
             self.assertEqual(checks[variable]["what_to_do"],
                              f"unset {variable}")
         self.assertNotIn("NCCL_DEBUG", checks)
+
+
+class Environment(BadInput):
+    """Also where the data lie in the cache, and the limit is not needed."""
+
+    def test_sizes_that_are_none(self):
+        job = emulated_job(100)
+        self.run_job(job)
+        path = self.write("job.json", job)
+        for name, value, expected in (
+                ("BALLAST_CACHE_LIMIT_GB", "-1", "gigabytes"),
+                ("BALLAST_CACHE_LIMIT_GB", "nan", "gigabytes"),
+                ("BALLAST_MEMORY_MB", "20x", "MiB"),
+                ("BALLAST_MEMORY_MB", "0", "MiB")):
+            self.environment[name] = value
+            commands = [("run", path, "--run-dir", self.folder / "refused")]
+            if name == "BALLAST_MEMORY_MB":
+                commands += [("node", "--join", "127.0.0.1:1")]
+            else:
+                commands += [("node", "--coordinator", "--state",
+                              self.folder / "state"), ("cache", "clear")]
+            for command in commands:
+                with self.subTest(command=command, value=value):
+                    one = self.refused(2, f"{name} is '{value}'; expected",
+                                       *command)
+                    self.assertIn(expected, one.last_line)
+                    self.assertEqual(len(one.err.splitlines()), 1, one)
+            del self.environment[name]
+        for none in ("refused", "state"):
+            self.assertFalse((self.folder / none).exists())
+        self.assertTrue(list((self.folder / "cache").glob("*/train.arrow")))
 
 
 class RunDirectory(BadInput):

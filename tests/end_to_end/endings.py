@@ -285,11 +285,37 @@ class Orphans(Ending):
             self.assertIn(f"the coordinator (pid {pid}) killed by signal 9",
                           last)
 
+    def test_of_a_coordinator_killed_as_it_starts(self):
+        flag = self.write("once", "")
+        point = "coordinator.listen=kill"
+        self.environment["BALLAST_FAULT_POINTS"] = f"{point}!{flag}"
+        one = self.begin(emulated_job())
+        self.assertEqual(one.wait(30), 0, one)
+        self.assertIn("killed by signal 9 (Killed): starts another one",
+                      one.err)
+        self.environment["BALLAST_FAULT_POINTS"] = point
+        one = self.begin(emulated_job())
+        self.assertIn("5 coordinators in a row died before they were ready",
+                      self.ends(one, 1, 20))
+
+    def test_a_coordinator_that_stands_still_is_told_of(self):
+        one = self.training()
+        pid = read_json(self.run_dir / "coordinator.json")["pid"]
+        os.kill(pid, signal.SIGSTOP)
+        one.said(rf"the coordinator \(pid {pid}\) is stopped \(state T\): "
+                 "waits until it continues", "err", 5)
+        os.kill(pid, signal.SIGCONT)
+        one.said("goes on after", "err", 5)
+        one.signal(signal.SIGINT)
+        self.ends(one, 130, 5)
+        self.cut_but_whole("stopped")
+
     def test_a_silent_coordinator_can_be_left(self):
         one = self.training()
         pid = read_json(self.run_dir / "coordinator.json")["pid"]
         os.kill(pid, signal.SIGSTOP)
         one.signal(signal.SIGINT)
+        one.said("another Ctrl-C ends it at once", "err", 5)
         self.signal_was_read(one)
         one.signal(signal.SIGINT)
         self.ends(one, 130, 3)

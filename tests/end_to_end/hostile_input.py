@@ -3,6 +3,7 @@ over, and never show what only its owner may read. Method: real processes; the
 exit code, the last line, and what others can see of it.
 """
 import json
+import os
 import signal
 import unittest
 
@@ -52,6 +53,24 @@ class HostileInput(BallastTest):
         self.assertIn("internal error: a thread: Input/output error",
                       one.last_line, one)
 
+    def test_too_little_memory_is_told_as_that(self):
+        """Whatever is the first to get none: a library, a thread, a buffer."""
+        for mebibytes in (160, 200, 240, 280, 320):
+            one = self.start("node", "--coordinator", "--listen", LOOPBACK,
+                             "--http", LOOPBACK, "--state",
+                             self.folder / f"state-{mebibytes}",
+                             wrapper=("prlimit", f"--as={mebibytes << 20}"))
+            wait_until(lambda one=one: not one.running() or
+                       "http " in one.out, "its end or its begin")
+            if one.running():
+                one.end()
+                continue
+            self.assertEqual(one.wait(), 1, one)
+            self.assertNotIn("without an exception", one.err)
+            self.assertRegex(
+                one.last_line, "out of memory|cannot start another thread|"
+                "cannot open libballast_node.so|Cannot allocate memory")
+
     # -- data
 
     def test_ctrl_c_ends_a_run_whose_data_are_read(self):
@@ -100,6 +119,26 @@ class HostileInput(BallastTest):
         self.assertIn("removed 2 entries", self.ballast("cache", "clear").out)
         self.assertEqual(json.loads(
             self.ballast("cache", "list", "--json").out)["entries"], [])
+
+    def test_a_cut_in_the_cache_does_not_end_the_coordinator(self):
+        rows = "".join(f"{i % 7},{i % 2}\n" for i in range(5000))
+        job = merged(self.table_job(self.write("t.csv", "x,y\n" + rows)),
+                     {"elastic": {"workers": 2}, "train": {"epochs": 100000}})
+        one, run = self.new_run(job)
+        wait_until(lambda: (run / "steps.jsonl").exists() and
+                   read_lines(run / "steps.jsonl"), "the first step")
+        [chunks] = (self.folder / "cache").glob("*/train.arrow")
+        os.truncate(chunks, 4096)
+        listed = read_json(run / "workers.json")["workers"]
+        os.kill(listed[-1]["pid"], signal.SIGKILL)
+        wait_until(lambda: any(e["kind"] == "generation" and
+                               len(e["workers"]) == 2 and e["generation"] > 1
+                               for e in read_lines(run / "events.jsonl")),
+                   "the replacement")
+        one.signal(signal.SIGINT)
+        self.assertEqual(one.wait(20), 130, one)
+        self.assertNotIn("the coordinator (pid", one.err)
+        self.assertIn("prepared again", one.err)
 
     # -- over HTTP
 

@@ -253,6 +253,30 @@ class Mistakes(Resume):
         self.assertEqual((run / "manifest.json").read_text(encoding="utf-8"),
                          text)
 
+    def test_a_model_that_cannot_be_read_gives_way_to_the_new_one(self):
+        run = self.stopped(quick())
+        torn = (run / "model.safetensors").read_bytes()[:90]
+        (run / "model.safetensors").write_bytes(torn)
+        again = self.resume_dir(run)
+        self.ended_well(again, run, 4)
+        self.assertEqual(again.err.count("model.safetensors.damaged-1"), 1)
+        self.assertEqual(
+            (run / "model.safetensors.damaged-1").read_bytes(), torn)
+        self.assertEqual(len(self.events(run, "model_refused")), 1)
+
+    def test_a_report_that_cannot_be_read_is_set_aside(self):
+        run = self.stopped(quick())
+        for number, content in enumerate((b"", b'{"state": "sto'), 1):
+            (run / "report.json").write_bytes(content)
+            again = self.resume_dir(run)
+            again.said("report.json of the life before is no JSON object; it "
+                       f"is kept as report-{number}.json", "err")
+            self.assertEqual(
+                (run / f"report-{number}.json").read_bytes(), content)
+            if number == 1:
+                self.kill_all(again)
+        self.ended_well(again, run, 4)
+
     def test_what_will_be_undone_is_said(self):
         run = self.killed(quick())
         newest, shown = checkpoints_of(run)[-1], self.committed(run)

@@ -2,6 +2,7 @@
 the build without `ballast audit` or `ballast run --resume` naming it. Method:
 one stopped run of which a worker died once; a copy of it for every change.
 """
+import contextlib
 import json
 import os
 import pathlib
@@ -13,7 +14,7 @@ import unittest
 
 from ballast_process import merged, read_lines, wait_until
 from resume import ROWS, Resume, quick
-from run_digest import checkpoints_of
+from run_digest import checkpoints_of, digest
 
 
 def edit_json(path, change):
@@ -52,9 +53,17 @@ def line_field(name, number, field, to):
     return lines(name, change)
 
 
+@contextlib.contextmanager
+def ledger(run):
+    """Closed behind the change: nothing beside the file is left."""
+    with contextlib.closing(sqlite3.connect(run / "ledger.sqlite")) as on:
+        with on:
+            yield on
+
+
 def sql(*statements):
     def change(run):
-        with sqlite3.connect(run / "ledger.sqlite") as on:
+        with ledger(run) as on:
             for one in statements:
                 assert on.execute(one).rowcount > 0, one
     return change
@@ -63,7 +72,7 @@ def sql(*statements):
 def plan_body(edit, newest=False):
     def change(run):
         order = "DESC" if newest else "ASC"
-        with sqlite3.connect(run / "ledger.sqlite") as on:
+        with ledger(run) as on:
             number, body = on.execute(
                 "SELECT number, body FROM plan WHERE step IS NOT NULL "
                 f"ORDER BY number {order}").fetchone()
@@ -92,7 +101,7 @@ def more_weight(body):
 
 def job_in_ledger(*where, to):
     def change(run):
-        with sqlite3.connect(run / "ledger.sqlite") as on:
+        with ledger(run) as on:
             job = json.loads(on.execute("SELECT job FROM run").fetchone()[0])
             place = job
             for key in where[:-1]:
@@ -135,6 +144,22 @@ def remove(name):
 
 def write(name, content):
     return lambda run: (run / name).write_bytes(content)
+
+
+def folder(name):
+    """A folder with something in it, where a file belongs."""
+    def change(run):
+        (run / name).unlink()
+        (run / name).mkdir()
+        (run / name / "mine").write_text("mine", encoding="utf-8")
+    return change
+
+
+def file_for_folder(name):
+    def change(run):
+        shutil.rmtree(run / name)
+        (run / name).write_text("mine", encoding="utf-8")
+    return change
 
 
 def in_newest(name, where, to):
@@ -262,7 +287,41 @@ AUDITED = [
      "report.json names lineage"),
     ("model: a bit", lambda run: flip(run / "model.safetensors"),
      "model.safetensors"),
+    ("model: gone", remove("model.safetensors"),
+     "model.safetensors is missing"),
+    ("model: a folder", folder("model.safetensors"),
+     "model.safetensors is a folder"),
+    ("job.json: gone", remove("job.json"), "job.json is missing"),
+    ("job.json: a folder", folder("job.json"), "job.json"),
+    ("run.key: half", lambda run: os.truncate(run / "run.key", 16),
+     "run.key is not the key"),
+    ("run.key: gone", remove("run.key"), "run.key is missing"),
+    ("run.key: a folder", folder("run.key"), "run.key is a folder"),
+    ("manifest: a folder", folder("manifest.json"),
+     "manifest.json is a folder"),
+    ("report: a folder", folder("report.json"), "report.json"),
+    ("report: half", lambda run: os.truncate(run / "report.json", 40),
+     "report.json is no JSON object"),
+    ("steps: a folder", folder("steps.jsonl"), "steps.jsonl"),
+    ("events: a folder", folder("events.jsonl"), "events.jsonl is a folder"),
+    ("ledger: a folder", folder("ledger.sqlite"), "ledger.sqlite is a folder"),
+    ("checkpoints: a file", file_for_folder("checkpoints"),
+     "checkpoints is a file"),
 ]
+
+# They hold the number of the process that had them last.
+LOCKS = {"run.lock", "coordinator.lock"}
+
+def without_index(files):
+    """Whoever reads a log of SQLite makes the index beside it."""
+    return {name: what for name, what in files.items()
+            if name != "ledger.sqlite-shm"}
+
+
+def changes(before, after):
+    return {name for name in before.keys() | after.keys()
+            if before.get(name) != after.get(name)}
+
 
 # What `ballast run --resume` must refuse, and leave everything as it is.
 REFUSED = [
@@ -283,6 +342,22 @@ REFUSED = [
         "job.json", ["train", "global_batch"], 49), "/train"),
     ("job.json: gone", remove("job.json"), "job.json is missing"),
     ("run.key: another", write("run.key", b"0" * 32), "run.key"),
+    ("run.key: half", lambda run: os.truncate(run / "run.key", 16),
+     "run.key is not the key"),
+    ("run.key: empty", write("run.key", b""), "run.key is empty"),
+    ("run.key: gone", remove("run.key"), "run.key is missing"),
+    ("run.key: a folder", folder("run.key"), "run.key is a folder"),
+    ("steps: a folder", folder("steps.jsonl"), "steps.jsonl is a folder"),
+    ("events: a folder", folder("events.jsonl"), "events.jsonl is a folder"),
+    ("workers.json: a folder", folder("workers.json"),
+     "workers.json is a folder"),
+    ("coordinator.json: a folder", folder("coordinator.json"),
+     "coordinator.json is a folder"),
+    ("ledger: a folder", folder("ledger.sqlite"), "ledger.sqlite is a folder"),
+    ("trace: a file", file_for_folder("trace"), "trace"),
+    ("checkpoints: a file", file_for_folder("checkpoints"), "checkpoints"),
+    ("report: done", json_field("report.json", ["state"], "done"),
+     "is done: there is nothing to go on with"),
 ]
 
 # The data, which are not in the run directory.
@@ -329,13 +404,24 @@ class Tampering(Resume):
         return missed
 
     def audited(self, copy):
+        before = without_index(digest(copy))
         one = self.start("audit", copy)
         code = one.wait(30)
+        after = without_index(digest(copy))
+        if after != before:
+            return f"it has changed {changes(before, after)}"
         return one.out + one.last_line if code != 0 else "passed"
 
     def resumed(self, copy):
+        before = without_index(digest(copy))
         one = self.resume_dir(copy)
         code = one.wait(30)
+        after = without_index(digest(copy))
+        changed = changes(before, after) - LOCKS
+        # What only the data show is refused by a life that has begun.
+        begun = "left as it was" in one.last_line
+        if code != 0 and changed and not begun:
+            return f"it has changed {sorted(changed)}: {one.last_line}"
         return one.last_line if code != 0 else "passed"
 
     def test_every_change_is_found_by_name(self):

@@ -118,6 +118,12 @@ size_t commands(const actions& list, command_kind kind) {
   return out;
 }
 
+TEST(requests, a_worker_that_is_sought_where_none_is_here_is_told_so) {
+  coordinator_core idle({});
+  EXPECT_EQ(idle.drain("w1").refused.message,
+            "no worker named w1 is here; there is none");
+}
+
 TEST(requests, a_pause_before_the_first_step_takes_effect_with_it) {
   for (const char* phase : {"preparing", "waiting", "loading"}) {
     auto d = in_phase(phase);

@@ -42,6 +42,18 @@ TEST(job_text, gives_line_and_column_of_a_syntax_error) {
   }
 }
 
+// A job of somebody else must not move the cursor of who looks at it.
+TEST(job_text, keys_are_told_without_control_characters) {
+  const std::map<std::string, std::string> table = {
+      {R"({"a\nb\u001b[2J": 1})", "/a\\x0ab\\x1b[2J: unknown key"},
+      {R"({"data": {"\u009b2J": 1}})", "/data/\\xc2\\x9b2J: unknown key"},
+      {R"({"\u001b": 1, "\u001b": 2})", "the key '\\x1b' is given twice"},
+      {R"({"seed": "\u009b2J"})", "found \"\\xc2\\x9b2J\""},
+  };
+  for (const auto& [text, says] : table)
+    EXPECT_THAT(all_messages(parse_job(text, {}, "")), HasSubstr(says)) << text;
+}
+
 TEST(job_text, limits_size_and_depth_of_the_text) {
   std::string deep(5000, '[');
   EXPECT_THAT(parse_job(deep, {}, "").mistakes[0].message,

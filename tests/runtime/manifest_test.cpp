@@ -11,6 +11,7 @@ manifest small_set() {
   out.content_id = "0123456789abcdef";
   out.label = "label";
   out.sources = {"a.csv", "b.csv"};
+  out.left_out = {"name"};
   out.row = {4, {2, 2}, "uint8", 1.0 / 255, 0.5, 3, 5};
   out.train_rows = 7;
   out.test_rows = 2;
