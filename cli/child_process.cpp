@@ -138,6 +138,23 @@ std::vector<adopted_worker> find_orphans(const std::string& folder) {
   return out;
 }
 
+std::vector<std::string>
+names_of_running(const std::vector<child_process>& children,
+                 const std::vector<adopted_worker>& adopted) {
+  std::vector<std::string> out;
+  for (const child_process& one : children)
+    if (one.running)
+      out.push_back(one.name);
+  for (const adopted_worker& one : adopted)
+    if (one.running())
+      out.push_back(one.name);
+  return out;
+}
+
+std::string described(const child_process& child) {
+  return "the " + child.name + " (pid " + std::to_string(child.pid) + ")";
+}
+
 std::string describe_exit(int status) {
   if (WIFSIGNALED(status)) {
     int number = WTERMSIG(status);

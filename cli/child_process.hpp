@@ -20,6 +20,9 @@ struct child_process {
   bool running = true;
 };
 
+/// "the coordinator (pid 4711)", as messages name it.
+std::string described(const child_process& child);
+
 /// Starts `ballast ARGUMENTS... --liveness-fd 3`. stdin and stdout are
 /// /dev/null; stderr goes to `log` (appended), or stays ours if it is empty.
 /// Throws ballast_error{internal}.
@@ -43,6 +46,10 @@ struct adopted_worker {
 /// Those that workers.json of the run in `folder` names and that still live. A
 /// process whose identity is not certain is none of them.
 std::vector<adopted_worker> find_orphans(const std::string& folder);
+
+std::vector<std::string>
+names_of_running(const std::vector<child_process>& children,
+                 const std::vector<adopted_worker>& adopted);
 
 /// "killed by signal 9 (Killed)", "exited with code 1", from waitpid's status.
 std::string describe_exit(int status);

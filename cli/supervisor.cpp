@@ -33,14 +33,10 @@ using steady = std::chrono::steady_clock;
 
 /// How long children may take to end by themselves once the run is over.
 constexpr auto children_deadline = 1000ms;
-/// And after a failure, where they have nothing to finish.
+/// And after a failure, with nothing to finish.
 constexpr auto failed_children_deadline = 500ms;
 /// And a coordinator to start at all.
 constexpr auto ready_deadline = 20s;
-
-std::string who(const child_process& coordinator) {
-  return "the coordinator (pid " + std::to_string(coordinator.pid) + ")";
-}
 
 void say(const std::string& text) {
   if (!text.empty())
@@ -176,18 +172,12 @@ void supervisor::on_line(const nlohmann::json& line) {
     if (http_.starts_with("http://"))
       http_ = http_.substr(7);
     if (resume_) {
-      nlohmann::json alive = nlohmann::json::array();
-      for (const child_process& one : workers_)
-        if (one.running)
-          alive.push_back(one.name);
-      for (const adopted_worker& one : adopted_)
-        if (one.running())
-          alive.push_back(one.name);
-      coordinator_.socket->send({{"resume",
-                                  {{"folder", folder_},
-                                   {"job", to_json(options_.what)},
-                                   {"alive", alive},
-                                   {"again", died_.empty()}}}});
+      coordinator_.socket->send(
+          {{"resume",
+            {{"folder", folder_},
+             {"job", to_json(options_.what)},
+             {"alive", names_of_running(workers_, adopted_)},
+             {"again", died_.empty()}}}});
       if (interrupts_ > 0)
         coordinator_.socket->send({{"signal", SIGINT}});
       return;
@@ -248,8 +238,9 @@ void supervisor::on_signal() {
   }
   if (interrupts_ == 1 && !result_ && still_.lasts() &&
       !std::exchange(answered_, true))
-    say(who(coordinator_) + " is stopped: it ends the run once it continues; "
-                            "another Ctrl-C ends it at once");
+    say(described(coordinator_) +
+        " is stopped: it ends the run once it continues; another Ctrl-C ends "
+        "it at once");
 }
 
 /// A short stop passes without a word.
@@ -257,7 +248,7 @@ void supervisor::coordinator_stands(bool still) {
   if (still)
     still_.begins(steady::now().time_since_epoch());
   else
-    say(still_.ends(who(coordinator_), steady::now().time_since_epoch()));
+    say(still_.ends(described(coordinator_), steady::now().time_since_epoch()));
 }
 
 void supervisor::reap() {
@@ -281,7 +272,7 @@ void supervisor::reap() {
         else if (!closed)
           break;
       }
-      std::string how = who(coordinator_) + " " + describe_exit(status);
+      std::string how = described(coordinator_) + " " + describe_exit(status);
       if (!restart_coordinator(how, WIFSIGNALED(status)))
         end(1, how);
     }
@@ -299,8 +290,7 @@ void supervisor::reap() {
 bool supervisor::restart_coordinator(const std::string& how, bool by_signal) {
   auto now = steady::now();
   restarts_.died(now.time_since_epoch());
-  const bool had_job = !control_.empty();
-  control_.clear();
+  const bool had_job = !std::exchange(control_, "").empty();
   if (!result_ && opened_ && stamp_of_report(folder_) != old_report_)
     result_ = outcome_of(folder_, interrupts_ > 0);
   // Before it told where the run is, it may have begun in the folder named.
@@ -404,7 +394,8 @@ outcome supervisor::run() {
          0}};
     ::poll(waits, 2, poll_ms());
     start_if_due();
-    say(still_.sentence(who(coordinator_), steady::now().time_since_epoch()));
+    say(still_.sentence(described(coordinator_),
+                        steady::now().time_since_epoch()));
     if (waits[0].revents != 0)
       on_signal();
     kill_expelled();
