@@ -67,7 +67,9 @@ void coordinator_shell::perform_now(const expel& what) {
               command{core().config().term, generation{},
                       for_good ? command_kind::dismiss : command_kind::expel,
                       for_good ? what.dismissed
-                               : "excluded: it did not answer in time"});
+                      : what.reason.empty()
+                          ? "excluded: it did not answer in time"
+                          : what.reason});
   self_->demonitor(found->second.address());
   self_->state.handles.erase(found);
 }

@@ -68,6 +68,10 @@ typename Inspector::result_type inspect(Inspector& f, device_trouble& x) {
            x.memory_errors, x.xid);
 }
 template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, dead_link& x) {
+  return f(caf::meta::type_name("dead_link"), x.rank, x.address, x.why);
+}
+template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, heartbeat& x) {
   return f(caf::meta::type_name("heartbeat"), x.worker, x.generation, x.step,
            x.phase, x.since_ns, x.trouble, x.share_bytes, x.arrived_bytes);
@@ -121,8 +125,8 @@ typename Inspector::result_type inspect(Inspector& f, checkpoint_identity& x) {
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, worker_failed& x) {
   return f(caf::meta::type_name("worker_failed"), x.worker, x.generation,
-           x.code, x.message, x.step, x.sample_ids, x.lost_rank,
-           x.unreachable_rank, x.unreachable_address, x.own_trouble);
+           x.code, x.message, x.step, x.sample_ids, x.lost_rank, x.links,
+           x.own_trouble);
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, assignment& x) {
@@ -150,7 +154,7 @@ typename Inspector::result_type inspect(Inspector& f, worker_ready& x) {
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, final_ack& x) {
   return f(caf::meta::type_name("final_ack"), x.worker, x.level, x.holds_state,
-           x.step, x.records, x.evaluations, x.more);
+           x.step, x.records, x.evaluations, x.more, x.links);
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, command& x) {

@@ -424,8 +424,7 @@ worker_failed report_of(const collective_error& e, generation of) {
   const std::string why = (own ? "" : to_string(e.code()) + ": ") + e.what();
   worker_failed out{{}, of, errc::collective_failed, why, {}, {}};
   out.own_trouble = own;
-  out.unreachable_rank = e.unreachable().empty() ? -1 : e.peer();
-  out.unreachable_address = e.unreachable();
+  out.links = e.links();
   return out;
 }
 

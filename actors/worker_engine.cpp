@@ -323,6 +323,8 @@ final_ack engine::fence(const fence_order& what) {
   for (auto* opening : {&parts.opening, &parts.next_opening})
     if (*opening)
       (*opening)->abort(what.reason);
+  if (parts.opening)
+    out.links = parts.opening->silent();
   out.holds_state = held.holds;
   out.step = held.step;
   return out;

@@ -10,6 +10,7 @@
 /// Buffers belong to the caller and must outlive the collective object.
 #pragma once
 
+#include "runtime/dead_link.hpp"
 #include "runtime/ids.hpp"
 
 #include <chrono>
@@ -39,20 +40,20 @@ std::string to_string(collective_errc code);
 class collective_error : public std::runtime_error {
 public:
   collective_error(collective_errc code, const std::string& what, int peer = -1,
-                   std::string unreachable = {})
+                   std::vector<dead_link> links = {})
       : std::runtime_error(what), code_(code), peer_(peer),
-        unreachable_(std::move(unreachable)) {}
+        links_(std::move(links)) {}
   collective_errc code() const { return code_; }
   /// The rank to blame, -1 if unknown.
   int peer() const { return peer_; }
-  /// The address of `peer` to which no connection could be made; empty: the
-  /// failure is another one.
-  const std::string& unreachable() const { return unreachable_; }
+  /// This rank's connections over which nothing goes; none: the failure is
+  /// another one, or another rank's.
+  const std::vector<dead_link>& links() const { return links_; }
 
 private:
   collective_errc code_;
   int peer_;
-  std::string unreachable_;
+  std::vector<dead_link> links_;
 };
 
 enum class element_type : uint8_t { float32, float64, bfloat16 };
@@ -156,6 +157,10 @@ public:
   /// `addresses` by rank. Blocks until joined or `until`; collective_error.
   virtual std::unique_ptr<collective>
   connect(const std::vector<std::string>& addresses, deadline until) = 0;
+  /// This rank's connections over which nothing goes, while connect waits for
+  /// them and once it gave up. Any thread; a backend that cannot tell says
+  /// nothing.
+  virtual std::vector<dead_link> silent() const { return {}; }
   /// Makes a waiting connect throw `aborted`. Any thread, idempotent.
   virtual void abort(const std::string& reason) noexcept = 0;
 };

@@ -208,6 +208,7 @@ void step_executor::run(std::unique_ptr<collective> group,
   } catch (const collective_error& e) {
     problem.code = errc::collective_failed;
     problem.message = to_string(e.code()) + ": " + e.what();
+    problem.links = e.links();
   } catch (const ballast_error& e) {
     problem.code = e.what_failed().code;
     problem.message = e.what();

@@ -107,6 +107,8 @@ struct expel {
   worker_id who{};
   /// Why it is to take no part in this run any more; empty: it may join again.
   std::string dismissed = {};
+  /// Why it is excluded, if not for its silence.
+  std::string reason = {};
 };
 /// Start another worker process on this machine, under this name.
 struct start_worker {

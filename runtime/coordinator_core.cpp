@@ -152,6 +152,7 @@ void coordinator_core::form_generation(actions& out) {
   for (const auto& [id, who] : nodes_)
     if (who.connected && leaving_.contains(id))
       let_go(out, id); // it holds nothing
+  call_back_absent(std::max(1u, run_->what.elastic.min_workers));
   std::vector<worker_id> ready;
   for (const auto& [id, who] : nodes_)
     if (may_train(who) && ready.size() < run_->what.elastic.max_workers)

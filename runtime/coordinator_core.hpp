@@ -148,12 +148,16 @@ private:
   void go_back(actions& out, std::string reason);
   void hand_over(actions& out);
   actions lose_for_good(worker_id who, const std::string& reason, instant now);
-  void show_out(actions& out, worker_id who, std::string dismissed = {});
+  void show_out(actions& out, worker_id who, std::string dismissed = {},
+                std::string reason = {});
   actions exclude(worker_id who, const std::string& reason, instant now);
   bool newcomer(worker_id who) const;
   actions dismiss(worker_id who, std::string reason, instant now);
   bool judge_opening(actions& out, instant now);
-  std::set<worker_id> unfit(const std::vector<unreachable_address>& found,
+  actions hold_back(worker_id who, const std::string& reason, instant now);
+  void let_back(instant now);
+  void call_back_absent(size_t least);
+  std::set<worker_id> unfit(const std::vector<broken_link>& found,
                             const std::map<worker_id, std::string>& unable,
                             bool of_change) const;
   void tell_loss(actions& out, worker_id who, const std::string& reason);

@@ -128,7 +128,7 @@ actions coordinator_core::on_failed(const worker_failed& message, instant now) {
     show_out(out, gone);
     return out;
   }
-  note_unopened(*run_, message, who.about.name);
+  note_unopened(*run_, message, who.about.name + ": " + message.message);
   // Usually the echo of a death that is still on its way here. Whoever is dead
   // will not answer the fence.
   if (!run_->fenced && phase() != run_phase::finishing)

@@ -79,6 +79,10 @@ coordinator_core::on_hello(const worker_hello& hello, instant now) {
   fresh.id = last_worker_;
   fresh.incarnation = ++incarnations_[hello.name];
   fresh.about = hello;
+  if (active())
+    if (auto away = run_->absent.find(hello.name);
+        away != run_->absent.end() && now < away->second.until)
+      fresh.held_back_until = away->second.until;
   nodes_[fresh.id] = fresh;
   starting_.erase(hello.name);
   expelled_.erase(hello.name);
@@ -272,11 +276,11 @@ actions coordinator_core::exclude(worker_id who, const std::string& reason,
 
 /// Its process may still be there.
 void coordinator_core::show_out(actions& out, worker_id who,
-                                std::string dismissed) {
+                                std::string dismissed, std::string reason) {
   if (joined_anew(who))
     return; // the supervisor would end a worker that trains
   expelled_.insert(nodes_.at(who).about.name);
-  out.push_back(expel{who, std::move(dismissed)});
+  out.push_back(expel{who, std::move(dismissed), std::move(reason)});
 }
 
 actions coordinator_core::on_tick(instant now) {
@@ -319,6 +323,7 @@ actions coordinator_core::on_tick(instant now) {
       want_copy(out);
   }
   forget_dead();
+  let_back(now);
   replace_workers(out);
   consider_change(out);
   if (active())

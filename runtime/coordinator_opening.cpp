@@ -1,7 +1,7 @@
 /// The part of coordinator_core that keeps a run safe from those of its workers
-/// that cannot take part: newcomers that fail, and workers that the others
-/// cannot reach. Such a worker is dismissed: it takes no more part in this run,
-/// and the others go on without it.
+/// that cannot take part: newcomers that fail, and workers between which
+/// nothing goes. Such a worker is dismissed, and the others go on without it:
+/// for good if the fault was its own, for a while if it was that of a link.
 #include "runtime/coordinator_core.hpp"
 
 #include <algorithm>
@@ -16,12 +16,21 @@ bool among(const std::vector<worker_id>& list, worker_id who) {
   return std::find(list.begin(), list.end(), who) != list.end();
 }
 
-std::string describe(const unreachable_address& what,
-                     const std::map<worker_id, node>& nodes) {
-  const node& about = nodes.at(what.about);
-  return describe_node(nodes.at(what.from)) + " cannot reach worker " +
-         about.about.name + " on " + about.about.host + " at " + what.address +
-         ", the address that it announced: start " + about.about.name +
+/// `met`: they were connected before, so that the address is a good one.
+std::string describe(const broken_link& what,
+                     const std::map<worker_id, node>& nodes, bool met) {
+  const worker_hello& about = nodes.at(what.about).about;
+  std::string out = describe_node(nodes.at(what.from));
+  if (what.address.empty())
+    return out + " gets no answer from worker " + about.name + " on " +
+           about.host + ": " + what.why +
+           "; look at the network between the two";
+  out += " cannot reach worker " + about.name + " on " + about.host + " at " +
+         what.address;
+  if (met)
+    return out + ": " + what.why + "; look at the network between the two";
+  return out + ", the address that it announced (" + what.why + "): start " +
+         about.name +
          " with --host ADDRESS, one at which the other nodes reach it";
 }
 
@@ -42,7 +51,7 @@ std::set<worker_id> all_but_one(const fence& held,
 } // namespace
 
 bool coordinator_core::may_train(const node& who) const {
-  return who.connected && !who.about.leaving &&
+  return who.connected && !who.about.leaving && !who.held_back_until &&
          !(run_ && !who.about.not_for.empty() &&
            who.about.not_for == run_->name);
 }
@@ -68,46 +77,103 @@ actions coordinator_core::dismiss(worker_id who, std::string reason,
   return out;
 }
 
-void note_unopened(run& of, const worker_failed& message,
-                   const std::string& name) {
-  bool of_change = of.change && message.generation == of.change->number;
-  if (!of_change &&
-      (message.generation != of.members->number || of.members->took_a_step))
+/// A link of its was broken, which may be mended: it may join again, after a
+/// wait that doubles each time.
+actions coordinator_core::hold_back(worker_id who, const std::string& reason,
+                                    instant now) {
+  absence& away = run_->absent[nodes_.at(who).about.name];
+  away.wait = away.wait.count() == 0
+                  ? absence::wait_least
+                  : std::min(2 * away.wait, absence::wait_most);
+  away.until = now + away.wait;
+  actions out = lose_for_good(who, reason, now);
+  show_out(out, who, {},
+           reason + "; is taken in again in " +
+               std::to_string(away.wait.count()) + " s at the earliest");
+  return out;
+}
+
+void coordinator_core::let_back(instant now) {
+  for (auto& [id, who] : nodes_)
+    if (who.held_back_until && now >= *who.held_back_until)
+      who.held_back_until.reset();
+}
+
+/// Where fewer than `least` are here, one whose link may be broken is better
+/// than nobody.
+void coordinator_core::call_back_absent(size_t least) {
+  const auto here =
+      std::count_if(nodes_.begin(), nodes_.end(),
+                    [this](const auto& one) { return may_train(one.second); });
+  if (size_t(here) < least)
+    for (auto& [id, who] : nodes_)
+      if (who.held_back_until != instant::max()) // it is on its way out
+        who.held_back_until.reset();
+}
+
+void note_links(run& of, worker_id who, generation in,
+                const std::vector<dead_link>& links) {
+  const bool of_change = of.change && in == of.change->number;
+  if (!of_change && (in != of.members->number || of.members->took_a_step))
     return;
   const std::vector<worker_id>& ranks =
       of_change ? of.change->workers : of.members->workers;
   opening_attempts& attempts = of_change ? of.joining : of.opening;
-  if (message.unreachable_rank >= 0 &&
-      size_t(message.unreachable_rank) < ranks.size())
-    attempts.complain({message.worker, ranks[size_t(message.unreachable_rank)],
-                       message.unreachable_address});
-  if (message.own_trouble)
-    attempts.lacks(message.worker, message.message);
-  // "auto" tries without NCCL, at once. Behind a fence it is an echo.
-  if (of.nccl_suspect.empty() && !of.fenced)
-    attempts.suspect(name + ": " + message.message);
+  for (const dead_link& one : links)
+    if (one.rank >= 0 && size_t(one.rank) < ranks.size() &&
+        ranks[size_t(one.rank)] != who)
+      attempts.complain({who, ranks[size_t(one.rank)], one.address, one.why});
 }
 
-/// Whom to go on without after attempts that failed in a row: of those who
-/// cannot reach each other the newcomers, else those who lack something of
-/// their own. Nobody where too few would be left.
+void note_unopened(run& of, const worker_failed& message,
+                   const std::string& why) {
+  const bool of_change = of.change && message.generation == of.change->number;
+  if (!of_change &&
+      (message.generation != of.members->number || of.members->took_a_step))
+    return;
+  note_links(of, message.worker, message.generation, message.links);
+  opening_attempts& attempts = of_change ? of.joining : of.opening;
+  if (message.own_trouble)
+    attempts.lacks(message.worker, message.message);
+  // "auto" tries without NCCL, at once. Behind a fence it is an echo, unless
+  // the worker saw it itself.
+  const bool first_hand = message.own_trouble || !message.links.empty();
+  if (of.nccl_suspect.empty() && (!of.fenced || first_hand))
+    attempts.suspect(why, first_hand);
+}
+
+/// Whom to go on without after attempts that failed in a row: the fewest
+/// without whom no link is broken, else those who lack something of their own.
+/// Nobody where too few would be left.
 std::set<worker_id>
-coordinator_core::unfit(const std::vector<unreachable_address>& found,
+coordinator_core::unfit(const std::vector<broken_link>& found,
                         const std::map<worker_id, std::string>& unable,
                         bool of_change) const {
   const std::vector<worker_id>& members = run_->members->workers;
-  std::set<worker_id> out;
-  bool by_newcomers =
-      !found.empty() && proven_.contains(found[0].about) &&
-      std::none_of(found.begin(), found.end(),
-                   [this](const auto& o) { return proven_.contains(o.from); });
-  for (const unreachable_address& one : found)
-    out.insert(by_newcomers ? one.from : one.about);
+  const std::vector<worker_id>& ranks =
+      of_change ? run_->change->workers : members;
+  const std::map<worker_id, final_ack>& acks = run_->fenced->acks();
+  auto holds = [&acks](worker_id who) {
+    auto ack = acks.find(who);
+    return ack != acks.end() && ack->second.holds_state;
+  };
+  const bool held = std::any_of(ranks.begin(), ranks.end(), holds);
+  std::set<worker_id> spared;
+  std::set<worker_id> unheard_of;
+  for (worker_id who : ranks) {
+    if (!proven_.contains(who))
+      unheard_of.insert(who);
+    else if (!held || holds(who))
+      spared.insert(who);
+  }
+  std::vector<worker_id> cover =
+      whom_to_dismiss(found, ranks, spared, unheard_of);
+  std::set<worker_id> out(cover.begin(), cover.end());
   if (found.empty())
     for (const auto& [who, what] : unable)
       out.insert(who);
   if (found.empty() && of_change)
-    for (worker_id who : run_->change->workers)
+    for (worker_id who : ranks)
       if (!among(members, who))
         out.insert(who);
   auto left =
@@ -122,8 +188,8 @@ coordinator_core::unfit(const std::vector<unreachable_address>& found,
 }
 
 /// Counts an attempt that failed though all are alive. After several the cause
-/// is told, and the worker that most others cannot reach is dismissed. True if
-/// that was done: then the fence is decided already.
+/// is told, and the fewest workers are dismissed without whom no link is
+/// broken. True if that was done: then the fence is decided already.
 bool coordinator_core::judge_opening(actions& out, instant now) {
   const run& of = *run_;
   std::vector<worker_id> all = of.members->workers;
@@ -140,12 +206,16 @@ bool coordinator_core::judge_opening(actions& out, instant now) {
     return false;
   std::vector<worker_id> ranks =
       change_failed ? of.change->workers : of.members->workers;
-  std::vector<unreachable_address> found = attempts.unreachable(ranks);
+  std::vector<broken_link> found = attempts.broken(ranks);
   std::map<worker_id, std::string> unable = attempts.unable(ranks);
+  auto told = [this](const broken_link& one) {
+    return describe(one, nodes_,
+                    proven_.contains(one.from) && proven_.contains(one.about));
+  };
   std::string message = "the workers cannot connect to each other though all "
                         "are alive: ";
   if (!found.empty()) {
-    run_->cannot_open = describe(found[0], nodes_);
+    run_->cannot_open = told(found[0]);
   } else if (unable.empty()) {
     run_->cannot_open = attempts.reason();
   } else {
@@ -177,14 +247,18 @@ bool coordinator_core::judge_opening(actions& out, instant now) {
   if (gone.empty())
     return false;
   attempts.reset();
-  std::string reason = run_->cannot_open;
   // None of them in the generation that follows the first one's dismissal.
   for (worker_id who : gone) {
-    nodes_.at(who).about.not_for = run_->name;
+    nodes_.at(who).held_back_until = instant::max();
     run_->fenced->forget(who);
   }
+  const std::string reason = run_->cannot_open;
   for (worker_id who : gone) {
-    actions more = dismiss(who, reason, now);
+    auto its = std::find_if(found.begin(), found.end(), [who](const auto& one) {
+      return one.from == who || one.about == who;
+    });
+    actions more = its == found.end() ? dismiss(who, reason, now)
+                                      : hold_back(who, told(*its), now);
     out.insert(out.end(), std::make_move_iterator(more.begin()),
                std::make_move_iterator(more.end()));
   }

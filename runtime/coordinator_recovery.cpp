@@ -111,6 +111,11 @@ actions coordinator_core::on_ack(const final_ack& ack, instant now) {
   if (ack.more || !run_->fenced->take(ack))
     return out;
   detector_.heard(ack.worker, now);
+  const bool of_change =
+      run_->change && !member(ack.worker, run_->members->number);
+  note_links(*run_, ack.worker,
+             of_change ? run_->change->number : run_->members->number,
+             ack.links);
   if (run_->fenced->complete())
     decide(out, now);
   return out;
@@ -177,6 +182,7 @@ void coordinator_core::decide(actions& out, instant now) {
     else
       leavers.push_back(who);
   }
+  call_back_absent(run_->what.elastic.min_workers);
   if (workers.size() < run_->what.elastic.min_workers || run_->short_of_memory)
     for (const auto& [id, who] : nodes_)
       if (may_train(who) && !held.acks().contains(id))

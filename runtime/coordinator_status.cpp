@@ -13,7 +13,8 @@ std::string worker_state(const coordinator_core& core, const node& who) {
   bool member = run && run->members &&
                 std::count(run->members->workers.begin(),
                            run->members->workers.end(), who.id) > 0;
-  if (core.active() && run && who.about.not_for == run->name)
+  if (core.active() && run &&
+      (who.about.not_for == run->name || who.held_back_until))
     return "dismissed";
   if (core.active() && (who.about.leaving || core.leaving(who.id)))
     return "draining";

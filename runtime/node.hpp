@@ -19,7 +19,9 @@ struct node {
   uint32_t incarnation = 0;
   worker_hello about;
   bool connected = true;
-  bool left = false;   // in good order
+  bool left = false; // in good order
+  /// It was dismissed for a broken link: it does not train before.
+  std::optional<instant> held_back_until = {};
   instant last_word{}; // once it is gone
   heartbeat last;
 };

@@ -1,6 +1,9 @@
 #include "runtime/opening_attempts.hpp"
 
+#include "runtime/vertex_cover.hpp"
+
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 namespace ballast {
@@ -12,23 +15,35 @@ std::chrono::milliseconds opening_attempts::wait() const {
   return std::min(out, wait_most);
 }
 
-void opening_attempts::see(sighting& seen, std::string what) const {
-  seen.what = std::move(what);
+void opening_attempts::suspect(std::string why, bool first_hand) {
+  if (first_hand_ && !suspected_.empty())
+    return;
+  suspected_ = std::move(why);
+  first_hand_ = first_hand;
+}
+
+void opening_attempts::complain(broken_link what) {
+  complaint& about = complaints_[std::minmax(what.from, what.about)];
+  // Both ends may say so; who dialled knows more.
+  if (about.seen.attempts == 0 || !what.address.empty())
+    about.said = std::move(what);
+  count(about.seen);
+}
+
+void opening_attempts::lacks(worker_id who, std::string what) {
+  lacks_[who].what = std::move(what);
+  count(lacks_[who].seen);
+}
+
+void opening_attempts::count(sighting& seen) const {
   uint32_t attempt = failures_ + 1;
   if (std::exchange(seen.newest, attempt) != attempt)
     ++seen.attempts;
 }
 
-void opening_attempts::complain(unreachable_address what) {
-  see(complaints_[what.about][what.from], std::move(what.address));
-}
-
-void opening_attempts::lacks(worker_id who, std::string what) {
-  see(lacks_[who], std::move(what));
-}
-
 bool opening_attempts::judge(bool everybody_answered, instant now) {
   std::string why = std::exchange(suspected_, {});
+  first_hand_ = false;
   if (why.empty() || !everybody_answered)
     return false;
   failed(std::move(why), now);
@@ -49,22 +64,16 @@ bool opening_attempts::tick(instant now) {
   return true;
 }
 
-std::vector<unreachable_address>
-opening_attempts::unreachable(const std::vector<worker_id>& ranks) const {
-  for (size_t rank = 0; rank < ranks.size(); ++rank) {
-    auto about = complaints_.find(ranks[rank]);
-    if (about == complaints_.end())
-      continue;
-    std::vector<unreachable_address> out;
-    // Once may be a peer that a fence reached earlier.
-    for (size_t other = 0; other < ranks.size(); ++other)
-      if (auto seen = about->second.find(ranks[other]);
-          seen != about->second.end() && seen->second.attempts >= 2)
-        out.push_back({ranks[other], ranks[rank], seen->second.what});
-    if (2 * out.size() > ranks.size() - 1 - rank)
-      return out;
-  }
-  return {};
+std::vector<broken_link>
+opening_attempts::broken(const std::vector<worker_id>& ranks) const {
+  std::vector<broken_link> out;
+  for (size_t rank = 0; rank < ranks.size(); ++rank)
+    for (size_t other = rank + 1; other < ranks.size(); ++other)
+      // Once may be a peer that a fence reached earlier.
+      if (auto seen = complaints_.find(std::minmax(ranks[rank], ranks[other]));
+          seen != complaints_.end() && seen->second.seen.attempts >= 2)
+        out.push_back(seen->second.said);
+  return out;
 }
 
 std::map<worker_id, std::string>
@@ -74,9 +83,48 @@ opening_attempts::unable(const std::vector<worker_id>& ranks) const {
   for (worker_id who : ranks)
     if (auto seen = lacks_.find(who); seen != lacks_.end()) {
       out.emplace(who, seen->second.what);
-      again |= seen->second.attempts >= 2;
+      again |= seen->second.seen.attempts >= 2;
     }
   return again ? out : std::map<worker_id, std::string>{};
+}
+
+std::vector<worker_id> whom_to_dismiss(const std::vector<broken_link>& broken,
+                                       const std::vector<worker_id>& ranks,
+                                       const std::set<worker_id>& spared,
+                                       const std::set<worker_id>& unheard_of) {
+  auto nobody_found = [&](size_t rank) {
+    const auto in_vain = std::count_if(
+        broken.begin(), broken.end(), [&](const broken_link& one) {
+          return one.about == ranks[rank] && !one.address.empty();
+        });
+    return in_vain > 0 && size_t(in_vain) + rank + 1 == ranks.size();
+  };
+  // Who is to go first comes first.
+  std::vector<std::tuple<bool, bool, uint64_t, worker_id>> order;
+  for (size_t rank = 0; rank < ranks.size(); ++rank) {
+    const worker_id who = ranks[rank];
+    order.emplace_back(spared.contains(who),
+                       !(unheard_of.contains(who) && nobody_found(rank)),
+                       UINT64_MAX - value(who), who);
+  }
+  std::sort(order.begin(), order.end());
+  auto place = [&order](worker_id who) {
+    return size_t(std::find_if(order.begin(), order.end(),
+                               [who](const auto& one) {
+                                 return std::get<worker_id>(one) == who;
+                               }) -
+                  order.begin());
+  };
+  std::vector<graph_edge> edges;
+  for (const broken_link& one : broken)
+    edges.emplace_back(place(one.from), place(one.about));
+  const auto dear =
+      std::count_if(order.begin(), order.end(),
+                    [](const auto& o) { return !std::get<0>(o); });
+  std::vector<worker_id> out;
+  for (size_t vertex : vertex_cover(edges, size_t(dear)))
+    out.push_back(std::get<worker_id>(order[vertex]));
+  return out;
 }
 
 } // namespace ballast

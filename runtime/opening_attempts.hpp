@@ -1,7 +1,7 @@
 /// Attempts to open the collective of a generation that fail although every
 /// worker is alive: two hosts that cannot reach each other, a wrong --host.
-/// Says how long to wait before the next attempt, and which worker is
-/// unreachable.
+/// Says how long to wait before the next attempt, and which connections are
+/// broken.
 ///
 /// A failure counts only once the fence is over and everybody has answered it:
 /// otherwise it was the echo of a death, and nothing waits for that. Pure; one
@@ -13,16 +13,28 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace ballast {
 
-/// `from` found nobody at the address that `about` had announced.
-struct unreachable_address {
+/// Nothing goes between two workers, as `from` found out on their connection.
+struct broken_link {
   worker_id from{};
   worker_id about{};
-  std::string address;
+  /// That `about` had announced, and where nobody was; empty: there was.
+  std::string address = {};
+  std::string why = {};
+};
+
+/// A worker that was dismissed for a broken link stays away for a while.
+struct absence {
+  static constexpr std::chrono::seconds wait_least{30};
+  static constexpr std::chrono::seconds wait_most{600};
+  std::chrono::seconds wait{}; // doubles each time
+  instant until{};
 };
 
 class opening_attempts {
@@ -34,9 +46,10 @@ public:
   /// After that many more it is told again: once a minute.
   static constexpr uint32_t told_every = 12;
 
-  /// A worker says that the collective did not open.
-  void suspect(std::string why) { suspected_ = std::move(why); }
-  void complain(unreachable_address what);
+  /// A worker says that the collective did not open. `first_hand`: of what it
+  /// saw on a connection of its own; that others gave up tells no reason.
+  void suspect(std::string why, bool first_hand = false);
+  void complain(broken_link what);
   /// It says so of itself: it lacks something.
   void lacks(worker_id who, std::string what);
   /// The fence is over; true if the attempt counts as failed.
@@ -57,10 +70,9 @@ public:
   const std::string& reason() const { return reason_; }
   std::chrono::milliseconds wait() const;
 
-  /// Of `ranks`, the first that more than half of those who dial it cannot
-  /// reach (each rank dials all lower ones), with their words.
-  std::vector<unreachable_address>
-  unreachable(const std::vector<worker_id>& ranks) const;
+  /// Those among `ranks` that were complained of in more than one attempt, in
+  /// the order of the ranks.
+  std::vector<broken_link> broken(const std::vector<worker_id>& ranks) const;
   /// Who of `ranks` lacks something, and what; nobody until one says so twice.
   std::map<worker_id, std::string>
   unable(const std::vector<worker_id>& ranks) const;
@@ -72,18 +84,38 @@ public:
 
 private:
   struct sighting {
-    std::string what;      // the address, or what is lacking
     uint32_t attempts = 0; // in which it was said
     uint32_t newest = 0;
   };
-  void see(sighting& seen, std::string what) const;
+  void count(sighting& seen) const;
+
+  struct complaint {
+    sighting seen;
+    broken_link said;
+  };
+  struct lack {
+    sighting seen;
+    std::string what;
+  };
+
   std::string suspected_;
+  bool first_hand_ = false; // what is suspected
   std::string reason_;
   uint32_t failures_ = 0; // in a row
   std::optional<instant> retry_at_;
-  std::map<worker_id, std::map<worker_id, sighting>> complaints_; // about, from
-  std::map<worker_id, sighting> lacks_;
+  std::map<std::pair<worker_id, worker_id>, complaint> complaints_; // ascending
+  std::map<worker_id, lack> lacks_;
   instant first_failed_{};
 };
+
+/// Whom to go on without, so that no link is broken among those of `ranks` who
+/// stay: the fewest, and as few as can be of those whom `spared` names. Of
+/// equals first who was dialled at an address where nobody of all who dialled
+/// it found it (each rank dials all lower ones) and was `unheard_of` there
+/// before, then who joined last.
+std::vector<worker_id> whom_to_dismiss(const std::vector<broken_link>& broken,
+                                       const std::vector<worker_id>& ranks,
+                                       const std::set<worker_id>& spared,
+                                       const std::set<worker_id>& unheard_of);
 
 } // namespace ballast

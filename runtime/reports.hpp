@@ -3,6 +3,7 @@
 /// dropped. actors/protocol.hpp says when each is sent.
 #pragma once
 
+#include "runtime/dead_link.hpp"
 #include "runtime/errors.hpp"
 #include "runtime/ids.hpp"
 #include "runtime/ledger.hpp"
@@ -142,10 +143,8 @@ struct worker_failed {
   std::vector<uint64_t> sample_ids;
   /// The kernel says that the process of this rank is gone; -1: it does not.
   int32_t lost_rank = -1;
-  /// The collective did not open because this rank cannot be reached at the
-  /// address that it announced; -1: for another reason.
-  int32_t unreachable_rank = -1;
-  std::string unreachable_address = {};
+  /// Of the collective, as this worker found them; none: for another reason.
+  std::vector<dead_link> links = {};
   /// The collective did not open because this worker lacks something, as file
   /// descriptors, and no other can help it.
   bool own_trouble = false;
@@ -176,6 +175,8 @@ struct final_ack {
   /// again, with the last of them as `known`. Only the last part counts as the
   /// answer.
   bool more = false;
+  /// Of the collective that it was opening: over which nothing went.
+  std::vector<dead_link> links = {};
 };
 /// No answer to a fence tells of more steps than this.
 constexpr size_t records_told_max = 65'536;

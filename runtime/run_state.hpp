@@ -61,13 +61,13 @@ struct generation_state {
   commit_tracker commits;
   /// The one before a switch: its last reports may come after the switch.
   ballast::generation before{};
-  bool from_seed = false;         // everybody makes the first state anew
-  bool from_checkpoint = false;   // or loads this one
-  std::set<worker_id> stale;      // lack the state of the base
-  std::set<worker_id> late;       // hold the one of the step before the base
-  uint32_t source = 0;            // the rank that sends it to them
-  std::set<worker_id> ready;      // state at the base, collective open
-  bool took_a_step = false;       // that is committed
+  bool from_seed = false;       // everybody makes the first state anew
+  bool from_checkpoint = false; // or loads this one
+  std::set<worker_id> stale;    // lack the state of the base
+  std::set<worker_id> late;     // hold the one of the step before the base
+  uint32_t source = 0;          // the rank that sends it to them
+  std::set<worker_id> ready;    // state at the base, collective open
+  bool took_a_step = false;     // that is committed
   std::vector<worker_id> leavers; // released once the others are ready
   std::set<worker_id> paused;
   std::map<worker_id, worker_finished> finished;
@@ -112,6 +112,7 @@ struct run : run_tally {
   opening_attempts opening; // of generations, until one takes a step
   opening_attempts joining; // of changes, until one switches
   std::string cannot_open;  // why the last of them failed
+  std::map<std::string, absence> absent; // by name; also of those who are back
   std::vector<std::pair<std::string, double>> recoveries; // reason, ms
   /// The ledger behind the last committed step; none before the first plan.
   std::optional<ledger> book;
@@ -181,9 +182,13 @@ collective_choice choose_collective(const run& of,
                                     const std::vector<worker_id>& workers);
 /// Of the event of a generation: "collective", and the reason if there is one.
 nlohmann::ordered_json collective_fields(const collective_choice& how);
+/// Notes which links of an opening carried nothing. Of a generation that took a
+/// step: nothing.
+void note_links(run& of, worker_id who, generation in,
+                const std::vector<dead_link>& links);
 /// Notes that a generation did not open, and who could not reach whom.
 void note_unopened(run& of, const worker_failed& message,
-                   const std::string& name);
+                   const std::string& why);
 /// Where "auto" took NCCL and no step came of it, `name`'s failure is kept ...
 void suspect_nccl(run& of, const worker_failed& message,
                   const std::string& name);

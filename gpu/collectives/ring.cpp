@@ -79,14 +79,15 @@ public:
     try {
       return join(until);
     } catch (const collective_error& e) {
-      if (stop_->stop(e.code(), e.what(), e.peer()))
-        throw;        // it also knows the address that does not answer
+      stop_->stop(e.code(), e.what(), e.peer(), e.links());
       stop_->raise(); // the first reason stands: an abort that cut a link, say
     } catch (const std::system_error& e) {
       throw collective_error(collective_errc::unable,
                              std::string("cannot join: ") + e.what());
     }
   }
+
+  std::vector<dead_link> silent() const override { return silent_.get(); }
 
   void abort(const std::string& reason) noexcept override {
     stop_->stop(collective_errc::aborted, reason);
@@ -96,9 +97,10 @@ private:
   std::unique_ptr<collective> join(deadline until) {
     const collective_options& options = door_->options();
     const auto patience = until - std::chrono::steady_clock::now();
-    auto links = join_mesh(
-        peers_, door_, *stop_,
-        static_cast<int>(process_->config.link_timeout.count()), until);
+    auto links =
+        join_mesh(peers_, door_, *stop_,
+                  static_cast<int>(process_->config.link_timeout.count()),
+                  until, &silent_);
     // Who has come so far has made progress.
     until = std::chrono::steady_clock::now() + patience;
     std::unique_ptr<shm_group> local;
@@ -195,6 +197,7 @@ private:
   std::shared_ptr<door> door_;
   std::shared_ptr<stop_switch> stop_;
   std::string address_;
+  silent_links silent_;
   // Known from connect() on:
   std::vector<peer_address> peers_;
   host_map hosts_;

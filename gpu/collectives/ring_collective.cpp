@@ -262,8 +262,9 @@ void ring_collective::leave() noexcept {
 }
 
 void ring_collective::fail(collective_errc code, const std::string& what,
-                           int peer) noexcept {
-  stop_->stop(code, what, peer);
+                           int peer,
+                           const std::vector<dead_link>& links) noexcept {
+  stop_->stop(code, what, peer, links);
   cut_off();
 }
 
@@ -305,7 +306,7 @@ void ring_collective::guarded(Operation&& operation) {
     operation();
     reach(fault_point::finished, options_.rank);
   } catch (const collective_error& e) {
-    fail(e.code(), e.what(), e.peer());
+    fail(e.code(), e.what(), e.peer(), e.links());
     stop_->raise(); // the first reason: an abort that cut the links, say
   } catch (const std::exception& e) {
     fail(collective_errc::peer_lost, e.what(), -1);

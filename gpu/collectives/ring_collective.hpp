@@ -58,7 +58,8 @@ public:
 
 private:
   void check_rank(int other) const;
-  void fail(collective_errc code, const std::string& what, int peer) noexcept;
+  void fail(collective_errc code, const std::string& what, int peer,
+            const std::vector<dead_link>& links = {}) noexcept;
   void cut_off() noexcept;
   void leave() noexcept;
   template <class Operation>

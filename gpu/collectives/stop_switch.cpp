@@ -2,8 +2,8 @@
 
 namespace ballast {
 
-bool stop_switch::stop(collective_errc code, const std::string& what,
-                       int peer) noexcept {
+bool stop_switch::stop(collective_errc code, const std::string& what, int peer,
+                       const std::vector<dead_link>& links) noexcept {
   std::lock_guard lock(mutex_);
   if (stopped_) {
     return false;
@@ -12,6 +12,7 @@ bool stop_switch::stop(collective_errc code, const std::string& what,
   peer_ = peer;
   try {
     what_ = what;
+    links_ = links;
   } catch (...) { // no memory for the text; the code says enough
   }
   stopped_.store(true, std::memory_order_release);
@@ -21,7 +22,7 @@ bool stop_switch::stop(collective_errc code, const std::string& what,
 
 void stop_switch::raise() const {
   std::lock_guard lock(mutex_);
-  throw collective_error(code_, what_, peer_);
+  throw collective_error(code_, what_, peer_, links_);
 }
 
 } // namespace ballast

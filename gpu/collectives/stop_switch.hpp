@@ -8,6 +8,7 @@
 #include <atomic>
 #include <mutex>
 #include <string>
+#include <vector>
 
 namespace ballast {
 
@@ -16,8 +17,8 @@ public:
   stop_switch() : bell_(make_eventfd()) {}
 
   /// True for the first caller, whose error stands.
-  bool stop(collective_errc code, const std::string& what,
-            int peer = -1) noexcept;
+  bool stop(collective_errc code, const std::string& what, int peer = -1,
+            const std::vector<dead_link>& links = {}) noexcept;
   bool stopped() const { return stopped_.load(std::memory_order_acquire); }
   /// Throws the error that stands, if there is one.
   void check() const {
@@ -42,6 +43,7 @@ private:
   collective_errc code_ = collective_errc::aborted;
   std::string what_;
   int peer_ = -1;
+  std::vector<dead_link> links_;
 };
 
 } // namespace ballast

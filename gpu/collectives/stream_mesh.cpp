@@ -335,11 +335,15 @@ void stream_mesh::look_for_silence(int peer) {
   } else if (l.owes_since == deadline{}) {
     l.owes_since = now;
   } else if (now - l.owes_since > link_timeout_) {
-    throw collective_error(collective_errc::peer_lost,
-                           "the host of rank " + std::to_string(peer) +
-                               " has answered nothing for " +
-                               std::to_string(link_timeout_.count()) + " ms",
-                           peer);
+    throw collective_error(
+        collective_errc::peer_lost,
+        "the host of rank " + std::to_string(peer) +
+            " has answered nothing for " +
+            std::to_string(link_timeout_.count()) + " ms",
+        peer,
+        {{peer,
+          {},
+          "nothing for " + std::to_string(link_timeout_.count()) + " ms"}});
   }
 }
 

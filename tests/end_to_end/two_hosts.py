@@ -1,6 +1,7 @@
 """Goal: nodes on several hosts train together as they are started, also over a
 slow line; where one announces an address that the other cannot reach, everybody
-is told which, of whom, and what to set, and the attempts become rarer.
+is told which, of whom, and what to set, and the attempts become rarer; where
+nothing goes between two of three, one of them is left out while that lasts.
 Method: network namespaces, each with its own host name, and a bridge in one of
 them.
 """
@@ -150,6 +151,56 @@ class OverASlowLine(TwoHosts):
         self.assertEqual(self.events(run, "cannot_open"), [])
         self.assertEqual(read_lines(run / "steps.jsonl")[-1]["world"], 2)
         self.assertEqual(read_json(run / "report.json")["recoveries"], [])
+
+
+class WithABrokenLink(TwoHosts):
+    HOSTS = ("a", "b", "c")
+
+    def setUp(self):
+        super().setUp()
+        self.node("a", "w1", "--insecure")
+        self.node("b", "w2", "--insecure")
+        self.node("c", "w3", "--insecure")
+
+    def cut(self, host, other):
+        """What `host` sends to `other` goes to a card that nobody has."""
+        done = ip("-n", self.spaces[host], "neigh", "replace",
+                  ADDRESSES[other], "lladdr", "02:00:00:00:00:99", "dev",
+                  "cable", "nud", "permanent")
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def mend(self, host, other):
+        ip("-n", self.spaces[host], "neigh", "del", ADDRESSES[other], "dev",
+           "cable")
+
+    def world(self):
+        return self.status()["world"]
+
+    def steps(self):
+        return self.status()["step"]
+
+    def test_two_go_on_and_the_third_comes_back(self):
+        run = self.submit(endless_job(3))
+        wait_until(lambda: self.steps() > 20, "training")
+        self.cut("c", "b")  # one way is enough
+        wait_until(lambda: self.events(run, "worker_lost"), "a dismissal", 60)
+        lost = self.events(run, "worker_lost")
+        self.assertEqual([e["worker"] for e in lost], ["w3"], lost)
+        self.assertIn("cannot reach worker w2", lost[0]["reason"])
+        told = self.events(run, "cannot_open")[0]
+        self.assertEqual((told["worker"], told["cannot_reach"]), ("w3", "w2"))
+        self.assertNotIn("has closed its connection", told["message"])
+        here = wait_until(lambda: self.world() == 2 and self.steps(),
+                          "training of two")
+        wait_until(lambda: self.steps() > here + 50, "steps of two")
+        self.mend("c", "b")
+        wait_until(lambda: self.world() == 3, "all three", 60)
+        here = self.steps()
+        wait_until(lambda: self.steps() > here + 20, "steps of three")
+        self.here("ctl", "stop", "--to", self.url)
+        wait_until(lambda: self.status()["state"] == "stopped", "the end")
+        audit = self.audit(run)
+        self.assertEqual((audit["lost"], audit["repeated"]), (0, 0))
 
 
 class AtAnAddressOfItsOwn(TwoHosts):

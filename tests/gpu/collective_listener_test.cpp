@@ -246,7 +246,10 @@ TEST(ring_opening, tells_the_address_at_which_nobody_listens) {
     ADD_FAILURE() << "joined";
   } catch (const collective_error& e) {
     EXPECT_EQ(e.peer(), 0);
-    EXPECT_TRUE(e.unreachable().starts_with("127.0.0.1:")) << e.unreachable();
+    ASSERT_EQ(e.links().size(), 1u);
+    EXPECT_EQ(e.links()[0].rank, 0);
+    EXPECT_TRUE(e.links()[0].address.starts_with("127.0.0.1:"))
+        << e.links()[0].address;
   }
 }
 

@@ -2,7 +2,6 @@
 // worker that cannot be reached is named and left out. Method: tables, and the
 // coordinator's core with played workers.
 #include "runtime/coordinator_status.hpp"
-#include "runtime/restart_limit.hpp"
 #include "tests/runtime/coordinator_driver.hpp"
 
 #include <gmock/gmock.h>
@@ -16,6 +15,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::SizeIs;
+using ::testing::UnorderedElementsAre;
 
 TEST(opening_attempts, wait_a_tenth_of_a_second_and_double_up_to_five) {
   opening_attempts tries;
@@ -50,26 +50,73 @@ TEST(opening_attempts, are_told_of_after_the_third_and_then_every_minute) {
   EXPECT_THAT(told, ElementsAre(3, 15, 27));
 }
 
-TEST(opening_attempts, blame_the_rank_that_most_who_dial_it_cannot_reach) {
+TEST(opening_attempts, tell_which_links_were_broken_more_than_once) {
   constexpr worker_id a{1}, b{2}, c{3};
-  auto blamed = [&](std::vector<unreachable_address> said) {
-    opening_attempts tries;
-    for (int i = 0; i < 2; ++i) {
-      for (const auto& one : said)
-        tries.complain(one);
-      tries.failed("broken", 0s);
-    }
-    std::vector<worker_id> out;
-    for (const auto& one : tries.unreachable({a, b, c}))
-      out.push_back(one.about);
-    return out;
-  };
-  EXPECT_THAT(blamed({{b, a, "x"}, {c, a, "x"}}), ElementsAre(a, a));
-  EXPECT_THAT(blamed({{c, b, "x"}}), ElementsAre(b));
-  EXPECT_THAT(blamed({{c, a, "x"}}), IsEmpty()) << "b reaches it";
-  opening_attempts once;
-  once.complain({c, b, "x"});
-  EXPECT_THAT(once.unreachable({a, b, c}), IsEmpty()) << "may be chance";
+  opening_attempts tries;
+  tries.complain({c, a, "x", "no route"});
+  tries.complain({c, b, "y", "no route"});
+  tries.failed("broken", 0s);
+  tries.complain({a, c, "", "it did not connect"}); // the other end of it
+  tries.complain({a, c, "", "it did not connect"});
+  EXPECT_THAT(tries.broken({b, c}), IsEmpty()) << "once may be chance";
+  auto found = tries.broken({a, b, c});
+  ASSERT_THAT(found, SizeIs(1));
+  EXPECT_EQ(found[0].from, c);
+  EXPECT_EQ(found[0].about, a);
+  EXPECT_EQ(found[0].address, "x") << "who dialled knows more";
+}
+
+TEST(opening_attempts, tell_what_was_seen_rather_than_what_came_of_it) {
+  opening_attempts tries;
+  tries.suspect("w3: rank 1 has closed its connection");
+  tries.suspect("w2: rank 0 cannot be reached: no route", true);
+  tries.suspect("w1: rank 1 has closed its connection");
+  EXPECT_TRUE(tries.judge(true, 0s));
+  EXPECT_EQ(tries.reason(), "w2: rank 0 cannot be reached: no route");
+  tries.suspect("w3: rank 1 has closed its connection");
+  EXPECT_TRUE(tries.judge(true, 0s));
+  EXPECT_EQ(tries.reason(), "w3: rank 1 has closed its connection");
+}
+
+TEST(whom_to_dismiss, is_the_one_that_all_broken_links_have_in_common) {
+  constexpr worker_id a{1}, b{2}, c{3}, d{4};
+  const std::vector<worker_id> all{a, b, c, d};
+  EXPECT_THAT(
+      whom_to_dismiss({{b, a, "x"}, {c, a, "x"}, {d, a, "x"}}, all, {}, {}),
+      ElementsAre(a));
+  EXPECT_THAT(
+      whom_to_dismiss({{b, a, "x"}, {c, b, "y"}, {d, b, "y"}}, all, {}, {}),
+      ElementsAre(b));
+}
+
+TEST(whom_to_dismiss, of_a_pair_is_who_joined_last) {
+  constexpr worker_id a{1}, b{2}, c{3};
+  EXPECT_THAT(whom_to_dismiss({{b, a, "x"}}, {a, b, c}, {}, {}),
+              ElementsAre(b));
+  EXPECT_THAT(whom_to_dismiss({{a, c, "x"}}, {c, b, a}, {}, {}),
+              ElementsAre(c));
+  EXPECT_THAT(whom_to_dismiss({{c, b, ""}}, {a, b, c}, {}, {a, b, c}),
+              ElementsAre(c));
+}
+
+TEST(whom_to_dismiss, is_who_announced_an_address_where_nobody_ever_was) {
+  constexpr worker_id a{1}, b{2}, c{3};
+  const std::set<worker_id> unheard_of{a, b, c};
+  EXPECT_THAT(whom_to_dismiss({{c, b, "x"}}, {a, b, c}, {}, unheard_of),
+              ElementsAre(b));
+  EXPECT_THAT(whom_to_dismiss({{b, a, "x"}}, {a, b, c}, {}, unheard_of),
+              ElementsAre(b))
+      << "c reaches a";
+  EXPECT_THAT(whom_to_dismiss({{c, b, "x"}}, {a, b, c}, {}, {c}),
+              ElementsAre(c))
+      << "b was reached before";
+}
+
+TEST(whom_to_dismiss, spares_those_who_have_trained) {
+  constexpr worker_id a{1}, b{2}, c{3};
+  EXPECT_THAT(
+      whom_to_dismiss({{b, a, "x"}, {c, a, "x"}}, {a, b, c}, {a}, {b, c}),
+      UnorderedElementsAre(b, c));
 }
 
 class opening : public ::testing::Test {
@@ -82,8 +129,7 @@ protected:
     word.generation = d.core.current()->members->number;
     word.code = errc::collective_failed;
     word.message = "rank 0 cannot be reached";
-    word.unreachable_rank = 0;
-    word.unreachable_address = "127.0.0.1:4711";
+    word.links = {{0, "127.0.0.1:4711", "Connection refused"}};
     d.core.on_failed(word, d.now);
     return d.recover(step_number{0});
   }
@@ -98,13 +144,16 @@ protected:
     d.core.on_failed(word, d.now);
     return d.recover(step_number{0});
   }
+  void all_beat() {
+    for (const auto& [id, who] : d.core.nodes())
+      d.core.on_heartbeat({id, {}, {}, {}, 0}, d.now);
+  }
   /// Ticks until the next attempt is placed; how long that took.
   std::chrono::milliseconds wait_for_placement() {
     instant begun = d.now;
     while (d.now - begun < 60s) {
       d.now += 10ms;
-      for (const auto& [id, who] : d.core.nodes())
-        d.core.on_heartbeat({id, {}, {}, {}, 0}, d.now);
+      all_beat();
       auto place = pick<place_shares>(d.core.on_tick(d.now));
       if (!place.empty()) {
         d.place(place[0]);
@@ -165,7 +214,7 @@ TEST_F(opening, leaves_out_who_is_unreachable_if_enough_remain) {
   auto out = pick<expel>(then);
   ASSERT_THAT(out, SizeIs(1));
   EXPECT_EQ(out[0].who, d.workers[0]);
-  EXPECT_THAT(out[0].dismissed, HasSubstr("--host"));
+  EXPECT_THAT(out[0].reason, HasSubstr("--host"));
   auto place = pick<place_shares>(then);
   ASSERT_THAT(place, SizeIs(1)) << "at once";
   EXPECT_EQ(place[0].workers, std::vector<worker_id>{d.workers[1]});
@@ -207,6 +256,155 @@ TEST_F(opening, ends_within_grace_s_with_what_every_worker_lacks) {
   EXPECT_THAT(ended[0].reason, HasSubstr("File too large; tried 11 times"));
   EXPECT_TRUE(ended[0].goes_on);
   EXPECT_LE(d.now - begun, 30s);
+}
+
+/// Three workers that have done a step; then nothing goes between the first
+/// two.
+class broken_pair : public opening {
+protected:
+  void begin(uint32_t min_workers = 1) {
+    d.batch = 5; // twenty steps
+    d.train({"w1", "w2", "w3"}, min_workers);
+    step();
+  }
+  void step() {
+    done = next(done);
+    const generation_state& members = *d.core.current()->members;
+    progress_report report;
+    report.generation = members.number;
+    report.steps = {
+        {done, epoch_number{1}, members.current.number, 5, 2, value(done)}};
+    for (worker_id who : members.workers) {
+      report.worker = who;
+      d.core.on_progress(report, d.now);
+    }
+  }
+  /// Who looks at that very link, and who only sees the others give up.
+  actions attempt_fails() {
+    const generation_state& members = *d.core.current()->members;
+    worker_failed word;
+    word.generation = members.number;
+    word.code = errc::collective_failed;
+    word.worker = w(3);
+    word.message = "rank 1 has closed its connection";
+    d.core.on_failed(word, d.now);
+    word.worker = w(2);
+    word.message = "rank 0 cannot be reached: no route";
+    word.links = {{0, "10.0.0.1:4711", "no route"}};
+    d.core.on_failed(word, d.now);
+    return d.recover(done);
+  }
+  worker_id w(uint32_t number) { return worker_id{number}; }
+  step_number done{};
+  actions third_attempt_fails() {
+    worker_failed first; // in a step
+    first.worker = w(1);
+    first.generation = generation{1};
+    first.code = errc::collective_failed;
+    first.message = "silence";
+    d.core.on_failed(first, d.now);
+    d.place(pick<place_shares>(d.recover(done)).at(0));
+    for (int i = 0; i < 2; ++i) {
+      EXPECT_THAT(pick<expel>(attempt_fails()), IsEmpty());
+      wait_for_placement();
+    }
+    return attempt_fails();
+  }
+};
+
+TEST_F(broken_pair, costs_one_of_the_two_and_not_the_run) {
+  begin();
+  actions then = third_attempt_fails();
+  auto out = pick<expel>(then);
+  ASSERT_THAT(out, SizeIs(1));
+  EXPECT_EQ(out[0].who, w(2)) << "of the two, who joined last";
+  EXPECT_THAT(out[0].reason, HasSubstr("no route"));
+  EXPECT_EQ(out[0].dismissed, "") << "it may come back";
+  auto place = pick<place_shares>(then);
+  ASSERT_THAT(place, SizeIs(1)) << "at once";
+  EXPECT_THAT(place[0].workers, ElementsAre(w(1), w(3)));
+}
+
+TEST_F(broken_pair, is_told_by_who_saw_it) {
+  begin(3);
+  auto told = events(third_attempt_fails(), "cannot_open");
+  ASSERT_THAT(told, SizeIs(1));
+  EXPECT_EQ(told[0]["worker"], "w2");
+  EXPECT_EQ(told[0]["cannot_reach"], "w1");
+  EXPECT_THAT(std::string(told[0]["message"]), HasSubstr("no route"));
+  EXPECT_THAT(std::string(told[0]["message"]),
+              ::testing::Not(HasSubstr("--host")))
+      << "its address was good";
+}
+
+TEST_F(broken_pair, keeps_all_where_all_are_needed) {
+  begin(3);
+  EXPECT_THAT(pick<expel>(third_attempt_fails()), IsEmpty());
+}
+
+TEST_F(broken_pair, lets_the_dismissed_one_come_back_later_and_ever_later) {
+  begin();
+  d.place(pick<place_shares>(third_attempt_fails()).at(0));
+  step();
+  std::vector<int64_t> waits;
+  for (int round = 0; round < 3; ++round) {
+    const instant out = d.now;
+    ASSERT_TRUE(d.join("w2").accepted);
+    std::vector<place_shares> place;
+    while (place.empty() && d.now - out < 1000s) {
+      d.now += 100ms;
+      all_beat();
+      place = pick<place_shares>(d.core.on_tick(d.now));
+    }
+    waits.push_back((d.now - out) / 1s);
+    ASSERT_TRUE(d.core.current()->change);
+    const worker_id back = d.core.current()->change->workers.back();
+    for (int i = 0; i < 3; ++i) {
+      ASSERT_THAT(place, SizeIs(1));
+      plan next =
+          repaired_plan(d.chunks(), 0.1, place[0].before, place[0].workers,
+                        place[0].generation, place[0].number);
+      d.core.on_placed(
+          next, std::vector<share_summary>(place[0].workers.size()), d.now);
+      worker_failed word;
+      word.worker = back;
+      word.generation = place[0].generation;
+      word.code = errc::collective_failed;
+      word.message = "no route";
+      word.links = {{0, "10.0.0.1:4711", "no route"}};
+      d.core.on_failed(word, d.now);
+      actions then;
+      const fence held = *d.core.current()->fenced;
+      for (worker_id who : held.awaited())
+        then = d.core.on_ack({who, held.level(), who != back, done, {}, {}},
+                             d.now);
+      d.place(pick<place_shares>(then).at(0));
+      step();
+      EXPECT_EQ(pick<expel>(then).size(), i == 2 ? 1u : 0u);
+      place.clear();
+      for (int tick = 0; i < 2 && place.empty() && tick < 100; ++tick) {
+        d.now += 100ms;
+        all_beat();
+        place = pick<place_shares>(d.core.on_tick(d.now));
+      }
+    }
+  }
+  EXPECT_THAT(waits, ElementsAre(30, 60, 120));
+}
+
+TEST_F(broken_pair, calls_the_dismissed_one_back_where_nobody_else_is_left) {
+  begin();
+  d.place(pick<place_shares>(third_attempt_fails()).at(0));
+  ASSERT_TRUE(d.join("w2").accepted);
+  d.core.on_tick(d.now);
+  EXPECT_FALSE(d.core.current()->change);
+  EXPECT_EQ(std::string(status_json(d.core, d.now)["workers"].back()["state"]),
+            "dismissed");
+  d.core.on_node_down(w(1), "killed", d.now);
+  actions then = d.core.on_node_down(w(3), "killed", d.now);
+  auto place = pick<place_shares>(then);
+  ASSERT_THAT(place, SizeIs(1));
+  EXPECT_THAT(place[0].workers, ElementsAre(w(4)));
 }
 
 TEST_F(opening, waits_for_nothing_where_a_worker_died) {
@@ -261,47 +459,6 @@ TEST_F(opening, for_no_known_reason_does_not_either) {
   }
   EXPECT_EQ(pick<place_shares>(then).at(0).workers.size(), 1u);
   EXPECT_THAT(pick<expel>(then), SizeIs(1));
-}
-
-TEST(restart_limit, doubles_the_wait_within_a_minute) {
-  restart_limit limit;
-  std::vector<int64_t> waits;
-  for (int i = 0; i < 9; ++i) {
-    limit.ready();
-    limit.died(std::chrono::seconds(i));
-    waits.push_back(limit.wait().count());
-  }
-  EXPECT_THAT(waits,
-              ElementsAre(0, 100, 200, 400, 800, 1600, 3200, 5000, 5000));
-  limit.died(200s);
-  EXPECT_EQ(limit.wait().count(), 0) << "it was calm for more than a minute";
-}
-
-TEST(restart_limit, ends_with_twenty_deaths_within_ten_minutes) {
-  restart_limit limit;
-  for (int i = 0; i < 19; ++i) {
-    limit.ready();
-    limit.died(std::chrono::seconds(30 * i));
-  }
-  EXPECT_EQ(limit.exceeded(), "");
-  limit.ready();
-  limit.died(595s);
-  EXPECT_THAT(limit.exceeded(), HasSubstr("20 times within 10 minutes"));
-  restart_limit calm;
-  for (int i = 0; i < 100; ++i) {
-    calm.ready();
-    calm.died(std::chrono::seconds(40 * i));
-  }
-  EXPECT_EQ(calm.exceeded(), "");
-}
-
-TEST(restart_limit, ends_at_once_with_those_that_never_get_ready) {
-  restart_limit limit;
-  for (int i = 0; i < 5; ++i) {
-    EXPECT_EQ(limit.exceeded(), "");
-    limit.died(std::chrono::milliseconds(i));
-  }
-  EXPECT_THAT(limit.exceeded(), HasSubstr("before they were ready"));
 }
 
 } // namespace

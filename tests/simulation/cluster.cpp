@@ -123,7 +123,9 @@ void cluster::hurt_somebody() {
   }
   if (options_.apart && random_.one_in(4)) {
     node_state& other = *living[random_.below(living.size())];
-    instant until = now_ + some(10'000, 4'000'000);
+    // Long enough, now and then, to cost one of them its place.
+    instant until =
+        now_ + some(10'000, random_.one_in(4) ? 60'000'000 : 4'000'000);
     log([&] {
       return victim.name + " and " + other.name + " cannot reach each other";
     });

@@ -83,6 +83,7 @@ private:
                std::function<void(node_state&)> what);
   void cut_link(node_state& who);
   bool apart(const group& in);
+  std::vector<dead_link> broken_links(const node_state& of, const group& in);
 
   // -- coordinator
   void perform(const actions& list);

@@ -96,6 +96,18 @@ bool cluster::apart(const group& in) {
   return false;
 }
 
+/// What it can tell of those that it cannot reach now.
+std::vector<dead_link> cluster::broken_links(const node_state& of,
+                                             const group& in) {
+  std::vector<dead_link> out;
+  for (auto [rank, process] : in.processes)
+    if (auto found = apart_.find({of.process, process});
+        found != apart_.end() && now_ < found->second)
+      out.push_back(
+          {int32_t(rank), of.process > process ? "there" : "", "no answer"});
+  return out;
+}
+
 void cluster::freeze(node_state& who, instant how_long) {
   if (!who.alive || now_ < who.frozen_until)
     return;

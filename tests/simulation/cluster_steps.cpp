@@ -245,6 +245,9 @@ void cluster::failed(node_state& who, generation of, const std::string& why) {
   message.generation = of;
   message.code = errc::collective_failed;
   message.message = why;
+  for (const auto& in : {who.in, who.next_in})
+    if (in && in->number == of)
+      message.links = broken_links(who, *in);
   to_coordinator(who,
                  [this, message] { perform(core_->on_failed(message, now_)); });
 }
