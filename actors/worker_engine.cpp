@@ -408,6 +408,8 @@ heartbeat engine::now() const {
     out.worker = parts_->order.worker;
     out.generation = parts_->order.generation;
     std::tie(out.share_bytes, out.arrived_bytes) = parts_->coming.now();
+    if (parts_->opening)
+      out.silent = parts_->opening->silent();
   }
   return out;
 }

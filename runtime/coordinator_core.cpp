@@ -216,6 +216,7 @@ void coordinator_core::open_generation(generation number,
       .source = 0,
       .ready = {},
       .took_a_step = false,
+      .connects_since = {},
       .leavers = {},
       .paused = {},
       .finished = {},
@@ -366,6 +367,7 @@ actions coordinator_core::on_loaded(const worker_loaded& message, instant now) {
       return {};
   if (run_->recovery)
     run_->recovery->loaded = now;
+  members.connects_since = now;
   connect_order order{.term = config_.term,
                       .generation = members.number,
                       .addresses = {members.addresses, pack(members.addresses)},

@@ -154,6 +154,8 @@ private:
   bool newcomer(worker_id who) const;
   actions dismiss(worker_id who, std::string reason, instant now);
   bool judge_opening(actions& out, instant now);
+  void tell_slow_opening(actions& out, instant now);
+  std::string in_words(const worker_failed& message) const;
   actions hold_back(worker_id who, const std::string& reason, instant now);
   void let_back(instant now);
   void call_back_absent(size_t least);

@@ -116,6 +116,7 @@ actions coordinator_core::on_failed(const worker_failed& message, instant now) {
   if (message.code != errc::collective_failed)
     return fail(
         {message.code, describe_node(who) + ": " + message.message, {}});
+  const std::string words = in_words(message);
   suspect_nccl(*run_, message, who.about.name);
   actions out;
   if (message.lost_rank >= 0 && member(message.worker, message.generation) &&
@@ -128,12 +129,17 @@ actions coordinator_core::on_failed(const worker_failed& message, instant now) {
     show_out(out, gone);
     return out;
   }
-  note_unopened(*run_, message, who.about.name + ": " + message.message);
+  note_unopened(*run_, message, who.about.name + ": " + words);
+  const std::string why = who.about.name + ": all-reduce failed: " + words;
   // Usually the echo of a death that is still on its way here. Whoever is dead
   // will not answer the fence.
   if (!run_->fenced && phase() != run_phase::finishing)
-    recover(out, who.about.name + ": all-reduce failed: " + message.message,
-            now, now);
+    recover(out, why, now, now);
+  else if (run_->fenced && !message.links.empty() &&
+           run_->recovery->lost == worker_id{} && !run_->recovery->first_hand)
+    run_->recovery->reason = why; // the first word was of what came of it
+  if (run_->recovery && !message.links.empty())
+    run_->recovery->first_hand = true;
   return out;
 }
 

@@ -329,6 +329,7 @@ actions coordinator_core::on_tick(instant now) {
   if (active())
     part_from_all(out, now);
   tell_long_wait(out, now);
+  tell_slow_opening(out, now);
   return out;
 }
 

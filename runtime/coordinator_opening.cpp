@@ -4,6 +4,8 @@
 /// for good if the fault was its own, for a while if it was that of a link.
 #include "runtime/coordinator_core.hpp"
 
+#include "runtime/rank_names.hpp"
+
 #include <algorithm>
 #include <iterator>
 #include <utility>
@@ -47,6 +49,11 @@ std::set<worker_id> all_but_one(const fence& held,
   out.erase(stays == ranks.end() ? ranks.front() : *stays);
   return out;
 }
+
+/// Who waits for an opening is told why after so long.
+constexpr std::chrono::seconds told_wait{4};
+/// Of more silent links than this a line says only how many.
+constexpr size_t links_told_max = 3;
 
 } // namespace
 
@@ -185,6 +192,51 @@ coordinator_core::unfit(const std::vector<broken_link>& found,
   if (run_->asked.stop && (out.empty() || !enough))
     return all_but_one(*run_->fenced, members);
   return enough ? out : std::set<worker_id>{};
+}
+
+/// What a worker says of ranks, said of their names.
+std::string coordinator_core::in_words(const worker_failed& message) const {
+  const std::vector<worker_id>& ranks =
+      run_->change && message.generation == run_->change->number
+          ? run_->change->workers
+          : run_->members->workers;
+  std::vector<std::string> names;
+  for (worker_id who : ranks)
+    names.push_back(name_of(who));
+  return with_names(message.message, names);
+}
+
+/// Attempts that come to nothing last longer than anybody wants to wonder.
+void coordinator_core::tell_slow_opening(actions& out, instant now) {
+  if (!active() || !run_->members || run_->fenced)
+    return;
+  const generation_state& members = *run_->members;
+  if (!members.connects_since || now - *members.connects_since < told_wait ||
+      members.ready.size() >= members.workers.size())
+    return;
+  std::string unready;
+  std::string why;
+  size_t links = 0;
+  for (worker_id who : members.workers) {
+    if (members.ready.contains(who))
+      continue;
+    const heartbeat& last = nodes_.at(who).last;
+    unready += (unready.empty() ? "" : ", ") + name_of(who);
+    if (last.generation != members.number)
+      continue;
+    for (const dead_link& one : last.silent)
+      if (one.rank >= 0 && size_t(one.rank) < members.workers.size() &&
+          ++links <= links_told_max)
+        why += "; " + name_of(who) + " has no connection with " +
+               name_of(members.workers[size_t(one.rank)]) +
+               (one.address.empty() ? "" : " at " + one.address) + ": " +
+               one.why;
+  }
+  if (links > links_told_max)
+    why += "; and " + std::to_string(links - links_told_max) + " more";
+  say_waiting(out, "these have not said that they are connected and have the "
+                   "model: " +
+                       unready + why);
 }
 
 /// Counts an attempt that failed though all are alive. After several the cause

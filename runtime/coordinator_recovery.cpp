@@ -55,6 +55,7 @@ void coordinator_core::recover(actions& out, std::string reason,
   if (!now_run.recovery)
     now_run.recovery = recovery_times{.reason = reason, .begun = bad_sign};
   now_run.recovery->reason = reason;
+  now_run.recovery->first_hand = false;
   now_run.recovery->fenced = now;
   if (lost != worker_id{})
     now_run.recovery->lost = lost;
@@ -251,7 +252,8 @@ void coordinator_core::decide(actions& out, instant now) {
   run_->fenced.reset();
   run_->may_return.clear();
   run_->short_of_workers = false;
-  run_->waits.clear();
+  if (run_->opening.failures() == 0) // else it goes on
+    run_->waits.clear();
   last_generation_ = next(last_generation_);
   last_plan_ = next(last_plan_);
   run_->change.reset();

@@ -2,11 +2,13 @@
 /// every heartbeat that it lives.
 #pragma once
 
+#include "runtime/dead_link.hpp"
 #include "runtime/device_trouble.hpp"
 #include "runtime/ids.hpp"
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace ballast {
 
@@ -68,6 +70,8 @@ struct heartbeat {
   /// Of a share on its way here: how much of it has arrived. Equal: nothing is.
   uint64_t share_bytes = 0;
   uint64_t arrived_bytes = 0;
+  /// Of the collective that it is opening: over which nothing goes yet.
+  std::vector<dead_link> silent = {};
 };
 
 } // namespace ballast

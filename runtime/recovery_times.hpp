@@ -13,6 +13,8 @@ namespace ballast {
 struct recovery_times {
   std::string reason;
   worker_id lost{}; // whom the reason names, if it names one
+  /// The reason is what a worker saw itself, not what came of it.
+  bool first_hand = false;
   instant begun{};  // the last good sign of whom it lost, or the first bad one
   instant fenced{}; // the fence is sent
   instant acked{};  // everybody answered, or is excluded

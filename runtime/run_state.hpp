@@ -68,6 +68,7 @@ struct generation_state {
   uint32_t source = 0;          // the rank that sends it to them
   std::set<worker_id> ready;    // state at the base, collective open
   bool took_a_step = false;     // that is committed
+  std::optional<instant> connects_since = {}; // all were told to
   std::vector<worker_id> leavers; // released once the others are ready
   std::set<worker_id> paused;
   std::map<worker_id, worker_finished> finished;

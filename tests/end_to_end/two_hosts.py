@@ -183,6 +183,9 @@ class WithABrokenLink(TwoHosts):
         run = self.submit(endless_job(3))
         wait_until(lambda: self.steps() > 20, "training")
         self.cut("c", "b")  # one way is enough
+        waits = wait_until(lambda: self.status().get("waits"),
+                           "a word on what is waited for", 20)
+        self.assertIn("w3 has no connection with w2", waits)
         wait_until(lambda: self.events(run, "worker_lost"), "a dismissal", 60)
         lost = self.events(run, "worker_lost")
         self.assertEqual([e["worker"] for e in lost], ["w3"], lost)
