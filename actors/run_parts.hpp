@@ -127,8 +127,6 @@ std::unique_ptr<collective>
 connect_collective(run_parts& parts, const assignment& order,
                    collective_opening& opening,
                    const std::vector<std::string>& addresses);
-/// What the coordinator hears of a collective of this generation that failed.
-worker_failed report_of(const collective_error& e, generation of);
 /// Writes what every step is fed, if the job asks for it. Throws not_in_build
 /// where the run directory cannot be reached from here.
 void trace_steps(run_parts& parts, step_listener& steps);

@@ -19,26 +19,6 @@ namespace {
 
 } // namespace
 
-std::string to_string(collective_errc code) {
-  switch (code) {
-  case collective_errc::peer_lost:
-    return "peer_lost";
-  case collective_errc::timeout:
-    return "timeout";
-  case collective_errc::aborted:
-    return "aborted";
-  case collective_errc::mismatch:
-    return "mismatch";
-  case collective_errc::poisoned:
-    return "poisoned";
-  case collective_errc::unsupported:
-    return "unsupported";
-  case collective_errc::unable:
-    return "unable";
-  }
-  return "unknown";
-}
-
 void collective::broadcast_to_lacking(void* data, size_t bytes, int root, bool,
                                       deadline until) {
   broadcast(data, bytes, root, until); // the same bytes, where it must be

@@ -206,9 +206,7 @@ void step_executor::run(std::unique_ptr<collective> group,
     train(start);
     return;
   } catch (const collective_error& e) {
-    problem.code = errc::collective_failed;
-    problem.message = to_string(e.code()) + ": " + e.what();
-    problem.links = e.links();
+    problem = report_of(e, {});
   } catch (const ballast_error& e) {
     problem.code = e.what_failed().code;
     problem.message = e.what();

@@ -71,8 +71,7 @@ private:
   void expelled(const std::string& name);
 
   // -- the network
-  /// The coordinator's own event: waits while its process stands still, and is
-  /// lost with it.
+  /// The coordinator's own event: waits while it stands still, lost with it.
   void at_coordinator(instant delay, event what);
   /// In order per sender and receiver; lost if either end is gone.
   void to_coordinator(node_state& from, event what);
