@@ -107,10 +107,10 @@ void supervisor::start_coordinator() {
                                      "127.0.0.1:0"};
   // After a restart the page and the API stay where they were.
   std::string http = http_.empty() ? options_.http : http_;
-  if (!http.empty()) {
-    arguments.push_back("--http");
-    arguments.push_back(http);
-  }
+  if (!http.empty())
+    arguments.insert(arguments.end(), {"--http", http});
+  if (!http_.empty()) // unless somebody has taken the port meanwhile
+    arguments.push_back("--http-again");
   if (options_.insecure)
     arguments.push_back("--insecure");
   if (!options_.progress)

@@ -48,7 +48,10 @@ void check_model(const fs::path& folder, const json& report,
   if (!report.is_object() || !report.contains("weights_sha256") ||
       !report["weights_sha256"].is_string())
     return;
-  if (!there(folder / "model.safetensors"))
+  const bool model = there(folder / "model.safetensors");
+  if (!model && report.value("state", "") == "failed")
+    return; // and says why
+  if (!model)
     return out.push_back("model.safetensors is missing, though report.json "
                          "names it by weights_sha256");
   try {

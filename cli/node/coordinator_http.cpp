@@ -97,4 +97,19 @@ http_handlers coordinator_handlers(caf::actor_system& system,
   return out;
 }
 
+std::string serve(http_server& server, const host_port& where,
+                  const http_handlers& handlers,
+                  const std::function<void(const std::string&)>& elsewhere) {
+  try {
+    return to_string(server.start(where.host, where.port, handlers));
+  } catch (const ballast_error& problem) {
+    if (!elsewhere || problem.what_failed().code != errc::port_in_use)
+      throw;
+    std::string now = to_string(server.start(where.host, 0, handlers));
+    elsewhere(std::string(problem.what()) + ": the page is at http://" + now +
+              " from now on");
+    return now;
+  }
+}
+
 } // namespace ballast

@@ -3,8 +3,10 @@
 #pragma once
 
 #include "actors/coordinator.hpp"
+#include "cli/node/host_port.hpp"
 #include "monitor/http_server.hpp"
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -16,5 +18,12 @@ http_handlers coordinator_handlers(caf::actor_system& system,
                                    const coordinator_actor& whom,
                                    std::shared_ptr<record_slot> records,
                                    std::shared_ptr<std::string> own_address);
+
+/// Binds the server; its address. A port that is taken is no reason to end a
+/// run which has begun: where `elsewhere` is there it hears of it, and the port
+/// is a free one.
+std::string serve(http_server& server, const host_port& where,
+                  const http_handlers& handlers,
+                  const std::function<void(const std::string&)>& elsewhere);
 
 } // namespace ballast

@@ -223,6 +223,12 @@ public:
 
 private:
   coordinator_shell_config shell();
+  /// Tells the user of `ballast run`.
+  std::function<void(const std::string&)> on_notice() {
+    return [to = supervisor_](const std::string& text) {
+      to->send({{"notice", text}});
+    };
+  }
   void run_ended(const run_outcome& how);
   [[noreturn]] void leave_by_defect(const std::string& why);
 
@@ -286,9 +292,7 @@ coordinator_shell_config coordinator_process::shell() {
                 {"folder", record.folder().string()},
                 {"begins", record.begins()}}}});
   };
-  out.on_notice = [to = supervisor_](const std::string& text) {
-    to->send({{"notice", text}});
-  };
+  out.on_notice = on_notice();
   return out;
 }
 
@@ -362,9 +366,9 @@ void coordinator_process::listen() {
       coordinator, system_.spawn(shard_manager, shard_config),
       std::move(config));
   auto own_http = std::make_shared<std::string>();
-  *own_http = to_string(
-      http_.start(web.host, web.port,
-                  coordinator_handlers(system_, actor_, records_, own_http)));
+  *own_http = serve(http_, web,
+                    coordinator_handlers(system_, actor_, records_, own_http),
+                    options_.http_again ? on_notice() : nullptr);
   auto port = system_.middleman().publish(actor_, control.port,
                                           control.host.c_str(), true);
   if (!port)

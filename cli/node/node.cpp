@@ -72,6 +72,7 @@ ballast_node_main(int argc, char** argv) {
                "bind other addresses than loopback, without access tokens");
   app.add_option("--liveness-fd", options.liveness_fd)->group("");
   app.add_flag("--preload-torch", options.preload_torch)->group("");
+  app.add_flag("--http-again", options.http_again)->group("");
   app.add_flag("--no-progress", options.no_progress)->group("");
   app.add_option("--build-id", options.build_id)->group("");
   try {

@@ -25,6 +25,7 @@ struct node_options {
   // -- set by `ballast run` for its children
   int liveness_fd = -1;
   bool preload_torch = false;
+  bool http_again = false; // a coordinator before this one had that address
   bool no_progress = false;
   std::string build_id; // for tests of the handshake
 };

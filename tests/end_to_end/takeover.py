@@ -8,6 +8,7 @@ import json
 import os
 import random
 import signal
+import socket
 import time
 import unittest
 
@@ -82,6 +83,24 @@ class CoordinatorKilled(Takeover):
         one.signal(signal.SIGINT)
         self.assertEqual(one.wait(20), 130, one)
         self.assertEqual(read_json(run / "report.json")["state"], "stopped")
+
+    def test_a_port_that_was_taken_meanwhile_costs_the_page_its_address(self):
+        one, run = self.begin(job_of(epochs=20))
+        before = read_json(run / "coordinator.json")
+        host, port = before["http"].removeprefix("http://").split(":")
+        one.signal(signal.SIGSTOP)  # the next one starts when the port is gone
+        self.kill(before["pid"])
+        with contextlib.closing(socket.socket()) as thief:
+            thief.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            wait_until(lambda: thief.connect_ex((host, int(port))), "its end")
+        with contextlib.closing(socket.socket()) as thief:
+            thief.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            thief.bind((host, int(port)))
+            thief.listen()
+            one.signal(signal.SIGCONT)
+            self.ended_well(one, run, 20)
+        self.assertRegex(one.err, f"{port}: the port is in use.*: the page is "
+                         "at http://127.0.0.1:")
 
     def next_coordinator(self, run, seen):
         pid = wait_until(lambda: (pid := self.coordinator(run)) not in seen and
