@@ -4,11 +4,13 @@
 #pragma once
 
 #include "runtime/balance/balancer.hpp"
+#include "runtime/check.hpp"
 #include "runtime/ledger.hpp"
+#include "tests/runtime/balance/moves_account.hpp"
 #include "tests/runtime/balance/moves_fixture.hpp"
 
+#include <algorithm>
 #include <functional>
-#include <gtest/gtest.h>
 #include <optional>
 #include <string>
 #include <utility>
@@ -27,6 +29,9 @@ struct balanced_options {
   uint64_t one_look = 3; // in so many steps, by chance
   /// Of the run, as the balancer is told; nothing: what is left of `steps`.
   std::optional<uint64_t> steps_left = std::nullopt;
+  /// Steps at which speeds change for good: what moves then is a story of its
+  /// own.
+  std::vector<uint64_t> disturbed = {};
   /// Speed of a rank at a step, in rows; 1 = row_us.
   std::function<double(size_t, uint64_t)> speed = [](size_t, uint64_t) {
     return 1.0;
@@ -49,21 +54,25 @@ public:
   balanced_run(const manifest& set, plan first, balanced_options options)
       : in_(std::move(options)), random_(in_.seed),
         set_(std::make_shared<manifest>(set)), now_(std::move(first)),
-        first_(now_), book_({.seed = 1,
-                             .global_batch = in_.batch,
-                             .chunk_rows = chunk_rows(*set_)},
-                            now_),
+        account_(now_), book_({.seed = 1,
+                               .global_batch = in_.batch,
+                               .chunk_rows = chunk_rows(*set_)},
+                              now_),
         mind_(balance_policy{.global_batch = in_.batch, .skew_tv = in_.skew_tv},
               set_) {}
 
   void run() {
     for (uint64_t step = 1; step <= in_.steps; ++step) {
+      if (std::find(in_.disturbed.begin(), in_.disturbed.end(), step) !=
+          in_.disturbed.end())
+        account_.close(*set_, now_, in_.skew_tv);
       if (under_way_ && step == due_)
         land(step);
       take(step);
       if (random_.one_in(in_.one_look)) // not in step with the epochs
         look(step);
     }
+    account_.close(*set_, now_, in_.skew_tv);
   }
 
   const std::vector<landed>& plans() const { return plans_; }
@@ -74,15 +83,7 @@ public:
     return out;
   }
   double skew() const { return max_of(skews(count_labels(*set_, now_))); }
-  /// The fewest rows that lead from the first owners to as good an end: sizes
-  /// as they are now, skew as asked for, or as it is.
-  uint64_t least() const {
-    quota_request what{
-        count_labels(*set_, first_), {}, std::max(in_.skew_tv, skew()), 2};
-    for (const share& one : now_.shares)
-      what.sizes.push_back(rows(one));
-    return exact_quota(what).moved;
-  }
+  const moves_account& account() const { return account_; }
   const plan& now() const { return now_; }
   balancer& mind() { return mind_; }
   /// Part of what these speeds could do: the shortest step over the mean one,
@@ -109,7 +110,8 @@ private:
     plan next_one = moved_plan(now_, under_way_->moves, next(now_.number),
                                under_way_->weights);
     auto refused = book_.switch_to(next_one);
-    ASSERT_FALSE(refused) << *refused;
+    BALLAST_CHECK(!refused, refused.value_or(""));
+    account_.moved(under_way_->moves);
     now_ = std::move(next_one);
     last_ = transfer_end::effective;
     plans_.push_back({step, under_way_->cause, under_way_->moved_rows,
@@ -176,7 +178,7 @@ private:
   test_random random_;
   std::shared_ptr<const manifest> set_;
   plan now_;
-  plan first_;
+  moves_account account_;
   ledger book_;
   balancer mind_;
   plan_number seen_{};

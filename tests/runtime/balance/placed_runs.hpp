@@ -1,0 +1,85 @@
+/// Runs of every placement with several sets of speeds.
+#pragma once
+
+#include "tests/runtime/balance/balanced_run.hpp"
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+namespace ballast::testing {
+
+inline constexpr uint32_t classes = 8;
+inline constexpr uint32_t set_rows = 4000;
+inline constexpr double budget = 0.1;
+
+inline constexpr const char* kinds[] = {
+    "contiguous", "iid",         "sizes",      "lognormal",       "linear",
+    "square",     "exponential", "stratified", "sorted",          "shards",
+    "classes",    "matrix",      "dirichlet",  "inner_dirichlet", "column",
+    "continuous"};
+
+/// As many rows of each class; the column is the class, blurred.
+inline manifest placed_like(const std::string& kind, uint32_t workers,
+                            uint32_t chunk_rows, uint64_t seed) {
+  std::vector<int32_t> labels;
+  for (int32_t label = 0; label < int32_t(classes); ++label)
+    labels.insert(labels.end(), set_rows / classes, label);
+  test_random random(seed);
+  std::vector<double> column;
+  for (int32_t label : labels)
+    column.push_back(
+        std::floor(double(label) / 2) +
+        (kind == "continuous" ? double(random.below(1000)) / 1e3 : 0));
+  placement_spec spec;
+  spec.kind = kind;
+  spec.alpha = 0.3;
+  spec.sigma = 0.7;
+  spec.strictness = 0.7;
+  if (kind == "sizes")
+    for (uint32_t rank = 0; rank < workers; ++rank)
+      spec.shares.push_back(1 + rank % 3);
+  if (kind == "matrix")
+    for (uint32_t rank = 0; rank < workers; ++rank) {
+      spec.matrix.emplace_back();
+      for (uint32_t label = 0; label < classes; ++label)
+        spec.matrix.back().push_back(label % workers == rank ? 5 : 1);
+    }
+  if (kind == "column" || kind == "continuous")
+    spec.column = "x";
+  return chunked(
+      place_rows(spec, {labels.size(), labels, classes, column}, workers, seed),
+      labels, classes, chunk_rows);
+}
+
+struct speeds {
+  const char* name;
+  bool changes() const { return std::string(name) == "slow then well"; }
+  double of(uint32_t workers, size_t rank, uint64_t step,
+            uint64_t steps) const {
+    const std::string kind = name;
+    const bool last = rank + 1 == workers;
+    if (kind == "one slow" || (changes() && step < steps / 2))
+      return last ? 0.25 : 1;
+    return kind == "1:2:3:4" ? double(rank % 4 + 1) / 2.5 : 1;
+  }
+};
+inline constexpr speeds all_speeds[] = {
+    {"equal"}, {"one slow"}, {"1:2:3:4"}, {"slow then well"}};
+
+inline balanced_options options_of(const speeds& speed, uint32_t workers,
+                                   uint64_t seed) {
+  constexpr uint64_t steps = 1200;
+  balanced_options out;
+  out.seed = seed;
+  out.steps = steps;
+  out.skew_tv = budget;
+  out.speed = [speed, workers](size_t rank, uint64_t step) {
+    return speed.of(workers, rank, step, steps);
+  };
+  if (speed.changes())
+    out.disturbed = {steps / 2};
+  return out;
+}
+
+} // namespace ballast::testing
