@@ -159,7 +159,7 @@ void coordinator_core::form_generation(actions& out) {
       ready.push_back(id);
   // A run that has begun goes on with whoever is here.
   const elastic_spec& how = run_->what.elastic;
-  size_t needed = how.workers;
+  size_t needed = workers_wanted_;
   if (run_->began)
     needed = std::max<size_t>(
         how.min_workers,

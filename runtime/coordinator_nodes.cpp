@@ -346,7 +346,9 @@ void coordinator_core::tell_long_wait(actions& out, instant now) {
   for (const auto& [id, who] : nodes_)
     here += who.connected ? 1 : 0;
   std::string joined = std::to_string(here) + " of " +
-                       std::to_string(run_->what.elastic.workers) + " workers";
+                       std::to_string(run_->began ? run_->what.elastic.workers
+                                                  : workers_wanted_) +
+                       " workers";
   if (config_.supervised && now - *waiting_since_ > join_wait) {
     fail(out,
          {errc::worker_lost,

@@ -178,7 +178,8 @@ nlohmann::json status_json(const coordinator_core& core, instant now) {
       out[key] = field;
   }
   if (run->phase == run_phase::waiting)
-    out["waiting_for_workers"] = run->what.elastic.workers;
+    out["waiting_for_workers"] =
+        run->asked.workers_of(run->what).value_or(run->what.elastic.workers);
   if (run->phase == run_phase::recovering && run->short_of_workers) {
     out["state"] = to_string(run_phase::waiting);
     out["waiting_for_workers"] = run->what.elastic.min_workers;

@@ -194,6 +194,17 @@ TEST_F(asking, fewer_workers_stay_fewer) {
   EXPECT_THAT(started_, SizeIs(0));
 }
 
+TEST_F(asking, fewer_are_enough_to_begin_with) {
+  ask(first_.core.scale(2));
+  past_.plans.clear(); // everybody died before the first of them
+  past_.memberships.clear();
+  past_.alive.emplace();
+  second_.core.on_resume(past_, term{2});
+  prepared_ = second_.core.on_prepared(second_.set(), second_.now);
+  second_.join("w4");
+  EXPECT_THAT(pick<place_shares>(second_.join("w5").then), SizeIs(1));
+}
+
 TEST_F(asking, more_workers_are_started) {
   ask(first_.core.scale(5));
   restart();
