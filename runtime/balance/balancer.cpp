@@ -7,6 +7,7 @@
 #include <cmath>
 #include <numbers>
 #include <set>
+#include <utility>
 
 namespace ballast {
 
@@ -81,8 +82,10 @@ void balancer::take_in(const load_view& view) {
   if (view.last == transfer_end::effective) {
     for (chunk_id id : moving_)
       moved_[id] = window_;
+    if (!moving_.empty() && plan_)
+      placed_ = plan_->generation;
     if (weighing_)
-      speed_plans_.push_back(window_);
+      note_speeds(view.changed);
     failures_ = 0;
   } else if (view.last == transfer_end::failed &&
              ++failures_ >= policy_.failures_max) {
@@ -110,11 +113,45 @@ void balancer::take_in(const load_view& view) {
   end_windows(view);
 }
 
+/// A change of weights is in force. One that goes on where the last one led is
+/// a drift, and worth following; one that leads back may be back soon.
+void balancer::note_speeds(const plan& changed) {
+  speed_plans_.push_back(window_);
+  std::map<worker_id, double> trend;
+  auto parts = [](const plan& of) {
+    std::map<worker_id, double> out;
+    double total = 0;
+    for (const share& one : of.shares)
+      total += double(one.batch_weight);
+    for (const share& one : of.shares)
+      out[one.worker] = total > 0 ? double(one.batch_weight) / total : 0;
+    return out;
+  };
+  double along = 0;
+  if (plan_) {
+    std::map<worker_id, double> before = parts(*plan_);
+    for (auto [who, part] : parts(changed)) {
+      trend[who] = part - before[who];
+      along += trend[who] * trend_[who];
+    }
+  }
+  if (along < 0)
+    turns_.push_back(window_);
+  trend_ = std::move(trend);
+}
+
 void balancer::new_plan(const plan& changed, bool same_round) {
   plan_ = changed;
   plan_window_ = search_again_ = window_;
+  settled_at_.reset();
   search_patience_ = 1;
-  held_ = count_labels(*set_, changed);
+  const label_counts before =
+      std::exchange(held_, count_labels(*set_, changed));
+  bool same_sizes = before.workers == held_.workers;
+  for (size_t rank = 0; same_sizes && rank < held_.workers; ++rank)
+    same_sizes = before.of_worker(rank) == held_.of_worker(rank);
+  if (!same_sizes)
+    sizes_error_ = 0;
   if (!same_round || round_held_.workers != held_.workers) {
     round_held_ = held_;
     round_ = changed.number;
@@ -153,9 +190,10 @@ void balancer::end_windows(const load_view& view) {
   state_.window = ++window_;
   for (auto& [who, speed] : speeds_)
     speed.end_window();
-  std::erase_if(speed_plans_, [&](uint64_t when) {
-    return when + policy_.unrest_windows < window_;
-  });
+  for (std::vector<uint64_t>* some : {&speed_plans_, &turns_})
+    std::erase_if(*some, [&](uint64_t when) {
+      return when + policy_.unrest_windows < window_;
+    });
   std::erase_if(moved_, [&](const auto& one) {
     return one.second + policy_.dwell_windows < window_;
   });

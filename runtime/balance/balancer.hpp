@@ -68,6 +68,8 @@ public:
   /// Whether the split should change; if so, to what.
   balance_code decide_weights(const split_view& split,
                               std::vector<uint64_t>& weights) const;
+  /// What another split must win at least, part of the step.
+  double split_gain_min() const;
   std::vector<uint64_t>
   wanted_sizes(const std::vector<uint64_t>& weights) const;
   /// By rank: the skew that so many rows have by chance.
@@ -76,9 +78,11 @@ public:
 private:
   void take_in(const load_view& view);
   void new_plan(const plan& changed, bool same_round);
+  void note_speeds(const plan& changed);
   void end_windows(const load_view& view);
   void adapt_rate();
   bool sustained() const;
+  uint64_t speed_changes() const;
   sizes_request sizes_now(const std::vector<uint64_t>& weights) const;
   double lost_in_time(const sizes_request& request,
                       const std::vector<uint64_t>& sizes) const;
@@ -117,11 +121,20 @@ private:
 
   label_counts round_held_; // when the round began
   plan_number round_{};
+  generation placed_{}; // the newest one in which rows moved
+  // Sizes were right, by speeds with this error: what contradicts that has to
+  // be sure enough for both.
+  double sizes_error_ = 0;
+  // The split was good enough, after so many changes of speed; empty: it was
+  // not, or nobody knows.
+  std::optional<uint64_t> settled_at_;
   uint64_t window_ = 0;
   uint64_t plan_window_ = 0; // in which the plan in force was seen first
   uint64_t window_begin_ms_ = 0;
   uint64_t window_steps_ = 0;
   std::vector<uint64_t> speed_plans_; // windows of changed weights, newest last
+  std::vector<uint64_t> turns_; // likewise, of those that went back on the last
+  std::map<worker_id, double> trend_;  // of weights, by the last such change
   std::map<chunk_id, uint64_t> moved_; // window of a chunk's last move
   std::vector<chunk_id> moving_;       // of the proposal under way
   bool weighing_ = false;              // likewise: it changes weights by speed

@@ -49,6 +49,9 @@ balance_code balancer::decide(const load_view& view, balance_proposal& out) {
       decide_coverage(view, split, weights, out) == balance_code::planned)
     return balance_code::planned;
   balance_code by_speed = decide_weights(split, weights);
+  if (split.known && split.gain < policy_.gain_min &&
+      policy_.gain_errors * split.error <= policy_.gain_min)
+    settled_at_ = speed_changes();
   if (by_speed == balance_code::planned) {
     // Costs nothing, helps at once; what is owned follows.
     weighing_ = true;
@@ -130,6 +133,21 @@ void balancer::keep_everybody(split_view& split) const {
   split.best.makespan_s = makespan_s(split.costs, takes);
 }
 
+uint64_t balancer::speed_changes() const {
+  uint64_t out = 0;
+  for (const share& one : plan_->shares)
+    if (const speed_estimate* speed = speed_of(one.worker))
+      out += speed->changes();
+  return out;
+}
+
+/// What was not worth a plan, and has not changed, is not worth one now: else
+/// noise would cross the line some time.
+double balancer::split_gain_min() const {
+  return settled_at_ == speed_changes() ? policy_.split_gain_min_later
+                                        : policy_.split_gain_min;
+}
+
 /// Speeds are what they are for long enough: always so for the first change in
 /// a long time, which is no flicker.
 bool balancer::sustained() const {
@@ -147,13 +165,13 @@ bool balancer::sustained() const {
   return true;
 }
 
-/// Data follow the first changes of speed at once, more of them with more and
-/// more patience.
+/// Data follow a change of speed at once; where speeds come and go, with more
+/// and more patience.
 bool balancer::may_follow_speed() const {
-  if (speed_plans_.size() <= policy_.changes_free)
+  if (turns_.size() <= policy_.turns_free)
     return true;
   uint64_t doublings =
-      std::min<uint64_t>(speed_plans_.size() - policy_.changes_free - 1, 6);
+      std::min<uint64_t>(turns_.size() - policy_.turns_free - 1, 6);
   return window_ >= speed_plans_.back() + (uint64_t{1} << doublings);
 }
 
@@ -161,9 +179,9 @@ balance_code balancer::decide_weights(const split_view& split,
                                       std::vector<uint64_t>& weights) const {
   if (!split.known)
     return balance_code::stale_report;
-  if (split.gain < policy_.gain_min)
-    return split.gain < policy_.gain_min / 2 ? balance_code::at_optimum
-                                             : balance_code::below_trigger;
+  if (const double least = split_gain_min(); split.gain < least)
+    return split.gain < least / 2 ? balance_code::at_optimum
+                                  : balance_code::below_trigger;
   if (split.gain < policy_.gain_errors * split.error)
     return balance_code::noise_floor;
   if (!sustained())

@@ -7,6 +7,7 @@
 #include "runtime/balance/percent.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 namespace ballast {
@@ -34,9 +35,17 @@ balance_code balancer::wait_for_speeds(const split_view& split) const {
     if (speeds_.at(one.worker).unsettled())
       return balance_code::not_sustained;
   // A split that has just changed is measured anew first.
-  return speed_plans_.empty() || window_ > speed_plans_.back()
-             ? balance_code::planned
-             : balance_code::not_sustained;
+  if (!speed_plans_.empty() && window_ <= speed_plans_.back())
+    return balance_code::not_sustained;
+  // What follows the first guess of a noisy speed would be mended later.
+  double error = 0;
+  for (const share& one : plan_->shares)
+    error = std::max(error, speeds_.at(one.worker).error_of_takes());
+  const bool first = placed_ != plan_->generation;
+  return first && policy_.gain_min < policy_.first_errors * error &&
+                 window_ < plan_window_ + policy_.first_windows_max
+             ? balance_code::not_sustained
+             : balance_code::planned;
 }
 
 balance_code balancer::decide_moves(const load_view& view,
@@ -65,10 +74,14 @@ balance_code balancer::decide_moves(const load_view& view,
   }
   double lost = lost_in_time(now, now.owned);
   bool by_size = excess > policy_.gain_min || lost > 0;
+  const double error = std::hypot(sizes_error_, split.lasting_error);
+  if (!by_size && split.known &&
+      policy_.gain_errors * split.lasting_error <= policy_.gain_min)
+    sizes_error_ = split.lasting_error;
   if (by_size && over_budget == 0 && !more_to_come_) {
     if (!may_follow_speed())
       return balance_code::dwell;
-    if (lost == 0 && excess < policy_.gain_errors * split.lasting_error)
+    if (lost == 0 && excess < policy_.gain_errors * error)
       return balance_code::noise_floor;
   }
   bool wanted = by_size || over_budget > 0;

@@ -114,10 +114,10 @@ std::string sentence(const balancer& mind) {
     return "nothing can be made better";
   case balance_code::below_trigger:
     return "a better split would shorten the step by less than " +
-           std::to_string(int(100 * policy.gain_min)) + " %";
+           std::to_string(int(100 * mind.split_gain_min())) + " %";
   case balance_code::not_sustained:
-    return "speeds changed again and again; they must stay as they are for " +
-           std::to_string(policy.sustained_windows) + " windows";
+    return "speeds are not sure yet: they changed a moment ago, or again and "
+           "again, or spread widely";
   case balance_code::noise_floor:
     return "what is seen is within the noise of what was measured";
   case balance_code::stale_report:
@@ -202,8 +202,8 @@ json explain_plan(const balancer& mind) {
       {{"what", "split the batch by speed"},
        {"code", to_string(by_speed)},
        {"gain", rounded(split.gain)},
-       {"gain_needed",
-        rounded(std::max(policy.gain_min, policy.gain_errors * split.error))}});
+       {"gain_needed", rounded(std::max(mind.split_gain_min(),
+                                        policy.gain_errors * split.error))}});
   request.skew_tv = 1;
   rejected.push_back({{"what", "sizes only, whatever the labels"},
                       {"code", "SKEW"},

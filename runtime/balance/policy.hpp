@@ -17,8 +17,13 @@ struct balance_policy {
   uint64_t window_steps = 10;
 
   // -- when to act: start late, stop early
-  /// A split or a move must shorten the step by this part ...
+  /// A move must shorten the step by this part ...
   double gain_min = 0.05;
+  /// ... a split of the batch, which costs nothing, by this one; or by the
+  /// other, where less than `gain_min` was seen before, at speeds that have not
+  /// changed since ...
+  double split_gain_min = 0.03;
+  double split_gain_min_later = 0.1;
   /// ... and by so many standard errors of what was measured.
   double gain_errors = 5;
   /// Skew must exceed the budget by this factor, and the noise floor (what a
@@ -39,10 +44,16 @@ struct balance_policy {
   /// Where not every worker is measured after so many windows, data move as if
   /// all were equally fast.
   uint32_t unmeasured_windows = 4;
-  /// After more than so many changes of speed within so many windows data wait
-  /// for 1, 2, 4 ... windows: speeds that come and go are not worth following.
-  uint32_t changes_free = 3;
+  /// After more than so many changes of speed within so many windows which led
+  /// back, data wait for 1, 2, 4 ... windows: speeds that come and go are not
+  /// worth following.
+  uint32_t turns_free = 2;
   uint32_t unrest_windows = 128;
+  /// The first rows of a generation move once `gain_min` is so many standard
+  /// errors of the speeds, or after so many windows: else they would move again
+  /// when more is known.
+  double first_errors = 3.3;
+  uint32_t first_windows_max = 4;
   /// No plan in this last part of an epoch.
   double epoch_end = 0.05;
   /// What is left of the run must win back this many times what a plan costs.

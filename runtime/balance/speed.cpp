@@ -12,7 +12,7 @@ namespace ballast {
 namespace {
 
 /// No clock and no machine is more regular than this.
-constexpr double spread_min = 0.01;
+constexpr double spread_min = 0.005;
 /// A take is strange when it is this many times slower or faster than expected,
 /// and outside of what noise does.
 constexpr double strange_ratio = 1.4;
@@ -56,8 +56,8 @@ void speed_estimate::add(uint64_t rows, double seconds) {
   take newest{double(rows), seconds, window_number_};
   window_rates_.push_back(std::log(seconds / double(rows)));
   if (fitted_ && takes_.size() >= takes_min) {
-    look_for_change(newest);
-    window_.push_back(std::log(seconds / cost_.seconds(rows)));
+    if (!look_for_change(newest)) // else that line is one of the past
+      window_.push_back(std::log(seconds / cost_.seconds(rows)));
   }
   // What lasts a whole window is seen once a window; more takes of it are no
   // more evidence.
@@ -72,7 +72,7 @@ void speed_estimate::add(uint64_t rows, double seconds) {
 }
 
 /// Three takes in a row far off, all to the same side: not an accident.
-void speed_estimate::look_for_change(const take& newest) {
+bool speed_estimate::look_for_change(const take& newest) {
   double off = std::log(newest.seconds / cost_.seconds(uint64_t(newest.rows)));
   double limit = std::max(
       std::log(strange_ratio),
@@ -83,10 +83,10 @@ void speed_estimate::look_for_change(const take& newest) {
   if (std::abs(off) < limit || !same_side)
     strange_.clear();
   if (std::abs(off) < limit)
-    return;
+    return false;
   strange_.push_back(newest);
   if (strange_.size() < strange_takes)
-    return;
+    return false;
   // `newest` itself is added by the caller.
   strange_.pop_back();
   takes_.assign(strange_.begin(), strange_.end());
@@ -94,8 +94,10 @@ void speed_estimate::look_for_change(const take& newest) {
   takes_in_window_ = takes_.size();
   window_.clear();
   windows_.clear();
+  ++changes_;
   steady_before_ = std::exchange(changed_, true) ? steady_windows_ : UINT32_MAX;
   steady_windows_ = 0;
+  return true;
 }
 
 void speed_estimate::refit() {
@@ -167,34 +169,44 @@ void speed_estimate::end_window() {
     window_.clear();
     return;
   }
+  windows_seen_ = std::min(windows_seen_ + 1, double(windows_max));
+  // The first ones say more than what was assumed.
+  const double newest = std::max(follow, 1 / windows_seen_);
   double noise = std::max(spread(window_), spread_min);
-  spread_take_ += follow * (noise - spread_take_);
+  spread_take_ += newest * (noise - spread_take_);
+  const double by_takes =
+      of_median * spread_take_ / std::sqrt(double(window_.size()));
   windows_.push_back(median(std::move(window_)));
   window_.clear();
   if (windows_.size() > windows_max)
     windows_.pop_front();
   if (ptrdiff_t(windows_.size()) >= recent_windows) {
     double between = spread({windows_.begin(), windows_.end()});
-    spread_window_ += follow * (std::max(between, spread_min) - spread_window_);
+    spread_window_ += newest * (std::max(between, spread_min) - spread_window_);
   }
+  spread_window_ = std::max(spread_window_, by_takes);
   look_for_drift();
   refit();
 }
 
-/// A change too small for single takes shows in the medians of windows.
+/// A change too small for single takes shows in the medians of windows: off the
+/// line through all takes, window after window, to the same side.
 void speed_estimate::look_for_drift() {
   if (ptrdiff_t(windows_.size()) < 2 * recent_windows)
     return;
   std::vector<double> recent(windows_.end() - recent_windows, windows_.end());
-  std::vector<double> older(windows_.begin(), windows_.end() - recent_windows);
+  const double off = median(recent);
   double limit = drift_spreads * of_median * std::max(spread_window_, unrest_) /
                  std::sqrt(double(recent_windows));
-  if (std::abs(median(recent) - median(older)) < limit)
+  if (std::abs(off) < limit)
     return;
   std::erase_if(takes_, [this](const take& one) {
     return one.window + uint32_t(recent_windows) < window_number_;
   });
-  windows_.assign(recent.begin(), recent.end());
+  ++changes_;
+  windows_.clear();
+  for (double one : recent) // off the line that these alone make
+    windows_.push_back(one - off);
   steady_windows_ = recent_windows;
 }
 
@@ -210,16 +222,22 @@ double speed_estimate::error() const {
   return of_median * std::max(by_takes, by_windows);
 }
 
+double speed_estimate::error_of_takes() const {
+  std::vector<double> off;
+  for (const take& one : takes_)
+    off.push_back(std::log(one.seconds / cost_.seconds(uint64_t(one.rows))));
+  return of_median * std::max(spread_take_, spread(off)) /
+         std::sqrt(double(takes_.size()));
+}
+
 double speed_estimate::lasting_error() const {
-  const auto seen = double(windows_.size());
-  const double between =
-      seen < 2 ? 0 : spread({windows_.begin(), windows_.end()});
+  // How far windows lie apart is known from before a change, too.
   const double spread_all = std::sqrt(
       (windows_unseen * spread_windows_unseen * spread_windows_unseen +
-       seen * between * between) /
-      (windows_unseen + seen));
-  return std::max(error(),
-                  of_median * spread_all / std::sqrt(std::max(1.0, seen)));
+       windows_seen_ * spread_window_ * spread_window_) /
+      (windows_unseen + windows_seen_));
+  const double windows = std::max(1.0, double(windows_.size()));
+  return std::max(error(), of_median * spread_all / std::sqrt(windows));
 }
 
 } // namespace ballast

@@ -32,6 +32,10 @@ public:
   step_cost cost() const;
   /// One standard error of the predicted time, relative to it.
   double error() const;
+  /// How often it has changed, at once or little by little.
+  uint32_t changes() const { return changes_; }
+  /// By the takes alone: all that is known of noise in the first windows.
+  double error_of_takes() const;
   /// The same for what is to last, such as who owns how many rows: noise that
   /// lasts a whole window is taken for large until windows say how large it is.
   double lasting_error() const;
@@ -48,7 +52,7 @@ private:
     double seconds = 0;
     uint32_t window = 0;
   };
-  void look_for_change(const take& newest);
+  bool look_for_change(const take& newest);
   void look_for_drift();
   void measure_unrest();
   void refit();
@@ -69,10 +73,12 @@ private:
   bool fitted_ = false;
   double spread_take_ = 0.02;   // of log residuals, also from before a change
   double spread_window_ = 0.02; // of their medians over a window
+  double windows_seen_ = 0;     // ever, at most windows_max
   double unrest_ = 0;           // of levels_, from one to the next
   uint32_t window_number_ = 0;
   size_t takes_in_window_ = 0;
-  bool changed_ = false; // ever
+  bool changed_ = false; // ever at once
+  uint32_t changes_ = 0;
   uint32_t steady_windows_ = 0;
   uint32_t steady_before_ = UINT32_MAX;
 };

@@ -87,8 +87,9 @@ void cluster::keep(const write_event& what) {
            outcome;
   });
   auto& told = disk_->told;
-  // Sizes that follow ever other speeds come before a rare class.
-  if (what.kind == "balance")
+  // Sizes that follow ever other speeds come before a rare class; and a copy
+  // that failed is made once more.
+  if (what.kind == "balance" || outcome == "dropped")
     disk_->changed_at = now_;
   if (outcome != "dropped") {
     if (std::count(told.begin(), told.end(), number) > 0)

@@ -11,7 +11,9 @@
 
 #include <algorithm>
 #include <functional>
+#include <numeric>
 #include <optional>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -86,23 +88,17 @@ public:
   const moves_account& account() const { return account_; }
   const plan& now() const { return now_; }
   balancer& mind() { return mind_; }
-  /// Part of what these speeds could do: the shortest step over the mean one,
-  /// of the last half.
-  double part_of_ideal() const { return ideal_us_ / spent_us_; }
+  /// The best split of every step, known beforehand, over what was done; of the
+  /// last half.
+  double part_of_ideal() const { return ideal_s_ / spent_s_; }
 
   std::string story() const {
-    std::string out;
-    char line[300];
-    for (const landed& one : plans_) {
-      std::snprintf(line, sizeof line,
-                    "step %llu: %s moved %llu (bound %llu), skew %.3f: %s\n",
-                    (unsigned long long)one.step, to_string(one.cause).c_str(),
-                    (unsigned long long)one.moved,
-                    (unsigned long long)one.bound, one.skew,
-                    one.reason.c_str());
-      out += line;
-    }
-    return out;
+    std::ostringstream out;
+    for (const landed& one : plans_)
+      out << "step " << one.step << ": " << to_string(one.cause) << " moved "
+          << one.moved << " (bound " << one.bound << "), skew " << one.skew
+          << ": " << one.reason << "\n";
+    return out.str();
   }
 
 private:
@@ -119,25 +115,30 @@ private:
     under_way_.reset();
   }
 
-  /// One step; everybody takes as long as its rows do.
+  /// One step; everybody takes as long as its rows do, by its luck.
   void take(uint64_t step) {
+    const std::vector<uint64_t> takes = book_.takes();
+    const uint64_t all =
+        std::accumulate(takes.begin(), takes.end(), uint64_t{0});
+    std::vector<step_cost> speeds(takes.size());
+    for (size_t rank = 0; rank < takes.size(); ++rank)
+      speeds[rank].per_row_s = in_.row_us * 1e-6 / in_.speed(rank, step);
+    const std::vector<uint64_t> best = split_by_cost(all, speeds).rows;
     double longest = 0;
-    double speeds = 0;
-    costs_.resize(now_.shares.size());
-    for (size_t rank = 0; rank < now_.shares.size(); ++rank) {
-      speeds += in_.speed(rank, step);
-      uint64_t count = book_.takes()[rank];
-      if (count == 0)
-        continue;
-      double off = double(random_.below(2001)) / 1000 - 1; // -1 to 1
-      double s = in_.row_us * 1e-6 * double(count) / in_.speed(rank, step) *
-                 (1 + in_.noise * off);
+    double shortest = 0; // that any split has, with the same luck
+    costs_.resize(takes.size());
+    for (size_t rank = 0; rank < takes.size(); ++rank) {
+      const double off = double(random_.below(2001)) / 1000 - 1; // -1 to 1
+      const double row_s = speeds[rank].per_row_s * (1 + in_.noise * off);
+      const double s = row_s * double(takes[rank]);
       longest = std::max(longest, s);
-      costs_[rank].push_back({uint32_t(count), uint64_t(s * 1e9)});
+      shortest = std::max(shortest, row_s * double(best[rank]));
+      if (takes[rank] > 0)
+        costs_[rank].push_back({uint32_t(takes[rank]), uint64_t(s * 1e9)});
     }
     if (step > in_.steps / 2) {
-      spent_us_ += longest * 1e6;
-      ideal_us_ += in_.row_us * double(in_.batch) / speeds;
+      spent_s_ += longest;
+      ideal_s_ += shortest;
     }
     now_us_ += longest * 1e6;
     step_us_.push_back(uint64_t(longest * 1e6));
@@ -183,8 +184,8 @@ private:
   balancer mind_;
   plan_number seen_{};
   double now_us_ = 0;
-  double ideal_us_ = 0;
-  double spent_us_ = 0;
+  double ideal_s_ = 0;
+  double spent_s_ = 0;
   std::vector<uint64_t> step_us_;
   std::vector<std::vector<take_cost>> costs_;
   std::optional<balance_proposal> under_way_;

@@ -4,6 +4,7 @@
 #include "tests/runtime/balance/balanced_run.hpp"
 
 #include <cmath>
+#include <numbers>
 #include <string>
 #include <vector>
 
@@ -80,6 +81,36 @@ inline balanced_options options_of(const speeds& speed, uint32_t workers,
   if (speed.changes())
     out.disturbed = {steps / 2};
   return out;
+}
+
+inline constexpr double step_s = 0.05;
+
+/// Speeds that go up and down by a factor of two within ten minutes of such
+/// steps, every worker's a quarter of that after the one before.
+inline double of_day(size_t rank, uint64_t step) {
+  const double t = double(step) * step_s / 600 + double(rank) / 4;
+  return std::exp2(std::sin(2 * std::numbers::pi * t));
+}
+
+/// Rows that follow the mean speed of every epoch at once, known beforehand.
+inline double rows_of_hindsight(uint64_t steps, uint64_t steps_per_epoch) {
+  std::vector<double> sizes(4, set_rows / 4.0);
+  double moved = 0;
+  for (uint64_t at = 0; at < steps; at += steps_per_epoch) {
+    std::vector<double> mean(4);
+    double all = 0;
+    for (uint64_t step = at; step < at + steps_per_epoch; ++step)
+      for (size_t rank = 0; rank < 4; ++rank) {
+        mean[rank] += of_day(rank, step);
+        all += of_day(rank, step);
+      }
+    for (size_t rank = 0; rank < 4; ++rank) {
+      const double wanted = set_rows * mean[rank] / all;
+      moved += std::max(0.0, wanted - sizes[rank]);
+      sizes[rank] = wanted;
+    }
+  }
+  return moved;
 }
 
 } // namespace ballast::testing

@@ -44,5 +44,42 @@ INSTANTIATE_TEST_SUITE_P(placements, whole_run, ::testing::ValuesIn(kinds),
                            return std::string(kind.param);
                          });
 
+/// Ten minutes of steps of 50 ms.
+balanced_options ten_minutes(uint64_t seed) {
+  balanced_options out;
+  out.seed = seed;
+  out.steps = 12'000;
+  out.skew_tv = budget;
+  out.row_us = 2000;
+  out.steps_left = 72'000;
+  return out;
+}
+
+TEST(noise, moves_nothing_once_speeds_are_known) {
+  for (uint64_t seed = 1; seed <= 4; ++seed) {
+    balanced_options options = ten_minutes(seed);
+    options.noise = 0.2;
+    options.speed = [seed](size_t rank, uint64_t step) {
+      return all_speeds[seed % 3].of(4, rank, step, 1);
+    };
+    balanced_run run(placed_like("shards", 4, 25, seed), options);
+    run.run();
+    for (const balanced_run::landed& one : run.plans())
+      EXPECT_TRUE(one.step < 1800 || one.moved == 0) << "seed " << seed << "\n"
+                                                     << run.story();
+  }
+}
+
+TEST(drift, is_followed_for_as_many_rows_as_it_takes) {
+  balanced_options options = ten_minutes(1);
+  options.speed = of_day;
+  balanced_run run(placed_like("iid", 4, 25, 1), options);
+  run.run();
+  SCOPED_TRACE(run.story());
+  EXPECT_GE(run.part_of_ideal(), 0.93);
+  EXPECT_LE(double(run.moved()),
+            1.2 * rows_of_hindsight(options.steps, set_rows / options.batch));
+}
+
 } // namespace
 } // namespace ballast::testing

@@ -85,7 +85,6 @@ void chunks(uint32_t workers, uint32_t chunk_rows, uint64_t seeds) {
 
 // -- an hour ------------------------------------------------------------------
 
-constexpr double step_s = 0.05;
 constexpr auto hour_steps = uint64_t(3600 / step_s);
 
 balanced_options an_hour(uint64_t seed) {
@@ -99,7 +98,7 @@ balanced_options an_hour(uint64_t seed) {
 }
 
 void noise(uint64_t seeds) {
-  constexpr auto settled = uint64_t(30 / step_s);
+  constexpr auto settled = uint64_t(90 / step_s);
   std::printf("placement,speeds,seed,moved,later\n");
   for (uint64_t seed = 1; seed <= seeds; ++seed) {
     const char* kind = kinds[seed % std::size(kinds)];
@@ -122,34 +121,6 @@ void noise(uint64_t seeds) {
   }
 }
 
-/// Ten minutes from fastest to fastest, twice as fast as slowest ... of the
-/// mean, every worker a quarter of that later.
-double of_day(size_t rank, uint64_t step) {
-  const double t = double(step) * step_s / 600 + double(rank) / 4;
-  return std::exp2(std::sin(2 * std::numbers::pi * t));
-}
-
-/// Rows that follow the mean speed of every epoch at once, known beforehand.
-double rows_of_hindsight(uint64_t steps_per_epoch) {
-  std::vector<double> sizes(4, set_rows / 4.0);
-  double moved = 0;
-  for (uint64_t at = 0; at < hour_steps; at += steps_per_epoch) {
-    std::vector<double> mean(4);
-    double all = 0;
-    for (uint64_t step = at; step < at + steps_per_epoch; ++step)
-      for (size_t rank = 0; rank < 4; ++rank) {
-        mean[rank] += of_day(rank, step);
-        all += of_day(rank, step);
-      }
-    for (size_t rank = 0; rank < 4; ++rank) {
-      const double wanted = set_rows * mean[rank] / all;
-      moved += std::max(0.0, wanted - sizes[rank]);
-      sizes[rank] = wanted;
-    }
-  }
-  return moved;
-}
-
 void drift(uint64_t seeds) {
   std::printf("placement,seed,moved,hindsight,again,plans,of_ideal,skew_end\n");
   for (const char* kind : {"iid", "sorted"})
@@ -160,7 +131,7 @@ void drift(uint64_t seeds) {
       run.run();
       std::printf("%s,%llu,%llu,%.0f,%llu,%zu,%.4f,%.4f\n", kind,
                   (unsigned long long)seed, (unsigned long long)run.moved(),
-                  rows_of_hindsight(set_rows / options.batch),
+                  rows_of_hindsight(hour_steps, set_rows / options.batch),
                   (unsigned long long)run.account().again(), run.plans().size(),
                   run.part_of_ideal(), run.skew());
       std::fflush(stdout);
