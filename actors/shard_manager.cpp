@@ -122,8 +122,8 @@ nlohmann::ordered_json answer(const balancer& mind, const std::string& text) {
   const control_request& what = parsed.value->what;
   if (!mind.current())
     throw ballast_error(errc::bad_request, "no run trains here yet");
-  if (std::holds_alternative<plan_request>(what))
-    return explain_plan(mind);
+  if (const auto* plan = std::get_if<plan_request>(&what))
+    return explain_plan(mind, plan->certificate);
   const auto& asked = std::get<explain_request>(what);
   if (asked.worker.has_value() == asked.chunk.has_value())
     throw ballast_error(errc::bad_request,

@@ -95,8 +95,11 @@ const std::vector<control_type>& all_types() {
       {"plan",
        "A dry run: what balancing would do now, were every limit of patience "
        "lifted; what that would bring, and what speaks against it.",
-       {},
-       [](const json&) -> control_request { return plan_request{}; }},
+       {{"certificate", "boolean",
+         "Also what proves that no fewer rows lead there.", false}},
+       [](const json& m) -> control_request {
+         return plan_request{m.value("certificate", false)};
+       }},
       {"explain",
        "Why a worker, or a chunk, is treated as it is: one of the two.",
        {{"worker", "string", "Its name.", false},

@@ -46,7 +46,9 @@ struct balance_request {
   std::optional<double> skew_tv;
 };
 /// What balancing would do now, were every limit of patience lifted.
-struct plan_request {};
+struct plan_request {
+  bool certificate = false; // and a proof of the bound
+};
 /// Why a worker, or a chunk, is treated as it is: one of the two.
 struct explain_request {
   std::optional<std::string> worker;

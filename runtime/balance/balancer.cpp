@@ -40,6 +40,7 @@ balancer::balancer(balance_policy policy, std::shared_ptr<const manifest> set)
   for (const chunk_info& one : set_->train) {
     bytes += one.bytes;
     chunk_bytes_max_ = std::max(chunk_bytes_max_, one.bytes);
+    chunk_rows_max_ = std::max(chunk_rows_max_, one.rows);
     rows += one.rows;
   }
   row_bytes_ = std::max<uint64_t>(1, bytes / std::max<uint64_t>(1, rows));

@@ -55,6 +55,7 @@ public:
   /// How long these moves take, at the allowed rate and over these links.
   double copying_s(const std::vector<shard_move>& moves) const;
   const manifest& set() const { return *set_; }
+  uint32_t chunk_rows_max() const { return chunk_rows_max_; }
   const std::optional<plan>& current() const { return plan_; }
   const label_counts& held() const { return held_; }
   const std::vector<double>& skew() const { return skews_; }
@@ -115,6 +116,7 @@ private:
   std::vector<double> noise_floors_;
   uint64_t row_bytes_ = 1;       // in the mean
   uint64_t chunk_bytes_max_ = 0; // of the largest one
+  uint32_t chunk_rows_max_ = 0;
   std::map<worker_id, speed_estimate> speeds_;
   balance_state state_;
   load_view last_view_;

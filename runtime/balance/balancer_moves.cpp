@@ -18,9 +18,6 @@ namespace {
 /// that makes the step longer by no more than this part.
 constexpr double owned_weights_cost = 0.02;
 
-/// Beyond so many cells the prices of the quick solver are the proof.
-constexpr size_t proof_cells_max = 20'000;
-
 } // namespace
 
 /// Data move once it is known how much each should own, and not for what is
@@ -97,12 +94,15 @@ balance_code balancer::decide_moves(const load_view& view,
     weights = split.best.rows;
   quota_request request{held_, wanted_sizes(weights), policy_.skew_tv, 2};
   aimed_moves chosen = fewest_moves(request, how_to_move(view));
-  if (chosen.target_moved == 0)
-    return search_later(balance_code::at_optimum);
   move_list& list = chosen.list;
   cut_to_round(list);
-  if (list.moves.empty())
-    return search_later(nothing_moves(list));
+  if (chosen.target_moved == 0 || list.moves.empty()) {
+    balance_code why = chosen.target_moved == 0 ? balance_code::at_optimum
+                                                : nothing_moves(list);
+    if (why == balance_code::at_optimum && over_budget > 0)
+      why = balance_code::limited;
+    return search_later(why);
+  }
   if (moves_again(list))
     return search_later(balance_code::dwell);
   // A step's part of the copying is felt at most this much.
@@ -242,10 +242,7 @@ balance_code balancer::decide_coverage(const load_view& view,
 /// a row, whatever skew there is.
 uint64_t balancer::least_rows(const label_counts& from,
                               const label_counts& to) const {
-  quota_request what{from, {}, policy_.skew_tv, 1};
-  for (size_t rank = 0; rank < to.workers; ++rank)
-    what.sizes.push_back(to.of_worker(rank));
-  what.skew_tv = std::max(what.skew_tv, most_skew(to));
+  const quota_request what = as_good_as(from, to, policy_.skew_tv);
   uint64_t held_by_more = 0;
   for (size_t label = 0; label < to.classes; ++label) {
     size_t before = 0;

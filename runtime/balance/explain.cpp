@@ -1,6 +1,9 @@
 #include "runtime/balance/explain.hpp"
 
 #include "runtime/balance/coverage.hpp"
+#include "runtime/balance/fewest_moves.hpp"
+#include "runtime/balance/moves_bound.hpp"
+#include "runtime/balance/percent.hpp"
 #include "runtime/placement.hpp"
 
 #include <algorithm>
@@ -133,6 +136,12 @@ std::string sentence(const balancer& mind) {
     return "the epoch ends too soon";
   case balance_code::stalled:
     return "plans failed again and again; waits before the next one";
+  case balance_code::limited:
+    return "skew " + percent(mind.state().skew_max) +
+           " stays over the budget of " + percent(policy.skew_tv) +
+           ": limited by whole rows, and by chunks of " +
+           std::to_string(mind.chunk_rows_max()) +
+           " rows, a part of which has the labels of all of it";
   case balance_code::no_room:
     return "those who should get something have no memory left for it";
   case balance_code::disabled:
@@ -143,7 +152,7 @@ std::string sentence(const balancer& mind) {
 
 } // namespace
 
-json explain_plan(const balancer& mind) {
+json explain_plan(const balancer& mind, bool certificate) {
   const plan& now = *mind.current();
   const balance_policy& policy = mind.policy();
   balancer::split_view split = mind.look_at_split();
@@ -157,15 +166,31 @@ json explain_plan(const balancer& mind) {
     weights = split.best.rows;
   std::vector<uint64_t> sizes = mind.wanted_sizes(weights);
   quota_request request{mind.held(), sizes, policy.skew_tv, 2};
-  quota target = best_quota(request);
-  move_list list = choose_moves({.set = &mind.set(),
-                                 .current = &now,
-                                 .target = target.target,
-                                 .locked = {},
-                                 .bytes_max = 0,
-                                 .room_bytes = {},
-                                 .size_tolerance = policy.size_tolerance,
-                                 .cover = true});
+  move_list list =
+      fewest_moves(request, {.set = &mind.set(),
+                             .current = &now,
+                             .target = {},
+                             .locked = {},
+                             .bytes_max = 0,
+                             .room_bytes = {},
+                             .skew_max = policy.skew_tv,
+                             .size_tolerance = policy.size_tolerance})
+          .list;
+  if (list.moves.empty()) // else those give second holders, too
+    list = choose_moves(
+        {.set = &mind.set(),
+         .current = &now,
+         .target =
+             best_quota(coverage_request(mind.held(), policy.skew_tv)).target,
+         .locked = {},
+         .room_bytes = {},
+         .cover = true});
+  if (list.moves.empty())
+    list.after = mind.held();
+  const quota_request reached =
+      as_good_as(mind.held(), list.after, policy.skew_tv);
+  const moves_certificate proof = prove_moves_bound(reached, proof_cells_max);
+  const uint64_t bound = whole_rows(proof.bound_rows);
   json out{{"plan", value(now.number)},
            {"generation", value(now.generation)},
            {"window", mind.state().window},
@@ -173,13 +198,15 @@ json explain_plan(const balancer& mind) {
            {"reason", sentence(mind)}};
   out["before"] = side(mind, split, mind.held(), now, split.takes);
   out["after"] = side(
-      mind, split, list.moves.empty() ? mind.held() : list.after,
+      mind, split, list.after,
       moved_plan(now, list.moves, next(now.number), {}),
       split_by_shares(policy.global_batch, {weights.begin(), weights.end()}));
   out["moved_rows"] = list.rows;
   out["moved_bytes"] = list.bytes;
-  out["bound_rows"] = target.bound;
-  out["gap_rows"] = list.rows > target.bound ? list.rows - target.bound : 0;
+  out["bound_rows"] = bound;
+  out["gap_rows"] = list.rows - std::min(list.rows, bound);
+  if (certificate)
+    out["certificate"] = certificate_json(reached, proof);
   out["takes_s"] = rounded(mind.copying_s(list.moves));
   out["moves"] = list_moves(mind, list);
   out["moves_total"] = list.moves.size();

@@ -11,8 +11,10 @@ namespace ballast {
 /// A dry run: what balancing would do now, were every limit of patience lifted
 /// (triggers, sustained windows, dwell, bytes per round): moves, before and
 /// after, the least that has to move, what other skew budgets would cost, and
-/// why it is not being done. Precondition: a plan is in force.
-nlohmann::ordered_json explain_plan(const balancer& mind);
+/// why it is not being done. `certificate`: and a proof that no fewer rows lead
+/// there (moves_bound.hpp). Precondition: a plan is in force.
+nlohmann::ordered_json explain_plan(const balancer& mind,
+                                    bool certificate = false);
 
 nlohmann::ordered_json explain_worker(const balancer& mind, size_t rank);
 

@@ -26,6 +26,8 @@ std::string to_string(balance_code code) {
     return "EPOCH_END";
   case balance_code::stalled:
     return "STALLED";
+  case balance_code::limited:
+    return "LIMITED";
   case balance_code::no_room:
     return "NO_ROOM";
   case balance_code::disabled:

@@ -62,6 +62,7 @@ enum class balance_code : uint8_t {
   payback,       // the rest of the run is too short
   epoch_end,     // too near the end of the epoch
   stalled,       // plans failed again and again; waits
+  limited,       // the budget is out of reach, with these chunks and rows
   no_room,       // those who should get something have no memory for it
   disabled,
 };

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <nlohmann/json.hpp>
 
 namespace ballast {
 namespace {
@@ -154,6 +155,30 @@ moves_certificate prove_moves_bound(const quota_request& what,
   out.minimum = minimum;
   out.bound_rows = std::max(0.0, proven_rows(what, out));
   return out;
+}
+
+quota_request as_good_as(const label_counts& from, const label_counts& to,
+                         double skew_tv) {
+  quota_request out{from, {}, std::max(skew_tv, most_skew(to)), 1};
+  for (size_t rank = 0; rank < to.workers; ++rank)
+    out.sizes.push_back(to.of_worker(rank));
+  return out;
+}
+
+nlohmann::ordered_json certificate_json(const quota_request& what,
+                                        const moves_certificate& proof) {
+  std::vector<std::vector<uint64_t>> held(what.held.workers);
+  for (size_t rank = 0; rank < what.held.workers; ++rank)
+    for (size_t label = 0; label < what.held.classes; ++label)
+      held[rank].push_back(what.held.at(rank, label));
+  return {{"held", held},
+          {"sizes", what.sizes},
+          {"skew_tv", what.skew_tv},
+          {"class_prices", proof.class_prices},
+          {"worker_prices", proof.worker_prices},
+          {"budget_prices", proof.budget_prices},
+          {"bound_rows", whole_rows(proof.bound_rows)},
+          {"minimum", proof.minimum}};
 }
 
 uint64_t whole_rows(double bound) {

@@ -20,6 +20,7 @@
 #include "runtime/balance/quota.hpp"
 
 #include <cstdint>
+#include <nlohmann/json_fwd.hpp>
 #include <vector>
 
 namespace ballast {
@@ -41,6 +42,9 @@ std::vector<double> budget_rows(const quota_request& what);
 double proven_rows(const quota_request& what,
                    const moves_certificate& with_prices);
 
+/// Beyond so many cells the coordinator takes the quick prices for its proofs.
+inline constexpr size_t proof_cells_max = 20'000;
+
 /// The best prices, by network simplex; those of the fast path where W * C
 /// exceeds `exact_cells_max` (`minimum` is false then).
 moves_certificate prove_moves_bound(const quota_request& what,
@@ -49,6 +53,15 @@ moves_certificate prove_moves_bound(const quota_request& what,
 /// Prices of the fast path, which solves for whole rows: they prove a little
 /// less than the best ones. W = 64, C = 1000 in 7 ms.
 moves_certificate fast_prices(const quota_request& what);
+
+/// What leads from one state to another as good as this one: its sizes, and the
+/// skew that it has or that is asked for.
+quota_request as_good_as(const label_counts& from, const label_counts& to,
+                         double skew_tv);
+
+/// Everything that somebody needs to check the proof.
+nlohmann::ordered_json certificate_json(const quota_request& what,
+                                        const moves_certificate& proof);
 
 /// Rows are whole: what a bound on fractions of them says of these.
 uint64_t whole_rows(double bound);

@@ -4,7 +4,10 @@ can be asked for. Method: real processes, steered by HTTP; the trace is checked
 by a program that shares nothing with the runtime.
 """
 import json
+import pathlib
 import random
+import subprocess
+import sys
 import time
 import unittest
 
@@ -13,6 +16,8 @@ from ballast_process import (EXAMPLES, BallastTest, emulated_job, merged,
 from exactness_checker import check_run
 from live_run import LiveRun
 
+CHECKER = (pathlib.Path(__file__).parent.parent / "runtime" / "balance" /
+           "check_certificate.py")
 WORKERS = 4
 ROWS = 10007
 
@@ -164,6 +169,13 @@ class Balance(BallastTest):
         self.assertLess(last["batch"]["w2"], 20)
         self.ended_exactly(run)
 
+    @staticmethod
+    def checked(proof):
+        """What the checker that shares nothing with the runtime says of it."""
+        done = subprocess.run([sys.executable, CHECKER], input=json.dumps(proof),
+                              capture_output=True, text=True, check=False)
+        return (done.stdout + done.stderr).strip()
+
     def test_every_decision_can_be_asked_for(self):
         run = self.live(job_of(epochs=100000, balance={"enabled": False}))
 
@@ -173,10 +185,13 @@ class Balance(BallastTest):
         run.wait_for(lambda: run.post("plan") is None, "a first look")
         plan = ask("plan")
         self.assertGreater(plan["moved_rows"], 0)
-        # The bound is for sizes that are met to the row; pieces meet each
-        # within 2 %.
-        self.assertGreaterEqual(plan["moved_rows"],
-                                plan["bound_rows"] - 0.02 * ROWS)
+        self.assertGreaterEqual(plan["moved_rows"], plan["bound_rows"])
+        proof = ask("plan", "certificate=true")["certificate"]
+        self.assertEqual(proof["bound_rows"], plan["bound_rows"])
+        self.assertEqual(self.checked(proof),
+                         f"at least {plan['bound_rows']} rows must move: proven")
+        proof["bound_rows"] += 1
+        self.assertIn("the prices prove", self.checked(proof))
         self.assertEqual(plan["code"], "DISABLED")
         self.assertGreater(plan["before"]["skew_tv_max"],
                            plan["after"]["skew_tv_max"])

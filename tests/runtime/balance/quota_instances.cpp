@@ -33,17 +33,6 @@ json answer(const quota& found) {
           {"covered", found.covered}};
 }
 
-json certificate(const quota_request& what) {
-  moves_certificate found = prove_moves_bound(what);
-  return {{"held", matrix(what.held)},
-          {"sizes", what.sizes},
-          {"skew_tv", what.skew_tv},
-          {"class_prices", found.class_prices},
-          {"worker_prices", found.worker_prices},
-          {"budget_prices", found.budget_prices},
-          {"bound_rows", whole_rows(found.bound_rows)}};
-}
-
 void print(uint64_t seed) {
   quota_request what = testing::some_request(seed);
   std::cout << json{{"seed", seed},
@@ -51,7 +40,8 @@ void print(uint64_t seed) {
                     {"sizes", what.sizes},
                     {"skew_tv", what.skew_tv},
                     {"holders_min", what.holders_min},
-                    {"certificate", certificate(what)},
+                    {"certificate",
+                     certificate_json(what, prove_moves_bound(what))},
                     {"fast", answer(fast_quota(what))},
                     {"exact", answer(exact_quota(what))}}
             << "\n";
