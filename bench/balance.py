@@ -15,6 +15,8 @@ moving     The step's 95th percentile while data move, over that without; and
 accuracy   A cnn with batch norm on Fashion-MNIST by Dirichlet(0.1): how far its
            accuracy is below that of iid rows, balanced and left alone; and the
            same without batch norm.
+runs       Whole runs in virtual time: rows moved over the exact minimum, an hour
+           of noise, an hour of drift.
 policies   Balancers of others, restated (bench/policies/), on the same placements
            as ours: rows moved for the same final balance; and in virtual time,
            with late reports, slow moves and noise, rows moved back and in vain.
@@ -31,6 +33,7 @@ from lib.accuracy import accuracy
 from lib.measure import ROOT, arguments, built, run_parts, say, table, warn_if_busy
 from lib.policies import policies
 from lib.rebalance import moving, skew, straggler
+from lib.whole_runs import whole_runs
 
 # By function, workers, classes: ms. The slowest placement counts.
 PLANNER_MS_MAX = {
@@ -126,6 +129,7 @@ PARTS = {
     "skew": skew,
     "moving": moving,
     "accuracy": accuracy,
+    "runs": whole_runs,
     "policies": policies,
 }
 

@@ -6,7 +6,7 @@ holds of each class, the size that it is to have, the budget of skew, and a
 price for each of these; runtime/balance/moves_bound.hpp says why any prices
 prove a bound. Read it: that is the whole argument.
 
-usage: check_certificate.py < certificate.json
+usage: ballast ctl plan certificate=true --to RUN_DIR | check_certificate.py
 """
 import json
 import math
@@ -37,6 +37,7 @@ def proven(proof):
 
 def main():
     proof = json.load(sys.stdin)
+    proof = proof.get("certificate", proof)  # all that `ctl plan` says
     rows = math.ceil(proven(proof) - 1e-6)
     if rows < proof["bound_rows"]:
         sys.exit(f"the prices prove {rows} rows, not {proof['bound_rows']}")
