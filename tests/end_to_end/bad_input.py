@@ -89,7 +89,9 @@ class NothingBegun(BadInput):
                     (self.folder / "run-3").mkdir()
                 one, run = self.new_run(job)
                 self.stops_at(one, "worker.start", one.pid)
-                coordinator = read_json(run / "coordinator.json")["pid"]
+                coordinator = wait_until(
+                    lambda run=run: read_json(run / "coordinator.json"),
+                    "the coordinator's address")["pid"]
                 self.stops_at(one, "run.discard", coordinator)
                 one.signal(signal.SIGCONT)
                 wait_until((run / "logs" / "w4.log").exists, "the late log")
