@@ -35,12 +35,13 @@ balance_code balancer::wait_for_speeds(const split_view& split) const {
   if (!speed_plans_.empty() && window_ <= speed_plans_.back())
     return balance_code::not_sustained;
   // What follows the first guess of a noisy speed would be mended later.
+  if (placed_ == plan_->generation ||
+      window_ >= plan_window_ + policy_.first_windows_max)
+    return balance_code::planned;
   double error = 0;
   for (const share& one : plan_->shares)
     error = std::max(error, speeds_.at(one.worker).error_of_takes());
-  const bool first = placed_ != plan_->generation;
-  return first && policy_.gain_min < policy_.first_errors * error &&
-                 window_ < plan_window_ + policy_.first_windows_max
+  return policy_.gain_min < policy_.first_errors * error
              ? balance_code::not_sustained
              : balance_code::planned;
 }

@@ -216,11 +216,9 @@ json explain_plan(const balancer& mind, bool certificate) {
   for (double budget : frontier_budgets) {
     request.skew_tv = budget;
     quota at = best_quota(request, frontier_cells_max);
-    std::vector<double> skewed = skews(at.target);
     frontier.push_back({{"skew_tv", budget},
                         {"moved_rows", at.moved},
-                        {"skew_tv_max", rounded(*std::max_element(
-                                            skewed.begin(), skewed.end()))}});
+                        {"skew_tv_max", rounded(most_skew(at.target))}});
   }
   out["frontier"] = frontier;
 
