@@ -1,5 +1,6 @@
 #include "cli/node/node.hpp"
 
+#include "cli/node/thread_room.hpp"
 #include "data/host_memory.hpp"
 #include "data/prepare_cache.hpp"
 #include "runtime/errors.hpp"
@@ -17,6 +18,11 @@ namespace {
 /// that mostly sleep each one keeps in its own what it once freed: 10 MB of a
 /// small worker, and twice as much growth over a thousand recoveries.
 constexpr int heaps_max = 2;
+
+/// That a node has once it listens, and a few more: those of the actor library,
+/// and of a coordinator those that answer over HTTP.
+constexpr uint32_t coordinator_threads = 32;
+constexpr uint32_t worker_threads = 16;
 
 /// Says why, as the last line, and ends the process at once: threads of CAF may
 /// run already, and an orderly exit would pull the streams from under them.
@@ -85,6 +91,7 @@ ballast_node_main(int argc, char** argv) {
     std::signal(SIGPIPE, SIG_IGN);
     // A limit on the size of files is as good as a full disk: a failed write.
     std::signal(SIGXFSZ, SIG_IGN);
+    need_threads(options.coordinator ? coordinator_threads : worker_threads);
     return options.coordinator ? run_coordinator(options) : run_worker(options);
   } catch (const CLI::ParseError& e) {
     return app.exit(e) == 0 ? 0 : 2;
