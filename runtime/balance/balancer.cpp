@@ -83,7 +83,7 @@ void balancer::take_in(const load_view& view) {
   if (view.last == transfer_end::effective) {
     for (chunk_id id : moving_)
       moved_[id] = window_;
-    if (!moving_.empty() && plan_)
+    if (!moving_.empty() && plan_ && !measuring_)
       placed_ = plan_->generation;
     if (weighing_)
       note_speeds(view.changed);
@@ -96,7 +96,7 @@ void balancer::take_in(const load_view& view) {
   if (view.last != transfer_end::none) {
     adapt_rate();
     moving_.clear();
-    weighing_ = false;
+    weighing_ = measuring_ = false;
   }
   if (!view.changed.shares.empty())
     new_plan(view.changed, same_round);

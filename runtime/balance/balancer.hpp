@@ -100,6 +100,11 @@ private:
                                balance_proposal& out);
   move_request how_to_move(const load_view& view) const;
   void cut_to_round(move_list& list) const;
+  bool is_measured(size_t rank) const;
+  std::vector<uint64_t> weights_by_guess(const split_view& split) const;
+  std::vector<size_t> too_few_to_measure() const;
+  uint64_t rows_to_measure() const;
+  bool cut_to_measure(move_list& list) const;
   bool moves_again(const move_list& list) const;
   balance_code nothing_moves(const move_list& list) const;
   balance_code search_later(balance_code why);
@@ -140,6 +145,7 @@ private:
   std::map<chunk_id, uint64_t> moved_; // window of a chunk's last move
   std::vector<chunk_id> moving_;       // of the proposal under way
   bool weighing_ = false;              // likewise: it changes weights by speed
+  bool measuring_ = false; // likewise: it gives rows to be measured by
   // A search that led to nothing is not made again at once.
   balance_code found_nothing_ = balance_code::at_optimum;
   uint64_t search_again_ = 0;    // window

@@ -3,6 +3,7 @@
 #include "runtime/balance/balancer.hpp"
 
 #include "runtime/balance/fewest_moves.hpp"
+#include "runtime/balance/median.hpp"
 #include "runtime/balance/moves_bound.hpp"
 #include "runtime/balance/percent.hpp"
 
@@ -17,6 +18,8 @@ namespace {
 /// Weights follow the rows owned, so that all end their epoch together, where
 /// that makes the step longer by no more than this part.
 constexpr double owned_weights_cost = 0.02;
+/// Of a worker that owned too few rows to be measured.
+constexpr uint64_t takes_to_measure = 4;
 
 } // namespace
 
@@ -24,6 +27,8 @@ constexpr double owned_weights_cost = 0.02;
 /// gone a moment later: that would move rows twice. The batch is split at once,
 /// so patience costs little.
 balance_code balancer::wait_for_speeds(const split_view& split) const {
+  if (!split.known && !too_few_to_measure().empty())
+    return balance_code::planned; // some rows, and more once they are
   if (!split.known)
     return window_ < plan_window_ + policy_.unmeasured_windows
                ? balance_code::stale_report
@@ -46,11 +51,68 @@ balance_code balancer::wait_for_speeds(const split_view& split) const {
              : balance_code::planned;
 }
 
+bool balancer::is_measured(size_t rank) const {
+  const speed_estimate* speed = speed_of(plan_->shares[rank].worker);
+  return speed != nullptr && speed->known();
+}
+
+/// Ranks that own so little that they are not measured within an epoch.
+std::vector<size_t> balancer::too_few_to_measure() const {
+  std::vector<size_t> out;
+  for (size_t rank = 0; rank < plan_->shares.size(); ++rank)
+    if (!is_measured(rank) && held_.of_worker(rank) < rows_to_measure())
+      out.push_back(rank);
+  return out;
+}
+
+/// A few takes of an equal part of the batch.
+uint64_t balancer::rows_to_measure() const {
+  return takes_to_measure * policy_.global_batch / plan_->shares.size();
+}
+
+/// Where speeds are not known because some own next to nothing: of these moves
+/// a few for each of them, which the rest of the plan makes anyway. That rest
+/// waits for what is measured then.
+bool balancer::cut_to_measure(move_list& list) const {
+  std::map<size_t, uint64_t> missing;
+  for (size_t rank : too_few_to_measure())
+    missing[rank] = rows_to_measure() - held_.of_worker(rank);
+  if (missing.empty())
+    return false;
+  std::erase_if(list.moves, [&](const shard_move& one) {
+    const uint64_t left = missing[one.to];
+    missing[one.to] -= std::min<uint64_t>(left, rows(one.what));
+    return left == 0;
+  });
+  list.good_ends = {list.moves.size()};
+  cut_off(list, list.moves.size());
+  return true;
+}
+
+/// As if who is not measured were as fast as the others are.
+std::vector<uint64_t>
+balancer::weights_by_guess(const split_view& split) const {
+  std::vector<double> row_s;
+  for (size_t rank = 0; rank < split.costs.size(); ++rank)
+    if (is_measured(rank))
+      row_s.push_back(split.costs[rank].per_row_s);
+  if (row_s.empty())
+    return std::vector<uint64_t>(split.costs.size(), 1);
+  std::vector<step_cost> costs = split.costs;
+  const step_cost usual{.fixed_s = 0, .per_row_s = median(std::move(row_s))};
+  for (size_t rank = 0; rank < costs.size(); ++rank)
+    if (!is_measured(rank))
+      costs[rank] = usual;
+  return split_by_cost(policy_.global_batch, costs).rows;
+}
+
 balance_code balancer::decide_moves(const load_view& view,
                                     const split_view& split,
                                     std::vector<uint64_t> weights,
                                     balance_proposal& out) {
   size_t world = plan_->shares.size();
+  if (!split.known)
+    weights = weights_by_guess(split);
   sizes_request now = sizes_now(weights);
   std::vector<uint64_t> lasting = lasting_sizes(now);
   // Who owns more than its part comes late to the end of every epoch; who has
@@ -97,6 +159,7 @@ balance_code balancer::decide_moves(const load_view& view,
   aimed_moves chosen = fewest_moves(request, how_to_move(view));
   move_list& list = chosen.list;
   cut_to_round(list);
+  measuring_ = !split.known && cut_to_measure(list);
   if (chosen.target_moved == 0 || list.moves.empty()) {
     balance_code why = chosen.target_moved == 0 ? balance_code::at_optimum
                                                 : nothing_moves(list);
@@ -129,7 +192,9 @@ balance_code balancer::decide_moves(const load_view& view,
            (excess > policy_.gain_min
                 ? "one owns " + percent(excess) + " more than its part"
                 : percent(lost) + " of the epoch would be waited for one");
-  more_to_come_ = list.cut_short;
+  if (measuring_)
+    why += "; first some rows for who has too few to be measured";
+  more_to_come_ = list.cut_short && !measuring_;
   finish(out, split, weights, why);
   return balance_code::planned;
 }
@@ -270,7 +335,7 @@ void balancer::finish(balance_proposal& out, const split_view& split,
         makespan_s(split.costs, whole_takes(policy_.global_batch, owned));
     if (by_owned_s <= (1 + owned_weights_cost) * split.best.makespan_s)
       weights = owned;
-  } else if (!out.moves.empty()) {
+  } else if (!out.moves.empty() && !measuring_) {
     weights = owned;
   }
   label_counts held = count_labels(*set_, after);

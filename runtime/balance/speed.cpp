@@ -76,7 +76,7 @@ bool speed_estimate::look_for_change(const take& newest) {
   double off = std::log(newest.seconds / cost_.seconds(uint64_t(newest.rows)));
   double limit = std::max(
       std::log(strange_ratio),
-      strange_spreads * std::max({spread_take_, spread_window_, unrest_}));
+      strange_spreads * std::max({spread_take_, spread_of_windows(), unrest_}));
   bool same_side = strange_.empty() ||
                    (off > 0) == (strange_.back().seconds >
                                  cost_.seconds(uint64_t(strange_.back().rows)));
@@ -174,8 +174,7 @@ void speed_estimate::end_window() {
   const double newest = std::max(follow, 1 / windows_seen_);
   double noise = std::max(spread(window_), spread_min);
   spread_take_ += newest * (noise - spread_take_);
-  const double by_takes =
-      of_median * spread_take_ / std::sqrt(double(window_.size()));
+  window_takes_ += newest * (double(window_.size()) - window_takes_);
   windows_.push_back(median(std::move(window_)));
   window_.clear();
   if (windows_.size() > windows_max)
@@ -184,9 +183,15 @@ void speed_estimate::end_window() {
     double between = spread({windows_.begin(), windows_.end()});
     spread_window_ += newest * (std::max(between, spread_min) - spread_window_);
   }
-  spread_window_ = std::max(spread_window_, by_takes);
   look_for_drift();
   refit();
+}
+
+/// Of a window as long as they are: one that a change cut short says little
+/// about the others.
+double speed_estimate::spread_of_windows() const {
+  const double by_takes = of_median * spread_take_ / std::sqrt(window_takes_);
+  return std::max(spread_window_, by_takes);
 }
 
 /// A change too small for single takes shows in the medians of windows: off the
@@ -196,7 +201,8 @@ void speed_estimate::look_for_drift() {
     return;
   std::vector<double> recent(windows_.end() - recent_windows, windows_.end());
   const double off = median(recent);
-  double limit = drift_spreads * of_median * std::max(spread_window_, unrest_) /
+  double limit = drift_spreads * of_median *
+                 std::max(spread_of_windows(), unrest_) /
                  std::sqrt(double(recent_windows));
   if (std::abs(off) < limit)
     return;
@@ -218,7 +224,8 @@ double speed_estimate::error() const {
   double by_takes = spread_take_ / std::sqrt(double(takes_.size()));
   // The line rests on the takes of about so many windows.
   double windows = std::max(1.0, double(windows_.size()));
-  double by_windows = std::max(spread_window_, unrest_) / std::sqrt(windows);
+  double by_windows =
+      std::max(spread_of_windows(), unrest_) / std::sqrt(windows);
   return of_median * std::max(by_takes, by_windows);
 }
 
@@ -232,9 +239,10 @@ double speed_estimate::error_of_takes() const {
 
 double speed_estimate::lasting_error() const {
   // How far windows lie apart is known from before a change, too.
+  const double spread_seen = spread_of_windows();
   const double spread_all = std::sqrt(
       (windows_unseen * spread_windows_unseen * spread_windows_unseen +
-       windows_seen_ * spread_window_ * spread_window_) /
+       windows_seen_ * spread_seen * spread_seen) /
       (windows_unseen + windows_seen_));
   const double windows = std::max(1.0, double(windows_.size()));
   return std::max(error(), of_median * spread_all / std::sqrt(windows));

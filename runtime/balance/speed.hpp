@@ -56,6 +56,7 @@ private:
   void look_for_drift();
   void measure_unrest();
   void refit();
+  double spread_of_windows() const;
   double misfit(const step_cost& line) const;
 
   static constexpr size_t takes_per_window = 16;
@@ -73,6 +74,7 @@ private:
   bool fitted_ = false;
   double spread_take_ = 0.02;   // of log residuals, also from before a change
   double spread_window_ = 0.02; // of their medians over a window
+  double window_takes_ = 16;    // in a window
   double windows_seen_ = 0;     // ever, at most windows_max
   double unrest_ = 0;           // of levels_, from one to the next
   uint32_t window_number_ = 0;

@@ -44,6 +44,17 @@ INSTANTIATE_TEST_SUITE_P(placements, whole_run, ::testing::ValuesIn(kinds),
                            return std::string(kind.param);
                          });
 
+TEST(whole_run, gives_who_owns_a_row_some_rows_to_be_measured_by) {
+  for (const speeds& speed : all_speeds)
+    for (uint32_t chunk_rows : {25u, 256u}) {
+      balanced_run run(placed_like("column", 8, chunk_rows, 1),
+                       options_of(speed, 8, 1));
+      run.run();
+      SCOPED_TRACE(run.story());
+      EXPECT_LE(double(run.moved()), 1.05 * double(run.account().least()));
+    }
+}
+
 /// Ten minutes of steps of 50 ms.
 balanced_options ten_minutes(uint64_t seed) {
   balanced_options out;
