@@ -141,10 +141,13 @@ void coordinator_core::judge(actions& out, worker_id who) {
   std::string last =
       "the last one was " + name_of(who) + " (" + death.how + ")";
   if (!death.rows) {
-    if (++run_->deaths_in_vain >= deaths_max)
+    // Where others saw what somebody was at, the next ones to see it will tell
+    // more than that the last of a few dies, too.
+    const uint32_t most = run_->suspects.empty() ? deaths_max : 2 * deaths_max;
+    if (++run_->deaths_in_vain >= most)
       out.push_back(give_up{
           {errc::worker_lost,
-           std::to_string(deaths_max) +
+           std::to_string(run_->deaths_in_vain) +
                " times the last worker died by its own fault and the run went "
                "back to step " +
                to_string(run_->points.back().step()) + "; " + last +
