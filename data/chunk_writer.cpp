@@ -60,17 +60,6 @@ chunk_info describe(const part_rows& part, const row_shape& row,
 
 } // namespace
 
-std::vector<std::span<const uint64_t>>
-cut_chunks(const std::vector<std::vector<uint64_t>>& groups,
-           uint32_t chunk_rows) {
-  std::vector<std::span<const uint64_t>> out;
-  for (const std::vector<uint64_t>& group : groups)
-    for (size_t at = 0; at < group.size(); at += chunk_rows)
-      out.push_back(std::span(group).subspan(
-          at, std::min<size_t>(chunk_rows, group.size() - at)));
-  return out;
-}
-
 std::vector<chunk_info>
 write_chunks(const std::filesystem::path& path, const row_shape& row,
              const part_rows& part,

@@ -18,12 +18,6 @@ struct part_rows {
   std::vector<uint64_t> table_rows;
 };
 
-/// Lists of samples, each of at most `chunk_rows`: every group is cut by
-/// itself, its last chunk may be short.
-std::vector<std::span<const uint64_t>>
-cut_chunks(const std::vector<std::vector<uint64_t>>& groups,
-           uint32_t chunk_rows);
-
 /// Writes `path` (synced) and says what each chunk holds. `row` as in the
 /// manifest. ballast_error{disk_full|run_dir_unusable|stopped}.
 std::vector<chunk_info>

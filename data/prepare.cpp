@@ -7,9 +7,9 @@
 #include "data/stop_check.hpp"
 #include "data/sync_path.hpp"
 #include "data/test_split.hpp"
+#include "runtime/chunk_layout.hpp"
 #include "runtime/fault_point.hpp"
 #include "runtime/json_text.hpp"
-#include "runtime/placement.hpp"
 #include "runtime/printable.hpp"
 #include "runtime/row_cells.hpp"
 #include "runtime/target_bins.hpp"
@@ -165,7 +165,7 @@ private:
   }
 };
 
-std::vector<std::vector<uint64_t>> place(const job& what, const tables& from) {
+std::vector<chunk_layout> place(const job& what, const tables& from) {
   const std::vector<uint64_t>& rows = from.train_rows.table_rows;
   std::vector<int32_t> labels;
   for (uint64_t row : rows)
@@ -182,18 +182,19 @@ std::vector<std::vector<uint64_t>> place(const job& what, const tables& from) {
                           column};
   if (failure mistake = placement_mistake(spec, of, what.elastic.workers))
     throw ballast_error(mistake);
-  return place_rows(spec, of, what.elastic.workers, what.seed);
+  return lay_out_chunks(spec, of,
+                        place_rows(spec, of, what.elastic.workers, what.seed),
+                        what.data.chunk_rows);
 }
 
 /// Chunks are numbered worker after worker, so each has a run of them.
 std::vector<std::vector<chunk_id>>
-chunks_by_worker(const std::vector<std::vector<uint64_t>>& groups,
-                 uint32_t chunk_rows) {
+chunks_by_worker(const std::vector<chunk_layout>& lists) {
   std::vector<std::vector<chunk_id>> out;
   uint32_t next_id = 0;
-  for (const std::vector<uint64_t>& group : groups) {
+  for (const chunk_layout& list : lists) {
     std::vector<chunk_id>& chunks = out.emplace_back();
-    for (size_t at = 0; at < group.size(); at += chunk_rows)
+    while (chunks.size() < list.chunk_rows.size())
       chunks.push_back(chunk_id(next_id++));
   }
   return out;
@@ -221,13 +222,14 @@ void write_set(const job& what, const std::string& key, const fs::path& folder,
   about.train_rows = from.train_rows.table_rows.size();
   about.test_rows = from.test_rows.table_rows.size();
   const uint32_t chunk_rows = what.data.chunk_rows;
-  const std::vector<std::vector<uint64_t>> groups = place(what, from);
-  about.placement = chunks_by_worker(groups, chunk_rows);
+  const std::vector<chunk_layout> lists = place(what, from);
+  about.placement = chunks_by_worker(lists);
   about.train = write_chunks(folder / "train.arrow", about.row, from.train_rows,
-                             cut_chunks(groups, chunk_rows), stop);
-  const std::vector<std::vector<uint64_t>> test{all_of(about.test_rows)};
+                             chunks_of(lists), stop);
+  const std::vector<chunk_layout> test{
+      cut_in_order(all_of(about.test_rows), chunk_rows)};
   about.test = write_chunks(folder / "test.arrow", about.row, from.test_rows,
-                            cut_chunks(test, chunk_rows), stop);
+                            chunks_of(test), stop);
   write_manifest(folder, about);
 }
 

@@ -22,12 +22,10 @@
 ///
 /// Where a split does not come out even, the largest remainders get the rest,
 /// ties to the lowest worker. Nobody is left empty, nor below `min_rows` with
-/// `dirichlet`: the longest list then gives rows away. The lists are in the
-/// order in which rows go into chunks. The first group shuffles them or keeps
-/// file order, so that a chunk is a sample of its worker's rows; the second one
-/// keeps the rows of a class (or value) together, so that a chunk has few
-/// classes and moving it is worth much (which rows feed a step is drawn over
-/// all chunks of a worker in either case).
+/// `dirichlet`: the longest list then gives rows away. The first group
+/// shuffles its lists or keeps file order, the second one keeps the rows of a
+/// class (or value) together; which rows lie in one chunk is decided after that
+/// (chunk_layout.hpp).
 #pragma once
 
 #include "runtime/job.hpp"

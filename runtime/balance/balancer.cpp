@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numbers>
 #include <set>
 #include <utility>
 
@@ -16,19 +15,6 @@ namespace {
 constexpr size_t calm_steps_max = 64;
 /// So many steps with and without a transfer are compared, at least.
 constexpr size_t compared_steps_min = 8;
-
-/// Total variation distance that a random share of so many rows has by chance.
-double skew_noise_floor(const std::vector<uint64_t>& of_class, uint64_t rows) {
-  double total = 0;
-  for (uint64_t count : of_class)
-    total += double(count);
-  double sum = 0;
-  for (uint64_t count : of_class) {
-    double p = total > 0 ? double(count) / total : 0;
-    sum += std::sqrt(p * (1 - p));
-  }
-  return rows == 0 ? 0 : sum / std::sqrt(2 * std::numbers::pi * double(rows));
-}
 
 } // namespace
 
@@ -167,7 +153,7 @@ void balancer::new_plan(const plan& changed, bool same_round) {
     of_class.push_back(held_.of_class(label));
   noise_floors_.clear();
   for (size_t rank = 0; rank < held_.workers; ++rank)
-    noise_floors_.push_back(skew_noise_floor(of_class, held_.of_worker(rank)));
+    noise_floors_.push_back(skew_by_chance(of_class, held_.of_worker(rank)));
   state_.skew_max =
       skews_.empty() ? 0 : *std::max_element(skews_.begin(), skews_.end());
   calm_us_.clear(); // another split has other steps

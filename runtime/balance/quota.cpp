@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 #include <numeric>
 
 namespace ballast {
@@ -191,6 +192,18 @@ std::vector<double> skews(const label_counts& held) {
         total_variation({mine, mine + ptrdiff_t(held.classes)}, global));
   }
   return out;
+}
+
+double skew_by_chance(const std::vector<uint64_t>& of_class, uint64_t rows) {
+  double total = 0;
+  for (uint64_t count : of_class)
+    total += double(count);
+  double sum = 0;
+  for (uint64_t count : of_class) {
+    double p = total > 0 ? double(count) / total : 0;
+    sum += std::sqrt(p * (1 - p));
+  }
+  return rows == 0 ? 0 : sum / std::sqrt(2 * std::numbers::pi * double(rows));
 }
 
 double most_skew(const label_counts& held) {

@@ -73,6 +73,8 @@ quota best_quota(const quota_request& what, size_t exact_cells_max = 100'000);
 /// Skew of each worker: total variation distance of its row from the global
 /// distribution; 0 for who holds nothing.
 std::vector<double> skews(const label_counts& held);
+/// That a random share of so many rows has; `of_class`: rows of the whole set.
+double skew_by_chance(const std::vector<uint64_t>& of_class, uint64_t rows);
 /// The largest of them; 0 of nobody.
 double most_skew(const label_counts& held);
 

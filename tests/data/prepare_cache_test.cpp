@@ -116,7 +116,7 @@ TEST(prepare_cache, keeps_the_names_of_sets_when_placements_get_options) {
   job what = job_of(synthetic_source(30, 3, 2));
   what.data.placement.kind = "dirichlet";
   content_hash hash;
-  hash.update(R"({"alpha":0.5,"chunk_rows":4,"format":2,)"
+  hash.update(R"({"alpha":0.5,"chunk_rows":4,"format":3,)"
               R"("placement":"dirichlet","regression":false,"seed":7,)"
               R"("test_fraction":0.0,)"
               R"("train":{"classes":3,"rows":30,"width":2},"workers":2})");

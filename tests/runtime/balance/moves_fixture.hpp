@@ -2,6 +2,7 @@
 #pragma once
 
 #include "runtime/balance/shard_moves.hpp"
+#include "runtime/chunk_layout.hpp"
 #include "tests/runtime/balance/quota_fixture.hpp"
 
 #include <optional>
@@ -30,18 +31,20 @@ struct set_builder {
   }
 };
 
-/// As `ballast prepare` does it: each worker's rows in order, in chunks.
-inline manifest chunked(const std::vector<std::vector<uint64_t>>& lists,
-                        const std::vector<int32_t>& labels, uint32_t classes,
-                        size_t chunk_rows) {
-  set_builder out(classes);
-  out.set.placement.resize(lists.size());
-  for (size_t rank = 0; rank < lists.size(); ++rank)
-    for (size_t i = 0; i < lists[rank].size(); i += chunk_rows) {
-      std::vector<uint64_t> histogram(classes);
-      size_t end = std::min(i + chunk_rows, lists[rank].size());
-      for (size_t k = i; k < end; ++k)
-        ++histogram[size_t(labels[lists[rank][k]])];
+/// As data are prepared: each worker's rows in chunks.
+inline manifest chunked(const placement_spec& spec, const placement_rows& of,
+                        uint32_t workers, uint64_t seed, uint32_t chunk_rows) {
+  set_builder out(of.classes);
+  out.set.placement.resize(workers);
+  const std::vector<chunk_layout> lists =
+      lay_out_chunks(spec, of, place_rows(spec, of, workers, seed), chunk_rows);
+  size_t next = 0;
+  const std::vector<std::span<const uint64_t>> chunks = chunks_of(lists);
+  for (size_t rank = 0; rank < workers; ++rank)
+    for (size_t i = 0; i < lists[rank].chunk_rows.size(); ++i) {
+      std::vector<uint64_t> histogram(of.classes);
+      for (uint64_t row : chunks[next++])
+        ++histogram[size_t(of.labels[row])];
       out.add(rank, histogram);
     }
   return out.set;
@@ -56,8 +59,7 @@ inline manifest fashion(const std::string& kind, double alpha, uint32_t workers,
   placement_spec spec;
   spec.kind = kind;
   spec.alpha = alpha;
-  return chunked(place_rows(spec, {labels.size(), labels, 10}, workers, seed),
-                 labels, 10, 256);
+  return chunked(spec, {labels.size(), labels, 10}, workers, seed, 256);
 }
 
 inline plan placed(const manifest& set) {

@@ -48,9 +48,8 @@ inline manifest placed_like(const std::string& kind, uint32_t workers,
     }
   if (kind == "column" || kind == "continuous")
     spec.column = "x";
-  return chunked(
-      place_rows(spec, {labels.size(), labels, classes, column}, workers, seed),
-      labels, classes, chunk_rows);
+  return chunked(spec, {labels.size(), labels, classes, column}, workers, seed,
+                 chunk_rows);
 }
 
 struct speeds {

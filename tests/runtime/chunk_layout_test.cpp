@@ -1,0 +1,115 @@
+// Goal: chunks of a worker are such that little has to move for balance: a list
+// that is mixed keeps its order, and what another one has too much of lies in
+// chunks of its own. Method: lists of known mixture.
+#include "runtime/chunk_layout.hpp"
+
+#include <algorithm>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <set>
+
+namespace ballast {
+namespace {
+
+using ::testing::Each;
+using ::testing::ElementsAre;
+using ::testing::Le;
+
+/// Rows 0 ... of two workers; `mixtures`: rows per class, in turn.
+struct two_lists {
+  std::vector<int32_t> labels;
+  std::vector<std::vector<uint64_t>> lists;
+
+  explicit two_lists(const std::vector<std::vector<uint64_t>>& mixtures)
+      : lists(mixtures.size()) {
+    for (size_t rank = 0; rank < mixtures.size(); ++rank) {
+      std::vector<uint64_t> left = mixtures[rank];
+      while (std::any_of(left.begin(), left.end(),
+                         [](uint64_t rows) { return rows > 0; }))
+        for (size_t label = 0; label < left.size(); ++label)
+          if (left[label] > 0) {
+            --left[label];
+            lists[rank].push_back(labels.size());
+            labels.push_back(int32_t(label));
+          }
+    }
+  }
+  std::vector<chunk_layout> chunks(const std::string& kind, uint32_t classes,
+                                   uint32_t chunk_rows) const {
+    placement_spec spec;
+    spec.kind = kind;
+    return lay_out_chunks(spec, {labels.size(), labels, classes}, lists,
+                          chunk_rows);
+  }
+};
+
+TEST(lay_out_chunks, puts_what_one_has_too_much_of_into_chunks_of_its_own) {
+  const two_lists have({{60, 20, 20}, {20, 60, 60}});
+  const std::vector<chunk_layout> out = have.chunks("dirichlet", 3, 50);
+  // A third of 240 rows is of each class; its hundred would have 34 of each.
+  EXPECT_THAT(out[0].chunk_rows, ElementsAre(50, 24, 26));
+  for (size_t i = 74; i < 100; ++i)
+    EXPECT_EQ(have.labels[out[0].rows[i]], 0);
+  // What comes before is mixed: every tenth of it has of all classes.
+  for (size_t at = 0; at + 10 <= 70; at += 10) {
+    std::set<int32_t> seen;
+    for (size_t i = at; i < at + 10; ++i)
+      seen.insert(have.labels[out[0].rows[i]]);
+    EXPECT_EQ(seen.size(), 3u);
+  }
+}
+
+TEST(lay_out_chunks, keeps_the_order_of_a_list_that_is_mixed) {
+  const two_lists have({{40, 41, 39}, {60, 59, 61}});
+  for (const chunk_layout& list : have.chunks("iid", 3, 50))
+    EXPECT_TRUE(std::is_sorted(list.rows.begin(), list.rows.end()));
+}
+
+TEST(lay_out_chunks, keeps_the_order_of_the_file_where_that_was_asked_for) {
+  const two_lists have({{100, 0}, {0, 100}});
+  for (const char* kind : {"contiguous", "sizes"})
+    for (const chunk_layout& list : have.chunks(kind, 2, 30)) {
+      EXPECT_TRUE(std::is_sorted(list.rows.begin(), list.rows.end()));
+      EXPECT_THAT(list.chunk_rows, ElementsAre(30, 30, 30, 10));
+    }
+}
+
+TEST(lay_out_chunks, loses_and_repeats_no_row) {
+  const two_lists have({{500, 3, 1, 40}, {0, 700, 0, 1}});
+  std::set<uint64_t> seen;
+  size_t rows = 0;
+  for (const chunk_layout& list : have.chunks("matrix", 4, 64)) {
+    size_t in_chunks = 0;
+    for (uint32_t some : list.chunk_rows)
+      in_chunks += some;
+    EXPECT_EQ(in_chunks, list.rows.size());
+    EXPECT_THAT(list.chunk_rows, Each(Le(64u)));
+    seen.insert(list.rows.begin(), list.rows.end());
+    rows += list.rows.size();
+  }
+  EXPECT_EQ(rows, have.labels.size());
+  EXPECT_EQ(seen.size(), have.labels.size());
+}
+
+TEST(lay_out_chunks, makes_no_crowd_of_tiny_chunks_of_a_thousand_classes) {
+  std::vector<uint64_t> even(1000, 20);
+  std::vector<uint64_t> odd(1000, 20);
+  for (size_t label = 0; label < 1000; ++label)
+    (label % 2 == 0 ? even : odd)[label] = 60;
+  const two_lists have({even, odd});
+  for (const chunk_layout& list : have.chunks("dirichlet", 1000, 256))
+    EXPECT_LE(list.chunk_rows.size(), 2 * (list.rows.size() / 256 + 1));
+}
+
+TEST(lay_out_chunks, gives_the_rows_of_each_chunk) {
+  const std::vector<chunk_layout> lists{cut_in_order({5, 6, 7}, 2),
+                                        cut_in_order({1}, 2)};
+  const std::vector<std::span<const uint64_t>> chunks = chunks_of(lists);
+  ASSERT_EQ(chunks.size(), 3u);
+  EXPECT_THAT(chunks[0], ElementsAre(5, 6));
+  EXPECT_THAT(chunks[1], ElementsAre(7));
+  EXPECT_THAT(chunks[2], ElementsAre(1));
+}
+
+} // namespace
+} // namespace ballast
