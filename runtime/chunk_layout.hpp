@@ -4,11 +4,10 @@
 /// decides how many rows balance costs. Pure.
 ///
 /// A list that is as mixed as the whole set keeps its order: every chunk of it
-/// is a sample, good to make a share larger or smaller. Of another list, the
-/// rows that it would have if it were mixed like the whole set come first, well
-/// mixed; then what it has too much of, class after class, each in chunks of
-/// its own: those can go without taking others along. `contiguous` and `sizes`
-/// keep the order of the file, whatever is in it.
+/// is a sample, good to make a share larger or smaller. Another list is stored
+/// class after class, each in chunks of its own: those can go without taking
+/// others along. `contiguous` and `sizes` keep the order of the file, whatever
+/// is in it.
 #pragma once
 
 #include "runtime/placement.hpp"

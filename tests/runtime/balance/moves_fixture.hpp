@@ -31,23 +31,31 @@ struct set_builder {
   }
 };
 
-/// As data are prepared: each worker's rows in chunks.
-inline manifest chunked(const placement_spec& spec, const placement_rows& of,
-                        uint32_t workers, uint64_t seed, uint32_t chunk_rows) {
-  set_builder out(of.classes);
-  out.set.placement.resize(workers);
-  const std::vector<chunk_layout> lists =
-      lay_out_chunks(spec, of, place_rows(spec, of, workers, seed), chunk_rows);
+/// Each worker's rows in these chunks.
+inline manifest chunked(const std::vector<chunk_layout>& lists,
+                        const std::vector<int32_t>& labels, uint32_t classes) {
+  set_builder out(classes);
+  out.set.placement.resize(lists.size());
   size_t next = 0;
   const std::vector<std::span<const uint64_t>> chunks = chunks_of(lists);
-  for (size_t rank = 0; rank < workers; ++rank)
+  for (size_t rank = 0; rank < lists.size(); ++rank)
     for (size_t i = 0; i < lists[rank].chunk_rows.size(); ++i) {
-      std::vector<uint64_t> histogram(of.classes);
+      std::vector<uint64_t> histogram(classes);
       for (uint64_t row : chunks[next++])
-        ++histogram[size_t(of.labels[row])];
+        ++histogram[size_t(labels[row])];
       out.add(rank, histogram);
     }
   return out.set;
+}
+
+/// In the order of the lists: what the planner makes of any chunks.
+inline manifest chunked(const std::vector<std::vector<uint64_t>>& lists,
+                        const std::vector<int32_t>& labels, uint32_t classes,
+                        uint32_t chunk_rows) {
+  std::vector<chunk_layout> out;
+  for (const std::vector<uint64_t>& list : lists)
+    out.push_back(cut_in_order(list, chunk_rows));
+  return chunked(out, labels, classes);
 }
 
 /// 60,000 rows of ten equal classes, as Fashion-MNIST has them.
@@ -59,7 +67,8 @@ inline manifest fashion(const std::string& kind, double alpha, uint32_t workers,
   placement_spec spec;
   spec.kind = kind;
   spec.alpha = alpha;
-  return chunked(spec, {labels.size(), labels, 10}, workers, seed, 256);
+  return chunked(place_rows(spec, {labels.size(), labels, 10}, workers, seed),
+                 labels, 10, 256);
 }
 
 inline plan placed(const manifest& set) {

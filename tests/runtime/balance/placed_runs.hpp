@@ -48,8 +48,10 @@ inline manifest placed_like(const std::string& kind, uint32_t workers,
     }
   if (kind == "column" || kind == "continuous")
     spec.column = "x";
-  return chunked(spec, {labels.size(), labels, classes, column}, workers, seed,
-                 chunk_rows);
+  const placement_rows of{labels.size(), labels, classes, column};
+  return chunked(
+      lay_out_chunks(spec, of, place_rows(spec, of, workers, seed), chunk_rows),
+      labels, classes);
 }
 
 struct speeds {

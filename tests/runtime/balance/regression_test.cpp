@@ -1,6 +1,5 @@
 // Goal: rows with numbers for labels are balanced like rows with classes.
 // Method: the whole way from targets over bins, placement and chunks to moves.
-#include "runtime/balance/fewest_moves.hpp"
 #include "runtime/skew.hpp"
 #include "runtime/target_bins.hpp"
 #include "tests/runtime/balance/moves_fixture.hpp"
@@ -23,8 +22,9 @@ manifest sorted_by_target() {
     bins.push_back(bin_of(target, edges));
   placement_spec spec;
   spec.kind = "sorted";
-  manifest out =
-      testing::chunked(spec, {bins.size(), bins, target_bins_max}, 4, 1, 64);
+  manifest out = testing::chunked(
+      place_rows(spec, {bins.size(), bins, target_bins_max}, 4, 1), bins,
+      target_bins_max, 64);
   out.row.classes = 0;
   out.row.target_bins = target_bins_max;
   return out;
@@ -38,15 +38,8 @@ TEST(regression, begins_with_the_skew_of_four_of_sixteen_bins) {
 TEST(regression, is_brought_below_the_budget_of_skew) {
   const manifest set = sorted_by_target();
   const plan before = testing::placed(set);
-  const quota_request demand{
-      count_labels(set, before), {5000, 5000, 5000, 5000}, 0.05, 2};
-  const aimed_moves chosen = fewest_moves(demand, {.set = &set,
-                                                   .current = &before,
-                                                   .target = {},
-                                                   .locked = {},
-                                                   .room_bytes = {},
-                                                   .skew_max = 0.05});
-  const plan then = testing::after(before, chosen.list);
+  const testing::planner with{set, {1, 1, 1, 1}};
+  const plan then = testing::after(before, with.moves(before));
   EXPECT_LE(measure_skew(set, then).max, 0.05);
   for (const share& part : then.shares)
     EXPECT_NEAR(double(rows(part)), 5000, 100);

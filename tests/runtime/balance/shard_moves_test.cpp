@@ -315,7 +315,7 @@ TEST(choose_moves, finds_little_to_do_at_a_second_look_and_then_nothing) {
       bytes_once += once.bytes;
       bytes_again += again.bytes;
     }
-    EXPECT_LE(double(bytes_again), 0.04 * double(bytes_once));
+    EXPECT_LE(double(bytes_again), 0.03 * double(bytes_once));
   }
 }
 

@@ -9,13 +9,7 @@
 namespace ballast::testing {
 namespace {
 
-/// Where everybody has some of every class, parts of mixed chunks move too.
-double over_least_max(const std::string& kind) {
-  const bool of_all = kind == "matrix" || kind == "dirichlet" ||
-                      kind == "inner_dirichlet" || kind == "continuous";
-  return of_all ? 1.12 : 1.05;
-}
-
+constexpr double over_least_max = 1.05;
 /// Of the smallest worker, in the budget.
 constexpr double a_row = 0.005;
 
@@ -29,7 +23,7 @@ TEST_P(whole_run, moves_hardly_more_than_has_to_move_and_keeps_the_budget) {
       run.run();
       SCOPED_TRACE("seed " + std::to_string(seed) + "\n" + run.story());
       EXPECT_LE(double(run.moved()),
-                over_least_max(GetParam()) * double(run.account().least()) + 1);
+                over_least_max * double(run.account().least()) + 1);
       EXPECT_LE(run.skew(), budget + a_row);
       EXPECT_GE(run.part_of_ideal(), speed.changes() ? 0.9 : 0.94);
       bool reached = false;
