@@ -159,7 +159,7 @@ balance_code balancer::decide_moves(const load_view& view,
   aimed_moves chosen = fewest_moves(request, how_to_move(view));
   move_list& list = chosen.list;
   cut_to_round(list);
-  measuring_ = !split.known && cut_to_measure(list);
+  const bool to_measure = !split.known && cut_to_measure(list);
   if (chosen.target_moved == 0 || list.moves.empty()) {
     balance_code why = chosen.target_moved == 0 ? balance_code::at_optimum
                                                 : nothing_moves(list);
@@ -192,9 +192,10 @@ balance_code balancer::decide_moves(const load_view& view,
            (excess > policy_.gain_min
                 ? "one owns " + percent(excess) + " more than its part"
                 : percent(lost) + " of the epoch would be waited for one");
-  if (measuring_)
+  if (to_measure)
     why += "; first some rows for who has too few to be measured";
-  more_to_come_ = list.cut_short && !measuring_;
+  measuring_ = to_measure; // from now on: it is a plan
+  more_to_come_ = list.cut_short && !to_measure;
   finish(out, split, weights, why);
   return balance_code::planned;
 }
