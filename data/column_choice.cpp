@@ -90,6 +90,8 @@ column_choice choose_columns(const std::string& file,
       !spec.features.empty() ? spec.features : wanted;
   for (const std::string& name : names)
     out.features.push_back(in.find(name, features_field));
+  for (const column_to_keep& one : request.kept)
+    out.kept.push_back(in.find(one.name, one.pointer));
   if (names.empty()) {
     std::set<std::string> seen;
     for (size_t i = 0; i < columns.size(); ++i)
@@ -106,6 +108,18 @@ column_choice choose_columns(const std::string& file,
             (out.label ? " beside the label '" + spec.label + "'" : ""),
         features_field, "its columns are " + list_of(names_of(columns)));
   return out;
+}
+
+void table_rows::keep(size_t index, std::string_view cell) {
+  kept_column& column = table_.kept[index];
+  auto found = numbers_[index].find(cell);
+  if (found == numbers_[index].end()) {
+    found = numbers_[index]
+                .emplace(std::string(cell), uint32_t(column.texts.size()))
+                .first;
+    column.texts.emplace_back(cell);
+  }
+  column.cells.push_back(found->second);
 }
 
 void table_rows::finish(size_t features) {

@@ -6,9 +6,12 @@
 #include "data/stop_check.hpp"
 
 #include <algorithm>
+#include <functional>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace ballast {
@@ -24,6 +27,7 @@ std::string list_of(std::span<const std::string> names);
 struct column_choice {
   std::optional<size_t> label; // where rows have one
   std::vector<size_t> features;
+  std::vector<size_t> kept; // of source_request::kept
 };
 
 /// By the job's `label` and `features`; without the latter, what the training
@@ -48,7 +52,10 @@ std::vector<size_t> text_columns(const std::vector<table_column>& columns,
 class table_rows {
 public:
   table_rows(source_table& table, const source_request& request)
-      : table_(table), request_(request) {}
+      : table_(table), request_(request), numbers_(request.kept.size()) {
+    for (const column_to_keep& one : request.kept)
+      table.kept.push_back({one.name, {}, {}});
+  }
 
   template <class Place>
   void feature(double number, const std::string& column, Place place) {
@@ -83,6 +90,8 @@ public:
     table_.row.classes = 1;
     table_.labels.push_back(0);
   }
+  /// The next row's cell of kept column `index`; empty: missing.
+  void keep(size_t index, std::string_view cell);
   /// Moves everything into the table, as the smallest exact type.
   void finish(size_t features);
 
@@ -107,6 +116,8 @@ private:
   source_table& table_;
   const source_request& request_;
   std::vector<float> values_;
+  /// By kept column: the number of each text.
+  std::vector<std::map<std::string, uint32_t, std::less<>>> numbers_;
 };
 
 } // namespace ballast

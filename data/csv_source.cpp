@@ -91,6 +91,8 @@ public:
       for (size_t feature : choice.features)
         rows.feature(number(feature), columns_[feature].name,
                      [&] { return place(); });
+      for (size_t i = 0; i < choice.kept.size(); ++i)
+        rows.keep(i, trimmed(fields_[choice.kept[i]]));
       check_texts();
     }
   }

@@ -10,6 +10,8 @@
 #include <parquet/arrow/schema.h>
 #include <parquet/exception.h>
 
+#include <set>
+
 namespace ballast {
 
 namespace {
@@ -85,9 +87,12 @@ public:
     std::vector<size_t> chosen = choice.features;
     if (choice.label)
       chosen.push_back(*choice.label);
-    std::vector<int> leaves;
+    std::set<int> once;
     for (size_t column : chosen)
-      leaves.push_back(leaves_[column]);
+      once.insert(leaves_[column]);
+    for (size_t column : choice.kept)
+      once.insert(leaves_[column]);
+    const std::vector<int> leaves(once.begin(), once.end());
     // One row group at a time bounds the memory.
     for (int group = 0; group < reader_->num_row_groups(); ++group) {
       const std::shared_ptr<arrow::Table> part =
@@ -98,6 +103,7 @@ public:
         check(batches.ReadNext(&batch));
         if (batch == nullptr)
           break;
+        keep_cells(*batch, choice.kept, rows);
         append_rows(*batch, chosen, choice.label.has_value(), rows);
       }
     }
@@ -131,6 +137,8 @@ private:
             : request_.like->columns;
     column_choice choice =
         choose_columns(printable(path_), columns_, spec_, request_, wanted);
+    for (size_t i = 0; i < choice.kept.size(); ++i)
+      check_cells(choice.kept[i], request_.kept[i].pointer);
     if (choice.label)
       check_numeric(*choice.label);
     for (size_t feature : choice.features)
@@ -156,6 +164,29 @@ private:
             "' has the type " + field.field->type()->ToString() +
             "; expected numbers",
         request_.pointer);
+  }
+
+  void check_cells(size_t column, const std::string& pointer) const {
+    if (leaves_[column] < 0)
+      throw ballast_error(errc::invalid_data,
+                          printable(path_) + ": column '" +
+                              printable(columns_[column].name) +
+                              "' holds lists or structs; expected numbers or "
+                              "text",
+                          pointer);
+  }
+
+  static void keep_cells(const arrow::Array& array, size_t index,
+                         table_rows& rows) {
+    for (int64_t row = 0; row < array.length(); ++row)
+      rows.keep(index, array.IsNull(row)
+                           ? std::string()
+                           : array.GetScalar(row).ValueOrDie()->ToString());
+  }
+  void keep_cells(const arrow::RecordBatch& batch,
+                  const std::vector<size_t>& kept, table_rows& rows) const {
+    for (size_t i = 0; i < kept.size(); ++i)
+      keep_cells(*batch.GetColumnByName(columns_[kept[i]].name), i, rows);
   }
 
   /// With a label: it is the last of the chosen columns.

@@ -9,6 +9,7 @@
 #include "data/test_split.hpp"
 #include "runtime/chunk_layout.hpp"
 #include "runtime/fault_point.hpp"
+#include "runtime/joint_bins.hpp"
 #include "runtime/json_text.hpp"
 #include "runtime/printable.hpp"
 #include "runtime/row_cells.hpp"
@@ -106,10 +107,13 @@ struct tables {
   std::optional<source_table> test;
   part_rows train_rows;
   part_rows test_rows;
+  uint32_t placement_bins = 0;      // values of train.class_or_bin()
+  std::span<const uint32_t> groups; // by row of `train`; empty: there are none
 
   tables(const job& what, const std::stop_token& stop) {
     source_request request;
     request.stop = stop;
+    request.kept = kept_of(what);
     request.label = label_of(what);
     request.seed = what.seed;
     train = read_source(what.data.train, request);
@@ -135,6 +139,11 @@ struct tables {
       choose_bins();
     if (request.label == label_kind::none)
       choose_cells();
+    placement_bins = histogram_bins(train.row);
+    if (!what.balance.group.empty())
+      groups = train.kept.back().cells;
+    if (!what.balance.by.empty())
+      choose_joint_bins(what.balance.by.size());
     // Unlike a class, a token may be met in the test set for the first time.
     if (test)
       train.row.vocabulary =
@@ -143,6 +152,32 @@ struct tables {
   tables(const tables&) = delete;
 
 private:
+  /// The columns of `balance.by`, then that of `balance.group`.
+  static std::vector<column_to_keep> kept_of(const job& what) {
+    std::vector<column_to_keep> out;
+    for (const std::string& name : what.balance.by)
+      out.push_back({name, "/balance/by/" + std::to_string(out.size())});
+    if (!what.balance.group.empty())
+      out.push_back({what.balance.group, "/balance/group"});
+    return out;
+  }
+
+  /// Of the rows to train on; the test set's are counted by the same ones.
+  void choose_joint_bins(size_t columns) {
+    std::vector<kept_column> both(train.kept.begin(),
+                                  train.kept.begin() + ptrdiff_t(columns));
+    for (size_t i = 0; test && i < columns; ++i)
+      append(both[i], test->kept[i]);
+    joint_bins bins =
+        bins_of_columns(both, train_rows.table_rows, "/balance/by");
+    train.row.target_bins = bins.count;
+    const auto end_of_train = bins.of_row.begin() + ptrdiff_t(train.rows);
+    if (test)
+      test->joint_bins.assign(end_of_train, bins.of_row.end());
+    bins.of_row.erase(end_of_train, bins.of_row.end());
+    train.joint_bins = std::move(bins.of_row);
+  }
+
   /// By the targets to train on; those of the test set take the same bins.
   void choose_bins() {
     std::vector<float> targets;
@@ -168,8 +203,14 @@ private:
 std::vector<chunk_layout> place(const job& what, const tables& from) {
   const std::vector<uint64_t>& rows = from.train_rows.table_rows;
   std::vector<int32_t> labels;
-  for (uint64_t row : rows)
-    labels.push_back(from.train.histogram_bin()[row]);
+  std::vector<int32_t> counted_by;
+  std::vector<uint32_t> groups;
+  for (uint64_t row : rows) {
+    labels.push_back(from.train.class_or_bin()[row]);
+    counted_by.push_back(from.train.histogram_bin()[row]);
+    if (!from.groups.empty())
+      groups.push_back(from.groups[row]);
+  }
   const placement_spec& spec = what.data.placement;
   std::vector<double> column;
   if (!spec.column.empty()) {
@@ -178,13 +219,15 @@ std::vector<chunk_layout> place(const job& what, const tables& from) {
     for (uint64_t row : rows)
       column.push_back(all[row]);
   }
-  const placement_rows of{rows.size(), labels, histogram_bins(from.train.row),
-                          column};
+  const placement_rows of{rows.size(), labels, from.placement_bins, column,
+                          groups};
   if (failure mistake = placement_mistake(spec, of, what.elastic.workers))
     throw ballast_error(mistake);
-  return lay_out_chunks(spec, of,
-                        place_rows(spec, of, what.elastic.workers, what.seed),
-                        what.data.chunk_rows);
+  return lay_out_chunks(
+      spec,
+      {rows.size(), counted_by, histogram_bins(from.train.row), column, groups},
+      place_rows(spec, of, what.elastic.workers, what.seed),
+      what.data.chunk_rows);
 }
 
 /// Chunks are numbered worker after worker, so each has a run of them.
@@ -224,6 +267,7 @@ void write_set(const job& what, const std::string& key, const fs::path& folder,
   const uint32_t chunk_rows = what.data.chunk_rows;
   const std::vector<chunk_layout> lists = place(what, from);
   about.placement = chunks_by_worker(lists);
+  about.whole_chunks = !what.balance.group.empty();
   about.train = write_chunks(folder / "train.arrow", about.row, from.train_rows,
                              chunks_of(lists), stop);
   const std::vector<chunk_layout> test{

@@ -97,6 +97,10 @@ nlohmann::json set_identity(const job& what, prepare_cache& cache,
     out["tokens"] = true;
     out["cells"] = row_cells_max;
   }
+  if (!what.balance.by.empty())
+    out["by"] = what.balance.by;
+  if (!what.balance.group.empty())
+    out["group"] = what.balance.group;
   for (const pipeline_step& step : data.pipeline)
     out["pipeline"].push_back(step.op == "reshape"
                                   ? json{step.op, step.shape}

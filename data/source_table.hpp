@@ -5,6 +5,7 @@
 #pragma once
 
 #include "runtime/job.hpp"
+#include "runtime/joint_bins.hpp"
 #include "runtime/manifest.hpp"
 
 #include <cstdint>
@@ -29,11 +30,14 @@ struct source_table {
   std::vector<int32_t> labels;      // classes; all 0 where there are none
   std::vector<float> targets;       // regression
   std::vector<int32_t> target_bins; // once they are chosen, or cells are
+  std::vector<int32_t> joint_bins;  // likewise, where the job counts by columns
   std::string label;                // name of the label column
   std::vector<std::string> columns; // names of the features, where they have
   /// Columns of the first file that hold no numbers, where the features are
   /// chosen by that.
   std::optional<std::vector<std::string>> left_out;
+  /// Those of source_request::kept, in its order.
+  std::vector<kept_column> kept;
   /// Files in order, with the number of their first row.
   struct file {
     std::string path;
@@ -41,9 +45,13 @@ struct source_table {
   };
   std::vector<file> files;
 
-  /// What rows are counted by: the class, bin or cell of each.
-  const std::vector<int32_t>& histogram_bin() const {
+  /// What placements go by: the class, bin or cell of each row.
+  const std::vector<int32_t>& class_or_bin() const {
     return target_bins.empty() ? labels : target_bins;
+  }
+  /// What rows are counted by for balance.
+  const std::vector<int32_t>& histogram_bin() const {
+    return joint_bins.empty() ? class_or_bin() : joint_bins;
   }
 };
 
@@ -54,6 +62,12 @@ enum class label_kind : uint8_t {
   none,   // and the features are tokens
 };
 
+/// A column that balance goes by, whether the model sees it or not.
+struct column_to_keep {
+  std::string name;
+  std::string pointer; // of the field that asks for it
+};
+
 /// What a reader must know beside the source itself.
 struct source_request {
   label_kind label = label_kind::number_of_class;
@@ -62,6 +76,8 @@ struct source_request {
   std::string pointer = "/data/train";
   /// The training table, when the test table must look alike.
   const source_table* like = nullptr;
+  /// Of tables (csv, parquet) only.
+  std::vector<column_to_keep> kept = {};
   /// Ends the reading with ballast_error{stopped}.
   std::stop_token stop = {};
 };

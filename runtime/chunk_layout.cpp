@@ -3,6 +3,7 @@
 #include "runtime/balance/quota.hpp"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 namespace ballast {
@@ -36,6 +37,48 @@ chunk_layout class_by_class(const std::vector<uint64_t>& rows,
              : cut_in_order(std::move(out.rows), chunk_rows);
 }
 
+/// The class that most of these rows have.
+int32_t usual_class(const std::vector<uint64_t>& rows,
+                    const placement_rows& of) {
+  std::map<int32_t, size_t> times;
+  for (uint64_t row : rows)
+    ++times[of.labels[row]];
+  return std::max_element(
+             times.begin(), times.end(),
+             [](const auto& a, const auto& b) { return a.second < b.second; })
+      ->first;
+}
+
+/// As many whole groups in a chunk as fit, at least one; sorted: those with the
+/// same usual class lie together.
+chunk_layout group_by_group(const std::vector<uint64_t>& rows,
+                            const placement_rows& of, uint32_t chunk_rows,
+                            bool sorted) {
+  std::map<uint32_t, size_t> index;
+  std::vector<std::vector<uint64_t>> groups; // by first appearance
+  for (uint64_t row : rows) {
+    const size_t at =
+        index.try_emplace(of.groups[row], groups.size()).first->second;
+    if (at == groups.size())
+      groups.emplace_back();
+    groups[at].push_back(row);
+  }
+  if (sorted)
+    std::stable_sort(groups.begin(), groups.end(),
+                     [&](const auto& a, const auto& b) {
+                       return usual_class(a, of) < usual_class(b, of);
+                     });
+  chunk_layout out;
+  for (const std::vector<uint64_t>& group : groups) {
+    out.rows.insert(out.rows.end(), group.begin(), group.end());
+    if (out.chunk_rows.empty() ||
+        out.chunk_rows.back() + group.size() > chunk_rows)
+      out.chunk_rows.push_back(0);
+    out.chunk_rows.back() += uint32_t(group.size());
+  }
+  return out;
+}
+
 } // namespace
 
 chunk_layout cut_in_order(std::vector<uint64_t> rows, uint32_t chunk_rows) {
@@ -60,10 +103,14 @@ lay_out_chunks(const placement_spec& spec, const placement_rows& of,
   std::vector<chunk_layout> out;
   for (size_t rank = 0; rank < lists.size(); ++rank) {
     const double by_chance = skew_by_chance(global, lists[rank].size());
-    const bool mixed = skewed[rank] <= mixed_floors * by_chance;
-    out.push_back(mixed || file_order || of.classes < 2
-                      ? cut_in_order(std::move(lists[rank]), chunk_rows)
-                      : class_by_class(lists[rank], of, chunk_rows));
+    const bool keep_order = skewed[rank] <= mixed_floors * by_chance ||
+                            file_order || of.classes < 2;
+    if (!of.groups.empty())
+      out.push_back(group_by_group(lists[rank], of, chunk_rows, !keep_order));
+    else
+      out.push_back(keep_order
+                        ? cut_in_order(std::move(lists[rank]), chunk_rows)
+                        : class_by_class(lists[rank], of, chunk_rows));
   }
   return out;
 }

@@ -7,7 +7,8 @@
 /// is a sample, good to make a share larger or smaller. Another list is stored
 /// class after class, each in chunks of its own: those can go without taking
 /// others along. `contiguous` and `sizes` keep the order of the file, whatever
-/// is in it.
+/// is in it. Where there are groups, a chunk has as many whole ones as fit, and
+/// more rows where one group has.
 #pragma once
 
 #include "runtime/placement.hpp"
@@ -28,9 +29,9 @@ struct chunk_layout {
 /// In this order, full chunks and a last one.
 chunk_layout cut_in_order(std::vector<uint64_t> rows, uint32_t chunk_rows);
 
-/// `lists` as place_rows makes them, of the same `spec` and `of`. A chunk has
-/// at most `chunk_rows`; shorter ones are at most as many as full ones, or a
-/// few.
+/// `lists` as place_rows makes them, of the same `spec` and rows; the labels
+/// are what balance counts rows by. Without groups, a chunk has at most
+/// `chunk_rows`; shorter ones are at most as many as full ones, or a few.
 std::vector<chunk_layout>
 lay_out_chunks(const placement_spec& spec, const placement_rows& of,
                std::vector<std::vector<uint64_t>> lists, uint32_t chunk_rows);

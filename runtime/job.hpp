@@ -126,6 +126,8 @@ struct elastic_spec {
 struct balance_spec {
   bool enabled = true;
   double skew_tv = 0.1;
+  std::vector<std::string> by; // columns; empty = the label
+  std::string group;           // column; empty = none
 };
 
 struct checkpoint_spec {

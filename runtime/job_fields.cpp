@@ -351,6 +351,22 @@ void add_tail(fields_t& f) {
       "times this.")
       .between(0, 1);
   add_field(
+      f, "/balance/by", [](job& j) -> field_place { return &j.balance.by; },
+      "What is counted for that instead of the label (or of bins of the "
+      "target): the joint values of these columns of the source, the label or "
+      "any others. A column of more than 16 different numbers is cut into 16 "
+      "bins of about equally many rows, one of text keeps its 64 most frequent "
+      "values; an empty cell is a value, too. The model does not see them "
+      "unless they are among its features.")
+      .items(0, 4);
+  add_field(
+      f, "/balance/group",
+      [](job& j) -> field_place { return &j.balance.group; },
+      "Column of the source: rows with the same value of it begin on one "
+      "worker, lie in one chunk and move together; a chunk then has more rows "
+      "than `chunk_rows` where a group has, and none is cut. Empty: no "
+      "groups.");
+  add_field(
       f, "/checkpoint/every_steps",
       [](job& j) -> field_place { return &j.checkpoint.every_steps; },
       "Steps between checkpoints.")

@@ -122,6 +122,22 @@ void check_column(const job& in, rule_book& book) {
   }
 }
 
+/// What balance goes by beside the label has to have a name.
+void check_balance(const job& in, rule_book& book) {
+  const balance_spec& b = in.balance;
+  const std::string& format = in.data.train.format;
+  const bool named = format == "csv" || format == "parquet";
+  for (const char* field : {"/balance/by", "/balance/group"})
+    if (!named && (field == std::string("/balance/by") ? !b.by.empty()
+                                                       : !b.group.empty()))
+      book.refuse({field, "/data/train/format"},
+                  "\"" + format +
+                      "\" data have no named columns; expected the format "
+                      "\"csv\" or \"parquet\"");
+  if (std::set<std::string>(b.by.begin(), b.by.end()).size() < b.by.size())
+    book.refuse({"/balance/by"}, "names a column twice; expected each once");
+}
+
 void check_placement(const job& in, rule_book& book) {
   const placement_spec& p = in.data.placement;
   const uint32_t workers = in.elastic.workers;
@@ -303,6 +319,7 @@ void check_rules(const job& in, mistakes_t& mistakes) {
   check_recomputing(in, book);
   check_workers(in, book);
   check_placement(in, book);
+  check_balance(in, book);
   check_sources(in, book);
   check_class_weights(in, book);
   check_loss(in, book);

@@ -229,6 +229,8 @@ void to_json(json& out, const manifest& in) {
              {"placement", std::move(placement)}};
   if (in.left_out)
     out["left_out"] = *in.left_out;
+  if (in.whole_chunks)
+    out["whole_chunks"] = true;
 }
 
 void from_json(const json& in, manifest& out) {
@@ -241,6 +243,7 @@ void from_json(const json& in, manifest& out) {
   read.sources = in.at("sources").get<std::vector<std::string>>();
   if (in.contains("left_out"))
     read.left_out = in.at("left_out").get<std::vector<std::string>>();
+  read.whole_chunks = in.value("whole_chunks", false);
   read.row = read_row(in.at("row"));
   read.train_rows = in.at("train_rows").get<uint64_t>();
   read.test_rows = in.at("test_rows").get<uint64_t>();

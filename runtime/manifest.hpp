@@ -54,15 +54,16 @@ struct row_shape {
   /// without a label are all of one class, 0.
   uint32_t classes = 0;
   /// Number of bins that rows are counted by instead of by class: of a target
-  /// (runtime/target_bins.hpp), or cells of rows that have no label
-  /// (runtime/row_cells.hpp); 0: by class, if there are any.
+  /// (runtime/target_bins.hpp), cells of rows that have no label
+  /// (runtime/row_cells.hpp), or values of columns (runtime/joint_bins.hpp); 0:
+  /// by class, if there are any.
   uint32_t target_bins = 0;
   /// Rows of tokens: more than the largest of them; 0: rows of other numbers.
   uint32_t vocabulary = 0;
 };
 
-/// Length of a label histogram: what placements and balancing count rows by,
-/// where a model goes by `classes`.
+/// Length of a label histogram: what balancing counts rows by, where a model
+/// goes by `classes`.
 inline uint32_t histogram_bins(const row_shape& row) {
   return row.target_bins > 0 ? row.target_bins : row.classes;
 }
@@ -82,6 +83,9 @@ struct manifest {
   uint64_t test_rows = 0;
   std::vector<chunk_info> train;
   std::vector<chunk_info> test;
+  /// Chunks hold whole groups (job field `balance.group`): they move as a
+  /// whole, or not at all.
+  bool whole_chunks = false;
   /// First placement: for each initial worker (rank order) its train chunks.
   std::vector<std::vector<chunk_id>> placement;
 };

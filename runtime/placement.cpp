@@ -1,6 +1,7 @@
 #include "runtime/placement.hpp"
 
 #include "runtime/placement/generators.hpp"
+#include "runtime/placement/whole_groups.hpp"
 
 #include <algorithm>
 #include <numeric>
@@ -120,6 +121,12 @@ std::vector<uint64_t> split_by_shares(uint64_t total,
 
 failure placement_mistake(const placement_spec& spec, const placement_rows& of,
                           uint32_t workers) {
+  if (!of.groups.empty() && different_groups(of.groups) < workers)
+    return {errc::invalid_data,
+            "/balance/group: " + n(different_groups(of.groups)) +
+                " groups are too few for " + n(workers) +
+                " workers; take another column, or fewer workers",
+            "/balance/group"};
   if (spec.kind == "dirichlet" && spec.min_rows > 1 &&
       of.rows / workers < spec.min_rows)
     return mistake("min_rows", n(of.rows) + " rows are too few for " +
@@ -142,6 +149,8 @@ row_lists place_rows(const placement_spec& spec, const placement_rows& of,
                      uint32_t workers, uint64_t seed) {
   row_lists out = place(spec, of, workers, seed);
   leave_at_least(out, spec.kind == "dirichlet" ? spec.min_rows : 1);
+  if (!of.groups.empty())
+    out = with_whole_groups(out, of.groups);
   return out;
 }
 

@@ -24,8 +24,9 @@
 /// ties to the lowest worker. Nobody is left empty, nor below `min_rows` with
 /// `dirichlet`: the longest list then gives rows away. The first group
 /// shuffles its lists or keeps file order, the second one keeps the rows of a
-/// class (or value) together; which rows lie in one chunk is decided after that
-/// (chunk_layout.hpp).
+/// class (or value) together. Groups are made whole after that: sizes and
+/// mixtures are then as near to these as the groups allow. Which rows lie in
+/// one chunk is decided last (chunk_layout.hpp).
 #pragma once
 
 #include "runtime/job.hpp"
@@ -46,6 +47,9 @@ struct placement_rows {
   /// Each row's value in `placement_spec::column`, no NaN; empty where the
   /// kind names none.
   std::span<const double> column = {};
+  /// Each row's group, which stays whole (job field `balance.group`); empty:
+  /// there are none.
+  std::span<const uint32_t> groups = {};
 };
 
 /// Why these rows cannot be placed as asked, or nothing: what parse_job could

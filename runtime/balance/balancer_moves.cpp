@@ -163,7 +163,8 @@ balance_code balancer::decide_moves(const load_view& view,
   if (chosen.target_moved == 0 || list.moves.empty()) {
     balance_code why = chosen.target_moved == 0 ? balance_code::at_optimum
                                                 : nothing_moves(list);
-    if (why == balance_code::at_optimum && over_budget > 0)
+    if (why == balance_code::at_optimum &&
+        (over_budget > 0 || set_->whole_chunks))
       why = balance_code::limited;
     return search_later(why);
   }

@@ -137,6 +137,11 @@ std::string sentence(const balancer& mind) {
   case balance_code::stalled:
     return "plans failed again and again; waits before the next one";
   case balance_code::limited:
+    if (mind.set().whole_chunks)
+      return "chunks hold whole groups and are not cut: with these, no move "
+             "brings skew (" +
+             percent(mind.state().skew_max) + ", budget " +
+             percent(policy.skew_tv) + ") or sizes nearer";
     return "skew " + percent(mind.state().skew_max) +
            " stays over the budget of " + percent(policy.skew_tv) +
            ": limited by whole rows, and by chunks of " +

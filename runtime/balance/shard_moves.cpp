@@ -197,9 +197,12 @@ move_list choose_moves(const move_request& what) {
                     what.target.workers == what.current->shares.size(),
                 "a target of other workers than the plan's");
   piece_search search(pieces_of(what), what.target, what.size_tolerance);
+  const bool may_cut = !what.set->whole_chunks;
   search.run();
+  if (may_cut)
+    search.cut_for_sizes();
   move_list out;
-  if (what.cover)
+  if (what.cover && may_cut)
     out.no_room = search.cover_by_cuts(what.room_bytes);
   std::vector<movable_piece> pieces = search.pieces();
   if (what.skew_max < 1)

@@ -10,6 +10,8 @@
 /// several lists, keep its target for all of them: then they are hardly more
 /// than the one list; a quota made anew for each costs some per cent.
 ///
+/// Chunks of a set that says so (manifest::whole_chunks) are never cut.
+///
 /// A class that the quota gives to several workers is given to two at least,
 /// where that takes no cut, or `cover` allows one. Who has size 0 keeps
 /// nothing.

@@ -243,6 +243,84 @@ TEST(prepare, counts_regression_targets_by_bins) {
   EXPECT_EQ(test_rows, 20u);
 }
 
+/// 240 rows of 3 sites and 40 patients, in the order of sites.
+std::string hospital_rows() {
+  std::string text = "site,patient,length,x,y\n";
+  for (int row = 0; row < 240; ++row)
+    text += std::string(row < 120   ? "berlin"
+                        : row < 200 ? "paris"
+                                    : "") +
+            ",p" + std::to_string(row * 11 % 40) + "," +
+            std::to_string(row * 7 % 100) + ",1," + std::to_string(row % 2) +
+            "\n";
+  return text;
+}
+
+TEST(prepare, counts_rows_by_the_columns_that_balance_goes_by) {
+  temporary_folder folder;
+  job what = job_of(
+      table_source("csv", folder.write("t.csv", hospital_rows()), "y", {"x"}));
+  what.data.test_fraction = 0;
+  what.balance.by = {"site", "y"};
+  const auto set = prepare(what, folder / "cache");
+  EXPECT_EQ(set->about().row.classes, 2u); // of the model
+  EXPECT_EQ(set->about().row.features, 1u);
+  EXPECT_EQ(histogram_bins(set->about().row), 6u);
+  std::multiset<uint64_t> sums;
+  for (size_t bin = 0; bin < 6; ++bin) {
+    uint64_t rows = 0;
+    for (const chunk_info& info : set->about().train)
+      rows += info.label_histogram.at(bin);
+    sums.insert(rows);
+  }
+  EXPECT_THAT(sums, testing::ElementsAre(20, 20, 40, 40, 60, 60));
+  what.balance.by = {"length"};
+  EXPECT_EQ(histogram_bins(prepare(what, folder / "cache")->about().row), 16u);
+  what.balance.by = {"sight"};
+  try {
+    prepare(what, folder / "cache");
+    FAIL();
+  } catch (const ballast_error& error) {
+    EXPECT_EQ(error.what_failed().pointer, "/balance/by/0");
+    EXPECT_THAT(error.what(), HasSubstr("has no column 'sight'"));
+  }
+}
+
+TEST(prepare, counts_a_test_set_of_its_own_by_the_same_columns) {
+  temporary_folder folder;
+  const std::string file = folder.write("t.csv", hospital_rows());
+  job what = job_of(table_source("csv", file, "y", {"x"}));
+  what.data.test = table_source(
+      "csv",
+      folder.write("v.csv", "y,x,site\n0,1,paris\n1,1,rome\n1,1,paris\n"), "y");
+  what.balance.by = {"site"};
+  const auto set = prepare(what, folder / "cache");
+  EXPECT_EQ(histogram_bins(set->about().row), 4u); // rome is beside the others
+  EXPECT_THAT(set->about().test.at(0).label_histogram,
+              testing::UnorderedElementsAre(0, 0, 1, 2));
+}
+
+TEST(prepare, keeps_groups_in_one_chunk_of_one_worker) {
+  temporary_folder folder;
+  job what = job_of(
+      table_source("csv", folder.write("t.csv", hospital_rows()), "y", {"x"}));
+  what.data.test_fraction = 0;
+  what.data.chunk_rows = 20;
+  what.data.placement.kind = "iid";
+  what.balance.group = "patient";
+  const auto set = prepare(what, folder / "cache");
+  EXPECT_TRUE(set->about().whole_chunks);
+  std::map<uint64_t, std::set<chunk_id>> chunks_of_patient;
+  for (const chunk_info& info : set->about().train) {
+    EXPECT_LE(info.rows, 20u);
+    for (uint32_t row = 0; row < info.rows; ++row)
+      chunks_of_patient[value(sample_at(info, row)) * 11 % 40].insert(info.id);
+  }
+  EXPECT_EQ(chunks_of_patient.size(), 40u);
+  for (const auto& [patient, chunks] : chunks_of_patient)
+    EXPECT_EQ(chunks.size(), 1u) << "patient " << patient;
+}
+
 TEST(prepare, stores_train_and_test_alike) {
   temporary_folder folder;
   job what = job_of(

@@ -192,6 +192,32 @@ TEST(parquet_source, reads_numbers_of_every_width) {
             (std::vector<uint8_t>{0, 200, 0, 201, 0, 202, 1, 203, 0, 204}));
 }
 
+TEST(parquet_source, keeps_cells_of_text_for_balance) {
+  if (under_thread_sanitizer)
+    GTEST_SKIP() << "Arrow is not built for the thread sanitizer";
+  temporary_folder folder;
+  arrow::StringBuilder site;
+  arrow::Int64Builder x;
+  ASSERT_TRUE(site.AppendValues({"berlin", "paris", "berlin"}).ok());
+  ASSERT_TRUE(site.AppendNull().ok());
+  ASSERT_TRUE(x.AppendValues({0, 1, 2, 1}).ok());
+  const auto table =
+      arrow::Table::Make(arrow::schema({arrow::field("site", arrow::utf8()),
+                                        arrow::field("x", arrow::int64())}),
+                         {site.Finish().ValueOrDie(), x.Finish().ValueOrDie()});
+  const std::string path = (folder / "t.parquet").string();
+  write_parquet(path, table);
+  source_request request;
+  request.kept = {{"site", "/balance/by/0"}, {"x", "/balance/by/1"}};
+  const source_table out =
+      read_source(table_source("parquet", path, "x", {"x"}), request);
+  ASSERT_EQ(out.kept.size(), 2u);
+  EXPECT_EQ(out.kept[0].cells, (std::vector<uint32_t>{0, 1, 0, 2}));
+  EXPECT_EQ(out.kept[0].texts,
+            (std::vector<std::string>{"berlin", "paris", ""}));
+  EXPECT_EQ(out.kept[1].texts, (std::vector<std::string>{"0", "1", "2"}));
+}
+
 TEST(synthetic_source, is_a_function_of_seed_and_row) {
   source_request request;
   request.seed = 3;

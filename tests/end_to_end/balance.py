@@ -216,6 +216,40 @@ class Balance(BallastTest):
                      "set_balance", "skew_tv=low", "--to", run.run)
         self.ended_exactly(run)
 
+    def test_sites_are_mixed_and_patients_stay_whole(self):
+        """What is balanced is no label, and groups move as a whole, also when
+        somebody dies and is replaced."""
+        rows = [(("berlin", "paris", "rome", "oslo")[i // 1000],
+                 f"p{i // 8}", i % 7, i % 2) for i in range(4000)]
+        text = "site,patient,x,y\n" + "".join(
+            ",".join(map(str, row)) + "\n" for row in rows)
+        job = job_of(epochs=100000)
+        job["data"] = {
+            "train": {"format": "csv", "label": "y", "features": ["x"],
+                      "uri": str(self.write("rows.csv", text))},
+            "test_fraction": 0, "chunk_rows": 20,
+            "placement": {"kind": "contiguous"}}
+        job["balance"] = {"skew_tv": 0.1, "by": ["site"], "group": "patient"}
+        run = self.live(job)
+        run.wait_for(lambda: self.balanced(run) and
+                     self.balanced(run)[-1]["skew_tv_max"] <= 0.1,
+                     "skew of sites below the budget")
+        run.post("slow_worker", worker="w2", factor=3)
+        run.post("kill_worker", worker="w1")
+        run.wait_full(WORKERS, steps=20)
+        report = self.ended_exactly(run)
+        self.assertGreater(report["skew_tv_start"], 0.7)
+        patient_plans = {}
+        for path in (run.run / "trace").glob("*.jsonl"):
+            for line in read_lines(path):
+                for sample in line["ids"]:
+                    key = (line["generation"], line["plan"], rows[sample][1])
+                    patient_plans.setdefault(key, set()).add(path.name)
+        self.assertGreater(len({plan for _, plan, _ in patient_plans}), 1)
+        torn = [key for key, holders in patient_plans.items()
+                if len(holders) > 1]
+        self.assertEqual(torn, [])
+
     def test_one_worker_has_nothing_to_move_and_says_so(self):
         run = self.live(job_of(epochs=100000, elastic={"workers": 1}), 1)
         run.wait_for(lambda: run.post("plan") is None, "a first look")

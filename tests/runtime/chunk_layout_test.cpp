@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <map>
 #include <set>
 
 namespace ballast {
@@ -93,6 +94,34 @@ TEST(lay_out_chunks, makes_no_crowd_of_tiny_chunks_of_a_thousand_classes) {
   const two_lists have({even, odd});
   for (const chunk_layout& list : have.chunks("dirichlet", 1000, 256))
     EXPECT_LE(list.chunk_rows.size(), 2 * (list.rows.size() / 256 + 1));
+}
+
+TEST(lay_out_chunks, puts_as_many_whole_groups_into_a_chunk_as_fit) {
+  const two_lists have({{30, 10}, {10, 30}});
+  std::vector<uint32_t> groups;
+  for (uint32_t row = 0; row < 80; ++row)
+    groups.push_back(row % 40 < 15 ? 1000 + row / 40 : row / 3);
+  placement_spec spec;
+  spec.kind = "dirichlet";
+  const std::vector<chunk_layout> out =
+      lay_out_chunks(spec, {80, have.labels, 2, {}, groups}, have.lists, 8);
+  std::map<uint32_t, std::set<size_t>> chunks_with;
+  size_t number = 0;
+  size_t rows = 0;
+  for (const std::span<const uint64_t> chunk : chunks_of(out)) {
+    std::set<uint32_t> in_chunk;
+    for (uint64_t row : chunk) {
+      chunks_with[groups[row]].insert(number);
+      in_chunk.insert(groups[row]);
+    }
+    EXPECT_TRUE(chunk.size() <= 8 || in_chunk.size() == 1);
+    rows += chunk.size();
+    ++number;
+  }
+  EXPECT_EQ(rows, 80u);
+  EXPECT_LT(number, 16u);
+  for (const auto& [group, chunks] : chunks_with)
+    EXPECT_EQ(chunks.size(), 1u) << group;
 }
 
 TEST(lay_out_chunks, gives_the_rows_of_each_chunk) {

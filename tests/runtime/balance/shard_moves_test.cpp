@@ -1,6 +1,7 @@
 // Goal: holdings come near their quota for few bytes, by moves that are always
 // allowed, and the second look at a result finds nothing to do. Method: sets as
 // they are met in practice, and random ones with random targets and locks.
+#include "runtime/balance/fewest_moves.hpp"
 #include "runtime/balance/shard_moves.hpp"
 #include "runtime/skew.hpp"
 #include "tests/runtime/balance/moves_fixture.hpp"
@@ -185,6 +186,27 @@ TEST(choose_moves, cuts_where_chunks_are_too_large_for_the_sizes) {
   // And nobody cuts what whole chunks can do.
   with.speeds = {1, 1, 2, 0};
   for (const shard_move& move : with.moves(before).moves)
+    EXPECT_TRUE(whole(b.set, move));
+}
+
+TEST(choose_moves, never_cuts_a_set_of_whole_chunks) {
+  set_builder b(2);
+  for (size_t rank = 0; rank < 4; ++rank)
+    for (int i = 0; i < 5; ++i)
+      b.add(rank, {rank % 2 == 0 ? 70u : 7u, rank % 2 == 0 ? 7u : 70u});
+  b.set.whole_chunks = true;
+  const plan before = placed(b.set);
+  const label_counts held = count_labels(b.set, before);
+  const aimed_moves moves =
+      fewest_moves({held, {500, 400, 400, 240}, 0.025, 2}, {.set = &b.set,
+                                                            .current = &before,
+                                                            .target = {},
+                                                            .locked = {},
+                                                            .room_bytes = {},
+                                                            .skew_max = 0.025,
+                                                            .cover = true});
+  ASSERT_FALSE(moves.list.moves.empty());
+  for (const shard_move& move : moves.list.moves)
     EXPECT_TRUE(whole(b.set, move));
 }
 

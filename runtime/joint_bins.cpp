@@ -1,0 +1,126 @@
+#include "runtime/joint_bins.hpp"
+
+#include "runtime/target_bins.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <map>
+#include <numeric>
+#include <optional>
+
+namespace ballast {
+
+namespace {
+
+/// Empty where it is none; "nan" is missing, too.
+std::optional<float> number_in(const std::string& text) {
+  double out = 0;
+  const char* end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, out);
+  if (error != std::errc{} || rest != end || !std::isfinite(out))
+    return {};
+  return float(out);
+}
+
+bool is_missing(const std::string& text) {
+  return text.empty() || text == "nan" || text == "NaN" || text == "NAN";
+}
+
+/// By cell: the bin of its number, those that are missing in one of their own.
+/// Empty where there is other text.
+std::vector<uint32_t> bins_of_numbers(const kept_column& column,
+                                      std::span<const uint64_t> rows) {
+  std::vector<std::optional<float>> numbers;
+  for (const std::string& text : column.texts) {
+    numbers.push_back(number_in(text));
+    if (!numbers.back() && !is_missing(text))
+      return {};
+  }
+  std::vector<float> seen;
+  for (uint64_t row : rows)
+    if (const auto number = numbers[column.cells[row]])
+      seen.push_back(*number);
+  const std::vector<float> edges = bin_edges(std::move(seen));
+  std::vector<uint32_t> out;
+  for (const std::optional<float>& number : numbers)
+    out.push_back(number ? uint32_t(bin_of(*number, edges))
+                         : uint32_t(edges.size() + 1));
+  return out;
+}
+
+/// By cell: the rank of its text among the most frequent, all others together.
+std::vector<uint32_t> bins_of_texts(const kept_column& column,
+                                    std::span<const uint64_t> rows) {
+  std::vector<uint64_t> times(column.texts.size());
+  for (uint64_t row : rows)
+    ++times[column.cells[row]];
+  std::vector<uint32_t> order(times.size());
+  std::iota(order.begin(), order.end(), 0u);
+  std::stable_sort(order.begin(), order.end(),
+                   [&](uint32_t a, uint32_t b) { return times[a] > times[b]; });
+  std::vector<uint32_t> out(times.size());
+  for (uint32_t rank = 0; rank < order.size(); ++rank)
+    out[order[rank]] =
+        order.size() <= texts_max ? rank : std::min(rank, texts_max - 1);
+  return out;
+}
+
+} // namespace
+
+void append(kept_column& to, const kept_column& more) {
+  std::map<std::string, uint32_t> numbers;
+  for (uint32_t cell = 0; cell < to.texts.size(); ++cell)
+    numbers.emplace(to.texts[cell], cell);
+  std::vector<uint32_t> number_of; // by cell of `more`
+  for (const std::string& text : more.texts) {
+    const auto [found, added] =
+        numbers.emplace(text, uint32_t(to.texts.size()));
+    if (added)
+      to.texts.push_back(text);
+    number_of.push_back(found->second);
+  }
+  for (uint32_t cell : more.cells)
+    to.cells.push_back(number_of[cell]);
+}
+
+joint_bins bins_of_columns(std::span<const kept_column> columns,
+                           std::span<const uint64_t> rows,
+                           const std::string& pointer) {
+  std::vector<std::vector<uint32_t>> bins; // by column and cell
+  for (const kept_column& column : columns) {
+    bins.push_back(bins_of_numbers(column, rows));
+    if (bins.back().empty())
+      bins.back() = bins_of_texts(column, rows);
+  }
+  const auto combination = [&](uint64_t row) {
+    uint64_t out = 0;
+    for (size_t i = 0; i < columns.size(); ++i)
+      out = out * (texts_max + 1) + bins[i][columns[i].cells[row]];
+    return out;
+  };
+  std::map<uint64_t, int32_t> numbers;
+  for (uint64_t row : rows)
+    numbers.try_emplace(combination(row), 0);
+  if (numbers.size() > joint_bins_max)
+    throw ballast_error(errc::invalid_data,
+                        "the columns have " + std::to_string(numbers.size()) +
+                            " different combinations of values, at most " +
+                            std::to_string(joint_bins_max) +
+                            " can be counted; leave a column out",
+                        pointer);
+  int32_t next = 0;
+  for (auto& [values, number] : numbers)
+    number = next++;
+  joint_bins out;
+  out.count = uint32_t(next);
+  for (uint64_t row = 0; row < columns[0].cells.size(); ++row) {
+    const auto found = numbers.find(combination(row));
+    out.of_row.push_back(found != numbers.end() ? found->second : next);
+    if (found == numbers.end())
+      out.count = uint32_t(next) + 1;
+  }
+  return out;
+}
+
+} // namespace ballast

@@ -1,0 +1,45 @@
+/// What rows are counted by where a job balances other columns than the label:
+/// the joint values of up to a few of them. A column of many numbers is cut
+/// into bins of about equally many rows, one of many texts keeps the most
+/// frequent; what is missing is a value of its own. Only combinations that
+/// occur are counted. The model never sees them. Pure.
+#pragma once
+
+#include "runtime/errors.hpp"
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace ballast {
+
+/// A column as it stands in a table, each cell by the number of its text in the
+/// order of first appearance.
+struct kept_column {
+  std::string name;
+  std::vector<uint32_t> cells;    // by row
+  std::vector<std::string> texts; // by cell; empty: missing
+};
+
+/// The rows of `more` after those of `to`, texts that are equal under one
+/// number.
+void append(kept_column& to, const kept_column& more);
+
+constexpr uint32_t texts_max = 64;         // of one column, the rest together
+constexpr uint32_t joint_bins_max = 4'096; // a chunk counts its rows by each
+
+struct joint_bins {
+  uint32_t count = 0;
+  std::vector<int32_t> of_row; // in [0, count)
+};
+
+/// `rows`: those to train on, which decide about bins. Rows beside them with a
+/// combination that none of these has are in a bin of their own, the last one.
+/// Preconditions: at least one column, all with as many cells; `rows` not
+/// empty. More combinations than joint_bins_max: a mistake of `pointer`.
+joint_bins bins_of_columns(std::span<const kept_column> columns,
+                           std::span<const uint64_t> rows,
+                           const std::string& pointer);
+
+} // namespace ballast
