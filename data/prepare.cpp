@@ -1,24 +1,19 @@
 #include "data/chunk_writer.hpp"
 #include "data/column_choice.hpp"
 #include "data/content_hash.hpp"
+#include "data/job_tables.hpp"
 #include "data/prepare_cache.hpp"
 #include "data/prepared_folder.hpp"
 #include "data/set_identity.hpp"
 #include "data/stop_check.hpp"
 #include "data/sync_path.hpp"
-#include "data/test_split.hpp"
 #include "runtime/chunk_layout.hpp"
 #include "runtime/fault_point.hpp"
-#include "runtime/joint_bins.hpp"
 #include "runtime/json_text.hpp"
 #include "runtime/printable.hpp"
-#include "runtime/row_cells.hpp"
-#include "runtime/target_bins.hpp"
 
-#include <array>
 #include <nlohmann/json.hpp>
 #include <numeric>
-#include <optional>
 
 namespace ballast {
 
@@ -75,132 +70,7 @@ std::vector<uint64_t> all_of(uint64_t rows) {
   return out;
 }
 
-std::array<float, token_profile_size> profile_of(const source_table& table,
-                                                 uint64_t row) {
-  std::vector<float> tokens(table.row.features);
-  row_values(table, row, tokens);
-  std::array<float, token_profile_size> out{};
-  token_profile(tokens, out);
-  return out;
-}
-
-/// Cells of the rows to train on.
-row_cells token_cells(const source_table& table,
-                      const std::vector<uint64_t>& rows) {
-  const size_t taken = std::min(rows.size(), rows_looked_at_max);
-  std::vector<float> points;
-  for (size_t i = 0; i < taken; ++i) {
-    const auto point = profile_of(table, rows[i * rows.size() / taken]);
-    points.insert(points.end(), point.begin(), point.end());
-  }
-  return row_cells(points, token_profile_size);
-}
-
-void put_into_cells(const row_cells& cells, source_table& table) {
-  for (uint64_t row = 0; row < table.rows; ++row)
-    table.target_bins.push_back(cells.of(profile_of(table, row)));
-}
-
-/// The sources of a job, read and split.
-struct tables {
-  source_table train;
-  std::optional<source_table> test;
-  part_rows train_rows;
-  part_rows test_rows;
-  uint32_t placement_bins = 0;      // values of train.class_or_bin()
-  std::span<const uint32_t> groups; // by row of `train`; empty: there are none
-
-  tables(const job& what, const std::stop_token& stop) {
-    source_request request;
-    request.stop = stop;
-    request.kept = kept_of(what);
-    request.label = label_of(what);
-    request.seed = what.seed;
-    train = read_source(what.data.train, request);
-    train_rows.table = test_rows.table = &train;
-    if (what.data.test) {
-      request.test = true;
-      request.pointer = "/data/test";
-      request.like = &train;
-      test = read_source(*what.data.test, request);
-      const std::string stored = wider_type(train.row.stored, test->row.stored);
-      widen(train, stored);
-      widen(*test, stored);
-      test_rows = {&*test, all_of(test->rows)};
-    } else {
-      test_rows.table_rows =
-          choose_test_rows(train.labels, train.row.classes, train.rows,
-                           what.data.test_fraction, what.seed);
-    }
-    train_rows.table_rows =
-        what.data.test ? all_of(train.rows)
-                       : rows_without(train.rows, test_rows.table_rows);
-    if (request.label == label_kind::target)
-      choose_bins();
-    if (request.label == label_kind::none)
-      choose_cells();
-    placement_bins = histogram_bins(train.row);
-    if (!what.balance.group.empty())
-      groups = train.kept.back().cells;
-    if (!what.balance.by.empty())
-      choose_joint_bins(what.balance.by.size());
-    // Unlike a class, a token may be met in the test set for the first time.
-    if (test)
-      train.row.vocabulary =
-          std::max(train.row.vocabulary, test->row.vocabulary);
-  }
-  tables(const tables&) = delete;
-
-private:
-  /// The columns of `balance.by`, then that of `balance.group`.
-  static std::vector<column_to_keep> kept_of(const job& what) {
-    std::vector<column_to_keep> out;
-    for (const std::string& name : what.balance.by)
-      out.push_back({name, "/balance/by/" + std::to_string(out.size())});
-    if (!what.balance.group.empty())
-      out.push_back({what.balance.group, "/balance/group"});
-    return out;
-  }
-
-  /// Of the rows to train on; the test set's are counted by the same ones.
-  void choose_joint_bins(size_t columns) {
-    std::vector<kept_column> both(train.kept.begin(),
-                                  train.kept.begin() + ptrdiff_t(columns));
-    for (size_t i = 0; test && i < columns; ++i)
-      append(both[i], test->kept[i]);
-    joint_bins bins =
-        bins_of_columns(both, train_rows.table_rows, "/balance/by");
-    train.row.target_bins = bins.count;
-    const auto end_of_train = bins.of_row.begin() + ptrdiff_t(train.rows);
-    if (test)
-      test->joint_bins.assign(end_of_train, bins.of_row.end());
-    bins.of_row.erase(end_of_train, bins.of_row.end());
-    train.joint_bins = std::move(bins.of_row);
-  }
-
-  /// By the targets to train on; those of the test set take the same bins.
-  void choose_bins() {
-    std::vector<float> targets;
-    for (uint64_t row : train_rows.table_rows)
-      targets.push_back(train.targets[row]);
-    const std::vector<float> edges = bin_edges(std::move(targets));
-    train.row.target_bins = uint32_t(edges.size() + 1);
-    for (float target : train.targets)
-      train.target_bins.push_back(bin_of(target, edges));
-    for (float target : test ? test->targets : std::vector<float>{})
-      test->target_bins.push_back(bin_of(target, edges));
-  }
-
-  void choose_cells() {
-    const row_cells cells = token_cells(train, train_rows.table_rows);
-    train.row.target_bins = cells.count();
-    put_into_cells(cells, train);
-    if (test)
-      put_into_cells(cells, *test);
-  }
-};
-
-std::vector<chunk_layout> place(const job& what, const tables& from) {
+std::vector<chunk_layout> place(const job& what, const job_tables& from) {
   const std::vector<uint64_t>& rows = from.train_rows.table_rows;
   std::vector<int32_t> labels;
   std::vector<int32_t> counted_by;
@@ -253,7 +123,7 @@ std::vector<std::string> sources_of(const job& what) {
 
 void write_set(const job& what, const std::string& key, const fs::path& folder,
                const std::stop_token& stop) {
-  const tables from(what, stop);
+  const job_tables from(what, stop);
   check_stop(stop);
   manifest about;
   about.sources = sources_of(what);

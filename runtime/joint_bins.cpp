@@ -85,8 +85,7 @@ void append(kept_column& to, const kept_column& more) {
 }
 
 joint_bins bins_of_columns(std::span<const kept_column> columns,
-                           std::span<const uint64_t> rows,
-                           const std::string& pointer) {
+                           std::span<const uint64_t> rows) {
   std::vector<std::vector<uint32_t>> bins; // by column and cell
   for (const kept_column& column : columns) {
     bins.push_back(bins_of_numbers(column, rows));
@@ -103,12 +102,7 @@ joint_bins bins_of_columns(std::span<const kept_column> columns,
   for (uint64_t row : rows)
     numbers.try_emplace(combination(row), 0);
   if (numbers.size() > joint_bins_max)
-    throw ballast_error(errc::invalid_data,
-                        "the columns have " + std::to_string(numbers.size()) +
-                            " different combinations of values, at most " +
-                            std::to_string(joint_bins_max) +
-                            " can be counted; leave a column out",
-                        pointer);
+    return {uint32_t(numbers.size()), {}};
   int32_t next = 0;
   for (auto& [values, number] : numbers)
     number = next++;

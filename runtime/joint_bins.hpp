@@ -5,8 +5,6 @@
 /// occur are counted. The model never sees them. Pure.
 #pragma once
 
-#include "runtime/errors.hpp"
-
 #include <cstdint>
 #include <span>
 #include <string>
@@ -36,10 +34,10 @@ struct joint_bins {
 
 /// `rows`: those to train on, which decide about bins. Rows beside them with a
 /// combination that none of these has are in a bin of their own, the last one.
+/// More combinations than joint_bins_max: only `count` says so.
 /// Preconditions: at least one column, all with as many cells; `rows` not
-/// empty. More combinations than joint_bins_max: a mistake of `pointer`.
+/// empty.
 joint_bins bins_of_columns(std::span<const kept_column> columns,
-                           std::span<const uint64_t> rows,
-                           const std::string& pointer);
+                           std::span<const uint64_t> rows);
 
 } // namespace ballast

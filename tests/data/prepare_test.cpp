@@ -286,6 +286,24 @@ TEST(prepare, counts_rows_by_the_columns_that_balance_goes_by) {
   }
 }
 
+TEST(prepare, refuses_columns_with_too_many_combinations) {
+  temporary_folder folder;
+  std::string text = "a,b,x,y\n";
+  for (int row = 0; row < 8000; ++row)
+    text += "a" + std::to_string(row / 2 % 60) + ",b" +
+            std::to_string(row / 120) + ",1," + std::to_string(row % 2) + "\n";
+  job what =
+      job_of(table_source("csv", folder.write("t.csv", text), "y", {"x"}));
+  what.balance.by = {"a", "b", "y"};
+  try {
+    prepare(what, folder / "cache");
+    FAIL();
+  } catch (const ballast_error& error) {
+    EXPECT_EQ(error.what_failed().pointer, "/balance/by");
+    EXPECT_THAT(error.what(), HasSubstr("different combinations"));
+  }
+}
+
 TEST(prepare, counts_a_test_set_of_its_own_by_the_same_columns) {
   temporary_folder folder;
   const std::string file = folder.write("t.csv", hospital_rows());

@@ -1,0 +1,36 @@
+/// The sources of a job in memory, split into rows to train on and to test on,
+/// with everything rows are counted by: the step between reading files and
+/// placing rows. Made and dropped while a set is prepared.
+#pragma once
+
+#include "data/chunk_writer.hpp"
+#include "data/source_table.hpp"
+#include "runtime/job.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <stop_token>
+#include <vector>
+
+namespace ballast {
+
+struct job_tables {
+  source_table train;
+  std::optional<source_table> test; // where the job names one
+  part_rows train_rows;
+  part_rows test_rows;
+  uint32_t placement_bins = 0;      // values of train.class_or_bin()
+  std::span<const uint32_t> groups; // by row of `train`; empty: there are none
+
+  /// ballast_error as read_source throws them, and of `balance`.
+  job_tables(const job& what, const std::stop_token& stop);
+  job_tables(const job_tables&) = delete;
+
+private:
+  void choose_joint_bins(size_t columns);
+  void choose_bins();
+  void choose_cells();
+};
+
+} // namespace ballast
