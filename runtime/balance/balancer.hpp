@@ -71,6 +71,8 @@ public:
                               std::vector<uint64_t>& weights) const;
   /// What another split must win at least, part of the step.
   double split_gain_min() const;
+  /// What rows that move must win at least, likewise.
+  double gain_min() const;
   std::vector<uint64_t>
   wanted_sizes(const std::vector<uint64_t>& weights) const;
   /// By rank: the skew that so many rows have by chance.

@@ -49,8 +49,8 @@ balance_code balancer::decide(const load_view& view, balance_proposal& out) {
       decide_coverage(view, split, weights, out) == balance_code::planned)
     return balance_code::planned;
   balance_code by_speed = decide_weights(split, weights);
-  if (split.known && split.gain < policy_.gain_min &&
-      policy_.gain_errors * split.error <= policy_.gain_min)
+  if (split.known && split.gain < gain_min() &&
+      policy_.gain_errors * split.error <= gain_min())
     settled_at_ = speed_changes();
   if (by_speed == balance_code::planned) {
     // Costs nothing, helps at once; what is owned follows.
@@ -146,6 +146,15 @@ uint64_t balancer::speed_changes() const {
 double balancer::split_gain_min() const {
   return settled_at_ == speed_changes() ? policy_.split_gain_min_later
                                         : policy_.split_gain_min;
+}
+
+double balancer::gain_min() const {
+  const bool adrift = std::any_of(
+      plan_->shares.begin(), plan_->shares.end(), [this](const share& one) {
+        const speed_estimate* speed = speed_of(one.worker);
+        return speed != nullptr && speed->adrift();
+      });
+  return adrift ? policy_.gain_min_adrift : policy_.gain_min;
 }
 
 /// Speeds are what they are for long enough: always so for the first change in

@@ -133,10 +133,10 @@ balance_code balancer::decide_moves(const load_view& view,
       over_budget = std::max(over_budget, skews_[rank]);
   }
   double lost = lost_in_time(now, now.owned);
-  bool by_size = excess > policy_.gain_min || lost > 0;
+  bool by_size = excess > gain_min() || lost > 0;
   const double error = std::hypot(sizes_error_, split.lasting_error);
   if (!by_size && split.known &&
-      policy_.gain_errors * split.lasting_error <= policy_.gain_min)
+      policy_.gain_errors * split.lasting_error <= gain_min())
     sizes_error_ = split.lasting_error;
   if (by_size && over_budget == 0 && !more_to_come_) {
     if (!may_follow_speed())
@@ -190,7 +190,7 @@ balance_code balancer::decide_moves(const load_view& view,
           percent(policy_.skew_tv);
   if (by_size)
     why += (why.empty() ? "" : ", ") +
-           (excess > policy_.gain_min
+           (excess > gain_min()
                 ? "one owns " + percent(excess) + " more than its part"
                 : percent(lost) + " of the epoch would be waited for one");
   if (to_measure)

@@ -19,6 +19,8 @@ struct balance_policy {
   // -- when to act: start late, stop early
   /// A move must shorten the step by this part ...
   double gain_min = 0.05;
+  /// ... or by this one where a speed goes on changing little by little ...
+  double gain_min_adrift = 0.03;
   /// ... a split of the batch, which costs nothing, by this one; or by the
   /// other, where less than `gain_min` was seen before, at speeds that have not
   /// changed since ...
@@ -53,7 +55,7 @@ struct balance_policy {
   /// errors of the speeds, or after so many windows: else they would move again
   /// when more is known.
   double first_errors = 3.3;
-  uint32_t first_windows_max = 4;
+  uint32_t first_windows_max = 8;
   /// No plan in this last part of an epoch.
   double epoch_end = 0.05;
   /// What is left of the run must win back this many times what a plan costs.

@@ -32,6 +32,8 @@ constexpr size_t levels_min = 4;
 /// So many windows, together this far from those before, are a drift.
 constexpr ptrdiff_t recent_windows = 4;
 constexpr double drift_spreads = 4;
+/// ... where there were some a moment ago.
+constexpr double next_drift_spreads = 3;
 /// A median spreads so much wider than a mean.
 constexpr double of_median = 1.2533;
 /// From one window to the next, before any was seen; worth two windows.
@@ -197,11 +199,13 @@ double speed_estimate::spread_of_windows() const {
 /// A change too small for single takes shows in the medians of windows: off the
 /// line through all takes, window after window, to the same side.
 void speed_estimate::look_for_drift() {
+  while (!drifts_.empty() && drifts_.front() + windows_max < window_number_)
+    drifts_.pop_front();
   if (ptrdiff_t(windows_.size()) < 2 * recent_windows)
     return;
   std::vector<double> recent(windows_.end() - recent_windows, windows_.end());
   const double off = median(recent);
-  double limit = drift_spreads * of_median *
+  double limit = (adrift() ? next_drift_spreads : drift_spreads) * of_median *
                  std::max(spread_of_windows(), unrest_) /
                  std::sqrt(double(recent_windows));
   if (std::abs(off) < limit)
@@ -210,6 +214,7 @@ void speed_estimate::look_for_drift() {
     return one.window + uint32_t(recent_windows) < window_number_;
   });
   ++changes_;
+  drifts_.push_back(window_number_);
   windows_.clear();
   for (double one : recent) // off the line that these alone make
     windows_.push_back(one - off);

@@ -34,6 +34,8 @@ public:
   double error() const;
   /// How often it has changed, at once or little by little.
   uint32_t changes() const { return changes_; }
+  /// It goes on changing little by little: what is measured is soon old.
+  bool adrift() const { return drifts_.size() >= drifts_min; }
   /// By the takes alone: all that is known of noise in the first windows.
   double error_of_takes() const;
   /// The same for what is to last, such as who owns how many rows: noise that
@@ -63,6 +65,7 @@ private:
   static constexpr size_t takes_max = 1024;
   static constexpr size_t takes_refitted = 32; // at once; more, once a window
   static constexpr size_t windows_max = 64;
+  static constexpr size_t drifts_min = 4; // in so many windows
 
   std::deque<take> takes_;           // since the last change
   std::vector<double> window_;       // log residuals of the window that is open
@@ -81,6 +84,7 @@ private:
   size_t takes_in_window_ = 0;
   bool changed_ = false; // ever at once
   uint32_t changes_ = 0;
+  std::deque<uint32_t> drifts_; // windows of the newest ones
   uint32_t steady_windows_ = 0;
   uint32_t steady_before_ = UINT32_MAX;
 };
