@@ -162,6 +162,8 @@ void balancer::new_plan(const plan& changed, bool same_round) {
     here.insert(one.worker);
   std::erase_if(speeds_,
                 [&](const auto& one) { return !here.contains(one.first); });
+  for (auto& [who, speed] : speeds_)
+    speed.new_split();
   links_.keep(here);
 }
 

@@ -103,6 +103,7 @@ private:
   move_request how_to_move(const load_view& view) const;
   void cut_to_round(move_list& list) const;
   bool is_measured(size_t rank) const;
+  bool are_takes_sure() const;
   std::vector<uint64_t> weights_by_guess(const split_view& split) const;
   std::vector<size_t> too_few_to_measure() const;
   uint64_t rows_to_measure() const;

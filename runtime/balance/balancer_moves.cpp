@@ -36,8 +36,10 @@ balance_code balancer::wait_for_speeds(const split_view& split) const {
   for (const share& one : plan_->shares)
     if (speeds_.at(one.worker).unsettled())
       return balance_code::not_sustained;
-  // A split that has just changed is measured anew first.
-  if (!speed_plans_.empty() && window_ <= speed_plans_.back())
+  // A split that has just changed is measured anew first. The sooner rows
+  // follow, the less of this epoch is waited away for who has too many.
+  if (!speed_plans_.empty() && window_ <= speed_plans_.back() &&
+      !are_takes_sure())
     return balance_code::not_sustained;
   // What follows the first guess of a noisy speed would be mended later.
   if (placed_ == plan_->generation ||
@@ -49,6 +51,17 @@ balance_code balancer::wait_for_speeds(const split_view& split) const {
   return policy_.gain_min < policy_.first_errors * error
              ? balance_code::not_sustained
              : balance_code::planned;
+}
+
+/// A few takes of this split say it already, since they agree.
+bool balancer::are_takes_sure() const {
+  return std::all_of(
+      plan_->shares.begin(), plan_->shares.end(), [this](const share& one) {
+        const speed_estimate& speed = speeds_.at(one.worker);
+        return speed.takes_of_split() >= speed_estimate::takes_min &&
+               policy_.first_errors * speed.error_of_takes() <=
+                   policy_.gain_min;
+      });
 }
 
 bool balancer::is_measured(size_t rank) const {

@@ -55,6 +55,7 @@ double spread(const std::vector<double>& values) {
 void speed_estimate::add(uint64_t rows, double seconds) {
   if (rows == 0 || !(seconds > 0))
     return;
+  ++takes_of_split_;
   take newest{double(rows), seconds, window_number_};
   window_rates_.push_back(std::log(seconds / double(rows)));
   if (fitted_ && takes_.size() >= takes_min) {

@@ -24,6 +24,9 @@ public:
   void add(uint64_t rows, double seconds);
   /// A window of observation ends.
   void end_window();
+  /// A plan is in force: takes from now on may be of another size.
+  void new_split() { takes_of_split_ = 0; }
+  size_t takes_of_split() const { return takes_of_split_; }
 
   /// Enough takes were seen to say anything.
   bool known() const { return takes_.size() >= takes_min; }
@@ -82,6 +85,7 @@ private:
   double unrest_ = 0;           // of levels_, from one to the next
   uint32_t window_number_ = 0;
   size_t takes_in_window_ = 0;
+  size_t takes_of_split_ = 0;
   bool changed_ = false; // ever at once
   uint32_t changes_ = 0;
   std::deque<uint32_t> drifts_; // windows of the newest ones
