@@ -216,13 +216,17 @@ TEST(balancer, follows_a_slow_worker_within_a_few_steps) {
 }
 
 TEST(balancer, lets_rows_follow_after_a_few_takes_that_agree) {
-  world w(4);
-  w.plans_in(50);
-  w.row_s[1] *= 4;
-  w.steps_until_planned(); // the batch
-  EXPECT_EQ(w.moved_rows, 0u);
-  EXPECT_LE(w.steps_until_planned(), 4u); // not at the end of the window
-  EXPECT_GT(w.moved_rows, 0u);
+  for (uint32_t steps_before = 0; steps_before < 10; ++steps_before) {
+    world w(4);
+    w.plans_in(50);
+    for (uint32_t i = 0; i < steps_before; ++i)
+      w.look(1);
+    w.row_s[1] *= 4;
+    w.steps_until_planned(); // the batch
+    EXPECT_EQ(w.moved_rows, 0u);
+    EXPECT_LE(w.steps_until_planned(), 4u) << "not at the end of the window";
+    EXPECT_GT(w.moved_rows, 0u);
+  }
 }
 
 TEST(balancer, comes_back_when_the_slow_worker_recovers) {
