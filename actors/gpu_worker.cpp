@@ -63,7 +63,7 @@ void send_progress(pointer self, const gpu_worker_config& config) {
     report.compute_ns += one.compute_ns;
     report.reduce_ns += one.reduce_ns;
     report.apply_ns += one.apply_ns;
-    report.costs.push_back({uint32_t(one.rows), one.compute_ns});
+    report.costs.push_back({uint32_t(one.rows), one.compute_ns, one.waited_ns});
     if (probe)
       probe->step({double(one.data_ns) / 1e9, double(one.compute_ns) / 1e9,
                    double(one.reduce_ns) / 1e9, double(one.apply_ns) / 1e9},

@@ -164,7 +164,8 @@ typename Inspector::result_type inspect(Inspector& f, command& x) {
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, take_cost& x) {
-  return f(caf::meta::type_name("take_cost"), x.rows, x.compute_ns);
+  return f(caf::meta::type_name("take_cost"), x.rows, x.compute_ns,
+           x.waited_ns);
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, fetch_order::source& x) {

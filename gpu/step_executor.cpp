@@ -1,5 +1,6 @@
 #include "gpu/step_executor.hpp"
 
+#include "gpu/core_wait.hpp"
 #include "gpu/step_helpers.hpp"
 #include "runtime/disk_wait.hpp"
 
@@ -326,8 +327,10 @@ step_end step_executor::do_step(const prefetcher::ready& ready,
   enter(worker_phase::compute);
   trace(ready); // before the first bucket leaves this process
   uint64_t start_ns = monotonic_ns();
+  const uint64_t waited_before_ns = core_wait_ns();
   double loss_sum = gradient(ready, gradients);
   slow_down(monotonic_ns() - start_ns);
+  const uint64_t waited_ns = core_wait_ns() - waited_before_ns;
   uint64_t computed_ns = monotonic_ns();
   enter(worker_phase::reduce);
   trailer sums = core_->contribution(order.rows.size(), loss_sum);
@@ -356,7 +359,7 @@ step_end step_executor::do_step(const prefetcher::ready& ready,
                            applied_ns};
   with_.state->history.add(record);
   progress_.steps.push_back(record);
-  progress_.timings.push_back({data_ns, computed_ns - start_ns,
+  progress_.timings.push_back({data_ns, computed_ns - start_ns, waited_ns,
                                reduced_ns - computed_ns,
                                applied_ns - reduced_ns, order.rows.size()});
   return end;
@@ -388,18 +391,6 @@ void step_executor::trace(const prefetcher::ready& ready) {
         throw collective_error(collective_errc::aborted,
                                "aborted while the disk was full");
     }
-}
-
-/// A fault on purpose; a fence breaks it off.
-void step_executor::slow_down(uint64_t computed_ns) {
-  double factor = with_.state->slow_factor.load(std::memory_order_relaxed);
-  if (factor <= 1)
-    return;
-  auto until =
-      std::chrono::steady_clock::now() +
-      std::chrono::nanoseconds(int64_t((factor - 1) * double(computed_ns)));
-  std::unique_lock lock(mutex_);
-  posted_.wait_until(lock, until, [this] { return aborted_; });
 }
 
 void step_executor::reduce(trailer& sums) {

@@ -61,6 +61,7 @@ struct step_listener {
 struct step_timing {
   uint64_t data_ns = 0; // waiting for the prefetched batch
   uint64_t compute_ns = 0;
+  uint64_t waited_ns = 0; // of these, for a core
   uint64_t reduce_ns = 0; // with waiting for the other ranks
   uint64_t apply_ns = 0;
   uint64_t rows = 0; // own

@@ -59,4 +59,16 @@ void step_executor::drop_pass(const std::string& why) {
   with_.model->take_statistics(dropped);
 }
 
+/// A fault on purpose; a fence breaks it off.
+void step_executor::slow_down(uint64_t computed_ns) {
+  double factor = with_.state->slow_factor.load(std::memory_order_relaxed);
+  if (factor <= 1)
+    return;
+  auto until =
+      std::chrono::steady_clock::now() +
+      std::chrono::nanoseconds(int64_t((factor - 1) * double(computed_ns)));
+  std::unique_lock lock(mutex_);
+  posted_.wait_until(lock, until, [this] { return aborted_; });
+}
+
 } // namespace ballast

@@ -37,6 +37,9 @@ struct step_record {
 struct take_cost {
   uint32_t rows = 0;
   uint64_t compute_ns = 0;
+  /// Of these, while the computing thread could run and other threads had the
+  /// cores; 0 where the kernel does not say.
+  uint64_t waited_ns = 0;
 };
 
 /// What a worker did since its last report; at most 100 ms old.

@@ -91,7 +91,8 @@ void balancer::take_in(const load_view& view) {
   for (const worker_load& worker : view.workers) {
     speed_estimate& speed = speeds_[worker.worker];
     for (const take_cost& one : worker.costs)
-      speed.add(one.rows, double(one.compute_ns) / 1e9);
+      speed.add(one.rows, double(one.compute_ns) / 1e9,
+                double(one.waited_ns) / 1e9);
   }
   std::vector<uint64_t>& steps = view.transfer ? moving_us_ : calm_us_;
   steps.insert(steps.end(), view.step_us.begin(), view.step_us.end());

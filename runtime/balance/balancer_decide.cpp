@@ -9,6 +9,13 @@
 
 namespace ballast {
 
+namespace {
+
+/// Of a worker's time: less is no reason to be slow.
+constexpr double waiting_told_min = 0.1;
+
+} // namespace
+
 balance_code balancer::decide(const load_view& view, balance_proposal& out) {
   const balance_code otherwise =
       policy_.enabled ? balance_code::stale_report : balance_code::disabled;
@@ -76,13 +83,19 @@ balance_code balancer::decide(const load_view& view, balance_proposal& out) {
   return by_speed;
 }
 
-/// Of those who are to take less: what is known of their devices.
+/// Of those who are to take less: what is known of their devices and cores.
 std::string balancer::why_slower(const split_view& split) const {
   std::string out;
   for (size_t rank = 0; rank < split.takes.size(); ++rank) {
     const worker_load& load = last_view_.workers.at(rank);
-    if (split.best.rows[rank] < split.takes[rank] && !load.trouble.empty())
+    if (split.best.rows[rank] >= split.takes[rank])
+      continue;
+    if (!load.trouble.empty())
       out += "; " + load.name + " takes less, its " + load.trouble;
+    const double waiting = speeds_.at(load.worker).waiting();
+    if (waiting >= waiting_told_min)
+      out += "; " + load.name + " takes less, it waits for a core " +
+             percent(waiting) + " of its time";
   }
   return out;
 }

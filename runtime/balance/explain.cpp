@@ -277,6 +277,8 @@ json explain_worker(const balancer& mind, size_t rank) {
                     {"error", rounded(speed->error())},
                     {"steady_windows", speed->steady_windows()}};
   const std::string& trouble = mind.last_view().workers.at(rank).trouble;
+  out["waits_for_core"] =
+      speed && speed->known() ? json(rounded(speed->waiting())) : json();
   out["device_trouble"] = trouble.empty() ? json() : json(trouble);
   out["copies"] = list_links(mind, mine.worker);
   out["holds_alone"] = list_lone(mind, rank);

@@ -52,11 +52,11 @@ double spread(const std::vector<double>& values) {
 
 } // namespace
 
-void speed_estimate::add(uint64_t rows, double seconds) {
+void speed_estimate::add(uint64_t rows, double seconds, double waited_s) {
   if (rows == 0 || !(seconds > 0))
     return;
   ++takes_of_split_;
-  take newest{double(rows), seconds, window_number_};
+  take newest{double(rows), seconds, waited_s, window_number_};
   window_rates_.push_back(std::log(seconds / double(rows)));
   if (fitted_ && takes_.size() >= takes_min) {
     if (!look_for_change(newest)) // else that line is one of the past
@@ -224,6 +224,16 @@ void speed_estimate::look_for_drift() {
 
 step_cost speed_estimate::cost() const {
   return cost_;
+}
+
+double speed_estimate::waiting() const {
+  double seconds = 0;
+  double waited_s = 0;
+  for (const take& one : takes_) {
+    seconds += one.seconds;
+    waited_s += one.waited_s;
+  }
+  return seconds > 0 ? waited_s / seconds : 0;
 }
 
 double speed_estimate::error() const {

@@ -21,7 +21,8 @@ namespace ballast {
 class speed_estimate {
 public:
   /// One take, in the order in which they were done. 0 rows are passed over.
-  void add(uint64_t rows, double seconds);
+  /// `waited_s` of them for a core that others had.
+  void add(uint64_t rows, double seconds, double waited_s = 0);
   /// A window of observation ends.
   void end_window();
   /// A plan is in force: takes from now on may be of another size.
@@ -33,6 +34,8 @@ public:
   /// The newest take was far off: the next ones tell whether that lasts.
   bool unsettled() const { return !strange_.empty(); }
   step_cost cost() const;
+  /// Part of its takes' time in which it waited for a core.
+  double waiting() const;
   /// One standard error of the predicted time, relative to it.
   double error() const;
   /// How often it has changed, at once or little by little.
@@ -55,6 +58,7 @@ private:
   struct take {
     double rows = 0;
     double seconds = 0;
+    double waited_s = 0;
     uint32_t window = 0;
   };
   bool look_for_change(const take& newest);

@@ -86,7 +86,8 @@ public:
         longest = std::max(longest, noisy);
         if (measured)
           view.workers[rank].costs.push_back(
-              {uint32_t(takes[rank]), uint64_t(noisy * 1e9)});
+              {uint32_t(takes[rank]), uint64_t(noisy * 1e9),
+               uint64_t(rank == crowded ? noisy * 0.75 * 1e9 : 0)});
       }
       view.step_us.push_back(uint64_t(longest * 1e6));
       now_us_ += uint64_t(longest * 1e6);
@@ -147,6 +148,7 @@ public:
   uint64_t free_bytes = UINT64_MAX;
   size_t full = SIZE_MAX;                // this rank has no room left
   size_t ill = SIZE_MAX;                 // the device of this rank
+  size_t crowded = SIZE_MAX;             // others have its core
   std::optional<uint64_t> left_in_epoch; // steps; nothing: all of them
   uint64_t steps_left = 10'000;          // of the run
   size_t late = SIZE_MAX; // this rank then has three times its part left
@@ -395,6 +397,21 @@ TEST(balancer, says_what_slows_down_those_who_are_to_take_less) {
   EXPECT_EQ(explain_worker(w.mind, 1)["device_trouble"],
             "cuda:0: slowed down by heat, for 3 s");
   EXPECT_TRUE(explain_worker(w.mind, 0)["device_trouble"].is_null());
+}
+
+TEST(balancer, says_who_waits_for_a_core) {
+  world w(3);
+  w.plans_in(50);
+  w.row_s[1] *= 4;
+  w.crowded = 1;
+  std::string reason;
+  for (int i = 0; i < 100 && reason.empty(); ++i)
+    if (balance_answer got = w.look(1); got.state.code == balance_code::planned)
+      reason = got.proposal.reason;
+  EXPECT_THAT(reason,
+              ::testing::HasSubstr("shorter; w2 takes less, it waits for a "
+                                   "core 75.0 % of its time"));
+  EXPECT_EQ(explain_worker(w.mind, 1)["waits_for_core"], 0.75);
 }
 
 TEST(balancer, measures_also_where_it_may_not_act) {

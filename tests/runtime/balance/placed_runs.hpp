@@ -84,6 +84,38 @@ inline balanced_options options_of(const speeds& speed, uint32_t workers,
   return out;
 }
 
+/// Other work on the core of rank 0: it comes and goes by chance, in bursts of
+/// `steps` in the mean, half of the time. While it is there the core is shared.
+class busy_core {
+public:
+  busy_core(uint64_t seed, double steps, uint64_t of) {
+    test_random random(seed * 7919 + 1);
+    bool busy = random.one_in(2);
+    while (busy_.size() < of) {
+      const double u = double(1 + random.below(1'000'000)) / 1'000'001;
+      const auto length = uint64_t(1 - steps * std::log(u));
+      busy_.insert(busy_.end(), length, busy);
+      busy = !busy;
+    }
+  }
+  /// Part of the core that is gone.
+  double of(size_t rank, uint64_t step) const {
+    return rank == 0 && busy_.at(step % busy_.size()) ? 0.5 : 0;
+  }
+
+  /// Steps at which it comes or goes.
+  std::vector<uint64_t> changes() const {
+    std::vector<uint64_t> out;
+    for (uint64_t step = 1; step < busy_.size(); ++step)
+      if (busy_[step] != busy_[step - 1])
+        out.push_back(step);
+    return out;
+  }
+
+private:
+  std::vector<bool> busy_;
+};
+
 inline constexpr double step_s = 0.05;
 
 /// Speeds that go up and down by a factor of two within ten minutes of such

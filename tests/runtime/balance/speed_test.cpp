@@ -39,5 +39,16 @@ TEST(speed, does_not_take_a_window_of_two_takes_for_the_noise_of_all) {
   EXPECT_NEAR(changed.cost().seconds(100), 400 * row_s, 10 * row_s);
 }
 
+TEST(speed_estimate, says_how_long_it_waited_for_a_core) {
+  speed_estimate speed;
+  for (int take = 0; take < 20; ++take)
+    speed.add(64, 0.010, 0.001);
+  EXPECT_NEAR(speed.waiting(), 0.1, 1e-9);
+  // Of the time since it became slower.
+  for (int take = 0; take < 4; ++take)
+    speed.add(64, 0.020, 0.011);
+  EXPECT_NEAR(speed.waiting(), 0.55, 1e-9);
+}
+
 } // namespace
 } // namespace ballast::testing

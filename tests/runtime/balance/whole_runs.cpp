@@ -3,6 +3,7 @@
 // clock and no process: the same figures on every machine.
 //
 //   whole_runs placements WORKERS CHUNK_ROWS SEEDS
+//   whole_runs busy WORKERS CHUNK_ROWS SEEDS    with other work on one core
 //   whole_runs noise SEEDS    one hour each
 //   whole_runs drift SEEDS    likewise
 //   whole_runs chunks WORKERS CHUNK_ROWS SEEDS
@@ -83,6 +84,37 @@ void chunks(uint32_t workers, uint32_t chunk_rows, uint64_t seeds) {
       }
 }
 
+/// Bursts of 60 ms, half a second and five seconds, about.
+constexpr double lasting_burst = 400;
+constexpr double burst_steps[] = {5, 40, lasting_burst};
+
+void busy(uint32_t workers, uint32_t chunk_rows, uint64_t seeds) {
+  std::printf("placement,speeds,burst,seed,moved,least,again,plans,of_ideal\n");
+  for (const char* kind : kinds)
+    for (const speeds& speed : all_speeds)
+      for (double steps : burst_steps)
+        for (uint64_t seed = 1; seed <= seeds && !speed.changes(); ++seed) {
+          const busy_core load(seed, steps, 1200);
+          balanced_options options = options_of(speed, workers, seed);
+          options.speed = [&](size_t rank, uint64_t step) {
+            return speed.of(workers, rank, step, 1200) *
+                   (1 - load.of(rank, step));
+          };
+          // What lasts for many epochs is a disturbance of its own.
+          if (steps == lasting_burst)
+            options.disturbed = load.changes();
+          balanced_run run(placed_like(kind, workers, chunk_rows, seed),
+                           options);
+          run.run();
+          std::printf("%s,%s,%.0f,%llu,%llu,%llu,%llu,%zu,%.4f\n", kind,
+                      speed.name, steps, (unsigned long long)seed,
+                      (unsigned long long)run.moved(),
+                      (unsigned long long)run.account().least(),
+                      (unsigned long long)run.account().again(),
+                      run.plans().size(), run.part_of_ideal());
+        }
+}
+
 // -- an hour ------------------------------------------------------------------
 
 constexpr auto hour_steps = uint64_t(3600 / step_s);
@@ -149,12 +181,14 @@ int main(int count, char** arguments) {
     placements(uint32_t(number(2)), uint32_t(number(3)), number(4));
   else if (what == "chunks" && count == 5)
     chunks(uint32_t(number(2)), uint32_t(number(3)), number(4));
+  else if (what == "busy" && count == 5)
+    busy(uint32_t(number(2)), uint32_t(number(3)), number(4));
   else if (what == "noise" && count == 3)
     noise(number(2));
   else if (what == "drift" && count == 3)
     drift(number(2));
   else {
-    std::fprintf(stderr, "usage: whole_runs placements | chunks WORKERS "
+    std::fprintf(stderr, "usage: whole_runs placements | busy | chunks WORKERS "
                          "CHUNK_ROWS SEEDS | noise SEEDS | drift SEEDS\n");
     return 2;
   }
