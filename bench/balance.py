@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """How good the balance is, and what it costs.
 
-  ./dev bench balance [--repeats N] [--only PART] [--save] [--check]
+  ./dev bench balance [--repeats N] [--only PART] [--long] [--save] [--check]
 
 planner    The mathematics alone, on one core (`ballast bench planner`): quotas
            by the fast path and by the exact solver, whole chunks, the split of
-           a batch; and the minimum of random requests against HiGHS.
+           a batch; and the minimum of random requests against HiGHS: 1,000,
+           with --long 10,000 (a quarter of an hour on two cores).
 straggler  One of four workers four times slower, then another one, then none:
            throughput from the 20th step after each change on, over the ideal.
 skew       Fashion-MNIST sorted by label: how soon the skew is below 0.05, and
@@ -16,7 +17,7 @@ accuracy   A cnn with batch norm on Fashion-MNIST by Dirichlet(0.1): how far its
            accuracy is below that of iid rows, balanced and left alone; and the
            same without batch norm.
 runs       Whole runs in virtual time: rows moved over the exact minimum, an hour
-           of noise, an hour of drift.
+           of noise, an hour of drift, other work on one core.
 policies   Balancers of others, restated (bench/policies/), on the same placements
            as ours: rows moved for the same final balance; and in virtual time,
            with late reports, slow moves and noise, rows moved back and in vain.
@@ -44,7 +45,7 @@ PLANNER_MS_MAX = {
     ("batch_split", 512, 0): 1,
 }
 SECONDS = 0.5  # a cell and repeat
-INSTANCES_MIN = 1000
+INSTANCES, INSTANCES_LONG = 1_000, 10_000
 
 
 def run(command):
@@ -65,9 +66,23 @@ def same_minimum(options):
     python = "/usr/bin/python3" if os.access("/usr/bin/python3", os.X_OK) else sys.executable
     if subprocess.run([python, "-c", "import scipy.optimize"], capture_output=True).returncode != 0:
         return None
-    said = run([python, script, built(options, "quota_instances")]).strip()
-    say(f"  {said}")
-    return int(said.split()[0])
+    every = INSTANCES_LONG if options.long else INSTANCES
+    cores = os.cpu_count() or 1
+    first = [1 + every * core // cores for core in range(cores + 1)]
+    solving = [
+        subprocess.Popen(
+            [python, script, built(options, "quota_instances"), str(first[core]), str(first[core + 1] - first[core])],
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        for core in range(cores)
+    ]
+    compared = 0
+    for one in solving:
+        said = one.communicate()[0].strip()
+        if one.returncode != 0:
+            raise SystemExit(said)
+        say(f"  {said}")
+        compared += int(said.split()[0])
+    return compared
 
 
 def planner(options, verdicts):
@@ -119,7 +134,8 @@ def planner(options, verdicts):
     if instances is None:
         say("  no scipy for /usr/bin/python3: the minimum is not compared with HiGHS; ./dev setup installs it")
     else:
-        verdicts.at_least("random requests with the minimum that HiGHS finds", instances, INSTANCES_MIN, "")
+        verdicts.at_least("random requests with the minimum that HiGHS finds", instances,
+                          INSTANCES_LONG if options.long else INSTANCES, "")
     return {"rounds": raw, "instances": instances}
 
 
@@ -135,7 +151,9 @@ PARTS = {
 
 
 def main():
-    options = arguments(__doc__.splitlines()[0], list(PARTS))
+    options = arguments(
+        __doc__.splitlines()[0], list(PARTS),
+        more=lambda p: p.add_argument("--long", action="store_true", help="ten times as many random requests"))
     warn_if_busy()
     run_parts("balance", options, {name: functools.partial(measure, options) for name, measure in PARTS.items()})
 

@@ -15,6 +15,7 @@ CELLS = ((4, 25), (8, 25), (4, 256), (8, 256))  # workers, rows of a chunk
 SEEDS = 10
 NOISE_SEEDS = 1000
 DRIFT_SEEDS = 5
+BUSY_SEEDS = 5
 BUDGET = 0.1
 CHUNKS_SEEDS = 2
 
@@ -104,5 +105,26 @@ def drift(options, verdicts):
     return rows
 
 
+def busy(options, verdicts):
+    rows = list(csv.DictReader(io.StringIO(simulate(options, "busy", 4, 25, BUSY_SEEDS))))
+    shown = [("bursts of", "runs", "median", "worst", "all together", "of the ideal", "10th")]
+    for steps in sorted({r["burst"] for r in rows}, key=int):
+        some = [r for r in rows if r["burst"] == steps]
+        ratios = [over_least(r) for r in some]
+        ideal = sorted(float(r["of_ideal"]) for r in some)
+        together = sum(int(r["moved"]) for r in some) / sum(int(r["least"]) for r in some)
+        shown.append((f"{steps} steps", len(some), f"{statistics.median(ratios):.3f}", f"{max(ratios):.2f}",
+                      f"{together:.3f}", f"{statistics.median(ideal):.3f}", f"{ideal[len(ideal) // 10]:.3f}"))
+    say("\nother work that has half of one core, half of the time: rows over the minimum (bursts of 400 steps, ten\n"
+        "epochs, are disturbances), and what the best split of every step would take over what was taken")
+    table(shown)
+    lasting = [r for r in rows if r["burst"] == "400"]
+    verdicts.at_most("beside other work that lasts: rows over the minimum, worst",
+                     max(over_least(r) for r in lasting), 1.3, "times")
+    verdicts.at_least("beside other work that lasts: of the ideal",
+                      statistics.median(float(r["of_ideal"]) for r in lasting), 0.93, "")
+    return rows
+
+
 def whole_runs(options, verdicts):
-    return {part.__name__: part(options, verdicts) for part in (placements, chunks, noise, drift)}
+    return {part.__name__: part(options, verdicts) for part in (placements, chunks, noise, drift, busy)}
