@@ -104,8 +104,9 @@ protected:
     config.core.build_id = "b";
     config.core.token = "secret";
     config.runs_folder = folder.path();
-    config.on_run_ended = [this](const run_outcome& how) {
-      outcomes.push_back(how);
+    // The coordinator outlives the members of the fixture.
+    config.on_run_ended = [all = all_outcomes](const run_outcome& how) {
+      all->push_back(how);
     };
     auto shards = keep(system.spawn(played_shards, refuse));
     boss = keep(system.spawn(coordinator, shards, config));
@@ -164,7 +165,9 @@ protected:
   coordinator_actor boss;
   std::vector<std::shared_ptr<orders>> workers;
   std::vector<gpu_worker_actor> handles;
-  std::vector<run_outcome> outcomes;
+  std::shared_ptr<std::vector<run_outcome>> all_outcomes =
+      std::make_shared<std::vector<run_outcome>>();
+  std::vector<run_outcome>& outcomes = *all_outcomes;
 };
 
 } // namespace ballast
