@@ -55,7 +55,7 @@ struct balance_policy {
   /// errors of the speeds, or after so many windows: else they would move again
   /// when more is known.
   double first_errors = 3.3;
-  uint32_t first_windows_max = 8;
+  uint32_t first_windows_max = 6;
   /// No plan in this last part of an epoch.
   double epoch_end = 0.05;
   /// What is left of the run must win back this many times what a plan costs.
