@@ -72,6 +72,7 @@ job_tables::job_tables(const job& what, const std::stop_token& stop) {
     request.test = true;
     request.pointer = "/data/test";
     request.like = &train;
+    request.kept.resize(what.balance.by.size()); // groups are those of `train`
     test = read_source(*what.data.test, request);
     const std::string stored = wider_type(train.row.stored, test->row.stored);
     widen(train, stored);

@@ -330,7 +330,8 @@ step_end step_executor::do_step(const prefetcher::ready& ready,
   const uint64_t waited_before_ns = core_wait_ns();
   double loss_sum = gradient(ready, gradients);
   slow_down(monotonic_ns() - start_ns);
-  const uint64_t waited_ns = core_wait_ns() - waited_before_ns;
+  const uint64_t waited_ns =
+      std::max(core_wait_ns(), waited_before_ns) - waited_before_ns;
   uint64_t computed_ns = monotonic_ns();
   enter(worker_phase::reduce);
   trailer sums = core_->contribution(order.rows.size(), loss_sum);

@@ -134,6 +134,12 @@ void check_balance(const job& in, rule_book& book) {
                   "\"" + format +
                       "\" data have no named columns; expected the format "
                       "\"csv\" or \"parquet\"");
+  if (!b.by.empty() && in.data.test && in.data.test->format != "csv" &&
+      in.data.test->format != "parquet")
+    book.refuse({"/balance/by", "/data/test/format"},
+                "the test set is \"" + in.data.test->format +
+                    "\", which has no named columns; expected the format "
+                    "\"csv\" or \"parquet\" for both");
   if (std::set<std::string>(b.by.begin(), b.by.end()).size() < b.by.size())
     book.refuse({"/balance/by"}, "names a column twice; expected each once");
 }

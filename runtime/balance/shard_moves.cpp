@@ -206,7 +206,8 @@ move_list choose_moves(const move_request& what) {
     out.no_room = search.cover_by_cuts(what.room_bytes);
   std::vector<movable_piece> pieces = search.pieces();
   if (what.skew_max < 1)
-    trim_moves(pieces, what.target, {what.skew_max, what.size_tolerance});
+    trim_moves(pieces, what.target,
+               {what.skew_max, what.size_tolerance, may_cut});
   pieces = joined(std::move(pieces));
   std::vector<uint64_t> room = what.room_bytes;
   move_prefix so_far(pieces, what.target, what.skew_max);

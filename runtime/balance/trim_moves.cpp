@@ -22,7 +22,8 @@ class trimmer {
 public:
   trimmer(std::vector<movable_piece>& pieces, const label_counts& target,
           const trim_limits& limits)
-      : pieces_(pieces), held_(target), holders_(target) {
+      : pieces_(pieces), held_(target), holders_(target),
+        may_cut_(limits.may_cut) {
     for (const movable_piece& piece : pieces_) {
       held_.add(piece, piece.goes_to);
       holders_.add(piece, piece.goes_to);
@@ -50,7 +51,8 @@ public:
       if (!better)
         break;
     }
-    cut_back();
+    if (may_cut_)
+      cut_back();
   }
 
 private:
@@ -175,7 +177,8 @@ private:
   std::vector<movable_piece>& pieces_;
   held_labels held_;
   class_holders holders_;
-  std::vector<double> off_max_;  // by rank: rows beside its size
+  std::vector<double> off_max_; // by rank: rows beside its size
+  bool may_cut_;
   std::vector<double> skew_max_; // by rank
   std::vector<size_t> moved_;
   uint64_t effort_left_ = effort_max;

@@ -312,6 +312,7 @@ TEST(prepare, counts_a_test_set_of_its_own_by_the_same_columns) {
       "csv",
       folder.write("v.csv", "y,x,site\n0,1,paris\n1,1,rome\n1,1,paris\n"), "y");
   what.balance.by = {"site"};
+  what.balance.group = "patient"; // which the test set does not have
   const auto set = prepare(what, folder / "cache");
   EXPECT_EQ(histogram_bins(set->about().row), 4u); // rome is beside the others
   EXPECT_THAT(set->about().test.at(0).label_histogram,

@@ -210,6 +210,24 @@ TEST(choose_moves, never_cuts_a_set_of_whole_chunks) {
     EXPECT_TRUE(whole(b.set, move));
 }
 
+TEST(choose_moves, takes_no_part_of_a_whole_chunk_back) {
+  set_builder b(2);
+  for (size_t rank = 0; rank < 2; ++rank)
+    for (int i = 0; i < 10; ++i)
+      b.add(rank, {50, 50});
+  b.set.whole_chunks = true;
+  const plan before = placed(b.set);
+  const aimed_moves moves = fewest_moves(
+      {count_labels(b.set, before), {1070, 930}, 0.1, 2}, {.set = &b.set,
+                                                           .current = &before,
+                                                           .target = {},
+                                                           .locked = {},
+                                                           .room_bytes = {},
+                                                           .skew_max = 0.1});
+  for (const shard_move& move : moves.list.moves)
+    EXPECT_TRUE(whole(b.set, move));
+}
+
 TEST(choose_moves, lets_locked_chunks_lie) {
   manifest set = fashion("sorted", 0, 4);
   plan before = placed(set);
