@@ -176,12 +176,19 @@ private:
                           pointer);
   }
 
-  static void keep_cells(const arrow::Array& array, size_t index,
-                         table_rows& rows) {
+  /// Of a dictionary the value, which another row group may number otherwise.
+  std::string cell_of(const arrow::Array& array, int64_t row) const {
+    std::shared_ptr<arrow::Scalar> value = take(array.GetScalar(row));
+    if (value->type->id() == arrow::Type::DICTIONARY)
+      value = take(static_cast<const arrow::DictionaryScalar&>(*value)
+                       .GetEncodedValue());
+    return value->is_valid ? value->ToString() : std::string();
+  }
+
+  void keep_cells(const arrow::Array& array, size_t index,
+                  table_rows& rows) const {
     for (int64_t row = 0; row < array.length(); ++row)
-      rows.keep(index, array.IsNull(row)
-                           ? std::string()
-                           : array.GetScalar(row).ValueOrDie()->ToString());
+      rows.keep(index, array.IsNull(row) ? std::string() : cell_of(array, row));
   }
   void keep_cells(const arrow::RecordBatch& batch,
                   const std::vector<size_t>& kept, table_rows& rows) const {

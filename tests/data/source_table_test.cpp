@@ -25,8 +25,12 @@ void write_parquet(const std::string& path,
                    const std::shared_ptr<arrow::Table>& table) {
   auto file = arrow::io::FileOutputStream::Open(path).ValueOrDie();
   // Two rows a group: several groups also in small files.
+  // With the types, as pandas and pyarrow do.
   ASSERT_TRUE(
-      parquet::arrow::WriteTable(*table, arrow::default_memory_pool(), file, 2)
+      parquet::arrow::WriteTable(
+          *table, arrow::default_memory_pool(), file, 2,
+          parquet::default_writer_properties(),
+          parquet::ArrowWriterProperties::Builder().store_schema()->build())
           .ok());
 }
 
@@ -216,6 +220,32 @@ TEST(parquet_source, keeps_cells_of_text_for_balance) {
   EXPECT_EQ(out.kept[0].texts,
             (std::vector<std::string>{"berlin", "paris", ""}));
   EXPECT_EQ(out.kept[1].texts, (std::vector<std::string>{"0", "1", "2"}));
+}
+
+TEST(parquet_source, keeps_the_values_of_a_dictionary_not_their_numbers) {
+  if (under_thread_sanitizer)
+    GTEST_SKIP() << "Arrow is not built for the thread sanitizer";
+  temporary_folder folder;
+  // As pandas writes categories; "berlin" is number 0, then number 1.
+  arrow::StringDictionaryBuilder site;
+  arrow::Int64Builder x;
+  for (const char* one : {"berlin", "paris", "rome", "berlin"})
+    ASSERT_TRUE(site.Append(one).ok());
+  ASSERT_TRUE(x.AppendValues({0, 1, 0, 1}).ok());
+  const std::shared_ptr<arrow::Array> sites = site.Finish().ValueOrDie();
+  const auto table =
+      arrow::Table::Make(arrow::schema({arrow::field("site", sites->type()),
+                                        arrow::field("x", arrow::int64())}),
+                         {sites, x.Finish().ValueOrDie()});
+  const std::string path = (folder / "t.parquet").string();
+  write_parquet(path, table);
+  source_request request;
+  request.kept = {{"site", "/balance/by/0"}};
+  const source_table out =
+      read_source(table_source("parquet", path, "x", {"x"}), request);
+  EXPECT_EQ(out.kept.at(0).cells, (std::vector<uint32_t>{0, 1, 2, 0}));
+  EXPECT_EQ(out.kept.at(0).texts,
+            (std::vector<std::string>{"berlin", "paris", "rome"}));
 }
 
 TEST(synthetic_source, is_a_function_of_seed_and_row) {
