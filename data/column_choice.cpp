@@ -112,14 +112,7 @@ column_choice choose_columns(const std::string& file,
 
 void table_rows::keep(size_t index, std::string_view cell) {
   kept_column& column = table_.kept[index];
-  auto found = numbers_[index].find(cell);
-  if (found == numbers_[index].end()) {
-    found = numbers_[index]
-                .emplace(std::string(cell), uint32_t(column.texts.size()))
-                .first;
-    column.texts.emplace_back(cell);
-  }
-  column.cells.push_back(found->second);
+  column.cells.push_back(numbers_[index].of(cell, column.texts));
 }
 
 void table_rows::finish(size_t features) {

@@ -116,8 +116,7 @@ private:
   source_table& table_;
   const source_request& request_;
   std::vector<float> values_;
-  /// By kept column: the number of each text.
-  std::vector<std::map<std::string, uint32_t, std::less<>>> numbers_;
+  std::vector<text_numbers> numbers_; // by kept column
 };
 
 } // namespace ballast

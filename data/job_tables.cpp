@@ -4,23 +4,17 @@
 #include "data/test_split.hpp"
 #include "runtime/errors.hpp"
 #include "runtime/joint_bins.hpp"
+#include "runtime/placement/row_lists.hpp"
 #include "runtime/row_cells.hpp"
 #include "runtime/target_bins.hpp"
 
 #include <algorithm>
 #include <array>
-#include <numeric>
 #include <utility>
 
 namespace ballast {
 
 namespace {
-
-std::vector<uint64_t> all_of(uint64_t rows) {
-  std::vector<uint64_t> out(rows);
-  std::iota(out.begin(), out.end(), uint64_t{0});
-  return out;
-}
 
 std::array<float, token_profile_size> profile_of(const source_table& table,
                                                  uint64_t row) {
@@ -77,14 +71,14 @@ job_tables::job_tables(const job& what, const std::stop_token& stop) {
     const std::string stored = wider_type(train.row.stored, test->row.stored);
     widen(train, stored);
     widen(*test, stored);
-    test_rows = {&*test, all_of(test->rows)};
+    test_rows = {&*test, all_rows(test->rows)};
   } else {
     test_rows.table_rows =
         choose_test_rows(train.labels, train.row.classes, train.rows,
                          what.data.test_fraction, what.seed);
   }
   train_rows.table_rows = what.data.test
-                              ? all_of(train.rows)
+                              ? all_rows(train.rows)
                               : rows_without(train.rows, test_rows.table_rows);
   if (request.label == label_kind::target)
     choose_bins();
@@ -99,10 +93,13 @@ job_tables::job_tables(const job& what, const std::stop_token& stop) {
   if (test)
     train.row.vocabulary = std::max(train.row.vocabulary, test->row.vocabulary);
 }
+
 /// Of the rows to train on; the test set's are counted by the same ones.
 void job_tables::choose_joint_bins(size_t columns) {
-  std::vector<kept_column> both(train.kept.begin(),
-                                train.kept.begin() + ptrdiff_t(columns));
+  // Nobody else needs them; that of groups stays.
+  const auto end = train.kept.begin() + ptrdiff_t(columns);
+  std::vector<kept_column> both(std::move_iterator(train.kept.begin()),
+                                std::move_iterator(end));
   for (size_t i = 0; test && i < columns; ++i)
     append(both[i], test->kept[i]);
   joint_bins bins = bins_of_columns(both, train_rows.table_rows);

@@ -10,10 +10,10 @@
 #include "runtime/chunk_layout.hpp"
 #include "runtime/fault_point.hpp"
 #include "runtime/json_text.hpp"
+#include "runtime/placement/row_lists.hpp"
 #include "runtime/printable.hpp"
 
 #include <nlohmann/json.hpp>
-#include <numeric>
 
 namespace ballast {
 
@@ -62,12 +62,6 @@ void apply_pipeline(const job& what, row_shape& row) {
     row.scale *= step.factor;
     row.offset *= step.factor;
   }
-}
-
-std::vector<uint64_t> all_of(uint64_t rows) {
-  std::vector<uint64_t> out(rows);
-  std::iota(out.begin(), out.end(), uint64_t{0});
-  return out;
 }
 
 std::vector<chunk_layout> place(const job& what, const job_tables& from) {
@@ -141,7 +135,7 @@ void write_set(const job& what, const std::string& key, const fs::path& folder,
   about.train = write_chunks(folder / "train.arrow", about.row, from.train_rows,
                              chunks_of(lists), stop);
   const std::vector<chunk_layout> test{
-      cut_in_order(all_of(about.test_rows), chunk_rows)};
+      cut_in_order(all_rows(about.test_rows), chunk_rows)};
   about.test = write_chunks(folder / "test.arrow", about.row, from.test_rows,
                             chunks_of(test), stop);
   write_manifest(folder, about);

@@ -1,5 +1,6 @@
 #include "data/set_identity.hpp"
 
+#include "runtime/joint_bins.hpp"
 #include "runtime/printable.hpp"
 #include "runtime/row_cells.hpp"
 #include "runtime/target_bins.hpp"
@@ -14,6 +15,7 @@ using nlohmann::json;
 
 /// Changes when prepared sets of older builds must not be used any more.
 constexpr int format_of_sets = 3;
+
 bool is_regression(const job& what) {
   return label_of(what) == label_kind::target;
 }
@@ -98,7 +100,9 @@ nlohmann::json set_identity(const job& what, prepare_cache& cache,
     out["cells"] = row_cells_max;
   }
   if (!what.balance.by.empty())
-    out["by"] = what.balance.by;
+    out.update({{"by", what.balance.by},
+                {"bins_of_numbers", target_bins_max},
+                {"bins_of_texts", texts_max}});
   if (!what.balance.group.empty())
     out["group"] = what.balance.group;
   for (const pipeline_step& step : data.pipeline)

@@ -95,15 +95,23 @@ void check_matrix(const job& in, rule_book& book) {
                     " classes; expected one for each");
 }
 
+bool has_named_columns(const source_spec& source) {
+  return source.format == "csv" || source.format == "parquet";
+}
+
+std::string no_named_columns(const source_spec& source) {
+  return "\"" + source.format +
+         "\" data have no named columns; expected the format \"csv\" or "
+         "\"parquet\"";
+}
+
 void check_column(const job& in, rule_book& book) {
   const source_spec& train = in.data.train;
   const std::string field = "/data/placement/column";
   const std::string& column = in.data.placement.column;
-  if (train.format != "csv" && train.format != "parquet")
+  if (!has_named_columns(train))
     book.refuse({field, "/data/train/format", "/data/placement/kind"},
-                "\"" + train.format +
-                    "\" data have no named columns; expected the format "
-                    "\"csv\" or \"parquet\"");
+                no_named_columns(train));
   else if (!train.features.empty() && column != train.label &&
            std::count(train.features.begin(), train.features.end(), column) ==
                0) {
@@ -125,21 +133,15 @@ void check_column(const job& in, rule_book& book) {
 /// What balance goes by beside the label has to have a name.
 void check_balance(const job& in, rule_book& book) {
   const balance_spec& b = in.balance;
-  const std::string& format = in.data.train.format;
-  const bool named = format == "csv" || format == "parquet";
-  for (const char* field : {"/balance/by", "/balance/group"})
-    if (!named && (field == std::string("/balance/by") ? !b.by.empty()
-                                                       : !b.group.empty()))
-      book.refuse({field, "/data/train/format"},
-                  "\"" + format +
-                      "\" data have no named columns; expected the format "
-                      "\"csv\" or \"parquet\"");
-  if (!b.by.empty() && in.data.test && in.data.test->format != "csv" &&
-      in.data.test->format != "parquet")
+  const source_spec& train = in.data.train;
+  if (!b.by.empty() && !has_named_columns(train))
+    book.refuse({"/balance/by", "/data/train/format"}, no_named_columns(train));
+  if (!b.group.empty() && !has_named_columns(train))
+    book.refuse({"/balance/group", "/data/train/format"},
+                no_named_columns(train));
+  if (!b.by.empty() && in.data.test && !has_named_columns(*in.data.test))
     book.refuse({"/balance/by", "/data/test/format"},
-                "the test set is \"" + in.data.test->format +
-                    "\", which has no named columns; expected the format "
-                    "\"csv\" or \"parquet\" for both");
+                no_named_columns(*in.data.test) + " for the test set, too");
   if (std::set<std::string>(b.by.begin(), b.by.end()).size() < b.by.size())
     book.refuse({"/balance/by"}, "names a column twice; expected each once");
 }
@@ -263,7 +265,7 @@ void check_label(const source_spec& source, const std::string& prefix,
   const std::string field = prefix + "/label";
   const std::vector<std::string> fields = {field, prefix + "/format",
                                            "/train/loss"};
-  const bool table = source.format == "csv" || source.format == "parquet";
+  const bool table = has_named_columns(source);
   if (loss == "next_token" && source.format == "idx")
     book.refuse({prefix + "/format", "/train/loss"},
                 "\"idx\" data have labels, rows for the loss \"next_token\" "

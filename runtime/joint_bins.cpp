@@ -5,42 +5,59 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <cstdlib>
 #include <map>
 #include <numeric>
 #include <optional>
+#include <set>
 
 namespace ballast {
 
 namespace {
 
-/// Empty where it is none; "nan" is missing, too.
+/// Empty where it is none. What is too large or too small for a double is one.
 std::optional<float> number_in(const std::string& text) {
+  const char* begin = text.data();
+  const char* const end = begin + text.size();
+  if (end - begin > 1 && *begin == '+' && begin[1] != '-')
+    ++begin;
   double out = 0;
-  const char* end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, out);
-  if (error != std::errc{} || rest != end || !std::isfinite(out))
+  const auto [rest, error] = std::from_chars(begin, end, out);
+  if (error == std::errc::result_out_of_range)
+    out = std::strtod(begin, nullptr);
+  else if (error != std::errc{})
+    return {};
+  if (rest != end || std::isnan(out))
     return {};
   return float(out);
 }
 
+/// As tables of numbers say it.
 bool is_missing(const std::string& text) {
-  return text.empty() || text == "nan" || text == "NaN" || text == "NAN";
+  static const std::set<std::string_view> words = {
+      "",     "nan", "NaN",  "NAN",  "NA",   "N/A",  "n/a",
+      "<NA>", "na",  "null", "NULL", "None", "none", "-"};
+  return words.count(text) > 0;
 }
 
 /// By cell: the bin of its number, those that are missing in one of their own.
-/// Empty where there is other text.
+/// Empty where none of `rows` has a number or one has other text; other text
+/// in the rows beside them is missing.
 std::vector<uint32_t> bins_of_numbers(const kept_column& column,
                                       std::span<const uint64_t> rows) {
   std::vector<std::optional<float>> numbers;
-  for (const std::string& text : column.texts) {
+  for (const std::string& text : column.texts)
     numbers.push_back(number_in(text));
-    if (!numbers.back() && !is_missing(text))
+  std::vector<float> seen;
+  for (uint64_t row : rows) {
+    const uint32_t cell = column.cells[row];
+    if (numbers[cell])
+      seen.push_back(*numbers[cell]);
+    else if (!is_missing(column.texts[cell]))
       return {};
   }
-  std::vector<float> seen;
-  for (uint64_t row : rows)
-    if (const auto number = numbers[column.cells[row]])
-      seen.push_back(*number);
+  if (seen.empty())
+    return {};
   const std::vector<float> edges = bin_edges(std::move(seen));
   std::vector<uint32_t> out;
   for (const std::optional<float>& number : numbers)
@@ -68,18 +85,24 @@ std::vector<uint32_t> bins_of_texts(const kept_column& column,
 
 } // namespace
 
+text_numbers::text_numbers(const std::vector<std::string>& texts) {
+  for (uint32_t number = 0; number < texts.size(); ++number)
+    numbers_.emplace(texts[number], number);
+}
+
+uint32_t text_numbers::of(std::string_view text,
+                          std::vector<std::string>& texts) {
+  if (const auto found = numbers_.find(text); found != numbers_.end())
+    return found->second;
+  texts.emplace_back(text);
+  return numbers_.emplace(text, uint32_t(texts.size() - 1)).first->second;
+}
+
 void append(kept_column& to, const kept_column& more) {
-  std::map<std::string, uint32_t> numbers;
-  for (uint32_t cell = 0; cell < to.texts.size(); ++cell)
-    numbers.emplace(to.texts[cell], cell);
+  text_numbers numbers(to.texts);
   std::vector<uint32_t> number_of; // by cell of `more`
-  for (const std::string& text : more.texts) {
-    const auto [found, added] =
-        numbers.emplace(text, uint32_t(to.texts.size()));
-    if (added)
-      to.texts.push_back(text);
-    number_of.push_back(found->second);
-  }
+  for (const std::string& text : more.texts)
+    number_of.push_back(numbers.of(text, to.texts));
   for (uint32_t cell : more.cells)
     to.cells.push_back(number_of[cell]);
 }

@@ -6,8 +6,11 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace ballast {
@@ -18,6 +21,19 @@ struct kept_column {
   std::string name;
   std::vector<uint32_t> cells;    // by row
   std::vector<std::string> texts; // by cell; empty: missing
+};
+
+/// Numbers of texts, in the order of first appearance.
+class text_numbers {
+public:
+  text_numbers() = default;
+  /// Those that `texts` have already: different ones.
+  explicit text_numbers(const std::vector<std::string>& texts);
+  /// Puts a text that has none at the end of `texts`, always the same ones.
+  uint32_t of(std::string_view text, std::vector<std::string>& texts);
+
+private:
+  std::map<std::string, uint32_t, std::less<>> numbers_;
 };
 
 /// The rows of `more` after those of `to`, texts that are equal under one

@@ -17,6 +17,18 @@ namespace {
 namespace fs = std::filesystem;
 using testing::HasSubstr;
 
+void expect_refused(const job& what, const temporary_folder& folder, errc code,
+                    const std::string& pointer, const std::string& says) {
+  try {
+    prepare(what, folder / "cache");
+    ADD_FAILURE() << "accepted; " << says;
+  } catch (const ballast_error& error) {
+    EXPECT_EQ(error.what_failed().code, code) << says;
+    EXPECT_EQ(error.what_failed().pointer, pointer);
+    EXPECT_THAT(error.what(), HasSubstr(says));
+  }
+}
+
 TEST(prepare, cuts_each_workers_rows_into_chunks) {
   tiny_idx tiny;
   tiny.what.data.pipeline = {{"scale", 0.5, {}}, {"scale", 0.25, {}}};
@@ -148,14 +160,7 @@ TEST(prepare, says_why_rows_cannot_be_placed_as_asked) {
       "csv", folder.write("t.csv", "user,y\n1,0\n1,1\n1,0\n2,1\n"), "y"));
   what.elastic.workers = 3;
   auto refuses = [&](const std::string& pointer, const std::string& says) {
-    try {
-      prepare(what, folder / "cache");
-      ADD_FAILURE() << says;
-    } catch (const ballast_error& error) {
-      EXPECT_EQ(error.what_failed().code, errc::invalid_data);
-      EXPECT_EQ(error.what_failed().pointer, pointer);
-      EXPECT_THAT(error.what(), HasSubstr(says));
-    }
+    expect_refused(what, folder, errc::invalid_data, pointer, says);
   };
   what.data.placement.kind = "column";
   what.data.placement.column = "name";
@@ -186,14 +191,8 @@ TEST(prepare, gives_rows_the_shape_that_the_job_asks_for) {
   for (const std::vector<uint32_t>& wrong :
        {std::vector<uint32_t>{5, 5}, {1000000, 1000000, 1000000, 1000000}}) {
     what.data.pipeline[1].shape = wrong;
-    try {
-      prepare(what, folder / "cache");
-      ADD_FAILURE() << "accepted";
-    } catch (const ballast_error& error) {
-      EXPECT_EQ(error.what_failed().code, errc::invalid_job);
-      EXPECT_EQ(error.what_failed().pointer, "/data/pipeline/1/shape");
-      EXPECT_THAT(error.what(), HasSubstr("24 values"));
-    }
+    expect_refused(what, folder, errc::invalid_job, "/data/pipeline/1/shape",
+                   "24 values");
   }
 }
 
@@ -277,13 +276,8 @@ TEST(prepare, counts_rows_by_the_columns_that_balance_goes_by) {
   what.balance.by = {"length"};
   EXPECT_EQ(histogram_bins(prepare(what, folder / "cache")->about().row), 16u);
   what.balance.by = {"sight"};
-  try {
-    prepare(what, folder / "cache");
-    FAIL();
-  } catch (const ballast_error& error) {
-    EXPECT_EQ(error.what_failed().pointer, "/balance/by/0");
-    EXPECT_THAT(error.what(), HasSubstr("has no column 'sight'"));
-  }
+  expect_refused(what, folder, errc::invalid_data, "/balance/by/0",
+                 "has no column 'sight'");
 }
 
 TEST(prepare, refuses_columns_with_too_many_combinations) {
@@ -295,13 +289,8 @@ TEST(prepare, refuses_columns_with_too_many_combinations) {
   job what =
       job_of(table_source("csv", folder.write("t.csv", text), "y", {"x"}));
   what.balance.by = {"a", "b", "y"};
-  try {
-    prepare(what, folder / "cache");
-    FAIL();
-  } catch (const ballast_error& error) {
-    EXPECT_EQ(error.what_failed().pointer, "/balance/by");
-    EXPECT_THAT(error.what(), HasSubstr("different combinations"));
-  }
+  expect_refused(what, folder, errc::invalid_data, "/balance/by",
+                 "different combinations");
 }
 
 TEST(prepare, counts_a_test_set_of_its_own_by_the_same_columns) {

@@ -222,6 +222,10 @@ TEST(job, names_the_field_and_what_is_allowed_there) {
        "is required"},
       {"/data/placement={\"kind\":\"column\",\"column\":\"user\"}",
        "/data/placement/column", "\"synthetic\" data have no named columns"},
+      {"/balance/by=[\"site\"]", "/balance/by",
+       "\"synthetic\" data have no named columns"},
+      {"/balance/group=patient", "/balance/group",
+       "\"synthetic\" data have no named columns"},
       {"/data/test={\"format\":\"synthetic\",\"rows\":5,\"classes\":3}",
        "/data/test/classes", "3 classes, but /data/train has 4"},
       {"/data/train={\"format\":\"csv\",\"label\":\"y\"}", "/data/train/uri",
@@ -251,6 +255,17 @@ TEST(job, names_the_field_and_what_is_allowed_there) {
     EXPECT_THAT(result.mistakes[0].message, HasSubstr(r.pointer));
     EXPECT_EQ(result.mistakes[0].code, r.code);
   }
+}
+
+TEST(job, refuses_a_test_set_without_the_columns_that_balance_goes_by) {
+  const job_result result = parse_with(
+      {"/data/train={\"format\":\"csv\",\"uri\":\"a.csv\",\"label\":\"y\"}",
+       "/data/test={\"format\":\"synthetic\",\"rows\":5,\"classes\":4}",
+       "/balance/by=[\"site\"]"});
+  EXPECT_THAT(all_messages(result),
+              HasSubstr("\"synthetic\" data have no named columns; expected "
+                        "the format \"csv\" or \"parquet\" for the test set, "
+                        "too"));
 }
 
 TEST(job, refuses_what_does_not_go_with_tokens) {

@@ -58,6 +58,27 @@ TEST(joint_bins, takes_numbers_as_numbers_however_they_are_written) {
   EXPECT_EQ(out.of_row[3], out.of_row[4]);
 }
 
+TEST(joint_bins, takes_odd_numbers_and_words_for_missing_beside_numbers) {
+  const joint_bins out = bins_of(
+      {column_of({"+5", "5", "1e400", "inf", "1e-400", "0", "NA", "null"})}, 8);
+  EXPECT_EQ(out.count, 4u); // 0, 5, infinite, missing
+  EXPECT_EQ(out.of_row[0], out.of_row[1]);
+  EXPECT_EQ(out.of_row[2], out.of_row[3]);
+  EXPECT_EQ(out.of_row[4], out.of_row[5]);
+  EXPECT_EQ(out.of_row[6], out.of_row[7]);
+}
+
+TEST(joint_bins, takes_the_same_words_for_values_beside_text) {
+  EXPECT_EQ(bins_of({column_of({"NA", "EU", "none"})}, 3).count, 3u);
+  EXPECT_EQ(bins_of({column_of({"NA", "none"})}, 2).count, 2u);
+}
+
+TEST(joint_bins, lets_only_rows_to_train_on_decide_what_is_a_number) {
+  const joint_bins out = bins_of({column_of({"1", "2", "x", "-7"})}, 2);
+  EXPECT_EQ(out.of_row[1], out.of_row[3] + 1);
+  EXPECT_EQ(out.count, 3u); // what is missing was not met in training
+}
+
 TEST(joint_bins, counts_only_combinations_that_occur) {
   const joint_bins out = bins_of(
       {column_of({"a", "a", "b", "b"}), column_of({"0", "1", "1", "1"})}, 4);
