@@ -1,6 +1,7 @@
 #include "runtime/chunk_layout.hpp"
 
 #include "runtime/balance/quota.hpp"
+#include "runtime/placement/whole_groups.hpp"
 
 #include <algorithm>
 #include <map>
@@ -54,22 +55,15 @@ int32_t usual_class(const std::vector<uint64_t>& rows,
 chunk_layout group_by_group(const std::vector<uint64_t>& rows,
                             const placement_rows& of, uint32_t chunk_rows,
                             bool sorted) {
-  std::map<uint32_t, size_t> index;
-  std::vector<std::vector<uint64_t>> groups; // by first appearance
-  for (uint64_t row : rows) {
-    const size_t at =
-        index.try_emplace(of.groups[row], groups.size()).first->second;
-    if (at == groups.size())
-      groups.emplace_back();
-    groups[at].push_back(row);
-  }
-  if (sorted)
-    std::stable_sort(groups.begin(), groups.end(),
-                     [&](const auto& a, const auto& b) {
-                       return usual_class(a, of) < usual_class(b, of);
-                     });
+  const std::vector<std::vector<uint64_t>> groups =
+      rows_by_group(rows, of.groups);
+  std::vector<std::pair<int32_t, size_t>> order; // by usual class, then as is
+  for (size_t index = 0; index < groups.size(); ++index)
+    order.emplace_back(sorted ? usual_class(groups[index], of) : 0, index);
+  std::sort(order.begin(), order.end());
   chunk_layout out;
-  for (const std::vector<uint64_t>& group : groups) {
+  for (const auto& [label, index] : order) {
+    const std::vector<uint64_t>& group = groups[index];
     out.rows.insert(out.rows.end(), group.begin(), group.end());
     if (out.chunk_rows.empty() ||
         out.chunk_rows.back() + group.size() > chunk_rows)

@@ -121,11 +121,11 @@ std::vector<uint64_t> split_by_shares(uint64_t total,
 
 failure placement_mistake(const placement_spec& spec, const placement_rows& of,
                           uint32_t workers) {
-  if (!of.groups.empty() && different_groups(of.groups) < workers)
+  const size_t groups = different_groups(of.groups);
+  if (!of.groups.empty() && groups < workers)
     return {errc::invalid_data,
-            "/balance/group: " + n(different_groups(of.groups)) +
-                " groups are too few for " + n(workers) +
-                " workers; take another column, or fewer workers",
+            "/balance/group: " + n(groups) + " groups are too few for " +
+                n(workers) + " workers; take another column, or fewer workers",
             "/balance/group"};
   if (spec.kind == "dirichlet" && spec.min_rows > 1 &&
       of.rows / workers < spec.min_rows)

@@ -9,36 +9,19 @@ namespace ballast {
 
 namespace {
 
-struct group_rows {
-  std::vector<uint64_t> rows;         // in the order of the lists
-  std::map<size_t, uint64_t> at_rank; // rows by worker
-};
-
-std::vector<group_rows> collect(const row_lists& lists,
-                                std::span<const uint32_t> group) {
-  std::map<uint32_t, group_rows> found;
-  for (size_t rank = 0; rank < lists.size(); ++rank)
-    for (uint64_t row : lists[rank]) {
-      group_rows& one = found[group[row]];
-      one.rows.push_back(row);
-      ++one.at_rank[rank];
-    }
-  std::vector<group_rows> out;
-  for (auto& [number, one] : found)
-    out.push_back(std::move(one));
-  return out;
-}
+/// How many rows of one group each worker has.
+using rows_at = std::map<size_t, uint64_t>;
 
 /// Rows that a list still lacks of its size; below 0: it has more.
 using missing_rows = std::vector<int64_t>;
 
-size_t best_rank(const group_rows& one, const missing_rows& missing) {
-  const size_t size = one.rows.size();
+size_t best_rank(const rows_at& held, uint64_t size,
+                 const missing_rows& missing) {
   const auto needed = int64_t(size - size / 2);
   size_t best = missing.size();
-  for (const auto& [rank, rows] : one.at_rank)
+  for (const auto& [rank, rows] : held)
     if (missing[rank] >= needed &&
-        (best == missing.size() || rows > one.at_rank.at(best)))
+        (best == missing.size() || rows > held.at(best)))
       best = rank;
   if (best < missing.size())
     return best;
@@ -48,24 +31,47 @@ size_t best_rank(const group_rows& one, const missing_rows& missing) {
 
 } // namespace
 
+row_lists rows_by_group(std::span<const uint64_t> rows,
+                        std::span<const uint32_t> group) {
+  std::map<uint32_t, size_t> index;
+  row_lists out;
+  for (uint64_t row : rows) {
+    const size_t at = index.try_emplace(group[row], out.size()).first->second;
+    if (at == out.size())
+      out.emplace_back();
+    out[at].push_back(row);
+  }
+  return out;
+}
+
 row_lists with_whole_groups(const row_lists& lists,
                             std::span<const uint32_t> group) {
-  std::vector<group_rows> groups = collect(lists, group);
+  std::vector<uint64_t> all;
+  std::vector<size_t> worker(group.size()); // by row
+  missing_rows missing;
+  for (size_t rank = 0; rank < lists.size(); ++rank) {
+    missing.push_back(int64_t(lists[rank].size()));
+    for (uint64_t row : lists[rank])
+      worker[row] = rank;
+    all.insert(all.end(), lists[rank].begin(), lists[rank].end());
+  }
+  const row_lists groups = rows_by_group(all, group);
   std::vector<size_t> order(groups.size());
   std::iota(order.begin(), order.end(), size_t{0});
   std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
-    return groups[a].rows.size() > groups[b].rows.size();
+    return groups[a].size() > groups[b].size();
   });
-  missing_rows missing;
-  for (const std::vector<uint64_t>& list : lists)
-    missing.push_back(int64_t(list.size()));
   std::vector<size_t> rank_of(groups.size());
   std::vector<size_t> groups_at(lists.size());
   for (size_t index : order) {
-    const size_t rank = best_rank(groups[index], missing);
+    const std::vector<uint64_t>& rows = groups[index];
+    rows_at held;
+    for (uint64_t row : rows)
+      ++held[worker[row]];
+    const size_t rank = best_rank(held, rows.size(), missing);
     rank_of[index] = rank;
     ++groups_at[rank];
-    missing[rank] -= int64_t(groups[index].rows.size());
+    missing[rank] -= int64_t(rows.size());
   }
   // The smallest groups of who has several, to who has none.
   for (size_t poor = 0; poor < lists.size(); ++poor)
@@ -78,9 +84,8 @@ row_lists with_whole_groups(const row_lists& lists,
       }
   row_lists out(lists.size());
   for (size_t index = 0; index < groups.size(); ++index)
-    out[rank_of[index]].insert(out[rank_of[index]].end(),
-                               groups[index].rows.begin(),
-                               groups[index].rows.end());
+    out[rank_of[index]].insert(out[rank_of[index]].end(), groups[index].begin(),
+                               groups[index].end());
   return out;
 }
 

@@ -45,6 +45,12 @@ TEST(whole_groups, leaves_groups_that_are_whole_where_they_are) {
   EXPECT_EQ(with_whole_groups(lists, group), lists);
 }
 
+TEST(whole_groups, keeps_the_order_that_the_lists_have) {
+  const std::vector<uint32_t> group{0, 1, 2, 3, 3, 4};
+  const row_lists lists{{4, 3, 1}, {5, 0, 2}};
+  EXPECT_EQ(with_whole_groups(lists, group), lists);
+}
+
 TEST(whole_groups, leaves_nobody_empty_beside_a_giant) {
   std::vector<uint32_t> group(100, 0);
   group[98] = 1;
