@@ -130,9 +130,9 @@ void balancer::note_speeds(const plan& changed) {
 
 void balancer::new_plan(const plan& changed, bool same_round) {
   plan_ = changed;
-  plan_window_ = search_again_ = window_;
+  plan_window_ = window_;
   settled_at_.reset();
-  search_patience_ = 1;
+  moves_pause_ = coverage_pause_ = {};
   const label_counts before =
       std::exchange(held_, count_labels(*set_, changed));
   bool same_sizes = before.workers == held_.workers;
@@ -163,8 +163,9 @@ void balancer::new_plan(const plan& changed, bool same_round) {
     here.insert(one.worker);
   std::erase_if(speeds_,
                 [&](const auto& one) { return !here.contains(one.first); });
-  for (auto& [who, speed] : speeds_)
-    speed.new_split();
+  const std::vector<uint64_t> takes = takes_of(changed);
+  for (size_t rank = 0; rank < takes.size(); ++rank)
+    speeds_[changed.shares[rank].worker].new_split(takes[rank]);
   links_.keep(here);
 }
 

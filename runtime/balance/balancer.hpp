@@ -79,11 +79,18 @@ public:
   const std::vector<double>& noise_floors() const { return noise_floors_; }
 
 private:
+  /// A search that led to nothing is not made again at once, and ever later.
+  struct search_pause {
+    balance_code why = balance_code::at_optimum;
+    uint64_t until = 0;   // window
+    uint64_t windows = 1; // of the next one
+  };
   void take_in(const load_view& view);
   void new_plan(const plan& changed, bool same_round);
   void note_speeds(const plan& changed);
   void end_windows(const load_view& view);
   void adapt_rate();
+  std::vector<uint64_t> takes_of(const plan& of) const;
   bool sustained() const;
   uint64_t speed_changes() const;
   sizes_request sizes_now(const std::vector<uint64_t>& weights) const;
@@ -103,6 +110,7 @@ private:
   move_request how_to_move(const load_view& view) const;
   void cut_to_round(move_list& list) const;
   bool is_measured(size_t rank) const;
+  double error_of_takes() const;
   bool are_takes_sure() const;
   std::vector<uint64_t> weights_by_guess(const split_view& split) const;
   std::vector<size_t> too_few_to_measure() const;
@@ -110,7 +118,7 @@ private:
   bool cut_to_measure(move_list& list) const;
   bool moves_again(const move_list& list) const;
   balance_code nothing_moves(const move_list& list) const;
-  balance_code search_later(balance_code why);
+  balance_code search_later(search_pause& pause, balance_code why);
   std::vector<worker_id> ranks() const;
   uint64_t least_rows(const label_counts& from, const label_counts& to) const;
   void finish(balance_proposal& out, const split_view& split,
@@ -149,11 +157,9 @@ private:
   std::vector<chunk_id> moving_;       // of the proposal under way
   bool weighing_ = false;              // likewise: it changes weights by speed
   bool measuring_ = false; // likewise: it gives rows to be measured by
-  // A search that led to nothing is not made again at once.
-  balance_code found_nothing_ = balance_code::at_optimum;
-  uint64_t search_again_ = 0;    // window
-  uint64_t search_patience_ = 1; // windows
-  uint64_t alone_since_ = 0;     // window; a class has one holder since then
+  search_pause moves_pause_;
+  search_pause coverage_pause_;
+  uint64_t alone_since_ = 0;  // window; a class has one holder since then
   bool more_to_come_ = false; // the last plan was cut short: go on to the end
   uint32_t failures_ = 0;
   uint64_t stalled_until_ = 0; // window

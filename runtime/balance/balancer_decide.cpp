@@ -56,8 +56,9 @@ balance_code balancer::decide(const load_view& view, balance_proposal& out) {
       decide_coverage(view, split, weights, out) == balance_code::planned)
     return balance_code::planned;
   balance_code by_speed = decide_weights(split, weights);
-  if (split.known && split.gain < gain_min() &&
-      policy_.gain_errors * split.error <= gain_min())
+  if (const double least = gain_min();
+      split.known && split.gain < least &&
+      policy_.gain_errors * split.error <= least)
     settled_at_ = speed_changes();
   if (by_speed == balance_code::planned) {
     // Costs nothing, helps at once; what is owned follows.
@@ -100,12 +101,21 @@ std::string balancer::why_slower(const split_view& split) const {
   return out;
 }
 
+/// Of a full batch.
+std::vector<uint64_t> balancer::takes_of(const plan& of) const {
+  std::vector<uint64_t> weights;
+  for (const share& one : of.shares)
+    weights.push_back(one.batch_weight);
+  if (std::all_of(weights.begin(), weights.end(),
+                  [](uint64_t w) { return w == 0; }))
+    std::fill(weights.begin(), weights.end(), 1);
+  return whole_takes(policy_.global_batch, weights);
+}
+
 balancer::split_view balancer::look_at_split() const {
   split_view out;
-  std::vector<uint64_t> weights;
   out.known = true;
   for (const share& one : plan_->shares) {
-    weights.push_back(one.batch_weight);
     auto found = speeds_.find(one.worker);
     bool known = found != speeds_.end() && found->second.known();
     out.known = out.known && known;
@@ -116,10 +126,7 @@ balancer::split_view balancer::look_at_split() const {
     out.lasting_error =
         std::max(out.lasting_error, found->second.lasting_error());
   }
-  if (std::all_of(weights.begin(), weights.end(),
-                  [](uint64_t w) { return w == 0; }))
-    std::fill(weights.begin(), weights.end(), 1);
-  out.takes = whole_takes(policy_.global_batch, weights);
+  out.takes = takes_of(*plan_);
   if (!out.known)
     return out;
   out.best = split_by_cost(policy_.global_batch, out.costs);

@@ -45,23 +45,26 @@ balance_code balancer::wait_for_speeds(const split_view& split) const {
   if (placed_ == plan_->generation ||
       window_ >= plan_window_ + policy_.first_windows_max)
     return balance_code::planned;
-  double error = 0;
-  for (const share& one : plan_->shares)
-    error = std::max(error, speeds_.at(one.worker).error_of_takes());
-  return policy_.gain_min < policy_.first_errors * error
+  return policy_.gain_min < policy_.first_errors * error_of_takes()
              ? balance_code::not_sustained
              : balance_code::planned;
 }
 
+double balancer::error_of_takes() const {
+  double out = 0;
+  for (const share& one : plan_->shares)
+    out = std::max(out, speeds_.at(one.worker).error_of_takes());
+  return out;
+}
+
 /// A few takes of this split say it already, since they agree.
 bool balancer::are_takes_sure() const {
-  return std::all_of(
+  const bool seen = std::all_of(
       plan_->shares.begin(), plan_->shares.end(), [this](const share& one) {
-        const speed_estimate& speed = speeds_.at(one.worker);
-        return speed.takes_of_split() >= speed_estimate::takes_min &&
-               policy_.first_errors * speed.error_of_takes() <=
-                   policy_.gain_min;
+        return speeds_.at(one.worker).takes_of_split() >=
+               speed_estimate::takes_min;
       });
+  return seen && policy_.first_errors * error_of_takes() <= policy_.gain_min;
 }
 
 bool balancer::is_measured(size_t rank) const {
@@ -146,10 +149,11 @@ balance_code balancer::decide_moves(const load_view& view,
       over_budget = std::max(over_budget, skews_[rank]);
   }
   double lost = lost_in_time(now, now.owned);
-  bool by_size = excess > gain_min() || lost > 0;
+  const double least_gain = gain_min();
+  bool by_size = excess > least_gain || lost > 0;
   const double error = std::hypot(sizes_error_, split.lasting_error);
   if (!by_size && split.known &&
-      policy_.gain_errors * split.lasting_error <= gain_min())
+      policy_.gain_errors * split.lasting_error <= least_gain)
     sizes_error_ = split.lasting_error;
   if (by_size && over_budget == 0 && !more_to_come_) {
     if (!may_follow_speed())
@@ -163,8 +167,8 @@ balance_code balancer::decide_moves(const load_view& view,
     return balance_code::at_optimum;
   if (balance_code wait = wait_for_speeds(split); wait != balance_code::planned)
     return wait;
-  if (window_ < search_again_)
-    return found_nothing_;
+  if (window_ < moves_pause_.until)
+    return moves_pause_.why;
   // More is known by now than when the batch was split; rows move once.
   if (split.known && split.gain > split.error)
     weights = split.best.rows;
@@ -179,10 +183,10 @@ balance_code balancer::decide_moves(const load_view& view,
     if (why == balance_code::at_optimum &&
         (over_budget > 0 || set_->whole_chunks))
       why = balance_code::limited;
-    return search_later(why);
+    return search_later(moves_pause_, why);
   }
   if (moves_again(list))
-    return search_later(balance_code::dwell);
+    return search_later(moves_pause_, balance_code::dwell);
   // A step's part of the copying is felt at most this much.
   double step_s = split.known ? makespan_s(split.costs, split.takes) : 0;
   double cost_s = (policy_.inflation_max - 1) * copying_s(list.moves);
@@ -190,7 +194,7 @@ balance_code balancer::decide_moves(const load_view& view,
   double gain_s = step_s * (part * double(view.steps_left) +
                             lost * double(view.steps_per_epoch));
   if (step_s > 0 && gain_s < policy_.payback * cost_s)
-    return search_later(balance_code::payback);
+    return search_later(moves_pause_, balance_code::payback);
 
   out.moves = std::move(list.moves);
   out.moved_rows = list.rows;
@@ -203,7 +207,7 @@ balance_code balancer::decide_moves(const load_view& view,
           percent(policy_.skew_tv);
   if (by_size)
     why += (why.empty() ? "" : ", ") +
-           (excess > gain_min()
+           (excess > least_gain
                 ? "one owns " + percent(excess) + " more than its part"
                 : percent(lost) + " of the epoch would be waited for one");
   if (to_measure)
@@ -214,12 +218,12 @@ balance_code balancer::decide_moves(const load_view& view,
   return balance_code::planned;
 }
 
-balance_code balancer::search_later(balance_code why) {
-  found_nothing_ = why;
+balance_code balancer::search_later(search_pause& pause, balance_code why) {
+  pause.why = why;
   if (why == balance_code::dwell) // over soon
-    search_patience_ = 1;
-  search_again_ = window_ + search_patience_;
-  search_patience_ = std::min(2 * search_patience_, policy_.search_windows_max);
+    pause.windows = 1;
+  pause.until = window_ + pause.windows;
+  pause.windows = std::min(2 * pause.windows, policy_.search_windows_max);
   return why;
 }
 
@@ -284,6 +288,8 @@ balance_code balancer::decide_coverage(const load_view& view,
   const std::vector<lone_class>& alone = lone_;
   if (alone.empty())
     return balance_code::at_optimum;
+  if (window_ < coverage_pause_.until)
+    return coverage_pause_.why;
   quota target = best_quota(coverage_request(held_, policy_.skew_tv));
   move_request how = how_to_move(view);
   how.target = target.target;
@@ -293,15 +299,17 @@ balance_code balancer::decide_coverage(const load_view& view,
   move_list list = choose_moves(how);
   cut_to_round(list);
   if (list.moves.empty())
-    return nothing_moves(list);
+    return search_later(coverage_pause_, nothing_moves(list));
   plan after = moved_plan(*plan_, list.moves, next(plan_->number), weights);
   size_t left = lone_classes(*set_, after).size();
   if (left >= alone.size())
-    return list.no_room ? balance_code::no_room : balance_code::at_optimum;
+    return search_later(coverage_pause_, list.no_room
+                                             ? balance_code::no_room
+                                             : balance_code::at_optimum);
   double left_s =
       makespan_s(split.costs, split.takes) * double(view.steps_left);
   if (split.known && left_s < copying_s(list.moves))
-    return balance_code::payback;
+    return search_later(coverage_pause_, balance_code::payback);
   out.moves = std::move(list.moves);
   out.moved_rows = list.rows;
   out.moved_bytes = list.bytes;

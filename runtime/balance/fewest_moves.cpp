@@ -87,8 +87,7 @@ aimed_moves fewest_moves(const quota_request& demand, const move_request& how) {
   aimed_moves best = search.best(0);
   const double enough = over_bound_max * double(search.bound()) + 1;
   size_t in_vain = 0;
-  const bool may_cut = !how.set->whole_chunks;
-  while (may_cut && grain > 1 &&
+  while (!how.set->whole_chunks && grain > 1 &&
          (!search.met(best) || double(best.list.rows) > enough)) {
     grain = std::max<uint32_t>(1, grain / finer);
     if (demand.held.total() / grain > parts_max)

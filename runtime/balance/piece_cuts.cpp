@@ -69,7 +69,7 @@ bool piece_search::cover_by_cuts(const std::vector<uint64_t>& room_bytes) {
       // Who has no other piece of it keeps as much.
       uint32_t most =
           holders_.pieces(piece.goes_to, label) == 1 ? all / 2 : all;
-      if (piece.locked || of_label <= 0 || most == 0)
+      if (piece.locked || piece.whole || of_label <= 0 || most == 0)
         continue;
       double needed = std::ceil(double(all) / of_label);
       part now{needed > double(all), uint32_t(std::min(needed, double(most))),
@@ -116,8 +116,9 @@ bool piece_search::cut_for(uint32_t rank) {
   bool found = false;
   for (size_t i : at_[from]) {
     const movable_piece& piece = pieces_[i];
-    if (piece.locked || int64_t(rows(piece.what)) < wanted ||
-        (int64_t(rows(piece.what)) == wanted && !may_move(piece, to)))
+    const auto all = int64_t(rows(piece.what));
+    if (piece.locked || all < wanted || (piece.whole && all > wanted) ||
+        (all == wanted && !may_move(piece, to)))
       continue;
     // Labels count by the part; bytes by the whole chunk for who has none yet.
     double gain = distance_.label_gain(piece, from, to) * double(wanted) /

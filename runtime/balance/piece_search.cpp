@@ -50,6 +50,7 @@ void piece_search::run() {
     break;
   }
   spread_classes();
+  cut_for_sizes();
 }
 
 /// The larger the better: near the quota, and few bytes.

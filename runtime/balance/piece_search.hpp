@@ -1,8 +1,8 @@
 /// Which whole pieces go where, so that what the workers hold comes near a
 /// quota for few bytes. Four steps: the best piece per byte again and again;
 /// then, between two workers at a time, single pieces and swaps while they
-/// help; then a second holder for classes that have one; then, where pieces may
-/// be cut, parts of them where a size misses its tolerance. Deterministic, and
+/// help; then a second holder for classes that have one; then parts of
+/// pieces where a size misses its tolerance. Deterministic, and
 /// bounded in effort, not in time. Pure.
 #pragma once
 
@@ -22,8 +22,6 @@ public:
                double size_tolerance);
 
   void run();
-  /// Brings sizes within their tolerance by parts of pieces, after run().
-  void cut_for_sizes();
   /// Holders for classes that still have one where the target has several, by
   /// cuts. `room_bytes` by rank: of what more fits there; empty = no limit.
   /// True if that kept a class from getting one.
@@ -63,6 +61,7 @@ private:
   std::optional<uint32_t>
   place_for_holder(uint32_t label, uint64_t bytes,
                    const std::vector<uint64_t>& room_bytes) const;
+  void cut_for_sizes();
   bool cut_for(uint32_t rank);
   void cut(size_t piece, uint32_t rows_away, uint32_t to);
 

@@ -32,6 +32,7 @@ struct movable_piece {
   uint64_t bytes = 0;   // of its chunk
   double price = 0;     // of these bytes: so many rows have them on average
   bool locked = false;
+  bool whole = false;             // is not cut
   std::vector<label_rows> labels; // none of 0 rows
   bool moves() const { return goes_to != owner; }
   bool has(uint32_t label) const;

@@ -73,6 +73,7 @@ std::vector<movable_piece> pieces_of(const move_request& what) {
     if (what.part_rows_max > 0)
       piece.price *= double(rows(part)) / double(chunk.rows);
     piece.locked = what.locked && what.locked(part.chunk);
+    piece.whole = what.set->whole_chunks;
     piece.labels = labels_of(*what.set, part);
     out.push_back(std::move(piece));
   };
@@ -197,17 +198,13 @@ move_list choose_moves(const move_request& what) {
                     what.target.workers == what.current->shares.size(),
                 "a target of other workers than the plan's");
   piece_search search(pieces_of(what), what.target, what.size_tolerance);
-  const bool may_cut = !what.set->whole_chunks;
   search.run();
-  if (may_cut)
-    search.cut_for_sizes();
   move_list out;
-  if (what.cover && may_cut)
+  if (what.cover)
     out.no_room = search.cover_by_cuts(what.room_bytes);
   std::vector<movable_piece> pieces = search.pieces();
   if (what.skew_max < 1)
-    trim_moves(pieces, what.target,
-               {what.skew_max, what.size_tolerance, may_cut});
+    trim_moves(pieces, what.target, {what.skew_max, what.size_tolerance});
   pieces = joined(std::move(pieces));
   std::vector<uint64_t> room = what.room_bytes;
   move_prefix so_far(pieces, what.target, what.skew_max);

@@ -55,7 +55,7 @@ double spread(const std::vector<double>& values) {
 void speed_estimate::add(uint64_t rows, double seconds, double waited_s) {
   if (rows == 0 || !(seconds > 0))
     return;
-  ++takes_of_split_;
+  takes_of_split_ += rows <= split_rows_ + 1 && split_rows_ <= rows + 1;
   take newest{double(rows), seconds, waited_s, window_number_};
   window_rates_.push_back(std::log(seconds / double(rows)));
   if (fitted_ && takes_.size() >= takes_min) {

@@ -25,8 +25,13 @@ public:
   void add(uint64_t rows, double seconds, double waited_s = 0);
   /// A window of observation ends.
   void end_window();
-  /// A plan is in force: takes from now on may be of another size.
-  void new_split() { takes_of_split_ = 0; }
+  /// A plan is in force, by which a full batch's take has so many rows. Those
+  /// of the plan before may still come in.
+  void new_split(uint64_t rows) {
+    split_rows_ = rows;
+    takes_of_split_ = 0;
+  }
+  /// Takes of about that size since then.
   size_t takes_of_split() const { return takes_of_split_; }
 
   /// Enough takes were seen to say anything.
@@ -89,6 +94,7 @@ private:
   double unrest_ = 0;           // of levels_, from one to the next
   uint32_t window_number_ = 0;
   size_t takes_in_window_ = 0;
+  uint64_t split_rows_ = 0;
   size_t takes_of_split_ = 0;
   bool changed_ = false; // ever at once
   uint32_t changes_ = 0;

@@ -22,8 +22,7 @@ class trimmer {
 public:
   trimmer(std::vector<movable_piece>& pieces, const label_counts& target,
           const trim_limits& limits)
-      : pieces_(pieces), held_(target), holders_(target),
-        may_cut_(limits.may_cut) {
+      : pieces_(pieces), held_(target), holders_(target) {
     for (const movable_piece& piece : pieces_) {
       held_.add(piece, piece.goes_to);
       holders_.add(piece, piece.goes_to);
@@ -51,8 +50,7 @@ public:
       if (!better)
         break;
     }
-    if (may_cut_)
-      cut_back();
+    cut_back();
   }
 
 private:
@@ -133,6 +131,8 @@ private:
         uint32_t(std::max(1.0, std::ceil(cut_saves_min * double(all))));
     collect();
     for (size_t i : std::vector<size_t>(moved_)) {
+      if (pieces_[i].whole)
+        continue;
       // The most rows that may stay: what breaks no limit, found by halving.
       uint32_t fine = 0;
       uint32_t broken = rows(pieces_[i].what);
@@ -177,8 +177,7 @@ private:
   std::vector<movable_piece>& pieces_;
   held_labels held_;
   class_holders holders_;
-  std::vector<double> off_max_; // by rank: rows beside its size
-  bool may_cut_;
+  std::vector<double> off_max_;  // by rank: rows beside its size
   std::vector<double> skew_max_; // by rank
   std::vector<size_t> moved_;
   uint64_t effort_left_ = effort_max;

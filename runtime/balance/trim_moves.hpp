@@ -17,7 +17,6 @@ namespace ballast {
 struct trim_limits {
   double skew_max = 1;
   double size_tolerance = 0.02;
-  bool may_cut = true; // else a piece is taken back as a whole, or not
 };
 
 /// Locked pieces stay where they go. A piece that is taken back in part becomes

@@ -119,6 +119,11 @@ public:
     return UINT32_MAX;
   }
 
+  std::string reason_of_next_plan() {
+    steps_until_planned();
+    return last_reason_;
+  }
+
   uint64_t plans_in(uint32_t looks) {
     uint64_t before = plans;
     for (uint32_t i = 0; i < looks; ++i)
@@ -182,6 +187,7 @@ private:
 
   void obey(const balance_proposal& what) {
     ++plans;
+    last_reason_ = what.reason;
     moved_rows += what.moved_rows;
     for (const shard_move& one : what.moves) {
       ++moves[one.what.chunk];
@@ -194,6 +200,7 @@ private:
   plan now_;
   plan_number seen_{};
   uint64_t now_us_ = 0;
+  std::string last_reason_;
   transfer_end last_ = transfer_end::none;
   std::vector<std::pair<uint64_t, double>> noise_;
 };
@@ -387,11 +394,7 @@ TEST(balancer, says_what_slows_down_those_who_are_to_take_less) {
   w.plans_in(50);
   w.row_s[1] *= 4;
   w.ill = 1;
-  std::string reason;
-  for (int i = 0; i < 100 && reason.empty(); ++i)
-    if (balance_answer got = w.look(1); got.state.code == balance_code::planned)
-      reason = got.proposal.reason;
-  EXPECT_THAT(reason,
+  EXPECT_THAT(w.reason_of_next_plan(),
               ::testing::HasSubstr("shorter; w2 takes less, its cuda:0: slowed "
                                    "down by heat, for 3 s"));
   EXPECT_EQ(explain_worker(w.mind, 1)["device_trouble"],
@@ -404,11 +407,7 @@ TEST(balancer, says_who_waits_for_a_core) {
   w.plans_in(50);
   w.row_s[1] *= 4;
   w.crowded = 1;
-  std::string reason;
-  for (int i = 0; i < 100 && reason.empty(); ++i)
-    if (balance_answer got = w.look(1); got.state.code == balance_code::planned)
-      reason = got.proposal.reason;
-  EXPECT_THAT(reason,
+  EXPECT_THAT(w.reason_of_next_plan(),
               ::testing::HasSubstr("shorter; w2 takes less, it waits for a "
                                    "core 75.0 % of its time"));
   EXPECT_EQ(explain_worker(w.mind, 1)["waits_for_core"], 0.75);

@@ -188,6 +188,20 @@ TEST(coverage, waits_where_nobody_has_room_and_says_so) {
             "those who should get something have no memory left for it");
 }
 
+// With thousands of values to count rows by, a search takes its time.
+TEST(coverage, is_looked_for_ever_less_often_where_nobody_has_room) {
+  run_of_rare run(rare_class(4));
+  run.free_bytes = {0, 0, 0};
+  for (int looks = 0; looks < 20; ++looks)
+    EXPECT_EQ(run.look().state.code, balance_code::no_room);
+  run.free_bytes = {0, 0, UINT64_MAX};
+  uint64_t looks = 1;
+  while (run.look().state.code != balance_code::planned && looks < 100)
+    ++looks;
+  EXPECT_GT(looks, 4u);
+  EXPECT_LE(looks, balance_policy().search_windows_max);
+}
+
 // Speeds that never come to rest ask for another plan at every look.
 TEST(coverage, is_not_put_off_for_ever_by_what_is_due_before_it) {
   set_builder set(3);

@@ -39,6 +39,16 @@ TEST(speed, does_not_take_a_window_of_two_takes_for_the_noise_of_all) {
   EXPECT_NEAR(changed.cost().seconds(100), 400 * row_s, 10 * row_s);
 }
 
+TEST(speed_estimate, counts_takes_of_the_split_in_force_alone) {
+  speed_estimate speed;
+  speed.new_split(64);
+  for (uint64_t rows : {25, 25, 25, 64, 65, 63, 7}) // three came late
+    speed.add(rows, double(rows) * 1e-4);
+  EXPECT_EQ(speed.takes_of_split(), 3u);
+  speed.new_split(25);
+  EXPECT_EQ(speed.takes_of_split(), 0u);
+}
+
 TEST(speed_estimate, says_how_long_it_waited_for_a_core) {
   speed_estimate speed;
   for (int take = 0; take < 20; ++take)
