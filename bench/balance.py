@@ -76,12 +76,16 @@ def same_minimum(options):
         for core in range(cores)
     ]
     compared = 0
-    for one in solving:
-        said = one.communicate()[0].strip()
-        if one.returncode != 0:
-            raise SystemExit(said)
-        say(f"  {said}")
-        compared += int(said.split()[0])
+    try:
+        for one in solving:
+            said = one.communicate()[0].strip()
+            if one.returncode != 0:
+                raise SystemExit(said)
+            say(f"  {said}")
+            compared += int(said.split()[0])
+    finally:
+        for one in solving:
+            one.kill()
     return compared
 
 

@@ -28,6 +28,10 @@ def simulate(options, *what):
     return done.stdout
 
 
+def rows_of(options, *what):
+    return list(csv.DictReader(io.StringIO(simulate(options, *what))))
+
+
 def over_least(row):
     moved, least = int(row["moved"]), int(row["least"])
     return moved / least if least else 1.0 if moved == 0 else float("inf")
@@ -38,7 +42,7 @@ def placements(options, verdicts):
     shown = [("workers", "chunk", "median", "worst", "of", "moved twice", "skew after", "of the ideal", "10th")]
     every = []
     for workers, chunk in CELLS:
-        rows = list(csv.DictReader(io.StringIO(simulate(options, "placements", workers, chunk, SEEDS))))
+        rows = rows_of(options, "placements", workers, chunk, SEEDS)
         raw[f"{workers} {chunk}"] = rows
         every += rows
         ratios = [over_least(r) for r in rows]
@@ -86,7 +90,7 @@ def chunks(options, _verdicts):
 
 
 def noise(options, verdicts):
-    rows = list(csv.DictReader(io.StringIO(simulate(options, "noise", NOISE_SEEDS))))
+    rows = rows_of(options, "noise", NOISE_SEEDS)
     still = sum(int(r["later"]) == 0 for r in rows) / len(rows)
     say(f"\nan hour of noise of 20 %, {len(rows)} seeds: no row moves after the first 90 s in {still:.1%}; "
         f"at most {max(int(r['later']) for r in rows)} rows else")
@@ -95,7 +99,7 @@ def noise(options, verdicts):
 
 
 def drift(options, verdicts):
-    rows = list(csv.DictReader(io.StringIO(simulate(options, "drift", DRIFT_SEEDS))))
+    rows = rows_of(options, "drift", DRIFT_SEEDS)
     ideal = statistics.median(float(r["of_ideal"]) for r in rows)
     over = statistics.median(int(r["moved"]) / float(r["hindsight"]) for r in rows)
     say(f"\nan hour of drift by a factor of two within ten minutes: {ideal:.3f} of the best split of every step, known "
@@ -106,7 +110,7 @@ def drift(options, verdicts):
 
 
 def busy(options, verdicts):
-    rows = list(csv.DictReader(io.StringIO(simulate(options, "busy", 4, 25, BUSY_SEEDS))))
+    rows = rows_of(options, "busy", 4, 25, BUSY_SEEDS)
     shown = [("bursts of", "runs", "median", "worst", "all together", "of the ideal", "10th")]
     for steps in sorted({r["burst"] for r in rows}, key=int):
         some = [r for r in rows if r["burst"] == steps]

@@ -12,7 +12,9 @@ names a test program and its filter, or a file of end_to_end/ and its cases:
 The same must pass without the patch. Prints, for each: what failed.
 
 usage: without_fixes.py BUILD [--count N] [--jobs N] [NAME ...]
-BUILD is a configured build folder, whose cache and compiler are used.
+       without_fixes.py --apply-only
+BUILD is a configured build folder, whose cache and compiler are used. Without it
+nothing is built: does every patch still apply?
 """
 import argparse
 import os
@@ -103,9 +105,16 @@ def finder_of(patch):
     return named.groups() if named else ("simulation_tests", "")
 
 
+def outdated(patches):
+    tries = ["patch", "-p1", "-s", "-f", "--dry-run", "-i"]
+    return [one.name for one in patches
+            if subprocess.run([*tries, one], cwd=ROOT).returncode != 0]
+
+
 def main():
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    arguments.add_argument("build", type=pathlib.Path)
+    arguments.add_argument("build", type=pathlib.Path, nargs="?")
+    arguments.add_argument("--apply-only", action="store_true")
     arguments.add_argument("--count", type=int, default=2000)
     arguments.add_argument("--jobs", type=int, default=os.cpu_count())
     arguments.add_argument("names", nargs="*")
@@ -113,6 +122,13 @@ def main():
     patches = sorted((HERE / "mutations").glob("*.patch"))
     if asked.names:
         patches = [one for one in patches if one.stem in asked.names]
+    if old := outdated(patches):
+        print("these do not apply any more: " + ", ".join(old))
+        return 1
+    if asked.apply_only:
+        return 0
+    if not asked.build:
+        arguments.error("BUILD is missing")
     missed = []
     with tempfile.TemporaryDirectory(prefix="without-fixes-") as folder:
         copy = Copy(asked.build, pathlib.Path(folder), asked.jobs)
@@ -122,9 +138,7 @@ def main():
                 return 1
         for patch in patches:
             apply = ["patch", "-p1", "-s", "-i", patch]
-            if subprocess.run(apply, cwd=folder).returncode != 0:
-                print("%s does not apply any more" % patch.name)
-                return 1
+            subprocess.run(apply, cwd=folder, check=True)
             said = copy.verdict(finder_of(patch), asked.count)
             subprocess.run([*apply, "-R"], cwd=folder, check=True)
             print("%-36s %s" % (patch.stem, said or "NOT FOUND"), flush=True)
