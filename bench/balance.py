@@ -13,6 +13,8 @@ skew       Fashion-MNIST sorted by label: how soon the skew is below 0.05, and
            how many rows move for that.
 moving     The step's 95th percentile while data move, over that without; and
            the whole time of a job that fills every core.
+crowded    The same job beside a process that wants one core half of the time: rows
+           moved, and samples a second over those of the job left alone.
 accuracy   A cnn with batch norm on Fashion-MNIST by Dirichlet(0.1): how far its
            accuracy is below that of iid rows, balanced and left alone; and the
            same without batch norm.
@@ -33,7 +35,7 @@ import sys
 from lib.accuracy import accuracy
 from lib.measure import ROOT, arguments, built, run_parts, say, table, warn_if_busy
 from lib.policies import policies
-from lib.rebalance import moving, skew, straggler
+from lib.rebalance import crowded, moving, skew, straggler
 from lib.whole_runs import whole_runs
 
 # By function, workers, classes: ms. The slowest placement counts.
@@ -148,6 +150,7 @@ PARTS = {
     "straggler": straggler,
     "skew": skew,
     "moving": moving,
+    "crowded": crowded,
     "accuracy": accuracy,
     "runs": whole_runs,
     "policies": policies,

@@ -1,7 +1,10 @@
 """Runs that somebody disturbs, and how they fare: for bench/balance.py."""
+import contextlib
+import json
 import os
 import shutil
 import statistics
+import subprocess
 import sys
 import tempfile
 
@@ -174,6 +177,61 @@ def in_turn(options, measure):
 def moved_rows(run):
     run.poll()
     return sum(e["moved_rows"] for e in run.events.lines if e["kind"] == "balance")
+
+
+HALF_A_CORE = """
+import os, time
+os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+while True:
+    end = time.monotonic() + 0.01
+    while time.monotonic() < end:
+        pass
+    time.sleep(0.01)
+"""
+
+
+@contextlib.contextmanager
+def half_a_core_gone():
+    other = subprocess.Popen([sys.executable, "-c", HALF_A_CORE])
+    try:
+        yield
+    finally:
+        other.kill()
+        other.wait()
+
+
+def crowded(options, verdicts):
+    """Beside a process that wants one core half of the time: rows moved, and
+    samples a second of the half of the run in which nothing is left to do,
+    against the same job with its sorted, even shares left alone. Equal shares
+    are the best there is here: the kernel deals the cores out to all workers."""
+
+    def measure(balanced):
+        job = sorted_fashion(WHOLE_EPOCHS, balance={"enabled": balanced, "skew_tv": 0.05})
+        with Disturbed(options, job) as run:
+            run.process.wait(180)
+            run.poll()
+            steps = run.steps.lines
+            report = json.loads((run.run / "report.json").read_text())
+            return {
+                "samples_per_s": rate(steps, len(steps) // 2, len(steps) // 2 - 1),
+                "moved": report["moved_samples"],
+                "least": report["moved_bound_samples"],
+            }
+
+    raw = []
+    with half_a_core_gone():
+        for _ in range(max(5, options.repeats)):
+            raw.append({"left alone": measure(False), "balanced": measure(True)})
+    share = [r["balanced"]["samples_per_s"] / r["left alone"]["samples_per_s"] for r in raw]
+    over = [r["balanced"]["moved"] / r["balanced"]["least"] for r in raw]
+    say(f"\nmlp on sorted Fashion-MNIST, {WORKERS} workers on {len(os.sched_getaffinity(0))} cores, beside a process that wants "
+        f"one of them half of\nthe time: {statistics.median(over):.3f} times the fewest rows, at most {max(over):.3f}; "
+        f"{statistics.median(share):.1%} of the samples a second\nof the same job left alone, {min(share):.1%} to {max(share):.1%}; "
+        f"{len(raw)} pairs in turn")
+    verdicts.at_most("beside other work: rows over the fewest, worst", max(over), 1.3, "times")
+    verdicts.at_least("beside other work: of what the machine gives", 100 * statistics.median(share), 93, "%")
+    return raw
 
 
 def moving(options, verdicts):
