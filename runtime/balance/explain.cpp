@@ -3,7 +3,7 @@
 #include "runtime/balance/coverage.hpp"
 #include "runtime/balance/fewest_moves.hpp"
 #include "runtime/balance/moves_bound.hpp"
-#include "runtime/balance/percent.hpp"
+#include "runtime/balance/weighed.hpp"
 #include "runtime/placement.hpp"
 
 #include <algorithm>
@@ -28,11 +28,6 @@ double rounded(double value) {
   return std::round(value * 1e4) / 1e4;
 }
 
-std::string name_of(const balancer& mind, size_t rank) {
-  const auto& workers = mind.last_view().workers;
-  return rank < workers.size() ? workers[rank].name : std::to_string(rank);
-}
-
 json side(const balancer& mind, const balancer::split_view& split,
           const label_counts& held, const plan& under,
           const std::vector<uint64_t>& takes) {
@@ -45,7 +40,7 @@ json side(const balancer& mind, const balancer::split_view& split,
              {"skew_tv", rounded(skewed[rank])}};
     if (split.known)
       one["compute_ms"] = rounded(1e3 * split.costs[rank].seconds(takes[rank]));
-    workers[name_of(mind, rank)] = one;
+    workers[worker_name(mind, rank)] = one;
     skew_max = std::max(skew_max, skewed[rank]);
   }
   json out{{"step_ms", nullptr},
@@ -68,7 +63,7 @@ json list_lone(const balancer& mind, std::optional<size_t> rank) {
     out.push_back(
         {{"class", one.label}, {"rows", mind.held().at(one.rank, one.label)}});
     if (!rank)
-      out.back()["worker"] = name_of(mind, one.rank);
+      out.back()["worker"] = worker_name(mind, one.rank);
   }
   return out;
 }
@@ -100,59 +95,12 @@ json list_moves(const balancer& mind, const move_list& list) {
       break;
     out.push_back({{"chunk", value(one.what.chunk)},
                    {"rows", rows(one.what)},
-                   {"from", name_of(mind, one.from)},
-                   {"to", name_of(mind, one.to)},
+                   {"from", worker_name(mind, one.from)},
+                   {"to", worker_name(mind, one.to)},
                    {"bytes", one.bytes},
                    {"nearer_by_rows", rounded(one.gain_rows)}});
   }
   return out;
-}
-
-std::string sentence(const balancer& mind) {
-  const balance_policy& policy = mind.policy();
-  switch (mind.state().code) {
-  case balance_code::planned:
-    return "a plan was proposed just now";
-  case balance_code::at_optimum:
-    return "nothing can be made better";
-  case balance_code::below_trigger:
-    return "a better split would shorten the step by less than " +
-           std::to_string(int(100 * mind.split_gain_min())) + " %";
-  case balance_code::not_sustained:
-    return "speeds are not sure yet: they changed a moment ago, or again and "
-           "again, or spread widely";
-  case balance_code::noise_floor:
-    return "what is seen is within the noise of what was measured";
-  case balance_code::stale_report:
-    return "not every worker is measured yet under the plan in force";
-  case balance_code::pending:
-    return "a plan, a pause or a stop is under way";
-  case balance_code::dwell:
-    return "what would have to move was moved less than " +
-           std::to_string(policy.dwell_windows) + " windows ago";
-  case balance_code::payback:
-    return "the rest of the run is too short to win back what a move costs";
-  case balance_code::epoch_end:
-    return "the epoch ends too soon";
-  case balance_code::stalled:
-    return "plans failed again and again; waits before the next one";
-  case balance_code::limited:
-    if (mind.set().whole_chunks)
-      return "chunks hold whole groups and are not cut: with these, no move "
-             "brings skew (" +
-             percent(mind.state().skew_max) + ", budget " +
-             percent(policy.skew_tv) + ") or sizes nearer";
-    return "skew " + percent(mind.state().skew_max) +
-           " stays over the budget of " + percent(policy.skew_tv) +
-           ": limited by whole rows, and by chunks of " +
-           std::to_string(mind.chunk_rows_max()) +
-           " rows, a part of which has the labels of all of it";
-  case balance_code::no_room:
-    return "those who should get something have no memory left for it";
-  case balance_code::disabled:
-    return "balancing is switched off";
-  }
-  return "";
 }
 
 } // namespace
@@ -217,10 +165,13 @@ json explain_plan(const balancer& mind, bool certificate) {
   out["moves_total"] = list.moves.size();
   out["held_alone"] = list_lone(mind, std::nullopt);
 
+  weighed_plan weighed{list.rows, bound, mind.copying_s(list.moves), sizes, 0,
+                       0,         {}};
   json frontier = json::array();
   for (double budget : frontier_budgets) {
     request.skew_tv = budget;
     quota at = best_quota(request, frontier_cells_max);
+    weighed.budgets.push_back({budget, at.moved});
     frontier.push_back({{"skew_tv", budget},
                         {"moved_rows", at.moved},
                         {"skew_tv_max", rounded(most_skew(at.target))}});
@@ -235,9 +186,10 @@ json explain_plan(const balancer& mind, bool certificate) {
        {"gain_needed", rounded(std::max(mind.split_gain_min(),
                                         policy.gain_errors * split.error))}});
   request.skew_tv = 1;
+  weighed.sizes_only_rows = moves_bound(request);
   rejected.push_back({{"what", "sizes only, whatever the labels"},
                       {"code", "SKEW"},
-                      {"moved_rows", moves_bound(request)}});
+                      {"moved_rows", weighed.sizes_only_rows}});
   double fresh = 0;
   for (size_t rank = 0; rank < sizes.size(); ++rank)
     fresh += double(sizes[rank]) *
@@ -247,6 +199,8 @@ json explain_plan(const balancer& mind, bool certificate) {
                       {"code", "COST"},
                       {"moved_rows", uint64_t(fresh)}});
   out["rejected"] = rejected;
+  weighed.anew_rows = uint64_t(fresh);
+  out["weighed"] = in_words(mind, split, weighed);
   return out;
 }
 
@@ -258,7 +212,7 @@ json explain_worker(const balancer& mind, size_t rank) {
   uint64_t chunks = 0;
   for (size_t i = 0; i < mine.intervals.size(); ++i)
     chunks += i == 0 || mine.intervals[i].chunk != mine.intervals[i - 1].chunk;
-  json out{{"worker", name_of(mind, rank)},
+  json out{{"worker", worker_name(mind, rank)},
            {"rank", rank},
            {"plan", value(now.number)},
            {"batch", split.takes[rank]},
@@ -304,6 +258,7 @@ json explain_worker(const balancer& mind, size_t rank) {
   }
   out["code"] = to_string(mind.state().code);
   out["reason"] = sentence(mind);
+  out["would_change"] = would_change(mind, split);
   return out;
 }
 
@@ -314,7 +269,7 @@ json explain_chunk(const balancer& mind, chunk_id id) {
   for (size_t rank = 0; rank < now.shares.size(); ++rank)
     for (const interval& one : now.shares[rank].intervals)
       if (one.chunk == id)
-        owners.push_back({{"worker", name_of(mind, rank)},
+        owners.push_back({{"worker", worker_name(mind, rank)},
                           {"begin", one.begin},
                           {"end", one.end}});
   json out{{"chunk", value(id)},

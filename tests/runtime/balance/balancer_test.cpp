@@ -14,6 +14,9 @@
 namespace ballast {
 namespace {
 
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
 constexpr uint32_t chunk_rows = 256;
 
 /// Chunks of one class each, `chunks` for each class.
@@ -395,8 +398,8 @@ TEST(balancer, says_what_slows_down_those_who_are_to_take_less) {
   w.row_s[1] *= 4;
   w.ill = 1;
   EXPECT_THAT(w.reason_of_next_plan(),
-              ::testing::HasSubstr("shorter; w2 takes less, its cuda:0: slowed "
-                                   "down by heat, for 3 s"));
+              HasSubstr("shorter; w2 takes less, its cuda:0: slowed "
+                        "down by heat, for 3 s"));
   EXPECT_EQ(explain_worker(w.mind, 1)["device_trouble"],
             "cuda:0: slowed down by heat, for 3 s");
   EXPECT_TRUE(explain_worker(w.mind, 0)["device_trouble"].is_null());
@@ -408,8 +411,8 @@ TEST(balancer, says_who_waits_for_a_core) {
   w.row_s[1] *= 4;
   w.crowded = 1;
   EXPECT_THAT(w.reason_of_next_plan(),
-              ::testing::HasSubstr("shorter; w2 takes less, it waits for a "
-                                   "core 75.0 % of its time"));
+              HasSubstr("shorter; w2 takes less, it waits for a "
+                        "core 75.0 % of its time"));
   EXPECT_EQ(explain_worker(w.mind, 1)["waits_for_core"], 0.75);
 }
 
@@ -450,6 +453,43 @@ TEST(explain, a_dry_run_names_moves_bound_frontier_and_what_was_rejected) {
     last = at["moved_rows"];
   }
   EXPECT_FALSE(out["rejected"].empty());
+}
+
+TEST(explain, a_dry_run_says_in_words_what_was_weighed) {
+  world w(4, true);
+  w.obeys = false;
+  for (int i = 0; i < 10; ++i)
+    w.look();
+  const auto words = explain_plan(w.mind)["weighed"];
+  EXPECT_THAT(
+      words["asked"].dump(),
+      AllOf(HasSubstr("by 70.0 %; the budget is 5.0 %, and rows move for it "
+                      "from 6.2 % on"),
+            HasSubstr("batch: another split would shorten the step by 0.0 %"),
+            HasSubstr("sizes: everybody owns what its speed asks for"),
+            HasSubstr("holders: 8 classes are held by one worker alone")));
+  EXPECT_THAT(words["prices"].dump(),
+              AllOf(HasSubstr("no plan that leads as far moves fewer than"),
+                    HasSubstr("with a skew budget of 2.0 %: 41780 rows"),
+                    HasSubstr("with a skew budget of 10.0 %: 36864 rows"),
+                    HasSubstr("all rows dealt anew: 46080 rows")));
+  EXPECT_THAT(words["why_not_more"].dump(), HasSubstr("2.0 % would cost 1844"));
+  EXPECT_THAT(words["would_change"].dump(), HasSubstr("end of the plan"));
+}
+
+TEST(explain, says_what_would_change_a_decision) {
+  world w(2);
+  w.plans_in(10);
+  EXPECT_THAT(explain_worker(w.mind, 1)["would_change"].dump(),
+              AllOf(HasSubstr("a split of the batch that wins 12.5 %"),
+                    HasSubstr("somebody who owns 5.0 % more rows"),
+                    HasSubstr("a skew of 6.2 %")));
+  balance_policy off = world::policy();
+  off.enabled = false;
+  w.mind.set_policy(off);
+  w.look();
+  EXPECT_EQ(explain_worker(w.mind, 1)["would_change"],
+            "`ballast ctl set_balance enabled=true`");
 }
 
 TEST(explain, a_worker_and_a_chunk) {

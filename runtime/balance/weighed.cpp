@@ -1,0 +1,239 @@
+#include "runtime/balance/weighed.hpp"
+
+#include "runtime/balance/percent.hpp"
+
+#include <algorithm>
+#include <cstdio>
+
+namespace ballast {
+
+namespace {
+
+using json = nlohmann::ordered_json;
+
+std::string count_of_rows(uint64_t rows) {
+  return std::to_string(rows) + (rows == 1 ? " row" : " rows");
+}
+
+std::string seconds(double s) {
+  char text[32];
+  std::snprintf(text, sizeof text, s < 10 ? "%.1f s" : "%.0f s", s);
+  return text;
+}
+
+/// Of those ranks that a predicate takes.
+template <class Predicate>
+std::string names(const balancer& of, Predicate counts) {
+  std::string out;
+  for (size_t rank = 0; rank < of.last_view().workers.size(); ++rank)
+    if (counts(rank))
+      out += (out.empty() ? "" : ", ") + worker_name(of, rank);
+  return out;
+}
+
+json asked(const balancer& of, const balancer::split_view& split,
+           const weighed_plan& what) {
+  const balance_policy& policy = of.policy();
+  json out = json::array();
+  const std::vector<double>& skews = of.skew();
+  if (of.held().classes > 1) {
+    const auto worst = std::max_element(skews.begin(), skews.end());
+    out.push_back("labels: " + worker_name(of, size_t(worst - skews.begin())) +
+                  " is the furthest from the whole set, by " + percent(*worst) +
+                  "; the budget is " + percent(policy.skew_tv) +
+                  ", and rows move for it from " +
+                  percent(policy.skew_trigger * policy.skew_tv) + " on");
+  }
+  if (split.known)
+    out.push_back("batch: another split would shorten the step by " +
+                  percent(split.gain) + "; what was measured is uncertain by " +
+                  percent(split.error));
+  else
+    out.push_back("batch: not measured yet: " + names(of, [&](size_t rank) {
+                    const speed_estimate* speed =
+                        of.speed_of(of.current()->shares.at(rank).worker);
+                    return speed == nullptr || !speed->known();
+                  }));
+  size_t worst = 0;
+  double most = 0;
+  for (size_t rank = 0; rank < what.sizes.size(); ++rank) {
+    const auto wanted = double(what.sizes[rank]);
+    const auto owned = double(of.held().of_worker(rank));
+    const double off = owned - wanted;
+    if (off > most) {
+      most = off;
+      worst = rank;
+    }
+  }
+  if (most > 0)
+    out.push_back("sizes: " + worker_name(of, worst) + " owns " +
+                  count_of_rows(of.held().of_worker(worst)) +
+                  ", its speed asks for " + std::to_string(what.sizes[worst]));
+  else
+    out.push_back("sizes: everybody owns what its speed asks for");
+  if (!of.held_alone().empty())
+    out.push_back("holders: " + std::to_string(of.held_alone().size()) +
+                  " classes are held by one worker alone");
+  return out;
+}
+
+/// The next stricter budget and the next wider one.
+std::vector<const budget_price*>
+neighbours(const std::vector<budget_price>& budgets, double skew_tv) {
+  std::vector<const budget_price*> out;
+  for (const budget_price& one : budgets) {
+    if (one.skew_tv < skew_tv)
+      out.assign(1, &one);
+    else if (one.skew_tv > skew_tv) {
+      out.push_back(&one);
+      break;
+    }
+  }
+  return out;
+}
+
+json prices(const balancer& of, const weighed_plan& what) {
+  json out = json::array();
+  if (what.moved_rows > 0)
+    out.push_back("all of it at once: " + count_of_rows(what.moved_rows) +
+                  ", copied in " + seconds(what.takes_s) +
+                  "; no plan that leads as far moves fewer than " +
+                  std::to_string(what.bound_rows));
+  else
+    out.push_back("no move brings the data nearer to what is asked for");
+  out.push_back("sizes alone, whatever the labels: " +
+                count_of_rows(what.sizes_only_rows) + " at least");
+  if (of.held().classes > 1)
+    for (const budget_price* one :
+         neighbours(what.budgets, of.policy().skew_tv))
+      out.push_back("with a skew budget of " + percent(one->skew_tv) + ": " +
+                    count_of_rows(one->moved_rows) + " at least");
+  out.push_back("all rows dealt anew: " + count_of_rows(what.anew_rows));
+  return out;
+}
+
+/// Below the budget nobody asked for more: what more would cost.
+json why_not_more(const balancer& of, const weighed_plan& what) {
+  if (of.held().classes <= 1)
+    return "a size within " + percent(of.policy().size_tolerance) +
+           " is good enough: nearer costs rows and saves no time";
+  std::string out = "labels within the budget are good enough";
+  for (const budget_price& one : what.budgets)
+    if (one.skew_tv < of.policy().skew_tv && one.moved_rows > what.bound_rows)
+      out =
+          "labels within the budget are good enough: " + percent(one.skew_tv) +
+          " would cost " + count_of_rows(one.moved_rows - what.bound_rows) +
+          " more";
+  return out;
+}
+
+} // namespace
+
+std::string worker_name(const balancer& of, size_t rank) {
+  const auto& workers = of.last_view().workers;
+  return rank < workers.size() ? workers[rank].name : std::to_string(rank);
+}
+
+std::string sentence(const balancer& of) {
+  const balance_policy& policy = of.policy();
+  switch (of.state().code) {
+  case balance_code::planned:
+    return "a plan was proposed just now";
+  case balance_code::at_optimum:
+    return "nothing can be made better";
+  case balance_code::below_trigger:
+    return "a better split would shorten the step by less than " +
+           std::to_string(int(100 * of.split_gain_min())) + " %";
+  case balance_code::not_sustained:
+    return "speeds are not sure yet: they changed a moment ago, or again and "
+           "again, or spread widely";
+  case balance_code::noise_floor:
+    return "what is seen is within the noise of what was measured";
+  case balance_code::stale_report:
+    return "not every worker is measured yet under the plan in force";
+  case balance_code::pending:
+    return "a plan, a pause or a stop is under way";
+  case balance_code::dwell:
+    return "what would have to move was moved less than " +
+           std::to_string(policy.dwell_windows) + " windows ago";
+  case balance_code::payback:
+    return "the rest of the run is too short to win back what a move costs";
+  case balance_code::epoch_end:
+    return "the epoch ends too soon";
+  case balance_code::stalled:
+    return "plans failed again and again; waits before the next one";
+  case balance_code::limited:
+    if (of.set().whole_chunks)
+      return "chunks hold whole groups and are not cut: with these, no move "
+             "brings skew (" +
+             percent(of.state().skew_max) + ", budget " +
+             percent(policy.skew_tv) + ") or sizes nearer";
+    return "skew " + percent(of.state().skew_max) +
+           " stays over the budget of " + percent(policy.skew_tv) +
+           ": limited by whole rows, and by chunks of " +
+           std::to_string(of.chunk_rows_max()) +
+           " rows, a part of which has the labels of all of it";
+  case balance_code::no_room:
+    return "those who should get something have no memory left for it";
+  case balance_code::disabled:
+    return "balancing is switched off";
+  }
+  return "";
+}
+
+std::string would_change(const balancer& of,
+                         const balancer::split_view& split) {
+  const balance_policy& policy = of.policy();
+  const std::string gain =
+      percent(std::max(of.split_gain_min(), policy.gain_errors * split.error));
+  switch (of.state().code) {
+  case balance_code::planned:
+  case balance_code::pending:
+    return "the end of the plan under way; everything is looked at anew then";
+  case balance_code::at_optimum:
+  case balance_code::below_trigger:
+  case balance_code::noise_floor:
+    return "a split of the batch that wins " + gain + ", somebody who owns " +
+           percent(of.gain_min()) +
+           " more rows than its part for sure, or a skew of " +
+           percent(policy.skew_trigger * policy.skew_tv);
+  case balance_code::not_sustained:
+    return "speeds that stay as they are for " +
+           std::to_string(policy.sustained_windows) + " windows of " +
+           std::to_string(policy.window_ms) + " ms";
+  case balance_code::stale_report:
+    return "three steps of everybody under the plan in force, or " +
+           std::to_string(policy.unmeasured_windows) + " windows without";
+  case balance_code::dwell:
+    return std::to_string(policy.dwell_windows) +
+           " windows after the last move of what would move again";
+  case balance_code::payback:
+    return "more steps to come, faster links, or a larger gain: what a move "
+           "costs has to be won back " +
+           std::to_string(int(policy.payback)) + " times";
+  case balance_code::epoch_end:
+    return "the next epoch";
+  case balance_code::stalled:
+    return "time: it is tried again by itself";
+  case balance_code::limited:
+    return of.set().whole_chunks
+               ? "smaller groups, a larger budget, or other workers"
+               : "a larger budget, other workers, or a smaller chunk_rows in "
+                 "the next run";
+  case balance_code::no_room:
+    return "more memory for those who should get something";
+  case balance_code::disabled:
+    return "`ballast ctl set_balance enabled=true`";
+  }
+  return "";
+}
+
+json in_words(const balancer& of, const balancer::split_view& split,
+              const weighed_plan& what) {
+  return {{"asked", asked(of, split, what)},
+          {"prices", prices(of, what)},
+          {"why_not_more", why_not_more(of, what)},
+          {"would_change", would_change(of, split)}};
+}
+
+} // namespace ballast
