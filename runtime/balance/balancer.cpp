@@ -38,10 +38,11 @@ const speed_estimate* balancer::speed_of(worker_id who) const {
 }
 
 std::optional<uint64_t> balancer::windows_since_move(chunk_id id) const {
-  auto found = moved_.find(id);
-  if (found == moved_.end())
-    return std::nullopt;
-  return window_ - found->second;
+  std::optional<uint64_t> out;
+  for (const auto& [what, when] : moved_)
+    if (what.chunk == id)
+      out = std::min(out.value_or(UINT64_MAX), window_ - when);
+  return out;
 }
 
 balance_answer balancer::observe(const load_view& view) {
@@ -54,9 +55,9 @@ balance_answer balancer::observe(const load_view& view) {
   last_view_.copies.clear();
   state_.code = decide(view, out.proposal);
   if (state_.code == balance_code::planned) {
-    moving_.clear();
     for (const shard_move& one : out.proposal.moves)
-      moving_.push_back(one.what.chunk);
+      proposed_.arrivals.push_back(
+          {one.what.chunk, plan_->shares.at(one.to).worker});
   }
   out.state = state_;
   return out;
@@ -65,13 +66,17 @@ balance_answer balancer::observe(const load_view& view) {
 void balancer::take_in(const load_view& view) {
   // Moves of our own lead on towards the same end.
   const bool same_round =
-      view.last == transfer_end::effective && !weighing_ && plan_;
+      view.last == transfer_end::effective && !proposed_.by_speed && plan_;
   if (view.last == transfer_end::effective) {
-    for (chunk_id id : moving_)
-      moved_[id] = window_;
-    if (!moving_.empty() && plan_ && !measuring_)
+    for (const arrival& one : proposed_.arrivals)
+      moved_[one] = window_;
+    if (proposed_.to_measure || proposed_.for_holders)
+      given_.insert(proposed_.arrivals.begin(), proposed_.arrivals.end());
+    else if (!proposed_.arrivals.empty())
+      given_.clear();
+    if (!proposed_.arrivals.empty() && !proposed_.to_measure && plan_)
       placed_ = plan_->generation;
-    if (weighing_)
+    if (proposed_.by_speed)
       note_speeds(view.changed);
     failures_ = 0;
   } else if (view.last == transfer_end::failed &&
@@ -81,8 +86,7 @@ void balancer::take_in(const load_view& view) {
   }
   if (view.last != transfer_end::none) {
     adapt_rate();
-    moving_.clear();
-    weighing_ = measuring_ = false;
+    proposed_ = {};
   }
   if (!view.changed.shares.empty())
     new_plan(view.changed, same_round);
@@ -198,7 +202,7 @@ void balancer::adapt_rate() {
                         policy_.inflation_max * double(median(calm_us_)))
     rate_bytes_per_s_ =
         std::max(policy_.rate_min_bytes_per_s, rate_bytes_per_s_ / 2);
-  else if (!moving_.empty())
+  else if (!proposed_.arrivals.empty())
     rate_bytes_per_s_ =
         std::min(policy_.rate_max_bytes_per_s,
                  rate_bytes_per_s_ + policy_.rate_more_bytes_per_s);

@@ -15,6 +15,7 @@
 #pragma once
 
 #include "runtime/balance/coverage.hpp"
+#include "runtime/balance/fewest_moves.hpp"
 #include "runtime/balance/load.hpp"
 #include "runtime/balance/policy.hpp"
 #include "runtime/balance/sizes.hpp"
@@ -24,6 +25,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -79,6 +81,12 @@ public:
   const std::vector<double>& noise_floors() const { return noise_floors_; }
 
 private:
+  /// Rows of a chunk that came to a worker.
+  struct arrival {
+    chunk_id chunk{};
+    worker_id at{};
+    friend auto operator<=>(const arrival&, const arrival&) = default;
+  };
   /// A search that led to nothing is not made again at once, and ever later.
   struct search_pause {
     balance_code why = balance_code::at_optimum;
@@ -108,6 +116,12 @@ private:
                                const std::vector<uint64_t>& weights,
                                balance_proposal& out);
   move_request how_to_move(const load_view& view) const;
+  /// Whether rows of the chunk are among these, at the worker of this rank.
+  template <class Arrivals>
+  bool came(const Arrivals& of, chunk_id id, uint32_t rank) const {
+    return of.contains({id, plan_->shares.at(rank).worker});
+  }
+  aimed_moves choose(const quota_request& request, move_request how) const;
   void cut_to_round(move_list& list) const;
   bool is_measured(size_t rank) const;
   double error_of_takes() const;
@@ -152,11 +166,17 @@ private:
   uint64_t window_steps_ = 0;
   std::vector<uint64_t> speed_plans_; // windows of changed weights, newest last
   std::vector<uint64_t> turns_; // likewise, of those that went back on the last
-  std::map<worker_id, double> trend_;  // of weights, by the last such change
-  std::map<chunk_id, uint64_t> moved_; // window of a chunk's last move
-  std::vector<chunk_id> moving_;       // of the proposal under way
-  bool weighing_ = false;              // likewise: it changes weights by speed
-  bool measuring_ = false; // likewise: it gives rows to be measured by
+  std::map<worker_id, double> trend_; // of weights, by the last such change
+  std::map<arrival, uint64_t> moved_; // windows of the newest ones
+  /// Since the last plan for sizes and labels, to be measured or as a second
+  /// holder: the next one leaves them where they are.
+  std::set<arrival> given_;
+  struct {
+    std::vector<arrival> arrivals;
+    bool by_speed = false;    // it changes weights
+    bool to_measure = false;  // it gives rows to be measured by
+    bool for_holders = false; // of classes
+  } proposed_;                // and under way
   search_pause moves_pause_;
   search_pause coverage_pause_;
   uint64_t alone_since_ = 0;  // window; a class has one holder since then

@@ -62,7 +62,7 @@ balance_code balancer::decide(const load_view& view, balance_proposal& out) {
     settled_at_ = speed_changes();
   if (by_speed == balance_code::planned) {
     // Costs nothing, helps at once; what is owned follows.
-    weighing_ = true;
+    proposed_ = {.by_speed = true};
     finish(out, split, weights,
            "batch split by speed: step " + percent(split.gain) + " shorter" +
                why_slower(split));

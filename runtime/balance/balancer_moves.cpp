@@ -2,7 +2,6 @@
 // what comes of it.
 #include "runtime/balance/balancer.hpp"
 
-#include "runtime/balance/fewest_moves.hpp"
 #include "runtime/balance/median.hpp"
 #include "runtime/balance/moves_bound.hpp"
 #include "runtime/balance/percent.hpp"
@@ -20,6 +19,18 @@ namespace {
 constexpr double owned_weights_cost = 0.02;
 /// Of a worker that owned too few rows to be measured.
 constexpr uint64_t takes_to_measure = 4;
+
+/// How far it ends from what was asked for: its skew over the budget, or the
+/// worst of its sizes, relative to that; the larger one.
+double off_by(const quota_request& asked, const aimed_moves& what) {
+  double out = std::max(0.0, what.skew_max - asked.skew_tv);
+  for (size_t rank = 0; rank < asked.sizes.size(); ++rank) {
+    const auto size = double(std::max<uint64_t>(1, asked.sizes[rank]));
+    const auto end = double(what.list.after.of_worker(rank));
+    out = std::max(out, std::abs(end - size) / size);
+  }
+  return out;
+}
 
 } // namespace
 
@@ -86,23 +97,48 @@ uint64_t balancer::rows_to_measure() const {
   return takes_to_measure * policy_.global_batch / plan_->shares.size();
 }
 
-/// Where speeds are not known because some own next to nothing: of these moves
-/// a few for each of them, which the rest of the plan makes anyway. That rest
-/// waits for what is measured then.
+/// Where speeds are not known because some own next to nothing: a few rows for
+/// each of them, which the rest of the plan gives it anyway. That rest waits
+/// for what is measured then. A little of every move, so that these rows are as
+/// mixed as all that comes: they need not go again, however little it gets.
 bool balancer::cut_to_measure(move_list& list) const {
   std::map<size_t, uint64_t> missing;
   for (size_t rank : too_few_to_measure())
     missing[rank] = rows_to_measure() - held_.of_worker(rank);
   if (missing.empty())
     return false;
-  std::erase_if(list.moves, [&](const shard_move& one) {
-    const uint64_t left = missing[one.to];
-    missing[one.to] -= std::min<uint64_t>(left, rows(one.what));
-    return left == 0;
-  });
+  std::map<size_t, uint64_t> coming;
+  for (const shard_move& one : list.moves)
+    coming[one.to] += rows(one.what);
+  std::map<size_t, uint64_t> left = missing;
+  for (shard_move& one : list.moves) {
+    const uint64_t all = rows(one.what);
+    uint64_t part = std::min(left[one.to], all);
+    if (!set_->whole_chunks && part > 0)
+      part = std::min(part, 1 + all * missing[one.to] / coming[one.to]);
+    else if (part > 0)
+      part = all;
+    left[one.to] -= std::min(left[one.to], part);
+    one.what.begin = one.what.end - uint32_t(part);
+  }
+  std::erase_if(list.moves,
+                [](const shard_move& one) { return rows(one.what) == 0; });
   list.good_ends = {list.moves.size()};
   cut_off(list, list.moves.size());
   return true;
+}
+
+/// Rows that somebody was given for a reason of their own stay, unless that
+/// keeps the plan from what it is for.
+aimed_moves balancer::choose(const quota_request& request,
+                             move_request how) const {
+  aimed_moves out = fewest_moves(request, how);
+  const double off = off_by(request, out);
+  if (given_.empty() || off <= policy_.gain_min)
+    return out;
+  how.locked = {};
+  aimed_moves free = fewest_moves(request, how);
+  return off_by(request, free) < off - policy_.gain_min ? free : out;
 }
 
 /// As if who is not measured were as fast as the others are.
@@ -173,7 +209,7 @@ balance_code balancer::decide_moves(const load_view& view,
   if (split.known && split.gain > split.error)
     weights = split.best.rows;
   quota_request request{held_, wanted_sizes(weights), policy_.skew_tv, 2};
-  aimed_moves chosen = fewest_moves(request, how_to_move(view));
+  aimed_moves chosen = choose(request, how_to_move(view));
   move_list& list = chosen.list;
   cut_to_round(list);
   const bool to_measure = !split.known && cut_to_measure(list);
@@ -212,7 +248,7 @@ balance_code balancer::decide_moves(const load_view& view,
                 : percent(lost) + " of the epoch would be waited for one");
   if (to_measure)
     why += "; first some rows for who has too few to be measured";
-  measuring_ = to_measure; // from now on: it is a plan
+  proposed_ = {.to_measure = to_measure}; // from now on: it is a plan
   more_to_come_ = list.cut_short && !to_measure;
   finish(out, split, weights, why);
   return balance_code::planned;
@@ -240,7 +276,8 @@ move_request balancer::how_to_move(const load_view& view) const {
   return {.set = set_.get(),
           .current = &*plan_,
           .target = {},
-          .locked = {},
+          .locked = [this](chunk_id id,
+                           uint32_t rank) { return came(given_, id, rank); },
           // A chunk can always go, however low the rate has fallen.
           .bytes_max = std::max(rate_bytes_per_s_ * policy_.round_ms / 1000,
                                 chunk_bytes_max_),
@@ -258,10 +295,11 @@ void balancer::cut_to_round(move_list& list) const {
 /// Something that has just moved would move on, and this is no part of the
 /// same: then what is measured now may be over soon, too.
 bool balancer::moves_again(const move_list& list) const {
-  return !more_to_come_ && std::any_of(list.moves.begin(), list.moves.end(),
-                                       [this](const shard_move& one) {
-                                         return moved_.contains(one.what.chunk);
-                                       });
+  return !more_to_come_ &&
+         std::any_of(list.moves.begin(), list.moves.end(),
+                     [this](const shard_move& one) {
+                       return came(moved_, one.what.chunk, one.from);
+                     });
 }
 
 std::vector<worker_id> balancer::ranks() const {
@@ -295,7 +333,9 @@ balance_code balancer::decide_coverage(const load_view& view,
   how.target = target.target;
   how.cover = true;
   how.skew_max = 1; // a row of each
-  how.locked = [this](chunk_id id) { return moved_.contains(id); };
+  how.locked = [this](chunk_id id, uint32_t rank) {
+    return came(moved_, id, rank);
+  };
   move_list list = choose_moves(how);
   cut_to_round(list);
   if (list.moves.empty())
@@ -314,6 +354,7 @@ balance_code balancer::decide_coverage(const load_view& view,
   out.moved_rows = list.rows;
   out.moved_bytes = list.bytes;
   out.cause = balance_cause::coverage;
+  proposed_ = {.for_holders = true};
   std::string who = last_view_.workers.at(alone[0].rank).name;
   finish(out, split, weights,
          alone.size() == 1
@@ -358,7 +399,7 @@ void balancer::finish(balance_proposal& out, const split_view& split,
         makespan_s(split.costs, whole_takes(policy_.global_batch, owned));
     if (by_owned_s <= (1 + owned_weights_cost) * split.best.makespan_s)
       weights = owned;
-  } else if (!out.moves.empty() && !measuring_) {
+  } else if (!out.moves.empty() && !proposed_.to_measure) {
     weights = owned;
   }
   label_counts held = count_labels(*set_, after);

@@ -72,7 +72,7 @@ std::vector<movable_piece> pieces_of(const move_request& what) {
     piece.price = price.at(value(part.chunk));
     if (what.part_rows_max > 0)
       piece.price *= double(rows(part)) / double(chunk.rows);
-    piece.locked = what.locked && what.locked(part.chunk);
+    piece.locked = what.locked && what.locked(part.chunk, rank);
     piece.whole = what.set->whole_chunks;
     piece.labels = labels_of(*what.set, part);
     out.push_back(std::move(piece));

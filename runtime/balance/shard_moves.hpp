@@ -43,8 +43,9 @@ struct move_request {
   const manifest* set = nullptr;
   const plan* current = nullptr; // ranks of `target` are its ranks
   label_counts target;
-  /// Chunks that must stay where they are (moved a moment ago); null = none.
-  std::function<bool(chunk_id)> locked;
+  /// Chunks that must stay with an owner (a rank), such as those that it got a
+  /// moment ago; null = none.
+  std::function<bool(chunk_id, uint32_t)> locked;
   /// Chunks go in parts of at most so many rows, each to an owner of its own
   /// where that is better; 0 = as a whole where possible.
   uint32_t part_rows_max = 0;

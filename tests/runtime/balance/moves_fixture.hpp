@@ -116,7 +116,9 @@ struct planner {
     what.target = target;
     what.bytes_max = bytes_max;
     what.size_tolerance = size_tolerance;
-    what.locked = [this](chunk_id chunk) { return locked.contains(chunk); };
+    what.locked = [this](chunk_id chunk, uint32_t) {
+      return locked.contains(chunk);
+    };
     return choose_moves(what);
   }
 };
