@@ -99,6 +99,8 @@ coordinator_core::on_submit(job what, std::string run_name,
   workers_wanted_ = what.elastic.workers;
   workers_most_.reset();
   last_name_ = what.elastic.workers;
+  // A share draws by the number of its plan, and equal jobs draw equally.
+  last_plan_ = {};
   starting_.clear();
   for (uint32_t i = 1; config_.supervised && i <= workers_wanted_; ++i)
     starting_.insert("w" + std::to_string(i)); // `run` starts these by itself
