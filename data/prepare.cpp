@@ -64,6 +64,11 @@ void apply_pipeline(const job& what, row_shape& row) {
   }
 }
 
+uint32_t chunk_rows_of(const job& what, uint64_t rows) {
+  return uint32_t(what.data.chunk_rows.value_or(
+      chunk_rows_for(rows, what.elastic.workers)));
+}
+
 std::vector<chunk_layout> place(const job& what, const job_tables& from) {
   const std::vector<uint64_t>& rows = from.train_rows.table_rows;
   std::vector<int32_t> labels;
@@ -91,7 +96,7 @@ std::vector<chunk_layout> place(const job& what, const job_tables& from) {
       spec,
       {rows.size(), counted_by, histogram_bins(from.train.row), column, groups},
       place_rows(spec, of, what.elastic.workers, what.seed),
-      what.data.chunk_rows);
+      chunk_rows_of(what, rows.size()));
 }
 
 /// Chunks are numbered worker after worker, so each has a run of them.
@@ -128,14 +133,13 @@ void write_set(const job& what, const std::string& key, const fs::path& folder,
   apply_pipeline(what, about.row);
   about.train_rows = from.train_rows.table_rows.size();
   about.test_rows = from.test_rows.table_rows.size();
-  const uint32_t chunk_rows = what.data.chunk_rows;
   const std::vector<chunk_layout> lists = place(what, from);
   about.placement = chunks_by_worker(lists);
   about.whole_chunks = !what.balance.group.empty();
   about.train = write_chunks(folder / "train.arrow", about.row, from.train_rows,
                              chunks_of(lists), stop);
-  const std::vector<chunk_layout> test{
-      cut_in_order(all_rows(about.test_rows), chunk_rows)};
+  const std::vector<chunk_layout> test{cut_in_order(
+      all_rows(about.test_rows), chunk_rows_of(what, about.test_rows))};
   about.test = write_chunks(folder / "test.arrow", about.row, from.test_rows,
                             chunks_of(test), stop);
   write_manifest(folder, about);

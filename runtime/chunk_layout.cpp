@@ -15,6 +15,11 @@ namespace {
 constexpr double mixed_floors = 2;
 /// So many chunks a list may have, or twice as many as it needs.
 constexpr size_t chunks_free = 32;
+/// Rows of a chunk, and chunks of a share, where the job leaves it open.
+constexpr uint64_t rows_usual = 256;
+constexpr uint64_t rows_most = 1'048'576;
+constexpr uint64_t chunks_least = 32;
+constexpr uint64_t chunks_most = 4'096;
 
 void append(chunk_layout& to, const std::vector<uint64_t>& rows,
             uint32_t chunk_rows) {
@@ -74,6 +79,14 @@ chunk_layout group_by_group(const std::vector<uint64_t>& rows,
 }
 
 } // namespace
+
+uint32_t chunk_rows_for(uint64_t rows, uint32_t workers) {
+  const uint64_t share = rows / workers;
+  const uint64_t most = std::max<uint64_t>(1, share / chunks_least);
+  const uint64_t least =
+      std::min(share / chunks_most + (share % chunks_most != 0), rows_most);
+  return uint32_t(std::max(least, std::min(rows_usual, most)));
+}
 
 chunk_layout cut_in_order(std::vector<uint64_t> rows, uint32_t chunk_rows) {
   chunk_layout out;

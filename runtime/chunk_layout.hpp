@@ -26,6 +26,10 @@ struct chunk_layout {
   std::vector<uint32_t> chunk_rows;
 };
 
+/// Of a set of which nobody says how large its chunks are: small enough for a
+/// share to have parts that can go, large enough for a plan to be found in time.
+uint32_t chunk_rows_for(uint64_t rows, uint32_t workers);
+
 /// In this order, full chunks and a last one.
 chunk_layout cut_in_order(std::vector<uint64_t> rows, uint32_t chunk_rows);
 

@@ -52,7 +52,7 @@ struct data_spec {
   std::optional<source_spec> test;
   double test_fraction = 0.2; // without `test`; stratified; 0 = no evaluation
   std::vector<pipeline_step> pipeline;
-  uint32_t chunk_rows = 256;
+  std::optional<uint64_t> chunk_rows; // null = by the size of a share
   placement_spec placement;
 };
 

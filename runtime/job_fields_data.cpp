@@ -219,7 +219,9 @@ void add_data_fields(std::vector<job_field>& f, const job_form& form) {
   add_field(
       f, "/data/chunk_rows",
       [](job& j) -> field_place { return &j.data.chunk_rows; },
-      "Rows of a chunk, the unit in which data moves.")
+      "Rows of a chunk, the unit in which data moves. null: 256, fewer where a "
+      "worker would begin with less than 32 chunks, more where with over "
+      "4096.")
       .between(1, 1048576);
   add_placement(f);
 }

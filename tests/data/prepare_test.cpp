@@ -280,6 +280,15 @@ TEST(prepare, counts_rows_by_the_columns_that_balance_goes_by) {
                  "has no column 'sight'");
 }
 
+TEST(prepare, cuts_chunks_by_the_size_of_a_share_where_the_job_leaves_it_open) {
+  temporary_folder folder;
+  job what = job_of(synthetic_source(640, 2, 3));
+  what.data.chunk_rows.reset();
+  const auto set = prepare(what, folder / "cache");
+  for (const chunk_info& chunk : set->about().train)
+    EXPECT_EQ(chunk.rows, 10u) << "32 of 320 rows";
+}
+
 TEST(prepare, refuses_columns_with_too_many_combinations) {
   temporary_folder folder;
   std::string text = "a,b,x,y\n";

@@ -69,6 +69,15 @@ TEST(lay_out_chunks, keeps_the_order_of_the_file_where_that_was_asked_for) {
     }
 }
 
+TEST(chunk_rows_for, goes_by_the_size_of_a_share) {
+  EXPECT_EQ(chunk_rows_for(60'000, 4), 256u);
+  EXPECT_EQ(chunk_rows_for(4'000, 8), 15u) << "32 chunks of 500 rows, or more";
+  EXPECT_EQ(chunk_rows_for(60'000'000, 4), 3'663u) << "at most 4096";
+  EXPECT_EQ(chunk_rows_for(100, 4), 1u);
+  EXPECT_EQ(chunk_rows_for(0, 4), 1u);
+  EXPECT_EQ(chunk_rows_for(UINT64_MAX, 1), 1'048'576u);
+}
+
 TEST(lay_out_chunks, loses_and_repeats_no_row) {
   const two_lists have({{500, 3, 1, 40}, {0, 700, 0, 1}});
   std::set<uint64_t> seen;
