@@ -104,7 +104,7 @@ nlohmann::json set_identity(const job& what, prepare_cache& cache,
                 {"bins_of_numbers", target_bins_max},
                 {"bins_of_texts", texts_max}});
   if (!what.balance.group.empty())
-    out["group"] = what.balance.group;
+    out.update({{"group", what.balance.group}, {"order_of_groups", "lists"}});
   for (const pipeline_step& step : data.pipeline)
     out["pipeline"].push_back(step.op == "reshape"
                                   ? json{step.op, step.shape}

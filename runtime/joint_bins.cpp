@@ -15,7 +15,8 @@ namespace ballast {
 
 namespace {
 
-/// Empty where it is none. What is too large or too small for a double is one.
+/// NaN, too; empty where it is none. What is too large or too small for a
+/// double is one.
 std::optional<float> number_in(const std::string& text) {
   const char* begin = text.data();
   const char* const end = begin + text.size();
@@ -27,7 +28,7 @@ std::optional<float> number_in(const std::string& text) {
     out = std::strtod(begin, nullptr);
   else if (error != std::errc{})
     return {};
-  if (rest != end || std::isnan(out))
+  if (rest != end)
     return {};
   return float(out);
 }
@@ -35,8 +36,8 @@ std::optional<float> number_in(const std::string& text) {
 /// As tables of numbers say it.
 bool is_missing(const std::string& text) {
   static const std::set<std::string_view> words = {
-      "",     "nan", "NaN",  "NAN",  "NA",   "N/A",  "n/a",
-      "<NA>", "na",  "null", "NULL", "None", "none", "-"};
+      "",     "NA",   "N/A",  "n/a",  "<NA>", "na",
+      "null", "NULL", "None", "none", "-"};
   return words.count(text) > 0;
 }
 
@@ -51,18 +52,19 @@ std::vector<uint32_t> bins_of_numbers(const kept_column& column,
   std::vector<float> seen;
   for (uint64_t row : rows) {
     const uint32_t cell = column.cells[row];
-    if (numbers[cell])
-      seen.push_back(*numbers[cell]);
-    else if (!is_missing(column.texts[cell]))
+    if (!numbers[cell] && !is_missing(column.texts[cell]))
       return {};
+    if (numbers[cell] && !std::isnan(*numbers[cell]))
+      seen.push_back(*numbers[cell]);
   }
   if (seen.empty())
     return {};
   const std::vector<float> edges = bin_edges(std::move(seen));
   std::vector<uint32_t> out;
   for (const std::optional<float>& number : numbers)
-    out.push_back(number ? uint32_t(bin_of(*number, edges))
-                         : uint32_t(edges.size() + 1));
+    out.push_back(number && !std::isnan(*number)
+                      ? uint32_t(bin_of(*number, edges))
+                      : uint32_t(edges.size() + 1));
   return out;
 }
 
@@ -76,10 +78,11 @@ std::vector<uint32_t> bins_of_texts(const kept_column& column,
   std::iota(order.begin(), order.end(), 0u);
   std::stable_sort(order.begin(), order.end(),
                    [&](uint32_t a, uint32_t b) { return times[a] > times[b]; });
+  const auto never = uint32_t(std::count(times.begin(), times.end(), 0u));
+  const bool all_fit = order.size() - never <= texts_max;
   std::vector<uint32_t> out(times.size());
   for (uint32_t rank = 0; rank < order.size(); ++rank)
-    out[order[rank]] =
-        order.size() <= texts_max ? rank : std::min(rank, texts_max - 1);
+    out[order[rank]] = std::min(rank, all_fit ? texts_max : texts_max - 1);
   return out;
 }
 

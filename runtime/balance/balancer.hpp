@@ -51,7 +51,10 @@ public:
   // -- for explanations (explain.hpp); the plan is there once a view was
   const balance_state& state() const { return state_; }
   const balance_policy& policy() const { return policy_; }
-  void set_policy(const balance_policy& policy) { policy_ = policy; }
+  void set_policy(const balance_policy& policy) {
+    policy_ = policy;
+    moves_pause_ = coverage_pause_ = {}; // of searches for what was asked then
+  }
   uint64_t rate_bytes_per_s() const { return rate_bytes_per_s_; }
   const link_rates& links() const { return links_; }
   /// How long these moves take, at the allowed rate and over these links.
@@ -67,6 +70,10 @@ public:
   const speed_estimate* speed_of(worker_id who) const;
   /// Windows since the chunk moved; empty: long ago, or never.
   std::optional<uint64_t> windows_since_move(chunk_id id) const;
+  /// Rows of the chunk came to this rank, and are to stay for now.
+  bool stays(chunk_id id, uint32_t rank) const;
+  /// From which skew on rows of this rank move.
+  double skew_trigger(size_t rank) const;
   split_view look_at_split() const;
   /// Whether the split should change; if so, to what.
   balance_code decide_weights(const split_view& split,
@@ -169,7 +176,7 @@ private:
   std::map<worker_id, double> trend_; // of weights, by the last such change
   std::map<arrival, uint64_t> moved_; // windows of the newest ones
   /// Since the last plan for sizes and labels, to be measured or as a second
-  /// holder: the next one leaves them where they are.
+  /// holder: the first part of the next one leaves them where they are.
   std::set<arrival> given_;
   struct {
     std::vector<arrival> arrivals;

@@ -20,16 +20,18 @@ constexpr double owned_weights_cost = 0.02;
 /// Of a worker that owned too few rows to be measured.
 constexpr uint64_t takes_to_measure = 4;
 
-/// How far it ends from what was asked for: its skew over the budget, or the
-/// worst of its sizes, relative to that; the larger one.
-double off_by(const quota_request& asked, const aimed_moves& what) {
-  double out = std::max(0.0, what.skew_max - asked.skew_tv);
+/// How far it ends from what was asked for: its skew over the budget, then the
+/// worst of its sizes, relative to that.
+std::pair<double, double> off_by(const quota_request& asked,
+                                 const aimed_moves& what) {
+  constexpr double rounding = 1e-9;
+  double size_off = 0;
   for (size_t rank = 0; rank < asked.sizes.size(); ++rank) {
     const auto size = double(std::max<uint64_t>(1, asked.sizes[rank]));
     const auto end = double(what.list.after.of_worker(rank));
-    out = std::max(out, std::abs(end - size) / size);
+    size_off = std::max(size_off, std::abs(end - size) / size);
   }
-  return out;
+  return {std::max(0.0, what.skew_max - asked.skew_tv - rounding), size_off};
 }
 
 } // namespace
@@ -78,6 +80,16 @@ bool balancer::are_takes_sure() const {
   return seen && policy_.first_errors * error_of_takes() <= policy_.gain_min;
 }
 
+/// By chance alone a small share has some.
+double balancer::skew_trigger(size_t rank) const {
+  return std::max((more_to_come_ ? 1 : policy_.skew_trigger) * policy_.skew_tv,
+                  policy_.skew_floors * noise_floors_[rank]);
+}
+
+bool balancer::stays(chunk_id id, uint32_t rank) const {
+  return came(moved_, id, rank) || came(given_, id, rank);
+}
+
 bool balancer::is_measured(size_t rank) const {
   const speed_estimate* speed = speed_of(plan_->shares[rank].worker);
   return speed != nullptr && speed->known();
@@ -110,15 +122,23 @@ bool balancer::cut_to_measure(move_list& list) const {
   std::map<size_t, uint64_t> coming;
   for (const shard_move& one : list.moves)
     coming[one.to] += rows(one.what);
-  std::map<size_t, uint64_t> left = missing;
+  struct so_far {
+    uint64_t seen = 0;
+    uint64_t given = 0;
+  };
+  std::map<size_t, so_far> done; // by rank
   for (shard_move& one : list.moves) {
+    so_far& to = done[one.to];
     const uint64_t all = rows(one.what);
-    uint64_t part = std::min(left[one.to], all);
-    if (!set_->whole_chunks && part > 0)
-      part = std::min(part, 1 + all * missing[one.to] / coming[one.to]);
-    else if (part > 0)
-      part = all;
-    left[one.to] -= std::min(left[one.to], part);
+    const uint64_t total = std::max<uint64_t>(1, coming[one.to]);
+    to.seen += all;
+    // Rounded in the sum, else the last ones would have nothing to give.
+    const uint64_t due =
+        std::min(to.seen, (to.seen * missing[one.to] + total - 1) / total);
+    uint64_t part = std::min(all, due - std::min(due, to.given));
+    if (set_->whole_chunks)
+      part = to.given < missing[one.to] ? all : 0;
+    to.given += part;
     one.what.begin = one.what.end - uint32_t(part);
   }
   std::erase_if(list.moves,
@@ -133,12 +153,13 @@ bool balancer::cut_to_measure(move_list& list) const {
 aimed_moves balancer::choose(const quota_request& request,
                              move_request how) const {
   aimed_moves out = fewest_moves(request, how);
-  const double off = off_by(request, out);
-  if (given_.empty() || off <= policy_.gain_min)
+  if (given_.empty() ||
+      (!out.list.moves.empty() &&
+       off_by(request, out) <= std::pair(0.0, policy_.size_tolerance)))
     return out;
   how.locked = {};
   aimed_moves free = fewest_moves(request, how);
-  return off_by(request, free) < off - policy_.gain_min ? free : out;
+  return off_by(request, free) < off_by(request, out) ? free : out;
 }
 
 /// As if who is not measured were as fast as the others are.
@@ -178,10 +199,7 @@ balance_code balancer::decide_moves(const load_view& view,
   }
   double over_budget = 0;
   for (size_t rank = 0; rank < world; ++rank) {
-    double trigger =
-        std::max((more_to_come_ ? 1 : policy_.skew_trigger) * policy_.skew_tv,
-                 policy_.skew_floors * noise_floors_[rank]);
-    if (held_.classes > 1 && skews_[rank] > trigger)
+    if (held_.classes > 1 && skews_[rank] > skew_trigger(rank))
       over_budget = std::max(over_budget, skews_[rank]);
   }
   double lost = lost_in_time(now, now.owned);

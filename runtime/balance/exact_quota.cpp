@@ -13,6 +13,7 @@
 #include "runtime/check.hpp"
 
 #include <algorithm>
+#include <optional>
 
 namespace ballast {
 namespace {
@@ -100,10 +101,13 @@ private:
 } // namespace
 
 quota exact_quota(const quota_request& what) {
-  const uint64_t bound = std::max(
-      moves_bound(what), whole_rows(prove_moves_bound(what).bound_rows));
-  return within_budgets(what, bound,
-                        [](quota_problem& p) { quota_graph(p).solve(p); });
+  std::optional<uint64_t> bound;
+  return within_budgets(what, [&](quota_problem& p) {
+    quota_graph(p).solve(p);
+    if (!bound)
+      bound = whole_rows(prove_moves_bound(what).bound_rows);
+    return *bound;
+  });
 }
 
 } // namespace ballast

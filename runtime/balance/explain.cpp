@@ -171,7 +171,7 @@ json explain_plan(const balancer& mind, bool certificate) {
   for (double budget : frontier_budgets) {
     request.skew_tv = budget;
     quota at = best_quota(request, frontier_cells_max);
-    weighed.budgets.push_back({budget, at.moved});
+    weighed.budgets.push_back({budget, at.bound});
     frontier.push_back({{"skew_tv", budget},
                         {"moved_rows", at.moved},
                         {"skew_tv_max", rounded(most_skew(at.target))}});
@@ -265,13 +265,16 @@ json explain_worker(const balancer& mind, size_t rank) {
 json explain_chunk(const balancer& mind, chunk_id id) {
   const chunk_info& about = mind.set().train.at(value(id));
   json owners = json::array();
+  bool may_move = false;
   const plan& now = *mind.current();
   for (size_t rank = 0; rank < now.shares.size(); ++rank)
     for (const interval& one : now.shares[rank].intervals)
-      if (one.chunk == id)
+      if (one.chunk == id) {
         owners.push_back({{"worker", worker_name(mind, rank)},
                           {"begin", one.begin},
                           {"end", one.end}});
+        may_move = may_move || !mind.stays(id, rank);
+      }
   json out{{"chunk", value(id)},
            {"rows", about.rows},
            {"bytes", about.bytes},
@@ -279,7 +282,7 @@ json explain_chunk(const balancer& mind, chunk_id id) {
            {"classes", about.label_histogram}};
   auto moved = mind.windows_since_move(id);
   out["windows_since_move"] = moved ? json(*moved) : json();
-  out["may_move"] = !moved;
+  out["may_move"] = may_move;
   return out;
 }
 

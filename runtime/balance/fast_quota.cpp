@@ -272,12 +272,14 @@ moves_certificate fast_prices(const quota_request& what) {
 }
 
 quota fast_quota(const quota_request& what) {
-  const uint64_t bound = std::max(
-      moves_bound(what), whole_rows(proven_rows(what, fast_prices(what))));
-  return within_budgets(what, bound, [](quota_problem& p) {
-    matrix_flow(p).solve();
+  return within_budgets(what, [&what](quota_problem& p) {
+    matrix_flow solver(p);
+    solver.solve();
+    // Prices of any problem prove something of this one.
+    const uint64_t bound = whole_rows(proven_rows(what, solver.prices()));
     if (!p.covered())
       add_holders(p);
+    return bound;
   });
 }
 

@@ -17,6 +17,10 @@
 namespace ballast {
 
 constexpr int budget_rounds = 4;
+/// Part of the rows that another round has to win, by what is proven or by what
+/// the last one did, where a round takes long.
+constexpr double round_gain_min = 0.003;
+constexpr size_t cells_of_all_rounds = 20'000;
 
 struct quota_cell {
   int64_t held = 0;
@@ -63,31 +67,44 @@ struct quota_problem {
 /// Solves what was asked for with budgets in whole rows, and again with those
 /// that have some left. A budget is in fractions of rows and the first row
 /// beyond a fair part is only a fraction of one: whole numbers are a little
-/// stricter. `solve` sets the targets; `bound`: see quota.
+/// stricter. `solve` sets the targets, and returns how many rows have to move
+/// by what it learned.
 template <class Solve>
-quota within_budgets(const quota_request& what, uint64_t bound, Solve solve) {
+quota within_budgets(const quota_request& what, Solve solve) {
   quota best;
   int64_t fewest_lacking = 0;
-  std::vector<int64_t> excess_max;
+  std::vector<int64_t> excess_max; // of the next round
   quota_problem as_it_is(what);
   if (as_it_is.keep_all() && as_it_is.widen_budgets(what, excess_max))
-    return {what.held, 0, bound, true, true};
+    return {what.held, 0, 0, true, true};
+  excess_max.clear();
+  uint64_t bound = moves_bound(what);
   for (int round = 0; round < budget_rounds; ++round) {
     quota_problem p(what);
+    if (excess_max == p.excess_max)
+      break; // nothing was left
     if (round > 0)
       p.excess_max = excess_max;
-    solve(p);
-    const bool kept = p.widen_budgets(what, excess_max);
+    bound = std::max(bound, solve(p));
+    std::vector<int64_t> wider;
+    const bool kept = p.widen_budgets(what, wider);
     const int64_t lacking = p.holders_lacking();
+    const uint64_t before = round == 0 ? UINT64_MAX : best.moved;
     if (round == 0 ||
         (kept && (lacking < fewest_lacking ||
                   (lacking == fewest_lacking && p.moved() < best.moved)))) {
       best = {p.targets(), p.moved(), bound, false, lacking == 0};
       fewest_lacking = lacking;
     }
-    if (best.covered && best.moved <= bound)
+    const auto hardly = p.cells.size() > cells_of_all_rounds
+                            ? uint64_t(double(best.moved) * round_gain_min)
+                            : uint64_t{0};
+    if (wider == excess_max || (best.covered && best.moved <= bound + hardly) ||
+        (hardly > 0 && p.moved() + hardly >= before))
       break;
+    excess_max = std::move(wider);
   }
+  best.bound = bound;
   best.exact = best.covered && best.moved <= bound;
   return best;
 }

@@ -38,11 +38,12 @@ json asked(const balancer& of, const balancer::split_view& split,
   const std::vector<double>& skews = of.skew();
   if (of.held().classes > 1) {
     const auto worst = std::max_element(skews.begin(), skews.end());
-    out.push_back("labels: " + worker_name(of, size_t(worst - skews.begin())) +
+    const auto rank = size_t(worst - skews.begin());
+    out.push_back("labels: " + worker_name(of, rank) +
                   " is the furthest from the whole set, by " + percent(*worst) +
                   "; the budget is " + percent(policy.skew_tv) +
-                  ", and rows move for it from " +
-                  percent(policy.skew_trigger * policy.skew_tv) + " on");
+                  ", and its rows move for it from " +
+                  percent(of.skew_trigger(rank)) + " on");
   }
   if (split.known)
     out.push_back("batch: another split would shorten the step by " +
@@ -68,12 +69,14 @@ json asked(const balancer& of, const balancer::split_view& split,
   if (most > 0)
     out.push_back("sizes: " + worker_name(of, worst) + " owns " +
                   count_of_rows(of.held().of_worker(worst)) +
-                  ", its speed asks for " + std::to_string(what.sizes[worst]));
+                  (split.known ? ", its speed asks for "
+                               : ", its part of the batch asks for ") +
+                  std::to_string(what.sizes[worst]));
   else
-    out.push_back("sizes: everybody owns what its speed asks for");
+    out.push_back("sizes: everybody owns what is asked for");
   if (!of.held_alone().empty())
-    out.push_back("holders: " + std::to_string(of.held_alone().size()) +
-                  " classes are held by one worker alone");
+    out.push_back("holders: classes that one worker alone holds: " +
+                  std::to_string(of.held_alone().size()));
   return out;
 }
 
@@ -100,7 +103,9 @@ json prices(const balancer& of, const weighed_plan& what) {
                   "; no plan that leads as far moves fewer than " +
                   std::to_string(what.bound_rows));
   else
-    out.push_back("no move brings the data nearer to what is asked for");
+    out.push_back(of.state().code == balance_code::limited
+                      ? "no move brings the data nearer to what is asked for"
+                      : "nothing has to move");
   out.push_back("sizes alone, whatever the labels: " +
                 count_of_rows(what.sizes_only_rows) + " at least");
   if (of.held().classes > 1)
@@ -113,17 +118,20 @@ json prices(const balancer& of, const weighed_plan& what) {
 }
 
 /// Below the budget nobody asked for more: what more would cost.
-json why_not_more(const balancer& of, const weighed_plan& what) {
+std::string why_not_more(const balancer& of, const weighed_plan& what) {
+  const balance_policy& policy = of.policy();
+  if (what.moved_rows == 0 && of.state().skew_max > policy.skew_tv)
+    return "nothing that can move helps";
   if (of.held().classes <= 1)
-    return "a size within " + percent(of.policy().size_tolerance) +
+    return "a size within " + percent(policy.size_tolerance) +
            " is good enough: nearer costs rows and saves no time";
   std::string out = "labels within the budget are good enough";
-  for (const budget_price& one : what.budgets)
-    if (one.skew_tv < of.policy().skew_tv && one.moved_rows > what.bound_rows)
-      out =
-          "labels within the budget are good enough: " + percent(one.skew_tv) +
-          " would cost " + count_of_rows(one.moved_rows - what.bound_rows) +
-          " more";
+  const auto stricter = neighbours(what.budgets, policy.skew_tv);
+  if (!stricter.empty() && stricter.front()->skew_tv < policy.skew_tv &&
+      stricter.front()->moved_rows > what.bound_rows)
+    out += ": " + percent(stricter.front()->skew_tv) + " would cost " +
+           count_of_rows(stricter.front()->moved_rows - what.bound_rows) +
+           " more at least";
   return out;
 }
 
@@ -181,6 +189,17 @@ std::string sentence(const balancer& of) {
   return "";
 }
 
+namespace {
+
+double least_trigger(const balancer& of) {
+  double out = 1;
+  for (size_t rank = 0; rank < of.skew().size(); ++rank)
+    out = std::min(out, of.skew_trigger(rank));
+  return out;
+}
+
+} // namespace
+
 std::string would_change(const balancer& of,
                          const balancer::split_view& split) {
   const balance_policy& policy = of.policy();
@@ -189,24 +208,25 @@ std::string would_change(const balancer& of,
   switch (of.state().code) {
   case balance_code::planned:
   case balance_code::pending:
-    return "the end of the plan under way; everything is looked at anew then";
+    return "the end of what is under way: everything is looked at anew then";
   case balance_code::at_optimum:
   case balance_code::below_trigger:
   case balance_code::noise_floor:
     return "a split of the batch that wins " + gain + ", somebody who owns " +
            percent(of.gain_min()) +
            " more rows than its part for sure, or a skew of " +
-           percent(policy.skew_trigger * policy.skew_tv);
+           percent(least_trigger(of));
   case balance_code::not_sustained:
     return "speeds that stay as they are for " +
            std::to_string(policy.sustained_windows) + " windows of " +
            std::to_string(policy.window_ms) + " ms";
   case balance_code::stale_report:
-    return "three steps of everybody under the plan in force, or " +
+    return "three steps of everybody, or " +
            std::to_string(policy.unmeasured_windows) + " windows without";
   case balance_code::dwell:
-    return std::to_string(policy.dwell_windows) +
-           " windows after the last move of what would move again";
+    return "time: " + std::to_string(policy.dwell_windows) +
+           " windows after rows moved or the batch was split, longer where "
+           "speeds went back and forth";
   case balance_code::payback:
     return "more steps to come, faster links, or a larger gain: what a move "
            "costs has to be won back " +

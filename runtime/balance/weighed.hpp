@@ -12,7 +12,7 @@
 
 namespace ballast {
 
-/// What another skew budget costs, in rows.
+/// What another skew budget costs, in rows at least.
 struct budget_price {
   double skew_tv = 0;
   uint64_t moved_rows = 0;

@@ -103,7 +103,11 @@ class Balance(BallastTest):
             last = self.balanced(run)[-1:]
             return (status["skew_tv_max"] <= 0.05 and last and
                     status["balance"]["makespan_ratio"] < 1.2)
-        run.wait_for(settled, "skew in the budget")
+        try:
+            run.wait_for(settled, "skew in the budget")
+        except AssertionError as error:
+            self.fail(f"{error}; skew and makespan: {seen[-3:]}, events: "
+                      f"{self.balanced(run)}, {now()['balance']}")
         self.assertGreater(seen[0][0], 0.6, "sorted by label")
         self.assertIsNone(run.post("slow_worker", worker="w2", factor=4))
         run.wait_for(lambda: now()["balance"]["makespan_ratio"] > 1.5,

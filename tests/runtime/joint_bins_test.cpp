@@ -68,6 +68,22 @@ TEST(joint_bins, takes_odd_numbers_and_words_for_missing_beside_numbers) {
   EXPECT_EQ(out.of_row[6], out.of_row[7]);
 }
 
+TEST(joint_bins, takes_every_nan_for_missing) {
+  const joint_bins out =
+      bins_of({column_of({"1.5", "nan", "-nan", "Nan", ""})}, 5);
+  EXPECT_THAT(out.of_row, ElementsAre(0, 1, 1, 1, 1));
+}
+
+TEST(joint_bins, lets_texts_of_rows_to_test_on_cost_none_of_training_its_bin) {
+  std::vector<std::string> texts;
+  for (uint32_t row = 0; row < texts_max; ++row)
+    texts.push_back("user " + std::to_string(row));
+  texts.push_back("somebody else");
+  const joint_bins out = bins_of({column_of(texts)}, texts_max);
+  EXPECT_EQ(out.count, texts_max + 1);
+  EXPECT_NE(out.of_row[texts_max - 1], out.of_row[texts_max - 2]);
+}
+
 TEST(joint_bins, takes_the_same_words_for_values_beside_text) {
   EXPECT_EQ(bins_of({column_of({"NA", "EU", "none"})}, 3).count, 3u);
   EXPECT_EQ(bins_of({column_of({"NA", "none"})}, 2).count, 2u);

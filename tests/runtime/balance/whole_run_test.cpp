@@ -57,6 +57,35 @@ TEST(whole_run, gives_who_owns_a_row_some_rows_that_it_keeps) {
         }
 }
 
+// Two classes, chunks of other sizes, and a second worker of two rows that is
+// so slow that the first rows it is given are all that it needs.
+TEST(whole_run, gives_a_mixed_sample_to_be_measured_by_whatever_the_chunks) {
+  for (uint64_t small : {25u, 30u, 35u})
+    for (uint64_t large : {100u, 150u, 240u}) {
+      set_builder built(2);
+      for (uint64_t left = 2000; left > 0; left -= std::min(left, small))
+        built.add(0, {0, std::min(left, small)});
+      for (uint64_t left = 2000; left > 0; left -= std::min(left, large))
+        built.add(0, {std::min(left, large), 0});
+      built.add(1, {1, 1});
+      balanced_options options;
+      options.skew_tv = 0.05;
+      options.steps = 700;
+      options.steps_left = 1'000'000;
+      options.row_us = 500;
+      options.noise = 0.01;
+      options.speed = [](size_t rank, uint64_t) {
+        return rank == 1 ? 1.0 / 19 : 1.0;
+      };
+      balanced_run run(built.set, options);
+      run.run();
+      SCOPED_TRACE(std::to_string(small) + " " + std::to_string(large) + "\n" +
+                   run.story());
+      EXPECT_LE(run.skew(), 0.05 + a_row);
+      EXPECT_EQ(run.account().again(), 0u);
+    }
+}
+
 /// Ten minutes of steps of 50 ms.
 balanced_options ten_minutes(uint64_t seed) {
   balanced_options out;
