@@ -27,7 +27,8 @@ struct chunk_layout {
 };
 
 /// Of a set of which nobody says how large its chunks are: small enough for a
-/// share to have parts that can go, large enough for a plan to be found in time.
+/// share to have parts that can go, large enough for a plan to be found in
+/// time.
 uint32_t chunk_rows_for(uint64_t rows, uint32_t workers);
 
 /// In this order, full chunks and a last one.

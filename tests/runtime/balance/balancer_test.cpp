@@ -475,7 +475,8 @@ TEST(explain, a_dry_run_says_in_words_what_was_weighed) {
                     HasSubstr("with a skew budget of 10.0 %: 36864 rows"),
                     HasSubstr("all rows dealt anew: 46080 rows")));
   EXPECT_THAT(words["why_not_more"].dump(), HasSubstr("2.0 % would cost 1844"));
-  EXPECT_THAT(words["would_change"].dump(), HasSubstr("end of what is under way"));
+  EXPECT_THAT(words["would_change"].dump(),
+              HasSubstr("end of what is under way"));
 }
 
 TEST(explain, says_what_would_change_a_decision) {
