@@ -86,7 +86,7 @@ nlohmann::json set_identity(const job& what, prepare_cache& cache,
   json out{{"format", format_of_sets},
            {"regression", is_regression(what)},
            {"train", identity_of(data.train, "/data/train", cache, stop)},
-           {"chunk_rows", to_json(what)["data"]["chunk_rows"]},
+           {"chunk_rows", data.chunk_rows ? json(*data.chunk_rows) : json()},
            {"workers", what.elastic.workers}};
   add_placement(what, out);
   if (data.test)

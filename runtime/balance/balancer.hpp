@@ -68,6 +68,7 @@ public:
   /// The newest view, without what was measured.
   const load_view& last_view() const { return last_view_; }
   const speed_estimate* speed_of(worker_id who) const;
+  bool is_measured(size_t rank) const;
   /// Windows since the chunk moved; empty: long ago, or never.
   std::optional<uint64_t> windows_since_move(chunk_id id) const;
   /// Rows of the chunk came to this rank, and are to stay for now.
@@ -130,7 +131,6 @@ private:
   }
   aimed_moves choose(const quota_request& request, move_request how) const;
   void cut_to_round(move_list& list) const;
-  bool is_measured(size_t rank) const;
   double error_of_takes() const;
   bool are_takes_sure() const;
   std::vector<uint64_t> weights_by_guess(const split_view& split) const;

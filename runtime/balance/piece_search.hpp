@@ -1,9 +1,9 @@
 /// Which whole pieces go where, so that what the workers hold comes near a
 /// quota for few bytes. Four steps: the best piece per byte again and again;
 /// then, between two workers at a time, single pieces and swaps while they
-/// help; then a second holder for classes that have one; then parts of
-/// pieces where a size misses its tolerance. Deterministic, and
-/// bounded in effort, not in time. Pure.
+/// help; then a second holder for classes that have one; then parts of pieces
+/// where a size misses its tolerance. Deterministic, and bounded in effort, not
+/// in time. Pure.
 #pragma once
 
 #include "runtime/balance/class_holders.hpp"

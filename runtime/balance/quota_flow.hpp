@@ -73,20 +73,16 @@ template <class Solve>
 quota within_budgets(const quota_request& what, Solve solve) {
   quota best;
   int64_t fewest_lacking = 0;
-  std::vector<int64_t> excess_max; // of the next round
+  std::vector<int64_t> wider; // what the next round may use
   quota_problem as_it_is(what);
-  if (as_it_is.keep_all() && as_it_is.widen_budgets(what, excess_max))
+  if (as_it_is.keep_all() && as_it_is.widen_budgets(what, wider))
     return {what.held, 0, 0, true, true};
-  excess_max.clear();
+  std::vector<int64_t> excess_max = as_it_is.excess_max;
   uint64_t bound = moves_bound(what);
   for (int round = 0; round < budget_rounds; ++round) {
     quota_problem p(what);
-    if (excess_max == p.excess_max)
-      break; // nothing was left
-    if (round > 0)
-      p.excess_max = excess_max;
+    p.excess_max = excess_max;
     bound = std::max(bound, solve(p));
-    std::vector<int64_t> wider;
     const bool kept = p.widen_budgets(what, wider);
     const int64_t lacking = p.holders_lacking();
     const uint64_t before = round == 0 ? UINT64_MAX : best.moved;

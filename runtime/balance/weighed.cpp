@@ -21,13 +21,19 @@ std::string seconds(double s) {
   return text;
 }
 
-/// Of those ranks that a predicate takes.
-template <class Predicate>
-std::string names(const balancer& of, Predicate counts) {
+std::string unmeasured(const balancer& of) {
   std::string out;
   for (size_t rank = 0; rank < of.last_view().workers.size(); ++rank)
-    if (counts(rank))
+    if (!of.is_measured(rank))
       out += (out.empty() ? "" : ", ") + worker_name(of, rank);
+  return out;
+}
+
+/// The lowest skew at which rows of somebody move.
+double least_trigger(const balancer& of) {
+  double out = 1;
+  for (size_t rank = 0; rank < of.skew().size(); ++rank)
+    out = std::min(out, of.skew_trigger(rank));
   return out;
 }
 
@@ -50,11 +56,7 @@ json asked(const balancer& of, const balancer::split_view& split,
                   percent(split.gain) + "; what was measured is uncertain by " +
                   percent(split.error));
   else
-    out.push_back("batch: not measured yet: " + names(of, [&](size_t rank) {
-                    const speed_estimate* speed =
-                        of.speed_of(of.current()->shares.at(rank).worker);
-                    return speed == nullptr || !speed->known();
-                  }));
+    out.push_back("batch: not measured yet: " + unmeasured(of));
   size_t worst = 0;
   double most = 0;
   for (size_t rank = 0; rank < what.sizes.size(); ++rank) {
@@ -188,17 +190,6 @@ std::string sentence(const balancer& of) {
   }
   return "";
 }
-
-namespace {
-
-double least_trigger(const balancer& of) {
-  double out = 1;
-  for (size_t rank = 0; rank < of.skew().size(); ++rank)
-    out = std::min(out, of.skew_trigger(rank));
-  return out;
-}
-
-} // namespace
 
 std::string would_change(const balancer& of,
                          const balancer::split_view& split) {
