@@ -163,6 +163,8 @@ nlohmann::json status_json(const coordinator_core& core, instant now) {
   out["balance"] = {{"enabled", asked.enabled},
                     {"skew_tv", asked.skew_tv},
                     {"code", to_string(done.state.code)},
+                    {"why", done.state.why},
+                    {"would_change", done.state.would_change},
                     {"makespan_ratio", done.state.makespan_ratio},
                     {"plans", done.plans},
                     {"moved_samples", done.moved_rows},

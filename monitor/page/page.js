@@ -120,6 +120,7 @@ function show_facts(status, members) {
     ["balance", String(status.balance.code).toLowerCase().replaceAll("_", " ")],
   ];
   if (status.error) facts.push(["error", status.error]);
+  by("balance").textContent = status.run ? words_of_balance(status.balance) : "";
   by("facts").replaceChildren(...facts.filter(f => f[1] !== null && f[1] !== undefined)
     .map(([name, value]) => {
       const box = document.createElement("div"), key = document.createElement("dt");

@@ -22,6 +22,13 @@ function clock(seconds) {
 const few = names => names.length <= 8 ? names.join(", ")
   : names.slice(0, 8).join(", ") + ` and ${names.length - 8} more`;
 
+// What the last look at the data came to.
+function words_of_balance(balance) {
+  if (!balance.why) return "";
+  return `Balance: ${balance.why}.` +
+    (balance.would_change ? ` What would change that: ${balance.would_change.replaceAll("`", "")}.` : "");
+}
+
 const routine = ["epoch", "evaluation", "checkpoint"];
 const event_class = {
   balance: "move", move: "move", plan: "move", generation: "change", worker_joined: "change",

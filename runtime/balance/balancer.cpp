@@ -2,6 +2,7 @@
 #include "runtime/balance/balancer.hpp"
 
 #include "runtime/balance/median.hpp"
+#include "runtime/balance/weighed.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -60,6 +61,9 @@ balance_answer balancer::observe(const load_view& view) {
           {one.what.chunk, plan_->shares.at(one.to).worker});
   }
   out.state = state_;
+  out.state.why = sentence(*this);
+  if (plan_)
+    out.state.would_change = would_change(*this, look_at_split());
   return out;
 }
 
@@ -78,6 +82,8 @@ void balancer::take_in(const load_view& view) {
       placed_ = plan_->generation;
     if (proposed_.by_speed)
       note_speeds(view.changed);
+    else
+      rest_ = std::move(proposed_.rest);
     failures_ = 0;
   } else if (view.last == transfer_end::failed &&
              ++failures_ >= policy_.failures_max) {
@@ -88,8 +94,11 @@ void balancer::take_in(const load_view& view) {
     adapt_rate();
     proposed_ = {};
   }
-  if (!view.changed.shares.empty())
+  if (!view.changed.shares.empty()) {
+    if (view.last != transfer_end::effective)
+      rest_ = {}; // somebody came or went
     new_plan(view.changed, same_round);
+  }
   for (const link_copy& one : view.copies)
     links_.add(one);
   for (const worker_load& worker : view.workers) {

@@ -10,14 +10,15 @@
 ///
 /// The last two have one answer, the fewest rows moved (quota.hpp). Where
 /// nothing of that is to be done, a class that one worker alone holds is given
-/// to a second one (coverage.hpp). A balanced view yields nothing. Pure: time
-/// comes with the view. One per run, owned by the shard manager.
+/// to a second one (coverage.hpp). Pure: time comes with the view. One per run,
+/// owned by the shard manager.
 #pragma once
 
 #include "runtime/balance/coverage.hpp"
 #include "runtime/balance/fewest_moves.hpp"
 #include "runtime/balance/load.hpp"
 #include "runtime/balance/policy.hpp"
+#include "runtime/balance/round_rest.hpp"
 #include "runtime/balance/sizes.hpp"
 #include "runtime/balance/speed.hpp"
 #include "runtime/manifest.hpp"
@@ -54,6 +55,7 @@ public:
   void set_policy(const balance_policy& policy) {
     policy_ = policy;
     moves_pause_ = coverage_pause_ = {}; // of searches for what was asked then
+    rest_ = {};
   }
   uint64_t rate_bytes_per_s() const { return rate_bytes_per_s_; }
   const link_rates& links() const { return links_; }
@@ -161,11 +163,8 @@ private:
   label_counts round_held_; // when the round began
   plan_number round_{};
   generation placed_{}; // the newest one in which rows moved
-  // Sizes were right, by speeds with this error: what contradicts that has to
-  // be sure enough for both.
-  double sizes_error_ = 0;
-  // The split was good enough, after so many changes of speed; empty: it was
-  // not, or nobody knows.
+  double sizes_error_ = 0; // of the speeds by which sizes were right
+  // The split was good enough, after so many changes of speed; empty: unknown.
   std::optional<uint64_t> settled_at_;
   uint64_t window_ = 0;
   uint64_t plan_window_ = 0; // in which the plan in force was seen first
@@ -180,14 +179,15 @@ private:
   std::set<arrival> given_;
   struct {
     std::vector<arrival> arrivals;
+    round_rest rest;
     bool by_speed = false;    // it changes weights
     bool to_measure = false;  // it gives rows to be measured by
     bool for_holders = false; // of classes
   } proposed_;                // and under way
+  round_rest rest_;           // of the plan in force
   search_pause moves_pause_;
   search_pause coverage_pause_;
-  uint64_t alone_since_ = 0;  // window; a class has one holder since then
-  bool more_to_come_ = false; // the last plan was cut short: go on to the end
+  uint64_t alone_since_ = 0; // window; a class has one holder since then
   uint32_t failures_ = 0;
   uint64_t stalled_until_ = 0; // window
 

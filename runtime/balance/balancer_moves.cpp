@@ -82,7 +82,7 @@ bool balancer::are_takes_sure() const {
 
 /// By chance alone a small share has some.
 double balancer::skew_trigger(size_t rank) const {
-  return std::max((more_to_come_ ? 1 : policy_.skew_trigger) * policy_.skew_tv,
+  return std::max((rest_.some() ? 1 : policy_.skew_trigger) * policy_.skew_tv,
                   policy_.skew_floors * noise_floors_[rank]);
 }
 
@@ -152,8 +152,10 @@ bool balancer::cut_to_measure(move_list& list) const {
 /// keeps the plan from what it is for.
 aimed_moves balancer::choose(const quota_request& request,
                              move_request how) const {
+  if (rest_.leads_to(request.sizes, gain_min(), how.room_bytes))
+    return {rest_.next(how.bytes_max), rest_.rows(), policy_.skew_tv};
   aimed_moves out = fewest_moves(request, how);
-  if (given_.empty() ||
+  if ((given_.empty() && !rest_.some()) ||
       (!out.list.moves.empty() &&
        off_by(request, out) <= std::pair(0.0, policy_.size_tolerance)))
     return out;
@@ -209,16 +211,17 @@ balance_code balancer::decide_moves(const load_view& view,
   if (!by_size && split.known &&
       policy_.gain_errors * split.lasting_error <= least_gain)
     sizes_error_ = split.lasting_error;
-  if (by_size && over_budget == 0 && !more_to_come_) {
+  if (by_size && over_budget == 0 && !rest_.some()) {
     if (!may_follow_speed())
       return balance_code::dwell;
     if (lost == 0 && excess < policy_.gain_errors * error)
       return balance_code::noise_floor;
   }
   bool wanted = by_size || over_budget > 0;
-  more_to_come_ = more_to_come_ && wanted;
-  if (!wanted)
+  if (!wanted) {
+    rest_ = {};
     return balance_code::at_optimum;
+  }
   if (balance_code wait = wait_for_speeds(split); wait != balance_code::planned)
     return wait;
   if (window_ < moves_pause_.until)
@@ -250,7 +253,7 @@ balance_code balancer::decide_moves(const load_view& view,
   if (step_s > 0 && gain_s < policy_.payback * cost_s)
     return search_later(moves_pause_, balance_code::payback);
 
-  out.moves = std::move(list.moves);
+  out.moves = list.moves;
   out.moved_rows = list.rows;
   out.moved_bytes = list.bytes;
   out.cause = over_budget > 0 ? balance_cause::skew : balance_cause::size;
@@ -267,7 +270,8 @@ balance_code balancer::decide_moves(const load_view& view,
   if (to_measure)
     why += "; first some rows for who has too few to be measured";
   proposed_ = {.to_measure = to_measure}; // from now on: it is a plan
-  more_to_come_ = list.cut_short && !to_measure;
+  if (!to_measure)
+    proposed_.rest = round_rest(list, request.sizes);
   finish(out, split, weights, why);
   return balance_code::planned;
 }
@@ -294,8 +298,11 @@ move_request balancer::how_to_move(const load_view& view) const {
   return {.set = set_.get(),
           .current = &*plan_,
           .target = {},
-          .locked = [this](chunk_id id,
-                           uint32_t rank) { return came(given_, id, rank); },
+          .locked =
+              [this](chunk_id id, uint32_t rank) {
+                return came(given_, id, rank) ||
+                       (rest_.some() && came(moved_, id, rank));
+              },
           // A chunk can always go, however low the rate has fallen.
           .bytes_max = std::max(rate_bytes_per_s_ * policy_.round_ms / 1000,
                                 chunk_bytes_max_),
@@ -313,7 +320,7 @@ void balancer::cut_to_round(move_list& list) const {
 /// Something that has just moved would move on, and this is no part of the
 /// same: then what is measured now may be over soon, too.
 bool balancer::moves_again(const move_list& list) const {
-  return !more_to_come_ &&
+  return !rest_.some() &&
          std::any_of(list.moves.begin(), list.moves.end(),
                      [this](const shard_move& one) {
                        return came(moved_, one.what.chunk, one.from);

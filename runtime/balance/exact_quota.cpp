@@ -102,7 +102,7 @@ private:
 
 quota exact_quota(const quota_request& what) {
   std::optional<uint64_t> bound;
-  return within_budgets(what, [&](quota_problem& p) {
+  return budget_search(what).run([&](quota_problem& p) {
     quota_graph(p).solve(p);
     if (!bound)
       bound = whole_rows(prove_moves_bound(what).bound_rows);

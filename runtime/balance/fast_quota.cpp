@@ -272,7 +272,7 @@ moves_certificate fast_prices(const quota_request& what) {
 }
 
 quota fast_quota(const quota_request& what) {
-  return within_budgets(what, [&what](quota_problem& p) {
+  return budget_search(what).run([&what](quota_problem& p) {
     matrix_flow solver(p);
     solver.solve();
     // Prices of any problem prove something of this one.

@@ -107,6 +107,9 @@ struct balance_state {
   std::vector<double> row_us; // by rank: cost of a row; 0 = not known
   /// By rank: how fast chunks come to it; 0 = not known.
   std::vector<double> copy_bytes_per_s;
+  /// In words: what the code means here, and what would make it another one.
+  std::string why;
+  std::string would_change;
 };
 
 struct balance_answer {

@@ -62,30 +62,43 @@ quota_problem::quota_problem(const quota_request& what)
   for (size_t w = 0; w < workers; ++w) {
     auto size = int64_t(what.sizes[w]);
     int64_t fair = 0;
-    int64_t kept = 0;
-    int64_t surplus = 0;
     for (size_t c = 0; c < classes; ++c) {
       quota_cell& cell = at(w, c);
       cell.held = int64_t(held.at(w, c));
       if (total > 0)
         cell.fair = int64_t(wide(of_class[c]) * wide(size) / total);
       fair += cell.fair;
+    }
+    sizes.push_back(size);
+    excess_min.push_back(size - fair);
+    excess_max.push_back(excess_limit(size, fair, what.skew_tv));
+  }
+  start_with(excess_max);
+}
+
+void quota_problem::start_with(const std::vector<int64_t>& excess) {
+  excess_max = excess;
+  for (size_t w = 0; w < workers; ++w) {
+    int64_t kept = 0;
+    int64_t surplus = 0;
+    for (size_t c = 0; c < classes; ++c) {
+      const quota_cell& cell = at(w, c);
       kept += std::min(cell.held, cell.fair);
       surplus += std::max<int64_t>(0, cell.held - cell.fair);
     }
-    sizes.push_back(size);
-    excess_max.push_back(excess_limit(size, fair, what.skew_tv));
     // Every class keeps its part of what may stay of the surplus.
-    int64_t stays = std::min({surplus, excess_max[w], size - kept});
+    const int64_t stays = std::min({surplus, excess_max[w], sizes[w] - kept});
     int64_t before = 0;
     for (size_t c = 0; c < classes; ++c) {
       quota_cell& cell = at(w, c);
-      int64_t after = before + std::max<int64_t>(0, cell.held - cell.fair);
+      cell.target = std::min(cell.held, cell.fair);
+      if (cell.held <= cell.fair)
+        continue;
+      const int64_t after = before + cell.held - cell.fair;
       auto part = [&](int64_t of) {
-        return surplus == 0 ? 0
-                            : int64_t(wide(of) * wide(stays) / wide(surplus));
+        return int64_t(wide(of) * wide(stays) / wide(surplus));
       };
-      cell.target = std::min(cell.held, cell.fair) + part(after) - part(before);
+      cell.target += part(after) - part(before);
       before = after;
     }
   }
@@ -138,7 +151,7 @@ bool quota_problem::widen_budgets(const quota_request& what,
     const double left = budget[w] - used + rounding * (1 + budget[w]);
     kept = kept && left >= 0;
     widened[w] =
-        std::max<int64_t>(0, excess_max[w] + int64_t(std::floor(left)));
+        std::max(excess_min[w], excess_max[w] + int64_t(std::floor(left)));
   }
   return kept;
 }

@@ -12,6 +12,7 @@
 #include "runtime/balance/moves_bound.hpp"
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 namespace ballast {
@@ -33,14 +34,18 @@ struct quota_problem {
   size_t classes = 0;
   std::vector<quota_cell> cells;   // [worker * classes + class]
   std::vector<int64_t> sizes;      // by worker
+  std::vector<int64_t> excess_min; // by worker: with less there is no quota
   std::vector<int64_t> excess_max; // by worker
   std::vector<int64_t> of_class;   // rows there are
   /// By class: so many workers must hold some of it.
   std::vector<int64_t> holders_min;
 
-  /// Precondition: the request's sizes sum to its rows. Targets start as what
-  /// every worker can keep at most, which is what `moves_bound` counts.
+  /// Precondition: the request's sizes sum to its rows. Budgets are in whole
+  /// rows.
   explicit quota_problem(const quota_request& what);
+  /// With this for excess_max. Targets start as what every worker can keep at
+  /// most, which is what `moves_bound` counts.
+  void start_with(const std::vector<int64_t>& excess);
   quota_cell& at(size_t worker, size_t label) {
     return cells[worker * classes + label];
   }
@@ -64,46 +69,70 @@ struct quota_problem {
   label_counts targets() const;
 };
 
-/// Solves what was asked for with budgets in whole rows, and again with those
-/// that have some left. A budget is in fractions of rows and the first row
-/// beyond a fair part is only a fraction of one: whole numbers are a little
-/// stricter. `solve` sets the targets, and returns how many rows have to move
-/// by what it learned.
-template <class Solve>
-quota within_budgets(const quota_request& what, Solve solve) {
-  quota best;
-  int64_t fewest_lacking = 0;
-  std::vector<int64_t> wider; // what the next round may use
-  quota_problem as_it_is(what);
-  if (as_it_is.keep_all() && as_it_is.widen_budgets(what, wider))
-    return {what.held, 0, 0, true, true};
-  std::vector<int64_t> excess_max = as_it_is.excess_max;
-  uint64_t bound = moves_bound(what);
-  for (int round = 0; round < budget_rounds; ++round) {
-    quota_problem p(what);
-    p.excess_max = excess_max;
-    bound = std::max(bound, solve(p));
-    const bool kept = p.widen_budgets(what, wider);
-    const int64_t lacking = p.holders_lacking();
-    const uint64_t before = round == 0 ? UINT64_MAX : best.moved;
-    if (round == 0 ||
-        (kept && (lacking < fewest_lacking ||
-                  (lacking == fewest_lacking && p.moved() < best.moved)))) {
-      best = {p.targets(), p.moved(), bound, false, lacking == 0};
-      fewest_lacking = lacking;
-    }
-    const auto hardly = p.cells.size() > cells_of_all_rounds
-                            ? uint64_t(double(best.moved) * round_gain_min)
-                            : uint64_t{0};
-    if (wider == excess_max || (best.covered && best.moved <= bound + hardly) ||
-        (hardly > 0 && p.moved() + hardly >= before))
-      break;
-    excess_max = std::move(wider);
+/// A budget is in fractions of rows, and the first row beyond a fair part is
+/// only a fraction of one; a flow has whole rows. So budgets are solved for and
+/// then widened or narrowed by what came of them, some times.
+class budget_search {
+public:
+  explicit budget_search(const quota_request& what)
+      : what_(what), p_(what), whole_(p_.excess_max),
+        large_(p_.cells.size() > cells_of_all_rounds) {}
+
+  /// `solve` sets the targets of a quota_problem, and returns how many rows
+  /// have to move by what it learned.
+  template <class Solve>
+  quota run(Solve solve) {
+    std::vector<int64_t> next;
+    if (p_.keep_all() && p_.widen_budgets(what_, next))
+      return {what_.held, 0, 0, true, true};
+    bound_ = moves_bound(what_);
+    descend(by_what_is_kept(), solve);
+    // Whole rows keep the budget always.
+    if (!best_ || (!large_ && !is_near(0)))
+      descend(whole_, solve);
+    best_->bound = bound_;
+    best_->exact = is_near(0);
+    return *best_;
   }
-  best.bound = bound;
-  best.exact = best.covered && best.moved <= bound;
-  return best;
-}
+
+private:
+  std::vector<int64_t> by_what_is_kept();
+  /// Covered, and so few rows from what is proven.
+  bool is_near(uint64_t rows) const {
+    return best_ && best_->covered && best_->moved <= bound_ + rows;
+  }
+  void keep_if_better();
+  std::vector<int64_t> narrowed(const std::vector<int64_t>& to) const;
+
+  template <class Solve>
+  void descend(std::vector<int64_t> excess_max, Solve solve) {
+    uint64_t before = UINT64_MAX;
+    for (int round = 0; round < budget_rounds; ++round) {
+      p_.start_with(excess_max);
+      bound_ = std::max(bound_, solve(p_));
+      std::vector<int64_t> next;
+      const bool kept = p_.widen_budgets(what_, next);
+      if (kept)
+        keep_if_better();
+      const uint64_t moved = p_.moved();
+      const auto hardly =
+          large_ ? uint64_t(double(moved) * round_gain_min) : uint64_t{0};
+      if (is_near(hardly) || (kept && next == excess_max) ||
+          (best_ && large_ && moved + hardly >= before))
+        return;
+      before = moved;
+      excess_max = kept || round == 0 ? std::move(next) : narrowed(next);
+    }
+  }
+
+  const quota_request& what_;
+  quota_problem p_;
+  const std::vector<int64_t> whole_;
+  const bool large_;
+  uint64_t bound_ = 0;
+  std::optional<quota> best_;
+  int64_t fewest_lacking_ = 0;
+};
 
 /// The dual of a flow: potentials of the classes, then of the workers' excess
 /// nodes, then of their bodies.

@@ -247,7 +247,9 @@ void cut_off(move_list& list, size_t fit) {
     size_t end = beyond != list.good_ends.begin() ? *std::prev(beyond)
                  : beyond != list.good_ends.end() ? *beyond
                                                   : list.moves.size();
-    list.cut_short = list.cut_short || end < list.moves.size();
+    end = std::min(end, list.moves.size());
+    list.later.insert(list.later.begin(), list.moves.begin() + ptrdiff_t(end),
+                      list.moves.end());
     list.moves.resize(end);
   }
   list.rows = list.bytes = 0;

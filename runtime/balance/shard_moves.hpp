@@ -71,11 +71,11 @@ struct move_list {
   std::vector<shard_move> moves; // best first
   uint64_t rows = 0;
   uint64_t bytes = 0;
-  label_counts after;
-  /// Numbers of first moves after which it may end, ascending.
+  label_counts after; // these, and those that come later
+  /// Numbers of first moves after which it may end, ascending; also of `later`.
   std::vector<size_t> good_ends;
-  bool cut_short = false;
-  bool no_room = false; // something was left out for lack of it
+  std::vector<shard_move> later; // cut off, in order
+  bool no_room = false;          // something was left out for lack of it
 };
 
 /// What a share holds of each class, in rows: parts of chunks count as their

@@ -24,6 +24,7 @@ LEGENDS = """Object.fromEntries([...document.querySelectorAll(".plot")].map(plot
 EVENTS = """[...document.querySelectorAll("#events li")].map(l => l.textContent)"""
 TABLE = """[...document.querySelectorAll("#workers tr")].map(line =>
   [...line.cells].map(cell => cell.textContent))"""
+BALANCE = "document.getElementById('balance').textContent"
 
 
 class Page(BallastTest):
@@ -92,6 +93,8 @@ class Live(Page):
                     for line in lines]
             return sum(rows) == 6000 and rows[1] < min(rows[:1] + rows[2:])
         wait_until(table, "fewer rows of w2 in the table")
+        wait_until(lambda: "What would change that: " in page.value(BALANCE),
+                   "what the last look at the data came to")
         events = page.value(EVENTS)
         self.assertTrue(any("fault" in one and "slow w2" in one
                             for one in events), events)
@@ -146,7 +149,8 @@ class Played(http.server.BaseHTTPRequestHandler):
                 "epochs": 2, "step": 1, "steps_total": 4, "loss": 1.5,
                 "samples_per_s": 1.0, "skew_tv_max": 0.0, "error": MARKUP,
                 "generation": 1, "plan": 1, "moves": [], "workers": [worker],
-                "balance": {"code": MARKUP, "makespan_ratio": 1.0,
+                "balance": {"code": MARKUP, "why": MARKUP, "would_change": MARKUP,
+                            "makespan_ratio": 1.0,
                             "moved_samples": 0, "moved_bound_samples": 0}}
 
     def events(self):
@@ -175,6 +179,7 @@ class Hostile(Page):
         for text in page.value(EVENTS):
             self.assertIn(MARKUP, text)
         self.assertIn(MARKUP, page.value(TABLE)[1])
+        self.assertIn(MARKUP, page.value(BALANCE))
         self.assertIn(MARKUP, page.value(LEGENDS)["share"][0])
         self.assertEqual(page.troubles, [])
 

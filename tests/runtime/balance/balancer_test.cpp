@@ -489,9 +489,10 @@ TEST(explain, says_what_would_change_a_decision) {
   balance_policy off = world::policy();
   off.enabled = false;
   w.mind.set_policy(off);
-  w.look();
-  EXPECT_EQ(explain_worker(w.mind, 1)["would_change"],
-            "`ballast ctl set_balance enabled=true`");
+  const balance_state state = w.look().state;
+  EXPECT_EQ(state.why, "balancing is switched off");
+  EXPECT_EQ(state.would_change, "`ballast ctl set_balance enabled=true`");
+  EXPECT_EQ(explain_worker(w.mind, 1)["would_change"], state.would_change);
 }
 
 TEST(explain, a_worker_and_a_chunk) {

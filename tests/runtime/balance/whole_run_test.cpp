@@ -41,6 +41,23 @@ INSTANTIATE_TEST_SUITE_P(placements, whole_run, ::testing::ValuesIn(kinds),
                            return std::string(kind.param);
                          });
 
+// A plan that takes several rounds to copy keeps its end for all of them.
+TEST(whole_run, moves_no_row_twice_where_rows_are_large) {
+  for (const char* kind : {"sorted", "square", "matrix", "shards"})
+    for (const speeds& speed : all_speeds)
+      for (uint64_t row_bytes : {20'000u, 60'000u}) {
+        manifest set = placed_like(kind, 4, 25, 2);
+        for (chunk_info& chunk : set.train)
+          chunk.bytes = chunk.rows * row_bytes;
+        balanced_run run(set, options_of(speed, 4, 2));
+        run.run();
+        SCOPED_TRACE(std::string(kind) + ", " + speed.name + "\n" +
+                     run.story());
+        EXPECT_EQ(run.account().again(), 0u);
+        EXPECT_LE(run.skew(), budget + a_row);
+      }
+}
+
 // Rows to be measured by are part of what moves anyway, for labels or sizes.
 TEST(whole_run, gives_who_owns_a_row_some_rows_that_it_keeps) {
   for (const char* kind : {"column", "exponential"})

@@ -2,7 +2,8 @@
 // moves from the first owners to the last, against the fewest that could. No
 // clock and no process: the same figures on every machine.
 //
-//   whole_runs placements WORKERS CHUNK_ROWS SEEDS
+//   whole_runs placements WORKERS CHUNK_ROWS SEEDS [ROW_BYTES]
+//       large rows take several rounds to copy
 //   whole_runs busy WORKERS CHUNK_ROWS SEEDS    with other work on one core
 //   whole_runs noise SEEDS    one hour each
 //   whole_runs drift SEEDS    likewise
@@ -23,7 +24,8 @@
 namespace ballast::testing {
 namespace {
 
-void placements(uint32_t workers, uint32_t chunk_rows, uint64_t seeds) {
+void placements(uint32_t workers, uint32_t chunk_rows, uint64_t seeds,
+                uint64_t row_bytes) {
   std::printf("placement,speeds,seed,moved,least,again,plans,reached,"
               "skew_after,skew_end,of_ideal\n");
   for (const char* kind : kinds)
@@ -38,7 +40,10 @@ void placements(uint32_t workers, uint32_t chunk_rows, uint64_t seeds) {
         };
         if (speed.changes())
           options.disturbed = {options.steps / 2};
-        balanced_run run(placed_like(kind, workers, chunk_rows, seed), options);
+        manifest set = placed_like(kind, workers, chunk_rows, seed);
+        for (chunk_info& chunk : set.train)
+          chunk.bytes = row_bytes > 0 ? chunk.rows * row_bytes : chunk.bytes;
+        balanced_run run(set, options);
         double skew = run.skew();
         bool reached = skew <= budget;
         run.run();
@@ -177,8 +182,9 @@ int main(int count, char** arguments) {
   using namespace ballast::testing;
   const std::string what = count > 1 ? arguments[1] : "";
   auto number = [&](int i) { return std::strtoull(arguments[i], nullptr, 10); };
-  if (what == "placements" && count == 5)
-    placements(uint32_t(number(2)), uint32_t(number(3)), number(4));
+  if (what == "placements" && (count == 5 || count == 6))
+    placements(uint32_t(number(2)), uint32_t(number(3)), number(4),
+               count == 6 ? number(5) : 0);
   else if (what == "chunks" && count == 5)
     chunks(uint32_t(number(2)), uint32_t(number(3)), number(4));
   else if (what == "busy" && count == 5)

@@ -1,0 +1,36 @@
+/// What is left of a plan that takes several rounds to copy. It goes on to the
+/// end that was chosen first, as long as that is the end that is wanted: one
+/// chosen anew would be another one, and rows would move twice. Pure.
+#pragma once
+
+#include "runtime/balance/shard_moves.hpp"
+
+#include <cstdint>
+#include <vector>
+
+namespace ballast {
+
+class round_rest {
+public:
+  round_rest() = default;
+  /// Of a list that was cut off; `sizes` were asked for, by rank.
+  round_rest(const move_list& first, const std::vector<uint64_t>& sizes);
+
+  bool some() const { return !left_.moves.empty(); }
+  uint64_t rows() const { return left_.rows; }
+  /// It ends as near to these sizes as the whole plan did to those asked for
+  /// then, or within `excess_max` of them (part of a size); and all of it fits
+  /// in what the workers have free, by rank.
+  bool leads_to(const std::vector<uint64_t>& sizes, double excess_max,
+                std::vector<uint64_t> room_bytes) const;
+  /// The first of its moves; 0 = no limit.
+  move_list next(uint64_t bytes_max) const;
+
+private:
+  double excess_over(const std::vector<uint64_t>& sizes) const;
+
+  move_list left_;
+  double excess_ = 0; // over what was asked for then
+};
+
+} // namespace ballast
