@@ -162,7 +162,7 @@ private:
 
   label_counts round_held_; // when the round began
   plan_number round_{};
-  generation placed_{}; // the newest one in which rows moved
+  generation placed_{};    // the newest one in which rows moved
   double sizes_error_ = 0; // of the speeds by which sizes were right
   // The split was good enough, after so many changes of speed; empty: unknown.
   std::optional<uint64_t> settled_at_;
