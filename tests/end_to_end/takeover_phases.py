@@ -116,6 +116,14 @@ class AllKilled(TakeoverPhase):
         wait_until(lambda: self.events("undone"), "the way back", 30)
         self.evaluates_again(one)
 
+    def test_when_it_has_just_evaluated(self):
+        """The epoch may be told of and not yet saved: it is done again."""
+        one = self.evaluating()
+        wait_until(lambda: self.events("evaluation"), "an evaluation", 60,
+                   pause_s=0)
+        self.kill_all(one)
+        self.evaluates_again(self.resume())
+
     def test_while_all_are_paused(self):
         one = self.begin_small()
         self.after_steps(5)
