@@ -63,7 +63,7 @@ balance_answer balancer::observe(const load_view& view) {
   out.state = state_;
   out.state.why = sentence(*this);
   if (plan_)
-    out.state.would_change = would_change(*this, look_at_split());
+    out.state.would_change = would_change(*this);
   return out;
 }
 

@@ -34,6 +34,7 @@ balance_code balancer::decide(const load_view& view, balance_proposal& out) {
   for (const share& one : plan_->shares)
     state_.copy_bytes_per_s.push_back(links_.into(one.worker).value_or(0));
   state_.makespan_ratio = split.known ? 1 / (1 - split.gain) : 1;
+  state_.split_error = split.error;
   if (!policy_.enabled)
     return balance_code::disabled;
   if (view.transfer)

@@ -258,7 +258,7 @@ json explain_worker(const balancer& mind, size_t rank) {
   }
   out["code"] = to_string(mind.state().code);
   out["reason"] = sentence(mind);
-  out["would_change"] = would_change(mind, split);
+  out["would_change"] = would_change(mind);
   return out;
 }
 

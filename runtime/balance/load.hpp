@@ -102,6 +102,7 @@ struct balance_proposal {
 struct balance_state {
   balance_code code = balance_code::stale_report;
   double makespan_ratio = 1; // predicted step against the best split
+  double split_error = 0;    // how uncertain that is, part of the step
   double skew_max = 0;
   uint64_t window = 0;        // number of the last one that ended
   std::vector<double> row_us; // by rank: cost of a row; 0 = not known

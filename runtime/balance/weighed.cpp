@@ -191,11 +191,10 @@ std::string sentence(const balancer& of) {
   return "";
 }
 
-std::string would_change(const balancer& of,
-                         const balancer::split_view& split) {
+std::string would_change(const balancer& of) {
   const balance_policy& policy = of.policy();
-  const std::string gain =
-      percent(std::max(of.split_gain_min(), policy.gain_errors * split.error));
+  const std::string gain = percent(std::max(
+      of.split_gain_min(), policy.gain_errors * of.state().split_error));
   switch (of.state().code) {
   case balance_code::planned:
   case balance_code::pending:
@@ -244,7 +243,7 @@ json in_words(const balancer& of, const balancer::split_view& split,
   return {{"asked", asked(of, split, what)},
           {"prices", prices(of, what)},
           {"why_not_more", why_not_more(of, what)},
-          {"would_change", would_change(of, split)}};
+          {"would_change", would_change(of)}};
 }
 
 } // namespace ballast

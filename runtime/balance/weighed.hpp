@@ -36,7 +36,8 @@ std::string worker_name(const balancer& of, size_t rank);
 std::string sentence(const balancer& of);
 
 /// What would have to be otherwise for another code.
-std::string would_change(const balancer& of, const balancer::split_view& split);
+/// Precondition: a plan is in force.
+std::string would_change(const balancer& of);
 
 /// Lists of sentences under "asked" and "prices", one under "why_not_more" and
 /// under "would_change". Precondition: a plan is in force.
