@@ -348,7 +348,7 @@ void add_tail(fields_t& f) {
       [](job& j) -> field_place { return &j.balance.skew_tv; },
       "Label skew of a worker that is good enough: total variation distance "
       "between the labels it owns and all of them. Moves begin beyond 1.25 "
-      "times this.")
+      "times this, and beyond twice what chance gives to so few rows.")
       .between(0, 1);
   add_field(
       f, "/balance/by", [](job& j) -> field_place { return &j.balance.by; },

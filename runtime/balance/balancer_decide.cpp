@@ -79,10 +79,10 @@ balance_code balancer::decide(const load_view& view, balance_proposal& out) {
   if (by_holders == balance_code::planned)
     return by_holders;
   // Whatever keeps the first of them from being done.
-  for (balance_code code : {by_data, by_holders})
-    if (code != balance_code::at_optimum)
+  for (balance_code code : {by_data, by_holders, by_speed})
+    if (code != balance_code::at_optimum && code != balance_code::below_trigger)
       return code;
-  return by_speed;
+  return by_data == balance_code::at_optimum ? by_speed : by_data;
 }
 
 /// Of those who are to take less: what is known of their devices and cores.

@@ -123,7 +123,9 @@ json prices(const balancer& of, const weighed_plan& what) {
 std::string why_not_more(const balancer& of, const weighed_plan& what) {
   const balance_policy& policy = of.policy();
   if (what.moved_rows == 0 && of.state().skew_max > policy.skew_tv)
-    return "nothing that can move helps";
+    return of.state().code == balance_code::below_trigger
+               ? sentence(of)
+               : "nothing that can move helps";
   if (of.held().classes <= 1)
     return "a size within " + percent(policy.size_tolerance) +
            " is good enough: nearer costs rows and saves no time";
@@ -152,6 +154,12 @@ std::string sentence(const balancer& of) {
   case balance_code::at_optimum:
     return "nothing can be made better";
   case balance_code::below_trigger:
+    if (of.state().skew_max > policy.skew_tv)
+      return "skew " + percent(of.state().skew_max) +
+             " is over the budget of " + percent(policy.skew_tv) +
+             ", but rows move from " + percent(least_trigger(of)) +
+             " on: less is chance in shares of this size, or too little for a "
+             "plan";
     return "a better split would shorten the step by less than " +
            std::to_string(int(100 * of.split_gain_min())) + " %";
   case balance_code::not_sustained:

@@ -3,6 +3,7 @@
 // they are told to, seen through the same views that a coordinator sends.
 #include "runtime/balance/balancer.hpp"
 #include "runtime/balance/explain.hpp"
+#include "runtime/balance/weighed.hpp"
 #include "runtime/placement.hpp"
 
 #include "tests/runtime/ledger_fixture.hpp"
@@ -42,9 +43,10 @@ class world {
 public:
   /// Chunk i belongs to worker i mod `workers`, or, if `sorted`, the first
   /// chunks to the first worker.
-  world(uint32_t workers, bool sorted = false, uint64_t seed = 1)
+  world(uint32_t workers, bool sorted = false, uint64_t seed = 1,
+        double skew_tv = 0.05)
       : random_(seed), set_(std::make_shared<manifest>(pure_chunks(10, 24))),
-        mind(policy(), set_) {
+        mind(policy(skew_tv), set_) {
     now_.number = plan_number{1};
     now_.generation = generation{1};
     for (uint32_t rank = 0; rank < workers; ++rank)
@@ -58,11 +60,17 @@ public:
     row_s.assign(workers, 1e-4);
   }
 
-  static balance_policy policy() {
+  static balance_policy policy(double skew_tv = 0.05) {
     balance_policy out;
     out.global_batch = batch;
-    out.skew_tv = 0.05;
+    out.skew_tv = skew_tv;
     return out;
+  }
+
+  /// The first two workers, before the first look.
+  void exchange_chunks(size_t of_first, size_t of_second) {
+    std::swap(now_.shares[0].intervals[of_first].chunk,
+              now_.shares[1].intervals[of_second].chunk);
   }
 
   /// `steps` steps, then what the balancer says to them; what it wants is done.
@@ -212,6 +220,16 @@ TEST(balancer, leaves_a_balanced_run_alone) {
   world w(4);
   EXPECT_EQ(w.plans_in(200), 0u);
   EXPECT_EQ(w.mind.state().code, balance_code::at_optimum);
+}
+
+TEST(balancer, does_not_call_a_skew_over_its_budget_an_optimum) {
+  world w(4, false, 1, 0.005);
+  w.exchange_chunks(0, 30); // of another class
+  EXPECT_EQ(w.plans_in(200), 0u);
+  const balance_state& now = w.mind.state();
+  EXPECT_GT(now.skew_max, 0.005);
+  EXPECT_EQ(now.code, balance_code::below_trigger);
+  EXPECT_THAT(sentence(w.mind), HasSubstr("is over the budget of 0.5 %"));
 }
 
 TEST(balancer, follows_a_slow_worker_within_a_few_steps) {
