@@ -223,8 +223,8 @@ typename Inspector::result_type inspect(Inspector& f, balance_proposal& x) {
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, balance_state& x) {
   return f(caf::meta::type_name("balance_state"), x.code, x.makespan_ratio,
-           x.skew_max, x.window, x.row_us, x.copy_bytes_per_s, x.why,
-           x.would_change);
+           x.split_error, x.skew_max, x.window, x.row_us, x.copy_bytes_per_s,
+           x.why, x.would_change);
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, balance_answer& x) {

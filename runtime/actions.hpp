@@ -173,13 +173,24 @@ struct end_run {
   bool goes_on = false;
 };
 
-using action = std::variant<
-    prepare_data, place_shares, journal_change, journal_offer,
-    journal_effective, journal_commit, journal_requests, apply_balance,
-    send_assignment, send_connect, send_fence, send_plan, send_fetch,
-    observe_load, send_command, expel, start_worker, write_steps, write_event,
-    write_workers, fetch_model, publish_model, fetch_checkpoint,
-    refuse_checkpoint, serve_checkpoint, undo_steps, give_up, end_run>;
+/// One of these. Its copies, moves and ends are written once, in actions.cpp:
+/// compilers need seconds for them, in every file that keeps an action.
+struct action
+    : std::variant<prepare_data, place_shares, journal_change, journal_offer,
+                   journal_effective, journal_commit, journal_requests,
+                   apply_balance, send_assignment, send_connect, send_fence,
+                   send_plan, send_fetch, observe_load, send_command, expel,
+                   start_worker, write_steps, write_event, write_workers,
+                   fetch_model, publish_model, fetch_checkpoint,
+                   refuse_checkpoint, serve_checkpoint, undo_steps, give_up,
+                   end_run> {
+  using variant::variant;
+  action(const action& other);
+  action(action&& other) noexcept;
+  action& operator=(const action& other);
+  action& operator=(action&& other) noexcept;
+  ~action();
+};
 using actions = std::vector<action>;
 
 } // namespace ballast
