@@ -15,7 +15,8 @@ namespace ballast {
 namespace {
 
 using namespace std::chrono_literals;
-using pointer = coordinator_actor::stateful_pointer<coordinator_state>;
+using coordinator_pointer =
+    coordinator_actor::stateful_pointer<coordinator_state>;
 
 constexpr auto tick_every = 50ms;
 
@@ -60,7 +61,7 @@ void refresh_probe(const coordinator_core& core, run_record& record,
 
 } // namespace
 
-coordinator_actor::behavior_type coordinator(pointer self,
+coordinator_actor::behavior_type coordinator(coordinator_pointer self,
                                              shard_manager_actor shards,
                                              coordinator_shell_config config) {
   config.core.tick = tick_every;

@@ -17,7 +17,7 @@ namespace ballast {
 namespace {
 
 using namespace std::chrono_literals;
-using pointer = gpu_worker_actor::stateful_pointer<gpu_worker_state>;
+using worker_pointer = gpu_worker_actor::stateful_pointer<gpu_worker_state>;
 
 /// How often applied steps are reported. Well below the 100 ms within which a
 /// committed step must be on disk.
@@ -27,7 +27,7 @@ constexpr auto hello_deadline = 5s;
 constexpr auto stranger_pause = 500ms;
 
 /// Reports of the engine come from its threads; they enter as messages.
-engine_listener listen(pointer self) {
+engine_listener listen(worker_pointer self) {
   // Weak: the engine lives in this actor's state.
   caf::actor_addr weak = self->address();
   auto post = [weak](auto message) {
@@ -44,7 +44,7 @@ engine_listener listen(pointer self) {
           .failed = post};
 }
 
-void send_progress(pointer self, const gpu_worker_config& config) {
+void send_progress(worker_pointer self, const gpu_worker_config& config) {
   // Also without a coordinator, so that nothing piles up: the next one asks for
   // every step that it does not know of.
   step_progress done = self->state.engine->drain();
@@ -73,7 +73,7 @@ void send_progress(pointer self, const gpu_worker_config& config) {
     self->send(self->state.coordinator, std::move(report));
 }
 
-void leave_run(pointer self, const gpu_worker_config& config,
+void leave_run(worker_pointer self, const gpu_worker_config& config,
                const command& order) {
   auto& state = self->state;
   bool abandoned = order.kind == command_kind::abandon;
@@ -97,7 +97,7 @@ void leave_run(pointer self, const gpu_worker_config& config,
   log_to_stderr_only();
 }
 
-void begin_run(pointer self, const gpu_worker_config& config,
+void begin_run(worker_pointer self, const gpu_worker_config& config,
                const assignment& order) {
   auto& state = self->state;
   state.run = order.run;
@@ -129,11 +129,11 @@ void stall(double seconds) {
   ::kill(me, SIGSTOP);
 }
 
-void search(pointer self, const gpu_worker_config& config);
-void not_taken(pointer self, const gpu_worker_config& config,
+void search(worker_pointer self, const gpu_worker_config& config);
+void not_taken(worker_pointer self, const gpu_worker_config& config,
                const caf::error& refused);
 
-void say_hello(pointer self, const gpu_worker_config& config) {
+void say_hello(worker_pointer self, const gpu_worker_config& config) {
   auto& state = self->state;
   worker_hello hello = config.hello;
   if (state.in_run) {
@@ -185,7 +185,7 @@ uint32_t patience_s(const gpu_worker_state& state,
 
 /// Dead again before it answered, the old one in its last moments, which still
 /// knows this worker, or one that leads other runs? Patience has its end.
-void not_taken(pointer self, const gpu_worker_config& config,
+void not_taken(worker_pointer self, const gpu_worker_config& config,
                const caf::error& refused) {
   auto& state = self->state;
   failure why = to_failure(refused);
@@ -204,7 +204,7 @@ void not_taken(pointer self, const gpu_worker_config& config,
 }
 
 /// The coordinator is gone. What trains goes on; a new one may come.
-void look_again(pointer self, const gpu_worker_config& config) {
+void look_again(worker_pointer self, const gpu_worker_config& config) {
   auto& state = self->state;
   if (state.alone)
     return;
@@ -222,7 +222,7 @@ void look_again(pointer self, const gpu_worker_config& config) {
 }
 
 /// What it holds is of no use any more; it is a new worker from now on.
-void drop_run(pointer self, const gpu_worker_config& config,
+void drop_run(worker_pointer self, const gpu_worker_config& config,
               const std::string& reason) {
   self->state.in_run = false;
   self->state.engine->leave(reason);
@@ -233,7 +233,7 @@ void drop_run(pointer self, const gpu_worker_config& config,
 }
 
 /// The run goes on without this node.
-void dismissed(pointer self, const gpu_worker_config& config,
+void dismissed(worker_pointer self, const gpu_worker_config& config,
                const std::string& reason) {
   log().error("takes no more part in run {}: {}", self->state.run, reason);
   if (config.once) {
@@ -245,7 +245,7 @@ void dismissed(pointer self, const gpu_worker_config& config,
 }
 
 /// Comes back as a message with the coordinator, once one answers.
-void search(pointer self, const gpu_worker_config& config) {
+void search(worker_pointer self, const gpu_worker_config& config) {
   if (std::exchange(self->state.searching, true))
     return;
   caf::actor_addr weak = self->address();
@@ -257,7 +257,7 @@ void search(pointer self, const gpu_worker_config& config) {
 }
 
 /// While it trains on its own no time runs.
-void check_patience(pointer self, const gpu_worker_config& config) {
+void check_patience(worker_pointer self, const gpu_worker_config& config) {
   auto& state = self->state;
   heartbeat now = state.engine->now();
   bool moves = !state.frozen && now.step != state.last_step;
@@ -274,7 +274,7 @@ void check_patience(pointer self, const gpu_worker_config& config) {
 
 } // namespace
 
-gpu_worker_actor::behavior_type gpu_worker(pointer self,
+gpu_worker_actor::behavior_type gpu_worker(worker_pointer self,
                                            coordinator_actor coordinator,
                                            gpu_worker_config config) {
   on_handler_exception(self, "worker", [config](const std::string& why) {

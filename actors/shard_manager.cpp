@@ -54,7 +54,8 @@ struct shard_manager_state::parts {
 
 namespace {
 
-using pointer = shard_manager_actor::stateful_pointer<shard_manager_state>;
+using manager_pointer =
+    shard_manager_actor::stateful_pointer<shard_manager_state>;
 using parts = shard_manager_state::parts;
 
 /// On its own thread: reads the sources, starts serving.
@@ -158,7 +159,7 @@ void drop(shard_manager_state& state) {
 
 } // namespace
 
-shard_manager_actor::behavior_type shard_manager(pointer self,
+shard_manager_actor::behavior_type shard_manager(manager_pointer self,
                                                  shard_manager_config config) {
   on_handler_exception(self, "shard manager", config.on_defect);
   return {

@@ -51,7 +51,7 @@ std::set<worker_id> all_but_one(const fence& held,
 }
 
 /// Who waits for an opening is told why after so long.
-constexpr std::chrono::seconds told_wait{4};
+constexpr std::chrono::seconds links_told_wait{4};
 /// Of more silent links than this a line says only how many.
 constexpr size_t links_told_max = 3;
 
@@ -211,7 +211,8 @@ void coordinator_core::tell_slow_opening(actions& out, instant now) {
   if (!active() || !run_->members || run_->fenced)
     return;
   const generation_state& members = *run_->members;
-  if (!members.connects_since || now - *members.connects_since < told_wait ||
+  if (!members.connects_since ||
+      now - *members.connects_since < links_told_wait ||
       members.ready.size() >= members.workers.size())
     return;
   std::string unready;

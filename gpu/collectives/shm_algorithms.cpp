@@ -11,7 +11,7 @@ namespace ballast {
 
 namespace {
 
-enum operation_kind : uint32_t {
+enum shm_operation : uint32_t {
   op_one_shot = 1,
   op_run = 2,
   op_reduce = 3,

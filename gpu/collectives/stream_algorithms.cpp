@@ -16,12 +16,12 @@ constexpr size_t scratch_bytes = size_t{256} << 10;
 /// Above this a broadcast is better pipelined through all ranks.
 constexpr size_t chain_bytes_min = size_t{256} << 10;
 
-enum operation_kind : uint32_t {
+enum stream_operation : uint32_t {
   op_ring = 1,
   op_doubling = 2,
   op_tree = 3,
   op_chain = 4,
-  op_barrier = 5,
+  op_dissemination = 5,
 };
 
 /// One trip of the slices around the ring: an outgoing and an incoming stream
@@ -398,7 +398,8 @@ void stream_algorithms::barrier(deadline until) {
   for (int distance = 1; distance < n; distance *= 2) {
     buffer_source out(nullptr, 0);
     buffer_sink in(nullptr, 0);
-    const stream_label label{op_barrier, static_cast<uint32_t>(distance), 0};
+    const stream_label label{op_dissemination, static_cast<uint32_t>(distance),
+                             0};
     mesh_.transfer(label, &out, members_.around(distance), &in,
                    members_.around(-distance), until);
   }

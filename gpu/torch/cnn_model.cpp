@@ -64,7 +64,7 @@ int64_t flat_of(const std::vector<block_shape>& blocks) {
 }
 
 std::vector<std::pair<std::string, std::vector<int64_t>>>
-parameters_of(const model_request& request) {
+cnn_parameters(const model_request& request) {
   std::vector<std::pair<std::string, std::vector<int64_t>>> out;
   const std::vector<block_shape> blocks = blocks_of(request);
   for (size_t b = 0; b < blocks.size(); ++b) {
@@ -87,7 +87,7 @@ parameters_of(const model_request& request) {
 class cnn_model final : public torch_model {
 public:
   explicit cnn_model(const model_request& request)
-      : torch_model(request, parameters_of(request)),
+      : torch_model(request, cnn_parameters(request)),
         image_(image_of(request.row, "cnn")), shapes_(blocks_of(request)),
         blocks_(shapes_.size()),
         per_block_(what().model.batch_norm ? size_t{4} : size_t{2}) {

@@ -44,7 +44,7 @@ std::vector<int64_t> widths_of(const model_request& request) {
 }
 
 std::vector<std::pair<std::string, std::vector<int64_t>>>
-parameters_of(const model_request& request) {
+dense_parameters(const model_request& request) {
   const std::vector<int64_t> widths = widths_of(request);
   std::vector<std::pair<std::string, std::vector<int64_t>>> out;
   for (size_t i = 0; i + 1 < widths.size(); ++i) {
@@ -60,7 +60,7 @@ parameters_of(const model_request& request) {
 class dense_model final : public torch_model {
 public:
   explicit dense_model(const model_request& request)
-      : torch_model(request, parameters_of(request)),
+      : torch_model(request, dense_parameters(request)),
         widths_(widths_of(request)), outputs_(widths_.size() - 1),
         gradients_(widths_.size() - 1) {}
 

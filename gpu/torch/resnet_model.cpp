@@ -67,7 +67,7 @@ bool is_cifar(const model_request& request) {
   return request.what->model.stem == "cifar";
 }
 
-named_shapes parameters_of(const model_request& request) {
+named_shapes resnet_parameters(const model_request& request) {
   const image_size image = image_of(request.row, "resnet18");
   const int64_t least = is_cifar(request) ? side_min_cifar : side_min_imagenet;
   if (std::min(image.height, image.width) < least)
@@ -95,7 +95,7 @@ named_shapes parameters_of(const model_request& request) {
 class resnet_model final : public torch_model {
 public:
   explicit resnet_model(const model_request& request)
-      : torch_model(request, parameters_of(request)),
+      : torch_model(request, resnet_parameters(request)),
         image_(image_of(request.row, "resnet18")), cifar_(is_cifar(request)),
         units_(units_of(image_.channels, cifar_)) {
     for (const unit& u : units_)

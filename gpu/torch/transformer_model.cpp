@@ -70,7 +70,7 @@ int64_t vocabulary_of(const model_request& request) {
   return int64_t(known);
 }
 
-named_shapes parameters_of(const model_request& request) {
+named_shapes transformer_parameters(const model_request& request) {
   const int64_t width = request.what->model.width;
   named_shapes out;
   out.push_back({"wte.weight", {vocabulary_of(request), width}});
@@ -99,7 +99,7 @@ named_shapes parameters_of(const model_request& request) {
 class transformer_model final : public torch_model {
 public:
   explicit transformer_model(const model_request& request)
-      : torch_model(request, parameters_of(request)),
+      : torch_model(request, transformer_parameters(request)),
         length_(request.row.features), width_(what().model.width),
         heads_(what().model.heads), vocabulary_(vocabulary_of(request)) {}
 
