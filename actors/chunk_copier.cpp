@@ -1,8 +1,8 @@
 #include "actors/chunk_copier.hpp"
 
 #include "data/chunk_service.hpp"
-#include "monitor/log.hpp"
-#include "runtime/fault_point.hpp"
+#include "monitor/logs/log.hpp"
+#include "runtime/base/fault_point.hpp"
 
 #include <algorithm>
 #include <chrono>

@@ -5,8 +5,8 @@
 #pragma once
 
 #include "data/chunk_store.hpp"
-#include "runtime/manifest.hpp"
-#include "runtime/messages.hpp"
+#include "runtime/ledger/manifest.hpp"
+#include "runtime/messages/messages.hpp"
 
 #include <functional>
 

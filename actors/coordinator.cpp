@@ -2,8 +2,8 @@
 
 #include "actors/coordinator_shell.hpp"
 #include "actors/handler_exception.hpp"
-#include "runtime/fault_point.hpp"
-#include "runtime/json_text.hpp"
+#include "runtime/base/fault_point.hpp"
+#include "runtime/base/json_text.hpp"
 
 #include <chrono>
 #include <set>

@@ -6,8 +6,8 @@
 #include "actors/protocol.hpp"
 #include "actors/run_record.hpp"
 #include "actors/space_waiter.hpp"
-#include "runtime/coordinator_core.hpp"
-#include "runtime/memory_need.hpp"
+#include "runtime/coordinator/coordinator_core.hpp"
+#include "runtime/job/memory_need.hpp"
 
 #include <functional>
 #include <map>

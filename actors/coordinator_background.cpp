@@ -2,9 +2,9 @@
 /// thread of its own that ends with a message.
 #include "actors/coordinator_shell.hpp"
 #include "data/chunk_service.hpp"
-#include "runtime/fault_point.hpp"
-#include "runtime/json_text.hpp"
-#include "runtime/thread_name.hpp"
+#include "runtime/base/fault_point.hpp"
+#include "runtime/base/json_text.hpp"
+#include "runtime/base/thread_name.hpp"
 
 #include <algorithm>
 #include <chrono>

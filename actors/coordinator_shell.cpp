@@ -1,9 +1,9 @@
 #include "actors/coordinator_shell.hpp"
 
 #include "actors/resume_check.hpp"
-#include "runtime/control.hpp"
-#include "runtime/json_text.hpp"
-#include "runtime/printable.hpp"
+#include "runtime/base/json_text.hpp"
+#include "runtime/base/printable.hpp"
+#include "runtime/messages/control.hpp"
 
 #include <algorithm>
 #include <fstream>

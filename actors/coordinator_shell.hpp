@@ -6,10 +6,10 @@
 #include "actors/coordinator.hpp"
 #include "actors/past_run_reader.hpp"
 #include "actors/types.hpp"
-#include "monitor/log.hpp"
-#include "runtime/coordinator_status.hpp"
-#include "runtime/disk_wait.hpp"
-#include "runtime/json_text.hpp"
+#include "monitor/logs/log.hpp"
+#include "runtime/base/disk_wait.hpp"
+#include "runtime/base/json_text.hpp"
+#include "runtime/coordinator/coordinator_status.hpp"
 
 #include <deque>
 #include <functional>

@@ -2,9 +2,9 @@
 
 #include "actors/handler_exception.hpp"
 #include "actors/types.hpp"
-#include "monitor/log.hpp"
-#include "runtime/fault_point.hpp"
-#include "runtime/run_mark.hpp"
+#include "monitor/logs/log.hpp"
+#include "runtime/base/fault_point.hpp"
+#include "runtime/base/run_mark.hpp"
 
 #include <chrono>
 #include <csignal>

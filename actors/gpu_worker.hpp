@@ -5,7 +5,7 @@
 
 #include "actors/protocol.hpp"
 #include "actors/worker_engine.hpp"
-#include "monitor/metrics.hpp"
+#include "monitor/metrics/metrics.hpp"
 
 #include <chrono>
 #include <functional>

@@ -1,8 +1,8 @@
 #include "actors/handler_exception.hpp"
 
-#include "monitor/log.hpp"
-#include "runtime/printable.hpp"
-#include "runtime/thrown_text.hpp"
+#include "monitor/logs/log.hpp"
+#include "runtime/base/printable.hpp"
+#include "runtime/base/thrown_text.hpp"
 
 namespace ballast {
 

@@ -1,8 +1,8 @@
 #include "actors/past_run_reader.hpp"
 
-#include "monitor/json_lines.hpp"
-#include "runtime/errors.hpp"
-#include "runtime/json_text.hpp"
+#include "runtime/base/errors.hpp"
+#include "runtime/base/json_text.hpp"
+#include "store/json_lines.hpp"
 
 #include <functional>
 #include <limits>

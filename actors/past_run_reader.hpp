@@ -2,8 +2,8 @@
 /// steps.jsonl, events.jsonl.
 #pragma once
 
-#include "monitor/journal.hpp"
-#include "runtime/past_run.hpp"
+#include "runtime/coordinator/past_run.hpp"
+#include "store/journal.hpp"
 
 #include <filesystem>
 #include <string>

@@ -11,8 +11,8 @@
 
 #include "actors/protocol_shares.hpp"
 #include "runtime/balance/load.hpp"
-#include "runtime/lineage.hpp"
-#include "runtime/messages.hpp"
+#include "runtime/ledger/lineage.hpp"
+#include "runtime/messages/messages.hpp"
 
 #include <caf/all.hpp>
 

@@ -2,8 +2,8 @@
 /// share, and the shard manager's answer. For protocol.hpp only.
 #pragma once
 
-#include "runtime/messages.hpp"
-#include "runtime/packed_orders.hpp"
+#include "runtime/messages/messages.hpp"
+#include "runtime/messages/packed_orders.hpp"
 
 #include <caf/all.hpp>
 

@@ -1,10 +1,10 @@
 #include "actors/resume_check.hpp"
 
-#include "monitor/json_file.hpp"
-#include "runtime/coordinator_core.hpp"
-#include "runtime/errors.hpp"
-#include "runtime/lineage.hpp"
-#include "runtime/text_digest.hpp"
+#include "runtime/base/errors.hpp"
+#include "runtime/base/text_digest.hpp"
+#include "runtime/coordinator/coordinator_core.hpp"
+#include "runtime/ledger/lineage.hpp"
+#include "store/json_file.hpp"
 
 #include <cerrno>
 #include <fstream>

@@ -1,7 +1,7 @@
 /// What `--resume` finds in a folder, before anything in it is touched.
 #pragma once
 
-#include "monitor/journal.hpp"
+#include "store/journal.hpp"
 
 #include <filesystem>
 #include <optional>

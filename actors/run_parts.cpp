@@ -1,4 +1,5 @@
 #include "actors/run_parts.hpp"
+#include "gpu/collective_backends.hpp"
 
 #include "actors/this_machine.hpp"
 #include "data/checkpoint_store.hpp"
@@ -6,8 +7,8 @@
 #include "data/safetensors.hpp"
 #include "gpu/cuda_report.hpp"
 #include "gpu/staged_collective.hpp"
-#include "monitor/log.hpp"
-#include "runtime/json_text.hpp"
+#include "monitor/logs/log.hpp"
+#include "runtime/base/json_text.hpp"
 
 #include <algorithm>
 #include <cstdlib>

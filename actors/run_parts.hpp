@@ -8,10 +8,10 @@
 #include "data/chunk_service.hpp"
 #include "gpu/device.hpp"
 #include "gpu/step_executor.hpp"
-#include "monitor/line_file.hpp"
-#include "runtime/job.hpp"
-#include "runtime/manifest.hpp"
-#include "runtime/messages.hpp"
+#include "runtime/job/job.hpp"
+#include "runtime/ledger/manifest.hpp"
+#include "runtime/messages/messages.hpp"
+#include "store/line_file.hpp"
 
 #include <algorithm>
 #include <atomic>

@@ -4,14 +4,14 @@
 #include "actors/resume_check.hpp"
 #include "data/checkpoint_store.hpp"
 #include "monitor/audit_run.hpp"
-#include "monitor/json_file.hpp"
-#include "monitor/log.hpp"
-#include "runtime/fault_point.hpp"
-#include "runtime/json_text.hpp"
-#include "runtime/lineage.hpp"
-#include "runtime/manifest.hpp"
-#include "runtime/text_digest.hpp"
-#include "runtime/unique_fd.hpp"
+#include "monitor/logs/log.hpp"
+#include "runtime/base/fault_point.hpp"
+#include "runtime/base/json_text.hpp"
+#include "runtime/base/text_digest.hpp"
+#include "runtime/base/unique_fd.hpp"
+#include "runtime/ledger/lineage.hpp"
+#include "runtime/ledger/manifest.hpp"
+#include "store/json_file.hpp"
 
 #include <algorithm>
 #include <cstdlib>

@@ -4,17 +4,17 @@
 #pragma once
 
 #include "data/safetensors.hpp"
-#include "monitor/damaged_tail.hpp"
-#include "monitor/event_log.hpp"
-#include "monitor/journal.hpp"
-#include "monitor/metrics.hpp"
+#include "monitor/logs/event_log.hpp"
+#include "monitor/logs/step_log.hpp"
+#include "monitor/metrics/metrics.hpp"
 #include "monitor/report.hpp"
-#include "monitor/run_directory.hpp"
-#include "monitor/step_log.hpp"
-#include "runtime/actions.hpp"
-#include "runtime/coordinator_core.hpp"
-#include "runtime/event_budget.hpp"
-#include "runtime/past_run.hpp"
+#include "runtime/base/event_budget.hpp"
+#include "runtime/coordinator/actions.hpp"
+#include "runtime/coordinator/coordinator_core.hpp"
+#include "runtime/coordinator/past_run.hpp"
+#include "store/damaged_tail.hpp"
+#include "store/journal.hpp"
+#include "store/run_directory.hpp"
 
 #include <atomic>
 #include <chrono>

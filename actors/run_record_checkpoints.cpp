@@ -2,9 +2,9 @@
 #include "actors/run_record.hpp"
 
 #include "data/checkpoint_store.hpp"
-#include "data/sync_path.hpp"
-#include "runtime/errors.hpp"
-#include "runtime/fault_point.hpp"
+#include "runtime/base/errors.hpp"
+#include "runtime/base/fault_point.hpp"
+#include "store/sync_path.hpp"
 
 #include <algorithm>
 #include <chrono>

@@ -3,8 +3,8 @@
 
 #include "data/checkpoint_store.hpp"
 #include "data/safetensors.hpp"
-#include "runtime/errors.hpp"
-#include "runtime/fault_point.hpp"
+#include "runtime/base/errors.hpp"
+#include "runtime/base/fault_point.hpp"
 
 #include <algorithm>
 #include <cstdlib>

@@ -5,13 +5,13 @@
 #include "data/chunk_service.hpp"
 #include "data/prepared_set.hpp"
 #include "data/source_error.hpp"
-#include "monitor/log.hpp"
+#include "monitor/logs/log.hpp"
 #include "runtime/balance/explain.hpp"
-#include "runtime/control.hpp"
-#include "runtime/json_text.hpp"
-#include "runtime/memory_fit.hpp"
-#include "runtime/thread_name.hpp"
-#include "runtime/thrown_text.hpp"
+#include "runtime/balance/memory_fit.hpp"
+#include "runtime/base/json_text.hpp"
+#include "runtime/base/thread_name.hpp"
+#include "runtime/base/thrown_text.hpp"
+#include "runtime/messages/control.hpp"
 
 #include <chrono>
 #include <fstream>

@@ -3,8 +3,8 @@
 /// and the coordinator, which shows what is waited for.
 #pragma once
 
-#include "runtime/disk_wait.hpp"
-#include "runtime/errors.hpp"
+#include "runtime/base/disk_wait.hpp"
+#include "runtime/base/errors.hpp"
 
 #include <condition_variable>
 #include <cstdint>

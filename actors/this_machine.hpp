@@ -1,7 +1,7 @@
 /// How large the machine of this process is.
 #pragma once
 
-#include "runtime/memory_need.hpp"
+#include "runtime/job/memory_need.hpp"
 
 namespace ballast {
 

@@ -2,8 +2,8 @@
 
 #include "actors/chunk_copier.hpp"
 #include "actors/run_parts.hpp"
-#include "monitor/log.hpp"
-#include "runtime/thread_name.hpp"
+#include "monitor/logs/log.hpp"
+#include "runtime/base/thread_name.hpp"
 
 #include <algorithm>
 #include <atomic>

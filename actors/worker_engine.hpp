@@ -9,7 +9,7 @@
 #pragma once
 
 #include "gpu/step_executor.hpp"
-#include "runtime/messages.hpp"
+#include "runtime/messages/messages.hpp"
 
 #include <functional>
 #include <memory>

@@ -8,7 +8,8 @@
 //
 // Forks one process for each rank, all on 127.0.0.1. Rank 0 prints the moment
 // at which each step was complete: CLOCK_MONOTONIC in nanoseconds, one a line.
-#include "gpu/collective.hpp"
+#include "collectives/collective.hpp"
+#include "gpu/collective_backends.hpp"
 
 #include <gloo/allreduce.h>
 #include <gloo/math.h>

@@ -10,7 +10,7 @@
 #include "gpu/cuda/device_memory.hpp"
 #include "gpu/cuda/kernels.hpp"
 #include "gpu/cuda_library.hpp"
-#include "runtime/job.hpp"
+#include "runtime/job/job.hpp"
 
 #include <algorithm>
 #include <cstdio>

@@ -8,9 +8,10 @@
 // MODEL resnet18 (images of 3 x SIDE x SIDE, 10 classes) or transformer (rows
 // of TOKENS tokens); WIDTH, LAYERS and VOCABULARY are the transformer's. Prints
 // JSON: the milliseconds of each step, the parameters, the last loss.
+#include "gpu/collective_backends.hpp"
 #include "gpu/cuda_library.hpp"
 #include "gpu/device.hpp"
-#include "runtime/random.hpp"
+#include "runtime/base/random.hpp"
 
 #include <chrono>
 #include <cstdio>

@@ -5,7 +5,7 @@
 //   --benchmark_enable_random_interleaving]
 #include "gpu/model.hpp"
 #include "gpu/optimizer.hpp"
-#include "runtime/random.hpp"
+#include "runtime/base/random.hpp"
 
 #include <benchmark/benchmark.h>
 #include <torch/nn.h>

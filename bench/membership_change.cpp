@@ -15,11 +15,11 @@
 ///
 /// Prints one JSON object a world: milliseconds from the death to the first
 /// step, of that the coordinator's processor, and the ratio to the first world.
-#include "monitor/journal.hpp"
-#include "runtime/coordinator_core.hpp"
-#include "runtime/coordinator_status.hpp"
-#include "runtime/manifest.hpp"
-#include "runtime/memory_fit.hpp"
+#include "runtime/balance/memory_fit.hpp"
+#include "runtime/coordinator/coordinator_core.hpp"
+#include "runtime/coordinator/coordinator_status.hpp"
+#include "runtime/ledger/manifest.hpp"
+#include "store/journal.hpp"
 
 #include <algorithm>
 #include <cstdio>

@@ -1,7 +1,7 @@
 // What a worker computes: one model, one thread. Counters are samples a second.
 #include "gpu/model.hpp"
 #include "gpu/optimizer.hpp"
-#include "runtime/random.hpp"
+#include "runtime/base/random.hpp"
 
 #include <algorithm>
 #include <benchmark/benchmark.h>

@@ -1,8 +1,8 @@
 #include "cli/child_process.hpp"
 
 #include "cli/process_identity.hpp"
-#include "runtime/errors.hpp"
-#include "runtime/unique_fd.hpp"
+#include "runtime/base/errors.hpp"
+#include "runtime/base/unique_fd.hpp"
 
 #include <csignal>
 #include <cstring>

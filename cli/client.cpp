@@ -1,6 +1,6 @@
 #include "cli/client.hpp"
 
-#include "runtime/errors.hpp"
+#include "runtime/base/errors.hpp"
 
 #include <chrono>
 #include <condition_variable>

@@ -2,10 +2,10 @@
 
 #include "cli/client.hpp"
 #include "cli/status_screen.hpp"
-#include "runtime/control.hpp"
-#include "runtime/job_text.hpp"
-#include "runtime/json_text.hpp"
-#include "runtime/printable.hpp"
+#include "runtime/base/json_text.hpp"
+#include "runtime/base/printable.hpp"
+#include "runtime/job/job_text.hpp"
+#include "runtime/messages/control.hpp"
 
 #include <cerrno>
 #include <chrono>

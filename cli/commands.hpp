@@ -2,7 +2,7 @@
 /// and throws ballast_error for what main prints as the reason.
 #pragma once
 
-#include "runtime/job.hpp"
+#include "runtime/job/job.hpp"
 
 #include <cstdint>
 #include <string>

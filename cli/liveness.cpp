@@ -1,6 +1,6 @@
 #include "cli/liveness.hpp"
 
-#include "runtime/json_text.hpp"
+#include "runtime/base/json_text.hpp"
 
 #include <cerrno>
 #include <sys/socket.h>

@@ -17,7 +17,7 @@
 /// Workers say nothing and are told nothing; they only watch for the end.
 #pragma once
 
-#include "runtime/unique_fd.hpp"
+#include "runtime/base/unique_fd.hpp"
 
 #include <functional>
 #include <mutex>

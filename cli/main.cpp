@@ -5,10 +5,10 @@
 #include "cli/open_file_limit.hpp"
 #include "cli/supervisor.hpp"
 #include "cli/terminate.hpp"
-#include "runtime/job_text.hpp"
-#include "runtime/printable.hpp"
-#include "runtime/size_variables.hpp"
-#include "runtime/thrown_text.hpp"
+#include "runtime/base/printable.hpp"
+#include "runtime/base/size_variables.hpp"
+#include "runtime/base/thrown_text.hpp"
+#include "runtime/job/job_text.hpp"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>

@@ -1,6 +1,6 @@
 #include "cli/node_library.hpp"
 
-#include "runtime/errors.hpp"
+#include "runtime/base/errors.hpp"
 
 #include <dlfcn.h>
 #include <filesystem>

@@ -1,7 +1,7 @@
 #include "cli/open_file_limit.hpp"
 
-#include "runtime/errors.hpp"
-#include "runtime/open_files.hpp"
+#include "runtime/base/errors.hpp"
+#include "runtime/base/open_files.hpp"
 
 #include <sys/resource.h>
 

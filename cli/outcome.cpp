@@ -1,6 +1,6 @@
 #include "cli/outcome.hpp"
 
-#include "runtime/json_text.hpp"
+#include "runtime/base/json_text.hpp"
 
 #include <cstdio>
 #include <filesystem>

@@ -1,6 +1,6 @@
 #include "cli/process_identity.hpp"
 
-#include "runtime/unique_fd.hpp"
+#include "runtime/base/unique_fd.hpp"
 
 #include <csignal>
 #include <fstream>

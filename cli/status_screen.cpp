@@ -1,6 +1,6 @@
 #include "cli/status_screen.hpp"
 
-#include "runtime/json_text.hpp"
+#include "runtime/base/json_text.hpp"
 
 #include <algorithm>
 #include <cstdio>

@@ -3,11 +3,11 @@
 #include "cli/child_process.hpp"
 #include "cli/opened_logs.hpp"
 #include "cli/outcome.hpp"
-#include "runtime/errors.hpp"
-#include "runtime/fault_point.hpp"
-#include "runtime/restart_limit.hpp"
-#include "runtime/standstill.hpp"
-#include "runtime/unique_fd.hpp"
+#include "runtime/base/errors.hpp"
+#include "runtime/base/fault_point.hpp"
+#include "runtime/base/restart_limit.hpp"
+#include "runtime/base/standstill.hpp"
+#include "runtime/base/unique_fd.hpp"
 
 #include <algorithm>
 #include <chrono>

@@ -3,7 +3,7 @@
 /// CAF nor Arrow nor LibTorch.
 #pragma once
 
-#include "runtime/job.hpp"
+#include "runtime/job/job.hpp"
 
 #include <string>
 

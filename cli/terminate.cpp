@@ -1,6 +1,6 @@
 #include "cli/terminate.hpp"
 
-#include "runtime/thrown_text.hpp"
+#include "runtime/base/thrown_text.hpp"
 
 #include <cstdio>
 #include <cstdlib>

@@ -11,7 +11,7 @@ foreach(name IN LISTS names)
   string(APPEND entries "    {\"${name}\", R\"embed(${content})embed\"},\n")
 endforeach()
 file(WRITE "${OUT}"
-     "// Made of ${NAMES} by cmake/Embed.cmake.\n#include \"monitor/http_page.hpp\"\n\n"
+     "// Made of ${NAMES} by cmake/Embed.cmake.\n#include \"monitor/http/http_page.hpp\"\n\n"
      "namespace ballast {\n\nnamespace {\n\n"
      "constexpr page_file files[] = {\n${entries}};\n\n} // namespace\n\n"
      "std::span<const page_file> page_files() {\n  return files;\n}\n\n"

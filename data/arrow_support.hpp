@@ -2,7 +2,7 @@
 /// Includes Arrow; for source files of data/ only.
 #pragma once
 
-#include "runtime/errors.hpp"
+#include "runtime/base/errors.hpp"
 
 #include <arrow/result.h>
 #include <arrow/status.h>

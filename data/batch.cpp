@@ -1,7 +1,7 @@
 #include "data/batch.hpp"
 
 #include "data/chunk_store.hpp"
-#include "runtime/errors.hpp"
+#include "runtime/base/errors.hpp"
 
 #include <algorithm>
 #include <cstring>

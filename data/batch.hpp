@@ -3,8 +3,8 @@
 #pragma once
 
 #include "data/chunk.hpp"
-#include "runtime/manifest.hpp"
-#include "runtime/sequence.hpp"
+#include "runtime/ledger/manifest.hpp"
+#include "runtime/ledger/sequence.hpp"
 
 #include <cstdint>
 #include <span>

@@ -1,11 +1,11 @@
 #include "data/checkpoint_store.hpp"
 
 #include "data/content_hash.hpp"
-#include "data/sync_path.hpp"
-#include "runtime/errors.hpp"
-#include "runtime/fault_point.hpp"
-#include "runtime/json_text.hpp"
-#include "runtime/unique_fd.hpp"
+#include "runtime/base/errors.hpp"
+#include "runtime/base/fault_point.hpp"
+#include "runtime/base/json_text.hpp"
+#include "runtime/base/unique_fd.hpp"
+#include "store/sync_path.hpp"
 
 #include <algorithm>
 #include <cerrno>

@@ -6,7 +6,7 @@
 /// a time, any thread.
 #pragma once
 
-#include "runtime/lineage.hpp"
+#include "runtime/ledger/lineage.hpp"
 
 #include <cstdint>
 #include <filesystem>

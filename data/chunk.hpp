@@ -6,8 +6,8 @@
 /// Immutable and shared; safe to read from any thread.
 #pragma once
 
-#include "runtime/ids.hpp"
-#include "runtime/manifest.hpp"
+#include "runtime/base/ids.hpp"
+#include "runtime/ledger/manifest.hpp"
 
 #include <cstdint>
 #include <memory>

@@ -1,8 +1,8 @@
 #include "data/chunk_service.hpp"
 
 #include "data/flight_ticket.hpp"
-#include "runtime/errors.hpp"
-#include "runtime/printable.hpp"
+#include "runtime/base/errors.hpp"
+#include "runtime/base/printable.hpp"
 
 #include <algorithm>
 #include <arrow/api.h>

@@ -1,7 +1,7 @@
 #include "data/chunk_service.hpp"
 
 #include "data/flight_ticket.hpp"
-#include "runtime/errors.hpp"
+#include "runtime/base/errors.hpp"
 
 #include <algorithm>
 #include <arrow/api.h>

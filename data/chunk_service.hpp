@@ -9,7 +9,7 @@
 
 #include "data/chunk.hpp"
 #include "data/stall_watch.hpp"
-#include "runtime/manifest.hpp"
+#include "runtime/ledger/manifest.hpp"
 
 #include <chrono>
 #include <functional>

@@ -1,7 +1,7 @@
 #include "data/chunk_store.hpp"
 
-#include "runtime/errors.hpp"
-#include "runtime/fault_point.hpp"
+#include "runtime/base/errors.hpp"
+#include "runtime/base/fault_point.hpp"
 
 #include <array>
 #include <mutex>

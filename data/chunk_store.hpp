@@ -4,7 +4,7 @@
 #pragma once
 
 #include "data/chunk.hpp"
-#include "runtime/sequence.hpp"
+#include "runtime/ledger/sequence.hpp"
 
 #include <cstdint>
 #include <memory>

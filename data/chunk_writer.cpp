@@ -3,10 +3,10 @@
 #include "data/arrow_support.hpp"
 #include "data/chunk.hpp"
 #include "data/prepare_cache.hpp"
-#include "data/stop_check.hpp"
-#include "data/sync_path.hpp"
-#include "runtime/fault_point.hpp"
-#include "runtime/unique_fd.hpp"
+#include "runtime/base/fault_point.hpp"
+#include "runtime/base/unique_fd.hpp"
+#include "store/stop_check.hpp"
+#include "store/sync_path.hpp"
 
 #include <arrow/api.h>
 #include <arrow/io/file.h>

@@ -1,7 +1,7 @@
 #include "data/column_choice.hpp"
 
 #include "data/source_error.hpp"
-#include "runtime/printable.hpp"
+#include "runtime/base/printable.hpp"
 
 #include <algorithm>
 #include <cmath>

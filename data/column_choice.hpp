@@ -3,7 +3,7 @@
 #pragma once
 
 #include "data/source_table.hpp"
-#include "data/stop_check.hpp"
+#include "store/stop_check.hpp"
 
 #include <algorithm>
 #include <functional>

@@ -3,8 +3,8 @@
 #include "data/source_error.hpp"
 #include "data/source_file.hpp"
 #include "data/source_table.hpp"
-#include "runtime/errors.hpp"
-#include "runtime/printable.hpp"
+#include "runtime/base/errors.hpp"
+#include "runtime/base/printable.hpp"
 
 #include <charconv>
 #include <cmath>

@@ -1,6 +1,6 @@
 #include "data/flight_ticket.hpp"
 
-#include "runtime/json_text.hpp"
+#include "runtime/base/json_text.hpp"
 
 #include <nlohmann/json.hpp>
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "data/chunk.hpp"
-#include "runtime/manifest.hpp"
+#include "runtime/ledger/manifest.hpp"
 
 #include <optional>
 #include <string>

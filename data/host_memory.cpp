@@ -1,6 +1,6 @@
 #include "data/host_memory.hpp"
 
-#include "runtime/size_variables.hpp"
+#include "runtime/base/size_variables.hpp"
 
 #include <algorithm>
 #include <cstdlib>

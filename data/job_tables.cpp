@@ -2,11 +2,11 @@
 
 #include "data/set_identity.hpp"
 #include "data/test_split.hpp"
-#include "runtime/errors.hpp"
-#include "runtime/joint_bins.hpp"
+#include "runtime/base/errors.hpp"
+#include "runtime/placement/joint_bins.hpp"
+#include "runtime/placement/row_cells.hpp"
 #include "runtime/placement/row_lists.hpp"
-#include "runtime/row_cells.hpp"
-#include "runtime/target_bins.hpp"
+#include "runtime/placement/target_bins.hpp"
 
 #include <algorithm>
 #include <array>

@@ -5,7 +5,7 @@
 
 #include "data/chunk_writer.hpp"
 #include "data/source_table.hpp"
-#include "runtime/job.hpp"
+#include "runtime/job/job.hpp"
 
 #include <cstdint>
 #include <optional>

@@ -2,7 +2,7 @@
 #include "data/column_choice.hpp"
 #include "data/source_file.hpp"
 #include "data/source_table.hpp"
-#include "runtime/printable.hpp"
+#include "runtime/base/printable.hpp"
 
 #include <arrow/api.h>
 #include <arrow/io/file.h>

@@ -5,13 +5,13 @@
 #include "data/prepare_cache.hpp"
 #include "data/prepared_folder.hpp"
 #include "data/set_identity.hpp"
-#include "data/stop_check.hpp"
-#include "data/sync_path.hpp"
-#include "runtime/chunk_layout.hpp"
-#include "runtime/fault_point.hpp"
-#include "runtime/json_text.hpp"
+#include "runtime/balance/chunk_layout.hpp"
+#include "runtime/base/fault_point.hpp"
+#include "runtime/base/json_text.hpp"
+#include "runtime/base/printable.hpp"
 #include "runtime/placement/row_lists.hpp"
-#include "runtime/printable.hpp"
+#include "store/stop_check.hpp"
+#include "store/sync_path.hpp"
 
 #include <nlohmann/json.hpp>
 

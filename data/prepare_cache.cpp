@@ -3,13 +3,13 @@
 #include "data/chunk_writer.hpp"
 #include "data/content_hash.hpp"
 #include "data/source_file.hpp"
-#include "data/stop_check.hpp"
-#include "runtime/errors.hpp"
-#include "runtime/fault_point.hpp"
-#include "runtime/json_text.hpp"
-#include "runtime/printable.hpp"
-#include "runtime/size_variables.hpp"
-#include "runtime/unique_fd.hpp"
+#include "runtime/base/errors.hpp"
+#include "runtime/base/fault_point.hpp"
+#include "runtime/base/json_text.hpp"
+#include "runtime/base/printable.hpp"
+#include "runtime/base/size_variables.hpp"
+#include "runtime/base/unique_fd.hpp"
+#include "store/stop_check.hpp"
 
 #include <algorithm>
 #include <atomic>

@@ -10,7 +10,7 @@
 /// the path.
 #pragma once
 
-#include "data/file_lock.hpp"
+#include "store/file_lock.hpp"
 
 #include <cstdint>
 #include <filesystem>

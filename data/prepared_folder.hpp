@@ -1,8 +1,8 @@
 /// Opens a prepared set of the cache and keeps it from being evicted.
 #pragma once
 
-#include "data/file_lock.hpp"
 #include "data/prepared_set.hpp"
+#include "store/file_lock.hpp"
 
 #include <filesystem>
 #include <functional>

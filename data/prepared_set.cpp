@@ -3,8 +3,8 @@
 #include "data/arrow_support.hpp"
 #include "data/content_hash.hpp"
 #include "data/prepare_cache.hpp"
-#include "runtime/fault_point.hpp"
-#include "runtime/json_text.hpp"
+#include "runtime/base/fault_point.hpp"
+#include "runtime/base/json_text.hpp"
 
 #include <array>
 #include <arrow/api.h>

@@ -5,8 +5,8 @@
 #pragma once
 
 #include "data/chunk.hpp"
-#include "runtime/job.hpp"
-#include "runtime/manifest.hpp"
+#include "runtime/job/job.hpp"
+#include "runtime/ledger/manifest.hpp"
 
 #include <filesystem>
 #include <functional>

@@ -1,5 +1,5 @@
 #include "data/prepared_folder.hpp"
-#include "runtime/errors.hpp"
+#include "runtime/base/errors.hpp"
 
 #include <mutex>
 #include <nlohmann/json.hpp>

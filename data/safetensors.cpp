@@ -2,8 +2,8 @@
 
 #include "data/number_type.hpp"
 #include "data/sha256.hpp"
-#include "runtime/errors.hpp"
-#include "runtime/json_text.hpp"
+#include "runtime/base/errors.hpp"
+#include "runtime/base/json_text.hpp"
 
 #include <algorithm>
 #include <array>

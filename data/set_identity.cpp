@@ -1,9 +1,9 @@
 #include "data/set_identity.hpp"
 
-#include "runtime/joint_bins.hpp"
-#include "runtime/printable.hpp"
-#include "runtime/row_cells.hpp"
-#include "runtime/target_bins.hpp"
+#include "runtime/base/printable.hpp"
+#include "runtime/placement/joint_bins.hpp"
+#include "runtime/placement/row_cells.hpp"
+#include "runtime/placement/target_bins.hpp"
 
 #include <nlohmann/json.hpp>
 

@@ -4,7 +4,7 @@
 /// what() has both.
 #pragma once
 
-#include "runtime/errors.hpp"
+#include "runtime/base/errors.hpp"
 
 #include <string>
 #include <utility>

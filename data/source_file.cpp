@@ -1,8 +1,8 @@
 #include "data/source_file.hpp"
 
-#include "data/stop_check.hpp"
-#include "runtime/errors.hpp"
-#include "runtime/printable.hpp"
+#include "runtime/base/errors.hpp"
+#include "runtime/base/printable.hpp"
+#include "store/stop_check.hpp"
 
 #include <algorithm>
 #include <cerrno>

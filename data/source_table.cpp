@@ -3,9 +3,9 @@
 #include "data/chunk.hpp"
 #include "data/source_error.hpp"
 #include "data/source_file.hpp"
-#include "data/stop_check.hpp"
-#include "runtime/errors.hpp"
-#include "runtime/printable.hpp"
+#include "runtime/base/errors.hpp"
+#include "runtime/base/printable.hpp"
+#include "store/stop_check.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -4,9 +4,9 @@
 /// (numbers with more than 24 bits are rounded to float32).
 #pragma once
 
-#include "runtime/job.hpp"
-#include "runtime/joint_bins.hpp"
-#include "runtime/manifest.hpp"
+#include "runtime/job/job.hpp"
+#include "runtime/ledger/manifest.hpp"
+#include "runtime/placement/joint_bins.hpp"
 
 #include <cstdint>
 #include <optional>

@@ -1,6 +1,6 @@
 #include "data/stall_watch.hpp"
 
-#include "runtime/thread_name.hpp"
+#include "runtime/base/thread_name.hpp"
 
 #include <algorithm>
 #include <utility>

@@ -2,7 +2,7 @@
 /// in a read, because neither gRPC nor Flight has a deadline between messages.
 #pragma once
 
-#include "runtime/no_progress.hpp"
+#include "runtime/base/no_progress.hpp"
 
 #include <chrono>
 #include <condition_variable>

@@ -3,8 +3,8 @@
 /// each has a seeded favourite successor. Row r is a pure function of (seed,
 /// train or test, r), so a smaller set is the beginning of a larger one.
 #include "data/source_table.hpp"
-#include "data/stop_check.hpp"
-#include "runtime/random.hpp"
+#include "runtime/base/random.hpp"
+#include "store/stop_check.hpp"
 
 #include <cmath>
 #include <cstring>

@@ -1,7 +1,7 @@
 #include "data/test_split.hpp"
 
-#include "runtime/placement.hpp"
-#include "runtime/random.hpp"
+#include "runtime/base/random.hpp"
+#include "runtime/placement/placement.hpp"
 
 #include <algorithm>
 #include <cmath>

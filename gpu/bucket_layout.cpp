@@ -1,6 +1,6 @@
 #include "gpu/bucket_layout.hpp"
 
-#include "runtime/random.hpp"
+#include "runtime/base/random.hpp"
 
 #include <algorithm>
 

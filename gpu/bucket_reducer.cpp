@@ -1,6 +1,6 @@
 #include "gpu/bucket_reducer.hpp"
 
-#include "runtime/thread_name.hpp"
+#include "runtime/base/thread_name.hpp"
 
 #include <sched.h>
 #include <sys/resource.h>

@@ -11,8 +11,8 @@
 /// the gradients of parameters already reported ready.
 #pragma once
 
+#include "collectives/collective.hpp"
 #include "gpu/bucket_layout.hpp"
-#include "gpu/collective.hpp"
 #include "gpu/device.hpp"
 
 #include <condition_variable>

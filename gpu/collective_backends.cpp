@@ -1,8 +1,8 @@
-/// The backends of this build by name.
-#include "gpu/collective.hpp"
-#include "gpu/collectives/gloo.hpp"
-#include "gpu/collectives/local.hpp"
-#include "gpu/collectives/ring.hpp"
+#include "gpu/collective_backends.hpp"
+
+#include "collectives/gloo.hpp"
+#include "collectives/local.hpp"
+#include "collectives/ring.hpp"
 #include "gpu/cuda_library.hpp"
 
 namespace ballast {

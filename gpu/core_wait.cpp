@@ -1,6 +1,6 @@
 #include "gpu/core_wait.hpp"
 
-#include "runtime/unique_fd.hpp"
+#include "runtime/base/unique_fd.hpp"
 
 #include <charconv>
 #include <fcntl.h>

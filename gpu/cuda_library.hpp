@@ -4,7 +4,7 @@
 /// Any thread; the object is opened once and stays.
 #pragma once
 
-#include "gpu/collective.hpp"
+#include "collectives/collective.hpp"
 #include "gpu/cuda_report.hpp"
 #include "gpu/device.hpp"
 

@@ -4,7 +4,7 @@
 /// nothing here needs CUDA.
 #pragma once
 
-#include "runtime/errors.hpp"
+#include "runtime/base/errors.hpp"
 
 #include <cstdint>
 #include <optional>

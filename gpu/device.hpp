@@ -17,7 +17,7 @@
 /// ballast_error{device_failed}; the device is then worth nothing any more.
 #pragma once
 
-#include "gpu/collective.hpp"
+#include "collectives/collective.hpp"
 #include "gpu/model.hpp"
 #include "gpu/optimizer.hpp"
 

@@ -4,7 +4,7 @@
 /// however it ends.
 #pragma once
 
-#include "runtime/unique_fd.hpp"
+#include "runtime/base/unique_fd.hpp"
 
 #include <filesystem>
 #include <optional>

@@ -2,8 +2,8 @@
 
 #include "gpu/initial_parameters.hpp"
 #include "gpu/vectorized.hpp"
-#include "runtime/errors.hpp"
-#include "runtime/random.hpp"
+#include "runtime/base/errors.hpp"
+#include "runtime/base/random.hpp"
 
 #include <algorithm>
 #include <array>

@@ -10,7 +10,7 @@
 #pragma once
 
 #include "gpu/model.hpp"
-#include "runtime/ids.hpp"
+#include "runtime/base/ids.hpp"
 
 #include <chrono>
 #include <condition_variable>

@@ -2,7 +2,7 @@
 /// up. Plain values and decisions; gpu/nvml.hpp reads them.
 #pragma once
 
-#include "runtime/device_trouble.hpp"
+#include "runtime/messages/device_trouble.hpp"
 
 #include <cstdint>
 #include <optional>

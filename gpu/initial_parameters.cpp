@@ -1,7 +1,7 @@
 #include "gpu/initial_parameters.hpp"
 
 #include "data/safetensors.hpp"
-#include "runtime/errors.hpp"
+#include "runtime/base/errors.hpp"
 
 #include <algorithm>
 #include <set>

@@ -8,9 +8,9 @@
 /// parameters one after another in `parameters()` order.
 #pragma once
 
-#include "runtime/errors.hpp"
-#include "runtime/job.hpp"
-#include "runtime/manifest.hpp"
+#include "runtime/base/errors.hpp"
+#include "runtime/job/job.hpp"
+#include "runtime/ledger/manifest.hpp"
 
 #include <cstddef>
 #include <cstdint>

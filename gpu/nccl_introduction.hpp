@@ -2,7 +2,7 @@
 /// whether all of them fit together. Needs neither CUDA nor NCCL.
 #pragma once
 
-#include "gpu/collective.hpp"
+#include "collectives/collective.hpp"
 
 #include <string>
 #include <vector>

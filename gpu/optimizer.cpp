@@ -4,7 +4,7 @@
 #include "gpu/kernels/largest_magnitude.hpp"
 #include "gpu/kernels/optimizer_rule.hpp"
 #include "gpu/vectorized.hpp"
-#include "runtime/errors.hpp"
+#include "runtime/base/errors.hpp"
 
 #include <cmath>
 #include <limits>

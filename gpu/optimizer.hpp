@@ -3,7 +3,7 @@
 /// for the same gradients (tests compare).
 #pragma once
 
-#include "runtime/job.hpp"
+#include "runtime/job/job.hpp"
 
 #include <cstddef>
 #include <cstdint>

@@ -1,8 +1,8 @@
 #include "gpu/prefetcher.hpp"
 
 #include "gpu/step_helpers.hpp"
-#include "runtime/check.hpp"
-#include "runtime/thread_name.hpp"
+#include "runtime/base/check.hpp"
+#include "runtime/base/thread_name.hpp"
 
 #include <utility>
 

@@ -5,7 +5,7 @@
 #include "data/batch.hpp"
 #include "data/chunk_store.hpp"
 #include "gpu/device.hpp"
-#include "runtime/worker_core.hpp"
+#include "runtime/worker/worker_core.hpp"
 
 #include <condition_variable>
 #include <exception>

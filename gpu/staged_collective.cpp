@@ -1,6 +1,6 @@
 #include "gpu/staged_collective.hpp"
 
-#include "runtime/check.hpp"
+#include "runtime/base/check.hpp"
 
 #include <algorithm>
 

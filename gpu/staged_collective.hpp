@@ -8,7 +8,7 @@
 /// Thread: as any collective.
 #pragma once
 
-#include "gpu/collective.hpp"
+#include "collectives/collective.hpp"
 #include "gpu/device.hpp"
 
 #include <memory>

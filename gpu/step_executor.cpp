@@ -2,7 +2,7 @@
 
 #include "gpu/core_wait.hpp"
 #include "gpu/step_helpers.hpp"
-#include "runtime/disk_wait.hpp"
+#include "runtime/base/disk_wait.hpp"
 
 #include <algorithm>
 #include <chrono>

@@ -11,19 +11,19 @@
 /// called from any thread.
 #pragma once
 
+#include "collectives/collective.hpp"
 #include "data/chunk_store.hpp"
 #include "gpu/bucket_reducer.hpp"
-#include "gpu/collective.hpp"
 #include "gpu/device.hpp"
 #include "gpu/model.hpp"
 #include "gpu/optimizer.hpp"
 #include "gpu/prefetcher.hpp"
 #include "gpu/training_state.hpp"
-#include "runtime/job.hpp"
-#include "runtime/manifest.hpp"
-#include "runtime/messages.hpp"
-#include "runtime/micro_batch.hpp"
-#include "runtime/worker_core.hpp"
+#include "runtime/job/job.hpp"
+#include "runtime/ledger/manifest.hpp"
+#include "runtime/messages/messages.hpp"
+#include "runtime/worker/micro_batch.hpp"
+#include "runtime/worker/worker_core.hpp"
 
 #include <atomic>
 #include <condition_variable>

@@ -2,7 +2,7 @@
 /// generation: a newcomer gets the whole state, who is one step behind gets
 /// what that step reduced to.
 #include "gpu/step_executor.hpp"
-#include "runtime/start_message.hpp"
+#include "runtime/messages/start_message.hpp"
 
 #include <algorithm>
 #include <span>

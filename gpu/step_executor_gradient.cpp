@@ -1,6 +1,6 @@
 /// The part of step_executor that computes the gradient of a step's own take.
 #include "gpu/step_executor.hpp"
-#include "runtime/random.hpp"
+#include "runtime/base/random.hpp"
 
 namespace ballast {
 

@@ -2,13 +2,13 @@
 /// begins. Plain data; the engine owns it, the step thread changes it.
 #pragma once
 
-#include "gpu/collective.hpp"
-#include "runtime/ids.hpp"
-#include "runtime/orders.hpp"
-#include "runtime/plan.hpp"
-#include "runtime/reports.hpp"
-#include "runtime/step_history.hpp"
-#include "runtime/trailer.hpp"
+#include "collectives/collective.hpp"
+#include "runtime/base/ids.hpp"
+#include "runtime/ledger/plan.hpp"
+#include "runtime/messages/orders.hpp"
+#include "runtime/messages/reports.hpp"
+#include "runtime/worker/step_history.hpp"
+#include "runtime/worker/trailer.hpp"
 
 #include <atomic>
 #include <cstddef>

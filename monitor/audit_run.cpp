@@ -1,12 +1,12 @@
 #include "monitor/audit_run.hpp"
 
-#include "monitor/journal.hpp"
-#include "monitor/json_file.hpp"
-#include "monitor/json_lines.hpp"
-#include "runtime/errors.hpp"
-#include "runtime/json_text.hpp"
-#include "runtime/lineage.hpp"
-#include "runtime/text_digest.hpp"
+#include "runtime/base/errors.hpp"
+#include "runtime/base/json_text.hpp"
+#include "runtime/base/text_digest.hpp"
+#include "runtime/ledger/lineage.hpp"
+#include "store/journal.hpp"
+#include "store/json_file.hpp"
+#include "store/json_lines.hpp"
 
 #include <algorithm>
 #include <cerrno>

@@ -1,12 +1,12 @@
-/// The audit of a run directory: reads what runtime/audit.hpp compares, i.e.
-/// ledger.sqlite, manifest.json, steps.jsonl, trace/*.jsonl and report.json,
-/// and changes nothing. Works on a run that goes on: a last line that is torn
-/// is not there yet. Any thread.
+/// The audit of a run directory: reads what runtime/ledger/audit.hpp compares,
+/// i.e. ledger.sqlite, manifest.json, steps.jsonl, trace/*.jsonl and
+/// report.json, and changes nothing. Works on a run that goes on: a last line
+/// that is torn is not there yet. Any thread.
 #pragma once
 
 #include "monitor/report.hpp"
-#include "runtime/audit.hpp"
-#include "runtime/ids.hpp"
+#include "runtime/base/ids.hpp"
+#include "runtime/ledger/audit.hpp"
 
 #include <filesystem>
 #include <optional>

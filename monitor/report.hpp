@@ -50,7 +50,8 @@ struct run_report {
   /// The step after which model.safetensors was taken.
   std::optional<uint64_t> model_step;
   std::optional<audit_result> audit;
-  /// Digest of all committed steps (runtime/lineage.hpp); left out where empty.
+  /// Digest of all committed steps (runtime/ledger/lineage.hpp); left out where
+  /// empty.
   std::string lineage;
   /// Why it failed or was stopped; the key is left out where empty.
   std::string reason;

@@ -1,6 +1,6 @@
 #include "bench/policies/band.hpp"
 
-#include "runtime/placement.hpp"
+#include "runtime/placement/placement.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,7 +1,7 @@
 #include "bench/policies/generators.hpp"
 
-#include "runtime/placement.hpp"
-#include "runtime/random.hpp"
+#include "runtime/base/random.hpp"
+#include "runtime/placement/placement.hpp"
 
 #include <cmath>
 #include <numeric>

@@ -12,7 +12,7 @@ namespace ballast::policies {
 
 struct generator {
   std::string name;
-  std::string kind;   // of runtime/placement.hpp
+  std::string kind;   // of runtime/placement/placement.hpp
   double alpha = 0.5; // of it
   enum class order {
     shuffled,

@@ -16,7 +16,7 @@
 #pragma once
 
 #include "runtime/balance/quota.hpp"
-#include "runtime/random.hpp"
+#include "runtime/base/random.hpp"
 
 #include <cstdint>
 #include <memory>

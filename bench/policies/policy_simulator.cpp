@@ -10,7 +10,7 @@
 #include "bench/policies/settle.hpp"
 #include "bench/policies/timeline.hpp"
 
-#include "runtime/placement.hpp"
+#include "runtime/placement/placement.hpp"
 
 #include <cstdio>
 #include <cstdlib>

@@ -6,7 +6,7 @@
 #include "bench/policies/region_score.hpp"
 #include "bench/policies/threshold_mover.hpp"
 #include "runtime/balance/shard_moves.hpp"
-#include "runtime/placement.hpp"
+#include "runtime/placement/placement.hpp"
 
 #include <algorithm>
 

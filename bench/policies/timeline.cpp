@@ -1,7 +1,7 @@
 #include "bench/policies/timeline.hpp"
 
 #include "runtime/balance/median.hpp"
-#include "runtime/random.hpp"
+#include "runtime/base/random.hpp"
 
 #include <algorithm>
 #include <numeric>

@@ -18,7 +18,7 @@
 
 #include "bench/policies/band.hpp"
 #include "bench/policies/policy.hpp"
-#include "runtime/plan.hpp"
+#include "runtime/ledger/plan.hpp"
 
 #include <map>
 

@@ -3,7 +3,7 @@
 #include "bench/policies/timeline.hpp"
 
 #include "runtime/balance/balancer.hpp"
-#include "runtime/placement.hpp"
+#include "runtime/placement/placement.hpp"
 
 #include <algorithm>
 #include <cmath>

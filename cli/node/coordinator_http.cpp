@@ -1,7 +1,7 @@
 #include "cli/node/coordinator_http.hpp"
 
 #include "actors/types.hpp"
-#include "runtime/control.hpp"
+#include "runtime/messages/control.hpp"
 
 #include <chrono>
 

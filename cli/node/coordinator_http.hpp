@@ -4,7 +4,7 @@
 
 #include "actors/coordinator.hpp"
 #include "cli/node/host_port.hpp"
-#include "monitor/http_server.hpp"
+#include "monitor/http/http_server.hpp"
 
 #include <functional>
 #include <memory>

@@ -11,13 +11,13 @@
 #include "cli/node/progress_tap.hpp"
 #include "cli/node/worker_device.hpp"
 #include "data/prepared_set.hpp"
-#include "monitor/http_server.hpp"
-#include "monitor/log.hpp"
-#include "runtime/disk_wait.hpp"
-#include "runtime/fault_point.hpp"
-#include "runtime/json_text.hpp"
-#include "runtime/run_mark.hpp"
-#include "runtime/thread_name.hpp"
+#include "monitor/http/http_server.hpp"
+#include "monitor/logs/log.hpp"
+#include "runtime/base/disk_wait.hpp"
+#include "runtime/base/fault_point.hpp"
+#include "runtime/base/json_text.hpp"
+#include "runtime/base/run_mark.hpp"
+#include "runtime/base/thread_name.hpp"
 
 #include <algorithm>
 #include <atomic>

@@ -1,7 +1,7 @@
 #include "cli/node/gpu_watch.hpp"
 
 #include "gpu/nvml.hpp"
-#include "monitor/log.hpp"
+#include "monitor/logs/log.hpp"
 
 #include <chrono>
 #include <utility>

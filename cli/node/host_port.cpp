@@ -1,7 +1,7 @@
 #include "cli/node/host_port.hpp"
 
-#include "runtime/errors.hpp"
-#include "runtime/unique_fd.hpp"
+#include "runtime/base/errors.hpp"
+#include "runtime/base/unique_fd.hpp"
 
 #include <exception>
 #include <netdb.h>

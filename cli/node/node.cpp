@@ -3,8 +3,8 @@
 #include "cli/node/thread_room.hpp"
 #include "data/host_memory.hpp"
 #include "data/prepare_cache.hpp"
-#include "runtime/errors.hpp"
-#include "runtime/thrown_text.hpp"
+#include "runtime/base/errors.hpp"
+#include "runtime/base/thrown_text.hpp"
 
 #include <CLI/CLI.hpp>
 #include <csignal>

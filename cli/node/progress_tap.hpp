@@ -1,8 +1,8 @@
 /// The progress line of `ballast run`, fed by the coordinator's ticks.
 #pragma once
 
-#include "monitor/progress.hpp"
-#include "runtime/coordinator_core.hpp"
+#include "monitor/logs/progress.hpp"
+#include "runtime/coordinator/coordinator_core.hpp"
 
 #include <nlohmann/json.hpp>
 #include <string>

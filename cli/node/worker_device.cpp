@@ -3,8 +3,8 @@
 #include "gpu/cuda_library.hpp"
 #include "gpu/model.hpp"
 #include "gpu/nccl_environment.hpp"
-#include "monitor/log.hpp"
-#include "runtime/errors.hpp"
+#include "monitor/logs/log.hpp"
+#include "runtime/base/errors.hpp"
 
 #include <cstdlib>
 #include <unistd.h>

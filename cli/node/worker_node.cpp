@@ -11,12 +11,12 @@
 #include "data/host_memory.hpp"
 #include "gpu/cuda_library.hpp"
 #include "gpu/nccl_introduction.hpp"
-#include "monitor/http_server.hpp"
-#include "monitor/log.hpp"
-#include "runtime/fault_point.hpp"
-#include "runtime/node_name.hpp"
-#include "runtime/printable.hpp"
-#include "runtime/thread_name.hpp"
+#include "monitor/http/http_server.hpp"
+#include "monitor/logs/log.hpp"
+#include "runtime/base/fault_point.hpp"
+#include "runtime/base/node_name.hpp"
+#include "runtime/base/printable.hpp"
+#include "runtime/base/thread_name.hpp"
 
 #include <chrono>
 #include <condition_variable>

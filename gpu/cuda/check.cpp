@@ -1,6 +1,6 @@
 #include "gpu/cuda/check.hpp"
 
-#include "runtime/errors.hpp"
+#include "runtime/base/errors.hpp"
 
 #include <string>
 

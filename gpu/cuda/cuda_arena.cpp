@@ -2,7 +2,7 @@
 
 #include "gpu/cuda/check.hpp"
 #include "gpu/cuda/nccl_library.hpp"
-#include "runtime/errors.hpp"
+#include "runtime/base/errors.hpp"
 
 #include <algorithm>
 #include <map>

@@ -3,7 +3,7 @@
 #include "gpu/cuda/cuda_arena.hpp"
 #include "gpu/cuda/device_memory.hpp"
 #include "gpu/cuda/kernels.hpp"
-#include "runtime/errors.hpp"
+#include "runtime/base/errors.hpp"
 
 namespace ballast {
 namespace {

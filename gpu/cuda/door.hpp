@@ -3,7 +3,7 @@
 /// machines with and without a driver. Exceptions do not cross it.
 #pragma once
 
-#include "gpu/collective.hpp"
+#include "collectives/collective.hpp"
 #include "gpu/cuda_report.hpp"
 #include "gpu/device.hpp"
 

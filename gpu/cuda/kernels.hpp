@@ -11,7 +11,7 @@
 #include "gpu/kernels/gather_rows.hpp"
 #include "gpu/kernels/global_norm.hpp"
 #include "gpu/kernels/optimizer_rule.hpp"
-#include "runtime/trailer.hpp"
+#include "runtime/worker/trailer.hpp"
 
 #include <cstddef>
 #include <cstdint>

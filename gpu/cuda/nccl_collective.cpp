@@ -1,9 +1,9 @@
 #include "gpu/cuda/nccl_collective.hpp"
 
-#include "gpu/collectives/peer_blob.hpp"
+#include "collectives/peer_blob.hpp"
 #include "gpu/cuda/nccl_device.hpp"
 #include "gpu/nccl_introduction.hpp"
-#include "runtime/errors.hpp"
+#include "runtime/base/errors.hpp"
 
 #include <algorithm>
 #include <cstdlib>

@@ -7,7 +7,7 @@
 /// used.
 #pragma once
 
-#include "gpu/collective.hpp"
+#include "collectives/collective.hpp"
 
 #include <memory>
 

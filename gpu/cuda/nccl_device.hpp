@@ -18,7 +18,7 @@
 /// the process must end (collective_errc::poisoned).
 #pragma once
 
-#include "gpu/collective.hpp"
+#include "collectives/collective.hpp"
 #include "gpu/cuda/check.hpp"
 #include "gpu/cuda/nccl_library.hpp"
 

@@ -2,7 +2,7 @@
 /// the kernels in gpu/cuda/elementwise.cu, with equal bits.
 #pragma once
 
-#include "runtime/trailer.hpp"
+#include "runtime/worker/trailer.hpp"
 
 #include <cstddef>
 

@@ -1,7 +1,7 @@
 #include "gpu/kernels/optimizer_rule.hpp"
 
 #include "gpu/optimizer.hpp"
-#include "runtime/job.hpp"
+#include "runtime/job/job.hpp"
 
 #include <cmath>
 #include <limits>

@@ -6,7 +6,7 @@
 #include "gpu/torch/image_size.hpp"
 #include "gpu/torch/relu_pool.hpp"
 #include "gpu/torch/torch_model.hpp"
-#include "runtime/errors.hpp"
+#include "runtime/base/errors.hpp"
 
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/Context.h>

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "gpu/model.hpp"
-#include "runtime/errors.hpp"
+#include "runtime/base/errors.hpp"
 
 namespace ballast {
 

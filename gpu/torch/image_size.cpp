@@ -1,7 +1,7 @@
 #include "gpu/torch/image_size.hpp"
 
 #include "gpu/initial_parameters.hpp"
-#include "runtime/errors.hpp"
+#include "runtime/base/errors.hpp"
 
 namespace ballast {
 

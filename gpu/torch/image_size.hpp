@@ -1,7 +1,7 @@
 /// The images that rows hold.
 #pragma once
 
-#include "runtime/manifest.hpp"
+#include "runtime/ledger/manifest.hpp"
 
 #include <cstdint>
 #include <string>

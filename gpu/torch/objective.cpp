@@ -1,6 +1,6 @@
 #include "gpu/torch/objective.hpp"
 
-#include "runtime/errors.hpp"
+#include "runtime/base/errors.hpp"
 
 #include <algorithm>
 #include <cmath>

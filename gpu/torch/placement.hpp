@@ -8,7 +8,7 @@
 #pragma once
 
 #include "gpu/model.hpp"
-#include "runtime/errors.hpp"
+#include "runtime/base/errors.hpp"
 
 #include <ATen/core/Tensor.h>
 #include <c10/core/DeviceGuard.h>

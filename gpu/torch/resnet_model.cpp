@@ -8,7 +8,7 @@
 #include "gpu/torch/image_size.hpp"
 #include "gpu/torch/recompute.hpp"
 #include "gpu/torch/torch_model.hpp"
-#include "runtime/errors.hpp"
+#include "runtime/base/errors.hpp"
 
 #include <ATen/ops/adaptive_avg_pool2d.h>
 #include <ATen/ops/conv2d.h>

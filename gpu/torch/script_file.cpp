@@ -1,6 +1,6 @@
 #include "gpu/torch/script_file.hpp"
 
-#include "runtime/errors.hpp"
+#include "runtime/base/errors.hpp"
 
 #include <algorithm>
 #include <caffe2/serialize/inline_container.h>

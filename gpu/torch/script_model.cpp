@@ -4,7 +4,7 @@
 #include "gpu/initial_parameters.hpp"
 #include "gpu/torch/script_file.hpp"
 #include "gpu/torch/torch_model.hpp"
-#include "runtime/errors.hpp"
+#include "runtime/base/errors.hpp"
 
 namespace ballast {
 namespace {

@@ -1,7 +1,7 @@
 #include "gpu/torch/token_rows.hpp"
 
 #include "gpu/torch/placement.hpp"
-#include "runtime/errors.hpp"
+#include "runtime/base/errors.hpp"
 
 #include <ATen/ops/empty.h>
 #include <ATen/ops/full_like.h>

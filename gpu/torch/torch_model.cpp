@@ -3,7 +3,7 @@
 #include "gpu/initial_parameters.hpp"
 #include "gpu/torch/factory.hpp"
 #include "gpu/torch/tensor_objective.hpp"
-#include "runtime/errors.hpp"
+#include "runtime/base/errors.hpp"
 
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/Parallel.h>

@@ -14,7 +14,7 @@
 #include "gpu/torch/recompute.hpp"
 #include "gpu/torch/token_rows.hpp"
 #include "gpu/torch/torch_model.hpp"
-#include "runtime/errors.hpp"
+#include "runtime/base/errors.hpp"
 
 #include <ATen/core/Reduction.h>
 #include <ATen/ops/cross_entropy_loss.h>

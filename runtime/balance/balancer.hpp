@@ -21,7 +21,7 @@
 #include "runtime/balance/round_rest.hpp"
 #include "runtime/balance/sizes.hpp"
 #include "runtime/balance/speed.hpp"
-#include "runtime/manifest.hpp"
+#include "runtime/ledger/manifest.hpp"
 
 #include <map>
 #include <memory>

@@ -1,6 +1,6 @@
 #include "runtime/balance/batch_split.hpp"
 
-#include "runtime/check.hpp"
+#include "runtime/base/check.hpp"
 
 #include <algorithm>
 #include <bit>

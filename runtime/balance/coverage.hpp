@@ -7,8 +7,8 @@
 #pragma once
 
 #include "runtime/balance/quota.hpp"
-#include "runtime/manifest.hpp"
-#include "runtime/plan.hpp"
+#include "runtime/ledger/manifest.hpp"
+#include "runtime/ledger/plan.hpp"
 
 #include <cstdint>
 #include <vector>

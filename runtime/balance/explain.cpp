@@ -4,7 +4,7 @@
 #include "runtime/balance/fewest_moves.hpp"
 #include "runtime/balance/moves_bound.hpp"
 #include "runtime/balance/weighed.hpp"
-#include "runtime/placement.hpp"
+#include "runtime/placement/placement.hpp"
 
 #include <algorithm>
 #include <cmath>

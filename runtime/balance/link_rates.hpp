@@ -5,7 +5,7 @@
 #pragma once
 
 #include "runtime/balance/shard_moves.hpp"
-#include "runtime/ids.hpp"
+#include "runtime/base/ids.hpp"
 
 #include <cstdint>
 #include <deque>

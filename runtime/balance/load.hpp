@@ -4,10 +4,10 @@
 
 #include "runtime/balance/link_rates.hpp"
 #include "runtime/balance/shard_moves.hpp"
-#include "runtime/ids.hpp"
-#include "runtime/messages.hpp"
-#include "runtime/plan.hpp"
-#include "runtime/reports.hpp"
+#include "runtime/base/ids.hpp"
+#include "runtime/ledger/plan.hpp"
+#include "runtime/messages/messages.hpp"
+#include "runtime/messages/reports.hpp"
 
 #include <cstdint>
 #include <string>

@@ -2,7 +2,7 @@
 
 #include "runtime/balance/min_cost_flow.hpp"
 #include "runtime/balance/quota_flow.hpp"
-#include "runtime/check.hpp"
+#include "runtime/base/check.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -2,8 +2,8 @@
 
 #include "runtime/balance/moves_bound.hpp"
 #include "runtime/balance/quota_flow.hpp"
-#include "runtime/check.hpp"
-#include "runtime/skew.hpp"
+#include "runtime/balance/skew.hpp"
+#include "runtime/base/check.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -10,7 +10,7 @@
 #pragma once
 
 #include "runtime/balance/quota.hpp"
-#include "runtime/plan.hpp"
+#include "runtime/ledger/plan.hpp"
 
 #include <cstdint>
 #include <vector>

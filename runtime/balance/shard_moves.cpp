@@ -3,7 +3,7 @@
 #include "runtime/balance/move_prefix.hpp"
 #include "runtime/balance/piece_search.hpp"
 #include "runtime/balance/trim_moves.hpp"
-#include "runtime/check.hpp"
+#include "runtime/base/check.hpp"
 
 #include <algorithm>
 #include <numeric>

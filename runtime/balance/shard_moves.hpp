@@ -18,9 +18,9 @@
 #pragma once
 
 #include "runtime/balance/quota.hpp"
-#include "runtime/ids.hpp"
-#include "runtime/manifest.hpp"
-#include "runtime/plan.hpp"
+#include "runtime/base/ids.hpp"
+#include "runtime/ledger/manifest.hpp"
+#include "runtime/ledger/plan.hpp"
 
 #include <cstdint>
 #include <functional>

@@ -1,6 +1,6 @@
 #include "runtime/balance/sizes.hpp"
 
-#include "runtime/placement.hpp"
+#include "runtime/placement/placement.hpp"
 
 #include <algorithm>
 #include <numeric>

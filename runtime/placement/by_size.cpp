@@ -1,5 +1,5 @@
+#include "runtime/base/random.hpp"
 #include "runtime/placement/generators.hpp"
-#include "runtime/random.hpp"
 
 #include <cmath>
 

@@ -1,6 +1,6 @@
 #include "runtime/placement/row_lists.hpp"
 
-#include "runtime/random.hpp"
+#include "runtime/base/random.hpp"
 
 #include <algorithm>
 #include <numeric>

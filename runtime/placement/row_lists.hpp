@@ -2,7 +2,7 @@
 /// numbers, one per worker, and how they are cut, shuffled and repaired. Pure.
 #pragma once
 
-#include "runtime/placement.hpp"
+#include "runtime/placement/placement.hpp"
 
 #include <cstdint>
 #include <vector>

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "actors/types.hpp"
-#include "runtime/random.hpp"
+#include "runtime/base/random.hpp"
 
 #include <caf/scheduler/test_coordinator.hpp>
 

@@ -1,7 +1,7 @@
 // Goal: a full disk holds up what is written and all that is sent because of
 // it, in order, and nobody is given up meanwhile. Method: fault points fail
 // writes while a file exists; played workers under virtual time.
-#include "runtime/fault_point.hpp"
+#include "runtime/base/fault_point.hpp"
 #include "tests/actors/played_run.hpp"
 
 #include <algorithm>

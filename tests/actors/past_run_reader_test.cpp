@@ -3,8 +3,8 @@
 // life leaves them.
 #include "actors/past_run_reader.hpp"
 
-#include "runtime/job.hpp"
-#include "tests/monitor/temp_folder.hpp"
+#include "runtime/job/job.hpp"
+#include "tests/store/temp_folder.hpp"
 
 #include <fstream>
 #include <gtest/gtest.h>

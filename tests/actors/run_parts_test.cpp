@@ -2,6 +2,7 @@
 // that is. Method: a device whose memory the host cannot touch, and a chunk
 // service that hands out what was saved.
 #include "actors/run_parts.hpp"
+#include "gpu/collective_backends.hpp"
 
 #include "data/safetensors.hpp"
 #include "gpu/emulated_model.hpp"

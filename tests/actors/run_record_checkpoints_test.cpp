@@ -1,8 +1,8 @@
 // Goal: a checkpoint is published only once a power cut cannot take what it
 // depends on. Method: a run's files, and a sync that fails on purpose.
 #include "actors/run_record.hpp"
-#include "runtime/fault_point.hpp"
-#include "tests/monitor/temp_folder.hpp"
+#include "runtime/base/fault_point.hpp"
+#include "tests/store/temp_folder.hpp"
 
 #include <gtest/gtest.h>
 

@@ -2,7 +2,7 @@
 // Method: a run's files, and models that two lives of it end with.
 #include "actors/run_record.hpp"
 #include "data/safetensors.hpp"
-#include "tests/monitor/temp_folder.hpp"
+#include "tests/store/temp_folder.hpp"
 
 #include <gtest/gtest.h>
 

@@ -4,7 +4,7 @@
 #include "actors/shard_manager.hpp"
 
 #include "actors/types.hpp"
-#include "tests/monitor/temp_folder.hpp"
+#include "tests/store/temp_folder.hpp"
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>

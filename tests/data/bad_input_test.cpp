@@ -1,7 +1,7 @@
 /// Every mistake that a user's data can hold: one row of a table each. The
 /// message must name file, row and column; nothing may stay behind.
 #include "data/prepared_set.hpp"
-#include "runtime/errors.hpp"
+#include "runtime/base/errors.hpp"
 #include "tests/data/source_builders.hpp"
 
 #include <arrow/api.h>

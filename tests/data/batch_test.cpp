@@ -2,7 +2,7 @@
 #include "data/chunk_store.hpp"
 #include "tests/data/some_chunks.hpp"
 
-#include "runtime/errors.hpp"
+#include "runtime/base/errors.hpp"
 
 #include <gmock/gmock.h>
 

@@ -1,7 +1,7 @@
 #include "data/chunk_service.hpp"
 #include "data/chunk_store.hpp"
 #include "data/flight_ticket.hpp"
-#include "runtime/errors.hpp"
+#include "runtime/base/errors.hpp"
 #include "tests/data/some_chunks.hpp"
 
 #include <arpa/inet.h>

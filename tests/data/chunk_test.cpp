@@ -1,7 +1,7 @@
 #include "data/chunk.hpp"
 #include "tests/data/some_chunks.hpp"
 
-#include "runtime/errors.hpp"
+#include "runtime/base/errors.hpp"
 
 #include <arrow/api.h>
 #include <gmock/gmock.h>

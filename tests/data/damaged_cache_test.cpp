@@ -3,7 +3,7 @@
 /// changed in place; every chunk is read and compared.
 #include "data/prepare_cache.hpp"
 #include "data/prepared_set.hpp"
-#include "runtime/errors.hpp"
+#include "runtime/base/errors.hpp"
 #include "tests/data/source_builders.hpp"
 #include "tests/data/tiny_idx.hpp"
 

@@ -1,7 +1,7 @@
 // Goal: a worker knows what it may use, also in a container. Method: files as
 // the kernel writes them, below a folder of the test.
 #include "data/host_memory.hpp"
-#include "runtime/errors.hpp"
+#include "runtime/base/errors.hpp"
 #include "tests/data/some_chunks.hpp"
 
 #include <gtest/gtest.h>

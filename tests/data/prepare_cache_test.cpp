@@ -4,7 +4,7 @@
 #include "data/content_hash.hpp"
 #include "data/prepare_cache.hpp"
 #include "data/prepared_set.hpp"
-#include "runtime/errors.hpp"
+#include "runtime/base/errors.hpp"
 #include "tests/data/source_builders.hpp"
 #include "tests/data/tiny_idx.hpp"
 

@@ -1,5 +1,5 @@
 #include "data/prepared_set.hpp"
-#include "runtime/errors.hpp"
+#include "runtime/base/errors.hpp"
 #include "tests/data/source_builders.hpp"
 #include "tests/data/tiny_idx.hpp"
 

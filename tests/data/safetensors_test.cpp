@@ -3,7 +3,7 @@
 #include "data/number_type.hpp"
 #include "data/safetensors.hpp"
 #include "data/sha256.hpp"
-#include "runtime/errors.hpp"
+#include "runtime/base/errors.hpp"
 #include "tests/source_root.hpp"
 
 #include <cmath>

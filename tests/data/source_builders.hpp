@@ -1,7 +1,7 @@
 /// Jobs and source files for tests of data/.
 #pragma once
 
-#include "runtime/job.hpp"
+#include "runtime/job/job.hpp"
 #include "tests/data/some_chunks.hpp"
 
 #include <cstring>

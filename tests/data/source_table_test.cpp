@@ -1,6 +1,6 @@
 #include "data/source_table.hpp"
 
-#include "runtime/errors.hpp"
+#include "runtime/base/errors.hpp"
 #include "tests/data/source_builders.hpp"
 
 #include <arrow/api.h>

@@ -1,7 +1,7 @@
 /// A source that is read in no time, and a cache folder of its own for it.
 #pragma once
 
-#include "runtime/job.hpp"
+#include "runtime/job/job.hpp"
 #include "tests/data/source_builders.hpp"
 
 #include <filesystem>

@@ -4,7 +4,7 @@
 #include "data/chunk_store.hpp"
 #include "data/prepared_set.hpp"
 #include "data/source_table.hpp"
-#include "runtime/errors.hpp"
+#include "runtime/base/errors.hpp"
 #include "tests/data/source_builders.hpp"
 
 #include <arrow/api.h>

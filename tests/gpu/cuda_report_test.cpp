@@ -1,6 +1,7 @@
 // Goal: whatever CUDA lacks on a machine, one line says it. Method: reports
 // made by hand, since the machine of the test has only one kind of trouble; and
 // the real one, which must answer everywhere.
+#include "gpu/collective_backends.hpp"
 #include "gpu/cuda_library.hpp"
 #include "gpu/nccl_environment.hpp"
 

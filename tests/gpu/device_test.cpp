@@ -2,6 +2,7 @@
 // before it is computed. Method: the same training on the CPU and on a device
 // whose memory kills whoever follows its addresses, and which does what it is
 // told as late as it may; the weights must be equal bit by bit.
+#include "gpu/collective_backends.hpp"
 #include "gpu/staged_collective.hpp"
 #include "tests/gpu/executor_cluster.hpp"
 #include "tests/gpu/guarded_device.hpp"

@@ -1,6 +1,6 @@
 // The emulated model against its formulas, its time, and its interruption.
 #include "gpu/emulated_model.hpp"
-#include "runtime/errors.hpp"
+#include "runtime/base/errors.hpp"
 
 #include <cmath>
 #include <gtest/gtest.h>

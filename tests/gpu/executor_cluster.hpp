@@ -2,6 +2,7 @@
 /// devices and models of the test's choice.
 #pragma once
 
+#include "gpu/collective_backends.hpp"
 #include "gpu/staged_collective.hpp"
 #include "gpu/step_executor.hpp"
 #include "tests/data/some_chunks.hpp"

@@ -6,7 +6,7 @@
 // $BALLAST_TEST_NCCL: "works" is the ring under NCCL's name, which takes memory
 // of these GPUs; "broken" opens, and fails in every generation; nothing: there
 // is none.
-#include "gpu/collectives/ring.hpp"
+#include "collectives/ring.hpp"
 #include "gpu/cuda/door.hpp"
 #include "gpu/staged_collective.hpp"
 #include "gpu/torch/factory.hpp"

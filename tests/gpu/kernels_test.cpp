@@ -5,8 +5,8 @@
 #include "gpu/kernels/global_norm.hpp"
 #include "gpu/kernels/label_histogram.hpp"
 #include "gpu/kernels/optimizer_rule.hpp"
-#include "runtime/job.hpp"
-#include "runtime/random.hpp"
+#include "runtime/base/random.hpp"
+#include "runtime/job/job.hpp"
 
 #include <cmath>
 #include <gmock/gmock.h>

@@ -1,8 +1,8 @@
 // The update rules against the formulas of torch.optim in double precision,
 // and the schedule's fixed points. (tests/gpu/torch compares with LibTorch.)
 #include "gpu/optimizer.hpp"
-#include "runtime/errors.hpp"
-#include "runtime/random.hpp"
+#include "runtime/base/errors.hpp"
+#include "runtime/base/random.hpp"
 
 #include <cmath>
 #include <gtest/gtest.h>

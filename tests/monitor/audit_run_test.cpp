@@ -2,10 +2,10 @@
 /// of them is found. Method: a simulated run writes the files with the same
 /// writers as a real one; then one file is damaged at a time.
 #include "monitor/audit_run.hpp"
-#include "monitor/journal.hpp"
-#include "monitor/line_file.hpp"
-#include "monitor/step_log.hpp"
-#include "runtime/errors.hpp"
+#include "monitor/logs/step_log.hpp"
+#include "runtime/base/errors.hpp"
+#include "store/journal.hpp"
+#include "store/line_file.hpp"
 
 #include <filesystem>
 #include <fstream>

@@ -1,10 +1,10 @@
 /// Goal: events have numbers without gap, in the file and in memory, and
 /// subscribers wake up.
-#include "monitor/event_log.hpp"
+#include "monitor/logs/event_log.hpp"
 
-#include "expect_error.hpp"
-#include "small_disk.hpp"
-#include "temp_folder.hpp"
+#include "tests/store/expect_error.hpp"
+#include "tests/store/small_disk.hpp"
+#include "tests/store/temp_folder.hpp"
 
 #include <thread>
 

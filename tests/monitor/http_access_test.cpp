@@ -1,5 +1,5 @@
 /// Goal: which Host headers name this server when it is bound more widely.
-#include "monitor/http_access.hpp"
+#include "monitor/http/http_access.hpp"
 
 #include <gtest/gtest.h>
 

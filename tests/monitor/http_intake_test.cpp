@@ -1,6 +1,6 @@
 /// Goal: the end of every request is found, however it is cut into pieces, and
 /// what is too large is refused. Method: tables, byte by byte.
-#include "monitor/http_intake.hpp"
+#include "monitor/http/http_intake.hpp"
 
 #include <gmock/gmock.h>
 #include <string>

@@ -1,12 +1,12 @@
 /// Goal: what each route answers, and what is refused. Method: real requests
 /// over loopback, byte by byte.
-#include "monitor/http_server.hpp"
+#include "monitor/http/http_server.hpp"
 
-#include "expect_error.hpp"
 #include "http_client.hpp"
-#include "monitor/event_log.hpp"
-#include "monitor/http_page.hpp"
-#include "temp_folder.hpp"
+#include "monitor/http/http_page.hpp"
+#include "monitor/logs/event_log.hpp"
+#include "tests/store/expect_error.hpp"
+#include "tests/store/temp_folder.hpp"
 
 #include <atomic>
 #include <gmock/gmock.h>

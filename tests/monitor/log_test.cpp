@@ -1,8 +1,8 @@
 /// Goal: one line per message, in the log of the process, and never on stdout.
-#include "monitor/log.hpp"
+#include "monitor/logs/log.hpp"
 
-#include "expect_error.hpp"
-#include "temp_folder.hpp"
+#include "tests/store/expect_error.hpp"
+#include "tests/store/temp_folder.hpp"
 
 #include <regex>
 #include <thread>

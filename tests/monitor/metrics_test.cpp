@@ -1,10 +1,10 @@
 /// Goal: what is exported is what the catalogue says, and Prometheus agrees.
 /// Method: every verb of every probe once, then the text is read.
-#include "monitor/metrics.hpp"
+#include "monitor/metrics/metrics.hpp"
 
-#include "runtime/coordinator_core.hpp"
-#include "temp_folder.hpp"
+#include "runtime/coordinator/coordinator_core.hpp"
 #include "tests/source_root.hpp"
+#include "tests/store/temp_folder.hpp"
 
 #include <cstdio>
 #include <cstdlib>

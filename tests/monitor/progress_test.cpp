@@ -1,7 +1,7 @@
 /// Goal: a person sees one line, as often as they can read it.
-#include "monitor/progress.hpp"
+#include "monitor/logs/progress.hpp"
 
-#include "temp_folder.hpp"
+#include "tests/store/temp_folder.hpp"
 
 #include <fcntl.h>
 #include <pty.h>

@@ -1,10 +1,10 @@
 /// Goal: steps.jsonl has every step once, in order, with the documented keys.
-#include "monitor/step_log.hpp"
+#include "monitor/logs/step_log.hpp"
 
-#include "expect_error.hpp"
-#include "monitor/clock.hpp"
-#include "small_disk.hpp"
-#include "temp_folder.hpp"
+#include "store/clock.hpp"
+#include "tests/store/expect_error.hpp"
+#include "tests/store/small_disk.hpp"
+#include "tests/store/temp_folder.hpp"
 
 #include <limits>
 #include <nlohmann/json.hpp>

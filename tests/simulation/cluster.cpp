@@ -1,6 +1,6 @@
 #include "tests/simulation/cluster_parts.hpp"
 
-#include "tests/runtime/plain_set.hpp"
+#include "tests/runtime/coordinator/plain_set.hpp"
 
 #include <algorithm>
 #include <cstdio>

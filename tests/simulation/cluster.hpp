@@ -7,10 +7,10 @@
 #pragma once
 
 #include "runtime/balance/balancer.hpp"
-#include "runtime/coordinator_core.hpp"
-#include "runtime/manifest.hpp"
-#include "runtime/worker_core.hpp"
-#include "tests/runtime/ledger_fixture.hpp"
+#include "runtime/coordinator/coordinator_core.hpp"
+#include "runtime/ledger/manifest.hpp"
+#include "runtime/worker/worker_core.hpp"
+#include "tests/runtime/ledger/ledger_fixture.hpp"
 #include "tests/simulation/cluster_options.hpp"
 
 #include <concepts>

@@ -1,7 +1,7 @@
 /// What the coordinator's shell does: one function for each kind of action.
 #include "tests/simulation/cluster_parts.hpp"
 
-#include "runtime/memory_fit.hpp"
+#include "runtime/balance/memory_fit.hpp"
 
 #include <algorithm>
 

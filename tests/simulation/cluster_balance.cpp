@@ -4,7 +4,7 @@
 #include "tests/simulation/cluster_parts.hpp"
 
 #include "runtime/balance/coverage.hpp"
-#include "runtime/memory_fit.hpp"
+#include "runtime/balance/memory_fit.hpp"
 
 #include <algorithm>
 

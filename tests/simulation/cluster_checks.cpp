@@ -1,7 +1,7 @@
 /// What must hold, whatever happened.
 #include "tests/simulation/cluster_parts.hpp"
 
-#include "runtime/replay.hpp"
+#include "runtime/ledger/replay.hpp"
 
 #include <algorithm>
 

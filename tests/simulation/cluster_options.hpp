@@ -1,8 +1,8 @@
 /// What a simulated cluster meets, and how its run went. Plain data.
 #pragma once
 
-#include "runtime/failure_detector.hpp"
-#include "runtime/ledger.hpp"
+#include "runtime/coordinator/failure_detector.hpp"
+#include "runtime/ledger/ledger.hpp"
 
 #include <cstdint>
 #include <memory>

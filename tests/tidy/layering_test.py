@@ -15,8 +15,9 @@ HEADER = "/// What it is.\n#pragma once\n"
 class layering_test(unittest.TestCase):
     def offences(self, files):
         with tempfile.TemporaryDirectory() as root:
-            files = {"runtime/ids.hpp": HEADER, "data/chunk.hpp": HEADER,
-                     "gpu/model.hpp": HEADER, "monitor/log.hpp": HEADER,
+            files = {"runtime/base/ids.hpp": HEADER, "data/chunk.hpp": HEADER,
+                     "gpu/model.hpp": HEADER,
+                     "runtime/coordinator/actions.hpp": HEADER, "monitor/logs/log.hpp": HEADER,
                      "tests/runtime/fixture.hpp": HEADER, **files}
             for name, text in files.items():
                 path = os.path.join(root, name)
@@ -41,7 +42,7 @@ class layering_test(unittest.TestCase):
 
     def test_lower_folders_may_include_higher_ones_only(self):
         self.assert_clean("gpu/a.cpp", '#include "data/chunk.hpp"\n')
-        self.assert_clean("tests/data/a.cpp", '#include "runtime/ids.hpp"\n'
+        self.assert_clean("tests/data/a.cpp", '#include "runtime/base/ids.hpp"\n'
                           '#include "tests/runtime/fixture.hpp"\n')
         self.assert_clean("tests/runtime/a.cpp", '#include "fixture.hpp"\n')
         self.assert_found("data/a.cpp", '#include "gpu/model.hpp"\n',
@@ -56,25 +57,32 @@ class layering_test(unittest.TestCase):
                           "write includes from the root")
 
     def test_json_is_written_in_one_place(self):
-        self.assert_clean("runtime/json_text.cpp", "a.dump(1);\n")
+        self.assert_clean("runtime/base/json_text.cpp", "a.dump(1);\n")
         self.assert_clean("tests/data/a.cpp", "a.dump();\n")
         self.assert_clean("data/a.cpp", "// a.dump() throws\n")
         self.assert_found("data/a.cpp", "a\n    .dump();\n", "json_text()")
 
+    def test_rooms_of_the_core_are_in_order(self):
+        self.assert_clean("runtime/ledger/a.cpp",
+                          '#include "runtime/base/ids.hpp"\n')
+        self.assert_found("runtime/ledger/a.cpp",
+                          '#include "runtime/coordinator/actions.hpp"\n',
+                          "ledger/ may not include coordinator/")
+
     def test_thin_program_links_only_the_core(self):
         self.assert_clean("cli/node/a.cpp", '#include "data/chunk.hpp"\n')
-        self.assert_found("cli/a.cpp", '#include "monitor/log.hpp"\n',
+        self.assert_found("cli/a.cpp", '#include "monitor/logs/log.hpp"\n',
                           "the thin program may not include monitor/")
 
     def test_third_party_headers_stay_in_their_folder(self):
         for name, header in [("actors/a.cpp", "caf/all.hpp"),
                              ("gpu/torch/a.cpp", "torch/torch.h"),
-                             ("gpu/collectives/a.cpp", "gloo/context.h"),
+                             ("collectives/a.cpp", "gloo/context.h"),
                              ("data/a.cpp", "arrow/api.h"),
-                             ("monitor/a.cpp", "sqlite3.h"),
+                             ("store/a.cpp", "sqlite3.h"),
                              ("cli/a.cpp", "httplib.h"),
                              ("cli/node/a.cpp", "caf/all.hpp"),
-                             ("cli/node/a.cpp", "arrow/config.h"),
+                             ("cli/commands/a.cpp", "arrow/config.h"),
                              ("runtime/a.cpp", "nlohmann/json.hpp"),
                              ("gpu/a.cpp", "sys/socket.h")]:
             self.assert_clean(name, f"#include <{header}>\n")

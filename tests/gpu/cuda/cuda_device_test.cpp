@@ -1,6 +1,7 @@
 // Goal: a GPU as a worker's device does what the CPU does: arenas, copies,
 // update, input, and whole runs of several workers. Needs a GPU; the runs also
 // LibTorch's CUDA part.
+#include "gpu/collective_backends.hpp"
 #include "gpu/cuda_library.hpp"
 #include "gpu/optimizer.hpp"
 #include "tests/gpu/cuda/device_fixture.hpp"

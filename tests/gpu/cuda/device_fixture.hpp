@@ -5,7 +5,7 @@
 #include "gpu/cuda/check.hpp"
 #include "gpu/cuda/device_memory.hpp"
 #include "gpu/cuda_library.hpp"
-#include "runtime/random.hpp"
+#include "runtime/base/random.hpp"
 
 #include <bit>
 #include <cstdint>

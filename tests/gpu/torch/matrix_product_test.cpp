@@ -1,7 +1,7 @@
 // Goal: the own matrix products are products, whatever the shape: also where
 // the models take LibTorch's instead. Method: sums in double precision.
 #include "gpu/torch/matrix_product.hpp"
-#include "runtime/random.hpp"
+#include "runtime/base/random.hpp"
 
 #include <cmath>
 #include <functional>

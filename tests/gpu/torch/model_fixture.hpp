@@ -3,7 +3,7 @@
 #pragma once
 
 #include "gpu/model.hpp"
-#include "runtime/random.hpp"
+#include "runtime/base/random.hpp"
 
 #include <algorithm>
 #include <memory>

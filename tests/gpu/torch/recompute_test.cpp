@@ -2,7 +2,7 @@
 // Method: the same model and batch with and without, LibTorch's memory counted.
 #include "gpu/torch/autograd_leaves.hpp"
 #include "gpu/torch/recompute.hpp"
-#include "runtime/errors.hpp"
+#include "runtime/base/errors.hpp"
 #include "tests/gpu/torch/counting_allocator.hpp"
 #include "tests/gpu/torch/model_fixture.hpp"
 

@@ -2,7 +2,7 @@
 // outputs, loss, every gradient, running statistics; and what the published
 // one is known by: its size and the names of its tensors.
 #include "gpu/optimizer.hpp"
-#include "runtime/errors.hpp"
+#include "runtime/base/errors.hpp"
 #include "tests/gpu/torch/autograd_reference.hpp"
 
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
 // What of the transformer the tests of every model do not say (they compare its
 // gradients with autograd): its size, what it learns, what it refuses.
 #include "gpu/optimizer.hpp"
-#include "runtime/errors.hpp"
+#include "runtime/base/errors.hpp"
 #include "tests/gpu/torch/model_fixture.hpp"
 
 #include <cmath>

@@ -4,7 +4,7 @@
 
 #include "data/safetensors.hpp"
 #include "model_fixture.hpp"
-#include "runtime/errors.hpp"
+#include "runtime/base/errors.hpp"
 
 #include <cstdlib>
 #include <filesystem>

@@ -4,8 +4,8 @@
 #pragma once
 
 #include "runtime/balance/balancer.hpp"
-#include "runtime/check.hpp"
-#include "runtime/ledger.hpp"
+#include "runtime/base/check.hpp"
+#include "runtime/ledger/ledger.hpp"
 #include "tests/runtime/balance/moves_account.hpp"
 #include "tests/runtime/balance/moves_fixture.hpp"
 

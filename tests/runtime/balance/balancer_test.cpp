@@ -4,9 +4,9 @@
 #include "runtime/balance/balancer.hpp"
 #include "runtime/balance/explain.hpp"
 #include "runtime/balance/weighed.hpp"
-#include "runtime/placement.hpp"
+#include "runtime/placement/placement.hpp"
 
-#include "tests/runtime/ledger_fixture.hpp"
+#include "tests/runtime/ledger/ledger_fixture.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

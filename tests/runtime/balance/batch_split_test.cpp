@@ -1,7 +1,7 @@
 // Goal: no split of a batch ends earlier. Method: all splits of small batches,
 // the law of water-filling, and properties that must hold at any size.
 #include "runtime/balance/batch_split.hpp"
-#include "tests/runtime/ledger_fixture.hpp"
+#include "tests/runtime/ledger/ledger_fixture.hpp"
 
 #include <cmath>
 #include <gmock/gmock.h>

@@ -1,8 +1,8 @@
 /// Data sets, plans and rounds of moves for the tests of the planner.
 #pragma once
 
+#include "runtime/balance/chunk_layout.hpp"
 #include "runtime/balance/shard_moves.hpp"
-#include "runtime/chunk_layout.hpp"
 #include "tests/runtime/balance/quota_fixture.hpp"
 
 #include <optional>

@@ -3,8 +3,8 @@
 #pragma once
 
 #include "runtime/balance/quota.hpp"
-#include "runtime/placement.hpp"
-#include "tests/runtime/ledger_fixture.hpp"
+#include "runtime/placement/placement.hpp"
+#include "tests/runtime/ledger/ledger_fixture.hpp"
 
 #include <cmath>
 #include <string>

@@ -1,7 +1,7 @@
 // Goal: rows with numbers for labels are balanced like rows with classes.
 // Method: the whole way from targets over bins, placement and chunks to moves.
-#include "runtime/skew.hpp"
-#include "runtime/target_bins.hpp"
+#include "runtime/balance/skew.hpp"
+#include "runtime/placement/target_bins.hpp"
 #include "tests/runtime/balance/moves_fixture.hpp"
 
 #include <cmath>

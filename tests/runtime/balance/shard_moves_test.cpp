@@ -3,7 +3,7 @@
 // they are met in practice, and random ones with random targets and locks.
 #include "runtime/balance/fewest_moves.hpp"
 #include "runtime/balance/shard_moves.hpp"
-#include "runtime/skew.hpp"
+#include "runtime/balance/skew.hpp"
 #include "tests/runtime/balance/moves_fixture.hpp"
 
 #include <gmock/gmock.h>

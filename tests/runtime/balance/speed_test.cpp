@@ -1,7 +1,7 @@
 // Goal: what is known of a speed is worth what it says. Method: takes with
 // noise of a known size.
 #include "runtime/balance/speed.hpp"
-#include "tests/runtime/ledger_fixture.hpp"
+#include "tests/runtime/ledger/ledger_fixture.hpp"
 
 #include <gtest/gtest.h>
 

@@ -10,7 +10,7 @@
 //   whole_runs chunks WORKERS CHUNK_ROWS SEEDS
 //       what `placements` began with and ended in, a line of JSON each: for a
 //       solver that knows how far chunks alone lead
-#include "runtime/json_text.hpp"
+#include "runtime/base/json_text.hpp"
 #include "tests/runtime/balance/placed_runs.hpp"
 
 #include <cmath>

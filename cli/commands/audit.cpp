@@ -1,0 +1,127 @@
+/// `ballast audit RUN_DIR [--json]`: says what was compared and what was
+/// found. Exit code 0 only if every sample was used exactly once and no record
+/// contradicts another.
+#include "cli/commands/audit_files.hpp"
+#include "monitor/audit_run.hpp"
+#include "runtime/base/errors.hpp"
+#include "runtime/base/json_text.hpp"
+
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <string>
+
+namespace ballast {
+
+namespace {
+
+nlohmann::ordered_json to_json(const sample_counts& in) {
+  return {{"expected", in.expected},
+          {"once", in.once},
+          {"lost", in.lost},
+          {"repeated", in.repeated}};
+}
+
+nlohmann::ordered_json to_json(const audit_report& in) {
+  nlohmann::ordered_json out = to_json(in.counts());
+  out["fine"] = in.fine();
+  out["epochs_finished"] = in.epochs_finished;
+  out["steps_checked"] = in.steps_committed;
+  out["ledger"] = to_json(in.ledger);
+  out["traces"] = nullptr;
+  if (in.traced) {
+    out["traces"] = to_json(in.traces);
+    out["traces"]["lines_checked"] = in.trace_lines;
+    out["traces"]["lines_of_other_attempts"] = in.attempt_lines;
+  }
+  out["problems"] = in.problems;
+  out["first_problems"] = in.first_problems;
+  return out;
+}
+
+std::string text(const sample_counts& in) {
+  return std::to_string(in.once) + " of " + std::to_string(in.expected) +
+         " samples once, " + std::to_string(in.lost) + " lost, " +
+         std::to_string(in.repeated) + " repeated";
+}
+
+void print(const audit_report& report) {
+  std::cout << "ledger  " << text(report.ledger) << " ("
+            << report.epochs_finished << " finished epochs)\n"
+            << "steps   " << report.steps_committed
+            << " committed steps compared with the ledger\n";
+  if (report.traced)
+    std::cout << "traces  " << text(report.traces) << "\n        "
+              << report.trace_lines << " lines compared with the ledger, "
+              << report.attempt_lines
+              << " of attempts that did not commit left out\n";
+  else
+    std::cout << "traces  not written: the job has trace_samples false\n";
+  for (const std::string& one : report.first_problems)
+    std::cout << "problem " << one << "\n";
+  if (report.problems > report.first_problems.size())
+    std::cout << "problem ... and "
+              << report.problems - report.first_problems.size() << " more\n";
+  std::cout << (report.fine()
+                    ? "fine: nothing lost or repeated, all records agree\n"
+                    : "NOT FINE\n");
+}
+
+constexpr const char* usage_line = "usage: ballast audit RUN_DIR [--json]\n";
+
+int usage(const std::string& wrong) {
+  std::cerr << "ballast audit: " << wrong << "\n" << usage_line;
+  return describe(errc::usage).exit_code;
+}
+
+} // namespace
+
+} // namespace ballast
+
+/// argv[0] is "audit".
+extern "C" __attribute__((visibility("default"))) int
+ballast_audit_main(int argc, char** argv) {
+  using namespace ballast;
+  std::string folder;
+  bool json = false;
+  for (int i = 1; i < argc; ++i) {
+    std::string argument = argv[i];
+    if (argument == "--json") {
+      json = true;
+    } else if (argument == "--help" || argument == "-h") {
+      std::cout << usage_line
+                << "Was every sample used exactly once, and do all records of "
+                   "the run agree? Exit code 0\nonly if so.\n";
+      return 0;
+    } else if (argument.starts_with("-")) {
+      return usage("unknown option " + argument);
+    } else if (folder.empty()) {
+      folder = argument;
+    } else {
+      return usage("one run directory at a time");
+    }
+  }
+  if (folder.empty())
+    return usage("which run directory?");
+  try {
+    audit_report report = audit_run_directory(folder);
+    for (std::string& one : file_problems(folder)) {
+      ++report.problems;
+      report.first_problems.push_back(std::move(one));
+    }
+    if (json)
+      std::cout << json_lines_text(to_json(report)) << std::endl;
+    else
+      print(report);
+    if (!report.fine())
+      std::cerr << "ballast audit: " << report.problems << " problems in "
+                << folder << ", the first: " << report.first_problems.front()
+                << std::endl;
+    return report.fine() ? 0 : 1;
+  } catch (const ballast_error& error) {
+    std::cerr << "ballast audit: " << error.what() << std::endl;
+    return describe(error.what_failed().code).exit_code;
+  } catch (const std::exception& error) {
+    std::cerr << "ballast audit: " << error.what() << std::endl;
+    return 1;
+  }
+}

@@ -1,0 +1,122 @@
+#include "cli/commands/audit_files.hpp"
+
+#include "data/checkpoint_store.hpp"
+#include "data/safetensors.hpp"
+#include "monitor/audit_run.hpp"
+#include "runtime/base/errors.hpp"
+#include "runtime/base/text_digest.hpp"
+#include "runtime/ledger/lineage.hpp"
+#include "store/journal.hpp"
+#include "store/json_file.hpp"
+
+#include <algorithm>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <unistd.h>
+
+namespace ballast {
+
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+void check_checkpoints(const fs::path& folder, std::vector<std::string>& out) {
+  for (const stored_checkpoint& one :
+       checkpoint_store(folder / "checkpoints").inspect()) {
+    std::string name = "checkpoints/step-" + to_string(one.holds.step) + ": ";
+    if (!one.problem.empty()) {
+      out.push_back(name + one.problem);
+      continue;
+    }
+    auto expected = lineage_by_ledger(folder, one.holds.step);
+    if (expected && *expected != lineage_text(one.holds.lineage))
+      out.push_back(name + "it is of lineage " +
+                    lineage_text(one.holds.lineage) + ", by the ledger it is " +
+                    *expected);
+  }
+}
+
+bool there(const fs::path& file) {
+  std::error_code ignored;
+  return fs::exists(file, ignored);
+}
+
+/// `report`: of a run that is over; of any other one there is no model.
+void check_model(const fs::path& folder, const json& report,
+                 std::vector<std::string>& out) {
+  if (!report.is_object() || !report.contains("weights_sha256") ||
+      !report["weights_sha256"].is_string())
+    return;
+  const bool model = there(folder / "model.safetensors");
+  if (!model && report.value("state", "") == "failed")
+    return; // and says why
+  if (!model)
+    return out.push_back("model.safetensors is missing, though report.json "
+                         "names it by weights_sha256");
+  try {
+    tensor_file file =
+        read_safetensors((folder / "model.safetensors").string());
+    json buffers = json::parse(file.metadata["buffers"], nullptr, false);
+    std::vector<tensor_view> parameters;
+    for (const tensor_view& one : file.tensors)
+      if (std::find(buffers.begin(), buffers.end(), one.name) == buffers.end())
+        parameters.push_back(one);
+    if (report["weights_sha256"] != weights_sha256(parameters))
+      out.push_back("model.safetensors is not the model that report.json "
+                    "names by weights_sha256");
+  } catch (const ballast_error& e) {
+    out.push_back(std::string("model.safetensors: ") + e.what());
+  }
+}
+
+/// Only its owner may read it, so others cannot say anything about it. Nobody
+/// goes on with a run that is done: that one may be shown without it.
+void check_key(const fs::path& folder, const json& report,
+               std::vector<std::string>& out) {
+  const fs::path file = folder / "run.key";
+  const bool done =
+      report.is_object() && report.value("state", json()) == json("done");
+  if (!there(file)) {
+    if (!done)
+      out.push_back("run.key is missing");
+    return;
+  }
+  const journal_content journal = read_journal(folder);
+  if (::access(file.c_str(), R_OK) != 0 || !journal.run ||
+      journal.run->identity.empty())
+    return;
+  std::string token;
+  std::ifstream(file) >> token;
+  if (digest_text(run_identity(token, journal.run->name)) !=
+      journal.run->identity)
+    out.push_back("run.key is not the key that the run began with");
+}
+
+/// What is neither read by an audit nor in its place.
+void check_kinds(const fs::path& folder, std::vector<std::string>& out) {
+  if (!there(folder / "job.json"))
+    out.push_back("job.json is missing");
+  std::error_code ignored;
+  for (const char* name : {"events.jsonl", "undone.jsonl", "coordinator.json",
+                           "workers.json", "run.key"})
+    if (fs::is_directory(folder / name, ignored))
+      out.push_back(std::string(name) + " is a folder, expected a file");
+  for (const char* name : {"checkpoints", "trace"})
+    if (there(folder / name) && !fs::is_directory(folder / name, ignored))
+      out.push_back(std::string(name) + " is a file, expected a folder");
+}
+
+} // namespace
+
+std::vector<std::string> file_problems(const fs::path& folder) {
+  const json report = read_json_file(folder / "report.json");
+  std::vector<std::string> out;
+  check_kinds(folder, out);
+  check_key(folder, report, out);
+  check_checkpoints(folder, out);
+  check_model(folder, report, out);
+  return out;
+}
+
+} // namespace ballast

@@ -1,0 +1,291 @@
+// `ballast bench planner`: how long the planner takes, on one core, and how
+// near its answers are to what is possible. Every cell is repeated for some
+// time; the median counts. The same requests on every machine.
+#include "cli/commands/bench_planner.hpp"
+
+#include "runtime/balance/batch_split.hpp"
+#include "runtime/balance/shard_moves.hpp"
+#include "runtime/base/random.hpp"
+#include "runtime/placement/placement.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace ballast {
+namespace {
+
+const char* const usage_text =
+    "usage: ballast bench planner [--seconds S] [--csv]\n";
+
+struct planner_options {
+  double seconds = 1; // a cell
+  bool csv = false;
+};
+
+struct request_kind {
+  const char* placement;
+  uint32_t workers;
+  uint32_t classes;
+  uint64_t rows_per_worker;
+};
+
+const request_kind kinds[] = {
+    {"dirichlet", 4, 10, 15'000},    {"sorted", 4, 10, 15'000},
+    {"dirichlet", 16, 100, 10'000},  {"sorted", 16, 100, 10'000},
+    {"dirichlet", 64, 1000, 20'000}, {"sorted", 64, 1000, 20'000},
+    {"dirichlet", 1024, 100, 1'000}, {"sorted", 1024, 100, 1'000}};
+constexpr size_t exact_cells_max = 64'000;
+constexpr double alpha = 0.3;
+constexpr double skew_tv = 0.05;
+constexpr uint64_t seed = 1;
+constexpr size_t split_workers = 512;
+constexpr uint64_t split_rows = 65'536;
+constexpr size_t chunk_rows = 256;
+
+// -- what is asked ------------------------------------------------------------
+
+/// Row numbers by worker; row r is of class r * classes / rows.
+std::vector<std::vector<uint64_t>> place(const request_kind& kind) {
+  uint64_t rows = kind.rows_per_worker * kind.workers;
+  std::vector<int32_t> labels(rows);
+  for (uint64_t r = 0; r < rows; ++r)
+    labels[r] = int32_t(r * kind.classes / rows);
+  placement_spec spec;
+  spec.kind = kind.placement;
+  spec.alpha = alpha;
+  return place_rows(spec, {rows, labels, kind.classes}, kind.workers, seed);
+}
+
+/// A set with its first placement, in chunks.
+manifest chunked(const request_kind& kind) {
+  uint64_t rows = kind.rows_per_worker * kind.workers;
+  manifest set;
+  set.row.classes = kind.classes;
+  set.train_rows = rows;
+  for (const std::vector<uint64_t>& list : place(kind)) {
+    set.placement.emplace_back();
+    for (size_t i = 0; i < list.size(); i += chunk_rows) {
+      chunk_info chunk;
+      chunk.id = chunk_id(uint32_t(set.train.size()));
+      chunk.rows = uint32_t(std::min(chunk_rows, list.size() - i));
+      chunk.bytes = chunk.rows * 788;
+      chunk.label_histogram.resize(kind.classes);
+      for (size_t k = i; k < i + chunk.rows; ++k)
+        ++chunk.label_histogram[list[k] * kind.classes / rows];
+      set.placement.back().push_back(chunk.id);
+      set.train.push_back(std::move(chunk));
+    }
+  }
+  return set;
+}
+
+plan first_plan_of(const manifest& set) {
+  std::vector<worker_id> workers;
+  for (size_t w = 0; w < set.placement.size(); ++w)
+    workers.push_back(worker_id(uint32_t(w + 1)));
+  return first_plan(set, workers, generation{1}, plan_number{1});
+}
+
+/// Every second worker is twice as fast.
+quota_request request_of(const label_counts& held) {
+  quota_request out;
+  out.held = held;
+  std::vector<double> speeds;
+  for (size_t w = 0; w < held.workers; ++w)
+    speeds.push_back(w % 2 ? 2 : 1);
+  out.sizes = split_by_shares(held.total(), speeds);
+  out.skew_tv = skew_tv;
+  return out;
+}
+
+std::vector<step_cost> some_costs() {
+  counter_random random(seed, 0);
+  std::vector<step_cost> out;
+  for (uint64_t i = 0; out.size() < split_workers; i += 3)
+    out.push_back({1e-3 + 0.01 * random.unit(i),
+                   1e-5 + 1e-4 * random.unit(i + 1),
+                   32 + random.below(256, i + 2), 1e-3});
+  return out;
+}
+
+// -- how long it takes
+// ----------------------------------------------------------
+
+struct timing {
+  size_t rounds = 0;
+  double median_ms = 0;
+  double max_ms = 0;
+};
+
+timing measure(double seconds, const std::function<void()>& what) {
+  using clock = std::chrono::steady_clock;
+  std::vector<double> ms;
+  auto end = clock::now() + std::chrono::duration<double>(seconds);
+  do {
+    auto begin = clock::now();
+    what();
+    ms.push_back(std::chrono::duration<double, std::milli>(clock::now() - begin)
+                     .count());
+  } while (clock::now() < end || ms.size() < 3);
+  std::sort(ms.begin(), ms.end());
+  return {ms.size(), ms[ms.size() / 2], ms.back()};
+}
+
+struct row { // of the output
+  std::string part;
+  size_t workers = 0;
+  size_t classes = 0;
+  timing time = {};
+  double moved = 0; // rows
+  double bound = 0;
+};
+
+void print_csv(const row& r, const char* placement) {
+  std::printf("%s,%s,%zu,%zu,%zu,%.4f,%.4f,%.0f,%.0f\n", r.part.c_str(),
+              placement, r.workers, r.classes, r.time.rounds, r.time.median_ms,
+              r.time.max_ms, r.moved, r.bound);
+  std::fflush(stdout);
+}
+
+double gap_percent(double moved, double bound) {
+  return bound > 0 ? 100 * (moved - bound) / bound : 0;
+}
+
+void quotas(const request_kind& kind, const planner_options& options) {
+  quota_request what;
+  {
+    manifest set = chunked(kind);
+    what = request_of(count_labels(set, first_plan_of(set)));
+  }
+  quota fast, exact;
+  row fast_row{"fast_quota", kind.workers, kind.classes};
+  fast_row.time = measure(options.seconds, [&] { fast = fast_quota(what); });
+  fast_row.moved = double(fast.moved);
+  fast_row.bound = double(fast.bound);
+  bool solve = size_t{kind.workers} * kind.classes <= exact_cells_max;
+  row exact_row{"exact_quota", kind.workers, kind.classes};
+  if (solve) {
+    exact_row.time =
+        measure(options.seconds, [&] { exact = exact_quota(what); });
+    exact_row.moved = double(exact.moved);
+    exact_row.bound = double(exact.bound);
+  }
+  if (options.csv) {
+    print_csv(fast_row, kind.placement);
+    if (solve)
+      print_csv(exact_row, kind.placement);
+    return;
+  }
+  std::string exact_ms = "-";
+  if (solve) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%.2f", exact_row.time.median_ms);
+    exact_ms = text;
+  }
+  std::printf("%-10s %7u %7u %9.2f %9s %9llu %9llu %6.2f%s\n", kind.placement,
+              kind.workers, kind.classes, fast_row.time.median_ms,
+              exact_ms.c_str(), static_cast<unsigned long long>(fast.moved),
+              static_cast<unsigned long long>(fast.bound),
+              gap_percent(fast_row.moved, fast_row.bound),
+              fast.exact ? "  the minimum" : "");
+  std::fflush(stdout);
+}
+
+void chunks(const request_kind& kind, const planner_options& options) {
+  manifest set = chunked(kind);
+  plan now = first_plan_of(set);
+  quota wanted = best_quota(request_of(count_labels(set, now)));
+  move_request what;
+  what.set = &set;
+  what.current = &now;
+  what.target = wanted.target;
+  move_list list;
+  row r{"choose_moves", kind.workers, kind.classes};
+  r.time = measure(options.seconds, [&] { list = choose_moves(what); });
+  r.moved = double(list.rows);
+  r.bound = double(wanted.bound);
+  if (options.csv)
+    print_csv(r, kind.placement);
+  else
+    std::printf("whole chunks: %zu of %s, %u workers, %u classes: %.1f ms, "
+                "%zu moves\n",
+                set.train.size(), kind.placement, kind.workers, kind.classes,
+                r.time.median_ms, list.moves.size());
+  std::fflush(stdout);
+}
+
+void split(const planner_options& options) {
+  std::vector<step_cost> costs = some_costs();
+  batch_split found;
+  row r{"batch_split", split_workers, 0};
+  r.time = measure(options.seconds,
+                   [&] { found = split_by_cost(split_rows, costs); });
+  if (options.csv)
+    print_csv(r, "");
+  else
+    std::printf("batch split:  %llu rows to %zu workers: %.3f ms, %.2f %% "
+                "above the bound of fractions\n",
+                static_cast<unsigned long long>(split_rows), split_workers,
+                r.time.median_ms, gap_percent(found.makespan_s, found.bound_s));
+  std::fflush(stdout);
+}
+
+// -- command
+// --------------------------------------------------------------------
+
+/// What is wrong, or nothing.
+std::string read_options(int argc, char** argv, planner_options& out) {
+  for (int i = 1; i < argc; ++i) {
+    if (std::strcmp(argv[i], "--csv") == 0) {
+      out.csv = true;
+    } else if (std::strcmp(argv[i], "--seconds") == 0 && i + 1 < argc) {
+      const char* text = argv[++i];
+      const char* end = text + std::strlen(text);
+      auto [rest, error] = std::from_chars(text, end, out.seconds);
+      if (error != std::errc{} || rest != end || !(out.seconds >= 0.01) ||
+          out.seconds > 3600)
+        return std::string("--seconds: '") + text +
+               "' is no number from 0.01 to 3600";
+    } else {
+      return std::string("'") + argv[i] + "' is unknown or needs a value";
+    }
+  }
+  return "";
+}
+
+} // namespace
+
+int bench_planner(int argc, char** argv) {
+  for (int i = 1; i < argc; ++i)
+    if (std::strcmp(argv[i], "--help") == 0 ||
+        std::strcmp(argv[i], "-h") == 0) {
+      std::printf("%s", usage_text);
+      return 0;
+    }
+  planner_options options;
+  if (std::string wrong = read_options(argc, argv, options); !wrong.empty()) {
+    std::fprintf(stderr, "ballast: bench planner: %s; %s", wrong.c_str(),
+                 usage_text);
+    return 2;
+  }
+  if (options.csv)
+    std::printf("part,placement,workers,classes,rounds,median_ms,max_ms,moved,"
+                "bound\n");
+  else
+    std::printf("%-10s %7s %7s %9s %9s %9s %9s %6s\n", "rows", "workers",
+                "classes", "fast ms", "exact ms", "moved", "bound", "gap %");
+  for (const request_kind& kind : kinds)
+    quotas(kind, options);
+  chunks({"dirichlet", 64, 1000, 20'000}, options);
+  chunks({"sorted", 4, 10, 15'000}, options);
+  split(options);
+  return 0;
+}
+
+} // namespace ballast

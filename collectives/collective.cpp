@@ -1,0 +1,67 @@
+#include "collectives/collective.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+
+namespace ballast {
+
+namespace {
+
+[[noreturn]] void not_offered(const char* operation) {
+  throw collective_error(collective_errc::unsupported,
+                         std::string("this collective backend has no ") +
+                             operation +
+                             "; ask its capabilities before, or choose "
+                             "another one with train.collective");
+}
+
+} // namespace
+
+void collective::broadcast_to_lacking(void* data, size_t bytes, int root, bool,
+                                      deadline until) {
+  broadcast(data, bytes, root, until); // the same bytes, where it must be
+}
+
+void collective::on_peer_lost(std::function<void(int)>) {}
+
+void collective::reduce_scatter(void*, size_t, element_type, deadline) {
+  not_offered("reduce_scatter");
+}
+
+void collective::all_gather(void*, size_t, element_type, deadline) {
+  not_offered("all_gather");
+}
+
+void collective::send(const void*, size_t, int, deadline) {
+  not_offered("send");
+}
+
+void collective::receive(void*, size_t, int, deadline) {
+  not_offered("receive");
+}
+
+std::shared_ptr<float[]> collective_backend::allocate_arena(size_t floats) {
+  constexpr size_t alignment = 64;
+  size_t bytes =
+      (floats * sizeof(float) + alignment - 1) / alignment * alignment;
+  bytes = std::max(bytes, alignment);
+  void* memory = std::aligned_alloc(alignment, bytes);
+  if (memory == nullptr) {
+    throw std::bad_alloc();
+  }
+  std::memset(memory, 0, bytes);
+  return {static_cast<float*>(memory), [](float* p) { std::free(p); }};
+}
+
+slice slice_of(size_t count, int rank, int size) {
+  size_t ranks = static_cast<size_t>(size);
+  size_t r = static_cast<size_t>(rank);
+  size_t each = count / ranks;
+  size_t more = count % ranks; // the first `more` slices get one element more
+  size_t begin = r * each + std::min(r, more);
+  return {begin, begin + each + (r < more ? 1 : 0)};
+}
+
+} // namespace ballast

@@ -1,0 +1,161 @@
+/// The gradient plane: operations that all ranks of one generation do together.
+///
+/// A backend makes one collective per generation in two halves: `prepare` opens
+/// this rank's end and returns its address (a blob that the control plane
+/// carries), `connect` takes every rank's blob and joins them. A collective
+/// that failed is dead: drop it and join the next generation; never retry.
+///
+/// Ownership and threads: the step thread calls the operations, in the same
+/// order on every rank; `abort` may be called from any thread at any time.
+/// Buffers belong to the caller and must outlive the collective object.
+#pragma once
+
+#include "collectives/collective_error.hpp"
+#include "runtime/base/ids.hpp"
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace ballast {
+
+enum class element_type : uint8_t { float32, float64, bfloat16 };
+constexpr size_t size_of(element_type type) {
+  return type == element_type::float64   ? 8
+         : type == element_type::float32 ? 4
+                                         : 2;
+}
+
+enum class collective_state : uint8_t {
+  opening,
+  ready,
+  draining, // close() was called, operations in flight end
+  closed,
+  aborting,
+  dead,
+};
+
+/// What every rank must agree on before the first operation.
+struct collective_options {
+  ballast::generation generation{};
+  int rank = 0;
+  int size = 1;
+  /// Hash of the bucket layout and element type; compared at connect.
+  uint64_t layout_hash = 0;
+  /// Shared secret of the run; frames and handshakes without it are refused.
+  std::string token;
+  std::string bind_host = "127.0.0.1";
+};
+
+/// What a backend can do; the conformance suite asks for no more than this.
+struct collective_capabilities {
+  /// abort() of one rank frees every rank within milliseconds; its own rank it
+  /// frees in every backend.
+  bool abortable = false;
+  bool sees_peer_death = false;
+  int ranks_max = 1024;
+  bool float64 = true;
+  bool bfloat16 = false;
+  bool point_to_point = false;
+  /// Ranks that call different operations are told so; else undefined.
+  bool checks_calls = false;
+  /// Takes data in the memory of a GPU; else gpu/staged_collective.hpp does.
+  bool device_memory = false;
+};
+
+using deadline = std::chrono::steady_clock::time_point;
+
+class collective {
+public:
+  virtual ~collective() = default;
+
+  virtual int rank() const = 0;
+  virtual int size() const = 0;
+  virtual collective_state state() const = 0;
+
+  // -- operations: return when this rank is done, else collective_error ------
+
+  /// data[i] = sum over ranks of data[i], equal bits on every rank.
+  virtual void all_reduce(void* data, size_t count, element_type type,
+                          deadline until) = 0;
+  /// Rank r ends with the sum of slice r in place (slices: see slice_of).
+  virtual void reduce_scatter(void* data, size_t count, element_type type,
+                              deadline until);
+  /// Every rank contributes slice r of its `data` and ends with all of them.
+  virtual void all_gather(void* data, size_t count, element_type type,
+                          deadline until);
+  virtual void broadcast(void* data, size_t bytes, int root,
+                         deadline until) = 0;
+  /// The same where some ranks hold the root's bytes already (`lacks` false):
+  /// they take part, and their bytes stay what they are.
+  virtual void broadcast_to_lacking(void* data, size_t bytes, int root,
+                                    bool lacks, deadline until);
+  virtual void send(const void* data, size_t bytes, int to, deadline until);
+  virtual void receive(void* data, size_t bytes, int from, deadline until);
+  virtual void barrier(deadline until) = 0;
+
+  /// Calls back, once, when a rank's process is known to be gone, also while no
+  /// operation runs: on a thread of the collective, and never after its end. A
+  /// backend that cannot tell so never does.
+  virtual void on_peer_lost(std::function<void(int rank)> lost);
+
+  // -- end --------------------------------------------------------------------
+
+  /// Ends this rank's operation at once, whatever its peers do, and those of
+  /// the others as fast as the backend can. From any thread; idempotent; never
+  /// throws.
+  virtual void abort(const std::string& reason) noexcept = 0;
+  /// Orderly end, when all ranks are alive and have nothing in flight.
+  virtual void close(deadline until) = 0;
+
+  /// Bytes sent by this rank so far, for metrics.
+  virtual uint64_t bytes_sent() const = 0;
+};
+
+/// The half-open collective: this rank listens at `address()`.
+class collective_opening {
+public:
+  virtual ~collective_opening() = default;
+  virtual const std::string& address() const = 0;
+  /// `addresses` by rank. Blocks until joined or `until`; collective_error.
+  virtual std::unique_ptr<collective>
+  connect(const std::vector<std::string>& addresses, deadline until) = 0;
+  /// This rank's connections over which nothing goes, while connect waits for
+  /// them and once it gave up. Any thread; a backend that cannot tell says
+  /// nothing.
+  virtual std::vector<dead_link> silent() const { return {}; }
+  /// Makes a waiting connect throw `aborted`. Any thread, idempotent.
+  virtual void abort(const std::string& reason) noexcept = 0;
+};
+
+/// One way to reduce: "local", "gloo", "ring", "nccl". Lives as long as
+/// the process.
+class collective_backend {
+public:
+  virtual ~collective_backend() = default;
+  virtual std::string name() const = 0;
+  virtual collective_capabilities capabilities() const = 0;
+  virtual std::unique_ptr<collective_opening>
+  prepare(const collective_options& options) = 0;
+  /// Zeroed memory for gradient buckets, 64-byte aligned, that may outlive the
+  /// backend. A backend that shares memory with its peers places it there, so
+  /// that they add from it without a copy; the content of an operation in
+  /// flight must not be written meanwhile. Allocate before `prepare`: peers
+  /// learn of an arena when they join. Throws std::bad_alloc.
+  virtual std::shared_ptr<float[]> allocate_arena(size_t floats);
+};
+
+/// Elements [begin, end) of rank `rank` in reduce_scatter and all_gather.
+struct slice {
+  size_t begin = 0;
+  size_t end = 0;
+};
+slice slice_of(size_t count, int rank, int size);
+
+} // namespace ballast

@@ -1,0 +1,40 @@
+/// Which algorithm for how many bytes: the alpha-beta model with measured
+/// numbers. Pure, and computed from the same numbers on every rank, because
+/// all ranks must choose alike. Formulas: docs/collectives.md.
+#pragma once
+
+#include "collectives/stream_algorithms.hpp"
+
+#include <cstddef>
+
+namespace ballast {
+
+/// What one step of an operation takes on a link: latency_s + bytes * byte_s.
+struct link_cost {
+  double latency_s = 0;
+  double byte_s = 0;
+};
+
+struct cost_model {
+  link_cost stream{40e-6, 0.5e-9}; // sockets
+  link_cost shared{10e-6, 0.1e-9}; // shared memory of one host
+};
+
+double ring_seconds(const link_cost& cost, int ranks, double bytes);
+double doubling_seconds(const link_cost& cost, int ranks, double bytes);
+reduce_way choose_way(const link_cost& cost, int ranks, size_t bytes);
+
+/// A rank that waits for a stream sleeps until so many bytes have come, if as
+/// many are to come: on a slow line, where cores compute meanwhile.
+size_t wake_bytes(const link_cost& cost);
+
+/// Up to so many bytes it is quicker that everyone adds everything than to
+/// share the work out and meet more often. At most `limit`.
+size_t one_shot_limit(const link_cost& cost, int ranks, size_t limit);
+
+/// From the times of two operations: `small_s` for next to nothing, `large_s`
+/// for `bytes`, each of `steps` steps that move `bytes_a_step` of the bytes.
+link_cost fit_link_cost(double small_s, double large_s, double bytes, int steps,
+                        double moved_ratio);
+
+} // namespace ballast

@@ -1,0 +1,392 @@
+#include "collectives/local.hpp"
+
+#include "collectives/bfloat16.hpp"
+#include "collectives/peer_blob.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <cstring>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+namespace ballast {
+
+namespace {
+
+enum class kind : uint8_t { none, reduce, scatter, gather, broadcast, barrier };
+
+/// What one rank brings to an operation.
+struct call {
+  kind what = kind::none;
+  void* data = nullptr;
+  size_t count = 0; // elements; bytes for broadcast
+  element_type type = element_type::float32;
+  int root = 0;
+};
+
+struct failure_note {
+  collective_errc code;
+  std::string what;
+  int peer = -1;
+};
+
+template <class T>
+void sum_range(const std::vector<call>& calls, slice range) {
+  for (size_t i = range.begin; i < range.end; ++i) {
+    T sum = 0;
+    for (const call& c : calls) {
+      sum += static_cast<const T*>(c.data)[i];
+    }
+    for (const call& c : calls) {
+      static_cast<T*>(c.data)[i] = sum;
+    }
+  }
+}
+
+void sum_range_bfloat16(const std::vector<call>& calls, slice range) {
+  for (size_t i = range.begin; i < range.end; ++i) {
+    float sum = 0;
+    for (const call& c : calls) {
+      sum += from_bfloat16(static_cast<const uint16_t*>(c.data)[i]);
+    }
+    for (const call& c : calls) {
+      static_cast<uint16_t*>(c.data)[i] = to_bfloat16(sum);
+    }
+  }
+}
+
+void sum(const std::vector<call>& calls, slice range) {
+  switch (calls.front().type) {
+  case element_type::float32:
+    return sum_range<float>(calls, range);
+  case element_type::float64:
+    return sum_range<double>(calls, range);
+  case element_type::bfloat16:
+    return sum_range_bfloat16(calls, range);
+  }
+}
+
+/// Copies bytes [begin, end) of rank `from` to every rank.
+void spread(const std::vector<call>& calls, int from, size_t begin,
+            size_t end) {
+  const char* source = static_cast<const char*>(calls[from].data);
+  for (size_t r = 0; r < calls.size(); ++r) {
+    if (static_cast<int>(r) != from && begin < end) {
+      std::memcpy(static_cast<char*>(calls[r].data) + begin, source + begin,
+                  end - begin);
+    }
+  }
+}
+
+void perform(const std::vector<call>& calls) {
+  const call& first = calls.front();
+  const int size = static_cast<int>(calls.size());
+  switch (first.what) {
+  case kind::none:
+  case kind::barrier:
+    return;
+  case kind::reduce:
+  case kind::scatter: // sums everywhere: more than asked, never less
+    return sum(calls, {0, first.count});
+  case kind::gather:
+    for (int r = 0; r < size; ++r) {
+      slice part = slice_of(first.count, r, size);
+      spread(calls, r, part.begin * size_of(first.type),
+             part.end * size_of(first.type));
+    }
+    return;
+  case kind::broadcast:
+    return spread(calls, first.root, 0, first.count);
+  }
+}
+
+/// Where the ranks of one generation meet. Every member takes the lock.
+class group {
+public:
+  explicit group(int size) : calls_(static_cast<size_t>(size)) {}
+
+  /// Blocks until every rank has brought its call, which the last one performs.
+  void meet(int rank, const call& mine, deadline until) {
+    std::unique_lock lock(mutex_);
+    throw_if_failed();
+    const uint64_t round = round_;
+    calls_[rank] = mine;
+    if (++arrived_ == calls_.size()) {
+      check_alike();
+      perform(calls_);
+      arrived_ = 0;
+      ++round_;
+      changed_.notify_all();
+      return;
+    }
+    changed_.wait_until(lock, until,
+                        [&] { return round_ != round || failed_; });
+    if (round_ != round) {
+      return;
+    }
+    if (!failed_) {
+      fail({collective_errc::timeout,
+            "the deadline passed with " + std::to_string(arrived_) + " of " +
+                std::to_string(calls_.size()) + " ranks in the operation"});
+    }
+    throw_if_failed();
+  }
+
+  void send(int from, int to, const void* data, size_t bytes) {
+    std::lock_guard lock(mutex_);
+    throw_if_failed();
+    const char* begin = static_cast<const char*>(data);
+    mail_[{from, to}].emplace_back(begin, begin + bytes);
+    changed_.notify_all();
+  }
+
+  void receive(int from, int to, void* data, size_t bytes, deadline until) {
+    std::unique_lock lock(mutex_);
+    auto& box = mail_[{from, to}];
+    changed_.wait_until(lock, until, [&] { return !box.empty() || failed_; });
+    throw_if_failed();
+    if (box.empty()) {
+      fail({collective_errc::timeout,
+            "nothing came from rank " + std::to_string(from), from});
+      throw_if_failed();
+    }
+    if (box.front().size() != bytes) {
+      fail({collective_errc::mismatch,
+            "rank " + std::to_string(from) + " sent " +
+                std::to_string(box.front().size()) + " bytes, expected " +
+                std::to_string(bytes),
+            from});
+      throw_if_failed();
+    }
+    std::copy(box.front().begin(), box.front().end(), static_cast<char*>(data));
+    box.pop_front();
+  }
+
+  void abort(const failure_note& why) {
+    std::lock_guard lock(mutex_);
+    if (!failed_) {
+      fail(why);
+    }
+  }
+
+private:
+  void fail(failure_note why) {
+    failed_ = std::move(why);
+    changed_.notify_all();
+  }
+
+  void throw_if_failed() const {
+    if (failed_) {
+      throw collective_error(failed_->code, failed_->what, failed_->peer);
+    }
+  }
+
+  void check_alike() {
+    const call& first = calls_.front();
+    for (size_t r = 1; r < calls_.size(); ++r) {
+      const call& c = calls_[r];
+      if (c.what != first.what || c.count != first.count ||
+          c.type != first.type || c.root != first.root) {
+        fail({collective_errc::mismatch,
+              "rank " + std::to_string(r) +
+                  " calls another operation, count or type than rank 0",
+              static_cast<int>(r)});
+        throw_if_failed();
+      }
+    }
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<call> calls_;
+  size_t arrived_ = 0;
+  uint64_t round_ = 0;
+  std::map<std::pair<int, int>, std::deque<std::vector<char>>> mail_;
+  std::optional<failure_note> failed_;
+};
+
+/// The group of a token and generation in this process; size is part of the
+/// key, so that a rank with another size finds nobody rather than a wrong one.
+std::shared_ptr<group> find_group(const collective_options& options) {
+  static std::mutex mutex;
+  static std::map<std::tuple<std::string, uint64_t, int>, std::weak_ptr<group>>
+      groups;
+  std::lock_guard lock(mutex);
+  std::erase_if(groups, [](const auto& e) { return e.second.expired(); });
+  auto& slot = groups[{options.token, value(options.generation), options.size}];
+  std::shared_ptr<group> found = slot.lock();
+  if (!found) {
+    found = std::make_shared<group>(options.size);
+    slot = found;
+  }
+  return found;
+}
+
+class local_collective final : public collective {
+public:
+  local_collective(std::shared_ptr<group> shared, int rank, int size)
+      : group_(std::move(shared)), rank_(rank), size_(size) {}
+
+  ~local_collective() override {
+    if (state_ == collective_state::ready) {
+      group_->abort({collective_errc::peer_lost,
+                     "rank " + std::to_string(rank_) + " is gone", rank_});
+    }
+  }
+
+  int rank() const override { return rank_; }
+  int size() const override { return size_; }
+  collective_state state() const override { return state_; }
+
+  void all_reduce(void* data, size_t count, element_type type,
+                  deadline until) override {
+    meet({kind::reduce, data, count, type}, until);
+    bytes_sent_ += count * size_of(type);
+  }
+
+  void reduce_scatter(void* data, size_t count, element_type type,
+                      deadline until) override {
+    meet({kind::scatter, data, count, type}, until);
+    bytes_sent_ += count * size_of(type);
+  }
+
+  void all_gather(void* data, size_t count, element_type type,
+                  deadline until) override {
+    meet({kind::gather, data, count, type}, until);
+    bytes_sent_ += count * size_of(type);
+  }
+
+  void broadcast(void* data, size_t bytes, int root, deadline until) override {
+    check_rank(root);
+    meet({kind::broadcast, data, bytes, element_type::float32, root}, until);
+    bytes_sent_ += bytes;
+  }
+
+  void send(const void* data, size_t bytes, int to, deadline) override {
+    check_rank(to);
+    guarded([&] { group_->send(rank_, to, data, bytes); });
+    bytes_sent_ += bytes;
+  }
+
+  void receive(void* data, size_t bytes, int from, deadline until) override {
+    check_rank(from);
+    guarded([&] { group_->receive(from, rank_, data, bytes, until); });
+  }
+
+  void barrier(deadline until) override { meet({kind::barrier}, until); }
+
+  void abort(const std::string& reason) noexcept override {
+    if (state_ == collective_state::closed) {
+      return;
+    }
+    try {
+      group_->abort({collective_errc::aborted, reason});
+    } catch (...) { // no memory for the note; the state below still ends us
+    }
+    state_ = collective_state::dead;
+  }
+
+  void close(deadline until) override {
+    state_ = collective_state::draining;
+    meet({kind::barrier}, until);
+    state_ = collective_state::closed;
+  }
+
+  uint64_t bytes_sent() const override { return bytes_sent_; }
+
+private:
+  void check_rank(int other) const {
+    if (other < 0 || other >= size_) {
+      throw collective_error(collective_errc::mismatch,
+                             "no rank " + std::to_string(other) +
+                                 " in a collective of " +
+                                 std::to_string(size_));
+    }
+  }
+
+  void meet(const call& mine, deadline until) {
+    guarded([&] { group_->meet(rank_, mine, until); });
+  }
+
+  template <class Operation>
+  void guarded(Operation&& operation) {
+    if (state_ == collective_state::closed) {
+      throw collective_error(collective_errc::aborted,
+                             "the collective is closed");
+    }
+    try {
+      operation();
+    } catch (const collective_error&) {
+      state_ = collective_state::dead;
+      throw;
+    }
+  }
+
+  std::shared_ptr<group> group_;
+  const int rank_;
+  const int size_;
+  std::atomic<collective_state> state_{collective_state::ready};
+  std::atomic<uint64_t> bytes_sent_{0};
+};
+
+class local_opening final : public collective_opening {
+public:
+  explicit local_opening(const collective_options& options)
+      : options_(options), group_(find_group(options)),
+        address_(make_peer_blob("local", options, "")) {}
+
+  const std::string& address() const override { return address_; }
+
+  std::unique_ptr<collective> connect(const std::vector<std::string>& addresses,
+                                      deadline until) override {
+    check_peer_blobs("local", options_, addresses);
+    group_->meet(options_.rank, {kind::barrier}, until);
+    return std::make_unique<local_collective>(group_, options_.rank,
+                                              options_.size);
+  }
+
+  void abort(const std::string& reason) noexcept override {
+    try {
+      group_->abort({collective_errc::aborted, reason});
+    } catch (...) { // no memory: connect leaves at its deadline
+    }
+  }
+
+private:
+  collective_options options_;
+  std::shared_ptr<group> group_;
+  std::string address_;
+};
+
+class local_backend final : public collective_backend {
+public:
+  std::string name() const override { return "local"; }
+
+  collective_capabilities capabilities() const override {
+    return {.abortable = true,
+            .sees_peer_death = true,
+            .ranks_max = 256,
+            .float64 = true,
+            .bfloat16 = true,
+            .point_to_point = true,
+            .checks_calls = true};
+  }
+
+  std::unique_ptr<collective_opening>
+  prepare(const collective_options& options) override {
+    check_options("local", options, capabilities().ranks_max);
+    return std::make_unique<local_opening>(options);
+  }
+};
+
+} // namespace
+
+std::unique_ptr<collective_backend> make_local_backend() {
+  return std::make_unique<local_backend>();
+}
+
+} // namespace ballast

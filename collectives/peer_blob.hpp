@@ -1,0 +1,33 @@
+/// What a rank says about itself before the mesh is joined: the blob behind
+/// collective_opening::address(). Every rank checks every blob against its own
+/// options, so that a rank of an old generation, with another layout or from
+/// another run is refused by name before a byte of a gradient moves.
+///
+/// The control plane carries the blobs; the token itself never travels, only a
+/// mark of it. The mark tells runs apart, it is no authentication: a backend
+/// that opens sockets of its own proves the token on each connection.
+#pragma once
+
+#include "collectives/collective.hpp"
+
+#include <string>
+#include <vector>
+
+namespace ballast {
+
+/// A printable blob: the facts of `options` and the backend's own `payload`.
+std::string make_peer_blob(const std::string& backend,
+                           const collective_options& options,
+                           const std::string& payload);
+
+/// The payloads by rank. collective_error{mismatch} names the rank, the field
+/// and both values where a blob does not fit `options`.
+std::vector<std::string>
+check_peer_blobs(const std::string& backend, const collective_options& options,
+                 const std::vector<std::string>& blobs);
+
+/// collective_error{mismatch} unless 0 <= rank < size <= ranks_max.
+void check_options(const std::string& backend,
+                   const collective_options& options, int ranks_max);
+
+} // namespace ballast

@@ -1,0 +1,37 @@
+/// The backend "ring": our own collectives between processes, abortable.
+///
+/// Ranks of one host add from each other's shared memory, hosts talk over TCP,
+/// and where both occur the sum goes host by host. Variants for measurements
+/// and tests: "ring-tcp" never shares memory, "ring-shm" refuses to join a rank
+/// of another host.
+///
+/// A rank that dies is seen by every other one within milliseconds, in whatever
+/// operation they are; abort() frees all of them the same way. A collective
+/// that failed never touches a peer's memory or the caller's buffers again.
+#pragma once
+
+#include "collectives/collective.hpp"
+#include "collectives/cost_model.hpp"
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace ballast {
+
+struct ring_config {
+  bool share_memory = true; // with ranks of this host
+  bool cross_hosts = true;  // TCP to ranks of other hosts
+  /// Ranks with equal ids share memory. Empty: found out from the kernel.
+  std::string host_id = {};
+  /// A host that answers nothing for so long is gone.
+  std::chrono::milliseconds link_timeout{5000};
+  /// Alike on every rank; measured where there is none.
+  std::optional<cost_model> costs = {};
+};
+
+std::unique_ptr<collective_backend> make_ring_backend(const std::string& name,
+                                                      ring_config config);
+
+} // namespace ballast

@@ -1,0 +1,374 @@
+#include "collectives/ring_collective.hpp"
+
+#include "collectives/fault_point.hpp"
+
+#include <algorithm>
+#include <thread>
+#include <vector>
+
+namespace ballast {
+
+namespace {
+
+member_list leaders_of(const host_map& hosts, int rank) {
+  member_list out;
+  out.ranks = hosts.leaders;
+  out.me = hosts.host_of[static_cast<size_t>(rank)];
+  return out;
+}
+
+/// Trying again is quicker than sleeping where every rank has a core.
+int spins(int local_ranks) {
+  return local_ranks <= static_cast<int>(std::thread::hardware_concurrency())
+             ? 20
+             : 0;
+}
+
+constexpr uint32_t op_point_to_point = 100;
+
+stream_label point_to_point(size_t bytes) {
+  return {op_point_to_point, 0, bytes};
+}
+
+template <class Operation>
+double seconds_of(Operation&& operation) {
+  const auto start = std::chrono::steady_clock::now();
+  operation();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
+      .count();
+}
+
+/// No operation that is measured is meant to take longer.
+constexpr double measured_longest_s = 0.25;
+
+/// The quickest of a few, after one that does not count.
+template <class Operation>
+double best_of(int rounds, Operation&& operation) {
+  operation();
+  double best = seconds_of(operation);
+  for (int i = 1; i < rounds; ++i) {
+    best = std::min(best, seconds_of(operation));
+  }
+  return best;
+}
+
+} // namespace
+
+ring_collective::ring_collective(const collective_options& options,
+                                 const host_map& hosts,
+                                 std::vector<stream_mesh::link> links,
+                                 std::unique_ptr<shm_group> local,
+                                 std::shared_ptr<stop_switch> stop,
+                                 const cost_model& costs,
+                                 std::chrono::milliseconds link_timeout)
+    : options_(options), hosts_(hosts), stop_(std::move(stop)),
+      local_(std::move(local)),
+      mesh_(options.rank, std::move(links), stop_,
+            spins(static_cast<int>(hosts.local.size())), link_timeout),
+      wide_(mesh_, leaders_of(hosts, options.rank)) {
+  if (local_) {
+    near_.emplace(*local_);
+    // Within a host the kernel wakes us; a rank of another host is seen on its
+    // link only, and so is a death where the kernel has no robust futexes.
+    local_->look_elsewhere([this] { mesh_.check_links(); },
+                           std::chrono::milliseconds(one_host() ? 100 : 5));
+  }
+  use(costs);
+}
+
+ring_collective::~ring_collective() {
+  if (stop_->stopped()) {
+    cut_off();
+  } else if (state_ != collective_state::closed) {
+    leave();
+  }
+}
+
+void ring_collective::use(const cost_model& costs) {
+  costs_ = costs;
+  mesh_.sleep_until_arrived(wake_bytes(costs.stream));
+  if (near_) {
+    near_->set_one_shot_bytes(
+        one_shot_limit(costs.shared, local_->count(), staging_bytes));
+  }
+}
+
+void ring_collective::on_peer_lost(std::function<void(int rank)> lost) {
+  if (local_) { // the death of a process of another host shows on its link
+    local_->watch(std::move(lost));
+  }
+}
+
+int ring_collective::local_index(int rank) const {
+  auto at = std::find(hosts_.local.begin(), hosts_.local.end(), rank);
+  return static_cast<int>(at - hosts_.local.begin());
+}
+
+// -- operations ---------------------------------------------------------------
+
+void ring_collective::all_reduce(void* data, size_t count, element_type type,
+                                 deadline until) {
+  guarded([&] { reduce_everywhere(data, count, type, until); });
+}
+
+void ring_collective::reduce_everywhere(void* data, size_t count,
+                                        element_type type, deadline until) {
+  if (count == 0 || size() == 1) {
+    return;
+  }
+  if (near_ && one_host()) {
+    return near_->all_reduce(data, count, type, until);
+  }
+  if (near_) {
+    near_->reduce(data, count, type, 0, until);
+  }
+  reach(fault_point::between_phases, options_.rank);
+  if (is_leader()) {
+    const int hosts = wide_.members().count();
+    wide_.all_reduce(data, count, type,
+                     choose_way(costs_.stream, hosts, count * size_of(type)),
+                     until);
+  }
+  if (near_) {
+    near_->broadcast(data, count * size_of(type), 0, 0, true, until);
+  }
+}
+
+void ring_collective::reduce_scatter(void* data, size_t count,
+                                     element_type type, deadline until) {
+  guarded([&] {
+    if (count == 0 || size() == 1) {
+      return;
+    }
+    if (!near_ && hosts_.leaders.size() == static_cast<size_t>(size())) {
+      wide_.reduce_scatter(data, count, type, until);
+    } else if (near_ && one_host()) {
+      near_->reduce_scatter(data, count, type, until);
+    } else { // everyone gets everything, which includes its slice
+      reduce_everywhere(data, count, type, until);
+    }
+  });
+}
+
+void ring_collective::all_gather(void* data, size_t count, element_type type,
+                                 deadline until) {
+  guarded([&] {
+    if (count == 0 || size() == 1) {
+      return;
+    }
+    if (!near_ && hosts_.leaders.size() == static_cast<size_t>(size())) {
+      wide_.all_gather(data, count, type, until);
+    } else if (near_ && one_host()) {
+      near_->all_gather(data, count, type, until);
+    } else {
+      char* bytes = static_cast<char*>(data);
+      const size_t width = size_of(type);
+      for (int r = 0; r < size(); ++r) {
+        slice s = slice_of(count, r, size());
+        copy_everywhere(bytes + s.begin * width, (s.end - s.begin) * width, r,
+                        true, until);
+      }
+    }
+  });
+}
+
+void ring_collective::broadcast(void* data, size_t bytes, int root,
+                                deadline until) {
+  check_rank(root);
+  guarded([&] { copy_everywhere(data, bytes, root, true, until); });
+}
+
+void ring_collective::broadcast_to_lacking(void* data, size_t bytes, int root,
+                                           bool lacks, deadline until) {
+  check_rank(root);
+  guarded([&] { copy_everywhere(data, bytes, root, lacks, until); });
+}
+
+void ring_collective::copy_everywhere(void* data, size_t bytes, int root,
+                                      bool lacks, deadline until) {
+  if (bytes == 0 || size() == 1) {
+    return;
+  }
+  const int root_host = hosts_.host_of[static_cast<size_t>(root)];
+  const bool here =
+      root_host == hosts_.host_of[static_cast<size_t>(options_.rank)];
+  if (near_ && here) {
+    // Within one host nobody passes on what it has.
+    near_->broadcast(data, bytes, local_index(root), root, lacks || !one_host(),
+                     until);
+  }
+  if (is_leader() && !one_host()) {
+    wide_.broadcast(data, bytes, root_host, until);
+  }
+  if (near_ && !here) {
+    near_->broadcast(data, bytes, 0, root, true, until);
+  }
+}
+
+void ring_collective::send(const void* data, size_t bytes, int to,
+                           deadline until) {
+  check_rank(to);
+  guarded([&] {
+    buffer_source out(data, bytes);
+    mesh_.transfer(point_to_point(bytes), &out, to, nullptr, -1, until);
+  });
+}
+
+void ring_collective::receive(void* data, size_t bytes, int from,
+                              deadline until) {
+  check_rank(from);
+  guarded([&] {
+    buffer_sink in(data, bytes);
+    mesh_.transfer(point_to_point(bytes), nullptr, -1, &in, from, until);
+  });
+}
+
+void ring_collective::barrier(deadline until) {
+  guarded([&] { meet_everyone(until); });
+}
+
+void ring_collective::meet_everyone(deadline until) {
+  if (near_) {
+    near_->barrier(until);
+  }
+  if (is_leader() && !one_host()) {
+    wide_.barrier(until);
+  }
+  if (near_ && !one_host()) {
+    near_->barrier(until);
+  }
+}
+
+// -- the end ------------------------------------------------------------------
+
+void ring_collective::abort(const std::string& reason) noexcept {
+  if (state_ != collective_state::closed) {
+    fail(collective_errc::aborted, reason, -1);
+  }
+}
+
+void ring_collective::close(deadline until) {
+  state_ = collective_state::draining;
+  barrier(until);
+  leave();
+  state_ = collective_state::closed;
+}
+
+void ring_collective::leave() noexcept {
+  if (local_) {
+    local_->leave();
+  }
+  mesh_.say_goodbye();
+}
+
+void ring_collective::fail(collective_errc code, const std::string& what,
+                           int peer,
+                           const std::vector<dead_link>& links) noexcept {
+  stop_->stop(code, what, peer, links);
+  cut_off();
+}
+
+/// Tells everyone why this rank has stopped, whoever stopped it: abort() of the
+/// opening may have done so when this object did not exist yet.
+void ring_collective::cut_off() noexcept {
+  if (cut_.exchange(true)) {
+    return;
+  }
+  state_ = collective_state::dead;
+  if (local_) {
+    stop_->tell([&](collective_errc code, const std::string& what, int peer) {
+      local_->fail(code, what, peer);
+    });
+  }
+  mesh_.cut();
+}
+
+void ring_collective::check_rank(int other) const {
+  if (other < 0 || other >= size()) {
+    throw collective_error(collective_errc::mismatch,
+                           "no rank " + std::to_string(other) +
+                               " in a collective of " + std::to_string(size()));
+  }
+}
+
+template <class Operation>
+void ring_collective::guarded(Operation&& operation) {
+  if (state_ == collective_state::closed) {
+    throw collective_error(collective_errc::aborted,
+                           "the collective is closed");
+  }
+  if (stop_->stopped()) {
+    cut_off();
+    stop_->raise();
+  }
+  try {
+    reach(fault_point::operation, options_.rank);
+    operation();
+    reach(fault_point::finished, options_.rank);
+  } catch (const collective_error& e) {
+    fail(e.code(), e.what(), e.peer(), e.links());
+    stop_->raise(); // the first reason: an abort that cut the links, say
+  } catch (const std::exception& e) {
+    fail(collective_errc::peer_lost, e.what(), -1);
+    stop_->raise();
+  }
+}
+
+uint64_t ring_collective::bytes_sent() const {
+  return mesh_.bytes_sent() + (near_ ? near_->bytes_sent() : 0);
+}
+
+// -- costs --------------------------------------------------------------------
+
+cost_model ring_collective::measure(deadline until) {
+  constexpr size_t floats = 65536;
+  // The last one is more than a line takes at once whose rate is limited over
+  // milliseconds.
+  constexpr size_t floats_streamed[] = {4096, 32768, 262144};
+  constexpr int rounds = 6;
+  std::vector<float> data(std::max(floats, floats_streamed[2]));
+  cost_model found;
+  guarded([&] {
+    if (near_) {
+      near_->set_one_shot_bytes(4096);
+      const int n = local_->count();
+      double small = best_of(rounds, [&] { near_->barrier(until); });
+      double large = best_of(2, [&] {
+        near_->all_reduce(data.data(), floats, element_type::float32, until);
+      });
+      // In, a slice of each, the other slices out.
+      found.shared = fit_link_cost(small, large, floats * sizeof(float), 1,
+                                   1.0 + 2.0 * (n > 1));
+    }
+    const int hosts = wide_.members().count();
+    if (is_leader() && hosts > 1) {
+      double small = best_of(rounds, [&] { wide_.barrier(until); });
+      const int steps = std::max(1, static_cast<int>(hosts > 2) + 1);
+      for (size_t count : floats_streamed) {
+        double large = best_of(2, [&] {
+          wide_.all_reduce(data.data(), count, element_type::float32,
+                           reduce_way::ring, until);
+        });
+        found.stream = fit_link_cost(small, large, count * sizeof(float), steps,
+                                     2.0 * (hosts - 1) / hosts);
+        // A slow line shows in what is small, and would take long for more. All
+        // stop alike.
+        wide_.all_reduce(&large, 1, element_type::float64, reduce_way::doubling,
+                         until);
+        if (8 * large / hosts > measured_longest_s) {
+          break;
+        }
+      }
+    }
+    // Everyone takes the mean: all must choose alike.
+    double mean[4] = {found.shared.latency_s, found.shared.byte_s,
+                      found.stream.latency_s, found.stream.byte_s};
+    reduce_everywhere(mean, 4, element_type::float64, until);
+    found.shared = {mean[0] / size(), mean[1] / size()};
+    found.stream = {mean[2] / size(), mean[3] / size()};
+  });
+  use(found);
+  return found;
+}
+
+} // namespace ballast

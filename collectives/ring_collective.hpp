@@ -1,0 +1,90 @@
+/// One generation of the backend "ring": the mesh between all ranks, shared
+/// memory between those of one host, and which of them an operation uses.
+///
+///   one host                shared memory only
+///   one rank per host       the ring over TCP
+///   several of each         to the first rank of each host, between those
+///                           over TCP, and back
+#pragma once
+
+#include "collectives/collective.hpp"
+#include "collectives/cost_model.hpp"
+#include "collectives/host_map.hpp"
+#include "collectives/shm_algorithms.hpp"
+#include "collectives/stream_algorithms.hpp"
+
+#include <atomic>
+#include <memory>
+#include <optional>
+
+namespace ballast {
+
+class ring_collective final : public collective {
+public:
+  /// `local` is null where this host has one rank only.
+  ring_collective(const collective_options& options, const host_map& hosts,
+                  std::vector<stream_mesh::link> links,
+                  std::unique_ptr<shm_group> local,
+                  std::shared_ptr<stop_switch> stop, const cost_model& costs,
+                  std::chrono::milliseconds link_timeout);
+  ~ring_collective() override;
+
+  int rank() const override { return options_.rank; }
+  int size() const override { return options_.size; }
+  collective_state state() const override { return state_; }
+
+  void all_reduce(void* data, size_t count, element_type type,
+                  deadline until) override;
+  void reduce_scatter(void* data, size_t count, element_type type,
+                      deadline until) override;
+  void all_gather(void* data, size_t count, element_type type,
+                  deadline until) override;
+  void broadcast(void* data, size_t bytes, int root, deadline until) override;
+  void broadcast_to_lacking(void* data, size_t bytes, int root, bool lacks,
+                            deadline until) override;
+  void send(const void* data, size_t bytes, int to, deadline until) override;
+  void receive(void* data, size_t bytes, int from, deadline until) override;
+  void barrier(deadline until) override;
+
+  void on_peer_lost(std::function<void(int rank)> lost) override;
+  void abort(const std::string& reason) noexcept override;
+  void close(deadline until) override;
+  uint64_t bytes_sent() const override;
+
+  /// Measures what a step costs here, the same on every rank. Collective; for
+  /// the first generation of a process.
+  cost_model measure(deadline until);
+  void use(const cost_model& costs);
+
+private:
+  void check_rank(int other) const;
+  void fail(collective_errc code, const std::string& what, int peer,
+            const std::vector<dead_link>& links = {}) noexcept;
+  void cut_off() noexcept;
+  void leave() noexcept;
+  template <class Operation>
+  void guarded(Operation&& operation);
+
+  bool one_host() const { return hosts_.leaders.size() == 1; }
+  bool is_leader() const { return hosts_.local.front() == options_.rank; }
+  /// Position of a rank of this host among its local ranks.
+  int local_index(int rank) const;
+  void reduce_everywhere(void* data, size_t count, element_type type,
+                         deadline until);
+  void copy_everywhere(void* data, size_t bytes, int root, bool lacks,
+                       deadline until);
+  void meet_everyone(deadline until);
+
+  collective_options options_;
+  host_map hosts_;
+  std::shared_ptr<stop_switch> stop_;
+  std::unique_ptr<shm_group> local_; // null: alone on its host
+  stream_mesh mesh_;
+  stream_algorithms wide_; // one rank a host
+  std::optional<shm_algorithms> near_;
+  cost_model costs_;
+  std::atomic<collective_state> state_{collective_state::ready};
+  std::atomic<bool> cut_{false};
+};
+
+} // namespace ballast

@@ -1,0 +1,56 @@
+/// Collective operations among the ranks of one host, by adding straight from
+/// each other's memory.
+///
+/// With n ranks and S bytes, every rank adds its slice of all n buffers (S
+/// bytes read) and publishes it segment by segment; while it goes on, it copies
+/// the segments that the others have published. Nothing else moves where the
+/// data lies in arenas; other data passes through two staging buffers. Small
+/// data is published whole and added by everyone: one meeting instead of three.
+#pragma once
+
+#include "collectives/collective.hpp"
+#include "collectives/shm_group.hpp"
+
+#include <atomic>
+
+namespace ballast {
+
+class shm_algorithms {
+public:
+  explicit shm_algorithms(shm_group& group) : group_(group) {}
+
+  /// Up to so many bytes every rank adds everything (<= staging_bytes). Must be
+  /// the same on every rank.
+  void set_one_shot_bytes(size_t bytes);
+
+  void all_reduce(void* data, size_t count, element_type type, deadline until);
+  void reduce_scatter(void* data, size_t count, element_type type,
+                      deadline until);
+  void all_gather(void* data, size_t count, element_type type, deadline until);
+  /// `root` gets the sum, the others keep their data.
+  void reduce(void* data, size_t count, element_type type, int root,
+              deadline until);
+  /// `root` is a position among the ranks of this host; `origin`, which all
+  /// must agree on, is where the bytes come from in the end.
+  /// A rank that `lacks` nothing copies nothing.
+  void broadcast(void* data, size_t bytes, int root, int origin, bool lacks,
+                 deadline until);
+  void barrier(deadline until);
+
+  uint64_t bytes_sent() const { return bytes_; }
+
+private:
+  struct work;
+
+  void one_shot(char* data, size_t count, element_type type, deadline until);
+  void run(work& w, deadline until);
+  void run_piece(work& w, slice piece, deadline until);
+  void add_segment(work& w, slice whole, slice segment);
+  shm_call offer(work& w, slice piece);
+
+  shm_group& group_;
+  size_t one_shot_bytes_ = 16384;
+  std::atomic<uint64_t> bytes_{0}; // published to peers
+};
+
+} // namespace ballast

@@ -1,0 +1,49 @@
+/// Why a collective ended, set once and for all: by abort() from any thread, or
+/// by the operation that met the trouble. A waiting operation polls `bell`.
+#pragma once
+
+#include "collectives/collective.hpp"
+#include "collectives/socket.hpp"
+
+#include <atomic>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace ballast {
+
+class stop_switch {
+public:
+  stop_switch() : bell_(make_eventfd()) {}
+
+  /// True for the first caller, whose error stands.
+  bool stop(collective_errc code, const std::string& what, int peer = -1,
+            const std::vector<dead_link>& links = {}) noexcept;
+  bool stopped() const { return stopped_.load(std::memory_order_acquire); }
+  /// Throws the error that stands, if there is one.
+  void check() const {
+    if (stopped()) {
+      raise();
+    }
+  }
+  [[noreturn]] void raise() const;
+  /// Calls `with` (code, what, peer) of the error that stands.
+  template <class Listener>
+  void tell(Listener&& with) const {
+    std::lock_guard lock(mutex_);
+    with(code_, what_, peer_);
+  }
+  /// Readable once stopped.
+  int bell() const { return bell_.get(); }
+
+private:
+  unique_fd bell_;
+  std::atomic<bool> stopped_{false};
+  mutable std::mutex mutex_;
+  collective_errc code_ = collective_errc::aborted;
+  std::string what_;
+  int peer_ = -1;
+  std::vector<dead_link> links_;
+};
+
+} // namespace ballast

@@ -1,0 +1,396 @@
+#include "collectives/stream_mesh.hpp"
+
+#include "collectives/fault_point.hpp"
+
+#include <poll.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+namespace ballast {
+
+namespace {
+
+constexpr uint32_t data_magic = 0x44617461;
+constexpr uint32_t goodbye_magic = 0x42796521;
+/// One call moves at most this much, so that both directions keep going.
+constexpr size_t call_bytes_max = size_t{512} << 10;
+/// So often it receives before it sends again. A queue in the kernel that is as
+/// long as the window never grows shorter while both ends receive as much as
+/// they send, and whatever passes through it has left the caches: so it is
+/// emptied first, but not for ever, because the other end waits too.
+constexpr int pulls_max = 8;
+/// Bytes that travel in one call with their frame: small operations are quick.
+constexpr size_t joined_bytes_max = 1024;
+
+struct frame {
+  uint32_t magic;
+  uint32_t number; // counts the frames of a link and direction
+  uint32_t operation;
+  uint32_t detail;
+  uint64_t bytes;
+  uint64_t unused;
+};
+
+struct goodbye {
+  uint32_t magic;
+  uint32_t unused[3];
+  ballast::nonce nonce;
+};
+static_assert(sizeof(frame) == sizeof(goodbye));
+
+} // namespace
+
+struct stream_mesh::outgoing {
+  int peer = -1;
+  byte_source* source = nullptr;
+  frame head{};
+  size_t head_sent = 0;
+  bool done() const {
+    return source == nullptr || (head_sent == sizeof head && source->done());
+  }
+};
+
+struct stream_mesh::incoming {
+  int peer = -1;
+  byte_sink* sink = nullptr;
+  frame head{};
+  size_t head_got = 0;
+  bool done() const {
+    return sink == nullptr || (head_got == sizeof head && sink->done());
+  }
+};
+
+stream_mesh::stream_mesh(int rank, std::vector<link> links,
+                         std::shared_ptr<stop_switch> stop, int spins,
+                         std::chrono::milliseconds link_timeout)
+    : rank_(rank), links_(std::move(links)), stop_(std::move(stop)),
+      spins_(spins), link_timeout_(link_timeout), sent_frames_(links_.size()),
+      received_frames_(links_.size()) {}
+
+stream_mesh::~stream_mesh() = default;
+
+void stream_mesh::transfer(const stream_label& label, byte_source* source,
+                           int to, byte_sink* sink, int from, deadline until) {
+  outgoing out;
+  if (source != nullptr) {
+    out.peer = to;
+    out.source = source;
+    out.head = {data_magic,   sent_frames_[to]++, label.operation,
+                label.detail, label.bytes,        0};
+  }
+  incoming in;
+  if (sink != nullptr) {
+    in.peer = from;
+    in.sink = sink;
+  }
+  int idle = 0;
+  const auto patience = patience_until(until);
+  until = std::chrono::steady_clock::now() + patience;
+  bool progress = false;
+  while (!out.done() || !in.done()) {
+    stop_->check();
+    bool moved = false;
+    for (int i = 0; i < pulls_max && !in.done() && pull(in, label); ++i) {
+      moved = true;
+    }
+    moved |= !out.done() && push(out);
+    if (moved) {
+      idle = 0;
+      progress = true;
+      reach(fault_point::segment, rank_);
+    } else if (++idle > spins_) {
+      if (std::exchange(progress, false)) {
+        until = std::chrono::steady_clock::now() + patience;
+      }
+      wait(out, in, until);
+      idle = 0;
+    }
+  }
+}
+
+std::chrono::nanoseconds stream_mesh::patience_until(deadline until) {
+  if (until != until_) {
+    until_ = until;
+    patience_ = until - std::chrono::steady_clock::now();
+  }
+  return patience_;
+}
+
+bool stream_mesh::push(outgoing& out) {
+  const int fd = links_[out.peer].fd.get();
+  bool moved = false;
+  if (out.head_sent < sizeof out.head) {
+    const char* head = reinterpret_cast<const char*>(&out.head);
+    const size_t head_left = sizeof out.head - out.head_sent;
+    // Head and first bytes in one packet where they are small.
+    char joined[sizeof(frame) + joined_bytes_max];
+    std::memcpy(joined, head + out.head_sent, head_left);
+    size_t more = 0;
+    if (!out.source->done()) {
+      std::span<const char> body = out.source->ready();
+      more = std::min(body.size(), sizeof joined - head_left);
+      std::memcpy(joined + head_left, body.data(), more);
+    }
+    ptrdiff_t sent = send_some(fd, joined, head_left + more);
+    if (sent < 0) {
+      throw_lost(out.peer);
+    }
+    size_t of_head = std::min(static_cast<size_t>(sent), head_left);
+    out.head_sent += of_head;
+    if (static_cast<size_t>(sent) > of_head) {
+      out.source->taken(static_cast<size_t>(sent) - of_head);
+    }
+    bytes_sent_ += static_cast<size_t>(sent);
+    moved = sent > 0;
+    if (out.head_sent < sizeof out.head || out.source->done()) {
+      return moved;
+    }
+  }
+  std::span<const char> body = out.source->ready();
+  if (body.empty()) {
+    return moved;
+  }
+  ptrdiff_t sent =
+      send_some(fd, body.data(), std::min(body.size(), call_bytes_max));
+  if (sent < 0) {
+    throw_lost(out.peer);
+  }
+  if (sent > 0) {
+    out.source->taken(static_cast<size_t>(sent));
+    bytes_sent_ += static_cast<size_t>(sent);
+    moved = true;
+  }
+  return moved;
+}
+
+bool stream_mesh::pull(incoming& in, const stream_label& label) {
+  const int fd = links_[in.peer].fd.get();
+  bool moved = false;
+  char joined[sizeof(frame) + joined_bytes_max];
+  size_t early = 0; // bytes of the body that came with the head
+  if (in.head_got < sizeof in.head) {
+    const size_t head_left = sizeof in.head - in.head_got;
+    const size_t body_max =
+        in.sink->done() ? 0
+                        : std::min(in.sink->room().size(), joined_bytes_max);
+    ptrdiff_t got = receive_some(fd, joined, head_left + body_max);
+    if (got < 0) {
+      throw_lost(in.peer);
+    }
+    const size_t of_head = std::min(static_cast<size_t>(got), head_left);
+    std::memcpy(reinterpret_cast<char*>(&in.head) + in.head_got, joined,
+                of_head);
+    in.head_got += of_head;
+    if (in.head_got < sizeof in.head) {
+      return got > 0;
+    }
+    early = static_cast<size_t>(got) - of_head;
+    std::memmove(joined, joined + of_head, early);
+    moved = true;
+    if (in.head.magic == goodbye_magic) {
+      links_[in.peer].gone = true;
+      throw_lost(in.peer);
+    }
+    stream_label theirs{in.head.operation, in.head.detail, in.head.bytes};
+    if (in.head.magic != data_magic ||
+        in.head.number != received_frames_[in.peer]++ || !(theirs == label)) {
+      throw collective_error(
+          collective_errc::mismatch,
+          "rank " + std::to_string(in.peer) + " does operation " +
+              std::to_string(theirs.operation) + "." +
+              std::to_string(theirs.detail) + " over " +
+              std::to_string(theirs.bytes) + " bytes, this rank " +
+              std::to_string(label.operation) + "." +
+              std::to_string(label.detail) + " over " +
+              std::to_string(label.bytes) +
+              "; every rank must call the same operations in the same order",
+          in.peer);
+    }
+    if (early > 0) {
+      std::memcpy(in.sink->room().data(), joined, early);
+      in.sink->arrived(early);
+    }
+    if (in.sink->done()) {
+      return true;
+    }
+  }
+  std::span<char> room = in.sink->room();
+  if (room.empty()) {
+    return moved;
+  }
+  ptrdiff_t got =
+      receive_some(fd, room.data(), std::min(room.size(), call_bytes_max));
+  if (got < 0) {
+    throw_lost(in.peer);
+  }
+  if (got > 0) {
+    in.sink->arrived(static_cast<size_t>(got));
+    moved = true;
+  }
+  return moved;
+}
+
+void stream_mesh::set_wake_bytes(const incoming& in) {
+  if (in.done()) {
+    return;
+  }
+  link& from = links_[static_cast<size_t>(in.peer)];
+  const size_t wanted =
+      in.head_got < sizeof in.head
+          ? 1
+          : std::clamp<size_t>(in.sink->coming(), 1, wake_bytes_);
+  if (wanted != from.wakes_at) {
+    from.wakes_at = wanted;
+    wake_at(from.fd.get(), wanted);
+  }
+}
+
+void stream_mesh::wait(const outgoing& out, const incoming& in,
+                       deadline until) {
+  set_wake_bytes(in);
+  const bool receiving =
+      !in.done() && (in.head_got < sizeof in.head || !in.sink->room().empty());
+  const bool sending = !out.done() && (out.head_sent < sizeof out.head ||
+                                       !out.source->ready().empty());
+  std::vector<pollfd> polled;
+  polled.reserve(links_.size() + 1);
+  polled.push_back({stop_->bell(), POLLIN, 0});
+  for (int r = 0; r < size(); ++r) {
+    if (r == rank_ || links_[r].gone) {
+      continue;
+    }
+    short events = POLLRDHUP;
+    events |= receiving && r == in.peer ? POLLIN : 0;
+    events |= sending && r == out.peer ? POLLOUT : 0;
+    polled.push_back({links_[r].fd.get(), events, 0});
+  }
+  const auto left = until - std::chrono::steady_clock::now();
+  if (left <= left.zero()) {
+    int peer = !in.done() ? in.peer : out.peer;
+    throw collective_error(
+        collective_errc::timeout,
+        "the deadline passed waiting for rank " + std::to_string(peer), peer);
+  }
+  // Up in time to see that a host has fallen silent.
+  const auto ns = std::min(
+      std::chrono::duration_cast<std::chrono::nanoseconds>(left),
+      std::chrono::duration_cast<std::chrono::nanoseconds>(link_timeout_) / 4);
+  timespec timeout{static_cast<time_t>(ns.count() / 1'000'000'000),
+                   static_cast<long>(ns.count() % 1'000'000'000)};
+  int ready = ::ppoll(polled.data(), polled.size(), &timeout, nullptr);
+  if (ready <= 0) { // a signal, or time: the caller comes again
+    look_for_silence(out.peer);
+    look_for_silence(in.peer);
+    return;
+  }
+  stop_->check();
+  constexpr short hangup = POLLRDHUP | POLLHUP | POLLERR | POLLNVAL;
+  for (const pollfd& p : polled) {
+    if ((p.revents & hangup) != 0 && p.fd != stop_->bell()) {
+      look_at_the_others(out.done() ? -1 : out.peer, in.done() ? -1 : in.peer);
+      return;
+    }
+  }
+}
+
+/// Some link is at its end. Those in use find out by themselves, after the
+/// bytes that are still in them; any other rank must have said goodbye.
+void stream_mesh::look_at_the_others(int needed_a, int needed_b) {
+  for (int r = 0; r < size(); ++r) {
+    if (r == rank_ || r == needed_a || r == needed_b || links_[r].gone) {
+      continue;
+    }
+    pollfd p{links_[r].fd.get(), POLLRDHUP, 0};
+    if (::poll(&p, 1, 0) > 0 && p.revents != 0) {
+      if (!left_in_good_order(r)) {
+        throw_lost(r);
+      }
+      links_[r].gone = true;
+    }
+  }
+  // A rank that only receives from us never speaks: ask the link itself.
+  if (needed_a >= 0 && needed_a != needed_b) {
+    pollfd p{links_[needed_a].fd.get(), POLLRDHUP, 0};
+    if (::poll(&p, 1, 0) > 0 && p.revents != 0) {
+      throw_lost(needed_a);
+    }
+  }
+}
+
+/// A host that vanished says nothing, not even that. Without anything on its
+/// way to it the kernel asks (keepalive); with it, this is where it shows.
+void stream_mesh::look_for_silence(int peer) {
+  if (peer < 0) {
+    return;
+  }
+  link& l = links_[static_cast<size_t>(peer)];
+  const auto now = std::chrono::steady_clock::now();
+  if (!owes_an_answer(l.fd.get())) {
+    l.owes_since = {};
+  } else if (l.owes_since == deadline{}) {
+    l.owes_since = now;
+  } else if (now - l.owes_since > link_timeout_) {
+    throw collective_error(
+        collective_errc::peer_lost,
+        "the host of rank " + std::to_string(peer) +
+            " has answered nothing for " +
+            std::to_string(link_timeout_.count()) + " ms",
+        peer,
+        {{peer,
+          {},
+          "nothing for " + std::to_string(link_timeout_.count()) + " ms"}});
+  }
+}
+
+/// A closed link's last bytes are a goodbye with the link's own nonce.
+bool stream_mesh::left_in_good_order(int peer) {
+  const int fd = links_[peer].fd.get();
+  int waiting = 0;
+  if (::ioctl(fd, FIONREAD, &waiting) != 0 ||
+      waiting < static_cast<int>(sizeof(goodbye))) {
+    return false;
+  }
+  std::vector<char> bytes(static_cast<size_t>(waiting));
+  ssize_t got = ::recv(fd, bytes.data(), bytes.size(), MSG_PEEK | MSG_DONTWAIT);
+  if (got < static_cast<ssize_t>(sizeof(goodbye))) {
+    return false;
+  }
+  goodbye last;
+  std::memcpy(&last, bytes.data() + got - sizeof last, sizeof last);
+  return last.magic == goodbye_magic && last.nonce == links_[peer].nonce;
+}
+
+void stream_mesh::say_goodbye() noexcept {
+  for (int r = 0; r < size(); ++r) {
+    if (r == rank_ || !links_[r].fd) {
+      continue;
+    }
+    goodbye bye{goodbye_magic, {}, links_[r].nonce};
+    (void)send_some(links_[r].fd.get(), &bye, sizeof bye);
+    ::shutdown(links_[r].fd.get(), SHUT_WR);
+  }
+}
+
+void stream_mesh::cut() noexcept {
+  for (int r = 0; r < size(); ++r) {
+    if (r != rank_ && links_[r].fd) {
+      ::shutdown(links_[r].fd.get(), SHUT_RDWR);
+    }
+  }
+}
+
+void stream_mesh::throw_lost(int peer) const {
+  stop_->check(); // our own abort cut the links: say so
+  throw collective_error(collective_errc::peer_lost,
+                         "rank " + std::to_string(peer) +
+                             " has closed its connection: its process is gone "
+                             "or left this generation",
+                         peer);
+}
+
+} // namespace ballast

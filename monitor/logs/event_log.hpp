@@ -1,0 +1,67 @@
+/// What happened in a run, in order: events.jsonl, and the last events in
+/// memory for GET /v1/events. Owned by the coordinator process; every method
+/// from any thread.
+#pragma once
+
+#include "store/line_file.hpp"
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+namespace ballast {
+
+struct event {
+  uint64_t seq = 0; // from 1, without gap
+  std::string line; // the JSON object as it stands in events.jsonl
+};
+
+class event_log {
+public:
+  static constexpr size_t kept_max = 2'000;
+
+  /// Continues the file if it exists: numbers go on, and its last `kept`
+  /// events are in memory. Throws as line_file does.
+  explicit event_log(const std::filesystem::path& file, size_t kept = kept_max);
+
+  /// Appends {"seq":..,"t_ns":..,"time":"..","kind":KIND, fields...} and
+  /// returns its number. `fields` is an object without those four keys.
+  /// Throws ballast_error{disk_full}; the event then did not happen.
+  uint64_t append(
+      const std::string& kind,
+      const nlohmann::ordered_json& fields = nlohmann::ordered_json::object());
+
+  /// Number of the newest event, 0 before the first.
+  uint64_t last() const;
+  /// Number of the oldest event still in memory, last() + 1 if none.
+  uint64_t first_kept() const;
+
+  /// At most `count` events newer than `seq`, oldest first. Those that memory
+  /// no longer holds are missing: see first_kept().
+  std::vector<event> after(uint64_t seq, size_t count = kept_max) const;
+
+  /// The same, but waits up to `timeout` for the first one; empty on timeout
+  /// and when stop is requested. A subscriber calls it in a loop; one that is
+  /// slow misses events instead of holding up the writer.
+  std::vector<event> wait_after(uint64_t seq, size_t count,
+                                std::chrono::milliseconds timeout,
+                                const std::stop_token& stop) const;
+
+private:
+  std::vector<event> copy_after(uint64_t seq, size_t count) const;
+
+  const size_t kept_;
+  mutable std::mutex mutex_;
+  mutable std::condition_variable_any appended_;
+  line_file file_;
+  std::deque<event> events_;
+  uint64_t last_ = 0;
+};
+
+} // namespace ballast

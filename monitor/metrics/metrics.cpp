@@ -1,0 +1,389 @@
+#include "monitor/metrics/metrics.hpp"
+
+#include "runtime/base/check.hpp"
+#include "store/clock.hpp"
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+#include <prometheus/counter.h>
+#include <prometheus/gauge.h>
+#include <prometheus/histogram.h>
+#include <prometheus/registry.h>
+#include <prometheus/text_serializer.h>
+
+namespace ballast {
+
+namespace {
+
+using prometheus::Counter;
+using prometheus::Family;
+using prometheus::Gauge;
+using prometheus::Histogram;
+using prometheus::Labels;
+
+const metric_entry& entry_of(std::string_view name, metric_type type) {
+  for (const metric_entry& entry : metric_catalogue())
+    if (entry.name == name && entry.type == type)
+      return entry;
+  check_failed(__FILE__, __LINE__, "in the catalogue", std::string(name));
+}
+
+/// A registry whose names, types and help texts come from the catalogue.
+struct exposition {
+  prometheus::Registry registry;
+  Labels common; // on every metric but build_info
+
+  explicit exposition(Labels labels) : common(std::move(labels)) {
+    const metric_entry& entry =
+        entry_of("ballast_build_info", metric_type::gauge);
+    prometheus::BuildGauge()
+        .Name(std::string(entry.name))
+        .Help(std::string(entry.help))
+        .Register(registry)
+        .Add({{"version", BALLAST_VERSION}})
+        .Set(1);
+  }
+
+  template <class Builder>
+  auto& build(Builder builder, std::string_view name, metric_type type) {
+    const metric_entry& entry = entry_of(name, type);
+    return builder.Name(std::string(entry.name))
+        .Help(std::string(entry.help))
+        .Labels(common)
+        .Register(registry);
+  }
+  Family<Counter>& counters(std::string_view name) {
+    return build(prometheus::BuildCounter(), name, metric_type::counter);
+  }
+  Family<Gauge>& gauges(std::string_view name) {
+    return build(prometheus::BuildGauge(), name, metric_type::gauge);
+  }
+  Family<Histogram>& histograms(std::string_view name) {
+    return build(prometheus::BuildHistogram(), name, metric_type::histogram);
+  }
+
+  std::string text() const {
+    return prometheus::TextSerializer().Serialize(registry.Collect());
+  }
+};
+
+/// 100 us to 10 s, three a decade: a step of the smallest model to one of a
+/// large model on a slow device.
+const Histogram::BucketBoundaries step_buckets = {
+    0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02,
+    0.05,   0.1,    0.2,    0.5,   1,     2,     5,    10};
+
+constexpr const char* recovery_phases[] = {"detect", "fence", "plan",
+                                           "open",   "sync",  "first_step"};
+constexpr const char* recovery_reasons[] = {"crash", "silence", "evicted",
+                                            "coordinator", "other"};
+
+/// A bounded label for a reason in words.
+std::string kind_of(const std::string& reason) {
+  auto says = [&reason](const char* words) {
+    return reason.find(words) != std::string::npos;
+  };
+  if (says("coordinator"))
+    return "coordinator";
+  if (says("evicted"))
+    return "evicted";
+  if (says("no heartbeat"))
+    return "silence";
+  if (says("killed by") || says("exited with") || says("connection closed"))
+    return "crash";
+  return "other";
+}
+
+/// One counter per code, all there from the start, so that a rate over the
+/// first error is seen.
+std::map<errc, Counter*> error_counters(Family<Counter>& family) {
+  std::map<errc, Counter*> out;
+  for (const error_entry& entry : error_catalogue())
+    if (entry.code != errc::none)
+      out[entry.code] = &family.Add({{"code", std::string(entry.name)}});
+  return out;
+}
+
+} // namespace
+
+std::string idle_metrics() {
+  return exposition({}).text();
+}
+
+struct coordinator_probe::metrics {
+  struct worker_gauges {
+    Gauge* rate = nullptr;
+    Gauge* batch = nullptr;
+    Gauge* owned = nullptr;
+    Gauge* skew = nullptr;
+    Gauge* copies = nullptr;
+    Gauge* heartbeat = nullptr;
+    double skew_value = 0;
+  };
+
+  explicit metrics(const std::string& run) : out({{"run", run}}) {
+    Family<Gauge>& states = out.gauges("ballast_run_state");
+    for (std::string_view name : run_states())
+      state[name] = &states.Add({{"state", std::string(name)}});
+    Family<Counter>& plans = out.counters("ballast_plans_total");
+    for (const char* outcome : {"offered", "effective", "dropped"})
+      plan.push_back(&plans.Add({{"outcome", outcome}}));
+    errors = error_counters(out.counters("ballast_errors_total"));
+    Family<Counter>& again = out.counters("ballast_recoveries_total");
+    for (const char* reason : recovery_reasons)
+      recoveries[reason] = &again.Add({{"reason", reason}});
+    Family<Histogram>& times = out.histograms("ballast_recovery_seconds");
+    for (const char* phase : recovery_phases)
+      phases[phase] = &times.Add({{"phase", phase}}, step_buckets);
+  }
+
+  /// Gauges appear when their value is known: a 0 would be a wrong value.
+  void set(Gauge*& gauge, std::string_view name, double value) {
+    std::lock_guard lock(mutex);
+    if (!gauge)
+      gauge = &out.gauges(name).Add({});
+    gauge->Set(value);
+  }
+
+  /// Call with `mutex` locked.
+  static void set(Gauge*& gauge, Family<Gauge>& family,
+                  const std::string& worker, double value) {
+    if (!gauge)
+      gauge = &family.Add({{"worker", worker}});
+    gauge->Set(value);
+  }
+
+  void update_skew_max() {
+    double most = 0;
+    for (const auto& [name, one] : workers)
+      most = std::max(most, one.skew_value);
+    if (!skew_max)
+      skew_max = &out.gauges("ballast_skew_tv_max").Add({});
+    skew_max->Set(most);
+  }
+
+  exposition out;
+  std::map<std::string, Counter*> recoveries; // by kind of reason
+  std::map<std::string, Histogram*> phases;
+  Histogram& checkpoints =
+      out.histograms("ballast_checkpoint_seconds").Add({}, step_buckets);
+  Counter& steps = out.counters("ballast_steps_committed_total").Add({});
+  Counter& samples = out.counters("ballast_samples_committed_total").Add({});
+  Family<Gauge>& rates = out.gauges("ballast_worker_samples_per_second");
+  Family<Gauge>& batches = out.gauges("ballast_worker_batch_samples");
+  Family<Gauge>& owned = out.gauges("ballast_worker_samples_owned");
+  Family<Gauge>& skews = out.gauges("ballast_worker_skew_tv");
+  Family<Gauge>& copies = out.gauges("ballast_worker_copy_bytes_per_second");
+  Family<Gauge>& heartbeats = out.gauges("ballast_heartbeat_age_seconds");
+  Family<Counter>& moved = out.counters("ballast_moved_samples_total");
+  Counter& moved_by_skew = moved.Add({{"reason", "skew"}});
+  Counter& moved_by_size = moved.Add({{"reason", "size"}});
+  Counter& moved_by_coverage = moved.Add({{"reason", "coverage"}});
+  Counter& bound = out.counters("ballast_moved_bound_samples_total").Add({});
+  Counter& moved_bytes = out.counters("ballast_moved_bytes_total").Add({});
+  Gauge& in_flight = out.gauges("ballast_moves_in_flight").Add({});
+  std::map<std::string_view, Gauge*> state;
+  std::vector<Counter*> plan;
+  std::map<errc, Counter*> errors;
+
+  std::mutex mutex; // of everything below
+  Gauge* last_commit = nullptr;
+  Gauge* loss = nullptr;
+  Gauge* epoch = nullptr;
+  Gauge* generation = nullptr;
+  Gauge* world = nullptr;
+  Gauge* skew_max = nullptr;
+  Gauge* makespan = nullptr;
+  std::map<std::string, worker_gauges> workers;
+};
+
+coordinator_probe::coordinator_probe(const std::string& run)
+    : metrics_(std::make_unique<metrics>(run)) {}
+coordinator_probe::~coordinator_probe() = default;
+
+void coordinator_probe::committed(step_number, epoch_number epoch,
+                                  uint64_t samples, double loss) {
+  metrics& m = *metrics_;
+  m.steps.Increment();
+  m.samples.Increment(double(samples));
+  m.set(m.epoch, "ballast_epoch", double(value(epoch)));
+  m.set(m.loss, "ballast_loss", loss);
+  m.set(m.last_commit, "ballast_last_commit_timestamp_seconds",
+        double(wall_ns()) / 1e9);
+}
+
+void coordinator_probe::state(std::string_view state) {
+  BALLAST_CHECK(metrics_->state.count(state) == 1,
+                "unknown run state: " + std::string(state));
+  for (auto& [name, gauge] : metrics_->state)
+    gauge->Set(name == state ? 1 : 0);
+}
+
+void coordinator_probe::generation(ballast::generation number) {
+  metrics_->set(metrics_->generation, "ballast_generation",
+                double(value(number)));
+}
+
+void coordinator_probe::world(uint32_t workers) {
+  metrics_->set(metrics_->world, "ballast_world_size", workers);
+}
+
+void coordinator_probe::worker_report(const std::string& worker,
+                                      double samples_per_s,
+                                      double batch_samples, uint64_t owned,
+                                      double skew) {
+  metrics& m = *metrics_;
+  std::lock_guard lock(m.mutex);
+  metrics::worker_gauges& one = m.workers[worker];
+  metrics::set(one.rate, m.rates, worker, samples_per_s);
+  metrics::set(one.batch, m.batches, worker, batch_samples);
+  metrics::set(one.owned, m.owned, worker, double(owned));
+  metrics::set(one.skew, m.skews, worker, skew);
+  one.skew_value = skew;
+  m.update_skew_max();
+}
+
+void coordinator_probe::copy_rate(const std::string& worker,
+                                  double bytes_per_s) {
+  metrics& m = *metrics_;
+  std::lock_guard lock(m.mutex);
+  metrics::set(m.workers[worker].copies, m.copies, worker, bytes_per_s);
+}
+
+void coordinator_probe::heartbeat_age(const std::string& worker,
+                                      double seconds) {
+  metrics& m = *metrics_;
+  std::lock_guard lock(m.mutex);
+  metrics::set(m.workers[worker].heartbeat, m.heartbeats, worker, seconds);
+}
+
+void coordinator_probe::worker_gone(const std::string& worker) {
+  metrics& m = *metrics_;
+  std::lock_guard lock(m.mutex);
+  auto place = m.workers.find(worker);
+  if (place == m.workers.end())
+    return;
+  const metrics::worker_gauges& one = place->second;
+  bool reported = one.skew != nullptr;
+  for (auto [family, gauge] :
+       {std::pair(&m.rates, one.rate), std::pair(&m.batches, one.batch),
+        std::pair(&m.owned, one.owned), std::pair(&m.skews, one.skew),
+        std::pair(&m.copies, one.copies),
+        std::pair(&m.heartbeats, one.heartbeat)})
+    if (gauge)
+      family->Remove(gauge);
+  m.workers.erase(place);
+  if (reported)
+    m.update_skew_max();
+}
+
+void coordinator_probe::balance(const balance_numbers& now) {
+  metrics& m = *metrics_;
+  m.set(m.makespan, "ballast_balance_makespan_ratio", now.makespan_ratio);
+  m.in_flight.Set(double(now.moves_in_flight));
+  auto raise = [](Counter& counter, uint64_t to) {
+    if (double(to) > counter.Value())
+      counter.Increment(double(to) - counter.Value());
+  };
+  raise(m.moved_by_skew, now.moved_by_skew);
+  raise(m.moved_by_size, now.moved_by_size);
+  raise(m.moved_by_coverage, now.moved_by_coverage);
+  raise(m.bound, now.bound);
+  raise(m.moved_bytes, now.bytes);
+}
+
+void coordinator_probe::plan(plan_outcome outcome) {
+  metrics_->plan[size_t(outcome)]->Increment();
+}
+
+void coordinator_probe::recovered(const std::string& reason,
+                                  const std::map<std::string, double>& phases) {
+  metrics_->recoveries.at(kind_of(reason))->Increment();
+  for (const auto& [name, seconds] : phases)
+    if (auto found = metrics_->phases.find(name);
+        found != metrics_->phases.end())
+      found->second->Observe(seconds);
+}
+
+void coordinator_probe::checkpoint(double seconds) {
+  metrics_->checkpoints.Observe(seconds);
+}
+
+void coordinator_probe::error(errc code) {
+  if (code != errc::none)
+    metrics_->errors.at(code)->Increment();
+}
+
+std::string coordinator_probe::text() const {
+  return metrics_->out.text();
+}
+
+struct worker_probe::metrics {
+  metrics(const std::string& run, const std::string& worker)
+      : out({{"run", run}, {"worker", worker}}) {}
+
+  Histogram& phase(const char* name) {
+    return step_seconds.Add({{"phase", name}}, step_buckets);
+  }
+
+  exposition out;
+  Family<Histogram>& step_seconds = out.histograms("ballast_step_seconds");
+  Histogram& data = phase("data");
+  Histogram& compute = phase("compute");
+  Histogram& reduce = phase("reduce");
+  Histogram& optimize = phase("optimize");
+  Counter& samples = out.counters("ballast_worker_samples_total").Add({});
+  Counter& bytes = out.counters("ballast_collective_bytes_total").Add({});
+  std::map<errc, Counter*> errors =
+      error_counters(out.counters("ballast_errors_total"));
+};
+
+worker_probe::worker_probe(const std::string& run, const std::string& worker)
+    : metrics_(std::make_unique<metrics>(run, worker)) {}
+worker_probe::~worker_probe() = default;
+
+void worker_probe::step(const step_phases& seconds, uint64_t samples) {
+  metrics_->data.Observe(seconds.data);
+  metrics_->compute.Observe(seconds.compute);
+  metrics_->reduce.Observe(seconds.reduce);
+  metrics_->optimize.Observe(seconds.optimize);
+  metrics_->samples.Increment(double(samples));
+}
+
+void worker_probe::gpu(const gpu_reading& now) {
+  exposition& out = metrics_->out;
+  auto show = [&out](const char* name, const auto& value,
+                     const Labels& labels = {}) {
+    if (value)
+      out.gauges(name).Add(labels).Set(double(*value));
+  };
+  show("ballast_gpu_utilization_ratio", now.utilization_ratio);
+  show("ballast_gpu_memory_used_bytes", now.memory_used_bytes);
+  show("ballast_gpu_memory_bytes", now.memory_bytes);
+  show("ballast_gpu_power_watts", now.power_watts);
+  show("ballast_gpu_temperature_celsius", now.temperature_celsius);
+  if (now.clock_reasons)
+    show("ballast_gpu_slowed", std::optional(is_slowed(now) ? 1 : 0));
+  show("ballast_gpu_pcie_bytes_per_second", now.sent_bytes_per_second,
+       {{"direction", "sent"}});
+  show("ballast_gpu_pcie_bytes_per_second", now.received_bytes_per_second,
+       {{"direction", "received"}});
+  show("ballast_gpu_memory_errors", now.memory_errors);
+  show("ballast_gpu_xid", std::optional(now.xid));
+}
+
+void worker_probe::collective_bytes(uint64_t bytes) {
+  metrics_->bytes.Increment(double(bytes));
+}
+
+void worker_probe::error(errc code) {
+  if (code != errc::none)
+    metrics_->errors.at(code)->Increment();
+}
+
+std::string worker_probe::text() const {
+  return metrics_->out.text();
+}
+
+} // namespace ballast

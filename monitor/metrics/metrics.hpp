@@ -1,0 +1,123 @@
+/// Every metric of Ballast: one catalogue, and the probes through which the
+/// rest of the code says what happened. Only this pair of files knows names.
+///
+/// Labels: `run` on everything but build_info, `worker`, and small closed sets
+/// (phase, state, outcome, code). What belongs to the whole run is exported by
+/// the coordinator only. Every method from any thread; none blocks on I/O.
+#pragma once
+
+#include "gpu/gpu_health.hpp"
+#include "runtime/base/errors.hpp"
+#include "runtime/base/ids.hpp"
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace ballast {
+
+enum class metric_type : uint8_t { counter, gauge, histogram };
+
+struct metric_entry {
+  std::string_view name;
+  metric_type type;
+  std::string_view unit; // base unit, "" for plain numbers
+  std::string_view labels;
+  std::string_view exporter; // coordinator, worker, every process
+  std::string_view help;
+};
+
+std::span<const metric_entry> metric_catalogue();
+/// docs/metrics.md.
+std::string metric_reference();
+
+/// /metrics of a node that has no job: build_info only.
+std::string idle_metrics();
+
+/// What run_state can be; exactly one is 1.
+std::span<const std::string_view> run_states();
+
+class coordinator_probe {
+public:
+  explicit coordinator_probe(const std::string& run);
+  ~coordinator_probe();
+
+  /// A step is committed. `loss` is its mean, `samples` its size.
+  void committed(step_number step, epoch_number epoch, uint64_t samples,
+                 double loss);
+  void state(std::string_view state); // one of run_states()
+  void generation(ballast::generation number);
+  void world(uint32_t workers);
+
+  /// What a worker last said of itself; `skew` is the total variation distance
+  /// between the labels of all rows it owns and the global ones.
+  void worker_report(const std::string& worker, double samples_per_s,
+                     double batch_samples, uint64_t owned, double skew);
+  /// Of chunks that come to it.
+  void copy_rate(const std::string& worker, double bytes_per_s);
+  void heartbeat_age(const std::string& worker, double seconds);
+  /// Its numbers are no longer exported.
+  void worker_gone(const std::string& worker);
+
+  /// How balance stands; totals since the beginning of the run.
+  struct balance_numbers {
+    double makespan_ratio = 1;
+    uint64_t moves_in_flight = 0; // chunks
+    uint64_t moved_by_skew = 0;   // rows
+    uint64_t moved_by_size = 0;
+    uint64_t moved_by_coverage = 0;
+    uint64_t bound = 0;
+    uint64_t bytes = 0;
+  };
+  void balance(const balance_numbers& now);
+
+  enum class plan_outcome { offered, effective, dropped };
+  void plan(plan_outcome outcome);
+  /// Training goes on after a loss; `reason` in words, `phases` in seconds.
+  void recovered(const std::string& reason,
+                 const std::map<std::string, double>& phases);
+  void checkpoint(double seconds);
+  void error(errc code);
+
+  /// Prometheus text exposition.
+  std::string text() const;
+
+private:
+  struct metrics;
+  std::unique_ptr<metrics> metrics_;
+};
+
+/// Seconds one step spent in each phase. `reduce` is what was not hidden
+/// behind compute.
+struct step_phases {
+  double data = 0;
+  double compute = 0;
+  double reduce = 0;
+  double optimize = 0;
+};
+
+class worker_probe {
+public:
+  worker_probe(const std::string& run, const std::string& worker);
+  ~worker_probe();
+
+  /// A step is applied here; `samples` of them were this worker's.
+  void step(const step_phases& seconds, uint64_t samples);
+  /// Handed to the collective, before any compression.
+  void collective_bytes(uint64_t bytes);
+  void error(errc code);
+  /// What the worker's GPU says; what it does not say is not exported.
+  void gpu(const gpu_reading& now);
+
+  std::string text() const;
+
+private:
+  struct metrics;
+  std::unique_ptr<metrics> metrics_;
+};
+
+} // namespace ballast

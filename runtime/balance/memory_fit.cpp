@@ -1,0 +1,207 @@
+#include "runtime/balance/memory_fit.hpp"
+
+#include "runtime/balance/repair.hpp"
+#include "runtime/balance/skew.hpp"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+
+namespace ballast {
+
+namespace {
+
+/// All pieces of one chunk that need a worker.
+struct homeless_chunk {
+  chunk_id id{};
+  uint64_t bytes = 0;
+  std::vector<interval> pieces;
+};
+
+std::set<chunk_id> chunks_of(const share& part) {
+  std::set<chunk_id> out;
+  for (const interval& piece : part.intervals)
+    out.insert(piece.chunk);
+  return out;
+}
+
+uint64_t test_bytes(const manifest& set, size_t rank, size_t world) {
+  uint64_t out = 0;
+  for (size_t i = rank; i < set.test.size(); i += world)
+    out += set.test[i].bytes;
+  return out;
+}
+
+class fitting {
+public:
+  fitting(const manifest& set, plan& all, std::span<const uint64_t> limits)
+      : set_(set), all_(all), limits_(limits), held_(held_bytes(set, all)) {
+    for (const share& part : all_.shares)
+      owned_.push_back(chunks_of(part));
+  }
+
+  bool fits() const {
+    for (size_t rank = 0; rank < held_.size(); ++rank)
+      if (held_[rank] > limits_[rank])
+        return false;
+    return true;
+  }
+
+  /// What is new here goes first, because it is not here yet.
+  void shed(size_t rank, const std::set<chunk_id>& before) {
+    std::vector<chunk_id> order(owned_[rank].begin(), owned_[rank].end());
+    std::stable_sort(order.begin(), order.end(), [&](chunk_id a, chunk_id b) {
+      return before.contains(a) < before.contains(b);
+    });
+    for (chunk_id id : order) {
+      if (held_[rank] <= limits_[rank])
+        return;
+      take_from(rank, id);
+    }
+  }
+
+  memory_need give_out() {
+    std::stable_sort(homeless_.begin(), homeless_.end(),
+                     [](const homeless_chunk& a, const homeless_chunk& b) {
+                       return a.bytes != b.bytes ? a.bytes > b.bytes
+                                                 : a.id < b.id;
+                     });
+    memory_need out;
+    for (const homeless_chunk& one : homeless_)
+      if (!give(one))
+        out.lacking_bytes += one.bytes;
+    for (size_t rank = 0; rank < held_.size(); ++rank) {
+      out.free_bytes += room(rank);
+      if (held_[rank] > limits_[rank]) // by its part of the test set alone
+        out.lacking_bytes += held_[rank] - limits_[rank];
+    }
+    return out;
+  }
+
+private:
+  uint64_t bytes_of(chunk_id id) const {
+    return set_.train.at(value(id)).bytes;
+  }
+  uint64_t room(size_t rank) const {
+    return limits_[rank] > held_[rank] ? limits_[rank] - held_[rank] : 0;
+  }
+
+  void take_from(size_t rank, chunk_id id) {
+    homeless_chunk out{id, bytes_of(id), {}};
+    std::erase_if(all_.shares[rank].intervals, [&](const interval& piece) {
+      if (piece.chunk == id)
+        out.pieces.push_back(piece);
+      return piece.chunk == id;
+    });
+    held_[rank] -= out.bytes;
+    owned_[rank].erase(id);
+    homeless_.push_back(std::move(out));
+  }
+
+  bool give(const homeless_chunk& what) {
+    std::optional<size_t> best;
+    for (size_t rank = 0; rank < held_.size(); ++rank) {
+      if (owned_[rank].contains(what.id)) { // costs nothing there
+        best = rank;
+        break;
+      }
+      if (room(rank) >= what.bytes && (!best || room(rank) > room(*best)))
+        best = rank;
+    }
+    if (!best)
+      return false;
+    auto& to = all_.shares[*best].intervals;
+    to.insert(to.end(), what.pieces.begin(), what.pieces.end());
+    if (owned_[*best].insert(what.id).second)
+      held_[*best] += what.bytes;
+    return true;
+  }
+
+  const manifest& set_;
+  plan& all_;
+  std::span<const uint64_t> limits_;
+  std::vector<uint64_t> held_;
+  std::vector<std::set<chunk_id>> owned_;
+  std::vector<homeless_chunk> homeless_;
+};
+
+bool weighs_by_rows(const plan& of) {
+  return std::all_of(of.shares.begin(), of.shares.end(), [](const share& one) {
+    return one.batch_weight == rows(one);
+  });
+}
+
+/// A share that is what it was before keeps its place in the epoch.
+void renew_changed(plan& out, const plan& before) {
+  std::map<worker_id, const share*> old;
+  for (const share& one : before.shares)
+    old[one.worker] = &one;
+  for (size_t rank = 0; rank < out.shares.size(); ++rank) {
+    share& one = out.shares[rank];
+    std::sort(one.intervals.begin(), one.intervals.end());
+    auto found = old.find(one.worker);
+    if (found != old.end() && found->second->intervals == one.intervals) {
+      one.since = found->second->since;
+      one.stream = found->second->stream;
+    } else {
+      one.since = out.number;
+      one.stream = uint32_t(rank);
+    }
+  }
+}
+
+} // namespace
+
+std::vector<uint64_t> held_bytes(const manifest& set, const plan& of) {
+  std::vector<uint64_t> out;
+  for (size_t rank = 0; rank < of.shares.size(); ++rank) {
+    uint64_t sum = test_bytes(set, rank, of.shares.size());
+    std::optional<chunk_id> last; // sorted: pieces of a chunk are neighbours
+    for (const interval& piece : of.shares[rank].intervals) {
+      if (last != piece.chunk)
+        sum += set.train.at(value(piece.chunk)).bytes;
+      last = piece.chunk;
+    }
+    out.push_back(sum);
+  }
+  return out;
+}
+
+memory_need fit_memory(const manifest& set, const plan& before, plan& out,
+                       std::span<const uint64_t> limits) {
+  if (limits.empty())
+    return {};
+  const bool by_rows = weighs_by_rows(out);
+  fitting work(set, out, limits);
+  if (work.fits())
+    return {};
+  std::map<worker_id, std::set<chunk_id>> had;
+  for (const share& one : before.shares)
+    had[one.worker] = chunks_of(one);
+  for (size_t rank = 0; rank < out.shares.size(); ++rank)
+    work.shed(rank, had[out.shares[rank].worker]);
+  const memory_need lacks = work.give_out();
+  renew_changed(out, before);
+  if (by_rows)
+    for (share& one : out.shares)
+      one.batch_weight = rows(one);
+  return lacks;
+}
+
+placed_shares place(const manifest& set, double skew_tv,
+                    const place_shares& what) {
+  placed_shares out;
+  out.what = what.before.shares.empty()
+                 ? first_plan(set, what.workers, what.generation, what.number)
+                 : repaired_plan(set, skew_tv, what.before, what.workers,
+                                 what.generation, what.number);
+  out.lacks = fit_memory(set, what.before, out.what, what.limits);
+  const skew_report skews = measure_skew(set, out.what);
+  for (size_t rank = 0; rank < out.what.shares.size(); ++rank)
+    out.shares.push_back({out.what.shares[rank].worker,
+                          rows(out.what.shares[rank]), skews.by_rank[rank]});
+  return out;
+}
+
+} // namespace ballast

@@ -1,0 +1,180 @@
+#include "runtime/balance/repair.hpp"
+
+#include "runtime/balance/quota.hpp"
+#include "runtime/balance/shard_moves.hpp"
+#include "runtime/placement/placement.hpp"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+namespace ballast {
+
+namespace {
+
+/// Skew budgets that are tried beyond the one that is asked for: the smallest
+/// one counts that costs no row more than none at all.
+constexpr double wider_budgets[] = {0.1, 0.2, 0.3, 0.5, 1};
+
+/// Everybody of both memberships, the new one first, in its order.
+plan everybody(const plan& before, const std::vector<worker_id>& workers) {
+  std::map<worker_id, const share*> old;
+  for (const share& one : before.shares)
+    old[one.worker] = &one;
+  plan out{before.number, before.generation, {}};
+  for (worker_id who : workers) {
+    auto found = old.find(who);
+    out.shares.push_back(found == old.end() ? share{who, {}, 0, {}, 0}
+                                            : *found->second);
+    old.erase(who);
+  }
+  for (const share& one : before.shares)
+    if (old.contains(one.worker))
+      out.shares.push_back(one);
+  return out;
+}
+
+/// Of those who stay: how they shared a batch, or all alike.
+std::vector<uint64_t> speeds(const plan& all, const plan& before,
+                             size_t workers) {
+  uint64_t sum = 0;
+  for (const share& one : before.shares)
+    sum += one.batch_weight;
+  uint64_t mean =
+      std::max<uint64_t>(1, sum / std::max<size_t>(1, before.shares.size()));
+  std::vector<uint64_t> out;
+  for (size_t rank = 0; rank < workers; ++rank) {
+    const share& one = all.shares[rank];
+    out.push_back(value(one.since) == 0 || one.batch_weight == 0
+                      ? mean
+                      : one.batch_weight);
+  }
+  return out;
+}
+
+/// Splits `total` so that everybody comes to the same number of rows per
+/// weight, as far as nobody falls below (`give`: rises above) what it owns.
+std::vector<uint64_t> level(uint64_t total, const std::vector<uint64_t>& owned,
+                            const std::vector<uint64_t>& weights, bool give) {
+  std::vector<bool> fixed(owned.size());
+  while (true) {
+    std::vector<double> free(owned.size(), 0);
+    uint64_t rest = total;
+    for (size_t i = 0; i < owned.size(); ++i) {
+      if (fixed[i])
+        rest -= std::min(rest, owned[i]);
+      else
+        free[i] = double(weights[i]);
+    }
+    if (std::all_of(free.begin(), free.end(), [](double w) { return w == 0; }))
+      return owned;
+    std::vector<uint64_t> sizes = split_by_shares(rest, free);
+    bool changed = false;
+    for (size_t i = 0; i < owned.size(); ++i) {
+      bool wrong = give ? sizes[i] > owned[i] : sizes[i] < owned[i];
+      if (!fixed[i] && wrong)
+        changed = fixed[i] = true;
+      if (fixed[i])
+        sizes[i] = owned[i];
+    }
+    if (!changed)
+      return sizes;
+  }
+}
+
+std::vector<uint64_t> wanted_sizes(const plan& all, size_t workers,
+                                   const std::vector<uint64_t>& weights) {
+  uint64_t total = 0;
+  for (const share& one : all.shares)
+    total += rows(one);
+  std::vector<uint64_t> sizes = split_by_shares(
+      total, {weights.begin(), weights.end()}); // right for newcomers
+  std::vector<size_t> stayers;
+  std::vector<uint64_t> owned, parts;
+  uint64_t rest = total;
+  for (size_t rank = 0; rank < workers; ++rank) {
+    if (value(all.shares[rank].since) == 0) {
+      rest -= sizes[rank];
+      continue;
+    }
+    stayers.push_back(rank);
+    owned.push_back(rows(all.shares[rank]));
+    parts.push_back(weights[rank]);
+  }
+  bool give = std::accumulate(owned.begin(), owned.end(), uint64_t{0}) > rest;
+  if (!stayers.empty()) {
+    std::vector<uint64_t> levelled = level(rest, owned, parts, give);
+    for (size_t i = 0; i < stayers.size(); ++i)
+      sizes[stayers[i]] = levelled[i];
+  }
+  sizes.resize(all.shares.size(), 0); // who is gone keeps nothing
+  return sizes;
+}
+
+quota least_moves(quota_request request, double skew_tv) {
+  request.skew_tv = 1;
+  uint64_t least = moves_bound(request);
+  request.skew_tv = skew_tv;
+  quota out = fast_quota(request);
+  for (double wider : wider_budgets) {
+    if (out.moved <= least)
+      break;
+    if (wider <= skew_tv)
+      continue;
+    request.skew_tv = wider;
+    out = fast_quota(request);
+  }
+  return out;
+}
+
+/// Whatever whole pieces are left with the gone: to the poorest.
+void give_away_rest(plan& all, size_t workers, plan_number number) {
+  for (size_t gone = workers; gone < all.shares.size(); ++gone)
+    for (const interval& piece : all.shares[gone].intervals) {
+      auto poorest = std::min_element(
+          all.shares.begin(), all.shares.begin() + ptrdiff_t(workers),
+          [](const share& a, const share& b) { return rows(a) < rows(b); });
+      poorest->intervals.push_back(piece);
+      std::sort(poorest->intervals.begin(), poorest->intervals.end());
+      poorest->since = number;
+      poorest->stream = uint32_t(poorest - all.shares.begin());
+    }
+  all.shares.resize(workers);
+}
+
+} // namespace
+
+plan repaired_plan(const manifest& set, double skew_tv, const plan& before,
+                   const std::vector<worker_id>& workers, generation gen,
+                   plan_number number) {
+  plan all = everybody(before, workers);
+  std::vector<uint64_t> weights = speeds(all, before, workers.size());
+  quota_request request{count_labels(set, all),
+                        wanted_sizes(all, workers.size(), weights), skew_tv, 2};
+  move_list list = choose_moves({.set = &set,
+                                 .current = &all,
+                                 .target = least_moves(request, skew_tv).target,
+                                 .locked = {},
+                                 .bytes_max = 0,
+                                 .room_bytes = {},
+                                 .size_tolerance = 0.02,
+                                 .cover = false});
+  bool by_rows = std::all_of(
+      before.shares.begin(), before.shares.end(),
+      [](const share& one) { return one.batch_weight == rows(one); });
+  plan out = moved_plan(all, list.moves, number, {});
+  give_away_rest(out, workers.size(), number);
+  out.number = number;
+  out.generation = gen;
+  for (size_t rank = 0; rank < workers.size(); ++rank) {
+    share& one = out.shares[rank];
+    if (value(one.since) == 0) { // a newcomer that got nothing
+      one.since = number;
+      one.stream = uint32_t(rank);
+    }
+    one.batch_weight = by_rows ? rows(one) : weights[rank];
+  }
+  return out;
+}
+
+} // namespace ballast

@@ -1,0 +1,11 @@
+/// Time as the core knows it: handed in, never read from a clock.
+#pragma once
+
+#include <chrono>
+
+namespace ballast {
+
+/// Time since an arbitrary start, the same for all instants of a process.
+using instant = std::chrono::nanoseconds;
+
+} // namespace ballast

@@ -1,0 +1,187 @@
+/// What the coordinator's core wants done. The shell performs a list in order:
+/// what is journaled comes before what is sent because of it.
+#pragma once
+
+#include "runtime/balance/load.hpp"
+#include "runtime/balance/place_shares.hpp"
+#include "runtime/balance/plan_note.hpp"
+#include "runtime/base/errors.hpp"
+#include "runtime/coordinator/standing_requests.hpp"
+#include "runtime/job/job.hpp"
+#include "runtime/ledger/commit.hpp"
+#include "runtime/ledger/lineage.hpp"
+#include "runtime/ledger/sequence.hpp"
+#include "runtime/messages/messages.hpp"
+
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace ballast {
+
+/// Shard manager: read, place and chunk the data, serve the chunks.
+struct prepare_data {
+  job what;
+};
+/// A membership and its plan, at once: one wait for the disk. `effective` is
+/// empty while the plan is only offered.
+struct journal_change {
+  ballast::generation generation{};
+  std::vector<worker_id> workers;
+  std::vector<std::string> names;
+  std::vector<uint32_t> incarnations;
+  plan what;
+  std::optional<position> effective;
+  plan_note note;
+};
+/// A plan of the membership in force is offered.
+struct journal_offer {
+  plan what;
+  plan_note note;
+};
+/// An offered plan took effect.
+struct journal_effective {
+  plan_number number{};
+  position from;
+};
+struct journal_commit {
+  step_number step{};
+  epoch_number epoch{};
+};
+/// All that users asked of the run so far.
+struct journal_requests {
+  standing_requests what;
+};
+/// Shard manager: balance like this from now on.
+struct apply_balance {
+  balance_spec what;
+};
+struct send_assignment {
+  worker_id to{};
+  assignment what;
+};
+struct send_connect {
+  worker_id to{};
+  connect_order what;
+};
+struct send_fence {
+  worker_id to{};
+  fence_order what;
+};
+/// A pending plan for a worker that needs nothing else for it.
+struct send_plan {
+  worker_id to{};
+  plan_offer what;
+};
+/// Chunks for a worker that is to own them soon.
+struct send_fetch {
+  worker_id to{};
+  fetch_order what;
+};
+/// Shard manager: look at this, and say what should change; answered with
+/// on_balance.
+struct observe_load {
+  load_view what;
+};
+struct send_command {
+  worker_id to{};
+  command what;
+};
+/// Lines for steps.jsonl, in order.
+struct write_steps {
+  std::vector<committed_step> steps;
+};
+/// Forget a worker that is excluded; whoever started it may replace it.
+struct expel {
+  worker_id who{};
+  /// Why it is to take no part in this run any more; empty: it may join again.
+  std::string dismissed = {};
+  /// Why it is excluded, if not for its silence.
+  std::string reason = {};
+};
+/// Start another worker process on this machine, under this name.
+struct start_worker {
+  std::string name;
+};
+/// One line for events.jsonl; the shell adds number and time.
+struct write_event {
+  std::string kind;
+  nlohmann::ordered_json fields; // in the order in which they are shown
+};
+/// workers.json changed.
+struct write_workers {};
+/// Get the final parameters from a worker and publish model.safetensors.
+struct fetch_model {
+  worker_id from{};
+  std::string address;
+  std::string weights_sha256;
+  step_number step{};
+};
+/// Nobody has the final parameters any more: publish those of this checkpoint.
+/// Answered like fetch_model.
+struct publish_model {
+  std::string checkpoint; // its file
+  step_number step{};
+};
+/// Get a copy of the training state after `step` from a worker and publish it
+/// as a checkpoint; answered with on_checkpoint.
+struct fetch_checkpoint {
+  worker_id from{};
+  std::string address;
+  checkpoint_identity after;
+  uint32_t keep = 2;
+  bool requested = false; // also its event is written in any case
+};
+/// A checkpoint that the run cannot go on from: move it out of the way.
+struct refuse_checkpoint {
+  std::string file;
+  std::string reason;
+};
+/// Serve this checkpoint to the workers; empty: none.
+struct serve_checkpoint {
+  std::string file;
+};
+/// The run goes back: what is written of later steps counts no more.
+struct undo_steps {
+  step_number to{};
+  epoch_number epoch{};
+  std::string reason;
+};
+/// The run cannot go on. The shell names the rows as the user knows them and
+/// answers with on_trouble.
+struct give_up {
+  failure why;
+  std::vector<row_ref> rows;
+};
+/// The run is over: audit, report.json, then tell whoever waits.
+struct end_run {
+  std::string state; // done, failed, stopped
+  int exit_code = 0;
+  std::string reason; // one line, empty if done
+  /// What ended it lies outside of the run: without that it goes on.
+  bool goes_on = false;
+};
+
+/// One of these. Its copies, moves and ends are written once, in actions.cpp:
+/// compilers need seconds for them, in every file that keeps an action.
+struct action
+    : std::variant<prepare_data, place_shares, journal_change, journal_offer,
+                   journal_effective, journal_commit, journal_requests,
+                   apply_balance, send_assignment, send_connect, send_fence,
+                   send_plan, send_fetch, observe_load, send_command, expel,
+                   start_worker, write_steps, write_event, write_workers,
+                   fetch_model, publish_model, fetch_checkpoint,
+                   refuse_checkpoint, serve_checkpoint, undo_steps, give_up,
+                   end_run> {
+  using variant::variant;
+  action(const action& other);
+  action(action&& other) noexcept;
+  action& operator=(const action& other);
+  action& operator=(action&& other) noexcept;
+  ~action();
+};
+using actions = std::vector<action>;
+
+} // namespace ballast

@@ -1,0 +1,66 @@
+/// What an earlier life of a coordinator left of a run in its journal and its
+/// files, for the next one. Plain data.
+#pragma once
+
+#include "runtime/balance/plan_note.hpp"
+#include "runtime/coordinator/shard_transfer.hpp"
+#include "runtime/coordinator/standing_requests.hpp"
+#include "runtime/job/job.hpp"
+#include "runtime/ledger/commit.hpp"
+#include "runtime/ledger/ledger.hpp"
+#include "runtime/ledger/lineage.hpp"
+#include "runtime/ledger/plan.hpp"
+#include "runtime/messages/reports.hpp"
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace ballast {
+
+struct past_membership {
+  ballast::generation generation{};
+  std::vector<worker_id> workers; // by rank
+  std::vector<std::string> names;
+  std::vector<uint32_t> incarnations;
+};
+
+struct past_plan {
+  plan body;
+  std::optional<position> effective; // empty: only offered
+  plan_note note;
+  bool told = false; // by an event: that it took effect, or was dropped
+};
+
+struct past_checkpoint {
+  checkpoint_identity holds;
+  std::string file;
+};
+
+struct past_run {
+  job begun; // as it was first asked for: the data are prepared for that
+  job what;  // as it is asked for now
+  std::string name;
+  uint64_t rows = 0;                        // of the training set
+  std::vector<past_membership> memberships; // ascending
+  std::vector<past_plan> plans;             // ascending
+  std::vector<committed_step> steps;        // all that were shown
+  bool undone = false; // steps were shown once that the run went back behind
+  step_number committed{};                       // up to here, by the journal
+  std::vector<past_checkpoint> checkpoints;      // ascending
+  std::optional<evaluation_report> test;         // the newest
+  std::map<epoch_number, uint64_t> evaluated_ns; // of those that were told
+  std::set<step_number> restarts; // first steps behind a checkpoint
+  std::vector<std::pair<std::string, double>> recoveries; // reason, ms
+  /// Workers whose process may still live, by name; nothing: not known.
+  std::optional<std::set<std::string>> alive;
+  /// A user says that it is to go on, not whoever watched over it all the time.
+  bool asked_again = false;
+  standing_requests asked;
+  balance_account balance; // without its state
+};
+
+} // namespace ballast

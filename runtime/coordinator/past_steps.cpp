@@ -1,0 +1,178 @@
+#include "runtime/coordinator/past_steps.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+
+namespace ballast {
+
+namespace {
+
+/// Why a line of steps.jsonl is not the step of the ledger; empty if it is.
+std::string difference(const committed_step& line,
+                       const committed_step& expected) {
+  auto at = [&line](const char* field, uint64_t is, uint64_t should) {
+    return "steps.jsonl: step " + to_string(line.step) + " has " + field + " " +
+           std::to_string(is) + ", by the ledger it is " +
+           std::to_string(should);
+  };
+  if (line.step != expected.step)
+    return "steps.jsonl: after step " +
+           std::to_string(value(expected.step) - 1) + " comes step " +
+           to_string(line.step);
+  if (line.epoch != expected.epoch)
+    return at("epoch", value(line.epoch), value(expected.epoch));
+  if (line.generation != expected.generation)
+    return at("generation", value(line.generation), value(expected.generation));
+  if (line.plan != expected.plan)
+    return at("plan", value(line.plan), value(expected.plan));
+  if (line.world != expected.world)
+    return at("world", line.world, expected.world);
+  if (line.samples != expected.samples)
+    return at("samples", line.samples, expected.samples);
+  return {};
+}
+
+std::string why_other(const checkpoint_identity& holds,
+                      const checkpoint_identity& expected) {
+  if (holds.generation == generation{})
+    return "its manifest names no generation, plan and lineage";
+  if (holds.generation != expected.generation || holds.plan != expected.plan)
+    return "it is of generation " + to_string(holds.generation) +
+           " under plan " + to_string(holds.plan) + "; the run did step " +
+           to_string(holds.step) + " in generation " +
+           to_string(expected.generation) + " under plan " +
+           to_string(expected.plan);
+  return "it is of other steps than the ledger's: of another run, of steps "
+         "that were undone, or the ledger was changed (lineage " +
+         lineage_text(holds.lineage) + ", the run's is " +
+         lineage_text(expected.lineage) + ")";
+}
+
+class checker {
+public:
+  checker(const past_run& past, const recorded_run& record, uint64_t lineage,
+          bool evaluates)
+      : past_(past), walk_(record), evaluates_(evaluates) {
+    out_.tally.lineage = lineage;
+    out_.points.push_back({{}, out_.tally, std::nullopt});
+    for (const past_checkpoint& one : past.checkpoints)
+      saved_.emplace(one.holds.step, &one);
+  }
+
+  bool take_lines() {
+    for (const committed_step& line : past_.steps) {
+      bool entered = false;
+      std::optional<committed_step> expected = walk_.walk(entered);
+      std::string wrong =
+          expected ? difference(line, *expected)
+                   : "the ledger contradicts itself: " + *walk_.error();
+      if (!wrong.empty()) {
+        out_.problem = {errc::run_dir_unusable,
+                        wrong + "; one of the two was changed, so the run "
+                                "cannot go on",
+                        {}};
+        return false;
+      }
+      count(out_.tally, line, entered);
+      take_checkpoint(out_.tally, true);
+    }
+    if (walk_.error()) {
+      out_.problem = {errc::run_dir_unusable,
+                      "the ledger contradicts itself: " + *walk_.error(),
+                      {}};
+      return false;
+    }
+    out_.book = walk_.book();
+    return true;
+  }
+
+  /// Behind the last line: as far as the journal or a checkpoint proves that
+  /// steps were committed.
+  void take_lost(uint64_t steps_max) {
+    step_number last = past_.committed;
+    for (const auto& [step, one] : saved_)
+      last = std::max(last, step);
+    run_tally ahead = out_.tally;
+    std::vector<committed_step> more;
+    while (ahead.last.step < last && value(ahead.last.step) < steps_max) {
+      bool entered = false;
+      std::optional<committed_step> step = walk_.walk(entered);
+      if (!step)
+        return; // what lies behind is refused, by name
+      step->loss = std::numeric_limits<double>::quiet_NaN();
+      step->t_ns = ahead.last.t_ns;
+      count(ahead, *step, entered);
+      more.push_back(*step);
+      if (!take_checkpoint(ahead, false) && ahead.last.step > past_.committed)
+        continue;
+      out_.tally = ahead;
+      out_.book = walk_.book();
+      out_.lost.insert(out_.lost.end(), more.begin(), more.end());
+      more.clear();
+    }
+  }
+
+  past_steps result() {
+    for (const auto& [step, one] : saved_)
+      refuse(*one, "the run has committed only " +
+                       to_string(out_.tally.last.step) + " steps");
+    return std::move(out_);
+  }
+
+private:
+  void count(run_tally& to, const committed_step& step, bool entered) const {
+    to.lineage = lineage_after(to.lineage, step,
+                               entered ? &walk_.book().current() : nullptr);
+    auto evaluated = past_.evaluated_ns.find(to.last.epoch);
+    if (evaluated != past_.evaluated_ns.end())
+      to.evaluated_ns = evaluated->second;
+    // How long the evaluation of an epoch took, not every epoch's event tells.
+    bool unknown = step.epoch != to.last.epoch && evaluates_ &&
+                   evaluated == past_.evaluated_ns.end();
+    if (unknown || past_.restarts.contains(step.step))
+      to.timed = false;
+    to.count(step, past_.rows);
+  }
+
+  /// True if there is one of this step, and of this history.
+  bool take_checkpoint(const run_tally& here, bool proven) {
+    auto found = saved_.find(here.last.step);
+    if (found == saved_.end())
+      return false;
+    const past_checkpoint& one = *found->second;
+    bool same = one.holds == here.identity();
+    if (same)
+      out_.points.push_back({one.file, here, walk_.book()});
+    else if (proven)
+      refuse(one, why_other(one.holds, here.identity()));
+    else
+      return false; // said at the end, if nothing proves this step
+    saved_.erase(found);
+    return same;
+  }
+
+  void refuse(const past_checkpoint& one, std::string why) {
+    out_.refused.push_back({one, std::move(why)});
+  }
+
+  const past_run& past_;
+  ledger_walk walk_;
+  bool evaluates_;
+  std::map<step_number, const past_checkpoint*> saved_;
+  past_steps out_;
+};
+
+} // namespace
+
+past_steps check_past_steps(const past_run& past, const recorded_run& record,
+                            uint64_t lineage, uint64_t steps_max,
+                            bool evaluates) {
+  checker one(past, record, lineage, evaluates);
+  bool placed = !record.plans.empty() || !past.steps.empty();
+  if (placed && one.take_lines())
+    one.take_lost(steps_max);
+  return one.result();
+}
+
+} // namespace ballast

@@ -1,0 +1,37 @@
+/// What steps.jsonl and checkpoints/ of an earlier life are worth, held against
+/// the ledger: every line must be what the ledger says of that step, and a
+/// checkpoint must be of this history. Lines that a power cut took while the
+/// ledger or a checkpoint proves their steps are made again. Pure.
+#pragma once
+
+#include "runtime/base/errors.hpp"
+#include "runtime/coordinator/past_run.hpp"
+#include "runtime/coordinator/run_state.hpp"
+#include "runtime/ledger/replay.hpp"
+
+#include <string>
+#include <vector>
+
+namespace ballast {
+
+struct refused_checkpoint {
+  past_checkpoint what;
+  std::string why;
+};
+
+struct past_steps {
+  failure problem; // then nothing else counts
+  run_tally tally;
+  std::optional<ledger> book; // none before the first plan
+  std::vector<restart_point> points;
+  std::vector<committed_step> lost; // steps.jsonl lacks them; loss unknown
+  std::vector<refused_checkpoint> refused;
+};
+
+/// `lineage`: before the first step. `steps_max`: of the whole run.
+/// `evaluates`: at the end of each epoch, which is no time of training.
+past_steps check_past_steps(const past_run& past, const recorded_run& record,
+                            uint64_t lineage, uint64_t steps_max,
+                            bool evaluates = false);
+
+} // namespace ballast

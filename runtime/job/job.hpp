@@ -1,0 +1,174 @@
+/// What a user asks for: the job file with every default filled in. One plain
+/// value; it travels as JSON. Fields are described once, in job_fields.cpp:
+/// parsing, defaults, validation, JSON Schema and the job reference all come
+/// from that description.
+#pragma once
+
+#include "runtime/base/errors.hpp"
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace ballast {
+
+/// One source of rows. Which fields count depends on `format`.
+struct source_spec {
+  std::string format;                // idx, csv, parquet, synthetic
+  std::string images;                // idx
+  std::string labels;                // idx
+  std::string uri;                   // csv, parquet: path, glob or file:// URI
+  std::string label;                 // csv, parquet: column; empty = none
+  std::vector<std::string> features; // csv, parquet: columns; empty = all
+  uint64_t rows = 0;                 // synthetic
+  uint32_t classes = 0;              // synthetic
+  uint32_t width = 16;               // synthetic: "features"
+};
+
+struct pipeline_step {
+  std::string op;              // scale, reshape
+  double factor = 1;           // scale
+  std::vector<uint32_t> shape; // reshape
+};
+
+struct placement_spec {
+  std::string kind = "contiguous";
+  double alpha = 0.5;              // dirichlet, inner_dirichlet
+  std::vector<double> shares;      // sizes, inner_dirichlet (empty = equal)
+  double sigma = 0.5;              // lognormal
+  uint64_t min_rows = 1;           // dirichlet
+  bool balanced = false;           // dirichlet
+  uint32_t shards_per_worker = 2;  // shards
+  uint32_t classes_per_worker = 2; // classes
+  std::vector<std::vector<double>> matrix; // matrix: workers x classes
+  std::string column;                      // column, continuous
+  double strictness = 1;                   // continuous
+};
+
+struct data_spec {
+  source_spec train;
+  std::optional<source_spec> test;
+  double test_fraction = 0.2; // without `test`; stratified; 0 = no evaluation
+  std::vector<pipeline_step> pipeline;
+  std::optional<uint64_t> chunk_rows; // null = by the size of a share
+  placement_spec placement;
+};
+
+struct model_spec {
+  std::string kind; // linear logistic mlp cnn resnet18 transformer emulated
+                    // torchscript
+  std::vector<uint32_t> hidden;       // mlp
+  std::vector<uint32_t> channels;     // cnn
+  bool batch_norm = false;            // cnn
+  double dropout = 0;                 // cnn
+  std::string stem = "imagenet";      // resnet18: imagenet, cifar
+  uint32_t layers = 4;                // transformer
+  uint32_t width = 128;               // transformer
+  uint32_t heads = 4;                 // transformer
+  std::optional<uint64_t> vocabulary; // transformer; null = that of the data
+  std::string init = "default";       // default, zeros, or a .safetensors path
+  std::string path;                   // torchscript
+  uint64_t parameters = 0;            // emulated
+  uint64_t us_per_sample = 0;         // emulated
+  uint64_t us_per_step = 0;           // emulated
+};
+
+struct optimizer_spec {
+  std::string kind = "sgd"; // sgd adam adamw
+  double lr = 0.01;
+  double momentum = 0;
+  double weight_decay = 0;
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double eps = 1e-8;
+};
+
+struct schedule_spec {
+  std::string kind = "constant"; // constant step cosine linear
+  uint64_t warmup_steps = 0;
+  uint64_t every_steps = 0; // step
+  double gamma = 0.1;       // step
+  double final_ratio = 0;   // cosine, linear: last lr / lr
+};
+
+struct train_spec {
+  uint64_t epochs = 1;
+  uint64_t global_batch = 256;
+  std::string loss = "cross_entropy"; // cross_entropy mse next_token
+  optimizer_spec optimizer;
+  schedule_spec schedule;
+  std::optional<double> clip_norm;
+  std::optional<uint64_t> micro_batch;
+  std::vector<double> class_weights; // empty = all 1
+  std::string precision = "float32";
+  bool activation_checkpointing = false;
+  std::string strategy = "allreduce";
+  std::string order = "local";
+  std::string reduction = "fused";
+  std::string collective = "auto";
+  uint32_t threads = 0; // compute threads a worker; 0 = cores / local workers
+};
+
+struct elastic_spec {
+  uint32_t workers = 2;
+  uint32_t min_workers = 1;
+  uint32_t max_workers = 64;
+  bool respawn = true;
+  uint32_t respawn_limit = 5;
+  uint32_t respawn_window_s = 60;
+  uint32_t heartbeat_ms = 200;
+  uint32_t grace_s = 30;
+  uint32_t orphan_s = 60;
+};
+
+struct balance_spec {
+  bool enabled = true;
+  double skew_tv = 0.1;
+  std::vector<std::string> by; // columns; empty = the label
+  std::string group;           // column; empty = none
+};
+
+struct checkpoint_spec {
+  uint64_t every_steps = 200;
+  uint64_t every_s = 10;
+  uint32_t keep = 2;
+};
+
+struct job {
+  int version = 1;
+  std::string name = "job";
+  uint64_t seed = 1;
+  data_spec data;
+  model_spec model;
+  train_spec train;
+  elastic_spec elastic;
+  balance_spec balance;
+  checkpoint_spec checkpoint;
+  bool faults = false;
+  bool trace_samples = false;
+};
+
+/// Either a job, or every mistake in the text (never both).
+struct job_result {
+  std::optional<job> value;
+  std::vector<failure> mistakes; // each with its JSON pointer
+};
+
+/// `text` is the JSON document as the user wrote it; `sets` are
+/// "/json/pointer=value" strings of --set, applied in order before validation;
+/// relative paths become absolute against `base_folder`.
+job_result parse_job(const std::string& text,
+                     const std::vector<std::string>& sets,
+                     const std::string& base_folder);
+
+/// The job as JSON with every default filled in. parse_job(dump) == job.
+nlohmann::json to_json(const job& in);
+
+/// JSON Schema (2020-12) of the job.
+nlohmann::json job_schema();
+/// docs/job.md, generated.
+std::string job_reference();
+
+} // namespace ballast

@@ -1,0 +1,128 @@
+#include "runtime/job/job_field.hpp"
+
+#include <algorithm>
+
+namespace ballast {
+
+using nlohmann::json;
+
+job_field& job_field::between(double low, double high) {
+  range = {low, high, false, false};
+  return *this;
+}
+
+job_field& job_field::above(double low, double high) {
+  range = {low, high, true, false};
+  return *this;
+}
+
+job_field& job_field::below(double low, double high) {
+  range = {low, high, false, true};
+  return *this;
+}
+
+job_field& job_field::items(size_t least, size_t most) {
+  items_min = least;
+  items_max = most;
+  return *this;
+}
+
+job_field& job_field::one_of(std::vector<std::string> now,
+                             std::vector<std::string> in_later_builds) {
+  allowed = std::move(now);
+  later = std::move(in_later_builds);
+  return *this;
+}
+
+job_field& job_field::is(text_kind kind) {
+  text = kind;
+  return *this;
+}
+
+job_field& job_field::must() {
+  required = true;
+  return *this;
+}
+
+job_field& job_field::otherwise(json value) {
+  default_value = std::move(value);
+  return *this;
+}
+
+job_field& job_field::only_with(std::string key,
+                                std::vector<std::string> values) {
+  when = std::move(key);
+  when_is = std::move(values);
+  return *this;
+}
+
+job_field& job_field::only_without(std::string key) {
+  without = std::move(key);
+  return *this;
+}
+
+job_field& add_field(std::vector<job_field>& fields, std::string pointer,
+                     field_access at, std::string doc) {
+  job_field field;
+  field.pointer = std::move(pointer);
+  field.at = std::move(at);
+  field.doc = std::move(doc);
+  fields.push_back(std::move(field));
+  return fields.back();
+}
+
+std::string key_of(const std::string& pointer) {
+  return pointer.substr(pointer.rfind('/') + 1);
+}
+
+std::string parent_of(const std::string& pointer) {
+  return pointer.substr(0, pointer.rfind('/'));
+}
+
+const json* find_value(const json& document, const std::string& pointer) {
+  const json* at = &document;
+  for (size_t begin = 1; begin <= pointer.size();) {
+    size_t end = std::min(pointer.find('/', begin), pointer.size());
+    std::string key = pointer.substr(begin, end - begin);
+    begin = end + 1;
+    if (at->is_object()) {
+      auto found = at->find(key);
+      if (found == at->end())
+        return nullptr;
+      at = &*found;
+    } else if (at->is_array()) {
+      // Described lists hold objects; keys of fields are plain indices there.
+      size_t index = key.find_first_not_of("0123456789") == std::string::npos
+                         ? std::stoul(key)
+                         : at->size();
+      if (index >= at->size())
+        return nullptr;
+      at = &(*at)[index];
+    } else {
+      return nullptr;
+    }
+  }
+  return at;
+}
+
+bool applies(const job_field& field, const std::vector<job_field>& fields,
+             const json& document) {
+  std::string parent = parent_of(field.pointer);
+  if (!field.without.empty())
+    return find_value(document, parent + "/" + field.without) == nullptr;
+  if (field.when.empty())
+    return true;
+  std::string selector = parent + "/" + field.when;
+  json value;
+  if (const json* given = find_value(document, selector))
+    value = *given;
+  else
+    for (const job_field& other : fields)
+      if (other.pointer == selector)
+        value = default_of(other);
+  return value.is_string() &&
+         std::count(field.when_is.begin(), field.when_is.end(),
+                    value.get_ref<const std::string&>()) > 0;
+}
+
+} // namespace ballast

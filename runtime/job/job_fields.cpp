@@ -1,0 +1,408 @@
+#include "runtime/job/job_field.hpp"
+
+namespace ballast {
+
+namespace {
+
+using fields_t = std::vector<job_field>;
+
+void add_head(fields_t& f) {
+  add_field(
+      f, "/version", [](job& j) -> field_place { return &j.version; },
+      "Version of this format.")
+      .between(1, 1);
+  add_field(
+      f, "/name", [](job& j) -> field_place { return &j.name; },
+      "Name of the run; its run directory is `runs/NAME-N`.")
+      .is(text_kind::name);
+  add_field(
+      f, "/seed", [](job& j) -> field_place { return &j.seed; },
+      "Everything random follows from it: initial weights, order, split. With "
+      "`balance` enabled the same seed may still give other weights, because "
+      "how many rows of a step each worker takes follows measured speeds.")
+      .between(0, 9007199254740991.0); // what every JSON reader holds exactly
+}
+
+void add_model(fields_t& f) {
+  add_field(
+      f, "/model/kind", [](job& j) -> field_place { return &j.model.kind; },
+      "What is trained. `linear` has one output column (regression), "
+      "`logistic` one per class; `emulated` measures the runtime itself. "
+      "docs/models.md describes them.")
+      .one_of({"linear", "logistic", "mlp", "cnn", "resnet18", "transformer",
+               "torchscript", "emulated"})
+      .must();
+  add_field(
+      f, "/model/hidden", [](job& j) -> field_place { return &j.model.hidden; },
+      "Widths of the hidden layers.")
+      .between(1, 1e6)
+      .items(1, 64)
+      .otherwise({128})
+      .only_with("kind", {"mlp"});
+  add_field(
+      f, "/model/channels",
+      [](job& j) -> field_place { return &j.model.channels; },
+      "Channels of the 3x3 convolutions, each followed by a 2x2 pooling.")
+      .between(1, 65536)
+      .items(1, 16)
+      .otherwise({16, 32})
+      .only_with("kind", {"cnn"});
+  add_field(
+      f, "/model/batch_norm",
+      [](job& j) -> field_place { return &j.model.batch_norm; },
+      "Batch normalisation after each convolution.")
+      .only_with("kind", {"cnn"});
+  add_field(
+      f, "/model/dropout",
+      [](job& j) -> field_place { return &j.model.dropout; },
+      "Part of the last layer's inputs that is dropped in training.")
+      .below(0, 1)
+      .only_with("kind", {"cnn"});
+  add_field(
+      f, "/model/stem", [](job& j) -> field_place { return &j.model.stem; },
+      "First layers. `imagenet`: convolution 7x7 with stride 2, then a "
+      "pooling with stride 2, as published; images from 33 x 33. `cifar`: "
+      "convolution 3x3 with stride 1; images from 9 x 9.")
+      .one_of({"imagenet", "cifar"})
+      .only_with("kind", {"resnet18"});
+  add_field(
+      f, "/model/layers", [](job& j) -> field_place { return &j.model.layers; },
+      "Blocks of attention and MLP.")
+      .between(1, 1024)
+      .only_with("kind", {"transformer"});
+  add_field(
+      f, "/model/width", [](job& j) -> field_place { return &j.model.width; },
+      "Values that stand for a token; a multiple of `heads`.")
+      .between(1, 65536)
+      .only_with("kind", {"transformer"});
+  add_field(
+      f, "/model/heads", [](job& j) -> field_place { return &j.model.heads; },
+      "Heads of each attention.")
+      .between(1, 1024)
+      .only_with("kind", {"transformer"});
+  add_field(
+      f, "/model/vocabulary",
+      [](job& j) -> field_place { return &j.model.vocabulary; },
+      "Number of tokens that it knows; null: as many as the data need.")
+      .between(2, 16777216)
+      .only_with("kind", {"transformer"});
+  add_field(
+      f, "/model/init", [](job& j) -> field_place { return &j.model.init; },
+      "Initial parameters: `default` (seeded), `zeros` (`linear` and "
+      "`logistic` only), or the path of a `.safetensors` file.")
+      .one_of({"default", "zeros"})
+      .is(text_kind::path_or_word)
+      .only_with("kind", {"linear", "logistic", "mlp", "cnn", "resnet18",
+                          "transformer", "torchscript"});
+  add_field(
+      f, "/model/path", [](job& j) -> field_place { return &j.model.path; },
+      "A TorchScript module, read by every worker.")
+      .is(text_kind::path)
+      .must()
+      .only_with("kind", {"torchscript"});
+  add_field(
+      f, "/model/parameters",
+      [](job& j) -> field_place { return &j.model.parameters; },
+      "Number of parameters of the emulated model.")
+      .between(0, 1e10)
+      .only_with("kind", {"emulated"});
+  add_field(
+      f, "/model/us_per_sample",
+      [](job& j) -> field_place { return &j.model.us_per_sample; },
+      "Microseconds that a row costs.")
+      .between(0, 60e6)
+      .only_with("kind", {"emulated"});
+  add_field(
+      f, "/model/us_per_step",
+      [](job& j) -> field_place { return &j.model.us_per_step; },
+      "Microseconds that a step costs, whatever its rows.")
+      .between(0, 600e6)
+      .only_with("kind", {"emulated"});
+}
+
+void add_optimizer(fields_t& f) {
+  add_field(
+      f, "/train/optimizer/kind",
+      [](job& j) -> field_place { return &j.train.optimizer.kind; },
+      "Update rule, as in PyTorch.")
+      .one_of({"sgd", "adam", "adamw"});
+  add_field(
+      f, "/train/optimizer/lr",
+      [](job& j) -> field_place { return &j.train.optimizer.lr; },
+      "Learning rate, before the schedule.")
+      .between(0, 1e6);
+  add_field(
+      f, "/train/optimizer/momentum",
+      [](job& j) -> field_place { return &j.train.optimizer.momentum; },
+      "Momentum.")
+      .below(0, 1)
+      .only_with("kind", {"sgd"});
+  add_field(
+      f, "/train/optimizer/weight_decay",
+      [](job& j) -> field_place { return &j.train.optimizer.weight_decay; },
+      "Weight decay; added to the gradient by `sgd` and `adam`, decoupled in "
+      "`adamw`.")
+      .between(0, 1e6);
+  add_field(
+      f, "/train/optimizer/beta1",
+      [](job& j) -> field_place { return &j.train.optimizer.beta1; },
+      "Decay of the first moment.")
+      .below(0, 1)
+      .only_with("kind", {"adam", "adamw"});
+  add_field(
+      f, "/train/optimizer/beta2",
+      [](job& j) -> field_place { return &j.train.optimizer.beta2; },
+      "Decay of the second moment.")
+      .below(0, 1)
+      .only_with("kind", {"adam", "adamw"});
+  add_field(
+      f, "/train/optimizer/eps",
+      [](job& j) -> field_place { return &j.train.optimizer.eps; },
+      "Added to the denominator.")
+      .above(0, 1)
+      .only_with("kind", {"adam", "adamw"});
+}
+
+void add_schedule(fields_t& f) {
+  add_field(
+      f, "/train/schedule/kind",
+      [](job& j) -> field_place { return &j.train.schedule.kind; },
+      "How the learning rate goes on after the warm-up.")
+      .one_of({"constant", "step", "cosine", "linear"});
+  add_field(
+      f, "/train/schedule/warmup_steps",
+      [](job& j) -> field_place { return &j.train.schedule.warmup_steps; },
+      "Steps in which the learning rate rises to `lr`.")
+      .between(0, 1e12);
+  add_field(
+      f, "/train/schedule/every_steps",
+      [](job& j) -> field_place { return &j.train.schedule.every_steps; },
+      "Steps after which the rate is multiplied by `gamma`, again and again.")
+      .between(1, 1e12)
+      .must()
+      .only_with("kind", {"step"});
+  add_field(
+      f, "/train/schedule/gamma",
+      [](job& j) -> field_place { return &j.train.schedule.gamma; },
+      "Factor of each fall.")
+      .above(0, 1)
+      .only_with("kind", {"step"});
+  add_field(
+      f, "/train/schedule/final_ratio",
+      [](job& j) -> field_place { return &j.train.schedule.final_ratio; },
+      "Learning rate of the last step, as a part of `lr`.")
+      .between(0, 1)
+      .only_with("kind", {"cosine", "linear"});
+}
+
+void add_modes(fields_t& f) {
+  add_field(
+      f, "/train/precision",
+      [](job& j) -> field_place { return &j.train.precision; },
+      "Number format of forward and backward passes. `bfloat16`: of their "
+      "matrix products, convolutions and attention; parameters, gradients, "
+      "sums and the update stay float32.")
+      .one_of({"float32", "bfloat16"});
+  add_field(
+      f, "/train/strategy",
+      [](job& j) -> field_place { return &j.train.strategy; },
+      "How workers agree on an update.")
+      .one_of({"allreduce"},
+              {"local_sgd", "parameter_server", "pipeline", "hybrid"});
+  add_field(
+      f, "/train/order", [](job& j) -> field_place { return &j.train.order; },
+      "`local`: every worker draws from the rows it owns.")
+      .one_of({"local"}, {"global"});
+  add_field(
+      f, "/train/reduction",
+      [](job& j) -> field_place { return &j.train.reduction; },
+      "`fused`: sums as fast as possible, in the order of the backend.")
+      .one_of({"fused"}, {"canonical"});
+  add_field(
+      f, "/train/compression",
+      [](job&) -> field_place { return std::monostate{}; },
+      "Compression of gradients on the wire.")
+      .one_of({"none"}, {"bf16", "int8", "topk", "powersgd"})
+      .otherwise("none");
+  add_field(
+      f, "/train/collective",
+      [](job& j) -> field_place { return &j.train.collective; },
+      "What sums the gradients: `ring` for workers on CPUs and on GPUs, whose "
+      "buckets go through the host's memory; `nccl` between GPUs, one worker "
+      "each; `auto` takes `nccl` for every generation in which that is "
+      "possible, else `ring`.")
+      .one_of({"auto", "ring", "gloo", "nccl"});
+}
+
+void add_train(fields_t& f) {
+  add_field(
+      f, "/train/epochs", [](job& j) -> field_place { return &j.train.epochs; },
+      "Passes over the training set.")
+      .between(1, 1e6);
+  add_field(
+      f, "/train/global_batch",
+      [](job& j) -> field_place { return &j.train.global_batch; },
+      "Rows of one step, over all workers. An epoch has ceil(rows / "
+      "global_batch) steps, the last one short.")
+      .between(1, 16777216);
+  add_field(
+      f, "/train/micro_batch",
+      [](job& j) -> field_place { return &j.train.micro_batch; },
+      "Most rows of one forward pass; gradients accumulate over the rest. "
+      "null: no limit.")
+      .between(1, 16777216);
+  add_field(
+      f, "/train/activation_checkpointing",
+      [](job& j) -> field_place { return &j.train.activation_checkpointing; },
+      "Of each block of a `transformer` or a `resnet18` only its input is kept "
+      "until the gradients are computed, and the block is computed once more "
+      "then: less memory, a third more to compute, the same gradients bit by "
+      "bit.");
+  add_field(
+      f, "/train/loss", [](job& j) -> field_place { return &j.train.loss; },
+      "Mean over the global batch; `mse` is the squared error without 1/2, "
+      "for a label column of numbers; `next_token` is the mean cross entropy "
+      "of each token of a row after the first, given those before it.")
+      .one_of({"cross_entropy", "mse", "next_token"});
+  add_field(
+      f, "/train/class_weights",
+      [](job& j) -> field_place { return &j.train.class_weights; },
+      "Weight of each class in `cross_entropy`; empty: all 1. The weighted "
+      "sum is divided by the number of rows.")
+      .between(0, 1e6)
+      .items(0, 65536);
+  add_field(
+      f, "/train/clip_norm",
+      [](job& j) -> field_place { return &j.train.clip_norm; },
+      "Longest gradient, as an L2 norm over all parameters; longer ones are "
+      "scaled down. null: no limit.")
+      .above(0, 1e12);
+  add_optimizer(f);
+  add_schedule(f);
+  add_modes(f);
+  add_field(
+      f, "/train/threads",
+      [](job& j) -> field_place { return &j.train.threads; },
+      "Compute threads of a worker, at most its machine's cores; 0: cores / "
+      "workers on the machine.")
+      .between(0, 1024);
+}
+
+void add_elastic(fields_t& f) {
+  add_field(
+      f, "/elastic/workers",
+      [](job& j) -> field_place { return &j.elastic.workers; },
+      "Workers that the job starts with.")
+      .between(1, 1024);
+  add_field(
+      f, "/elastic/min_workers",
+      [](job& j) -> field_place { return &j.elastic.min_workers; },
+      "With fewer the job waits.")
+      .between(1, 1024);
+  add_field(
+      f, "/elastic/max_workers",
+      [](job& j) -> field_place { return &j.elastic.max_workers; },
+      "More do not take part.")
+      .between(1, 1024);
+  add_field(
+      f, "/elastic/respawn",
+      [](job& j) -> field_place { return &j.elastic.respawn; },
+      "`ballast run` starts a new worker for a lost one.");
+  add_field(
+      f, "/elastic/respawn_limit",
+      [](job& j) -> field_place { return &j.elastic.respawn_limit; },
+      "Workers that may die before their first step within the window below.")
+      .between(0, 1000);
+  add_field(
+      f, "/elastic/respawn_window_s",
+      [](job& j) -> field_place { return &j.elastic.respawn_window_s; },
+      "Seconds in which they are counted.")
+      .between(1, 86400);
+  add_field(
+      f, "/elastic/heartbeat_ms",
+      [](job& j) -> field_place { return &j.elastic.heartbeat_ms; },
+      "Milliseconds between signs of life; every other timeout of the "
+      "failure detector derives from it.")
+      .between(10, 60000);
+  add_field(
+      f, "/elastic/grace_s",
+      [](job& j) -> field_place { return &j.elastic.grace_s; },
+      "Seconds that a process gets to end in good order, and that a run "
+      "waits for space on a full disk.")
+      .between(0, 86400);
+  add_field(
+      f, "/elastic/orphan_s",
+      [](job& j) -> field_place { return &j.elastic.orphan_s; },
+      "Seconds that workers without a coordinator keep their state.")
+      .between(0, 86400);
+}
+
+void add_tail(fields_t& f) {
+  add_field(
+      f, "/balance/enabled",
+      [](job& j) -> field_place { return &j.balance.enabled; },
+      "Whether batches follow the speed of the workers, and data their batches "
+      "and the distribution of labels, while the run goes on.");
+  add_field(
+      f, "/balance/skew_tv",
+      [](job& j) -> field_place { return &j.balance.skew_tv; },
+      "Label skew of a worker that is good enough: total variation distance "
+      "between the labels it owns and all of them. Moves begin beyond 1.25 "
+      "times this, and beyond twice what chance gives to so few rows.")
+      .between(0, 1);
+  add_field(
+      f, "/balance/by", [](job& j) -> field_place { return &j.balance.by; },
+      "What is counted for that instead of the label (or of bins of the "
+      "target): the joint values of these columns of the source, the label or "
+      "any others. A column of more than 16 different numbers is cut into 16 "
+      "bins of about equally many rows, one of text keeps its 64 most frequent "
+      "values; an empty cell is a value, too. The model does not see them "
+      "unless they are among its features.")
+      .items(0, 4);
+  add_field(
+      f, "/balance/group",
+      [](job& j) -> field_place { return &j.balance.group; },
+      "Column of the source: rows with the same value of it begin on one "
+      "worker, lie in one chunk and move together; a chunk then has more rows "
+      "than `chunk_rows` where a group has, and none is cut. Empty: no "
+      "groups.");
+  add_field(
+      f, "/checkpoint/every_steps",
+      [](job& j) -> field_place { return &j.checkpoint.every_steps; },
+      "Steps between checkpoints.")
+      .between(1, 1e12);
+  add_field(
+      f, "/checkpoint/every_s",
+      [](job& j) -> field_place { return &j.checkpoint.every_s; },
+      "Least seconds between checkpoints, however quick the steps are; 0: "
+      "only the steps count. A copy that is asked for, and the last one of a "
+      "run that is stopped, are made in any case.")
+      .between(0, 86400);
+  add_field(
+      f, "/checkpoint/keep",
+      [](job& j) -> field_place { return &j.checkpoint.keep; },
+      "Newest checkpoints that are kept.")
+      .between(1, 1000);
+  add_field(
+      f, "/faults", [](job& j) -> field_place { return &j.faults; },
+      "Allow the control messages that hurt on purpose.");
+  add_field(
+      f, "/trace_samples",
+      [](job& j) -> field_place { return &j.trace_samples; },
+      "Every worker records which samples it used, in `trace/`.");
+}
+
+} // namespace
+
+std::vector<job_field> job_fields(const job_form& form) {
+  fields_t fields;
+  add_head(fields);
+  add_data_fields(fields, form);
+  add_model(fields);
+  add_train(fields);
+  add_elastic(fields);
+  add_tail(fields);
+  return fields;
+}
+
+} // namespace ballast

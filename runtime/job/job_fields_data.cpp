@@ -1,0 +1,229 @@
+#include "runtime/job/job_field.hpp"
+
+namespace ballast {
+
+namespace {
+
+using fields_t = std::vector<job_field>;
+using source_access = std::function<source_spec&(job&)>;
+
+/// One source of rows, at `prefix`.
+void add_source(fields_t& f, const std::string& prefix,
+                const source_access& of) {
+  add_field(
+      f, prefix + "/format",
+      [of](job& j) -> field_place { return &of(j).format; },
+      "`idx`: images and labels as in MNIST, also gzipped; `synthetic`: "
+      "seeded class means with noise, or with the loss `next_token` tokens of "
+      "which each has a favourite successor.")
+      .one_of({"idx", "csv", "parquet", "synthetic"}, {"jsonl", "arrow", "orc"})
+      .must();
+  add_field(
+      f, prefix + "/images",
+      [of](job& j) -> field_place { return &of(j).images; },
+      "File with the images.")
+      .is(text_kind::path)
+      .must()
+      .only_with("format", {"idx"});
+  add_field(
+      f, prefix + "/labels",
+      [of](job& j) -> field_place { return &of(j).labels; },
+      "File with the labels.")
+      .is(text_kind::path)
+      .must()
+      .only_with("format", {"idx"});
+  add_field(
+      f, prefix + "/uri", [of](job& j) -> field_place { return &of(j).uri; },
+      "A path, a glob, or a `file://` URI.")
+      .is(text_kind::uri)
+      .must()
+      .only_with("format", {"csv", "parquet"});
+  add_field(
+      f, prefix + "/label",
+      [of](job& j) -> field_place { return &of(j).label; },
+      "Column with the label: class numbers from 0, or any number for `mse`; "
+      "required with these. Rows for `next_token` have none.")
+      .only_with("format", {"csv", "parquet"});
+  add_field(
+      f, prefix + "/features",
+      [of](job& j) -> field_place { return &of(j).features; },
+      "Columns that the model sees, in this order; empty: every other column "
+      "of numbers; those of text are named on stderr, those with both are "
+      "refused. With `next_token` each holds one token of the row.")
+      .items(0, 65536)
+      .only_with("format", {"csv", "parquet"});
+  add_field(
+      f, prefix + "/rows", [of](job& j) -> field_place { return &of(j).rows; },
+      "Number of rows.")
+      .between(1, 1e10)
+      .must()
+      .only_with("format", {"synthetic"});
+  add_field(
+      f, prefix + "/classes",
+      [of](job& j) -> field_place { return &of(j).classes; },
+      "Number of classes; with `next_token` of tokens.")
+      .between(2, 65536)
+      .must()
+      .only_with("format", {"synthetic"});
+  add_field(
+      f, prefix + "/features",
+      [of](job& j) -> field_place { return &of(j).width; },
+      "Numbers, or tokens, in a row.")
+      .between(1, 1e6)
+      .only_with("format", {"synthetic"});
+}
+
+void add_pipeline_step(fields_t& f, size_t index) {
+  std::string prefix = "/data/pipeline/" + std::to_string(index);
+  auto step = [index](job& j) -> pipeline_step& {
+    if (j.data.pipeline.size() <= index)
+      j.data.pipeline.resize(index + 1);
+    return j.data.pipeline[index];
+  };
+  job_field& op = add_field(
+      f, prefix + "/op", [step](job& j) -> field_place { return &step(j).op; },
+      "What is done to every row; steps are applied in order.");
+  op.one_of({"scale", "reshape"}).must();
+  op.later_open = true;
+  add_field(
+      f, prefix + "/factor",
+      [step](job& j) -> field_place { return &step(j).factor; },
+      "Every value is multiplied by it.")
+      .between(-1e30, 1e30)
+      .must()
+      .only_with("op", {"scale"});
+  add_field(
+      f, prefix + "/shape",
+      [step](job& j) -> field_place { return &step(j).shape; },
+      "Shape of a row, such as [3, 64, 64] (channels, height, width); the "
+      "values and their order stay.")
+      .between(1, 1e6)
+      .items(1, 4)
+      .must()
+      .only_with("op", {"reshape"});
+}
+
+void add_placement(fields_t& f) {
+  add_field(
+      f, "/data/placement/kind",
+      [](job& j) -> field_place { return &j.data.placement.kind; },
+      "`contiguous`: in the order of the files; `iid`: at random. "
+      "By size: `sizes` in given proportions; `lognormal`; `linear`, `square`, "
+      "`exponential` as i, i^2, e^i for worker i. "
+      "By label: `stratified` with equal label shares; `sorted` (the worst "
+      "skew); `shards` of the sorted rows, dealt at random; `classes`: only a "
+      "few for each worker; `matrix` with given label shares; `dirichlet`: "
+      "each label split at random; `inner_dirichlet`: given sizes, each worker "
+      "a random mix of labels. "
+      "By a column: `column` keeps equal values together; `continuous` sorts "
+      "by it, more or less.")
+      .one_of({"contiguous", "iid", "stratified", "sorted", "dirichlet",
+               "sizes", "lognormal", "linear", "square", "exponential",
+               "inner_dirichlet", "shards", "classes", "matrix", "column",
+               "continuous"});
+  add_field(
+      f, "/data/placement/alpha",
+      [](job& j) -> field_place { return &j.data.placement.alpha; },
+      "Concentration; the smaller, the more uneven.")
+      .above(0, 1e6)
+      .only_with("kind", {"dirichlet", "inner_dirichlet"});
+  add_field(
+      f, "/data/placement/min_rows",
+      [](job& j) -> field_place { return &j.data.placement.min_rows; },
+      "Who would have fewer takes them from whoever has most.")
+      .between(1, 1e10)
+      .only_with("kind", {"dirichlet"});
+  add_field(
+      f, "/data/placement/balanced",
+      [](job& j) -> field_place { return &j.data.placement.balanced; },
+      "A worker that has an equal part of all rows takes none of the classes "
+      "that follow.")
+      .only_with("kind", {"dirichlet"});
+  const field_access shares = [](job& j) -> field_place {
+    return &j.data.placement.shares;
+  };
+  add_field(f, "/data/placement/shares", shares,
+            "One positive number for each worker.")
+      .above(0, 1e12)
+      .items(1, 1024)
+      .must()
+      .only_with("kind", {"sizes"});
+  add_field(f, "/data/placement/shares", shares,
+            "One positive number for each worker; empty: equal sizes.")
+      .above(0, 1e12)
+      .items(0, 1024)
+      .only_with("kind", {"inner_dirichlet"});
+  add_field(
+      f, "/data/placement/sigma",
+      [](job& j) -> field_place { return &j.data.placement.sigma; },
+      "Standard deviation of the logarithm of the sizes; 0: all equal.")
+      .between(0, 10)
+      .only_with("kind", {"lognormal"});
+  add_field(
+      f, "/data/placement/shards_per_worker",
+      [](job& j) -> field_place { return &j.data.placement.shards_per_worker; },
+      "Shards that each worker gets.")
+      .between(1, 65536)
+      .only_with("kind", {"shards"});
+  add_field(
+      f, "/data/placement/classes_per_worker",
+      [](job& j) -> field_place {
+        return &j.data.placement.classes_per_worker;
+      },
+      "Classes that each worker has; together all must be there.")
+      .between(1, 65536)
+      .only_with("kind", {"classes"});
+  add_field(
+      f, "/data/placement/matrix",
+      [](job& j) -> field_place { return &j.data.placement.matrix; },
+      "A row for each worker, in it a weight for each class: the rows of a "
+      "class are split in proportion to its column.")
+      .between(0, 1e12)
+      .items(1, 65536)
+      .must()
+      .only_with("kind", {"matrix"});
+  add_field(
+      f, "/data/placement/column",
+      [](job& j) -> field_place { return &j.data.placement.column; },
+      "The label or one of the features (whole numbers: exact up to 2^24). "
+      "`column`: the groups of equal values are dealt so that sizes become as "
+      "equal as they can.")
+      .must()
+      .only_with("kind", {"column", "continuous"});
+  add_field(
+      f, "/data/placement/strictness",
+      [](job& j) -> field_place { return &j.data.placement.strictness; },
+      "1: sorted by the column; 0: at random; between: blurred.")
+      .between(0, 1)
+      .only_with("kind", {"continuous"});
+}
+
+} // namespace
+
+void add_data_fields(std::vector<job_field>& f, const job_form& form) {
+  add_source(f, "/data/train",
+             [](job& j) -> source_spec& { return j.data.train; });
+  if (form.test)
+    add_source(f, "/data/test", [](job& j) -> source_spec& {
+      return j.data.test ? *j.data.test : j.data.test.emplace();
+    });
+  add_field(
+      f, "/data/test_fraction",
+      [](job& j) -> field_place { return &j.data.test_fraction; },
+      "Part of the rows that is kept for evaluation, stratified by label "
+      "(not for `mse`); 0: no evaluation.")
+      .below(0, 1)
+      .only_without("test");
+  for (size_t i = 0; i < form.pipeline_steps; ++i)
+    add_pipeline_step(f, i);
+  add_field(
+      f, "/data/chunk_rows",
+      [](job& j) -> field_place { return &j.data.chunk_rows; },
+      "Rows of a chunk, the unit in which data moves. null: 256, fewer where a "
+      "worker would begin with less than 32 chunks, more where with over "
+      "4096.")
+      .between(1, 1048576);
+  add_placement(f);
+}
+
+} // namespace ballast

@@ -1,0 +1,352 @@
+/// Rules that tie several fields of a job together, and paths made absolute.
+#include "runtime/job/job_field.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+
+namespace ballast {
+
+namespace {
+
+using mistakes_t = std::vector<failure>;
+
+/// Collects mistakes; silent where a field in question has one already.
+class rule_book {
+public:
+  explicit rule_book(mistakes_t& mistakes) : mistakes_(mistakes) {
+    for (const failure& m : mistakes)
+      wrong_.push_back(m.pointer);
+  }
+
+  /// `message` blames the first of `fields`, all of which it is about.
+  void refuse(const std::vector<std::string>& fields,
+              const std::string& message) {
+    for (const std::string& field : fields)
+      if (is_wrong(field))
+        return;
+    mistakes_.push_back(
+        {errc::invalid_job, fields[0] + ": " + message, fields[0]});
+  }
+
+private:
+  /// A mistake at the field, above it, or in one of its items.
+  bool is_wrong(const std::string& field) const {
+    auto inside = [](const std::string& inner, const std::string& outer) {
+      return inner == outer || inner.rfind(outer + "/", 0) == 0;
+    };
+    return std::any_of(wrong_.begin(), wrong_.end(), [&](const std::string& w) {
+      return w.empty() || inside(field, w) || inside(w, field);
+    });
+  }
+
+  mistakes_t& mistakes_;
+  std::vector<std::string> wrong_;
+};
+
+std::string n(uint64_t number) {
+  return std::to_string(number);
+}
+
+void check_workers(const job& in, rule_book& book) {
+  const elastic_spec& e = in.elastic;
+  if (e.min_workers > e.workers)
+    book.refuse({"/elastic/min_workers", "/elastic/workers"},
+                n(e.min_workers) + " is more than workers (" + n(e.workers) +
+                    "); expected at most that");
+  if (e.workers > e.max_workers)
+    book.refuse({"/elastic/workers", "/elastic/max_workers"},
+                n(e.workers) + " is more than max_workers (" +
+                    n(e.max_workers) + "); raise that, or take fewer");
+}
+
+/// Other data show their classes, or the bins of a number, only when they are
+/// read.
+bool classes_are_known(const job& in) {
+  return in.data.train.format == "synthetic" &&
+         in.train.loss == "cross_entropy";
+}
+
+void check_matrix(const job& in, rule_book& book) {
+  const auto& matrix = in.data.placement.matrix;
+  const uint32_t workers = in.elastic.workers;
+  const std::string field = "/data/placement/matrix";
+  if (matrix.size() != workers)
+    book.refuse({field, "/data/placement/kind", "/elastic/workers"},
+                n(matrix.size()) + " rows for " + n(workers) +
+                    " workers; expected one for each (/elastic/workers)");
+  for (size_t worker = 0; worker < matrix.size(); ++worker) {
+    const std::vector<double>& row = matrix[worker];
+    const std::string blamed = field + "/" + n(worker);
+    if (row.size() != matrix[0].size())
+      book.refuse({blamed, field},
+                  n(row.size()) + " weights, but the first row has " +
+                      n(matrix[0].size()) + "; expected one for each class");
+    if (std::all_of(row.begin(), row.end(), [](double w) { return w == 0; }))
+      book.refuse({blamed, field},
+                  "all are 0, which leaves this worker without rows; expected "
+                  "at least one above 0");
+  }
+  const source_spec& train = in.data.train;
+  if (classes_are_known(in) && !matrix.empty() &&
+      matrix[0].size() != train.classes)
+    book.refuse({field, "/data/train/classes", "/data/train/format"},
+                n(matrix[0].size()) + " columns for " + n(train.classes) +
+                    " classes; expected one for each");
+}
+
+bool has_named_columns(const source_spec& source) {
+  return source.format == "csv" || source.format == "parquet";
+}
+
+std::string no_named_columns(const source_spec& source) {
+  return "\"" + source.format +
+         "\" data have no named columns; expected the format \"csv\" or "
+         "\"parquet\"";
+}
+
+void check_column(const job& in, rule_book& book) {
+  const source_spec& train = in.data.train;
+  const std::string field = "/data/placement/column";
+  const std::string& column = in.data.placement.column;
+  if (!has_named_columns(train))
+    book.refuse({field, "/data/train/format", "/data/placement/kind"},
+                no_named_columns(train));
+  else if (!train.features.empty() && column != train.label &&
+           std::count(train.features.begin(), train.features.end(), column) ==
+               0) {
+    std::string loaded;
+    if (!train.label.empty())
+      loaded = "\"" + train.label + "\", ";
+    for (const std::string& feature : train.features)
+      loaded += "\"" + feature + "\", ";
+    loaded.resize(loaded.size() - 2);
+    book.refuse({field, "/data/train/features", "/data/train/label",
+                 "/data/train/format", "/data/placement/kind"},
+                "\"" + column +
+                    "\" is not loaded; expected the label or one of the "
+                    "features: " +
+                    loaded);
+  }
+}
+
+/// What balance goes by beside the label has to have a name.
+void check_balance(const job& in, rule_book& book) {
+  const balance_spec& b = in.balance;
+  const source_spec& train = in.data.train;
+  if (!b.by.empty() && !has_named_columns(train))
+    book.refuse({"/balance/by", "/data/train/format"}, no_named_columns(train));
+  if (!b.group.empty() && !has_named_columns(train))
+    book.refuse({"/balance/group", "/data/train/format"},
+                no_named_columns(train));
+  if (!b.by.empty() && in.data.test && !has_named_columns(*in.data.test))
+    book.refuse({"/balance/by", "/data/test/format"},
+                no_named_columns(*in.data.test) + " for the test set, too");
+  if (std::set<std::string>(b.by.begin(), b.by.end()).size() < b.by.size())
+    book.refuse({"/balance/by"}, "names a column twice; expected each once");
+}
+
+void check_placement(const job& in, rule_book& book) {
+  const placement_spec& p = in.data.placement;
+  const uint32_t workers = in.elastic.workers;
+  const bool given =
+      p.kind == "sizes" || (p.kind == "inner_dirichlet" && !p.shares.empty());
+  if (given && p.shares.size() != workers)
+    book.refuse(
+        {"/data/placement/shares", "/data/placement/kind", "/elastic/workers"},
+        n(p.shares.size()) + " shares for " + n(workers) +
+            " workers; expected one for each (/elastic/workers)");
+  if (p.kind == "matrix")
+    check_matrix(in, book);
+  if (p.kind == "column" || p.kind == "continuous")
+    check_column(in, book);
+  const source_spec& train = in.data.train;
+  if (p.kind != "classes" || !classes_are_known(in))
+    return;
+  const std::vector<std::string> fields = {
+      "/data/placement/classes_per_worker", "/data/placement/kind",
+      "/data/train/classes", "/data/train/format", "/elastic/workers"};
+  if (p.classes_per_worker > train.classes)
+    book.refuse(fields, n(p.classes_per_worker) + " is more than the " +
+                            n(train.classes) + " classes there are");
+  if (uint64_t{p.classes_per_worker} * workers < train.classes)
+    book.refuse(fields, n(p.classes_per_worker) + " for each of " + n(workers) +
+                            " workers are fewer than the " + n(train.classes) +
+                            " classes; expected at least " +
+                            n((train.classes + workers - 1) / workers));
+}
+
+void check_features(const source_spec& source, const std::string& prefix,
+                    rule_book& book) {
+  std::set<std::string> seen;
+  for (const std::string& column : source.features) {
+    if (column == source.label)
+      book.refuse({prefix + "/features", prefix + "/label"},
+                  "the label column \"" + column + "\" cannot be a feature");
+    if (!seen.insert(column).second)
+      book.refuse({prefix + "/features"},
+                  "the column \"" + column + "\" is named twice");
+  }
+}
+
+void check_sources(const job& in, rule_book& book) {
+  const source_spec& train = in.data.train;
+  check_features(train, "/data/train", book);
+  if (!in.data.test)
+    return;
+  const source_spec& test = *in.data.test;
+  check_features(test, "/data/test", book);
+  if (train.format != "synthetic" || test.format != "synthetic")
+    return;
+  if (test.classes != train.classes)
+    book.refuse({"/data/test/classes", "/data/train/classes",
+                 "/data/test/format", "/data/train/format"},
+                n(test.classes) + " classes, but /data/train has " +
+                    n(train.classes) + "; expected the same");
+  if (test.width != train.width)
+    book.refuse({"/data/test/features", "/data/train/features",
+                 "/data/test/format", "/data/train/format"},
+                n(test.width) + " features, but /data/train has " +
+                    n(train.width) + "; expected the same");
+}
+
+void check_recomputing(const job& in, rule_book& book) {
+  if (in.train.activation_checkpointing && in.model.kind != "transformer" &&
+      in.model.kind != "resnet18")
+    book.refuse({"/train/activation_checkpointing", "/model/kind"},
+                "a \"" + in.model.kind +
+                    "\" has no blocks that could be computed again; expected "
+                    "false, or the model \"transformer\" or \"resnet18\"");
+}
+
+void check_class_weights(const job& in, rule_book& book) {
+  const std::vector<double>& weights = in.train.class_weights;
+  if (weights.empty())
+    return;
+  if (in.train.loss != "cross_entropy")
+    book.refuse({"/train/class_weights", "/train/loss"},
+                "belongs to the loss \"cross_entropy\"; the loss is \"" +
+                    in.train.loss + "\"");
+  if (in.model.kind == "emulated")
+    book.refuse({"/train/class_weights", "/model/kind"},
+                "the emulated model has no classes; leave it out");
+  if (std::all_of(weights.begin(), weights.end(),
+                  [](double w) { return w == 0; }))
+    book.refuse({"/train/class_weights"},
+                "all are 0; expected at least one above 0");
+  if (in.data.train.format == "synthetic" &&
+      weights.size() != in.data.train.classes)
+    book.refuse(
+        {"/train/class_weights", "/data/train/classes", "/data/train/format"},
+        n(weights.size()) + " weights for " + n(in.data.train.classes) +
+            " classes; expected one each");
+}
+
+void check_loss(const job& in, rule_book& book) {
+  const std::string& kind = in.model.kind;
+  const std::string& loss = in.train.loss;
+  if (kind == "linear" && loss != "mse")
+    book.refuse({"/train/loss", "/model/kind"},
+                "a \"linear\" model predicts a number and needs \"mse\"; for "
+                "classes take the model \"logistic\"");
+  if (kind == "logistic" && loss != "cross_entropy")
+    book.refuse({"/train/loss", "/model/kind"},
+                "a \"logistic\" model predicts classes and needs "
+                "\"cross_entropy\"; for numbers take the model \"linear\"");
+  if (in.model.init == "zeros" && kind != "linear" && kind != "logistic")
+    book.refuse({"/model/init", "/model/kind"},
+                "\"zeros\" belongs to the models \"linear\" and \"logistic\"; "
+                "a \"" +
+                    kind + "\" that starts with zeros learns nothing");
+}
+
+void check_label(const source_spec& source, const std::string& prefix,
+                 const std::string& loss, rule_book& book) {
+  const std::string field = prefix + "/label";
+  const std::vector<std::string> fields = {field, prefix + "/format",
+                                           "/train/loss"};
+  const bool table = has_named_columns(source);
+  if (loss == "next_token" && source.format == "idx")
+    book.refuse({prefix + "/format", "/train/loss"},
+                "\"idx\" data have labels, rows for the loss \"next_token\" "
+                "have none; expected \"csv\", \"parquet\" or \"synthetic\"");
+  else if (loss == "next_token" && table && !source.label.empty())
+    book.refuse(fields, "rows for the loss \"next_token\" have no label, each "
+                        "token is that of those before it; leave it out (" +
+                            prefix + "/features names the columns of tokens)");
+  else if (loss != "next_token" && table && source.label.empty())
+    book.refuse(fields, "is required with the loss \"" + loss +
+                            "\": the name of a column");
+}
+
+/// What goes with rows of tokens.
+void check_tokens(const job& in, rule_book& book) {
+  const std::string& kind = in.model.kind;
+  const bool tokens = in.train.loss == "next_token";
+  const bool convex = kind == "linear" || kind == "logistic"; // check_loss
+  check_label(in.data.train, "/data/train", in.train.loss, book);
+  if (in.data.test)
+    check_label(*in.data.test, "/data/test", in.train.loss, book);
+  if (kind == "transformer" && !tokens)
+    book.refuse({"/train/loss", "/model/kind"},
+                "a \"transformer\" predicts tokens and needs \"next_token\"");
+  if (tokens && kind != "transformer" && kind != "emulated" && !convex)
+    book.refuse({"/train/loss", "/model/kind"},
+                "\"next_token\" needs the model \"transformer\"; a \"" + kind +
+                    "\" does not predict tokens");
+  if (tokens && !in.data.pipeline.empty())
+    book.refuse({"/data/pipeline", "/train/loss"},
+                "rows of tokens are taken as they are; leave the steps out");
+  if (kind != "transformer")
+    return;
+  if (in.model.width % in.model.heads != 0)
+    book.refuse({"/model/heads", "/model/width", "/model/kind"},
+                n(in.model.heads) + " heads do not divide the width " +
+                    n(in.model.width) + "; expected a divisor of it");
+  const source_spec& train = in.data.train;
+  if (in.model.vocabulary && train.format == "synthetic" &&
+      *in.model.vocabulary < train.classes)
+    book.refuse({"/model/vocabulary", "/data/train/classes",
+                 "/data/train/format", "/model/kind"},
+                n(*in.model.vocabulary) + " is less than the " +
+                    n(train.classes) +
+                    " tokens of /data/train; expected at least that, or null");
+}
+
+std::string absolute(const std::string& path, const std::string& base) {
+  std::filesystem::path p(path);
+  if (base.empty() || p.is_absolute())
+    return path;
+  return (std::filesystem::path(base) / p).lexically_normal().string();
+}
+
+} // namespace
+
+void check_rules(const job& in, mistakes_t& mistakes) {
+  rule_book book(mistakes);
+  check_recomputing(in, book);
+  check_workers(in, book);
+  check_placement(in, book);
+  check_balance(in, book);
+  check_sources(in, book);
+  check_class_weights(in, book);
+  check_loss(in, book);
+  check_tokens(in, book);
+}
+
+void resolve_paths(const std::vector<job_field>& fields,
+                   const std::string& base_folder, job& in) {
+  for (const job_field& field : fields) {
+    bool word = field.text == text_kind::path_or_word;
+    if (field.text != text_kind::path && field.text != text_kind::uri && !word)
+      continue;
+    auto* place = std::get<std::string*>(field.at(in));
+    bool keeps = place->empty() || place->find("://") != std::string::npos ||
+                 (word && std::count(field.allowed.begin(), field.allowed.end(),
+                                     *place) > 0);
+    if (!keeps)
+      *place = absolute(*place, base_folder);
+  }
+}
+
+} // namespace ballast

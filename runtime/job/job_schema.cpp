@@ -1,0 +1,177 @@
+/// JSON Schema (2020-12) of the job, from the table of fields.
+#include "runtime/job/job_field.hpp"
+
+#include <cmath>
+#include <map>
+
+namespace ballast {
+
+namespace {
+
+using nlohmann::json;
+
+/// The form with everything in it; pipeline steps stand for their list.
+constexpr job_form full_form{true, 1};
+
+json scalar_schema(const job_field& field) {
+  std::string type = json_type(field, true);
+  json out = {{"type", type}};
+  if (is_nullable(field))
+    out["type"] = {type, "null"};
+  if (type == "integer" || type == "number") {
+    const field_range& r = field.range;
+    out[r.low_excluded ? "exclusiveMinimum" : "minimum"] = r.low;
+    if (!std::isinf(r.high))
+      out[r.high_excluded ? "exclusiveMaximum" : "maximum"] = r.high;
+  }
+  if (type == "integer")
+    for (const char* bound : {"minimum", "maximum"})
+      if (out.contains(bound))
+        out[bound] = int64_t(out[bound].get<double>());
+  if (type != "string")
+    return out;
+  if (field.text == text_kind::name)
+    out["pattern"] = "^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}$";
+  else if (field.text == text_kind::path_or_word)
+    out["anyOf"] = {{{"enum", field.allowed}},
+                    {{"pattern", ".\\.safetensors$"}}};
+  else if (!field.allowed.empty())
+    out["enum"] = field.allowed;
+  else
+    out.update(
+        {{"minLength", may_be_empty(field) ? 0 : 1}, {"maxLength", 4096}});
+  return out;
+}
+
+json value_schema(const job_field& field) {
+  json out = scalar_schema(field);
+  for (int depth = is_table(field)               ? 2
+                   : json_type(field) == "array" ? 1
+                                                 : 0;
+       depth > 0; --depth)
+    out = {{"type", "array"},
+           {"items", std::move(out)},
+           {"minItems", field.items_min},
+           {"maxItems", field.items_max}};
+  out["description"] = field.doc;
+  if (!field.required)
+    out["default"] = default_of(field);
+  return out;
+}
+
+/// Holds where the field's selector has one of the values it asks for.
+json selected(const job_field& field, const std::vector<job_field>& fields) {
+  json test = {{"properties", {{field.when, {{"enum", field.when_is}}}}}};
+  std::string selector = parent_of(field.pointer) + "/" + field.when;
+  for (const job_field& other : fields)
+    if (other.pointer == selector) {
+      json usual = other.required ? json() : default_of(other);
+      bool by_default = false;
+      for (const std::string& word : field.when_is)
+        by_default = by_default || usual == json(word);
+      if (!by_default)
+        test["required"] = {field.when};
+    }
+  return test;
+}
+
+/// One object: its fields, and which of them go with which selector.
+class object_schema {
+public:
+  explicit object_schema(const std::vector<job_field>& fields)
+      : fields_(fields) {}
+
+  void add(const job_field& field) {
+    std::string key = key_of(field.pointer);
+    variants_[key].push_back(value_schema(field));
+    if (field.required && field.when.empty())
+      out_["required"].push_back(key);
+    if (!field.without.empty())
+      out_["dependentSchemas"][key] = {
+          {"properties", {{field.without, false}}}};
+    if (field.when.empty())
+      return;
+    json test = selected(field, fields_);
+    places_[key].push_back(test);
+    json then = {{"properties", {{key, value_schema(field)}}}};
+    then["properties"][key].erase("description");
+    then["properties"][key].erase("default");
+    if (field.required)
+      then["required"] = {key};
+    out_["allOf"].push_back({{"if", test}, {"then", then}});
+  }
+
+  void add(const std::string& key, json schema) {
+    variants_[key].push_back(std::move(schema));
+  }
+  void require(const std::string& key) { out_["required"].push_back(key); }
+
+  json finish() {
+    out_["type"] = "object";
+    out_["additionalProperties"] = false;
+    for (auto& [key, schemas] : variants_)
+      out_["properties"][key] =
+          schemas.size() == 1 ? schemas[0] : json{{"anyOf", schemas}};
+    for (auto& [key, tests] : places_)
+      out_["dependentSchemas"][key] =
+          tests.size() == 1 ? tests[0] : json{{"anyOf", tests}};
+    return out_;
+  }
+
+private:
+  const std::vector<job_field>& fields_;
+  json out_ = json::object();
+  std::map<std::string, std::vector<json>> variants_;
+  std::map<std::string, std::vector<json>> places_;
+};
+
+/// Objects by pointer, each with those below it already inside.
+json nest(std::map<std::string, object_schema>& objects) {
+  // Longest pointers first: children before their parents.
+  while (objects.size() > 1) {
+    auto deepest = objects.begin();
+    for (auto it = objects.begin(); it != objects.end(); ++it)
+      if (it->first.size() > deepest->first.size())
+        deepest = it;
+    std::string pointer = deepest->first;
+    json schema = deepest->second.finish();
+    objects.erase(deepest);
+    std::string key = key_of(pointer);
+    if (key == "0") { // an item of a list
+      pointer = parent_of(pointer);
+      key = key_of(pointer);
+      schema = {{"type", "array"},
+                {"items", schema},
+                {"maxItems", 256},
+                {"default", json::array()}};
+    }
+    object_schema& parent = objects.at(parent_of(pointer));
+    // Only data.train and model have fields that every job must give.
+    if (pointer == "/data/train" || pointer == "/data" || pointer == "/model")
+      parent.require(key);
+    parent.add(key, std::move(schema));
+  }
+  return objects.begin()->second.finish();
+}
+
+} // namespace
+
+json job_schema() {
+  std::vector<job_field> fields = job_fields(full_form);
+  std::map<std::string, object_schema> objects;
+  for (const job_field& field : fields) {
+    for (std::string at = parent_of(field.pointer);; at = parent_of(at)) {
+      objects.try_emplace(at, fields);
+      if (at.empty())
+        break;
+    }
+    objects.at(parent_of(field.pointer)).add(field);
+  }
+  objects.erase("/data/pipeline"); // a list, not an object
+  json out = nest(objects);
+  out["$schema"] = "https://json-schema.org/draft/2020-12/schema";
+  out["title"] = "Ballast job";
+  return out;
+}
+
+} // namespace ballast

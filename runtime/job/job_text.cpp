@@ -1,0 +1,154 @@
+#include "runtime/job/job_text.hpp"
+
+#include "runtime/base/json_text.hpp"
+#include "runtime/base/printable.hpp"
+
+#include <algorithm>
+#include <set>
+
+namespace ballast {
+
+namespace {
+
+using nlohmann::json;
+
+constexpr size_t shown_max = 60;
+
+/// Finds the first thing wrong with a text, and where.
+class text_checker : public nlohmann::json_sax<json> {
+public:
+  std::string problem;
+  size_t position = 0; // bytes read when the problem was met
+  bool at_end = false;
+
+  bool null() override { return true; }
+  bool boolean(bool) override { return true; }
+  bool number_integer(number_integer_t) override { return true; }
+  bool number_unsigned(number_unsigned_t) override { return true; }
+  bool number_float(number_float_t, const string_t&) override { return true; }
+  bool string(string_t&) override { return true; }
+  bool binary(binary_t&) override { return true; }
+  bool start_object(std::size_t) override { return deeper(); }
+  bool end_object() override { return shallower(); }
+  bool start_array(std::size_t) override { return deeper(); }
+  bool end_array() override { return shallower(); }
+
+  bool key(string_t& name) override {
+    if (keys_.back().insert(name).second)
+      return true;
+    problem = "the key '" + printable(name, shown_max) +
+              "' is given twice in one object";
+    return false;
+  }
+
+  bool parse_error(std::size_t read, const std::string& last_token,
+                   const nlohmann::detail::exception& error) override {
+    position = read;
+    problem = error.what();
+    if (problem.find("number overflow") != std::string::npos) {
+      problem = "the number " + last_token + " is too large";
+      return false;
+    }
+    // "[json.exception...] parse error at line 1, column 2: <the rest>"
+    if (size_t colon = problem.find(": "); colon != std::string::npos)
+      problem.erase(0, colon + 2);
+    at_end = problem.find("unexpected end of input") != std::string::npos;
+    return false;
+  }
+
+private:
+  bool deeper() {
+    keys_.emplace_back();
+    if (keys_.size() <= json_depth_max)
+      return true;
+    problem = "nested deeper than " + std::to_string(json_depth_max);
+    return false;
+  }
+  bool shallower() {
+    keys_.pop_back();
+    return true;
+  }
+
+  std::vector<std::set<std::string>> keys_;
+};
+
+std::string line_and_column(std::string_view text, size_t read) {
+  std::string_view before = text.substr(0, std::min(read, text.size()));
+  if (!before.empty())
+    before.remove_suffix(1); // the byte that was wrong is the last one read
+  size_t line = 1 + size_t(std::count(before.begin(), before.end(), '\n'));
+  size_t start = before.rfind('\n');
+  size_t column = start == std::string_view::npos ? before.size() + 1
+                                                  : before.size() - start;
+  return "line " + std::to_string(line) + ", column " + std::to_string(column);
+}
+
+/// Edits (insert, delete, replace, swap neighbours) that turn a into b.
+size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::vector<size_t>> d(a.size() + 1,
+                                     std::vector<size_t>(b.size() + 1));
+  for (size_t i = 0; i <= a.size(); ++i)
+    d[i][0] = i;
+  for (size_t j = 0; j <= b.size(); ++j)
+    d[0][j] = j;
+  for (size_t i = 1; i <= a.size(); ++i)
+    for (size_t j = 1; j <= b.size(); ++j) {
+      d[i][j] = std::min({d[i - 1][j] + 1, d[i][j - 1] + 1,
+                          d[i - 1][j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1)});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+        d[i][j] = std::min(d[i][j], d[i - 2][j - 2] + 1);
+    }
+  return d[a.size()][b.size()];
+}
+
+} // namespace
+
+failure read_json_text(std::string_view text, errc code, std::string_view what,
+                       json& out) {
+  std::string name(what);
+  if (text.size() > json_text_bytes_max)
+    return {code,
+            name + ": " + std::to_string(text.size()) + " bytes; at most " +
+                std::to_string(json_text_bytes_max) + " are allowed",
+            ""};
+  text_checker checker;
+  if (json::sax_parse(text, &checker)) {
+    out = json::parse(text);
+    return {};
+  }
+  std::string where;
+  if (checker.position > 0)
+    where = checker.at_end && text.empty()
+                ? " (the text is empty)"
+                : " at " + line_and_column(text, checker.position);
+  return {code, name + " is not valid JSON" + where + ": " + checker.problem,
+          ""};
+}
+
+std::string nearest_word(std::string_view word,
+                         const std::vector<std::string>& candidates) {
+  // A third of the letters may differ; "los" is still near "loss".
+  size_t best = std::max<size_t>(1, word.size() / 3) + 1;
+  std::string found;
+  if (word.size() > 64)
+    return found;
+  for (const std::string& candidate : candidates) {
+    size_t distance = edit_distance(word, candidate);
+    if (distance < best) {
+      best = distance;
+      found = candidate;
+    }
+  }
+  return found;
+}
+
+std::string quote_value(const json& value) {
+  if (value.is_object())
+    return "an object";
+  if (value.is_array())
+    return "a list of " + std::to_string(value.size());
+  std::string text = json_text(value);
+  return printable(text, text.size() > shown_max ? shown_max - 3 : any_length);
+}
+
+} // namespace ballast

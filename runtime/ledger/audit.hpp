@@ -1,0 +1,163 @@
+/// Was every sample used exactly once? Compares three records of a run that
+/// different processes wrote: the ledger (plans), the committed steps
+/// (steps.jsonl), and what the workers say they fed to the gradient (traces).
+///
+/// Pure; the caller reads the files. Feed it the steps in order, then the
+/// traces in any order, then ask for the report. Memory: four bits a sample,
+/// and with traces 8 bytes a sample, 16 a step and worker, and two bits a
+/// sample for each epoch.
+#pragma once
+
+#include "runtime/ledger/manifest.hpp"
+#include "runtime/ledger/replay.hpp"
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace ballast {
+
+struct audit_input {
+  const manifest* set = nullptr; // outlives the audit
+  recorded_run run;
+  /// Epochs that the job asks for; no step comes after them.
+  uint64_t epochs = 1;
+  /// The job asked for traces: then every committed step needs them.
+  bool traced = false;
+};
+
+/// A line of steps.jsonl, as far as it is checked.
+struct step_line {
+  position at;
+  ballast::generation generation{};
+  plan_number plan{};
+  uint64_t world = 0;
+  uint64_t samples = 0;
+};
+
+/// A line of a worker's trace.
+struct trace_line {
+  worker_id worker{};
+  ballast::generation generation{};
+  plan_number plan{};
+  position at;
+  std::span<const uint64_t> ids;
+  /// Where it stands, for messages: "trace/w1.1.jsonl line 7".
+  std::string_view where;
+};
+
+/// How often the samples of finished epochs, and of the open one as far as it
+/// came, are in committed steps.
+struct sample_counts {
+  uint64_t expected = 0;
+  uint64_t once = 0;
+  uint64_t lost = 0;     // finished epochs only
+  uint64_t repeated = 0; // uses beyond the first, within an epoch
+  friend bool operator==(const sample_counts&, const sample_counts&) = default;
+};
+
+struct audit_report {
+  sample_counts ledger; // by plans and steps
+  sample_counts traces; // by the traces of committed steps; 0 without them
+  bool traced = false;
+  uint64_t epochs_finished = 0;
+  uint64_t steps_committed = 0; // lines of steps.jsonl
+  uint64_t trace_lines = 0;     // of committed steps
+  uint64_t attempt_lines = 0;   // of attempts that did not commit
+  uint64_t problems = 0;        // all of them; the first ones in words:
+  std::vector<std::string> first_problems;
+
+  bool fine() const { return problems == 0; }
+  /// The worse of both records, for the run's report.
+  sample_counts counts() const;
+};
+
+/// How often each of N things was met, told apart as never, once, more often.
+class use_counter {
+public:
+  explicit use_counter(uint64_t size) : once_(size), again_(size) {}
+  void add(uint64_t which);
+  void clear();
+  uint64_t size() const { return once_.size(); }
+  uint64_t distinct() const { return distinct_; }
+  uint64_t met_once() const { return distinct_ - met_again_; }
+  uint64_t repeated() const { return repeated_; }
+
+private:
+  std::vector<bool> once_, again_;
+  uint64_t distinct_ = 0, met_again_ = 0, repeated_ = 0;
+};
+
+class audit {
+public:
+  static constexpr size_t problems_named_max = 10;
+
+  explicit audit(audit_input input);
+  audit(const audit&) = delete; // replay_ refers to input_
+  audit& operator=(const audit&) = delete;
+
+  void step(const step_line& line);
+  void trace(const trace_line& line);
+  /// A contradiction that the caller found while reading.
+  void problem(const std::string& what);
+  /// Lines of steps.jsonl so far.
+  uint64_t steps_committed() const { return report_.steps_committed; }
+  /// Call once, at the end.
+  audit_report report();
+
+private:
+  /// What the ledger says one worker used in one step: as a set, so that the
+  /// order within the step does not matter.
+  struct use {
+    uint64_t hash = 0;
+    uint32_t count = 0;
+    bool seen = false;
+  };
+  struct walked_step {
+    size_t plan = 0; // place in plans_
+    epoch_number epoch{};
+    size_t first_use = 0; // place in uses_, one a rank
+    bool committed = false;
+  };
+  struct known_plan {
+    plan_number number{};
+    ballast::generation generation{};
+    std::map<worker_id, size_t> ranks;
+  };
+  struct doubtful_line {
+    step_number step{};
+    size_t rank = 0;
+    std::string where;
+    std::vector<uint64_t> ids; // sorted
+  };
+
+  bool past_the_end(step_number step) const;
+  void check_manifest();
+  void compare(const step_line& line);
+  void walk(bool committed);
+  void end_epoch();
+  void finish_traces();
+  void name_differences();
+
+  audit_input input_;
+  uint64_t rows_ = 0;
+  uint64_t steps_per_epoch_ = 1;
+  std::vector<uint64_t> chunk_offset_;
+  std::vector<uint64_t> ids_; // by row over all chunks; only with traces
+  replay replay_;
+  std::vector<std::vector<row_ref>> drawn_; // reused
+  use_counter epoch_uses_;
+  uint64_t epoch_steps_ = 0; // committed steps of the open epoch
+  std::vector<known_plan> plans_;
+  std::vector<walked_step> walked_; // step s at s - 1; only with traces
+  std::vector<use> uses_;
+  std::map<epoch_number, use_counter> traced_uses_;
+  std::vector<doubtful_line> doubtful_; // the first few
+  uint64_t doubtful_more_ = 0;
+  step_number last_line_{};
+  audit_report report_;
+};
+
+} // namespace ballast

@@ -1,0 +1,312 @@
+#include "runtime/ledger/ledger.hpp"
+
+#include "runtime/base/check.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+namespace ballast {
+
+struct ledger::rules {
+  std::shared_ptr<const ledger_config> config;
+  plan current;
+  uint64_t rows_total;
+  uint64_t steps_per_epoch;
+};
+
+/// An interval of the plan that ends, and how far its rows are consumed.
+struct ledger::consumed_interval {
+  interval where;
+  uint32_t consumed; // absolute: rows [where.begin, consumed) are gone
+};
+
+namespace {
+
+uint64_t row_count(const ledger_config& config) {
+  return std::accumulate(config.chunk_rows.begin(), config.chunk_rows.end(),
+                         uint64_t{0});
+}
+
+uint64_t steps_for(uint64_t rows, uint64_t global_batch) {
+  return rows / global_batch + (rows % global_batch ? 1 : 0);
+}
+
+/// Rows consumed by the first `steps` steps of an epoch.
+uint64_t consumed_after(uint64_t steps, uint64_t global_batch, uint64_t rows) {
+  return steps > rows / global_batch ? rows : steps * global_batch;
+}
+
+} // namespace
+
+std::optional<std::string>
+start_error(const ledger_config& config, const plan& first, position at,
+            const std::vector<worker_cursor>& cursors) {
+  if (config.global_batch == 0)
+    return "the global batch is 0";
+  uint64_t rows_total = row_count(config);
+  if (rows_total == 0)
+    return "the training set has no rows";
+  if (auto error = partition_error(first, config.chunk_rows))
+    return error;
+  uint64_t steps = steps_for(rows_total, config.global_batch);
+  if (value(at.step) == 0 || value(at.epoch) == 0 ||
+      (value(at.step) - 1) / steps + 1 != value(at.epoch))
+    return "step " + to_string(at.step) + " is not in epoch " +
+           to_string(at.epoch) + ", which has " + std::to_string(steps) +
+           " steps";
+  uint64_t expected = consumed_after((value(at.step) - 1) % steps,
+                                     config.global_batch, rows_total);
+  if (!cursors.empty() && cursors.size() != first.shares.size())
+    return std::to_string(cursors.size()) + " cursors for " +
+           std::to_string(first.shares.size()) + " workers";
+  uint64_t consumed = 0;
+  for (size_t rank = 0; rank < cursors.size(); ++rank) {
+    const share& part = first.shares[rank];
+    const std::vector<uint32_t>& own = cursors[rank].cursors;
+    std::string who = "worker " + to_string(part.worker);
+    if (cursors[rank].worker != part.worker)
+      return who + ": the cursors are those of worker " +
+             to_string(cursors[rank].worker);
+    if (own.size() != part.intervals.size())
+      return who + ": " + std::to_string(own.size()) + " cursors for " +
+             std::to_string(part.intervals.size()) + " intervals";
+    uint64_t own_sum = 0;
+    for (size_t i = 0; i < own.size(); ++i) {
+      if (own[i] > rows(part.intervals[i]))
+        return who + ": cursor " + std::to_string(own[i]) + " of interval " +
+               std::to_string(i) + " is past its end";
+      own_sum += own[i];
+    }
+    if (cursors[rank].draws > own_sum)
+      return who + ": " + std::to_string(cursors[rank].draws) +
+             " draws, but only " + std::to_string(own_sum) + " rows consumed";
+    consumed += own_sum;
+  }
+  if (consumed != expected)
+    return "the cursors say that " + std::to_string(consumed) +
+           " rows are consumed before step " + to_string(at.step) +
+           ", but the steps of the epoch consumed " + std::to_string(expected);
+  return std::nullopt;
+}
+
+ledger::ledger(ledger_config config, plan first, position at,
+               std::vector<worker_cursor> cursors)
+    : next_(at) {
+  auto wrong = start_error(config, first, at, cursors);
+  BALLAST_CHECK(!wrong, *wrong);
+  uint64_t rows_total = row_count(config);
+  uint64_t steps = steps_for(rows_total, config.global_batch);
+  step_of_epoch_ = (value(at.step) - 1) % steps;
+  rules_ = std::make_shared<const rules>(
+      rules{std::make_shared<const ledger_config>(std::move(config)),
+            std::move(first), rows_total, steps});
+  size_t ranks = rules_->current.shares.size();
+  rows_left_.resize(ranks);
+  draws_.resize(ranks, 0);
+  followed_.resize(ranks);
+  for (size_t rank = 0; rank < ranks; ++rank) {
+    const share& part = rules_->current.shares[rank];
+    rows_left_[rank] = rows(part);
+    if (cursors.empty())
+      continue;
+    worker_cursor& from = cursors[rank];
+    draws_[rank] = from.draws;
+    followed_[rank] = std::make_shared<const sequence>(
+        rules_->config->seed, at.epoch, part, rules_->config->chunk_rows,
+        std::move(from.cursors), from.draws);
+    rows_left_[rank] = followed_[rank]->rows_left();
+  }
+  retake();
+}
+
+void ledger::retake() {
+  std::vector<take_input> in(rows_left_.size());
+  rows_left_sum_ = 0;
+  for (size_t rank = 0; rank < in.size(); ++rank) {
+    in[rank] = {rules_->current.shares[rank].batch_weight, rows_left_[rank]};
+    rows_left_sum_ += rows_left_[rank];
+  }
+  takes_ =
+      split_batch(std::min(rules_->config->global_batch, rows_left_sum_), in);
+}
+
+position ledger::next() const {
+  return next_;
+}
+const plan& ledger::current() const {
+  return rules_->current;
+}
+const std::vector<uint64_t>& ledger::takes() const {
+  return takes_;
+}
+uint64_t ledger::rows_left(size_t rank) const {
+  return rows_left_.at(rank);
+}
+
+bool ledger::last_of_epoch() const {
+  return rows_left_sum_ <= rules_->config->global_batch;
+}
+
+uint64_t ledger::steps_per_epoch() const {
+  return rules_->steps_per_epoch;
+}
+
+void ledger::advance() {
+  bool epoch_ends = last_of_epoch();
+  next_.step = ballast::next(next_.step);
+  if (epoch_ends) {
+    next_.epoch = ballast::next(next_.epoch);
+    step_of_epoch_ = 0;
+    for (size_t rank = 0; rank < rows_left_.size(); ++rank) {
+      rows_left_[rank] = rows(rules_->current.shares[rank]);
+      draws_[rank] = 0;
+      followed_[rank] = nullptr;
+    }
+  } else {
+    ++step_of_epoch_;
+    for (size_t rank = 0; rank < takes_.size(); ++rank) {
+      rows_left_[rank] -= takes_[rank];
+      draws_[rank] += takes_[rank];
+    }
+  }
+  retake();
+}
+
+const sequence& ledger::followed(size_t rank) const {
+  const share& part = rules_->current.shares.at(rank);
+  std::shared_ptr<const sequence>& kept = followed_[rank];
+  if (kept && kept->draws() == draws_[rank])
+    return *kept;
+  sequence moved =
+      kept ? *kept
+           : sequence(rules_->config->seed, next_.epoch, part,
+                      rules_->config->chunk_rows,
+                      std::vector<uint32_t>(part.intervals.size(), 0), 0);
+  moved.skip(draws_[rank] - moved.draws());
+  kept = std::make_shared<const sequence>(std::move(moved));
+  return *kept;
+}
+
+worker_cursor ledger::cursor_of(size_t rank) const {
+  const sequence& at = followed(rank);
+  return {rules_->current.shares[rank].worker, at.draws(), at.cursors(),
+          at.digest()};
+}
+
+sequence ledger::sequence_of(size_t rank) const {
+  return followed(rank);
+}
+
+/// How many of the first rows of `piece` are consumed, or nothing if what is
+/// consumed in it is no prefix: parts with different cursors were joined.
+/// `old` is a partition, sorted.
+std::optional<uint32_t>
+ledger::cursor_in(const interval& piece,
+                  const std::vector<consumed_interval>& old) {
+  auto part =
+      std::upper_bound(old.begin(), old.end(), piece,
+                       [](const interval& a, const consumed_interval& b) {
+                         return std::pair(a.chunk, a.begin) <
+                                std::pair(b.where.chunk, b.where.begin);
+                       });
+  --part; // the one that contains piece.begin
+  uint32_t reached = piece.begin;
+  for (; part != old.end() && part->where.chunk == piece.chunk &&
+         part->where.begin < piece.end;
+       ++part) {
+    uint32_t from = std::max(part->where.begin, piece.begin);
+    uint32_t to =
+        std::clamp(part->consumed, from, std::min(part->where.end, piece.end));
+    if (to == from)
+      continue;
+    if (from != reached)
+      return std::nullopt;
+    reached = to;
+  }
+  return reached - piece.begin;
+}
+
+std::vector<ledger::consumed_interval>
+ledger::handed_out(std::map<worker_id, size_t>& kept) const {
+  const std::vector<share>& before = rules_->current.shares;
+  std::vector<consumed_interval> out;
+  for (size_t rank = 0; rank < before.size(); ++rank) {
+    if (auto found = kept.find(before[rank].worker); found != kept.end()) {
+      found->second = rank;
+      continue;
+    }
+    // At the start of an epoch every cursor is 0: nobody is followed.
+    const std::vector<uint32_t>* cursors =
+        step_of_epoch_ == 0 ? nullptr : &followed(rank).cursors();
+    for (size_t i = 0; i < before[rank].intervals.size(); ++i) {
+      const interval& piece = before[rank].intervals[i];
+      out.push_back({piece, piece.begin + (cursors ? (*cursors)[i] : 0)});
+    }
+  }
+  std::sort(out.begin(), out.end(),
+            [](const consumed_interval& a, const consumed_interval& b) {
+              return a.where < b.where;
+            });
+  return out;
+}
+
+std::optional<std::string> ledger::switch_to(const plan& p) {
+  const ledger_config& config = *rules_->config;
+  if (auto error = succession_error(rules_->current, p, config.chunk_rows))
+    return error;
+
+  // A share that the plan leaves alone goes on as it stands. The others are
+  // followed to here, and what they own is handed out anew.
+  std::map<worker_id, size_t> kept; // worker -> rank before
+  for (const share& part : p.shares)
+    if (part.since != p.number)
+      kept[part.worker] = 0;
+  std::vector<consumed_interval> old = handed_out(kept);
+
+  ledger after = *this;
+  size_t ranks = p.shares.size();
+  after.rows_left_.assign(ranks, 0);
+  after.draws_.assign(ranks, 0);
+  after.followed_.assign(ranks, nullptr);
+  uint64_t left = 0;
+  for (size_t rank = 0; rank < ranks; ++rank) {
+    const share& part = p.shares[rank];
+    if (part.since != p.number) {
+      size_t from = kept[part.worker];
+      after.rows_left_[rank] = rows_left_[from];
+      after.draws_[rank] = draws_[from];
+      after.followed_[rank] = followed_[from];
+    } else {
+      std::vector<uint32_t> cursors;
+      for (const interval& piece : part.intervals) {
+        auto cursor = cursor_in(piece, old);
+        if (!cursor)
+          return "worker " + to_string(part.worker) + " gets [" +
+                 std::to_string(piece.begin) + ", " +
+                 std::to_string(piece.end) + ") of chunk " +
+                 to_string(piece.chunk) +
+                 ", joined of parts that are consumed differently; only a "
+                 "plan at the start of an epoch may join parts";
+        cursors.push_back(*cursor);
+      }
+      sequence fresh(config.seed, next_.epoch, part, config.chunk_rows,
+                     std::move(cursors), 0);
+      after.rows_left_[rank] = fresh.rows_left();
+      after.followed_[rank] =
+          std::make_shared<const sequence>(std::move(fresh));
+    }
+    left += after.rows_left_[rank];
+  }
+  if (left != rows_left_sum_)
+    return "under plan " + to_string(p.number) + " " + std::to_string(left) +
+           " rows would be left of the epoch, there are " +
+           std::to_string(rows_left_sum_);
+  after.rules_ = std::make_shared<const rules>(
+      rules{rules_->config, p, rules_->rows_total, rules_->steps_per_epoch});
+  after.retake();
+  *this = std::move(after);
+  return std::nullopt;
+}
+
+} // namespace ballast

@@ -1,0 +1,113 @@
+/// The ledger: which rows were, are and will be consumed by whom. Nothing is
+/// logged per sample: plans with the position where each took effect, and the
+/// number of committed steps, determine every draw of every worker.
+///
+/// Invariant, at every position: what the plan's owners have not consumed is
+/// exactly what the epoch has left. Pure and deterministic; every worker, the
+/// coordinator and `ballast audit` run the same code.
+#pragma once
+
+#include "runtime/base/ids.hpp"
+#include "runtime/ledger/plan.hpp"
+#include "runtime/ledger/sequence.hpp"
+#include "runtime/ledger/take.hpp"
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace ballast {
+
+/// A place in the run: the next step to do, and the epoch it belongs to.
+struct position {
+  epoch_number epoch{1};
+  step_number step{1};
+  friend auto operator<=>(const position&, const position&) = default;
+};
+
+/// Where one worker stands in its epoch.
+struct worker_cursor {
+  worker_id worker{};
+  uint64_t draws = 0; // of its share, in this epoch
+  std::vector<uint32_t> cursors;
+  uint64_t digest = 0;
+  friend bool operator==(const worker_cursor&, const worker_cursor&) = default;
+};
+
+struct ledger_config {
+  uint64_t seed = 0;
+  uint64_t global_batch = 1;
+  std::vector<uint32_t> chunk_rows; // by chunk id
+};
+
+/// Why no ledger can start there, or nothing: `first` is no partition, `at` is
+/// in another epoch than it says, cursors do not fit the shares, or do not add
+/// up to the rows that the steps of the epoch before `at` consumed. For what
+/// comes from a peer or a file, before a ledger is made of it.
+std::optional<std::string>
+start_error(const ledger_config& config, const plan& first, position at,
+            const std::vector<worker_cursor>& cursors);
+
+/// A value, cheap to copy (a few words a rank): copy it to look ahead, keep a
+/// copy to go back. One thread at a time, also for const calls: they keep what
+/// they computed.
+class ledger {
+public:
+  /// Starts at `at` under `first` with the given cursors per rank (empty = all
+  /// zero, the beginning of an epoch). Precondition: start_error says nothing.
+  ledger(ledger_config config, plan first, position at = {},
+         std::vector<worker_cursor> cursors = {});
+
+  /// The next step and its epoch.
+  position next() const;
+  const plan& current() const;
+  /// take_w of the next step, by rank. Sums to min(B, rows left), never 0.
+  const std::vector<uint64_t>& takes() const;
+  uint64_t rows_left(size_t rank) const;
+  /// True if the next step is the last of its epoch.
+  bool last_of_epoch() const;
+  /// ceil(N / B), for every epoch, whatever happens to the membership.
+  uint64_t steps_per_epoch() const;
+
+  /// The next step is done: cursors move on; after an epoch's last step the
+  /// next epoch begins with cursors 0 and the same owners.
+  void advance();
+
+  /// `p` takes effect at next(). Cursor of each interval of `p` = clamp(old
+  /// absolute cursor - begin, 0, length). Returns why not, and changes nothing,
+  /// if `p` is no partition, not newer, or breaks the invariant.
+  std::optional<std::string> switch_to(const plan& p);
+
+  /// Where `rank` stands, computed by following its draws.
+  worker_cursor cursor_of(size_t rank) const;
+  /// A sequence for `rank` that stands at next().
+  sequence sequence_of(size_t rank) const;
+
+private:
+  /// What never changes while a plan is in force; shared between copies.
+  struct rules;
+  struct consumed_interval;
+  void retake();
+  static std::optional<uint32_t>
+  cursor_in(const interval& piece, const std::vector<consumed_interval>& old);
+  std::vector<consumed_interval>
+  handed_out(std::map<worker_id, size_t>& kept) const;
+  const sequence& followed(size_t rank) const;
+
+  std::shared_ptr<const rules> rules_;
+  position next_;
+  uint64_t step_of_epoch_ = 0;      // steps of this epoch before next()
+  std::vector<uint64_t> rows_left_; // by rank
+  uint64_t rows_left_sum_ = 0;
+  std::vector<uint64_t> takes_; // by rank
+  /// Draws of each rank's share in this epoch before next().
+  std::vector<uint64_t> draws_;
+  /// Each rank's sequence at some draw not after draws_; null = at draw 0 of
+  /// the epoch, not needed yet. Only ever replaced, so copies may share it.
+  mutable std::vector<std::shared_ptr<const sequence>> followed_;
+};
+
+} // namespace ballast

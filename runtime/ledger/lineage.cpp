@@ -1,0 +1,50 @@
+#include "runtime/ledger/lineage.hpp"
+
+#include "runtime/base/random.hpp"
+#include "runtime/base/text_digest.hpp"
+
+namespace ballast {
+
+namespace {
+
+uint64_t add_plan(uint64_t digest, const plan& entered) {
+  for (const share& one : entered.shares) {
+    digest = mix(digest, value(one.worker));
+    digest = mix(digest, value(one.since));
+    digest = mix(digest, one.batch_weight);
+    digest = mix(digest, one.stream);
+    digest = mix(digest, one.intervals.size());
+    for (const interval& part : one.intervals) {
+      digest = mix(digest, value(part.chunk));
+      digest = mix(digest, uint64_t{part.begin} << 32 | part.end);
+    }
+  }
+  return digest;
+}
+
+} // namespace
+
+uint64_t run_identity(std::string_view token, std::string_view name) {
+  return text_digest(text_digest(0x72756e, token), name);
+}
+
+uint64_t lineage_begin(uint64_t run, uint64_t seed, uint64_t global_batch,
+                       std::string_view content_id) {
+  return text_digest(mix(mix(run, seed), global_batch), content_id);
+}
+
+uint64_t lineage_after(uint64_t before, const committed_step& step,
+                       const plan* entered) {
+  uint64_t out = entered ? add_plan(before, *entered) : before;
+  for (uint64_t field :
+       {value(step.step), value(step.epoch), value(step.generation),
+        value(step.plan), uint64_t{step.world}, step.samples})
+    out = mix(out, field);
+  return out;
+}
+
+std::string lineage_text(uint64_t lineage) {
+  return digest_text(lineage);
+}
+
+} // namespace ballast

@@ -1,0 +1,266 @@
+#include "runtime/ledger/manifest.hpp"
+
+#include "runtime/base/json_text.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <nlohmann/json.hpp>
+
+namespace ballast {
+
+namespace {
+
+using nlohmann::json;
+
+[[noreturn]] void refuse(const std::string& what) {
+  throw json::other_error::create(501, "no manifest of Ballast: " + what,
+                                  static_cast<const json*>(nullptr));
+}
+
+/// "0+256 300 302+3". Text, not arrays: rows placed at random have one run a
+/// row, and a million of them must still parse in milliseconds.
+std::string write_runs(const std::vector<id_run>& runs) {
+  std::string out;
+  for (const id_run& run : runs) {
+    if (!out.empty())
+      out += ' ';
+    out += std::to_string(run.first);
+    if (run.count != 1)
+      out += '+' + std::to_string(run.count);
+  }
+  return out;
+}
+
+std::vector<id_run> read_runs(const std::string& text) {
+  std::vector<id_run> runs;
+  const char* at = text.data();
+  const char* end = at + text.size();
+  auto number = [&] {
+    uint64_t out = 0;
+    auto [rest, error] = std::from_chars(at, end, out);
+    if (error != std::errc{})
+      refuse("'" + text.substr(0, 40) + "' is no list of runs");
+    at = rest;
+    return out;
+  };
+  while (at != end) {
+    id_run run{number(), 1};
+    if (at != end && *at == '+') {
+      ++at;
+      run.count = number();
+    }
+    if (run.count == 0 || run.first + run.count < run.first)
+      refuse("a run of " + std::to_string(run.count) + " ids from " +
+             std::to_string(run.first));
+    runs.push_back(run);
+    if (at != end && *at++ != ' ')
+      refuse("'" + text.substr(0, 40) + "' is no list of runs");
+  }
+  return runs;
+}
+
+/// The runs of one chunk, which must name one id a row.
+std::vector<id_run> read_runs_of(const json& chunk, const char* key) {
+  const uint64_t rows = chunk.at("rows").get<uint64_t>();
+  std::vector<id_run> runs =
+      read_runs(chunk.at(key).get_ref<const std::string&>());
+  uint64_t left = rows;
+  for (const id_run& run : runs) {
+    if (run.count > left)
+      left = UINT64_MAX;
+    else
+      left -= run.count;
+    if (left == UINT64_MAX)
+      break;
+  }
+  if (left != 0)
+    refuse(std::string(key) + " of chunk " + json_text(chunk.at("id")) +
+           " do not name " + std::to_string(rows) + " rows");
+  return runs;
+}
+
+json write_chunk(const chunk_info& in) {
+  json out{{"id", value(in.id)},
+           {"rows", in.rows},
+           {"bytes", in.bytes},
+           {"checksum", in.checksum},
+           {"label_histogram", in.label_histogram},
+           {"samples", write_runs(in.samples)}};
+  if (in.source_rows != in.samples)
+    out["source_rows"] = write_runs(in.source_rows);
+  return out;
+}
+
+chunk_info read_chunk(const json& in, uint32_t expected_id) {
+  chunk_info out;
+  out.id = chunk_id(in.at("id").get<uint32_t>());
+  if (value(out.id) != expected_id)
+    refuse("chunk " + to_string(out.id) + " stands where chunk " +
+           std::to_string(expected_id) + " belongs");
+  if (in.at("rows").get<uint64_t>() > UINT32_MAX)
+    refuse("chunk " + to_string(out.id) + " has too many rows");
+  out.rows = in.at("rows").get<uint32_t>();
+  out.bytes = in.at("bytes").get<uint64_t>();
+  out.checksum = in.at("checksum").get<std::string>();
+  out.label_histogram = in.at("label_histogram").get<std::vector<uint64_t>>();
+  out.samples = read_runs_of(in, "samples");
+  out.source_rows = in.contains("source_rows") ? read_runs_of(in, "source_rows")
+                                               : out.samples;
+  return out;
+}
+
+json write_chunks(const std::vector<chunk_info>& chunks) {
+  json out = json::array();
+  for (const chunk_info& chunk : chunks)
+    out.push_back(write_chunk(chunk));
+  return out;
+}
+
+std::vector<chunk_info> read_chunks(const json& in, uint64_t rows) {
+  std::vector<chunk_info> out;
+  if (!in.is_array())
+    refuse("its chunks are no array");
+  out.reserve(in.size());
+  uint64_t sum = 0;
+  for (const json& chunk : in) {
+    out.push_back(read_chunk(chunk, uint32_t(out.size())));
+    sum += out.back().rows;
+  }
+  if (sum != rows)
+    refuse("its chunks hold " + std::to_string(sum) + " rows, not " +
+           std::to_string(rows));
+  return out;
+}
+
+json write_row(const row_shape& in) {
+  return {{"features", in.features},       {"shape", in.shape},
+          {"stored", in.stored},           {"scale", in.scale},
+          {"offset", in.offset},           {"classes", in.classes},
+          {"target_bins", in.target_bins}, {"vocabulary", in.vocabulary}};
+}
+
+row_shape read_row(const json& in) {
+  row_shape out;
+  out.features = in.at("features").get<uint32_t>();
+  out.shape = in.at("shape").get<std::vector<uint32_t>>();
+  out.stored = in.at("stored").get<std::string>();
+  out.scale = in.at("scale").get<double>();
+  out.offset = in.at("offset").get<double>();
+  out.classes = in.at("classes").get<uint32_t>();
+  // Sets of older builds lack these.
+  out.target_bins = in.value("target_bins", 0u);
+  out.vocabulary = in.value("vocabulary", 0u);
+  return out;
+}
+
+} // namespace
+
+sample_id sample_at(const chunk_info& chunk, uint32_t row) {
+  uint64_t left = row;
+  for (const id_run& run : chunk.samples) {
+    if (left < run.count)
+      return sample_id(run.first + left);
+    left -= run.count;
+  }
+  return sample_id(UINT64_MAX); // precondition broken: no sample has this id
+}
+
+std::string describe_rows(const manifest& set,
+                          const std::vector<row_ref>& rows) {
+  constexpr size_t named_max = 10;
+  std::string sources;
+  for (const std::string& one : set.sources)
+    sources += (sources.empty() ? "" : " + ") + one;
+  std::string out;
+  for (size_t i = 0; i < std::min(rows.size(), named_max); ++i) {
+    const chunk_info& chunk = set.train.at(size_t(value(rows[i].chunk)));
+    chunk_info lineage;
+    lineage.samples = chunk.source_rows;
+    out += (i == 0 ? "sample " : ", sample ") +
+           to_string(sample_at(chunk, rows[i].row)) + " (chunk " +
+           to_string(rows[i].chunk) + " row " + std::to_string(rows[i].row) +
+           (sources.empty()
+                ? ")"
+                : ", row " + to_string(next(sample_at(lineage, rows[i].row))) +
+                      " of " + sources + ")");
+  }
+  if (rows.size() > named_max)
+    out += " and " + std::to_string(rows.size() - named_max) + " more";
+  return out;
+}
+
+std::vector<uint64_t> expand(const std::vector<id_run>& runs) {
+  std::vector<uint64_t> out;
+  for (const id_run& run : runs)
+    for (uint64_t i = 0; i < run.count; ++i)
+      out.push_back(run.first + i);
+  return out;
+}
+
+std::vector<id_run> compress(const std::vector<uint64_t>& ids) {
+  std::vector<id_run> out;
+  for (uint64_t id : ids) {
+    if (!out.empty() && out.back().first + out.back().count == id)
+      ++out.back().count;
+    else
+      out.push_back({id, 1});
+  }
+  return out;
+}
+
+void to_json(json& out, const manifest& in) {
+  json placement = json::array();
+  for (const std::vector<chunk_id>& chunks : in.placement) {
+    std::vector<uint64_t> ids;
+    ids.reserve(chunks.size());
+    for (chunk_id id : chunks)
+      ids.push_back(value(id));
+    placement.push_back(write_runs(compress(ids)));
+  }
+  out = json{{"version", in.version},
+             {"content_id", in.content_id},
+             {"label", in.label},
+             {"sources", in.sources},
+             {"row", write_row(in.row)},
+             {"train_rows", in.train_rows},
+             {"test_rows", in.test_rows},
+             {"train", write_chunks(in.train)},
+             {"test", write_chunks(in.test)},
+             {"placement", std::move(placement)}};
+  if (in.left_out)
+    out["left_out"] = *in.left_out;
+  if (in.whole_chunks)
+    out["whole_chunks"] = true;
+}
+
+void from_json(const json& in, manifest& out) {
+  manifest read;
+  read.version = in.at("version").get<int>();
+  if (read.version != 1)
+    refuse("version " + std::to_string(read.version) + ", this build reads 1");
+  read.content_id = in.at("content_id").get<std::string>();
+  read.label = in.at("label").get<std::string>();
+  read.sources = in.at("sources").get<std::vector<std::string>>();
+  if (in.contains("left_out"))
+    read.left_out = in.at("left_out").get<std::vector<std::string>>();
+  read.whole_chunks = in.value("whole_chunks", false);
+  read.row = read_row(in.at("row"));
+  read.train_rows = in.at("train_rows").get<uint64_t>();
+  read.test_rows = in.at("test_rows").get<uint64_t>();
+  read.train = read_chunks(in.at("train"), read.train_rows);
+  read.test = read_chunks(in.at("test"), read.test_rows);
+  for (const json& runs : in.at("placement")) {
+    std::vector<chunk_id>& chunks = read.placement.emplace_back();
+    for (const id_run& run : read_runs(runs.get_ref<const std::string&>())) {
+      if (run.first + run.count > read.train.size())
+        refuse("its placement names chunk " +
+               std::to_string(run.first + run.count - 1) + " of " +
+               std::to_string(read.train.size()));
+      for (uint64_t i = 0; i < run.count; ++i)
+        chunks.push_back(chunk_id(uint32_t(run.first + i)));
+    }
+  }
+  out = std::move(read);
+}
+
+} // namespace ballast

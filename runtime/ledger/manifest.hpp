@@ -1,0 +1,113 @@
+/// What a prepared data set is: its shape, its chunks, and which sample lies in
+/// which row of which chunk. Pure data; the rows themselves are Arrow record
+/// batches that `data/` writes, reads and moves. A copy of the manifest lies in
+/// every run directory, so that a run can be audited without the data.
+#pragma once
+
+#include "runtime/ledger/sequence.hpp"
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace ballast {
+
+/// A run of consecutive numbers: first, first + 1, ..., first + count - 1.
+struct id_run {
+  uint64_t first = 0;
+  uint64_t count = 0;
+  friend bool operator==(const id_run&, const id_run&) = default;
+};
+
+/// One immutable run of rows. Chunks of the training set are numbered 0, 1, ...
+/// in the order of `manifest::train`; chunks of the test set likewise.
+struct chunk_info {
+  chunk_id id{};
+  uint32_t rows = 0;
+  /// Bytes of the chunk as an Arrow IPC message, as it travels.
+  uint64_t bytes = 0;
+  /// Hash of those bytes (see data/chunk.hpp), as 16 hex digits.
+  std::string checksum;
+  /// Rows per class, or per bin of a regression target.
+  std::vector<uint64_t> label_histogram;
+  /// sample_id of each row, in row order, as runs.
+  std::vector<id_run> samples;
+  /// Lineage: row number in the source (over all its files, from 0) of each
+  /// row, in row order, as runs. With these the chunk can be made again.
+  std::vector<id_run> source_rows;
+};
+
+/// How a row looks to the model.
+struct row_shape {
+  /// Values of one row, after every pipeline step.
+  uint32_t features = 0;
+  /// Shape of those values, e.g. {28, 28} or {1, 28, 28}; product = features.
+  std::vector<uint32_t> shape;
+  /// Stored type of a value: "uint8", "int16", "float32" ...
+  std::string stored;
+  /// A model sees stored * scale + offset, in float32.
+  double scale = 1;
+  double offset = 0;
+  /// Number of classes, 0 for a regression target (float32 label). Rows
+  /// without a label are all of one class, 0.
+  uint32_t classes = 0;
+  /// Number of bins that rows are counted by instead of by class: of a target
+  /// (runtime/placement/target_bins.hpp), cells of rows that have no label
+  /// (runtime/placement/row_cells.hpp), or values of columns
+  /// (runtime/placement/joint_bins.hpp); 0: by class, if there are any.
+  uint32_t target_bins = 0;
+  /// Rows of tokens: more than the largest of them; 0: rows of other numbers.
+  uint32_t vocabulary = 0;
+};
+
+/// Length of a label histogram: what balancing counts rows by, where a model
+/// goes by `classes`.
+inline uint32_t histogram_bins(const row_shape& row) {
+  return row.target_bins > 0 ? row.target_bins : row.classes;
+}
+
+/// One prepared data set. Immutable once written.
+struct manifest {
+  int version = 1;
+  /// Hash of everything that decided the content: sources, pipeline, placement.
+  std::string content_id;
+  std::string label; // name of the label column
+  std::vector<std::string> sources;
+  /// Columns that hold no numbers, where the features are all that do; nothing
+  /// where the job names them, or there are no columns.
+  std::optional<std::vector<std::string>> left_out;
+  row_shape row;
+  uint64_t train_rows = 0;
+  uint64_t test_rows = 0;
+  std::vector<chunk_info> train;
+  std::vector<chunk_info> test;
+  /// Chunks hold whole groups (job field `balance.group`): they move as a
+  /// whole, or not at all.
+  bool whole_chunks = false;
+  /// First placement: for each initial worker (rank order) its train chunks.
+  std::vector<std::vector<chunk_id>> placement;
+};
+
+/// sample_id of row `row` of `chunk`. Precondition: row < chunk.rows.
+sample_id sample_at(const chunk_info& chunk, uint32_t row);
+
+/// Where to look for rows of the training set: "sample 500 (chunk 38 row 6, row
+/// 501 of train.csv)", rows of sources from 1; the first few, and how many
+/// more.
+std::string describe_rows(const manifest& set,
+                          const std::vector<row_ref>& rows);
+
+/// Expands runs to the plain list, and back.
+std::vector<uint64_t> expand(const std::vector<id_run>& runs);
+std::vector<id_run> compress(const std::vector<uint64_t>& ids);
+
+/// In JSON, runs are text: "0+256 300 302+3" is 0..255, 300, 302..304;
+/// `source_rows` is left out where it equals `samples`.
+void to_json(nlohmann::json& out, const manifest& in);
+/// Throws nlohmann::json::exception where the text is no manifest, or
+/// contradicts itself (chunk numbers, counts of rows).
+void from_json(const nlohmann::json& in, manifest& out);
+
+} // namespace ballast

@@ -1,0 +1,122 @@
+#include "runtime/ledger/plan.hpp"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+namespace ballast {
+namespace {
+
+std::string text(const interval& part) {
+  return "[" + std::to_string(part.begin) + ", " + std::to_string(part.end) +
+         ") of chunk " + to_string(part.chunk);
+}
+
+/// What one share may get wrong by itself.
+std::optional<std::string>
+share_error(const plan& p, const share& part,
+            const std::vector<uint32_t>& chunk_rows) {
+  std::string who = "worker " + to_string(part.worker);
+  if (part.worker == worker_id{})
+    return "a share belongs to worker 0, which is nobody";
+  if (part.since > p.number)
+    return who + " has its intervals since plan " + to_string(part.since) +
+           ", later than this plan";
+  for (size_t i = 0; i < part.intervals.size(); ++i) {
+    const interval& piece = part.intervals[i];
+    if (value(piece.chunk) >= chunk_rows.size())
+      return who + " owns " + text(piece) + ", but there are only " +
+             std::to_string(chunk_rows.size()) + " chunks";
+    if (piece.begin >= piece.end || piece.end > chunk_rows[value(piece.chunk)])
+      return who + " owns " + text(piece) + ", which is empty or outside its " +
+             std::to_string(chunk_rows[value(piece.chunk)]) + " rows";
+    if (i > 0 && part.intervals[i - 1] >= piece)
+      return who + " owns " + text(piece) + " after " +
+             text(part.intervals[i - 1]) + ": not sorted by chunk and begin";
+  }
+  return std::nullopt;
+}
+
+/// Every row of every chunk in exactly one of `all`, which is sorted.
+std::optional<std::string>
+cover_error(const std::vector<interval>& all,
+            const std::vector<uint32_t>& chunk_rows) {
+  auto piece = all.begin();
+  for (size_t chunk = 0; chunk < chunk_rows.size(); ++chunk) {
+    uint32_t covered = 0;
+    for (; piece != all.end() && value(piece->chunk) == chunk; ++piece) {
+      if (piece->begin > covered)
+        return "nobody owns " + text({piece->chunk, covered, piece->begin});
+      if (piece->begin < covered)
+        return "two owners for " + text({piece->chunk, piece->begin,
+                                         std::min(covered, piece->end)});
+      covered = piece->end;
+    }
+    if (covered < chunk_rows[chunk])
+      return "nobody owns " +
+             text({chunk_id(uint32_t(chunk)), covered, chunk_rows[chunk]});
+  }
+  return std::nullopt;
+}
+
+} // namespace
+
+uint64_t rows(const share& part) {
+  uint64_t sum = 0;
+  for (const interval& piece : part.intervals)
+    sum += rows(piece);
+  return sum;
+}
+
+std::optional<std::string>
+partition_error(const plan& p, const std::vector<uint32_t>& chunk_rows) {
+  if (p.shares.empty())
+    return "the plan names no workers";
+  std::set<worker_id> seen;
+  std::set<std::pair<plan_number, uint32_t>> streams;
+  std::vector<interval> all;
+  for (const share& part : p.shares) {
+    if (auto error = share_error(p, part, chunk_rows))
+      return error;
+    if (!seen.insert(part.worker).second)
+      return "worker " + to_string(part.worker) + " has two shares";
+    if (!streams.insert({part.since, part.stream}).second)
+      return "worker " + to_string(part.worker) + " draws by stream " +
+             std::to_string(part.stream) + " of plan " + to_string(part.since) +
+             ", and so does another";
+    all.insert(all.end(), part.intervals.begin(), part.intervals.end());
+  }
+  std::sort(all.begin(), all.end());
+  return cover_error(all, chunk_rows);
+}
+
+std::optional<std::string>
+succession_error(const plan& before, const plan& after,
+                 const std::vector<uint32_t>& chunk_rows) {
+  if (after.number <= before.number)
+    return "plan " + to_string(after.number) + " is not newer than plan " +
+           to_string(before.number);
+  if (after.generation < before.generation)
+    return "generation " + to_string(after.generation) + " is older than " +
+           to_string(before.generation);
+  if (auto error = partition_error(after, chunk_rows))
+    return error;
+  std::map<worker_id, const share*> old;
+  for (const share& part : before.shares)
+    old[part.worker] = &part;
+  for (const share& part : after.shares) {
+    if (part.since == after.number)
+      continue;
+    auto same = old.find(part.worker);
+    if (same == old.end() || same->second->since != part.since ||
+        same->second->stream != part.stream ||
+        same->second->intervals != part.intervals)
+      return "worker " + to_string(part.worker) + " has its intervals since " +
+             "plan " + to_string(part.since) + " by plan " +
+             to_string(after.number) + ", but not under plan " +
+             to_string(before.number);
+  }
+  return std::nullopt;
+}
+
+} // namespace ballast

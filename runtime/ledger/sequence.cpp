@@ -1,0 +1,132 @@
+#include "runtime/ledger/sequence.hpp"
+
+#include "runtime/base/check.hpp"
+#include "runtime/base/random.hpp"
+#include "runtime/ledger/permutation.hpp"
+
+namespace ballast {
+
+struct sequence::layout {
+  uint64_t seed;
+  epoch_number epoch;
+  counter_random random;
+  std::vector<interval> intervals;
+  /// By distinct chunk of the share, in the order of the intervals.
+  std::vector<uint32_t> chunk_rows;
+  /// interval -> its place in chunk_rows.
+  std::vector<uint32_t> chunk_index;
+};
+
+namespace {
+
+/// Every (epoch, since, stream) has random numbers of its own.
+uint64_t draw_stream(epoch_number epoch, const share& part) {
+  uint64_t stream = mix(uint64_t(stream_purpose::draw), value(epoch));
+  stream = mix(stream, part.stream);
+  return mix(stream, value(part.since));
+}
+
+std::vector<uint32_t> remaining_rows(const share& part,
+                                     const std::vector<uint32_t>& cursors) {
+  BALLAST_CHECK(cursors.size() == part.intervals.size(),
+                "one cursor per interval of the share");
+  std::vector<uint32_t> left(cursors.size());
+  for (size_t i = 0; i < left.size(); ++i) {
+    BALLAST_CHECK(cursors[i] <= rows(part.intervals[i]),
+                  "a cursor lies inside its interval");
+    left[i] = rows(part.intervals[i]) - cursors[i];
+  }
+  return left;
+}
+
+} // namespace
+
+sequence::sequence(uint64_t seed, epoch_number epoch, const share& part,
+                   const std::vector<uint32_t>& chunk_rows,
+                   std::vector<uint32_t> cursors, uint64_t draws)
+    : cursors_(std::move(cursors)), remaining_(remaining_rows(part, cursors_)),
+      rows_left_(remaining_.total()), draws_(draws) {
+  auto made = std::make_shared<layout>(
+      layout{seed,
+             epoch,
+             counter_random(seed, draw_stream(epoch, part)),
+             part.intervals,
+             {},
+             {}});
+  made->chunk_index.reserve(part.intervals.size());
+  for (size_t i = 0; i < part.intervals.size(); ++i) {
+    const interval& piece = part.intervals[i];
+    BALLAST_CHECK(value(piece.chunk) < chunk_rows.size() &&
+                      piece.end <= chunk_rows[value(piece.chunk)],
+                  "an interval lies inside its chunk");
+    if (i == 0 || part.intervals[i - 1].chunk != piece.chunk)
+      made->chunk_rows.push_back(chunk_rows[value(piece.chunk)]);
+    made->chunk_index.push_back(uint32_t(made->chunk_rows.size() - 1));
+  }
+  layout_ = std::move(made);
+}
+
+/// One draw: the interval it falls on; moves that interval's cursor.
+inline size_t sequence::pick() {
+  size_t which = remaining_.take(layout_->random.below(rows_left_, draws_));
+  --rows_left_;
+  ++draws_;
+  ++cursors_[which];
+  return which;
+}
+
+const std::vector<uint32_t>& sequence::order_of(size_t which) {
+  const layout& fixed = *layout_;
+  if (orders_.empty())
+    orders_.resize(fixed.chunk_rows.size());
+  uint32_t index = fixed.chunk_index[which];
+  auto& order = orders_[index];
+  if (!order)
+    order = std::make_shared<const std::vector<uint32_t>>(
+        epoch_permutation(fixed.seed, fixed.epoch, fixed.intervals[which].chunk,
+                          fixed.chunk_rows[index]));
+  return *order;
+}
+
+row_ref sequence::draw() {
+  BALLAST_CHECK(rows_left_ > 0, "a draw needs a row that is left");
+  size_t which = pick();
+  const interval& piece = layout_->intervals[which];
+  return {piece.chunk, order_of(which)[piece.begin + cursors_[which] - 1]};
+}
+
+void sequence::draw(uint64_t count, std::vector<row_ref>& out) {
+  BALLAST_CHECK(count <= rows_left_, "draws need rows that are left");
+  out.reserve(out.size() + count);
+  for (; count > 0; --count)
+    out.push_back(draw());
+}
+
+void sequence::skip(uint64_t count) {
+  BALLAST_CHECK(count <= rows_left_, "draws need rows that are left");
+  for (; count > 0; --count)
+    pick();
+}
+
+uint64_t sequence::rows_left() const {
+  return rows_left_;
+}
+uint64_t sequence::draws() const {
+  return draws_;
+}
+const std::vector<uint32_t>& sequence::cursors() const {
+  return cursors_;
+}
+
+uint64_t sequence::digest() const {
+  // Multiply and rotate over all words, then a strong mix: cheap at thousands
+  // of cursors, and any single difference shows.
+  uint64_t hash = mix(value(layout_->epoch), draws_);
+  for (uint32_t cursor : cursors_) {
+    hash = (hash ^ cursor) * 0x9E3779B97F4A7C15;
+    hash ^= hash >> 29;
+  }
+  return mix(hash, cursors_.size());
+}
+
+} // namespace ballast

@@ -1,0 +1,76 @@
+/// The order in which a worker consumes what it owns: a pure function of
+/// (seed, epoch, share, draw number), share = (the last plan that changed its
+/// intervals, its stream under that plan).
+///
+/// One draw: pick one of the share's intervals with probability proportional to
+/// the rows that remain in it (counter-based random numbers, integers only, a
+/// Fenwick tree), and take that interval's next permuted row. That is exactly a
+/// uniform shuffle of all the worker owns; and the state of an epoch is one
+/// cursor per interval, so that any process can recompute where any other
+/// stood, also a dead one.
+#pragma once
+
+#include "runtime/base/ids.hpp"
+#include "runtime/ledger/fenwick.hpp"
+#include "runtime/ledger/plan.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace ballast {
+
+/// A row of a chunk in storage order.
+struct row_ref {
+  chunk_id chunk{};
+  uint32_t row = 0;
+  friend auto operator<=>(const row_ref&, const row_ref&) = default;
+};
+
+/// The row order of a chunk in an epoch: position -> row.
+std::vector<uint32_t> epoch_permutation(uint64_t seed, epoch_number epoch,
+                                        chunk_id chunk, uint32_t chunk_rows);
+
+/// One share's sequence within one epoch. A value: copy it to look ahead, keep
+/// a copy to go back.
+class sequence {
+public:
+  /// `cursors[i]` rows of `part.intervals[i]` are already consumed in `epoch`;
+  /// `draws` draws of this share and epoch were made before.
+  /// `chunk_rows[c]` = rows of chunk c.
+  sequence(uint64_t seed, epoch_number epoch, const share& part,
+           const std::vector<uint32_t>& chunk_rows,
+           std::vector<uint32_t> cursors, uint64_t draws);
+
+  /// The next row. Precondition: rows_left() > 0.
+  row_ref draw();
+  /// The next `count` rows, appended to `out`. Precondition: enough are left.
+  void draw(uint64_t count, std::vector<row_ref>& out);
+
+  /// Draws without looking up rows: quicker, for following another worker.
+  void skip(uint64_t count);
+
+  uint64_t rows_left() const;
+  uint64_t draws() const;
+  /// Rows consumed of each interval, in the share's order.
+  const std::vector<uint32_t>& cursors() const;
+  /// A hash of (epoch, draws, cursors): equal where two processes agree.
+  uint64_t digest() const;
+
+private:
+  /// What never changes after construction; shared between copies.
+  struct layout;
+  size_t pick();
+  const std::vector<uint32_t>& order_of(size_t interval);
+
+  std::shared_ptr<const layout> layout_;
+  std::vector<uint32_t> cursors_;
+  fenwick_tree remaining_;
+  uint64_t rows_left_ = 0;
+  uint64_t draws_ = 0;
+  /// Row orders by distinct chunk of the share, made when first drawn from;
+  /// empty until the first draw, so that following another worker needs none.
+  std::vector<std::shared_ptr<const std::vector<uint32_t>>> orders_;
+};
+
+} // namespace ballast

@@ -1,0 +1,49 @@
+/// What coordinator, shard manager and workers say to each other, as plain
+/// values without CAF. actors/protocol.hpp says which actor takes which of
+/// these, and when.
+#pragma once
+
+#include "runtime/messages/orders.hpp"
+#include "runtime/messages/reports.hpp"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace ballast {
+
+// -- coordinator <-> shard manager --------------------------------------------
+
+/// What the coordinator needs to know of a prepared data set.
+struct set_summary {
+  std::string content_id;
+  std::string origin; // address of the chunk service that has all of it
+  uint64_t train_rows = 0;
+  uint64_t test_rows = 0;
+  uint32_t classes = 0;
+  std::vector<uint32_t> chunk_rows;
+  double prepare_s = 0;
+};
+
+/// Chunks that no worker has room for. None: everything fits.
+struct memory_need {
+  uint64_t lacking_bytes = 0; // without an owner
+  uint64_t free_bytes = 0;    // that the workers could still hold
+  explicit operator bool() const { return lacking_bytes > 0; }
+};
+
+/// How one worker's share looks under a plan.
+struct share_summary {
+  worker_id worker{};
+  uint64_t rows_owned = 0;
+  double skew_tv = 0;
+};
+
+/// The shard manager's answer to place_shares.
+struct placed_shares {
+  plan what; // meant only where all of it fits
+  std::vector<share_summary> shares;
+  memory_need lacks;
+};
+
+} // namespace ballast

@@ -1,0 +1,178 @@
+/// What a worker says to the coordinator, as plain values without CAF. Every
+/// report carries the generation it belongs to; those of an earlier one are
+/// dropped. actors/protocol.hpp says when each is sent.
+#pragma once
+
+#include "runtime/base/errors.hpp"
+#include "runtime/base/ids.hpp"
+#include "runtime/ledger/commit.hpp"
+#include "runtime/ledger/ledger.hpp"
+#include "runtime/messages/dead_link.hpp"
+#include "runtime/messages/node_reports.hpp"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace ballast {
+
+/// Data and model are here and the rank listens: "connect me".
+struct worker_loaded {
+  worker_id worker{};
+  ballast::generation generation{};
+  std::string collective_address; // of its end of the gradient plane
+  std::string data_address;       // of its chunk service, "host:port"
+};
+
+/// What one take cost this worker, waiting for others excluded.
+struct take_cost {
+  uint32_t rows = 0;
+  uint64_t compute_ns = 0;
+  /// Of these, while the computing thread could run and other threads had the
+  /// cores; 0 where the kernel does not say.
+  uint64_t waited_ns = 0;
+};
+
+/// What a worker did since its last report; at most 100 ms old.
+struct progress_report {
+  worker_id worker{};
+  ballast::generation generation{};
+  std::vector<step_record> steps;
+  uint64_t rows = 0; // consumed by this worker
+  uint64_t data_ns = 0;
+  uint64_t compute_ns = 0; // without waiting for others
+  uint64_t reduce_ns = 0;
+  uint64_t apply_ns = 0;
+  std::vector<take_cost> costs; // of the newest of `steps`
+  /// Room for chunks in this worker's memory.
+  uint64_t store_free_bytes = UINT64_MAX;
+  /// Where the worker stands after the last of `steps`; empty between
+  /// snapshots.
+  std::vector<worker_cursor> snapshot;
+};
+
+/// Result of the read-only collective at an epoch's end; equal on every rank.
+struct evaluation_report {
+  worker_id worker{};
+  ballast::generation generation{};
+  epoch_number epoch{};
+  double loss = 0;
+  double accuracy = 0; // of classes; not meaningful for regression
+  uint64_t rows = 0;
+  uint64_t wall_ns = 0;
+};
+
+/// All ranks stand still after the same step.
+struct worker_paused {
+  worker_id worker{};
+  ballast::generation generation{};
+  step_number step{}; // last applied
+};
+
+/// The last step is applied; the worker keeps its state until released.
+struct worker_finished {
+  worker_id worker{};
+  ballast::generation generation{};
+  step_number step{};
+  bool stopped = false; // on request, before the last epoch's end
+  std::string weights_sha256;
+  worker_cursor cursor;
+};
+
+/// The state after this step is copied and can be fetched as "checkpoint-STEP";
+/// by rank 0.
+struct state_copied {
+  worker_id worker{};
+  ballast::generation generation{};
+  step_number step{};
+};
+
+/// How the source of a chunk is called that is no worker.
+constexpr const char* origin_name = "origin";
+
+/// A chunk that arrived with another checksum than its own, and from whom.
+struct damaged_chunk {
+  std::string source; // name of a worker, or "origin"
+  chunk_id chunk{};
+};
+/// No report names more of them than this.
+constexpr size_t damaged_told_max = 16;
+
+/// What came from somebody in one request, and how long that took.
+struct chunk_request {
+  std::string source; // name of a worker, or "origin"
+  uint64_t bytes = 0;
+  uint64_t ns = 0;
+};
+/// No report tells of more of them than this: the newest.
+constexpr size_t requests_told_max = 64;
+
+/// The answer to a fetch_order.
+struct chunks_fetched {
+  worker_id worker{};
+  ballast::generation generation{};
+  plan_number number{};
+  uint64_t bytes = 0;
+  uint32_t refetched = 0;             // arrived damaged, or its source had gone
+  std::vector<damaged_chunk> damaged; // the first ones
+  std::vector<chunk_request> requests;
+  failure problem; // not all are here
+};
+
+/// What became of the final parameters.
+struct saved_model {
+  failure problem;
+  std::string weights_sha256; // of model.safetensors
+  step_number step{};         // likewise
+  std::string note;           // what a user should know of it, or empty
+};
+
+struct worker_failed {
+  worker_id worker{};
+  ballast::generation generation{};
+  errc code = errc::internal;
+  std::string message;
+  /// Of a step that must not be applied: which, and what this worker fed to it.
+  step_number step{};
+  std::vector<uint64_t> sample_ids;
+  /// The kernel says that the process of this rank is gone; -1: it does not.
+  int32_t lost_rank = -1;
+  /// Of the collective, as this worker found them; none: for another reason.
+  std::vector<dead_link> links = {};
+  /// The collective did not open because this worker lacks something, as file
+  /// descriptors, and no other can help it.
+  bool own_trouble = false;
+};
+
+/// The collective is open and the parameters are those of `base`.
+struct worker_ready {
+  worker_id worker{};
+  ballast::generation generation{};
+  step_number base{};
+};
+
+/// The answer to a fence: nothing of a generation up to `level` is applied
+/// here any more. What the worker holds is what this says, until it is told to
+/// go on.
+struct final_ack {
+  worker_id worker{};
+  ballast::generation level{};
+  /// False: the worker cannot vouch for its parameters (it has none yet, or
+  /// they were being received); it counts as a joiner.
+  bool holds_state = false;
+  step_number step{};               // last applied
+  std::vector<step_record> records; // later than the fence's `known`
+  /// Of epochs later than the fence's `evaluated`, oldest first: their reports
+  /// may have met nobody.
+  std::vector<evaluation_report> evaluations;
+  /// `records` are not all: the coordinator takes these and sends the fence
+  /// again, with the last of them as `known`. Only the last part counts as the
+  /// answer.
+  bool more = false;
+  /// Of the collective that it was opening: over which nothing went.
+  std::vector<dead_link> links = {};
+};
+/// No answer to a fence tells of more steps than this.
+constexpr size_t records_told_max = 65'536;
+
+} // namespace ballast

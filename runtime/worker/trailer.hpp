@@ -1,0 +1,49 @@
+/// The last operation of a step: 64 bytes, fp32, summed over all ranks, never
+/// compressed or weighted, sent also by a worker with 0 samples. It carries the
+/// sample count, the loss and the lanes.
+///
+/// A lane turns "everybody is ready" into something that every rank learns in
+/// the same step without asking the coordinator: whoever is ready adds 1; a sum
+/// equal to the world size at step S means that all of them were, and that all
+/// of them know. What was agreed takes effect after step S+1, so that there is
+/// a whole step to prepare for it.
+#pragma once
+
+#include "runtime/base/ids.hpp"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace ballast {
+
+class trailer {
+public:
+  static constexpr size_t floats = 16;
+  static constexpr size_t plan_lanes = 8;
+  static constexpr size_t loss_sum_at = 1;
+  /// Sums of counts stay exact up to here.
+  static constexpr uint64_t samples_max = uint64_t{1} << 24;
+
+  float samples() const { return values_[0]; }
+  float loss_sum() const { return values_[loss_sum_at]; }
+  float plan_lane(plan_number p) const { return values_[2 + lane_of(p)]; }
+  float pause_lane() const { return values_[10]; }
+  float stop_lane() const { return values_[11]; }
+
+  void set_samples(uint64_t count) { values_[0] = float(count); }
+  void set_loss_sum(double sum) { values_[loss_sum_at] = float(sum); }
+  void raise_plan_lane(plan_number p) { values_[2 + lane_of(p)] = 1; }
+  void raise_pause_lane() { values_[10] = 1; }
+  void raise_stop_lane() { values_[11] = 1; }
+
+  /// What travels; 16 floats.
+  float* data() { return values_.data(); }
+  const float* data() const { return values_.data(); }
+
+private:
+  static size_t lane_of(plan_number p) { return value(p) % plan_lanes; }
+  std::array<float, floats> values_{};
+};
+
+} // namespace ballast

@@ -1,0 +1,216 @@
+#include "runtime/worker/worker_core.hpp"
+
+#include "runtime/base/check.hpp"
+
+#include <utility>
+
+namespace ballast {
+
+namespace {
+
+bool names(const plan& p, worker_id who) {
+  for (const share& part : p.shares)
+    if (part.worker == who)
+      return true;
+  return false;
+}
+
+size_t rank_in(const plan& p, worker_id self) {
+  for (size_t rank = 0; rank < p.shares.size(); ++rank)
+    if (p.shares[rank].worker == self)
+      return rank;
+  BALLAST_CHECK(false, "a plan that does not name its worker");
+}
+
+} // namespace
+
+worker_core::worker_core(worker_core_config config, plan first, position start,
+                         std::vector<worker_cursor> cursors)
+    : config_(std::move(config)),
+      applied_(config_.ledger, first, start, std::move(cursors)),
+      ahead_(applied_), own_(ahead_.sequence_of(rank_in(first, config_.self))),
+      rank_(rank_in(first, config_.self)), ahead_rank_(rank_) {
+  own_since_ = first.shares[rank_].since;
+  own_epoch_ = start.epoch;
+}
+
+uint64_t worker_core::steps_total() const {
+  return config_.epochs * applied_.steps_per_epoch();
+}
+
+std::vector<worker_cursor> worker_core::cursors() const {
+  std::vector<worker_cursor> out;
+  for (size_t rank = 0; rank < world(); ++rank)
+    out.push_back(applied_.cursor_of(rank));
+  return out;
+}
+
+bool worker_core::ends_before(position at) const {
+  return stopped_ || value(at.epoch) > config_.epochs ||
+         (agreed_ && agreed_->stop && at.step > agreed_->after);
+}
+
+void worker_core::renew_own_sequence() {
+  const share& mine = ahead_.current().shares[ahead_rank_];
+  if (mine.since == own_since_ && ahead_.next().epoch == own_epoch_)
+    return;
+  own_ = ahead_.sequence_of(ahead_rank_);
+  own_since_ = mine.since;
+  own_epoch_ = ahead_.next().epoch;
+}
+
+std::optional<step_order> worker_core::draw() {
+  position at = ahead_.next();
+  BALLAST_CHECK(value(at.step) <= value(applied_.next().step) + 1,
+                "drawing more than one step ahead");
+  if (ends_before(at))
+    return std::nullopt;
+  // What is agreed for after the step in flight is already known here: lanes
+  // leave a whole step between agreement and effect.
+  if (agreed_ && agreed_->switch_to && at.step == next(agreed_->after)) {
+    if (!names(*agreed_->switch_to, config_.self))
+      return std::nullopt;
+    auto refused = ahead_.switch_to(*agreed_->switch_to);
+    BALLAST_CHECK(!refused, "an agreed plan must fit: " + *refused);
+    ahead_rank_ = rank_in(*agreed_->switch_to, config_.self);
+  }
+  renew_own_sequence();
+  step_order out;
+  out.at = at;
+  out.generation = ahead_.current().generation;
+  out.plan = ahead_.current().number;
+  for (uint64_t take : ahead_.takes())
+    out.samples += take;
+  out.last_of_epoch = ahead_.last_of_epoch();
+  uint64_t own = ahead_.takes()[ahead_rank_];
+  out.rows.reserve(own);
+  own_.draw(own, out.rows);
+  ahead_.advance();
+  return out;
+}
+
+trailer worker_core::contribution(uint64_t samples, double loss_sum) {
+  trailer out;
+  out.set_samples(samples);
+  out.set_loss_sum(loss_sum);
+  contributed_ = plan_number{};
+  contributed_pause_ = pause_wanted_;
+  contributed_stop_ = stop_wanted_;
+  // One agreement at a time: while one waits for its step nothing is raised.
+  if (agreed_) {
+    contributed_pause_ = contributed_stop_ = false;
+    return out;
+  }
+  if (pending_) {
+    contributed_ = pending_->number;
+    out.raise_plan_lane(contributed_);
+  }
+  if (contributed_pause_)
+    out.raise_pause_lane();
+  if (contributed_stop_)
+    out.raise_stop_lane();
+  return out;
+}
+
+failure worker_core::reduced(const trailer& sums) {
+  uint64_t expected = 0;
+  for (uint64_t take : applied_.takes())
+    expected += take;
+  if (sums.samples() != float(expected))
+    return {errc::digest_mismatch,
+            "step " + to_string(applied_.next().step) + " reduced " +
+                std::to_string(sums.samples()) +
+                " samples where the plan says " + std::to_string(expected) +
+                ": the workers disagree on the plan; nothing was applied",
+            {}};
+  auto everyone = float(applied_.current().shares.size());
+  if (agreed_)
+    return {};
+  agreement now;
+  now.after = next(applied_.next().step);
+  // A worker acts on the number that it contributed, not on its newest offer.
+  if (contributed_ != plan_number{} && pending_ &&
+      pending_->number == contributed_ &&
+      sums.plan_lane(contributed_) == everyone) {
+    now.switch_to = std::move(pending_);
+    pending_.reset();
+  }
+  // One thing at a time: newcomers of a switch know of no pause and no stop.
+  // Both stay wanted, and come after it.
+  if (!now.switch_to) {
+    now.pause = contributed_pause_ && sums.pause_lane() == everyone;
+    now.stop = contributed_stop_ && sums.stop_lane() == everyone;
+  }
+  if (now.switch_to || now.pause || now.stop)
+    agreed_ = std::move(now);
+  return {};
+}
+
+step_end worker_core::applied() {
+  step_end out;
+  position done = applied_.next();
+  out.epoch_ended = applied_.last_of_epoch();
+  applied_.advance();
+  if (agreed_ && agreed_->after == done.step) {
+    if (agreed_->switch_to) {
+      auto refused = applied_.switch_to(*agreed_->switch_to);
+      BALLAST_CHECK(!refused, "an agreed plan must fit: " + *refused);
+      out.left = !names(*agreed_->switch_to, config_.self);
+      if (!out.left)
+        rank_ = rank_in(*agreed_->switch_to, config_.self);
+      if (!out.left && ahead_.next() == applied_.next()) {
+        // Nothing was drawn ahead.
+        ahead_ = applied_;
+        ahead_rank_ = rank_;
+      }
+      out.plan_switched = true;
+    }
+    out.pause = agreed_->pause;
+    stopped_ = agreed_->stop;
+    agreed_.reset();
+  }
+  if (value(applied_.next().epoch) > config_.epochs) {
+    out.finish = true;
+    stopped_ = false;
+  }
+  out.finish = out.finish || stopped_;
+  out.pause = out.pause && !out.finish;
+  return out;
+}
+
+failure worker_core::install(const plan& pending) {
+  if (pending.generation < applied_.current().generation)
+    return {errc::stale_generation,
+            "plan " + to_string(pending.number) + " belongs to generation " +
+                to_string(pending.generation) + ", this is generation " +
+                to_string(applied_.current().generation),
+            {}};
+  if (pending.number <= applied_.current().number ||
+      (agreed_ && agreed_->switch_to &&
+       pending.number <= agreed_->switch_to->number))
+    return {errc::bad_request,
+            "plan " + to_string(pending.number) + " is not newer",
+            {}};
+  if (auto wrong = succession_error(applied_.current(), pending,
+                                    config_.ledger.chunk_rows))
+    return {errc::bad_request,
+            "plan " + to_string(pending.number) + ": " + *wrong,
+            {}};
+  pending_ = pending;
+  return {};
+}
+
+revocation worker_core::revoke(plan_number number) {
+  if (pending_ && pending_->number == number) {
+    // Already raised in the step in flight: only its sum can tell. The caller
+    // asks between steps, where nothing is in flight.
+    pending_.reset();
+    return revocation::revoked;
+  }
+  bool in_force =
+      applied_.current().number >= number ||
+      (agreed_ && agreed_->switch_to && agreed_->switch_to->number == number);
+  return in_force ? revocation::switched : revocation::revoked;
+}
+
+} // namespace ballast

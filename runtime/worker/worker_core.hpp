@@ -1,0 +1,126 @@
+/// What a worker decides: which rows feed its next step, what it says in the
+/// trailer, and what follows from the reduced trailer. Pure; the step thread
+/// owns it and drives it.
+///
+/// Order of calls for every step:
+///   draw()            may run one step ahead of the step in flight (prefetch)
+///   contribution()    when the own gradient is known
+///   reduced()         with the summed trailer, before anything is applied
+///   applied()         after the optimizer
+#pragma once
+
+#include "runtime/base/errors.hpp"
+#include "runtime/ledger/ledger.hpp"
+#include "runtime/messages/messages.hpp"
+#include "runtime/worker/trailer.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace ballast {
+
+struct worker_core_config {
+  ledger_config ledger;
+  worker_id self{};
+  uint64_t epochs = 1;
+};
+
+/// One step as this worker will do it.
+struct step_order {
+  position at;
+  ballast::generation generation{};
+  plan_number plan{};
+  uint64_t samples = 0; // of all workers
+  bool last_of_epoch = false;
+  std::vector<row_ref> rows; // own, in the order of the sequence
+};
+
+/// What an applied step brings with it.
+struct step_end {
+  bool epoch_ended = false; // evaluate now
+  bool plan_switched = false;
+  bool pause = false;  // stand still, wait for resume()
+  bool left = false;   // the plan in force does not name this worker any more
+  bool finish = false; // nothing more to do: last epoch done, or stopped
+};
+
+/// The answer to a revocation.
+enum class revocation : uint8_t { revoked, switched };
+
+class worker_core {
+public:
+  /// Precondition: `first` names `self` and is a partition.
+  worker_core(worker_core_config config, plan first, position start,
+              std::vector<worker_cursor> cursors = {});
+
+  // -- steps ------------------------------------------------------------------
+
+  /// The next step not yet drawn, or nothing when the run ends (or is agreed to
+  /// end) before it. At most one step ahead of the one in flight.
+  std::optional<step_order> draw();
+  /// The trailer of the step in flight.
+  trailer contribution(uint64_t samples, double loss_sum);
+  /// Takes in the sums. A failure means that ranks disagree on what this step
+  /// is: apply nothing.
+  failure reduced(const trailer& sums);
+  /// The step in flight is in the parameters.
+  step_end applied();
+
+  // -- requests from the control plane ----------------------------------------
+
+  /// A pending plan whose data are all here: joins its lane from now on.
+  /// Refused (with the reason) if it is not newer or not of this generation.
+  failure install(const plan& pending);
+  revocation revoke(plan_number number);
+  void request_pause() { pause_wanted_ = true; }
+  void request_stop() { stop_wanted_ = true; }
+  /// All ranks stand still at one place and are told to end there.
+  void stop_here() { stopped_ = true; }
+  /// Ends a pause.
+  void resume() { pause_wanted_ = false; }
+
+  // -- state ------------------------------------------------------------------
+
+  /// The next step to apply.
+  position stands_at() const { return applied_.next(); }
+  size_t rank() const { return rank_; }
+  size_t world() const { return applied_.current().shares.size(); }
+  const plan& current() const { return applied_.current(); }
+  uint64_t steps_total() const;
+  /// Where this worker stands, for acks and snapshots.
+  worker_cursor cursor() const { return applied_.cursor_of(rank_); }
+  /// Where everybody stands, by rank; for a joiner.
+  std::vector<worker_cursor> cursors() const;
+  bool stopped() const { return stopped_; }
+
+private:
+  /// Something all ranks agreed on, in force after `after`.
+  struct agreement {
+    step_number after{};
+    std::optional<plan> switch_to;
+    bool pause = false;
+    bool stop = false;
+  };
+  bool ends_before(position at) const;
+  void renew_own_sequence();
+
+  worker_core_config config_;
+  ledger applied_; // stands at the step in flight
+  ledger ahead_;   // stands at the next step to draw
+  sequence own_;   // stands where ahead_ stands
+  plan_number own_since_{};
+  epoch_number own_epoch_{};
+  size_t rank_ = 0;       // under applied_'s plan
+  size_t ahead_rank_ = 0; // under ahead_'s plan
+  std::optional<plan> pending_;
+  plan_number contributed_{}; // the plan whose lane this step's trailer raised
+  std::optional<agreement> agreed_;
+  bool contributed_pause_ = false;
+  bool contributed_stop_ = false;
+  bool pause_wanted_ = false;
+  bool stop_wanted_ = false;
+  bool stopped_ = false;
+};
+
+} // namespace ballast

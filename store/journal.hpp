@@ -1,0 +1,131 @@
+/// The coordinator's memory on disk (`ledger.sqlite` in the run directory):
+/// terms, the job, generations, plans with the position where each took
+/// effect, and how far the run is committed. With the manifest these determine
+/// every draw of every worker; `ballast audit` reads nothing else.
+///
+/// Decisions are on the disk when the call returns; commits may lag behind by
+/// what a power failure takes. One writer, which holds the term lock
+/// (`coordinator.lock`) as long as it lives; readers at any time. One thread
+/// at a time per object. Errors: ballast_error, disk_full among them; a record
+/// that contradicts an earlier one is `internal`.
+#pragma once
+
+#include "runtime/balance/plan_note.hpp"
+#include "runtime/base/ids.hpp"
+#include "runtime/coordinator/standing_requests.hpp"
+#include "runtime/ledger/ledger.hpp"
+#include "runtime/ledger/plan.hpp"
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace ballast {
+
+/// Who a worker_id is.
+struct journaled_worker {
+  worker_id id{};
+  std::string name;
+  uint32_t incarnation = 1;
+  friend bool operator==(const journaled_worker&,
+                         const journaled_worker&) = default;
+};
+
+/// A membership that was issued, whether or not it ever trained.
+struct journaled_generation {
+  generation number{};
+  std::vector<journaled_worker> workers; // by rank
+  friend bool operator==(const journaled_generation&,
+                         const journaled_generation&) = default;
+};
+
+struct journaled_plan {
+  plan body;
+  /// The first step under it; nothing while it is only offered, or revoked.
+  std::optional<position> effective;
+  plan_note note;
+};
+
+/// The run as it was asked for; `job` with every default filled in.
+struct journaled_run {
+  std::string name;
+  uint64_t seed = 0;
+  uint64_t rows = 0; // of the training set
+  nlohmann::json job;
+  /// What must be equal for it to go on: its own key, the build, the prepared
+  /// set. Empty: journaled by an earlier build.
+  std::string
+      identity; // digest of key and name, see runtime/ledger/lineage.hpp
+  std::string build;
+  std::string manifest; // digest of the manifest
+};
+
+/// Everything up to `committed`, which is the last step of the run that every
+/// member of its generation has applied, with its epoch; step 0 before it.
+struct journal_content {
+  ballast::term term{};
+  std::optional<journaled_run> run;
+  std::vector<journaled_generation> generations; // ascending
+  std::vector<journaled_plan> plans;             // ascending by number
+  standing_requests asked;
+  step_number committed{};
+  epoch_number committed_epoch{};
+};
+
+class journal {
+public:
+  static constexpr const char* file_name = "ledger.sqlite";
+  static constexpr const char* lock_name = "coordinator.lock";
+
+  /// Takes the term lock and journals a new term. Throws run_dir_in_use while
+  /// another coordinator lives, run_dir_unusable.
+  static journal open_for_writing(const std::filesystem::path& folder);
+
+  journal(journal&&) noexcept;
+  journal& operator=(journal&&) noexcept;
+  ~journal();
+
+  ballast::term term() const;
+
+  // -- decisions: on the disk on return ---
+  /// Once per run directory.
+  void record_run(const journaled_run& run);
+  void record_generation(const journaled_generation& membership);
+  void record_plan(const plan& p, std::optional<position> effective = {});
+  /// Both at once, for one wait on the disk in a recovery.
+  void record_change(const journaled_generation& membership, const plan& p,
+                     std::optional<position> effective = {},
+                     const plan_note& note = {});
+  /// A plan of the newest generation is offered.
+  void record_offer(const plan& p, const plan_note& note = {});
+  /// An offered plan is in force from `from` on. Saying it twice is harmless.
+  void record_effective(plan_number number, position from);
+  /// All that users asked of the run so far; the newest word counts.
+  void record_requests(const standing_requests& asked);
+
+  // -- progress: survives the process at once, the power later ---
+  /// Every step up to this one is committed. Goes back only by record_undo.
+  void record_commit(step_number upto, epoch_number epoch);
+
+  /// The run goes back to this step: later ones are committed no more.
+  void record_undo(step_number to, epoch_number epoch);
+
+  journal_content content() const;
+
+private:
+  struct state;
+  explicit journal(std::unique_ptr<state> opened);
+  std::unique_ptr<state> state_;
+};
+
+/// A consistent view of the journal in `folder`, also of a run that goes on.
+/// Throws run_dir_unusable where there is none or it cannot be read.
+/// `thoroughly`: looks at every page of the file before.
+journal_content read_journal(const std::filesystem::path& folder,
+                             bool thoroughly = false);
+
+} // namespace ballast

@@ -1,0 +1,205 @@
+#include "store/journal_reader.hpp"
+
+#include "runtime/base/errors.hpp"
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <system_error>
+
+namespace ballast {
+
+uint64_t one_number(sqlite::connection& on, const char* sql) {
+  sqlite::statement query(on, sql);
+  return query.step() ? query.number(0) : 0;
+}
+
+namespace {
+
+namespace fs = std::filesystem;
+
+void read_generations(sqlite::connection& on, journal_content& out) {
+  sqlite::statement query(on, "SELECT g.number, m.worker, m.name, m.incarnation"
+                              " FROM generation g LEFT JOIN member m"
+                              " ON m.generation = g.number"
+                              " ORDER BY g.number, m.rank");
+  while (query.step()) {
+    generation number{query.number(0)};
+    if (out.generations.empty() || out.generations.back().number != number)
+      out.generations.push_back({number, {}});
+    if (!query.is_null(1))
+      out.generations.back().workers.push_back({worker_id(query.number(1)),
+                                                query.text(2),
+                                                uint32_t(query.number(3))});
+  }
+}
+
+bool has_table(sqlite::connection& on, const char* name) {
+  sqlite::statement query(on, "SELECT count(*) FROM sqlite_master"
+                              " WHERE type = 'table' AND name = ?");
+  query.bind(1, name);
+  return query.step() && query.number(0) > 0;
+}
+
+std::map<plan_number, plan_note> read_notes(sqlite::connection& on) {
+  std::map<plan_number, plan_note> out;
+  if (!has_table(on, "plan_note"))
+    return out;
+  sqlite::statement query(on, "SELECT number, what FROM plan_note");
+  while (query.step())
+    out[plan_number{query.number(0)}] =
+        nlohmann::json::parse(query.text(1)).get<plan_note>();
+  return out;
+}
+
+void read_plans(sqlite::connection& on, journal_content& out) {
+  sqlite::statement query(on,
+                          "SELECT body, epoch, step FROM plan ORDER BY number");
+  std::map<plan_number, plan_note> notes = read_notes(on);
+  while (query.step()) {
+    journaled_plan one;
+    one.body = nlohmann::json::parse(query.text(0)).get<plan>();
+    if (auto found = notes.find(one.body.number); found != notes.end())
+      one.note = std::move(found->second);
+    if (!query.is_null(1))
+      one.effective =
+          position{epoch_number{query.number(1)}, step_number{query.number(2)}};
+    out.plans.push_back(std::move(one));
+  }
+}
+
+void read_requests(sqlite::connection& on, journal_content& out) {
+  if (!has_table(on, "asked"))
+    return;
+  sqlite::statement query(on, "SELECT what FROM asked");
+  if (query.step())
+    out.asked = nlohmann::json::parse(query.text(0)).get<standing_requests>();
+}
+
+void read_origin(sqlite::connection& on, journaled_run& out) {
+  if (!has_table(on, "origin"))
+    return;
+  sqlite::statement query(on, "SELECT identity, build, manifest FROM origin");
+  if (!query.step())
+    return;
+  out.identity = query.text(0);
+  out.build = query.text(1);
+  out.manifest = query.text(2);
+}
+
+void check_pages(sqlite::connection& on, const fs::path& file) {
+  sqlite::statement query(on, "PRAGMA quick_check(1)");
+  std::string found = query.step() ? query.text(0) : "nothing";
+  if (found != "ok")
+    throw ballast_error(errc::run_dir_unusable, "the journal " + file.string() +
+                                                    " is damaged: " + found);
+}
+
+} // namespace
+
+journal_content read_all(sqlite::connection& on) {
+  journal_content out;
+  on.run("BEGIN"); // one snapshot for all tables
+  try {
+    out.term = ballast::term{one_number(on, "SELECT max(number) FROM term")};
+    {
+      sqlite::statement query(on, "SELECT name, seed, rows, job FROM run");
+      if (query.step())
+        out.run = journaled_run{query.text(0),
+                                query.number(1),
+                                query.number(2),
+                                nlohmann::json::parse(query.text(3)),
+                                {},
+                                {},
+                                {}};
+    }
+    if (out.run)
+      read_origin(on, *out.run);
+    read_generations(on, out);
+    read_plans(on, out);
+    read_requests(on, out);
+    sqlite::statement query(on, "SELECT step, epoch FROM progress");
+    if (query.step()) {
+      out.committed = step_number{query.number(0)};
+      out.committed_epoch = epoch_number{query.number(1)};
+    }
+  } catch (...) {
+    sqlite3_exec(on.handle(), "ROLLBACK", nullptr, nullptr, nullptr);
+    throw;
+  }
+  on.run("COMMIT");
+  return out;
+}
+
+void check_version(sqlite::connection& on,
+                   const std::filesystem::path& folder) {
+  uint64_t version = one_number(on, "PRAGMA user_version");
+  if (version != journal_schema_version)
+    throw ballast_error(errc::run_dir_unusable,
+                        "the journal in " + folder.string() + " has format " +
+                            std::to_string(version) + ", this build reads " +
+                            std::to_string(journal_schema_version));
+}
+
+namespace {
+
+/// What changes where somebody writes: the log beside the file, then the file.
+struct journal_stamp {
+  uintmax_t log_bytes = 0;
+  uintmax_t bytes = 0;
+  fs::file_time_type written;
+  bool operator==(const journal_stamp&) const = default;
+};
+
+journal_stamp stamp_of(const fs::path& file) {
+  std::error_code none;
+  journal_stamp out;
+  out.log_bytes = fs::file_size(file.string() + "-wal", none);
+  if (none)
+    out.log_bytes = 0;
+  out.bytes = fs::file_size(file, none);
+  out.written = fs::last_write_time(file, none);
+  return out;
+}
+
+journal_content read_by(const fs::path& file, const char* how,
+                        bool thoroughly) {
+  sqlite::connection db(file, sqlite::uri_of(file, how), SQLITE_OPEN_READONLY);
+  check_version(db, file.parent_path());
+  if (thoroughly)
+    check_pages(db, file);
+  try {
+    return read_all(db);
+  } catch (const nlohmann::json::exception& error) {
+    throw ballast_error(errc::run_dir_unusable,
+                        "the journal " + file.string() +
+                            " is damaged: " + error.what());
+  }
+}
+
+} // namespace
+
+journal_content read_journal(const fs::path& folder, bool thoroughly) {
+  fs::path file = folder / journal::file_name;
+  std::error_code ignored;
+  if (!fs::exists(file, ignored))
+    throw ballast_error(errc::run_dir_unusable,
+                        "there is no journal " + file.string());
+  if (fs::is_directory(file, ignored))
+    throw ballast_error(errc::run_dir_unusable,
+                        "the journal " + file.string() + " is a folder");
+  // Readers of a log write beside it. Where there is none the file alone is the
+  // journal, and is read without leaving anything behind; unless somebody began
+  // to write meanwhile.
+  if (journal_stamp before = stamp_of(file); before.log_bytes == 0)
+    try {
+      journal_content out = read_by(file, "?immutable=1", thoroughly);
+      if (stamp_of(file) == before)
+        return out;
+    } catch (const ballast_error&) {
+      if (stamp_of(file) == before)
+        throw;
+    }
+  return read_by(file, "", thoroughly);
+}
+
+} // namespace ballast

@@ -1,0 +1,16 @@
+#include "store/json_file.hpp"
+
+#include <fstream>
+
+namespace ballast {
+
+nlohmann::json read_json_file(const std::filesystem::path& file) {
+  std::error_code ignored;
+  // Of a folder the first read would throw.
+  if (!std::filesystem::is_regular_file(file, ignored))
+    return nlohmann::json(nlohmann::json::value_t::discarded);
+  std::ifstream in(file);
+  return nlohmann::json::parse(in, nullptr, false);
+}
+
+} // namespace ballast

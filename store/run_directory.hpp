@@ -1,0 +1,68 @@
+/// The folder in which one run leaves everything it writes. Its content is
+/// listed in docs/; programs of users read it while the run goes on, therefore
+/// every file in it is either appended by whole lines or replaced at once.
+///
+/// The process that makes a run directory owns it: it holds a lock on
+/// `run.lock` as long as it lives. Its children open the same path without the
+/// lock. Any thread.
+#pragma once
+
+#include "runtime/base/unique_fd.hpp"
+
+#include "store/line_file.hpp"
+
+#include <filesystem>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+namespace ballast {
+
+class run_directory {
+public:
+  /// Makes BASE/NAME-N with the first free N. Throws ballast_error:
+  /// run_dir_unusable, disk_full.
+  static run_directory create(const std::filesystem::path& base,
+                              const std::string& name);
+  /// Makes exactly `folder` (--run-dir), which is absent or empty. Throws also
+  /// run_dir_in_use where a living process owns it.
+  static run_directory create_at(const std::filesystem::path& folder);
+  /// An existing one whose owner is dead, to go on with its run. Throws
+  /// run_dir_in_use, run_dir_unusable.
+  static run_directory adopt(const std::filesystem::path& folder);
+  /// An existing one that another process owns. Throws run_dir_unusable.
+  static run_directory open(const std::filesystem::path& folder);
+
+  /// Absolute.
+  const std::filesystem::path& path() const { return path_; }
+  std::filesystem::path file(const std::string& name) const {
+    return path_ / name;
+  }
+  std::filesystem::path logs() const { return path_ / "logs"; }
+  std::filesystem::path trace() const { return path_ / "trace"; }
+  std::filesystem::path checkpoints() const { return path_ / "checkpoints"; }
+  /// What is not finished yet; published by a rename into its place.
+  std::filesystem::path tmp() const { return path_ / "tmp"; }
+
+  /// Whether a file must outlive the power, or only the process.
+  enum class outlives { process, power };
+
+  /// Replaces the file `name` by `content` (readable, indented) at once: a
+  /// reader sees the old or the new one. Throws run_dir_unusable, disk_full.
+  void write_json(const std::string& name, const nlohmann::json& content,
+                  outlives durability = outlives::process) const;
+  void write_json(const std::string& name,
+                  const nlohmann::ordered_json& content,
+                  outlives durability = outlives::process) const;
+  /// The same for any bytes.
+  void write_file(const std::string& name, std::string_view content,
+                  outlives durability = outlives::process) const;
+
+private:
+  run_directory(std::filesystem::path path, unique_fd lock)
+      : path_(std::move(path)), lock_(std::move(lock)) {}
+
+  std::filesystem::path path_;
+  unique_fd lock_; // none: not the owner
+};
+
+} // namespace ballast

@@ -1,0 +1,24 @@
+#include "store/sync_path.hpp"
+
+#include "runtime/base/errors.hpp"
+#include "runtime/base/unique_fd.hpp"
+
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <unistd.h>
+
+namespace ballast {
+
+void sync_path(const std::filesystem::path& path) {
+  unique_fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  int result = file ? ::fsync(file.get()) : -1;
+  const int number = errno;
+  if (result != 0 && number != EINVAL && number != ENOENT)
+    throw ballast_error(
+        number == ENOSPC || number == EDQUOT ? errc::disk_full
+                                             : errc::run_dir_unusable,
+        "cannot sync " + path.string() + ": " + std::strerror(number));
+}
+
+} // namespace ballast

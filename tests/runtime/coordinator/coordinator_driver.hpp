@@ -1,0 +1,181 @@
+/// Plays shard manager and workers for the coordinator's core: from the job to
+/// the steps, and through recoveries. Nothing runs by itself.
+#pragma once
+
+#include "runtime/balance/memory_fit.hpp"
+#include "runtime/balance/repair.hpp"
+#include "runtime/coordinator/coordinator_core.hpp"
+#include "tests/runtime/coordinator/plain_set.hpp"
+
+#include <functional>
+#include <gtest/gtest.h>
+
+namespace ballast {
+
+template <class Action>
+std::vector<Action> pick(const actions& list) {
+  std::vector<Action> out;
+  for (const action& one : list)
+    if (const auto* found = std::get_if<Action>(&one))
+      out.push_back(*found);
+  return out;
+}
+
+inline job small_job(uint32_t workers) {
+  job out;
+  out.name = "test";
+  out.data.train.format = "synthetic";
+  out.data.train.rows = 100;
+  out.data.train.classes = 2;
+  out.model.kind = "emulated";
+  out.train.global_batch = 50;
+  out.elastic.workers = workers;
+  return out;
+}
+
+class driver {
+public:
+  explicit driver(bool supervised = false, std::chrono::milliseconds tick = {})
+      : core({.term = term{1},
+              .build_id = "b1",
+              .token = "t",
+              .heartbeat = std::chrono::milliseconds(200),
+              .supervised = supervised,
+              .tick = tick}) {}
+
+  coordinator_core::hello_result join(const std::string& name,
+                                      const std::string& build = "b1") {
+    worker_hello hello{name, 100, "host", "cpu", build, "http://m"};
+    if (dress)
+      dress(hello);
+    return core.on_hello(hello, now);
+  }
+
+  /// From submit to the first step with `names`.
+  actions train(std::vector<std::string> names, uint32_t min_workers = 1,
+                bool respawn = true) {
+    for (const std::string& name : names)
+      join(name);
+    job what = small_job(uint32_t(names.size()));
+    what.elastic.min_workers = min_workers;
+    what.elastic.respawn = respawn;
+    what.train.global_batch = batch;
+    what.model.kind = model;
+    core.on_submit(what, "test-1", term{1});
+    actions placing = core.on_prepared(set(), now);
+    auto place = pick<place_shares>(placing);
+    EXPECT_EQ(place.size(), 1u);
+    workers = place.at(0).workers;
+    return this->place(place[0]);
+  }
+
+  /// The shard manager's answer, and what the workers say to that.
+  actions place(const place_shares& what) {
+    if (what.before.shares.empty()) {
+      std::vector<share_summary> counts;
+      for (worker_id who : what.workers)
+        counts.push_back({who, 0, 0});
+      assigned = core.on_placed(first(what), counts, now);
+      return join_ranks();
+    }
+    placed_shares placed = ballast::place(chunks(), 0.1, what);
+    if (placed.lacks)
+      return assigned = core.on_no_room(what.generation, placed.lacks);
+    assigned = core.on_placed(placed.what, placed.shares, now);
+    return join_ranks();
+  }
+
+  /// Ten chunks of ten rows, in turn.
+  plan first(const place_shares& what) {
+    plan out;
+    out.number = what.number;
+    out.generation = what.generation;
+    for (worker_id who : what.workers)
+      out.shares.push_back(
+          {who, out.number, 0, {}, uint32_t(out.shares.size())});
+    for (uint32_t chunk = 0; chunk < 10; ++chunk) {
+      share& owner = out.shares[chunk % out.shares.size()];
+      owner.intervals.push_back({chunk_id(chunk), 0, 10});
+      owner.batch_weight += 10;
+    }
+    return out;
+  }
+
+  /// Everybody has loaded, then everybody is ready.
+  actions join_ranks() {
+    const generation_state& members = *core.current()->members;
+    generation gen = members.number;
+    actions out;
+    for (worker_id who : members.workers)
+      out = core.on_loaded(
+          {who, gen, "c" + to_string(who), "d" + to_string(who)}, now);
+    for (worker_id who : core.current()->members->workers)
+      begun = core.on_ready({who, gen, core.current()->members->commits.base()},
+                            now);
+    return out;
+  }
+
+  /// Survivors answer the fence and go on; the actions of the decision.
+  actions recover(step_number holds, std::vector<step_record> records = {},
+                  std::vector<evaluation_report> evaluations = {}) {
+    actions out;
+    auto awaited = core.current()->fenced->awaited();
+    generation level = core.current()->fenced->level();
+    for (worker_id who : awaited)
+      out = core.on_ack({who, level, true, holds, records, evaluations}, now);
+    return out;
+  }
+
+  manifest chunks() {
+    manifest out = testing::plain_set(std::vector<uint32_t>(10, 10));
+    for (chunk_info& one : out.train)
+      one.bytes = chunk_bytes;
+    return out;
+  }
+
+  set_summary set() {
+    set_summary out;
+    out.origin = "origin";
+    out.train_rows = 100;
+    out.classes = 2;
+    out.chunk_rows = std::vector<uint32_t>(10, 10);
+    return out;
+  }
+
+  /// Every member reports the steps up to `last`.
+  void apply_steps(uint64_t last) {
+    const generation_state& members = *core.current()->members;
+    progress_report report;
+    report.generation = members.number;
+    for (uint64_t step = 1; step <= last; ++step)
+      report.steps.push_back({step_number{step},
+                              epoch_number{1 + (step - 1) / 2},
+                              members.current.number, 50, 2, 9 * step});
+    for (worker_id who : core.current()->members->workers) {
+      report.worker = who;
+      core.on_progress(report, now);
+    }
+  }
+
+  actions finish_all(bool stopped = false) {
+    apply_steps(2);
+    actions out;
+    for (worker_id who : workers)
+      out = core.on_finished(
+          {who, generation{1}, step_number{2}, stopped, "sha", {}});
+    return out;
+  }
+
+  coordinator_core core;
+  instant now{};
+  uint64_t batch = 50;
+  std::string model = "emulated";
+  uint64_t chunk_bytes = 0;
+  /// What else a node says of itself.
+  std::function<void(worker_hello&)> dress;
+  std::vector<worker_id> workers;
+  actions assigned; // once it was placed
+  actions begun;    // once all were ready
+};
+
+} // namespace ballast

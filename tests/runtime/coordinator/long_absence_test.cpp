@@ -1,0 +1,141 @@
+// Goal: workers that trained on for hundreds of thousands of steps without a
+// coordinator lose none of them, and the next coordinator shows each once.
+// Method: two lives of a coordinator; the workers of the second one answer the
+// fence from a step_history, in parts.
+#include "coordinator_driver.hpp"
+#include "runtime/worker/step_history.hpp"
+
+namespace ballast {
+namespace {
+
+constexpr uint64_t absent = 200'000; // steps without a coordinator
+
+class long_absence : public ::testing::Test {
+protected:
+  long_absence() {
+    first_.join("w1");
+    first_.join("w2");
+    what_ = small_job(2);
+    what_.train.epochs = 1'000'000;
+    first_.core.on_submit(what_, "test-1", term{1});
+    auto place =
+        pick<place_shares>(first_.core.on_prepared(first_.set(), first_.now));
+    first_.place(place.at(0));
+    past_.begun = past_.what = what_;
+    past_.name = "test-1";
+    past_.rows = 100;
+    for (const journal_change& one : pick<journal_change>(first_.assigned)) {
+      past_.memberships.push_back(
+          {one.generation, one.workers, one.names, one.incarnations});
+      past_.plans.push_back({one.what, one.effective, one.note});
+    }
+    for (uint64_t n = 1; n <= absent + 1; ++n)
+      w1_.add(record(n));
+    for (uint64_t n = 1; n <= absent; ++n)
+      w2_.add(record(n));
+  }
+
+  static step_record record(uint64_t n) {
+    return {
+        step_number{n}, epoch_number{1 + (n - 1) / 2}, plan_number{1}, 50, 2,
+        1000 * n};
+  }
+
+  /// As a worker's engine answers.
+  final_ack answer(worker_id who, const step_history& has,
+                   const fence_order& to) {
+    final_ack out;
+    out.worker = who;
+    out.level = to.level;
+    out.holds_state = true;
+    out.step = has.last()->step;
+    out.records = has.after(to.known, records_told_max);
+    out.more = !out.records.empty() && has.goes_beyond(out.records.back().step);
+    return out;
+  }
+
+  /// The second life, and both come back; what it says to their answers.
+  actions take_over() {
+    second_.core.on_resume(past_, term{2});
+    second_.core.on_prepared(second_.set(), second_.now);
+    std::vector<send_fence> asked;
+    for (const char* name : {"w1", "w2"}) {
+      worker_hello hello{name, 100, "host", "cpu", "b1", "m"};
+      hello.was = past_.memberships[0].workers[name[1] - '1'];
+      hello.run = "test-1";
+      for (send_fence& one :
+           pick<send_fence>(second_.core.on_hello(hello, second_.now).then))
+        asked.push_back(std::move(one));
+    }
+    actions all;
+    while (!asked.empty()) {
+      send_fence one = std::move(asked.front());
+      asked.erase(asked.begin());
+      second_.now += std::chrono::milliseconds(300); // slower than a patience
+      actions then = second_.core.on_ack(
+          answer(one.to, one.to == past_.memberships[0].workers[0] ? w1_ : w2_,
+                 one.what),
+          second_.now);
+      actions late = second_.core.on_tick(second_.now);
+      EXPECT_TRUE(pick<expel>(late).empty());
+      for (send_fence& more : pick<send_fence>(then))
+        asked.push_back(std::move(more));
+      all.insert(all.end(), then.begin(), then.end());
+    }
+    return all;
+  }
+
+  driver first_;
+  driver second_;
+  job what_;
+  past_run past_;
+  step_history w1_; // one step ahead
+  step_history w2_;
+};
+
+TEST_F(long_absence, of_the_coordinator_loses_no_step) {
+  uint64_t shown = 0;
+  actions all = take_over();
+  for (const write_steps& lines : pick<write_steps>(all))
+    for (const committed_step& step : lines.steps)
+      ASSERT_EQ(value(step.step), ++shown);
+  EXPECT_EQ(shown, absent);
+  const run& now = *second_.core.current();
+  EXPECT_NE(now.phase, run_phase::failed) << now.reason;
+  // w2 gets the step that only w1 holds, and nobody comes without a state.
+  auto place = pick<place_shares>(all);
+  ASSERT_EQ(place.size(), 1u);
+  second_.place(place[0]);
+  EXPECT_EQ(now.members->commits.base(), step_number{absent + 1});
+  EXPECT_EQ(now.members->late.size(), 1u);
+  EXPECT_TRUE(now.members->stale.empty());
+}
+
+TEST_F(long_absence, is_told_in_messages_of_bounded_size) {
+  fence_order all{.term = term{2}, .level = generation{1}};
+  final_ack part = answer(worker_id{1}, w1_, all);
+  EXPECT_TRUE(part.more);
+  EXPECT_EQ(part.records.size(), records_told_max);
+}
+
+TEST_F(long_absence, workers_hear_what_they_need_not_keep_any_longer) {
+  driver d;
+  d.train({"w1", "w2"});
+  progress_report report;
+  report.generation = generation{1};
+  for (uint64_t n = 1; n <= 40'000; ++n)
+    report.steps.push_back(record(n));
+  actions out;
+  for (worker_id who : d.workers) {
+    report.worker = who;
+    out = d.core.on_progress(report, d.now);
+  }
+  std::vector<step_number> told;
+  for (const send_command& one : pick<send_command>(out))
+    if (one.what.kind == command_kind::recorded)
+      told.push_back(one.what.step);
+  EXPECT_EQ(told, (std::vector<step_number>(2, step_number{40'000})));
+}
+
+} // namespace
+} // namespace ballast

@@ -1,0 +1,159 @@
+/// Goal: a control message is understood or refused with code, reason and
+/// pointer, and never both. Method: tables of texts.
+#include "runtime/messages/control.hpp"
+
+#include "runtime/job/job_text.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace ballast {
+namespace {
+
+using nlohmann::json;
+using ::testing::HasSubstr;
+
+TEST(control, reads_every_type_that_it_offers) {
+  for (const std::string& type : control_types()) {
+    json message = {{"version", 1}, {"id", "x1"}, {"type", type}};
+    if (type == "submit")
+      message["job"] = {{"name", "a"}};
+    if (type.ends_with("_worker") || type == "damage_chunks")
+      message["worker"] = "w1";
+    if (type == "damage_chunks")
+      message["chunks"] = 2;
+    if (type == "stall_worker")
+      message["seconds"] = 0.5;
+    if (type == "slow_worker")
+      message["factor"] = 2;
+    if (type == "scale")
+      message["workers"] = 3;
+    control_result result = parse_control(message.dump());
+    ASSERT_TRUE(result.value) << result.refused.message;
+    EXPECT_EQ(result.value->id, "x1");
+    EXPECT_EQ(std::holds_alternative<submit_request>(result.value->what),
+              type == "submit");
+  }
+}
+
+TEST(control, keeps_the_job_of_a_submit) {
+  control_result result = parse_control(
+      R"({"version":1,"type":"submit","job":{"name":"a","seed":3}})");
+  ASSERT_TRUE(result.value);
+  EXPECT_EQ(std::get<submit_request>(result.value->what).job["seed"], 3);
+  EXPECT_EQ(result.value->id, "");
+}
+
+TEST(control, refuses_with_code_reason_and_pointer) {
+  struct refusal {
+    const char* text;
+    errc code;
+    const char* pointer;
+    const char* says;
+  };
+  const refusal table[] = {
+      {"", errc::bad_request, "", "empty"},
+      {"{", errc::bad_request, "", "line 1, column 1"},
+      {"[]", errc::bad_request, "", "expected an object"},
+      {R"({"type":"stop"})", errc::bad_request, "/version", "is required"},
+      {R"({"version":2,"type":"stop"})", errc::bad_request, "/version",
+       "expected 1, found 2"},
+      {R"({"version":"1","type":"stop"})", errc::bad_request, "/version",
+       "found \"1\""},
+      {R"({"version":1})", errc::bad_request, "/type", "\"stop\""},
+      {R"({"version":1,"type":"stopp"})", errc::bad_request, "/type",
+       "did you mean \"stop\"?"},
+      {R"({"version":1,"type":7})", errc::bad_request, "/type", "found 7"},
+      {R"({"version":1,"type":"stop","id":7})", errc::bad_request, "/id",
+       "expected a text"},
+      {R"({"version":1,"type":"stop","now":true})", errc::bad_request, "/now",
+       "unknown key"},
+      {R"({"version":1,"type":"stop","type":"stop"})", errc::bad_request, "",
+       "given twice"},
+      {R"({"version":1,"type":"submit"})", errc::bad_request, "/job",
+       "is required"},
+      {R"({"version":1,"type":"submit","job":"a"})", errc::bad_request, "/job",
+       "of type object"},
+      {R"({"version":1,"type":"slow_worker","worker":"w1"})", errc::bad_request,
+       "/factor", "is required"},
+      {R"({"version":1,"type":"set_balance","skew_tv":"low"})",
+       errc::bad_request, "/skew_tv", "of type number"},
+      {R"({"version":1,"type":"set_balance","enabled":1})", errc::bad_request,
+       "/enabled", "of type boolean"},
+      {R"({"version":1,"type":"set_balance","skew_tv":NaN})", errc::bad_request,
+       "", "not valid JSON"},
+      {R"({"version":1,"type":"set_balance","skew_tv":1e999})",
+       errc::bad_request, "", "too large"},
+      {R"({"version":1,"type":"set_balance","skew_tv":null})",
+       errc::bad_request, "/skew_tv", "of type number"},
+      {R"({"version":1,"type":"set_balance","skew_tv":[0.1]})",
+       errc::bad_request, "/skew_tv", "of type number"},
+      {R"({"version":1,"type":"set_balance","enabled":"yes"})",
+       errc::bad_request, "/enabled", "of type boolean"},
+      {R"({"version":1,"type":"set_balance","skew":0.1})", errc::bad_request,
+       "/skew", "unknown key"},
+      {R"({"version":1,"type":"stop","a\n\u001b[2J":1})", errc::bad_request,
+       "/a\n\x1b[2J", "/a\\x0a\\x1b[2J: unknown key"},
+      {R"({"version":1,"type":"plan","worker":"w1"})", errc::bad_request,
+       "/worker", "unknown key"},
+      {R"({"version":1,"type":"explain","worker":7})", errc::bad_request,
+       "/worker", "of type string"},
+      {R"({"version":1,"type":"explain","chunk":1.5})", errc::bad_request,
+       "/chunk", "of type integer"},
+      {R"({"version":1,"type":"damage_chunks","worker":"w1","chunks":-1})",
+       errc::bad_request, "/chunks", "of type integer"},
+      {R"({"version":1,"type":"explain","chunk":-1})", errc::bad_request,
+       "/chunk", "of type integer"},
+  };
+  for (const refusal& r : table) {
+    control_result result = parse_control(r.text);
+    EXPECT_FALSE(result.value) << r.text;
+    EXPECT_EQ(result.refused.code, r.code) << r.text;
+    EXPECT_EQ(result.refused.pointer, r.pointer) << r.text;
+    EXPECT_THAT(result.refused.message, HasSubstr(r.says)) << r.text;
+    int status = http_status(result.refused);
+    EXPECT_TRUE(status >= 400 && status < 500) << r.text;
+  }
+}
+
+TEST(control, a_refusal_can_be_matched_to_its_message) {
+  control_result result =
+      parse_control(R"({"version":1,"id":"a","type":"slow_worker"})");
+  EXPECT_TRUE(result.refused);
+  EXPECT_EQ(result.id, "a");
+}
+
+TEST(control, what_is_not_given_in_set_balance_stays) {
+  control_result result =
+      parse_control(R"({"version":1,"type":"set_balance","skew_tv":0.2})");
+  ASSERT_TRUE(result.value) << result.refused.message;
+  const auto& what = std::get<balance_request>(result.value->what);
+  EXPECT_FALSE(what.enabled);
+  EXPECT_EQ(what.skew_tv, 0.2);
+}
+
+TEST(control, limits_the_size_of_a_body) {
+  std::string text = R"({"version":1,"type":"status","id":")" +
+                     std::string(json_text_bytes_max, 'x') + "\"}";
+  EXPECT_THAT(parse_control(text).refused.message, HasSubstr("at most"));
+}
+
+TEST(control, replies_name_the_message_they_answer) {
+  json ok = json::parse(make_reply_ok("a", {{"run", "r-1"}, {"ok", false}}));
+  EXPECT_EQ(ok,
+            (json{{"version", 1}, {"id", "a"}, {"ok", true}, {"run", "r-1"}}));
+  json refused = json::parse(
+      make_reply_error("b", {errc::unknown_worker, "no worker w9", "/worker"}));
+  EXPECT_EQ(refused["ok"], false);
+  EXPECT_EQ(refused["id"], "b");
+  EXPECT_EQ(refused["error"], (json{{"code", "unknown_worker"},
+                                    {"message", "no worker w9"},
+                                    {"pointer", "/worker"}}));
+}
+
+TEST(control, replies_are_json_whatever_the_text) {
+  EXPECT_TRUE(json::accept(make_reply_error("\xff", {errc::busy, "\xfe", ""})));
+}
+
+} // namespace
+} // namespace ballast

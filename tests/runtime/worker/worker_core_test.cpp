@@ -1,0 +1,253 @@
+// Goal: every worker decides alike from the trailer alone. Method: W cores in
+// lockstep, the reduced trailer is the plain sum of what they contribute.
+#include "runtime/worker/worker_core.hpp"
+
+#include "tests/runtime/ledger/ledger_fixture.hpp"
+
+#include <gtest/gtest.h>
+#include <map>
+#include <set>
+
+namespace ballast {
+namespace {
+
+using testing::chunks_of;
+
+constexpr uint64_t seed = 7;
+
+/// W workers that hold equal parts of `rows` rows; steps them all at once.
+class group {
+public:
+  group(size_t world, uint64_t rows, uint64_t batch, uint64_t epochs)
+      : chunk_rows_(chunks_of(rows, 32)) {
+    plan first = deal(plan_number{1}, world, 0);
+    for (const share& one : first.shares)
+      cores_.emplace_back(
+          worker_core_config{{seed, batch, chunk_rows_}, one.worker, epochs},
+          first, position{});
+    orders_.resize(world);
+    for (size_t w = 0; w < world; ++w)
+      orders_[w] = cores_[w].draw();
+  }
+
+  /// Whole chunks dealt round robin, beginning at worker `shift`.
+  plan deal(plan_number number, size_t world, size_t shift) const {
+    plan out;
+    out.number = number;
+    out.generation = generation{1};
+    for (size_t w = 0; w < world; ++w)
+      out.shares.push_back({worker_id(w + 1), number, 0, {}, uint32_t(w)});
+    for (uint32_t c = 0; c < chunk_rows_.size(); ++c) {
+      share& owner = out.shares[(c + shift) % world];
+      owner.intervals.push_back({chunk_id(c), 0, chunk_rows_[c]});
+      owner.batch_weight += chunk_rows_[c];
+    }
+    return out;
+  }
+
+  /// One step of everybody; the same end for all.
+  step_end step() {
+    std::vector<std::optional<step_order>> following(cores_.size());
+    trailer sums;
+    for (size_t w = 0; w < cores_.size(); ++w) {
+      EXPECT_TRUE(orders_[w].has_value());
+      following[w] = cores_[w].draw();
+      trailer mine = cores_[w].contribution(orders_[w]->rows.size(), 1.5);
+      for (size_t i = 0; i < trailer::floats; ++i)
+        sums.data()[i] += mine.data()[i];
+      for (row_ref row : orders_[w]->rows)
+        ++used_[{value(orders_[w]->at.epoch), row}];
+    }
+    std::vector<step_end> ends;
+    for (size_t w = 0; w < cores_.size(); ++w) {
+      EXPECT_FALSE(cores_[w].reduced(sums)) << cores_[w].reduced(sums).message;
+      ends.push_back(cores_[w].applied());
+    }
+    for (size_t w = 1; w < ends.size(); ++w) {
+      EXPECT_EQ(ends[w].finish, ends[0].finish);
+      EXPECT_EQ(ends[w].pause, ends[0].pause);
+      EXPECT_EQ(ends[w].plan_switched, ends[0].plan_switched);
+      EXPECT_EQ(ends[w].epoch_ended, ends[0].epoch_ended);
+      EXPECT_EQ(cores_[w].stands_at(), cores_[0].stands_at());
+      EXPECT_EQ(cores_[w].current(), cores_[0].current());
+    }
+    orders_ = std::move(following);
+    return ends[0];
+  }
+
+  uint64_t run() {
+    uint64_t steps = 0;
+    step_end end;
+    do {
+      end = step();
+      ++steps;
+    } while (!end.finish);
+    return steps;
+  }
+
+  std::vector<worker_core>& cores() { return cores_; }
+  const std::optional<step_order>& order(size_t w) { return orders_[w]; }
+  uint64_t rows() const {
+    uint64_t out = 0;
+    for (uint32_t one : chunk_rows_)
+      out += one;
+    return out;
+  }
+  void expect_each_once(uint64_t epochs) const {
+    EXPECT_EQ(used_.size(), rows() * epochs);
+    for (const auto& [key, times] : used_)
+      ASSERT_EQ(times, 1) << "epoch " << key.first << " chunk "
+                          << to_string(key.second.chunk) << " row "
+                          << key.second.row;
+  }
+
+private:
+  std::vector<uint32_t> chunk_rows_;
+  std::vector<worker_core> cores_;
+  std::vector<std::optional<step_order>> orders_;
+  std::map<std::pair<uint64_t, row_ref>, int> used_;
+};
+
+TEST(worker_core, uses_every_row_once_per_epoch_in_ceil_n_over_b_steps) {
+  for (size_t world : {1, 2, 3, 5}) {
+    group workers(world, 1009, 64, 3);
+    EXPECT_EQ(workers.run(), 3 * ((1009 + 63) / 64)) << world << " workers";
+    workers.expect_each_once(3);
+  }
+}
+
+TEST(worker_core, switches_plans_after_the_step_that_follows_the_agreement) {
+  group workers(3, 1009, 64, 2);
+  workers.step();
+  plan second = workers.deal(plan_number{2}, 3, 1);
+  for (size_t w = 0; w < 2; ++w)
+    EXPECT_FALSE(workers.cores()[w].install(second));
+  // Two of three are ready: nothing happens, however long it takes.
+  for (int i = 0; i < 4; ++i)
+    EXPECT_FALSE(workers.step().plan_switched);
+  EXPECT_FALSE(workers.cores()[2].install(second));
+  // S: the lane is full. S+1: still the old plan, whose end switches.
+  EXPECT_FALSE(workers.step().plan_switched);
+  EXPECT_EQ(workers.cores()[0].current().number, plan_number{1});
+  EXPECT_TRUE(workers.step().plan_switched);
+  EXPECT_EQ(workers.cores()[0].current().number, plan_number{2});
+  EXPECT_EQ(workers.order(0)->plan, plan_number{2});
+  workers.run();
+  workers.expect_each_once(2);
+}
+
+TEST(worker_core, keeps_exactly_once_over_many_random_switches) {
+  for (uint64_t round = 1; round <= 20; ++round) {
+    SCOPED_TRACE("seed " + std::to_string(round));
+    testing::test_random random(round);
+    size_t world = random.between(1, 4);
+    group workers(world, random.between(200, 900), random.between(7, 90), 3);
+    uint64_t number = 1;
+    bool pending = false;
+    step_end end;
+    do {
+      if (!pending && random.one_in(3)) {
+        plan offer =
+            workers.deal(plan_number{++number}, world, random.below(world));
+        for (worker_core& one : workers.cores())
+          EXPECT_FALSE(one.install(offer));
+        pending = true;
+      }
+      end = workers.step();
+      pending = pending && !end.plan_switched;
+    } while (!end.finish);
+    workers.expect_each_once(3);
+  }
+}
+
+TEST(worker_core, pauses_everybody_after_the_same_step_and_goes_on) {
+  group workers(2, 500, 50, 1);
+  workers.cores()[0].request_pause();
+  EXPECT_FALSE(workers.step().pause) << "only one asked";
+  workers.cores()[1].request_pause();
+  EXPECT_FALSE(workers.step().pause) << "agreed, but a step is under way";
+  EXPECT_TRUE(workers.step().pause);
+  for (worker_core& one : workers.cores())
+    one.resume();
+  EXPECT_FALSE(workers.step().pause);
+  workers.run();
+  workers.expect_each_once(1);
+}
+
+TEST(worker_core, stops_everybody_after_the_same_step) {
+  group workers(2, 500, 50, 4);
+  for (worker_core& one : workers.cores())
+    one.request_stop();
+  EXPECT_FALSE(workers.step().finish);
+  EXPECT_TRUE(workers.step().finish);
+  EXPECT_TRUE(workers.cores()[0].stopped());
+  EXPECT_FALSE(workers.order(0).has_value()) << "nothing is drawn any more";
+}
+
+TEST(worker_core, stops_only_after_a_switch_that_is_agreed_in_the_same_step) {
+  group workers(2, 500, 50, 4);
+  workers.step();
+  plan second = workers.deal(plan_number{2}, 2, 1);
+  for (worker_core& one : workers.cores()) {
+    EXPECT_FALSE(one.install(second));
+    one.request_stop();
+  }
+  EXPECT_FALSE(workers.step().plan_switched);
+  step_end end = workers.step();
+  EXPECT_TRUE(end.plan_switched);
+  EXPECT_FALSE(end.finish) << "a newcomer of the switch knows of no stop";
+  EXPECT_FALSE(workers.step().finish);
+  EXPECT_TRUE(workers.step().finish);
+}
+
+TEST(worker_core, a_stop_in_the_last_step_is_an_ordinary_end) {
+  group workers(2, 100, 50, 1);
+  for (worker_core& one : workers.cores())
+    one.request_stop();
+  EXPECT_FALSE(workers.step().finish);
+  EXPECT_TRUE(workers.step().finish);
+  EXPECT_FALSE(workers.cores()[0].stopped());
+}
+
+TEST(worker_core, refuses_a_sum_that_is_not_the_steps_sample_count) {
+  group workers(2, 100, 50, 1);
+  worker_core& one = workers.cores()[0];
+  trailer sums = one.contribution(25, 0);
+  sums.set_samples(49);
+  failure why = one.reduced(sums);
+  EXPECT_EQ(why.code, errc::digest_mismatch);
+  EXPECT_NE(why.message.find("step 1"), std::string::npos) << why.message;
+}
+
+TEST(worker_core, refuses_plans_of_an_older_generation_or_not_newer) {
+  group workers(2, 100, 50, 1);
+  worker_core& one = workers.cores()[0];
+  plan stale = workers.deal(plan_number{2}, 2, 1);
+  stale.generation = generation{0};
+  EXPECT_EQ(one.install(stale).code, errc::stale_generation);
+  EXPECT_EQ(one.install(workers.deal(plan_number{1}, 2, 1)).code,
+            errc::bad_request);
+  plan torn = workers.deal(plan_number{3}, 2, 1);
+  torn.shares[0].intervals.pop_back();
+  EXPECT_EQ(one.install(torn).code, errc::bad_request);
+  // It claims that the intervals are those of plan 1, and they are not.
+  plan untrue = workers.deal(plan_number{3}, 2, 1);
+  for (share& part : untrue.shares)
+    part.since = plan_number{1};
+  EXPECT_EQ(one.install(untrue).code, errc::bad_request);
+}
+
+TEST(worker_core, says_whether_a_revoked_plan_is_already_in_force) {
+  group workers(2, 1000, 50, 1);
+  plan second = workers.deal(plan_number{2}, 2, 1);
+  EXPECT_FALSE(workers.cores()[0].install(second));
+  EXPECT_EQ(workers.cores()[0].revoke(plan_number{2}), revocation::revoked);
+  for (worker_core& one : workers.cores())
+    EXPECT_FALSE(one.install(second));
+  workers.step(); // the lane is full: nobody can go back
+  EXPECT_EQ(workers.cores()[0].revoke(plan_number{2}), revocation::switched);
+  EXPECT_EQ(workers.cores()[1].revoke(plan_number{2}), revocation::switched);
+}
+
+} // namespace
+} // namespace ballast

@@ -1,0 +1,258 @@
+/// Goal: what was decided is found again, by the next coordinator and by a
+/// reader beside a living one.
+#include "store/journal.hpp"
+
+#include "store/sqlite.hpp"
+#include "tests/store/expect_error.hpp"
+#include "tests/store/small_disk.hpp"
+#include "tests/store/temp_folder.hpp"
+
+#include <csignal>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace ballast {
+namespace {
+
+journaled_run some_run() {
+  return {.name = "fashion-1",
+          .seed = 0xffff'ffff'ffff'fffe, // larger than SQLite's integers
+          .rows = 10'007,
+          .job = {{"version", 1}, {"name", "fashion"}}};
+}
+
+journaled_generation some_generation(uint64_t number) {
+  return {generation{number},
+          {{worker_id{3}, "w3", 1}, {worker_id{1}, "w1", 2}}};
+}
+
+plan some_plan(uint64_t number, uint64_t gen = 1) {
+  plan p;
+  p.number = plan_number{number};
+  p.generation = generation{gen};
+  p.shares = {{worker_id{3}, plan_number{1}, 100, {{chunk_id{0}, 0, 100}}},
+              {worker_id{1}, plan_number{number}, 50, {{chunk_id{1}, 0, 50}}}};
+  return p;
+}
+
+position at(uint64_t epoch, uint64_t step) {
+  return {epoch_number{epoch}, step_number{step}};
+}
+
+standing_requests some_requests() {
+  standing_requests out;
+  out.balance = {{true, 0.1}, {false, 0.25}};
+  out.workers = {4, 6};
+  out.leaving = {worker_id{3}, worker_id{7}};
+  return out;
+}
+
+plan_note some_note() {
+  return {"one owns \"much\" more",
+          {{worker_id{3}, 100, 0.125}, {worker_id{1}, 50, 0}},
+          plan_note::of_balance{balance_cause::size, 1.25, 30, 3000, 20}};
+}
+
+void expect_everything(const journal_content& content) {
+  ASSERT_TRUE(content.run);
+  EXPECT_EQ(content.run->name, "fashion-1");
+  EXPECT_EQ(content.run->seed, some_run().seed);
+  EXPECT_EQ(content.run->rows, 10'007u);
+  EXPECT_EQ(content.run->job, some_run().job);
+  ASSERT_EQ(content.generations.size(), 2u);
+  EXPECT_EQ(content.generations[0], some_generation(1));
+  EXPECT_EQ(content.generations[1], some_generation(2));
+  ASSERT_EQ(content.plans.size(), 3u);
+  EXPECT_EQ(content.plans[0].body, some_plan(1));
+  EXPECT_EQ(content.plans[0].effective, at(1, 1));
+  EXPECT_EQ(content.plans[1].body, some_plan(2));
+  EXPECT_EQ(content.plans[1].effective, std::nullopt);
+  EXPECT_EQ(content.plans[2].body, some_plan(3, 2));
+  EXPECT_EQ(content.plans[2].effective, at(2, 57));
+  EXPECT_EQ(nlohmann::json(content.plans[0].note), nlohmann::json(some_note()));
+  EXPECT_EQ(nlohmann::json(content.plans[1].note), nlohmann::json(plan_note{}));
+  EXPECT_EQ(content.committed, step_number{60});
+  EXPECT_EQ(content.committed_epoch, epoch_number{2});
+  EXPECT_EQ(nlohmann::json(content.asked), nlohmann::json(some_requests()));
+}
+
+void record_everything(journal& book) {
+  book.record_run(some_run());
+  book.record_change(some_generation(1), some_plan(1), at(1, 1), some_note());
+  book.record_commit(step_number{40}, epoch_number{1});
+  book.record_plan(some_plan(2));
+  book.record_generation(some_generation(2));
+  book.record_plan(some_plan(3, 2));
+  book.record_effective(plan_number{3}, at(2, 57));
+  book.record_requests({}); // the newest word counts
+  book.record_requests(some_requests());
+  book.record_commit(step_number{60}, epoch_number{2});
+}
+
+/// As a build wrote it that had no such table.
+void write_without(const char* table, const temp_folder& folder) {
+  {
+    journal book = journal::open_for_writing(folder.path());
+    record_everything(book);
+  }
+  const auto file = folder / journal::file_name;
+  sqlite::connection db(file, file.string(), SQLITE_OPEN_READWRITE);
+  db.run((std::string("DROP TABLE ") + table).c_str());
+}
+
+TEST(journal, of_an_earlier_build_knows_of_no_requests) {
+  temp_folder folder;
+  write_without("asked", folder);
+  EXPECT_TRUE(read_journal(folder.path()).asked.leaving.empty());
+  EXPECT_FALSE(read_journal(folder.path()).asked.balance);
+  journal::open_for_writing(folder.path()).record_requests(some_requests());
+  expect_everything(read_journal(folder.path()));
+}
+
+TEST(journal, of_an_earlier_build_does_not_say_why_a_plan_was_made) {
+  temp_folder folder;
+  write_without("plan_note", folder);
+  auto plans = read_journal(folder.path()).plans;
+  ASSERT_EQ(plans.size(), 3u);
+  EXPECT_EQ(nlohmann::json(plans[0].note), nlohmann::json(plan_note{}));
+  journal book = journal::open_for_writing(folder.path());
+  book.record_offer(some_plan(4, 2), some_note());
+  EXPECT_EQ(nlohmann::json(book.content().plans.at(3).note),
+            nlohmann::json(some_note()));
+}
+
+TEST(journal, is_empty_but_for_its_term_at_first) {
+  temp_folder folder;
+  journal book = journal::open_for_writing(folder.path());
+  journal_content content = book.content();
+  EXPECT_EQ(content.term, term{1});
+  EXPECT_FALSE(content.run);
+  EXPECT_TRUE(content.generations.empty());
+  EXPECT_TRUE(content.plans.empty());
+  EXPECT_EQ(content.committed, step_number{0});
+}
+
+TEST(journal, gives_everything_back_to_itself_a_live_reader_and_the_next_term) {
+  temp_folder folder;
+  {
+    journal book = journal::open_for_writing(folder.path());
+    record_everything(book);
+    expect_everything(book.content());
+    expect_everything(read_journal(folder.path()));
+    EXPECT_EQ(read_journal(folder.path()).term, term{1});
+  }
+  expect_everything(read_journal(folder.path()));
+  journal book = journal::open_for_writing(folder.path());
+  EXPECT_EQ(book.term(), term{2});
+  expect_everything(book.content());
+}
+
+TEST(journal, has_one_writer_and_names_it) {
+  temp_folder folder;
+  journal book = journal::open_for_writing(folder.path());
+  EXPECT_FAILURE(journal::open_for_writing(folder.path()), errc::run_dir_in_use,
+                 "process " + std::to_string(getpid()));
+  EXPECT_EQ(read_journal(folder.path()).term, term{1});
+}
+
+TEST(journal, keeps_every_record_of_a_coordinator_that_is_killed) {
+  temp_folder folder;
+  int ready[2];
+  ASSERT_EQ(pipe(ready), 0);
+  pid_t child = fork();
+  if (child == 0) {
+    journal book = journal::open_for_writing(folder.path());
+    record_everything(book);
+    if (write(ready[1], "x", 1) != 1)
+      _exit(1);
+    pause();
+    _exit(0);
+  }
+  char byte;
+  ASSERT_EQ(read(ready[0], &byte, 1), 1);
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+  close(ready[0]);
+  close(ready[1]);
+  expect_everything(read_journal(folder.path()));
+  journal book = journal::open_for_writing(folder.path());
+  EXPECT_EQ(book.term(), term{2});
+  expect_everything(book.content());
+}
+
+TEST(journal, refuses_what_contradicts_an_earlier_record) {
+  temp_folder folder;
+  journal book = journal::open_for_writing(folder.path());
+  record_everything(book);
+  EXPECT_FAILURE(book.record_run(some_run()), errc::internal, "second run");
+  EXPECT_FAILURE(book.record_generation(some_generation(2)), errc::internal,
+                 "generation 2 after 2");
+  EXPECT_FAILURE(book.record_plan(some_plan(2)), errc::internal,
+                 "plan 2 after 3");
+  EXPECT_FAILURE(book.record_effective(plan_number{9}, at(1, 1)),
+                 errc::internal, "plan 9");
+  EXPECT_FAILURE(book.record_effective(plan_number{3}, at(2, 58)),
+                 errc::internal, "second position for plan 3");
+  EXPECT_FAILURE(book.record_commit(step_number{59}, epoch_number{2}),
+                 errc::internal, "step 59 after 60");
+  // Said twice, but the same.
+  book.record_effective(plan_number{3}, at(2, 57));
+  book.record_commit(step_number{60}, epoch_number{2});
+  expect_everything(book.content());
+}
+
+TEST(journal, records_a_change_whole_or_not_at_all) {
+  temp_folder folder;
+  journal book = journal::open_for_writing(folder.path());
+  record_everything(book);
+  EXPECT_FAILURE(book.record_change(some_generation(3), some_plan(3)),
+                 errc::internal, "plan 3 after 3");
+  expect_everything(book.content());
+  book.record_change(some_generation(3), some_plan(4, 3), at(3, 61));
+  EXPECT_EQ(book.content().generations.size(), 3u);
+}
+
+TEST(journal, stays_readable_and_usable_after_a_full_disk) {
+  temp_folder folder;
+  journal book = journal::open_for_writing(folder.path());
+  record_everything(book);
+  plan large = some_plan(4, 2);
+  for (uint32_t chunk = 2; chunk < 20'000; ++chunk)
+    large.shares[1].intervals.push_back({chunk_id{chunk}, 0, 256});
+  {
+    small_disk disk(128 * 1024);
+    EXPECT_FAILURE(book.record_plan(large), errc::disk_full, "make space");
+    expect_everything(read_journal(folder.path()));
+  }
+  expect_everything(book.content());
+  book.record_plan(large);
+  EXPECT_EQ(read_journal(folder.path()).plans.back().body, large);
+}
+
+TEST(journal, says_why_it_cannot_be_read) {
+  temp_folder folder;
+  EXPECT_FAILURE(read_journal(folder.path()), errc::run_dir_unusable,
+                 "there is no journal");
+  EXPECT_FAILURE(journal::open_for_writing(folder / "absent"),
+                 errc::run_dir_unusable, "absent");
+  write_content(folder / "ledger.sqlite", std::string(4096, 'x'));
+  EXPECT_FAILURE(read_journal(folder.path()), errc::run_dir_unusable,
+                 "not a database");
+  EXPECT_FAILURE(journal::open_for_writing(folder.path()),
+                 errc::run_dir_unusable, "not a database");
+}
+
+TEST(journal, is_found_under_any_path) {
+  temp_folder base;
+  std::filesystem::path odd = base / "100% #1?mode=ro \xc3\xa4";
+  std::filesystem::create_directory(odd);
+  {
+    journal book = journal::open_for_writing(odd);
+    record_everything(book);
+  }
+  EXPECT_TRUE(std::filesystem::exists(odd / "ledger.sqlite"));
+  expect_everything(read_journal(odd));
+}
+
+} // namespace
+} // namespace ballast
