@@ -85,7 +85,9 @@ private:
         continue;
       }
       done += count;
-      wait_for_rate();
+      // Behind the last one nobody gains by waiting, and the plan waits for it.
+      if (done < missing.size() || &from != &what_.sources.back())
+        wait_for_rate();
     }
   }
 

@@ -1,15 +1,17 @@
 #!/usr/bin/env python3
-"""Draws docs/collectives.svg from bench/results/allreduce.json: bus bandwidth
+"""Draws docs/collectives.svg from bench/results/allreduce.jsonl: bus bandwidth
 over size, with 2 and with 4 ranks. Python's standard library only.
 
   python3 bench/plot_allreduce.py
 """
-import json
 import math
 import os
-import statistics
+import re
+
+from lib import figures
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+RESULTS = os.path.join(ROOT, "bench", "results", "allreduce.jsonl")
 SUBJECTS = [
     ("ring-shm", "ring, shared memory", "#1b6ca8", ""),
     ("ring-tcp", "ring, TCP", "#2a9d5c", ""),
@@ -22,13 +24,23 @@ LEFT, TOP, GAP, BOTTOM = 56, 34, 70, 96
 
 
 def busbw_gb_s(rows, ranks):
-    """subject -> [(bytes, median over the repeats)]"""
+    """subject -> [(bytes, GB/s)]"""
     found = {}
     for r in rows:
         if r["ranks"] == ranks:
             busbw = 2 * (ranks - 1) / ranks * r["bytes"] / r["median_ms"] / 1e6
-            found.setdefault(r["subject"], {}).setdefault(r["bytes"], []).append(busbw)
-    return {s: sorted((b, statistics.median(v)) for b, v in sizes.items()) for s, sizes in found.items()}
+            found.setdefault(r["subject"], []).append((r["bytes"], busbw))
+    return {s: sorted(points) for s, points in found.items()}
+
+
+def speeds():
+    """The medians of the part "speed"."""
+    shape = re.compile(r"(\d+) ranks, ([^,]+), (\d+) bytes, median_ms")
+    medians = {line["figure"]: line["median"] for line in figures.read(RESULTS)["speed"]}
+    matches = [(shape.fullmatch(name), ms) for name, ms in medians.items()]
+    return [
+        {"subject": m[2], "ranks": int(m[1]), "bytes": int(m[3]), "median_ms": ms} for m, ms in matches if m
+    ]
 
 
 class Panel:
@@ -75,8 +87,7 @@ def draw(panel, ranks, lines):
 
 
 def main():
-    with open(os.path.join(ROOT, "bench", "results", "allreduce.json")) as f:
-        rows = json.load(f)["parts"]["speed"]["raw"]
+    rows = speeds()
     lines = {ranks: busbw_gb_s(rows, ranks) for ranks in sorted({r["ranks"] for r in rows})}
     sizes = sorted({r["bytes"] for r in rows})
     values = [v for found in lines.values() for points in found.values() for _, v in points]

@@ -1,5 +1,5 @@
 """What every benchmark needs: statistics, the machine's description, one run
-of `ballast`, and results kept as JSON. Python's standard library only.
+of `ballast`, and results kept as text and JSON. Python's standard library only.
 
 A benchmark measures its subjects in turn (A B C, A B C, ...), never all
 repeats of one and then all of the next: a machine that slows down for a minute
@@ -15,6 +15,8 @@ import subprocess
 import sys
 import tempfile
 import time
+
+from lib import figures
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 RESULTS = os.path.join(ROOT, "bench", "results")
@@ -216,13 +218,23 @@ def table(rows):
         say("  " + "   ".join(cells))
 
 
-def known_parts(name, saved):
-    """What earlier runs have found: a run of one part keeps the others."""
+def sections(path):
+    """What was printed of each part: a part begins with "== NAME, "."""
+    out, part = {}, None
     try:
-        with open(os.path.join(RESULTS if saved else RAW, f"{name}.json")) as f:
-            return json.load(f)["parts"]
-    except (OSError, ValueError, KeyError):
-        return {}
+        with open(path) as f:
+            for line in f.read().split("\n"):
+                if line.startswith("== "):
+                    part = line[3:].split(",")[0]
+                    out[part] = [""]
+                if part:
+                    out[part].append(line)
+    except FileNotFoundError:
+        pass
+    for said in out.values():
+        while said and not said[-1]:
+            said.pop()
+    return out
 
 
 class Verdicts:
@@ -248,19 +260,40 @@ class Verdicts:
         return all(one["met"] for one in self.found)
 
 
-def keep(name, result, commit_it):
-    """Writes the result with its raw figures, and what was said as text."""
+def parts_of(result):
+    """Of a benchmark that measures all of its parts in one go, too."""
+    if "parts" in result:
+        return result["parts"]
+    measured = [k for k, v in result.items() if isinstance(v, dict) and k != "machine"]
+    return {
+        part: {"machine": result["machine"], "raw": result[part], "verdicts": result["verdicts"] if part == measured[0] else []}
+        for part in measured
+    }
+
+
+def keep(name, result, commit_it, before=()):
+    """Writes what was said and every measurement into build/bench/; with
+    `commit_it` what was said and one line per figure into bench/results/.
+    `before`: lines of parts that an earlier run has measured."""
     about = result["machine"]
     head = f"{name}, {about['date']}, commit {about['commit']}: {about['cores']} cores of {about['cpu']}"
     for folder in [RAW] + ([RESULTS] if commit_it else []):
         os.makedirs(folder, exist_ok=True)
-        path = os.path.join(folder, name)
-        with open(path + ".json", "w") as f:
-            json.dump(result, f, indent=1)
-            f.write("\n")
-        with open(path + ".txt", "w") as f:
+        with open(os.path.join(folder, name) + ".txt", "w") as f:
             f.write("\n".join([head] + transcript) + "\n")
-        print(f"written: {shown(path)}.json and .txt", flush=True)
+    with open(os.path.join(RAW, name) + ".json", "w") as f:
+        json.dump(result, f, indent=1)
+        f.write("\n")
+    written = [os.path.join(RAW, name) + ".json and .txt"]
+    if commit_it:
+        lines = list(before)
+        for part, found in parts_of(result).items():
+            lines += figures.lines(part, found["machine"], found["raw"], found["verdicts"])
+        with open(os.path.join(RESULTS, name) + ".jsonl", "w") as f:
+            f.writelines(json.dumps(line) + "\n" for line in lines)
+        written.append(os.path.join(RESULTS, name) + ".jsonl and .txt")
+    for path in written:
+        print(f"written: {shown(path)}", flush=True)
 
 
 def run_parts(name, options, parts):
@@ -270,8 +303,10 @@ def run_parts(name, options, parts):
     `parts`: by name, a function of Verdicts that returns its raw figures.
     """
     verdicts = Verdicts()
-    known = known_parts(name, options.save)
+    kept = os.path.join(RESULTS if options.save else RAW, name)
+    said_before, lines_before = sections(kept + ".txt"), figures.read(kept + ".jsonl")
     result = {"benchmark": name, "machine": machine(), "parts": {}}
+    before = []
     for part, measure in parts.items():
         said, judged = len(transcript), len(verdicts.found)
         if part in options.only:
@@ -285,10 +320,10 @@ def run_parts(name, options, parts):
                 "verdicts": verdicts.found[judged:],
                 "said": transcript[said:],
             }
-        elif part in known:
-            result["parts"][part] = known[part]
-            transcript.extend(known[part]["said"])
-    keep(name, result, options.save)
+        elif part in said_before:
+            transcript.extend(said_before[part])
+            before += lines_before.get(part, [])
+    keep(name, result, options.save, before)
     sys.exit(1 if options.check and not verdicts.all_met() else 0)
 
 

@@ -49,6 +49,22 @@ std::string trouble_of(const stragglers& all, const node& who, instant now) {
   return {};
 }
 
+/// Each new owner's part of all bytes that are copied. The rate is shared out
+/// by it, so that all are done at the same time: the plan waits for the last
+/// one.
+std::map<uint32_t, double> copied_parts(const std::vector<shard_move>& moves) {
+  std::map<uint32_t, double> out;
+  double all = 0;
+  for (const shard_move& one : moves) {
+    const double bytes = double(one.bytes) + 1; // of an empty one, too
+    out[one.to] += bytes;
+    all += bytes;
+  }
+  for (auto& [to, bytes] : out)
+    bytes /= all;
+  return out;
+}
+
 /// Its plan took effect.
 void count(balance_account& in, const plan_note::of_balance& what) {
   if (what.moved_rows > 0) {
@@ -167,12 +183,14 @@ actions coordinator_core::on_balance(balance_answer answer, instant now) {
   std::map<uint32_t, std::map<uint32_t, std::vector<interval>>> wanted;
   for (const shard_move& one : transfer.what.moves)
     wanted[one.to][one.from].push_back(one.what);
+  const std::map<uint32_t, double> parts = copied_parts(transfer.what.moves);
   for (auto& [to, sources] : wanted) {
-    fetch_order order{config_.term,
-                      members->number,
-                      transfer.offered.number,
-                      {},
-                      transfer.what.rate_bytes_per_s / wanted.size() + 1};
+    fetch_order order{
+        config_.term,
+        members->number,
+        transfer.offered.number,
+        {},
+        uint64_t(double(transfer.what.rate_bytes_per_s) * parts.at(to)) + 1};
     for (auto& [from, pieces] : sources)
       order.sources.push_back({name_of(members->workers.at(from)),
                                members->data_addresses.at(from),

@@ -113,6 +113,28 @@ TEST_F(moving, drops_a_plan_whose_membership_is_lost_before_it_is_offered) {
   EXPECT_FALSE(d_.core.current()->transfer);
 }
 
+TEST_F(moving, shares_the_rate_out_so_that_all_copies_end_together) {
+  begin();
+  d_.now += std::chrono::milliseconds(50);
+  ASSERT_EQ(pick<observe_load>(d_.core.on_tick(d_.now)).size(), 1u);
+  balance_answer answer;
+  answer.state.code = balance_code::planned;
+  balance_proposal& what = answer.proposal;
+  what.generation = generation{1};
+  what.base = plan_number{1};
+  what.moves = {{{chunk_id{0}, 0, 5}, 0, 1, 3000, 1},
+                {{chunk_id{7}, 0, 5}, 1, 0, 1000, 1}};
+  what.rate_bytes_per_s = 64'000'000;
+  what.moved_rows = 10;
+  what.weights = {50, 50};
+  what.after = {{d_.workers[0], 50, 0}, {d_.workers[1], 50, 0}};
+  auto orders = pick<send_fetch>(d_.core.on_balance(answer, d_.now));
+  ASSERT_EQ(orders.size(), 2u);
+  for (const send_fetch& one : orders)
+    EXPECT_NEAR(double(one.what.bytes_per_s),
+                one.to == d_.workers[1] ? 48e6 : 16e6, 64e6 / 1000);
+}
+
 TEST_F(moving, passes_on_how_fast_chunks_came_from_whom) {
   begin();
   auto orders = pick<send_fetch>(propose());
