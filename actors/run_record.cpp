@@ -107,7 +107,7 @@ void run_record::begin(const job& what,
                        const coordinator_addresses& addresses) {
   begins_ = true;
   directory_.write_json("job.json", to_json(what),
-                        run_directory::outlives::power);
+                        outlives::power);
   write_secret(directory_.file(token_name), token_);
   (void)fault_point("run.begin");
   announce(addresses);
@@ -249,7 +249,7 @@ void run_record::same_set(const journaled_run& run, const std::string& text) {
   if (was_there)
     std::filesystem::rename(directory_.file(name),
                             damaged_name(directory_.file(name)));
-  directory_.write_file(name, text, run_directory::outlives::power);
+  directory_.write_file(name, text, outlives::power);
   warn(std::string(name) + " " + why +
        "; it is made again from the prepared data, which are those that the "
        "run began with");
@@ -262,7 +262,7 @@ void run_record::prepared(const job& what, const set_summary& set,
   if (auto begun = open_journal().content().run)
     return same_set(*begun, manifest);
   directory_.write_file("manifest.json", manifest,
-                        run_directory::outlives::power);
+                        outlives::power);
   open_journal().record_run({name_, what.seed, set.train_rows, to_json(what),
                              digest_text(run_identity(token_, name_)), build,
                              digest_of(nlohmann::json::parse(manifest))});
@@ -345,7 +345,7 @@ nlohmann::ordered_json run_record::finish(run_report report) {
   }
   (void)fault_point("report.write");
   nlohmann::ordered_json out = to_json(report);
-  directory_.write_json("report.json", out, run_directory::outlives::power);
+  directory_.write_json("report.json", out, outlives::power);
   nlohmann::ordered_json fields{{"state", report.state},
                                 {"steps", report.steps}};
   if (!report.reason.empty())

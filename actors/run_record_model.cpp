@@ -79,7 +79,7 @@ saved_model run_record::model(const std::string& safetensors,
                               const std::string& weights_sha256,
                               step_number step) {
   directory_.write_file(unchecked_model, safetensors,
-                        run_directory::outlives::power);
+                        outlives::power);
   std::filesystem::path staged = directory_.file(unchecked_model);
   tensor_file file = read_safetensors(staged.string());
   if (parameters_sha256(file) != weights_sha256) {
@@ -101,7 +101,7 @@ saved_model run_record::model_of(const std::string& checkpoint,
   });
   directory_.write_file(unchecked_model,
                         safetensors_bytes(file.tensors, file.metadata),
-                        run_directory::outlives::power);
+                        outlives::power);
   return publish(directory_.file(unchecked_model), parameters_sha256(file),
                  step);
 }

@@ -16,38 +16,6 @@ constexpr std::array<char, 8> hello_magic = {'B', 'A', 'L', 'L',
                                              'R', 'I', 'N', 'G'};
 constexpr uint32_t hello_version = 1;
 
-using digest = std::array<uint8_t, 32>;
-
-digest hash(const std::string& bytes) {
-  sha256 hasher;
-  hasher.update(std::as_bytes(std::span(bytes)));
-  std::string hex = hasher.hex_digest();
-  auto digit = [](char c) { return c <= '9' ? c - '0' : c - 'a' + 10; };
-  digest out;
-  for (size_t i = 0; i < out.size(); ++i) {
-    out[i] =
-        static_cast<uint8_t>(digit(hex[2 * i]) << 4 | digit(hex[2 * i + 1]));
-  }
-  return out;
-}
-
-std::string text_of(const digest& bytes) {
-  return {bytes.begin(), bytes.end()};
-}
-
-/// RFC 2104.
-digest hmac(const std::string& key, const std::string& message) {
-  constexpr size_t block = 64;
-  std::string padded = key.size() > block ? text_of(hash(key)) : key;
-  padded.resize(block, '\0');
-  std::string inner, outer;
-  for (char c : padded) {
-    inner += static_cast<char>(c ^ 0x36);
-    outer += static_cast<char>(c ^ 0x5c);
-  }
-  return hash(outer + text_of(hash(inner + message)));
-}
-
 } // namespace
 
 nonce fresh_nonce() {
@@ -120,7 +88,7 @@ proof_bytes make_proof(const std::string& token, const std::string& side,
   std::string message = side;
   message.append(reinterpret_cast<const char*>(&hello), sizeof hello);
   message.append(acceptor.begin(), acceptor.end());
-  return hmac(token, message);
+  return hmac_sha256(token, message);
 }
 
 bool same_proof(const proof_bytes& a, const proof_bytes& b) {

@@ -1,29 +1,31 @@
-/// XXH64 (Yann Collet's xxHash specification, seed 0), own code: the checksum
-/// of chunks and the identity of sources. Finds damage, not malice.
-/// A value; not thread-safe while it is fed.
+/// XXH64 (seed 0), by libxxhash: the checksum of chunks and the identity of
+/// sources. Finds damage, not malice. One owner; not thread-safe while it is
+/// fed.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
+
+struct XXH64_state_s;
 
 namespace ballast {
 
 class content_hash {
 public:
+  content_hash();
   void update(const void* data, size_t bytes);
   void update(std::string_view text) { update(text.data(), text.size()); }
   /// The hash of everything so far; more may follow.
   uint64_t digest() const;
 
 private:
-  std::array<uint64_t, 4> lanes_{0x60EA27EEADC0B5D6, 0xC2B2AE3D27D4EB4F, 0,
-                                 0x61C8864E7A143579};
-  std::array<unsigned char, 32> pending_{};
-  size_t pending_bytes_ = 0;
-  uint64_t total_bytes_ = 0;
+  struct release {
+    void operator()(XXH64_state_s* state) const;
+  };
+  std::unique_ptr<XXH64_state_s, release> state_;
 };
 
 /// 16 lower-case hex digits.

@@ -261,7 +261,7 @@ private:
     for (auto waited = slice; waited <= wait_max; waited += slice) {
       if (!lock_ || !lock_->is_at(cache_.lock_path_of(key_)))
         lock_ = std::make_shared<file_lock>(cache_.lock_of(key_));
-      if (lock_->take(as, slice, options_.stop) &&
+      if (ballast::take(*lock_, as, slice, options_.stop) &&
           lock_->is_at(cache_.lock_path_of(key_)))
         return;
     }

@@ -9,6 +9,7 @@
 #include "runtime/base/printable.hpp"
 #include "runtime/base/size_variables.hpp"
 #include "runtime/base/unique_fd.hpp"
+#include "store/atomic_file.hpp"
 #include "store/stop_check.hpp"
 
 #include <algorithm>
@@ -142,31 +143,36 @@ prepare_cache::entry look_at(const fs::path& folder) {
 }
 
 void write_small_file(const fs::path& path, const std::string& content) {
-  static std::atomic<uint64_t> files_written{0};
-  const fs::path part = path.string() + "." + std::to_string(::getpid()) + "-" +
-                        std::to_string(++files_written) + ".tmp";
-  unique_fd file(
-      ::open(part.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
-  if (!file)
-    refuse_write(part, errno);
-  if (int fault = fault_point("cache.write")) {
-    ::unlink(part.c_str());
-    refuse_write(path, fault);
+  try {
+    atomic_file out(path, {.fault = [](const char* action) {
+                      return action == std::string_view("write")
+                                 ? fault_point("cache.write")
+                                 : 0;
+                    }});
+    out.append(content);
+    out.publish();
+  } catch (const file_failure& problem) {
+    refuse_write(path, problem.number());
   }
-  size_t done = 0;
-  ssize_t got = 0;
-  while (done < content.size() &&
-         (got = ::write(file.get(), content.data() + done,
-                        content.size() - done)) > 0)
-    done += size_t(got);
-  const bool whole = done == content.size() && ::fsync(file.get()) == 0;
-  const int number = errno;
-  file.reset();
-  if (!whole || ::rename(part.c_str(), path.c_str()) != 0) {
-    const int reason = whole ? errno : number;
-    ::unlink(part.c_str());
-    refuse_write(path, reason);
-  }
+}
+
+/// The lock, not taken yet.
+static file_lock lock_at(const fs::path& path) {
+  file_lock out(path, {.permissions = 0666});
+  if (!out)
+    refuse_write(path, out.error());
+  return out;
+}
+
+bool take(file_lock& lock, file_lock::mode as, std::chrono::milliseconds wait,
+          const std::stop_token& stop) {
+  const bool taken = lock.take(as, wait, stop);
+  if (lock.error() != 0)
+    throw ballast_error(errc::run_dir_unusable,
+                        std::string("the cache folder cannot be locked: ") +
+                            std::strerror(lock.error()) +
+                            "; point $BALLAST_CACHE to a local disk");
+  return taken;
 }
 
 prepare_cache::prepare_cache(fs::path folder) : folder_(std::move(folder)) {
@@ -189,15 +195,15 @@ fs::path prepare_cache::lock_path_of(const std::string& key) const {
 }
 
 file_lock prepare_cache::lock_of(const std::string& key) const {
-  return file_lock(lock_path_of(key));
+  return lock_at(lock_path_of(key));
 }
 
 fs::path prepare_cache::set_aside(const std::string& key,
                                   const file_lock& held) const {
   // One at a time: who comes second finds that the lock has moved.
-  file_lock turn(lock_path_of(key + ".turn"));
+  file_lock turn = lock_at(lock_path_of(key + ".turn"));
   constexpr std::chrono::seconds patience{10};
-  if (!turn.take(file_lock::mode::exclusive, patience) ||
+  if (!take(turn, file_lock::mode::exclusive, patience) ||
       !held.is_at(lock_path_of(key)))
     return {};
   std::vector<std::pair<int64_t, std::string>> older;
@@ -266,7 +272,7 @@ void prepare_cache::touch(const std::string& key) const {
 /// False: in use.
 bool prepare_cache::remove(const std::string& name) const {
   file_lock lock = lock_of(lock_name_of(name));
-  if (!lock.take(file_lock::mode::exclusive, {}))
+  if (!take(lock, file_lock::mode::exclusive))
     return false;
   std::error_code ignored;
   if (is_key(name)) {
@@ -292,7 +298,7 @@ std::vector<prepare_cache::entry> prepare_cache::entries() const {
       continue;
     out.push_back(look_at(one.path()));
     file_lock lock = lock_of(lock_name_of(name));
-    out.back().in_use = !lock.take(file_lock::mode::exclusive, {});
+    out.back().in_use = !take(lock, file_lock::mode::exclusive);
   }
   std::sort(out.begin(), out.end(), [](const entry& a, const entry& b) {
     return std::pair(a.used_ns, a.name) < std::pair(b.used_ns, b.name);

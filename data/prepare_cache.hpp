@@ -21,6 +21,10 @@ namespace ballast {
 
 /// Throws the ballast_error for a write that failed with this errno.
 [[noreturn]] void refuse_write(const std::filesystem::path& path, int number);
+/// Takes a lock of the cache; false if others held it until `wait` was over.
+bool take(file_lock& lock, file_lock::mode as,
+          std::chrono::milliseconds wait = {},
+          const std::stop_token& stop = {});
 
 class prepare_cache {
 public:

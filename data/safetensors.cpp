@@ -4,6 +4,7 @@
 #include "data/sha256.hpp"
 #include "runtime/base/errors.hpp"
 #include "runtime/base/json_text.hpp"
+#include "store/atomic_file.hpp"
 
 #include <algorithm>
 #include <array>
@@ -73,69 +74,6 @@ std::string header_text(const std::vector<tensor_view>& tensors,
   text.resize((text.size() + 7) / 8 * 8, ' '); // values start at 8 n
   return text;
 }
-
-/// A file descriptor for writing, removed again unless it was published.
-class temporary_file {
-public:
-  explicit temporary_file(const std::string& path)
-      : path_(path), temporary_(path + ".tmp-" + std::to_string(getpid())) {
-    descriptor_ = open(temporary_.c_str(),
-                       O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-    if (descriptor_ < 0)
-      fail("cannot create");
-  }
-  temporary_file(const temporary_file&) = delete;
-  temporary_file& operator=(const temporary_file&) = delete;
-  ~temporary_file() {
-    if (descriptor_ >= 0)
-      close(descriptor_);
-    if (!published_)
-      unlink(temporary_.c_str());
-  }
-
-  void append(const void* data, size_t bytes) {
-    const char* at = static_cast<const char*>(data);
-    while (bytes > 0) {
-      ssize_t written = write(descriptor_, at, bytes);
-      if (written < 0 && errno == EINTR)
-        continue;
-      if (written < 0)
-        fail("cannot write");
-      at += written;
-      bytes -= size_t(written);
-    }
-  }
-
-  void publish() {
-    if (fsync(descriptor_) != 0)
-      fail("cannot sync");
-    if (close(std::exchange(descriptor_, -1)) != 0)
-      fail("cannot close");
-    if (rename(temporary_.c_str(), path_.c_str()) != 0)
-      fail("cannot rename to its place");
-    published_ = true;
-    // The new name itself must survive a power cut, where the system can.
-    std::string folder = std::filesystem::path(path_).parent_path().string();
-    int directory = open(folder.empty() ? "." : folder.c_str(),
-                         O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (directory >= 0) {
-      (void)fsync(directory);
-      close(directory);
-    }
-  }
-
-private:
-  [[noreturn]] void fail(const std::string& what) const {
-    bool full = errno == ENOSPC || errno == EDQUOT;
-    throw ballast_error(full ? errc::disk_full : errc::run_dir_unusable,
-                        path_ + ": " + what + ": " + std::strerror(errno));
-  }
-
-  std::string path_;
-  std::string temporary_;
-  int descriptor_ = -1;
-  bool published_ = false;
-};
 
 [[noreturn]] void refuse(const std::string& path, const std::string& why) {
   throw ballast_error(errc::invalid_data,
@@ -226,12 +164,19 @@ void write_safetensors(const std::string& path,
   const std::vector<tensor_view> sorted = by_name(tensors);
   const std::string header = header_text(sorted, metadata, path);
   const uint64_t header_bytes = header.size();
-  temporary_file file(path);
-  file.append(&header_bytes, sizeof header_bytes);
-  file.append(header.data(), header.size());
-  for (const tensor_view& tensor : sorted)
-    file.append(tensor.values.data(), tensor.values.size_bytes());
-  file.publish();
+  try {
+    atomic_file file(path);
+    file.append(&header_bytes, sizeof header_bytes);
+    file.append(header);
+    for (const tensor_view& tensor : sorted)
+      file.append(tensor.values.data(), tensor.values.size_bytes());
+    file.publish();
+  } catch (const file_failure& problem) {
+    const bool full = problem.number() == ENOSPC || problem.number() == EDQUOT;
+    throw ballast_error(full ? errc::disk_full : errc::run_dir_unusable,
+                        path + ": cannot " + problem.action() + ": " +
+                            problem.code().message());
+  }
 }
 
 std::string

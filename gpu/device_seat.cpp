@@ -1,24 +1,12 @@
 #include "gpu/device_seat.hpp"
 
-#include <fcntl.h>
 #include <string>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <utility>
 
 namespace ballast {
 namespace {
-
-/// Empty if somebody sits there, or the file cannot be had.
-unique_fd lock(const std::filesystem::path& file) {
-  // Nobody may lead us elsewhere by a link in a folder that all can write.
-  unique_fd out(
-      ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
-  if (out && ::flock(out.get(), LOCK_EX | LOCK_NB) != 0)
-    out.reset();
-  return out;
-}
 
 bool is_ours(const std::filesystem::path& folder) {
   struct stat about {};
@@ -43,9 +31,11 @@ device_seat::take(const std::filesystem::path& folder,
     return std::nullopt;
   for (int round = 0; round < rounds_max; ++round)
     for (int gpu : gpus) {
-      unique_fd got = lock(
-          folder / (std::to_string(gpu) + ".seat-" + std::to_string(round)));
-      if (got)
+      // No link in a folder that all can write may lead elsewhere.
+      file_lock got(
+          folder / (std::to_string(gpu) + ".seat-" + std::to_string(round)),
+          {.follow_links = false, .permissions = 0600});
+      if (got && got.take(file_lock::mode::exclusive))
         return device_seat(gpu, std::move(got));
     }
   return std::nullopt;

@@ -4,7 +4,7 @@
 /// however it ends.
 #pragma once
 
-#include "runtime/base/unique_fd.hpp"
+#include "store/file_lock.hpp"
 
 #include <filesystem>
 #include <optional>
@@ -27,10 +27,10 @@ public:
   int gpu() const { return gpu_; }
 
 private:
-  device_seat(int gpu, unique_fd lock) : gpu_(gpu), lock_(std::move(lock)) {}
+  device_seat(int gpu, file_lock lock) : gpu_(gpu), lock_(std::move(lock)) {}
 
   int gpu_;
-  unique_fd lock_;
+  file_lock lock_;
 };
 
 } // namespace ballast

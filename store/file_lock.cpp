@@ -1,26 +1,30 @@
 #include "store/file_lock.hpp"
 
-#include "runtime/base/errors.hpp"
 #include "store/stop_check.hpp"
 
 #include <cerrno>
-#include <cstring>
+#include <cstdlib>
 #include <fcntl.h>
+#include <fstream>
+#include <sstream>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <thread>
+#include <unistd.h>
 
 namespace ballast {
 
 file_lock::file_lock(const std::filesystem::path& path)
-    : file_(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666)) {
+    : file_lock(path, options{}) {}
+
+file_lock::file_lock(const std::filesystem::path& path, const options& how)
+    : path_(path),
+      file_(::open(path.c_str(),
+                   O_RDWR | O_CLOEXEC | (how.create ? O_CREAT : 0) |
+                       (how.follow_links ? 0 : O_NOFOLLOW),
+                   mode_t(how.permissions))) {
   if (!file_)
-    throw ballast_error(
-        errno == ENOSPC || errno == EDQUOT ? errc::disk_full
-                                           : errc::run_dir_unusable,
-        "cannot write " + path.string() + ": " + std::strerror(errno) +
-            "; make the cache folder writable or point "
-            "$BALLAST_CACHE elsewhere");
+    error_ = errno;
 }
 
 bool file_lock::take(mode as, std::chrono::milliseconds wait,
@@ -30,11 +34,10 @@ bool file_lock::take(mode as, std::chrono::milliseconds wait,
   for (;;) {
     if (::flock(file_.get(), kind | LOCK_NB) == 0)
       return true;
-    if (errno != EWOULDBLOCK && errno != EINTR)
-      throw ballast_error(errc::run_dir_unusable,
-                          std::string("the cache folder cannot be locked: ") +
-                              std::strerror(errno) +
-                              "; point $BALLAST_CACHE to a local disk");
+    if (errno != EWOULDBLOCK && errno != EINTR) {
+      error_ = errno;
+      return false;
+    }
     check_stop(stop);
     if (wait <= std::chrono::milliseconds{0})
       return false;
@@ -53,6 +56,34 @@ bool file_lock::is_at(const std::filesystem::path& path) const {
 
 void file_lock::release() {
   ::flock(file_.get(), LOCK_UN);
+}
+
+bool file_lock::write_holder() {
+  const std::string pid = std::to_string(::getpid()) + "\n";
+  if (::pwrite(file_.get(), pid.data(), pid.size(), 0) == ssize_t(pid.size()) &&
+      ::ftruncate(file_.get(), off_t(pid.size())) == 0)
+    return true;
+  error_ = errno;
+  return false;
+}
+
+std::string file_lock::holder() const {
+  struct stat about {};
+  std::string wanted;
+  if (::fstat(file_.get(), &about) == 0)
+    wanted = ":" + std::to_string(about.st_ino) + " ";
+  std::ifstream locks("/proc/locks");
+  for (std::string line; !wanted.empty() && std::getline(locks, line);) {
+    std::istringstream words(line);
+    std::string number, kind, advice, access, pid;
+    if (line.find(wanted) != std::string::npos &&
+        words >> number >> kind >> advice >> access >> pid && kind == "FLOCK" &&
+        std::atol(pid.c_str()) > 0)
+      return "process " + pid;
+  }
+  std::string pid;
+  std::ifstream(path_) >> pid;
+  return pid.empty() ? "another process" : "process " + pid;
 }
 
 } // namespace ballast

@@ -27,8 +27,8 @@ constexpr const char* subfolders[] = {"logs", "trace", "checkpoints", "tmp"};
 constexpr int runs_max = 1'000'000;
 constexpr const char* choose_another = "choose another one with --run-dir";
 
-[[noreturn]] void fail(const fs::path& path, const char* action,
-                       int error_number) {
+[[noreturn]] void refuse_place(const fs::path& path, const char* action,
+                               int error_number) {
   std::string what = std::string("cannot ") + action + " " + path.string() +
                      ": " + std::generic_category().message(error_number);
   if (error_number == ENAMETOOLONG)
@@ -46,56 +46,25 @@ void make_folders(const fs::path& path) {
   std::error_code error;
   fs::create_directories(path, error);
   if (error)
-    fail(path, "make the folder", error.value());
-}
-
-std::string first_word(const fs::path& file) {
-  std::ifstream in(file);
-  std::string word;
-  in >> word;
-  return word;
-}
-
-/// The process that holds a flock on an open file, by the kernel's list; where
-/// that does not show it, by what the holder wrote into the file.
-std::string holder_of(int descriptor, const fs::path& file) {
-  struct stat about {};
-  std::string wanted;
-  if (fstat(descriptor, &about) == 0)
-    wanted = ":" + std::to_string(about.st_ino) + " ";
-  std::ifstream locks("/proc/locks");
-  for (std::string line; !wanted.empty() && std::getline(locks, line);) {
-    std::istringstream words(line);
-    std::string number, kind, mode, access, pid;
-    if (line.find(wanted) != std::string::npos &&
-        words >> number >> kind >> mode >> access >> pid && kind == "FLOCK" &&
-        std::atol(pid.c_str()) > 0)
-      return "process " + pid;
-  }
-  std::string pid = first_word(file);
-  return pid.empty() ? "another process" : "process " + pid;
+    refuse_place(path, "make the folder", error.value());
 }
 
 /// Locks `folder`/run.lock for this process; the lock ends with it, however it
 /// ends.
-unique_fd take_lock(const fs::path& folder, bool make, const char* what_to_do) {
+file_lock take_lock(const fs::path& folder, bool make, const char* what_to_do) {
   fs::path file = folder / lock_name;
-  int flags = O_RDWR | O_CLOEXEC | (make ? O_CREAT : 0);
-  unique_fd lock(::open(file.c_str(), flags, 0644));
+  file_lock lock(file, {.create = make});
   if (!lock)
-    fail(file, "open", errno);
-  if (flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
-    if (errno != EWOULDBLOCK)
-      fail(file, "lock", errno);
+    refuse_place(file, "open", lock.error());
+  if (!lock.take(file_lock::mode::exclusive)) {
+    if (lock.error() != 0)
+      refuse_place(file, "lock", lock.error());
     throw ballast_error(errc::run_dir_in_use,
                         "run directory " + folder.string() + " is in use by " +
-                            holder_of(lock.get(), file) + "; " + what_to_do);
+                            lock.holder() + "; " + what_to_do);
   }
-  // Never empty meanwhile: others read it to say which process it is.
-  std::string pid = std::to_string(getpid()) + "\n";
-  if (pwrite(lock.get(), pid.data(), pid.size(), 0) != ssize_t(pid.size()) ||
-      ftruncate(lock.get(), off_t(pid.size())) != 0)
-    fail(file, "write", errno);
+  if (!lock.write_holder())
+    refuse_place(file, "write", lock.error());
   return lock;
 }
 
@@ -104,7 +73,7 @@ bool unused(const fs::path& folder) {
   std::error_code error;
   fs::directory_iterator entries(folder, error);
   if (error)
-    fail(folder, "read the folder", error.value());
+    refuse_place(folder, "read the folder", error.value());
   for (const fs::directory_entry& entry : entries)
     if (entry.path().filename() != lock_name)
       return false;
@@ -150,7 +119,7 @@ run_directory run_directory::create(const fs::path& base,
       return made;
     }
     if (errno != EEXIST)
-      fail(path, "make the folder", errno);
+      refuse_place(path, "make the folder", errno);
   }
   throw ballast_error(errc::run_dir_unusable,
                       folder.string() + " holds " + std::to_string(runs_max) +
@@ -195,51 +164,32 @@ run_directory run_directory::open(const fs::path& folder) {
   if (!fs::is_directory(path, ignored))
     throw ballast_error(errc::run_dir_unusable,
                         "there is no run directory " + path.string());
-  return run_directory(path, unique_fd());
+  return run_directory(path, file_lock());
 }
 
 void run_directory::write_file(const std::string& name,
                                std::string_view content,
                                outlives durability) const {
-  // The name holds the process, because supervisor and coordinator write into
-  // one directory; mkstemp's suffix tells threads apart.
-  std::string pattern =
-      (tmp() / (name + "." + std::to_string(getpid()) + ".XXXXXX")).string();
-  unique_fd descriptor(::mkostemp(pattern.data(), O_CLOEXEC));
-  if (!descriptor)
-    fail(pattern, "make", errno);
-  auto give_up = [&](const char* action) {
-    int error_number = errno;
-    ::unlink(pattern.c_str());
-    fail(file(name), action, error_number);
-  };
-  for (size_t written = 0; written < content.size();) {
-    int fault = fault_at("file.write", name);
-    ssize_t count = fault ? -1
-                          : ::write(descriptor.get(), content.data() + written,
-                                    content.size() - written);
-    if (fault)
-      errno = fault;
-    if (count < 0 && errno == EINTR)
-      continue;
-    if (count < 0)
-      give_up(("write the " + std::to_string(content.size()) + " bytes of")
-                  .c_str());
-    written += size_t(count);
-  }
-  if (fchmod(descriptor.get(), 0644) != 0)
-    give_up("write");
-  if (durability == outlives::power && fdatasync(descriptor.get()) != 0)
-    give_up("sync");
-  int fault = fault_at("file.rename", name);
-  if (fault)
-    errno = fault;
-  if (fault || ::rename(pattern.c_str(), file(name).c_str()) != 0)
-    give_up("replace");
-  if (durability == outlives::power) {
-    unique_fd folder(::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    if (folder)
-      fsync(folder.get());
+  try {
+    atomic_file out(file(name),
+                    {.durability = durability,
+                     .unfinished_in = tmp(),
+                     .fault = [&name](const char* action) {
+                       return fault_at(action == std::string_view("write")
+                                           ? "file.write"
+                                           : "file.rename",
+                                       name);
+                     }});
+    out.append(content);
+    out.publish();
+  } catch (const file_failure& problem) {
+    const bool writing = problem.action() == "write";
+    refuse_place(
+        file(name),
+        (writing ? "write the " + std::to_string(content.size()) + " bytes of"
+                 : problem.action())
+            .c_str(),
+        problem.number());
   }
 }
 

@@ -7,8 +7,8 @@
 /// lock. Any thread.
 #pragma once
 
-#include "runtime/base/unique_fd.hpp"
-
+#include "store/atomic_file.hpp"
+#include "store/file_lock.hpp"
 #include "store/line_file.hpp"
 
 #include <filesystem>
@@ -43,9 +43,6 @@ public:
   /// What is not finished yet; published by a rename into its place.
   std::filesystem::path tmp() const { return path_ / "tmp"; }
 
-  /// Whether a file must outlive the power, or only the process.
-  enum class outlives { process, power };
-
   /// Replaces the file `name` by `content` (readable, indented) at once: a
   /// reader sees the old or the new one. Throws run_dir_unusable, disk_full.
   void write_json(const std::string& name, const nlohmann::json& content,
@@ -58,11 +55,11 @@ public:
                   outlives durability = outlives::process) const;
 
 private:
-  run_directory(std::filesystem::path path, unique_fd lock)
+  run_directory(std::filesystem::path path, file_lock lock)
       : path_(std::move(path)), lock_(std::move(lock)) {}
 
   std::filesystem::path path_;
-  unique_fd lock_; // none: not the owner
+  file_lock lock_; // none: not the owner
 };
 
 } // namespace ballast

@@ -3,7 +3,7 @@
 /// restarted coordinator need not clean up.
 #pragma once
 
-#include "runtime/base/unique_fd.hpp"
+#include "store/file_lock.hpp"
 
 #include <filesystem>
 
@@ -11,6 +11,6 @@ namespace ballast {
 
 /// Whoever lets go of it gives the lock back. Throws run_dir_in_use while
 /// another process holds it, run_dir_unusable, disk_full.
-unique_fd take_term_lock(const std::filesystem::path& file);
+file_lock take_term_lock(const std::filesystem::path& file);
 
 } // namespace ballast

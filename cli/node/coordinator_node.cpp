@@ -18,19 +18,19 @@
 #include "runtime/base/json_text.hpp"
 #include "runtime/base/run_mark.hpp"
 #include "runtime/base/thread_name.hpp"
+#include "store/atomic_file.hpp"
+#include "store/file_lock.hpp"
 
 #include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
-#include <fcntl.h>
 #include <filesystem>
 #include <fstream>
 #include <functional>
 #include <poll.h>
 #include <set>
-#include <sys/file.h>
 #include <thread>
 #include <unistd.h>
 
@@ -40,7 +40,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto request_deadline = 10s;
+constexpr auto submit_deadline = 10s;
 
 /// Takes a run over; where the disk has no room for that, it waits for room,
 /// as the run itself would. On a thread of its own: signals come meanwhile.
@@ -102,7 +102,7 @@ private:
                  const std::function<void(const std::string&)>& accepted) {
     caf::error out;
     caf::scoped_actor self{system_};
-    self->request(whom_, request_deadline, resume_atom::value, text)
+    self->request(whom_, submit_deadline, resume_atom::value, text)
         .receive([&](const std::string& name) { accepted(name); },
                  [&](const caf::error& why) { out = why; });
     return out;
@@ -133,7 +133,7 @@ void follow_supervisor(std::shared_ptr<liveness_socket> supervisor,
       std::_Exit(1);
     if (line.contains("job")) {
       caf::scoped_actor self{system};
-      self->request(whom, request_deadline, submit_atom::value,
+      self->request(whom, submit_deadline, submit_atom::value,
                     json_text(line["job"]), line.value("run_dir", ""))
           .receive(accepted, refuse);
     } else if (line.contains("resume")) {
@@ -148,19 +148,19 @@ void follow_supervisor(std::shared_ptr<liveness_socket> supervisor,
   }
 }
 
-/// One coordinator per state folder.
-void lock_state(const std::filesystem::path& state) {
+/// One coordinator per state folder, as long as the lock is held.
+file_lock lock_state(const std::filesystem::path& state) {
   std::error_code problem;
   std::filesystem::create_directories(state, problem);
-  std::string lock = (state / "coordinator.lock").string();
-  int fd = ::open(lock.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0644);
-  if (fd < 0)
+  file_lock lock(state / "coordinator.lock");
+  if (!lock)
     throw ballast_error(errc::run_dir_unusable,
                         "--state " + state.string() + " is not writable");
-  if (::flock(fd, LOCK_EX | LOCK_NB) != 0)
+  if (!lock.take(file_lock::mode::exclusive))
     throw ballast_error(errc::run_dir_in_use,
                         "--state " + state.string() +
                             " belongs to another coordinator that is alive");
+  return lock;
 }
 
 void write_addresses(const std::filesystem::path& folder,
@@ -168,12 +168,14 @@ void write_addresses(const std::filesystem::path& folder,
   nlohmann::ordered_json content{{"pid", getpid()},
                                  {"control", addresses.control},
                                  {"http", addresses.http}};
-  std::filesystem::path temporary = folder / "coordinator.json.tmp";
-  if (FILE* file = std::fopen(temporary.c_str(), "w")) {
-    std::string text = json_lines_text(content) + "\n";
-    std::fwrite(text.data(), 1, text.size(), file);
-    std::fclose(file);
-    std::filesystem::rename(temporary, folder / "coordinator.json");
+  try {
+    atomic_file file(folder / "coordinator.json");
+    file.append(json_lines_text(content) + "\n");
+    file.publish();
+  } catch (const file_failure& problem) {
+    log().warn("cannot {} {}: {}", problem.action(),
+               (folder / "coordinator.json").string(),
+               problem.code().message());
   }
 }
 
@@ -235,6 +237,7 @@ private:
   const node_options& options_;
   std::shared_ptr<liveness_socket> supervisor_; // null: started by hand
   std::filesystem::path state_;
+  file_lock state_lock_; // one coordinator per state folder
   // Threads of CAF run until the process ends: never destroyed.
   system_config& config_ = *new system_config;
   caf::actor_system& system_ = *new caf::actor_system(config_);
@@ -344,7 +347,7 @@ void coordinator_process::listen() {
   check_bind(control, "--listen", options_.insecure);
   check_bind(web, "--http", options_.insecure);
   if (!supervisor_)
-    lock_state(state_);
+    state_lock_ = lock_state(state_);
   shard_manager_config shard_config;
   shard_config.cache_folder = default_cache_folder();
   // The workers fetch their chunks where they reach the coordinator.

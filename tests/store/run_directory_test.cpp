@@ -151,7 +151,7 @@ TEST(run_directory, keeps_the_order_of_keys_it_is_given) {
   temp_folder base;
   auto run = run_directory::create(base.path(), "r");
   nlohmann::ordered_json content = {{"z", 1}, {"a", 2}};
-  run.write_json("x.json", content, run_directory::outlives::power);
+  run.write_json("x.json", content, outlives::power);
   EXPECT_EQ(content_of(run.file("x.json")), "{\n  \"z\": 1,\n  \"a\": 2\n}\n");
 }
 

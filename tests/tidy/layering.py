@@ -40,7 +40,7 @@ THIRD_PARTY = [
     (r"sqlite3\.h", ["store/", "tests/store/"]),
     (r"httplib\.h", ["monitor/", "cli/", "tests/"]),
     (r"(arrow|parquet)/", ["data/", "tests/data/", "bench/"]),
-    (r"zlib\.h", ["data/", "tests/data/"]),
+    (r"(zlib|xxhash|openssl/\w+)\.h", ["data/", "tests/data/"]),
     (r"CLI/", ["cli/", "bench/"]),
     (r"lemon/", ["runtime/"]),
     (r"benchmark/", ["bench/"]),
