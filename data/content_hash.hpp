@@ -1,6 +1,6 @@
 /// XXH64 (Yann Collet's xxHash specification, seed 0), own code: the checksum
-/// of chunks and the identity of sources. Finds damage, not malice.
-/// A value; not thread-safe while it is fed.
+/// of chunks and the identity of sources. Detects damage, not attacks. A value;
+/// not thread-safe during updates.
 #pragma once
 
 #include <array>
@@ -15,7 +15,7 @@ class content_hash {
 public:
   void update(const void* data, size_t bytes);
   void update(std::string_view text) { update(text.data(), text.size()); }
-  /// The hash of everything so far; more may follow.
+  /// The hash of all bytes so far; more may follow.
   uint64_t digest() const;
 
 private:

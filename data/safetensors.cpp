@@ -25,7 +25,7 @@ namespace {
 static_assert(std::endian::native == std::endian::little,
               "values are written as they lie in memory");
 
-constexpr uint64_t header_bytes_max = 100'000'000; // as the reference reader
+constexpr uint64_t header_bytes_max = 100'000'000; // as in the reference reader
 constexpr size_t dimensions_max = 64;
 
 std::vector<tensor_view> by_name(std::vector<tensor_view> tensors) {
@@ -34,7 +34,7 @@ std::vector<tensor_view> by_name(std::vector<tensor_view> tensors) {
   return tensors;
 }
 
-/// Product of the dimensions, or nothing where it is no possible size.
+/// Product of the dimensions; false if that is not a possible size.
 bool element_count(const std::vector<int64_t>& shape, uint64_t& out) {
   out = 1;
   for (int64_t dimension : shape) {
@@ -74,7 +74,7 @@ std::string header_text(const std::vector<tensor_view>& tensors,
   return text;
 }
 
-/// A file descriptor for writing, removed again unless it was published.
+/// A file descriptor for writing; the file is removed unless it was published.
 class temporary_file {
 public:
   explicit temporary_file(const std::string& path)
@@ -114,7 +114,7 @@ public:
     if (rename(temporary_.c_str(), path_.c_str()) != 0)
       fail("cannot rename to its place");
     published_ = true;
-    // The new name itself must survive a power cut, where the system can.
+    // The new name must survive a power cut, too, if the file system allows it.
     std::string folder = std::filesystem::path(path_).parent_path().string();
     int directory = open(folder.empty() ? "." : folder.c_str(),
                          O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -294,7 +294,7 @@ tensor_file parse_safetensors(std::string_view bytes, const std::string& name) {
 
 tensor_file read_safetensors(const std::string& path) {
   std::error_code ignored;
-  if (std::filesystem::is_directory(path, ignored)) // its size is no number
+  if (std::filesystem::is_directory(path, ignored)) // a folder has no size
     throw ballast_error(errc::invalid_data,
                         path + " is a folder, expected a file");
   errno = 0;

@@ -1,5 +1,5 @@
-/// SHA-256 (FIPS 180-4), for the fingerprint of final weights. Plain value, one
-/// owner; no secret passes through it.
+/// SHA-256 (FIPS 180-4), for the fingerprint of final weights. A plain value
+/// with one owner; not used for secrets.
 #pragma once
 
 #include <array>

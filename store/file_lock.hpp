@@ -1,5 +1,5 @@
-/// A lock between processes: flock on a file of its own. Freed when the object
-/// or its process ends, however it ends.
+/// A lock between processes: flock on a file of its own. The kernel releases it
+/// when the object or its process ends, however it ends.
 #pragma once
 
 #include "runtime/base/unique_fd.hpp"
@@ -13,17 +13,17 @@ namespace ballast {
 class file_lock {
 public:
   file_lock() = default;
-  /// Opens or makes the file; locks nothing. ballast_error{run_dir_unusable}.
+  /// Opens or creates the file; locks nothing. ballast_error{run_dir_unusable}.
   explicit file_lock(const std::filesystem::path& path);
 
   enum class mode : uint8_t { shared, exclusive };
-  /// Takes the lock, or turns the one it has into another (which lets go of it
-  /// for a moment). False if others held it until `wait` was over.
-  /// `stop` ends the waiting with ballast_error{stopped}.
+  /// Takes the lock, or converts the held one to another mode (which releases
+  /// it for a moment). False if others held it throughout `wait`. `stop` ends
+  /// the wait with ballast_error{stopped}.
   bool take(mode as, std::chrono::milliseconds wait,
             const std::stop_token& stop = {});
-  /// False once the file was renamed or replaced: then the lock says nothing
-  /// about what others find under its name.
+  /// False after the file was renamed or replaced: the lock then does not
+  /// protect the file at this path.
   bool is_at(const std::filesystem::path& path) const;
   void release();
 

@@ -56,8 +56,8 @@ std::string first_word(const fs::path& file) {
   return word;
 }
 
-/// The process that holds a flock on an open file, by the kernel's list; where
-/// that does not show it, by what the holder wrote into the file.
+/// The process that holds a flock on an open file, by the kernel's list; if
+/// that does not show it, by the content of the file.
 std::string holder_of(int descriptor, const fs::path& file) {
   struct stat about {};
   std::string wanted;
@@ -76,8 +76,8 @@ std::string holder_of(int descriptor, const fs::path& file) {
   return pid.empty() ? "another process" : "process " + pid;
 }
 
-/// Locks `folder`/run.lock for this process; the lock ends with it, however it
-/// ends.
+/// Locks `folder`/run.lock for this process; the kernel releases the lock with
+/// the process.
 unique_fd take_lock(const fs::path& folder, bool make, const char* what_to_do) {
   fs::path file = folder / lock_name;
   int flags = O_RDWR | O_CLOEXEC | (make ? O_CREAT : 0);
@@ -91,7 +91,7 @@ unique_fd take_lock(const fs::path& folder, bool make, const char* what_to_do) {
                         "run directory " + folder.string() + " is in use by " +
                             holder_of(lock.get(), file) + "; " + what_to_do);
   }
-  // Never empty meanwhile: others read it to say which process it is.
+  // The file is never empty in between: others read the holder's pid from it.
   std::string pid = std::to_string(getpid()) + "\n";
   if (pwrite(lock.get(), pid.data(), pid.size(), 0) != ssize_t(pid.size()) ||
       ftruncate(lock.get(), off_t(pid.size())) != 0)
@@ -99,7 +99,7 @@ unique_fd take_lock(const fs::path& folder, bool make, const char* what_to_do) {
   return lock;
 }
 
-/// True if nothing but a lock file is in it.
+/// True if it contains nothing but a lock file.
 bool unused(const fs::path& folder) {
   std::error_code error;
   fs::directory_iterator entries(folder, error);
@@ -111,7 +111,8 @@ bool unused(const fs::path& folder) {
   return true;
 }
 
-/// "file.write" is reached by all files, "file.write.report.json" by one.
+/// All files reach "file.write"; only report.json reaches
+/// "file.write.report.json".
 int fault_at(const std::string& point, const std::string& name) {
   int fault = fault_point(point.c_str());
   return fault ? fault : fault_point((point + "." + name).c_str());
@@ -143,7 +144,8 @@ run_directory run_directory::create(const fs::path& base,
   make_folders(folder);
   for (int number = 1; number <= runs_max; ++number) {
     fs::path path = folder / (name + "-" + std::to_string(number));
-    // mkdir decides who gets the number when several runs start at once.
+    // mkdir decides which process gets the number if several runs start at
+    // once.
     if (::mkdir(path.c_str(), 0755) == 0) {
       run_directory made(path, take_lock(path, true, choose_another));
       make_subfolders(path);
@@ -201,8 +203,8 @@ run_directory run_directory::open(const fs::path& folder) {
 void run_directory::write_file(const std::string& name,
                                std::string_view content,
                                outlives durability) const {
-  // The name holds the process, because supervisor and coordinator write into
-  // one directory; mkstemp's suffix tells threads apart.
+  // The name contains the pid, because supervisor and coordinator write into
+  // one directory; mkstemp's suffix separates threads.
   std::string pattern =
       (tmp() / (name + "." + std::to_string(getpid()) + ".XXXXXX")).string();
   unique_fd descriptor(::mkostemp(pattern.data(), O_CLOEXEC));

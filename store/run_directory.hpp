@@ -1,8 +1,8 @@
-/// The folder in which one run leaves everything it writes. Its content is
-/// listed in docs/; programs of users read it while the run goes on, therefore
-/// every file in it is either appended by whole lines or replaced at once.
+/// The folder that holds all files of one run; docs/ lists them. Users'
+/// programs read them while the run goes on, therefore every file is either
+/// appended by whole lines or replaced atomically.
 ///
-/// The process that makes a run directory owns it: it holds a lock on
+/// The process that creates a run directory owns it: it holds a lock on
 /// `run.lock` as long as it lives. Its children open the same path without the
 /// lock. Any thread.
 #pragma once
@@ -19,17 +19,17 @@ namespace ballast {
 
 class run_directory {
 public:
-  /// Makes BASE/NAME-N with the first free N. Throws ballast_error:
+  /// Creates BASE/NAME-N with the first free N. Throws ballast_error:
   /// run_dir_unusable, disk_full.
   static run_directory create(const std::filesystem::path& base,
                               const std::string& name);
-  /// Makes exactly `folder` (--run-dir), which is absent or empty. Throws also
-  /// run_dir_in_use where a living process owns it.
+  /// Creates exactly `folder` (--run-dir), which must be absent or empty.
+  /// Throws also run_dir_in_use if a living process owns it.
   static run_directory create_at(const std::filesystem::path& folder);
-  /// An existing one whose owner is dead, to go on with its run. Throws
-  /// run_dir_in_use, run_dir_unusable.
+  /// Takes over an existing one whose owner is dead, to continue its run.
+  /// Throws run_dir_in_use, run_dir_unusable.
   static run_directory adopt(const std::filesystem::path& folder);
-  /// An existing one that another process owns. Throws run_dir_unusable.
+  /// Opens one that another process owns. Throws run_dir_unusable.
   static run_directory open(const std::filesystem::path& folder);
 
   /// Absolute.
@@ -40,13 +40,13 @@ public:
   std::filesystem::path logs() const { return path_ / "logs"; }
   std::filesystem::path trace() const { return path_ / "trace"; }
   std::filesystem::path checkpoints() const { return path_ / "checkpoints"; }
-  /// What is not finished yet; published by a rename into its place.
+  /// Unfinished files; a rename publishes them.
   std::filesystem::path tmp() const { return path_ / "tmp"; }
 
-  /// Whether a file must outlive the power, or only the process.
+  /// Whether a file must survive a power cut, or only the process.
   enum class outlives { process, power };
 
-  /// Replaces the file `name` by `content` (readable, indented) at once: a
+  /// Replaces the file `name` atomically by `content` (readable, indented): a
   /// reader sees the old or the new one. Throws run_dir_unusable, disk_full.
   void write_json(const std::string& name, const nlohmann::json& content,
                   outlives durability = outlives::process) const;
@@ -62,7 +62,7 @@ private:
       : path_(std::move(path)), lock_(std::move(lock)) {}
 
   std::filesystem::path path_;
-  unique_fd lock_; // none: not the owner
+  unique_fd lock_; // empty: not the owner
 };
 
 } // namespace ballast

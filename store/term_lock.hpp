@@ -1,6 +1,6 @@
-/// The lock that a coordinator holds on its run as long as it lives: two can
-/// never write one journal. It ends with the process, however that ends, so a
-/// restarted coordinator need not clean up.
+/// The lock that a coordinator holds on its run as long as it lives, so that
+/// two processes can never write one journal. The kernel releases it with the
+/// process, so a restarted coordinator need not clean up.
 #pragma once
 
 #include "runtime/base/unique_fd.hpp"
@@ -9,8 +9,8 @@
 
 namespace ballast {
 
-/// Whoever lets go of it gives the lock back. Throws run_dir_in_use while
-/// another process holds it, run_dir_unusable, disk_full.
+/// Destroying the result releases the lock. Throws run_dir_in_use while another
+/// process holds it, run_dir_unusable, disk_full.
 unique_fd take_term_lock(const std::filesystem::path& file);
 
 } // namespace ballast
