@@ -10,9 +10,9 @@
 namespace ballast {
 namespace {
 
-/// Empty if somebody sits there, or the file cannot be had.
+/// Empty if the seat is taken, or the file cannot be opened.
 unique_fd lock(const std::filesystem::path& file) {
-  // Nobody may lead us elsewhere by a link in a folder that all can write.
+  // Follow no symbolic link in a folder that every user can write to.
   unique_fd out(
       ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (out && ::flock(out.get(), LOCK_EX | LOCK_NB) != 0)
