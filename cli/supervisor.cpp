@@ -126,7 +126,7 @@ void supervisor::start_worker(const std::string& name) {
     arguments.push_back(options_.device);
     arguments.push_back("--preload-torch");
   } else {
-    arguments.push_back("cpu"); // the coordinator computes on no device
+    arguments.push_back("cpu"); // it computes nowhere else
   }
   const std::string log = folder_ + "/logs/" + name + ".log";
   (void)fault_point("worker.start");
