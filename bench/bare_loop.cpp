@@ -1,13 +1,14 @@
-// The least that a data-parallel step can cost: sleep, one all-reduce of the
+// The lower bound of a data-parallel step: sleep, one all-reduce of the
 // gradients, one more of 64 bytes. No control plane, no data, no optimizer.
-// bench/step.py measures how much more a step of Ballast takes.
+// bench/step.py measures how much longer a step of Ballast takes.
 //
 //   bare_loop gloo|ring PARAMETERS SLEEP_US STEPS [RANKS=2]
 //
 // `gloo` is the library alone, `ring` is Ballast's own collective alone.
 //
-// Forks one process for each rank, all on 127.0.0.1. Rank 0 prints the moment
-// at which each step was complete: CLOCK_MONOTONIC in nanoseconds, one a line.
+// Forks one process for each rank, all on 127.0.0.1. Rank 0 prints the time at
+// which each step was complete: CLOCK_MONOTONIC in nanoseconds, one in each
+// line.
 #include "collectives/collective.hpp"
 #include "gpu/collective_backends.hpp"
 
@@ -117,7 +118,7 @@ std::vector<int64_t> loop(const loop_options& what, int rank,
                          ? ring_sum(rank, what.ranks, folder)
                          : gloo_sum(rank, what.ranks, folder);
 
-  prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL); // else 50 us
+  prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL); // the default is 50 us
   std::vector<float> gradients(what.parameters, 0.0F);
   std::vector<float> trailer(trailer_floats, 0.0F);
   std::vector<int64_t> done_ns;

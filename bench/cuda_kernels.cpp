@@ -1,12 +1,13 @@
-// How fast the kernels are: bytes touched a second, against a copy of the same
-// size from device memory to device memory, which is what a kernel bound by
-// memory can reach. bench/gpu.py runs it and judges.
+// Measures the kernels: bytes touched a second, against a device-to-device copy
+// of the same size, which a kernel bound by memory can reach. bench/gpu.py runs
+// it and judges the result.
 //
 //   cuda_kernels [ROUNDS=20] [MEBIBYTES=64 ...]
 //
 // The cases alternate in every round; medians over the rounds. Bytes touched:
-// each byte read or written once, of arrays and not of parameters. One JSON
-// object on stdout. Without a GPU it holds the reason, and the exit code is 0.
+// each byte read or written counts once, for arrays and not for parameters.
+// Prints one JSON object on stdout. Without a GPU it contains the reason, and
+// the exit code is 0.
 #include "gpu/cuda/device_memory.hpp"
 #include "gpu/cuda/kernels.hpp"
 #include "gpu/cuda_library.hpp"
@@ -24,10 +25,10 @@ namespace {
 
 using namespace ballast;
 
-constexpr int launches = 20; // between two looks at the clock
+constexpr int launches = 20; // between two time stamps
 constexpr uint32_t features = 784;
 
-/// Two points in a stream, and the time between them.
+/// Two events in a stream, and the time between them.
 class stopwatch {
 public:
   stopwatch() {
@@ -81,7 +82,7 @@ nlohmann::ordered_json measure(size_t mebibytes, int rounds) {
     values[i] = float(i % 1013) / 1013 - 0.5F;
     labels[i] = int32_t(i * 7919 % 10007 % 1000);
   }
-  for (size_t i = 0; i < rows; ++i) // a permutation where rows is no multiple
+  for (size_t i = 0; i < rows; ++i) // a permutation unless rows is a multiple
     index[i] = uint32_t(i * 7919 % rows);
   device_memory<float> p(values), g(values), m(values), v(values);
   check_cuda(cudaMemset(v.data(), 0, count * sizeof(float)), "cudaMemset");

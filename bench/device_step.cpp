@@ -1,13 +1,14 @@
-// What one training step of a built-in model costs on a device: batch to the
-// device, gradient, clip-free AdamW, by the parts that a worker uses, without
-// the run around them. bench/gpu.py compares it with bench/peers/torch_step.py.
+// The cost of one training step of a built-in model on a device: batch to the
+// device, gradient, AdamW without clipping, with the parts that a worker uses,
+// without the run around them. bench/gpu.py compares it with
+// bench/peers/torch_step.py.
 //
 //   device_step MODEL DEVICE BATCH PRECISION STEPS SIDE|TOKENS WIDTH LAYERS
 //               VOCABULARY
 //
 // MODEL resnet18 (images of 3 x SIDE x SIDE, 10 classes) or transformer (rows
-// of TOKENS tokens); WIDTH, LAYERS and VOCABULARY are the transformer's. Prints
-// JSON: the milliseconds of each step, the parameters, the last loss.
+// of TOKENS tokens); WIDTH, LAYERS and VOCABULARY apply to the transformer.
+// Prints JSON: the milliseconds of each step, the parameters, the last loss.
 #include "gpu/collective_backends.hpp"
 #include "gpu/cuda_library.hpp"
 #include "gpu/device.hpp"

@@ -1,5 +1,5 @@
-// What resnet18 and transformer cost beside the loop that anyone would write
-// with torch::nn and torch::optim: same network, batch, threads and optimizer.
+// Compares resnet18 and transformer with the plain training loop of torch::nn
+// and torch::optim: same network, batch, threads and optimizer.
 //
 //   eager_bench [--benchmark_repetitions=5
 //   --benchmark_enable_random_interleaving]

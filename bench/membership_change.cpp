@@ -1,20 +1,21 @@
-/// What a change of the membership takes with hundreds of workers: one of them
-/// dies, all others answer the fence, the next generation is decided, placed
-/// and journaled, every worker gets its orders, connects and takes a step.
+/// The cost of a membership change with hundreds of workers: one of them dies,
+/// all others answer the fence, the next generation is decided, placed and
+/// journaled, every worker gets its orders, connects and takes a step.
 ///
 ///   membership_change [ROUNDS] [WORKERS ...]     default 30  4 64 256 1024
 ///
-/// Virtual time. The coordinator's part is the real one: its code runs, and the
-/// time of each call on this machine's processor counts, one after another, as
-/// do the bytes of each order, the journal's transaction and the tick. The rest
-/// is a model: messages take `latency_ms` and share the coordinator's link of
-/// `link_bytes_per_ms`, either way; what a worker does by itself (stop, load,
-/// connect, first step) takes what it took in bench/results/recovery.txt, the
-/// same for every worker and world. Not in the model: that the links of a mesh
-/// grow with the world.
+/// Virtual time. The coordinator's part is real: its code runs, and the time of
+/// each call on this machine's processor counts, one after another, as do the
+/// bytes of each order, the journal's transaction and the tick. The rest is a
+/// model: messages take `latency_ms` and share the coordinator's link of
+/// `link_bytes_per_ms`, in each direction; a worker's own work (stop, load,
+/// connect, first step) takes the time measured in bench/results/recovery.txt,
+/// the same for every worker and world. Not in the model: the number of links
+/// of a mesh grows with the world.
 ///
-/// Prints one JSON object a world: milliseconds from the death to the first
-/// step, of that the coordinator's processor, and the ratio to the first world.
+/// Prints one JSON object for each world: milliseconds from the death to the
+/// first step, the coordinator's processor time in it, and the ratio to the
+/// first world.
 #include "runtime/balance/memory_fit.hpp"
 #include "runtime/coordinator/coordinator_core.hpp"
 #include "runtime/coordinator/coordinator_status.hpp"
@@ -40,15 +41,15 @@ namespace {
 
 constexpr double latency_ms = 0.2;
 constexpr double link_bytes_per_ms = 1e6; // 1 GB/s
-/// Frame of an actor's message: lengths, ids, addresses of both ends.
+/// Header of an actor's message: lengths, ids, addresses of both ends.
 constexpr size_t frame_bytes = 100;
 constexpr double tick_ms = 50;
-/// actors/coordinator_shell.hpp: of more than so many workers no summary is
-/// written in the way of a recovery.
+/// As in actors/coordinator_shell.hpp: with more workers than this a recovery
+/// does not wait for a summary to be written.
 constexpr size_t small_world = 64;
 
 /// Medians of "kill -9 of one of 4 workers, 25 MB" in
-/// bench/results/recovery.txt, all of each phase taken for the worker's.
+/// bench/results/recovery.txt; all of each phase is attributed to the worker.
 constexpr double noticed_ms = 2.3;
 constexpr double stop_ms = 3.6;
 constexpr double load_ms = 12.4;
@@ -61,7 +62,8 @@ double wall_ms() {
   return double(now.tv_sec) * 1e3 + double(now.tv_nsec) / 1e6;
 }
 
-/// For which this thread was ready to run, and others ran: not the disk's.
+/// Time in which this thread was runnable while others ran; excludes waiting
+/// for the disk.
 double queued_ms() {
   std::ifstream in("/proc/thread-self/schedstat");
   double ran = 0;
@@ -98,7 +100,7 @@ set_summary summary_of(const manifest& set) {
   return out;
 }
 
-/// A coordinator with so many workers, in virtual time.
+/// A coordinator with this many workers, in virtual time.
 class cluster {
 public:
   explicit cluster(uint32_t workers, const std::filesystem::path& folder)
@@ -122,7 +124,7 @@ public:
     at(now_, [this] { tick(); });
   }
 
-  /// Kills one in the midst of an epoch; ms until the first step, and the
+  /// Kills one in the middle of an epoch; ms until the first step, and the
   /// coordinator's part of it.
   std::pair<double, double> lose_one() {
     const auto workers = core_.current()->members->workers;
@@ -155,7 +157,7 @@ private:
       next();
   }
 
-  /// On the coordinator's one thread, after what it is at.
+  /// Runs on the coordinator's single thread, after its current work.
   template <class Work>
   void handle(Work work) {
     const double begin = std::max(now_, free_);
@@ -174,7 +176,7 @@ private:
     sent_.clear();
   }
 
-  /// Serialized like the middleman does it, into a buffer of its own.
+  /// Serialized as the middleman does it, into a buffer of its own.
   void send(size_t head, std::initializer_list<const std::string*> parts,
             std::function<void()> arrives) {
     buffer_.assign(frame_bytes + head, 'x');
@@ -230,7 +232,7 @@ private:
   void perform(const Other&) {}
 
   void perform(const place_shares& what) {
-    // Another actor's thread; the coordinator's waits for nothing else.
+    // Runs on another actor's thread; the coordinator's waits for nothing else.
     placed_shares placed = place(set_, 0.1, what);
     perform(core_.on_placed(placed.what, placed.shares, time()));
   }
@@ -324,8 +326,8 @@ private:
   size_t ticks_ = 0;
   bool stale_ = false;
   double now_ = 0;
-  double free_ = 0;     // the coordinator's thread
-  double out_free_ = 0; // its link
+  double free_ = 0;     // when the coordinator's thread is free
+  double out_free_ = 0; // when its link is free
   double in_free_ = 0;
   double busy_ = 0;
   double waited_ = 0; // for the disk

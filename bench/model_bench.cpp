@@ -1,4 +1,5 @@
-// What a worker computes: one model, one thread. Counters are samples a second.
+// The compute cost of a worker: one model, one thread. Counters are samples a
+// second.
 #include "gpu/model.hpp"
 #include "gpu/optimizer.hpp"
 #include "runtime/base/random.hpp"
@@ -51,7 +52,7 @@ job wide(job what) {
   return what;
 }
 
-/// Gradient sum of a batch, then the update; arenas take turns as in a worker.
+/// Gradient sum of a batch, then the update; arenas alternate as in a worker.
 void step(benchmark::State& state, const job& what) {
   const auto rows = uint32_t(state.range(0));
   row_shape shape;
@@ -78,8 +79,8 @@ void step(benchmark::State& state, const job& what) {
       double(rows) * double(state.iterations()), benchmark::Counter::kIsRate);
 }
 
-/// How long a pass goes on after it is interrupted, at moments spread over it;
-/// `left_ms` is what it would have gone on for otherwise.
+/// How long a pass continues after an interrupt, at moments spread over it;
+/// `left_ms` is the time that it would otherwise have continued.
 void interrupted(benchmark::State& state, const job& what) {
   using clock = std::chrono::steady_clock;
   const auto seconds = [](clock::duration span) {

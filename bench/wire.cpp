@@ -1,15 +1,15 @@
-// A cable between two network namespaces: so many bits a second each way, so
-// many milliseconds long. For bench/allreduce.py, because not every kernel has
-// the queueing discipline that delays (netem).
+// A cable between two network namespaces, with a given bit rate in each
+// direction and a given delay. For bench/allreduce.py, because not every kernel
+// has the queueing discipline that delays (netem).
 //
 //   wire NAMESPACE_A NAMESPACE_B DEVICE MBIT DELAY_US
 //
-// Makes the tun device DEVICE in both (named as `ip netns` names them), prints
-// "ready" and carries packets until its input ends. Needs root.
+// Creates the tun device DEVICE in both (named as `ip netns` names them),
+// prints "ready" and carries packets until its input ends. Needs root.
 //
-// Large packets stay whole on their way, as between a machine and its network
-// card, but take as long as the frames that they would be cut into. What would
-// wait longer than 50 ms for the cable is dropped, as a switch would.
+// Large packets stay whole, as between a machine and its network card, but take
+// as long as the frames into which they would be cut. Packets that would wait
+// longer than 50 ms for the cable are dropped, as by a switch.
 #include <fcntl.h>
 #include <linux/if.h>
 #include <linux/if_tun.h>
@@ -37,8 +37,7 @@ constexpr int64_t queue_ns_max = 50'000'000;
 constexpr size_t frame_overhead_bytes = 14; // Ethernet's header
 constexpr size_t packet_bytes_max = 65536 + 64;
 
-/// What stands before every packet (linux/virtio_net.h, which no C++ compiler
-/// takes).
+/// The header before every packet (linux/virtio_net.h does not compile as C++).
 struct large_packet_header {
   uint8_t flags;
   uint8_t type; // 0: not to be cut
@@ -84,7 +83,7 @@ struct packet {
   int64_t due_ns;
 };
 
-/// Bytes on the cable, its headers included, of what a tun device gave.
+/// Bytes of a packet on the cable, headers included.
 size_t bytes_on_cable(const std::vector<char>& packet) {
   large_packet_header head;
   std::memcpy(&head, packet.data(), sizeof head);
@@ -140,7 +139,7 @@ private:
   int from_, to_;
   double ns_a_byte_;
   int64_t delay_ns_;
-  int64_t free_ns_ = 0; // when the cable has sent all that it took
+  int64_t free_ns_ = 0; // when the cable has sent everything accepted so far
   std::deque<packet> on_their_way_;
   std::vector<char> spare_;
 };
@@ -160,7 +159,7 @@ void carry(int a, int b, double mbit, int64_t delay_ns) {
                      static_cast<long>(wait % 1'000'000'000)};
     pollfd polled[] = {{a, POLLIN, 0}, {b, POLLIN, 0}, {0, POLLIN, 0}};
     if (::ppoll(polled, 3, &timeout, nullptr) > 0 && polled[2].revents != 0)
-      return; // whoever started us has ended
+      return; // the process that started us has ended
   }
 }
 

@@ -54,7 +54,8 @@ child_process start_child(const std::string& name,
   sigfillset(&all);
   posix_spawnattr_setsigmask(&attributes, &none);
   posix_spawnattr_setsigdefault(&attributes, &all);
-  // A group of its own: the terminal's Ctrl-C reaches the supervisor alone.
+  // Its own process group, so that the terminal's Ctrl-C reaches the supervisor
+  // alone.
   posix_spawnattr_setpgroup(&attributes, 0);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK |
                                             POSIX_SPAWN_SETSIGDEF |
@@ -84,9 +85,9 @@ child_process start_child(const std::string& name,
 
 namespace {
 
-/// Whether it is the process whose stderr the log is: in a copy of a run
-/// directory, or where it was written to, workers.json may name the workers of
-/// another run, which lives.
+/// True if the process has this log as its stderr. In a copy of a run
+/// directory, or in the original of a copy, workers.json may name the living
+/// workers of another run.
 bool writes(pid_t pid, const std::string& log) {
   namespace fs = std::filesystem;
   const fs::path stderr_of = "/proc/" + std::to_string(pid) + "/fd/2";
@@ -102,7 +103,7 @@ bool writes(pid_t pid, const std::string& log) {
 bool adopted_worker::running() const {
   if (start_ticks == 0 || ballast::start_ticks(pid) != start_ticks)
     return false;
-  // A node that was started by hand serves other runs, too.
+  // A node started by hand serves other runs, too.
   std::ifstream file("/proc/" + std::to_string(pid) + "/cmdline",
                      std::ios::binary);
   std::string text(std::istreambuf_iterator<char>(file), {});
@@ -118,7 +119,7 @@ void adopted_worker::kill() const {
 
 std::vector<adopted_worker> find_orphans(const std::string& folder) {
   std::vector<adopted_worker> out;
-  std::error_code ignored; // of a folder the first read would throw
+  std::error_code ignored; // reading a folder would throw
   if (!std::filesystem::is_regular_file(folder + "/workers.json", ignored))
     return out;
   std::ifstream file(folder + "/workers.json");

@@ -1,6 +1,6 @@
-/// A child of the supervisor: this same program with other arguments, in a
-/// process group of its own, holding one end of a liveness socket and no other
-/// descriptor of ours.
+/// A child of the supervisor: this program with other arguments, in a process
+/// group of its own, with one end of a liveness socket and no other descriptor
+/// of ours.
 #pragma once
 
 #include "cli/liveness.hpp"
@@ -15,17 +15,17 @@ namespace ballast {
 struct child_process {
   std::string name;
   pid_t pid = -1;
-  std::string log; // where its stderr goes
+  std::string log; // the file of its stderr
   std::unique_ptr<liveness_socket> socket;
   bool running = true;
 };
 
-/// "the coordinator (pid 4711)", as messages name it.
+/// "the coordinator (pid 4711)", for messages.
 std::string described(const child_process& child);
 
 /// Starts `ballast ARGUMENTS... --liveness-fd 3`. stdin and stdout are
-/// /dev/null; stderr goes to `log` (appended), or stays ours if it is empty.
-/// Throws ballast_error{internal}.
+/// /dev/null; stderr is appended to `log`, or inherited if it is empty. Throws
+/// ballast_error{internal}.
 child_process start_child(const std::string& name,
                           std::vector<std::string> arguments,
                           const std::string& log);
@@ -35,16 +35,16 @@ struct adopted_worker {
   std::string name;
   pid_t pid = -1;
   uint64_t start_ticks = 0; // of this boot
-  std::string log;          // what it writes to: that of its run
+  std::string log;          // the log of its run, which it writes
 
-  /// The process with that number is still that worker.
+  /// The process with that pid is still that worker.
   bool running() const;
-  /// SIGKILL, if it is.
+  /// Sends SIGKILL if it is.
   void kill() const;
 };
 
-/// Those that workers.json of the run in `folder` names and that still live. A
-/// process whose identity is not certain is none of them.
+/// The living workers named in workers.json of the run in `folder`. Excludes
+/// processes of uncertain identity.
 std::vector<adopted_worker> find_orphans(const std::string& folder);
 
 std::vector<std::string>
@@ -54,7 +54,8 @@ names_of_running(const std::vector<child_process>& children,
 /// "killed by signal 9 (Killed)", "exited with code 1", from waitpid's status.
 std::string describe_exit(int status);
 
-/// Why a process ended with an error, in its own words, if its log has them.
+/// Why a process ended with an error, from the last line of its log, if there
+/// is one.
 std::string last_words(const std::string& log);
 
 } // namespace ballast

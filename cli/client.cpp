@@ -20,7 +20,7 @@ using nlohmann::json;
 constexpr time_t connect_timeout_s = 2;
 constexpr time_t reply_timeout_s = 30;
 constexpr auto tell_after = std::chrono::seconds(5);
-/// Of events: the stream may be silent as long as a step takes.
+/// For events: the stream may be silent as long as a step takes.
 constexpr time_t silence_timeout_s = 24 * 3600;
 constexpr size_t event_bytes_max = size_t{16} << 20;
 
@@ -35,7 +35,7 @@ std::string to_text(httplib::Error error) {
   }
 }
 
-/// Says once that an answer takes long, as long as it lives.
+/// Prints once that the answer takes long, while it is alive.
 class long_wait {
 public:
   explicit long_wait(std::string url)
@@ -61,7 +61,7 @@ private:
   std::mutex mutex_;
   std::condition_variable over_;
   bool ended_ = false;
-  std::thread thread_; // uses all above
+  std::thread thread_; // uses all members above
 };
 
 [[noreturn]] void bad_address(const std::string& to, const std::string& why) {
@@ -79,7 +79,7 @@ std::string address_of(const std::string& run_directory) {
                         path.string() +
                             " does not exist: no coordinator works in this "
                             "directory (yet)");
-  std::error_code ignored; // of a folder the first read would throw
+  std::error_code ignored; // reading a folder would throw
   json about = std::filesystem::is_directory(path, ignored)
                    ? json()
                    : json::parse(in, nullptr, false);
@@ -170,7 +170,8 @@ coordinator_client::post(const std::string& path,
     long_wait told(url());
     return http.Post(path.c_str(), body, "application/json");
   }();
-  // Sent, and not answered: it may lie in the buffers of one that stands still.
+  // Sent, but not answered: it may be in the socket buffer of a stopped
+  // process.
   if (!result && result.error() == httplib::Error::Read)
     unreachable(to_text(result.error()) +
                 "; the request may still take effect later");

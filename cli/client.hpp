@@ -1,7 +1,7 @@
-/// The HTTP client of the thin commands: where a coordinator is, and one
-/// request to it. Used from the main thread; every request has a deadline.
-/// Throws ballast_error: usage where `--to` is no address, unreachable where
-/// nobody answers.
+/// The HTTP client of the thin commands: finds a coordinator and sends it
+/// requests. Used from the main thread; every request has a deadline. Throws
+/// ballast_error: usage if `--to` is not an address, unreachable if there is no
+/// answer.
 #pragma once
 
 #include <functional>
@@ -35,7 +35,7 @@ private:
 
   std::string host_;
   int port_ = 0;
-  std::string run_directory_; // empty if `to` was none
+  std::string run_directory_; // empty if `to` was an address
 };
 
 } // namespace ballast

@@ -35,7 +35,7 @@ std::string read_file(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   if (!in)
     throw refuse(errno != 0 ? std::strerror(errno) : "cannot be read");
-  // One byte more than allowed shows that it is too long.
+  // One byte more than allowed, to detect that it is too long.
   std::string text(json_text_bytes_max + 1, '\0');
   in.read(text.data(), std::streamsize(text.size()));
   if (in.bad())
@@ -44,7 +44,7 @@ std::string read_file(const std::string& path) {
   return text;
 }
 
-/// Throws what an error reply says.
+/// Throws the error in a reply.
 [[noreturn]] void refuse(const coordinator_client::reply& reply) {
   const json& error = reply.body.is_object() && reply.body.contains("error")
                           ? reply.body["error"]
@@ -62,7 +62,7 @@ std::string read_file(const std::string& path) {
   throw ballast_error(std::move(why));
 }
 
-/// Sends a message; the reply, good or bad.
+/// Sends a message and returns the reply, also an error.
 coordinator_client::reply send(const coordinator_client& client, json message) {
   message["version"] = 1;
   message["id"] = "cli-" + std::to_string(getpid());
@@ -81,7 +81,7 @@ json fetch_status(const coordinator_client& client) {
   return std::move(reply.body);
 }
 
-/// The status, over the restarts of a coordinator: its workers wait for
+/// Fetches the status, across restarts of a coordinator: its workers wait for
 /// `patience` too.
 json fetch_status_again(const coordinator_client& client,
                         std::chrono::seconds patience) {
@@ -102,12 +102,12 @@ json fetch_status_again(const coordinator_client& client,
     }
 }
 
-/// Waits until the run ended and its report is written; the exit code that
-/// `run` would have had.
+/// Waits until the run has ended and its report is written; returns the exit
+/// code that `run` would have.
 int wait_for_end(const coordinator_client& client, const std::string& run,
                  std::chrono::seconds patience) {
   constexpr auto pause = std::chrono::milliseconds(200);
-  constexpr int strange_max = 10; // polls in which it shows another run
+  constexpr int strange_max = 10; // number of polls that may show another run
   std::string told;               // the newest reason to wait
   for (int strange = 0; strange < strange_max;) {
     json status = fetch_status_again(client, patience);
@@ -207,7 +207,7 @@ int control_command(const std::string& to, const std::string& type,
     json value = json::parse(text, nullptr, false);
     message[pair.substr(0, equals)] = value.is_discarded() ? json(text) : value;
   }
-  // What is no message is a mistake on the command line, here and now.
+  // An invalid message is a mistake on the command line, reported here.
   if (failure why = parse_control(json_text(message)).refused)
     throw ballast_error(why.code == errc::bad_request ? errc::usage : why.code,
                         "ctl " + type + ": " + why.message, why.pointer);

@@ -1,5 +1,5 @@
-/// The commands that the thin program does itself. Each returns the exit code
-/// and throws ballast_error for what main prints as the reason.
+/// The commands of the thin program. Each returns the exit code and throws
+/// ballast_error, whose reason main prints.
 #pragma once
 
 #include "runtime/job/job.hpp"

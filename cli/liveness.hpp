@@ -1,6 +1,6 @@
 /// The liveness socket between the supervisor of `ballast run` and each of its
 /// children: one end each of a stream socket pair. It carries JSON lines, and
-/// its end-of-file says that the other side is gone, however it went.
+/// its end-of-file means that the other process is gone, whatever ended it.
 ///
 ///   supervisor -> coordinator  {"job": {..}, "run_dir": "", "progress": true}
 ///                              {"resume": {"folder": .., "job": {..}, "alive":
@@ -14,7 +14,7 @@
 ///                              {"ended": {"exit_code": .., "reason": ..,
 ///                                         "folder": .., "report": {..}}}
 ///
-/// Workers say nothing and are told nothing; they only watch for the end.
+/// Workers send and receive nothing; they only watch for the end.
 #pragma once
 
 #include "runtime/base/unique_fd.hpp"
@@ -38,7 +38,8 @@ public:
   bool send(const nlohmann::json& line);
   /// The next line; null when the other side is gone. One thread at a time.
   nlohmann::json receive();
-  /// What receive() would return at once, else null; `closed` tells an end.
+  /// The line that receive() would return without blocking, else null; `closed`
+  /// reports the end.
   nlohmann::json poll(bool& closed);
   int descriptor() const { return descriptor_.get(); }
 

@@ -1,5 +1,5 @@
-/// The command line: reads the arguments, calls the command, prints why it
-/// failed as the last line on stderr, and exits. Starts in milliseconds.
+/// The command line: parses the arguments, calls the command, prints the reason
+/// of a failure as the last line on stderr, and exits. Starts in milliseconds.
 #include "cli/commands.hpp"
 #include "cli/node_library.hpp"
 #include "cli/open_file_limit.hpp"
@@ -24,7 +24,7 @@
 namespace ballast {
 namespace {
 
-/// One line per mistake.
+/// One line for each mistake.
 int print_mistakes(const job_refused& refused) {
   for (const failure& mistake : refused.mistakes)
     std::cerr << "ballast: " << printable(refused.what()) << ": "
@@ -32,7 +32,7 @@ int print_mistakes(const job_refused& refused) {
   return 2;
 }
 
-/// What main does after the arguments are read.
+/// The work of main after parsing.
 using action = std::function<int()>;
 
 void add_to(CLI::App* command, std::string& to) {
@@ -91,7 +91,7 @@ std::string newest_run(const std::string& name) {
   throw ballast_error(errc::usage, "run: " + what);
 }
 
-/// Where both were given, as `--resume DIR` and as `--run-dir DIR`.
+/// For when both `--resume DIR` and `--run-dir DIR` are given.
 void take_run_dir(arguments& a, const std::string& folder) {
   if (!a.run.run_dir.empty() && a.run.run_dir != folder)
     refuse_usage("--resume " + folder + " and --run-dir " + a.run.run_dir +
@@ -99,8 +99,8 @@ void take_run_dir(arguments& a, const std::string& folder) {
   a.run.run_dir = folder;
 }
 
-/// `--resume RUN_DIR`, `JOB.json --resume [--run-dir RUN_DIR]`: what can be
-/// meant of all that can be written.
+/// `--resume RUN_DIR`, `JOB.json --resume [--run-dir RUN_DIR]`: resolves the
+/// accepted spellings.
 void sort_out_resume(arguments& a) {
   namespace fs = std::filesystem;
   std::error_code ignored;
@@ -146,8 +146,8 @@ void sort_out_resume(arguments& a) {
   a.job_path = job.string();
 }
 
-/// Before anything is begun that would have to be undone: a process of the run
-/// would meet it only where it needs the number.
+/// Before anything starts that would have to be undone: a process of the run
+/// would notice the mistake only when it needs the value.
 void check_environment() {
   for (const size_setting& told :
        {read_cache_limit(std::getenv(cache_limit_variable)),
@@ -257,14 +257,14 @@ void add_client_commands(CLI::App& app, arguments& a, action& chosen) {
   });
 
   CLI::App* docs = app.add_subcommand("docs", "Print a generated document");
-  docs->group(""); // hidden: for those who work on Ballast
+  docs->group(""); // hidden: for developers of Ballast
   docs->add_option("topic", a.topic)
       ->required()
       ->check(CLI::IsMember({"job", "errors", "schema"}));
   docs->callback([&] { chosen = [&a] { return docs_command(a.topic); }; });
 }
 
-/// Listed for --help only: their arguments are read elsewhere, see `handed_on`.
+/// Listed for --help only: `handed_on` parses their arguments.
 void add_handed_on(CLI::App& app) {
   app.add_subcommand("node",
                      "Take part in a cluster, as coordinator or worker");
@@ -274,7 +274,7 @@ void add_handed_on(CLI::App& app) {
   app.add_subcommand("bench", "Measure this machine: bench allreduce, planner");
 }
 
-/// Commands that another part reads itself: the node library, or nobody yet.
+/// Commands that the node library parses itself, or that this build lacks.
 int handed_on(const std::string& command, std::vector<std::string> rest) {
   std::string first = rest.empty() ? "" : rest.front();
   if (command == "data")
@@ -289,7 +289,7 @@ int handed_on(const std::string& command, std::vector<std::string> rest) {
               "`ballast bench allreduce`"
             : "`ballast bench " + first +
                   "` is not in this build, which has: allreduce, planner");
-  if (command == "node") // of a cluster whose size it does not know yet
+  if (command == "node") // of a cluster whose size is not known yet
     need_open_files(1);
   return call_node_library(command, rest);
 }
@@ -356,7 +356,7 @@ int guarded_main(int argc, char** argv) {
   }
 }
 
-/// A result that did not arrive (a full disk, a closed pipe) is no success.
+/// A result that was not written (a full disk, a closed pipe) is a failure.
 bool output_is_written() {
   errno = 0;
   std::cout.flush();

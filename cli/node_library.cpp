@@ -15,7 +15,7 @@ main_function find_main(const std::string& command) {
   std::error_code error;
   auto self = std::filesystem::read_symlink("/proc/self/exe", error);
   auto path = self.parent_path() / "libballast_node.so";
-  // Stays open until the process ends: threads of its libraries may live on.
+  // Stays open until the process ends: threads of its libraries may still run.
   void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
     const char* why = dlerror();

@@ -1,7 +1,7 @@
 /// The heavy half of the program: libballast_node.so beside the executable
-/// holds what needs CAF, Arrow or SQLite, and is opened only by the commands
-/// that do. Each is one C function, main-like: argv[0] is the name of the
-/// subcommand ("node", "audit", "doctor", "bench"), the rest its arguments,
+/// holds everything that needs CAF, Arrow or SQLite, and is opened only by the
+/// commands that do. Each is one main-like C function: argv[0] is the name of
+/// the subcommand ("node", "audit", "doctor", "bench"), the rest its arguments,
 /// the result the exit code.
 #pragma once
 
@@ -11,7 +11,7 @@
 namespace ballast {
 
 /// Calls ballast_<command>_main of the library. Throws ballast_error: internal
-/// where the library cannot be opened, not_in_build where it lacks the command.
+/// if the library cannot be opened, not_in_build if it lacks the command.
 int call_node_library(const std::string& command,
                       const std::vector<std::string>& arguments);
 

@@ -5,9 +5,9 @@
 
 namespace ballast {
 
-/// Raises the soft limit to the hard one: the soft one is low for the sake of
-/// old programs. Throws ballast_error{usage} where even that is too low for a
-/// run of so many workers.
+/// Raises the soft limit to the hard one; the soft one is low only for
+/// compatibility with old programs. Throws ballast_error{usage} if even that is
+/// too low for a run with this many workers.
 void need_open_files(uint32_t workers);
 
 } // namespace ballast

@@ -29,7 +29,7 @@ void opened_logs::remove() const {
   for (const std::string& log : made_) {
     const fs::path logs = fs::path(log).parent_path();
     fs::remove(log, ignored);
-    fs::remove(logs, ignored); // no folder with content
+    fs::remove(logs, ignored); // fails if the folder has content
     if (!folder_was_there_)
       fs::remove(logs.parent_path(), ignored);
   }

@@ -1,7 +1,7 @@
-/// The logs that the workers of a supervisor open in the directory of their
-/// run. A run that never began leaves nothing: the coordinator removes what it
-/// wrote, but a worker that is only starting opens its log whenever it gets
-/// there. So these go last, by name, once every worker has ended.
+/// The logs that the workers of a supervisor open in the run directory. A run
+/// that never began must leave nothing: the coordinator removes its files, but
+/// a starting worker opens its log at any time. The supervisor therefore
+/// removes the logs last, by name, once every worker has ended.
 #pragma once
 
 #include <string>
@@ -11,13 +11,13 @@ namespace ballast {
 
 class opened_logs {
 public:
-  /// Before there is a coordinator. `run_dir` may be absent, or "": then the
-  /// coordinator makes one.
+  /// Construct before there is a coordinator. `run_dir` may be absent, or "":
+  /// then the coordinator creates one.
   explicit opened_logs(const std::string& run_dir);
-  /// Before the worker is started that opens `log`.
+  /// Call before the worker is started that opens `log`.
   void opening(const std::string& log);
-  /// Removes those that were not there before, and the folders that are empty
-  /// without them, if this run made them.
+  /// Removes the logs that did not exist before, and the folders that are then
+  /// empty, if this run created them.
   void remove() const;
 
 private:

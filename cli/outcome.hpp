@@ -1,4 +1,4 @@
-/// How a run ended, as `ballast run` tells it.
+/// The end of a run as `ballast run` reports it.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -15,14 +15,16 @@ struct outcome {
   bool discarded = false; // it never began: its files are removed
 };
 
-/// By its report, where whoever wrote it cannot tell any more; nothing if there
-/// is none: the run is not over. `interrupted`: by Ctrl-C or SIGTERM.
+/// Read from its report, if the coordinator can no longer send it; nothing if
+/// there is no report: the run is not over. `interrupted`: by Ctrl-C or
+/// SIGTERM.
 std::optional<outcome> outcome_of(const std::string& folder, bool interrupted);
 
-/// The last words of `ballast run`: the summary, or its report alone.
+/// Prints the last lines of `ballast run`: the summary, or its report alone.
 void tell(const outcome& how, bool json);
 
-/// Tells a report in that folder from one of an earlier life; empty: none.
+/// Distinguishes a report in that folder from one of an earlier life; empty:
+/// none.
 std::string stamp_of_report(const std::string& folder);
 
 /// A run has begun in that folder, however short it was.

@@ -21,7 +21,7 @@ std::string boot_id() {
 std::optional<uint64_t> start_ticks(pid_t pid) {
   std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
   std::string text(std::istreambuf_iterator<char>(file), {});
-  // Behind the name, which may hold anything: state is field 3, starttime 22.
+  // After the name, which may contain anything: state is field 3, starttime 22.
   size_t name_end = text.rfind(')');
   if (name_end == std::string::npos)
     return std::nullopt;
@@ -37,14 +37,14 @@ std::optional<uint64_t> start_ticks(pid_t pid) {
 }
 
 void signal_process(pid_t pid, uint64_t started, int number) {
-  // The descriptor stays with the process that it was opened for.
+  // The descriptor refers to one process for good.
   unique_fd process(int(::syscall(SYS_pidfd_open, pid, 0)));
   if (start_ticks(pid) != started)
     return;
   if (process)
     ::syscall(SYS_pidfd_send_signal, process.get(), number, nullptr, 0);
   else
-    ::kill(pid, number); // a kernel without such descriptors
+    ::kill(pid, number); // a kernel without pidfd
 }
 
 } // namespace ballast

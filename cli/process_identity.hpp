@@ -1,5 +1,4 @@
-/// Which process a number stands for: numbers are given again, a start time
-/// within one boot is not.
+/// Identifies a process: pids are reused, a start time within one boot is not.
 #pragma once
 
 #include <cstdint>
@@ -9,12 +8,13 @@
 
 namespace ballast {
 
-/// Of this boot of the host; empty where /proc does not tell.
+/// Of this boot of the host; empty if /proc does not have it.
 std::string boot_id();
-/// When the process started, in clock ticks since the boot; nothing if there is
-/// none or it has ended.
+/// When the process started, in clock ticks since the boot; nothing if it does
+/// not exist or has ended.
 std::optional<uint64_t> start_ticks(pid_t pid);
-/// Sends the signal only if that process still is the one that started then.
+/// Sends the signal only if the pid still belongs to the process with that
+/// start time.
 void signal_process(pid_t pid, uint64_t started, int number);
 
 } // namespace ballast

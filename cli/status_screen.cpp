@@ -39,7 +39,7 @@ std::string of(const json& object, const char* key, const char* all) {
   return text(object, key) + "/" + text(object, all);
 }
 
-/// Columns as wide as their widest cell; the first `left` flush left.
+/// Columns as wide as their widest cell; the first `left` are left-aligned.
 std::string table(const std::vector<std::vector<std::string>>& rows,
                   size_t left) {
   std::vector<size_t> width(rows[0].size());
@@ -92,7 +92,7 @@ std::string troubles(const json& status) {
   return out.empty() ? out : "\n" + out;
 }
 
-/// Why no step is done, where that is known.
+/// Why no step is done, if that is known.
 std::string obstacles(const json& status) {
   std::string out;
   if (find(status, "cannot_open"))

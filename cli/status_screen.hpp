@@ -1,5 +1,5 @@
-/// `ballast status`: the answer of GET /v1/status as one screen of text. Keys
-/// that are absent or null are shown as "-". Pure.
+/// `ballast status`: the answer of GET /v1/status as one screen of text. Absent
+/// or null keys are shown as "-". Pure.
 #pragma once
 
 #include <nlohmann/json.hpp>

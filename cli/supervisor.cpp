@@ -31,11 +31,11 @@ namespace {
 using namespace std::chrono_literals;
 using steady = std::chrono::steady_clock;
 
-/// How long children may take to end by themselves once the run is over.
+/// How long children may take to end by themselves after the run.
 constexpr auto children_deadline = 1000ms;
-/// And after a failure, with nothing to finish.
+/// After a failure they have nothing to finish.
 constexpr auto failed_children_deadline = 500ms;
-/// And a coordinator to start at all.
+/// How long a coordinator may take to start.
 constexpr auto ready_deadline = 20s;
 
 void say(const std::string& text) {
@@ -78,10 +78,10 @@ private:
   std::string http_;
   std::string folder_;
   bool opened_ = false;    // the coordinator has the run
-  bool had_run_ = false;   // --run-dir, before there was any coordinator
+  bool had_run_ = false;   // --run-dir had one before any coordinator started
   std::string old_report_; // of an earlier life of the run
   bool resume_ = false;    // the coordinator takes over a run
-  std::string died_;       // how the last coordinator did
+  std::string died_;       // how the last coordinator ended
   restart_limit restarts_;
   standstill still_; // of the coordinator
   /// When the next coordinator starts; there is none until then.
@@ -89,7 +89,7 @@ private:
   steady::time_point coordinator_started_{};
   std::map<std::string, steady::time_point> expelled_;
   int interrupts_ = 0;
-  bool answered_ = false; // the first of them, while nobody else could
+  bool answered_ = false; // the first interrupt, while there was no coordinator
   std::optional<outcome> result_;
 };
 
@@ -105,11 +105,11 @@ void supervisor::catch_signals() {
 void supervisor::start_coordinator() {
   std::vector<std::string> arguments{"node", "--coordinator", "--listen",
                                      "127.0.0.1:0"};
-  // After a restart the page and the API stay where they were.
+  // After a restart the page and the API keep their address.
   std::string http = http_.empty() ? options_.http : http_;
   if (!http.empty())
     arguments.insert(arguments.end(), {"--http", http});
-  if (!http_.empty()) // unless somebody has taken the port meanwhile
+  if (!http_.empty()) // unless another program has taken the port meanwhile
     arguments.push_back("--http-again");
   if (options_.insecure)
     arguments.push_back("--insecure");
@@ -134,8 +134,8 @@ void supervisor::start_worker(const std::string& name) {
     logs_.opening(log);
     workers_.push_back(start_child(name, arguments, log));
   } catch (const ballast_error& problem) {
-    // The coordinator ends the run for it, unless it has already ended it,
-    // and with it the folder of the log, for a better reason.
+    // The coordinator ends the run because of it, unless it has already ended
+    // the run, and removed the folder of the log, for another reason.
     exited(name, problem.what());
   }
 }
@@ -165,7 +165,7 @@ void supervisor::end(int exit_code, std::string reason) {
 
 void supervisor::on_line(const nlohmann::json& line) {
   if (line.contains("ready")) {
-    if (opened_) // else it may die of the run itself
+    if (opened_) // otherwise the run itself may be the cause of its death
       restarts_.ready();
     control_ = line["ready"].value("control", "");
     http_ = line["ready"].value("http", "");
@@ -215,7 +215,7 @@ void supervisor::on_line(const nlohmann::json& line) {
     result_ = outcome{how.value("exit_code", 1), how.value("reason", ""),
                       how.value("folder", ""), how["report"],
                       how.value("discarded", false)};
-    // Refused before anything was done: they may still be gone on with.
+    // Refused before anything happened: a later resume may still adopt them.
     if (options_.resume && result_->folder.empty())
       adopted_.clear();
   }
@@ -228,8 +228,8 @@ void supervisor::on_signal() {
       reap();
       continue;
     }
-    // Once: finish cleanly. Twice, or before there is a run: now. Where the
-    // coordinator has just died, the next one is told.
+    // Once: finish cleanly. Twice, or before there is a run: end now. If the
+    // coordinator has just died, the next one receives it.
     ++interrupts_;
     bool told = !control_.empty() &&
                 coordinator_.socket->send({{"signal", info.ssi_signo}});
@@ -243,7 +243,7 @@ void supervisor::on_signal() {
         "it at once");
 }
 
-/// A short stop passes without a word.
+/// A short stop is not reported.
 void supervisor::coordinator_stands(bool still) {
   if (still)
     still_.begins(steady::now().time_since_epoch());
@@ -263,7 +263,7 @@ void supervisor::reap() {
     if (pid == coordinator_.pid) {
       coordinator_.running = false;
       still_.forget();
-      // Its last words may still lie in the socket.
+      // Its last lines may still be in the socket.
       bool closed = false;
       while (!closed) {
         nlohmann::json line = coordinator_.socket->poll(closed);
@@ -284,16 +284,16 @@ void supervisor::reap() {
   }
 }
 
-/// Its journal and the workers know everything: they go on meanwhile. Not where
-/// the run was over, and only the news of it is missing; nor where it ended by
-/// itself before it took the job: the next one would as well.
+/// Journal and workers hold the whole state, and training continues. No restart
+/// if the run was over and only its report is missing; nor if the coordinator
+/// ended by itself before it took the job: the next one would as well.
 bool supervisor::restart_coordinator(const std::string& how, bool by_signal) {
   auto now = steady::now();
   restarts_.died(now.time_since_epoch());
   const bool had_job = !std::exchange(control_, "").empty();
   if (!result_ && opened_ && stamp_of_report(folder_) != old_report_)
     result_ = outcome_of(folder_, interrupts_ > 0);
-  // Before it told where the run is, it may have begun in the folder named.
+  // Before it reported where the run is, it may have begun in the named folder.
   if (folder_.empty() && !options_.run_dir.empty() && had_job && !had_run_ &&
       holds_run(options_.run_dir))
     folder_ = std::filesystem::absolute(options_.run_dir).string();
@@ -313,7 +313,7 @@ bool supervisor::restart_coordinator(const std::string& how, bool by_signal) {
   say(how + ": starts another one" +
       (wait.count() == 0 ? "" : " in " + std::to_string(wait.count()) + " ms"));
   died_ = how;
-  resume_ = !folder_.empty(); // else the job is given once more
+  resume_ = !folder_.empty(); // otherwise the job is submitted again
   start_due_ = now + wait;
   start_if_due();
   return true;
@@ -327,7 +327,7 @@ void supervisor::start_if_due() {
   start_coordinator();
 }
 
-/// Until something has to be looked at though nothing happened.
+/// Time until the next timer, if nothing happens before.
 int supervisor::poll_ms() const {
   std::chrono::milliseconds out = 200ms;
   if (start_due_)
@@ -356,7 +356,7 @@ void supervisor::wait_for_children(std::chrono::milliseconds patience) {
     if (left.count() <= 0)
       return;
     pollfd wait{signals_.get(), POLLIN, 0};
-    // Who is not our child sends no signal when it ends.
+    // An adopted worker is not our child and sends no SIGCHLD.
     ::poll(&wait, 1, int(adopted_.empty() ? left.count() : 20));
     on_signal();
     // The coordinator goes last: its liveness socket ends it.
@@ -407,7 +407,7 @@ outcome supervisor::run() {
           break;
         on_line(line);
       }
-      // Its end is seen by SIGCHLD, with the reason.
+      // SIGCHLD shows its end, with the reason.
       if (closed && !result_) {
         // Workers may end first, so more than one signal may come.
         pid_t gone = coordinator_.pid;
@@ -426,8 +426,8 @@ outcome supervisor::run() {
         steady::now() - coordinator_started_ > ready_deadline)
       end(1, "the coordinator did not start within 20 s");
   }
-  // Where there is no report nothing began, or nobody is left to write one:
-  // no child has anything to finish.
+  // Without a report nothing began, or no process is left to write one: no
+  // child has anything to finish.
   if (interrupts_ < 2 && result_->report.is_object())
     wait_for_children(result_->exit_code == 1 ? failed_children_deadline
                                               : children_deadline);

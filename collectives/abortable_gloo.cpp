@@ -26,7 +26,7 @@ public:
     owner_.waited_for_.erase(inner_.get());
   }
 
-  /// A wait that has not begun yet ends, too: Gloo keeps the request.
+  /// A wait that begins later ends as well: Gloo remembers the request.
   static void end_waits(UnboundBuffer& waits) {
     waits.abortWaitRecv();
     waits.abortWaitSend();
@@ -34,7 +34,7 @@ public:
 
   bool waitRecv(int* rank, std::chrono::milliseconds timeout) override {
     owner_.check();
-    // Gloo's collectives do not look at the result.
+    // Gloo's collectives ignore this result.
     if (!inner_->waitRecv(rank, timeout)) {
       throw std::runtime_error("a receive was broken off");
     }

@@ -1,11 +1,11 @@
-/// A Gloo transport context whose waits can be broken off.
+/// A Gloo transport context with abortable waits.
 ///
 /// Gloo's collectives wait in unbound buffers, and closing a pair wakes only
-/// the buffers of the *peer*: where every rank closes its pairs at once, as
-/// after a fence, each of them waits until its timeout. Gloo has abortWaitRecv
-/// and abortWaitSend for this, but its collectives keep their buffers to
-/// themselves. So the buffers are made here: each is wrapped, and known while
-/// it lives, and `abort` ends every wait in all of them by a throw.
+/// the buffers of the *peer*: if every rank closes its pairs at once, as after
+/// a fence, each of them waits until its timeout. Gloo has abortWaitRecv and
+/// abortWaitSend for this, but its collectives do not expose their buffers.
+/// This context therefore creates the buffers itself: it wraps and registers
+/// each of them, and `abort` makes every wait in all of them throw.
 #pragma once
 
 #include <gloo/transport/context.h>
@@ -26,12 +26,12 @@ public:
   std::unique_ptr<gloo::transport::UnboundBuffer>
   createUnboundBuffer(void* ptr, size_t size) override;
 
-  /// Ends every wait, present and future, by a throw. From any thread.
+  /// Makes every wait, present and future, throw. From any thread.
   void abort();
 
 private:
   class buffer;
-  /// Throws once `abort` was called.
+  /// Throws after `abort`.
   void check() const;
 
   std::shared_ptr<gloo::transport::Context> inner_;

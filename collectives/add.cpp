@@ -15,7 +15,7 @@ namespace ballast {
 
 namespace {
 
-// Every variant is one function: target = source 0 + source 1 + ... over bytes
+// Signature of all variants: target = source 0 + source 1 + ... over bytes
 // [begin, end), which are whole elements.
 using sum_function = void (*)(void* target, const void* const* sources,
                               size_t ways, size_t begin, size_t end);
@@ -38,7 +38,7 @@ void store(void* memory, size_t at, T value) {
   std::memcpy(static_cast<char*>(memory) + at, &value, sizeof(T));
 }
 
-// Without vectorisation of the compiler's own: the reference.
+// The reference, without compiler vectorisation.
 template <class T>
 void sum_scalar(void* target, const void* const* sources, size_t ways,
                 size_t begin, size_t end) {

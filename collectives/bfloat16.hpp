@@ -1,5 +1,5 @@
-/// bfloat16: the upper half of a float32. Sums are taken in float32 and rounded
-/// to nearest, ties to even.
+/// bfloat16: the upper half of a float32. Sums are computed in float32 and
+/// rounded to nearest, ties to even.
 #pragma once
 
 #include <bit>

@@ -21,7 +21,7 @@ namespace {
 
 void collective::broadcast_to_lacking(void* data, size_t bytes, int root, bool,
                                       deadline until) {
-  broadcast(data, bytes, root, until); // the same bytes, where it must be
+  broadcast(data, bytes, root, until); // holders receive equal bytes
 }
 
 void collective::on_peer_lost(std::function<void(int)>) {}
@@ -59,7 +59,7 @@ slice slice_of(size_t count, int rank, int size) {
   size_t ranks = static_cast<size_t>(size);
   size_t r = static_cast<size_t>(rank);
   size_t each = count / ranks;
-  size_t more = count % ranks; // the first `more` slices get one element more
+  size_t more = count % ranks; // the first `more` slices get one extra element
   size_t begin = r * each + std::min(r, more);
   return {begin, begin + each + (r < more ? 1 : 0)};
 }

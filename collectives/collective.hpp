@@ -1,13 +1,14 @@
-/// The gradient plane: operations that all ranks of one generation do together.
+/// The gradient plane: operations that all ranks of one generation perform
+/// together.
 ///
-/// A backend makes one collective per generation in two halves: `prepare` opens
-/// this rank's end and returns its address (a blob that the control plane
-/// carries), `connect` takes every rank's blob and joins them. A collective
-/// that failed is dead: drop it and join the next generation; never retry.
+/// A backend creates one collective per generation in two steps: `prepare`
+/// opens this rank's end and returns its address (a blob that the control plane
+/// carries), `connect` takes every rank's blob and joins them. A failed
+/// collective is dead: drop it and join the next generation; never retry.
 ///
 /// Ownership and threads: the step thread calls the operations, in the same
-/// order on every rank; `abort` may be called from any thread at any time.
-/// Buffers belong to the caller and must outlive the collective object.
+/// order on every rank; any thread may call `abort` at any time. Buffers belong
+/// to the caller and must outlive the collective object.
 #pragma once
 
 #include "collectives/collective_error.hpp"
@@ -35,37 +36,38 @@ constexpr size_t size_of(element_type type) {
 enum class collective_state : uint8_t {
   opening,
   ready,
-  draining, // close() was called, operations in flight end
+  draining, // close() was called, operations in flight may finish
   closed,
   aborting,
   dead,
 };
 
-/// What every rank must agree on before the first operation.
+/// The parameters on which every rank must agree before the first operation.
 struct collective_options {
   ballast::generation generation{};
   int rank = 0;
   int size = 1;
-  /// Hash of the bucket layout and element type; compared at connect.
+  /// Hash of the bucket layout and element type; compared in connect.
   uint64_t layout_hash = 0;
   /// Shared secret of the run; frames and handshakes without it are refused.
   std::string token;
   std::string bind_host = "127.0.0.1";
 };
 
-/// What a backend can do; the conformance suite asks for no more than this.
+/// The abilities of a backend; the conformance suite tests exactly these.
 struct collective_capabilities {
-  /// abort() of one rank frees every rank within milliseconds; its own rank it
-  /// frees in every backend.
+  /// abort() of one rank frees every rank within milliseconds. (Every backend
+  /// frees the aborted rank itself.)
   bool abortable = false;
   bool sees_peer_death = false;
   int ranks_max = 1024;
   bool float64 = true;
   bool bfloat16 = false;
   bool point_to_point = false;
-  /// Ranks that call different operations are told so; else undefined.
+  /// Detects ranks that call different operations; otherwise the result is
+  /// undefined.
   bool checks_calls = false;
-  /// Takes data in the memory of a GPU; else gpu/staged_collective.hpp does.
+  /// Accepts data in GPU memory; otherwise gpu/staged_collective.hpp copies it.
   bool device_memory = false;
 };
 
@@ -87,22 +89,22 @@ public:
   /// Rank r ends with the sum of slice r in place (slices: see slice_of).
   virtual void reduce_scatter(void* data, size_t count, element_type type,
                               deadline until);
-  /// Every rank contributes slice r of its `data` and ends with all of them.
+  /// Every rank contributes slice r of its `data` and ends with all slices.
   virtual void all_gather(void* data, size_t count, element_type type,
                           deadline until);
   virtual void broadcast(void* data, size_t bytes, int root,
                          deadline until) = 0;
-  /// The same where some ranks hold the root's bytes already (`lacks` false):
-  /// they take part, and their bytes stay what they are.
+  /// Broadcast when some ranks hold the root's bytes already (`lacks` false):
+  /// they take part, and their bytes do not change.
   virtual void broadcast_to_lacking(void* data, size_t bytes, int root,
                                     bool lacks, deadline until);
   virtual void send(const void* data, size_t bytes, int to, deadline until);
   virtual void receive(void* data, size_t bytes, int from, deadline until);
   virtual void barrier(deadline until) = 0;
 
-  /// Calls back, once, when a rank's process is known to be gone, also while no
-  /// operation runs: on a thread of the collective, and never after its end. A
-  /// backend that cannot tell so never does.
+  /// Calls back once when a rank's process is known to be dead, also between
+  /// operations: on a thread of the collective, never after its end. A backend
+  /// that cannot detect this never calls.
   virtual void on_peer_lost(std::function<void(int rank)> lost);
 
   // -- end --------------------------------------------------------------------
@@ -111,14 +113,14 @@ public:
   /// the others as fast as the backend can. From any thread; idempotent; never
   /// throws.
   virtual void abort(const std::string& reason) noexcept = 0;
-  /// Orderly end, when all ranks are alive and have nothing in flight.
+  /// Orderly shutdown, when all ranks are alive and nothing is in flight.
   virtual void close(deadline until) = 0;
 
   /// Bytes sent by this rank so far, for metrics.
   virtual uint64_t bytes_sent() const = 0;
 };
 
-/// The half-open collective: this rank listens at `address()`.
+/// A half-open collective: this rank listens at `address()`.
 class collective_opening {
 public:
   virtual ~collective_opening() = default;
@@ -126,16 +128,15 @@ public:
   /// `addresses` by rank. Blocks until joined or `until`; collective_error.
   virtual std::unique_ptr<collective>
   connect(const std::vector<std::string>& addresses, deadline until) = 0;
-  /// This rank's connections over which nothing goes, while connect waits for
-  /// them and once it gave up. Any thread; a backend that cannot tell says
-  /// nothing.
+  /// This rank's connections without any response, while connect waits for them
+  /// and after it gave up. Any thread; empty if a backend cannot tell.
   virtual std::vector<dead_link> silent() const { return {}; }
-  /// Makes a waiting connect throw `aborted`. Any thread, idempotent.
+  /// Makes a blocked connect throw `aborted`. Any thread, idempotent.
   virtual void abort(const std::string& reason) noexcept = 0;
 };
 
-/// One way to reduce: "local", "gloo", "ring", "nccl". Lives as long as
-/// the process.
+/// An implementation of the gradient plane: "local", "gloo", "ring", "nccl".
+/// Lives as long as the process.
 class collective_backend {
 public:
   virtual ~collective_backend() = default;
@@ -144,10 +145,10 @@ public:
   virtual std::unique_ptr<collective_opening>
   prepare(const collective_options& options) = 0;
   /// Zeroed memory for gradient buckets, 64-byte aligned, that may outlive the
-  /// backend. A backend that shares memory with its peers places it there, so
-  /// that they add from it without a copy; the content of an operation in
-  /// flight must not be written meanwhile. Allocate before `prepare`: peers
-  /// learn of an arena when they join. Throws std::bad_alloc.
+  /// backend. A backend that shares memory with its peers allocates it there,
+  /// so that they add from it without a copy; buffers of an operation in flight
+  /// must not be written. Allocate before `prepare`: peers learn of an arena
+  /// when they join. Throws std::bad_alloc.
   virtual std::shared_ptr<float[]> allocate_arena(size_t floats);
 };
 

@@ -1,5 +1,5 @@
-/// How an operation of the gradient plane fails, and what the coordinator hears
-/// of it. Values; any thread.
+/// The errors of the gradient plane, and their report to the coordinator.
+/// Values; any thread.
 #pragma once
 
 #include "runtime/messages/dead_link.hpp"
@@ -14,13 +14,13 @@
 namespace ballast {
 
 enum class collective_errc : uint8_t {
-  peer_lost,   // a rank's process is gone
+  peer_lost,   // a rank's process is dead
   timeout,     // the deadline passed
   aborted,     // abort() was called
   mismatch,    // ranks disagree on generation, size, layout or version
-  poisoned,    // cannot be made safe again: the process must end
+  poisoned,    // not recoverable: the process must end
   unsupported, // this backend does not offer the operation
-  unable,      // this process lacks something of its own, as descriptors
+  unable,      // this process lacks a resource, such as descriptors
 };
 std::string to_string(collective_errc code);
 
@@ -31,10 +31,10 @@ public:
       : std::runtime_error(what), code_(code), peer_(peer),
         links_(std::move(links)) {}
   collective_errc code() const { return code_; }
-  /// The rank to blame, -1 if unknown.
+  /// The rank at fault, -1 if unknown.
   int peer() const { return peer_; }
-  /// This rank's connections over which nothing goes; none: the failure is
-  /// another one, or another rank's.
+  /// This rank's connections without any response; empty if the failure is of
+  /// another kind, or another rank's.
   const std::vector<dead_link>& links() const { return links_; }
 
 private:
@@ -43,7 +43,7 @@ private:
   std::vector<dead_link> links_;
 };
 
-/// What the coordinator hears of a collective of this generation that failed.
+/// The report to the coordinator about a failed collective of this generation.
 worker_failed report_of(const collective_error& e, generation of);
 
 } // namespace ballast

@@ -8,9 +8,9 @@ namespace ballast {
 
 namespace {
 
-/// Adding, too, where the line is slower than this: the processors wait for it
-/// or, if they can, train. On a faster one they are what is waited for, and the
-/// measured byte_s contains all that they do.
+/// On lines slower than this the cost of adding counts, too: the processors
+/// wait for the line or train meanwhile. On a faster line the processors are
+/// the bottleneck, and the measured byte_s includes their work.
 constexpr double slow_line_byte_s = 1e-9;
 constexpr double add_byte_s = 0.25e-9; // four GB a second and core
 
@@ -21,7 +21,8 @@ double add_seconds(const link_cost& cost, double bytes) {
 int rounds_of_doubling(int ranks) {
   const unsigned n = static_cast<unsigned>(ranks);
   const int rounds = static_cast<int>(std::bit_width(n)) - 1;
-  // What exceeds a power of two is folded in before and told the result after.
+  // Ranks beyond a power of two fold their data into a partner first and
+  // receive the result from it afterwards.
   return std::has_single_bit(n) ? rounds : rounds + 2;
 }
 
@@ -34,7 +35,7 @@ double ring_seconds(const link_cost& cost, int ranks, double bytes) {
 }
 
 double doubling_seconds(const link_cost& cost, int ranks, double bytes) {
-  // Whoever is folded in adds nothing when it is told the result.
+  // A folded rank adds nothing when it receives the result.
   const int adding = std::bit_width(static_cast<unsigned>(ranks) - 1);
   return rounds_of_doubling(ranks) * (cost.latency_s + bytes * cost.byte_s) +
          add_seconds(cost, adding * bytes);
@@ -48,14 +49,14 @@ reduce_way choose_way(const link_cost& cost, int ranks, size_t bytes) {
 }
 
 size_t wake_bytes(const link_cost& cost) {
-  // Four milliseconds of a gigabit line. On a fast one the other processors'
-  // work, and with it the next packet, waits for this one.
+  // Four milliseconds of a gigabit line. On a fast line the other processors'
+  // work, and with it the next packet, waits for this rank.
   return cost.byte_s > slow_line_byte_s ? size_t{512} << 10 : 1;
 }
 
 size_t one_shot_limit(const link_cost& cost, int ranks, size_t limit) {
-  // One meeting and n + 1 passes over the bytes, against three meetings and
-  // two passes: equal at 2 latency / ((n - 1) byte).
+  // One synchronisation and n + 1 passes over the bytes, against three
+  // synchronisations and two passes: equal at 2 latency / ((n - 1) byte).
   const double passes = std::max(1, ranks - 1) * std::max(cost.byte_s, 1e-12);
   const double equal = 2 * cost.latency_s / passes;
   return static_cast<size_t>(

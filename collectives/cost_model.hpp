@@ -1,6 +1,6 @@
-/// Which algorithm for how many bytes: the alpha-beta model with measured
-/// numbers. Pure, and computed from the same numbers on every rank, because
-/// all ranks must choose alike. Formulas: docs/collectives.md.
+/// Chooses the algorithm by message size: the alpha-beta model with measured
+/// parameters. Pure, and computed from the same parameters on every rank,
+/// because all ranks must choose alike. Formulas: docs/collectives.md.
 #pragma once
 
 #include "collectives/stream_algorithms.hpp"
@@ -9,7 +9,7 @@
 
 namespace ballast {
 
-/// What one step of an operation takes on a link: latency_s + bytes * byte_s.
+/// The cost of one step on a link: latency_s + bytes * byte_s.
 struct link_cost {
   double latency_s = 0;
   double byte_s = 0;
@@ -24,16 +24,17 @@ double ring_seconds(const link_cost& cost, int ranks, double bytes);
 double doubling_seconds(const link_cost& cost, int ranks, double bytes);
 reduce_way choose_way(const link_cost& cost, int ranks, size_t bytes);
 
-/// A rank that waits for a stream sleeps until so many bytes have come, if as
-/// many are to come: on a slow line, where cores compute meanwhile.
+/// A rank that waits for a stream sleeps until this many bytes have arrived, if
+/// as many are expected: on a slow line, where its cores compute meanwhile.
 size_t wake_bytes(const link_cost& cost);
 
-/// Up to so many bytes it is quicker that everyone adds everything than to
-/// share the work out and meet more often. At most `limit`.
+/// Up to this size it is faster that every rank adds everything than to divide
+/// the work and synchronise more often. At most `limit`.
 size_t one_shot_limit(const link_cost& cost, int ranks, size_t limit);
 
-/// From the times of two operations: `small_s` for next to nothing, `large_s`
-/// for `bytes`, each of `steps` steps that move `bytes_a_step` of the bytes.
+/// Fits the two parameters to the times of two operations: `small_s` for almost
+/// no data, `large_s` for `bytes`, each of `steps` steps that move
+/// `bytes_a_step` of the bytes.
 link_cost fit_link_cost(double small_s, double large_s, double bytes, int steps,
                         double moved_ratio);
 

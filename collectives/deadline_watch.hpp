@@ -1,5 +1,5 @@
-/// Breaks off what cannot be given a deadline itself: calls `late` from a
-/// thread of its own, once, unless it is destroyed before.
+/// A deadline for calls that accept none: calls `late` from its own thread,
+/// once, unless it is destroyed before.
 #pragma once
 
 #include "collectives/collective.hpp"

@@ -11,8 +11,8 @@
 
 namespace ballast {
 
-// Every pointer store below leaves the list whole: the kernel may walk it at
-// any moment.
+// Every pointer store below leaves the list consistent, because the kernel may
+// walk it at any moment.
 
 death_watch::death_watch() : end_(make_eventfd()) {
   head_.list.next = &head_.list;
@@ -33,19 +33,19 @@ death_watch::~death_watch() {
 
 void death_watch::watch(std::promise<uint32_t> started) {
   name_this_thread("bl-last-sign");
-  // This thread takes no robust mutex of the C library, whose list this
+  // This thread uses no robust mutex of the C library, whose list this
   // replaces.
   bool works = syscall(SYS_set_robust_list, &head_, sizeof head_) == 0;
   const int end = end_.get();
   started.set_value(works ? static_cast<uint32_t>(syscall(SYS_gettid)) : 0);
   pollfd p{end, POLLIN, 0};
-  while (::poll(&p, 1, -1) <= 0) { // a signal
+  while (::poll(&p, 1, -1) <= 0) { // interrupted by a signal
   }
 }
 
 void death_watch::keep(death_mark& mark) {
   std::lock_guard lock(mutex_);
-  // With FUTEX_WAITERS set the kernel wakes whoever sleeps on the word.
+  // With FUTEX_WAITERS set the kernel wakes the sleepers on the word.
   mark.word.store(thread_id_ | FUTEX_WAITERS, std::memory_order_release);
   if (!works()) {
     return;

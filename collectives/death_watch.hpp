@@ -1,7 +1,8 @@
-/// How the other processes of this host learn of our death at once: words in
+/// Notifies the other processes of this host of our death at once: words in
 /// shared memory that the kernel marks and wakes when our watch thread ends,
-/// which happens before a killed process's memory is freed (robust futexes:
-/// 0.1 ms at any size, where a socket of a large process takes tens of ms).
+/// which happens before the memory of a killed process is freed (robust
+/// futexes: 0.1 ms at any size, whereas the socket of a large process takes
+/// tens of ms).
 #pragma once
 
 #include "collectives/socket.hpp"
@@ -16,10 +17,10 @@
 
 namespace ballast {
 
-/// One watcher's mark of one watched process. Lies in memory that both map;
-/// must not move while it is kept.
+/// One watcher's mark of one watched process, in memory that both map; must not
+/// move while it is registered.
 struct death_mark {
-  robust_list node; // the kernel's list, in the watched process's addresses
+  robust_list node; // the kernel's list, in addresses of the watched process
   std::atomic<uint32_t> word; // owner's thread | FUTEX_WAITERS; then died
   uint32_t unused;
 
@@ -28,7 +29,7 @@ struct death_mark {
   }
 };
 
-/// The thread whose end marks. One per backend.
+/// The thread whose end sets the marks. One per backend.
 class death_watch {
 public:
   death_watch();
@@ -36,9 +37,9 @@ public:
   death_watch(const death_watch&) = delete;
   death_watch& operator=(const death_watch&) = delete;
 
-  /// False where the kernel offers no robust futexes: sockets must do.
+  /// False if the kernel has no robust futexes: sockets must suffice.
   bool works() const { return thread_id_ != 0; }
-  /// From now on `mark` is set should this process die.
+  /// From now on `mark` is set if this process dies.
   void keep(death_mark& mark);
   void forget(death_mark& mark);
 

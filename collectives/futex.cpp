@@ -23,8 +23,8 @@ uint32_t* raw(std::atomic<uint32_t>* word) {
   return reinterpret_cast<uint32_t*>(word);
 }
 
-/// Kernels before 5.16 wait for one word only: the first, and look at the
-/// others every two milliseconds.
+/// Kernels before 5.16 can wait for one word only: wait for the first, and poll
+/// the others every two milliseconds.
 void wait_for_first(std::span<const futex_watch> watches,
                     std::chrono::steady_clock::time_point until) noexcept {
   using namespace std::chrono_literals;
@@ -49,7 +49,7 @@ void futex_wait_any(std::span<const futex_watch> watches,
     waits[i] = {};
     waits[i].val = watches[i].expected;
     waits[i].uaddr = reinterpret_cast<uint64_t>(raw(watches[i].word));
-    waits[i].flags = FUTEX_32; // not private: other processes wake us
+    waits[i].flags = FUTEX_32; // not private, because other processes wake us
   }
   timespec at = as_timespec(until.time_since_epoch());
   constexpr long sys_futex_waitv = 449;

@@ -1,4 +1,4 @@
-/// Waiting on words of shared memory without spinning. Any thread, any process
+/// Waits on words of shared memory without spinning. Any thread of any process
 /// that maps the words.
 #pragma once
 
@@ -11,15 +11,15 @@ namespace ballast {
 
 static_assert(std::atomic<uint32_t>::is_always_lock_free);
 
-/// Sleep as long as the word holds `expected`.
+/// Sleeps while the word holds `expected`.
 struct futex_watch {
   std::atomic<uint32_t>* word;
   uint32_t expected;
 };
 constexpr size_t futex_watches_max = 128;
 
-/// Returns when a watched word differs, is woken, at `until`, or for no reason
-/// at all; the caller looks again. At most futex_watches_max watches.
+/// Returns when a watched word differs, is woken, at `until`, or spuriously;
+/// the caller checks again. At most futex_watches_max watches.
 void futex_wait_any(std::span<const futex_watch> watches,
                     std::chrono::steady_clock::time_point until) noexcept;
 

@@ -36,7 +36,7 @@ std::string as_string(const std::vector<char>& bytes) {
   return {bytes.begin(), bytes.end()};
 }
 
-/// What is left until `until`, at least 1 ms: gloo takes 0 for no timeout.
+/// Time until `until`, at least 1 ms: gloo takes 0 for no timeout.
 milliseconds left_until(deadline until) {
   auto left = std::chrono::duration_cast<milliseconds>(
       until - std::chrono::steady_clock::now());
@@ -65,7 +65,7 @@ public:
     }
   }
 
-  /// One address after another, each with its length in front, by peer rank.
+  /// The addresses by peer rank, each with a length prefix.
   std::string payload() const {
     std::string out;
     for (const std::string& address : addresses_) {
@@ -101,7 +101,7 @@ public:
     transportContext_->getPair(peer)->connect(address);
   }
 
-  /// Ends what waits here, in a connect or in an operation, and tells every
+  /// Ends this rank's waits, in connect or in an operation, and notifies every
   /// peer by closing its connection.
   void break_off() noexcept {
     waits_->abort();
@@ -109,7 +109,7 @@ public:
       if (r != rank) {
         try {
           transportContext_->getPair(r)->close();
-        } catch (const std::exception&) { // it was closed already
+        } catch (const std::exception&) { // closed already
         }
       }
     }
@@ -135,7 +135,7 @@ collective_error translated(const std::exception& e, bool aborted,
   return {collective_errc::peer_lost, "gloo: a peer is gone: " + text};
 }
 
-/// Why a collective ended, set once, read from any thread.
+/// Why a collective ended: set once, read from any thread.
 class ending {
 public:
   /// True for the first caller.
@@ -146,7 +146,7 @@ public:
     }
     try {
       reason_ = reason;
-    } catch (...) { // the state counts, its text is a courtesy
+    } catch (...) { // the state is set, the text is optional
     }
     ended_ = true;
     return true;
@@ -247,7 +247,7 @@ public:
   }
 
   void close(deadline until) override {
-    barrier(until); // a pair that closes drops bytes that others still need
+    barrier(until); // a closing pair drops bytes that others still need
     state_ = collective_state::closed;
   }
 
@@ -290,7 +290,7 @@ private:
       collective_error error = translated(e, aborted, why_.reason());
       why_.set(error.what());
       state_ = collective_state::dead;
-      context_->break_off(); // so that the others notice, too
+      context_->break_off(); // notifies the other ranks
       throw error;
     }
   }
@@ -322,7 +322,7 @@ public:
     if (options_.size == 1) {
       return joined;
     }
-    // Ends a connect that waits too long.
+    // Ends a connect at its deadline.
     deadline_watch watcher(until, [&] { context_->break_off(); });
     int peer = 0;
     try {
@@ -394,8 +394,8 @@ public:
   }
 
 private:
-  /// One device, that is one epoll thread, per process and host: it outlives
-  /// the generations.
+  /// One device (an epoll thread) for each process and host; it outlives the
+  /// generations.
   device_ptr device_for(const std::string& host) {
     std::lock_guard lock(mutex_);
     if (!device_ || host_ != host) {

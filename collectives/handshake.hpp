@@ -1,13 +1,14 @@
-/// How two ranks of one generation recognise each other on a fresh connection.
+/// The handshake by which two ranks of one generation authenticate each other
+/// on a fresh connection.
 ///
-///   connector -> hello   who I am, whom I want, which generation, size, layout
+///   connector -> hello   own and wanted rank, generation, size, layout
 ///   acceptor  -> answer  a verdict, and proof that it knows the run's token
-///   connector -> proof   the same the other way round
+///   connector -> proof   the same in the other direction
 ///   acceptor  -> welcome
 ///
 /// The token never travels: a proof is HMAC-SHA-256 over both fresh nonces and
 /// the hello. Pure functions on bytes; integers in the byte order of the
-/// machine, since only equal builds join one cluster.
+/// machine, because only equal builds join one cluster.
 #pragma once
 
 #include "collectives/collective.hpp"
@@ -26,7 +27,7 @@ nonce fresh_nonce();
 
 enum class verdict : uint32_t {
   welcome = 1,
-  prove_yourself, // the hello is fine so far
+  prove_yourself, // the hello is acceptable so far
   unknown_generation,
   wrong_rank,
   wrong_size,
@@ -60,16 +61,17 @@ struct welcome_frame {
 };
 
 hello_frame make_hello(const collective_options& options, int to);
-/// What the acceptor with `options` says to a hello.
+/// The verdict of an acceptor with `options` on a hello.
 verdict judge(const hello_frame& hello, const collective_options& options);
 
 /// Proof of one side ("accepts" or "connects") for this connection.
 proof_bytes make_proof(const std::string& token, const std::string& side,
                        const hello_frame& hello, const nonce& acceptor);
-/// In a time that does not depend on where the two differ.
+/// Compares in constant time.
 bool same_proof(const proof_bytes& a, const proof_bytes& b);
 
-/// Both sides' nonce of the connection: marks an orderly end on it.
+/// The nonce of the connection, from both sides' nonces: marks an orderly end
+/// on it.
 nonce link_nonce(const nonce& connector, const nonce& acceptor);
 
 } // namespace ballast

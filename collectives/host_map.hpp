@@ -1,4 +1,4 @@
-/// Which ranks share a host, as every rank computes it alike from the
+/// Which ranks share a host; every rank computes the same map from the
 /// addresses of all. Pure.
 #pragma once
 
@@ -8,7 +8,7 @@
 namespace ballast {
 
 struct host_map {
-  /// Ranks that share memory with this one, ascending, itself included.
+  /// Ranks that share memory with this one, ascending, including itself.
   std::vector<int> local;
   /// The lowest rank of every host, ascending.
   std::vector<int> leaders;
@@ -19,8 +19,9 @@ struct host_map {
   }
 };
 
-/// `host_ids` by rank; an empty id shares with nobody. A host with more than
-/// `local_max` ranks shares nothing: its ranks count as hosts of their own.
+/// `host_ids` by rank; a rank with an empty id shares with no other. A host
+/// with more than `local_max` ranks shares nothing: its ranks count as hosts of
+/// their own.
 host_map map_hosts(const std::vector<std::string>& host_ids, int rank,
                    size_t local_max);
 

@@ -15,12 +15,13 @@ namespace {
 
 using std::chrono::steady_clock;
 
-/// A handshake that makes no progress for so long has failed: the kernel asks
-/// for a connection at once and then after 1, 3 and 7 seconds.
+/// A handshake without progress for this long has failed: the kernel sends
+/// connection requests at once and then after 1, 3 and 7 seconds.
 constexpr auto handshake_patience = std::chrono::seconds(8);
-/// No answer for so long is told of, whatever else joining fails of.
+/// A link without a response for this long is reported, whatever else the join
+/// fails of.
 constexpr auto told_patience = std::chrono::seconds(2);
-/// Other links that are broken show themselves about as soon as the first.
+/// Other broken links appear about as soon as the first.
 constexpr auto settle_time = std::chrono::milliseconds(100);
 
 [[noreturn]] void lost(int peer, const std::string& why,
@@ -58,7 +59,7 @@ public:
                 ? start_connect_local(address_->local_name)
                 : start_connect_tcp(address_->host, address_->port);
     } catch (const std::system_error& e) {
-      // No peer is to blame for that.
+      // A local error; no peer is at fault.
       const int why = e.code().value();
       if (why == EMFILE || why == ENFILE || why == ENOMEM || why == ENOBUFS)
         throw;
@@ -67,7 +68,7 @@ public:
     step_ = fd_ ? step::connecting : step::queue_full;
   }
 
-  /// Nothing comes of it, and why. Others may be as far by now.
+  /// Ends this handshake and records why. Others may fail at the same time.
   void give_up(const std::string& why) {
     link_ = link(why);
     fd_.reset();
@@ -80,7 +81,7 @@ public:
     return {peer_, taken ? std::string() : where(), why};
   }
 
-  /// Does what can be done now.
+  /// Does everything that is possible without blocking.
   void advance() {
     if (step_ == step::connecting) {
       if (int error = connect_result(fd_.get()); error != 0) {
@@ -170,10 +171,10 @@ private:
   unique_fd fd_;
   step step_ = step::connecting;
   steady_clock::time_point progress_ = steady_clock::now();
-  dead_link link_; // once it is broken
+  dead_link link_; // set once it is broken
 };
 
-/// All handshakes of one opening, those that others begin included.
+/// All handshakes of one opening, including those that peers begin.
 class mesh_joining {
 public:
   mesh_joining(const std::vector<peer_address>& peers, door& door,
@@ -214,7 +215,7 @@ private:
     until_ = steady_clock::now() + patience_;
   }
 
-  /// This rank's connections that are broken, or silent for so long.
+  /// This rank's connections that are broken, or silent for this long.
   std::vector<dead_link> silent_for(steady_clock::duration patience) const {
     std::vector<dead_link> out;
     for (const dialling& call : calls_)
@@ -227,7 +228,7 @@ private:
     return out;
   }
 
-  /// Throws once nothing comes of it.
+  /// Throws once the opening cannot succeed.
   void check_time() {
     const auto now = steady_clock::now();
     const bool late = now >= until_;
@@ -289,11 +290,11 @@ private:
     for (const stream_mesh::link& link : links_)
       polled.push_back({link.fd.get(), POLLRDHUP, 0});
     if (::poll(polled.data(), polled.size(), timeout_ms()) < 0)
-      return; // a signal
+      return; // interrupted by a signal
     for (size_t r = 0; r < links_.size(); ++r)
       if (polled[first_link + r].revents != 0) {
         if (any_broken())
-          fail(); // that is why, maybe there, too
+          fail(); // that may be the cause on the other side, too
         lost(static_cast<int>(r), "it gave up joining",
              silent_for(told_patience));
       }
@@ -318,7 +319,7 @@ private:
   size_t missing_;
   steady_clock::time_point begun_;
   steady_clock::duration patience_;
-  deadline until_; // unless another one joins before
+  deadline until_; // extended whenever another rank joins
   std::optional<steady_clock::time_point> broken_since_;
   silent_links* silent_;
 };

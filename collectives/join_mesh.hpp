@@ -1,5 +1,5 @@
-/// Makes the mesh of one generation: the higher rank of every pair connects to
-/// the lower one's listener, all at once, each with a full handshake.
+/// Builds the mesh of one generation: the higher rank of every pair connects to
+/// the lower one's listener, all in parallel, each with a full handshake.
 #pragma once
 
 #include "collectives/listener.hpp"
@@ -14,7 +14,7 @@
 
 namespace ballast {
 
-/// Where a rank listens, and how near it is.
+/// Where a rank listens, and whether it shares a host.
 struct peer_address {
   std::string host;
   uint16_t port = 0;
@@ -22,7 +22,7 @@ struct peer_address {
   bool same_host = false; // and both sides allow shared memory
 };
 
-/// Which links a rank waits for in vain, for others to ask while it does.
+/// The links for which a rank waits in vain; other threads read it meanwhile.
 class silent_links {
 public:
   void set(std::vector<dead_link> now) {
@@ -39,8 +39,9 @@ private:
   std::vector<dead_link> now_;
 };
 
-/// Links by rank, empty for this one. Blocks until all are proved or `until`;
-/// collective_error{peer_lost|mismatch|timeout|aborted} names the rank.
+/// Links by rank, empty for this one. Blocks until all are authenticated or
+/// `until`; collective_error{peer_lost|mismatch|timeout|aborted} names the
+/// rank.
 std::vector<stream_mesh::link> join_mesh(const std::vector<peer_address>& peers,
                                          const std::shared_ptr<door>& door,
                                          stop_switch& stop, int link_timeout_ms,

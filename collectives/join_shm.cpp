@@ -16,7 +16,7 @@ namespace {
 
 constexpr uint32_t offer_magic = 0x73686d31;
 
-/// Goes along with the descriptors: the board first, then the arenas.
+/// Accompanies the descriptors: the board first, then the arenas.
 struct memory_offer {
   uint32_t magic;
   uint32_t arenas;
@@ -59,7 +59,7 @@ void send_offer(int socket, int rank, const memory_offer& offer,
   }
 }
 
-/// What a peer shares, mapped here.
+/// The memory that a peer shares, mapped here.
 shm_member take_offer(int socket, int rank, const memory_offer& expected,
                       arena_book& book, const stop_switch& stop,
                       deadline until) {
@@ -98,8 +98,8 @@ shm_member take_offer(int socket, int rank, const memory_offer& expected,
   return member;
 }
 
-/// False where the kernel, a sandbox or a limit offers no such memory, or not
-/// as much as a generation takes: then the ranks of a host use sockets.
+/// False if the kernel, a sandbox or a limit provides no such memory, or less
+/// than a generation needs: then the ranks of a host use sockets.
 bool can_share_memory() {
   static const bool can = [] {
     try {
@@ -136,7 +136,8 @@ join_shm(const collective_options& options, const std::vector<int>& ranks,
   const size_t me = static_cast<size_t>(
       std::find(ranks.begin(), ranks.end(), options.rank) - ranks.begin());
   members[me].rank = options.rank;
-  // Staging is for what is small or lies elsewhere: most of it is never used.
+  // Staging is for small data and data outside of arenas: most of it is never
+  // used.
   if (int injected = ballast::fault_point("share.memory"))
     throw std::system_error(injected, std::generic_category(),
                             "cannot make shared memory");

@@ -47,7 +47,7 @@ struct listener::pending {
   unique_fd fd;
   steady_clock::time_point until;
   bool hello_read = false;
-  size_t have = 0; // bytes of the frame being read
+  size_t have = 0; // bytes received of the current frame
   hello_frame hello{};
   proof_frame proof{};
   ballast::nonce own{};
@@ -99,7 +99,7 @@ void listener::serve() {
     }
     const int timeout_ms = pending_.empty() ? -1 : 100;
     if (::poll(polled.data(), polled.size(), timeout_ms) < 0) {
-      continue; // a signal
+      continue; // interrupted by a signal
     }
     const size_t known = pending_.size();
     for (size_t i = 0; i < known; ++i) {
@@ -118,12 +118,12 @@ void listener::serve() {
 void listener::accept_from(int fd) {
   while (unique_fd next = accept_one(fd)) {
     if (pending_.size() >= pending_max) {
-      pending_.erase(pending_.begin()); // the oldest has had its chance
+      pending_.erase(pending_.begin()); // the oldest one had the longest time
     }
     pending p;
     p.fd = std::move(next);
     p.until = steady_clock::now() + patience;
-    // Often the hello is here already.
+    // The hello is often here already.
     if (advance(p)) {
       pending_.push_back(std::move(p));
     }
@@ -132,7 +132,7 @@ void listener::accept_from(int fd) {
 
 namespace {
 
-/// Reads on into `frame`: 1 complete, 0 not yet, -1 gone.
+/// Continues reading `frame`: 1 complete, 0 not yet, -1 closed.
 template <class Frame>
 int read_frame(int fd, Frame& frame, size_t& have) {
   while (have < sizeof frame) {
@@ -156,7 +156,7 @@ bool send_frame(int fd, const Frame& frame) {
 
 } // namespace
 
-/// False: this connection is done with, one way or the other.
+/// False: this connection is finished, either way.
 bool listener::advance(pending& p) {
   try {
     if (!p.hello_read) {
@@ -172,7 +172,7 @@ bool listener::advance(pending& p) {
     }
     int read = read_frame(p.fd.get(), p.proof, p.have);
     return read == 0 || (read == 1 && take_proof(p));
-  } catch (const std::exception&) { // no memory, no nonce: this one must retry
+  } catch (const std::exception&) { // no memory, no nonce: it must retry
     return false;
   }
 }
@@ -202,7 +202,7 @@ bool listener::take_proof(pending& p) {
     send_frame(p.fd.get(), answer);
     return false;
   }
-  // Welcome first: once let in, the descriptor belongs to the opening.
+  // Welcome first: afterwards the descriptor belongs to the opening.
   if (send_frame(p.fd.get(), answer)) {
     p.where->let_in(
         {p.hello.from, std::move(p.fd), link_nonce(p.hello.nonce, p.own)});

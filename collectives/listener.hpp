@@ -1,7 +1,7 @@
-/// The ears of a process: one TCP port and one local address for its whole
-/// life, whatever generations come and go. Its thread accepts connections,
-/// runs the handshake, and hands each one that proves itself to the door of
-/// the generation and rank it asked for; all others are told why not.
+/// The listener of a process: one TCP port and one local address for its whole
+/// life, across all generations. Its thread accepts connections, runs the
+/// handshake, and passes each authenticated one to the `door` of the generation
+/// and rank that it names; all others receive the reason of the refusal.
 ///
 /// Thread-safe. Limits: `pending_max` unfinished handshakes, `patience` for
 /// each frame of one.
@@ -21,14 +21,14 @@
 
 namespace ballast {
 
-/// A connection that both ends have proved.
+/// A connection on which both ends proved the token.
 struct proved_link {
   int peer = -1;
   unique_fd fd;
   ballast::nonce nonce{};
 };
 
-/// Where one opening waits for its peers. Arrivals signal `bell`.
+/// The queue in which one opening receives its peers. Arrivals signal `bell`.
 class door {
 public:
   explicit door(collective_options options)
@@ -38,11 +38,12 @@ public:
   const collective_options& options() const { return options_; }
   int bell() const { return bell_.get(); }
 
-  /// By the listener. False if that peer is here already, or nobody waits.
+  /// Called by the listener. False if that peer is here already, or the opening
+  /// is closed.
   bool let_in(proved_link link);
-  /// By the opening. Takes everybody who came since the last call.
+  /// Called by the opening. Takes all arrivals since the last call.
   std::vector<proved_link> take();
-  /// Nobody is let in any more.
+  /// Refuses all further arrivals.
   void shut();
   bool is_shut() const;
 
@@ -88,7 +89,7 @@ private:
   unique_fd tcp_;
   unique_fd local_;
   unique_fd wake_;
-  std::vector<pending> pending_; // of the thread
+  std::vector<pending> pending_; // used by the listener's thread only
   mutable std::mutex mutex_;
   std::vector<std::shared_ptr<door>> doors_;
   std::atomic<bool> ending_{false};

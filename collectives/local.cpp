@@ -19,7 +19,7 @@ namespace {
 
 enum class kind : uint8_t { none, reduce, scatter, gather, broadcast, barrier };
 
-/// What one rank brings to an operation.
+/// One rank's arguments of an operation.
 struct call {
   kind what = kind::none;
   void* data = nullptr;
@@ -90,7 +90,7 @@ void perform(const std::vector<call>& calls) {
   case kind::barrier:
     return;
   case kind::reduce:
-  case kind::scatter: // sums everywhere: more than asked, never less
+  case kind::scatter: // all ranks get all sums: more than requested
     return sum(calls, {0, first.count});
   case kind::gather:
     for (int r = 0; r < size; ++r) {
@@ -104,12 +104,12 @@ void perform(const std::vector<call>& calls) {
   }
 }
 
-/// Where the ranks of one generation meet. Every member takes the lock.
+/// The rendezvous of the ranks of one generation. Every member takes the lock.
 class group {
 public:
   explicit group(int size) : calls_(static_cast<size_t>(size)) {}
 
-  /// Blocks until every rank has brought its call, which the last one performs.
+  /// Blocks until every rank has passed its call; the last one executes all.
   void meet(int rank, const call& mine, deadline until) {
     std::unique_lock lock(mutex_);
     throw_if_failed();
@@ -209,8 +209,8 @@ private:
   std::optional<failure_note> failed_;
 };
 
-/// The group of a token and generation in this process; size is part of the
-/// key, so that a rank with another size finds nobody rather than a wrong one.
+/// The group of a token and generation in this process. The size is part of the
+/// key, so that a rank with another size does not join the wrong group.
 std::shared_ptr<group> find_group(const collective_options& options) {
   static std::mutex mutex;
   static std::map<std::tuple<std::string, uint64_t, int>, std::weak_ptr<group>>
@@ -285,7 +285,7 @@ public:
     }
     try {
       group_->abort({collective_errc::aborted, reason});
-    } catch (...) { // no memory for the note; the state below still ends us
+    } catch (...) { // no memory for the text; the state suffices
     }
     state_ = collective_state::dead;
   }
@@ -352,7 +352,7 @@ public:
   void abort(const std::string& reason) noexcept override {
     try {
       group_->abort({collective_errc::aborted, reason});
-    } catch (...) { // no memory: connect leaves at its deadline
+    } catch (...) { // no memory: connect ends at its deadline
     }
   }
 

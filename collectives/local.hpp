@@ -1,7 +1,7 @@
-/// The backend "local": several ranks in one process that meet at an object
-/// shared by token and generation. Plain loops in rank order: the oracle that
-/// the conformance suite compares the others with, and what a world of one
-/// needs. Abortable; a rank that is destroyed without close() counts as lost.
+/// The backend "local": several ranks in one process that share an object,
+/// found by token and generation. Plain loops in rank order: the reference for
+/// the conformance suite, and the backend for a world of one. Abortable; a rank
+/// that is destroyed without close() counts as lost.
 #pragma once
 
 #include "collectives/collective.hpp"

@@ -8,7 +8,7 @@ namespace ballast {
 
 namespace {
 
-/// Grows when the blob or what follows it on the wire changes its meaning.
+/// Increases when the blob, or the wire format behind it, changes its meaning.
 constexpr int blob_version = 1;
 
 // FNV-1a, 64 bits.

@@ -1,11 +1,11 @@
-/// What a rank says about itself before the mesh is joined: the blob behind
+/// A rank's description of itself before the mesh is joined: the blob behind
 /// collective_opening::address(). Every rank checks every blob against its own
 /// options, so that a rank of an old generation, with another layout or from
 /// another run is refused by name before a byte of a gradient moves.
 ///
 /// The control plane carries the blobs; the token itself never travels, only a
-/// mark of it. The mark tells runs apart, it is no authentication: a backend
-/// that opens sockets of its own proves the token on each connection.
+/// hash of it. The hash tells runs apart, it is no authentication: a backend
+/// that opens sockets proves the token on each connection.
 #pragma once
 
 #include "collectives/collective.hpp"
@@ -21,7 +21,7 @@ std::string make_peer_blob(const std::string& backend,
                            const std::string& payload);
 
 /// The payloads by rank. collective_error{mismatch} names the rank, the field
-/// and both values where a blob does not fit `options`.
+/// and both values if a blob does not match `options`.
 std::vector<std::string>
 check_peer_blobs(const std::string& backend, const collective_options& options,
                  const std::vector<std::string>& blobs);

@@ -19,7 +19,7 @@ namespace {
 
 constexpr int ring_ranks_max = 256;
 
-/// What lives as long as the process and outlasts every generation.
+/// State that lives as long as the process and outlasts every generation.
 struct ring_process {
   std::string name;
   ring_config config;
@@ -27,7 +27,7 @@ struct ring_process {
   std::shared_ptr<arena_book> arenas;
   std::shared_ptr<death_watch> watch; // null: shares no memory
 
-  /// What a step cost when last measured, with so many ranks and hosts.
+  /// The last measured cost of a step, with the number of ranks and hosts.
   struct measured {
     int ranks = 0;
     int hosts = 0;
@@ -80,7 +80,7 @@ public:
       return join(until);
     } catch (const collective_error& e) {
       stop_->stop(e.code(), e.what(), e.peer(), e.links());
-      stop_->raise(); // the first reason stands: an abort that cut a link, say
+      stop_->raise(); // the first reason, such as an abort that cut a link
     } catch (const std::system_error& e) {
       throw collective_error(collective_errc::unable,
                              std::string("cannot join: ") + e.what());
@@ -101,7 +101,7 @@ private:
         join_mesh(peers_, door_, *stop_,
                   static_cast<int>(process_->config.link_timeout.count()),
                   until, &silent_);
-    // Who has come so far has made progress.
+    // Each arrival is progress and extends the deadline.
     until = std::chrono::steady_clock::now() + patience;
     std::unique_ptr<shm_group> local;
     if (hosts_.local.size() > 1) {
@@ -111,7 +111,7 @@ private:
     auto joined = std::make_unique<ring_collective>(
         options, hosts_, std::move(links), std::move(local), stop_,
         costs_.value_or(cost_model{}), process_->config.link_timeout);
-    joined->barrier(until); // who returns may close
+    joined->barrier(until); // a rank that returns may close
     if (!costs_ && options.size > 1) {
       cost_model costs = joined->measure(until);
       std::lock_guard lock(process_->mutex);
@@ -122,7 +122,8 @@ private:
     return joined;
   }
 
-  /// Everything here follows from the addresses alone, alike on every rank.
+  /// Everything here follows from the addresses alone, so all ranks compute the
+  /// same.
   void read(const std::vector<std::string>& payloads) {
     const collective_options& options = door_->options();
     std::vector<std::string> ids;
@@ -159,9 +160,9 @@ private:
     take_costs(all);
   }
 
-  /// The mean of what earlier generations have measured: of this shape, else of
-  /// others with as many hosts. A rank more or less changes a step's cost
-  /// little, and measuring in the midst of a recovery costs time.
+  /// The mean of the measurements of earlier generations: of this shape, else
+  /// of others with as many hosts. One rank more or less changes the cost of a
+  /// step little, and measuring during a recovery costs time.
   void take_costs(const std::vector<nlohmann::json>& payloads) {
     costs_ = process_->config.costs;
     if (costs_) {
@@ -255,7 +256,7 @@ public:
     if (shares()) {
       try {
         return process_->arenas->allocate(floats);
-      } catch (const std::system_error&) { // out of it: ordinary memory works
+      } catch (const std::system_error&) { // exhausted: ordinary memory
       }
     }
     return collective_backend::allocate_arena(floats);

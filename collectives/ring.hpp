@@ -1,13 +1,13 @@
-/// The backend "ring": our own collectives between processes, abortable.
+/// The backend "ring": our own abortable collectives between processes.
 ///
-/// Ranks of one host add from each other's shared memory, hosts talk over TCP,
-/// and where both occur the sum goes host by host. Variants for measurements
-/// and tests: "ring-tcp" never shares memory, "ring-shm" refuses to join a rank
-/// of another host.
+/// Ranks of one host add from each other's shared memory, hosts communicate
+/// over TCP; with several ranks on several hosts the sum goes host by host.
+/// Variants for measurements and tests: "ring-tcp" never shares memory,
+/// "ring-shm" refuses to join a rank of another host.
 ///
-/// A rank that dies is seen by every other one within milliseconds, in whatever
-/// operation they are; abort() frees all of them the same way. A collective
-/// that failed never touches a peer's memory or the caller's buffers again.
+/// Every rank sees the death of another one within milliseconds, in whatever
+/// operation it is; abort() frees all of them the same way. A collective that
+/// failed never touches a peer's memory or the caller's buffers again.
 #pragma once
 
 #include "collectives/collective.hpp"
@@ -23,11 +23,11 @@ namespace ballast {
 struct ring_config {
   bool share_memory = true; // with ranks of this host
   bool cross_hosts = true;  // TCP to ranks of other hosts
-  /// Ranks with equal ids share memory. Empty: found out from the kernel.
+  /// Ranks with equal ids share memory. Empty: determined from the kernel.
   std::string host_id = {};
-  /// A host that answers nothing for so long is gone.
+  /// A host that answers nothing for this long counts as dead.
   std::chrono::milliseconds link_timeout{5000};
-  /// Alike on every rank; measured where there is none.
+  /// Equal on every rank; measured if absent.
   std::optional<cost_model> costs = {};
 };
 

@@ -17,7 +17,7 @@ member_list leaders_of(const host_map& hosts, int rank) {
   return out;
 }
 
-/// Trying again is quicker than sleeping where every rank has a core.
+/// Spinning is faster than sleeping if every rank has a core.
 int spins(int local_ranks) {
   return local_ranks <= static_cast<int>(std::thread::hardware_concurrency())
              ? 20
@@ -38,10 +38,10 @@ double seconds_of(Operation&& operation) {
       .count();
 }
 
-/// No operation that is measured is meant to take longer.
+/// Upper bound for a measured operation.
 constexpr double measured_longest_s = 0.25;
 
-/// The quickest of a few, after one that does not count.
+/// The fastest of a few, after a warm-up.
 template <class Operation>
 double best_of(int rounds, Operation&& operation) {
   operation();
@@ -68,8 +68,9 @@ ring_collective::ring_collective(const collective_options& options,
       wide_(mesh_, leaders_of(hosts, options.rank)) {
   if (local_) {
     near_.emplace(*local_);
-    // Within a host the kernel wakes us; a rank of another host is seen on its
-    // link only, and so is a death where the kernel has no robust futexes.
+    // Within a host the kernel wakes us; the state of a rank of another host
+    // shows only on its link, and so does a death if the kernel has no robust
+    // futexes.
     local_->look_elsewhere([this] { mesh_.check_links(); },
                            std::chrono::milliseconds(one_host() ? 100 : 5));
   }
@@ -94,7 +95,7 @@ void ring_collective::use(const cost_model& costs) {
 }
 
 void ring_collective::on_peer_lost(std::function<void(int rank)> lost) {
-  if (local_) { // the death of a process of another host shows on its link
+  if (local_) { // the death of a process on another host shows on its link
     local_->watch(std::move(lost));
   }
 }
@@ -144,7 +145,7 @@ void ring_collective::reduce_scatter(void* data, size_t count,
       wide_.reduce_scatter(data, count, type, until);
     } else if (near_ && one_host()) {
       near_->reduce_scatter(data, count, type, until);
-    } else { // everyone gets everything, which includes its slice
+    } else { // all ranks get everything, including their slice
       reduce_everywhere(data, count, type, until);
     }
   });
@@ -193,7 +194,7 @@ void ring_collective::copy_everywhere(void* data, size_t bytes, int root,
   const bool here =
       root_host == hosts_.host_of[static_cast<size_t>(options_.rank)];
   if (near_ && here) {
-    // Within one host nobody passes on what it has.
+    // Within one host no rank forwards data.
     near_->broadcast(data, bytes, local_index(root), root, lacks || !one_host(),
                      until);
   }
@@ -268,8 +269,8 @@ void ring_collective::fail(collective_errc code, const std::string& what,
   cut_off();
 }
 
-/// Tells everyone why this rank has stopped, whoever stopped it: abort() of the
-/// opening may have done so when this object did not exist yet.
+/// Tells all peers why this rank has stopped, whatever stopped it: abort() of
+/// the opening may have done so before this object existed.
 void ring_collective::cut_off() noexcept {
   if (cut_.exchange(true)) {
     return;
@@ -307,7 +308,7 @@ void ring_collective::guarded(Operation&& operation) {
     reach(fault_point::finished, options_.rank);
   } catch (const collective_error& e) {
     fail(e.code(), e.what(), e.peer(), e.links());
-    stop_->raise(); // the first reason: an abort that cut the links, say
+    stop_->raise(); // the first reason: such as an abort that cut the links
   } catch (const std::exception& e) {
     fail(collective_errc::peer_lost, e.what(), -1);
     stop_->raise();
@@ -322,8 +323,8 @@ uint64_t ring_collective::bytes_sent() const {
 
 cost_model ring_collective::measure(deadline until) {
   constexpr size_t floats = 65536;
-  // The last one is more than a line takes at once whose rate is limited over
-  // milliseconds.
+  // The last one exceeds the burst that a line with a limited rate accepts
+  // within milliseconds.
   constexpr size_t floats_streamed[] = {4096, 32768, 262144};
   constexpr int rounds = 6;
   std::vector<float> data(std::max(floats, floats_streamed[2]));
@@ -336,7 +337,7 @@ cost_model ring_collective::measure(deadline until) {
       double large = best_of(2, [&] {
         near_->all_reduce(data.data(), floats, element_type::float32, until);
       });
-      // In, a slice of each, the other slices out.
+      // In, a slice of each rank, the other slices out.
       found.shared = fit_link_cost(small, large, floats * sizeof(float), 1,
                                    1.0 + 2.0 * (n > 1));
     }
@@ -351,8 +352,8 @@ cost_model ring_collective::measure(deadline until) {
         });
         found.stream = fit_link_cost(small, large, count * sizeof(float), steps,
                                      2.0 * (hosts - 1) / hosts);
-        // A slow line shows in what is small, and would take long for more. All
-        // stop alike.
+        // Small messages reveal a slow line, on which larger ones would take
+        // long. All ranks stop at the same size.
         wide_.all_reduce(&large, 1, element_type::float64, reduce_way::doubling,
                          until);
         if (8 * large / hosts > measured_longest_s) {
@@ -360,7 +361,7 @@ cost_model ring_collective::measure(deadline until) {
         }
       }
     }
-    // Everyone takes the mean: all must choose alike.
+    // All ranks use the mean, because all must choose alike.
     double mean[4] = {found.shared.latency_s, found.shared.byte_s,
                       found.stream.latency_s, found.stream.byte_s};
     reduce_everywhere(mean, 4, element_type::float64, until);

@@ -1,5 +1,5 @@
-/// One generation of the backend "ring": the mesh between all ranks, shared
-/// memory between those of one host, and which of them an operation uses.
+/// One generation of the backend "ring": the mesh between all ranks, the shared
+/// memory between those of one host, and the path of each operation.
 ///
 ///   one host                shared memory only
 ///   one rank per host       the ring over TCP
@@ -21,7 +21,7 @@ namespace ballast {
 
 class ring_collective final : public collective {
 public:
-  /// `local` is null where this host has one rank only.
+  /// `local` is null if this host has one rank only.
   ring_collective(const collective_options& options, const host_map& hosts,
                   std::vector<stream_mesh::link> links,
                   std::unique_ptr<shm_group> local,
@@ -51,8 +51,8 @@ public:
   void close(deadline until) override;
   uint64_t bytes_sent() const override;
 
-  /// Measures what a step costs here, the same on every rank. Collective; for
-  /// the first generation of a process.
+  /// Measures the cost of a step, with the same result on every rank.
+  /// Collective; for the first generation of a process.
   cost_model measure(deadline until);
   void use(const cost_model& costs);
 
@@ -80,7 +80,7 @@ private:
   std::shared_ptr<stop_switch> stop_;
   std::unique_ptr<shm_group> local_; // null: alone on its host
   stream_mesh mesh_;
-  stream_algorithms wide_; // one rank a host
+  stream_algorithms wide_; // one rank for each host
   std::optional<shm_algorithms> near_;
   cost_model costs_;
   std::atomic<collective_state> state_{collective_state::ready};

@@ -27,7 +27,7 @@ unique_fd make_file(size_t bytes) {
                             "cannot make " + std::to_string(bytes) +
                                 " bytes of shared memory");
   }
-  // Nobody can shrink it under a reader's feet.
+  // Sealed, so that it cannot shrink while a reader maps it.
   (void)::fcntl(fd.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW);
   return fd;
 }
@@ -50,7 +50,7 @@ std::shared_ptr<shared_memory> shared_memory::create(size_t bytes,
     fail("cannot map shared memory");
   }
   if (present) {
-    // Huge pages where the system allows them, then everything at once.
+    // Huge pages if the system allows them, then all pages at once.
     (void)::madvise(data, bytes, MADV_HUGEPAGE);
 #ifdef MADV_POPULATE_WRITE
     (void)::madvise(data, bytes, MADV_POPULATE_WRITE);
@@ -117,7 +117,7 @@ std::shared_ptr<shared_memory> arena_book::peer(const unique_fd& fd) {
   if (::fstat(fd.get(), &about) != 0) {
     fail("cannot look at a peer's shared memory");
   }
-  // An inode number stays taken as long as something maps it.
+  // An inode number is not reused while something maps it.
   const std::pair<uint64_t, uint64_t> key{about.st_dev, about.st_ino};
   std::lock_guard lock(mutex_);
   std::erase_if(peers_, [](const auto& e) { return e.second.expired(); });
@@ -127,7 +127,8 @@ std::shared_ptr<shared_memory> arena_book::peer(const unique_fd& fd) {
     }
   }
   auto memory = shared_memory::map(fd, 0, false);
-  // Faults now: in the first step of a generation everybody waits for them.
+  // Take the page faults now: in the first step of a generation all ranks would
+  // wait for them.
 #ifdef MADV_POPULATE_READ
   (void)::madvise(memory->data(), memory->bytes(), MADV_POPULATE_READ);
 #endif

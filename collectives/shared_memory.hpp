@@ -1,6 +1,6 @@
-/// Memory that processes of one host share by passing a descriptor: no name in
-/// any file system, gone with its last user, of fixed size.
-/// Throws std::system_error.
+/// Memory that processes of one host share by passing a descriptor: without a
+/// name in any file system, freed with its last user, of fixed size. Throws
+/// std::system_error.
 #pragma once
 
 #include "runtime/base/unique_fd.hpp"
@@ -17,10 +17,10 @@ namespace ballast {
 
 class shared_memory {
 public:
-  /// New and zeroed. `present`: touching it will cost no page fault, which
-  /// costs time now.
+  /// New and zeroed. `present`: populates the pages now, so that later accesses
+  /// cost no page fault.
   static std::shared_ptr<shared_memory> create(size_t bytes, bool present);
-  /// Bytes [from, end of the file) of a descriptor that a peer passed.
+  /// Bytes [from, end of the file) of a descriptor received from a peer.
   static std::shared_ptr<shared_memory> map(const unique_fd& fd, size_t from,
                                             bool writable);
   ~shared_memory();
@@ -29,7 +29,7 @@ public:
 
   char* data() const { return data_; }
   size_t bytes() const { return bytes_; }
-  /// Of create() only, for passing on.
+  /// Of create() only, to pass to peers.
   int fd() const { return fd_.get(); }
   bool holds(const void* memory, size_t bytes) const;
 
@@ -42,24 +42,24 @@ private:
   unique_fd fd_;
 };
 
-/// The gradient arenas of this process that peers may read, and those of peers
-/// that are mapped here. Both outlive generations: a new one maps nothing that
-/// it has already. Thread-safe.
+/// The gradient arenas of this process that peers may read, and the peers'
+/// arenas mapped here. Both outlive generations: a new one maps nothing twice.
+/// Thread-safe.
 class arena_book {
 public:
-  /// More arenas than this are not shared: descriptors travel in one message.
+  /// Further arenas are not shared: descriptors travel in one message.
   static constexpr size_t arenas_max = 24;
 
   arena_book() = default;
   ~arena_book();
   std::shared_ptr<float[]> allocate(size_t floats);
-  /// Those that are alive, oldest first, at most arenas_max.
+  /// The living ones, oldest first, at most arenas_max.
   std::vector<std::shared_ptr<shared_memory>> own() const;
-  /// The mapping of a peer's arena, readable only.
+  /// The read-only mapping of a peer's arena.
   std::shared_ptr<shared_memory> peer(const unique_fd& fd);
-  /// The generation that uses exactly these mappings is open: older ones go, on
-  /// a thread of their own. The last who lets go of a dead worker's memory
-  /// frees it, a tenth of a second for 300 MB.
+  /// The generation that uses exactly these mappings is open: older ones are
+  /// unmapped, on a separate thread. The last user of a dead worker's memory
+  /// frees it, which takes a tenth of a second for 300 MB.
   void keep_only(std::vector<std::shared_ptr<shared_memory>> used);
 
 private:

@@ -19,8 +19,8 @@ enum shm_operation : uint32_t {
   op_barrier = 5,
 };
 
-/// Bytes of a slice that are added and published at a time: few enough that
-/// the others find them in the cache.
+/// Bytes of a slice that are added and published at a time: small enough that
+/// the other ranks find them in the cache.
 constexpr size_t segment_bytes_min = size_t{256} << 10;
 constexpr uint32_t first_segment_stage = 2;
 constexpr uint32_t done_stage = 0xffff;
@@ -37,21 +37,21 @@ slice intersect(slice a, slice b) {
 
 } // namespace
 
-/// One operation over `count` elements, cut into pieces that all ranks hold at
-/// the same time; one piece only where everybody's data can be read in place.
+/// One operation over `count` elements, cut into pieces that fit all ranks'
+/// buffers; a single piece if all data can be read in place.
 struct shm_algorithms::work {
   char* data;
   size_t count;
   element_type type;
   size_t width;
-  bool add;             // everybody's values are added
-  bool spread;          // everybody gets all slices
+  bool add;             // sum the values of all ranks
+  bool spread;          // all ranks get all slices
   shm_call where;       // region < 0: `data` is private to this rank
-  char* base = nullptr; // what peers read of this piece
+  char* base = nullptr; // start of the readable data of this piece
 
   bool is_private() const { return where.region < 0; }
 
-  /// What `member` is responsible for in `piece`.
+  /// The slice of `piece` for which `member` is responsible.
   slice share(slice piece, int member, int members) const {
     if (add && spread) {
       slice s = slice_of(piece.end - piece.begin, member, members);
@@ -104,7 +104,7 @@ void shm_algorithms::all_gather(void* data, size_t count, element_type type,
   run(w, until);
 }
 
-/// Everybody publishes everything and adds everything, in rank order.
+/// Every rank publishes everything and adds everything, in rank order.
 void shm_algorithms::one_shot(char* data, size_t count, element_type type,
                               deadline until) {
   const size_t bytes = count * size_of(type);
@@ -123,8 +123,8 @@ void shm_algorithms::one_shot(char* data, size_t count, element_type type,
   bytes_ += bytes;
 }
 
-/// Tells the others where this rank's part of `piece` is; private data is
-/// copied to where they can read it.
+/// Publishes the place of this rank's part of `piece`; private data is copied
+/// to staging first.
 shm_call shm_algorithms::offer(work& w, slice piece) {
   shm_call call = w.where;
   if (!w.is_private()) {
@@ -165,7 +165,7 @@ void shm_algorithms::run(work& w, deadline until) {
     run_piece(w, piece, until);
   }
   if (any_in_place) {
-    // Only when nobody reads it any more may a caller have its arena back.
+    // A caller gets its arena back only when no rank reads it any more.
     group_.advance(done_stage);
     group_.wait_all(done_stage, until);
   }
@@ -193,7 +193,7 @@ void shm_algorithms::run_piece(work& w, slice piece, deadline until) {
   }
   size_t segment = segment_bytes_min / w.width;
   if (n > static_cast<int>(std::thread::hardware_concurrency())) {
-    segment *= 4; // a switch to another rank per segment: make it worth it
+    segment *= 4; // switching to another rank per segment must pay off
   }
   segment = std::max(segment, (largest + segments_max - 1) / segments_max);
   auto segments = [&](int m) {
@@ -206,7 +206,7 @@ void shm_algorithms::run_piece(work& w, slice piece, deadline until) {
   size_t taken[shm_ranks_max] = {};
   size_t mine = 0;
   const size_t all_mine = segments(me);
-  if (!w.add) { // what is there may be taken at once
+  if (!w.add) { // without adding, the data can be copied at once
     mine = all_mine;
     bytes_ += bytes_of(shares[me], w.width);
   }
@@ -360,7 +360,7 @@ void shm_algorithms::broadcast(void* data, size_t count, int root, int origin,
 void shm_algorithms::barrier(deadline until) {
   shm_call call;
   call.operation = op_barrier;
-  group_.meet(call, until); // nothing was read: who fails now, fails later
+  group_.meet(call, until); // nothing was read: the next call sees a failure
 }
 
 } // namespace ballast

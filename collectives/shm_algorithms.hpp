@@ -1,11 +1,11 @@
-/// Collective operations among the ranks of one host, by adding straight from
+/// Collective operations among the ranks of one host, by adding directly from
 /// each other's memory.
 ///
 /// With n ranks and S bytes, every rank adds its slice of all n buffers (S
-/// bytes read) and publishes it segment by segment; while it goes on, it copies
-/// the segments that the others have published. Nothing else moves where the
-/// data lies in arenas; other data passes through two staging buffers. Small
-/// data is published whole and added by everyone: one meeting instead of three.
+/// bytes read) and publishes it segment by segment; meanwhile it copies the
+/// segments that other ranks have published. Data in arenas needs no further
+/// copy; other data passes through two staging buffers. Small data is published
+/// whole and every rank adds all of it: one synchronisation instead of three.
 #pragma once
 
 #include "collectives/collective.hpp"
@@ -19,8 +19,8 @@ class shm_algorithms {
 public:
   explicit shm_algorithms(shm_group& group) : group_(group) {}
 
-  /// Up to so many bytes every rank adds everything (<= staging_bytes). Must be
-  /// the same on every rank.
+  /// Up to this size every rank adds everything (<= staging_bytes). Must be
+  /// equal on every rank.
   void set_one_shot_bytes(size_t bytes);
 
   void all_reduce(void* data, size_t count, element_type type, deadline until);
@@ -30,9 +30,9 @@ public:
   /// `root` gets the sum, the others keep their data.
   void reduce(void* data, size_t count, element_type type, int root,
               deadline until);
-  /// `root` is a position among the ranks of this host; `origin`, which all
-  /// must agree on, is where the bytes come from in the end.
-  /// A rank that `lacks` nothing copies nothing.
+  /// `root` is a position among the ranks of this host; `origin`, equal on all
+  /// ranks, is the original source of the bytes. A rank that does not `lack`
+  /// them copies nothing.
   void broadcast(void* data, size_t bytes, int root, int origin, bool lacks,
                  deadline until);
   void barrier(deadline until);

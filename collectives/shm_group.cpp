@@ -53,7 +53,7 @@ shm_group::shm_group(std::vector<shm_member> members, int me, own_marks marks,
     : members_(std::move(members)), me_(me), marks_(std::move(marks)),
       stop_(std::move(stop)) {
   const int cores = static_cast<int>(std::thread::hardware_concurrency());
-  // Spinning takes the core from the one we wait for where cores are scarce.
+  // With too few cores, spinning takes the core from the rank waited for.
   spins_max_ = count() <= cores ? 4000 : 0;
   spins_ = spins_max_;
 }
@@ -72,8 +72,8 @@ shm_group::~shm_group() {
   }
 }
 
-/// Ranks that compute wait for nobody; without this they would learn of a death
-/// only when they next do.
+/// Computing ranks wait for no other; without this they would learn of a death
+/// only at the next operation.
 void shm_group::watch(std::function<void(int rank)> lost) {
   watcher_ = std::thread([this, lost = std::move(lost)] {
     name_this_thread("bl-peer-watch");
@@ -130,8 +130,8 @@ const shm_call& shm_group::call_of(int member) const {
 
 void shm_group::advance(uint32_t stage) {
   shm_board& mine = board(me_);
-  // In one order with the sleepers' count: either they see the new value, or
-  // we see them.
+  // Sequentially consistent with the sleepers' count: either the sleepers see
+  // the new value, or we see them.
   mine.progress.store(target(stage), std::memory_order_seq_cst);
   if (mine.sleepers.load(std::memory_order_seq_cst) != 0) {
     futex_wake_all(mine.progress);
@@ -159,7 +159,7 @@ void shm_group::wait(int member, uint32_t stage, deadline until) {
   }
 }
 
-/// Spins as long as that has paid lately.
+/// Spins for as long as spinning has succeeded lately.
 bool shm_group::spin(int member, uint32_t wanted) {
   const std::atomic<uint32_t>& progress = board(member).progress;
   for (int i = 0; i <= spins_; ++i) {
@@ -184,7 +184,8 @@ void shm_group::sleep(int member, uint32_t wanted, deadline until) {
   shm_board& mine = board(me_);
   shm_board& theirs = board(member);
   theirs.sleepers.fetch_add(1, std::memory_order_seq_cst);
-  // Whoever ends rings our bell afterwards: read the bell, then look.
+  // A failing rank rings our bell after setting its end: so read the bell
+  // first, then the ends.
   futex_watch watches[futex_watches_max];
   size_t count_watches = 0;
   watches[count_watches++] = {&theirs.progress, 0};
@@ -246,7 +247,7 @@ void shm_group::check_member(int member, bool needed) const {
 }
 
 void shm_group::check() const {
-  // What was read of the others stays before the look at their ends.
+  // Orders all reads of peers' data before the reads of their ends.
   board(me_).bell.fetch_add(0, std::memory_order_seq_cst);
   stop_->check();
   for (int m = 0; m < count(); ++m) {

@@ -1,13 +1,13 @@
-/// The ranks of one host in one generation: where each of them is in the
-/// current operation, and where its data lies, in memory that all of them map.
+/// The ranks of one host in one generation: how far each of them is in the
+/// current operation, and where its data is, in memory that all of them map.
 ///
 /// A rank's board holds a progress word that only it writes: the number of the
-/// operation and a stage within it. Others wait until it passes a value. Nobody
-/// ever writes another rank's data; a rank that woke up late can only read what
-/// is no longer of use, and check() then tells it so.
+/// operation and a stage within it. Other ranks wait until it passes a value.
+/// No rank writes another rank's data; a rank that wakes up late can only read
+/// data that is no longer needed, and check() then reports it.
 ///
-/// Used by the operating thread; fail() from any thread. Boards live as long as
-/// the generation, arenas longer.
+/// The operating thread uses it; fail() may come from any thread. Boards live
+/// as long as the generation, arenas longer.
 #pragma once
 
 #include "collectives/collective.hpp"
@@ -28,38 +28,39 @@
 namespace ballast {
 
 constexpr int shm_ranks_max = 64;
-/// One of the two staging buffers of a rank, for data outside of its arenas.
+/// Size of one of a rank's two staging buffers, for data outside of its arenas.
 constexpr size_t staging_bytes = size_t{1} << 20;
 
-/// What a rank brings to an operation, for all to compare and to find.
+/// One rank's arguments of an operation, for the others to compare and to find
+/// the data.
 struct shm_call {
   uint32_t operation = 0;
   uint32_t detail = 0;
   uint64_t count = 0;
-  int32_t region = -1; // 0 staging, 1... arenas, -1 nothing to read here
+  int32_t region = -1; // 0 staging, 1... arenas, -1 nothing to read
   uint32_t unused = 0;
-  uint64_t offset = 0; // bytes, in the region
+  uint64_t offset = 0; // bytes, within the region
 };
 
 enum class shm_end : uint32_t { alive, left, failed };
 
-/// In shared memory, written by its rank except where noted.
+/// In shared memory, written by its rank except as noted.
 struct shm_board {
   alignas(64) std::atomic<uint32_t> progress;
-  alignas(64) std::atomic<uint32_t> sleepers; // by those who wait on progress
-  alignas(64) std::atomic<uint32_t> bell;     // by anyone: look at the ends
+  alignas(64) std::atomic<uint32_t> sleepers; // written by waiting ranks
+  alignas(64) std::atomic<uint32_t> bell;     // by any rank: check the ends
   std::atomic<shm_end> end;
   uint32_t code; // collective_errc, valid once `end` is failed
   int32_t blame;
   char reason[232];
   alignas(64) shm_call calls[2]; // by parity of the operation's number
-  alignas(64) death_mark marks[shm_ranks_max]; // of each local watcher
+  alignas(64) death_mark marks[shm_ranks_max]; // one for each local watcher
 };
-/// A generation's memory of one rank: its board, then two staging buffers.
+/// One rank's memory of a generation: its board, then two staging buffers.
 constexpr size_t board_bytes = (sizeof(shm_board) + 4095) / 4096 * 4096;
 constexpr size_t generation_bytes = board_bytes + 2 * staging_bytes;
 
-/// Keeps the marks on this rank's board for as long as it lives.
+/// Registers the marks on this rank's board for its own lifetime.
 class own_marks {
 public:
   own_marks(std::shared_ptr<death_watch> watch,
@@ -89,13 +90,13 @@ public:
   shm_group(const shm_group&) = delete;
   shm_group& operator=(const shm_group&) = delete;
 
-  /// `look` is called every `every` while this rank waits here: it throws when
-  /// something elsewhere has gone wrong (a rank of another host, say).
+  /// Calls `look` every `every` while this rank waits here; it throws if
+  /// something else has failed (a rank of another host, say).
   void look_elsewhere(std::function<void()> look,
                       std::chrono::milliseconds every);
 
   /// Calls back once, on a thread of this object, when a member's process died
-  /// that had not ended its part in good order. Call at most once.
+  /// before it ended its part properly. Call at most once.
   void watch(std::function<void(int rank)> lost);
   ~shm_group();
 
@@ -105,24 +106,24 @@ public:
 
   // -- one operation ----------------------------------------------------------
 
-  /// This rank is here (stage 1): blocks until every other one is, too.
-  /// collective_error{mismatch} where their calls differ.
+  /// Announces this rank (stage 1) and blocks until every other one is here,
+  /// too. collective_error{mismatch} if their calls differ.
   void meet(const shm_call& mine, deadline until);
   const shm_call& call_of(int member) const;
-  /// This rank has got further: stages count from 2.
+  /// Publishes this rank's progress: stages count from 2.
   void advance(uint32_t stage);
   bool reached(int member, uint32_t stage) const;
   void wait(int member, uint32_t stage, deadline until);
   void wait_all(uint32_t stage, deadline until);
-  /// Throws if anybody failed or died. Call after the last read of a peer's
-  /// data: only then is what was read known to be good.
+  /// Throws if any rank failed or died. Call after the last read of a peer's
+  /// data: only then is the data known to be valid.
   void check() const;
 
   // -- memory -----------------------------------------------------------------
 
-  /// Start of what `member` offers in this operation.
+  /// Start of the data that `member` offers in this operation.
   const char* readable(int member) const;
-  /// Where `data` lies for peers, region -1 if they cannot read it.
+  /// The place of `data` for peers; region -1 if they cannot read it.
   shm_call locate(const void* data, size_t bytes) const;
   /// The staging buffer of the next meet().
   char* staging();
@@ -131,7 +132,7 @@ public:
   // -- the end ----------------------------------------------------------------
 
   void leave() noexcept;
-  /// Everybody wakes up and fails likewise. Any thread, idempotent.
+  /// Wakes all ranks and makes them fail likewise. Any thread, idempotent.
   void fail(collective_errc code, const std::string& what, int peer) noexcept;
 
 private:
@@ -148,7 +149,7 @@ private:
   int me_;
   own_marks marks_;
   std::shared_ptr<stop_switch> stop_;
-  uint32_t number_ = 0; // of the current operation, 16 bits count
+  uint32_t number_ = 0; // of the current operation; 16 bits count
   int spins_max_;
   int spins_;
   std::function<void()> look_;

@@ -46,11 +46,11 @@ address_list resolve(const std::string& host, uint16_t port, bool passive) {
 }
 
 void set_int(int fd, int level, int option, int value) {
-  // A link works without any of these; it only notices trouble later.
+  // A link works without these options; it only notices trouble later.
   (void)setsockopt(fd, level, option, &value, sizeof value);
 }
 
-/// Abstract: begins with a zero byte, needs no file, ends with its owner.
+/// Abstract: begins with a zero byte, needs no file, vanishes with its owner.
 socklen_t local_address(const std::string& name, sockaddr_un& out) {
   out = {};
   out.sun_family = AF_UNIX;
@@ -64,7 +64,7 @@ bool nothing_now(int error) {
          error == ENOBUFS;
 }
 
-/// The address of one end; false where that cannot be told.
+/// The address of one end; false if it is unavailable.
 bool address_of(int fd, int (*which)(int, sockaddr*, socklen_t*),
                 std::string& out) {
   sockaddr_storage address{};
@@ -183,8 +183,8 @@ int connect_result(int fd) {
 
 void tune_tcp(int fd, int link_timeout_ms) {
   if (same_machine(fd)) {
-    // Pacing (BBR, where that is the system's choice) costs a third of the
-    // speed on the loopback, where there is nothing to be careful with.
+    // Pacing (BBR, if that is the system's default) costs a third of the speed
+    // on the loopback, where there is no congestion to avoid.
     (void)setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, "reno", 4);
   }
   int seconds = std::max(1, link_timeout_ms / 3000);
@@ -194,7 +194,7 @@ void tune_tcp(int fd, int link_timeout_ms) {
   set_int(fd, IPPROTO_TCP, TCP_KEEPINTVL, seconds);
   set_int(fd, IPPROTO_TCP, TCP_KEEPCNT, 3);
   // No TCP_USER_TIMEOUT: it also ends a link whose other end is alive and
-  // merely does not read for so long.
+  // merely does not read for that long.
 }
 
 bool owes_an_answer(int fd) {
@@ -203,7 +203,8 @@ bool owes_an_answer(int fd) {
   if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &length) != 0) {
     return false;
   }
-  // Once is nothing: kernels answer repetitions twice a second at most.
+  // One probe means nothing: kernels answer repeated ones at most twice a
+  // second.
   return info.tcpi_probes > 1 ||
          (info.tcpi_retransmits > 1 && info.tcpi_unacked > 0 &&
           info.tcpi_last_ack_recv > info.tcpi_last_data_sent);
@@ -267,7 +268,8 @@ ptrdiff_t receive_fds(int socket, void* data, size_t bytes, unique_fd* fds,
   if (got <= 0) {
     return got < 0 && nothing_now(errno) ? 0 : -1;
   }
-  // The kernel drops what this process may not open, and says only this.
+  // The kernel drops descriptors that this process may not open, and reports
+  // only this.
   const bool dropped = (message.msg_flags & MSG_CTRUNC) != 0;
   for (cmsghdr* header = CMSG_FIRSTHDR(&message); header != nullptr;
        header = CMSG_NXTHDR(&message, header)) {

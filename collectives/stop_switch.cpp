@@ -13,7 +13,7 @@ bool stop_switch::stop(collective_errc code, const std::string& what, int peer,
   try {
     what_ = what;
     links_ = links;
-  } catch (...) { // no memory for the text; the code says enough
+  } catch (...) { // no memory for the text; the code suffices
   }
   stopped_.store(true, std::memory_order_release);
   signal_eventfd(bell_.get());

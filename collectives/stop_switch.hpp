@@ -1,5 +1,5 @@
-/// Why a collective ended, set once and for all: by abort() from any thread, or
-/// by the operation that met the trouble. A waiting operation polls `bell`.
+/// Why a collective ended, set exactly once: by abort() from any thread, or by
+/// the operation that failed. A waiting operation polls `bell`.
 #pragma once
 
 #include "collectives/collective.hpp"
@@ -16,18 +16,18 @@ class stop_switch {
 public:
   stop_switch() : bell_(make_eventfd()) {}
 
-  /// True for the first caller, whose error stands.
+  /// True for the first caller, whose error is kept.
   bool stop(collective_errc code, const std::string& what, int peer = -1,
             const std::vector<dead_link>& links = {}) noexcept;
   bool stopped() const { return stopped_.load(std::memory_order_acquire); }
-  /// Throws the error that stands, if there is one.
+  /// Throws the kept error, if there is one.
   void check() const {
     if (stopped()) {
       raise();
     }
   }
   [[noreturn]] void raise() const;
-  /// Calls `with` (code, what, peer) of the error that stands.
+  /// Calls `with` (code, what, peer) of the kept error.
   template <class Listener>
   void tell(Listener&& with) const {
     std::lock_guard lock(mutex_);

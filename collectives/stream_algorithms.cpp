@@ -11,9 +11,9 @@ namespace ballast {
 
 namespace {
 
-/// Received bytes wait here to be added; small enough to stay in the cache.
+/// Buffer for received bytes to be added; small enough to stay in the cache.
 constexpr size_t scratch_bytes = size_t{256} << 10;
-/// Above this a broadcast is better pipelined through all ranks.
+/// Above this size a broadcast is better pipelined through all ranks.
 constexpr size_t chain_bytes_min = size_t{256} << 10;
 
 enum stream_operation : uint32_t {
@@ -136,7 +136,7 @@ private:
   size_t scratch_used_ = 0;
 };
 
-/// What has arrived from one side goes on to the other.
+/// Forwards the bytes that arrive from one side to the other.
 class relay final : public byte_source {
 public:
   relay(char* data, size_t bytes) : data_(data), bytes_(bytes) {}
@@ -157,9 +157,9 @@ private:
   size_t sent_ = 0;
 };
 
-/// Adds what comes to `data`, in order, once it may be written: an element may
-/// be added as soon as `allow` has reached its end. What has come and may not
-/// waits in `scratch`, round and round, so that it never leaves the cache.
+/// Adds received bytes to `data`, in order, once it may be written: an element
+/// may be added as soon as `allow` has reached its end. Bytes that must wait
+/// stay in the ring buffer `scratch`, so that they never leave the cache.
 class adding_sink : public byte_sink {
 public:
   adding_sink(char* data, std::span<char> scratch, size_t count,
@@ -211,9 +211,10 @@ private:
   size_t added_ = 0;
 };
 
-/// Both partners send everything; what has left may be added to. Neither waits
-/// for ever: who cannot receive because it has sent too little is more than a
-/// scratch behind the other, which two cannot be of each other.
+/// Both partners send everything; data that was sent may be added to. They
+/// cannot deadlock: a rank that cannot receive because it has sent too little
+/// is more than a scratch buffer behind its partner, which cannot hold for
+/// both.
 class sent_before_added final : public byte_source {
 public:
   sent_before_added(const char* data, size_t bytes, adding_sink& sink)
@@ -283,7 +284,7 @@ void stream_algorithms::ring_pass(pass which, char* data, size_t count,
   if (which != pass::gather) {
     scratch_.resize(scratch_bytes);
   }
-  // After adding, a rank holds the slice behind its own; a shift by one makes
+  // After adding, a rank holds the slice after its own; a shift by one makes
   // that its own.
   const int shift = which == pass::scatter ? 1 : 0;
   const int steps = which == pass::reduce ? 2 * (n - 1) : n - 1;
@@ -298,9 +299,9 @@ void stream_algorithms::ring_pass(pass which, char* data, size_t count,
                  members_.around(-1), until);
 }
 
-/// Recursive doubling. What exceeds a power of two is folded into a partner
-/// first and gets the result from it. a + b and b + a have the same bits, so
-/// every rank computes the same tree.
+/// Recursive doubling. Ranks beyond a power of two fold their data into a
+/// partner first and get the result from it. a + b and b + a have the same
+/// bits, so every rank computes the same tree.
 void stream_algorithms::doubling(char* data, size_t count, element_type type,
                                  deadline until) {
   const int n = members_.count();
@@ -348,7 +349,7 @@ void stream_algorithms::broadcast(void* data, size_t bytes, int root,
   chain_broadcast(static_cast<char*>(data), bytes, root, until);
 }
 
-/// Binomial: who has the data doubles in every round.
+/// Binomial: the number of ranks with the data doubles in every round.
 void stream_algorithms::tree_broadcast(char* data, size_t bytes, int root,
                                        deadline until) {
   const int n = members_.count();

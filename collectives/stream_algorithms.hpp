@@ -6,8 +6,8 @@
 ///   doubling    ceil(log2 n) (a + S b)      fewest steps, more bytes
 ///   tree        ceil(log2 n) (a + S b)      broadcast of small data
 ///   chain       (n-1) a + S b               broadcast of large data
-/// Streams are not cut into segments: whatever has arrived and been added may
-/// be sent on at once, so that all links are busy all the time.
+/// Streams are not cut into segments: bytes that have arrived and been added
+/// may be forwarded at once, so that all links are busy all the time.
 #pragma once
 
 #include "collectives/collective.hpp"

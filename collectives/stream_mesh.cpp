@@ -17,14 +17,15 @@ namespace {
 
 constexpr uint32_t data_magic = 0x44617461;
 constexpr uint32_t goodbye_magic = 0x42796521;
-/// One call moves at most this much, so that both directions keep going.
+/// One call moves at most this much, so that both directions progress.
 constexpr size_t call_bytes_max = size_t{512} << 10;
-/// So often it receives before it sends again. A queue in the kernel that is as
-/// long as the window never grows shorter while both ends receive as much as
-/// they send, and whatever passes through it has left the caches: so it is
-/// emptied first, but not for ever, because the other end waits too.
+/// The number of receives before the next send. A kernel queue as long as the
+/// window never shrinks while both ends receive as much as they send, and bytes
+/// that pass through it have left the caches: so it is drained first, but
+/// within a limit, because the other end waits too.
 constexpr int pulls_max = 8;
-/// Bytes that travel in one call with their frame: small operations are quick.
+/// Bytes that travel in one call with their frame, to make small operations
+/// fast.
 constexpr size_t joined_bytes_max = 1024;
 
 struct frame {
@@ -127,7 +128,7 @@ bool stream_mesh::push(outgoing& out) {
   if (out.head_sent < sizeof out.head) {
     const char* head = reinterpret_cast<const char*>(&out.head);
     const size_t head_left = sizeof out.head - out.head_sent;
-    // Head and first bytes in one packet where they are small.
+    // Header and first bytes in one packet if they are small.
     char joined[sizeof(frame) + joined_bytes_max];
     std::memcpy(joined, head + out.head_sent, head_left);
     size_t more = 0;
@@ -172,7 +173,7 @@ bool stream_mesh::pull(incoming& in, const stream_label& label) {
   const int fd = links_[in.peer].fd.get();
   bool moved = false;
   char joined[sizeof(frame) + joined_bytes_max];
-  size_t early = 0; // bytes of the body that came with the head
+  size_t early = 0; // bytes of the body that came with the header
   if (in.head_got < sizeof in.head) {
     const size_t head_left = sizeof in.head - in.head_got;
     const size_t body_max =
@@ -276,14 +277,14 @@ void stream_mesh::wait(const outgoing& out, const incoming& in,
         collective_errc::timeout,
         "the deadline passed waiting for rank " + std::to_string(peer), peer);
   }
-  // Up in time to see that a host has fallen silent.
+  // Wakes up in time to see that a host has fallen silent.
   const auto ns = std::min(
       std::chrono::duration_cast<std::chrono::nanoseconds>(left),
       std::chrono::duration_cast<std::chrono::nanoseconds>(link_timeout_) / 4);
   timespec timeout{static_cast<time_t>(ns.count() / 1'000'000'000),
                    static_cast<long>(ns.count() % 1'000'000'000)};
   int ready = ::ppoll(polled.data(), polled.size(), &timeout, nullptr);
-  if (ready <= 0) { // a signal, or time: the caller comes again
+  if (ready <= 0) { // a signal or the timeout: the caller comes again
     look_for_silence(out.peer);
     look_for_silence(in.peer);
     return;
@@ -298,8 +299,8 @@ void stream_mesh::wait(const outgoing& out, const incoming& in,
   }
 }
 
-/// Some link is at its end. Those in use find out by themselves, after the
-/// bytes that are still in them; any other rank must have said goodbye.
+/// Some link has ended. Links in use report it themselves, after the bytes that
+/// are still in them; any other rank must have said goodbye.
 void stream_mesh::look_at_the_others(int needed_a, int needed_b) {
   for (int r = 0; r < size(); ++r) {
     if (r == rank_ || r == needed_a || r == needed_b || links_[r].gone) {
@@ -313,7 +314,7 @@ void stream_mesh::look_at_the_others(int needed_a, int needed_b) {
       links_[r].gone = true;
     }
   }
-  // A rank that only receives from us never speaks: ask the link itself.
+  // A rank that only receives from us never sends: ask the link itself.
   if (needed_a >= 0 && needed_a != needed_b) {
     pollfd p{links_[needed_a].fd.get(), POLLRDHUP, 0};
     if (::poll(&p, 1, 0) > 0 && p.revents != 0) {
@@ -322,8 +323,9 @@ void stream_mesh::look_at_the_others(int needed_a, int needed_b) {
   }
 }
 
-/// A host that vanished says nothing, not even that. Without anything on its
-/// way to it the kernel asks (keepalive); with it, this is where it shows.
+/// A host that vanished sends nothing, not even that. With nothing in flight to
+/// it the kernel probes (keepalive); with data in flight, the silence shows
+/// here.
 void stream_mesh::look_for_silence(int peer) {
   if (peer < 0) {
     return;
@@ -385,7 +387,7 @@ void stream_mesh::cut() noexcept {
 }
 
 void stream_mesh::throw_lost(int peer) const {
-  stop_->check(); // our own abort cut the links: say so
+  stop_->check(); // our own abort cut the links: report that
   throw collective_error(collective_errc::peer_lost,
                          "rank " + std::to_string(peer) +
                              " has closed its connection: its process is gone "

@@ -1,12 +1,12 @@
 /// A byte stream between every two ranks of a generation (TCP between hosts,
 /// Unix within one), and the engine that moves one outgoing and one incoming
-/// stream at a time. Every stream begins with a frame that says which operation
-/// it belongs to; a frame that does not fit is a mismatch, never data.
+/// stream at a time. Every stream begins with a frame that names its operation;
+/// a frame that does not match is a mismatch, never data.
 ///
 /// While the engine waits it watches every link: the end of any rank ends the
-/// operation, unless that rank left in good order and nothing is wanted of it.
+/// operation, unless that rank left properly and nothing is expected from it.
 ///
-/// Used by one thread at a time; `stop_switch` breaks it off from any other.
+/// Used by one thread at a time; `stop_switch` interrupts it from any other.
 /// All failures are collective_errors.
 #pragma once
 
@@ -24,12 +24,12 @@
 
 namespace ballast {
 
-/// What is sent: asked again and again as it becomes available.
+/// The data to send, polled as it becomes available.
 class byte_source {
 public:
   virtual ~byte_source() = default;
   virtual bool done() const = 0;
-  /// What may be sent now, maybe nothing.
+  /// The bytes that may be sent now, possibly none.
   virtual std::span<const char> ready() = 0;
   virtual void taken(size_t bytes) = 0;
 };
@@ -39,14 +39,14 @@ class byte_sink {
 public:
   virtual ~byte_sink() = default;
   virtual bool done() const = 0;
-  /// None while what came must wait for what is sent.
+  /// Empty while received bytes must wait for outgoing ones.
   virtual std::span<char> room() = 0;
   virtual void arrived(size_t bytes) = 0;
-  /// Bytes that the sender sends whatever this end does meanwhile.
+  /// Bytes that the sender sends independently of this end.
   virtual size_t coming() const = 0;
 };
 
-/// What both ends of a stream must agree on.
+/// The parameters of a stream on which both ends must agree.
 struct stream_label {
   uint32_t operation = 0;
   uint32_t detail = 0; // element type, root
@@ -59,14 +59,16 @@ public:
   struct link {
     unique_fd fd; // empty for this rank itself
     ballast::nonce nonce{};
-    bool gone = false; // left in good order
-    /// Since when every look found it owing an answer; zero: it does not.
+    bool gone = false; // left properly
+    /// Since when every check found it without an acknowledgement; zero: it
+    /// acknowledges.
     deadline owes_since{};
-    size_t wakes_at = 1; // bytes, as told to the kernel
+    size_t wakes_at = 1; // bytes, as set in the kernel
   };
 
-  /// `spins`: tries before it sleeps in poll; 0 where cores are scarce.
-  /// `link_timeout`: a host that acknowledges nothing for so long is gone.
+  /// `spins`: attempts before it sleeps in poll; 0 if cores are scarce.
+  /// `link_timeout`: a host that acknowledges nothing for this long counts as
+  /// dead.
   stream_mesh(int rank, std::vector<link> links,
               std::shared_ptr<stop_switch> stop, int spins,
               std::chrono::milliseconds link_timeout);
@@ -74,26 +76,27 @@ public:
   stream_mesh(const stream_mesh&) = delete;
   stream_mesh& operator=(const stream_mesh&) = delete;
 
-  /// From now on sleeps until so many bytes have come, or all that come: where
-  /// cores compute, being woken for every packet costs them more than waiting
-  /// costs the stream.
+  /// From now on sleeps until this many bytes, or all expected ones, have
+  /// arrived: if cores compute, a wake-up for every packet costs them more than
+  /// waiting costs the stream.
   void sleep_until_arrived(size_t bytes) { wake_bytes_ = bytes; }
 
   int rank() const { return rank_; }
   int size() const { return static_cast<int>(links_.size()); }
 
   /// Sends all of `out` to rank `to` while receiving all of `in` from `from`.
-  /// Null means: not in this direction. Fails once nothing has moved for as
-  /// long as it was to `until` when that was given for the first time: a slow
-  /// line may take its time, for one transfer and for many.
+  /// Null: nothing in this direction. A no-progress deadline: fails once
+  /// nothing has moved for as long as it was to `until` when that value was
+  /// first passed. A slow line may take its time, for one transfer and for
+  /// many.
   void transfer(const stream_label& label, byte_source* out, int to,
                 byte_sink* in, int from, deadline until);
 
   /// Throws if any rank has left without a goodbye. Never blocks.
   void check_links() { look_at_the_others(-1, -1); }
-  /// Tells everyone that this rank leaves, nothing being in flight.
+  /// Tells all peers that this rank leaves; nothing may be in flight.
   void say_goodbye() noexcept;
-  /// Cuts every link; the others see the end at once. Any thread.
+  /// Cuts every link; the peers see the end at once. Any thread.
   void cut() noexcept;
 
   uint64_t bytes_sent() const { return bytes_sent_; }
@@ -118,7 +121,7 @@ private:
   int spins_;
   std::chrono::milliseconds link_timeout_;
   size_t wake_bytes_ = 1;
-  deadline until_{}; // as it was given
+  deadline until_{}; // as passed by the caller
   std::chrono::nanoseconds patience_{};
   std::vector<uint32_t> sent_frames_;     // per peer
   std::vector<uint32_t> received_frames_; // per peer

@@ -1,5 +1,5 @@
-/// Between Arrow's world and ours: what it reports becomes a ballast_error.
-/// Includes Arrow; for source files of data/ only.
+/// Converts Arrow's errors to ballast_error. Includes Arrow; for source files
+/// of data/ only.
 #pragma once
 
 #include "runtime/base/errors.hpp"
@@ -11,8 +11,8 @@
 
 namespace ballast {
 
-/// Throws ballast_error{code} "context: what Arrow says" unless ok; a full
-/// disk is disk_full whatever `code` says.
+/// Throws ballast_error{code} "context: Arrow's message" unless ok; a full disk
+/// is disk_full whatever `code` says.
 void check_arrow(const arrow::Status& status, errc code,
                  const std::string& context);
 

@@ -11,7 +11,7 @@ namespace ballast {
 namespace {
 
 /// The inner loop. Contiguous on both sides and without a branch, so that the
-/// compiler turns it into vector code (this file is built with -O3).
+/// compiler vectorises it (this file is built with -O3).
 template <class T>
 void convert(const T* __restrict from, float* __restrict to, size_t count,
              float scale, float offset) {
@@ -19,7 +19,7 @@ void convert(const T* __restrict from, float* __restrict to, size_t count,
     to[i] = float(from[i]) * scale + offset;
 }
 
-/// stored * scale + offset with everything known ahead of the rows.
+/// stored * scale + offset, with all parameters fixed before the rows.
 struct converter {
   enum class kind : uint8_t { uint8, int16, int32, float32, copy } what;
   size_t features;
@@ -39,7 +39,7 @@ struct converter {
                                    : kind::float32;
   }
 
-  /// `count` rows that lie one after another.
+  /// `count` consecutive rows.
   void rows(const void* from, float* to, size_t count) const {
     const size_t values = count * features;
     switch (what) {
@@ -77,8 +77,9 @@ void reserve_rows(batch& out, const row_shape& row, size_t rows) {
                                           std::to_string(from.rows) + " rows");
 }
 
-/// The rows of a draw lie anywhere in memory: ask for the next while this one
-/// is converted. The first lines are enough, the hardware sees the rest coming.
+/// The rows of a draw are scattered in memory: prefetch the next one while this
+/// one is converted. The first cache lines suffice, the hardware prefetches the
+/// rest.
 void prefetch(const chunk& from, size_t row, size_t row_bytes) {
   const char* at = static_cast<const char*>(from.features) + row * row_bytes;
   for (size_t byte = 0; byte < std::min<size_t>(row_bytes, 256); byte += 64)
@@ -113,7 +114,7 @@ void gather(const chunk_store& store, data_part part, const row_shape& row,
       out.targets[i] = from.targets[at];
     out.sample_ids[i] = from.sample_ids[at];
   }
-  out.chunks.clear(); // a dropped chunk must not live on in an old batch
+  out.chunks.clear(); // an old batch must not keep a dropped chunk alive
 }
 
 void gather_range(const chunk& from, const row_shape& row, uint32_t begin,

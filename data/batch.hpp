@@ -1,5 +1,5 @@
-/// Gathers rows of chunks into one dense batch: the copy between the data plane
-/// and the model. Own memory, reused from step to step.
+/// Gathers rows of chunks into one dense batch: the copy from the data plane to
+/// the model. Owns its memory and reuses it from step to step.
 #pragma once
 
 #include "data/chunk.hpp"
@@ -20,13 +20,13 @@ struct batch {
   std::vector<int64_t> labels; // classes
   std::vector<float> targets;  // regression
   std::vector<uint64_t> sample_ids;
-  /// What the rows were read from; scratch of `gather`, empty outside.
+  /// The chunks of the rows; scratch of `gather`, empty outside of it.
   std::vector<chunk_ptr> chunks;
 };
 
-/// out = the rows in the given order, value = float(stored) *
-/// float(scale) + float(offset), in float32.
-/// Throws ballast_error{internal} that names the chunk if one is not in store.
+/// out = the rows in the given order, value = float(stored) * float(scale) +
+/// float(offset), in float32. Throws ballast_error{internal} that names a chunk
+/// missing from the store.
 void gather(const chunk_store& store, data_part part, const row_shape& row,
             std::span<const row_ref> rows, batch& out);
 

@@ -1,4 +1,4 @@
-/// Where prepared sets lie unless the user says otherwise.
+/// Finds the default folder of prepared sets.
 #include "data/prepared_set.hpp"
 
 #include <array>
@@ -18,7 +18,7 @@ std::string variable(const char* name) {
   return value != nullptr ? value : "";
 }
 
-/// Of the user's entry in the system's list; empty if there is none.
+/// From the user's entry in the passwd database; empty if there is none.
 std::string home_of_user() {
   std::array<char, 16384> room{};
   passwd entry{};
@@ -30,7 +30,7 @@ std::string home_of_user() {
   return found->pw_dir;
 }
 
-/// "/" is what accounts without a home have.
+/// Accounts without a home have "/".
 bool is_home(const std::string& path) {
   struct stat about {};
   return path.starts_with('/') && path != "/" &&
@@ -42,7 +42,7 @@ bool is_home(const std::string& path) {
 fs::path default_cache_folder() {
   if (const std::string folder = variable("BALLAST_CACHE"); !folder.empty())
     return folder;
-  // A relative one is to be ignored, says the specification.
+  // The specification says to ignore a relative path.
   if (const std::string folder = variable("XDG_CACHE_HOME");
       folder.starts_with('/'))
     return fs::path(folder) / "ballast";
@@ -50,7 +50,8 @@ fs::path default_cache_folder() {
     return fs::path(home) / ".cache" / "ballast";
   if (const std::string home = home_of_user(); is_home(home))
     return fs::path(home) / ".cache" / "ballast";
-  // A name that others can guess: prepare_cache refuses one of others.
+  // A predictable name: prepare_cache refuses the folder if another user owns
+  // it.
   return "/tmp/ballast-" + std::to_string(::geteuid());
 }
 

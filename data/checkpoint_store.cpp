@@ -69,7 +69,7 @@ std::string hash_of(std::string_view bytes) {
   return hex16(hash.digest());
 }
 
-/// The step in a folder's name, if it is one of ours.
+/// The step in a checkpoint folder's name; nothing for other names.
 std::optional<step_number> step_of(const fs::path& folder) {
   std::string name = folder.filename().string();
   if (!name.starts_with(prefix) || name.size() > prefix.size() + 18)
@@ -83,7 +83,7 @@ std::optional<step_number> step_of(const fs::path& folder) {
   return step_number{out};
 }
 
-/// Without holding the whole of it.
+/// Hashes a file without loading all of it.
 std::string hash_of_file(const fs::path& path, uint64_t& bytes) {
   std::ifstream in(path, std::ios::binary);
   std::string block(size_t{1} << 20, '\0');
@@ -97,8 +97,7 @@ std::string hash_of_file(const fs::path& path, uint64_t& bytes) {
   return hex16(hash.digest());
 }
 
-/// The step that the state itself names in its header; nothing where it has
-/// none.
+/// The step named in the header of the state file; nothing if there is none.
 std::optional<std::string> step_inside(const fs::path& state) {
   constexpr uint64_t header_max = 100'000'000;
   std::ifstream in(state, std::ios::binary);
@@ -140,7 +139,7 @@ nlohmann::ordered_json about(const checkpoint_identity& holds,
           {"xxh64", hash_of(state)}};
 }
 
-/// What the manifest says of it; `problem` where that is not so.
+/// Reads a checkpoint's manifest; sets `problem` if the files contradict it.
 stored_checkpoint look_at(const fs::path& folder, step_number step) {
   stored_checkpoint out;
   out.holds.step = step;
@@ -234,7 +233,7 @@ checkpoint_store::publish(const checkpoint_identity& holds) const {
   fs::path place = place_in(folder_, holds.step);
   try {
     reach("checkpoint.rename", place);
-    set_aside(place / state_name); // of steps that were undone
+    set_aside(place / state_name); // of undone steps
     if (::rename(staged.c_str(), place.c_str()) != 0)
       fail(place, "publish");
     sync_path(folder_);

@@ -1,9 +1,9 @@
 /// The checkpoints of a run: checkpoints/step-N/ with the state as safetensors
-/// and a manifest, complete or absent. Written under another name, synced, and
-/// renamed; what is torn or damaged is never taken for one. Nothing is removed
-/// but what the caller names: a folder that is in the way, or of a history that
-/// was undone, is moved to checkpoints/aside-K/ and stays there. One writer at
-/// a time, any thread.
+/// and a manifest, complete or absent. Each is written under another name,
+/// synced, and renamed, so a torn or damaged one never counts as a checkpoint.
+/// Removes only what the caller names: a folder in the way, or one of an undone
+/// history, moves to checkpoints/aside-K/ and stays there. One writer at a
+/// time, any thread.
 #pragma once
 
 #include "runtime/ledger/lineage.hpp"
@@ -16,14 +16,14 @@
 
 namespace ballast {
 
-/// In the file of a state, what the optimizer keeps begins with this; all else
-/// is the model.
+/// Names of the optimizer's tensors in a state file begin with this; all other
+/// tensors belong to the model.
 inline const std::string optimizer_prefix = "optimizer/";
 
 struct stored_checkpoint {
   checkpoint_identity holds;
   std::filesystem::path file; // the state
-  std::string problem;        // why it is not whole; empty: it is
+  std::string problem;        // why it is incomplete; empty: it is complete
 };
 
 class checkpoint_store {
@@ -31,27 +31,27 @@ public:
   /// `folder`: checkpoints/ of a run directory; it exists.
   explicit checkpoint_store(std::filesystem::path folder);
 
-  /// Writes the state under a temporary name, on the disk when it returns.
+  /// Writes the state under a temporary name; it is on disk when this returns.
   /// Throws ballast_error: disk_full, run_dir_unusable.
   void stage(const checkpoint_identity& holds, const std::string& run,
              std::string_view state) const;
-  /// Publishes what was staged, at once. Throws likewise.
+  /// Publishes a staged checkpoint atomically. Throws likewise.
   stored_checkpoint publish(const checkpoint_identity& holds) const;
-  /// What was staged is not wanted any more.
+  /// Discards a staged checkpoint.
   void drop(const checkpoint_identity& holds) const;
-  /// A newer one has replaced it.
+  /// Removes a checkpoint that a newer one replaces.
   void remove(step_number step) const;
-  /// What is there, ascending; reads every byte.
+  /// All checkpoints, ascending; reads every byte.
   std::vector<stored_checkpoint> inspect() const;
-  /// Those of `inspect` that are whole.
+  /// The complete ones among `inspect`.
   std::vector<stored_checkpoint> list() const;
-  /// Moves the checkpoint whose state is `file` out of the way; where it is
-  /// then, empty if it is not there.
+  /// Moves the checkpoint whose state is `file` to checkpoints/aside-K; returns
+  /// its new path, empty if it does not exist.
   std::filesystem::path set_aside(const std::filesystem::path& file) const;
-  /// The same with all behind `step`: how many.
+  /// The same for all checkpoints after `step`; returns their number.
   size_t set_aside_after(step_number step) const;
-  /// What was being written when the writer was killed. Only where there is no
-  /// other one.
+  /// Removes the leftovers of a killed writer. Only while there is no other
+  /// writer.
   void remove_unfinished() const;
 
 private:

@@ -38,7 +38,7 @@ std::shared_ptr<arrow::Array> flat(const std::shared_ptr<arrow::DataType>& type,
       arrow::ArrayData::Make(type, length, {nullptr, std::move(values)}, 0));
 }
 
-/// First value of a column without nulls, slices considered.
+/// First value of a column without nulls, slices taken into account.
 template <class T>
 const T* values_of(const arrow::ArrayData& column) {
   return column.GetValues<T>(1);
@@ -117,7 +117,7 @@ chunk_ptr make_chunk(chunk_id id, const row_shape& row,
                    "], expected [" + expected->ToString() + "]");
   if (batch->num_rows() > int64_t(UINT32_MAX))
     refuse(id, "has more than 2^32 rows");
-  // Buffers that a peer or a file claims must hold what they claim.
+  // A peer or a file may claim buffer sizes that do not match: validate them.
   if (arrow::Status valid = batch->Validate(); !valid.ok())
     refuse(id, "is damaged: " + valid.message());
   for (int column = 0; column < batch->num_columns(); ++column)
@@ -146,7 +146,7 @@ chunk_ptr make_chunk(chunk_id id, const row_shape& row,
   out->sample_ids = values_of<uint64_t>(*batch->column_data(2));
   for (int column = 0; column < batch->num_columns(); ++column)
     out->bytes += held_bytes(*batch->column_data(column));
-  // A class that the model does not have would read beyond its outputs.
+  // A class that the model lacks would index beyond its outputs.
   if (row.classes > 0)
     for (uint32_t i = 0; i < out->rows; ++i)
       if (uint32_t(out->labels[i]) >= row.classes)

@@ -22,7 +22,7 @@ class Schema;
 
 namespace ballast {
 
-/// Which of the two sets a chunk belongs to.
+/// The set that a chunk belongs to.
 enum class data_part : uint8_t { train, test };
 std::string to_string(data_part part);
 
@@ -34,12 +34,12 @@ struct chunk {
   const int32_t* labels = nullptr;           // null for regression
   const float* targets = nullptr;            // null for classes
   const uint64_t* sample_ids = nullptr;
-  uint64_t bytes = 0; // memory held
+  uint64_t bytes = 0; // memory in use
 };
 using chunk_ptr = std::shared_ptr<const chunk>;
 
-/// Wraps a record batch; ballast_error{invalid_data} if its columns are not as
-/// `row` says.
+/// Wraps a record batch; ballast_error{invalid_data} if its columns do not
+/// match `row`.
 chunk_ptr make_chunk(chunk_id id, const row_shape& row,
                      std::shared_ptr<arrow::RecordBatch> batch);
 
@@ -50,7 +50,7 @@ size_t stored_bytes(const std::string& stored);
 /// The columns above, for `row`.
 std::shared_ptr<arrow::Schema> chunk_schema(const row_shape& row);
 
-/// Columns of a chunk to be: rows x features values of the stored type, and
+/// Columns for a new chunk: rows x features values of the stored type, and
 /// labels or targets.
 struct chunk_columns {
   std::vector<unsigned char> features;
@@ -58,21 +58,21 @@ struct chunk_columns {
   std::vector<float> targets;
   std::vector<uint64_t> sample_ids;
 };
-/// Takes over the columns without copying them.
+/// Takes ownership of the columns without copying them.
 std::shared_ptr<arrow::RecordBatch> make_batch(const row_shape& row,
                                                chunk_columns columns);
 
-/// The same with one byte flipped, as a broken memory or network may make it:
-/// its checksum is another. For faults on purpose.
+/// A copy with one byte flipped, as by broken memory or network, so that its
+/// checksum differs. For fault injection.
 chunk_ptr damaged_copy(const chunk& what);
 
-/// 64-bit content hash (XXH64, own code, stable over versions) as 16 hex
+/// 64-bit content hash (XXH64, own code, stable across versions) as 16 hex
 /// digits.
 std::string checksum(const void* data, size_t bytes);
 
 /// The checksum of a chunk: over the values of its columns, one after another
-/// (features, label, sample_id). So it does not depend on how a version of
-/// Arrow frames them, and an arrived chunk is checked in place.
+/// (features, label, sample_id). It is therefore independent of Arrow's
+/// framing, and a received chunk is checked in place.
 std::string checksum(const chunk& what, const row_shape& row);
 
 } // namespace ballast

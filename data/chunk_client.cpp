@@ -19,14 +19,15 @@ namespace {
 
 using steady = std::chrono::steady_clock;
 
-/// A fetch that arrived damaged is repeated so often in all.
+/// Number of attempts, the first included, for a fetch that arrives damaged.
 constexpr int attempts_max = 2;
-/// A blob is made when it is asked for: tens of gigabytes are copied and hashed
-/// before their first byte travels.
+/// A blob is built on request: tens of gigabytes are copied and hashed before
+/// the first byte travels.
 constexpr int blob_preparation = 4;
 
-/// What our own service said, without what Flight and gRPC put around it:
-/// "Flight returned ... error, with message: TEXT. gRPC client debug context:".
+/// Our service's own message, without the text that Flight and gRPC put around
+/// it: "Flight returned ... error, with message: TEXT. gRPC client debug
+/// context:".
 std::string in_our_words(std::string text) {
   constexpr std::string_view before = "with message: ";
   if (const size_t at = text.find(before); at != std::string::npos)
@@ -38,7 +39,7 @@ std::string in_our_words(std::string text) {
   return text.empty() ? "the transfer failed" : printable(text);
 }
 
-/// The time left of a call.
+/// The remaining time of a call.
 class time_left {
 public:
   explicit time_left(std::chrono::milliseconds deadline)
@@ -46,7 +47,7 @@ public:
 
   flight::FlightCallOptions options() const {
     flight::FlightCallOptions out;
-    // Flight takes 0 and less for "no limit".
+    // Flight takes 0 and negative values for "no limit".
     out.timeout = std::max<flight::TimeoutDuration>(
         until_ - steady::now(), std::chrono::milliseconds(1));
     return out;
@@ -58,9 +59,8 @@ private:
   steady::time_point until_;
 };
 
-/// One answer of the service, message by message, broken off where it stands
-/// still. An exchange, because Flight lets nobody cancel a DoGet before its
-/// first message.
+/// One reply of the service, message by message, cancelled if it stalls. Uses
+/// an exchange, because Flight cannot cancel a DoGet before its first message.
 class bulk_stream {
 public:
   bulk_stream(flight::FlightClient::DoExchangeResult opened,
@@ -73,14 +73,14 @@ public:
   ~bulk_stream() {
     if (!ended_)
       reader_->Cancel();
-    (void)writer_->Close(); // says again what failed, if something did
+    (void)writer_->Close(); // repeats the earlier failure, if there was one
   }
 
   arrow::Result<std::shared_ptr<arrow::Schema>> schema() {
     ARROW_RETURN_NOT_OK(writer_->DoneWriting());
     return reader_->GetSchema();
   }
-  /// Without data: the end.
+  /// Without data: the end of the stream.
   arrow::Result<flight::FlightStreamChunk> next() {
     ARROW_ASSIGN_OR_RAISE(flight::FlightStreamChunk out, reader_->Next());
     if (out.data == nullptr)
@@ -101,7 +101,7 @@ private:
   std::unique_ptr<flight::FlightStreamWriter> writer_;
   std::unique_ptr<flight::FlightStreamReader> reader_;
   bool ended_ = false;
-  stall_watch watch_; // ends first: it may still cancel
+  stall_watch watch_; // destroyed first, because it may still cancel
 };
 
 class flight_client final : public chunk_client {
@@ -109,13 +109,13 @@ public:
   flight_client(std::string address, std::string token)
       : address_(std::move(address)), token_(std::move(token)) {}
 
-  /// Opens the channel now: a first call is slow, and a wrong address or token
-  /// is best known early.
+  /// Opens the channel now: the first call is slow, and a wrong address or
+  /// token should show early.
   void connect(std::chrono::milliseconds deadline) {
     const time_left left(deadline);
     flight::FlightClientOptions options =
         flight::FlightClientOptions::Defaults();
-    // Not through a web proxy; and no memory of earlier failed attempts.
+    // No web proxy, and no connection back-off from earlier attempts.
     options.generic_options = {{"grpc.enable_http_proxy", 0},
                                {"grpc.use_local_subchannel_pool", 1}};
     const std::string what = "saying hello";
@@ -126,7 +126,7 @@ public:
         take(flight::FlightClient::Connect(location, options), late, what);
     flight::Action hello{hello_action, arrow::Buffer::FromString(token_)};
     auto results = take(client_->DoAction(left.options(), hello), late, what);
-    // The answer has arrived only when the stream ends.
+    // The reply is complete only when the stream ends.
     while (take(results->Next(), late, what) != nullptr) {
     }
   }
@@ -169,7 +169,7 @@ public:
 private:
   flight::FlightClient::DoExchangeResult open(const flight_ticket& ticket,
                                               const std::string& what) {
-    flight::FlightCallOptions options; // no timeout: a watch has it
+    flight::FlightCallOptions options; // no timeout: see watch_
     options.read_options.ensure_alignment =
         arrow::ipc::Alignment::kDataTypeSpecificAlignment;
     return take(client_->DoExchange(
@@ -177,7 +177,7 @@ private:
                 "", what);
   }
 
-  /// Hands on what arrives whole; returns what did not.
+  /// Passes on intact chunks; returns the others.
   std::vector<const chunk_info*>
   fetch_once(data_part part, const std::vector<const chunk_info*>& chunks,
              const row_shape& row, const bulk_watch& how,
@@ -209,7 +209,7 @@ private:
     return damaged;
   }
 
-  /// A chunk, from the messages that it travels in; null: the end.
+  /// One chunk, joined from its messages; null at the end.
   std::shared_ptr<arrow::RecordBatch> next_batch(bulk_stream& stream,
                                                  const std::string& what) {
     std::vector<std::shared_ptr<arrow::RecordBatch>> parts;
@@ -227,7 +227,7 @@ private:
     return take(arrow::ConcatenateRecordBatches(parts), stream, what);
   }
 
-  /// Null if it is not what was expected.
+  /// Null if it is not the expected chunk.
   static chunk_ptr whole_chunk(const chunk_info& expected, const row_shape& row,
                                std::shared_ptr<arrow::RecordBatch> batch) {
     chunk_ptr chunk;
@@ -268,7 +268,7 @@ private:
            *sum == checksum(out.data(), out.size());
   }
 
-  /// A claim from the network is only believed up to a limit.
+  /// A size announced by the network is trusted only up to a limit.
   static void reserve(std::string& out,
                       const arrow::KeyValueMetadata& metadata) {
     constexpr uint64_t believed_max = uint64_t{1} << 30;
@@ -298,7 +298,7 @@ private:
     return std::move(result).ValueUnsafe();
   }
 
-  /// `late`: why it was broken off here, if it was.
+  /// `late`: why this side cancelled the call, if it did.
   [[noreturn]] void refuse(const arrow::Status& status, const std::string& late,
                            const std::string& what) const {
     const auto detail = flight::FlightStatusDetail::UnwrapStatus(status);

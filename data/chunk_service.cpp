@@ -18,15 +18,14 @@ namespace flight = arrow::flight;
 
 namespace {
 
-/// gRPC writes its own lines to stderr, where ours must be the reason that a
-/// user reads last. Set while the program is loaded, before there are threads;
-/// what the user has set stays.
+/// gRPC writes its own lines to stderr, where the last line must be our reason.
+/// Set at load time, before there are threads; a value set by the user stays.
 [[maybe_unused]] const int grpc_is_quiet =
     ::setenv("GRPC_VERBOSITY", "NONE", 0);
 
 constexpr int64_t message_bytes = int64_t(bulk_message_bytes);
 
-/// Reads one chunk after another as the stream is written, so that a long
+/// Reads one chunk after another while the stream is written, so that a long
 /// ticket costs no memory.
 class chunk_reader final : public arrow::RecordBatchReader {
 public:
@@ -47,7 +46,7 @@ public:
     const auto id = chunk_id(uint32_t(run.first + at_));
     chunk_ptr found;
     try {
-      // The one whose schema was asked for is here already.
+      // The first chunk was read already, for its schema.
       found = std::exchange(begun_, true) ? find_(ticket_.part, id) : first_;
     } catch (const std::exception& error) {
       return arrow::Status::UnknownError(error.what());
@@ -95,7 +94,7 @@ blob_reader(std::string content) {
   return arrow::RecordBatchReader::Make(std::move(parts), schema);
 }
 
-/// In messages that arrive often enough to be seen as progress.
+/// In messages small enough to show progress.
 arrow::Status write_in_parts(const arrow::RecordBatch& batch,
                              flight::FlightMessageWriter& out) {
   const int64_t rows = batch.num_rows();
@@ -128,7 +127,7 @@ public:
   DoExchange(const flight::ServerCallContext&,
              std::unique_ptr<flight::FlightMessageReader> request,
              std::unique_ptr<flight::FlightMessageWriter> out) override {
-    // A finder may throw; gRPC's threads must never see it.
+    // A finder may throw, but gRPC's threads must never see an exception.
     try {
       ARROW_ASSIGN_OR_RAISE(auto reader, answer(request->descriptor().cmd));
       ARROW_RETURN_NOT_OK(out->Begin(reader->schema()));
@@ -200,7 +199,7 @@ public:
     if (down_.exchange(true))
       return;
     const auto until = std::chrono::system_clock::now() + deadline;
-    // It can only fail where the server is already down.
+    // It fails only if the server is already down.
     (void)server_->Shutdown(&until);
     (void)server_->Wait();
   }

@@ -13,7 +13,7 @@ namespace ballast {
 struct chunk_store::impl {
   explicit impl(uint64_t limit) : limit_bytes(limit) {}
 
-  // Chunk numbers are dense, so a vector by number is the quickest map.
+  // Chunk numbers are dense, so a vector indexed by number is the fastest map.
   struct part_of {
     std::vector<chunk_ptr> chunks;
     size_t count = 0;

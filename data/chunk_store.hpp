@@ -1,6 +1,5 @@
 /// The chunks that this process holds in memory, under a limit. Residency is a
-/// cache: what is missing here costs a fetch, never correctness.
-/// Thread-safe.
+/// cache: a missing chunk costs a fetch, never correctness. Thread-safe.
 #pragma once
 
 #include "data/chunk.hpp"
@@ -18,18 +17,18 @@ public:
   explicit chunk_store(uint64_t limit_bytes);
   ~chunk_store();
 
-  /// Null if not here.
+  /// Null if the chunk is not here.
   chunk_ptr find(data_part part, chunk_id id) const;
   /// out[i] = the chunk of rows[i], all looked up at once; they stay valid
-  /// while `out` holds them. ballast_error{internal} names one that is missing.
+  /// while `out` holds them. ballast_error{internal} names a missing one.
   void find_all(data_part part, std::span<const row_ref> rows,
                 std::vector<chunk_ptr>& out) const;
-  /// Replaces a chunk of the same number.
-  /// Throws ballast_error{device_failed} that names the limit when over it.
+  /// Replaces a chunk of the same number. Throws ballast_error{device_failed}
+  /// that names the limit if it is exceeded.
   void put(data_part part, chunk_ptr what);
   void drop(data_part part, chunk_id id);
   uint64_t bytes() const;
-  /// What is here already stays, also above a new limit.
+  /// Chunks in the store stay, also above a new limit.
   void set_limit(uint64_t bytes);
   uint64_t limit_bytes() const;
   size_t count(data_part part) const;

@@ -72,7 +72,7 @@ write_chunks(const std::filesystem::path& path, const row_shape& row,
   auto file = take_arrow(arrow::io::FileOutputStream::Open(path.string()),
                          failed, context);
   arrow::ipc::IpcWriteOptions options = arrow::ipc::IpcWriteOptions::Defaults();
-  options.alignment = 64; // vectors are loaded straight from the map
+  options.alignment = 64; // so that vectors load straight from the file's bytes
   auto writer =
       take_arrow(arrow::ipc::MakeFileWriter(file, chunk_schema(row), options),
                  failed, context);

@@ -18,8 +18,8 @@ struct part_rows {
   std::vector<uint64_t> table_rows;
 };
 
-/// Writes `path` (synced) and says what each chunk holds. `row` as in the
-/// manifest. ballast_error{disk_full|run_dir_unusable|stopped}.
+/// Writes `path` (synced) and returns the description of each chunk. `row` as
+/// in the manifest. ballast_error{disk_full|run_dir_unusable|stopped}.
 std::vector<chunk_info>
 write_chunks(const std::filesystem::path& path, const row_shape& row,
              const part_rows& part,

@@ -25,7 +25,7 @@ std::string text_of(double number) {
   return out;
 }
 
-/// Looks names up in one file's columns.
+/// Looks up names in one file's columns.
 struct finder {
   const std::string& file;
   const std::vector<table_column>& columns;
@@ -98,7 +98,7 @@ column_choice choose_columns(const std::string& file,
       if (i != out.label && columns[i].numeric) {
         if (!seen.insert(columns[i].name).second)
           in.find(columns[i].name,
-                  features_field); // says that it is there twice
+                  features_field); // reports that it occurs twice
         out.features.push_back(i);
       }
   }

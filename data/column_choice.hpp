@@ -1,5 +1,5 @@
-/// Which columns of a table (csv, parquet) are the label and the features, and
-/// how one number of it is judged. Shared by the readers of tables.
+/// Selects the label and feature columns of a table (csv, parquet), and
+/// validates their numbers. Shared by the readers of tables.
 #pragma once
 
 #include "data/source_table.hpp"
@@ -25,24 +25,24 @@ struct table_column {
 std::string list_of(std::span<const std::string> names);
 
 struct column_choice {
-  std::optional<size_t> label; // where rows have one
+  std::optional<size_t> label; // if rows have one
   std::vector<size_t> features;
   std::vector<size_t> kept; // of source_request::kept
 };
 
-/// By the job's `label` and `features`; without the latter, what the training
-/// set (or an earlier file) used, else every other numeric column.
-/// ballast_error{invalid_data} names file and column.
+/// Follows the job's `label` and `features`; without the latter, takes the
+/// columns of the training set (or an earlier file), else every other numeric
+/// column. ballast_error{invalid_data} names file and column.
 column_choice choose_columns(const std::string& file,
                              const std::vector<table_column>& columns,
                              const source_spec& spec,
                              const source_request& request,
                              const std::vector<std::string>& wanted);
 
-/// Are the features found by what the columns hold, not by name?
+/// True if the features are found by the content of columns, not by name.
 bool chosen_by_content(const source_spec& spec, const source_request& request);
 
-/// Numbers of the columns beside the label that hold no numbers.
+/// Indices of the columns beside the label that hold no numbers.
 std::vector<size_t> text_columns(const std::vector<table_column>& columns,
                                  const source_spec& spec,
                                  const source_request& request);
@@ -84,7 +84,7 @@ public:
       refuse_new_class(number, column, place());
     table_.labels.push_back(int32_t(number));
   }
-  /// Instead, for rows of tokens: all are of one class.
+  /// For rows of tokens, which have no label: all get one class.
   void no_label() {
     check_stop(request_.stop);
     table_.row.classes = 1;
@@ -92,7 +92,7 @@ public:
   }
   /// The next row's cell of kept column `index`; empty: missing.
   void keep(size_t index, std::string_view cell);
-  /// Moves everything into the table, as the smallest exact type.
+  /// Moves everything into the table, in the smallest exact type.
   void finish(size_t features);
 
 private:

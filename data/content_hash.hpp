@@ -18,7 +18,7 @@ public:
   content_hash();
   void update(const void* data, size_t bytes);
   void update(std::string_view text) { update(text.data(), text.size()); }
-  /// The hash of everything so far; more may follow.
+  /// The hash of all bytes so far; more may follow.
   uint64_t digest() const;
 
 private:

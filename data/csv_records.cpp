@@ -9,7 +9,7 @@ csv_records::csv_records(std::string_view text) : text_(text) {
     at_ = 3; // byte order mark
 }
 
-/// After an opening quote: up to the closing one.
+/// From after an opening quote to the closing one.
 std::string_view csv_records::quoted_field() {
   const size_t begin = at_;
   std::string* copy = nullptr;
@@ -54,7 +54,7 @@ bool csv_records::next(std::vector<std::string_view>& fields) {
       fields.push_back(text_.substr(at_, end - at_));
       at_ = end;
     }
-    // Whatever stands between a closing quote and the comma is dropped.
+    // Text between a closing quote and the comma is dropped.
     at_ = std::min(text_.find_first_of(",\r\n", at_), text_.size());
     if (at_ == text_.size() || text_[at_] != ',')
       return true;

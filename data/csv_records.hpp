@@ -17,9 +17,9 @@ public:
 
   /// The next record's fields, valid until the next call; false at the end.
   bool next(std::vector<std::string_view>& fields);
-  /// Line of the last record's beginning, from 1.
+  /// The line at which the last record begins, from 1.
   uint64_t line() const { return line_; }
-  /// The last record ended inside quotes: the file breaks off or a quote is
+  /// The last record ended inside quotes: the file is truncated, or a quote is
   /// missing.
   bool broken() const { return broken_; }
 
@@ -31,7 +31,7 @@ private:
   uint64_t line_ = 0;
   uint64_t next_line_ = 1;
   bool broken_ = false;
-  std::deque<std::string> unescaped_; // fields that held doubled quotes
+  std::deque<std::string> unescaped_; // fields with doubled quotes
 };
 
 } // namespace ballast

@@ -24,8 +24,8 @@ std::string_view trimmed(std::string_view text) {
 
 enum class parsed : uint8_t { number, empty, text };
 
-/// "nan" and "inf" count as numbers, to be refused as such; what is beyond a
-/// double becomes infinite.
+/// "nan" and "inf" count as numbers, so that they are refused as such; a number
+/// beyond double becomes infinite.
 parsed parse_number(std::string_view text, double& out) {
   text = trimmed(text);
   if (text.empty())
@@ -38,7 +38,7 @@ parsed parse_number(std::string_view text, double& out) {
       (error != std::errc{} && error != std::errc::result_out_of_range))
     return parsed::text;
   if (error == std::errc::result_out_of_range) {
-    // Too large or too small: 1e-400 is 0 for us, 1e400 is not.
+    // Out of range: 1e-400 counts as 0, 1e400 is an error.
     const bool tiny = text.find_first_of("eE") != std::string_view::npos
                           ? text.find("e-") != std::string_view::npos ||
                                 text.find("E-") != std::string_view::npos
@@ -48,8 +48,8 @@ parsed parse_number(std::string_view text, double& out) {
   return parsed::number;
 }
 
-/// A column that held text in the first row of the first file, by name. If it
-/// holds a number anywhere it is one of numbers, and that cell is wrong.
+/// A column with text in the first row of the first file, by name. If any of
+/// its cells holds a number, it is numeric and the text cell is the mistake.
 struct text_cell {
   std::string text;
   std::string file;
@@ -67,8 +67,8 @@ public:
                   .read_rest()),
         records_(text_) {}
 
-  /// Appends the rows; `wanted`, `table.columns` and `texts` as the first file
-  /// has them.
+  /// Appends the rows; `wanted`, `table.columns` and `texts` come from the
+  /// first file.
   void read(source_table& table, table_rows& rows, text_cells& texts) {
     read_header();
     if (chosen_by_content(spec_, request_))
@@ -108,7 +108,7 @@ private:
   }
   std::string place() const { return printable(path_) + ": " + row(); }
 
-  /// Also looks at the first row, which tells columns of numbers from text.
+  /// Also reads the first row, which tells numeric columns from text.
   void read_header() {
     if (!records_.next(fields_))
       refuse(printable(path_) +
@@ -125,7 +125,7 @@ private:
     }
   }
 
-  /// Which columns are left out unless a number is found in them.
+  /// Collects the columns to leave out unless a number is found in them.
   void watch_texts(source_table& table, text_cells& texts) {
     if (!table.left_out) {
       table.left_out.emplace();
@@ -140,7 +140,7 @@ private:
       if (const auto found = texts.find(columns_[i].name);
           found != texts.end() && !(first && columns_[i].numeric))
         watched_.emplace_back(i, &found->second);
-    // Nothing to train on unless one of them is meant to hold numbers.
+    // There is nothing to train on unless one of them is numeric after all.
     if (first && !has_feature())
       while (next_row())
         check_texts();
@@ -158,7 +158,7 @@ private:
     for (const auto& [column, first] : watched_)
       if (double found = 0;
           parse_number(fields_[column], found) == parsed::number &&
-          std::isfinite(found)) // some write "nan" where there is no text
+          std::isfinite(found)) // some files write "nan" for missing text
         refuse_text(column, *first);
   }
 

@@ -11,7 +11,7 @@ using nlohmann::json;
 namespace {
 
 constexpr int ticket_version = 1;
-/// Names about a million chunks placed at random.
+/// Enough for about a million randomly placed chunks.
 constexpr size_t ticket_bytes_max = size_t{16} << 20;
 
 bool read_runs(const json& in, std::vector<id_run>& out) {

@@ -1,5 +1,5 @@
-/// What a client asks a chunk_service for: the JSON of a Flight command.
-/// Comes from the network: decoding trusts nothing.
+/// A client's request to a chunk_service: the JSON of a Flight command. It
+/// comes from the network, so decoding validates everything.
 #pragma once
 
 #include "data/chunk.hpp"
@@ -20,11 +20,11 @@ struct flight_ticket {
 };
 
 std::string encode(const flight_ticket& ticket);
-/// nullopt and `why` if it is no ticket.
+/// nullopt and `why` if it is not a valid ticket.
 std::optional<flight_ticket> decode_ticket(const std::string& text,
                                            std::string& why);
 
-/// Compares in a time that does not tell how much is right.
+/// Compares in constant time.
 bool same_token(const std::string& a, const std::string& b);
 
 /// Metadata of a blob's schema.

@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Where the kernel tells nothing at all.
+/// If the kernel reports nothing at all.
 constexpr uint64_t unknown_bytes = uint64_t{4} << 30;
 
 /// The value of a line "key value ..." (or "key: value kB", in KiB).
@@ -36,13 +36,13 @@ std::optional<uint64_t> number_in(const fs::path& file) {
   return std::nullopt;
 }
 
-/// Which files of a group tell its limit, and what is used of it.
+/// The files of a cgroup that hold its limit and its usage.
 struct group_files {
   const char* limit;
   const char* used;
 };
 
-/// What is left below one limit; the page cache is no use of memory.
+/// The rest below one limit; the page cache does not count as used.
 std::optional<uint64_t> left_in(const fs::path& folder, group_files names) {
   const auto most = number_in(folder / names.limit);
   if (!most)
@@ -59,7 +59,7 @@ std::optional<uint64_t> limit_in(const fs::path& folder, group_files names) {
 
 using measure = std::optional<uint64_t> (*)(const fs::path&, group_files);
 
-/// A limit of any group above counts, too.
+/// Limits of all ancestor groups count, too.
 void limit_by(uint64_t& out, fs::path folder, const fs::path& top,
               group_files names, measure of) {
   for (;; folder = folder.parent_path()) {
@@ -69,7 +69,7 @@ void limit_by(uint64_t& out, fs::path folder, const fs::path& top,
   }
 }
 
-/// The least of `out` and of all groups of this process.
+/// The least of `out` and the rest of every group of this process.
 uint64_t limited_by_groups(uint64_t out, const fs::path& root, measure of) {
   const fs::path top = root / "sys/fs/cgroup";
   std::ifstream groups(root / "proc/self/cgroup"); // "0::/path", "4:memory:/.."

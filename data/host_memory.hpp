@@ -1,5 +1,6 @@
-/// How much memory a process may use on this host: what the kernel calls
-/// available, or less where a container (cgroup, version 1 or 2) is limited.
+/// How much memory a process may use on this host: the kernel's estimate of
+/// available memory, or less if a container (cgroup, version 1 or 2) is
+/// limited.
 #pragma once
 
 #include <cstdint>
@@ -7,12 +8,12 @@
 
 namespace ballast {
 
-/// BALLAST_MEMORY_MB in the environment takes its place; ballast_error{usage}
-/// where that is no amount. `root` is where
-/// /proc and /sys are; tests give another one.
+/// BALLAST_MEMORY_MB in the environment overrides it; ballast_error{usage} if
+/// that is not a valid amount. `root` contains /proc and /sys; tests pass
+/// another folder.
 uint64_t available_memory_bytes(const std::filesystem::path& root = "/");
 
-/// What it may use at most, whatever else uses some now.
+/// The most that it may use, whatever else is in use now.
 uint64_t total_memory_bytes(const std::filesystem::path& root = "/");
 
 } // namespace ballast

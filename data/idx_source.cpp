@@ -1,5 +1,5 @@
-/// IDX, the format of MNIST and its kin: two zero bytes, a type, a number of
-/// dimensions, the dimensions, then the values, all big-endian.
+/// IDX, the format of MNIST and similar sets: two zero bytes, a type, the
+/// number of dimensions, the dimensions, then the values, all big-endian.
 #include "data/chunk.hpp"
 #include "data/source_error.hpp"
 #include "data/source_file.hpp"

@@ -25,7 +25,7 @@ std::array<float, token_profile_size> profile_of(const source_table& table,
   return out;
 }
 
-/// Cells of the rows to train on.
+/// The cells of the training rows.
 row_cells token_cells(const source_table& table,
                       const std::vector<uint64_t>& rows) {
   const size_t taken = std::min(rows.size(), rows_looked_at_max);
@@ -66,7 +66,7 @@ job_tables::job_tables(const job& what, const std::stop_token& stop) {
     request.test = true;
     request.pointer = "/data/test";
     request.like = &train;
-    request.kept.resize(what.balance.by.size()); // groups are those of `train`
+    request.kept.resize(what.balance.by.size()); // groups: those of `train`
     test = read_source(*what.data.test, request);
     const std::string stored = wider_type(train.row.stored, test->row.stored);
     widen(train, stored);
@@ -89,14 +89,14 @@ job_tables::job_tables(const job& what, const std::stop_token& stop) {
     groups = train.kept.back().cells;
   if (!what.balance.by.empty())
     choose_joint_bins(what.balance.by.size());
-  // Unlike a class, a token may be met in the test set for the first time.
+  // Unlike a class, a token may occur first in the test set.
   if (test)
     train.row.vocabulary = std::max(train.row.vocabulary, test->row.vocabulary);
 }
 
-/// Of the rows to train on; the test set's are counted by the same ones.
+/// Defined by the training rows; the test set uses the same bins.
 void job_tables::choose_joint_bins(size_t columns) {
-  // Nobody else needs them; that of groups stays.
+  // These columns are no longer needed; that of groups stays.
   const auto end = train.kept.begin() + ptrdiff_t(columns);
   std::vector<kept_column> both(std::move_iterator(train.kept.begin()),
                                 std::move_iterator(end));
@@ -118,7 +118,7 @@ void job_tables::choose_joint_bins(size_t columns) {
   train.joint_bins = std::move(bins.of_row);
 }
 
-/// By the targets to train on; those of the test set take the same bins.
+/// Defined by the training targets; those of the test set use the same bins.
 void job_tables::choose_bins() {
   std::vector<float> targets;
   for (uint64_t row : train_rows.table_rows)

@@ -1,6 +1,6 @@
-/// The sources of a job in memory, split into rows to train on and to test on,
-/// with everything rows are counted by: the step between reading files and
-/// placing rows. Made and dropped while a set is prepared.
+/// The sources of a job in memory, split into training and test rows, with the
+/// bins by which rows are counted: the step between reading files and placing
+/// rows. Exists only while a set is prepared.
 #pragma once
 
 #include "data/chunk_writer.hpp"
@@ -17,13 +17,13 @@ namespace ballast {
 
 struct job_tables {
   source_table train;
-  std::optional<source_table> test; // where the job names one
+  std::optional<source_table> test; // if the job names one
   part_rows train_rows;
   part_rows test_rows;
   uint32_t placement_bins = 0;      // values of train.class_or_bin()
-  std::span<const uint32_t> groups; // by row of `train`; empty: there are none
+  std::span<const uint32_t> groups; // by row of `train`; empty: no groups
 
-  /// ballast_error as read_source throws them, and of `balance`.
+  /// Throws ballast_error as read_source does, and for mistakes in `balance`.
   job_tables(const job& what, const std::stop_token& stop);
   job_tables(const job_tables&) = delete;
 

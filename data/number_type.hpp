@@ -1,4 +1,4 @@
-/// The element types of a `.safetensors` file, and how each becomes float32.
+/// The element types of a `.safetensors` file and their conversion to float32.
 #pragma once
 
 #include <cstddef>
@@ -11,12 +11,12 @@ struct number_type {
   std::string_view name; // as in the file: "BF16"
   size_t bytes = 0;      // each
   bool integer = false;
-  /// Little-endian values at any address. False if one of them is a number in
+  /// Little-endian values at any address. False if one of them is finite in
   /// this type and infinite in float32.
   bool (*to_float32)(const char* from, std::span<float> to) = nullptr;
 };
 
-/// Null for a type that is not read.
+/// Null for an unsupported type.
 const number_type* find_number_type(std::string_view name);
 
 } // namespace ballast

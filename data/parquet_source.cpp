@@ -28,8 +28,8 @@ void append(const arrow::Array& column, std::vector<double>& out) {
     out.push_back(double(typed.Value(i)));
 }
 
-/// A column's values as doubles: exact for all but 64-bit integers, which
-/// become float32 anyway.
+/// A column's values as doubles: exact except for 64-bit integers, which become
+/// float32 anyway.
 std::vector<double> numbers_of(const arrow::Array& column) {
   std::vector<double> out;
   out.reserve(size_t(column.length()));
@@ -93,7 +93,7 @@ public:
     for (size_t column : choice.kept)
       once.insert(leaves_[column]);
     const std::vector<int> leaves(once.begin(), once.end());
-    // One row group at a time bounds the memory.
+    // One row group at a time, to bound the memory.
     for (int group = 0; group < reader_->num_row_groups(); ++group) {
       const std::shared_ptr<arrow::Table> part =
           take(reader_->ReadRowGroup(group, leaves));
@@ -176,7 +176,8 @@ private:
                           pointer);
   }
 
-  /// Of a dictionary the value, which another row group may number otherwise.
+  /// For a dictionary the value, because another row group may number it
+  /// differently.
   std::string cell_of(const arrow::Array& array, int64_t row) const {
     std::shared_ptr<arrow::Scalar> value = take(array.GetScalar(row));
     if (value->type->id() == arrow::Type::DICTIONARY)
@@ -196,13 +197,13 @@ private:
       keep_cells(*batch.GetColumnByName(columns_[kept[i]].name), i, rows);
   }
 
-  /// With a label: it is the last of the chosen columns.
+  /// The label, if any, is the last of the chosen columns.
   void append_rows(const arrow::RecordBatch& batch,
                    const std::vector<size_t>& chosen, bool labelled,
                    table_rows& rows) {
     std::vector<std::vector<double>> columns;
     for (size_t column : chosen) {
-      // By name: the reader returns columns in the order of the file.
+      // By name: the reader returns columns in file order.
       const std::string& name = columns_[column].name;
       const std::shared_ptr<arrow::Array> array = batch.GetColumnByName(name);
       if (array->null_count() > 0) {

@@ -23,7 +23,7 @@ namespace {
 
 using nlohmann::json;
 
-/// For another process that prepares the same set.
+/// The longest wait for another process that prepares the same set.
 constexpr std::chrono::minutes wait_max{30};
 
 void reshape(const std::vector<uint32_t>& shape, const std::string& pointer,
@@ -44,7 +44,7 @@ void reshape(const std::vector<uint32_t>& shape, const std::string& pointer,
   row.shape = shape;
 }
 
-/// Steps without randomness are folded into scale, offset and shape: a pixel
+/// Deterministic steps are folded into scale, offset and shape, so that a pixel
 /// stays a byte.
 void apply_pipeline(const job& what, row_shape& row) {
   for (size_t i = 0; i < what.data.pipeline.size(); ++i) {
@@ -99,7 +99,8 @@ std::vector<chunk_layout> place(const job& what, const job_tables& from) {
       chunk_rows_of(what, rows.size()));
 }
 
-/// Chunks are numbered worker after worker, so each has a run of them.
+/// Chunks are numbered worker after worker, so each worker has a contiguous
+/// range.
 std::vector<std::vector<chunk_id>>
 chunks_by_worker(const std::vector<chunk_layout>& lists) {
   std::vector<std::vector<chunk_id>> out;
@@ -145,7 +146,7 @@ void write_set(const job& what, const std::string& key, const fs::path& folder,
   write_manifest(folder, about);
 }
 
-/// Removes a half-written folder whatever happens.
+/// Removes a half-written folder on every exit.
 struct folder_guard {
   fs::path path;
   ~folder_guard() {
@@ -155,7 +156,7 @@ struct folder_guard {
   }
 };
 
-/// Under the exclusive lock of `key`: makes the set and moves it into place.
+/// Under the exclusive lock of `key`: prepares the set and moves it into place.
 void make_set(const job& what, const json& identity, const std::string& key,
               prepare_cache& cache, const std::stop_token& stop) {
   const fs::path making = cache.making_of(key);
@@ -163,7 +164,7 @@ void make_set(const job& what, const json& identity, const std::string& key,
   folder_guard guard{making};
   std::error_code error;
   fs::remove_all(making, error);
-  fs::remove_all(place, error); // there only without its manifest
+  fs::remove_all(place, error); // exists only without its manifest
   fs::create_directory(making, error);
   if (error)
     refuse_write(making, error.value());
@@ -183,7 +184,7 @@ void make_set(const job& what, const json& identity, const std::string& key,
   sync_path(place.parent_path());
 }
 
-/// The way from a job to its set in the cache, which is found or made.
+/// Finds the set of a job in the cache, or prepares it.
 class finder {
 public:
   finder(const job& what, const fs::path& folder,
@@ -197,8 +198,8 @@ public:
 
   std::shared_ptr<prepared_set> find_or_make() {
     bool made = false;
-    // Between the locks another process may make, evict or set aside the set:
-    // look again.
+    // Between the locks another process may prepare, evict or set aside the
+    // set: look again.
     for (int round = 0; round < rounds_max; ++round) {
       take(file_lock::mode::shared);
       if (auto out = open_if_whole()) {
@@ -210,7 +211,7 @@ public:
       }
       take(file_lock::mode::exclusive);
       if (is_there())
-        continue; // made by another meanwhile
+        continue; // another process prepared it meanwhile
       make();
       made = true;
     }
@@ -220,7 +221,7 @@ public:
                             "removed by another program?");
   }
 
-  /// What is made of others is no replacement for this one's set.
+  /// A set of changed sources cannot replace this one.
   void check_same_sources(const finder& later) const {
     if (later.key_ != key_)
       throw ballast_error(
@@ -231,7 +232,7 @@ public:
               "another run");
   }
 
-  /// Keeps a damaged set out of the way, and says so.
+  /// Moves a damaged set away and warns.
   void set_aside(const std::string& why) {
     const fs::path aside = cache_.set_aside(key_, *lock_);
     if (options_.warn && !aside.empty())
@@ -242,7 +243,8 @@ public:
 private:
   static constexpr int rounds_max = 5;
 
-  /// Nobody asked for it: who meant one of them would look for it in the model.
+  /// Warns of columns left out implicitly; a user who wanted one would
+  /// otherwise miss it only in the model.
   void tell_left_out(const manifest& about) const {
     if (options_.warn && about.left_out && !about.left_out->empty())
       options_.warn(printable(about.sources.at(0)) + ": left out " +
@@ -254,8 +256,8 @@ private:
   fs::path place() const { return cache_.folder_of(key_); }
   bool is_there() const { return fs::exists(place() / "manifest.json"); }
 
-  /// The lock under its name. A damaged set takes its lock along when it is set
-  /// aside, and whoever still uses it holds that one: never wait for it.
+  /// The lock under the present name. A damaged set keeps its lock when it is
+  /// set aside, and its users hold that one: they do not block a new set.
   void take(file_lock::mode as) {
     constexpr std::chrono::seconds slice{1};
     for (auto waited = slice; waited <= wait_max; waited += slice) {
@@ -271,8 +273,8 @@ private:
                             "$BALLAST_CACHE elsewhere");
   }
 
-  /// Earlier builds looked at the first row alone to tell columns of numbers
-  /// from text, and left one of numbers out without a word.
+  /// Earlier builds judged columns by the first row alone, and silently left
+  /// out a numeric one that began with text.
   void check_looked_at_all_rows(const manifest& about) const {
     if (what_.data.train.format == "csv" && what_.data.train.features.empty() &&
         !about.left_out)
@@ -282,7 +284,7 @@ private:
                               "not look for text in every row");
   }
 
-  /// Null where there is no whole set.
+  /// Null if there is no complete set.
   std::shared_ptr<prepared_set> open_if_whole() {
     if (!is_there())
       return nullptr;

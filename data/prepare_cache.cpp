@@ -32,20 +32,20 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr double limit_default_gb = 20;
-/// A file changed this shortly before it was hashed may change again without
-/// another time stamp.
+/// A file modified this shortly before hashing may change again within the same
+/// time stamp.
 constexpr int64_t settled_ns = 1'000'000'000;
 
 void make_folder(const fs::path& path) {
   std::error_code error;
   if (path.has_parent_path())
     fs::create_directories(path.parent_path(), error);
-  // Prepared data are as private as the files that they were made of.
+  // Prepared data are as private as their source files.
   if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST)
     refuse_write(path, errno);
 }
 
-/// Whoever else can write here can replace the data that a run trains on.
+/// A user who can write here can replace the data that a run trains on.
 void check_owner(const fs::path& path) {
   struct stat link {};
   struct stat about {};
@@ -112,7 +112,7 @@ int64_t modified_ns(const fs::path& path) {
   return int64_t(about.st_mtim.tv_sec) * 1'000'000'000 + about.st_mtim.tv_nsec;
 }
 
-/// Which lock says whether a folder of the cache is in use.
+/// The lock that shows whether a folder of the cache is in use.
 std::string lock_name_of(const std::string& name) {
   return is_damaged(name) ? name : name.substr(0, prepare_cache::key_length);
 }
@@ -249,7 +249,8 @@ std::string prepare_cache::hash_of(const std::string& path,
                    {"inode", stamp.inode}};
   std::ifstream known(memo);
   const json read = json::parse(known, nullptr, /*allow_exceptions=*/false);
-  // Clock-free: the memo's own time says when the file was hashed.
+  // Independent of clocks: the memo's own time stamp says when the file was
+  // hashed.
   if (read.is_object() && read.value("about", json()) == about &&
       read.value("hash", json()).is_string() &&
       modified_ns(memo) - stamp.mtime_ns > settled_ns)
@@ -265,7 +266,7 @@ std::string prepare_cache::hash_of(const std::string& path,
 }
 
 void prepare_cache::touch(const std::string& key) const {
-  // Fails on a read-only cache, where nothing is evicted either.
+  // Fails on a read-only cache, from which nothing is evicted either.
   ::utimensat(AT_FDCWD, (folder_of(key) / "manifest.json").c_str(), nullptr, 0);
 }
 
@@ -276,7 +277,7 @@ bool prepare_cache::remove(const std::string& name) const {
     return false;
   std::error_code ignored;
   if (is_key(name)) {
-    // Renamed first: a set is whole or absent, also while it is removed.
+    // Renamed first, so that a set is complete or absent during removal, too.
     fs::remove_all(making_of(name), ignored);
     fs::rename(folder_of(name), making_of(name), ignored);
     fs::remove_all(making_of(name), ignored);
@@ -323,7 +324,7 @@ void prepare_cache::evict(uint64_t limit_bytes) const {
     else
       sum += one.bytes;
   std::erase_if(all, [](const entry& one) { return is_unfinished(one.name); });
-  // What is damaged goes first.
+  // Damaged sets first.
   std::stable_sort(all.begin(), all.end(), [](const entry& a, const entry& b) {
     return a.whole() < b.whole();
   });

@@ -1,13 +1,13 @@
 /// The folder of prepared sets:
 ///   KEY/            a set, complete or absent (renamed into place)
-///   KEY.tmp/        one in the making, by the holder of its exclusive lock
-///   KEY.damaged-K/  set aside because its bytes are not what was written; the
-///                   newest few are kept, for whoever looks for the reason
-///   locks/KEY       shared: in use; exclusive: being made or removed
-///   sources/HASH    what a source file hashed to, by path, size, time, inode
-/// Safe for many processes at once; the folder must belong to this user, and to
-/// nobody else's pen. Errors: ballast_error{run_dir_unusable, disk_full} with
-/// the path.
+///   KEY.tmp/        one being prepared, by the holder of its exclusive lock
+///   KEY.damaged-K/  set aside because its checksums failed; the newest few
+///                   are kept for analysis
+///   locks/KEY       shared: in use; exclusive: being prepared or removed
+///   sources/HASH    hash of a source file, by path, size, time, inode
+/// Safe for many processes at once. The folder must belong to this user and be
+/// writable by no other. Errors: ballast_error{run_dir_unusable, disk_full}
+/// with the path.
 #pragma once
 
 #include "store/file_lock.hpp"
@@ -28,8 +28,8 @@ bool take(file_lock& lock, file_lock::mode as,
 
 class prepare_cache {
 public:
-  /// Makes the folder where it is missing, for this user alone; refuses one
-  /// that others can write to.
+  /// Creates the folder if it is missing, for this user alone; refuses one that
+  /// others can write to.
   explicit prepare_cache(std::filesystem::path folder);
 
   /// Hash of a source file's bytes; remembered, so that an unchanged file is
@@ -42,18 +42,18 @@ public:
   std::filesystem::path lock_path_of(const std::string& key) const;
   file_lock lock_of(const std::string& key) const;
 
-  /// A set whose bytes are not what was written: keeps it as KEY.damaged-K,
-  /// together with its lock, so that whoever still uses it does not hold up who
-  /// makes it again. Nothing where another process was quicker. The new place.
+  /// Moves a damaged set, together with its lock, to KEY.damaged-K, so that its
+  /// users do not block the process that prepares it again. Returns the new
+  /// path; nothing if another process was faster.
   std::filesystem::path set_aside(const std::string& key,
                                   const file_lock& held) const;
-  /// The set was used now.
+  /// Marks the set as used now.
   void touch(const std::string& key) const;
-  /// Removes the least recently used sets until all fit into `limit_bytes`,
-  /// and what killed processes left unfinished; never what is in use.
+  /// Removes the least recently used sets until all fit into `limit_bytes`, and
+  /// leftovers of killed processes; never a set in use.
   void evict(uint64_t limit_bytes) const;
 
-  /// One folder of the cache, whole or not.
+  /// One folder of the cache, complete or not.
   struct entry {
     std::string name; // KEY, KEY.tmp, KEY.damaged-K
     uint64_t bytes = 0;
@@ -64,8 +64,8 @@ public:
   static constexpr size_t key_length = 16;
   /// The least recently used first.
   std::vector<entry> entries() const;
-  /// Removes what no living process uses: sets, and what was left unfinished or
-  /// set aside. What is still there.
+  /// Removes everything that no living process uses: sets, leftovers, and sets
+  /// put aside. Returns the rest.
   std::vector<entry> clear() const;
 
 private:
@@ -74,11 +74,11 @@ private:
   std::filesystem::path folder_;
 };
 
-/// $BALLAST_CACHE_LIMIT_GB, default 20, in bytes; ballast_error{usage} where it
-/// is no such number.
+/// $BALLAST_CACHE_LIMIT_GB, default 20, in bytes; ballast_error{usage} if it is
+/// not a valid number.
 uint64_t cache_limit_bytes();
 
-/// Writes a whole small file, synced, replacing atomically.
+/// Writes a small file as a whole: synced, replaced atomically.
 void write_small_file(const std::filesystem::path& path,
                       const std::string& content);
 

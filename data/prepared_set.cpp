@@ -37,7 +37,7 @@ manifest read_manifest(const fs::path& folder) {
                             " is missing: this is no prepared data set");
   try {
     nlohmann::json content = nlohmann::json::parse(in);
-    // Sets of earlier builds have none.
+    // Sets of earlier builds have no checksum.
     const nlohmann::json sum = content.value(checksum_key, nlohmann::json());
     content.erase(checksum_key);
     if (!sum.is_null() && sum != text_checksum(content))
@@ -73,8 +73,8 @@ public:
   chunk_ptr read(chunk_id id) const {
     std::shared_ptr<arrow::RecordBatch> batch;
     {
-      // Arrow's reader is not said to be thread-safe; what costs most, the
-      // checksum, is outside.
+      // Arrow's reader is not documented as thread-safe; the expensive part,
+      // the checksum, is outside the lock.
       const std::lock_guard lock(mutex_);
       if (int64_t{value(id)} >= reader_->num_record_batches())
         throw ballast_error(errc::internal,

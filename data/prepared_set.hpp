@@ -1,7 +1,7 @@
 /// A prepared data set on disk: manifest.json, train.arrow, test.arrow (Arrow
 /// IPC files, batch i = chunk i) in one folder of the cache, complete or
-/// absent. Read by calls, not through a memory map: a file that is cut while it
-/// is open must be an error, not a SIGBUS.
+/// absent. Uses read calls, not a memory map: truncating an open file must
+/// cause an error, not a SIGBUS.
 #pragma once
 
 #include "data/chunk.hpp"
@@ -18,35 +18,34 @@ namespace ballast {
 
 class prepared_set {
 public:
-  /// Opens a folder that `prepare` made; ballast_error{invalid_data} if it is
-  /// not whole.
+  /// Opens a folder that `prepare` wrote; ballast_error{invalid_data} if it is
+  /// incomplete.
   static std::shared_ptr<prepared_set>
   open(const std::filesystem::path& folder);
   virtual ~prepared_set() = default;
   virtual const manifest& about() const = 0;
-  /// The record batch of a chunk, read anew, once its bytes have the checksum
-  /// of the manifest; else ballast_error{invalid_data} that names the file. Any
-  /// thread.
+  /// Reads a chunk's record batch and verifies the manifest's checksum;
+  /// otherwise ballast_error{invalid_data} that names the file. Any thread.
   virtual chunk_ptr read(data_part part, chunk_id id) const = 0;
 };
 
 struct prepare_options {
-  /// Ends the preparing with ballast_error{stopped}.
+  /// Cancels the preparation with ballast_error{stopped}.
   std::stop_token stop = {};
-  /// Told of a damaged set, and of columns that were left out, on any thread;
+  /// Receives warnings about damaged sets and left-out columns, on any thread;
   /// may be empty.
   std::function<void(const std::string&)> warn = {};
 };
 
 /// Reads the job's sources, applies the pipeline, places the rows on
 /// job.elastic.workers workers and cuts chunks. Cached by content under
-/// `cache_folder`; a second call with equal content costs milliseconds.
-/// Throws ballast_error{invalid_data} that names file, row and column;
-/// nothing half-written stays behind.
+/// `cache_folder`; a second call with equal content costs milliseconds. Throws
+/// ballast_error{invalid_data} that names file, row and column; leaves nothing
+/// half-written.
 ///
-/// A set of the cache that turns out to be damaged, now or when a chunk is
-/// read, is set aside and prepared again from its sources, which then takes as
-/// long as the first time.
+/// A cached set that is found damaged, now or when a chunk is read, is set
+/// aside and prepared again from its sources, which takes as long as the first
+/// time.
 std::shared_ptr<prepared_set> prepare(const job& what,
                                       const std::filesystem::path& cache_folder,
                                       const prepare_options& options = {});

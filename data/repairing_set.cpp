@@ -36,12 +36,12 @@ private:
     return now_;
   }
 
-  /// Others who read meanwhile wait for it, or read what is not damaged.
+  /// Concurrent readers wait for the repair, or read intact chunks.
   void repair(const std::shared_ptr<prepared_set>& damaged,
               const std::string& why) const {
     std::lock_guard turn(repairing_);
     if (current() != damaged)
-      return; // another thread was quicker
+      return; // another thread was faster
     if (std::exchange(tried_, true))
       throw ballast_error(errc::invalid_data, why + "; " + why_not_again_);
     std::shared_ptr<prepared_set> fresh;
@@ -61,9 +61,9 @@ private:
   }
 
   const manifest about_;
-  mutable std::mutex mutex_; // of now_
+  mutable std::mutex mutex_; // guards now_
   mutable std::shared_ptr<prepared_set> now_;
-  mutable std::mutex repairing_; // held as long as it takes
+  mutable std::mutex repairing_; // held throughout a repair
   mutable bool tried_ = false;
   mutable std::string why_not_again_ =
       "it was prepared again only now: look at the disk and the memory of this "

@@ -26,7 +26,7 @@ namespace {
 static_assert(std::endian::native == std::endian::little,
               "values are written as they lie in memory");
 
-constexpr uint64_t header_bytes_max = 100'000'000; // as the reference reader
+constexpr uint64_t header_bytes_max = 100'000'000; // as in the reference reader
 constexpr size_t dimensions_max = 64;
 
 std::vector<tensor_view> by_name(std::vector<tensor_view> tensors) {
@@ -35,7 +35,7 @@ std::vector<tensor_view> by_name(std::vector<tensor_view> tensors) {
   return tensors;
 }
 
-/// Product of the dimensions, or nothing where it is no possible size.
+/// Product of the dimensions; false if that is not a possible size.
 bool element_count(const std::vector<int64_t>& shape, uint64_t& out) {
   out = 1;
   for (int64_t dimension : shape) {
@@ -239,7 +239,7 @@ tensor_file parse_safetensors(std::string_view bytes, const std::string& name) {
 
 tensor_file read_safetensors(const std::string& path) {
   std::error_code ignored;
-  if (std::filesystem::is_directory(path, ignored)) // its size is no number
+  if (std::filesystem::is_directory(path, ignored)) // a folder has no size
     throw ballast_error(errc::invalid_data,
                         path + " is a folder, expected a file");
   errno = 0;

@@ -1,11 +1,11 @@
 /// Reads and writes `.safetensors` files: 8 bytes header length, a JSON header,
 /// the raw little-endian values. Used for the final model, for checkpoints, and
-/// for warm starts. Written is float32; other numbers become float32 when they
-/// are read.
+/// for warm starts. Writes float32; other number types are converted to float32
+/// when read.
 ///
 /// Errors: ballast_error, always with the file's name. A file is written under
-/// a temporary name beside its place, synced and renamed: it is complete or
-/// absent, whatever dies.
+/// a temporary name in the same folder, synced and renamed: it is complete or
+/// absent after any crash.
 #pragma once
 
 #include <cstddef>
@@ -19,21 +19,21 @@
 
 namespace ballast {
 
-/// A tensor that somebody else owns.
+/// A view of a tensor.
 struct tensor_view {
   std::string name;
   std::vector<int64_t> shape;
   std::span<const float> values; // product of shape, row-major
 };
 
-/// What a file contains.
+/// The content of a file.
 struct tensor_file {
   std::map<std::string, std::string> metadata;
   std::vector<tensor_view> tensors; // in file order; views into `values`
   std::vector<float> values;
-  std::set<std::string> integers; // names of tensors that are integers there
+  std::set<std::string> integers; // tensors with an integer type there
 
-  /// Null if there is none of that name.
+  /// Null if there is no tensor of that name.
   const tensor_view* find(const std::string& name) const;
 
   tensor_file() = default;
@@ -43,21 +43,21 @@ struct tensor_file {
 
 /// Replaces `path` atomically. Tensors are stored in the order of their names.
 /// Errors: disk_full, run_dir_unusable (any other failure of the file system),
-/// internal (names repeat, shape and values differ).
+/// internal (duplicate names, shape and values differ).
 void write_safetensors(const std::string& path,
                        const std::vector<tensor_view>& tensors,
                        const std::map<std::string, std::string>& metadata = {});
 
-/// The same file as bytes, for sending a model to another process.
+/// The same file as bytes, to send a model to another process.
 std::string
 safetensors_bytes(const std::vector<tensor_view>& tensors,
                   const std::map<std::string, std::string>& metadata = {});
 
-/// Errors: invalid_data for a file that is missing, truncated, too large in its
-/// header, has gaps or overlaps, or holds a type or a number that float32
-/// cannot take (complex, 8-bit floats, a float64 beyond its range).
+/// Errors: invalid_data for a file that is missing or truncated, has too large
+/// a header, has gaps or overlaps, or holds a type or a number that float32
+/// cannot represent (complex, 8-bit floats, a float64 beyond its range).
 tensor_file read_safetensors(const std::string& path);
-/// The same of bytes; `name` is for messages.
+/// Parses bytes; `name` is for messages.
 tensor_file parse_safetensors(std::string_view bytes, const std::string& name);
 
 /// SHA-256 as 64 hex digits over the raw little-endian bytes of all tensors,

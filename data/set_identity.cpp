@@ -13,14 +13,14 @@ namespace {
 
 using nlohmann::json;
 
-/// Changes when prepared sets of older builds must not be used any more.
+/// Increased when prepared sets of older builds must not be used any more.
 constexpr int format_of_sets = 3;
 
 bool is_regression(const job& what) {
   return label_of(what) == label_kind::target;
 }
 
-/// What decides the content of one source, beside the seed.
+/// The inputs that determine the content of one source, besides the seed.
 json identity_of(const source_spec& spec, const std::string& pointer,
                  prepare_cache& cache, const std::stop_token& stop) {
   if (spec.format == "synthetic")
@@ -39,12 +39,12 @@ json identity_of(const source_spec& spec, const std::string& pointer,
           {"features", spec.features}};
 }
 
-/// The kind of placement and every field that goes with it.
+/// The kind of placement and every field of that kind.
 void add_placement(const job& what, json& identity) {
   const json placement = to_json(what)["data"]["placement"];
   for (const auto& [field, value] : placement.items())
     identity[field == "kind" ? "placement" : field] = value;
-  // These came later: sets that were made without them keep their name.
+  // Added later: sets prepared without these fields keep their key.
   if (what.data.placement.min_rows == 1)
     identity.erase("min_rows");
   if (!what.data.placement.balanced)

@@ -1,5 +1,5 @@
-/// All that decides the content of a prepared set and nothing else, so that
-/// another model or learning rate finds it again in the cache.
+/// Exactly the inputs that determine the content of a prepared set, so that a
+/// job with another model or learning rate finds it in the cache.
 #pragma once
 
 #include "data/prepare_cache.hpp"
@@ -11,16 +11,16 @@
 
 namespace ballast {
 
-/// What a row of the job's data has beside its features.
+/// The kind of label that the job's rows have.
 label_kind label_of(const job& what);
 
-/// Its hash names the set. Reads the source files, or what the cache remembers
-/// of them.
+/// Its hash is the key of the set. Reads the source files, or the cache's
+/// memory of their hashes.
 nlohmann::json set_identity(const job& what, prepare_cache& cache,
                             const std::stop_token& stop);
 
-/// Which source differs between two identities of one job, for a message; empty
-/// where none does.
+/// The source that differs between two identities of one job, for a message;
+/// empty if none does.
 std::string changed_source(const job& what, const nlohmann::json& before,
                            const nlohmann::json& now);
 

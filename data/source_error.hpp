@@ -1,7 +1,6 @@
-/// What is wrong with a source, in two parts: the message names file, row,
-/// column and what was expected, and may be read by everybody who can ask for a
-/// job; the detail is content of the file, for those who can read it anyway.
-/// what() has both.
+/// An error in a source, in two parts. The message names file, row, column and
+/// the expected content, and may be shown to everyone who can submit a job; the
+/// detail quotes the file, for users who can read it anyway. what() has both.
 #pragma once
 
 #include "runtime/base/errors.hpp"

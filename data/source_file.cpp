@@ -22,7 +22,7 @@ namespace {
                       pointer);
 }
 
-/// "%20" and its kin, as in every URI.
+/// Decodes "%20" and the like, as in every URI.
 std::string percent_decoded(const std::string& uri, const std::string& text,
                             const std::string& pointer) {
   std::string out;
@@ -46,7 +46,7 @@ std::string percent_decoded(const std::string& uri, const std::string& text,
   return out;
 }
 
-/// The path inside a file:// URI, other text as it is.
+/// The path inside a file:// URI; other text unchanged.
 std::string path_of(const std::string& uri, const std::string& pointer) {
   const size_t colon = uri.find("://");
   if (colon == std::string::npos)
@@ -76,7 +76,7 @@ bool is_regular(const std::string& path) {
 std::vector<std::string> expand_uri(const std::string& uri,
                                     const std::string& pointer) {
   const std::string path = path_of(uri, pointer);
-  // A name that exists is meant as it stands, brackets and stars included.
+  // An existing name is taken literally, brackets and stars included.
   if (is_regular(path) || path.find_first_of("*?[") == std::string::npos)
     return {path};
   glob_t found{};
@@ -102,7 +102,8 @@ file_stamp stamp_of(const std::string& path, const std::string& pointer) {
            pointer);
   if (S_ISDIR(about.st_mode))
     refuse(path, "is a folder; name a file, or a glob such as *.csv", pointer);
-  // Read more than once: for its hash, for its rows, and after damage.
+  // Only regular files, because a source is read more than once: for its hash,
+  // for its rows, and after damage.
   if (!S_ISREG(about.st_mode))
     refuse(path,
            std::string(S_ISFIFO(about.st_mode)   ? "is a pipe"
@@ -168,7 +169,7 @@ size_t source_file::read(void* to, size_t bytes) {
 std::string source_file::read_rest() {
   std::string out;
   size_t done = 0;
-  // A guess that is exact for plain files; grows by half where it is short.
+  // Exact for plain files; grows by half if it is too small.
   size_t room = size_t(stream_->packed_bytes) + 1;
   for (;;) {
     out.resize(room);
@@ -184,7 +185,7 @@ std::string source_file::read_rest() {
 uint64_t source_file::bytes_at_most() const {
   if (gzdirect(stream_->file) != 0)
     return stream_->packed_bytes - stream_->taken_bytes;
-  // Deflate packs 1032 to one at best.
+  // Deflate compresses at most 1032 to one.
   return (stream_->packed_bytes + 1) * 1032;
 }
 

@@ -11,27 +11,27 @@
 
 namespace ballast {
 
-/// The files that a path, a glob or a file:// URI (%20 is a blank there) names,
+/// The files named by a path, a glob or a file:// URI (with %20 for a blank),
 /// sorted; never empty. Other schemes are refused as not in this build.
 std::vector<std::string> expand_uri(const std::string& uri,
                                     const std::string& pointer);
 
-/// One file, read forward once; .gz is seen by content and unpacked.
+/// One file, read forward once; gzip is recognised by content and unpacked.
 class source_file {
 public:
-  /// `pointer` = the job's field, for errors. `stop` ends reading with
+  /// `pointer` = the job's field, for errors. `stop` cancels reading with
   /// ballast_error{stopped}.
   source_file(std::string path, std::string pointer, std::stop_token stop = {});
   ~source_file();
   source_file(const source_file&) = delete;
   source_file& operator=(const source_file&) = delete;
 
-  /// Fills `to` and returns the bytes read, fewer only at the end. A .gz that
-  /// breaks off is an error.
+  /// Fills `to` and returns the bytes read, fewer only at the end. A truncated
+  /// .gz is an error.
   size_t read(void* to, size_t bytes);
-  /// All that is left.
+  /// The rest of the file.
   std::string read_rest();
-  /// Upper bound of what is left to read: a file cannot claim more.
+  /// Upper bound of the remaining bytes: a header cannot claim more.
   uint64_t bytes_at_most() const;
   const std::string& path() const { return path_; }
 
@@ -43,8 +43,8 @@ private:
   std::unique_ptr<stream> stream_;
 };
 
-/// What tells one version of a file from another without reading it. Refuses
-/// what is no file: a folder, a pipe, a device.
+/// Identifies a version of a file without reading it. Refuses folders, pipes
+/// and devices.
 struct file_stamp {
   uint64_t size = 0;
   int64_t mtime_ns = 0;

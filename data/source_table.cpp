@@ -15,8 +15,8 @@ namespace ballast {
 
 namespace {
 
-/// Rewrites the features of one type as another of at most the same size,
-/// front to back, so that reading stays ahead of writing.
+/// Converts the features to a type of at most the same size in place, front to
+/// back, so that reading stays ahead of writing.
 template <class From, class To>
 void convert_down(std::vector<unsigned char>& bytes) {
   const size_t count = bytes.size() / sizeof(From);
@@ -69,7 +69,7 @@ std::string name_of(const source_table& table) {
   return table.files.empty() ? "the source" : printable(table.files[0].path);
 }
 
-/// Classes of a training table, from its labels.
+/// The number of classes in a training table, from its labels.
 void count_classes(source_table& table, const source_request& request) {
   const auto [least, most] =
       std::minmax_element(table.labels.begin(), table.labels.end());
@@ -79,7 +79,7 @@ void count_classes(source_table& table, const source_request& request) {
                             "classes are needed to train",
            "the label " + std::to_string(*most));
   table.row.classes =
-      std::max(table.row.classes, uint32_t(*most) + 1); // synthetic knows
+      std::max(table.row.classes, uint32_t(*most) + 1); // synthetic
 }
 
 void check_tokens(const source_table& table, const source_request& request) {

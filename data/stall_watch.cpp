@@ -11,10 +11,11 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// How soon it is seen that a transfer is wanted no more.
+/// How often `given_up` is polled.
 constexpr auto look_every = 20ms;
-/// A wait that ends this late means that this process stood still (SIGSTOP, a
-/// suspended machine): what the peer sent meanwhile is still in the socket.
+/// A wait that ends this late means that this process itself was stopped
+/// (SIGSTOP, a suspended machine): the bytes that the peer sent meanwhile are
+/// still in the socket.
 constexpr auto late_by = 2s;
 constexpr auto wait_most = 1s;
 

@@ -1,5 +1,5 @@
-/// Breaks off a transfer that stands still: a thread beside the one that waits
-/// in a read, because neither gRPC nor Flight has a deadline between messages.
+/// Cancels a stalled transfer: a watch thread beside the one that blocks in a
+/// read, because neither gRPC nor Flight has a deadline between messages.
 #pragma once
 
 #include "runtime/base/no_progress.hpp"
@@ -13,7 +13,7 @@
 
 namespace ballast {
 
-/// How a transfer is watched while it lasts.
+/// How a transfer is watched.
 struct bulk_watch {
   template <class Rep, class Period>
   bulk_watch(std::chrono::duration<Rep, Period> longest) // NOLINT: reads well
@@ -23,7 +23,7 @@ struct bulk_watch {
 
   /// Longest time without a byte.
   std::chrono::milliseconds patience;
-  /// Looked at often: the transfer is wanted no more.
+  /// Polled often; true: the transfer is no longer wanted.
   std::function<bool()> given_up = {};
   /// Called with the bytes of each message, on the caller's thread.
   std::function<void(uint64_t bytes)> progress = {};
@@ -31,8 +31,8 @@ struct bulk_watch {
 
 class stall_watch {
 public:
-  /// `cancel` is called at most once, from another thread, and wakes up the
-  /// thread that waits. `how` outlives this. The first byte may take
+  /// `cancel` is called at most once, from another thread, and must wake the
+  /// blocked reader. `how` must outlive this. The first byte may take
   /// `preparation` times the patience.
   stall_watch(const bulk_watch& how, uint64_t expected, int preparation,
               std::function<void()> cancel);
@@ -41,7 +41,7 @@ public:
   stall_watch& operator=(const stall_watch&) = delete;
 
   void arrived(uint64_t bytes);
-  /// Why the transfer was broken off; empty: it was not.
+  /// Why the transfer was cancelled; empty: it was not.
   std::string why() const;
 
 private:

@@ -1,7 +1,7 @@
 /// Synthetic rows: for classes, a seeded mean for each class plus noise; for
-/// regression, a seeded linear function of the row plus noise; tokens of which
-/// each has a seeded favourite successor. Row r is a pure function of (seed,
-/// train or test, r), so a smaller set is the beginning of a larger one.
+/// regression, a seeded linear function of the row plus noise; for tokens, a
+/// seeded favourite successor for each. Row r is a pure function of (seed,
+/// train or test, r), so a smaller set is a prefix of a larger one.
 #include "data/source_table.hpp"
 #include "runtime/base/random.hpp"
 #include "store/stop_check.hpp"
@@ -18,7 +18,7 @@ constexpr uint64_t stream_train = 0x73796e74680002;
 constexpr uint64_t stream_test = 0x73796e74680003;
 constexpr uint64_t stream_successors = 0x73796e74680004;
 constexpr float noise_of_target = 0.1f;
-/// How often a token is followed by any, and not by its favourite.
+/// Probability that any token follows instead of the favourite.
 constexpr double noise_of_tokens = 0.25;
 
 /// Normal number 2k and 2k + 1 of a stream (Box and Muller).
@@ -44,8 +44,8 @@ std::vector<float> normals(const counter_random& random, size_t count) {
   return out;
 }
 
-/// The best that a model can reach is the entropy of a successor: with V tokens
-/// and p = 0.75 + 0.25 / V, -p ln p - (1 - p) ln((1 - p) / (V - 1)).
+/// The loss of a perfect model is the entropy of a successor: with V tokens and
+/// p = 0.75 + 0.25 / V, -p ln p - (1 - p) ln((1 - p) / (V - 1)).
 source_table make_tokens(const source_spec& spec,
                          const source_request& request) {
   source_table out;

@@ -1,4 +1,4 @@
-/// Which rows of a source are kept for evaluation.
+/// Selects the rows of a source that are kept for evaluation.
 #pragma once
 
 #include <cstdint>
@@ -7,10 +7,10 @@
 
 namespace ballast {
 
-/// About `fraction` of the rows, chosen at random from `seed`, ascending; each
-/// class gives its part (largest remainder) and keeps at least one row.
-/// `labels` empty (regression): chosen from all rows alike. At least one row
-/// where fraction > 0 and rows > 1.
+/// About `fraction` of the rows, drawn at random from `seed`, ascending, in
+/// proportion from each class (largest remainder), which keeps at least one row
+/// for training. `labels` empty (regression): drawn from all rows alike. At
+/// least one row if fraction > 0 and rows > 1.
 std::vector<uint64_t> choose_test_rows(std::span<const int32_t> labels,
                                        uint32_t classes, uint64_t rows,
                                        double fraction, uint64_t seed);

@@ -8,9 +8,10 @@ namespace ballast {
 
 namespace {
 
-/// Where the bucket that ends at `end` begins, which holds at most `most`: at
-/// the start of a parameter, or so that equal buckets lead to one. A bucket
-/// that reached further would wait for a gradient that is ready much later.
+/// The begin of the bucket that ends at `end` and holds at most `most`
+/// elements: at the start of a parameter, or, inside a large parameter, such
+/// that equal buckets lead to one. A bucket that reached into the next layer
+/// would wait for a gradient that is ready much later.
 size_t begin_of_bucket(const std::vector<size_t>& starts, size_t end,
                        size_t most) {
   const size_t furthest = end - std::min(most, end);
@@ -36,8 +37,8 @@ bucket_layout make_bucket_layout(const std::vector<parameter_info>& parameters,
   }
   std::sort(starts.begin(), starts.end());
   bucket_layout out;
-  // Enough buckets that reducing can hide behind the backward pass, none so
-  // small that its latency is all it costs.
+  // Enough buckets that reducing overlaps with the backward pass, none so small
+  // that latency dominates its cost.
   bytes = std::min(bytes, std::max(first_bytes, end * sizeof(float) / 16));
   const size_t least = std::max<size_t>(1, first_bytes / sizeof(float));
   const size_t most = std::max<size_t>(1, bytes / sizeof(float));
@@ -45,7 +46,7 @@ bucket_layout make_bucket_layout(const std::vector<parameter_info>& parameters,
     size_t begin = out.buckets.empty() ? end - std::min(least, end)
                                        : begin_of_bucket(starts, end, most);
     if (begin == 0 && end >= 2 * least)
-      begin = least; // nothing hides the last one: keep it short
+      begin = least; // the last one cannot overlap: keep it short
     out.buckets.push_back({begin, end - begin});
     end = begin;
   }

@@ -1,7 +1,6 @@
-/// How a gradient arena is cut into buckets, the units of the all-reduce. The
-/// last parameters' gradients are ready first, so buckets run from the end of
-/// the arena to its start. Equal on every rank: a function of the parameters
-/// alone.
+/// Cuts a gradient arena into buckets, the units of the all-reduce. The last
+/// parameters' gradients are ready first, so buckets run from the end of the
+/// arena to its start. Equal on every rank: a function of the parameters alone.
 #pragma once
 
 #include "gpu/model.hpp"
@@ -20,15 +19,16 @@ struct bucket {
 struct bucket_layout {
   /// In launch order.
   std::vector<bucket> buckets;
-  /// Parameter i lies in buckets first[i] .. last[i] (none if it is empty).
+  /// Parameter i is in buckets first[i] .. last[i] (none if it is empty).
   std::vector<size_t> first;
   std::vector<size_t> last;
 };
 
-/// The first bucket holds about `first_bytes` so that the wire gets busy early;
-/// so does the last, which is ready when nothing is left to hide it behind. The
-/// others hold at most `bytes` and a sixteenth of the arena, but not less than
-/// the first, and begin where a parameter does. Large parameters are cut.
+/// The first bucket holds about `first_bytes`, so that the wire gets busy
+/// early; so does the last, which becomes ready when no computation is left to
+/// overlap with. The others hold at most `bytes` and a sixteenth of the arena,
+/// but not less than the first, and begin at the start of a parameter. Large
+/// parameters are cut.
 bucket_layout make_bucket_layout(const std::vector<parameter_info>& parameters,
                                  size_t first_bytes = size_t{1} << 20,
                                  size_t bytes = size_t{25} << 20);

@@ -14,13 +14,14 @@ namespace ballast {
 
 namespace {
 
-/// Where every core computes, a thread that moves bytes now and then must not
-/// wait milliseconds for its turn, or the wire is idle meanwhile. It asks for
-/// short turns, which come sooner (Linux 6.12; older kernels take no notice).
+/// When every core computes, a thread that moves bytes now and then must not
+/// wait milliseconds for its turn, because the wire is idle meanwhile. Requests
+/// short time slices, which the scheduler grants sooner (Linux 6.12; older
+/// kernels ignore it).
 void ask_for_short_turns() {
   if (::sched_getscheduler(0) != SCHED_OTHER)
-    return; // somebody knows better
-  struct {  // sched_attr, which C libraries do not know
+    return; // scheduling policy was set explicitly; keep it
+  struct {  // sched_attr, which C libraries do not declare
     uint32_t size;
     uint32_t policy;
     uint64_t flags;
@@ -109,7 +110,7 @@ void bucket_reducer::finish() {
 
 void bucket_reducer::drop() noexcept {
   std::unique_lock lock(mutex_);
-  ready_ = done_; // nothing more is begun
+  ready_ = done_; // starts nothing more
   changed_.wait(lock, [this] { return !busy_; });
 }
 

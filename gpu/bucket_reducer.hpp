@@ -1,13 +1,14 @@
-/// All-reduces the buckets of a step while the gradient is still being
-/// computed: a bucket is sent as soon as every parameter in it is final, on one
-/// communication thread, in layout order, so that every rank sends the same
-/// buckets in the same order whatever order its parameters become ready in.
+/// All-reduces the buckets of a step during the backward pass: a bucket is sent
+/// as soon as every parameter in it is final, on one communication thread, in
+/// layout order, so that every rank sends the same buckets in the same order,
+/// whatever the order in which its parameters become ready.
 ///
-/// The last bucket, and whatever else is not on its way when the gradient ends,
-/// is reduced on the calling thread: handing it over would only cost a wake-up.
+/// The last bucket, and any other that is not in flight when the backward pass
+/// ends, is reduced on the calling thread: handing it over would only cost a
+/// wake-up.
 ///
 /// Threads: one step thread calls begin, parameter_ready and finish. Between
-/// begin and the return of finish nobody else uses the collective or writes
+/// begin and the return of finish no other code uses the collective or writes
 /// the gradients of parameters already reported ready.
 #pragma once
 
@@ -25,22 +26,22 @@ namespace ballast {
 
 class bucket_reducer {
 public:
-  /// `device`, where the gradients lie, outlives this object.
+  /// `device`, which holds the gradients, must outlive this object.
   explicit bucket_reducer(bucket_layout layout,
                           compute_device& device = cpu_device());
   ~bucket_reducer();
 
-  /// A step begins: its gradients will be in `gradients`, `group` reduces
-  /// them, every operation by `until`.
+  /// Begins a step: its gradients will be in `gradients`, `group` reduces them,
+  /// every operation by `until`.
   void begin(float* gradients, collective& group, deadline until);
-  /// The gradient of parameter i is final, or will be once the device has done
-  /// what it was told so far.
+  /// The gradient of parameter i is final, or will be once the device has
+  /// executed everything enqueued so far.
   void parameter_ready(size_t parameter);
-  /// Everything is final; returns when every bucket is reduced. Throws what an
-  /// operation threw: collective_error.
+  /// All gradients are final; returns when every bucket is reduced. Rethrows an
+  /// operation's collective_error.
   void finish();
-  /// The step is given up: returns when the communication thread no longer
-  /// uses the collective. The caller aborts that first.
+  /// Abandons the step: returns when the communication thread no longer uses
+  /// the collective, which the caller must have aborted.
   void drop() noexcept;
 
   const bucket_layout& layout() const { return layout_; }
@@ -59,12 +60,12 @@ private:
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  size_t ready_ = 0; // buckets [0, ready_) may be sent by the thread
+  size_t ready_ = 0; // the thread may send buckets [0, ready_)
   size_t done_ = 0;  // buckets [0, done_) are reduced
   bool busy_ = false;
   bool stop_ = false;
   std::exception_ptr error_;
-  std::thread thread_; // only where there are several buckets
+  std::thread thread_; // only if there are several buckets
 };
 
 } // namespace ballast

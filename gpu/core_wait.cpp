@@ -10,14 +10,14 @@
 namespace ballast {
 
 uint64_t core_wait_ns() {
-  // Stands for the thread that opened it.
+  // Bound to the thread that opened it.
   thread_local const unique_fd file(
       ::open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC));
   char text[96];
   const ssize_t got = ::pread(file.get(), text, sizeof(text), 0);
   if (got <= 0)
     return 0;
-  // Time on a core, time waiting for one, turns.
+  // Time on a core, time waiting for one, number of turns.
   const std::string_view line(text, size_t(got));
   const size_t second = line.find(' ');
   uint64_t out = 0;

@@ -6,7 +6,7 @@
 namespace ballast {
 namespace {
 
-/// The first NCCL that shrinks, revokes and aborts as a group.
+/// The first NCCL that supports shrinking, revoking and aborting as a group.
 constexpr int nccl_version_min = 22807;
 
 std::string capability(const cuda_device& device) {

@@ -12,7 +12,8 @@ public:
   std::shared_ptr<float[]> allocate(size_t floats,
                                     collective_backend& group) override {
     std::shared_ptr<float[]> out = group.allocate_arena(floats);
-    // Touched now: a newcomer's first step is one that the others wait for.
+    // Touches the pages now: the other workers would wait for page faults in a
+    // newcomer's first step.
     std::fill_n(out.get(), floats, 0.0F);
     return out;
   }

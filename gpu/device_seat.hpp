@@ -1,7 +1,7 @@
-/// A worker's place on a GPU of its host, where the worker did not name one:
-/// the seats of all GPUs are taken round by round, so that workers spread. A
-/// seat is a locked file, and the kernel frees it when its process ends,
-/// however it ends.
+/// Assigns a GPU of the host to a worker that did not name one. Every GPU has
+/// numbered seats, and workers take the first seat of each GPU before any
+/// second one, so that they spread. A seat is a locked file; the kernel
+/// releases it when its process ends, however it ends.
 #pragma once
 
 #include "store/file_lock.hpp"
@@ -16,7 +16,7 @@ namespace ballast {
 class device_seat {
 public:
   /// Takes the first free seat: one on every GPU, in the given order, before a
-  /// second one on any. Nothing where `folder` cannot be used or all seats of
+  /// second one on any. Nothing if `folder` cannot be used or all seats of
   /// `rounds_max` rounds are taken.
   static std::optional<device_seat> take(const std::filesystem::path& folder,
                                          const std::vector<int>& gpus);

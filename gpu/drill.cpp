@@ -47,7 +47,8 @@ public:
   void tell(const std::string& text) {
     (void)!::write(to_.get(), text.data(), text.size());
   }
-  /// The next line; empty when there is none before `until` or it has ended.
+  /// The next line; empty if none comes before `until` or the process has
+  /// ended.
   std::string hear(steady_clock::time_point until);
   bool ended() const { return ended_; }
   void signal(int number) const { ::kill(pid_, number); }
@@ -65,7 +66,7 @@ rank_process::rank_process(const drill_plan& plan, int rank) {
   if (::pipe2(down, O_CLOEXEC) != 0 || ::pipe2(up, O_CLOEXEC) != 0) {
     throw std::runtime_error("cannot make a pipe");
   }
-  // High numbers first: 3 and 4 may be among the four.
+  // High numbers first: the four may include 3 and 4.
   unique_fd read_end(::fcntl(down[0], F_DUPFD_CLOEXEC, 10));
   unique_fd write_end(::fcntl(up[1], F_DUPFD_CLOEXEC, 10));
   ::close(down[0]);
@@ -146,7 +147,7 @@ public:
       report_.operation_ms.push_back(
           static_cast<double>(plan_.operation.count()));
       if (report_.hangs + report_.crashes > 10) {
-        break; // it is clear enough
+        break; // the cause is known already
       }
     }
     for (auto& rank : ranks_) {
@@ -170,15 +171,16 @@ private:
   }
 
   static void wait_for_end(rank_process& rank) {
-    // A process that has said its last ends by itself; its pipe says when.
+    // A process that has sent its last line ends by itself; its pipe shows
+    // when.
     auto until = steady_clock::now() + std::chrono::seconds(5);
     while (!rank.ended() && steady_clock::now() < until) {
       rank.hear(until);
     }
   }
 
-  /// With a deadline that this machine can keep: until the harm is done it must
-  /// not pass, however busy the machine is.
+  /// With a deadline that this machine can keep: until the fault is injected it
+  /// must not pass, however busy the machine is.
   void one_round(uint64_t round) {
     const int victim = static_cast<int>(
         random_.below(static_cast<uint64_t>(plan_.ranks), 4 * round));
@@ -193,9 +195,9 @@ private:
     }
   }
 
-  /// `rank` said something else before there was any harm. Nothing is left of
-  /// the round; that is an error unless a deadline passed, of whomever, that
-  /// may pass here and was short.
+  /// `rank` reported a failure before the fault was injected. Drops the round;
+  /// this is an error unless a deadline passed that may pass here and was
+  /// short.
   std::nullopt_t unharmed(uint64_t round, int rank, const std::string& line) {
     constexpr auto enough = std::chrono::seconds(60);
     late_ = code_of(line) == "timeout";
@@ -217,7 +219,7 @@ private:
     return std::nullopt;
   }
 
-  /// Of a rank that is out of its operations.
+  /// The error code with which a rank left its operations.
   static std::string code_of(const std::string& line) {
     std::istringstream words(line);
     std::string out, at, code;
@@ -225,7 +227,7 @@ private:
     return out == "out" ? code : "";
   }
 
-  /// Everybody prepares and is told all addresses.
+  /// All ranks prepare and receive all addresses.
   bool open(uint64_t round, int victim) {
     for (int r = 0; r < plan_.ranks; ++r) {
       if (!ranks_[r]) {
@@ -233,7 +235,7 @@ private:
       }
       int where =
           r == victim && plan_.where ? static_cast<int>(*plan_.where) : -1;
-      // Not always the first time that it gets there.
+      // Sometimes at a later pass through the point.
       const bool repeats =
           plan_.where && *plan_.where >= fault_point::operation;
       uint64_t hits = repeats ? 1 + random_.below(30, 4 * round + 1) : 1;
@@ -257,7 +259,8 @@ private:
     return true;
   }
 
-  /// Returns when it happened, by the clock of all processes, if it did.
+  /// Injects the fault and returns its time by the processes' common clock, if
+  /// it happened.
   std::optional<int64_t> do_harm(uint64_t round, int victim) {
     if (plan_.where) {
       return wait_for_hurt(round, victim);
@@ -295,13 +298,13 @@ private:
     }
   }
 
-  /// A silent rank, or one that never came, is for the control plane to see.
+  /// Only the control plane notices a silent rank, or one that never came.
   bool must_abort() const {
     return plan_.what == harm::stop ||
            (plan_.where && *plan_.where < fault_point::after_open);
   }
 
-  /// What a coordinator does when a worker is silent.
+  /// The reaction of a coordinator to a silent worker.
   int64_t abort_survivors(int victim) {
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
     int64_t now = as_ns(steady_clock::now());
@@ -313,7 +316,7 @@ private:
     return now;
   }
 
-  /// Everyone who is alive must come out; the dead are replaced.
+  /// Every living rank must leave its operation; the dead are replaced.
   void collect(uint64_t round, int victim, int64_t harmed) {
     const bool victim_dies =
         plan_.what == harm::kill || plan_.what == harm::exit;
@@ -383,7 +386,7 @@ private:
   counter_random random_;
   std::vector<std::unique_ptr<rank_process>> ranks_;
   drill_report report_;
-  bool late_ = false; // the last round came to nothing for that
+  bool late_ = false; // the last round was dropped because a deadline passed
 };
 
 } // namespace

@@ -1,11 +1,12 @@
-/// A drill: real processes reduce in a loop, one of them is hurt (killed,
-/// stopped, made to leave, made to abort), and the others must get out of their
-/// operation with the right error, soon, and join the next generation with the
-/// replacement. Used by the tests and by `ballast bench allreduce --kills`.
+/// A fault drill: real processes reduce in a loop, a fault is injected into one
+/// of them (killed, stopped, made to leave, made to abort), and the others must
+/// leave their operation with the right error, soon, and join the next
+/// generation with the replacement. Used by the tests and by `ballast bench
+/// allreduce --kills`.
 ///
 /// The caller of run_drill plays the control plane: it carries addresses, and
-/// after a stop it aborts. Every wait has a deadline; every process it started
-/// has ended when it returns.
+/// aborts after a stop. Every wait has a deadline; all processes it started
+/// have ended when it returns.
 #pragma once
 
 #include "collectives/fault_point.hpp"
@@ -24,34 +25,35 @@ std::string to_string(harm what);
 struct drill_plan {
   std::string backend = "ring";
   int ranks = 4;
-  /// More than 1: ranks pretend to be spread over so many hosts.
+  /// More than 1: ranks behave as if spread over this many hosts.
   int hosts = 1;
-  int rounds = 10; // generations, each with one harmed rank
+  int rounds = 10; // generations, each with a fault in one rank
   harm what = harm::kill;
   /// Where it happens; empty: at any time, by a signal from outside.
   std::optional<fault_point> where;
   size_t floats = size_t{1} << 18; // of the largest all-reduce
-  /// Deadline of every connect and operation. A backend that sees no death
-  /// lets go only then, and may call it a timeout; where the machine is too
-  /// busy to keep it without any harm, the round begins again with twice that.
+  /// Deadline of every connect and operation. A backend that does not detect
+  /// deaths leaves only then, and may report a timeout; if the machine is too
+  /// busy to keep the deadline without any fault, the round is repeated with
+  /// twice that.
   std::chrono::milliseconds operation{60000};
   bool sees_death = true;
   uint64_t seed = 1;
   std::chrono::milliseconds patience{20000}; // longer counts as a hang
-  /// Argument vector that brings a child to run_drill_rank.
+  /// Argument vector that makes a child call run_drill_rank.
   std::vector<std::string> child;
 };
 
 struct drill_report {
-  /// One a round: from the harm (the abort after a stop) to the moment that
-  /// the last survivor is out of its operation.
+  /// One for each round: from the fault (the abort after a stop) until the last
+  /// survivor has left its operation.
   std::vector<double> out_ms;
-  /// One a round: the deadline that it was done with.
+  /// One for each round: the deadline in force.
   std::vector<double> operation_ms;
-  /// One a round: until the slowest rank has joined.
+  /// One for each round: until the slowest rank has joined.
   std::vector<double> open_ms;
-  int crashes = 0;                     // survivors that ended
-  int hangs = 0;                       // survivors that did not come out
+  int crashes = 0;                     // survivors whose process ended
+  int hangs = 0;                       // survivors still in it
   std::vector<std::string> complaints; // wrong sums, wrong errors
   bool well() const { return crashes == 0 && hangs == 0 && complaints.empty(); }
 };

@@ -1,5 +1,5 @@
-// The ranks of a drill: talk with the control plane over descriptors 3 (in) and
-// 4 (out), one line a message.
+// The ranks of a drill: communicate with the control plane over descriptors 3
+// (in) and 4 (out), one line for each message.
 #include "collectives/collective.hpp"
 #include "gpu/collective_backends.hpp"
 #include "gpu/drill.hpp"
@@ -34,8 +34,8 @@ void say(const std::string& line) {
   (void)!::write(to_control, text.data(), text.size());
 }
 
-/// The values that rank `rank` brings to operation `round`: small integers, so
-/// that every sum is exact.
+/// The values that rank `rank` contributes to operation `round`: small
+/// integers, so that every sum is exact.
 float brought(int rank, uint64_t round, size_t i) {
   return static_cast<float>((i + 3 * static_cast<size_t>(rank) + round) % 7);
 }
@@ -48,7 +48,7 @@ public:
         arena_(backend_->allocate_arena(floats)), heap_(floats),
         floats_(floats), operation_(operation) {}
 
-  /// Generations until told to end.
+  /// Runs generations until told to end.
   int run() {
     set_fault_hook([this](fault_point at, int rank) {
       if (rank == rank_ && static_cast<int>(at) == where_ && --hits_ == 0) {
@@ -98,8 +98,9 @@ private:
 
   void hurt() {
     const std::string line = "hurt " + std::to_string(now_ns());
-    // Who is told aborts the others: this rank must be the first. The other
-    // kinds of harm leave nobody to tell.
+    // With `abort` this rank must abort before it sends the line, on which the
+    // control plane aborts the others. After any other fault it could not send
+    // the line, so it sends it before.
     if (what_ != harm::abort) {
       say(line);
     }
@@ -127,7 +128,8 @@ private:
     options.token = "drill";
     auto opening = backend_->prepare(options);
     {
-      // Others may knock, and do this rank harm, before it knows of them.
+      // Peers may connect, and reach a fault point of this rank, before the
+      // assignment.
       std::lock_guard lock(mutex_);
       opening_ = opening.get();
     }
@@ -149,7 +151,7 @@ private:
     opening_ = nullptr;
   }
 
-  /// One line ends every generation: "abort" (while it runs or afterwards).
+  /// One line ends every generation: "abort" (during it or afterwards).
   void listen_for_abort() {
     std::string line;
     read_line(line);
@@ -192,7 +194,7 @@ private:
     }
   }
 
-  /// All-reduces are what training does most, but not all that it does.
+  /// Other operations: training uses mostly all-reduces, but not only.
   void something_else(collective& group, uint64_t round, float* data,
                       size_t count, deadline until) {
     if (round % 4 == 1) {
@@ -214,7 +216,7 @@ private:
   std::vector<float> heap_;
   size_t floats_;
   std::chrono::milliseconds operation_;
-  // Read by whichever thread reaches a point.
+  // Read by whichever thread reaches a fault point.
   std::atomic<int> where_{-1};
   std::atomic<int> hits_{0};
   std::atomic<harm> what_{harm::kill};

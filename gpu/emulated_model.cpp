@@ -14,7 +14,7 @@
 namespace ballast {
 namespace {
 
-// Lengths of the cycle of c_j and of a vector register divide this.
+// A multiple of the cycle of c_j and of the length of a vector register.
 constexpr size_t cycle = 7 * 16;
 
 /// gradients[j] += rows * weights[j] - shift[(first + j) mod cycle].
@@ -45,7 +45,7 @@ std::vector<parameter_info> pieces(size_t count) {
 }
 
 std::chrono::nanoseconds compute_time(const model_spec& spec, uint32_t rows) {
-  // An hour at most: beyond lies a typing error, and overflow.
+  // An hour at most: longer values are typing errors, and would overflow.
   const double us =
       double(spec.us_per_step) + double(rows) * double(spec.us_per_sample);
   return std::chrono::nanoseconds(int64_t(std::min(us, 3.6e9) * 1000));
@@ -90,7 +90,7 @@ double emulated_model::accumulate(const batch_view& batch,
   const clock::time_point start = clock::now();
   const std::chrono::nanoseconds whole = compute_time(spec_, batch.rows);
   if (whole.count() > 0)
-    prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL); // of this thread; else 50 us
+    prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL); // default: 50 us
 
   double target_sum = 0;
   for (uint32_t i = 0; i < batch.rows; ++i)
@@ -106,7 +106,7 @@ double emulated_model::accumulate(const batch_view& batch,
     add_gradient(gradients_.data() + piece.offset,
                  values_.data() + piece.offset, piece.count, float(batch.rows),
                  shift.data());
-    // The first piece at a third of the time, the last one at its end.
+    // The first piece after a third of the time, the last one at its end.
     const auto part =
         n == 1 ? whole
                : whole / 3 + whole * 2 / 3 * int64_t(done) / int64_t(n - 1);

@@ -1,10 +1,10 @@
-/// A model that costs exactly what the job says and computes a gradient in
-/// which every row counts: for measuring the runtime itself.
+/// A model with exactly the cost that the job states and a gradient that
+/// depends on every row: for measuring the runtime itself.
 ///
 /// n rows sleep us_per_step + n * us_per_sample, once, until an absolute
 /// deadline. Loss of a row (w_0 - a(id))^2 / 2; gradient of parameter j over a
-/// take = n w_j - c_j sum a(id), c_j = 1 + (j mod 7) / 8: a row that is lost or
-/// repeated shows in every weight.
+/// take = n w_j - c_j sum a(id), c_j = 1 + (j mod 7) / 8: a lost or repeated
+/// row changes every weight.
 ///
 /// Thread: the step thread; interrupt() and resume() from any.
 #pragma once
@@ -23,8 +23,8 @@ double emulated_target(sample_id id);
 
 class emulated_model final : public model {
 public:
-  /// Largest piece of the parameter vector that becomes ready at once. A vector
-  /// of more is cut into parameters "weight.0000", "weight.0001", ... so that
+  /// Largest piece of the parameter vector that becomes ready at once. A longer
+  /// vector is cut into parameters "weight.0000", "weight.0001", ... so that
   /// reducing can overlap as with a real backward pass; else it is "weight".
   static constexpr size_t piece_max = size_t{1} << 18; // 1 MiB
 
@@ -37,8 +37,8 @@ public:
   /// Zeros, or the file that the job names.
   void initialize(std::span<float> parameters) override;
   void bind(std::span<float> parameters, std::span<float> gradients) override;
-  /// A third of the time passes before the first piece (the last of the
-  /// vector) is ready, the rest evenly over the others.
+  /// The first piece (the last of the vector) is ready after a third of the
+  /// time, the others evenly over the rest.
   double accumulate(const batch_view& batch, uint64_t step_seed,
                     const std::function<void(size_t)>& ready) override;
   /// Does not sleep. `correct` is 0: there are no classes.

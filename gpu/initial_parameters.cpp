@@ -11,7 +11,7 @@ namespace {
 
 constexpr const char* init_pointer = "/model/init";
 
-/// The first of `names`, and how many more there are.
+/// The first few of `names`, and the number of the others.
 std::string listed(const std::vector<std::string>& names) {
   constexpr size_t named_max = 8;
   std::string out;
@@ -22,7 +22,7 @@ std::string listed(const std::vector<std::string>& names) {
   return out;
 }
 
-/// Takes what is wanted out of a file, and remembers what does not fit.
+/// Takes the wanted tensors from a file, and collects mismatches.
 struct matcher {
   const tensor_file& file;
   std::set<std::string> known;
@@ -41,7 +41,7 @@ struct matcher {
     else
       std::copy(found->values.begin(), found->values.end(), out.begin());
   }
-  /// An alias may be left out, but says what its parameter says.
+  /// An alias may be missing, but must equal its parameter.
   void check(const std::string& name, std::span<const float> values) {
     known.insert(name);
     const tensor_view* found = file.find(name);

@@ -1,6 +1,6 @@
-/// Fills a model's arena from job.model.init: all zeros, or a .safetensors file
-/// (warm start). What "default" means is each model's own affair. Used on both
-/// sides of the LibTorch border.
+/// Fills a model's arena by job.model.init: all zeros, or a .safetensors file
+/// (warm start). Each model defines "default" itself. Used on both sides of the
+/// LibTorch boundary.
 #pragma once
 
 #include "gpu/model.hpp"
@@ -11,7 +11,7 @@
 
 namespace ballast {
 
-/// What a file can hold of a model.
+/// The tensors of a model that a file can hold.
 struct model_tensors {
   const std::vector<parameter_info>& parameters;
   std::vector<model::buffer> buffers = {};
@@ -19,14 +19,14 @@ struct model_tensors {
 };
 
 /// Returns false if `spec.init` is "default": the caller fills the arena.
-/// Throws ballast_error{invalid_job, "/model/init"} where the file lacks a
-/// tensor or has one of another shape, and where it has one that the model does
-/// not know (it belongs to another model): all of them are listed. Counters,
-/// that is scalars of integers such as `num_batches_tracked`, are passed over.
+/// Throws ballast_error{invalid_job, "/model/init"} if the file lacks a tensor
+/// or has one of another shape, or has one that the model does not know (it
+/// belongs to another model): lists all of them. Ignores counters, that is
+/// integer scalars such as `num_batches_tracked`.
 bool initialize_as_asked(const model_spec& spec, const model_tensors& of,
                          std::span<float> arena);
 
-/// The arena in which `shapes` lie one after another.
+/// The arena layout of consecutive tensors of these `shapes`.
 std::vector<parameter_info> lay_out(
     const std::vector<std::pair<std::string, std::vector<int64_t>>>& shapes);
 

@@ -1,10 +1,10 @@
-/// What the step executor needs of a model: flat parameters, a gradient sum
-/// per micro-batch, and an evaluation. LibTorch models implement it inside
+/// The step executor's interface to a model: flat parameters, a gradient sum
+/// for each micro-batch, and an evaluation. LibTorch models implement it inside
 /// libballast_torch.so, the emulated one without LibTorch.
 ///
 /// Ownership and threads: one model per worker process, used by its step thread
-/// only. Parameters and gradients live in flat float32 arenas that the executor
-/// owns; the model works on views of them. All arenas are laid out alike: the
+/// only. Parameters and gradients are in flat float32 arenas that the executor
+/// owns; the model works on views of them. All arenas have the same layout: the
 /// parameters one after another in `parameters()` order.
 #pragma once
 
@@ -22,15 +22,15 @@
 
 namespace ballast {
 
-/// Values of a batch in the memory of the device that computes; null where
-/// that is the host.
+/// Values of a batch in the memory of the computing device; null if that is the
+/// host.
 struct device_rows {
   const float* features = nullptr;
   const int64_t* labels = nullptr;
   const float* targets = nullptr;
 };
 
-/// A batch ready for the model. Pointers stay valid during the call.
+/// A batch ready for the model. Pointers are valid during the call.
 struct batch_view {
   const float* features = nullptr;      // rows x row_shape.features
   const int64_t* labels = nullptr;      // rows; null for regression
@@ -61,7 +61,7 @@ struct parameter_info {
   size_t count = 0;
 };
 
-/// Sums over rows of an evaluated batch; exact to add over ranks in double.
+/// Sums over rows of an evaluated batch; in double, to be added over ranks.
 struct evaluation_sums {
   double loss = 0;
   double correct = 0; // classes and tokens only
@@ -77,33 +77,33 @@ public:
   virtual size_t parameter_count() const = 0;
 
   /// Writes the initial parameters (seeded by the job, equal on every worker)
-  /// to memory of the host, wherever the model computes.
+  /// to host memory, wherever the model computes.
   virtual void initialize(std::span<float> parameters) = 0;
   /// From now on parameters are read from and gradients added to these arenas.
-  /// Cheap: called when the two gradient arenas take turns.
+  /// Cheap: called whenever the two gradient arenas alternate.
   virtual void bind(std::span<float> parameters,
                     std::span<float> gradients) = 0;
 
   /// Adds the *sum* over rows of the gradient of each row's loss to the bound
-  /// gradients and returns the loss sum. Never called with 0 rows.
-  /// `ready(i)` (if given) is called on this thread as soon as the gradient of
-  /// parameter i is final for this call, each i once, in any order.
-  /// `step_seed` seeds dropout and the like: (job seed, step, rank) mixed.
-  /// Throws out_of_memory where a device has no room for so many rows.
+  /// gradients and returns the loss sum. Never called with 0 rows. `ready(i)`
+  /// (if given) is called on this thread as soon as the gradient of parameter i
+  /// is final for this call, each i once, in any order. `step_seed` seeds
+  /// dropout and the like: (job seed, step, rank) mixed. Throws out_of_memory
+  /// if a device has no room for the rows.
   virtual double accumulate(const batch_view& batch, uint64_t step_seed,
                             const std::function<void(size_t)>& ready) = 0;
 
-  /// Forward only, no effect on any state.
+  /// Forward pass only, without side effects.
   virtual evaluation_sums evaluate(const batch_view& batch) = 0;
 
   /// Ends an `accumulate` in progress as early as the model can, and every
   /// later one at once, until `resume`. The loss is then NaN and the gradients
-  /// are worth nothing: the caller drops the step. From any thread.
+  /// are invalid: the caller drops the step. From any thread.
   virtual void interrupt() noexcept {}
   virtual void resume() noexcept {}
 
-  /// More names under which a parameter is saved: tied parameters are one
-  /// parameter here, and several tensors in the file of a model.
+  /// Further names under which a parameter is saved: tied parameters are one
+  /// parameter here, and several tensors in a model file.
   struct alias {
     std::string name;
     size_t parameter = 0; // index
@@ -112,17 +112,17 @@ public:
 
   // -- buffers that a step changes: batch-norm running statistics ------------
 
-  /// Elements of one statistics vector, 0 if the model has none.
+  /// Length of a statistics vector, 0 if the model has none.
   virtual size_t statistics_count() const { return 0; }
   /// Adds this step's pending statistics, each weighted by the rows it was
   /// taken over, to `out`, and forgets them. With 0 rows nothing is added.
   virtual void take_statistics(std::span<float> /*out*/) {}
-  /// `sums` = statistics of all ranks added up, over `rows` rows: moves the
-  /// running statistics; equal on every rank.
+  /// `sums` = statistics of all ranks added up, over `rows` rows: updates the
+  /// running statistics, equally on every rank.
   virtual void apply_statistics(std::span<const float> /*sums*/,
                                 double /*rows*/) {}
-  /// Buffers to save beside the parameters, and parameters that do not train:
-  /// name, shape, and values, which lie on the host.
+  /// Buffers to save beside the parameters, and frozen parameters: name, shape,
+  /// and values, which are on the host.
   struct buffer {
     std::string name;
     std::vector<int64_t> shape;
@@ -131,25 +131,26 @@ public:
   virtual std::vector<buffer> buffers() { return {}; }
 };
 
-/// Where a model computes (gpu/device.hpp).
+/// The place where a model computes (gpu/device.hpp).
 struct model_place {
-  /// Arenas and `batch_view::there` lie in the memory of a device, which the
-  /// host must not touch; else everything is the host's.
+  /// Arenas and `batch_view::there` are in device memory, which the host must
+  /// not touch; otherwise everything is host memory.
   bool elsewhere = false;
   int cuda = -1; // index of the GPU
-  /// What the device's own code finds at one of its addresses; empty: the same.
+  /// Translates a host address to one that the device's code can use; empty:
+  /// the same.
   std::function<void*(const void*)> reach = {};
 };
 
-/// A pass for which the device had no room; nothing else is wrong with it, and
-/// what the pass added to the gradients is worth nothing.
+/// The device had no room for a pass; it is otherwise usable, but the pass has
+/// left invalid gradients.
 class out_of_memory : public ballast_error {
 public:
   explicit out_of_memory(const std::string& what)
       : ballast_error(errc::device_failed, what) {}
 };
 
-/// What a model is built from.
+/// The inputs from which a model is built.
 struct model_request {
   const job* what = nullptr;
   row_shape row = {};
@@ -162,19 +163,19 @@ struct model_request {
 /// global batch is its sum over rows divided by the number of rows (also with
 /// class weights: not by the sum of the weights). next_token: the mean over the
 /// tokens of the row after the first of -log softmax(outputs)[token]; `correct`
-/// then counts the part of them that is the likeliest.
+/// then counts the fraction of them that are the likeliest.
 ///
 /// Builds job.model. Opens libballast_torch.so (next to this library) only for
 /// kinds that need LibTorch. Throws ballast_error{invalid_job} with a pointer
-/// where model and data do not fit, {not_in_build} where LibTorch is missing.
+/// if model and data do not match, {not_in_build} if LibTorch is missing.
 std::unique_ptr<model> make_model(const model_request& request);
 
-/// Loads LibTorch ahead of make_model, on whatever thread calls it. Harmless to
-/// skip, saves 0.2 s of start-up when run beside other work.
+/// Loads LibTorch ahead of make_model, on the calling thread. Optional; saves
+/// 0.2 s of start-up when it runs in parallel.
 void preload_torch();
 
 /// Loads LibTorch's CUDA part, which models on a GPU need. not_in_build with
-/// one line where this LibTorch has none.
+/// one line if this LibTorch has none.
 failure torch_on_cuda();
 
 } // namespace ballast

@@ -5,7 +5,7 @@ namespace {
 
 struct rule {
   const char* variable;
-  bool zero_is_fine; // "0" is what it is without being set
+  bool zero_is_fine; // "0" is the default
   const char* why;
   bool fatal = true;
 };

@@ -1,5 +1,5 @@
-/// Variables of the environment under which NCCL, or what is built on it, no
-/// longer lets a worker leave a broken collective. Pure: the caller reads the
+/// Environment variables that keep a worker from leaving a broken collective,
+/// through NCCL or libraries on top of it. Pure: the caller reads the
 /// environment.
 #pragma once
 
@@ -13,15 +13,15 @@ struct environment_problem {
   std::string variable;
   std::string value;
   std::string why;
-  /// A worker must not train under it; else it is only slow.
+  /// A worker must not train with it; otherwise it is only slow.
   bool fatal = true;
 };
 
-/// `value_of` returns null for a variable that is not set (std::getenv).
+/// `value_of` returns null for an unset variable (std::getenv).
 std::vector<environment_problem> nccl_environment_problems(
     const std::function<const char*(const char*)>& value_of);
 
-/// One line about the first that is fatal; empty if there is none.
+/// One line about the first fatal one; empty if there is none.
 std::string nccl_environment_refusal(
     const std::function<const char*(const char*)>& value_of);
 

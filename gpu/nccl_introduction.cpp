@@ -35,7 +35,8 @@ std::string nccl_introduction::text() const {
 std::string gpu_identity(const std::string& bus) {
   std::string boot;
   std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
-  // NCCL tells hosts apart by this, too; tests put ranks of one GPU apart so.
+  // NCCL tells hosts apart by this, too; tests use it to separate ranks on one
+  // GPU.
   const char* host = std::getenv("NCCL_HOSTID");
   return boot + (host ? host : "") + " " + bus;
 }

@@ -5,8 +5,8 @@
 namespace ballast {
 namespace {
 
-// NVML's own header comes with the toolkit; what is used of it here has not
-// changed in ten years.
+// NVML's own header comes with the toolkit; the part used here has not changed
+// in ten years.
 using nvml_device = void*;
 using nvml_events = void*;
 constexpr int success = 0;
@@ -60,7 +60,7 @@ nvml_functions functions_of(void* library) {
   find(library, "nvmlDeviceGetPowerUsage", out.power);
   find(library, "nvmlDeviceGetTemperature", out.temperature);
   find(library, "nvmlDeviceGetCurrentClocksEventReasons", out.clock_reasons);
-  if (!out.clock_reasons) // as it was called before driver 535
+  if (!out.clock_reasons) // its name before driver 535
     find(library, "nvmlDeviceGetCurrentClocksThrottleReasons",
          out.clock_reasons);
   find(library, "nvmlDeviceGetPcieThroughput", out.pcie);
@@ -78,7 +78,7 @@ public:
     if (!ask_.events_create || !ask_.events_register || !ask_.events_wait ||
         ask_.events_create(&events_) != success ||
         ask_.events_register(device_, event_xid, events_) != success)
-      events_ = nullptr; // not for this user, or not on this GPU
+      events_ = nullptr; // not permitted, or not supported by this GPU
   }
 
   gpu_reading read() override {
@@ -128,7 +128,7 @@ private:
 std::unique_ptr<nvml_reader> nvml_reader::open(const std::string& bus,
                                                std::string& why,
                                                const std::string& library) {
-  // Kept open: others may have asked it, too.
+  // Stays open: other code may use it, too.
   void* opened = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!opened) {
     why = dlerror();

@@ -1,5 +1,5 @@
 /// Reads the state of one GPU from NVML (libnvidia-ml.so.1), which comes with
-/// the driver and is opened at run time. No CUDA call is made.
+/// the driver and is opened at run time. Makes no CUDA call.
 ///
 /// Thread: one at a time. A reading takes some 40 ms (PCIe counters).
 #pragma once
@@ -15,8 +15,8 @@ constexpr const char* nvml_library_name = "libnvidia-ml.so.1";
 
 class nvml_reader {
 public:
-  /// `bus` as in "0000:17:00.0". Null and `why` filled where NVML cannot be
-  /// opened or does not know the GPU.
+  /// `bus` as in "0000:17:00.0". Null and `why` set if NVML cannot be opened or
+  /// does not know the GPU.
   static std::unique_ptr<nvml_reader>
   open(const std::string& bus, std::string& why,
        const std::string& library = nvml_library_name);

@@ -12,8 +12,8 @@
 namespace ballast {
 namespace {
 
-// The loops. Element by element without contraction: the result does not depend
-// on the vector width, nor on how an arena is cut.
+// The loops. Element by element without contraction, so that the result depends
+// neither on the vector width nor on how an arena is cut.
 
 BALLAST_VECTORIZED
 void plain_sgd(float* __restrict p, const float* __restrict g, size_t n,
@@ -75,7 +75,7 @@ public:
       worst =
           scale * double(largest_magnitude(gradients.data(), gradients.size()));
     }
-    if (!(worst <= largest_)) // nor if it is not a number
+    if (!(worst <= largest_)) // also true for NaN
       return false;
     apply(parameters, gradients, scale, lr, step);
     return true;

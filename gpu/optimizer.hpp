@@ -1,6 +1,6 @@
 /// The update rule over flat arenas: one pass over parameters, gradients and
-/// state, all of them in the memory of one device. Same result as torch.optim
-/// for the same gradients (tests compare).
+/// state, all in the memory of one device. Same result as torch.optim for the
+/// same gradients (tests compare).
 #pragma once
 
 #include "runtime/job/job.hpp"
@@ -26,16 +26,17 @@ double l2_norm(std::span<const float> values);
 class optimizer {
 public:
   virtual ~optimizer() = default;
-  /// parameters -= update(gradients * gradient_scale). `gradient_scale` folds
-  /// the division by the sample count and the clipping into the same pass.
-  /// `step` counts from 1 (Adam's bias correction).
+  /// parameters -= update(gradients * gradient_scale). `gradient_scale`
+  /// includes the division by the sample count and the clipping in the same
+  /// pass. `step` counts from 1 (Adam's bias correction).
   virtual void apply(std::span<float> parameters,
                      std::span<const float> gradients, double gradient_scale,
                      double lr, uint64_t step) = 0;
-  /// The same for the sum over samples, whose mean is clipped to `clip_norm`
-  /// (null: as it is) over all parameters. False, and nothing is changed, where
-  /// a gradient is not finite, or so large that the rule's own state would not
-  /// be (Adam squares it). The answer depends on the arguments alone.
+  /// The same for a gradient sum over samples, whose mean is clipped to
+  /// `clip_norm` (null: no clipping) over all parameters. Returns false and
+  /// changes nothing if a gradient is not finite, or so large that the rule's
+  /// own state would overflow (Adam squares it). The answer depends on the
+  /// arguments alone.
   virtual bool apply_clipped(std::span<float> parameters,
                              std::span<const float> gradients,
                              double inverse_samples,
@@ -49,7 +50,7 @@ public:
   virtual std::vector<state_vector> state() = 0;
 };
 
-/// The largest mean gradient with which the rule can do.
+/// The largest mean gradient that the rule can process.
 double largest_gradient(const optimizer_spec& spec);
 
 std::unique_ptr<optimizer> make_optimizer(const optimizer_spec& spec,

@@ -1,4 +1,4 @@
-/// Shared objects of this program that are opened only where they are needed:
+/// Shared objects of this program that are opened on demand:
 /// libballast_torch.so, libballast_cuda.so.
 #pragma once
 
@@ -9,15 +9,15 @@ namespace ballast {
 struct own_library {
   void* handle = nullptr;
   bool missing = false; // not found, rather than not loadable
-  std::string why_not;  // if there is no handle
+  std::string why_not;  // set if there is no handle
 };
 
-/// Looks beside the file that holds this code, beside the program, and in an
-/// installed tree's lib folder. Nothing of it becomes visible to other
+/// Searches beside the file that contains this code, beside the program, and in
+/// an installed tree's lib folder. Its symbols stay invisible to other
 /// libraries. It stays open: neither LibTorch nor CUDA can be unloaded safely.
 own_library open_own_library(const std::string& name);
 
-/// A function of it; null and `library.why_not` filled if it has no such one.
+/// A function of it; null and `library.why_not` set if it does not exist.
 void* function_of(own_library& library, const char* name);
 
 } // namespace ballast

@@ -54,7 +54,7 @@ void prefetcher::work() {
       return;
     const size_t slot = turn_;
     batch& target = batches_[slot];
-    // The order stays untouched while gathered_ is false.
+    // The order is not modified while gathered_ is false.
     lock.unlock();
     std::exception_ptr error;
     try {

@@ -1,4 +1,4 @@
-/// Gathers the next batch on a thread of its own, and brings it to the device,
+/// Gathers the next batch on a thread of its own, and copies it to the device,
 /// while the step thread computes. One order at a time, two batches in turn.
 #pragma once
 
@@ -17,7 +17,7 @@ namespace ballast {
 
 class prefetcher {
 public:
-  /// Uses slots 0 and 1 of the device, which, as `store`, must outlive this
+  /// Uses slots 0 and 1 of the device, which, like `store`, must outlive this
   /// object.
   prefetcher(const chunk_store& store, row_shape row,
              compute_device& device = cpu_device());
@@ -28,10 +28,10 @@ public:
   struct ready {
     step_order order;
     const batch* rows = nullptr; // valid until the next but one submit
-    batch_view view = {};        // of all of them; likewise
+    batch_view view = {};        // of all rows; likewise
   };
-  /// Waits for the submitted order; nothing if none was. Rethrows what
-  /// gathering threw.
+  /// Waits for the submitted order; nothing if there is none. Rethrows
+  /// exceptions of the gathering thread.
   std::optional<ready> take();
 
 private:

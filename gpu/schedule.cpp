@@ -7,10 +7,10 @@
 
 namespace ballast {
 
-// Warm-up rises linearly and reaches lr at step `warmup_steps`. The decay then
-// runs over the steps that are left: the first of them has lr, the last one of
-// the run lr * final_ratio (cosine, linear). A warm-up that leaves one step
-// ends there; a run of one step has lr.
+// Warm-up rises linearly and reaches lr at step `warmup_steps`. The decay runs
+// over the remaining steps: the first of them has lr, the last one of the run
+// lr * final_ratio (cosine, linear). If warm-up leaves one step, that step has
+// lr * final_ratio; a run of one step has lr.
 double learning_rate(const optimizer_spec& optimizer,
                      const schedule_spec& schedule, uint64_t step,
                      uint64_t total_steps) {

@@ -35,8 +35,8 @@ public:
               [&](void* at) { inner_->all_gather(at, count, type, until); });
   }
 
-  // Vectors of state follow each other at the same places of their arenas. They
-  // do not go through the mirror, which a slower rank may still be reading.
+  // State vectors follow each other at the same offsets of their arenas. They
+  // bypass the mirror, which a slower rank may still be reading.
   void broadcast(void* data, size_t bytes, int root, deadline until) override {
     const bool mine = rank() == root;
     in_room(data, bytes, mine, !mine,
@@ -45,7 +45,7 @@ public:
   void broadcast_to_lacking(void* data, size_t bytes, int root, bool lacks,
                             deadline until) override {
     const bool mine = rank() == root;
-    // Whoever lacks nothing may have to pass on what it holds.
+    // A rank that holds the data may have to forward it.
     in_room(data, bytes, mine || !lacks, !mine && lacks, [&](void* at) {
       inner_->broadcast_to_lacking(at, bytes, root, lacks, until);
     });
@@ -83,7 +83,7 @@ private:
     const size_t count = floats_in(bytes);
     BALLAST_CHECK(*place + count <= mirror_floats_, "beyond the mirror");
     float* at = mirror_.get() + *place;
-    if (size() == 1) // nothing is added: the values stay where they are
+    if (size() == 1) // nothing is added: the values stay in place
       return operation(at);
     auto* there = static_cast<float*>(data);
     device_.download(at, there, count);
@@ -109,7 +109,7 @@ private:
   compute_device& device_;
   std::shared_ptr<float[]> mirror_;
   size_t mirror_floats_;
-  std::unique_ptr<collective> inner_; // ends first: peers read the mirror
+  std::unique_ptr<collective> inner_; // destroyed first: peers read the mirror
 };
 
 } // namespace

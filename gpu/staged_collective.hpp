@@ -1,8 +1,8 @@
-/// A collective of the host for tensors that live on a device: what lies in an
-/// arena of the device is copied to the host's memory, goes through the inner
-/// collective, and is copied back. What lies on the host goes straight through.
+/// A host collective for tensors on a device: data in a device arena is copied
+/// to host memory, reduced by the inner collective, and copied back. Host data
+/// passes through unchanged.
 ///
-/// It changes neither what is sent nor in which order: workers on CPUs and on
+/// It changes neither the data sent nor its order: workers on CPUs and on
 /// devices can be ranks of one generation.
 ///
 /// Thread: as any collective.
@@ -15,10 +15,9 @@
 
 namespace ballast {
 
-/// Gradients keep their places in `mirror`, which lies in the memory that the
-/// inner collective likes best and is as long as the longest arena: ranks that
-/// are slower may still read a bucket while the next one is staged.
-/// `device` outlives the collective.
+/// Gradients keep their offsets in `mirror`, which is allocated by the inner
+/// collective and as long as the longest arena: slower ranks may still read a
+/// bucket while the next one is staged. `device` must outlive the collective.
 std::unique_ptr<collective>
 make_staged_collective(std::unique_ptr<collective> inner,
                        compute_device& device, std::shared_ptr<float[]> mirror,

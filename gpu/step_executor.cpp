@@ -14,8 +14,8 @@ namespace ballast {
 
 namespace {
 
-/// Waiting for a peer that lives is no error, however slow it is: its death is
-/// seen by heartbeats. This only bounds what nobody would notice.
+/// Waiting for a living peer is no error, however slow it is: heartbeats detect
+/// its death. This only bounds a hang that nothing else would notice.
 constexpr auto collective_patience = std::chrono::hours(1);
 
 } // namespace
@@ -29,7 +29,7 @@ step_executor::step_executor(parts with, worker_core_config config, plan first,
       prefetcher_(*with_.store, with_.set->row, *with_.device),
       buckets_(with_.layout, *with_.device),
       micro_(with_.what->train.micro_batch) {
-  // Nothing that an earlier generation began is left in the model.
+  // Clears leftovers of an earlier generation from the model.
   with_.model->resume();
   statistics_.resize(with_.model->statistics_count());
   with_.model->take_statistics(statistics_);
@@ -173,10 +173,10 @@ bool step_executor::stand_still() {
       throw collective_error(collective_errc::aborted, "aborted in a pause");
     command_kind kind = posts_.front();
     posts_.erase(posts_.begin());
-    // Everybody stands after the same step, and only the coordinator, which
-    // knows that, sends these: no lane is needed.
+    // Only the coordinator sends these, when all workers stand still after the
+    // same step: no lane is needed.
     if (kind == command_kind::stop) {
-      copy(); // what the run goes on from if it is resumed
+      copy(); // the state from which a resumed run continues
       core_->stop_here();
       return false;
     }
@@ -218,32 +218,32 @@ void step_executor::run(std::unique_ptr<collective> group,
   const bool refused = problem.code == errc::non_finite_loss ||
                        problem.code == errc::non_finite_gradient;
   if (!refused) // a slower peer may still read the end of such a step
-    group_->abort(problem.message); // frees the communication thread
+    group_->abort(problem.message); // releases the communication thread
   buckets_.drop();
   problem.worker = with_.self;
   {
     std::lock_guard lock(gate_);
     if (frozen_)
-      return; // that it broke off is what was asked for
+      return; // the abort was requested
   }
   if (refused) {
     problem.step = next(with_.state->held.step);
     problem.sample_ids = refused_ids_;
-    // The state before that step may be whole: somebody may want to look.
+    // The state before that step may be intact: keep it for inspection.
     if (group_->rank() == 0 && listener_.copy && damaged_parameter().empty())
       listener_.copy(with_.state->held.step);
   }
   listener_.failed(std::move(problem));
 }
 
-/// A long forward pass waits for nobody: it need not end before the others
-/// know.
+/// A long forward pass waits for no peer: it should end before the others
+/// report the death.
 void step_executor::watch_peers() {
   group_->on_peer_lost([this, watched = group_.get()](int rank) {
     {
       std::lock_guard gate(gate_);
       std::lock_guard lock(mutex_);
-      // Who has left a generation may end; that is known.
+      // A worker that left a generation may end; that is expected.
       if (frozen_ || aborted_ || group_.get() != watched)
         return;
     }
@@ -279,7 +279,7 @@ void step_executor::train(const generation_start& start) {
       prefetcher_.submit(std::move(*following));
     step_end end = do_step(*ready, data_ns);
     copy_if_due(end);
-    // The ranks that did the step evaluate it, also those that leave then.
+    // The ranks of the step evaluate it, including those that leave then.
     if (end.epoch_ended)
       evaluate(ready->order.at.epoch);
     if (end.left)
@@ -296,9 +296,9 @@ void step_executor::train(const generation_start& start) {
   finish();
 }
 
-/// After every so many steps and seconds, when asked to, and before a stop, so
-/// that the run can go on from there. The last step of a run leaves the model
-/// instead.
+/// After the configured steps and seconds, on request, and before a stop, so
+/// that the run can continue from there. The last step of a run leaves the
+/// model instead.
 void step_executor::copy_if_due(const step_end& end) {
   if (group_->rank() != 0 || !listener_.copy)
     return;

@@ -1,11 +1,11 @@
 /// The training loop of one worker in one generation: draws, gradient, buckets,
-/// trailer, apply, and the evaluation at an epoch's end. Everything that
-/// decides lies in worker_core; this file does the work and nothing else.
+/// trailer, apply, and the evaluation at an epoch's end. worker_core makes all
+/// decisions; this file does the work.
 ///
-/// Order inside a step: trace line -> gradient sum of the own take, buckets
+/// Order inside a step: trace line -> gradient sum of its own take, buckets
 /// leaving as they become final -> statistics -> trailer -> check -> apply.
-/// Nothing that writes parameters happens before the host saw every bucket and
-/// the trailer complete.
+/// Nothing writes parameters before the host has seen every bucket and the
+/// complete trailer.
 ///
 /// Threads: run() is the step thread. post(), abort(), drain() and now() may be
 /// called from any thread.
@@ -35,21 +35,21 @@
 
 namespace ballast {
 
-/// What the step thread tells its owner, called on the step thread.
+/// Callbacks to the owner, on the step thread.
 struct step_listener {
   /// Connected, and at the state before the first step.
   std::function<void(step_number base)> ready;
   /// The next generation is in force; `ready` follows.
   std::function<void()> switched;
-  /// A plan of the same generation is in force. Rows of chunks that it gives to
-  /// others are fed to no further step.
+  /// A plan of the same generation is in force. No later step uses rows of
+  /// chunks that it gives to other workers.
   std::function<void(const plan&)> replanned;
-  /// One complete record of what is fed to the gradient, before any of it is
-  /// sent. Empty if the job does not trace.
+  /// One complete record of the step's samples, before any of its data is sent.
+  /// Empty if the job does not trace.
   std::function<void(const step_order&, const std::vector<uint64_t>& ids)>
       trace;
-  /// Rank 0 stands behind this step: copy the state, for a checkpoint. Empty:
-  /// nobody wants one.
+  /// Rank 0 is at this step: copy the state for a checkpoint. Empty: no
+  /// checkpoints.
   std::function<void(step_number)> copy;
   std::function<void(evaluation_report)> evaluated;
   std::function<void(step_number)> paused;
@@ -57,21 +57,21 @@ struct step_listener {
   std::function<void(worker_failed)> failed;
 };
 
-/// How long the parts of one step took here.
+/// The times of the parts of one step on this worker.
 struct step_timing {
   uint64_t data_ns = 0; // waiting for the prefetched batch
   uint64_t compute_ns = 0;
-  uint64_t waited_ns = 0; // of these, for a core
-  uint64_t reduce_ns = 0; // with waiting for the other ranks
+  uint64_t waited_ns = 0; // thereof waiting for a core
+  uint64_t reduce_ns = 0; // including the wait for other ranks
   uint64_t apply_ns = 0;
-  uint64_t rows = 0; // own
+  uint64_t rows = 0; // of this worker
 };
 
-/// What was applied since the last drain().
+/// Everything applied since the last drain().
 struct step_progress {
   std::vector<step_record> steps;
   std::vector<step_timing> timings; // one for each of `steps`
-  uint64_t bytes_sent = 0;          // by the collective, ever
+  uint64_t bytes_sent = 0;          // by the collective, in total
   uint64_t store_free_bytes = 0;
 };
 
@@ -87,16 +87,16 @@ public:
     training_state* state = nullptr;
     bucket_layout layout;
     worker_id self{};
-    /// Where `model`, `optimizer` and `memory` are.
+    /// The device of `model`, `optimizer` and `memory`.
     compute_device* device = &cpu_device();
   };
-  /// A newcomer has no core yet: the state that it is sent says where it
-  /// stands. `first` is the plan of its generation.
+  /// A newcomer has no core yet: the received state determines its position.
+  /// `first` is the plan of its generation.
   step_executor(parts with, worker_core_config config, plan first,
                 std::optional<worker_core> core, step_listener listener);
 
   /// Trains until the run ends, is stopped, or fails; then calls finished or
-  /// failed, once, and returns. Nothing is called after freeze().
+  /// failed, once, and returns. Calls nothing after freeze().
   void run(std::unique_ptr<collective> group, generation_start start);
 
   /// Takes effect between two steps.
@@ -104,23 +104,24 @@ public:
   /// A pending plan whose chunks are all in the store; it names the same
   /// generation, or a later one without this worker.
   void post(plan pending);
-  /// Likewise, with the collective of the generation that it names. Returns
-  /// that of the generation before this one, where nobody is left: to give back
-  /// the memory of who left it takes long, and no step should wait for that.
+  /// Likewise, with the collective of the generation that it names. Returns the
+  /// unused collective of the generation before this one, if any: freeing the
+  /// memory of workers that left takes long, and no step should wait for it.
   std::unique_ptr<collective> post(next_generation next);
-  /// From now on nothing is applied any more. Waits for an apply in progress,
-  /// for nothing else: a long forward pass goes on, its result is dropped.
+  /// Nothing is applied from now on. Waits for an apply in progress, but for
+  /// nothing else: a long forward pass continues and its result is dropped.
   held_state freeze();
   /// Leaves every wait as fast as the collective allows; run() then fails.
   void abort(const std::string& reason) noexcept;
 
   /// Everything since the last call.
   step_progress drain();
-  /// What happened here behind that which the fence knows of.
+  /// Adds everything that happened here after the state known to the fence.
   void tell_after(const fence_order& known, final_ack& out) const;
-  /// The coordinator has this step and those before on its disk.
+  /// The coordinator has persisted this step and those before.
   void recorded(step_number last);
-  /// What the step thread does now; worker and generation are the caller's.
+  /// The present activity of the step thread; the caller sets worker and
+  /// generation.
   heartbeat now() const;
 
 private:
@@ -134,10 +135,10 @@ private:
   void train(const generation_start& start);
   void take_posts();
   void copy_state();
-  /// False if the run was stopped while it stood still.
+  /// False if the run was stopped meanwhile.
   bool stand_still();
   step_end do_step(const prefetcher::ready& ready, uint64_t data_ns);
-  /// A full disk is waited for, up to grace_s; a fence breaks that off.
+  /// Waits for space on a full disk, up to grace_s; a fence interrupts that.
   void trace(const prefetcher::ready& ready);
   double gradient(const prefetcher::ready& ready, float* gradients);
   /// In micro-batches, until one does not fit.
@@ -145,7 +146,7 @@ private:
   void drop_pass(const std::string& why);
   void slow_down(uint64_t computed_ns);
   void reduce(trailer& sums);
-  /// Moves the parameters by what a step reduced to.
+  /// Updates the parameters by the reduced gradients of a step.
   void apply(position at, const trailer& sums, float* gradients,
              std::vector<float>& statistics);
   [[noreturn]] void refuse_gradient(position at, const float* gradients,
@@ -157,7 +158,7 @@ private:
   void evaluate(epoch_number epoch);
   void finish();
   void enter(worker_phase phase);
-  /// Bounds what nobody would notice; a slow peer is no error.
+  /// Bounds a hang that nothing else would notice; a slow peer is no error.
   static deadline patience();
 
   parts with_;
@@ -170,12 +171,12 @@ private:
   std::vector<float> statistics_; // of the step in flight
   micro_batch micro_;
   uint32_t pass_rows_ = 0; // of the pass in progress
-  bool leaving_ = false;   // and its buckets leave meanwhile
+  bool leaving_ = false;   // and its buckets leave during the pass
 
   std::mutex gate_; // held while parameters change; guards *with_.state, too
   bool frozen_ = false;
 
-  mutable std::mutex mutex_; // guards what other threads touch
+  mutable std::mutex mutex_; // guards the members that other threads use
   std::condition_variable posted_;
   std::vector<command_kind> posts_;
   std::optional<plan> pending_;

@@ -1,6 +1,6 @@
 /// The part of step_executor that brings every rank to the base of its
-/// generation: a newcomer gets the whole state, who is one step behind gets
-/// what that step reduced to.
+/// generation: a newcomer receives the whole state, a rank one step behind
+/// receives the reduced gradients of that step.
 #include "gpu/step_executor.hpp"
 #include "runtime/messages/start_message.hpp"
 
@@ -12,7 +12,7 @@ namespace ballast {
 
 namespace {
 
-/// Reports are at most 100 ms old: what is older is known.
+/// Reports are at most 100 ms old: older records are known already.
 constexpr size_t newcomer_records_max = 4096;
 
 } // namespace
@@ -42,7 +42,8 @@ void step_executor::bring_to_base(const generation_start& start) {
   listener_.ready(base);
 }
 
-/// Who is one step behind gets what that step reduced to and applies it.
+/// A rank one step behind receives the reduced gradients of that step and
+/// applies them.
 void step_executor::receive_last_step(const generation_start& start,
                                       bool late) {
   training_state& state = *with_.state;
@@ -81,7 +82,8 @@ void step_executor::receive_last_step(const generation_start& start,
     state.history.add(told->records.back());
 }
 
-/// Parameters, optimizer state and buffers, from the source to who lacks them.
+/// Sends parameters, optimizer state and buffers from the source to ranks that
+/// lack them.
 void step_executor::receive_state(const generation_start& start, bool stale) {
   auto send = [&](std::span<float> values) {
     if (!values.empty())
@@ -95,7 +97,7 @@ void step_executor::receive_state(const generation_start& start, bool stale) {
     send(one.values);
 }
 
-/// Where the source stands, as words: a newcomer makes its core of it.
+/// The source's position as words: a newcomer constructs its core from it.
 void step_executor::receive_position(const generation_start& start) {
   std::vector<uint64_t> words;
   if (uint32_t(group_->rank()) == start.source) {

@@ -1,5 +1,5 @@
-/// The part of step_executor that comes after steps: the evaluation at the end
-/// of an epoch, and the end of the run.
+/// The part of step_executor after the steps: the evaluation at the end of an
+/// epoch, and the end of the run.
 #include "data/safetensors.hpp"
 #include "gpu/step_executor.hpp"
 #include "gpu/step_helpers.hpp"
@@ -12,10 +12,11 @@ namespace {
 
 /// Rows of one forward pass of the evaluation.
 constexpr uint32_t evaluation_rows = 512;
-/// Of the device; the others are the prefetcher's.
+/// A slot of the device; the prefetcher uses the others.
 constexpr size_t evaluation_slot = 2;
-/// How many results are kept for a coordinator that was away. Nothing but the
-/// events of older ones is lost: the newest says what is still to be evaluated.
+/// The number of results kept for a coordinator that was away. Dropping older
+/// ones loses only their events: the newest says which epoch must still be
+/// evaluated.
 constexpr size_t evaluations_max = 16'384;
 
 } // namespace
@@ -31,8 +32,8 @@ void step_executor::evaluate(epoch_number epoch) {
   with_.model->bind({with_.memory.parameters.get(), count},
                     {next_gradients(), count});
   batch rows;
-  // By the ranks of the collective: the core may already stand in a plan that
-  // takes effect after this.
+  // By ranks of the collective: the core may already have a plan that takes
+  // effect after this.
   for (size_t i = size_t(group_->rank()); i < set.test.size();
        i += size_t(group_->size())) {
     chunk_ptr from = with_.store->find(data_part::test, set.test[i].id);

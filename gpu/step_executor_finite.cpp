@@ -1,5 +1,5 @@
-/// The part of step_executor that keeps infinities and NaN out of the model: a
-/// gradient is looked at before it is applied, the parameters before they are
+/// The part of step_executor that keeps infinities and NaN out of the model: it
+/// checks gradients before they are applied, and parameters before they are
 /// copied for a checkpoint and at the end.
 #include "gpu/kernels/largest_magnitude.hpp"
 #include "gpu/step_executor.hpp"
@@ -11,7 +11,8 @@ namespace ballast {
 
 namespace {
 
-/// Where the largest of these values lies, and its name; empty: all are finite.
+/// The place of the largest of these values, and its name; empty: all are
+/// finite.
 struct finding {
   std::string name;
   float largest = 0;
@@ -62,9 +63,8 @@ std::string step_executor::damaged_parameter() {
   return std::isfinite(worst.largest) ? "" : worst.name;
 }
 
-/// No copy of the state and no model is made of parameters that an update has
-/// driven out of range: the loss of the next step would tell, where there is
-/// one.
+/// No checkpoint and no model may contain parameters that an update has driven
+/// out of range: the loss of the next step would reveal them, if there is one.
 void step_executor::check_parameters() {
   if (const std::string name = damaged_parameter(); !name.empty())
     throw ballast_error(

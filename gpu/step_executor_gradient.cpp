@@ -30,8 +30,8 @@ double step_executor::accumulate(const batch_view& rows, uint64_t seed) {
   for (uint32_t begin = 0; begin < rows.rows;) {
     const uint32_t part = micro_.rows(rows.rows - begin);
     bool last = begin + part == rows.rows;
-    // Only the last micro-batch makes a gradient final; where that may have to
-    // be done over, not before it has ended.
+    // Only the last micro-batch makes a gradient final; if it may have to be
+    // repeated, not before it has ended.
     pass_rows_ = part;
     leaving_ = last && (with_.device->is_host() || micro_.proven(part));
     loss_sum += with_.model->accumulate(
@@ -43,7 +43,7 @@ double step_executor::accumulate(const batch_view& rows, uint64_t seed) {
   return loss_sum;
 }
 
-/// The next try takes smaller micro-batches. Where there are none, and where
+/// The next attempt uses smaller micro-batches. If they cannot get smaller, or
 /// buckets may have left already, the step fails with the reason.
 void step_executor::drop_pass(const std::string& why) {
   if (leaving_ || !micro_.did_not_fit(pass_rows_))
@@ -54,12 +54,12 @@ void step_executor::drop_pass(const std::string& why) {
                             "; set train.micro_batch to less, or take a "
                             "smaller model: " +
                             why);
-  // What the pass left pending in the model goes with it.
+  // Drops the pass's pending statistics in the model, too.
   std::vector<float> dropped(with_.model->statistics_count());
   with_.model->take_statistics(dropped);
 }
 
-/// A fault on purpose; a fence breaks it off.
+/// An injected fault; a fence interrupts it.
 void step_executor::slow_down(uint64_t computed_ns) {
   double factor = with_.state->slow_factor.load(std::memory_order_relaxed);
   if (factor <= 1)

@@ -1,4 +1,4 @@
-/// Small things that the files of step_executor share.
+/// Small helpers shared by the files of step_executor.
 #pragma once
 
 #include "data/batch.hpp"

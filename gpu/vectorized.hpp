@@ -1,11 +1,11 @@
-/// Compile a loop for several vector widths, picked at load time.
+/// Compiles a loop for several vector widths, selected at load time.
 ///
 /// BALLAST_VECTORIZED: without fused multiply-add, and in files compiled with
-/// -ffp-contract=off (gpu/CMakeLists.txt) where it matters: every width gives
-/// the same bits, so that workers on unlike CPUs agree. For what each worker
-/// does to its own copy of shared state (optimizer).
-/// BALLAST_VECTORIZED_FMA: the fastest; bits may differ between CPUs. For what
-/// is summed over the workers anyway (gradients).
+/// -ffp-contract=off (gpu/CMakeLists.txt) if it matters: every width gives the
+/// same bits, so that workers on different CPUs agree. For updates that each
+/// worker makes to its own copy of shared state (optimizer).
+/// BALLAST_VECTORIZED_FMA: the fastest; bits may differ between CPUs. For
+/// values that are summed over the workers anyway (gradients).
 #pragma once
 
 // Sanitizers cannot run the resolver, which starts before they do.

@@ -41,7 +41,7 @@ uint64_t number_at(const json& line, const char* key) {
   return field.get<uint64_t>();
 }
 
-/// What is wrong with a line goes to `broken` with its place.
+/// Passes errors in a line to `broken` with their place.
 void for_each_line(
     const fs::path& file, const std::string& name,
     const std::function<void(const json&, const std::string& where)>& use,
@@ -59,8 +59,9 @@ void for_each_line(
     cannot_open(file, errno);
 }
 
-/// A file that is there and cannot be read proves nothing of the run: that is
-/// no finding. Throws; one that is missing reads as a stream that is not open.
+/// A file that exists but cannot be read says nothing about the run: that is an
+/// error, not a finding. Throws; a missing file gives a stream that is not
+/// open.
 std::ifstream open_if_there(const fs::path& file) {
   std::ifstream in(file);
   const int why = errno;
@@ -69,7 +70,7 @@ std::ifstream open_if_there(const fs::path& file) {
   return in;
 }
 
-/// Discarded where it is missing, or holds no JSON.
+/// Discarded if it is missing or not JSON.
 json read_if_there(const fs::path& file) {
   (void)open_if_there(file);
   return read_json_file(file);
@@ -180,8 +181,7 @@ void read_traces(const fs::path& folder, const journal_content& journal,
   }
 }
 
-/// What the run says of itself once it has ended. A run that goes on, or was
-/// killed, has no report.
+/// Checks the run's own report. An unfinished or killed run has none.
 void check_report(const fs::path& folder, const journal_content& journal,
                   uint64_t steps_committed, uint64_t steps_total, audit& into) {
   std::error_code ignored;
@@ -205,13 +205,13 @@ void check_report(const fs::path& folder, const journal_content& journal,
                  std::to_string(steps_committed));
 }
 
-/// The first place where two JSON texts differ, as "/train/lr".
+/// The first place where two JSON values differ, as "/train/lr".
 std::string first_difference(const json& a, const json& b) {
   json found = json::diff(a, b);
   return found.empty() ? "" : found[0].value("path", "");
 }
 
-/// What the journal itself says that other files, and its own rows, must be.
+/// Checks other files, and the journal's own rows, against the journal.
 void check_origin(const fs::path& folder, const journal_content& journal,
                   audit& into) {
   const journaled_run& run = *journal.run;
@@ -283,8 +283,7 @@ std::optional<std::string> lineage_by_ledger(const fs::path& folder,
 }
 
 audit_report audit_run_directory(const fs::path& folder) {
-  // The journal first: of a run that goes on, steps.jsonl is then never behind
-  // it.
+  // The journal first: steps.jsonl of a running run is then never behind it.
   journal_content journal = read_journal(folder);
   manifest set = read_manifest(folder);
   audit_input input = input_of(journal, set);

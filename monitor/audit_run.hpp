@@ -1,7 +1,7 @@
-/// The audit of a run directory: reads what runtime/ledger/audit.hpp compares,
-/// i.e. ledger.sqlite, manifest.json, steps.jsonl, trace/*.jsonl and
-/// report.json, and changes nothing. Works on a run that goes on: a last line
-/// that is torn is not there yet. Any thread.
+/// The audit of a run directory: reads the records that
+/// runtime/ledger/audit.hpp compares (ledger.sqlite, manifest.json,
+/// steps.jsonl, trace/*.jsonl and report.json) and changes nothing. Works while
+/// the run goes on: a torn last line counts as absent. Any thread.
 #pragma once
 
 #include "monitor/report.hpp"
@@ -13,19 +13,19 @@
 
 namespace ballast {
 
-/// Throws ballast_error{run_dir_unusable} where a file that is needed is
-/// missing or cannot be read: then nothing can be said. What is there and
-/// contradicts something else is a problem of the report, not an error.
+/// Throws ballast_error{run_dir_unusable} if a required file is missing or
+/// unreadable, because nothing can be said then. A file that contradicts
+/// another is a problem in the report, not an error.
 audit_report audit_run_directory(const std::filesystem::path& folder);
 
-/// Digest of the plans and of the first `steps` steps, as the ledger has them:
-/// what a checkpoint of that step and the report name. Nothing where the
-/// journal is of an earlier build, or contradicts itself.
+/// Digest of the plans and of the first `steps` steps according to the ledger:
+/// the one that a checkpoint of that step and the report must have. Nothing if
+/// an earlier build wrote the journal, or it contradicts itself.
 std::optional<std::string>
 lineage_by_ledger(const std::filesystem::path& folder, step_number steps);
 
-/// For report.json: the worse of ledger and traces. Nothing where the run
-/// cannot be audited.
+/// For report.json: the worse of ledger and traces. Nothing if the run cannot
+/// be audited.
 std::optional<audit_result> audit_counts(const std::filesystem::path& folder);
 
 } // namespace ballast

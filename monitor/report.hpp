@@ -1,4 +1,4 @@
-/// report.json: what a run came to. The same object is printed by --json.
+/// report.json: the result of a run. --json prints the same object.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ struct recovery {
   double ms = 0;
 };
 
-/// How often the rows that should be in committed steps are in them.
+/// How often the expected rows occur in committed steps.
 struct audit_result {
   uint64_t expected = 0;
   uint64_t once = 0;
@@ -25,8 +25,8 @@ struct audit_result {
   std::string problem;
 };
 
-/// Fields that are not known, or that the run did not come to, stay empty and
-/// are written as null.
+/// Unknown fields, and those that the run did not reach, stay empty and are
+/// written as null.
 struct run_report {
   std::string state; // done, failed, stopped
   uint64_t epochs = 0;
@@ -40,7 +40,7 @@ struct run_report {
   std::optional<double> test_accuracy;
   std::optional<uint64_t> generations;
   std::vector<recovery> recoveries;
-  /// Moves for balance only; repair is not counted here.
+  /// Moves for balance only; repair does not count.
   std::optional<uint64_t> moved_samples;
   std::optional<uint64_t> moved_bytes;
   std::optional<uint64_t> moved_bound_samples;
@@ -50,10 +50,10 @@ struct run_report {
   /// The step after which model.safetensors was taken.
   std::optional<uint64_t> model_step;
   std::optional<audit_result> audit;
-  /// Digest of all committed steps (runtime/ledger/lineage.hpp); left out where
+  /// Digest of all committed steps (runtime/ledger/lineage.hpp); omitted if
   /// empty.
   std::string lineage;
-  /// Why it failed or was stopped; the key is left out where empty.
+  /// Why it failed or was stopped; omitted if empty.
   std::string reason;
 };
 

@@ -1,6 +1,6 @@
-/// The clocks of what Ballast writes for others to read. Every record carries
-/// both: `t_ns` (CLOCK_MONOTONIC, to measure between records of one host) and
-/// `time` (UTC, to compare with the world). Decisions never read these.
+/// The clocks of Ballast's records. Every record carries both: `t_ns`
+/// (CLOCK_MONOTONIC, to measure between records of one host) and `time` (UTC,
+/// to relate to other systems). Decisions never read these.
 #pragma once
 
 #include <cstdint>

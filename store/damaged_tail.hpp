@@ -1,6 +1,6 @@
-/// What a power cut leaves at the end of a file of lines: half a line, zeros,
-/// or blocks that never reached the disk. A run goes on from what is whole; the
-/// rest is kept beside it.
+/// Repairs a line file after a power cut, which may leave half a line, zeros,
+/// or blocks that never reached the disk. A run continues from the intact
+/// lines; the rest is kept in another file.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace ballast {
 
 struct damaged_tail {
   std::filesystem::path kept; // FILE.damaged-K
-  uint64_t line = 0;          // the first that is damaged, from 1
+  uint64_t line = 0;          // the first damaged line, from 1
   uint64_t bytes = 0;
   std::string why;
 };
@@ -20,10 +20,10 @@ struct damaged_tail {
 /// FILE.damaged-K with the first free K.
 std::filesystem::path damaged_name(const std::filesystem::path& file);
 
-/// Every line must be a JSON object whose `key` is its number, from 1. From the
-/// first that is not, everything moves to FILE.damaged-K. Nothing where all is
-/// well, or no file is there. Throws disk_full, run_dir_unusable; nothing is
-/// changed then.
+/// Every line must be a JSON object whose `key` is its number, from 1.
+/// Everything from the first line that is not moves to FILE.damaged-K. Returns
+/// nothing if all lines are intact, or the file does not exist. Throws
+/// disk_full, run_dir_unusable, and then changes nothing.
 std::optional<damaged_tail> cut_damaged_tail(const std::filesystem::path& file,
                                              const char* key);
 

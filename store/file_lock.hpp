@@ -35,8 +35,8 @@ public:
   /// an error. `stop` ends the wait with ballast_error{stopped}.
   bool take(mode as, std::chrono::milliseconds wait = {},
             const std::stop_token& stop = {});
-  /// False once the file was renamed or replaced: then the lock says nothing
-  /// about what others find under its name.
+  /// False after the file was renamed or replaced: the lock then does not
+  /// protect the file at this path.
   bool is_at(const std::filesystem::path& path) const;
   void release();
 

@@ -48,7 +48,7 @@ CREATE TABLE IF NOT EXISTS progress (
   epoch INTEGER NOT NULL);
 )sql";
 
-/// Later than the others: a journal of an earlier build may lack them.
+/// Added later: a journal of an earlier build may lack these tables.
 constexpr const char* later_schema = R"sql(
 CREATE TABLE IF NOT EXISTS asked (
   one INTEGER PRIMARY KEY CHECK (one = 1),
@@ -67,7 +67,7 @@ CREATE TABLE IF NOT EXISTS origin (
   throw ballast_error(errc::internal, "the journal refuses " + what);
 }
 
-/// Which calls wait for the disk.
+/// Whether a call waits for the disk.
 enum class durable : uint8_t { now, later };
 
 } // namespace
@@ -83,7 +83,7 @@ struct journal::state {
   step_number committed{};
 
   /// WAL with synchronous=FULL waits for the disk at every commit, with NORMAL
-  /// never; a FULL one takes all earlier NORMAL ones along.
+  /// never; a FULL commit also persists all earlier NORMAL ones.
   void set(durable wanted) {
     if (mode == wanted)
       return;

@@ -1,13 +1,13 @@
-/// The coordinator's memory on disk (`ledger.sqlite` in the run directory):
-/// terms, the job, generations, plans with the position where each took
-/// effect, and how far the run is committed. With the manifest these determine
-/// every draw of every worker; `ballast audit` reads nothing else.
+/// The coordinator's durable memory (`ledger.sqlite` in the run directory):
+/// terms, the job, generations, plans with the position where each took effect,
+/// and the last committed step. With the manifest these determine every draw of
+/// every worker; `ballast audit` needs nothing else.
 ///
-/// Decisions are on the disk when the call returns; commits may lag behind by
-/// what a power failure takes. One writer, which holds the term lock
-/// (`coordinator.lock`) as long as it lives; readers at any time. One thread
-/// at a time per object. Errors: ballast_error, disk_full among them; a record
-/// that contradicts an earlier one is `internal`.
+/// Decisions are on disk when the call returns; commits may lag, and a power
+/// failure may lose the newest. One writer, which holds the term lock
+/// (`coordinator.lock`) as long as it lives; readers at any time. One thread at
+/// a time for each object. Errors: ballast_error, disk_full among them; a
+/// record that contradicts an earlier one is `internal`.
 #pragma once
 
 #include "runtime/balance/plan_note.hpp"
@@ -26,7 +26,7 @@
 
 namespace ballast {
 
-/// Who a worker_id is.
+/// The worker behind a worker_id.
 struct journaled_worker {
   worker_id id{};
   std::string name;
@@ -50,22 +50,22 @@ struct journaled_plan {
   plan_note note;
 };
 
-/// The run as it was asked for; `job` with every default filled in.
+/// The run as requested; `job` with every default filled in.
 struct journaled_run {
   std::string name;
   uint64_t seed = 0;
   uint64_t rows = 0; // of the training set
   nlohmann::json job;
-  /// What must be equal for it to go on: its own key, the build, the prepared
-  /// set. Empty: journaled by an earlier build.
+  /// The values that must be equal when the run goes on: its key, the build,
+  /// the prepared set. Empty: journaled by an earlier build.
   std::string
       identity; // digest of key and name, see runtime/ledger/lineage.hpp
   std::string build;
   std::string manifest; // digest of the manifest
 };
 
-/// Everything up to `committed`, which is the last step of the run that every
-/// member of its generation has applied, with its epoch; step 0 before it.
+/// The content up to `committed`, the last step that every member of its
+/// generation has applied, with its epoch; step 0 before the first.
 struct journal_content {
   ballast::term term{};
   std::optional<journaled_run> run;
@@ -96,22 +96,22 @@ public:
   void record_run(const journaled_run& run);
   void record_generation(const journaled_generation& membership);
   void record_plan(const plan& p, std::optional<position> effective = {});
-  /// Both at once, for one wait on the disk in a recovery.
+  /// Both in one transaction, so that a recovery waits for the disk once.
   void record_change(const journaled_generation& membership, const plan& p,
                      std::optional<position> effective = {},
                      const plan_note& note = {});
   /// A plan of the newest generation is offered.
   void record_offer(const plan& p, const plan_note& note = {});
-  /// An offered plan is in force from `from` on. Saying it twice is harmless.
+  /// An offered plan is in force from `from` on. Idempotent.
   void record_effective(plan_number number, position from);
-  /// All that users asked of the run so far; the newest word counts.
+  /// All user requests that are in force; replaces the earlier record.
   void record_requests(const standing_requests& asked);
 
   // -- progress: survives the process at once, the power later ---
-  /// Every step up to this one is committed. Goes back only by record_undo.
+  /// Every step up to this one is committed. Only record_undo goes back.
   void record_commit(step_number upto, epoch_number epoch);
 
-  /// The run goes back to this step: later ones are committed no more.
+  /// The run goes back to this step: later ones are no longer committed.
   void record_undo(step_number to, epoch_number epoch);
 
   journal_content content() const;
@@ -122,9 +122,9 @@ private:
   std::unique_ptr<state> state_;
 };
 
-/// A consistent view of the journal in `folder`, also of a run that goes on.
-/// Throws run_dir_unusable where there is none or it cannot be read.
-/// `thoroughly`: looks at every page of the file before.
+/// A consistent snapshot of the journal in `folder`, also while the run goes
+/// on. Throws run_dir_unusable if there is none or it cannot be read.
+/// `thoroughly`: checks every page of the file first.
 journal_content read_journal(const std::filesystem::path& folder,
                              bool thoroughly = false);
 

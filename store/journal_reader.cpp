@@ -142,7 +142,8 @@ void check_version(sqlite::connection& on,
 
 namespace {
 
-/// What changes where somebody writes: the log beside the file, then the file.
+/// Changes whenever a process writes: the state of the log beside the file,
+/// then of the file.
 struct journal_stamp {
   uintmax_t log_bytes = 0;
   uintmax_t bytes = 0;
@@ -187,9 +188,9 @@ journal_content read_journal(const fs::path& folder, bool thoroughly) {
   if (fs::is_directory(file, ignored))
     throw ballast_error(errc::run_dir_unusable,
                         "the journal " + file.string() + " is a folder");
-  // Readers of a log write beside it. Where there is none the file alone is the
-  // journal, and is read without leaving anything behind; unless somebody began
-  // to write meanwhile.
+  // Readers of a write-ahead log create files beside it. Without a log the main
+  // file is the whole journal and is read without leaving anything behind,
+  // unless a writer starts meanwhile.
   if (journal_stamp before = stamp_of(file); before.log_bytes == 0)
     try {
       journal_content out = read_by(file, "?immutable=1", thoroughly);

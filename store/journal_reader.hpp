@@ -9,10 +9,10 @@
 
 namespace ballast {
 
-/// Of journals that this build writes and reads.
+/// The journal format that this build writes and reads.
 constexpr int journal_schema_version = 1;
 
-/// The number that a query gives; 0 if it gives none.
+/// The number that a query returns; 0 if it returns none.
 uint64_t one_number(sqlite::connection& on, const char* sql);
 
 /// One snapshot of all tables.

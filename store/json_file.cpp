@@ -6,7 +6,7 @@ namespace ballast {
 
 nlohmann::json read_json_file(const std::filesystem::path& file) {
   std::error_code ignored;
-  // Of a folder the first read would throw.
+  // Reading a folder would throw.
   if (!std::filesystem::is_regular_file(file, ignored))
     return nlohmann::json(nlohmann::json::value_t::discarded);
   std::ifstream in(file);

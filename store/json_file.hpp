@@ -1,5 +1,5 @@
-/// Reads a small JSON file of a run directory as it is found there: half of it,
-/// something else, or a folder in its place.
+/// Reads a small JSON file of a run directory in any state: truncated,
+/// overwritten, or a folder in its place.
 #pragma once
 
 #include <filesystem>
@@ -7,7 +7,7 @@
 
 namespace ballast {
 
-/// Its value; discarded where it is missing, cannot be read or is no JSON.
+/// Its value; discarded if the file is missing, unreadable or not JSON.
 nlohmann::json read_json_file(const std::filesystem::path& file);
 
 } // namespace ballast

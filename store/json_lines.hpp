@@ -1,4 +1,4 @@
-/// Reads a file of one JSON value a line, as line_file writes it.
+/// Reads a file with one JSON value in each line, as line_file writes it.
 #pragma once
 
 #include <cstdint>
@@ -9,10 +9,10 @@
 
 namespace ballast {
 
-/// Calls `use` with every line that ends, and its number from 1; a torn last
-/// line is left out, as its writer died in it or is still at it. A line that is
-/// no JSON, or in which `use` does not find what it expects (json::exception),
-/// goes to `broken`. False where the file cannot be opened; errno says why.
+/// Calls `use` with every complete line and its number from 1. A torn last line
+/// is skipped: its writer died, or is still writing it. A line that is not
+/// JSON, or in which `use` does not find the expected fields (json::exception),
+/// goes to `broken`. False if the file cannot be opened; errno says why.
 bool for_each_json_line(
     const std::filesystem::path& file,
     const std::function<void(const nlohmann::json&, uint64_t number)>& use,

@@ -24,8 +24,9 @@ namespace {
   throw ballast_error(errc::run_dir_unusable, what);
 }
 
-/// Bytes up to and including the last line end; `last` gets the last whole
-/// line. Reads backwards, because the file may be long and the line short.
+/// The length up to and including the last line end; sets `last` to the last
+/// whole line. Reads backwards, because the file may be long and the line
+/// short.
 uint64_t whole_lines(int descriptor, const std::filesystem::path& path,
                      std::string* last) {
   off_t size = lseek(descriptor, 0, SEEK_END);
@@ -95,8 +96,8 @@ void line_file::append(std::string_view lines) {
     if (count < 0 && errno == EINTR)
       continue;
     if (count < 0) {
-      // A short write went before: take its part back, so that the file still
-      // consists of whole lines. Shortening needs no space.
+      // Removes the part of a short write, so that the file still consists of
+      // whole lines. Truncating needs no space.
       int error_number = errno;
       if (written > 0 && ftruncate(descriptor_.get(), off_t(bytes_)) != 0)
         fail(path_, "take back a torn line of", errno);

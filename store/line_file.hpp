@@ -1,10 +1,9 @@
-/// An append-only file of whole lines: the files of a run directory that
-/// others read while they grow (steps.jsonl, events.jsonl, traces).
+/// An append-only file of whole lines: the files of a run directory that other
+/// processes read while they grow (steps.jsonl, events.jsonl, traces).
 ///
-/// One append is one write(2), so that a reader, or a process that is killed,
-/// leaves a torn line only where the machine itself dies; and a torn last line
-/// of an earlier life is cut off when the file is opened. One writer per file;
-/// one thread at a time.
+/// Each append is one write(2), so that a killed writer leaves no torn line;
+/// only a power cut may, and opening the file cuts a torn last line off. One
+/// writer per file; one thread at a time.
 #pragma once
 
 #include "runtime/base/unique_fd.hpp"
@@ -18,20 +17,20 @@ namespace ballast {
 
 class line_file {
 public:
-  /// Opens for appending, creating the file if it is absent. Throws
-  /// ballast_error: run_dir_unusable, disk_full.
-  /// `fault` names the fault point of its appends, for tests.
+  /// Opens for appending; creates the file if it is absent. Throws
+  /// ballast_error: run_dir_unusable, disk_full. `fault` names the fault point
+  /// of its appends, for tests.
   explicit line_file(std::filesystem::path path, const char* fault = "");
 
-  /// Appends one or more lines; a missing last line end is added. Throws
-  /// ballast_error{disk_full} where nothing fits any more; the file then ends
-  /// with the last whole append before.
+  /// Appends one or more lines and adds a missing last line end. Throws
+  /// ballast_error{disk_full} if there is no space; the file then ends with the
+  /// last complete append before.
   void append(std::string_view lines);
 
-  /// Drops what is behind the first `bytes`, which end a line.
+  /// Truncates to the first `bytes`, which end a line.
   void shorten(uint64_t bytes);
 
-  /// Waits until everything appended is on the disk.
+  /// Waits until all appended lines are on disk.
   void sync();
 
   /// The last line without its line end; empty if there is none.
@@ -47,7 +46,7 @@ private:
   uint64_t bytes_ = 0; // always at the end of a line
 };
 
-/// True for an errno that means: no space, quota or size limit reached.
+/// True for an errno that means that a space, quota or size limit is reached.
 bool means_disk_full(int error_number);
 
 } // namespace ballast

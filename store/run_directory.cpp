@@ -68,7 +68,7 @@ file_lock take_lock(const fs::path& folder, bool make, const char* what_to_do) {
   return lock;
 }
 
-/// True if nothing but a lock file is in it.
+/// True if it contains nothing but a lock file.
 bool unused(const fs::path& folder) {
   std::error_code error;
   fs::directory_iterator entries(folder, error);
@@ -80,7 +80,8 @@ bool unused(const fs::path& folder) {
   return true;
 }
 
-/// "file.write" is reached by all files, "file.write.report.json" by one.
+/// All files reach "file.write"; only report.json reaches
+/// "file.write.report.json".
 int fault_at(const std::string& point, const std::string& name) {
   int fault = fault_point(point.c_str());
   return fault ? fault : fault_point((point + "." + name).c_str());
@@ -112,7 +113,8 @@ run_directory run_directory::create(const fs::path& base,
   make_folders(folder);
   for (int number = 1; number <= runs_max; ++number) {
     fs::path path = folder / (name + "-" + std::to_string(number));
-    // mkdir decides who gets the number when several runs start at once.
+    // mkdir decides which process gets the number if several runs start at
+    // once.
     if (::mkdir(path.c_str(), 0755) == 0) {
       run_directory made(path, take_lock(path, true, choose_another));
       make_subfolders(path);

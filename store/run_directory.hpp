@@ -1,8 +1,8 @@
-/// The folder in which one run leaves everything it writes. Its content is
-/// listed in docs/; programs of users read it while the run goes on, therefore
-/// every file in it is either appended by whole lines or replaced at once.
+/// The folder that holds all files of one run; docs/ lists them. Users'
+/// programs read them while the run goes on, therefore every file is either
+/// appended by whole lines or replaced atomically.
 ///
-/// The process that makes a run directory owns it: it holds a lock on
+/// The process that creates a run directory owns it: it holds a lock on
 /// `run.lock` as long as it lives. Its children open the same path without the
 /// lock. Any thread.
 #pragma once
@@ -19,17 +19,17 @@ namespace ballast {
 
 class run_directory {
 public:
-  /// Makes BASE/NAME-N with the first free N. Throws ballast_error:
+  /// Creates BASE/NAME-N with the first free N. Throws ballast_error:
   /// run_dir_unusable, disk_full.
   static run_directory create(const std::filesystem::path& base,
                               const std::string& name);
-  /// Makes exactly `folder` (--run-dir), which is absent or empty. Throws also
-  /// run_dir_in_use where a living process owns it.
+  /// Creates exactly `folder` (--run-dir), which must be absent or empty.
+  /// Throws also run_dir_in_use if a living process owns it.
   static run_directory create_at(const std::filesystem::path& folder);
-  /// An existing one whose owner is dead, to go on with its run. Throws
-  /// run_dir_in_use, run_dir_unusable.
+  /// Takes over an existing one whose owner is dead, to continue its run.
+  /// Throws run_dir_in_use, run_dir_unusable.
   static run_directory adopt(const std::filesystem::path& folder);
-  /// An existing one that another process owns. Throws run_dir_unusable.
+  /// Opens one that another process owns. Throws run_dir_unusable.
   static run_directory open(const std::filesystem::path& folder);
 
   /// Absolute.
@@ -40,7 +40,7 @@ public:
   std::filesystem::path logs() const { return path_ / "logs"; }
   std::filesystem::path trace() const { return path_ / "trace"; }
   std::filesystem::path checkpoints() const { return path_ / "checkpoints"; }
-  /// What is not finished yet; published by a rename into its place.
+  /// Unfinished files; a rename publishes them.
   std::filesystem::path tmp() const { return path_ / "tmp"; }
 
   /// Replaces the file `name` by `content` (readable, indented) at once: a

@@ -53,15 +53,15 @@ void connection::run(const char* sql) {
 }
 
 void connection::fail(int code, const char* action) const {
-  // SQLite calls only ENOSPC "full" and forgets the number of other failed
-  // writes (quota, size limit); errno still holds it.
+  // SQLite calls only ENOSPC "full" and loses the number of other failed writes
+  // (quota, size limit); errno still holds it.
   int error_number = errno;
   std::string what = std::string("cannot ") + action + " the journal " +
                      file_.string() + ": " +
                      (handle_ ? sqlite3_errmsg(handle_) : "out of memory");
   code = handle_ ? sqlite3_extended_errcode(handle_) : code;
   int primary = code & 0xff;
-  // Opening a journal in WAL mode makes and grows files beside it, too.
+  // Opening a journal in WAL mode also creates and extends files beside it.
   bool of_file = code == SQLITE_IOERR_WRITE || code == SQLITE_IOERR_SHMSIZE ||
                  code == SQLITE_IOERR_SHMOPEN || primary == SQLITE_CANTOPEN;
   if (primary == SQLITE_FULL || (of_file && means_disk_full(error_number)))
@@ -154,7 +154,7 @@ transaction::transaction(connection& on) : on_(on) {
 }
 
 transaction::~transaction() {
-  // After a full disk SQLite may have rolled back by itself.
+  // After a full disk SQLite may have rolled back itself.
   if (open_ && sqlite3_get_autocommit(on_.handle()) == 0)
     sqlite3_exec(on_.handle(), "ROLLBACK", nullptr, nullptr, nullptr);
 }

@@ -1,5 +1,5 @@
-/// The little of SQLite that the journal needs: a connection, a statement, a
-/// transaction; and its errors in our words. Only journal*.cpp include this.
+/// Wraps the part of SQLite that the journal needs: a connection, a statement,
+/// a transaction, and errors as ballast_error. Only journal*.cpp include this.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace ballast::sqlite {
 
-/// A path as a file: URI, whatever characters it has.
+/// A path as a file: URI, whatever characters it contains.
 std::string uri_of(const std::filesystem::path& file, const char* query);
 
 class connection {
@@ -26,7 +26,7 @@ public:
   sqlite3* handle() const { return handle_; }
   /// Throws the ballast_error for the connection's last failure.
   [[noreturn]] void fail(int code, const char* action) const;
-  /// Fault points before and after whatever makes a change last.
+  /// Fault points before and after the commit that makes a change durable.
   void before_commit() const;
   void after_commit() const;
 
@@ -35,8 +35,7 @@ private:
   sqlite3* handle_ = nullptr;
 };
 
-/// A prepared statement. Parameters and columns are counted from 1 and from 0,
-/// as SQLite does.
+/// A prepared statement. As in SQLite, parameters count from 1, columns from 0.
 class statement {
 public:
   statement(const connection& on, std::string_view sql);
@@ -50,7 +49,8 @@ public:
 
   /// The next row, or false after the last (then it can be bound again).
   bool step();
-  /// For statements without rows: runs it once; rows changed.
+  /// For statements without result rows: runs once, returns the number of
+  /// changed rows.
   int run();
 
   uint64_t number(int column) const;
@@ -62,7 +62,7 @@ private:
   sqlite3_stmt* handle_ = nullptr;
 };
 
-/// Rolled back unless committed.
+/// Rolls back unless committed.
 class transaction {
 public:
   explicit transaction(connection& on);

@@ -1,4 +1,4 @@
-/// Reading a source takes as long as the source is large; this ends it sooner.
+/// Cancels the reading of a source, which may be long.
 #pragma once
 
 #include "runtime/base/errors.hpp"

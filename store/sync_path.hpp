@@ -1,12 +1,12 @@
-/// What must outlive the machine's power, on the disk.
+/// Makes files survive a power cut.
 #pragma once
 
 #include <filesystem>
 
 namespace ballast {
 
-/// Syncs a file or folder; what is not there needs none, and some file systems
-/// cannot sync a folder. Throws ballast_error: disk_full, run_dir_unusable.
+/// Syncs a file or folder. Ignores missing paths, and file systems that cannot
+/// sync a folder. Throws ballast_error: disk_full, run_dir_unusable.
 void sync_path(const std::filesystem::path& path);
 
 } // namespace ballast

@@ -1,6 +1,6 @@
-/// The lock that a coordinator holds on its run as long as it lives: two can
-/// never write one journal. It ends with the process, however that ends, so a
-/// restarted coordinator need not clean up.
+/// The lock that a coordinator holds on its run as long as it lives, so that
+/// two processes can never write one journal. The kernel releases it with the
+/// process, so a restarted coordinator need not clean up.
 #pragma once
 
 #include "store/file_lock.hpp"

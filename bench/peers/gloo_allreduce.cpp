@@ -1,11 +1,11 @@
 // Stock gloo::allreduce (ring, float sum) over TCP on the loopback: the
-// baseline of bench/allreduce.py in C++, with nothing of Ballast in it.
+// baseline of bench/allreduce.py in C++, without any code of Ballast.
 //
 //   gloo_allreduce RANKS SECONDS BYTES...
 //
 // Every rank is a process. Rank 0 measures, after a warm-up, until the seconds
-// of a size are spent, and prints one line per size: the size, then the time of
-// every round in milliseconds.
+// of a size are spent, and prints one line for each size: the size, then the
+// time of every round in milliseconds.
 #include <gloo/allreduce.h>
 #include <gloo/barrier.h>
 #include <gloo/broadcast.h>
@@ -126,7 +126,7 @@ int main(int argc, char** argv) {
     for (int i = 3; i < argc; ++i) {
       me.measure(std::strtoull(argv[i], nullptr, 10), seconds);
     }
-    me.what_rank_0_says(0); // nobody leaves early
+    me.what_rank_0_says(0); // no rank leaves early
   } catch (const std::exception& e) {
     std::fprintf(stderr, "gloo_allreduce: rank %d: %s\n", number, e.what());
     code = 1;

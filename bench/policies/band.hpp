@@ -1,6 +1,6 @@
-/// When a placement counts as balanced, the same for everybody: no worker's
-/// label skew above the budget, no size further from its part than the
-/// tolerance.
+/// The criterion by which a placement counts as balanced, the same for all
+/// policies: no worker's label skew above the budget, no size further from its
+/// part than the tolerance.
 #pragma once
 
 #include "runtime/balance/quota.hpp"
@@ -15,7 +15,7 @@ struct band {
   double size_tolerance = 0.05; // of a worker's part
 };
 
-/// Follows a placement unit by unit: O(classes) a move.
+/// Follows a placement unit by unit: O(classes) for each move.
 class band_tracker {
 public:
   /// `parts` of all units by worker; they sum to 1.

@@ -10,7 +10,7 @@ constexpr uint32_t cycles_between_sessions = 2;
 constexpr double activations_few = 10'000;
 constexpr double allowed_deviation_max = 0.1;
 
-/// Of what the silos hold: by worker.
+/// Entropy of the silos' holdings, by worker.
 double entropy_of(const std::vector<uint64_t>& held,
                   const std::vector<double>& parts) {
   std::vector<double> ratios;

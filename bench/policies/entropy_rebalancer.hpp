@@ -3,26 +3,26 @@
 /// the defaults of ActivationRebalancerOptions.cs.
 ///
 /// In cycles: H = entropy of p_i, which is in proportion to activations times
-/// memory. The session ends well when (Hmax - H) / Hmax is below the allowed
+/// memory. The session succeeds when (Hmax - H) / Hmax is below the allowed
 /// deviation (1e-4, ten times that per decade of activations beyond 10,000, at
 /// most 0.1). A cycle in which H changed by less than 1e-4 of Hmax only waits;
-/// after three of them the session fails. Else silos are paired, the lowest
-/// with the highest, the next with the next, and each pair's
+/// after three of them the session fails. Otherwise silos are paired, the
+/// lowest with the highest, the next with the next, and each pair's
 ///
 ///   delta = alpha * scale * difference / 2, alpha = H / Hmax,
 ///   scale = (1 - exp(-0.1 * cycle)) / (1 + 0.1 * (silos - 1))
 ///
-/// activations, chosen by chance, move from the higher to the lower one, whole
-/// numbers, even where both are above the mean. Statistics are those of the
+/// activations, chosen at random, move from the higher to the lower one, in
+/// whole numbers, even if both are above the mean. Statistics are those of the
 /// last report; migrations are awaited before the next cycle.
 ///
-/// Labels: each has a session of its own. H of a label that lies on one silo is
+/// Labels: each has a session of its own. H of a label that is on one silo is
 /// 0, and by the source it would never move; so alpha is that of all units, and
-/// the first cycle of a session never counts as stale. "Memory" is what makes
-/// silos unequal there: here 1 / part. Pairs go by distance from the ideal
-/// number, where the source sorts by count: with unequal silos that would move
-/// the wrong way. A session that ended is begun anew two cycles later; the
-/// source's back-off after failures is longer.
+/// the first cycle of a session never counts as stale. "Memory" makes silos
+/// unequal in the source: here it is 1 / part. Pairs are formed by the distance
+/// from the ideal number, where the source sorts by count: with unequal silos
+/// that would move the wrong way. An ended session restarts two cycles later;
+/// the source's back-off after failures is longer.
 #pragma once
 
 #include "bench/policies/policy.hpp"

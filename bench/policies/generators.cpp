@@ -64,7 +64,7 @@ instance generate(const generator& how, uint32_t workers, uint32_t classes,
   spec.kind = how.kind;
   spec.alpha = how.alpha;
   spec.sigma = 1;
-  spec.classes_per_worker = 3; // four workers have ten classes to hold
+  spec.classes_per_worker = 3; // four workers must hold ten classes
   if (how.unequal_shares)
     for (uint32_t worker = 0; worker < workers; ++worker)
       spec.shares.push_back(

@@ -1,5 +1,5 @@
-/// The placements on which balancers are compared. Another kind of placement is
-/// another line of `generators()`.
+/// The placements on which balancers are compared. To add another kind of
+/// placement, add a line to `generators()`.
 #pragma once
 
 #include "runtime/balance/quota.hpp"
@@ -13,7 +13,7 @@ namespace ballast::policies {
 struct generator {
   std::string name;
   std::string kind;   // of runtime/placement/placement.hpp
-  double alpha = 0.5; // of it
+  double alpha = 0.5; // parameter of the kind
   enum class order {
     shuffled,
     sorted,
@@ -25,7 +25,7 @@ struct generator {
 
 const std::vector<generator>& generators();
 
-/// What a run begins with.
+/// The initial state of a run.
 struct instance {
   std::vector<int32_t> labels;             // by row
   std::vector<std::vector<uint64_t>> rows; // by worker
@@ -33,8 +33,8 @@ struct instance {
   std::vector<double> parts; // of all rows, by worker; sum to 1
 };
 
-/// Classes are not equally frequent: weights from 0.5 to 1.5. The same for the
-/// same seed.
+/// Classes are not equally frequent: weights from 0.5 to 1.5. Equal seeds give
+/// equal instances.
 instance generate(const generator& how, uint32_t workers, uint32_t classes,
                   uint64_t rows, uint64_t seed);
 

@@ -6,12 +6,12 @@ namespace ballast::policies {
 namespace {
 
 constexpr double error_jitter = 1e-6;
-/// So many draws without success, and every reassignment is looked at.
+/// After this many draws without success every reassignment is examined.
 constexpr uint32_t draws_max = 4096;
 
 } // namespace
 
-/// Excesses of sizes and cells, kept up to date.
+/// Excesses of sizes and cells, updated incrementally.
 struct hill_climbing::errors {
   size_t workers;
   size_t classes;
@@ -73,7 +73,7 @@ std::vector<unit_move> hill_climbing::tick(const cluster_view& view) {
         accept(unit, from, to);
       continue;
     }
-    // Few are left: all that help, each with its number of units.
+    // With few left: all that help, each with its number of units.
     struct choice {
       uint32_t label, from, to;
     };

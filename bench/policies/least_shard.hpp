@@ -4,16 +4,16 @@
 /// LeastShardAllocationStrategy.scala.
 ///
 /// A round picks shards of regions that hold more than the optimal number
-/// (rounded up), in the order of their sizes, the smallest first; where there
-/// are none, one of each region that holds the optimal number, as many as
-/// others are two or more short of it. At most max(1, min(relative * shards,
-/// absolute)) in a round; no round while one is in progress. Who is picked
-/// then goes, one after the other, to the region with the fewest.
+/// (rounded up), in the order of their sizes, the smallest first; if there are
+/// none, one of each region that holds the optimal number, as many as others
+/// are two or more short of it. At most max(1, min(relative * shards,
+/// absolute)) in a round; no round while one is in progress. Each picked shard
+/// then goes to the region with the fewest, one after the other.
 ///
-/// Labels: one entity type each, with a strategy of its own, as Akka has it.
-/// The optimal number of a worker is its part of the label, rounded up. The
-/// source has no threshold any more (a region may be one short); `threshold` is
-/// that of the deprecated algorithm: largest minus smallest must exceed it.
+/// Labels: one entity type each, with a strategy of its own, as in Akka. The
+/// optimal number of a worker is its part of the label, rounded up. The source
+/// no longer has a threshold (a region may be one short); `threshold` is that
+/// of the deprecated algorithm: largest minus smallest must exceed it.
 #pragma once
 
 #include "bench/policies/policy.hpp"

@@ -1,18 +1,17 @@
-/// Balancers of others, restated as pure functions of what they can see, so
+/// Balancers of other systems, restated as pure functions of their input, so
 /// that they can be compared with our planner on the same placements and in
-/// virtual time (bench/policies/policy_simulator.cpp). Nothing of the product
-/// uses this.
+/// virtual time (bench/policies/policy_simulator.cpp). The product does not use
+/// this.
 ///
-/// All of them were made for things that have a size and no label: actors,
-/// regions, partitions. So that they can reach the same final balance as ours,
-/// each is given the kindest generalisation there is: it keeps its rule, and
-/// applies it to every label by itself, as it would to an entity type, a table
-/// or a topic of its own. A worker's fair number of a label's units is its part
-/// of them. Who knows of no unequal nodes is told the fair numbers all the
-/// same.
+/// All of them were made for objects with a size and no label: actors, regions,
+/// partitions. So that they can reach the same final balance as ours, each gets
+/// the most favourable generalisation: it keeps its rule, and applies it to
+/// every label separately, as it would to an entity type, a table or a topic of
+/// its own. A worker's fair number of a label's units is its part of them.
+/// Policies that do not know unequal nodes get the fair numbers nevertheless.
 ///
-/// A unit is what moves as a whole and has one label: a row where placements
-/// are compared, a chunk of one class where time is simulated.
+/// A unit moves as a whole and has one label: a row when placements are
+/// compared, a chunk of one class when time is simulated.
 #pragma once
 
 #include "runtime/balance/quota.hpp"
@@ -33,8 +32,8 @@ struct unit_move {
   friend bool operator==(const unit_move&, const unit_move&) = default;
 };
 
-/// Where every unit is. Units are numbered worker by worker, then class by
-/// class, as they lie at first. Moving costs O(1).
+/// The place of every unit. Units are numbered worker by worker, then class by
+/// class, in the initial placement. Moving costs O(1).
 class unit_places {
 public:
   explicit unit_places(const label_counts& held);
@@ -57,37 +56,37 @@ private:
   std::vector<uint32_t> slot_; // in its list of at_
 };
 
-/// What a balancer sees when it looks. Loads are as old as the newest report;
-/// where a unit is, whoever holds it says at once.
+/// The input of a balancer. Loads are as old as the newest report; the places
+/// of units are current.
 struct cluster_view {
   const label_counts& reported;     // units, by worker and class
   const std::vector<double>& parts; // of every label, by worker; sums to 1
   const unit_places& places;
   const std::vector<unit_move>& in_flight;
   uint64_t now = 0;         // ticks
-  uint64_t reported_at = 0; // the tick whose loads these are
+  uint64_t reported_at = 0; // the tick at which these loads were reported
 };
 
-/// One balancer. Has the memory that its source gives it, no clock, and random
-/// numbers that its seed decides.
+/// One balancer. Has the memory that its source has, no clock, and random
+/// numbers derived from its seed.
 class policy {
 public:
   virtual ~policy() = default;
   virtual std::string name() const = 0;
-  /// What it wants to move now: units that are at `from` and not in flight,
-  /// each at most once.
+  /// The moves to start now: units that are at `from` and not in flight, each
+  /// at most once.
   virtual std::vector<unit_move> tick(const cluster_view& view) = 0;
 };
 
-/// How many units beyond its fair number a worker is said to hold; < 0 is too
-/// few.
+/// The units beyond its fair number that a worker holds according to the
+/// reports; < 0 is too few.
 class label_excess {
 public:
   label_excess(const cluster_view& view, size_t label);
   double operator[](size_t worker) const { return excess_[worker]; }
   size_t workers() const { return excess_.size(); }
   uint64_t total() const { return total_; }
-  /// Workers by excess, the least first; ties by rank.
+  /// Workers by excess, ascending; ties by rank.
   std::vector<uint32_t> least_first() const;
 
 private:
@@ -95,15 +94,15 @@ private:
   uint64_t total_ = 0; // units of the label
 };
 
-/// Picks units by chance, none twice in a tick and none that is in flight: what
-/// "some shard of that node" means to all of the sources.
+/// Picks random units, none twice in a tick and none in flight: the meaning of
+/// "some shard of that node" in all of the sources.
 class unit_picker {
 public:
   explicit unit_picker(uint64_t seed) : random_(seed, 0x706f6c696379) {}
 
   void new_tick(const cluster_view& view);
-  /// At most `count` units of the label, from one worker to another; fewer
-  /// where there are not so many.
+  /// At most `count` units of the label, from one worker to another; fewer if
+  /// there are not enough.
   void pick(const cluster_view& view, size_t label, uint32_t from, uint32_t to,
             uint64_t count, std::vector<unit_move>& out);
   bool taken(uint32_t unit) const { return taken_.contains(unit); }

@@ -1,9 +1,8 @@
-/// Our planner and the balancers of others on the same placements, in virtual
-/// time: how many rows each moves for the same final balance, and what becomes
-/// of them where reports are late. Part `policies` of bench/balance.py reads
-/// it.
+/// Our planner and the balancers of other systems on the same placements, in
+/// virtual time: how many rows each moves for the same final balance, and how
+/// they behave with late reports. Part `policies` of bench/balance.py reads it.
 ///
-///   policy_simulator settle [SEEDS]     CSV; placements that stand still
+///   policy_simulator settle [SEEDS]     CSV; static placements
 ///   policy_simulator timeline           CSV; reports, delays, noise
 #include "bench/policies/hill_climbing.hpp"
 #include "bench/policies/region_score.hpp"

@@ -21,8 +21,8 @@ std::vector<unit_move> region_score::tick(const cluster_view& view) {
   return out;
 }
 
-/// Who is no longer in flight has ended; loads that are newer than that hold it
-/// already.
+/// An operator that is no longer in flight has ended; loads newer than its end
+/// include it already.
 void region_score::follow_operators(const cluster_view& view) {
   std::vector<unit_move> still;
   for (const unit_move& one : running_) {
@@ -69,7 +69,7 @@ bool region_score::balance(const cluster_view& view, size_t label,
     fullest = std::max(fullest, double(view.reported.at(store, label)));
   double tolerance =
       std::floor(std::max(1.0, fullest * options_.tolerance_part));
-  // Weights of 1 in the mean, so that a tolerance is a number of regions.
+  // Weights average 1, so that a tolerance is a number of regions.
   auto score = [&](uint32_t store, double delta) {
     double size = double(view.reported.at(store, label)) + delta;
     return size / std::max(view.parts[store] * double(stores), 1e-12);
@@ -95,7 +95,7 @@ bool region_score::balance(const cluster_view& view, size_t label,
       picker_.pick(view, label, source, target, 1, out);
       if (out.size() > before)
         return true;
-      break; // nothing there that could move
+      break; // no region there can move
     }
   }
   return false;

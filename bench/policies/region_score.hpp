@@ -1,9 +1,9 @@
 /// TiKV's balance-region scheduler. Source: tikv/pd,
 /// pkg/schedule/schedulers/balance_region.go and utils.go.
 ///
-/// A store's score is its size by weight. Stores in the order of their scores,
-/// influence of operators included: the highest is the source of some region
-/// of it, the lowest others are offered it. It moves where
+/// A store's score is its size by weight. Stores are ordered by score,
+/// including the influence of operators: the highest is the source of one of
+/// its regions, which is offered to the others, lowest first. It moves if
 ///
 ///   score(source size - 5 |influence| - tolerance) >
 ///   score(target size + 5 |influence| + tolerance),
@@ -11,16 +11,15 @@
 ///
 /// influence counts against a move, never for one. An operator's influence
 /// counts while it runs and, because stores report late, until the next report
-/// after it has ended. One operator a tick.
+/// after it has ended. One operator for each tick.
 ///
-/// Labels: a key range each, balanced by itself, as the scheduler does it with
-/// ranges. Weights are the workers' parts. Room on disk plays no role.
+/// Labels: a key range each, balanced separately, as the scheduler does with
+/// ranges. Weights are the workers' parts. Disk space plays no role.
 ///
-/// `influence_overwritten` brings back issue 11133 of tikv/pd: of the operators
-/// that have ended, the table of influences keeps the newest one of a key.
-/// There the key is a region; here it is a label, because one chunk weighs
-/// little: what is lost is coarser than in the source, and so is what comes of
-/// it.
+/// `influence_overwritten` brings back issue 11133 of tikv/pd: of the ended
+/// operators, the table of influences keeps the newest one of a key. There the
+/// key is a region; here it is a label, because one chunk weighs little: the
+/// loss is coarser than in the source, and so are its effects.
 #pragma once
 
 #include "bench/policies/policy.hpp"
@@ -31,7 +30,7 @@ struct region_score_options {
   bool influence_overwritten = false;
   double influence_factor = 5;
   double tolerance_part = 0.005;
-  uint32_t operators_per_tick = 1; // of each label
+  uint32_t operators_per_tick = 1; // for each label
 };
 
 class region_score : public policy {

@@ -15,7 +15,7 @@ namespace {
 
 /// Longer than any wait of a policy between two rounds.
 constexpr uint64_t idle_ticks_max = 64;
-/// Who moves everything so many times never comes to an end.
+/// A policy that moves everything this often never ends.
 constexpr uint64_t rounds_max = 20;
 constexpr double rounding = 1e-9;
 
@@ -133,7 +133,8 @@ settled settle_by_chunks(const instance& what, uint32_t chunk_rows,
   if (before.balanced)
     return before;
   std::vector<uint64_t> sizes = split_by_shares(set.train_rows, what.parts);
-  // As the balancer aims: every class ends a quarter of a chunk off its quota.
+  // Like the balancer's aim: every class ends a quarter of a chunk off its
+  // quota.
   double off = double(what.held.classes) * chunk_rows / 4 /
                double(*std::min_element(sizes.begin(), sizes.end()));
   quota target = best_quota(

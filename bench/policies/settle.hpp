@@ -1,8 +1,8 @@
-/// Placements that stand still: how many units a balancer moves until all is
-/// balanced, and how many our planner moves for the same. Every move is done at
-/// once and seen at once, and a balancer is stopped at the very unit that
-/// brings the placement into the band: no delay, no noise, nobody moves more
-/// than it must by its own rule.
+/// Static placements: how many units a balancer moves until all is balanced,
+/// and how many our planner moves for the same. Every move is done and seen at
+/// once, and a balancer is stopped at the very unit that brings the placement
+/// into the band: no delay, no noise, no policy moves more than its own rule
+/// requires.
 #pragma once
 
 #include "bench/policies/band.hpp"
@@ -14,7 +14,7 @@ namespace ballast::policies {
 struct settled {
   uint64_t moved = 0; // a unit that moves twice counts twice
   uint64_t ticks = 0;
-  bool balanced = false; // else it stalled: it moves nothing, or without end
+  bool balanced = false; // else it stalled, or moved without end
   double skew = 0;       // of the worst worker
   double size_error = 0; // likewise
   label_counts after;
@@ -23,23 +23,25 @@ struct settled {
 settled settle(policy& who, const label_counts& held,
                const std::vector<double>& parts, const band& wanted);
 
-/// Our planner, for the band: exact sizes, the whole budget. What is balanced
-/// already stays.
+/// Our planner, for the band: exact sizes, the whole budget. A balanced
+/// placement stays.
 settled settle_by_quota(const label_counts& held,
                         const std::vector<double>& parts, const band& wanted);
 
-/// Skew in whole rows: rows beyond the whole rows of a fair share, as a part of
-/// the worker's rows. Between the total variation distance and that plus
-/// classes / size; no worker can have less of it than its whole rows allow.
+/// Skew in whole rows: rows beyond the whole rows of a fair share, as a
+/// fraction of the worker's rows. Between the total variation distance and that
+/// plus classes / size; no worker can have less of it than its whole rows
+/// allow.
 double whole_row_skew(const label_counts& held);
 
-/// Our planner for exactly the balance that another one has reached: the same
-/// size of every worker, and nobody more skewed than its worst in whole rows.
+/// Our planner for exactly the balance that another policy has reached: the
+/// same size of every worker, and no worker more skewed than its worst in whole
+/// rows.
 quota quota_for_same_balance(const label_counts& held,
                              const label_counts& reached);
 
-/// Our planner with whole chunks of so many rows (a few are cut for sizes), as
-/// the product does it: rows moved, and the balance then.
+/// Our planner with whole chunks of this many rows (a few are cut for sizes),
+/// as in the product: rows moved, and the resulting balance.
 settled settle_by_chunks(const instance& what, uint32_t chunk_rows,
                          const band& wanted);
 

@@ -1,8 +1,8 @@
-/// The rule that most home-made balancers have: every ten seconds half of the
-/// difference goes from the fullest node to the emptiest one.
+/// The usual rule of home-made balancers: every ten seconds half of the
+/// difference moves from the fullest node to the emptiest one.
 ///
-/// No single source; a tick here is those ten seconds. It remembers nothing and
-/// knows of nothing that is under way. Labels: the rule for each by itself.
+/// No single source; a tick here is those ten seconds. It has no memory and
+/// does not know of moves in flight. Labels: the rule for each separately.
 #pragma once
 
 #include "bench/policies/policy.hpp"

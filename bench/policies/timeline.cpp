@@ -24,7 +24,7 @@ struct load_report {
   std::vector<double> speeds; // since the report before
 };
 
-/// Parts by what is seen of every worker's speed.
+/// Parts in proportion to every worker's measured speed.
 std::vector<double> parts_by_speed(const std::vector<load_report>& reports,
                                    size_t visible) {
   size_t workers = reports[visible].speeds.size();
@@ -114,7 +114,7 @@ double world_parts::speed(uint32_t worker, uint64_t report) const {
     out /= what_.slow_factor;
   if (what_.noise > 0) {
     counter_random random(what_.seed, mix(0x6e6f697365, worker));
-    double normal = -6; // about: twelve uniform numbers
+    double normal = -6; // approximate: twelve uniform numbers
     for (uint64_t i = 0; i < 12; ++i)
       normal += random.unit(12 * report + i);
     out *= std::max(0.1, 1 + what_.noise * normal);

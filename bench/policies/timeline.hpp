@@ -1,19 +1,18 @@
-/// Placements in virtual time: reports that are late, ticks that are faster
-/// than reports, moves that take a while, speeds that are noisy or come and go.
-/// The same world for the balancers of others and for ours, which is the real
-/// `balancer` and sees the same reports as load views.
+/// Placements in virtual time: late reports, ticks that are faster than
+/// reports, moves that take time, speeds that are noisy or oscillate. The same
+/// world for the other balancers and for ours, which is the real `balancer` and
+/// sees the same reports as load views.
 ///
-/// A report is what all workers say at one moment: what they hold, and how fast
-/// they were since the one before. With `reports_late` nobody sees it until so
-/// many more were made. The others are told parts by the median of each
-/// worker's last five speeds, and are asked only while the newest report they
-/// see is outside the band: neither is in their sources, both are to their
-/// good.
+/// A report is the state of all workers at one moment: their holdings, and
+/// their speeds since the one before. With `reports_late` it becomes visible
+/// only after that many further reports. The others get parts by the median of
+/// each worker's last five speeds, and are called only while the newest report
+/// they see is outside the band: neither is in their sources, both favour them.
 ///
 /// Ours sees a report as one load view, ten steps each. Like the coordinator,
-/// the world refuses a proposal while another one is under way, or that was
-/// made for a plan which is not in force any more: with late reports such ones
-/// come.
+/// the world refuses a proposal while another one is under way, or if it was
+/// made for a plan that is no longer in force: with late reports such proposals
+/// occur.
 #pragma once
 
 #include "bench/policies/band.hpp"
@@ -26,12 +25,12 @@ namespace ballast::policies {
 
 struct scenario {
   std::string name;
-  bool sorted = true; // at first, by label; else evenly dealt
+  bool sorted = true; // at first, by label; otherwise dealt evenly
   uint32_t ticks_per_report = 1;
   uint32_t reports_late = 0;
-  uint32_t ticks_per_move_max = 1; // each takes from 1 to so many, by its unit
-  double noise = 0;                // of a speed, the same for a whole report
-  uint32_t wave_reports = 0; // one is slow for so many reports, then not, ...
+  uint32_t ticks_per_move_max = 1; // from 1 to this many, by its unit
+  double noise = 0;                // of a speed, constant within a report
+  uint32_t wave_reports = 0;       // one is slow for this many, then not, ...
   double slow_factor = 4;
   uint32_t reports = 600;
   uint64_t seed = 1;
@@ -43,12 +42,12 @@ struct scenario {
 };
 
 struct story {
-  uint64_t rounds = 0; // ticks at which something began to move
-  uint64_t moved = 0;  // rows
-  uint64_t twice = 0;  // of these, rows that had moved before
-  uint64_t back = 0;   // of these, rows that came back to who had them before
-  uint64_t redundant = 0; // moved beyond what leads from the first placement to
-                          // the last one
+  uint64_t rounds = 0;    // ticks at which a move began
+  uint64_t moved = 0;     // rows
+  uint64_t twice = 0;     // of these, rows that had moved before
+  uint64_t back = 0;      // of these, rows that returned to an earlier owner
+  uint64_t redundant = 0; // moved beyond the difference between the first and
+                          // the last placement
   /// By the parts of equal speeds, whatever waves and noise do.
   uint64_t balanced_after = UINT64_MAX; // reports; never
   double balanced_part = 0;             // of the reports from then on
@@ -62,14 +61,14 @@ story play_ours(const scenario& what, const band& wanted);
 /// The scenarios of the benchmark.
 std::vector<scenario> scenarios();
 
-/// What moved, and whether it had moved before.
+/// All moves so far, and whether a unit had moved before.
 class move_history {
 public:
   explicit move_history(const label_counts& first) : first_(first) {}
   void add(const interval& what, uint32_t from, uint32_t to);
   void note_report(bool balanced);
   void note_round() { ++rounds_; }
-  /// `last`: what the workers hold at the end, in rows.
+  /// `last`: the workers' final holdings, in rows.
   story told(const label_counts& last) const;
 
 private:
@@ -86,13 +85,13 @@ private:
   std::vector<bool> balanced_; // by report
 };
 
-/// What both worlds begin with, and what their workers' speeds are.
+/// The initial state of both worlds, and the speeds of their workers.
 class world_parts {
 public:
   explicit world_parts(const scenario& what) : what_(what) {}
   label_counts chunks() const; // held at first
   std::vector<double> equal_parts() const;
-  double speed(uint32_t worker, uint64_t report) const; // 1 = as at first
+  double speed(uint32_t worker, uint64_t report) const; // 1 = the initial speed
   uint64_t ticks_of_move(uint32_t unit) const;
 
 private:

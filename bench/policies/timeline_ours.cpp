@@ -1,5 +1,5 @@
-// Our balancer in the world of timeline.hpp: reports become load views, and
-// what it proposes is done as the coordinator would do it.
+// Our balancer in the world of timeline.hpp: reports become load views, and its
+// proposals are executed as the coordinator would.
 #include "bench/policies/timeline.hpp"
 
 #include "runtime/balance/balancer.hpp"
@@ -82,7 +82,7 @@ private:
     last_ = transfer_end::effective;
   }
 
-  /// Ten steps, and what the workers say of them.
+  /// Ten steps, and the workers' report about them.
   void report() {
     load_view view;
     view.generation = now_.generation;
@@ -121,8 +121,8 @@ private:
     reports_.push_back(std::move(view));
   }
 
-  /// Between two reports the newest one is seen again, without what it
-  /// measured.
+  /// Between two reports the newest one is shown again, without its
+  /// measurements.
   void look(uint64_t tick, bool fresh) {
     load_view view = reports_[reports_.size() - 1 - what_.reports_late];
     if (!fresh) {

@@ -1,6 +1,6 @@
-/// `ballast audit RUN_DIR [--json]`: says what was compared and what was
-/// found. Exit code 0 only if every sample was used exactly once and no record
-/// contradicts another.
+/// `ballast audit RUN_DIR [--json]`: prints what was compared and found. Exit
+/// code 0 only if every sample was used exactly once and no record contradicts
+/// another.
 #include "cli/commands/audit_files.hpp"
 #include "monitor/audit_run.hpp"
 #include "runtime/base/errors.hpp"

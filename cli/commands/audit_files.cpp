@@ -42,7 +42,7 @@ bool there(const fs::path& file) {
   return fs::exists(file, ignored);
 }
 
-/// `report`: of a run that is over; of any other one there is no model.
+/// `report`: of a finished run; other runs have no model.
 void check_model(const fs::path& folder, const json& report,
                  std::vector<std::string>& out) {
   if (!report.is_object() || !report.contains("weights_sha256") ||
@@ -50,7 +50,7 @@ void check_model(const fs::path& folder, const json& report,
     return;
   const bool model = there(folder / "model.safetensors");
   if (!model && report.value("state", "") == "failed")
-    return; // and says why
+    return; // which reports the reason
   if (!model)
     return out.push_back("model.safetensors is missing, though report.json "
                          "names it by weights_sha256");
@@ -70,8 +70,8 @@ void check_model(const fs::path& folder, const json& report,
   }
 }
 
-/// Only its owner may read it, so others cannot say anything about it. Nobody
-/// goes on with a run that is done: that one may be shown without it.
+/// Only its owner can read the key, so other users cannot check it. A finished
+/// run is never resumed, so it may be shown without its key.
 void check_key(const fs::path& folder, const json& report,
                std::vector<std::string>& out) {
   const fs::path file = folder / "run.key";
@@ -93,7 +93,7 @@ void check_key(const fs::path& folder, const json& report,
     out.push_back("run.key is not the key that the run began with");
 }
 
-/// What is neither read by an audit nor in its place.
+/// Reports entries of a wrong kind that the audit does not read otherwise.
 void check_kinds(const fs::path& folder, std::vector<std::string>& out) {
   if (!there(folder / "job.json"))
     out.push_back("job.json is missing");

@@ -1,4 +1,5 @@
-/// The part of `ballast audit` that reads what is big: checkpoints and model.
+/// The part of `ballast audit` that reads the large files: checkpoints and
+/// model.
 #pragma once
 
 #include <filesystem>
@@ -7,9 +8,9 @@
 
 namespace ballast {
 
-/// What is wrong with checkpoints/ (a checksum, or a state of other steps than
-/// the ledger's) and with model.safetensors (not the one that the report
-/// names); what is not there is not wrong.
+/// The problems of checkpoints/ (a checksum, or a state of other steps than the
+/// ledger's) and of model.safetensors (not the one that the report names); a
+/// missing file is no problem.
 std::vector<std::string> file_problems(const std::filesystem::path& folder);
 
 } // namespace ballast

@@ -1,5 +1,5 @@
-/// `ballast bench NAME ...`: hands over to the benchmark of that name. The thin
-/// program refuses names that this build does not have.
+/// `ballast bench NAME ...`: calls the benchmark of that name. The thin program
+/// refuses names that this build does not have.
 #include "cli/commands/bench_allreduce.hpp"
 #include "cli/commands/bench_planner.hpp"
 #include "runtime/base/errors.hpp"

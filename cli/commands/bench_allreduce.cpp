@@ -1,8 +1,8 @@
-// `ballast bench allreduce`: how fast the collectives of this machine are, side
-// by side. The parent starts one process per rank (this program again), carries
-// their addresses like a coordinator would, and prints what rank 0 measured.
-// Backends take turns in blocks of a few rounds, so that whatever else the
-// machine does meets all of them alike.
+// `ballast bench allreduce`: the speed of this machine's collectives, side by
+// side. The parent starts one process for each rank (this program again),
+// carries their addresses like a coordinator, and prints rank 0's measurements.
+// Backends alternate in blocks of a few rounds, so that other load on the
+// machine affects all of them equally.
 #include "cli/commands/bench_allreduce.hpp"
 #include "gpu/collective_backends.hpp"
 
@@ -36,7 +36,7 @@ using steady_clock = std::chrono::steady_clock;
 
 // -- one rank -----------------------------------------------------------------
 
-/// A backend of this rank, joined, with its buffer.
+/// A joined backend of this rank, with its buffer.
 struct contestant {
   std::string name;
   std::unique_ptr<collective_backend> backend;
@@ -44,7 +44,7 @@ struct contestant {
   std::unique_ptr<collective_opening> opening;
   std::unique_ptr<collective> joined;
   std::vector<double> ms;
-  int block = 1; // rounds in a turn
+  int block = 1; // rounds before the next backend
 };
 
 deadline in_a_minute() {
@@ -90,7 +90,7 @@ double reduce_once(contestant& c, size_t floats) {
       .count();
 }
 
-/// What rank 0 says.
+/// Returns rank 0's value on every rank.
 int agree(contestant& c, int value) {
   c.joined->broadcast(&value, sizeof value, 0, in_a_minute());
   return value;
@@ -264,7 +264,7 @@ bool exchange_addresses(std::vector<child>& children) {
   return true;
 }
 
-/// `row`: called with every line of rank 0. True if all went well.
+/// `row`: called with every line of rank 0. True on success.
 bool run_world(const bench_options& options, int ranks,
                const std::function<void(const std::string&)>& row) {
   std::vector<child> children = start_ranks(options, ranks);
@@ -310,8 +310,8 @@ void print_table_row(const std::string& csv) {
   }
 }
 
-/// Kills a rank again and again: how long until the last survivor is out, and
-/// how long a new generation takes to open.
+/// Repeatedly kills a rank and measures the time until the last survivor has
+/// left its operation, and until a new generation is open.
 int run_kills(const bench_options& options) {
   std::printf("%-10s %5s %6s %9s %9s %9s %9s %9s %8s %6s\n", "backend", "ranks",
               "kills", "p50 ms", "p99 ms", "max ms", "open p50", "open p99",

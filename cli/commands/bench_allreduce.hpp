@@ -4,7 +4,7 @@
 namespace ballast {
 
 /// `argv[0]` is the benchmark's name, then its options. Returns an exit code.
-/// Starts this very program again, once a rank, as `bench allreduce ...`.
+/// Starts this program again for each rank, as `bench allreduce ...`.
 int bench_allreduce(int argc, char** argv);
 
 } // namespace ballast

@@ -91,7 +91,7 @@ bench_options parse_bench_options(int argc, char** argv) {
     }
   }
   for (const std::string& name : options.backends) {
-    make_backend(name); // an unknown name ends us before any process starts
+    make_backend(name); // fails for an unknown name before any process starts
   }
   return options;
 }

@@ -12,17 +12,17 @@ struct bench_options {
   std::vector<int> ranks = {2, 4};
   std::vector<size_t> bytes = {65536, 1048576, 4194304, 16777216, 67108864};
   std::vector<std::string> backends = {"ring-shm", "ring-tcp", "gloo"};
-  double seconds = 2; // a cell
+  double seconds = 2; // for each cell
   bool csv = false;
   bool heap = false;
   std::string host = "127.0.0.1";
-  int kills = 0; // instead of reducing at full speed: kill and measure
-  // Of a child:
+  int kills = 0; // kill ranks and measure, instead of reducing at full speed
+  // Set in children:
   int as_rank = -1;
   int of = 0;
 };
 
-/// What `--help` would say; printed after a usage_error.
+/// The text of `--help`; printed after a usage_error.
 extern const char* const bench_usage_text;
 
 struct usage_error : std::runtime_error {

@@ -1,6 +1,6 @@
 // `ballast bench planner`: how long the planner takes, on one core, and how
-// near its answers are to what is possible. Every cell is repeated for some
-// time; the median counts. The same requests on every machine.
+// close its answers are to the bound. Repeats every cell for some time and
+// reports the median. Uses the same requests on every machine.
 #include "cli/commands/bench_planner.hpp"
 
 #include "runtime/balance/batch_split.hpp"
@@ -24,7 +24,7 @@ const char* const usage_text =
     "usage: ballast bench planner [--seconds S] [--csv]\n";
 
 struct planner_options {
-  double seconds = 1; // a cell
+  double seconds = 1; // for each cell
   bool csv = false;
 };
 
@@ -239,7 +239,7 @@ void split(const planner_options& options) {
 // -- command
 // --------------------------------------------------------------------
 
-/// What is wrong, or nothing.
+/// Returns the mistake in the options, or nothing.
 std::string read_options(int argc, char** argv, planner_options& out) {
   for (int i = 1; i < argc; ++i) {
     if (std::strcmp(argv[i], "--csv") == 0) {

@@ -1,4 +1,4 @@
-/// `ballast bench planner`: what the planner's mathematics costs on this
+/// `ballast bench planner`: the cost of the planner's mathematics on this
 /// machine.
 #pragma once
 

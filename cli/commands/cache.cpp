@@ -150,7 +150,7 @@ ballast_cache_main(int argc, char** argv) {
     command->add_flag("--json", as_json, "As JSON");
   try {
     app.parse(argc, argv);
-    cache_limit_bytes(); // a mistake in it is told before anything is removed
+    cache_limit_bytes(); // reports a mistake in it before anything is removed
     const std::filesystem::path folder = default_cache_folder();
     if (clearing->parsed())
       clear(folder, as_json);

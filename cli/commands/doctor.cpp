@@ -1,5 +1,5 @@
-/// `ballast doctor [--json]`: what this machine has for Ballast, what is
-/// missing, and how to get it. Exit code 0 whatever is found.
+/// `ballast doctor [--json]`: what this machine offers to Ballast, what is
+/// missing, and how to get it. Exit code 0 in any case.
 #include "cli/commands/doctor_checks.hpp"
 #include "runtime/base/errors.hpp"
 #include "runtime/base/json_text.hpp"

@@ -1,5 +1,5 @@
-/// What `ballast doctor` looks at. Each check finds out by doing: it opens the
-/// library, binds the port, asks the driver. None changes anything, none
+/// The checks of `ballast doctor`. Each one tries the real operation: it opens
+/// the library, binds the port, asks the driver. None changes anything, none
 /// throws.
 #pragma once
 
@@ -11,7 +11,7 @@ namespace ballast {
 enum class finding : uint8_t {
   fine,
   note,    // works, but worth knowing
-  missing, // something of Ballast cannot be used
+  missing, // a part of Ballast cannot be used
 };
 
 struct check {

@@ -1,6 +1,6 @@
-/// The part of `ballast doctor` that asks for GPUs. The driver is asked
-/// directly, so that a build without CUDA says what it leaves unused; the CUDA
-/// part of this build and NCCL say for themselves what they can do.
+/// The GPU checks of `ballast doctor`. They query the driver directly, so that
+/// a build without CUDA reports the GPUs that it leaves unused; the CUDA part
+/// of this build and NCCL report their own state.
 #include "cli/commands/doctor_checks.hpp"
 #include "gpu/cuda_library.hpp"
 #include "gpu/model.hpp"
@@ -16,7 +16,7 @@ namespace {
 
 constexpr const char* group = "devices";
 
-/// The driver's own functions, so that no CUDA toolkit is needed to ask.
+/// The driver's functions, loaded by name, so that no CUDA toolkit is needed.
 struct cuda_driver {
   int (*version)(int*) = nullptr;
   int (*init)(unsigned) = nullptr;
@@ -62,7 +62,7 @@ std::string gpus_of(const cuda_driver& driver) {
 check driver() {
   check out{group, "CUDA driver", finding::note, {}, {}};
   out.what_to_do = "training uses the CPU; for GPUs install the NVIDIA driver";
-  // Kept open: the driver does not like to be unloaded.
+  // Never closed: unloading the driver is unsafe.
   void* library = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
   if (!library) {
     out.found = "none (libcuda.so.1 is not there)";

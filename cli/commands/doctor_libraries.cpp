@@ -1,5 +1,5 @@
-/// The part of `ballast doctor` that asks the libraries: which version Ballast
-/// was compiled with, and which file the process really uses.
+/// The library checks of `ballast doctor`: the version that Ballast was
+/// compiled with, and the file that the process really loads.
 #include "cli/commands/doctor_checks.hpp"
 
 #include "gpu/torch/factory.hpp"
@@ -32,8 +32,8 @@ struct search {
   std::string found;
 };
 
-/// The real file of the loaded library whose name starts with `name`; the
-/// version is usually in it. Empty if none is loaded.
+/// The real file of the loaded library whose name starts with `name`; it
+/// usually contains the version. Empty if none is loaded.
 std::string loaded_file(const std::string& name) {
   search wanted{name, {}};
   dl_iterate_phdr(
@@ -66,7 +66,7 @@ check library(const std::string& name, const std::string& version,
   return out;
 }
 
-/// The version of the headers and the one that answers at run time.
+/// The version of the headers and the one at run time.
 check library(const std::string& name, const std::string& compiled,
               const std::string& running, const std::string& file) {
   check out = library(name, running, file);
@@ -78,7 +78,8 @@ check library(const std::string& name, const std::string& compiled,
   return out;
 }
 
-/// Opens what a worker opens; it stays open, LibTorch cannot be unloaded.
+/// Opens the libraries that a worker opens; they stay open, because LibTorch
+/// cannot be unloaded.
 check torch() {
   check out{"libraries", "LibTorch", finding::missing, {}, {}};
   Dl_info here{};

@@ -1,4 +1,4 @@
-/// The parts of `ballast doctor` that ask the operating system.
+/// The operating system checks of `ballast doctor`.
 #include "cli/commands/doctor_checks.hpp"
 
 #include "data/prepared_set.hpp"
@@ -133,7 +133,7 @@ check loopback() {
   return out;
 }
 
-/// Free space where `path` is, or would be.
+/// Free space at `path`, or where it would be.
 check disk(const std::string& name, const fs::path& path,
            const std::string& elsewhere) {
   check out{"places", name, finding::fine, {}, {}};

@@ -42,8 +42,8 @@ using namespace std::chrono_literals;
 
 constexpr auto submit_deadline = 10s;
 
-/// Takes a run over; where the disk has no room for that, it waits for room,
-/// as the run itself would. On a thread of its own: signals come meanwhile.
+/// Takes a run over; if the disk is full it waits for space, as the run itself
+/// would. On a thread of its own, because signals arrive meanwhile.
 class patient_resume {
 public:
   patient_resume(caf::actor_system& system, coordinator_actor whom)
@@ -81,7 +81,7 @@ public:
       }
     }).detach();
   }
-  /// True: the run is told as soon as it is taken over.
+  /// True: the run receives the signal as soon as it is taken over.
   bool interrupt() {
     std::lock_guard lock(mutex_);
     interrupted_ = true;
@@ -115,12 +115,12 @@ private:
   std::atomic<bool> under_way_ = false;
 };
 
-/// Lines of the supervisor, as messages; its end ends this process.
+/// Turns lines of the supervisor into messages; its end ends this process.
 void follow_supervisor(std::shared_ptr<liveness_socket> supervisor,
                        caf::actor_system& system, coordinator_actor whom) {
   name_this_thread("bl-supervisor");
   auto accepted = [](const std::string&) {};
-  auto& resume = *new patient_resume(system, whom); // as long as the process
+  auto& resume = *new patient_resume(system, whom); // never destroyed
   auto refuse = [supervisor](const caf::error& why) {
     failure refused = to_failure(why);
     supervisor->send({{"refused",
@@ -179,8 +179,8 @@ void write_addresses(const std::filesystem::path& folder,
   }
 }
 
-/// The run that an earlier coordinator of this state folder did not end; empty
-/// if there is none.
+/// The unfinished run of an earlier coordinator of this state folder; empty if
+/// there is none.
 std::filesystem::path unfinished_run(const std::filesystem::path& runs) {
   std::filesystem::path newest;
   std::filesystem::file_time_type when{};
@@ -197,7 +197,7 @@ std::filesystem::path unfinished_run(const std::filesystem::path& runs) {
   return newest;
 }
 
-/// Marks of the runs in this folder that are over.
+/// Marks of the finished runs in this folder.
 std::set<std::string> ended_runs(const std::filesystem::path& runs) {
   std::set<std::string> out;
   std::error_code ignored;
@@ -225,7 +225,7 @@ public:
 
 private:
   coordinator_shell_config shell();
-  /// Tells the user of `ballast run`.
+  /// Informs the user of `ballast run`.
   std::function<void(const std::string&)> on_notice() {
     return [to = supervisor_](const std::string& text) {
       to->send({{"notice", text}});
@@ -267,7 +267,7 @@ coordinator_shell_config coordinator_process::shell() {
     return out;
   out.only_machine = this_machine();
   if (may_have_gpu())
-    out.only_machine->memory_bytes = 0; // the model may lie in that of a GPU
+    out.only_machine->memory_bytes = 0; // the model may be in a GPU's memory
   progress_ = std::make_shared<progress_tap>(!options_.no_progress);
   out.on_tick = [tap = progress_](const coordinator_core& core) {
     tap->tick(core);
@@ -317,8 +317,8 @@ void coordinator_process::run_ended(const run_outcome& how) {
          {"report", report}}}});
 }
 
-/// Journal, steps and checkpoints are on disk; whatever made a handler throw
-/// would do so again at once in another coordinator, so none is started.
+/// Journal, steps and checkpoints are on disk. The cause of a handler's
+/// exception would recur at once in another coordinator, so none is started.
 void coordinator_process::leave_by_defect(const std::string& why) {
   auto record = records_->get();
   std::string folder = record ? record->folder().string() : "";
@@ -350,7 +350,8 @@ void coordinator_process::listen() {
     state_lock_ = lock_state(state_);
   shard_manager_config shard_config;
   shard_config.cache_folder = default_cache_folder();
-  // The workers fetch their chunks where they reach the coordinator.
+  // The workers fetch their chunks from the address at which they reach the
+  // coordinator.
   shard_config.bind_host = control.host;
   if (control.host == "0.0.0.0" || control.host == "::")
     throw ballast_error(errc::usage,
@@ -362,7 +363,7 @@ void coordinator_process::listen() {
   shard_config.on_defect = config.on_defect;
   shard_config.warn = [run = supervisor_ != nullptr](const std::string& why) {
     log().warn("{}", why);
-    if (run) // whose log has only the file
+    if (run) // its log goes to the file only
       std::fprintf(stderr, "warning: %s\n", why.c_str());
   };
   actor_ = system_.spawn<caf::detached>(
@@ -423,14 +424,14 @@ int run_coordinator(const node_options& options) {
   sigaddset(&signals, SIGINT);
   sigaddset(&signals, SIGTERM);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-  // Its threads go with the process.
+  // Its threads end with the process.
   auto& process = *new coordinator_process(options, supervisor);
   try {
     process.listen();
   } catch (const ballast_error& e) {
     if (!supervisor)
       throw;
-    // The supervisor says it, as the last line of the command.
+    // The supervisor prints it, as the last line of the command.
     errc code = e.what_failed().code;
     supervisor->send(
         {{"refused",

@@ -11,7 +11,7 @@ namespace {
 
 constexpr auto between = std::chrono::seconds(1);
 
-/// Other than in numbers that change all the time.
+/// Compares everything but the numbers, which change all the time.
 bool differ(const device_trouble& a, const device_trouble& b) {
   return a.causes != b.causes || a.xid != b.xid ||
          a.memory_errors != b.memory_errors;

@@ -1,6 +1,7 @@
-/// Looks at a worker's GPU once a second, on a thread of its own: what it says
-/// goes to the metrics, and what makes the worker slow or sick to the log, with
-/// its cause, when it begins and when it ends; the heartbeats carry it on.
+/// Reads a worker's GPU once a second, on a thread of its own. The readings go
+/// to the metrics; trouble that makes the worker slow or endangers it is logged
+/// with its cause, when it begins and when it ends, and heartbeats carry it to
+/// the coordinator.
 #pragma once
 
 #include "gpu/gpu_health.hpp"

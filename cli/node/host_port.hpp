@@ -12,10 +12,10 @@ struct host_port {
   uint16_t port = 0;
 };
 host_port parse_host_port(const std::string& text, const std::string& option);
-/// The address of this host on the way to `peer`: what a connection to it has
-/// as its own. "127.0.0.1" where there is no way.
+/// The address of this host on the route to `peer`, as the local end of a
+/// connection would have it. "127.0.0.1" without a route.
 std::string local_address_towards(const host_port& peer);
-/// Refuses what is not loopback, unless `insecure`.
+/// Refuses addresses other than loopback, unless `insecure`.
 void check_bind(const host_port& where, const std::string& option,
                 bool insecure);
 

@@ -1,15 +1,15 @@
-/// What tells one build and one run from another.
+/// Identifies a build and a run.
 #pragma once
 
 #include <string>
 
 namespace ballast {
 
-/// Identifies this build: the linker's build id of the library that holds the
-/// code. Only equal builds may join one cluster.
+/// The linker's build id of the library that contains the code. Only equal
+/// builds may join one cluster.
 std::string build_id();
 
-/// 128 random bits in hex, for a run's planes.
+/// 128 random bits in hex, the shared secret of a run.
 std::string make_token();
 
 } // namespace ballast

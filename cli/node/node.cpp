@@ -14,18 +14,19 @@
 
 namespace {
 
-/// Of the C library. By default it has eight a core, and of dozens of threads
-/// that mostly sleep each one keeps in its own what it once freed: 10 MB of a
+/// Heaps of the C library. By default it has eight for each core, and each of
+/// dozens of mostly sleeping threads keeps freed memory in its own: 10 MB of a
 /// small worker, and twice as much growth over a thousand recoveries.
 constexpr int heaps_max = 2;
 
-/// That a node has once it listens, and a few more: those of the actor library,
-/// and of a coordinator those that answer over HTTP.
+/// The threads of a node once it listens, and a few more: those of the actor
+/// library, and for a coordinator the HTTP threads.
 constexpr uint32_t coordinator_threads = 32;
 constexpr uint32_t worker_threads = 16;
 
-/// Says why, as the last line, and ends the process at once: threads of CAF may
-/// run already, and an orderly exit would pull the streams from under them.
+/// Prints the reason as the last line, and ends the process at once: CAF's
+/// threads may run already, and an orderly exit would destroy the streams under
+/// them.
 [[noreturn]] void leave(int exit_code, const char* why) {
   std::fprintf(stderr, "ballast: %s\n", why);
   std::fflush(nullptr);
@@ -85,11 +86,10 @@ ballast_node_main(int argc, char** argv) {
     app.parse(argc, argv);
     if (!options.coordinator && options.join.empty())
       throw ballast_error(errc::usage, "say --coordinator or --join HOST:PORT");
-    // What the environment says is needed later; it is judged before anything
-    // is opened.
+    // Needed later, but validated before anything is opened.
     options.coordinator ? cache_limit_bytes() : available_memory_bytes();
     std::signal(SIGPIPE, SIG_IGN);
-    // A limit on the size of files is as good as a full disk: a failed write.
+    // A limit on file sizes then acts like a full disk: a failed write.
     std::signal(SIGXFSZ, SIG_IGN);
     need_threads(options.coordinator ? coordinator_threads : worker_threads);
     return options.coordinator ? run_coordinator(options) : run_worker(options);

@@ -15,17 +15,17 @@ struct node_options {
   std::string name;                    // worker
   std::string device = "auto";         // worker
   std::string metrics = "127.0.0.1:0"; // worker
-  /// worker: where other nodes reach it; empty: where it reaches the
-  /// coordinator
+  /// worker: where other nodes reach it; empty: its own address on the route to
+  /// the coordinator
   std::string host;
-  uint32_t wait_s = 10;  // worker: retry the coordinator for so long
+  uint32_t wait_s = 10;  // worker: retry the coordinator for this long
   bool once = false;     // worker: leave after one job
-  uint32_t grace_s = 30; // worker: SIGTERM lets it leave within so long
+  uint32_t grace_s = 30; // worker: SIGTERM lets it leave within this time
   bool insecure = false; // bind other addresses than loopback
   // -- set by `ballast run` for its children
   int liveness_fd = -1;
   bool preload_torch = false;
-  bool http_again = false; // a coordinator before this one had that address
+  bool http_again = false; // an earlier coordinator had that address
   bool no_progress = false;
   std::string build_id; // for tests of the handshake
 };

@@ -9,14 +9,14 @@
 
 namespace ballast {
 
-/// On the coordinator's thread.
+/// Used on the coordinator's thread.
 class progress_tap {
 public:
   explicit progress_tap(bool enabled);
   void tick(const coordinator_core& core);
-  /// A line of its own on stderr, also without progress.
+  /// Prints a separate line on stderr, also without progress.
   void say(const std::string& line);
-  /// The run is over; `report` may be null.
+  /// The run has ended; `report` may be null.
   void finish(const nlohmann::json& report);
 
 private:

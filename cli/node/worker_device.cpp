@@ -12,7 +12,7 @@
 namespace ballast {
 namespace {
 
-/// What stands against any GPU here; empty if nothing does.
+/// The reason against any GPU here; empty if there is none.
 std::string why_no_training(const cuda_report& report) {
   if (std::string why = why_no_gpu(report); !why.empty())
     return why;

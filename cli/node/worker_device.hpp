@@ -1,6 +1,6 @@
-/// What a worker's `--device` means on this machine: cpu, cuda:N, or auto,
-/// which spreads the workers of a host over its GPUs and takes the CPU where
-/// there is none to train on.
+/// Resolves a worker's `--device` on this machine: cpu, cuda:N, or auto, which
+/// spreads the workers of a host over its GPUs and takes the CPU if no GPU can
+/// train.
 #pragma once
 
 #include "gpu/device.hpp"
@@ -20,11 +20,11 @@ struct worker_device {
 };
 
 /// Throws ballast_error{usage} for another text, {device_failed} with one line
-/// where the GPU that was named cannot train here.
+/// if the named GPU cannot train here.
 worker_device choose_device(const std::string& asked);
 
-/// A machine without the files of a driver has no GPU; the CUDA part need not
-/// be opened to know that.
+/// A machine without the driver's files has no GPU; this avoids opening the
+/// CUDA part.
 bool may_have_gpu();
 
 } // namespace ballast

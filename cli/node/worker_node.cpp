@@ -38,7 +38,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// The way out of the process: who first has a reason to end says it.
+/// Ends the process; the first thread with a reason prints it.
 class exit_latch {
 public:
   void leave(int code, std::string reason) {
@@ -63,8 +63,8 @@ private:
   std::string reason_;
 };
 
-/// Notices that the run was killed. Before the worker is there nothing is worth
-/// keeping; then another run may adopt this process.
+/// Notices that the run was killed. Before the worker exists there is nothing
+/// to keep; afterwards another run may adopt this process.
 class supervisor_watch {
 public:
   explicit supervisor_watch(int descriptor) {
@@ -102,8 +102,8 @@ std::string host_name() {
   return printable(name);
 }
 
-/// Where the other nodes reach this one. Throws ballast_error{usage} where that
-/// is not allowed.
+/// The address at which other nodes reach this one. Throws ballast_error{usage}
+/// if it is not permitted.
 std::string reachable_host(const node_options& options) {
   if (!options.host.empty()) {
     check_bind({options.host, 0}, "--host", options.insecure);
@@ -125,8 +125,7 @@ std::string node_name(const node_options& options) {
   return options.name;
 }
 
-/// One attempt with a deadline: a peer that accepts and stays silent must not
-/// hold us for ever.
+/// One attempt with a deadline, because a peer may accept and stay silent.
 coordinator_actor connect_once(caf::actor_system& system,
                                caf::scoped_actor& self, const host_port& where,
                                std::string& problem) {
@@ -156,7 +155,7 @@ coordinator_actor find_coordinator(caf::actor_system& system,
   auto until =
       std::chrono::steady_clock::now() + std::chrono::seconds(options.wait_s);
   std::string problem;
-  // The pause between attempts: the coordinator may still be starting.
+  // Used for the pause between attempts: the coordinator may still be starting.
   std::mutex mutex;
   std::condition_variable never;
   while (true) {
@@ -173,8 +172,8 @@ coordinator_actor find_coordinator(caf::actor_system& system,
   }
 }
 
-/// Where the coordinator of a run listens now, by its own file; else where it
-/// did when this node joined.
+/// The address at which the coordinator of a run listens now, from its file;
+/// else the one at which this node joined.
 host_port newest_address(const node_options& options,
                          const std::string& run_folder) {
   std::ifstream file(std::filesystem::path(run_folder) / "coordinator.json");
@@ -184,7 +183,8 @@ host_port newest_address(const node_options& options,
   return parse_host_port(options.join, "--join");
 }
 
-/// Tries until it answers. The worker itself decides when it has waited enough.
+/// Retries until a coordinator answers. The worker itself decides when to give
+/// up.
 coordinator_actor find_again(caf::actor_system& system,
                              const node_options& options,
                              const std::string& run_folder) {
@@ -192,7 +192,7 @@ coordinator_actor find_again(caf::actor_system& system,
   std::condition_variable never;
   for (bool by_file = true;; by_file = !by_file) {
     {
-      // First a pause: the one that was lost may still be ending.
+      // Pauses first, because the lost coordinator may still be ending.
       std::unique_lock lock(mutex);
       never.wait_for(lock, 20ms);
     }
@@ -231,25 +231,25 @@ sigset_t end_signals() {
 
 int run_worker(const node_options& options) {
   sigset_t ends = end_signals();
-  pthread_sigmask(SIG_BLOCK, &ends, nullptr); // before there is any thread
+  pthread_sigmask(SIG_BLOCK, &ends, nullptr); // before any thread starts
   std::string name = node_name(options);
   start_log(name);
-  // Leaked on purpose, as below: what runs on a device may outlive us.
+  // Leaked on purpose, as below: work on a device may outlive this function.
   auto& place = *new worker_device(choose_device(options.device));
   host_port metrics = parse_host_port(options.metrics, "--metrics");
   check_bind(metrics, "--metrics", options.insecure);
   const std::string host = reachable_host(options);
-  // Compute threads that wait give their core away: a node may share it.
+  // Waiting compute threads yield their core, because nodes may share it.
   setenv("OMP_WAIT_POLICY", "PASSIVE", 0);
-  std::jthread preload; // joined also where what follows throws
+  std::jthread preload; // joined also if the following code throws
   if (options.preload_torch)
     preload = std::jthread([] {
       name_this_thread("bl-preload");
       ballast::preload_torch();
     });
 
-  // Nothing below may outlive the process's exit: the latch is leaked on
-  // purpose, threads of CAF may still call it while we leave.
+  // Everything below must live until the process exits: the latch is leaked on
+  // purpose, because CAF's threads may still call it during the exit.
   auto& latch = *new exit_latch;
   auto& watch = *new supervisor_watch(options.liveness_fd);
   auto probes = std::make_shared<probe_slot>();
@@ -295,8 +295,9 @@ int run_worker(const node_options& options) {
     engine_config engine;
     engine.bind_host = host;
     engine.device = place.device;
-    // What a GPU reports once it reports for ever: the process goes, the others
-    // go on, and who starts workers starts another one.
+    // CUDA errors are sticky: every later call in the process fails too. This
+    // process ends, the other workers continue, and the supervisor starts a new
+    // one.
     if (place.device)
       engine.device_lost = [&latch](const std::string& why) {
         latch.leave(1, why);
@@ -306,7 +307,7 @@ int run_worker(const node_options& options) {
   worker.look_again = [&system,
                        &options](const std::string& run_folder,
                                  std::function<void(coordinator_actor)> found) {
-    // Ends with the process, or with what it looks for.
+    // Ends with the process, or when it succeeds.
     std::thread([&system, &options, run_folder, found] {
       name_this_thread("bl-reconnect");
       found(find_again(system, options, run_folder));
@@ -324,7 +325,8 @@ int run_worker(const node_options& options) {
     int got = 0;
     sigwait(&ends, &got);
     caf::anon_send(actor, drain_atom::value);
-    // Twice, or after its time: now.
+    // A second signal, or the end of the grace period, ends the process at
+    // once.
     timespec patience{time_t(grace), 0};
     sigtimedwait(&ends, nullptr, &patience);
     latch.leave(130, "ended by signal " + std::to_string(got));
@@ -339,13 +341,13 @@ int run_worker(const node_options& options) {
   int code = latch.wait(reason);
   if (preload.joinable())
     preload.join();
-  // The reason is the last line, whatever other threads still notice.
+  // The reason must be the last line, whatever other threads still log.
   log().flush();
   log().set_level(spdlog::level::off);
   if (code != 0)
     std::fprintf(stderr, "ballast: %s\n", reason.c_str());
   std::fflush(nullptr);
-  // Sockets, threads and memory go with the process; an orderly teardown would
+  // The kernel frees sockets, threads and memory; an orderly teardown would
   // only wait for peers that may be gone.
   std::_Exit(code);
 }

@@ -32,8 +32,8 @@ namespace {
           "take a smaller model");
 }
 
-/// NCCL may map its own memory into its peers; any other would be copied once
-/// more. Without NCCL it is plain device memory.
+/// NCCL maps memory from its own allocator into the peers; other memory needs
+/// one more copy. Without NCCL it is plain device memory.
 void* take(int device, size_t bytes, bool& of_nccl) {
   const nccl_library& nccl = loaded_nccl();
   void* out = nullptr;
@@ -44,7 +44,7 @@ void* take(int device, size_t bytes, bool& of_nccl) {
   cudaGetLastError();
   const cudaError_t code = cudaMalloc(&out, bytes);
   if (code == cudaErrorMemoryAllocation) {
-    cudaGetLastError(); // it is no error of the device
+    cudaGetLastError(); // clears the error, which is not one of the device
     no_room(device, bytes);
   }
   check_cuda(code, "cudaMalloc");

@@ -1,8 +1,8 @@
-/// The arenas of one GPU: memory that NCCL can register where there is NCCL,
-/// and a book of it, so that an address can be told from one of the host
-/// without asking the driver.
+/// The arenas of one GPU: memory that NCCL can register if NCCL is available,
+/// and a registry of it, so that device addresses can be recognised without a
+/// call to the driver.
 ///
-/// Threads: any. An arena may outlive the book.
+/// Threads: any. An arena may outlive the registry.
 #pragma once
 
 #include <cstddef>
@@ -15,10 +15,10 @@ class cuda_arenas {
 public:
   explicit cuda_arenas(int device);
 
-  /// Zeroed. Throws ballast_error{device_failed} that says how much is free
-  /// where it does not fit.
+  /// Zeroed. Throws ballast_error{device_failed} with the free memory if it
+  /// does not fit.
   std::shared_ptr<float[]> allocate(size_t floats);
-  /// In floats, from the begin of the arena that holds `at`.
+  /// In floats, from the begin of the arena that contains `at`.
   std::optional<size_t> place_of(const void* at) const;
 
 private:

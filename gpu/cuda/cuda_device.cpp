@@ -65,7 +65,7 @@ public:
     void* begin = memory.get();
     if (cudaHostRegister(begin, floats * sizeof(float),
                          cudaHostRegisterDefault) != cudaSuccess) {
-      cudaGetLastError(); // copies are slower, no more than that
+      cudaGetLastError(); // only makes copies slower
       return memory;
     }
     return {memory.get(), [memory, begin](float*) mutable {
@@ -101,7 +101,7 @@ public:
   }
 
 private:
-  /// The current device is a property of the calling thread.
+  /// CUDA's current device is a property of the calling thread.
   void use() const { check_cuda(cudaSetDevice(index_), "cudaSetDevice"); }
 
   void copy(void* to, const void* from, size_t count, cudaMemcpyKind kind,
@@ -112,7 +112,7 @@ private:
     check_cuda(cudaStreamSynchronize(copies_), what);
   }
 
-  /// Waiting for it gives the core away.
+  /// Waiting for it blocks instead of spinning.
   cudaEvent_t event_of(size_t bucket) {
     std::lock_guard lock(mutex_);
     while (marks_.size() <= bucket) {
@@ -129,7 +129,7 @@ private:
   cuda_arenas arenas_;
   cudaStream_t copies_ = nullptr;
   input_slot slots_[slots];
-  std::mutex mutex_; // guards what follows
+  std::mutex mutex_; // guards the following members
   std::deque<cudaEvent_t> marks_;
 };
 

@@ -23,14 +23,15 @@ public:
     update(parameters, gradients, gradient_scale, nullptr, lr, step);
   }
 
-  /// The scale stays on the device. The host waits for the norm before it lets
-  /// the update begin: a gradient that is not finite must not be applied.
+  /// The scale stays on the device. The host waits for the norm before it
+  /// starts the update, because a gradient that is not finite must not be
+  /// applied.
   bool apply_clipped(std::span<float> parameters,
                      std::span<const float> gradients, double inverse_samples,
                      std::optional<double> clip_norm, double lr,
                      uint64_t step) override {
     check_cuda(cudaSetDevice(device_), "cudaSetDevice");
-    const double limit = clip_norm.value_or(0); // 0: only look
+    const double limit = clip_norm.value_or(0); // 0: only compute the norm
     launch_clip_by_norm(gradients.data(), gradients.size(), inverse_samples,
                         limit, pieces_.data(), clipped_.data(), nullptr);
     clipped found{};

@@ -1,5 +1,5 @@
-/// The update rules on a GPU: one kernel a step, and one more pass over the
-/// gradients where they are clipped. Same bits as gpu/optimizer.cpp.
+/// The update rules on a GPU: one kernel for each step, and one more pass over
+/// the gradients if they are clipped. Same bits as gpu/optimizer.cpp.
 #pragma once
 
 #include "gpu/optimizer.hpp"
@@ -10,8 +10,8 @@ namespace ballast {
 
 class cuda_arenas;
 
-/// Enqueues in the default stream of `device`, which is the current one of
-/// whoever calls. Throws ballast_error{invalid_job} for an unknown kind.
+/// Enqueues in the default stream of `device`, which must be the caller's
+/// current one. Throws ballast_error{invalid_job} for an unknown kind.
 std::unique_ptr<optimizer> make_cuda_optimizer(const optimizer_spec& spec,
                                                size_t count, int device,
                                                cuda_arenas& arenas);

@@ -1,5 +1,5 @@
-/// An array in the memory of the device that was current when it was made.
-/// Copies wait until they are done, and for the kernels of the default stream.
+/// An array in the memory of the device that was current at construction.
+/// Copies are synchronous, and wait for the kernels of the default stream.
 #pragma once
 
 #include "gpu/cuda/check.hpp"
@@ -13,8 +13,8 @@ namespace ballast {
 template <class T>
 class device_memory {
 public:
-  /// Of undefined content. Throws ballast_error{device_failed}, also where
-  /// there is not enough.
+  /// Uninitialised. Throws ballast_error{device_failed}, also if there is not
+  /// enough memory.
   explicit device_memory(size_t count) : count_(count) {
     if (count > 0)
       check_cuda(cudaMalloc(reinterpret_cast<void**>(&data_), bytes(count)),

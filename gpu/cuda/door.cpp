@@ -1,4 +1,4 @@
-/// What libballast_cuda.so answers through its door.
+/// The exported functions of libballast_cuda.so.
 #include "gpu/cuda/door.hpp"
 #include "gpu/cuda/check.hpp"
 #include "gpu/cuda/cuda_device.hpp"
@@ -21,7 +21,7 @@ cuda_state state_of(cudaError_t code, int driver_version) {
   switch (code) {
   case cudaSuccess:
     return cuda_state::usable;
-  case cudaErrorInsufficientDriver: // without any driver, too
+  case cudaErrorInsufficientDriver: // also without any driver
     return driver_version == 0 ? cuda_state::no_driver
                                : cuda_state::driver_too_old;
   case cudaErrorNoDevice:
@@ -69,7 +69,7 @@ void probe(cuda_report& out) {
     out.devices.push_back(describe_device(i));
 }
 
-/// A copy of four numbers, times two.
+/// Multiplies four numbers by two.
 void run_a_kernel(int index) {
   check_cuda(cudaSetDevice(index), "cudaSetDevice");
   const float numbers[4] = {1, 2, 3, 4};

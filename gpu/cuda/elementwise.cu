@@ -1,6 +1,6 @@
 /// Kernels that compute each element by itself: copies into the bucket, the
-/// optimizers, the gathering of a batch. All are bound by memory: what counts
-/// is that accesses are wide and that many of them are in flight.
+/// optimizers, the gathering of a batch. All are bound by memory bandwidth:
+/// they need wide accesses with many in flight.
 #include "gpu/cuda/kernels.hpp"
 #include "gpu/cuda/launch.hpp"
 
@@ -31,8 +31,8 @@ split split_at_boundary(size_t count, Pointers... pointers) {
   return {head, (count - head) / 4, count};
 }
 
-/// Op: `element(i)` does one; `load(i)` and `store(i, loaded)` do four from i
-/// on, `groups` of which are loaded before the first is stored.
+/// Op: `element(i)` processes one; `load(i)` and `store(i, loaded)` process
+/// four from i on, and `groups` of them are loaded before the first is stored.
 template <class Op>
 __global__ void __launch_bounds__(threads_per_block)
     for_each_element(Op op, split range) {
@@ -107,7 +107,7 @@ __global__ void write_trailer_kernel(trailer_values counts,
 
 // -- optimizers ---------------------------------------------------------------
 
-/// The scale from the device, where there is one.
+/// The scale from the device, if there is one.
 template <class Rule>
 __device__ void take_scale(Rule& rule, const clipped* scale) {
   if (scale)
@@ -284,7 +284,7 @@ void launch_gather(const From* from, uint32_t rows, uint32_t width,
   check_launch("gather_rows");
 }
 
-/// Rows whose values come in groups of four, at both ends?
+/// True if rows consist of groups of four aligned values at both ends.
 bool in_fours(const void* from, size_t group_bytes, uint32_t features,
               const float* to) {
   return features % 4 == 0 &&
@@ -292,7 +292,7 @@ bool in_fours(const void* from, size_t group_bytes, uint32_t features,
          reinterpret_cast<size_t>(to) % sizeof(float4) == 0;
 }
 
-/// Four values at a time where their addresses allow it.
+/// Four values at a time if their addresses allow it.
 template <class Four, class Value>
 void launch_gather_by(const row_block<Value>& from, const uint32_t* index,
                       size_t count, float scale, float offset, float* to,

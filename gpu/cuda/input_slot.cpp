@@ -5,7 +5,7 @@
 namespace ballast {
 namespace {
 
-/// As the driver aligns its own allocations.
+/// The alignment of the driver's own allocations.
 constexpr size_t alignment = 256;
 
 size_t rounded(size_t bytes) {

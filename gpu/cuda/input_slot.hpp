@@ -1,5 +1,5 @@
-/// Room for one batch on the device, and pinned memory beside it. Two in turn
-/// let the next batch travel while this one is computed with.
+/// Room for one batch on the device, with pinned host memory beside it. With
+/// two in turn, the next batch travels while the present one is used.
 #pragma once
 
 #include "gpu/cuda/check.hpp"
@@ -14,7 +14,7 @@ public:
   /// On the current device.
   void open();
   void close() noexcept;
-  /// Returns when the rows are there. Grows to the largest batch seen.
+  /// Returns when the rows are on the device. Grows to the largest batch seen.
   batch_view bring(const batch_view& rows, uint32_t features);
 
 private:

@@ -1,11 +1,10 @@
-/// Starts the kernels. Plain C++: whoever includes this needs no CUDA header.
+/// Starts the kernels. Plain C++, so that callers need no CUDA header.
 ///
-/// Each does what its CPU reference in gpu/kernels/ (or gpu/optimizer.cpp)
-/// does, with equal bits. Pointers are to memory of the current device; every
+/// Each has the same bits as its CPU reference in gpu/kernels/ (or
+/// gpu/optimizer.cpp). Pointers are to memory of the current device; every
 /// launch is asynchronous in `stream` and throws ballast_error{device_failed}
-/// where it could not be started. Arenas may begin anywhere; where all of a
-/// launch's pointers have the same remainder to 16 bytes, it moves 16 bytes at
-/// a time.
+/// if it could not be started. Arenas may begin anywhere; if all pointers of a
+/// launch have the same remainder to 16 bytes, it moves 16 bytes at a time.
 #pragma once
 
 #include "gpu/kernels/gather_rows.hpp"
@@ -16,7 +15,7 @@
 #include <cstddef>
 #include <cstdint>
 
-struct CUstream_st; // what cudaStream_t points to
+struct CUstream_st; // the target type of cudaStream_t
 
 namespace ballast {
 
@@ -26,7 +25,7 @@ using cuda_stream = CUstream_st*;
 
 void launch_scale_copy(const float* from, float* to, size_t count, float weight,
                        cuda_stream stream);
-/// `counts` travels with the launch, so the caller may forget it at once.
+/// `counts` is copied into the launch, so the caller may reuse it at once.
 void launch_write_trailer(const trailer& counts, const float* loss_sum,
                           float* to, cuda_stream stream);
 
@@ -40,8 +39,8 @@ void launch_clip_by_norm(const float* gradients, size_t count,
 
 // -- update (gpu/kernels/optimizer_rule.hpp) ----------------------------------
 
-/// With `scale`, the gradient is multiplied by float(scale->scale), which a
-/// launch_clip_by_norm before it in the stream has written, instead of by
+/// With `scale`, the gradient is multiplied by float(scale->scale), written by
+/// a launch_clip_by_norm earlier in the stream, instead of by
 /// rule.gradient_scale: the host need not wait for the norm.
 void launch_sgd(float* p, const float* g, size_t count, const sgd_rule& rule,
                 const clipped* scale, cuda_stream stream);

@@ -7,8 +7,8 @@
 namespace ballast {
 namespace {
 
-/// A processor holds 2,048 threads, 8 blocks; twice that, so that the blocks
-/// that end early leave no hole.
+/// A processor holds 2,048 threads, 8 blocks; twice that, so that blocks that
+/// end early leave no gap.
 constexpr size_t blocks_per_processor = 16;
 
 } // namespace

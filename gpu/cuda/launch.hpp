@@ -1,4 +1,4 @@
-/// Shared by the .cu files: how many threads a launch gets, and how it ends.
+/// Shared by the .cu files: the grid size of a launch, and its error check.
 #pragma once
 
 #include <cstddef>
@@ -7,13 +7,13 @@ namespace ballast {
 
 constexpr int threads_per_block = 256;
 
-/// Blocks for `items` that a thread takes one of per turn: enough to fill the
-/// current device several times over, and no more than there is work for; the
-/// kernels go round in strides of the whole grid. At least 1.
+/// Blocks for `items`, of which a thread takes one per iteration: enough to
+/// fill the current device several times, but no more than there are items; the
+/// kernels loop in strides of the whole grid. At least 1.
 unsigned blocks_for(size_t items);
 
-/// Throws ballast_error{device_failed} that names `kernel` where the launch
-/// just made was refused.
+/// Throws ballast_error{device_failed} that names `kernel` if the last launch
+/// was refused.
 void check_launch(const char* kernel);
 
 } // namespace ballast

@@ -37,7 +37,8 @@ bool on_device(const void* data) {
          found.type == cudaMemoryTypeManaged;
 }
 
-/// Stream, event and staging memory of one collective; the owner thread's.
+/// Stream, event and staging memory of one collective; used by the owner
+/// thread.
 struct stream_parts {
   cudaStream_t stream = nullptr;
   cudaEvent_t event = nullptr;
@@ -73,8 +74,9 @@ public:
       : device_(std::move(device)), communicator_(std::move(communicator)),
         rank_(options.rank), size_(options.size) {}
 
-  /// Blocks until no kernel of it runs any more: the caller's buffers are its
-  /// own again. A process that cannot have that must end.
+  /// Blocks until no kernel of this collective runs any more: the caller's
+  /// buffers are its own again. If that cannot be reached, the process must
+  /// end.
   ~nccl_collective() override {
     try {
       if (state_ != collective_state::closed) {
@@ -105,13 +107,13 @@ public:
                                        ncclSum, communicator_->handle,
                                        parts_.stream);
               });
-    // A ring's share; NVLink's own reductions send less.
+    // A ring's share; NVLink's in-network reductions send less.
     bytes_sent_ +=
         2 * count * size_of(type) * uint64_t(size_ - 1) / uint64_t(size_);
   }
 
-  // Training does not use these two: slices may differ by an element, which
-  // NCCL's own do not allow.
+  // Training does not use these two: our slices may differ by an element, which
+  // NCCL's operations do not allow.
   void reduce_scatter(void* data, size_t count, element_type type,
                       deadline until) override {
     const nccl_library& nccl = device_->nccl();
@@ -178,7 +180,7 @@ public:
       return;
     try {
       communicator_->mark({collective_errc::aborted, reason});
-    } catch (...) { // no memory for the note: the deadline ends the operation
+    } catch (...) { // no memory for the text: the deadline ends the operation
     }
     state_ = collective_state::dead;
   }
@@ -267,7 +269,7 @@ private:
     std::memcpy(host, parts_.pinned, bytes);
   }
 
-  /// Polls: a stream that carries NCCL's work is never waited for in CUDA.
+  /// Polls: CUDA never waits for a stream that carries NCCL's work.
   void wait(const char* what, deadline until) {
     check_cuda(cudaEventRecord(parts_.event, parts_.stream), what);
     device_->poll(communicator_, what, until, [&] {
@@ -304,7 +306,8 @@ public:
                            gpu_identity(bus_of(device_->index())),
                            {}};
     if (options.rank == 0) {
-      // Holds a thread and a socket of this process until all ranks have come.
+      // Holds a thread and a socket of this process until all ranks have
+      // connected.
       ncclUniqueId id;
       if (device_->nccl().get_unique_id(&id) != ncclSuccess)
         throw collective_error(collective_errc::unsupported,
@@ -341,14 +344,14 @@ public:
     return out;
   }
 
-  /// A start that waits for the dead is ended by nothing but the flag. What has
-  /// joined belongs to the collective.
+  /// Only the abort flag ends an init that waits for a dead rank. A joined
+  /// communicator belongs to the collective.
   void abort(const std::string& reason) noexcept override {
     if (joined_)
       return;
     try {
       device_->abort(communicator_, {collective_errc::aborted, reason});
-    } catch (...) { // no memory: connect leaves at its deadline
+    } catch (...) { // no memory: connect ends at its deadline
     }
   }
 
@@ -357,7 +360,7 @@ private:
     ncclUniqueId meet;
     std::memcpy(meet.internal, id.data(), sizeof meet.internal);
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
-    config.blocking = 0; // so that a start that waits for the dead can be ended
+    config.blocking = 0; // so that init with a dead rank can be aborted
     device_->call(*communicator_, "connect", [&] {
       return device_->nccl().comm_init_rank_config(
           &communicator_->handle, options_.size, meet, options_.rank, &config);
@@ -381,7 +384,7 @@ public:
 
   collective_capabilities capabilities() const override {
     return {.abortable = true,
-            .sees_peer_death = false, // not over NVLink: heartbeats tell
+            .sees_peer_death = false, // not over NVLink: heartbeats detect it
             .ranks_max = 1024,
             .float64 = true,
             .bfloat16 = true,

@@ -8,8 +8,8 @@ namespace {
 using std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
-/// Waits a little longer the longer it has waited: most operations take far
-/// less than a millisecond, and a peer that is late takes many.
+/// Polls with growing pauses: most operations take far less than a millisecond,
+/// and a late peer takes many.
 class patient_poll {
 public:
   void pause() {
@@ -43,7 +43,7 @@ collective_errc code_of(ncclResult_t result) {
   case ncclInvalidArgument:
   case ncclInvalidUsage:
     return collective_errc::mismatch;
-  case ncclUnhandledCudaError: // an error of the device outlives the call
+  case ncclUnhandledCudaError: // a device error that outlives the call
     return collective_errc::poisoned;
   default:
     return collective_errc::aborted;
@@ -121,8 +121,8 @@ void nccl_device::own() {
   }
 }
 
-/// Aborts all that are condemned as one group: one after another could wait for
-/// each other, since freeing the first waits for the kernels of the second.
+/// Aborts all condemned communicators as one group: one after another could
+/// deadlock, because freeing the first waits for the kernels of the second.
 void nccl_device::watch() {
   cudaSetDevice(index_);
   std::unique_lock lock(mutex_);
@@ -181,7 +181,7 @@ void nccl_device::wait_gone(nccl_communicator& what) {
 void nccl_device::fail(const nccl_communicator_ptr& of,
                        const collective_error& why) {
   of->mark(why);
-  of->throw_if_marked(); // somebody else's reason may have come first
+  of->throw_if_marked(); // another reason may have come first
   throw collective_error(why);
 }
 
@@ -201,7 +201,7 @@ void nccl_device::poll(const nccl_communicator_ptr& of, const char* what,
   patient_poll between;
   while (true) {
     const bool seen = done();
-    // In this order: what completed because of an abort was marked before.
+    // In this order: work that completed because of an abort was marked before.
     of->throw_if_marked();
     if (seen)
       return;

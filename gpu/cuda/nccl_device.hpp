@@ -1,18 +1,19 @@
-/// What all communicators of one GPU share: the thread that owns them, and the
-/// one that ends them.
+/// Shared by all communicators of one GPU: the thread that owns them, and the
+/// watchdog that aborts them.
 ///
-/// NCCL wants one thread at a time in the communicators of a device, never sees
-/// a dead peer on NVLink by itself, and its kernels spin until an abort flag is
-/// raised. So the owner thread issues everything, without ever blocking in CUDA
-/// or NCCL: it polls. The watchdog ends communicators; it takes `in_nccl`
-/// first, so that nobody is inside a call meanwhile.
+/// NCCL allows one thread at a time in the communicators of a device, does not
+/// detect a dead peer on NVLink, and its kernels spin until an abort flag is
+/// raised. So the owner thread issues everything, and polls instead of blocking
+/// in CUDA or NCCL. The watchdog aborts communicators; it takes `in_nccl`
+/// first, so that no thread is inside a call meanwhile.
 ///
 /// Mark before abort: an aborted kernel ends early, its event then fires, and
-/// what was queued behind it runs on garbage. A communicator is marked before
-/// the flag is raised, and nothing that completes on a marked one counts. An
-/// aborted kernel also hands on what it has to the other ranks, who do not
-/// know: a collective that is given up is only marked. The flag is raised when
-/// it is dropped, and that happens once every rank has stopped applying.
+/// work queued behind it runs on garbage. A communicator is marked before the
+/// flag is raised, and nothing that completes on a marked one counts. An
+/// aborted kernel also passes incomplete data to other ranks, which cannot
+/// detect it: a collective that is given up is therefore only marked. The flag
+/// is raised when it is dropped, and that happens once every rank has stopped
+/// applying.
 ///
 /// An abort that does not return within `abort_deadline` poisons the device:
 /// the process must end (collective_errc::poisoned).
@@ -39,15 +40,15 @@ constexpr std::chrono::seconds abort_deadline{5};
 
 /// The communicator of one generation.
 struct nccl_communicator {
-  ncclComm_t handle = nullptr; // the owner thread's, until `gone`
+  ncclComm_t handle = nullptr; // used by the owner thread, until `gone`
 
   std::atomic<bool> marked{false};
-  std::mutex mutex; // guards what follows
+  std::mutex mutex; // guards the following members
   std::optional<collective_error> why;
-  bool condemned = false; // the watchdog has it
+  bool condemned = false; // queued for the watchdog
   bool gone = false;      // aborted or destroyed: no kernel of it runs any more
 
-  /// The first reason stays. True if this call marked it.
+  /// The first reason is kept. True if this call marked it.
   bool mark(const collective_error& reason);
   void throw_if_marked();
 };
@@ -55,7 +56,7 @@ using nccl_communicator_ptr = std::shared_ptr<nccl_communicator>;
 
 class nccl_device {
 public:
-  /// Starts both threads. Throws ballast_error{device_failed} where the device
+  /// Starts both threads. Throws ballast_error{device_failed} if the device
   /// cannot be used.
   nccl_device(int index, const nccl_library& nccl);
   /// Every communicator must be gone.
@@ -64,28 +65,28 @@ public:
   const nccl_library& nccl() const { return nccl_; }
   int index() const { return index_; }
 
-  /// Runs `task` on the owner thread and returns when it is done; rethrows what
-  /// it threw. The task watches its own deadline; one that is still not back
-  /// `abort_deadline` after `until` throws poisoned here.
+  /// Runs `task` on the owner thread and returns when it is done; rethrows its
+  /// exception. The task observes its own deadline; if it is still not done
+  /// `abort_deadline` after `until`, this throws poisoned.
   void run(std::function<void()> task, deadline until);
 
   // -- on the owner thread ----------------------------------------------------
 
-  /// One call of NCCL, with nobody else inside. ncclInProgress is fine.
+  /// One call of NCCL, with no other thread inside. ncclInProgress is accepted.
   void call(nccl_communicator& of, const char* what,
             const std::function<ncclResult_t()>& function);
-  /// Polls until `done` holds. Throws where `of` was marked meanwhile, reports
-  /// an error of its own, or the deadline passes; the last two mark it.
+  /// Polls until `done` holds. Throws if `of` is marked meanwhile, reports an
+  /// error of its own, or the deadline passes; the last two mark it.
   void poll(const nccl_communicator_ptr& of, const char* what, deadline until,
             const std::function<bool()>& done);
-  /// Until NCCL has taken over what was called: the stream is ours again.
+  /// Polls until NCCL has enqueued the call: the stream is free again.
   void poll_issued(const nccl_communicator_ptr& of, const char* what,
                    deadline until);
 
   // -- any thread
   // --------------------------------------------------------------
 
-  /// Marks, and lets the watchdog abort, once. Returns at once.
+  /// Marks it, and queues it for one abort by the watchdog. Returns at once.
   void abort(const nccl_communicator_ptr& what, const collective_error& why);
   /// Waits until it is gone; throws poisoned after `abort_deadline`.
   void wait_gone(nccl_communicator& what);
@@ -106,7 +107,7 @@ private:
   const nccl_library& nccl_;
   std::mutex in_nccl_; // held around every call into NCCL
 
-  std::mutex mutex_; // guards what follows
+  std::mutex mutex_; // guards the following members
   std::condition_variable changed_;
   std::deque<std::shared_ptr<posted_task>> tasks_;
   std::vector<nccl_communicator_ptr> condemned_;
@@ -116,7 +117,7 @@ private:
   std::thread watchdog_;
 };
 
-/// What NCCL's code means to a worker.
+/// Maps NCCL's result to a collective_errc.
 collective_errc code_of(ncclResult_t result);
 
 } // namespace ballast

@@ -8,15 +8,16 @@ namespace {
 
 constexpr const char* soname = "libnccl.so.2";
 
-/// NCCL reads its variables once, when it is first used.
+/// NCCL reads its variables once, at first use.
 void set_defaults() {
   constexpr int keep_what_the_user_set = 0;
-  // A connect to a peer that died during the start is given up after about two
-  // seconds instead of a minute, and naps of at most 0.2 s see an abort soon.
+  // A connect to a peer that died during the init gives up after about two
+  // seconds instead of a minute, and its pauses of at most 0.2 s let it see an
+  // abort soon.
   setenv("NCCL_SOCKET_RETRY_CNT", "20", keep_what_the_user_set);
   setenv("NCCL_SOCKET_RETRY_SLEEP_MSEC", "10", keep_what_the_user_set);
-  // Its own watcher of peers needs a minute to notice what heartbeats show in
-  // a second, and costs threads and sockets.
+  // NCCL's own peer monitor needs a minute to notice what heartbeats show in a
+  // second, and costs threads and sockets.
   setenv("NCCL_RAS_ENABLE", "0", keep_what_the_user_set);
 }
 

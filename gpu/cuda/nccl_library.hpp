@@ -1,8 +1,8 @@
-/// NCCL, opened at run time: the object that holds the kernels must load on
+/// NCCL, opened at run time, because the object with the kernels must load on
 /// machines without it. Its functions by name, with the types of nccl.h.
 ///
-/// One library a process: LibTorch's CUDA part links to libnccl.so.2, too, and
-/// whichever comes second gets the one that is there.
+/// One library for each process: LibTorch's CUDA part links to libnccl.so.2,
+/// too, and whichever is loaded second shares the first.
 #pragma once
 
 #include <nccl.h>
@@ -13,7 +13,7 @@ namespace ballast {
 
 struct nccl_library {
   int compiled_version = NCCL_VERSION_CODE;
-  int running_version = 0; // 0: not usable, see why_not
+  int running_version = 0; // 0: unusable, see why_not
   std::string file;
   std::string why_not;
 
@@ -39,8 +39,8 @@ struct nccl_library {
   decltype(&ncclGetLastError) get_last_error = nullptr;
 };
 
-/// Loaded once and kept. Sets the variables that keep a broken start short
-/// (NCCL_SOCKET_RETRY_CNT and the like) where the user has not.
+/// Loaded once and kept. Sets the variables that shorten a broken init
+/// (NCCL_SOCKET_RETRY_CNT and others) unless the user has set them.
 const nccl_library& loaded_nccl();
 
 } // namespace ballast

@@ -1,5 +1,5 @@
-/// Kernels that add up a whole arena: the norm of the gradients, and how many
-/// rows carry each label.
+/// Kernels that reduce a whole arena: the norm of the gradients, and the number
+/// of rows with each label.
 #include "gpu/cuda/kernels.hpp"
 #include "gpu/cuda/launch.hpp"
 
@@ -9,11 +9,11 @@ namespace ballast {
 namespace {
 
 // -- the norm -----------------------------------------------------------------
-// The order of additions stands in gpu/kernels/global_norm.hpp; it depends on
-// nothing but the number of elements.
+// gpu/kernels/global_norm.hpp defines the order of additions; it depends only
+// on the number of elements.
 
-/// The sum over `threads` values, one a thread, by a tree of halving distance;
-/// valid in thread 0. `shared` holds `threads` doubles.
+/// The sum over `threads` values, one of each thread, by a tree of halving
+/// distance; valid in thread 0. `shared` holds `threads` doubles.
 template <int threads>
 __device__ double tree_sum(double mine, double* shared) {
   const int t = int(threadIdx.x);
@@ -30,7 +30,7 @@ __device__ double tree_sum(double mine, double* shared) {
     for (int distance = 16; distance > 0; distance /= 2)
       sum += __shfl_down_sync(0xffffffff, sum, distance);
   }
-  __syncthreads(); // `shared` is free again
+  __syncthreads(); // `shared` may be reused
   return sum;
 }
 
@@ -59,7 +59,7 @@ __global__ void __launch_bounds__(norm_threads)
         lanes[2] += square(x.z);
         lanes[3] += square(x.w);
       }
-    } else { // the last piece ends somewhere
+    } else { // the last piece may be shorter
       for (size_t at = begin + 4 * threadIdx.x; at < count; at += norm_lanes)
         for (size_t k = 0; k < 4 && at + k < count; ++k)
           lanes[k] += square(values[at + k]);
@@ -85,8 +85,8 @@ __global__ void __launch_bounds__(int(norm_lanes))
 
 // -- labels -------------------------------------------------------------------
 
-/// Counters of one block: each class has `copies` of them, and a thread takes
-/// the one of its lane, so that the threads of a warp rarely meet in one.
+/// Counters of one block: each class has `copies` of them, and a thread uses
+/// the one of its lane, so that the threads of a warp rarely collide.
 constexpr size_t histogram_bytes_max = 48 * 1024;
 constexpr uint32_t histogram_copies_max = 32;
 /// Groups of four labels that a thread loads before it counts the first.
@@ -139,7 +139,8 @@ __global__ void __launch_bounds__(threads_per_block)
   }
 }
 
-/// More classes than a block can hold: few labels meet in one counter then.
+/// With more classes than fit into a block's memory, few labels collide in one
+/// counter.
 __global__ void __launch_bounds__(threads_per_block)
     histogram_in_memory(const int32_t* labels, size_t count, uint32_t classes,
                         uint64_t* counts) {
@@ -189,7 +190,7 @@ void launch_label_histogram(const int32_t* labels, size_t count,
   if (head > count)
     head = count;
   const size_t fours = (count - head) / 4;
-  // A block clears and adds up its counters: give it enough labels for that.
+  // A block clears and sums its counters: give it enough labels for that cost.
   const size_t worth = copies * (size_t(classes) + 1);
   const size_t items = fours < worth ? 1 : fours / histogram_groups + 1;
   histogram_in_block<<<blocks_for(items), threads_per_block,

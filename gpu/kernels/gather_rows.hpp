@@ -1,6 +1,6 @@
-/// Rows of a chunk into a dense batch of float32, on the CPU: the reference of
-/// the kernel in gpu/cuda/elementwise.cu, with equal bits. (data/batch.hpp does
-/// the same from chunks in the store.)
+/// Gathers rows of a chunk into a dense batch of float32, on the CPU: the
+/// reference of the kernel in gpu/cuda/elementwise.cu, with equal bits.
+/// (data/batch.hpp does the same from chunks in the store.)
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace ballast {
 
-/// Rows x features values that lie one after another.
+/// Rows x features values, stored one after another.
 template <class Stored>
 struct row_block {
   const Stored* values = nullptr;
@@ -17,8 +17,8 @@ struct row_block {
 };
 
 /// to[i * features + j] = float(from[index[i]][j]) * scale + offset, rounded
-/// after the product and after the sum. A row that the block does not have
-/// becomes NaN throughout, and with it the loss, which is then refused.
+/// after the product and after the sum. An index outside of the block gives a
+/// row of NaN, and with it a NaN loss, which is then refused.
 void gather_rows(const row_block<uint8_t>& from, const uint32_t* index,
                  size_t count, float scale, float offset, float* to);
 void gather_rows(const row_block<float>& from, const uint32_t* index,

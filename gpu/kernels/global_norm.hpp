@@ -1,14 +1,14 @@
-/// The norm of a whole gradient arena, for clipping. The additions happen in
-/// one order, whatever the device, its number of processors and the alignment:
-/// CPU (global_norm.cpp) and GPU (gpu/cuda/reduce.cu) get the same bits.
+/// The norm of a whole gradient arena, for clipping. The order of additions is
+/// fixed, whatever the device, its number of processors and the alignment: CPU
+/// (global_norm.cpp) and GPU (gpu/cuda/reduce.cu) get the same bits.
 ///
 /// The order. The arena is cut into pieces of 16,384 elements. In a piece, lane
 /// l of 1,024 adds up the squares of elements l, l + 1024, l + 2048, ...; four
 /// neighbouring lanes are added as (a + b) + (c + d), and the 256 sums by a
 /// tree: s[t] += s[t + 128], then 64, and so on. The sums of the pieces are
-/// added alike, without the fours: lane l of 1,024 takes pieces l, l + 1024,
-/// ..., then a tree from 512 down. All in double, in which the square of a
-/// float is exact.
+/// added the same way, without the fours: lane l of 1,024 takes pieces l, l +
+/// 1024, ..., then a tree from 512 down. All in double, in which the square of
+/// a float is exact.
 #pragma once
 
 #include "gpu/kernels/host_device.hpp"
@@ -21,20 +21,20 @@ namespace ballast {
 constexpr size_t norm_lanes = 1024;
 constexpr size_t norm_piece = 16 * norm_lanes;
 
-/// How many pieces there are: at least one.
+/// The number of pieces: at least one.
 constexpr size_t norm_pieces(size_t count) {
   return count == 0 ? 1 : (count + norm_piece - 1) / norm_piece;
 }
 
 double sum_of_squares(const float* values, size_t count);
 
-/// What clipping makes of a step's gradient sum: multiply by `scale`.
+/// The result of clipping for a step's gradient sum: multiply by `scale`.
 struct clipped {
   double norm;  // of the mean gradient, before clipping
-  double scale; // 1 / samples, and less where the norm is above the limit
+  double scale; // 1 / samples, and less if the norm is above the limit
 };
 
-/// `clip_norm` 0: only look. A norm that is not a number is not clipped: the
+/// `clip_norm` 0: only compute the norm. A norm that is NaN is not clipped: the
 /// loss is refused elsewhere.
 BALLAST_HOST_DEVICE clipped clip_by_norm(double sum_of_squares,
                                          double inverse_samples,

@@ -1,5 +1,5 @@
 /// BALLAST_HOST_DEVICE: a function that the CPU and CUDA kernels compile from
-/// the same text, so that both compute the same bits. Both sides compile it
+/// the same source, so that both compute the same bits. Both sides compile it
 /// without contraction to fused multiply-add (-ffp-contract=off, -fmad=false).
 #pragma once
 

@@ -1,4 +1,4 @@
-/// How many rows carry each label, on the CPU: the reference of the kernel in
+/// Counts the rows with each label, on the CPU: the reference of the kernel in
 /// gpu/cuda/reduce.cu. Counts are integers, so the order does not matter.
 #pragma once
 

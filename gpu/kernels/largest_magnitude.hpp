@@ -1,7 +1,7 @@
-/// The largest absolute value of an arena; infinite or not a number where any
-/// value of it is. One pass at the speed of memory: a float without its sign
-/// bit, read as an integer, is ordered as its magnitude is, with infinity above
-/// every number and NaN above infinity.
+/// The largest absolute value of an arena; infinite or NaN if any value is. One
+/// pass at the speed of memory: read as integers, floats without their sign bit
+/// have the order of their magnitudes, with infinity above every number and NaN
+/// above infinity.
 #pragma once
 
 #include <cstddef>

@@ -1,7 +1,7 @@
-/// The update rules of one parameter, and the numbers that are the same for all
-/// parameters of a step. gpu/optimizer.cpp runs them on the CPU, and
-/// gpu/cuda/elementwise.cu on GPUs: with equal bits, since the text is one and
-/// every operation of it is rounded by itself.
+/// The update rules of one parameter, and the constants of a step that all
+/// parameters share. gpu/optimizer.cpp runs them on the CPU,
+/// gpu/cuda/elementwise.cu on GPUs: with equal bits, because both compile the
+/// same source and round every operation separately.
 #pragma once
 
 #include "gpu/kernels/host_device.hpp"
@@ -32,7 +32,7 @@ struct adam_rule {
   float shrink; // adamw: parameters are multiplied by it first
 };
 
-/// Of a step (from 1), with the learning rate of that step.
+/// For a step (from 1), with the learning rate of that step.
 sgd_rule make_sgd_rule(const optimizer_spec& spec, double gradient_scale,
                        double lr);
 /// Adam (weight decay is an L2 term of the gradient) and AdamW (decoupled: the

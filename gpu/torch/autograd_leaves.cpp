@@ -17,7 +17,7 @@ public:
   }
 
 private:
-  autograd_leaves& of_; // takes the hooks away before it ends
+  autograd_leaves& of_; // removes the hooks before it is destroyed
   size_t index_;
 };
 
@@ -62,7 +62,7 @@ void autograd_leaves::backward(const at::Tensor& root,
   ready_ = ready ? &ready : nullptr;
   if (root.requires_grad())
     torch::autograd::backward({root}, {by_root});
-  // A parameter that this forward did not use has no hook called.
+  // A parameter that this forward pass did not use gets no hook call.
   for (size_t i = 0; i < leaves_.size(); ++i)
     finish(i);
   ready_ = nullptr;
@@ -85,8 +85,8 @@ void autograd_leaves::finish(size_t i) {
   done_[i] = true;
 }
 
-// `ready` is promised on the calling thread, whatever the device: without this,
-// a device's part of a backward pass has a thread of its own.
+// `ready` is promised on the calling thread, whatever the device: by default a
+// device's part of a backward pass has a thread of its own.
 autograd_scope::autograd_scope() {
   c10::AutogradState::get_tls_state().set_multithreading_enabled(false);
 }

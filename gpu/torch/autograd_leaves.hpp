@@ -1,6 +1,6 @@
 /// A model's parameters as leaves of LibTorch's autograd. Their values and
 /// gradients are the executor's arenas themselves: a backward pass adds to the
-/// bound gradients in place, and tells of each parameter when its gradient is
+/// bound gradients in place, and reports each parameter when its gradient is
 /// complete (the last layers' first), so that its bucket can leave while the
 /// rest is computed.
 ///
@@ -19,24 +19,24 @@ namespace ballast {
 
 class autograd_leaves {
 public:
-  /// The first `bind` makes them.
+  /// The first `bind` creates them.
   autograd_leaves() = default;
-  /// These tensors, which somebody else computes with.
+  /// Uses these tensors, which other code computes with.
   explicit autograd_leaves(std::vector<at::Tensor> leaves);
   ~autograd_leaves();
   autograd_leaves(const autograd_leaves&) = delete;
 
-  /// Leaf i takes over the memory of `values[i]`, its gradient that of
-  /// `gradients[i]`. Not under inference mode, whose tensors cannot meet
-  /// autograd.
+  /// Leaf i uses the memory of `values[i]`, its gradient that of
+  /// `gradients[i]`. Not under inference mode, whose tensors cannot take part
+  /// in autograd.
   void bind(const std::vector<at::Tensor>& values,
             const std::vector<at::Tensor>& gradients);
 
   const at::Tensor& operator[](size_t i) const { return leaves_[i]; }
 
   /// Adds d (root * by_root) / d leaf to every gradient and calls `ready(i)`
-  /// (if given) once for each leaf, also for those that `root` does not hang
-  /// on.
+  /// (if given) once for each leaf, also for those on which `root` does not
+  /// depend.
   void backward(const at::Tensor& root, const at::Tensor& by_root,
                 const std::function<void(size_t)>& ready);
   /// The same for the loss of `outputs` (rows x columns); returns it, summed
@@ -56,13 +56,13 @@ private:
   const std::function<void(size_t)>* ready_ = nullptr; // during a pass
 };
 
-/// Switches autograd on, inside of what runs in inference mode.
+/// Enables autograd within code that runs in inference mode.
 class autograd_scope {
 public:
   autograd_scope();
 
 private:
-  const c10::InferenceMode off_{false}; // its end restores everything
+  const c10::InferenceMode off_{false}; // its destructor restores everything
 };
 
 } // namespace ballast

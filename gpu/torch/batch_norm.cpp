@@ -31,7 +31,7 @@ at::Tensor batch_norm::forward(const at::Tensor& input,
     return there(input, weight, bias, false);
   normalised made = here(input, weight, bias, false);
   if (made.output.requires_grad())
-    return made.output; // autograd keeps what it needs
+    return made.output; // autograd keeps the tensors it needs
   input_ = input;
   mean_ = std::move(made.mean);
   inverse_deviation_ = std::move(made.inverse_deviation);
@@ -49,8 +49,8 @@ batch_norm::normalised batch_norm::here(const at::Tensor& input,
                                         const at::Tensor& weight,
                                         const at::Tensor& bias, bool again) {
   // Scratch "running" statistics with momentum 1 become those of the batch.
-  // There are always several values a channel: models refuse images of which a
-  // layer would see fewer than 2 x 2 pixels.
+  // There are always several values for each channel: models refuse images of
+  // which a layer would see fewer than 2 x 2 pixels.
   std::vector<float> batch(running_.size());
   at::Tensor mean = tensor_over(batch.data(), {channels_});
   at::Tensor variance = tensor_over(batch.data() + channels_, {channels_});
@@ -62,7 +62,7 @@ batch_norm::normalised batch_norm::here(const at::Tensor& input,
   return {output, saved_mean, saved_inverse};
 }
 
-// The same, and nothing is read by the host.
+// The same, without reading anything on the host.
 at::Tensor batch_norm::there(const at::Tensor& input, const at::Tensor& weight,
                              const at::Tensor& bias, bool again) {
   at::Tensor batch =

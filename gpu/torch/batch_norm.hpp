@@ -1,8 +1,8 @@
-/// Batch normalisation over (rows, height, width) per channel. Training
+/// Batch normalisation over (rows, height, width) of each channel. Training
 /// normalises with the statistics of this micro-batch alone; the running
-/// statistics stay as they are until the step is applied: what they will be
-/// moved by is pending. Running statistics lie on the host; what is pending
-/// lies where the batches do, and is fetched once a step.
+/// statistics do not change until the step is applied: their update is pending.
+/// Running statistics are on the host; pending ones are on the device of the
+/// batches, and are fetched once a step.
 #pragma once
 
 #include "gpu/model.hpp"
@@ -17,15 +17,15 @@ namespace ballast {
 
 class batch_norm {
 public:
-  /// `elsewhere`: inputs lie on a device.
+  /// `elsewhere`: inputs are on a device.
   explicit batch_norm(int64_t channels, bool elsewhere = false);
 
-  /// Keeps what `backward` needs (where autograd does not), and the batch's
+  /// Keeps the inputs of `backward` (if autograd does not), and the batch's
   /// statistics as pending.
   at::Tensor forward(const at::Tensor& input, const at::Tensor& weight,
                      const at::Tensor& bias);
-  /// The same where autograd keeps what it needs, and nothing is kept here.
-  /// `again`: the batch's statistics are pending already.
+  /// The same if autograd keeps its inputs, and nothing is kept here. `again`:
+  /// the batch's statistics are pending already.
   at::Tensor normalise(const at::Tensor& input, const at::Tensor& weight,
                        const at::Tensor& bias, bool again);
   struct gradients {
@@ -38,16 +38,16 @@ public:
   at::Tensor predict(const at::Tensor& input, const at::Tensor& weight,
                      const at::Tensor& bias) const;
 
-  /// Running mean, then running variance (unbiased), one per channel each; the
-  /// same layout is used for what is taken and applied.
+  /// Running mean, then running variance (unbiased), one for each channel; the
+  /// same layout as in `take` and `apply`.
   size_t statistics_count() const { return running_.size(); }
   std::span<float> running_mean();
   std::span<float> running_variance();
   /// Adds the pending sums (statistic x rows) to `out` and forgets them.
   void take(std::span<float> out);
   bool is_elsewhere() const { return elsewhere_; }
-  /// What is pending on a device; undefined where it lies on the host. Forgets
-  /// it.
+  /// The pending statistics on a device; undefined if they are on the host.
+  /// Forgets them.
   at::Tensor take_tensor() { return std::exchange(pending_there_, {}); }
   /// running = (1 - m) running + m sums / rows, m = 0.1 as in torch.nn.
   void apply(std::span<const float> sums, double rows);
@@ -76,7 +76,7 @@ private:
 };
 
 /// All batch norms of a model, with their names: their statistics and buffers
-/// stand one after another.
+/// one after another.
 class batch_norms {
 public:
   void add(std::string name, int64_t channels, bool elsewhere);

@@ -1,6 +1,6 @@
-// cnn: per entry of `channels` a block of convolution 3x3 without padding,
+// cnn: for each entry of `channels` a block of convolution 3x3 without padding,
 // optional batch normalisation, ReLU and 2x2 max-pooling; then optional dropout
-// and one dense layer. Convolutions are LibTorch's (oneDNN), channel last; the
+// and one dense layer. Convolutions are LibTorch's (oneDNN), channels last; the
 // backward pass is written out (tests compare with autograd).
 #include "gpu/torch/direct_convolution.hpp"
 #include "gpu/torch/image_size.hpp"
@@ -98,7 +98,7 @@ public:
   }
 
 private:
-  /// What the forward pass of a block leaves for the backward pass.
+  /// The results of a block's forward pass that its backward pass needs.
   struct block_state {
     at::Tensor input;
     std::vector<uint8_t> winner;

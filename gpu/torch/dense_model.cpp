@@ -1,6 +1,6 @@
 // linear, logistic and mlp: a chain of dense layers with ReLU between them.
-// Forward and backward are written out (tests compare with autograd): a step of
-// a small model then costs its matrix products and little else.
+// Forward and backward passes are written out (tests compare with autograd): a
+// step of a small model then costs its matrix products and little else.
 #include "gpu/torch/matrix_product.hpp"
 #include "gpu/torch/torch_model.hpp"
 #include "gpu/vectorized.hpp"
@@ -15,10 +15,10 @@ namespace {
 BALLAST_VECTORIZED
 void relu(float* values, size_t count) {
   for (size_t i = 0; i < count; ++i)
-    values[i] = values[i] < 0 ? 0 : values[i]; // a NaN passes
+    values[i] = values[i] < 0 ? 0 : values[i]; // keeps NaN
 }
 
-/// What passes back through a ReLU whose outputs were `outputs`.
+/// The backward pass through a ReLU whose outputs were `outputs`.
 BALLAST_VECTORIZED
 void relu_backward(float* __restrict gradient, const float* __restrict outputs,
                    size_t count) {
@@ -87,8 +87,8 @@ private:
     return memory.data();
   }
 
-  // The three products of a layer: own ones on one thread where they are the
-  // faster choice, else LibTorch's.
+  // The three products of a layer: own ones on one thread if they are faster,
+  // else LibTorch's.
 
   void forward(size_t l, int64_t rows, const float* input, float* output) {
     const int64_t in = widths_[l], out = widths_[l + 1];
@@ -187,8 +187,8 @@ private:
   }
 
   std::vector<int64_t> widths_;
-  // By layer, grown to the largest batch seen: what it computed, and the
-  // derivative of the loss by it.
+  // By layer, grown to the largest batch seen: its outputs, and the derivative
+  // of the loss by them.
   std::vector<std::vector<float>> outputs_;
   std::vector<std::vector<float>> gradients_;
   std::vector<float> scratch_;

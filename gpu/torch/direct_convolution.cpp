@@ -12,7 +12,7 @@ constexpr size_t in_channels_max = 4;
 
 /// Adds one input channel's part of one output line, `lanes` channels of it.
 /// `image`: its first input line. `weights`: 9 taps x lanes. A pixel starts
-/// from `start` + pixel * start_step (the bias, or what is there already).
+/// from `start` + pixel * start_step (the bias, or the sum so far).
 BALLAST_VECTORIZED_FMA
 void convolve_line(const float* image, size_t in_width, const float* weights,
                    const float* start, size_t start_step, float* out,
@@ -23,7 +23,7 @@ void convolve_line(const float* image, size_t in_width, const float* weights,
     const float* d = b + in_width;
     const float* from = start + x * start_step;
     float* to = out + x * out_step;
-    // All nine taps in one expression: the sum stays in a register. Not
+    // All nine taps in one expression, so that the sum stays in a register. Not
     // unrolled, because the loop is one vector.
 #pragma GCC unroll 1
 #pragma GCC ivdep

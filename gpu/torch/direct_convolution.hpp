@@ -1,6 +1,6 @@
-/// A 3x3 convolution without padding for images of few channels (grey or RGB),
-/// where a general library spends its time on rearranging. Output lies channel
-/// last.
+/// A 3x3 convolution without padding for images with few channels (grey or
+/// RGB), for which a general library spends its time on rearranging. Output is
+/// channels last.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@ struct direct_convolution_shape {
   size_t in_width = 0;
 };
 
-/// True where this one is the faster choice.
+/// True if this implementation is the faster one.
 bool suits_direct_convolution(size_t in_channels, size_t out_channels);
 
 /// `images`: rows x in_channels x in_height x in_width. `weight`: out_channels

@@ -1,6 +1,7 @@
-/// The one door into libballast_torch.so, as both sides see it. Exceptions do
-/// not cross it: a refusal comes back in `why`. The models' own methods throw
-/// ballast_error, which does cross (both sides know its type by name).
+/// The exported functions of libballast_torch.so, as both sides see them.
+/// Exceptions do not cross this boundary: a refusal is returned in `why`. The
+/// models' own methods throw ballast_error, which does cross (both sides know
+/// its type by name).
 #pragma once
 
 #include "gpu/model.hpp"
@@ -11,10 +12,10 @@ namespace ballast {
 constexpr const char* torch_library_name = "libballast_torch.so";
 constexpr const char* torch_factory_name = "ballast_make_torch_model";
 
-/// Null and `*why` filled where there is no such model. The caller owns it.
+/// Null and `*why` set if there is no such model. The caller owns it.
 using torch_factory = model*(const model_request* request, failure* why);
 
-/// Loads LibTorch's CUDA part; `*why` filled where that is not possible.
+/// Loads LibTorch's CUDA part; `*why` set if that fails.
 using torch_cuda_loader = void(failure* why);
 constexpr const char* torch_cuda_loader_name = "ballast_load_torch_cuda";
 

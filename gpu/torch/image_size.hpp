@@ -1,4 +1,4 @@
-/// The images that rows hold.
+/// The image size of rows.
 #pragma once
 
 #include "runtime/ledger/manifest.hpp"
@@ -14,8 +14,8 @@ struct image_size {
   int64_t width = 0;
 };
 
-/// By the shape of a row: height x width, or channels x height x width.
-/// ballast_error{invalid_job, "/model/kind"} where it has another.
+/// From the shape of a row: height x width, or channels x height x width.
+/// ballast_error{invalid_job, "/model/kind"} for other shapes.
 image_size image_of(const row_shape& row, const std::string& model_kind);
 
 } // namespace ballast

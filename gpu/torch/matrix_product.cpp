@@ -13,13 +13,13 @@ namespace ballast {
 namespace {
 
 // A tile of c is 8 rows of two 16-float registers: 16 independent sums hide the
-// latency of the multiply-add, and each loaded b serves 8 of them.
+// latency of the multiply-add, and each loaded b is used for 8 of them.
 constexpr size_t tile_rows = 8;
 constexpr size_t lanes = 16;
 constexpr size_t tile_columns = 2 * lanes;
 constexpr size_t inner_block = 512; // rows of b that stay in the L2 cache
 
-/// Element (row, k) of a lies at row * row_step + k * inner_step.
+/// Element (row, k) of a is at row * row_step + k * inner_step.
 struct left_matrix {
   const float* values;
   size_t row_step;
@@ -78,12 +78,13 @@ __mmask16 mask_of(size_t columns) {
   return __mmask16((1U << std::min(columns, lanes)) - 1);
 }
 
-/// c = start + a b, a and b of any layout that left_matrix and b_step allow.
+/// c = start + a b, with any layout of a and b that left_matrix and b_step can
+/// describe.
 void multiply(const product_shape& s, const left_matrix& a, const float* b,
               size_t b_step, const float* start, size_t start_step, float* c) {
   for (size_t k = 0; k < s.inner; k += inner_block) {
     const size_t inner = std::min(inner_block, s.inner - k);
-    if (k > 0) { // goes on from what the first block left
+    if (k > 0) { // continues from the first block's sums
       start = c;
       start_step = s.columns;
     }
@@ -103,7 +104,7 @@ void multiply(const product_shape& s, const left_matrix& a, const float* b,
   }
 }
 
-/// `out` (columns x rows) = `in` (rows x columns) transposed, by blocks that
+/// `out` (columns x rows) = `in` (rows x columns) transposed, in blocks that
 /// stay in the L1 cache.
 void transpose(const float* in, size_t rows, size_t columns, float* out) {
   constexpr size_t block = 16;

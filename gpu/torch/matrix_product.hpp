@@ -1,7 +1,7 @@
 /// Matrix products on one thread for CPUs with AVX-512. The BLAS inside
-/// LibTorch (MKL) keeps its fast paths for Intel: there it is 1.3 (784-128-10)
-/// to 2.5 times (layers of 1,024) as fast as these, elsewhere half as fast.
-/// Matrices are row-major and dense.
+/// LibTorch (MKL) reserves its fast paths for Intel: there it is 1.3
+/// (784-128-10) to 2.5 times (layers of 1,024) as fast as these, elsewhere half
+/// as fast. Matrices are row-major and dense.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@ namespace ballast {
 
 /// True if this CPU can compute them.
 bool has_matrix_product();
-/// True where they are also the faster choice.
+/// True if they are also the faster choice.
 bool suits_matrix_product();
 
 struct product_shape {

@@ -1,11 +1,11 @@
-/// What a model is trained for: its loss, how many output columns that takes,
+/// The training objective of a model: its loss, the number of output columns,
 /// and the derivative of the loss by the outputs. Plain C++, one pass, sums in
 /// double; needs no LibTorch.
 ///
 /// cross_entropy: one column per class, softmax; `logistic` with two classes
-/// has one column instead, the log-odds of class 1. mse: one column.
-/// next_token is the transformer's own affair: an objective only says whether
-/// the two are together.
+/// has one column instead, the log-odds of class 1. mse: one column. The
+/// transformer implements next_token itself: an objective only reports whether
+/// the job uses it.
 #pragma once
 
 #include "gpu/model.hpp"
@@ -17,8 +17,8 @@ namespace ballast {
 
 class objective {
 public:
-  /// Throws ballast_error{invalid_job}, with pointer, where loss, model and
-  /// label do not fit together.
+  /// Throws ballast_error{invalid_job}, with pointer, if loss, model and label
+  /// do not match.
   objective(const job& what, const row_shape& row);
 
   enum class kind { softmax, sigmoid, squared };

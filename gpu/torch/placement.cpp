@@ -23,7 +23,7 @@ std::string folder_of_torch() {
   return file.substr(0, file.rfind('/') + 1);
 }
 
-/// Its own libraries are found by the paths that the wheel was built with.
+/// Its own libraries are found by the paths compiled into the wheel.
 failure open_cuda_part() {
   const std::string beside = folder_of_torch() + cuda_part;
   if (dlopen(beside.c_str(), RTLD_NOW | RTLD_LOCAL) == nullptr) {
@@ -40,7 +40,7 @@ failure open_cuda_part() {
       return {};
     return {errc::device_failed, "LibTorch finds no GPU", {}};
   } catch (const c10::Error& e) {
-    // Its first line says what, the others advise.
+    // Its first line names the cause, the others advise.
     const std::string why = e.what_without_backtrace();
     return {errc::device_failed,
             "LibTorch cannot use CUDA: " + why.substr(0, why.find('\n')),
@@ -99,7 +99,7 @@ autocast_scope::autocast_scope(const model_place& place, bool on)
 autocast_scope::~autocast_scope() {
   if (!on_)
     return;
-  // Copies of parameters in bfloat16 are of this step only.
+  // Cached bfloat16 copies of parameters are valid for this step only.
   if (at::autocast::decrement_nesting() == 0)
     at::autocast::clear_cache();
   at::autocast::set_autocast_enabled(type_, false);

@@ -1,10 +1,10 @@
-/// Where LibTorch computes for a model: the CPU, or a GPU, whose part of
-/// LibTorch is a library that is opened when somebody needs it. Everything here
-/// is of the device-generic part of LibTorch; its CUDA headers are not used.
+/// The place where LibTorch computes for a model: the CPU, or a GPU, whose part
+/// of LibTorch is a library that is opened on demand. Everything here belongs
+/// to the device-generic part of LibTorch; its CUDA headers are not used.
 ///
 /// Streams: the models set none, so that LibTorch computes in the default
-/// stream of the GPU, in order with what gpu/cuda/cuda_device.hpp enqueues
-/// there. The batch is complete when a model gets it.
+/// stream of the GPU, in order with the work that gpu/cuda/cuda_device.hpp
+/// enqueues there. The batch is complete when a model gets it.
 #pragma once
 
 #include "gpu/model.hpp"
@@ -15,25 +15,25 @@
 
 namespace ballast {
 
-/// Opens LibTorch's CUDA part, once. not_in_build where it has none,
-/// device_failed where it finds no GPU.
+/// Opens LibTorch's CUDA part, once. not_in_build if there is none,
+/// device_failed if it finds no GPU.
 failure load_torch_cuda();
 
 at::Device device_of(const model_place& place);
 
-/// Tensors over memory of `place` that somebody else owns.
+/// Tensors over memory of `place`, without ownership.
 at::Tensor tensor_at(const model_place& place, const float* values,
                      at::IntArrayRef shape);
 at::Tensor tensor_at(const model_place& place, const int64_t* values,
                      at::IntArrayRef shape);
 
-/// The rows' features where the model computes; `shape` begins with the rows.
+/// The rows' features at the model's place; `shape` begins with the rows.
 at::Tensor features_at(const model_place& place, const batch_view& batch,
                        at::IntArrayRef shape);
 
 /// Matrix products, convolutions and attention in bfloat16, sums and norms in
 /// float32, as LibTorch's autocast chooses; parameters and their gradients stay
-/// float32. Of the calling thread; does nothing where `on` is false.
+/// float32. Affects the calling thread; does nothing if `on` is false.
 class autocast_scope {
 public:
   autocast_scope(const model_place& place, bool on);

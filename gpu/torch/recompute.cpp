@@ -9,7 +9,8 @@
 namespace ballast {
 namespace {
 
-/// The random numbers that an operation without a generator of its own draws.
+/// The state of the random generator that an operation without one of its own
+/// uses.
 class random_state {
 public:
   explicit random_state(at::Device device)
@@ -61,8 +62,8 @@ public:
     block->random.restore();
     const at::Tensor output = block->function(input, true);
     after.restore();
-    // Adds to the gradients of the leaves, whose hooks tell that they are
-    // complete: nobody else uses a block's parameters.
+    // Adds to the gradients of the leaves, whose hooks report that they are
+    // complete: no other code uses a block's parameters.
     torch::autograd::backward({output}, {by_output[0]});
     return {input.grad(), at::Tensor()};
   }

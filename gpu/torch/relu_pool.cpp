@@ -7,7 +7,7 @@
 namespace ballast {
 namespace {
 
-/// Where the four values of an output lie.
+/// The addresses of the four values of an output.
 struct window {
   size_t next_column;
   size_t next_line;
@@ -23,7 +23,7 @@ void pool_line(const float* __restrict in, window w, size_t outputs,
       const float b = at[w.next_column + c];
       const float d = at[w.next_line + c];
       const float e = at[w.next_line + w.next_column + c];
-      // "Not less or equal" and "below zero": a NaN passes through.
+      // Written as "not less or equal" and "below zero", so that a NaN is kept.
       float best = at[c];
       int32_t from = 0;
       from = !(b <= best) ? 1 : from;

@@ -1,6 +1,6 @@
-/// ReLU and 2x2 max-pooling in one pass, and its derivative. Images lie channel
-/// last (rows, height, width, channels); an odd last line or column is left
-/// out, as by torch.nn.MaxPool2d(2).
+/// ReLU and 2x2 max-pooling in one pass, and its derivative. Images are
+/// channels last (rows, height, width, channels); an odd last line or column is
+/// left out, as by torch.nn.MaxPool2d(2).
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@ struct image_shape {
 };
 
 /// `out`: rows x height/2 x width/2 x channels. `winner`: which of the four
-/// each output came from (0 to 3), 4 where ReLU let nothing pass.
+/// each output came from (0 to 3), 4 if ReLU set it to zero.
 void relu_pool(const image_shape& shape, const float* in, float* out,
                uint8_t* winner);
 /// Writes every value of `by_in`.

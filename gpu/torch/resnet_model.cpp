@@ -1,10 +1,10 @@
 // resnet18: the residual network with 18 layers of He, Zhang, Ren and Sun
-// (2016, doi:10.1109/CVPR.2016.90, table 1), layer by layer and name by name
-// as torchvision has it. Four stages of two basic blocks, 64 to 512 channels.
+// (2016, doi:10.1109/CVPR.2016.90, table 1), with torchvision's layers and
+// names. Four stages of two basic blocks, 64 to 512 channels.
 //
 // stem "imagenet": convolution 7x7 with stride 2, then max-pooling 3x3 with
 // stride 2. stem "cifar" (section 4.2 there): one convolution 3x3 with stride
-// 1, for images that would be gone after the other.
+// 1, for images that are too small for the other.
 #include "gpu/torch/image_size.hpp"
 #include "gpu/torch/recompute.hpp"
 #include "gpu/torch/torch_model.hpp"
@@ -25,7 +25,7 @@ using named_shapes = std::vector<std::pair<std::string, std::vector<int64_t>>>;
 
 constexpr std::array<int64_t, 4> stage_channels{64, 128, 256, 512};
 constexpr int blocks_a_stage = 2;
-// What the last stage's batch norms see is then at least 2 x 2 pixels.
+// The last stage's batch norms then see at least 2 x 2 pixels.
 constexpr int64_t side_min_imagenet = 33;
 constexpr int64_t side_min_cifar = 9;
 /// Largest number of intermediate values that an evaluation holds at once.
@@ -41,7 +41,7 @@ struct unit {
   int64_t stride;
 };
 
-/// A block's units in their order: two, and a third on the shortcut where the
+/// A block's units in their order: two, and a third on the shortcut if the
 /// shape changes.
 std::vector<unit> units_of(int64_t channels, bool cifar) {
   std::vector<unit> out{
@@ -122,7 +122,7 @@ private:
     fill.bias(of(fc() + 1), stage_channels.back());
   }
 
-  /// How a block is computed.
+  /// The way in which a block is computed.
   enum class pass : uint8_t { evaluation, training, again };
 
   at::Tensor forward_unit(size_t i, const at::Tensor& input, pass how) {
@@ -148,8 +148,8 @@ private:
   }
 
   at::Tensor forward(const batch_view& batch, bool training) {
-    // Channels first: oneDNN brings its own layouts, and what lies between its
-    // convolutions costs a fifth more with channels last.
+    // Channels first: oneDNN uses its own layouts, and the operations between
+    // its convolutions cost a fifth more with channels last.
     at::Tensor x =
         features_at(place(), batch,
                     {batch.rows, image_.channels, image_.height, image_.width});

@@ -92,7 +92,7 @@ void add_parameter(script_file& out, const std::string& path,
 script_file load_script(const std::string& path, at::Device device) {
   script_file out;
   out.module = read(path, device);
-  // A name that trains decides for all names of the same memory.
+  // A trainable name decides for all names of the same memory.
   std::vector<script_tensor> still;
   for (const auto& p : out.module.named_parameters())
     if (p.value.requires_grad())

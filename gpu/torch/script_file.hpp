@@ -1,4 +1,4 @@
-/// A file of torch.jit.save, and what of its tensors trains. A parameter with
+/// A file of torch.jit.save, and the tensors in it that train. A parameter with
 /// requires_grad = False is a constant, like a buffer: it is saved, and never
 /// changes. Parameters that share their memory (tied weights) become one, which
 /// the module then uses under all of its names.
@@ -27,7 +27,7 @@ struct script_file {
 /// Throws ballast_error{invalid_job, "/model/path"}.
 script_file load_script(const std::string& path, at::Device device);
 
-/// The same error with these words.
+/// Throws the same error with this message.
 [[noreturn]] void refuse_script(const std::string& path,
                                 const std::string& why);
 

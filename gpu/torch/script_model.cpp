@@ -1,6 +1,6 @@
 // torchscript: any module saved by torch.jit.save whose forward(rows) returns
-// the outputs; its parameters train, by their names in the module. A row keeps
-// the shape that the data set gives it.
+// the outputs; its parameters train, by their names in the module. Rows keep
+// the shape of the data set.
 #include "gpu/initial_parameters.hpp"
 #include "gpu/torch/script_file.hpp"
 #include "gpu/torch/torch_model.hpp"
@@ -24,13 +24,13 @@ shapes_of(const script_file& file) {
   return out;
 }
 
-/// A buffer or a frozen parameter, with its values as they are saved.
+/// A buffer or a frozen parameter, with its saved values.
 struct constant {
   std::string name;
   at::Tensor value;
   std::vector<int64_t> shape;
   std::vector<float> values;
-  uint32_t version = 0; // grows whenever the tensor is written to
+  uint32_t version = 0; // increases whenever the tensor is written
 };
 
 constant constant_of(const std::string& path, const script_tensor& from) {
@@ -135,14 +135,14 @@ private:
             "'resnet18' have batch normalisation");
   }
 
-  /// After a forward in training mode.
+  /// After a forward pass in training mode.
   void check_constants() const {
     for (const constant& one : constants_)
       if (uint32_t(one.value._version()) != one.version)
         refuse_changing(one.name);
   }
 
-  /// Finds before the first step what would go wrong in it, also buffers that
+  /// Finds problems of the first step before it starts, such as buffers that
   /// forward replaces instead of writing to them.
   void check_training() {
     const at::NoGradGuard no_grad;

@@ -10,7 +10,7 @@
 namespace ballast {
 namespace {
 
-/// Undefined where all classes weigh the same.
+/// Undefined if all classes have equal weights.
 at::Tensor weights_of(const objective& goal, const at::Tensor& like) {
   if (goal.class_weights().empty())
     return {};

@@ -1,6 +1,6 @@
-/// What a model is trained for (objective.hpp) in LibTorch's own operations,
-/// for outputs that lie on a device or were computed in bfloat16. The same
-/// losses, in float32, summed in double.
+/// The objective (objective.hpp) in LibTorch's own operations, for outputs that
+/// are on a device or were computed in bfloat16. The same losses, in float32,
+/// summed in double.
 #pragma once
 
 #include "gpu/torch/objective.hpp"
@@ -9,18 +9,18 @@
 
 namespace ballast {
 
-/// Labels or targets of a batch where the model computes; undefined where the
-/// batch has none.
+/// Labels or targets of a batch at the model's place; undefined if the batch
+/// has none.
 struct wanted_outputs {
   at::Tensor labels;  // rows, int64
   at::Tensor targets; // rows, float32
 };
 wanted_outputs wanted_at(const model_place& place, const batch_view& batch);
 
-/// The loss of each row; autograd follows it.
+/// The loss of each row; differentiable by autograd.
 at::Tensor losses_of(const objective& goal, const at::Tensor& outputs,
                      const wanted_outputs& wanted);
-/// How many rows' likeliest class is their label; 0 for numbers.
+/// The number of rows whose likeliest class is the label; 0 for regression.
 double correct_of(const objective& goal, const at::Tensor& outputs,
                   const wanted_outputs& wanted);
 

@@ -25,7 +25,7 @@ namespace {
 int64_t token_at(const batch_view& batch, const row_shape& row, uint32_t r,
                  size_t i, int64_t vocabulary) {
   const float value = batch.features[size_t(r) * row.features + i];
-  const bool inside = value >= 0 && value < float(vocabulary); // no NaN
+  const bool inside = value >= 0 && value < float(vocabulary); // false for NaN
   const int64_t token = inside ? int64_t(value) : 0;
   if (!inside || float(token) != value)
     refuse(batch, r, i, value, vocabulary);

@@ -1,4 +1,4 @@
-/// Rows of tokens as LibTorch indexes with them.
+/// Rows of tokens as LibTorch index tensors.
 #pragma once
 
 #include "gpu/model.hpp"
@@ -7,7 +7,8 @@
 
 namespace ballast {
 
-/// Stands where a row has no next token; cross_entropy_loss passes over it.
+/// Marks the end of a row, which has no next token; cross_entropy_loss ignores
+/// it.
 constexpr int64_t no_token = -100;
 
 struct token_rows {
@@ -15,11 +16,11 @@ struct token_rows {
   at::Tensor next;   // the token after each, `no_token` after the last
 };
 
-/// ballast_error{invalid_data} names the sample where a value is no whole
+/// ballast_error{invalid_data} names the sample if a value is not a whole
 /// number from 0 to below `vocabulary`.
 token_rows token_rows_of(const batch_view& batch, const row_shape& row,
                          int64_t vocabulary);
-/// The same where the model computes; the host looks at its own copy only.
+/// The same at the model's place; the host checks its own copy only.
 token_rows token_rows_at(const model_place& place, const batch_view& batch,
                          const row_shape& row, int64_t vocabulary);
 

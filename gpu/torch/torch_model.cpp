@@ -20,7 +20,7 @@ namespace {
 
 constexpr size_t known_arenas_max = 8;
 
-/// Runs `f`; what LibTorch throws becomes the project's own error.
+/// Runs `f` and translates LibTorch's exceptions to the project's own.
 template <class F>
 auto guarded(const char* doing, F f) {
   try {
@@ -35,12 +35,12 @@ auto guarded(const char* doing, F f) {
   }
 }
 
-/// What an interrupt throws through the model and through autograd.
+/// Thrown by an interrupt through the model and through autograd.
 struct broken_off final : std::exception {
   const char* what() const noexcept override { return "interrupted"; }
 };
 
-/// LibTorch's thread count is a property of the calling thread too.
+/// LibTorch's thread count is a property of the calling thread, too.
 void use_threads(int threads) {
   thread_local int set = 0;
   if (set != threads)
@@ -84,7 +84,7 @@ const torch_model::views& torch_model::views_of(std::span<float> arena) {
   for (const auto& [base, made] : known_)
     if (base == arena.data())
       return *made;
-  if (known_.size() >= known_arenas_max) // the old ones are gone by now
+  if (known_.size() >= known_arenas_max) // the old arenas are gone by now
     std::erase_if(known_, [&](const auto& k) {
       return k.second.get() != values_ && k.second.get() != gradients_;
     });
@@ -169,7 +169,7 @@ torch_model::differentiate_outputs(const batch_view& batch, uint64_t step_seed,
   const autograd_scope autograd;
   at::Tensor losses;
   {
-    // The way back runs in the types of the way there.
+    // The backward pass runs in the types of the forward pass.
     const autocast_scope types(place_, autocast_);
     losses = losses_of(goal_, outputs(batch, true, step_seed),
                        wanted_at(place_, batch));
@@ -220,9 +220,9 @@ void default_filler::normal(std::span<float> values, double deviation) {
 
 namespace {
 
-/// A step frees its temporaries and the next one wants them again. Without
-/// this the C library returns them to the system each time, and the page faults
-/// cost a third of a convolutional step.
+/// A step frees its temporaries and the next one allocates them again. By
+/// default the C library returns them to the system each time, and the page
+/// faults cost a third of a convolutional step.
 void keep_freed_memory() {
   mallopt(M_MMAP_THRESHOLD, 32 << 20);
   mallopt(M_TRIM_THRESHOLD, 128 << 20);

@@ -1,11 +1,11 @@
-/// What the LibTorch models share: parameters and gradients as tensors over the
-/// executor's arenas, the job's initial values, and errors of the project's
-/// type instead of LibTorch's.
+/// The common base of the LibTorch models: parameters and gradients as tensors
+/// over the executor's arenas, the job's initial values, and errors of the
+/// project's type instead of LibTorch's.
 ///
-/// A model has one or two ways to compute. On the CPU in float32 it is the one
-/// that is fastest there, written out where that helps. Elsewhere, or in
-/// bfloat16, it is LibTorch's own operations with autograd (`outputs`), and no
-/// value of the way is looked at by the host but the loss.
+/// A model has one or two implementations. On the CPU in float32 it uses the
+/// one that is fastest there, written out by hand if that helps. Elsewhere, or
+/// in bfloat16, it uses LibTorch's own operations with autograd (`outputs`),
+/// and the host reads no value but the loss.
 ///
 /// Thread: the step thread. Tensors over an arena do not own it; the executor
 /// keeps the arenas alive as long as they are bound.
@@ -39,7 +39,7 @@ public:
   void bind(std::span<float> parameters, std::span<float> gradients) final;
   double accumulate(const batch_view& batch, uint64_t step_seed,
                     const std::function<void(size_t)>& ready) final;
-  /// In slices, so that memory does not grow with it.
+  /// In slices, so that memory does not grow with the batch.
   evaluation_sums evaluate(const batch_view& batch) final;
   void interrupt() noexcept final { interrupted_ = true; }
   void resume() noexcept final { interrupted_ = false; }
@@ -59,19 +59,20 @@ protected:
               const std::vector<std::pair<std::string, std::vector<int64_t>>>&
                   parameters);
 
-  // What a model adds. All run without autograd unless they switch it on.
+  // The parts that a model overrides. All run without autograd unless they
+  // enable it.
   virtual void default_values(std::span<float> parameters) = 0;
-  /// What is saved and never changes.
+  /// Tensors that are saved and never change.
   virtual void add_constants(std::vector<buffer>& /*out*/) {}
   /// A file has filled them.
   virtual void constants_changed() {}
-  /// False where `differentiate` does without autograd.
+  /// False if `differentiate` does not use autograd.
   virtual bool wants_leaves() const { return true; }
   virtual double differentiate(const batch_view& batch, uint64_t step_seed,
                                const std::function<void(size_t)>& ready) = 0;
-  /// rows x columns by LibTorch's own operations on the leaves, wherever they
-  /// are; autograd follows them. For models whose outputs the objective judges;
-  /// the others override what calls it.
+  /// rows x columns by LibTorch's own operations on the leaves, on any device;
+  /// differentiable by autograd. For models whose outputs the objective judges;
+  /// the others override its callers.
   virtual at::Tensor outputs(const batch_view& /*batch*/, bool /*training*/,
                              uint64_t /*step_seed*/) {
     return {};
@@ -88,11 +89,11 @@ protected:
     return goal_.evaluate(batch, predict(batch));
   }
   virtual evaluation_sums judge_outputs(const batch_view& batch);
-  /// Rows of an evaluation that are judged at once.
+  /// Rows that an evaluation processes at once.
   virtual uint32_t evaluation_rows() const { return 512; }
 
-  /// Between two parts of a forward pass: ends an `accumulate` that was
-  /// interrupted, by a throw. On the way back every `ready` does.
+  /// Called between two parts of a forward pass: throws if `accumulate` was
+  /// interrupted. In the backward pass every `ready` does that.
   void check_interrupt() const;
 
   const job& what() const { return job_; }
@@ -100,17 +101,17 @@ protected:
   int threads() const { return threads_; }
   const model_place& place() const { return place_; }
   bool in_bfloat16() const { return autocast_; }
-  /// Whether `outputs` is the way to compute here.
+  /// True if this model computes by `outputs`.
   bool by_outputs() const { return place_.elsewhere || autocast_; }
-  /// The parameters, with gradients; made by the first `bind`.
+  /// The parameters, with gradients; created by the first `bind`.
   const at::Tensor& leaf(size_t i) const { return (*leaves_)[i]; }
   autograd_leaves& leaves() { return *leaves_; }
-  /// These are the leaves, which somebody else computes with.
+  /// Uses these leaves, which other code computes with.
   void take_leaves(std::vector<at::Tensor> leaves) {
     leaves_.emplace(std::move(leaves));
   }
   const objective& goal() const { return goal_; }
-  /// None, unless the model adds some.
+  /// Empty, unless the model adds some.
   batch_norms& norms() { return norms_; }
   const at::Tensor& parameter(size_t i) const { return (*values_)[i]; }
   const at::Tensor& gradient(size_t i) const { return (*gradients_)[i]; }
@@ -126,8 +127,8 @@ protected:
 private:
   using views = std::vector<at::Tensor>;
 
-  /// The parameters' tensors over this arena. Arenas come back every other
-  /// step: their tensors are kept.
+  /// The parameters' tensors over this arena. Arenas alternate with every step,
+  /// so their tensors are cached.
   const views& views_of(std::span<float> arena);
 
   void enter(c10::OptionalDeviceGuard& device) const {
@@ -154,11 +155,11 @@ private:
   std::span<float> gradient_arena_;
 };
 
-/// A tensor over values of the host that somebody else owns.
+/// A tensor over host memory, without ownership.
 at::Tensor tensor_over(const float* values, at::IntArrayRef shape);
 
-/// As torch.nn fills a Linear or a Conv2d whose output sees `fan_in` values,
-/// with the numbers that torch.manual_seed(seed) would give.
+/// Fills like torch.nn does for a Linear or a Conv2d with `fan_in` inputs for
+/// each output, with the numbers that torch.manual_seed(seed) would give.
 class default_filler {
 public:
   explicit default_filler(uint64_t seed);

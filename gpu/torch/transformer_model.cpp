@@ -1,6 +1,7 @@
 // transformer: a decoder that predicts each token of a row from those before
-// it; GPT-2 (Radford et al. 2019) with its names and shapes as torch.nn.Linear
-// has them. Tokens and their positions are embedded, then come `layers` blocks
+// it; GPT-2 (Radford et al. 2019) with its names and with shapes as in
+// torch.nn.Linear. Tokens and their positions are embedded, then come `layers`
+// blocks
 //   x += attention(norm(x))    causal, `heads` heads
 //   x += mlp(norm(x))          4 x `width` wide, GELU (by tanh)
 // and a last norm. The head is tied: a token's score is the product with its
@@ -9,8 +10,8 @@
 //
 // A row of T tokens is one sample. Its loss is the mean over its T - 1
 // predictions, so that the job's loss is the mean cross entropy of a token. All
-// T positions go through the model, though the last one predicts nothing:
-// a length that is a power of two stays one.
+// T positions pass through the model, although the last one predicts nothing: a
+// power of two as length remains one.
 #include "gpu/torch/recompute.hpp"
 #include "gpu/torch/token_rows.hpp"
 #include "gpu/torch/torch_model.hpp"
@@ -37,7 +38,7 @@ constexpr double deviation = 0.02; // of initial weights, as GPT-2
 /// Most scores (tokens x vocabulary) that an evaluation holds at once.
 constexpr int64_t evaluation_scores_max = 64 << 20;
 
-// Places in the list of parameters: the embeddings, the blocks, the last norm.
+// Indices in the list of parameters: the embeddings, the blocks, the last norm.
 constexpr size_t token_embedding = 0;
 constexpr size_t position_embedding = 1;
 constexpr size_t first_block = 2;
@@ -109,8 +110,8 @@ private:
   }
   size_t last_norm() const { return block(what().model.layers); }
 
-  // As GPT-2: what is added to the residual stream is smaller, the more layers
-  // add to it.
+  // As GPT-2: the initial contribution of each layer to the residual stream
+  // decreases with the number of layers.
   void default_values(std::span<float> values) override {
     default_filler fill(what().seed);
     const double residual =
@@ -140,7 +141,7 @@ private:
       return part.view({rows, length_, heads_, width_ / heads_})
           .transpose(1, 2);
     };
-    // Split, not sliced: the way back is one concatenation.
+    // Split, not sliced: the backward pass is one concatenation.
     const std::vector<at::Tensor> parts =
         linear(first + query_key_value, x).split(width_, 2);
     const at::Tensor out = at::scaled_dot_product_attention(
@@ -160,8 +161,8 @@ private:
     return x.add(mlp(block(l), norm(block(l) + norm_2, x)));
   }
 
-  /// The score of each token of the vocabulary to come after each position:
-  /// (rows x length) x vocabulary.
+  /// The score of each token of the vocabulary to follow each position: (rows x
+  /// length) x vocabulary.
   at::Tensor scores(const at::Tensor& tokens) const {
     at::Tensor x = at::embedding(leaf(token_embedding), tokens)
                        .add(leaf(position_embedding));
@@ -225,7 +226,7 @@ private:
         evaluation_scores_max / (length_ * vocabulary_), 1, 512));
   }
 
-  int64_t length_; // tokens a row
+  int64_t length_; // tokens in a row
   int64_t width_;
   int64_t heads_;
   int64_t vocabulary_;

@@ -10,14 +10,14 @@
 
 namespace ballast {
 
-/// httplib accepts connections and answers whole requests; what lies between is
-/// the gate's.
+/// httplib accepts connections and answers complete requests; the gate does
+/// everything between.
 class gated_server : public httplib::Server {
 public:
   std::unique_ptr<http_gate> gate;
 
-  /// httplib listens with room for 5 connections that wait to be accepted; one
-  /// more waits a second for TCP to try again.
+  /// httplib listens with a backlog of 5; a connection beyond it waits a second
+  /// until TCP retries.
   void accept_more() { ::listen(svr_sock_, waiting_max); }
 
   void answer(httplib::Stream& stream) {
@@ -34,8 +34,7 @@ private:
   }
 };
 
-/// httplib gives each connection to a queue of its threads; the gate has its
-/// own.
+/// httplib queues each connection for its threads; the gate replaces that.
 class no_queue : public httplib::TaskQueue {
 public:
   void enqueue(std::function<void()> admit) override { admit(); }

@@ -1,7 +1,7 @@
-/// Who may talk to the control interface: the defence against web pages of
-/// elsewhere that a user's browser happens to show. A page can make a browser
-/// send requests to a loopback address (cross-site requests, DNS rebinding),
-/// but it cannot choose Host and Origin. Pure.
+/// Access rules of the control interface: the defence against foreign web pages
+/// in a user's browser. A page can make a browser send requests to a loopback
+/// address (cross-site requests, DNS rebinding), but it cannot choose Host and
+/// Origin. Pure.
 #pragma once
 
 #include <string>
@@ -14,9 +14,9 @@ std::string_view host_part(std::string_view host_header);
 
 /// True if `host_header` names this server: the bound host or a name of the
 /// loopback. The port is not compared, because it changes in a forwarded
-/// connection and a rebinding page cannot gain by it. Bound to every address
-/// ("0.0.0.0", "::"), any literal address and `machine_name` do too, because
-/// only names can be rebound.
+/// connection and a rebinding page gains nothing by it. If the server is bound
+/// to every address ("0.0.0.0", "::"), any literal address and `machine_name`
+/// are accepted too, because only names can be rebound.
 bool host_allowed(std::string_view host_header, std::string_view bound_host,
                   std::string_view machine_name);
 

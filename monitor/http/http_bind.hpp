@@ -1,5 +1,5 @@
-/// Why a process cannot listen at an address, in words: the HTTP library only
-/// says that it failed.
+/// Explains why a process cannot listen at an address; the HTTP library reports
+/// only that it failed.
 #pragma once
 
 #include "runtime/base/errors.hpp"
@@ -9,9 +9,9 @@
 
 namespace ballast {
 
-/// Tries to bind TCP `host`:`port` and gives it back at once. port_in_use, or
-/// usage where the host is not one of this machine; none if it works. `what`
-/// names the service in the message ("HTTP").
+/// Binds TCP `host`:`port` and releases it at once. port_in_use, or usage if
+/// the host is not one of this machine; none on success. `what` names the
+/// service in the message ("HTTP").
 failure why_not_bound(const std::string& what, const std::string& host,
                       uint16_t port);
 

@@ -27,12 +27,12 @@ namespace {
 using namespace std::chrono_literals;
 using steady = std::chrono::steady_clock;
 
-/// After the answer: for the client to take it and close. A socket that is
-/// closed with bytes unread resets the connection, and the answer is lost.
+/// After the answer, the time for the client to read it and close. Closing a
+/// socket with unread bytes resets the connection, and the answer is lost.
 constexpr auto linger = 1s;
 
-/// Bytes that a call on a socket moved. 0: it would have to wait; empty: the
-/// connection is of no use any more.
+/// Bytes moved by a call on a socket. 0: it would block; empty: the connection
+/// is unusable.
 template <class Call>
 std::optional<size_t> moved_by(Call call) {
   for (;;) {
@@ -47,7 +47,7 @@ std::optional<size_t> moved_by(Call call) {
   }
 }
 
-/// Threads that take jobs in order; what is queued is done before they end.
+/// Threads that execute jobs in order; queued jobs finish before they end.
 class thread_pool {
 public:
   explicit thread_pool(size_t threads) {
@@ -56,8 +56,8 @@ public:
       for (size_t i = 0; i < threads; ++i)
         threads_.emplace_back([this] { work(); });
     } catch (...) {
-      // Where the next one cannot be started; a thread that nobody joined would
-      // end the process before it could say why.
+      // If a thread cannot be started; destroying an unjoined thread would
+      // abort the process before it could report why.
       end();
       throw;
     }
@@ -129,12 +129,13 @@ struct http_gate::impl {
   const gate_handlers handlers;
   unique_fd wake;
 
-  std::mutex mutex; // of the three below
+  std::mutex mutex; // guards the three below
   std::vector<unique_fd> admitted;
   std::vector<std::pair<connection*, std::string>> answered;
   bool stopping = false;
 
-  // Of the gate's thread alone; addresses stay while a connection lives.
+  // Used by the gate's thread alone; addresses are stable while a connection
+  // lives.
   std::list<connection> connections;
   thread_pool pool;
   std::thread thread;
@@ -156,7 +157,7 @@ struct http_gate::impl {
   steady::time_point deadline(const connection& one) const;
 };
 
-/// True once everything is to end.
+/// True once the gate shuts down.
 bool http_gate::impl::take_news() {
   uint64_t count = 0;
   (void)!::read(wake.get(), &count, sizeof count);
@@ -178,9 +179,9 @@ bool http_gate::impl::take_news() {
   return ending;
 }
 
-/// By closing the oldest that has no whole request, else the one that reads
-/// its answer for longest; the list is in the order of their coming. False: all
-/// of them wait for their answers.
+/// Closes the oldest connection without a complete request, else the one that
+/// has been reading its answer longest; the list is in the order of arrival.
+/// False: all of them wait for their answers.
 bool http_gate::impl::make_room() {
   if (connections.size() < limits.connections_max)
     return true;
@@ -255,7 +256,7 @@ void http_gate::impl::hand_over(connection& one) {
   });
 }
 
-/// False: the connection is of no use any more.
+/// False: the connection is unusable.
 bool http_gate::impl::read(connection& one) {
   char block[16384];
   for (;;) {
@@ -297,7 +298,7 @@ bool http_gate::impl::write(connection& one) {
 }
 
 bool http_gate::impl::skip(connection& one) {
-  constexpr int blocks_max = 16; // then the others come first
+  constexpr int blocks_max = 16; // then other connections get their turn
   char block[16384];
   for (int i = 0; i < blocks_max; ++i) {
     const auto got = moved_by(
@@ -309,7 +310,8 @@ bool http_gate::impl::skip(connection& one) {
 }
 
 bool http_gate::impl::step(connection& one, steady::time_point now) {
-  // A slow header gets its answer; one that is slow again is closed.
+  // A late header gets an answer; if sending that is late, too, the connection
+  // is closed.
   if (now >= deadline(one)) {
     if (one.at != phase::reading)
       return false;

@@ -9,7 +9,7 @@ namespace ballast {
 
 namespace {
 
-/// Of the line that says how long a chunk is.
+/// Of the line with the length of a chunk.
 constexpr size_t chunk_line_bytes_max = 256;
 
 std::string_view trimmed(std::string_view text) {
@@ -74,7 +74,7 @@ http_intake::state http_intake::take(std::string_view bytes) {
   return state_;
 }
 
-/// True if there may be another line.
+/// True if another line may follow.
 bool http_intake::take_header_line() {
   const size_t end = text_.find('\n', at_);
   const size_t line_bytes =
@@ -122,10 +122,10 @@ void http_intake::header_is_complete() {
     return refuse(413, "the body is larger than " +
                            std::to_string(limits_.body_bytes_max) + " bytes");
   end_ = at_ + body_bytes_;
-  state_ = state::body; // `take` looks whether it is here
+  state_ = state::body; // `take` checks whether it is complete
 }
 
-/// True if there may be another chunk.
+/// True if another chunk may follow.
 bool http_intake::take_chunk() {
   const size_t end = text_.find('\n', at_);
   if (end == std::string::npos) {
@@ -159,7 +159,7 @@ bool http_intake::take_chunk() {
     at_ = end + 1;
     return true;
   }
-  // With the line's end that follows it.
+  // Including the line end after it.
   const size_t next = text_.find('\n', std::min(end + 1 + bytes, text_.size()));
   if (next == std::string::npos) {
     if (text_.size() > end + 1 + bytes + 2)

@@ -1,6 +1,6 @@
-/// The web page of a coordinator: shows /v1/status and /v1/events, and keeps
-/// itself fresh. It needs nothing from elsewhere. The files lie in
-/// monitor/page/ and are compiled in.
+/// The web page of a coordinator: shows /v1/status and /v1/events and refreshes
+/// itself. It loads nothing from other servers. The files are in monitor/page/
+/// and are compiled in.
 #pragma once
 
 #include <span>
@@ -15,7 +15,7 @@ struct page_file {
 
 std::span<const page_file> page_files();
 
-/// By the ending of a file's name.
+/// By the extension of a file name.
 std::string_view content_type(std::string_view name);
 
 } // namespace ballast

@@ -29,19 +29,19 @@ using handled = httplib::Server::HandlerResponse;
 constexpr const char* events_path = "/v1/events";
 constexpr const char* json_type = "application/json";
 constexpr const char* metrics_type = "text/plain; version=0.0.4; charset=utf-8";
-/// How long a reader of events may take nothing.
+/// How long a reader of events may accept nothing.
 constexpr auto stream_patience = std::chrono::seconds(5);
-/// How long an event stream may be silent before a comment shows whether the
-/// reader is still there.
+/// How long an event stream may be silent before a comment tests whether the
+/// reader is still connected.
 constexpr auto stream_silence_max = std::chrono::seconds(5);
 constexpr size_t events_per_write_max = 256;
-/// The page runs its own script and asks its own server, nothing else.
+/// The page runs its own script and contacts only its own server.
 constexpr const char* page_policy =
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
     "connect-src 'self'; base-uri 'none'; form-action 'none'; "
     "frame-ancestors 'none'";
 
-/// The request is answered on this thread with its socket at hand.
+/// The request is answered on this thread with its socket available.
 thread_local bool has_socket = false;
 
 void refuse(Response& response, int status, std::string_view code,
@@ -55,7 +55,8 @@ std::string machine_name() {
   return gethostname(name, sizeof name - 1) == 0 ? name : "";
 }
 
-/// Which event a subscriber has seen last; -1 where the request is no number.
+/// The last event that a subscriber has seen; -1 if the request holds no
+/// number.
 int64_t seen_by(const Request& request) {
   // A browser that reconnects sends the header and the old query.
   std::string text = request.get_header_value("Last-Event-ID");
@@ -105,7 +106,7 @@ struct http_server::state {
   void make_gate();
   void add_routes();
   void add_coordinator_routes();
-  /// Answers what must not be routed.
+  /// Answers requests that must not be routed.
   handled guard(const Request& request, Response& response);
   void health(Response& response,
               const std::function<std::optional<std::string>()>& trouble);
@@ -229,7 +230,7 @@ void http_server::state::health(
 
 void http_server::state::control(const Request& request, Response& response,
                                  const httplib::ContentReader& read) {
-  // Before the body is read, because httplib takes some types apart itself.
+  // Before the body is read, because httplib parses some content types itself.
   if (!is_json_type(request.get_header_value("Content-Type"))) {
     refuse(response, 415, "bad_request",
            "the Content-Type must be application/json; it is '" +
@@ -253,7 +254,7 @@ void http_server::state::control(const Request& request, Response& response,
 
 void http_server::state::stream_events(const Request& request,
                                        Response& response) {
-  if (!has_socket) // its path was written in another way
+  if (!has_socket) // its path was encoded in another way
     return refuse(response, 404, "bad_request",
                   std::string("events are at ") + events_path);
   int64_t seen = seen_by(request);
@@ -389,7 +390,7 @@ http_address http_server::start(const std::string& host, uint16_t port,
   }
   next->server.accept_more();
   next->bound = {host, uint16_t(bound)};
-  // Signals are the business of the main thread; here one would end accept().
+  // The main thread handles signals; here one would end accept().
   sigset_t all;
   sigset_t before;
   sigfillset(&all);

@@ -1,9 +1,9 @@
-/// The HTTP face of a process: metrics and health of every process, and the
-/// control interface of the coordinator. Plain HTTP; what may be reached from
-/// where is the caller's decision, see `authorize`.
+/// The HTTP server of a process: metrics and health of every process, and the
+/// control interface of the coordinator. Plain HTTP; the caller decides which
+/// clients may reach which routes, see `authorize`.
 ///
 /// Handlers run on the server's own threads, several at once. A handler that
-/// throws answers 500. No web page of elsewhere can steer a run: /v1/*, / and
+/// throws answers 500. No foreign web page can control a run: /v1/*, / and
 /// /page/* check the Host header, and POST checks Origin and the content type.
 #pragma once
 
@@ -32,11 +32,12 @@ struct http_reply {
   std::string body; // JSON
 };
 
-/// What the routes answer. An empty function means: no such route here.
+/// The handlers of the routes. An empty function means that the route does not
+/// exist.
 struct http_handlers {
   /// GET /metrics: Prometheus text. Required.
   std::function<std::string()> metrics;
-  /// GET /healthz, /readyz: nothing if all is well, else why not (503).
+  /// GET /healthz, /readyz: nothing if healthy, else the reason (503).
   std::function<std::optional<std::string>()> unhealthy;
   std::function<std::optional<std::string>()> not_ready;
 
@@ -47,22 +48,23 @@ struct http_handlers {
   std::function<nlohmann::json()> schema;
   /// POST /v1/control: the body of the request, at most `body_bytes_max`.
   std::function<http_reply(const std::string& body)> control;
-  /// GET /v1/events. Asked at every request, because a node's log changes with
-  /// its job; null = no run yet (404).
+  /// GET /v1/events. Called for every request, because a node's log changes
+  /// with its job; null = no run yet (404).
   std::function<std::shared_ptr<event_log>()> events;
 
   /// Given the Authorization header (empty if absent): may this request use
-  /// /v1/* and /? Empty function = everyone may.
+  /// /v1/* and /? Empty function = every request may.
   std::function<bool(std::string_view)> authorize;
 };
 
 struct http_limits {
   size_t threads = 16;
-  size_t event_streams_max = 8; // then 503; below `threads`, for the others
+  size_t event_streams_max = 8; // then 503; below `threads`
   size_t body_bytes_max = 1 << 20;
-  /// Open at once; one more closes the one whose request is late the longest.
+  /// Open at once; one more closes the connection whose request is late the
+  /// longest.
   size_t connections_max = 256;
-  /// Since the connection was accepted: the header, all of the request. Then
+  /// Since the connection was accepted: the header, the complete request. Then
   /// 408. Headers over 32 KiB, or a line over 8 KiB, are 431.
   std::chrono::milliseconds header_deadline{5000};
   std::chrono::milliseconds request_deadline{10000};
@@ -74,12 +76,12 @@ public:
   ~http_server(); // stop()
 
   /// Binds, and serves on its own threads when it returns. Port 0 takes a free
-  /// one. Throws ballast_error: port_in_use (naming host:port), usage where
-  /// the host is not one of this machine.
+  /// one. Throws ballast_error: port_in_use (naming host:port), usage if the
+  /// host is not one of this machine.
   http_address start(const std::string& host, uint16_t port,
                      http_handlers handlers, http_limits limits = {});
-  /// Ends event streams, finishes requests, joins every thread. No handler
-  /// runs after it. Safe to repeat.
+  /// Ends event streams, finishes requests, joins every thread. No handler runs
+  /// after it. Idempotent.
   void stop();
 
 private:

@@ -10,7 +10,7 @@ namespace ballast {
 
 namespace {
 
-/// How soon it is seen that everything is to stop.
+/// How often a stream checks for shutdown.
 constexpr std::chrono::milliseconds look_every{100};
 
 } // namespace

@@ -1,5 +1,6 @@
-/// What httplib reads a request from and writes its answer to, in place of a
-/// socket that it would wait for. Includes httplib; for http_server.cpp only.
+/// The streams from which httplib reads a request and to which it writes its
+/// answer, in place of a blocking socket. Includes httplib; for http_server.cpp
+/// only.
 #pragma once
 
 #include <httplib.h>
@@ -8,7 +9,7 @@
 
 namespace ballast {
 
-/// Reads a request that is here as a whole.
+/// Reads a complete request from memory.
 class request_stream : public httplib::Stream {
 public:
   explicit request_stream(const std::string& request) : request_(request) {}
@@ -24,7 +25,7 @@ private:
   size_t at_ = 0;
 };
 
-/// Keeps the answer.
+/// Collects the answer.
 class answer_stream final : public request_stream {
 public:
   using request_stream::request_stream;
@@ -38,8 +39,8 @@ public:
   std::string answer;
 };
 
-/// Writes to a socket that does not block, until its reader is gone, takes
-/// nothing for `patience`, or everything is to stop.
+/// Writes to a non-blocking socket until its reader is gone, accepts nothing
+/// for `patience`, or the server shuts down.
 class socket_stream final : public request_stream {
 public:
   socket_stream(const std::string& request, int socket,

@@ -50,7 +50,7 @@ uint64_t event_log::append(const std::string& kind,
       refuse_field(kind, key);
     content[key] = field;
   }
-  // Text of other programs (a reason, a path) may be no UTF-8.
+  // Text of other programs (a reason, a path) may be invalid UTF-8.
   std::string line = json_text(content);
   file_.append(line);
   last_ = seq;
@@ -72,7 +72,7 @@ uint64_t event_log::first_kept() const {
 }
 
 std::vector<event> event_log::copy_after(uint64_t seq, size_t count) const {
-  // Numbers have no gap, so the place of `seq` is known.
+  // Numbers have no gaps, so the index of `seq` is known.
   if (events_.empty() || seq >= last_)
     return {};
   uint64_t oldest = events_.front().seq;

@@ -1,6 +1,6 @@
-/// What happened in a run, in order: events.jsonl, and the last events in
-/// memory for GET /v1/events. Owned by the coordinator process; every method
-/// from any thread.
+/// The events of a run, in order: events.jsonl, and the newest ones in memory
+/// for GET /v1/events. Owned by the coordinator process; every method from any
+/// thread.
 #pragma once
 
 #include "store/line_file.hpp"
@@ -18,21 +18,21 @@
 namespace ballast {
 
 struct event {
-  uint64_t seq = 0; // from 1, without gap
-  std::string line; // the JSON object as it stands in events.jsonl
+  uint64_t seq = 0; // from 1, without gaps
+  std::string line; // the JSON object as in events.jsonl
 };
 
 class event_log {
 public:
   static constexpr size_t kept_max = 2'000;
 
-  /// Continues the file if it exists: numbers go on, and its last `kept`
-  /// events are in memory. Throws as line_file does.
+  /// Continues the file if it exists: numbers go on, and its last `kept` events
+  /// are in memory. Throws as line_file does.
   explicit event_log(const std::filesystem::path& file, size_t kept = kept_max);
 
   /// Appends {"seq":..,"t_ns":..,"time":"..","kind":KIND, fields...} and
-  /// returns its number. `fields` is an object without those four keys.
-  /// Throws ballast_error{disk_full}; the event then did not happen.
+  /// returns its number. `fields` is an object without those four keys. Throws
+  /// ballast_error{disk_full}; the event is then not recorded.
   uint64_t append(
       const std::string& kind,
       const nlohmann::ordered_json& fields = nlohmann::ordered_json::object());
@@ -42,13 +42,13 @@ public:
   /// Number of the oldest event still in memory, last() + 1 if none.
   uint64_t first_kept() const;
 
-  /// At most `count` events newer than `seq`, oldest first. Those that memory
-  /// no longer holds are missing: see first_kept().
+  /// At most `count` events newer than `seq`, oldest first. Those no longer in
+  /// memory are missing: see first_kept().
   std::vector<event> after(uint64_t seq, size_t count = kept_max) const;
 
   /// The same, but waits up to `timeout` for the first one; empty on timeout
-  /// and when stop is requested. A subscriber calls it in a loop; one that is
-  /// slow misses events instead of holding up the writer.
+  /// and when stop is requested. A subscriber calls it in a loop; a slow one
+  /// misses events instead of blocking the writer.
   std::vector<event> wait_after(uint64_t seq, size_t count,
                                 std::chrono::milliseconds timeout,
                                 const std::stop_token& stop) const;

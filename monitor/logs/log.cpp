@@ -29,7 +29,7 @@ struct outputs {
   void name(const std::string& process_name,
             spdlog::level::level_enum stderr_level) {
     process = process_name;
-    // On a terminal the progress line may stand where this line begins: wipe.
+    // On a terminal the progress line may occupy this line: wipe it.
     std::string wipe = isatty(STDERR_FILENO) ? "\r\033[K" : "";
     to_stderr->set_pattern(wipe + line_pattern());
     to_stderr->set_level(stderr_level);
@@ -40,14 +40,15 @@ struct outputs {
       made->set_level(stderr_level);
     made->flush_on(spdlog::level::trace);
     made->set_error_handler([](const std::string& message) {
-      // E.g. the disk is full. Once: the same would come with every line.
+      // For example, the disk is full. Once: otherwise it would repeat with
+      // every line.
       static std::atomic<bool> said{false};
       if (!said.exchange(true))
         std::fprintf(stderr, "ballast: the log file loses lines: %s\n",
                      message.c_str());
     });
-    // Threads may still hold the logger of before: it stays valid, and its
-    // lines go to the same sinks.
+    // Threads may still hold the old logger: it stays valid, and its lines go
+    // to the same sinks.
     retired.push_back(std::exchange(logger, std::move(made)));
   }
 

@@ -37,7 +37,7 @@ std::string duration(double seconds) {
 }
 
 void write_all(int descriptor, const std::string& text) {
-  // A terminal that is gone must not end a run.
+  // A closed terminal must not end a run.
   for (size_t written = 0; written < text.size();) {
     ssize_t count =
         ::write(descriptor, text.data() + written, text.size() - written);

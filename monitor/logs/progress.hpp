@@ -1,4 +1,4 @@
-/// The one line that tells a person how a run goes.
+/// The progress line of a run for the terminal.
 #pragma once
 
 #include "runtime/job/job.hpp"
@@ -23,29 +23,28 @@ struct progress_state {
   std::optional<double> eta_s;
 };
 
-/// "epoch 2/3  step 310/705  84,120 samples/s  loss 0.4312  world 2
-/// generation 1  skew 0.02  ETA 0:05", on one line. What is unknown is left
-/// out.
+/// "epoch 2/3  step 310/705  84,120 samples/s  loss 0.4312  world 2 generation
+/// 1  skew 0.02  ETA 0:05", on one line. Unknown values are left out.
 std::string render_progress(const progress_state& state);
 
-/// What `ballast run` says first: which run this is, and why its weights may be
-/// others next time. "fashion-mlp-1: 2 workers, seed 1; ...", on one line.
+/// The first line of `ballast run`: names the run, and says why its weights may
+/// differ next time. "fashion-mlp-1: 2 workers, seed 1; ...", on one line.
 std::string first_line(const std::string& run, const job& what);
 
 /// Writes the progress line to a descriptor (stderr): on a terminal one line
-/// that is rewritten at most 10 times a second and cut to its width; else a
-/// line every 5 s. Time is an argument: any clock that does not go back, in
-/// nanoseconds. One thread at a time.
+/// that is rewritten at most 10 times a second and cut to its width; otherwise
+/// a line every 5 s. Time is an argument: any monotonic clock, in nanoseconds.
+/// One thread at a time.
 class progress_printer {
 public:
-  /// `enabled` = false (--no-progress) prints nothing, ever.
+  /// `enabled` = false (--no-progress) never prints.
   explicit progress_printer(int descriptor, bool enabled = true);
 
   /// Prints if a line is due.
   void update(const progress_state& state, int64_t now_ns);
   /// Prints the state a last time and ends the line.
   void finish(const progress_state& state);
-  /// Wipes the line on a terminal, so that something else can be printed.
+  /// Wipes the line on a terminal, so that other text can be printed.
   void clear();
 
   bool terminal() const { return terminal_; }

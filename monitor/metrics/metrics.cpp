@@ -68,8 +68,8 @@ struct exposition {
   }
 };
 
-/// 100 us to 10 s, three a decade: a step of the smallest model to one of a
-/// large model on a slow device.
+/// 100 us to 10 s, three per decade: from a step of the smallest model to one
+/// of a large model on a slow device.
 const Histogram::BucketBoundaries step_buckets = {
     0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02,
     0.05,   0.1,    0.2,    0.5,   1,     2,     5,    10};
@@ -79,7 +79,7 @@ constexpr const char* recovery_phases[] = {"detect", "fence", "plan",
 constexpr const char* recovery_reasons[] = {"crash", "silence", "evicted",
                                             "coordinator", "other"};
 
-/// A bounded label for a reason in words.
+/// Maps a reason in words to a bounded label.
 std::string kind_of(const std::string& reason) {
   auto says = [&reason](const char* words) {
     return reason.find(words) != std::string::npos;
@@ -95,8 +95,8 @@ std::string kind_of(const std::string& reason) {
   return "other";
 }
 
-/// One counter per code, all there from the start, so that a rate over the
-/// first error is seen.
+/// One counter for each code, all present from the start, so that the rate of
+/// the first error is visible.
 std::map<errc, Counter*> error_counters(Family<Counter>& family) {
   std::map<errc, Counter*> out;
   for (const error_entry& entry : error_catalogue())
@@ -187,7 +187,7 @@ struct coordinator_probe::metrics {
   std::vector<Counter*> plan;
   std::map<errc, Counter*> errors;
 
-  std::mutex mutex; // of everything below
+  std::mutex mutex; // guards everything below
   Gauge* last_commit = nullptr;
   Gauge* loss = nullptr;
   Gauge* epoch = nullptr;

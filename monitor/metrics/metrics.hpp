@@ -1,9 +1,9 @@
 /// Every metric of Ballast: one catalogue, and the probes through which the
-/// rest of the code says what happened. Only this pair of files knows names.
+/// rest of the code reports events. Only this pair of files knows metric names.
 ///
 /// Labels: `run` on everything but build_info, `worker`, and small closed sets
-/// (phase, state, outcome, code). What belongs to the whole run is exported by
-/// the coordinator only. Every method from any thread; none blocks on I/O.
+/// (phase, state, outcome, code). Metrics of the whole run are exported by the
+/// coordinator only. Every method from any thread; none blocks on I/O.
 #pragma once
 
 #include "gpu/gpu_health.hpp"
@@ -32,13 +32,13 @@ struct metric_entry {
 };
 
 std::span<const metric_entry> metric_catalogue();
-/// docs/metrics.md.
+/// The text of docs/metrics.md.
 std::string metric_reference();
 
-/// /metrics of a node that has no job: build_info only.
+/// /metrics of a node without a job: build_info only.
 std::string idle_metrics();
 
-/// What run_state can be; exactly one is 1.
+/// The values of run_state; exactly one is 1.
 std::span<const std::string_view> run_states();
 
 class coordinator_probe {
@@ -53,17 +53,17 @@ public:
   void generation(ballast::generation number);
   void world(uint32_t workers);
 
-  /// What a worker last said of itself; `skew` is the total variation distance
-  /// between the labels of all rows it owns and the global ones.
+  /// A worker's newest report; `skew` is the total variation distance between
+  /// the labels of all rows it owns and the global ones.
   void worker_report(const std::string& worker, double samples_per_s,
                      double batch_samples, uint64_t owned, double skew);
-  /// Of chunks that come to it.
+  /// Of chunks that arrive at it.
   void copy_rate(const std::string& worker, double bytes_per_s);
   void heartbeat_age(const std::string& worker, double seconds);
-  /// Its numbers are no longer exported.
+  /// Its values are no longer exported.
   void worker_gone(const std::string& worker);
 
-  /// How balance stands; totals since the beginning of the run.
+  /// The state of balancing; totals since the begin of the run.
   struct balance_numbers {
     double makespan_ratio = 1;
     uint64_t moves_in_flight = 0; // chunks
@@ -77,7 +77,7 @@ public:
 
   enum class plan_outcome { offered, effective, dropped };
   void plan(plan_outcome outcome);
-  /// Training goes on after a loss; `reason` in words, `phases` in seconds.
+  /// Training continues after a loss; `reason` in words, `phases` in seconds.
   void recovered(const std::string& reason,
                  const std::map<std::string, double>& phases);
   void checkpoint(double seconds);
@@ -91,8 +91,8 @@ private:
   std::unique_ptr<metrics> metrics_;
 };
 
-/// Seconds one step spent in each phase. `reduce` is what was not hidden
-/// behind compute.
+/// Seconds that one step spent in each phase. `reduce` is the part that compute
+/// did not hide.
 struct step_phases {
   double data = 0;
   double compute = 0;
@@ -110,7 +110,7 @@ public:
   /// Handed to the collective, before any compression.
   void collective_bytes(uint64_t bytes);
   void error(errc code);
-  /// What the worker's GPU says; what it does not say is not exported.
+  /// The readings of the worker's GPU; missing ones are not exported.
   void gpu(const gpu_reading& now);
 
   std::string text() const;

@@ -1,14 +1,14 @@
-// Reads the state of the run each second, and its events as they come. What
-// happened before the page was opened comes from the events.
+// Polls the state of the run every second and subscribes to its events. The
+// history from before the page was opened is rebuilt from the events.
 "use strict";
 
 const by = id => document.getElementById(id);
 const points_max = 1500, events_max = 300;
-const window_s = 0.25; // what balance looks at before it acts, at least
+const window_s = 0.25; // least observation time of balancing
 const plots = Object.fromEntries(["share", "skew", "makespan", "moved"]
   .map(id => [id, new Plot(by(id))]));
 
-let run; // its name; everything below is of this run
+let run; // its name; everything below belongs to it
 let past, events, stream, last, retry_at = 0;
 
 function begin(name) {
@@ -27,7 +27,7 @@ const seconds = t_ns => {
 };
 const since_begin = t => t - last.begun / 1e9;
 
-// A worker keeps its colour.
+// Each worker keeps its colour.
 function tone(name) {
   if (!last.tones.has(name)) last.tones.set(name, `c${last.tones.size % 8}`);
   return last.tones.get(name);
@@ -36,7 +36,7 @@ function tone(name) {
 function remember(point) {
   past.push(point);
   past.sort((a, b) => a.t - b.t);
-  if (past.length > points_max) // the older half, half as fine
+  if (past.length > points_max) // halve the resolution of the older half
     past = past.filter((_, i) => i > points_max / 2 || i % 2 === 0);
 }
 
@@ -54,10 +54,10 @@ function take_event(event) {
   if (event.seq <= last.seq) return;
   last.seq = event.seq;
   const t = seconds(event.t_ns);
-  if (typeof event.rows === "object") { // by worker; a move has a number
+  if (typeof event.rows === "object") { // by worker; in a move it is a number
     if (event.moved_rows_total !== undefined)
       [last.moved, last.bound] = [event.moved_rows_total, event.bound_rows_total];
-    // A plan takes the best split that is known: nothing to win until more is.
+    // A plan uses the best known split, so the ratio is 1 until speeds change.
     const before = event.makespan_ratio_before, ratio = before === undefined ? null : 1;
     if (before !== undefined && before_of(t - window_s))
       remember({...before_of(t - window_s), t: t - window_s, ratio: before});
@@ -132,7 +132,7 @@ function show_facts(status, members) {
     }));
 }
 
-// Column: head, value of a worker, class.
+// Column: header, value of a worker, class.
 const columns = [
   ["worker", w => w.name, "text"], ["state", w => w.state, "text"],
   ["share", (w, rows) => w.rows_owned === undefined ? "–" : percent(w.rows_owned / rows)],
@@ -166,7 +166,7 @@ function show_workers(workers, members) {
 }
 
 let drawing = false;
-function draw_soon() { // many events, one drawing
+function draw_soon() { // one redraw for many events
   if (drawing) return;
   drawing = true;
   requestAnimationFrame(() => { drawing = false; draw(); });

@@ -1,6 +1,6 @@
-// Draws what a run did over time, as SVG. Chart.js, the library that Debian
-// has for this, would add 200 kB to the program; these plots need steps, bands
-// and marks, no more. And what is drawn can be read from the document.
+// Plots of a run over time, as SVG. Chart.js, Debian's library for this, would
+// add 200 kB to the program; these plots need only steps, bands and marks. Tests
+// can read an SVG plot from the document.
 "use strict";
 
 const place = {left: 46, right: 8, top: 8, bottom: 20, height: 210};
@@ -22,7 +22,7 @@ function ticks(from, to, count) {
   return out;
 }
 
-// Seconds of a run in steps that a clock has.
+// Ticks of a time axis in units of a clock.
 function time_ticks(from, to, count) {
   const steps = [1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 14400, 43200];
   const step = steps.find(s => s * count >= to - from);
@@ -32,7 +32,7 @@ function time_ticks(from, to, count) {
   return out;
 }
 
-// A value holds until the next one is known.
+// A value holds until the next one.
 function step_path(points, x, y, end) {
   let path = "";
   points.forEach(([t, v], i) => {
@@ -45,8 +45,8 @@ function step_path(points, x, y, end) {
 }
 
 // series: [{name, tone, points: [[t, value or null]], look: line|dashed|area}],
-// in look "band" one on the other; options: {from, to, least, most, format,
-// limit, marks: [{t, kind}]}. Keeps its place in `box`.
+// look "band" stacks them; options: {from, to, least, most, format, limit,
+// marks: [{t, kind}]}. Redraws itself in `box`.
 class Plot {
   constructor(box) {
     this.box = box;
@@ -55,7 +55,7 @@ class Plot {
     this.legend = document.createElement("ul");
     this.legend.className = "legend";
     box.append(this.legend);
-    this.at = null; // where the pointer is, in seconds
+    this.at = null; // position of the pointer, in seconds
     this.svg.addEventListener("pointermove", e => this.point(e));
     this.svg.addEventListener("pointerleave", () => { this.at = null; this.draw(); });
   }
@@ -112,7 +112,7 @@ class Plot {
     if (this.at !== null) upright("cursor", this.at);
     this.tell();
   }
-  // Those that reach into the time that is shown.
+  // The series that reach into the shown time.
   inside(points) {
     const {from, to} = this.options;
     return points.filter((p, i) => p[0] <= to && (points[i + 1] || [to])[0] >= from);
@@ -131,7 +131,7 @@ class Plot {
     svg_node("path", {class: `${kind} ${s.tone}`, d:
       `M${x(points[0][0])} ${floor}L${path.slice(1)}L${x(this.options.to)} ${floor}Z`}, this.svg);
   }
-  // The legend says the values: the newest, or those under the pointer.
+  // The legend shows the newest values, or those under the pointer.
   tell() {
     const at = this.at === null ? Infinity : this.at, shown = this.series.slice(0, 16);
     this.legend.replaceChildren(...shown.map(s => {

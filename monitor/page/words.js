@@ -1,5 +1,5 @@
-// Numbers and events in words. Everything ends as the text of a node, never as
-// markup: names and reasons come from users.
+// Formats numbers and events. All output becomes text nodes, never markup,
+// because names and reasons come from users.
 "use strict";
 
 const percent = v => (100 * v).toFixed(v < 0.0995 && v > 0 ? 1 : 0) + " %";
@@ -11,7 +11,7 @@ function count(v) {
   return v >= 100 || Number.isInteger(v) ? Math.round(v).toLocaleString("en") : v.toPrecision(2);
 }
 
-// Seconds of the run as a clock.
+// Formats seconds of the run like a clock.
 function clock(seconds) {
   const s = Math.max(0, Math.round(seconds)), two = n => String(n).padStart(2, "0");
   const minutes = Math.floor(s / 60);
@@ -22,7 +22,7 @@ function clock(seconds) {
 const few = names => names.length <= 8 ? names.join(", ")
   : names.slice(0, 8).join(", ") + ` and ${names.length - 8} more`;
 
-// What the last look at the data came to.
+// The outcome of the last balance window.
 function words_of_balance(balance) {
   if (!balance.why) return "";
   return `Balance: ${balance.why}.` +
@@ -54,7 +54,7 @@ const event_words = {
 function words_of(event) {
   try {
     if (event_words[event.kind]) return event_words[event.kind](event);
-  } catch { /* an older or newer form: all of it, below */ }
+  } catch { /* another format: shown as is, below */ }
   const {seq, t_ns, time, kind, ...rest} = event;
   return Object.entries(rest).map(([key, value]) => key + " " +
     (typeof value === "object" ? JSON.stringify(value) : value)).join(", ");

@@ -1,4 +1,4 @@
-// The part of the balancer that takes in what a view says.
+// The part of the balancer that reads a view.
 #include "runtime/balance/balancer.hpp"
 
 #include "runtime/balance/median.hpp"
@@ -14,7 +14,7 @@ namespace ballast {
 namespace {
 
 constexpr size_t calm_steps_max = 64;
-/// So many steps with and without a transfer are compared, at least.
+/// Least number of steps with and without a transfer that are compared.
 constexpr size_t compared_steps_min = 8;
 
 } // namespace
@@ -68,7 +68,7 @@ balance_answer balancer::observe(const load_view& view) {
 }
 
 void balancer::take_in(const load_view& view) {
-  // Moves of our own lead on towards the same end.
+  // Moves of our own plans lead to the same end and stay in the same round.
   const bool same_round =
       view.last == transfer_end::effective && !proposed_.by_speed && plan_;
   if (view.last == transfer_end::effective) {
@@ -96,7 +96,7 @@ void balancer::take_in(const load_view& view) {
   }
   if (!view.changed.shares.empty()) {
     if (view.last != transfer_end::effective)
-      rest_ = {}; // somebody came or went
+      rest_ = {}; // a worker joined or left
     new_plan(view.changed, same_round);
   }
   for (const link_copy& one : view.copies)
@@ -114,8 +114,8 @@ void balancer::take_in(const load_view& view) {
   end_windows(view);
 }
 
-/// A change of weights is in force. One that goes on where the last one led is
-/// a drift, and worth following; one that leads back may be back soon.
+/// A change of weights is in force. A change in the direction of the last one
+/// is a drift and worth following; one that reverses it may reverse again soon.
 void balancer::note_speeds(const plan& changed) {
   speed_plans_.push_back(window_);
   std::map<worker_id, double> trend;
@@ -170,7 +170,7 @@ void balancer::new_plan(const plan& changed, bool same_round) {
     noise_floors_.push_back(skew_by_chance(of_class, held_.of_worker(rank)));
   state_.skew_max =
       skews_.empty() ? 0 : *std::max_element(skews_.begin(), skews_.end());
-  calm_us_.clear(); // another split has other steps
+  calm_us_.clear(); // another split has other step times
   std::set<worker_id> here;
   for (const share& one : changed.shares)
     here.insert(one.worker);
@@ -203,7 +203,7 @@ void balancer::end_windows(const load_view& view) {
   });
 }
 
-/// Additive increase, multiplicative decrease, by what the steps say.
+/// Additive increase, multiplicative decrease, driven by step times.
 void balancer::adapt_rate() {
   bool comparable = calm_us_.size() >= compared_steps_min &&
                     moving_us_.size() >= compared_steps_min;

@@ -1,17 +1,17 @@
-/// The shard manager's mind: watches how fast the workers compute and what they
-/// hold, and says when weights should change or data should move. Three
-/// questions, the cheapest first:
+/// The planner of the shard manager. It watches how fast the workers compute
+/// and which rows they own, and decides when weights change or rows move. Three
+/// decisions, the cheapest first:
 ///
 ///   batch   how many rows of a batch each worker takes: by measured speed;
 ///           costs nothing
-///   sizes   how many rows each worker owns: in proportion to what it takes,
-///           so that all come to the end of an epoch together
+///   sizes   how many rows each worker owns: in proportion to its takes, so
+///           that all workers end an epoch together
 ///   skew    which rows: every worker's labels near the global distribution
 ///
-/// The last two have one answer, the fewest rows moved (quota.hpp). Where
-/// nothing of that is to be done, a class that one worker alone holds is given
-/// to a second one (coverage.hpp). Pure: time comes with the view. One per run,
-/// owned by the shard manager.
+/// Sizes and skew have one solution, the one with the fewest moved rows
+/// (quota.hpp). If neither needs a move, a class held by a single worker gets a
+/// second holder (coverage.hpp). Pure: the time comes with the view. One per
+/// run, owned by the shard manager.
 #pragma once
 
 #include "runtime/balance/coverage.hpp"
@@ -38,7 +38,7 @@ public:
 
   balance_answer observe(const load_view& view);
 
-  /// How the batch is split now, and how it could be.
+  /// The present split of the batch, and the best one.
   struct split_view {
     bool known = false; // every worker is measured
     std::vector<step_cost> costs;
@@ -46,15 +46,15 @@ public:
     batch_split best;
     double gain = 0;          // part of the step that the best split saves
     double error = 0;         // of the predicted time
-    double lasting_error = 0; // likewise, for what is to last
+    double lasting_error = 0; // the same for a change that must last
   };
 
-  // -- for explanations (explain.hpp); the plan is there once a view was
+  // -- for explanations (explain.hpp); the plan exists after the first view
   const balance_state& state() const { return state_; }
   const balance_policy& policy() const { return policy_; }
   void set_policy(const balance_policy& policy) {
     policy_ = policy;
-    moves_pause_ = coverage_pause_ = {}; // of searches for what was asked then
+    moves_pause_ = coverage_pause_ = {}; // for the old settings
     rest_ = {};
   }
   uint64_t rate_bytes_per_s() const { return rate_bytes_per_s_; }
@@ -67,41 +67,41 @@ public:
   const label_counts& held() const { return held_; }
   const std::vector<double>& skew() const { return skews_; }
   const std::vector<lone_class>& held_alone() const { return lone_; }
-  /// The newest view, without what was measured.
+  /// The newest view, without the measurements.
   const load_view& last_view() const { return last_view_; }
   const speed_estimate* speed_of(worker_id who) const;
   bool is_measured(size_t rank) const;
   /// Windows since the chunk moved; empty: long ago, or never.
   std::optional<uint64_t> windows_since_move(chunk_id id) const;
-  /// Rows of the chunk came to this rank, and are to stay for now.
+  /// Rows of the chunk moved to this rank recently, and stay for now.
   bool stays(chunk_id id, uint32_t rank) const;
-  /// From which skew on rows of this rank move.
+  /// The skew above which rows of this rank move.
   double skew_trigger(size_t rank) const;
   split_view look_at_split() const;
-  /// Whether the split should change; if so, to what.
+  /// Whether the split should change, and the new split.
   balance_code decide_weights(const split_view& split,
                               std::vector<uint64_t>& weights) const;
-  /// What another split must win at least, part of the step.
+  /// The least gain of a new split, as a fraction of the step.
   double split_gain_min() const;
-  /// What rows that move must win at least, likewise.
+  /// The least gain of a move of rows, as a fraction of the step.
   double gain_min() const;
   std::vector<uint64_t>
   wanted_sizes(const std::vector<uint64_t>& weights) const;
-  /// By rank: the skew that so many rows have by chance.
+  /// By rank: the expected skew of a random share of the same size.
   const std::vector<double>& noise_floors() const { return noise_floors_; }
 
 private:
-  /// Rows of a chunk that came to a worker.
+  /// Rows of a chunk that moved to a worker.
   struct arrival {
     chunk_id chunk{};
     worker_id at{};
     friend auto operator<=>(const arrival&, const arrival&) = default;
   };
-  /// A search that led to nothing is not made again at once, and ever later.
+  /// Back-off: a search without a result is repeated after growing pauses.
   struct search_pause {
     balance_code why = balance_code::at_optimum;
     uint64_t until = 0;   // window
-    uint64_t windows = 1; // of the next one
+    uint64_t windows = 1; // of the next pause
   };
   void take_in(const load_view& view);
   void new_plan(const plan& changed, bool same_round);
@@ -126,7 +126,7 @@ private:
                                const std::vector<uint64_t>& weights,
                                balance_proposal& out);
   move_request how_to_move(const load_view& view) const;
-  /// Whether rows of the chunk are among these, at the worker of this rank.
+  /// Whether rows of the chunk arrived at this rank.
   template <class Arrivals>
   bool came(const Arrivals& of, chunk_id id, uint32_t rank) const {
     return of.contains({id, plan_->shares.at(rank).worker});
@@ -153,48 +153,48 @@ private:
   std::vector<lone_class> lone_;
   std::vector<double> skews_;
   std::vector<double> noise_floors_;
-  uint64_t row_bytes_ = 1;       // in the mean
-  uint64_t chunk_bytes_max_ = 0; // of the largest one
+  uint64_t row_bytes_ = 1;       // mean
+  uint64_t chunk_bytes_max_ = 0; // of the largest chunk
   uint32_t chunk_rows_max_ = 0;
   std::map<worker_id, speed_estimate> speeds_;
   balance_state state_;
   load_view last_view_;
 
-  label_counts round_held_; // when the round began
+  label_counts round_held_; // at the begin of the round
   plan_number round_{};
-  generation placed_{};    // the newest one in which rows moved
+  generation placed_{};    // the newest generation in which rows moved
   double sizes_error_ = 0; // of the speeds by which sizes were right
-  // The split was good enough, after so many changes of speed; empty: unknown.
+  // Speed changes after which the split was good enough; empty: unknown.
   std::optional<uint64_t> settled_at_;
   uint64_t window_ = 0;
-  uint64_t plan_window_ = 0; // in which the plan in force was seen first
+  uint64_t plan_window_ = 0; // when the plan in force appeared
   uint64_t window_begin_ms_ = 0;
   uint64_t window_steps_ = 0;
-  std::vector<uint64_t> speed_plans_; // windows of changed weights, newest last
-  std::vector<uint64_t> turns_; // likewise, of those that went back on the last
-  std::map<worker_id, double> trend_; // of weights, by the last such change
-  std::map<arrival, uint64_t> moved_; // windows of the newest ones
-  /// Since the last plan for sizes and labels, to be measured or as a second
-  /// holder: the first part of the next one leaves them where they are.
+  std::vector<uint64_t> speed_plans_; // when weights changed, newest last
+  std::vector<uint64_t> turns_;       // the same, only of reversals
+  std::map<worker_id, double> trend_; // of weights, by the last change
+  std::map<arrival, uint64_t> moved_; // the window of each recent arrival
+  /// Rows given since the last plan for sizes and labels, to measure a worker
+  /// or to cover a class. The first part of the next plan leaves them in place.
   std::set<arrival> given_;
   struct {
     std::vector<arrival> arrivals;
     round_rest rest;
-    bool by_speed = false;    // it changes weights
-    bool to_measure = false;  // it gives rows to be measured by
-    bool for_holders = false; // of classes
-  } proposed_;                // and under way
+    bool by_speed = false;    // the plan changes weights
+    bool to_measure = false;  // it gives rows by which to measure
+    bool for_holders = false; // it gives classes a second holder
+  } proposed_;                // the proposal under way
   round_rest rest_;           // of the plan in force
   search_pause moves_pause_;
   search_pause coverage_pause_;
   uint64_t alone_since_ = 0; // window; a class has one holder since then
   uint32_t failures_ = 0;
-  uint64_t stalled_until_ = 0; // window
+  uint64_t stalled_until_ = 0; // a window
 
   link_rates links_;
   uint64_t rate_bytes_per_s_;
-  std::vector<uint64_t> calm_us_;   // newest steps while nothing moved
-  std::vector<uint64_t> moving_us_; // steps while this transfer moves
+  std::vector<uint64_t> calm_us_;   // newest steps without a transfer
+  std::vector<uint64_t> moving_us_; // steps during this transfer
 };
 
 } // namespace ballast

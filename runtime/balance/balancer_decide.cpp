@@ -1,5 +1,5 @@
-// The part of the balancer that decides what comes first: the batch, sizes and
-// skew, holders of classes; and how large each should be.
+// The part of the balancer that sets priorities (the batch, then sizes and
+// skew, then holders of classes) and computes the targets of each.
 #include "runtime/balance/balancer.hpp"
 
 #include "runtime/balance/percent.hpp"
@@ -11,7 +11,8 @@ namespace ballast {
 
 namespace {
 
-/// Of a worker's time: less is no reason to be slow.
+/// Below this fraction of a worker's time, waiting for a core does not explain
+/// slowness.
 constexpr double waiting_told_min = 0.1;
 
 } // namespace
@@ -50,7 +51,7 @@ balance_code balancer::decide(const load_view& view, balance_proposal& out) {
   std::vector<uint64_t> weights;
   for (const share& one : plan_->shares)
     weights.push_back(one.batch_weight);
-  // Where speeds never come to rest, there is always something else to do.
+  // If speeds never settle, other moves would postpone this for ever.
   bool waited =
       !lone_.empty() && window_ >= alone_since_ + policy_.coverage_windows;
   if (waited &&
@@ -62,7 +63,7 @@ balance_code balancer::decide(const load_view& view, balance_proposal& out) {
       policy_.gain_errors * split.error <= least)
     settled_at_ = speed_changes();
   if (by_speed == balance_code::planned) {
-    // Costs nothing, helps at once; what is owned follows.
+    // Free and effective at once; ownership follows.
     proposed_ = {.by_speed = true};
     finish(out, split, weights,
            "batch split by speed: step " + percent(split.gain) + " shorter" +
@@ -70,7 +71,7 @@ balance_code balancer::decide(const load_view& view, balance_proposal& out) {
     return by_speed;
   }
   balance_code by_data = decide_moves(view, split, weights, out);
-  // What waits for speeds only may give a second holder for nothing.
+  // A plan that only waits for speeds may give a second holder for nothing.
   bool soon = by_data == balance_code::stale_report ||
               by_data == balance_code::not_sustained;
   if (by_data == balance_code::planned || (soon && !waited))
@@ -78,14 +79,15 @@ balance_code balancer::decide(const load_view& view, balance_proposal& out) {
   balance_code by_holders = decide_coverage(view, split, weights, out);
   if (by_holders == balance_code::planned)
     return by_holders;
-  // Whatever keeps the first of them from being done.
+  // Reports the code that keeps the first of them from happening.
   for (balance_code code : {by_data, by_holders, by_speed})
     if (code != balance_code::at_optimum && code != balance_code::below_trigger)
       return code;
   return by_data == balance_code::at_optimum ? by_speed : by_data;
 }
 
-/// Of those who are to take less: what is known of their devices and cores.
+/// The known trouble with devices and cores of the workers that get smaller
+/// takes.
 std::string balancer::why_slower(const split_view& split) const {
   std::string out;
   for (size_t rank = 0; rank < split.takes.size(); ++rank) {
@@ -137,8 +139,8 @@ balancer::split_view balancer::look_at_split() const {
   return out;
 }
 
-/// Who takes nothing is never measured again: a worker keeps a little work,
-/// however slow it seems.
+/// A worker without a take is never measured again, so every worker keeps a
+/// little work, however slow it appears.
 void balancer::keep_everybody(split_view& split) const {
   std::vector<uint64_t>& takes = split.best.rows;
   uint64_t least = policy_.global_batch / (policy_.least_part * takes.size());
@@ -162,8 +164,8 @@ uint64_t balancer::speed_changes() const {
   return out;
 }
 
-/// What was not worth a plan, and has not changed, is not worth one now: else
-/// noise would cross the line some time.
+/// A gain that did not justify a plan does not justify one later while speeds
+/// are unchanged; otherwise noise would cross the threshold some time.
 double balancer::split_gain_min() const {
   return settled_at_ == speed_changes() ? policy_.split_gain_min_later
                                         : policy_.split_gain_min;
@@ -178,8 +180,8 @@ double balancer::gain_min() const {
   return adrift ? policy_.gain_min_adrift : policy_.gain_min;
 }
 
-/// Speeds are what they are for long enough: always so for the first change in
-/// a long time, which is no flicker.
+/// Speeds have been stable long enough. Always true for the first change in a
+/// long time, which is not an oscillation.
 bool balancer::sustained() const {
   bool calm = speed_plans_.empty() ||
               window_ >= speed_plans_.back() + policy_.quiet_windows;
@@ -195,8 +197,8 @@ bool balancer::sustained() const {
   return true;
 }
 
-/// Data follow a change of speed at once; where speeds come and go, with more
-/// and more patience.
+/// Data follow a change of speed at once; if speeds oscillate, after ever
+/// longer waits.
 bool balancer::may_follow_speed() const {
   if (turns_.size() <= policy_.turns_free)
     return true;
@@ -236,13 +238,14 @@ sizes_request balancer::sizes_now(const std::vector<uint64_t>& weights) const {
   return out;
 }
 
-/// Part of this epoch's time that would be waited away once these sizes are
-/// reached, where that is worth rows that move for this epoch alone; else 0.
+/// The fraction of this epoch's time that workers would wait once these sizes
+/// are reached, if it is large enough to justify moving rows for this epoch
+/// alone; else 0.
 double balancer::lost_in_time(const sizes_request& request,
                               const std::vector<uint64_t>& sizes) const {
   const uint64_t epoch = last_view_.steps_per_epoch;
   if (epoch < policy_.epoch_steps_min)
-    return 0; // no plan would come in time
+    return 0; // no plan would take effect in time
   const double lost = lost_in_this_epoch(request, sizes);
   const double of_the_rest =
       lost * double(epoch) / double(std::max(epoch, last_view_.steps_left));

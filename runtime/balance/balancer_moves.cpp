@@ -1,5 +1,5 @@
 // The part of the balancer that moves rows: when, which, how many at once, and
-// what comes of it.
+// the account of the results.
 #include "runtime/balance/balancer.hpp"
 
 #include "runtime/balance/median.hpp"
@@ -14,14 +14,14 @@ namespace ballast {
 
 namespace {
 
-/// Weights follow the rows owned, so that all end their epoch together, where
-/// that makes the step longer by no more than this part.
+/// Weights follow the owned rows, so that all workers end their epoch together,
+/// if that makes the step longer by no more than this fraction.
 constexpr double owned_weights_cost = 0.02;
-/// Of a worker that owned too few rows to be measured.
+/// The number of takes given to a worker that owns too few rows to be measured.
 constexpr uint64_t takes_to_measure = 4;
 
-/// How far it ends from what was asked for: its skew over the budget, then the
-/// worst of its sizes, relative to that.
+/// The distance of the result from the request: its skew over the budget, then
+/// its worst relative size error.
 std::pair<double, double> off_by(const quota_request& asked,
                                  const aimed_moves& what) {
   constexpr double rounding = 1e-9;
@@ -36,12 +36,12 @@ std::pair<double, double> off_by(const quota_request& asked,
 
 } // namespace
 
-/// Data move once it is known how much each should own, and not for what is
-/// gone a moment later: that would move rows twice. The batch is split at once,
-/// so patience costs little.
+/// Data move only when it is known how much each should own, and not for a
+/// change that may soon be over: both move rows twice. The batch is split at
+/// once, so waiting costs little.
 balance_code balancer::wait_for_speeds(const split_view& split) const {
   if (!split.known && !too_few_to_measure().empty())
-    return balance_code::planned; // some rows, and more once they are
+    return balance_code::planned; // some rows now, the rest later
   if (!split.known)
     return window_ < plan_window_ + policy_.unmeasured_windows
                ? balance_code::stale_report
@@ -49,12 +49,12 @@ balance_code balancer::wait_for_speeds(const split_view& split) const {
   for (const share& one : plan_->shares)
     if (speeds_.at(one.worker).unsettled())
       return balance_code::not_sustained;
-  // A split that has just changed is measured anew first. The sooner rows
-  // follow, the less of this epoch is waited away for who has too many.
+  // After a change of the split speeds are measured again. The sooner rows
+  // follow, the less of this epoch is lost to waiting for late workers.
   if (!speed_plans_.empty() && window_ <= speed_plans_.back() &&
       !are_takes_sure())
     return balance_code::not_sustained;
-  // What follows the first guess of a noisy speed would be mended later.
+  // A plan by the first guess of a noisy speed would need a correction later.
   if (placed_ == plan_->generation ||
       window_ >= plan_window_ + policy_.first_windows_max)
     return balance_code::planned;
@@ -70,7 +70,7 @@ double balancer::error_of_takes() const {
   return out;
 }
 
-/// A few takes of this split say it already, since they agree.
+/// A few takes of this split suffice if they agree.
 bool balancer::are_takes_sure() const {
   const bool seen = std::all_of(
       plan_->shares.begin(), plan_->shares.end(), [this](const share& one) {
@@ -80,7 +80,7 @@ bool balancer::are_takes_sure() const {
   return seen && policy_.first_errors * error_of_takes() <= policy_.gain_min;
 }
 
-/// By chance alone a small share has some.
+/// A small share has some skew by chance alone.
 double balancer::skew_trigger(size_t rank) const {
   return std::max((rest_.some() ? 1 : policy_.skew_trigger) * policy_.skew_tv,
                   policy_.skew_floors * noise_floors_[rank]);
@@ -95,7 +95,7 @@ bool balancer::is_measured(size_t rank) const {
   return speed != nullptr && speed->known();
 }
 
-/// Ranks that own so little that they are not measured within an epoch.
+/// Ranks that own so few rows that an epoch cannot measure them.
 std::vector<size_t> balancer::too_few_to_measure() const {
   std::vector<size_t> out;
   for (size_t rank = 0; rank < plan_->shares.size(); ++rank)
@@ -109,10 +109,11 @@ uint64_t balancer::rows_to_measure() const {
   return takes_to_measure * policy_.global_batch / plan_->shares.size();
 }
 
-/// Where speeds are not known because some own next to nothing: a few rows for
-/// each of them, which the rest of the plan gives it anyway. That rest waits
-/// for what is measured then. A little of every move, so that these rows are as
-/// mixed as all that comes: they need not go again, however little it gets.
+/// If speeds are unknown because some workers own almost nothing: gives each a
+/// few of the rows that the full plan gives it anyway, and postpones the rest
+/// until it is measured. Takes a little of every move, so that these rows have
+/// the mix of all to come and need not leave again, however few the worker
+/// gets.
 bool balancer::cut_to_measure(move_list& list) const {
   std::map<size_t, uint64_t> missing;
   for (size_t rank : too_few_to_measure())
@@ -132,7 +133,7 @@ bool balancer::cut_to_measure(move_list& list) const {
     const uint64_t all = rows(one.what);
     const uint64_t total = std::max<uint64_t>(1, coming[one.to]);
     to.seen += all;
-    // Rounded in the sum, else the last ones would have nothing to give.
+    // Rounds the sum; rounding each part would leave nothing for the last ones.
     const uint64_t due =
         std::min(to.seen, (to.seen * missing[one.to] + total - 1) / total);
     uint64_t part = std::min(all, due - std::min(due, to.given));
@@ -148,8 +149,8 @@ bool balancer::cut_to_measure(move_list& list) const {
   return true;
 }
 
-/// Rows that somebody was given for a reason of their own stay, unless that
-/// keeps the plan from what it is for.
+/// Rows that were given for measuring or coverage stay, unless that defeats the
+/// purpose of the plan.
 aimed_moves balancer::choose(const quota_request& request,
                              move_request how) const {
   if (rest_.leads_to(request.sizes, gain_min(), how.room_bytes))
@@ -164,7 +165,7 @@ aimed_moves balancer::choose(const quota_request& request,
   return off_by(request, free) < off_by(request, out) ? free : out;
 }
 
-/// As if who is not measured were as fast as the others are.
+/// As if unmeasured workers had the median speed of the others.
 std::vector<uint64_t>
 balancer::weights_by_guess(const split_view& split) const {
   std::vector<double> row_s;
@@ -190,11 +191,11 @@ balance_code balancer::decide_moves(const load_view& view,
     weights = weights_by_guess(split);
   sizes_request now = sizes_now(weights);
   std::vector<uint64_t> lasting = lasting_sizes(now);
-  // Who owns more than its part comes late to the end of every epoch; who has
-  // more left than its part, to the end of this one.
+  // A worker that owns more than its part ends every epoch late; one with more
+  // rows left than its part ends this epoch late.
   double excess = most_excess(now, lasting);
   if (split.known) {
-    // Weights may be those of a moment that is over.
+    // The weights may come from a speed that is over.
     sizes_request measured = now;
     measured.weights = split.best.rows;
     excess = std::min(excess, most_excess(now, lasting_sizes(measured)));
@@ -227,7 +228,7 @@ balance_code balancer::decide_moves(const load_view& view,
     return wait;
   if (window_ < moves_pause_.until)
     return moves_pause_.why;
-  // More is known by now than when the batch was split; rows move once.
+  // The speeds are known better now than at the last split, so rows move once.
   if (split.known && split.gain > split.error)
     weights = split.best.rows;
   quota_request request{held_, wanted_sizes(weights), policy_.skew_tv, 2};
@@ -245,7 +246,7 @@ balance_code balancer::decide_moves(const load_view& view,
   }
   if (moves_again(list))
     return search_later(moves_pause_, balance_code::dwell);
-  // A step's part of the copying is felt at most this much.
+  // Copying lengthens a step by at most this factor.
   double step_s = split.known ? makespan_s(split.costs, split.takes) : 0;
   double cost_s = (policy_.inflation_max - 1) * copying_s(list.moves);
   double part = over_budget > 0 ? 1 : std::min(excess, 1.0);
@@ -270,7 +271,7 @@ balance_code balancer::decide_moves(const load_view& view,
                 : percent(lost) + " of the epoch would be waited for one");
   if (to_measure)
     why += "; first some rows for who has too few to be measured";
-  proposed_ = {.to_measure = to_measure}; // from now on: it is a plan
+  proposed_ = {.to_measure = to_measure}; // only now is it a plan
   if (!to_measure)
     proposed_.rest = round_rest(list, request.sizes);
   finish(out, split, weights, why);
@@ -279,7 +280,7 @@ balance_code balancer::decide_moves(const load_view& view,
 
 balance_code balancer::search_later(search_pause& pause, balance_code why) {
   pause.why = why;
-  if (why == balance_code::dwell) // over soon
+  if (why == balance_code::dwell) // ends soon
     pause.windows = 1;
   pause.until = window_ + pause.windows;
   pause.windows = std::min(2 * pause.windows, policy_.search_windows_max);
@@ -304,7 +305,7 @@ move_request balancer::how_to_move(const load_view& view) const {
                 return came(given_, id, rank) ||
                        (rest_.some() && came(moved_, id, rank));
               },
-          // A chunk can always go, however low the rate has fallen.
+          // One chunk always fits, however low the rate is.
           .bytes_max = std::max(rate_bytes_per_s_ * policy_.round_ms / 1000,
                                 chunk_bytes_max_),
           .room_bytes = std::move(room),
@@ -312,14 +313,14 @@ move_request balancer::how_to_move(const load_view& view) const {
           .size_tolerance = policy_.size_tolerance};
 }
 
-/// The first of the moves: what takes one round to copy over these links.
+/// Keeps the first moves, those that take one round to copy over these links.
 void balancer::cut_to_round(move_list& list) const {
   cut_off(list, fit_in_travel(list.moves, double(policy_.round_ms) / 1e3,
                               ranks(), links_));
 }
 
-/// Something that has just moved would move on, and this is no part of the
-/// same: then what is measured now may be over soon, too.
+/// True if rows that moved recently would move again for another reason: then
+/// the present measurement may be short-lived, too.
 bool balancer::moves_again(const move_list& list) const {
   return !rest_.some() &&
          std::any_of(list.moves.begin(), list.moves.end(),
@@ -343,8 +344,8 @@ double balancer::copying_s(const std::vector<shard_move>& moves) const {
                   travel_s(moves, ranks(), links_));
 }
 
-/// Costs a row of each such class and asks for no patience: what it guards
-/// against comes without a warning.
+/// Moves one row of each such class without patience: the loss that it guards
+/// against comes without warning.
 balance_code balancer::decide_coverage(const load_view& view,
                                        const split_view& split,
                                        const std::vector<uint64_t>& weights,
@@ -358,7 +359,7 @@ balance_code balancer::decide_coverage(const load_view& view,
   move_request how = how_to_move(view);
   how.target = target.target;
   how.cover = true;
-  how.skew_max = 1; // a row of each
+  how.skew_max = 1; // one row of each
   how.locked = [this](chunk_id id, uint32_t rank) {
     return came(moved_, id, rank);
   };
@@ -389,13 +390,13 @@ balance_code balancer::decide_coverage(const load_view& view,
              : std::to_string(alone.size()) +
                    " classes are held by one worker alone, class " +
                    std::to_string(alone[0].label) + " by " + who);
-  out.bound_rows = alone.size() - left; // a row for each, whatever the sizes
+  out.bound_rows = alone.size() - left; // one row for each, whatever the sizes
   return balance_code::planned;
 }
 
-/// That have to move for sizes like those of `to`, and its skew or the budget:
-/// proven (moves_bound.hpp). A class that is no longer held by one alone costs
-/// a row, whatever skew there is.
+/// The proven least number of rows to move (moves_bound.hpp) for sizes like
+/// those of `to`, and its skew or the budget. Each class that gains a second
+/// holder costs a row, whatever the skew.
 uint64_t balancer::least_rows(const label_counts& from,
                               const label_counts& to) const {
   const quota_request what = as_good_as(from, to, policy_.skew_tv);

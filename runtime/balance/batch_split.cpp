@@ -12,14 +12,15 @@ namespace {
 
 constexpr double infinite = std::numeric_limits<double>::infinity();
 
-/// The whole number next to `rows` below, within [0, most].
+/// `rows` rounded down, within [0, most].
 uint64_t whole(double rows, uint64_t most) {
-  if (!(rows > 0)) // also what is no number: 0 / 0
+  if (!(rows > 0)) // also NaN: 0 / 0
     return 0;
   return rows >= double(most) ? most : uint64_t(rows);
 }
 
-/// About how many rows are done by `deadline_s`; rounding may be off by some.
+/// The approximate number of rows done by `deadline_s`; rounding may shift it
+/// by a few.
 uint64_t rows_about(const step_cost& cost, double deadline_s, uint64_t most) {
   double left_s = deadline_s - cost.fixed_s;
   if (left_s < 0)
@@ -37,14 +38,14 @@ uint64_t rows_about(const step_cost& cost, double deadline_s, uint64_t most) {
   return std::min(laps * size + rest, most);
 }
 
-/// The most rows that are done by `deadline_s`, by the very arithmetic of
-/// step_cost::seconds: a look around the estimate, in steps that double.
+/// The largest number of rows done by `deadline_s`, by the exact arithmetic of
+/// step_cost::seconds: searches around the estimate in doubling steps.
 uint64_t rows_by(const step_cost& cost, double deadline_s, uint64_t most) {
   auto in_time = [&](uint64_t rows) {
     return cost.seconds(rows) <= deadline_s;
   };
-  uint64_t low = rows_about(cost, deadline_s, most); // in time, in the end
-  uint64_t high = low + 1;                           // too late, in the end
+  uint64_t low = rows_about(cost, deadline_s, most); // in time, after the loop
+  uint64_t high = low + 1;                           // too late, after the loop
   if (in_time(low)) {
     for (uint64_t step = 1; high <= most && in_time(high); step *= 2) {
       low = high;
@@ -79,14 +80,15 @@ bool enough_by(double deadline_s, uint64_t global_batch,
 }
 
 /// Water-filling with fractions of rows. As the deadline grows, every worker's
-/// rows grow at 1 / per_row_s from fixed_s on, and more slowly from its second
-/// micro-batch on, whose start is spread over its rows: so nobody is faster.
+/// rows grow at 1 / per_row_s from fixed_s on. From its second micro-batch on
+/// they grow more slowly, with its start-up cost spread over its rows; this
+/// underestimates no worker.
 double fractional_optimum_s(uint64_t global_batch,
                             std::span<const step_cost> workers) {
   struct bend {
     double at_s;
     double rows;       // done at that moment
-    double rows_per_s; // more than before
+    double rows_per_s; // additional rate from here on
   };
   std::vector<bend> bends;
   for (const step_cost& cost : workers) {
@@ -121,12 +123,12 @@ double fractional_optimum_s(uint64_t global_batch,
       return bends[i].at_s + needed_s;
     done += rows_per_s * (until_s - bends[i].at_s);
   }
-  return infinite; // not reached: the last bend lasts for ever
+  return infinite; // never reached: the last segment is unbounded
 }
 
-/// The earliest moment at which all workers together can be done. Numbers
-/// >= 0 are ordered as their bits are, so bisecting those ends after 62
-/// halvings at the exact one, however large or small it is.
+/// The earliest moment at which all workers together can be done. Non-negative
+/// doubles have the order of their bit patterns, so bisecting those finds the
+/// exact value in 62 steps, however large or small it is.
 double earliest_end_s(uint64_t global_batch, std::span<const step_cost> workers,
                       double bound_s) {
   double too_early_s = bound_s * (1 - 1e-9);
@@ -162,8 +164,8 @@ double earliest_end_s(uint64_t global_batch, std::span<const step_cost> workers,
   return std::bit_cast<double>(high);
 }
 
-/// `total` in parts as equal as least and most of each allow, the odd rows to
-/// the lowest workers.
+/// Splits `total` as evenly as the least and most of each worker allow, odd
+/// rows to the lowest workers.
 std::vector<uint64_t> level(uint64_t total, const std::vector<uint64_t>& least,
                             const std::vector<uint64_t>& most) {
   auto at = [&](uint64_t height, size_t w) {
@@ -230,8 +232,8 @@ batch_split split_by_cost(uint64_t global_batch,
     return out;
   out.bound_s = fractional_optimum_s(global_batch, workers);
   double end_s = earliest_end_s(global_batch, workers, out.bound_s);
-  // The last rows may end just then at several workers, or be free of cost:
-  // those are shared out evenly.
+  // The last rows may end at the same moment on several workers, or cost
+  // nothing: divide those evenly.
   double before_s = std::nextafter(end_s, -1.0);
   std::vector<uint64_t> least, most;
   for (const step_cost& cost : workers) {

@@ -1,10 +1,10 @@
-/// The batch loop's question: how many rows of a global batch should each
-/// worker take, so that the slowest is done as early as possible?
+/// Splits a global batch over the workers so that the slowest one ends as early
+/// as possible.
 ///
 /// Exact. Fractions of rows: T* = (B + sum c/a) / sum(1/a) over the workers
 /// that take part, with c = fixed_s and a = per_row_s (water-filling). Whole
-/// rows: the smallest T by which all together can do B rows, by bisection.
-/// Pure.
+/// rows: the smallest T by which all workers together can do B rows, by
+/// bisection. Pure.
 #pragma once
 
 #include <cstdint>
@@ -14,13 +14,13 @@
 namespace ballast {
 
 /// Compute time of a take of b rows on one worker, waiting for others excluded:
-/// fixed_s + per_row_s * b, and once more micro_fixed_s for every further
-/// micro-batch. Memory is a cost this way, never a cap. No rows take no time:
-/// a worker whose fixed_s alone is later than T* is better left out.
+/// fixed_s + per_row_s * b, plus micro_fixed_s for every micro-batch after the
+/// first. This models memory as a cost, not as a limit. No rows take no time: a
+/// worker whose fixed_s alone exceeds T* is better left out.
 struct step_cost {
   double fixed_s = 0;
-  double per_row_s = 0;          // > 0 where rows cost anything
-  uint64_t micro_batch_rows = 0; // that fit at once; 0 = all
+  double per_row_s = 0;          // > 0 if rows have a cost
+  uint64_t micro_batch_rows = 0; // rows that fit at once; 0 = all
   double micro_fixed_s = 0;      // of every micro-batch after the first
   double seconds(uint64_t rows) const;
   friend bool operator==(const step_cost&, const step_cost&) = default;
@@ -28,19 +28,19 @@ struct step_cost {
 
 struct batch_split {
   std::vector<uint64_t> rows; // by worker; sums to the global batch
-  double makespan_s = 0;      // of these
-  double bound_s = 0;         // no split, not even of fractions, beats this
+  double makespan_s = 0;      // of this split
+  double bound_s = 0;         // no split is faster, fractions of rows included
   friend bool operator==(const batch_split&, const batch_split&) = default;
 };
 
 /// Precondition: at least one worker; costs finite and not negative. No other
-/// split ends earlier, also not among the workers that do not end last. Ties to
-/// the lowest worker. Equal costs give equal parts (within one row). Below 0.5
-/// ms for 512 workers.
+/// split ends earlier, also among the workers that do not end last. Ties to the
+/// lowest worker. Equal costs give equal parts (within one row). Below 0.5 ms
+/// for 512 workers.
 batch_split split_by_cost(uint64_t global_batch,
                           std::span<const step_cost> workers);
 
-/// max over workers of their time for these rows.
+/// The largest time of a worker for these rows.
 double makespan_s(std::span<const step_cost> workers,
                   std::span<const uint64_t> rows);
 

@@ -1,4 +1,5 @@
-// Which budgets in whole rows make the most of those in fractions of rows.
+// Searches the budgets in whole rows that use budgets in fractions of rows
+// best.
 #include "runtime/balance/quota_flow.hpp"
 
 #include <algorithm>
@@ -10,7 +11,7 @@ constexpr int guesses = 3;
 
 } // namespace
 
-/// A first guess, without a flow.
+/// A first guess, without solving a flow.
 std::vector<int64_t> budget_search::by_what_is_kept() {
   std::vector<int64_t> out = whole_;
   for (int i = 0; i < guesses; ++i) {
@@ -34,8 +35,8 @@ void budget_search::keep_if_better() {
   fewest_lacking_ = lacking;
 }
 
-/// Another flow uses other cells: whoever is beyond its budget now is somebody
-/// else then, by as much.
+/// Another flow uses other cells: the worker that is over its budget changes,
+/// the excess does not.
 std::vector<int64_t>
 budget_search::narrowed(const std::vector<int64_t>& to) const {
   int64_t over = 0;

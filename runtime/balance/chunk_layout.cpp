@@ -11,11 +11,13 @@ namespace ballast {
 
 namespace {
 
-/// Less than this many times what a sample of its size has by chance: mixed.
+/// A list counts as mixed below this multiple of the expected skew of a sample
+/// of its size.
 constexpr double mixed_floors = 2;
-/// So many chunks a list may have, or twice as many as it needs.
+/// The number of chunks that a list may have; above it, at most twice as many
+/// as it needs.
 constexpr size_t chunks_free = 32;
-/// Rows of a chunk, and chunks of a share, where the job leaves it open.
+/// Rows of a chunk, and chunks of a share, if the job leaves them open.
 constexpr uint64_t rows_usual = 256;
 constexpr uint64_t rows_most = 1'048'576;
 constexpr uint64_t chunks_least = 32;
@@ -43,7 +45,7 @@ chunk_layout class_by_class(const std::vector<uint64_t>& rows,
              : cut_in_order(std::move(out.rows), chunk_rows);
 }
 
-/// The class that most of these rows have.
+/// The most frequent class of these rows.
 int32_t usual_class(const std::vector<uint64_t>& rows,
                     const placement_rows& of) {
   std::map<int32_t, size_t> times;
@@ -55,14 +57,14 @@ int32_t usual_class(const std::vector<uint64_t>& rows,
       ->first;
 }
 
-/// As many whole groups in a chunk as fit, at least one; sorted: those with the
-/// same usual class lie together.
+/// As many whole groups in a chunk as fit, at least one; groups with the same
+/// most frequent class are adjacent.
 chunk_layout group_by_group(const std::vector<uint64_t>& rows,
                             const placement_rows& of, uint32_t chunk_rows,
                             bool sorted) {
   const std::vector<std::vector<uint64_t>> groups =
       rows_by_group(rows, of.groups);
-  std::vector<std::pair<int32_t, size_t>> order; // by usual class, then as is
+  std::vector<std::pair<int32_t, size_t>> order; // by frequent class, stable
   for (size_t index = 0; index < groups.size(); ++index)
     order.emplace_back(sorted ? usual_class(groups[index], of) : 0, index);
   std::sort(order.begin(), order.end());

@@ -1,14 +1,14 @@
-/// Which of a worker's rows lie in one chunk. A step draws from all chunks of a
-/// worker alike, so this changes nothing for training; but a chunk moves as a
-/// whole or by a part that has all of its labels in the same proportions, so it
-/// decides how many rows balance costs. Pure.
+/// Decides which of a worker's rows share a chunk. A step draws from all chunks
+/// of a worker alike, so training is not affected. But a chunk moves as a
+/// whole, or in a part that has all of its labels in the same proportions, so
+/// the layout decides how many rows balancing costs. Pure.
 ///
-/// A list that is as mixed as the whole set keeps its order: every chunk of it
-/// is a sample, good to make a share larger or smaller. Another list is stored
-/// class after class, each in chunks of its own: those can go without taking
-/// others along. `contiguous` and `sizes` keep the order of the file, whatever
-/// is in it. Where there are groups, a chunk has as many whole ones as fit, and
-/// more rows where one group has.
+/// A list as mixed as the whole set keeps its order: every chunk of it is a
+/// sample, good to grow or shrink a share. Any other list is stored class after
+/// class, each class in chunks of its own, which can move without other
+/// classes. `contiguous` and `sizes` keep the order of the file in any case.
+/// With groups, a chunk holds as many whole groups as fit, and more rows if a
+/// single group has more.
 #pragma once
 
 #include "runtime/placement/placement.hpp"
@@ -19,24 +19,23 @@
 
 namespace ballast {
 
-/// Rows in the order in which they are stored, and how many of them each chunk
-/// has; none is empty.
+/// Rows in storage order, and the number of rows in each chunk, none 0.
 struct chunk_layout {
   std::vector<uint64_t> rows;
   std::vector<uint32_t> chunk_rows;
 };
 
-/// Of a set of which nobody says how large its chunks are: small enough for a
-/// share to have parts that can go, large enough for a plan to be found in
-/// time.
+/// The chunk size of a set for which the job names none: small enough that a
+/// share has parts to move, large enough that a plan is found in time.
 uint32_t chunk_rows_for(uint64_t rows, uint32_t workers);
 
-/// In this order, full chunks and a last one.
+/// Full chunks in the given order, and a last shorter one.
 chunk_layout cut_in_order(std::vector<uint64_t> rows, uint32_t chunk_rows);
 
-/// `lists` as place_rows makes them, of the same `spec` and rows; the labels
-/// are what balance counts rows by. Without groups, a chunk has at most
-/// `chunk_rows`; shorter ones are at most as many as full ones, or a few.
+/// `lists` as place_rows returns them, for the same `spec` and rows; `labels`
+/// are the bins that balancing counts. Without groups, a chunk has at most
+/// `chunk_rows`; there are at most as many shorter chunks as full ones, or a
+/// few.
 std::vector<chunk_layout>
 lay_out_chunks(const placement_spec& spec, const placement_rows& of,
                std::vector<std::vector<uint64_t>> lists, uint32_t chunk_rows);

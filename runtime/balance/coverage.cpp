@@ -7,7 +7,7 @@ namespace ballast {
 namespace {
 
 constexpr uint32_t holders_min = 2;
-/// A row more or less must fit into the budget of everybody.
+/// One row more or less must fit into every worker's budget.
 constexpr double slack = 0.01;
 
 } // namespace
@@ -16,7 +16,7 @@ std::vector<lone_class> lone_classes(const manifest& set, const plan& of) {
   struct holding {
     size_t holders = 0;
     uint32_t last = 0; // rank
-    uint64_t rows = 0; // of the class, in the chunks that they own parts of
+    uint64_t rows = 0; // of the class, in all chunks of which they own parts
   };
   std::vector<holding> classes(histogram_bins(set.row));
   size_t active = 0;

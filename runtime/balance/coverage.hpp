@@ -1,9 +1,9 @@
-/// Coverage: every class is held by two workers at least, so that the loss of
-/// one of them takes no class out of training until its rows are somewhere
-/// else. A class of a single row, and a run of one worker, need no more than
-/// one holder. Who owns nothing at all is not counted: who has no size in the
-/// plan gets nothing. A part of a chunk is enough to be a holder: its owner has
-/// the bytes of the whole chunk. Pure.
+/// Coverage: at least two workers hold every class, so that the loss of one of
+/// them takes no class out of training until its rows are loaded elsewhere. A
+/// class of a single row, and a run of one worker, need only one holder.
+/// Workers that own nothing do not count, because a worker without a size in
+/// the plan gets nothing. A part of a chunk makes its owner a holder, because
+/// the owner has the bytes of the whole chunk. Pure.
 #pragma once
 
 #include "runtime/balance/quota.hpp"
@@ -15,18 +15,18 @@
 
 namespace ballast {
 
-/// A class that one worker alone holds, though others could hold some of it.
+/// A class with a single holder, although other workers could hold some of it.
 struct lone_class {
   uint32_t label = 0;
-  uint32_t rank = 0; // of who holds it
+  uint32_t rank = 0; // of the holder
   friend bool operator==(const lone_class&, const lone_class&) = default;
 };
 
 /// By class, ascending.
 std::vector<lone_class> lone_classes(const manifest& set, const plan& of);
 
-/// What covers them and changes nothing else: sizes stay, and so does whatever
-/// skew there is.
+/// A request that covers these classes and changes nothing else: sizes stay,
+/// and so does the skew.
 quota_request coverage_request(const label_counts& held, double skew_tv);
 
 } // namespace ballast

@@ -1,10 +1,10 @@
 // The exact quota: the flow of quota_flow.hpp as a graph, for the network
-// simplex. A class sends rows straight to a worker up to the fair number, and
-// beyond through the worker's excess node; where it holds them now at no cost,
-// else at 1. That rows go the cheap way and the straight way first needs no
-// telling: no other way is cheaper.
+// simplex. A class sends rows directly to a worker up to the fair number, and
+// beyond it through the worker's excess node; rows that the worker holds now
+// cost 0, others 1. The cheap and direct arcs are used first without further
+// constraints, because no other arc is cheaper.
 //
-// Coverage: every worker's first row of a class comes through a node of the
+// Coverage: every worker's first row of a class passes through a node of the
 // class, where the first holders_min rows earn more than all moves can cost. So
 // as many workers hold the class as sizes and budgets allow.
 #include "runtime/balance/min_cost_flow.hpp"
@@ -76,7 +76,7 @@ private:
     int64_t straight = cell.fair - straight_held;
     int64_t beyond_held = cell.held - straight_held;
     if (p_.holders_min[c] > 0) {
-      // The first row has an arc of its own, whichever way it would go.
+      // The first row has an arc of its own, to whichever node it would go.
       size_t to = cell.fair > 0 ? body_node(w) : excess_node(w);
       add(first_row_node(c), to, 1, cell.held > 0 ? 0 : 1, index);
       if (straight_held > 0)

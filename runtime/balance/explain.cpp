@@ -16,12 +16,12 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
-/// Moves are listed up to here; the rest is counted.
+/// Lists at most this many moves, and counts the rest.
 constexpr size_t moves_listed_max = 200;
 constexpr size_t classes_listed_max = 20;
-/// Skew budgets whose price is shown.
+/// Skew budgets whose cost is shown.
 constexpr double frontier_budgets[] = {0, 0.02, 0.05, 0.1, 0.2, 0.4, 1};
-/// The frontier is drawn by the fast path where it would take long otherwise.
+/// Above this many cells the fast path computes the frontier.
 constexpr size_t frontier_cells_max = 20'000;
 
 double rounded(double value) {
@@ -52,7 +52,7 @@ json side(const balancer& mind, const balancer::split_view& split,
   return out;
 }
 
-/// Classes that nobody else holds, of one worker or of all.
+/// Classes with a single holder, of one worker or of all.
 json list_lone(const balancer& mind, std::optional<size_t> rank) {
   json out = json::array();
   for (const lone_class& one : mind.held_alone()) {
@@ -68,8 +68,7 @@ json list_lone(const balancer& mind, std::optional<size_t> rank) {
   return out;
 }
 
-/// How fast chunks came to a worker, and from whom; what nobody measured is
-/// null.
+/// How fast each source sent chunks to a worker; null without measurements.
 json list_links(const balancer& mind, worker_id to) {
   auto number = [](std::optional<double> rate) {
     return rate ? json(std::round(*rate)) : json();
@@ -129,7 +128,7 @@ json explain_plan(const balancer& mind, bool certificate) {
                              .skew_max = policy.skew_tv,
                              .size_tolerance = policy.size_tolerance})
           .list;
-  if (list.moves.empty()) // else those give second holders, too
+  if (list.moves.empty()) // otherwise those moves give second holders, too
     list = choose_moves(
         {.set = &mind.set(),
          .current = &now,
@@ -236,7 +235,7 @@ json explain_worker(const balancer& mind, size_t rank) {
   out["device_trouble"] = trouble.empty() ? json() : json(trouble);
   out["copies"] = list_links(mind, mine.worker);
   out["holds_alone"] = list_lone(mind, rank);
-  // The classes that stand out most.
+  // The classes that deviate most.
   std::vector<std::pair<double, size_t>> off;
   double mine_rows = double(std::max<uint64_t>(1, mind.held().of_worker(rank)));
   double all_rows = double(std::max<uint64_t>(1, mind.held().total()));

@@ -1,5 +1,5 @@
-/// Why the data lie as they do, in JSON, for `ballast ctl plan` and `ballast
-/// ctl explain`. Reads what the balancer knows and changes nothing. Pure.
+/// Explains the distribution of the data in JSON, for `ballast ctl plan` and
+/// `ballast ctl explain`. Reads the balancer's state and changes nothing. Pure.
 #pragma once
 
 #include "runtime/balance/balancer.hpp"
@@ -8,11 +8,11 @@
 
 namespace ballast {
 
-/// A dry run: what balancing would do now, were every limit of patience lifted
+/// A dry run: the plan that balancing would make without its patience limits
 /// (triggers, sustained windows, dwell, bytes per round): moves, before and
-/// after, the least that has to move, what other skew budgets would cost, and
-/// why it is not being done. `certificate`: and a proof that no fewer rows lead
-/// there (moves_bound.hpp). Precondition: a plan is in force.
+/// after, the least number of rows that must move, the cost of other skew
+/// budgets, and why it does not happen now. `certificate`: adds a proof of the
+/// least number (moves_bound.hpp). Precondition: a plan is in force.
 nlohmann::ordered_json explain_plan(const balancer& mind,
                                     bool certificate = false);
 

@@ -1,13 +1,14 @@
-// The fast path is a primal-dual min-cost flow on the matrix itself. It starts
-// with what everyone can keep, at no cost, and then places the rest along paths
-// that cost least: mostly one arrival a row, which is the bound. Costs are 0
-// and 1, so there are few rounds; each is a search over the cells and pushes as
-// much as goes (Dinic).
+// The fast path: a primal-dual min-cost flow on the matrix itself. It starts
+// with the rows that every worker can keep, at no cost, and then places the
+// rest along cheapest paths: mostly one arrival for each row, which is the
+// bound. Costs are 0 and 1, so there are few rounds; each is a search over the
+// cells and pushes as much as possible (Dinic).
 //
 // A path alternates between classes and workers: a class gives a row to a
-// worker (arrives, or stays where it is held), a full worker gives up a row of
-// another class instead. A worker has two doors: `excess` for rows beyond the
-// fair ones of their class, of which excess_max go on to the other, `body`.
+// worker (it arrives, or stays if the worker holds it), a full worker gives up
+// a row of another class instead. Each worker has two nodes: `excess` receives
+// rows beyond the fair number of their class and passes at most excess_max of
+// them on to the other, `body`.
 #include "runtime/balance/moves_bound.hpp"
 #include "runtime/balance/quota_flow.hpp"
 
@@ -20,7 +21,7 @@ namespace {
 constexpr int64_t unlimited = std::numeric_limits<int64_t>::max() / 4;
 constexpr int32_t unseen = -1;
 
-/// One more row into a cell or one less out of it.
+/// Capacity for one more row into a cell, or one less out of it.
 struct residual {
   int64_t rows = 0; // at this cost
   int32_t cost = 0;
@@ -56,20 +57,20 @@ public:
       }
   }
 
-  /// Places every row. The result is a minimum: the potentials prove it.
+  /// Places every row. The potentials prove that the result is a minimum.
   void solve() {
     while (raise_potentials())
       while (find_levels())
         push_all();
   }
 
-  /// What the potentials are for moves_bound.hpp.
+  /// The potentials as prices for moves_bound.hpp.
   moves_certificate prices() const {
     return prices_of({potential_.begin(), potential_.end()}, c_);
   }
 
 private:
-  // Nodes: classes, then the workers' excess doors, then their bodies.
+  // Nodes: classes, then the workers' excess nodes, then their bodies.
   size_t nodes() const { return c_ + 2 * w_; }
   size_t excess_node(size_t w) const { return c_ + w; }
   size_t body_node(size_t w) const { return c_ + w_ + w; }
@@ -79,7 +80,7 @@ private:
     return cell.target < cell.fair ? body_node(w) : excess_node(w);
   }
 
-  /// Calls visit(to, cost) for every step that leads on from `node`.
+  /// Calls visit(to, cost) for every residual arc from `node`.
   template <class Visit>
   void steps_from(size_t node, Visit visit) const {
     if (node < c_) {
@@ -92,8 +93,8 @@ private:
     }
     size_t w = worker_of(node);
     bool body = is_body(node);
-    // From the body always, for the sake of the potentials: with no excess
-    // it leads nowhere.
+    // Always from the body, for the sake of the potentials: without excess the
+    // arc leads nowhere.
     if (body)
       visit(excess_node(w), 0);
     else if (excess_[w] < p_.excess_max[w])
@@ -109,8 +110,8 @@ private:
     return cost + potential_[from] - potential_[to];
   }
 
-  /// Distances from what is left to place, by buckets. False if nothing is
-  /// left.
+  /// Computes distances from the rows left to place, by buckets. False if none
+  /// is left.
   bool raise_potentials() {
     std::vector<int32_t> distance(nodes(), unseen);
     std::vector<std::vector<size_t>> buckets(1);
@@ -126,7 +127,7 @@ private:
       for (size_t i = 0; i < buckets[at].size(); ++i) {
         size_t node = buckets[at][i];
         if (distance[node] != int32_t(at))
-          continue; // was reached sooner
+          continue; // was reached earlier
         if (is_body(node) && demand_[worker_of(node)] > 0)
           nearest = int32_t(at);
         steps_from(node, [&](size_t to, int32_t cost) {
@@ -147,7 +148,7 @@ private:
     return true;
   }
 
-  /// Steps over free ways to each node. True if one leads to a demand.
+  /// Levels over arcs of reduced cost 0. True if one leads to a demand.
   bool find_levels() {
     level_.assign(nodes(), unseen);
     next_.assign(nodes(), 0);
@@ -185,7 +186,7 @@ private:
     return level_[to] == level_[from] + 1 && reduced(from, to, cost) == 0;
   }
 
-  /// Moves up to `rows` from `node` to a demand; returns how many. `next_` is
+  /// Pushes up to `rows` from `node` to a demand; returns how many. `next_` is
   /// the first neighbour that is not exhausted.
   int64_t push(size_t node, int64_t rows) {
     return node < c_ ? push_from_class(node, rows)
@@ -218,7 +219,7 @@ private:
       demand_[w] -= done;
       return done;
     }
-    // Neighbour 0 is the other door, neighbour 1 + c is class c.
+    // Neighbour 0 is the worker's other node, neighbour 1 + c is class c.
     for (size_t& i = next_[node]; i <= c_; ++i) {
       int64_t done = i == 0 ? push_through(w, body, rows)
                             : push_out(node, i - 1, body, rows);
@@ -254,7 +255,7 @@ private:
   quota_problem& p_;
   size_t w_;
   size_t c_;
-  std::vector<int64_t> supply_; // by class: rows without a place
+  std::vector<int64_t> supply_; // by class: rows not placed yet
   std::vector<int64_t> demand_; // by worker: rows it lacks
   std::vector<int64_t> excess_; // by worker: sum of target beyond fair
   std::vector<int32_t> potential_;
@@ -275,7 +276,7 @@ quota fast_quota(const quota_request& what) {
   return budget_search(what).run([&what](quota_problem& p) {
     matrix_flow solver(p);
     solver.solve();
-    // Prices of any problem prove something of this one.
+    // Prices of any such problem prove a bound for this one.
     const uint64_t bound = whole_rows(proven_rows(what, solver.prices()));
     if (!p.covered())
       add_holders(p);

@@ -7,23 +7,22 @@
 namespace ballast {
 namespace {
 
-/// Parts of the budget.
+/// Fractions of the budget.
 constexpr double aims[] = {1, 0.95, 0.9, 0.8, 0.7, 0.55, 0.4, 0.2};
-/// Where there are more cells to look at than this, every second one is left
-/// out: a plan that is a little too careful comes sooner.
+/// With more cells than this every second aim is skipped: a slightly too
+/// careful plan is found sooner.
 constexpr size_t cells_of_all_aims = 2'000'000;
 constexpr double rounding = 1e-9;
 
-/// Chunks are cut where whole ones move this much more than the bound ...
+/// Chunks are cut if whole ones move this much more than the bound ...
 constexpr double over_bound_max = 1.03;
-/// ... and where that saves such a part of the rows.
+/// ... and if cutting saves at least this fraction of the rows.
 constexpr double cuts_save_min = 0.02;
-constexpr uint32_t finer = 4; // times, from one grain to the next
+constexpr uint32_t finer = 4; // the ratio from one grain to the next
 constexpr size_t parts_max = 5'000;
-constexpr size_t in_vain_max = 2; // grains that were no better
+constexpr size_t in_vain_max = 2; // grains without an improvement
 
-/// The search at one grain after the other. What to aim at is the same for all
-/// of them.
+/// Searches one grain after the other, with the same targets for all.
 class aimed_search {
 public:
   aimed_search(const quota_request& demand, const move_request& how)
@@ -37,15 +36,16 @@ public:
     return one.skew_max <= demand_.skew_tv + rounding;
   }
 
-  /// What had no room has none in parts either, nor for a smaller budget, which
-  /// takes more of it.
+  /// A move without room has no room in parts either, nor with a smaller
+  /// budget, which takes more of it.
   bool worth_more(const aimed_moves& one) const {
     return !met(one) && !one.list.no_room;
   }
 
   uint64_t bound() { return target(0).bound; }
 
-  /// The first aim whose pieces keep the budget, with chunks cut so small.
+  /// The first aim whose pieces keep the budget, with parts of at most this
+  /// size.
   aimed_moves best(uint32_t part_rows_max) {
     aimed_moves out;
     for (size_t i = 0; i < aims_.size() && (i == 0 || worth_more(out)); ++i) {
@@ -74,7 +74,7 @@ private:
   const quota_request& demand_;
   const move_request& how_;
   std::vector<double> aims_;
-  std::vector<quota> targets_; // of the first aims, made when asked for
+  std::vector<quota> targets_; // of the first aims, computed on demand
 };
 
 } // namespace

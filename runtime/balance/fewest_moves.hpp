@@ -1,7 +1,8 @@
-/// The fewest rows in pieces that meet a demand. Pieces round, so a plan that
-/// aims at the budget itself may end above it; one that aims far below moves
-/// more than it has to. So the budget itself is tried first, and then less and
-/// less, until what really comes of it keeps the budget. Pure.
+/// The fewest rows, in whole pieces, that meet a demand. Pieces round, so a
+/// plan that aims at the budget itself may end above it; one that aims far
+/// below it moves more than necessary. The search therefore tries the budget
+/// itself first, and then smaller aims, until the actual result keeps the
+/// budget. Pure.
 #pragma once
 
 #include "runtime/balance/quota.hpp"
@@ -11,13 +12,13 @@ namespace ballast {
 
 struct aimed_moves {
   move_list list;
-  uint64_t target_moved = 0; // by the quota that was aimed at; 0: nothing to do
-  double skew_max = 0;       // once all of them are done
+  uint64_t target_moved = 0; // by the quota aimed at; 0: nothing to do
+  double skew_max = 0;       // after all moves
 };
 
-/// `demand.skew_tv` is the budget. `how`: everything but the target; what
-/// follows from its `bytes_max` is done once the list is chosen. Where no aim
-/// keeps the budget: what comes nearest to it.
+/// `demand.skew_tv` is the budget. `how` holds everything but the target; its
+/// `bytes_max` is applied after the list is chosen. If no aim keeps the budget,
+/// returns the closest result.
 aimed_moves fewest_moves(const quota_request& demand, const move_request& how);
 
 } // namespace ballast

@@ -6,8 +6,8 @@ namespace ballast {
 
 namespace {
 
-constexpr size_t copies_kept = 32; // of a pair
-constexpr size_t copies_min = 3;   // before they say anything
+constexpr size_t copies_kept = 32; // of each pair
+constexpr size_t copies_min = 3;   // fewer copies are no measurement
 
 using copies = std::vector<const link_copy*>;
 
@@ -39,13 +39,13 @@ void add_all(copies& to, const std::deque<link_copy>& from) {
     to.push_back(&one);
 }
 
-/// Time that a receiver needs for all that comes to it.
+/// The time that each receiver needs for its moves.
 class arrivals {
 public:
   arrivals(const std::vector<worker_id>& ranks, const link_rates& links)
       : ranks_(ranks), links_(links), busy_s_(ranks.size(), 0) {}
 
-  /// The time of the slowest, this move included.
+  /// The time of the slowest receiver, including this move.
   double with(const shard_move& move) {
     worker_id to = ranks_.at(move.to);
     std::optional<double> rate = links_.between(ranks_.at(move.from), to);

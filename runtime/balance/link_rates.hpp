@@ -1,7 +1,7 @@
-/// How fast chunks really travel between two workers, by the copies that were
-/// made. A rate is the median over the newest copies, each counted by its
-/// bytes: one hiccup, or many small copies that are mostly latency, do not
-/// change it. Nothing is assumed where nothing was seen. Pure.
+/// Measured transfer rates of chunks between two workers. A rate is the median
+/// over the newest copies, weighted by their bytes, so that one outlier, or
+/// many small copies dominated by latency, do not change it. Without
+/// measurements nothing is assumed. Pure.
 #pragma once
 
 #include "runtime/balance/shard_moves.hpp"
@@ -17,39 +17,38 @@
 
 namespace ballast {
 
-/// What one worker got in one request from another one, or from the origin.
+/// One request of a copy from another worker or from the origin.
 struct link_copy {
   worker_id from{}; // 0 = the origin
   worker_id to{};
   uint64_t bytes = 0;
-  uint64_t ns = 0; // of the request, waiting for the rate limit excluded
+  uint64_t ns = 0; // of the request, without waiting for the rate limit
 };
 
 class link_rates {
 public:
   void add(const link_copy& copy);
-  /// Forgets everybody else.
+  /// Forgets all other workers.
   void keep(const std::set<worker_id>& here);
 
-  /// Bytes per second; nothing where too few copies were made.
+  /// Bytes per second; nothing if there were too few copies.
   std::optional<double> between(worker_id from, worker_id to) const;
-  /// The same from whomever.
+  /// The same over all sources.
   std::optional<double> into(worker_id to) const;
-  /// Who sent something to that worker, and how many copies are remembered.
+  /// The sources of that worker, and how many copies of each are remembered.
   std::map<worker_id, size_t> sources_of(worker_id to) const;
 
 private:
   std::map<std::pair<worker_id, worker_id>, std::deque<link_copy>> newest_;
 };
 
-/// How long these moves are on their way, at least: receivers side by side,
-/// each of them source after source. Links nobody knows take no time. `ranks`:
-/// the workers by rank.
+/// A lower bound of the time that these moves take: receivers in parallel, the
+/// sources of each in sequence. Unmeasured links take no time. `ranks`: the
+/// workers by rank.
 double travel_s(const std::vector<shard_move>& moves,
                 const std::vector<worker_id>& ranks, const link_rates& links);
 
-/// How many of the first moves are on their way for no longer than that; at
-/// least one.
+/// How many of the first moves fit into that time; at least one.
 size_t fit_in_travel(const std::vector<shard_move>& moves, double seconds,
                      const std::vector<worker_id>& ranks,
                      const link_rates& links);

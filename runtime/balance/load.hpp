@@ -1,5 +1,5 @@
-/// What the shard manager sees of a run, and what it answers: plain values.
-/// actors/protocol.hpp says when they are sent.
+/// The input and output of the shard manager's balancing: plain values.
+/// actors/protocol.hpp defines when they are sent.
 #pragma once
 
 #include "runtime/balance/link_rates.hpp"
@@ -15,7 +15,7 @@
 
 namespace ballast {
 
-/// How the last answer of the shard manager fared.
+/// The outcome of the last proposal.
 enum class transfer_end : uint8_t {
   none,      // nothing was under way
   effective, // its plan is in force
@@ -37,7 +37,7 @@ struct worker_load {
 struct load_view {
   ballast::generation generation{};
   plan_number number{}; // of the plan in force
-  plan changed; // it, where the last view had another one; else no shares
+  plan changed; // that plan, if the last view had another one; else no shares
   uint64_t now_ms = 0; // of a steady clock
   uint64_t steps_per_epoch = 0;
   uint64_t steps_left_in_epoch = 0;
@@ -45,52 +45,52 @@ struct load_view {
   std::vector<uint64_t> step_us; // of the steps committed since the last view
   std::vector<worker_load> workers;       // by rank
   std::vector<link_copy> copies;          // of chunks, since the last view
-  bool transfer = false;                  // something is under way
+  bool transfer = false;                  // a plan is under way
   transfer_end last = transfer_end::none; // since the last view
 };
 
-/// Why a window ended as it did.
+/// The outcome of a window.
 enum class balance_code : uint8_t {
   planned,       // a plan is proposed
-  at_optimum,    // nothing can be made better
-  below_trigger, // better is possible, but not by enough to act
-  not_sustained, // the speeds have not been as they are for long enough
-  noise_floor,   // what is seen is within noise
-  stale_report,  // nothing is known yet of the plan in force
+  at_optimum,    // no improvement is possible
+  below_trigger, // an improvement is possible, but below the trigger
+  not_sustained, // speeds changed too recently
+  noise_floor,   // the deviation is within noise
+  stale_report,  // the plan in force is not measured yet
   pending,       // a plan is under way
-  dwell,         // what would have to move was moved a moment ago
+  dwell,         // the rows to move have moved recently
   payback,       // the rest of the run is too short
   epoch_end,     // too near the end of the epoch
   stalled,       // plans failed again and again; waits
-  limited,       // the budget is out of reach, with these chunks and rows
-  no_room,       // those who should get something have no memory for it
+  limited,       // out of reach with these chunks and rows
+  no_room,       // the receivers have no memory left
   disabled,
 };
 std::string to_string(balance_code code);
 
-/// What a plan is for; the first one of several that hold.
+/// The purpose of a plan; the first of several that apply.
 enum class balance_cause : uint8_t {
   speed,    // the batch follows the speeds
   skew,     // labels are too far from those of the whole set
-  size,     // one owns more than its part
+  size,     // one worker owns more than its part
   coverage, // one worker alone holds a class
 };
 std::string to_string(balance_cause cause);
 
-/// A plan of the same workers that the shard manager wants.
+/// A plan for the same workers, proposed by the shard manager.
 struct balance_proposal {
   ballast::generation generation{};
   plan_number base{};               // of the plan that it changes
   std::vector<uint64_t> weights;    // by rank
-  std::vector<shard_move> moves;    // may be none: only weights change
+  std::vector<shard_move> moves;    // empty if only weights change
   std::vector<share_summary> after; // by rank
   uint64_t moved_rows = 0;
   uint64_t moved_bytes = 0;
-  /// Least that have to move for sizes and skew as they are afterwards ...
+  /// The least number of rows to move for the resulting sizes and skew ...
   uint64_t bound_rows = 0;
-  /// ... and the same since its round began, with all of its plans so far. A
-  /// round is what one disturbance asks for: the start, a change of members or
-  /// of speed. Its number is that of the plan which it found.
+  /// ... and the same since its round began, over all of its plans so far. A
+  /// round is the response to one disturbance: the start, a change of members
+  /// or of speed. Its number is that of the plan in force when it began.
   uint64_t round_bound_rows = 0;
   plan_number round{};
   uint64_t rate_bytes_per_s = 0;
@@ -98,24 +98,24 @@ struct balance_proposal {
   std::string reason; // in words
 };
 
-/// What the last window saw, for status and metrics.
+/// The result of the last window, for status and metrics.
 struct balance_state {
   balance_code code = balance_code::stale_report;
-  double makespan_ratio = 1; // predicted step against the best split
-  double split_error = 0;    // how uncertain that is, part of the step
+  double makespan_ratio = 1; // predicted step time over that of the best split
+  double split_error = 0;    // its uncertainty, as a fraction of the step
   double skew_max = 0;
   uint64_t window = 0;        // number of the last one that ended
-  std::vector<double> row_us; // by rank: cost of a row; 0 = not known
-  /// By rank: how fast chunks come to it; 0 = not known.
+  std::vector<double> row_us; // by rank: cost of a row; 0 = unknown
+  /// By rank: the rate at which chunks arrive; 0 = unknown.
   std::vector<double> copy_bytes_per_s;
-  /// In words: what the code means here, and what would make it another one.
+  /// In words: what the code means here, and what would change it.
   std::string why;
   std::string would_change;
 };
 
 struct balance_answer {
   balance_state state;
-  /// Meant only where the code is `planned`.
+  /// Valid only if the code is `planned`.
   balance_proposal proposal;
 };
 

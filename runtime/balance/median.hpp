@@ -1,4 +1,4 @@
-/// The middle one of some values: what a few odd ones do not move.
+/// The median: a mean that a few outliers do not move.
 #pragma once
 
 #include <algorithm>
@@ -6,7 +6,7 @@
 
 namespace ballast {
 
-/// The upper one of the two in the middle; 0 of none.
+/// The upper of the two in the middle; 0 of an empty list.
 template <class Number>
 Number median(std::vector<Number> values) {
   if (values.empty())

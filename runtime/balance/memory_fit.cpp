@@ -48,7 +48,8 @@ public:
     return true;
   }
 
-  /// What is new here goes first, because it is not here yet.
+  /// Chunks that are new at this worker leave first, because they are not
+  /// copied yet.
   void shed(size_t rank, const std::set<chunk_id>& before) {
     std::vector<chunk_id> order(owned_[rank].begin(), owned_[rank].end());
     std::stable_sort(order.begin(), order.end(), [&](chunk_id a, chunk_id b) {
@@ -102,7 +103,7 @@ private:
   bool give(const homeless_chunk& what) {
     std::optional<size_t> best;
     for (size_t rank = 0; rank < held_.size(); ++rank) {
-      if (owned_[rank].contains(what.id)) { // costs nothing there
+      if (owned_[rank].contains(what.id)) { // costs no memory there
         best = rank;
         break;
       }
@@ -132,7 +133,7 @@ bool weighs_by_rows(const plan& of) {
   });
 }
 
-/// A share that is what it was before keeps its place in the epoch.
+/// An unchanged share keeps its position in the epoch.
 void renew_changed(plan& out, const plan& before) {
   std::map<worker_id, const share*> old;
   for (const share& one : before.shares)

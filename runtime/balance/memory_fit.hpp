@@ -1,6 +1,6 @@
-/// Keeps a plan within the memory of its workers. A plan that fits is left
-/// alone; else whole chunks (a part of a chunk needs all of it) go from those
-/// that would hold too much to those that have most room. Pure.
+/// Keeps a plan within the memory of its workers. A plan that fits is
+/// unchanged; otherwise whole chunks (a part of a chunk needs all of it) move
+/// from workers above their limit to those with most room. Pure.
 #pragma once
 
 #include "runtime/balance/place_shares.hpp"
@@ -14,18 +14,18 @@
 
 namespace ballast {
 
-/// Bytes that each worker holds under a plan, by rank: the chunks of which it
-/// owns a part, each once, and its part of the test set.
+/// The bytes that each worker holds under a plan, by rank: each chunk of which
+/// it owns a part, once, and its part of the test set.
 std::vector<uint64_t> held_bytes(const manifest& set, const plan& of);
 
-/// `limits` by rank, UINT64_MAX = none. What a worker owned `before` stays with
-/// it where that can be. Where not all of it fits, says by how much, and `out`
-/// is of no use.
+/// `limits` by rank, UINT64_MAX = none. Rows that a worker owned `before` stay
+/// if possible. If the set does not fit, reports by how much, and `out` is
+/// unusable.
 memory_need fit_memory(const manifest& set, const plan& before, plan& out,
                        std::span<const uint64_t> limits);
 
-/// What the shard manager answers to place_shares: the first plan or a repaired
-/// one, within the limits.
+/// The shard manager's reply to place_shares: the first plan or a repaired one,
+/// within the limits.
 placed_shares place(const manifest& set, double skew_tv,
                     const place_shares& what);
 

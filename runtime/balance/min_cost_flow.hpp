@@ -1,6 +1,6 @@
-/// A min-cost flow by LEMON's network simplex. Also read by a C++17 compiler:
-/// LEMON's headers are no C++20, so min_cost_flow.cpp is compiled as C++17 and
-/// this header keeps to it, without other headers of ours. Pure.
+/// A min-cost flow by LEMON's network simplex. LEMON's headers are not valid
+/// C++20, so min_cost_flow.cpp is compiled as C++17, and this header keeps to
+/// that and includes none of ours. Pure.
 #pragma once
 
 #include <cstddef>
@@ -18,20 +18,20 @@ struct flow_arc {
 };
 
 struct flow_problem {
-  /// By node: what it sends (> 0) or takes (< 0). Sums to 0.
+  /// By node: units sent (> 0) or received (< 0). Sums to 0.
   std::vector<int64_t> supply;
   std::vector<flow_arc> arcs; // of finite capacity
 };
 
 struct flow {
   std::vector<int64_t> units; // on each arc
-  /// By node, the dual: cost + price of `from` - price of `to` is not below 0
-  /// where an arc has room, and not above where it carries something.
+  /// By node, the dual: cost + price of `from` - price of `to` is >= 0 if an
+  /// arc has room, and <= 0 if it carries something.
   std::vector<int64_t> prices;
 };
 
-/// Of least cost in sum; nothing if the supply cannot be sent. Integers all
-/// the way.
+/// The flow of least total cost; nothing if the supply cannot be sent. Integers
+/// throughout.
 std::optional<flow> min_cost_flow(const flow_problem& what);
 
 } // namespace ballast

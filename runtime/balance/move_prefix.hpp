@@ -1,8 +1,7 @@
-/// Where a list of moves may be cut off: what the workers hold once the first
-/// of them are done, and whether that is as good a state to train in as the one
-/// before: nobody's labels further off than the budget allows, or than the
-/// worst were, and nobody further above its size than the furthest was, or than
-/// one chunk. Pure.
+/// Finds the places where a list of moves may be cut off: the state after the
+/// first moves must be as good to train in as the state before. No worker's
+/// skew exceeds the budget, or the largest skew before; and no worker exceeds
+/// its size by more than the largest excess before, or than one chunk. Pure.
 #pragma once
 
 #include "runtime/balance/held_labels.hpp"
@@ -14,13 +13,13 @@ namespace ballast {
 
 class move_prefix {
 public:
-  /// Before the first move. `pieces` lie at their owners.
+  /// Positioned before the first move. `pieces` are at their owners.
   move_prefix(const std::vector<movable_piece>& pieces,
               const label_counts& target, double skew_max);
 
-  /// One more move is done.
+  /// Applies one more move.
   void move(const movable_piece& piece, uint32_t from, uint32_t to);
-  /// The list may end here.
+  /// True if the list may end here.
   bool good() const;
 
 private:

@@ -11,11 +11,11 @@
 namespace ballast {
 namespace {
 
-/// Parts of a row that the solver knows.
+/// The finest resolution of the solver: parts of a row.
 constexpr int64_t parts_max = 1 << 16;
 constexpr int64_t units_max = int64_t{1} << 40;
 
-/// Fair rows of a cell, a fraction.
+/// The fair rows of a cell, a fraction.
 class fair_parts {
 public:
   explicit fair_parts(const quota_request& what)
@@ -134,7 +134,7 @@ double proven_rows(const quota_request& what,
       const double most = std::min(fair.of_class(c), double(what.sizes[w]));
       const auto price =
           double(with_prices.class_prices[c] + with_prices.worker_prices[w]);
-      // Convex, and straight between these.
+      // Convex, and linear between these.
       double least = 0;
       for (double x : {std::min(held, most), fair.at(w, c), most})
         least =

@@ -1,4 +1,4 @@
-/// A part in words: 0.125 is "12.5 %".
+/// A fraction in words: 0.125 is "12.5 %".
 #pragma once
 
 #include <cstdio>

@@ -1,5 +1,5 @@
-/// The part of piece_search that cuts: where a size or a second holder of a
-/// class cannot be had by whole pieces.
+/// The part of piece_search that cuts chunks, when whole pieces cannot meet a
+/// size or give a class its second holder.
 #include "runtime/balance/piece_search.hpp"
 
 #include <algorithm>
@@ -24,8 +24,8 @@ void piece_search::cut(size_t index, uint32_t rows_away, uint32_t to) {
   assign(pieces_.size() - 1, to);
 }
 
-/// Who may get the first rows of a class: one of the target's holders if
-/// possible, else the one that is furthest below its size.
+/// The worker to get the first rows of a class: one of the target's holders if
+/// possible, else the one furthest below its size.
 std::optional<uint32_t>
 piece_search::place_for_holder(uint32_t label, uint64_t bytes,
                                const std::vector<uint64_t>& room_bytes) const {
@@ -50,9 +50,9 @@ bool piece_search::cover_by_cuts(const std::vector<uint64_t>& room_bytes) {
   for (uint32_t label : holders_.lacking()) {
     std::vector<uint32_t> still = holders_.lacking();
     if (!std::binary_search(still.begin(), still.end(), label))
-      continue; // came along with another one
-    // The fewest rows with which one of the class goes, on average over the
-    // epochs; parts with less than that where there is nothing else.
+      continue; // arrived together with another class
+    // The fewest rows that contain one row of the class, on average over the
+    // epochs; smaller parts if nothing else is available.
     struct part {
       bool poor = true;
       uint32_t rows = 0;
@@ -66,7 +66,7 @@ bool piece_search::cover_by_cuts(const std::vector<uint64_t>& room_bytes) {
         if (some.label == label)
           of_label = some.rows;
       uint32_t all = rows(piece.what);
-      // Who has no other piece of it keeps as much.
+      // A worker without another piece of the class keeps as much.
       uint32_t most =
           holders_.pieces(piece.goes_to, label) == 1 ? all / 2 : all;
       if (piece.locked || piece.whole || of_label <= 0 || most == 0)
@@ -92,9 +92,9 @@ bool piece_search::cover_by_cuts(const std::vector<uint64_t>& room_bytes) {
   return no_room;
 }
 
-/// Brings the size of `rank` to its target or that of the worker which is
-/// furthest off on the other side, by a part of a piece. Its end: those rows
-/// are consumed last, so they are work for who gets them.
+/// Brings the size of `rank`, or of the worker furthest off on the other side,
+/// to its target by moving a part of a piece. Takes the end of the piece: those
+/// rows are consumed last, so they are work for the receiver.
 bool piece_search::cut_for(uint32_t rank) {
   bool gives = distance_.size_excess(rank) > 0;
   uint32_t other = rank;
@@ -120,7 +120,8 @@ bool piece_search::cut_for(uint32_t rank) {
     if (piece.locked || all < wanted || (piece.whole && all > wanted) ||
         (all == wanted && !may_move(piece, to)))
       continue;
-    // Labels count by the part; bytes by the whole chunk for who has none yet.
+    // Labels count by the part; bytes by the whole chunk, unless the receiver
+    // has it.
     double gain = distance_.label_gain(piece, from, to) * double(wanted) /
                       double(rows(piece.what)) -
                   (to == piece.owner ? 0 : piece.price);
@@ -139,7 +140,7 @@ bool piece_search::cut_for(uint32_t rank) {
 }
 
 void piece_search::cut_for_sizes() {
-  // Every cut ends with one of two sizes met, so there are fewer than workers.
+  // Every cut meets one of two sizes, so there are fewer cuts than workers.
   for (size_t cuts = 0; cuts < at_.size(); ++cuts) {
     uint32_t worst = 0;
     double worst_error = 0;

@@ -7,10 +7,10 @@
 namespace ballast {
 namespace {
 
-/// A row of bytes has to bring so much of a row: below that a piece moves for
-/// next to nothing.
+/// Gain in rows that a row of bytes must bring; below it a piece moves for
+/// almost nothing.
 constexpr double rows_gained_per_row_min = 0.1;
-/// Best pieces of each direction that are tried as swaps.
+/// Number of best pieces in each direction that are tried as swaps.
 constexpr size_t swap_candidates = 4;
 constexpr size_t sweeps_max = 4;
 constexpr size_t rounds_max = 4;
@@ -33,8 +33,8 @@ piece_search::piece_search(std::vector<movable_piece> pieces,
 
 void piece_search::run() {
   empty_leavers();
-  // The first of the two steps does not look at sizes, so it may lead astray
-  // where there is little to do, or out of where the second one is stuck.
+  // The first of the two steps ignores sizes, so it may go astray if there is
+  // little to do, or escape a local optimum of the second.
   for (size_t round = 0; round < rounds_max && effort_left_ > 0; ++round) {
     std::vector<uint32_t> before;
     for (const movable_piece& piece : pieces_)
@@ -53,7 +53,7 @@ void piece_search::run() {
   cut_for_sizes();
 }
 
-/// The larger the better: near the quota, and few bytes.
+/// Larger is better: near the quota, with few bytes.
 double piece_search::value() const {
   double out = -distance_.total();
   for (const movable_piece& piece : pieces_)
@@ -62,7 +62,7 @@ double piece_search::value() const {
   return out;
 }
 
-/// What it costs to have the piece end at `to` rather than where it is.
+/// The cost if the piece ends at `to` instead of its present place.
 double piece_search::price(const movable_piece& piece, uint32_t to) const {
   return piece.price * rows_gained_per_row_min *
          (double(to != piece.owner) - double(piece.moves()));
@@ -89,7 +89,7 @@ const piece_search::rank_bound& piece_search::bound_of(uint32_t rank) {
   for (size_t i : at_[rank]) {
     const movable_piece& piece = pieces_[i];
     out.labels += piece.labels.size();
-    // One that is on its way goes elsewhere for nothing, or back for a refund.
+    // A piece already moving is redirected for free, or returns with a refund.
     double least =
         piece.price * rows_gained_per_row_min * (piece.moves() ? -1 : 1);
     out.least_price = std::min(out.least_price, least);
@@ -97,8 +97,8 @@ const piece_search::rank_bound& piece_search::bound_of(uint32_t rank) {
   return out;
 }
 
-/// False if no place can be better for the labels than where the piece is:
-/// what comes brings a worker nearer to its quota by half of its rows at most.
+/// False if no other place can be better for the labels: an arrival brings a
+/// worker nearer to its quota by at most half of the piece's rows.
 bool piece_search::may_gain(size_t index) const {
   const movable_piece& piece = pieces_[index];
   double most =
@@ -133,7 +133,7 @@ piece_search::choice piece_search::best_place(size_t index) {
   return best;
 }
 
-/// Who leaves keeps nothing, whatever that does to the labels of others.
+/// A leaving worker keeps nothing, whatever that does to the labels of others.
 void piece_search::empty_leavers() {
   std::vector<size_t> leaving;
   for (size_t i = 0; i < pieces_.size(); ++i)
@@ -147,8 +147,8 @@ void piece_search::empty_leavers() {
       assign(i, best.to);
 }
 
-/// Gains mostly shrink as others move, so what was best a moment ago is looked
-/// at again only when it comes to the top.
+/// Gains mostly shrink as other pieces move, so a stored best gain is
+/// recomputed only when it reaches the top of the heap.
 void piece_search::take_the_best() {
   distance_.count_sizes(false);
   auto per_byte = [&](const choice& c) {
@@ -208,7 +208,7 @@ void piece_search::improve_pairs() {
   }
 }
 
-/// The best pieces of `from` to go to `to`, best first.
+/// The best pieces to move from `from` to `to`, best first.
 std::vector<piece_search::choice>
 piece_search::best_singles(uint32_t from, uint32_t to) const {
   std::vector<choice> out;
@@ -253,7 +253,7 @@ bool piece_search::improve_pair(uint32_t a, uint32_t b) {
   const rank_bound& of_a = bound_of(a);
   const rank_bound& of_b = bound_of(b);
   spend(1 + 2 * (of_a.labels + of_b.labels));
-  // No move brings the two below no error at all, and each has its price.
+  // No move brings either worker below error 0, and every move has a price.
   if (double price = std::min(of_a.least_price, of_b.least_price);
       price >= 0 && of_a.error + of_b.error <= price)
     return false;
@@ -282,8 +282,8 @@ void piece_search::spread_classes() {
         spread(label, from);
 }
 
-/// The least harmful of several pieces with the class goes where the quota has
-/// some of it, if need be in exchange for another one.
+/// The least harmful of several pieces with the class moves to a worker that
+/// has some of it in the quota, if necessary in a swap.
 void piece_search::spread(uint32_t label, uint32_t from) {
   choice best{-1e300};
   bool found = false;
@@ -305,7 +305,7 @@ void piece_search::spread(uint32_t label, uint32_t from) {
   if (!found)
     return;
   consider_swaps({best}, best_singles(best.to, from), best);
-  // A second holder is worth some harm to the shares, not any.
+  // A second holder justifies some harm to the shares, not any.
   if (best.gain < -double(rows(pieces_[best.piece].what)) / 2)
     return;
   perform(best);

@@ -1,9 +1,8 @@
-/// Which whole pieces go where, so that what the workers hold comes near a
-/// quota for few bytes. Four steps: the best piece per byte again and again;
-/// then, between two workers at a time, single pieces and swaps while they
-/// help; then a second holder for classes that have one; then parts of pieces
-/// where a size misses its tolerance. Deterministic, and bounded in effort, not
-/// in time. Pure.
+/// Assigns whole pieces to workers, so that their holdings come near a quota
+/// for few bytes. Four steps: repeatedly the best piece per byte; then, between
+/// two workers at a time, single pieces and swaps while they help; then a
+/// second holder for classes with one; then parts of pieces if a size misses
+/// its tolerance. Deterministic, and bounded in effort, not in time. Pure.
 #pragma once
 
 #include "runtime/balance/class_holders.hpp"
@@ -15,16 +14,16 @@
 
 namespace ballast {
 
-/// Where pieces go, and the distance that is left.
+/// The assignment of pieces, and the remaining distance.
 class piece_search {
 public:
   piece_search(std::vector<movable_piece> pieces, const label_counts& target,
                double size_tolerance);
 
   void run();
-  /// Holders for classes that still have one where the target has several, by
-  /// cuts. `room_bytes` by rank: of what more fits there; empty = no limit.
-  /// True if that kept a class from getting one.
+  /// Cuts chunks so that classes with one holder get another if the target has
+  /// several. `room_bytes` by rank: free bytes; empty = no limit. True if lack
+  /// of room kept a class from getting one.
   bool cover_by_cuts(const std::vector<uint64_t>& room_bytes);
 
   const std::vector<movable_piece>& pieces() const { return pieces_; }
@@ -34,12 +33,12 @@ private:
     double gain = 0;
     size_t piece = 0;
     uint32_t to = 0;
-    size_t back = 0; // a swap: this piece comes back
+    size_t back = 0; // a swap: this piece moves back
     bool swaps = false;
   };
 
-  /// What bounds the gain of a move between two workers, so that among a
-  /// thousand of them few pairs are looked at closely.
+  /// Bounds for the gain of a move between two workers, so that of a thousand
+  /// workers only few pairs are examined closely.
   struct rank_bound {
     double error = 0;       // its part of the distance
     double least_price = 0; // of a piece that leaves it
@@ -68,7 +67,7 @@ private:
   double value() const;
   double price(const movable_piece& piece, uint32_t to) const;
   choice best_place(size_t piece);
-  /// Of all ranks at once: quick.
+  /// Of all ranks at once: fast.
   uint64_t place_effort(const movable_piece& piece) const {
     return piece.labels.size() * at_.size() / 4;
   }
@@ -86,8 +85,8 @@ private:
   class_holders holders_;
   std::vector<std::vector<size_t>> at_; // by rank: pieces that end there
   std::vector<double> gains_;           // scratch, by rank
-  std::vector<rank_bound> bounds_;      // by rank, made when asked for
-  uint64_t effort_left_;                // label entries still to look at
+  std::vector<rank_bound> bounds_;      // by rank, computed on demand
+  uint64_t effort_left_;                // label entries left to examine
 };
 
 } // namespace ballast

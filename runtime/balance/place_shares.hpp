@@ -1,5 +1,5 @@
-/// What the coordinator asks of the shard manager when a membership begins: a
-/// plan for it. Plain data.
+/// The coordinator's request to the shard manager for the plan of a new
+/// membership. Plain data.
 #pragma once
 
 #include "runtime/base/ids.hpp"
@@ -10,8 +10,8 @@
 
 namespace ballast {
 
-/// Shard manager: an owner for every interval; `before` without shares: the
-/// first plan of the run.
+/// Requests an owner for every interval. `before` without shares: the first
+/// plan of the run.
 struct place_shares {
   ballast::generation generation{};
   plan_number number{};

@@ -1,6 +1,7 @@
-/// Why a plan was made and what it does, for the event that tells that it took
-/// effect. Kept in the journal beside the plan: whoever sees it take effect
-/// tells it, also where the coordinator that offered it has died. Plain data.
+/// The reason and the effect of a plan, for the event that reports that it took
+/// effect. Journaled beside the plan, so that any coordinator that sees it take
+/// effect can write the event, also if the one that offered it has died. Plain
+/// data.
 #pragma once
 
 #include "runtime/balance/load.hpp"
@@ -17,12 +18,12 @@ namespace ballast {
 struct plan_note {
   std::string reason;                // in words
   std::vector<share_summary> shares; // by rank
-  /// Of a plan that the shard manager wanted.
+  /// Set for plans of the shard manager.
   struct of_balance {
     balance_cause cause = balance_cause::speed;
-    double makespan_ratio = 1; // before it
+    double makespan_ratio = 1; // before the plan
     uint64_t moved_rows = 0;
-    uint64_t moved_bytes = 0; // that really travelled
+    uint64_t moved_bytes = 0; // actually copied
     uint64_t bound_rows = 0;
     uint64_t round_bound_rows = 0; // see balance_proposal
     plan_number round{};

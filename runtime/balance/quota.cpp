@@ -19,7 +19,7 @@ uint64_t sum(const std::vector<uint64_t>& numbers) {
   return std::accumulate(numbers.begin(), numbers.end(), uint64_t{0});
 }
 
-/// Rows that may be beyond the fair ones of every class.
+/// Rows allowed beyond the fair ones of all classes together.
 int64_t excess_limit(int64_t size, int64_t fair, double skew_tv) {
   auto budget = int64_t(std::clamp(skew_tv, 0.0, 1.0) * double(size));
   return std::max(std::min(budget, size), size - fair);
@@ -86,7 +86,7 @@ void quota_problem::start_with(const std::vector<int64_t>& excess) {
       kept += std::min(cell.held, cell.fair);
       surplus += std::max<int64_t>(0, cell.held - cell.fair);
     }
-    // Every class keeps its part of what may stay of the surplus.
+    // Every class keeps its part of the surplus that may stay.
     const int64_t stays = std::min({surplus, excess_max[w], sizes[w] - kept});
     int64_t before = 0;
     for (size_t c = 0; c < classes; ++c) {

@@ -6,7 +6,7 @@
 namespace ballast {
 namespace {
 
-// Enough to decide between pieces that are alike ...
+// Enough to decide between otherwise equal pieces ...
 constexpr double weight_in_tolerance = 0.2;
 // ... and to outweigh the labels of a piece.
 constexpr double weight_beyond_tolerance = 2;

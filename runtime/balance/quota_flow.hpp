@@ -1,12 +1,11 @@
 /// The flow problem behind a quota, without its graph: classes send their rows
-/// to workers, and the fewest of them to others than hold them now.
+/// to workers, as few as possible to workers that do not hold them now.
 ///
-/// A worker of size n has room for floor(p n) rows of a class of global share
-/// p, and beside that for `excess_max` rows of any class: so its total
+/// A worker of size n has room for floor(p n) rows of a class with global
+/// fraction p, and beyond that for `excess_max` rows of any class: so its total
 /// variation distance from the global distribution is at most excess_max / n.
-/// With excess_max = max(skew_tv n, what the floors leave of n) a quota exists
-/// always. Internal to the files
-/// of quota.hpp. Pure.
+/// With excess_max = max(skew_tv n, n - sum of floors) a quota always exists.
+/// Internal to the files of quota.hpp. Pure.
 #pragma once
 
 #include "runtime/balance/moves_bound.hpp"
@@ -18,15 +17,15 @@
 namespace ballast {
 
 constexpr int budget_rounds = 4;
-/// Part of the rows that another round has to win, by what is proven or by what
-/// the last one did, where a round takes long.
+/// The fraction of the rows that another round must win, by the proven bound or
+/// by the progress of the last round, if a round takes long.
 constexpr double round_gain_min = 0.003;
 constexpr size_t cells_of_all_rounds = 20'000;
 
 struct quota_cell {
   int64_t held = 0;
   int64_t fair = 0;   // floor(p n)
-  int64_t target = 0; // what the solver works on
+  int64_t target = 0; // the solver's variable
 };
 
 struct quota_problem {
@@ -34,17 +33,17 @@ struct quota_problem {
   size_t classes = 0;
   std::vector<quota_cell> cells;   // [worker * classes + class]
   std::vector<int64_t> sizes;      // by worker
-  std::vector<int64_t> excess_min; // by worker: with less there is no quota
+  std::vector<int64_t> excess_min; // by worker: below it no quota exists
   std::vector<int64_t> excess_max; // by worker
   std::vector<int64_t> of_class;   // rows there are
-  /// By class: so many workers must hold some of it.
+  /// By class: the number of workers that must hold some of it.
   std::vector<int64_t> holders_min;
 
   /// Precondition: the request's sizes sum to its rows. Budgets are in whole
   /// rows.
   explicit quota_problem(const quota_request& what);
-  /// With this for excess_max. Targets start as what every worker can keep at
-  /// most, which is what `moves_bound` counts.
+  /// Sets excess_max. Targets start as the most that every worker can keep,
+  /// which is the quantity that `moves_bound` counts.
   void start_with(const std::vector<int64_t>& excess);
   quota_cell& at(size_t worker, size_t label) {
     return cells[worker * classes + label];
@@ -52,34 +51,34 @@ struct quota_problem {
   const quota_cell& at(size_t worker, size_t label) const {
     return cells[worker * classes + label];
   }
-  /// Sum over cells of what the target is short of or beyond held.
+  /// Sum over cells of max(0, target - held).
   uint64_t moved() const;
   /// Workers that hold some of the class by the targets.
   int64_t holders(size_t label) const;
-  /// Holders that classes have too few of, together.
+  /// The number of missing holders, over all classes.
   int64_t holders_lacking() const;
   bool covered() const { return holders_lacking() == 0; }
-  /// Makes the targets what is held. False if sizes or holders are not as they
-  /// should be then.
+  /// Sets the targets to the present holdings. False if these violate sizes or
+  /// holders.
   bool keep_all();
-  /// Whether the targets keep the budgets, in fractions of rows; and what
-  /// excess_max could be instead, so that more or all of them are used up.
+  /// Whether the targets keep the budgets, in fractions of rows; and an
+  /// excess_max that would use them better.
   bool widen_budgets(const quota_request& what,
                      std::vector<int64_t>& excess_max) const;
   label_counts targets() const;
 };
 
-/// A budget is in fractions of rows, and the first row beyond a fair part is
-/// only a fraction of one; a flow has whole rows. So budgets are solved for and
-/// then widened or narrowed by what came of them, some times.
+/// A budget is in fractions of rows, and the first row beyond a fair part
+/// counts only as a fraction; a flow has whole rows. So the search solves for
+/// budgets and then widens or narrows them by the result, a few times.
 class budget_search {
 public:
   explicit budget_search(const quota_request& what)
       : what_(what), p_(what), whole_(p_.excess_max),
         large_(p_.cells.size() > cells_of_all_rounds) {}
 
-  /// `solve` sets the targets of a quota_problem, and returns how many rows
-  /// have to move by what it learned.
+  /// `solve` sets the targets of a quota_problem, and returns the bound on
+  /// moved rows that it learned.
   template <class Solve>
   quota run(Solve solve) {
     std::vector<int64_t> next;
@@ -87,7 +86,7 @@ public:
       return {what_.held, 0, 0, true, true};
     bound_ = moves_bound(what_);
     descend(by_what_is_kept(), solve);
-    // Whole rows keep the budget always.
+    // Whole rows always keep the budget.
     if (!best_ || (!large_ && !is_near(0)))
       descend(whole_, solve);
     best_->bound = bound_;
@@ -97,7 +96,7 @@ public:
 
 private:
   std::vector<int64_t> by_what_is_kept();
-  /// Covered, and so few rows from what is proven.
+  /// Covered, and at most this many rows from the proven bound.
   bool is_near(uint64_t rows) const {
     return best_ && best_->covered && best_->moved <= bound_ + rows;
   }
@@ -139,9 +138,8 @@ private:
 moves_certificate prices_of(const std::vector<int64_t>& potentials,
                             size_t classes);
 
-/// More holders for classes that have too few, by swaps of single rows. Sizes
-/// and budgets stay kept; where neither allows a swap, the class stays as it
-/// is.
+/// Adds holders for classes with too few, by swaps of single rows. Sizes and
+/// budgets stay met; a class without a possible swap stays as it is.
 void add_holders(quota_problem& p);
 
 } // namespace ballast

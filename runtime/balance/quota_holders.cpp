@@ -1,6 +1,6 @@
-// Holders for classes that have too few after the fast flow: one row of the
-// class against one row of another, between two workers, so sizes stay. Greedy:
-// what it costs beyond the minimum is a row or two for each class.
+// Adds holders for classes with too few after the fast flow: swaps one row of
+// the class for one row of another between two workers, so that sizes stay.
+// Greedy: costs a row or two beyond the minimum for each class.
 #include "runtime/balance/quota_flow.hpp"
 
 #include <algorithm>
@@ -30,7 +30,7 @@ private:
   struct swap {
     size_t giver = 0;
     size_t taker = 0;
-    size_t back = 0; // the class that the taker gives back
+    size_t back = 0; // the class that the taker returns
     int64_t moves = 0;
   };
 
@@ -68,7 +68,8 @@ private:
     if (p_.at(giver, c).target < 2)
       return false;
     swap best{giver, giver, c, 0};
-    // Start elsewhere for each class, so that not one worker gets them all.
+    // Each class starts at another worker, so that they do not all choose the
+    // same one.
     for (size_t i = 0; i < p_.workers && !good(best); ++i) {
       size_t taker = (i + c) % p_.workers;
       if (p_.at(taker, c).target > 0 || p_.sizes[taker] == 0)
@@ -91,7 +92,8 @@ private:
     return true;
   }
 
-  /// Hardly ever less than one more move: not worth a longer search.
+  /// Rarely more than one additional move from the optimum: a longer search
+  /// does not pay.
   static bool good(const swap& s) { return s.taker != s.giver && s.moves <= 1; }
 
   void perform(const swap& s, size_t c) {
@@ -111,7 +113,7 @@ private:
 
   quota_problem& p_;
   std::vector<int64_t> holders_; // by class
-  std::vector<int64_t> slack_;   // by worker: excess_max not used
+  std::vector<int64_t> slack_;   // by worker: unused excess_max
 };
 
 } // namespace

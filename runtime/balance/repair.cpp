@@ -12,11 +12,11 @@ namespace ballast {
 
 namespace {
 
-/// Skew budgets that are tried beyond the one that is asked for: the smallest
-/// one counts that costs no row more than none at all.
+/// Skew budgets tried beyond the requested one: the smallest one counts that
+/// moves no more rows than no budget at all.
 constexpr double wider_budgets[] = {0.1, 0.2, 0.3, 0.5, 1};
 
-/// Everybody of both memberships, the new one first, in its order.
+/// The workers of both memberships, the new one first, in its order.
 plan everybody(const plan& before, const std::vector<worker_id>& workers) {
   std::map<worker_id, const share*> old;
   for (const share& one : before.shares)
@@ -34,7 +34,7 @@ plan everybody(const plan& before, const std::vector<worker_id>& workers) {
   return out;
 }
 
-/// Of those who stay: how they shared a batch, or all alike.
+/// Of the remaining workers: their shares of a batch, or all equal.
 std::vector<uint64_t> speeds(const plan& all, const plan& before,
                              size_t workers) {
   uint64_t sum = 0;
@@ -52,8 +52,8 @@ std::vector<uint64_t> speeds(const plan& all, const plan& before,
   return out;
 }
 
-/// Splits `total` so that everybody comes to the same number of rows per
-/// weight, as far as nobody falls below (`give`: rises above) what it owns.
+/// Splits `total` so that all workers have the same number of rows per weight,
+/// as far as none falls below (`give`: rises above) the rows that it owns.
 std::vector<uint64_t> level(uint64_t total, const std::vector<uint64_t>& owned,
                             const std::vector<uint64_t>& weights, bool give) {
   std::vector<bool> fixed(owned.size());
@@ -107,7 +107,7 @@ std::vector<uint64_t> wanted_sizes(const plan& all, size_t workers,
     for (size_t i = 0; i < stayers.size(); ++i)
       sizes[stayers[i]] = levelled[i];
   }
-  sizes.resize(all.shares.size(), 0); // who is gone keeps nothing
+  sizes.resize(all.shares.size(), 0); // lost workers keep nothing
   return sizes;
 }
 
@@ -127,7 +127,7 @@ quota least_moves(quota_request request, double skew_tv) {
   return out;
 }
 
-/// Whatever whole pieces are left with the gone: to the poorest.
+/// Pieces left at lost workers after whole moves go to the poorest worker.
 void give_away_rest(plan& all, size_t workers, plan_number number) {
   for (size_t gone = workers; gone < all.shares.size(); ++gone)
     for (const interval& piece : all.shares[gone].intervals) {

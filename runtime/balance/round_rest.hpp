@@ -1,6 +1,6 @@
-/// What is left of a plan that takes several rounds to copy. It goes on to the
-/// end that was chosen first, as long as that is the end that is wanted: one
-/// chosen anew would be another one, and rows would move twice. Pure.
+/// The rest of a plan that takes several rounds to copy. It continues to the
+/// end chosen first, as long as that end is still wanted: a new plan would
+/// choose another end, and rows would move twice. Pure.
 #pragma once
 
 #include "runtime/balance/shard_moves.hpp"
@@ -13,14 +13,14 @@ namespace ballast {
 class round_rest {
 public:
   round_rest() = default;
-  /// Of a list that was cut off; `sizes` were asked for, by rank.
+  /// Of a list that was cut off; `sizes` were requested, by rank.
   round_rest(const move_list& first, const std::vector<uint64_t>& sizes);
 
   bool some() const { return !left_.moves.empty(); }
   uint64_t rows() const { return left_.rows; }
-  /// It ends as near to these sizes as the whole plan did to those asked for
-  /// then, or within `excess_max` of them (part of a size); and all of it fits
-  /// in what the workers have free, by rank.
+  /// It ends as near to these sizes as the whole plan did to the requested
+  /// ones, or within `excess_max` of them (a fraction of the size); and it fits
+  /// into the free bytes of the workers, by rank.
   bool leads_to(const std::vector<uint64_t>& sizes, double excess_max,
                 std::vector<uint64_t> room_bytes) const;
   /// The first of its moves; 0 = no limit.
@@ -30,7 +30,7 @@ private:
   double excess_over(const std::vector<uint64_t>& sizes) const;
 
   move_list left_;
-  double excess_ = 0; // over what was asked for then
+  double excess_ = 0; // over the sizes requested then
 };
 
 } // namespace ballast

@@ -12,7 +12,8 @@
 namespace ballast {
 namespace {
 
-/// Rows per class of a part of a chunk; without classes all rows are class 0.
+/// Rows of each class in a part of a chunk; without classes all rows are class
+/// 0.
 std::vector<label_rows> labels_of(const manifest& set, const interval& part) {
   if (histogram_bins(set.row) == 0)
     return {{0, double(rows(part))}};
@@ -31,7 +32,8 @@ void round_to(uint64_t total, const std::vector<double>& parts, uint64_t* out) {
   std::vector<size_t> order(parts.size());
   std::iota(order.begin(), order.end(), size_t{0});
   for (size_t i = 0; i < parts.size(); ++i) {
-    // Sums of shares of chunks end up beside whole numbers they should be.
+    // Sums of chunk fractions that should be whole numbers end up slightly
+    // beside them.
     out[i] = std::min(uint64_t(parts[i] + 1e-6), total - shared);
     shared += out[i];
   }
@@ -42,8 +44,8 @@ void round_to(uint64_t total, const std::vector<double>& parts, uint64_t* out) {
     ++out[order[i % order.size()]];
 }
 
-/// How many rows of the set's mean the bytes of each of its chunks are worth;
-/// a set that does not know its bytes counts rows.
+/// The price of each chunk's bytes in rows of mean size; a set without byte
+/// counts uses rows.
 std::vector<double> prices(const manifest& set) {
   uint64_t all_rows = 0, all_bytes = 0;
   for (const chunk_info& chunk : set.train) {
@@ -92,7 +94,7 @@ std::vector<movable_piece> pieces_of(const move_request& what) {
   return out;
 }
 
-/// Parts of an interval that lie side by side and go the same way become one.
+/// Joins adjacent parts of an interval that move the same way.
 std::vector<movable_piece> joined(std::vector<movable_piece> pieces) {
   std::stable_sort(pieces.begin(), pieces.end(),
                    [](const movable_piece& a, const movable_piece& b) {
@@ -120,7 +122,7 @@ struct ordered_move {
   double gain_rows = 0;
 };
 
-/// Best gain per byte first, given those before it.
+/// Best gain per byte first, given the moves before it.
 std::vector<ordered_move> in_order(const std::vector<movable_piece>& pieces,
                                    const move_request& what) {
   quota_distance distance(what.target, what.size_tolerance);
@@ -161,7 +163,7 @@ std::vector<ordered_move> in_order(const std::vector<movable_piece>& pieces,
   return out;
 }
 
-/// Takes `part` out of the intervals, one of which contains it.
+/// Removes `part` from the intervals, one of which contains it.
 void take_out(std::vector<interval>& from, const interval& part) {
   for (size_t i = 0; i < from.size(); ++i) {
     interval whole = from[i];

@@ -13,11 +13,11 @@ uint64_t sum(const std::vector<uint64_t>& values) {
   return std::accumulate(values.begin(), values.end(), uint64_t{0});
 }
 
-/// A row is the least that can move.
+/// The smallest move is a row.
 constexpr uint64_t least_row = 1;
 
-/// Of `total` rows, what each takes in whole steps while nobody runs out. Who
-/// takes nothing then still has its part.
+/// The takes of each worker in whole steps over `total` rows, while no worker
+/// runs out. A worker without a take still gets its part.
 std::vector<uint64_t> taken_of(uint64_t total, const sizes_request& what) {
   std::vector<double> weights(what.weights.begin(), what.weights.end());
   if (what.batch == 0)
@@ -32,10 +32,9 @@ std::vector<uint64_t> taken_of(uint64_t total, const sizes_request& what) {
   return out;
 }
 
-/// What does not fit goes to those who have room, in proportion; so does what
-/// no longer fits then.
+/// Rows that do not fit go to workers with room, in proportion, repeatedly.
 void respect_room(const sizes_request& what, std::vector<uint64_t>& sizes) {
-  while (true) { // in every round but the last one more of them is full
+  while (true) { // every round but the last fills at least one more of them
     uint64_t too_many = 0;
     std::vector<double> others(sizes.size(), 0);
     for (size_t rank = 0; rank < sizes.size(); ++rank) {
@@ -86,7 +85,8 @@ double most_excess(const sizes_request& what,
 std::vector<uint64_t> sizes_for_this_epoch(const sizes_request& what) {
   const uint64_t owned = sum(what.owned);
   const std::vector<uint64_t> parts = taken_of(sum(what.left), what);
-  // Who has more left than its part gives of its rows; who has less gets them.
+  // A worker with more rows left than its part gives some away; one with less
+  // receives them.
   double given = 0;
   double given_left = 0;
   std::vector<double> sizes(what.owned.begin(), what.owned.end());
@@ -118,7 +118,7 @@ double lost_in_this_epoch(const sizes_request& what,
   const auto weights = double(sum(what.weights));
   if (owned == 0 || left == 0 || weights == 0)
     return 0;
-  // What moves takes along what its owner has left of it.
+  // A move carries along the unconsumed fraction of the giver's rows.
   double given = 0;
   double given_left = 0;
   for (size_t rank = 0; rank < sizes.size(); ++rank)

@@ -26,7 +26,7 @@ double total_variation(const std::vector<double>& a,
     double in_b = label < b.size() ? b[label] / sum_b : 0;
     distance += std::abs(in_a - in_b);
   }
-  // Rounding must not lead outside.
+  // Rounding must not leave the range.
   return std::clamp(distance / 2, 0.0, 1.0);
 }
 

@@ -1,10 +1,11 @@
-/// Skew: how far the label distribution of what a worker owns is from the
-/// global one, as total variation distance: half the sum over classes of the
-/// absolute difference of shares; 0 = alike, 1 = nothing in common. Measured
-/// over all rows owned, not over what the epoch has left.
+/// Skew: the total variation distance between the label distribution of a
+/// worker's rows and the global one: half the sum over classes of the absolute
+/// difference of shares; 0 = equal, 1 = disjoint. Measured over all owned rows,
+/// not over the rest of the epoch.
 ///
-/// A part of a cut chunk means other rows each epoch, so it counts as its share
-/// of the chunk's histogram (count_labels in balance/shard_moves.hpp). Pure.
+/// A part of a cut chunk consists of other rows in each epoch, so it counts as
+/// its fraction of the chunk's histogram (count_labels in
+/// balance/shard_moves.hpp). Pure.
 #pragma once
 
 #include "runtime/ledger/manifest.hpp"
@@ -14,8 +15,8 @@
 
 namespace ballast {
 
-/// In [0, 1]. Histograms of different totals are compared as distributions;
-/// 0 where one of them is empty: nothing owned is nothing skewed.
+/// In [0, 1]. Histograms of different totals are compared as distributions; 0
+/// if one of them is empty.
 double total_variation(const std::vector<double>& a,
                        const std::vector<double>& b);
 
@@ -24,7 +25,7 @@ struct skew_report {
   double max = 0;
 };
 
-/// Precondition: every chunk that `p` names is in `set`.
+/// Precondition: `set` contains every chunk that `p` names.
 skew_report measure_skew(const manifest& set, const plan& p);
 
 } // namespace ballast

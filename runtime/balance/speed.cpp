@@ -11,35 +11,37 @@ namespace ballast {
 
 namespace {
 
-/// No clock and no machine is more regular than this.
+/// Lower bound of the spread; no clock or machine is more regular.
 constexpr double spread_min = 0.005;
-/// A take is strange when it is this many times slower or faster than expected,
-/// and outside of what noise does.
+/// A take is an outlier if it is this many times slower or faster than
+/// expected, and beyond the noise.
 constexpr double strange_ratio = 1.4;
 constexpr double strange_spreads = 6;
 constexpr size_t strange_takes = 3;
-/// Takes whose sizes differ less say nothing about the fixed part.
+/// Takes whose sizes differ by less say nothing about the fixed cost.
 constexpr double distinct_ratio = 1.15;
-/// A line with a fixed part is believed where it fits by so much better.
+/// A line with a fixed cost is accepted if its residuals are below this
+/// fraction.
 constexpr double line_better = 0.8;
-/// Slopes of so many of the newest takes are compared, each with each.
+/// Slopes are computed between all pairs of this many newest takes.
 constexpr size_t slopes_of = 48;
-/// Standard deviation from the median absolute deviation of a normal law.
+/// Standard deviation from the median absolute deviation of a normal
+/// distribution.
 constexpr double from_mad = 1.4826;
 /// Upper quartile of the distance from the mean, in standard deviations.
 constexpr double from_upper_quartile = 1.15;
 constexpr size_t levels_min = 4;
-/// So many windows, together this far from those before, are a drift.
+/// This many windows, together this far from those before, are a drift.
 constexpr ptrdiff_t recent_windows = 4;
 constexpr double drift_spreads = 4;
-/// ... where there were some a moment ago.
+/// ... if there were some recently.
 constexpr double next_drift_spreads = 3;
-/// A median spreads so much wider than a mean.
+/// The standard error of a median exceeds that of a mean by this factor.
 constexpr double of_median = 1.2533;
-/// From one window to the next, before any was seen; worth two windows.
+/// Assumed spread between windows before any is measured; worth two windows.
 constexpr double spread_windows_unseen = 0.1;
 constexpr double windows_unseen = 2;
-/// How fast the remembered spreads follow.
+/// Learning rate of the remembered spreads.
 constexpr double follow = 0.2;
 
 double spread(const std::vector<double>& values) {
@@ -59,11 +61,11 @@ void speed_estimate::add(uint64_t rows, double seconds, double waited_s) {
   take newest{double(rows), seconds, waited_s, window_number_};
   window_rates_.push_back(std::log(seconds / double(rows)));
   if (fitted_ && takes_.size() >= takes_min) {
-    if (!look_for_change(newest)) // else that line is one of the past
+    if (!look_for_change(newest)) // otherwise that line is outdated
       window_.push_back(std::log(seconds / cost_.seconds(rows)));
   }
-  // What lasts a whole window is seen once a window; more takes of it are no
-  // more evidence.
+  // Noise that lasts a whole window appears once per window; more takes in it
+  // are no more evidence.
   if (takes_in_window_ >= takes_per_window)
     return;
   ++takes_in_window_;
@@ -74,7 +76,7 @@ void speed_estimate::add(uint64_t rows, double seconds, double waited_s) {
     refit();
 }
 
-/// Three takes in a row far off, all to the same side: not an accident.
+/// Three outliers in a row, all to the same side, are a change of speed.
 bool speed_estimate::look_for_change(const take& newest) {
   double off = std::log(newest.seconds / cost_.seconds(uint64_t(newest.rows)));
   double limit = std::max(
@@ -90,7 +92,7 @@ bool speed_estimate::look_for_change(const take& newest) {
   strange_.push_back(newest);
   if (strange_.size() < strange_takes)
     return false;
-  // `newest` itself is added by the caller.
+  // the caller adds `newest` itself
   strange_.pop_back();
   takes_.assign(strange_.begin(), strange_.end());
   strange_.clear();
@@ -123,7 +125,7 @@ void speed_estimate::refit() {
   cost_.per_row_s = through_origin;
   cost_.fixed_s = 0;
   fitted_ = true;
-  // A few odd sizes (an epoch's short last step) are no line yet.
+  // A few odd sizes (an epoch's short last step) do not define a line yet.
   if (slopes.size() < takes_.size() - first)
     return;
   step_cost line;
@@ -137,8 +139,8 @@ void speed_estimate::refit() {
     cost_ = line;
 }
 
-/// Three quarters of all differences between neighbours are smaller: one change
-/// of speed in many windows is a fact, one in every few is unrest.
+/// The upper quartile of all differences between neighbours: one change of
+/// speed in many windows is a change, one in every few is unrest.
 void speed_estimate::measure_unrest() {
   if (window_rates_.empty())
     return;
@@ -173,7 +175,7 @@ void speed_estimate::end_window() {
     return;
   }
   windows_seen_ = std::min(windows_seen_ + 1, double(windows_max));
-  // The first ones say more than what was assumed.
+  // The first measurements weigh more than the assumption.
   const double newest = std::max(follow, 1 / windows_seen_);
   double noise = std::max(spread(window_), spread_min);
   spread_take_ += newest * (noise - spread_take_);
@@ -190,15 +192,15 @@ void speed_estimate::end_window() {
   refit();
 }
 
-/// Of a window as long as they are: one that a change cut short says little
-/// about the others.
+/// Of a window of usual length: one that a change cut short says little about
+/// the others.
 double speed_estimate::spread_of_windows() const {
   const double by_takes = of_median * spread_take_ / std::sqrt(window_takes_);
   return std::max(spread_window_, by_takes);
 }
 
-/// A change too small for single takes shows in the medians of windows: off the
-/// line through all takes, window after window, to the same side.
+/// A change too small for single takes shows in the medians of windows: several
+/// in a row deviate from the line through all takes, to the same side.
 void speed_estimate::look_for_drift() {
   while (!drifts_.empty() && drifts_.front() + windows_max < window_number_)
     drifts_.pop_front();
@@ -217,7 +219,7 @@ void speed_estimate::look_for_drift() {
   ++changes_;
   drifts_.push_back(window_number_);
   windows_.clear();
-  for (double one : recent) // off the line that these alone make
+  for (double one : recent) // deviation from the line through these alone
     windows_.push_back(one - off);
   steady_windows_ = recent_windows;
 }
@@ -238,7 +240,7 @@ double speed_estimate::waiting() const {
 
 double speed_estimate::error() const {
   double by_takes = spread_take_ / std::sqrt(double(takes_.size()));
-  // The line rests on the takes of about so many windows.
+  // The line rests on the takes of about this many windows.
   double windows = std::max(1.0, double(windows_.size()));
   double by_windows =
       std::max(spread_of_windows(), unrest_) / std::sqrt(windows);
@@ -254,7 +256,7 @@ double speed_estimate::error_of_takes() const {
 }
 
 double speed_estimate::lasting_error() const {
-  // How far windows lie apart is known from before a change, too.
+  // The spread of windows before a change is still valid after it.
   const double spread_seen = spread_of_windows();
   const double spread_all = std::sqrt(
       (windows_unseen * spread_windows_unseen * spread_windows_unseen +

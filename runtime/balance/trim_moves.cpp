@@ -12,9 +12,9 @@ namespace ballast {
 namespace {
 
 constexpr size_t sweeps_max = 4;
-/// Pieces moved there and back again, looked at.
+/// Bound of the search, in moves of pieces tried and reverted.
 constexpr uint64_t effort_max = 4'000'000;
-/// A piece is cut for this part of all rows that move, not for less.
+/// A piece is cut only if this saves at least this fraction of all moved rows.
 constexpr double cut_saves_min = 0.01;
 constexpr double rounding = 1e-9;
 
@@ -59,7 +59,7 @@ private:
     uint32_t to = 0;
   };
 
-  /// Moved pieces, the largest first.
+  /// Collects the moved pieces, the largest first.
   void collect() {
     moved_.clear();
     for (size_t i = 0; i < pieces_.size(); ++i)
@@ -87,7 +87,7 @@ private:
     holders_.add(piece, to);
   }
 
-  /// Does all of these, or none where that breaks a limit.
+  /// Applies all of these steps, or none if they violate a limit.
   bool change(const std::vector<step>& steps) {
     effort_left_ -= std::min<uint64_t>(effort_left_, 1);
     std::vector<step> back;
@@ -121,7 +121,8 @@ private:
     return false;
   }
 
-  /// Of the pieces that cannot stay as a whole: as much as can, the most first.
+  /// Moves back parts of pieces that cannot return as a whole: the largest
+  /// saving first.
   void cut_back() {
     uint64_t all = 0;
     for (const movable_piece& piece : pieces_)
@@ -133,7 +134,7 @@ private:
     for (size_t i : std::vector<size_t>(moved_)) {
       if (pieces_[i].whole)
         continue;
-      // The most rows that may stay: what breaks no limit, found by halving.
+      // The largest part that may stay without violating a limit, by bisection.
       uint32_t fine = 0;
       uint32_t broken = rows(pieces_[i].what);
       while (broken - fine > 1) {
@@ -157,8 +158,8 @@ private:
     return fine;
   }
 
-  /// The end of a piece goes: those rows are consumed last, so they are work
-  /// for who gets them.
+  /// Cuts the end of a piece: those rows are consumed last, so they are work
+  /// for the receiver.
   void cut(size_t index, uint32_t some) {
     const movable_piece whole = pieces_[index];
     const uint32_t middle = whole.what.begin + some;
@@ -177,7 +178,7 @@ private:
   std::vector<movable_piece>& pieces_;
   held_labels held_;
   class_holders holders_;
-  std::vector<double> off_max_;  // by rank: rows beside its size
+  std::vector<double> off_max_;  // by rank: distance from its size
   std::vector<double> skew_max_; // by rank
   std::vector<size_t> moved_;
   uint64_t effort_left_ = effort_max;

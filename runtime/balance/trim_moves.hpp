@@ -1,11 +1,10 @@
-/// Takes moves back that sizes and budget do not need. A quota says how many
-/// rows of each class somebody should own; a search for pieces follows it
-/// further than anybody asked for, since all that was asked for is a size, and
-/// labels within a budget. Moves are taken back alone, two against each other,
-/// or shortened to one way (from a through b to c), and at last in part.
-/// Nobody's size ends further off than its tolerance, or than it was; nobody's
-/// skew above the budget, or above what it was. Deterministic, bounded in
-/// effort. Pure.
+/// Takes back moves that sizes and budget do not need. A quota gives rows of
+/// each class to each worker, and the search for pieces follows it closely,
+/// although only sizes and labels within a budget were requested. Moves are
+/// taken back singly, in pairs against each other, or shortened to one hop
+/// (from a through b to c), and finally in part. No worker's size ends further
+/// off than its tolerance, or than before; no worker's skew above the budget,
+/// or above its value before. Deterministic, bounded in effort. Pure.
 #pragma once
 
 #include "runtime/balance/quota_distance.hpp"
@@ -19,8 +18,8 @@ struct trim_limits {
   double size_tolerance = 0.02;
 };
 
-/// Locked pieces stay where they go. A piece that is taken back in part becomes
-/// two.
+/// Locked pieces keep their destination. A piece that is taken back in part
+/// becomes two.
 void trim_moves(std::vector<movable_piece>& pieces, const label_counts& target,
                 const trim_limits& limits);
 

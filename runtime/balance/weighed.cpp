@@ -29,7 +29,7 @@ std::string unmeasured(const balancer& of) {
   return out;
 }
 
-/// The lowest skew at which rows of somebody move.
+/// The lowest skew at which rows of any worker move.
 double least_trigger(const balancer& of) {
   double out = 1;
   for (size_t rank = 0; rank < of.skew().size(); ++rank)
@@ -119,7 +119,7 @@ json prices(const balancer& of, const weighed_plan& what) {
   return out;
 }
 
-/// Below the budget nobody asked for more: what more would cost.
+/// Below the budget no further move was requested: states the cost of more.
 std::string why_not_more(const balancer& of, const weighed_plan& what) {
   const balance_policy& policy = of.policy();
   if (what.moved_rows == 0 && of.state().skew_max > policy.skew_tv)

@@ -1,6 +1,5 @@
-/// What a dry run weighed, in sentences for whoever asks why the data lie as
-/// they do: what is asked for, what each way to get there costs, why not more,
-/// and what would change the decision. Pure.
+/// Explains a dry run in sentences: the demands, the cost of each way to meet
+/// them, why no more is moved, and what would change the decision. Pure.
 #pragma once
 
 #include "runtime/balance/balancer.hpp"
@@ -12,31 +11,31 @@
 
 namespace ballast {
 
-/// What another skew budget costs, in rows at least.
+/// The cost of another skew budget: the least number of rows.
 struct budget_price {
   double skew_tv = 0;
   uint64_t moved_rows = 0;
 };
 
-/// The plan that was looked at, and those that were not taken.
+/// The plan that was considered, and the alternatives.
 struct weighed_plan {
   uint64_t moved_rows = 0;
-  uint64_t bound_rows = 0; // no plan that leads as far moves fewer
+  uint64_t bound_rows = 0; // no plan to an equal state moves fewer
   double takes_s = 0;
-  std::vector<uint64_t> sizes; // wanted, by rank
+  std::vector<uint64_t> sizes; // requested, by rank
   uint64_t sizes_only_rows = 0;
-  uint64_t anew_rows = 0;            // to deal all rows anew
+  uint64_t anew_rows = 0;            // to redistribute all rows
   std::vector<budget_price> budgets; // ascending
 };
 
-/// Of the last view; its number where there was none.
+/// In the last view; its number if there was none.
 std::string worker_name(const balancer& of, size_t rank);
 
-/// What the code of the last look means.
+/// The meaning of the last window's code.
 std::string sentence(const balancer& of);
 
-/// What would have to be otherwise for another code.
-/// Precondition: a plan is in force.
+/// The changes that would lead to another code. Precondition: a plan is in
+/// force.
 std::string would_change(const balancer& of);
 
 /// Lists of sentences under "asked" and "prices", one under "why_not_more" and

@@ -1,11 +1,13 @@
-/// Programmer errors: conditions that no input can break. On in release builds.
+/// Checks for programmer errors: conditions that no input can violate. Enabled
+/// in release builds.
 #pragma once
 
 #include <string>
 
 namespace ballast {
 
-/// Prints where and why to stderr and aborts the process.
+/// Prints the failed condition and its location to stderr and aborts the
+/// process.
 [[noreturn]] void check_failed(const char* file, int line,
                                const char* condition, const std::string& why);
 

@@ -1,5 +1,5 @@
-/// How long a write that met a full disk is tried again before it counts as
-/// failed. Pure: the time is handed in, the writing is the caller's.
+/// How long a write that failed on a full disk is retried before the failure is
+/// final. Pure: the caller passes the time and does the writing.
 #pragma once
 
 #include <chrono>
@@ -13,18 +13,19 @@ public:
   static constexpr std::chrono::milliseconds retry_every{200};
   static constexpr std::chrono::seconds tell_every{5};
 
-  /// A write failed for want of space, with this message. False: it did for
-  /// longer than `patience`, and waiting is over.
+  /// A write failed for lack of space, with this message. Returns false once
+  /// writes have failed for longer than `patience`: the caller gives up.
   bool failed(const std::string& message, instant now,
               std::chrono::seconds patience);
-  /// The write fits now, or is given up. How long it was waited for.
+  /// The write succeeded, or the caller gave up. Returns how long it waited.
   instant over(instant now);
 
   bool waiting() const { return waiting_; }
   instant since() const { return since_; }
-  /// It is time to try again.
+  /// True when the next attempt is due.
   bool due(instant now) const { return now - tried_ >= retry_every; }
-  /// What is waited for and for how long, for users; empty: for nothing.
+  /// The cause and duration of the wait, as a sentence for users; empty if
+  /// nothing waits.
   std::string sentence() const;
   /// The message of the newest failure.
   const std::string& message() const { return message_; }

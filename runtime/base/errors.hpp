@@ -1,5 +1,6 @@
-/// Every reason why Ballast refuses or ends something, in one table: its code,
-/// its exit code, and what a user can do. docs/errors.md is generated from it.
+/// The catalogue of error codes: each reason why Ballast refuses or ends
+/// something, with its exit code and the remedy for the user. docs/errors.md is
+/// generated from it.
 #pragma once
 
 #include <cstdint>
@@ -13,51 +14,52 @@ namespace ballast {
 enum class errc : uint8_t {
   none = 0,
   usage,        // wrong command line
-  invalid_job,  // the job file breaks a rule; has a JSON pointer
-  invalid_data, // a data source cannot be used; names file, row, column
-  not_in_build, // asked for what a later version brings
+  invalid_job,  // the job file breaks a rule; carries a JSON pointer
+  invalid_data, // a data source is unusable; names file, row, column
+  not_in_build, // the job needs a feature of a later version
   run_dir_in_use,
   run_dir_unusable, // not writable, not empty
   port_in_use,
-  unreachable, // no coordinator answers there
-  name_taken,  // two nodes with one name
-  other_build, // a node of another version
+  unreachable, // no coordinator answers at the address
+  name_taken,  // two nodes have the same name
+  other_build, // a node runs another version
   busy,        // the coordinator already runs a job
   disk_full,
-  stale_generation, // a message of an earlier membership
-  stale_term,       // a message of an earlier coordinator
+  stale_generation, // a message from an earlier membership
+  stale_term,       // a message from an earlier coordinator
   unknown_worker,
-  bad_request, // a control message that is no valid one
+  bad_request, // an invalid control message
   worker_lost,
   collective_failed,
   device_failed,
   non_finite_loss,
   non_finite_gradient,
   non_finite_parameter,
-  poison_sample,   // whenever it is in flight a worker dies
-  digest_mismatch, // two processes disagree on who consumed what
-  stopped,         // by signal, before the end
+  poison_sample,   // workers die whenever this sample is in flight
+  digest_mismatch, // two processes disagree on consumed samples
+  stopped,         // ended by a signal
   other_run,       // a worker of a run that this coordinator does not lead
   internal,
 };
 
 struct error_entry {
   errc code;
-  std::string_view name; // stable, in JSON replies and metrics
+  std::string_view name; // stable; used in JSON replies and metrics
   int exit_code;         // 1 failed, 2 wrong usage or invalid job
   std::string_view meaning;
   std::string_view what_to_do;
 };
 
-/// All of them, in the order of the enum.
+/// All entries, in the order of the enum.
 std::span<const error_entry> error_catalogue();
 const error_entry& describe(errc code);
 std::string to_string(errc code);
-/// docs/errors.md, generated.
+/// The text of docs/errors.md.
 std::string error_reference();
 
-/// A failed operation: what happened, where, what was expected, what to do, in
-/// one line. `pointer` is the JSON pointer of the field that asked for it.
+/// A failed operation as a value: one line that says what happened, where, what
+/// was expected and how to fix it. `pointer` is the JSON pointer of the job
+/// field that caused it.
 struct failure {
   errc code = errc::none;
   std::string message;
@@ -65,8 +67,8 @@ struct failure {
   explicit operator bool() const { return code != errc::none; }
 };
 
-/// The same as an exception, for data/, gpu/, monitor/ and cli/. runtime/
-/// itself returns failures and never throws this.
+/// A `failure` as an exception, for data/, gpu/, monitor/ and cli/. Code in
+/// runtime/ returns failures and never throws this.
 class ballast_error : public std::runtime_error {
 public:
   explicit ballast_error(failure f)

@@ -1,5 +1,6 @@
-/// Keeps a kind of event that a quick run repeats from filling events.jsonl:
-/// the first ones are written, later ones at most every so often.
+/// A rate limit for one kind of event, so that a fast run cannot fill
+/// events.jsonl with it: the first ones are written at once, later ones at a
+/// bounded rate.
 #pragma once
 
 #include <algorithm>
@@ -10,11 +11,11 @@ namespace ballast {
 
 class event_budget {
 public:
-  /// So many are written at once; of a run of an hour 36 more are.
+  /// `burst`: how many are written without a delay; over an hour 36 more are.
   explicit event_budget(double burst = 12) : burst_(burst), left_(burst) {}
   static constexpr std::chrono::seconds every{100};
 
-  /// Whether one is written now.
+  /// True if the caller may write an event now.
   bool take(std::chrono::nanoseconds now) {
     if (last_ && now > *last_)
       left_ =

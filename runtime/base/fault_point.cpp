@@ -23,7 +23,7 @@ enum class deed { signal, delay, fail };
 struct armed_point {
   std::string name;
   deed what = deed::fail;
-  int number = 0; // of the signal, of milliseconds, or errno
+  int number = 0; // the signal, the delay in ms, or the errno
   uint64_t first = 1;
   uint64_t last = UINT64_MAX;
   std::string path; // empty: always
@@ -94,14 +94,16 @@ const char* read_point(std::string_view text, armed_point& out) {
   return read_action(text, out);
 }
 
-/// Whether this hit counts and acts. With the mutex held.
+/// Counts this hit and returns whether the point acts. The caller holds the
+/// mutex.
 bool acts(armed_point& point) {
   if (!point.path.empty() && ::access(point.path.c_str(), F_OK) != 0)
     return false;
   ++point.hits;
   if (point.hits < point.first || point.hits > point.last)
     return false;
-  // Of several processes that get here one removes it, and it alone acts.
+  // unlink succeeds in exactly one of the processes that reach this point; only
+  // that one acts.
   return !point.once || ::unlink(point.path.c_str()) == 0;
 }
 
@@ -122,7 +124,8 @@ int reached(std::string_view name) {
     return 0;
   }
   if (what == deed::signal) {
-    // To this thread: it would go on for a moment if another one took it.
+    // raise() signals the calling thread. A signal to the process could be
+    // taken by another thread, and this one would run on for a moment.
     ::raise(number);
     if (number == SIGKILL || number == SIGABRT)
       for (;;)
@@ -132,7 +135,8 @@ int reached(std::string_view name) {
   return number;
 }
 
-/// Before main: a mistake in the variable must not pass for a quiet test.
+/// Runs before main, so that a typing error in the variable fails at once
+/// instead of turning a test into one that injects nothing.
 [[maybe_unused]] const bool from_environment = [] {
   const char* text = std::getenv("BALLAST_FAULT_POINTS");
   const char* wrong = text ? arm_fault_points(text) : "";

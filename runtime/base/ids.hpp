@@ -1,5 +1,5 @@
-/// Strong ids: what a number counts is part of its type, so that no function
-/// can take a step for an epoch or a plan for a generation.
+/// Strong ids: the type says what a number counts, so that no function can take
+/// a step for an epoch or a plan for a generation.
 #pragma once
 
 #include <cstdint>
@@ -9,12 +9,13 @@
 
 namespace ballast {
 
-/// A training process of one run: a name and an incarnation, numbered from 1
-/// in the order of joining and never reused. 0 is nobody.
+/// A worker process of one run: a name and an incarnation, numbered from 1 in
+/// the order of joining and never reused. 0 means no worker.
 enum class worker_id : uint32_t {};
 /// One fixed membership. Grows by one at every change, never reused.
 enum class generation : uint64_t {};
-/// One life of the coordinator, journaled. Lower terms are refused.
+/// One life of the coordinator, journaled. Messages with a lower term are
+/// refused.
 enum class term : uint64_t {};
 /// A plan: an owner for every interval. Grows by one, never reused.
 enum class plan_number : uint64_t {};

@@ -1,4 +1,4 @@
-/// Time as the core knows it: handed in, never read from a clock.
+/// Time in the decision core: always an argument, never read from a clock.
 #pragma once
 
 #include <chrono>

@@ -1,6 +1,6 @@
-/// JSON as text: the one place that writes it. Text of others (a file name, a
-/// cell, an error of a library) may be no UTF-8, which nlohmann's dump refuses
-/// by an exception; here each such byte becomes U+FFFD.
+/// Serialises JSON; the only place that does. Text from outside (file names,
+/// table cells, library errors) may be invalid UTF-8, for which nlohmann's dump
+/// throws; here each invalid byte becomes U+FFFD.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -12,7 +12,7 @@ namespace ballast {
 std::string json_text(const nlohmann::json& value);
 std::string json_text(const nlohmann::ordered_json& value);
 
-/// On lines, indented by two.
+/// On several lines, indented by two spaces.
 std::string json_lines_text(const nlohmann::json& value);
 std::string json_lines_text(const nlohmann::ordered_json& value);
 

@@ -1,6 +1,7 @@
-/// The deadline of bulk work: not a time for the whole, which would have to
-/// know the size and the network, but the longest time without a byte. As long
-/// as something arrives, it goes on. Pure: fed with bytes and the time.
+/// A no-progress deadline for bulk transfers. A deadline for the whole transfer
+/// would have to know its size and the network; this one bounds the time
+/// without a byte. As long as bytes arrive, the transfer goes on. Pure: the
+/// caller passes byte counts and the time.
 #pragma once
 
 #include "runtime/base/instant.hpp"
@@ -11,15 +12,16 @@
 
 namespace ballast {
 
-/// How long shares, models and checkpoints may be on their way without a byte.
+/// How long a transfer of a share, model or checkpoint may receive nothing.
 constexpr std::chrono::seconds bulk_patience{15};
-/// A transfer travels in messages of at most this size, so that a slow one is
-/// not mistaken for a stalled one: at 15 s, anything above 0.3 MB/s goes on.
+/// Transfers are cut into messages of at most this size, so that a slow
+/// transfer is not mistaken for a stalled one: with 15 s, any rate above 0.3
+/// MB/s passes.
 constexpr uint64_t bulk_message_bytes = uint64_t{4} << 20;
 
 class no_progress {
 public:
-  /// `expected` in bytes; 0 = not known.
+  /// `expected` in bytes; 0 = unknown.
   no_progress(instant begun, std::chrono::nanoseconds patience,
               uint64_t expected = 0)
       : begun_(begun), last_(begun), patience_(patience),
@@ -30,14 +32,15 @@ public:
     if (bytes > 0)
       last_ = now;
   }
-  /// Before the first byte the other side may have work of its own.
+  /// Allows more time before the first byte, because the sender may have work
+  /// to do first.
   void wait_longer_for_the_first(std::chrono::nanoseconds patience) {
     first_patience_ = patience;
   }
-  /// The observer itself stood still: that time counts for nobody.
+  /// The observer itself did not run for `gap`: that time does not count.
   void excuse(std::chrono::nanoseconds gap) { last_ += gap; }
   bool stalled(instant now) const { return now >= due(); }
-  /// When it will have stalled if nothing arrives before.
+  /// When the transfer counts as stalled if nothing arrives before.
   instant due() const {
     return last_ + (bytes_ == 0 ? first_patience_ : patience_);
   }

@@ -1,5 +1,5 @@
-/// Which names nodes may have. A name becomes part of file names in the run
-/// directory, of metrics and of messages, and comes from another program. Pure.
+/// Validation of node names. Another program chooses the name, and it becomes
+/// part of file names in the run directory, of metrics and of messages. Pure.
 #pragma once
 
 #include <string>
@@ -9,11 +9,12 @@ namespace ballast {
 
 constexpr size_t node_name_max = 64;
 
-/// Letters, digits and "._-", at most 64, not beginning with "." or "-".
+/// Letters, digits and "._-", at most 64 characters, not beginning with "." or
+/// "-".
 bool is_node_name(std::string_view name);
-/// Why it is refused, in one line; harmless to print whatever the name holds.
+/// Why the name is refused, in one printable line, whatever the name holds.
 std::string node_name_mistake(std::string_view name);
-/// The nearest valid name, for a default that the host chose.
+/// The nearest valid name, for a default taken from the host name.
 std::string to_node_name(std::string_view wish);
 
 } // namespace ballast

@@ -4,9 +4,9 @@ namespace ballast {
 
 namespace {
 
-// Seen at most, with two workers killed on the way: 32 and 2 for each worker,
-// in the workers themselves and in the coordinator. Twice as much leaves room
-// for the files of the data, and for whoever looks at the page.
+// The highest counts measured, with two workers killed meanwhile, were 32 plus
+// 2 for each worker, in workers and in the coordinator. Twice as many leave
+// room for data files and for HTTP clients.
 constexpr uint64_t of_a_process = 64;
 constexpr uint64_t of_each_worker = 4;
 

@@ -1,6 +1,6 @@
-/// How many files a process of a run has open at the same time, sockets and
-/// shared memory among them. Where the limit of the process allows fewer, what
-/// breaks first is chance: so that is refused before anything begins. Pure.
+/// How many files (sockets and shared memory included) a process of a run may
+/// have open at once. Below that limit it is a matter of chance which operation
+/// fails first, so `ballast run` refuses to start. Pure.
 #pragma once
 
 #include <cstdint>
@@ -8,11 +8,12 @@
 
 namespace ballast {
 
-/// The least limit with which every process of a run of so many workers on one
-/// machine gets along, also while its members change.
+/// The lowest limit that suffices for every process of a run with this many
+/// workers on one machine, membership changes included.
 uint64_t open_files_needed(uint32_t workers);
 
-/// Why a limit (`ulimit -n`) is too low, and what to do; empty: it is not.
+/// Why a limit (`ulimit -n`) is too low and how to raise it; empty if it
+/// suffices.
 std::string open_files_problem(uint64_t limit, uint32_t workers);
 
 } // namespace ballast

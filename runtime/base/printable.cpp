@@ -16,8 +16,8 @@ uint8_t byte_at(std::string_view text, size_t at) {
   return at < text.size() ? uint8_t(text[at]) : 0;
 }
 
-/// The character that begins at `at`, by the table of well-formed sequences of
-/// the Unicode standard: no overlong forms, no surrogates, up to U+10FFFF.
+/// The character that begins at `at`, by the Unicode table of well-formed byte
+/// sequences: no overlong forms, no surrogates, at most U+10FFFF.
 character character_at(std::string_view text, size_t at) {
   const uint8_t first = byte_at(text, at);
   if (first < 0x80)

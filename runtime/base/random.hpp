@@ -1,9 +1,10 @@
 /// Counter-based random numbers: a pure function of (seed, stream, counter), so
-/// that any process can compute any draw of any other without history.
+/// that any process can compute any draw of any other process without its
+/// history.
 ///
 /// Philox4x32-10 (Salmon, Moraes, Dror, Shaw: "Parallel random numbers: as easy
-/// as 1, 2, 3", SC 2011, doi:10.1145/2063384.2063405). Own distributions,
-/// because those of the standard library differ between implementations.
+/// as 1, 2, 3", SC 2011, doi:10.1145/2063384.2063405). The distributions are
+/// our own, because those of the standard libraries differ.
 #pragma once
 
 #include <array>
@@ -31,7 +32,7 @@ constexpr philox_block philox4x32(philox_block counter, uint32_t key_low,
   return counter;
 }
 
-/// Mixes two words into one; for building seeds and stream numbers.
+/// Mixes two words into one, to build seeds and stream numbers.
 constexpr uint64_t mix(uint64_t a, uint64_t b) {
   philox_block block =
       philox4x32({uint32_t(b), uint32_t(b >> 32), 0x42616c6c, 0x61737421},
@@ -39,7 +40,7 @@ constexpr uint64_t mix(uint64_t a, uint64_t b) {
   return uint64_t{block[1]} << 32 | block[0];
 }
 
-/// One stream of 2^64 numbers of 64 bits each. A value; costs nothing to make.
+/// One stream of 2^64 numbers of 64 bits each. A value; free to construct.
 class counter_random {
 public:
   constexpr counter_random(uint64_t seed, uint64_t stream)
@@ -54,7 +55,7 @@ public:
     return uint64_t{block[1]} << 32 | block[0];
   }
 
-  /// In [0, bound); off from uniform by less than bound / 2^64.
+  /// In [0, bound); its deviation from uniform is below bound / 2^64.
   constexpr uint64_t below(uint64_t bound, uint64_t counter) const {
     __extension__ using wide = unsigned __int128;
     return uint64_t(wide(at(counter)) * bound >> 64);
@@ -70,15 +71,15 @@ private:
   uint64_t stream_;
 };
 
-/// Number `which` of a normal law, mean 0, deviation 1; takes the numbers
-/// 2 `which` and the next one of the stream. Box and Muller.
+/// Normal number `which`, mean 0, deviation 1, by Box and Muller from numbers 2
+/// `which` and 2 `which` + 1 of the stream.
 inline double normal(const counter_random& random, uint64_t which = 0) {
   // 1 - unit is in (0, 1].
   return std::sqrt(-2 * std::log(1 - random.unit(2 * which))) *
          std::cos(2 * std::numbers::pi * random.unit(2 * which + 1));
 }
 
-/// Fisher-Yates with numbers first, first + 1, ... of the stream.
+/// Fisher-Yates shuffle with numbers first, first + 1, ... of the stream.
 template <class T>
 void shuffle(std::vector<T>& items, const counter_random& random,
              uint64_t first = 0) {

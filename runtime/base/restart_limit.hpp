@@ -1,5 +1,5 @@
-/// How often `ballast run` starts another coordinator for one that died, and
-/// how long it waits before. Pure.
+/// How often `ballast run` restarts a coordinator that died, and how long it
+/// waits before each restart. Pure.
 #pragma once
 
 #include "runtime/base/instant.hpp"
@@ -12,21 +12,22 @@ namespace ballast {
 
 class restart_limit {
 public:
-  /// The first one within a minute starts at once; the wait then doubles.
+  /// The first restart within a minute is immediate; then the wait doubles.
   static constexpr std::chrono::milliseconds wait_least{100};
   static constexpr std::chrono::milliseconds wait_most{5000};
   static constexpr std::chrono::seconds calm{60};
-  /// Deaths within this window that end the run.
+  /// This many deaths within the window end the run.
   static constexpr size_t deaths_max = 20;
   static constexpr std::chrono::minutes window{10};
-  /// Coordinators in a row that died before they were ready.
+  /// This many coordinators in a row that die before they are ready end the
+  /// run.
   static constexpr size_t unready_max = 5;
 
   void ready() { unready_ = 0; }
   void died(instant now);
-  /// Before the next one starts.
+  /// How long to wait before the next restart.
   std::chrono::milliseconds wait() const;
-  /// Why no other one is to be started; empty: it is.
+  /// Why there will be no further restart; empty if there will be one.
   std::string exceeded() const;
 
 private:

@@ -1,7 +1,7 @@
-/// Tells runs of one name apart: a worker that lost its coordinator shows the
-/// mark of its run, so that the coordinator of another state folder, whose runs
-/// have the same names, does not take it in. Derived from the run's token, from
-/// which it does not lead back. Pure.
+/// Tells runs of the same name apart. A worker that lost its coordinator
+/// presents the mark of its run, so that the coordinator of another state
+/// folder, whose runs have the same names, does not adopt it. The mark is a
+/// one-way function of the run's token. Pure.
 #pragma once
 
 #include <string>

@@ -1,7 +1,7 @@
-/// A value that one decision puts into an order for every worker, as a plan:
-/// made once, copied as a pointer, and packed once, so that the orders of a
-/// thousand workers do not cost a thousand times the plan. Reads like a const
-/// T.
+/// An immutable value that one decision puts into the orders of all workers,
+/// such as a plan. It is made once, copied as a pointer and serialised once, so
+/// that orders for a thousand workers do not cost a thousand copies of the
+/// plan. Reads like a const T.
 #pragma once
 
 #include <memory>
@@ -14,7 +14,7 @@ template <class T>
 class shared_value {
 public:
   shared_value() : shared_value(T{}) {}
-  /// `bytes`: how it travels, where that is known already.
+  /// `bytes`: the serialised form, if it is known already.
   shared_value(T what, std::string bytes = {}) // NOLINT: stands for it
       : held_(std::make_shared<const held>(
             held{std::move(what), std::move(bytes)})) {}
@@ -25,7 +25,7 @@ public:
   friend bool operator==(const shared_value& a, const shared_value& b) {
     return a.held_ == b.held_ || *a == *b;
   }
-  /// Empty where they have to be made.
+  /// Empty if the value is not serialised yet.
   const std::string& bytes() const { return held_->bytes; }
 
 private:

@@ -14,7 +14,7 @@ namespace {
 constexpr double gigabytes_max = 1e9;
 constexpr uint64_t mib_max = 1'000'000'000;
 
-/// All of the text, or nothing: neither "20x" nor " 20".
+/// Accepts the whole text or nothing: neither "20x" nor " 20".
 template <class Number>
 std::optional<Number> number_of(std::string_view text) {
   Number out{};

@@ -1,5 +1,5 @@
-/// A process that stands still (SIGSTOP, Ctrl-Z) and for which others wait: who
-/// waits says so before anybody wonders. Pure.
+/// Reports a process that is stopped (SIGSTOP, Ctrl-Z) while others wait for
+/// it. The waiting side prints the sentence, so that users see the cause. Pure.
 #pragma once
 
 #include "runtime/base/instant.hpp"
@@ -12,7 +12,7 @@ namespace ballast {
 
 class standstill {
 public:
-  /// A shorter one is nobody's business.
+  /// Shorter stops are not reported.
   static constexpr std::chrono::seconds tell_after{2};
 
   void begins(instant now) {
@@ -20,12 +20,12 @@ public:
     told_ = false;
   }
   bool lasts() const { return since_.has_value(); }
-  /// It goes on; what there is to say of that.
+  /// The process runs again. Returns the sentence to print about it.
   std::string ends(const std::string& who, instant now);
-  /// It is dead: nobody waits any more.
+  /// The process is dead; nothing waits for it any more.
   void forget() { since_.reset(); }
 
-  /// The sentence that is due, once.
+  /// The sentence that is due now, returned once.
   std::string sentence(const std::string& who, instant now);
 
 private:

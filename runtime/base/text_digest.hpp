@@ -1,5 +1,5 @@
-/// A digest of text for what must be equal between two lives of a run; the same
-/// on every machine. Finds changes, not malice. Pure.
+/// A digest of text that must be equal in two lives of a run; the same on every
+/// machine. Detects accidental changes, not attacks. Pure.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace ballast {
 
-/// Of `text` behind what `before` is the digest of.
+/// The digest of `text` appended to the text whose digest is `before`.
 uint64_t text_digest(uint64_t before, std::string_view text);
 
 /// 16 lower-case hex digits.

@@ -5,7 +5,7 @@
 namespace ballast {
 
 void set_thread_name(const char* name) {
-  // For who looks on; without it everything goes as well.
+  // The name only helps observers; a failure does not matter.
   (void)pthread_setname_np(pthread_self(), name);
 }
 

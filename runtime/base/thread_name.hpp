@@ -1,7 +1,7 @@
-/// Names the calling thread by what it does: `top -H` and
-/// /proc/PID/task/TID/comm show it. Without a name of its own a thread bears
-/// that of the one that made it; so do the threads that a library makes for it.
-/// docs/cluster.md lists the names.
+/// Names the calling thread after its task, as shown by `top -H` and
+/// /proc/PID/task/TID/comm. A thread without a name of its own inherits that of
+/// its creator, and so do threads that a library starts. docs/cluster.md lists
+/// the names.
 #pragma once
 
 #include <cstddef>

@@ -9,7 +9,8 @@ std::string thrown_text(const std::exception& thrown) {
   if (dynamic_cast<const std::bad_alloc*>(&thrown) != nullptr)
     return out_of_memory_text;
   const auto* failed = dynamic_cast<const std::system_error*>(&thrown);
-  // Who throws it of a call of its own says which; std::thread does not.
+  // Code that throws it for a call of its own names the call; std::thread does
+  // not.
   if (failed != nullptr &&
       failed->code() == std::errc::resource_unavailable_try_again &&
       failed->code().message() == failed->what())

@@ -1,6 +1,6 @@
-/// What an exception says to a user. Those of the standard library that mean
-/// that the machine has no more of something say neither what nor what to do.
-/// Pure.
+/// Turns an exception into a message for users. Standard exceptions that mean
+/// that the machine ran out of a resource name neither the resource nor the
+/// remedy; this adds both. Pure.
 #pragma once
 
 #include <exception>
@@ -8,7 +8,7 @@
 
 namespace ballast {
 
-/// Needs no memory to be said.
+/// A constant, because reporting it must not allocate.
 constexpr const char* out_of_memory_text =
     "out of memory; make some free, raise its limit (`ulimit -v`, that of the "
     "container), or take fewer workers or rows";

@@ -1,5 +1,5 @@
-/// Owns a file descriptor: closes it once, at the end. What was moved from owns
-/// none. Nothing else; what stands behind the descriptor is its user's.
+/// Owns a file descriptor and closes it exactly once. A moved-from object owns
+/// none.
 #pragma once
 
 #include <utility>
@@ -19,9 +19,10 @@ public:
 
   int get() const { return fd_; }
   explicit operator bool() const { return fd_ >= 0; }
-  /// Closes what it owned; keeps errno, which may say what went wrong before.
+  /// Closes the owned descriptor; preserves errno, which may describe an
+  /// earlier failure.
   void reset(int fd = -1) noexcept;
-  /// Whoever gets it closes it.
+  /// The caller takes ownership and must close it.
   int release() noexcept { return std::exchange(fd_, -1); }
 
 private:

@@ -1,4 +1,4 @@
-/// Text to job and back: the walk over the table of fields.
+/// Parses a job and writes it back, by walking the table of fields.
 #include "runtime/job/job.hpp"
 
 #include "runtime/base/printable.hpp"
@@ -27,8 +27,8 @@ failure wrong_type(const std::string& pointer, const char* expected,
           pointer};
 }
 
-/// Which fields there are; a list or object of the wrong type counts as absent
-/// here and as a mistake in check_keys.
+/// Determines which fields exist. A list or object of the wrong type counts as
+/// absent here; check_keys reports it.
 job_form form_of(const json& document) {
   job_form form;
   form.test = find_value(document, "/data/test") != nullptr;
@@ -56,7 +56,8 @@ known_objects(const std::vector<job_field>& fields) {
   return objects;
 }
 
-/// "; did you mean ...?", or where a key of this name belongs, or nothing.
+/// "; did you mean ...?", or the place where a key of this name belongs, or
+/// nothing.
 std::string advice(const std::string& pointer,
                    const std::vector<std::string>& siblings,
                    const std::vector<job_field>& fields) {
@@ -80,10 +81,10 @@ std::string join(const std::string& parent, const std::string& key) {
   return parent + "/" + escaped;
 }
 
-/// Of a pointer that the text made up.
+/// Of a pointer that comes from the user's text.
 constexpr size_t shown_max = 200;
 
-/// Unknown keys, and values where objects or lists should be.
+/// Reports unknown keys, and plain values in the place of objects or lists.
 void check_keys(const json& document, const std::vector<job_field>& fields,
                 mistakes_t& mistakes) {
   for (const auto& [pointer, keys] : known_objects(fields)) {
@@ -119,8 +120,8 @@ bool has_mistake_at(const mistakes_t& mistakes, const std::string& pointer) {
       [&pointer](const failure& m) { return m.pointer == pointer; });
 }
 
-/// A given field whose selector has another value, or that another key rules
-/// out.
+/// The field is given although its selector has another value, or another key
+/// excludes it.
 failure has_no_place(const job_field& field,
                      const std::vector<job_field>& fields) {
   if (!field.without.empty())
@@ -145,8 +146,8 @@ failure is_required(const job_field& field) {
           field.pointer};
 }
 
-/// True if something that `field` hangs on is wrong, so that nothing can be
-/// said about `field` itself.
+/// True if a field that `field` depends on has a mistake, so that `field`
+/// itself cannot be judged.
 bool hangs_on_mistake(const job_field& field, const mistakes_t& mistakes) {
   for (std::string at = parent_of(field.pointer); !at.empty();
        at = parent_of(at))
@@ -158,7 +159,7 @@ bool hangs_on_mistake(const job_field& field, const mistakes_t& mistakes) {
 
 void read_fields(const json& document, const std::vector<job_field>& fields,
                  job& out, mistakes_t& mistakes) {
-  std::set<std::string> placed; // pointers that some variant took
+  std::set<std::string> placed; // pointers that some variant accepted
   for (const job_field& field : fields)
     if (applies(field, fields, document))
       placed.insert(field.pointer);
@@ -178,7 +179,7 @@ void read_fields(const json& document, const std::vector<job_field>& fields,
       continue;
     }
     if (given == nullptr && field.default_value.is_null())
-      continue; // a fresh job has it
+      continue; // a default-constructed job contains it
     for (failure& m :
          store_value(field, given ? *given : default_of(field), out))
       mistakes.push_back(std::move(m));

@@ -1,7 +1,7 @@
-/// What a user asks for: the job file with every default filled in. One plain
-/// value; it travels as JSON. Fields are described once, in job_fields.cpp:
-/// parsing, defaults, validation, JSON Schema and the job reference all come
-/// from that description.
+/// The job: a user's request with every default filled in. A plain value that
+/// travels as JSON. job_fields.cpp describes each field once; parsing,
+/// defaults, validation, JSON Schema and the job reference all derive from that
+/// table.
 #pragma once
 
 #include "runtime/base/errors.hpp"
@@ -14,7 +14,7 @@
 
 namespace ballast {
 
-/// One source of rows. Which fields count depends on `format`.
+/// One source of rows. `format` selects which fields apply.
 struct source_spec {
   std::string format;                // idx, csv, parquet, synthetic
   std::string images;                // idx
@@ -52,7 +52,7 @@ struct data_spec {
   std::optional<source_spec> test;
   double test_fraction = 0.2; // without `test`; stratified; 0 = no evaluation
   std::vector<pipeline_step> pipeline;
-  std::optional<uint64_t> chunk_rows; // null = by the size of a share
+  std::optional<uint64_t> chunk_rows; // null = derived from the size of a share
   placement_spec placement;
 };
 
@@ -150,15 +150,15 @@ struct job {
   bool trace_samples = false;
 };
 
-/// Either a job, or every mistake in the text (never both).
+/// Either a job or every mistake in the text, never both.
 struct job_result {
   std::optional<job> value;
   std::vector<failure> mistakes; // each with its JSON pointer
 };
 
-/// `text` is the JSON document as the user wrote it; `sets` are
-/// "/json/pointer=value" strings of --set, applied in order before validation;
-/// relative paths become absolute against `base_folder`.
+/// `text` is the JSON document as the user wrote it. `sets` are the
+/// "/json/pointer=value" arguments of --set, applied in order before
+/// validation. Relative paths become absolute against `base_folder`.
 job_result parse_job(const std::string& text,
                      const std::vector<std::string>& sets,
                      const std::string& base_folder);
@@ -168,7 +168,7 @@ nlohmann::json to_json(const job& in);
 
 /// JSON Schema (2020-12) of the job.
 nlohmann::json job_schema();
-/// docs/job.md, generated.
+/// The text of docs/job.md.
 std::string job_reference();
 
 } // namespace ballast

@@ -91,7 +91,8 @@ const json* find_value(const json& document, const std::string& pointer) {
         return nullptr;
       at = &*found;
     } else if (at->is_array()) {
-      // Described lists hold objects; keys of fields are plain indices there.
+      // Lists in the table hold objects; in field keys, list items are plain
+      // indices.
       size_t index = key.find_first_not_of("0123456789") == std::string::npos
                          ? std::stoul(key)
                          : at->size();

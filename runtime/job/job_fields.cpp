@@ -20,7 +20,7 @@ void add_head(fields_t& f) {
       "Everything random follows from it: initial weights, order, split. With "
       "`balance` enabled the same seed may still give other weights, because "
       "how many rows of a step each worker takes follows measured speeds.")
-      .between(0, 9007199254740991.0); // what every JSON reader holds exactly
+      .between(0, 9007199254740991.0); // exact in every JSON reader
 }
 
 void add_model(fields_t& f) {

@@ -1,4 +1,4 @@
-/// docs/job.md, from the table of fields.
+/// Writes docs/job.md from the table of fields.
 #include "runtime/base/json_text.hpp"
 #include "runtime/job/job_field.hpp"
 
@@ -46,7 +46,7 @@ const section sections[] = {
     {"/checkpoint", "`checkpoint`", ""},
 };
 
-/// Inside a table cell.
+/// Escapes text for a table cell.
 std::string cell(const std::string& text) {
   std::string out;
   for (char c : text)

@@ -1,4 +1,5 @@
-/// Rules that tie several fields of a job together, and paths made absolute.
+/// Rules that involve several fields of a job, and the resolution of relative
+/// paths.
 #include "runtime/job/job_field.hpp"
 
 #include <algorithm>
@@ -11,7 +12,7 @@ namespace {
 
 using mistakes_t = std::vector<failure>;
 
-/// Collects mistakes; silent where a field in question has one already.
+/// Collects mistakes; skips a rule if one of its fields has a mistake already.
 class rule_book {
 public:
   explicit rule_book(mistakes_t& mistakes) : mistakes_(mistakes) {
@@ -19,7 +20,7 @@ public:
       wrong_.push_back(m.pointer);
   }
 
-  /// `message` blames the first of `fields`, all of which it is about.
+  /// `message` concerns all of `fields` and is reported at the first of them.
   void refuse(const std::vector<std::string>& fields,
               const std::string& message) {
     for (const std::string& field : fields)
@@ -30,7 +31,7 @@ public:
   }
 
 private:
-  /// A mistake at the field, above it, or in one of its items.
+  /// True if there is a mistake at the field, above it, or in one of its items.
   bool is_wrong(const std::string& field) const {
     auto inside = [](const std::string& inner, const std::string& outer) {
       return inner == outer || inner.rfind(outer + "/", 0) == 0;
@@ -60,8 +61,8 @@ void check_workers(const job& in, rule_book& book) {
                     n(e.max_workers) + "); raise that, or take fewer");
 }
 
-/// Other data show their classes, or the bins of a number, only when they are
-/// read.
+/// For other data the classes, or the bins of a target, are known only after
+/// reading them.
 bool classes_are_known(const job& in) {
   return in.data.train.format == "synthetic" &&
          in.train.loss == "cross_entropy";
@@ -130,7 +131,8 @@ void check_column(const job& in, rule_book& book) {
   }
 }
 
-/// What balance goes by beside the label has to have a name.
+/// Columns for `balance.by` and `balance.group` need a format with named
+/// columns.
 void check_balance(const job& in, rule_book& book) {
   const balance_spec& b = in.balance;
   const source_spec& train = in.data.train;
@@ -279,7 +281,7 @@ void check_label(const source_spec& source, const std::string& prefix,
                             "\": the name of a column");
 }
 
-/// What goes with rows of tokens.
+/// Rules for rows of tokens.
 void check_tokens(const job& in, rule_book& book) {
   const std::string& kind = in.model.kind;
   const bool tokens = in.train.loss == "next_token";

@@ -1,4 +1,4 @@
-/// JSON Schema (2020-12) of the job, from the table of fields.
+/// Writes the JSON Schema (2020-12) of the job from the table of fields.
 #include "runtime/job/job_field.hpp"
 
 #include <cmath>
@@ -10,7 +10,7 @@ namespace {
 
 using nlohmann::json;
 
-/// The form with everything in it; pipeline steps stand for their list.
+/// The form with every optional part; one pipeline step stands for the list.
 constexpr job_form full_form{true, 1};
 
 json scalar_schema(const job_field& field) {
@@ -59,7 +59,7 @@ json value_schema(const job_field& field) {
   return out;
 }
 
-/// Holds where the field's selector has one of the values it asks for.
+/// A condition: the field's selector has one of the required values.
 json selected(const job_field& field, const std::vector<job_field>& fields) {
   json test = {{"properties", {{field.when, {{"enum", field.when_is}}}}}};
   std::string selector = parent_of(field.pointer) + "/" + field.when;
@@ -75,7 +75,7 @@ json selected(const job_field& field, const std::vector<job_field>& fields) {
   return test;
 }
 
-/// One object: its fields, and which of them go with which selector.
+/// One object: its fields, and which of them depend on which selector.
 class object_schema {
 public:
   explicit object_schema(const std::vector<job_field>& fields)
@@ -125,9 +125,9 @@ private:
   std::map<std::string, std::vector<json>> places_;
 };
 
-/// Objects by pointer, each with those below it already inside.
+/// Nests each object into its parent.
 json nest(std::map<std::string, object_schema>& objects) {
-  // Longest pointers first: children before their parents.
+  // Longest pointers first, so that children come before their parents.
   while (objects.size() > 1) {
     auto deepest = objects.begin();
     for (auto it = objects.begin(); it != objects.end(); ++it)
@@ -146,7 +146,7 @@ json nest(std::map<std::string, object_schema>& objects) {
                 {"default", json::array()}};
     }
     object_schema& parent = objects.at(parent_of(pointer));
-    // Only data.train and model have fields that every job must give.
+    // Only data.train and model have required fields.
     if (pointer == "/data/train" || pointer == "/data" || pointer == "/model")
       parent.require(key);
     parent.add(key, std::move(schema));

@@ -1,4 +1,4 @@
-/// --set /json/pointer=value: changes of a job document before it is read.
+/// --set /json/pointer=value: changes to a job document before it is parsed.
 #include "runtime/base/printable.hpp"
 #include "runtime/job/job_field.hpp"
 #include "runtime/job/job_text.hpp"
@@ -16,7 +16,7 @@ failure bad_set(const std::string& set, const std::string& pointer,
   return {errc::usage, "--set " + set + ": " + why, pointer};
 }
 
-/// The described field at a pointer, whatever its index in a list.
+/// The field at a pointer, with list indices normalised.
 bool is_text_field(const std::string& pointer) {
   job_form form{true, 256};
   bool text = false;
@@ -29,8 +29,8 @@ bool is_text_field(const std::string& pointer) {
   return text;
 }
 
-/// The value of a set: JSON if it is that, else text. A field of text takes
-/// 1 or true as text too: nobody means the number in a name.
+/// The value of --set: parsed as JSON if possible, else text. For a text field,
+/// 1 or true stay text, because a name is never meant as a number.
 json read_value(const std::string& pointer, const std::string& text) {
   json value = json::parse(text, nullptr, false);
   if (value.is_discarded())
@@ -63,7 +63,7 @@ std::vector<std::string> split_pointer(const std::string& pointer) {
   return parts;
 }
 
-/// Changes one place; objects on the way are made, list items are not.
+/// Changes one value. Creates missing objects on the way, but no list items.
 failure set_value(const std::string& set, const std::string& pointer,
                   json value, json& document) {
   json* at = &document;

@@ -14,11 +14,11 @@ using nlohmann::json;
 
 constexpr size_t shown_max = 60;
 
-/// Finds the first thing wrong with a text, and where.
+/// Finds the first error in a JSON text and its position.
 class text_checker : public nlohmann::json_sax<json> {
 public:
   std::string problem;
-  size_t position = 0; // bytes read when the problem was met
+  size_t position = 0; // bytes read when the error was found
   bool at_end = false;
 
   bool null() override { return true; }
@@ -75,7 +75,7 @@ private:
 std::string line_and_column(std::string_view text, size_t read) {
   std::string_view before = text.substr(0, std::min(read, text.size()));
   if (!before.empty())
-    before.remove_suffix(1); // the byte that was wrong is the last one read
+    before.remove_suffix(1); // the offending byte is the last one read
   size_t line = 1 + size_t(std::count(before.begin(), before.end(), '\n'));
   size_t start = before.rfind('\n');
   size_t column = start == std::string_view::npos ? before.size() + 1
@@ -83,7 +83,7 @@ std::string line_and_column(std::string_view text, size_t read) {
   return "line " + std::to_string(line) + ", column " + std::to_string(column);
 }
 
-/// Edits (insert, delete, replace, swap neighbours) that turn a into b.
+/// The edits (insert, delete, replace, swap neighbours) that turn a into b.
 size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::vector<size_t>> d(a.size() + 1,
                                      std::vector<size_t>(b.size() + 1));
@@ -127,7 +127,7 @@ failure read_json_text(std::string_view text, errc code, std::string_view what,
 
 std::string nearest_word(std::string_view word,
                          const std::vector<std::string>& candidates) {
-  // A third of the letters may differ; "los" is still near "loss".
+  // A third of the letters may differ, so that "los" is still near "loss".
   size_t best = std::max<size_t>(1, word.size() / 3) + 1;
   std::string found;
   if (word.size() > 64)

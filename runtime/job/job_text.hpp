@@ -1,6 +1,6 @@
-/// Text to JSON, strictly, for documents that users write: errors carry line
-/// and column, a key given twice is an error, and size and depth have limits.
-/// Pure functions.
+/// Strict JSON parsing for documents that users write: errors carry line and
+/// column, a duplicate key is an error, and size and depth are limited. Pure
+/// functions.
 #pragma once
 
 #include "runtime/base/errors.hpp"
@@ -13,22 +13,23 @@
 
 namespace ballast {
 
-/// Longest job file or control message.
+/// Longest accepted job file or control message.
 inline constexpr size_t json_text_bytes_max = size_t{1} << 20;
-/// Deepest nesting of one.
+/// Deepest accepted nesting.
 inline constexpr size_t json_depth_max = 32;
 
-/// Parses `text` into `out`. On an error returns it, with code `code` and
-/// `out` untouched. `what` names the document in the message ("job", ...).
+/// Parses `text` into `out`. On an error, returns it with code `code` and
+/// leaves `out` unchanged. `what` names the document in the message ("job",
+/// ...).
 failure read_json_text(std::string_view text, errc code, std::string_view what,
                        nlohmann::json& out);
 
-/// The candidate that a person who wrote `word` most likely meant; empty if
-/// none is near. Ties go to the earlier candidate.
+/// The candidate that a user who wrote `word` most likely meant; empty if none
+/// is close. The earlier candidate wins a tie.
 std::string nearest_word(std::string_view word,
                          const std::vector<std::string>& candidates);
 
-/// A value as it stands in an error message: short, on one line.
+/// A value formatted for an error message: short, on one line.
 std::string quote_value(const nlohmann::json& value);
 
 } // namespace ballast

@@ -1,4 +1,4 @@
-/// One value: is it what its field allows, and where does it go?
+/// Checks one value against its field and stores it in the job.
 #include "runtime/base/json_text.hpp"
 #include "runtime/base/node_name.hpp"
 #include "runtime/job/job_field.hpp"
@@ -32,8 +32,8 @@ struct scalar_of<std::vector<T>> : scalar_of<T> {};
 template <class T>
 struct scalar_of<std::optional<T>> : scalar_of<T> {};
 
-/// Calls `f` with a null pointer to the stored type of one value: of an item
-/// for a list, of the content for an optional. Fixed values are texts.
+/// Calls `f` with a null pointer of the stored type: for a list the type of an
+/// item, for an optional that of its content, for a fixed value text.
 template <class F>
 auto with_scalar(const job_field& field, F&& f) {
   job scratch;
@@ -72,7 +72,7 @@ std::string scalar_type(const job_field& field) {
 }
 
 std::string number_text(double number) {
-  // Plain digits as far as they are exact, else as short as JSON has it.
+  // Plain digits as long as they are exact, else the shortest JSON form.
   if (number == std::floor(number) && std::abs(number) < 0x1p53)
     return json_text(json(int64_t(number)));
   return json_text(json(number));
@@ -141,7 +141,8 @@ failure absent(const job_field& field, const std::string& pointer,
           pointer};
 }
 
-/// Whether a text of the shape SCHEME://... names what cannot be read here.
+/// Reports a text of the form SCHEME://... with a scheme that this build cannot
+/// read.
 failure check_uri(const std::string& pointer, const std::string& text) {
   size_t end = text.find("://");
   if (end == std::string::npos || text.rfind("file:///", 0) == 0)
@@ -197,7 +198,7 @@ failure check_text(const job_field& field, const std::string& pointer,
   return mistake;
 }
 
-/// Checks one value, and stores it in `out` when right.
+/// Checks one value, and stores it in `out` if it is valid.
 template <class T>
 failure read_scalar(const job_field& field, const std::string& pointer,
                     const json& value, T& out) {
@@ -214,8 +215,8 @@ failure read_scalar(const job_field& field, const std::string& pointer,
   } else {
     if (!value.is_number())
       return wrong(field, pointer, value);
-    // 3.0 is an integer, as in JSON Schema. Every bound of an integer is below
-    // 2^53, so that the conversion to double decides rightly.
+    // 3.0 is an integer, as in JSON Schema. Integer bounds are below 2^53, so
+    // that comparing as double is exact.
     double number = value.get<double>();
     if (std::is_integral_v<T> && number != std::floor(number))
       return wrong(field, pointer, value);
@@ -234,7 +235,7 @@ std::string list_allowed(const job_field& field, const std::string& item) {
          std::to_string(field.items_max) + " items, each " + item;
 }
 
-/// A list, or a table: then its items are lists themselves.
+/// A list, or a table, whose items are lists themselves.
 template <class T>
 std::vector<failure> read_list(const job_field& field,
                                const std::string& pointer, const json& value,

@@ -13,7 +13,7 @@ uint64_t arenas_of(const optimizer_spec& optimizer) {
   return 3 + (adam ? 2 : momentum ? 1 : 0);
 }
 
-// Counts that end at the greatest number instead of running over.
+// Saturating product: stops at the largest number instead of overflowing.
 uint64_t times(uint64_t a, uint64_t b) {
   uint64_t out = 0;
   return __builtin_mul_overflow(a, b, &out) ? UINT64_MAX : out;
@@ -23,8 +23,8 @@ uint64_t plus(uint64_t a, uint64_t b) {
   return __builtin_add_overflow(a, b, &out) ? UINT64_MAX : out;
 }
 
-/// Layers of `unit` weights for each pair of inputs and outputs, and a bias;
-/// one input and one output at least.
+/// A chain of layers, each with `unit` weights for each pair of input and
+/// output plus a bias; at least one input and one output.
 uint64_t layered(const std::vector<uint32_t>& widths, uint64_t unit) {
   uint64_t in = 1;
   uint64_t out = 0;
@@ -35,7 +35,8 @@ uint64_t layered(const std::vector<uint32_t>& widths, uint64_t unit) {
   return plus(out, plus(in, 1));
 }
 
-/// Four products and two norms a block; embeddings of at least one position.
+/// Four products and two norms in each block; embeddings of at least one
+/// position.
 uint64_t transformer(const model_spec& model) {
   const uint64_t width = model.width;
   const uint64_t block = plus(times(12, times(width, width)), times(13, width));

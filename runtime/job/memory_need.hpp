@@ -1,5 +1,6 @@
-/// What training a model takes of a machine's memory, and whether a machine has
-/// that: better refused before the first step than killed in it. Pure.
+/// The memory that training a model needs, compared with what a machine has, so
+/// that a job that cannot fit is refused before its first step instead of being
+/// killed in it. Pure.
 #pragma once
 
 #include "runtime/base/errors.hpp"
@@ -9,37 +10,37 @@
 
 namespace ballast {
 
-/// Bytes of one worker: parameters, two gradient arenas, and the optimizer's
-/// state. Data and the model's own workspace come on top.
+/// Bytes of one worker for parameters, two gradient arenas and the optimizer's
+/// state. Data and the model's workspace come on top.
 uint64_t training_bytes(uint64_t parameters, const optimizer_spec& optimizer);
 
-/// Of a model, as far as the job says how large it is: it has at least so many
-/// parameters, whatever the data are. 0: the job does not say.
+/// A lower bound of the model's parameter count that follows from the job
+/// alone, whatever the data are. 0: the job does not say.
 uint64_t least_parameters(const model_spec& model);
 
-/// What a machine offers.
+/// The resources of a machine.
 struct machine_size {
   uint64_t memory_bytes = 0; // physical, or the limit of the process's cgroup
   uint32_t cores = 1;
 };
 
-/// invalid_job where `workers` of a job on one such machine cannot hold a model
-/// of so many parameters, or of so many `at_least`.
+/// invalid_job if `workers` workers of this job on one such machine cannot hold
+/// a model with this many parameters, or `at_least` this many.
 failure memory_problem(const job& what, uint64_t parameters, uint32_t workers,
                        const machine_size& machine, bool at_least = false);
-/// invalid_job where a worker is to compute with more threads than there are
+/// invalid_job if a worker would compute with more threads than there are
 /// cores.
 failure threads_problem(uint32_t threads, const machine_size& machine);
 
-/// Of one worker: what the job says, or the cores of its machine, shared among
-/// the workers of the run there. The coordinator's may be a larger one.
+/// The compute threads of one worker: the job's value, or its machine's cores
+/// divided by the workers of the run there. The coordinator's machine may have
+/// more cores.
 uint32_t compute_threads(const train_spec& train, uint32_t local_workers,
                          const machine_size& machine);
 
-/// invalid_job where all workers of a job are to run on this one machine and
-/// the job alone shows that they cannot: before data are read, or a worker is
-/// started. What passes here is looked at again by each worker, which knows the
-/// model and its device.
+/// invalid_job if all workers of a job run on this machine and the job alone
+/// shows that they cannot. Checked before data are read or a worker is started.
+/// Each worker checks again once it knows the model and its device.
 failure machine_problem(const job& what, const machine_size& machine);
 
 /// "37.3 GiB"

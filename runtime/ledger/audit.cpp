@@ -68,7 +68,7 @@ audit::audit(audit_input input)
     steps_per_epoch_ = replay_.book().steps_per_epoch();
 }
 
-/// Every sample_id in exactly one row: else "once" would mean nothing.
+/// Every sample_id is in exactly one row; otherwise "once" would mean nothing.
 void audit::check_manifest() {
   const manifest& set = *input_.set;
   if (set.train_rows != rows_)
@@ -117,7 +117,7 @@ void audit::step(const step_line& line) {
     problem("steps.jsonl: after step " + to_string(last_line_) +
             " comes step " + to_string(line.at.step));
     if (line.at.step <= last_line_ || past_the_end(line.at.step))
-      return; // nothing that it could be compared with
+      return; // nothing to compare it with
   }
   while (next(last_line_) < line.at.step && !replay_.error()) {
     walk(false);
@@ -129,7 +129,7 @@ void audit::step(const step_line& line) {
                    " is past the " + std::to_string(input_.epochs) +
                    " epochs of the job");
   if (replay_.error())
-    return; // said before; what follows cannot be told
+    return; // reported already; the rest cannot be judged
   compare(line);
   walk(true);
 }
@@ -151,7 +151,8 @@ void audit::compare(const step_line& line) {
        std::accumulate(takes.begin(), takes.end(), uint64_t{0}));
 }
 
-/// Follows the ledger over its next step. A step without a line uses nothing.
+/// Follows the ledger over its next step. A step without a line consumes
+/// nothing.
 void audit::walk(bool committed) {
   const ledger& book = replay_.book();
   bool epoch_ends = book.last_of_epoch();
@@ -242,8 +243,8 @@ void audit::trace(const trace_line& line) {
   std::sort(doubtful_.back().ids.begin(), doubtful_.back().ids.end());
 }
 
-/// Says of the first lines that differ which samples differ. Walks the run a
-/// second time, as the first kept only a hash of each set.
+/// Names the samples in which the first differing lines differ. Walks the run a
+/// second time, because the first walk kept only a hash of each set.
 void audit::name_differences() {
   std::sort(doubtful_.begin(), doubtful_.end(),
             [](const auto& a, const auto& b) { return a.step < b.step; });
@@ -303,7 +304,7 @@ void audit::finish_traces() {
 }
 
 audit_report audit::report() {
-  // The epoch that did not end.
+  // The unfinished epoch.
   report_.ledger.expected += epoch_uses_.distinct();
   end_epoch();
   if (input_.traced)

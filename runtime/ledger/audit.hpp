@@ -1,11 +1,11 @@
-/// Was every sample used exactly once? Compares three records of a run that
+/// Checks that every sample was used exactly once. Compares three records that
 /// different processes wrote: the ledger (plans), the committed steps
-/// (steps.jsonl), and what the workers say they fed to the gradient (traces).
+/// (steps.jsonl), and the samples that the workers say they used (traces).
 ///
-/// Pure; the caller reads the files. Feed it the steps in order, then the
-/// traces in any order, then ask for the report. Memory: four bits a sample,
-/// and with traces 8 bytes a sample, 16 a step and worker, and two bits a
-/// sample for each epoch.
+/// Pure; the caller reads the files. Pass the steps in order, then the traces
+/// in any order, then ask for the report. Memory: four bits for each sample;
+/// with traces 8 bytes for each sample, 16 for each step and worker, and two
+/// bits for each sample and epoch.
 #pragma once
 
 #include "runtime/ledger/manifest.hpp"
@@ -20,15 +20,15 @@
 namespace ballast {
 
 struct audit_input {
-  const manifest* set = nullptr; // outlives the audit
+  const manifest* set = nullptr; // must outlive the audit
   recorded_run run;
-  /// Epochs that the job asks for; no step comes after them.
+  /// The number of epochs in the job; no step may follow them.
   uint64_t epochs = 1;
-  /// The job asked for traces: then every committed step needs them.
+  /// The job has `trace_samples`: every committed step then needs trace lines.
   bool traced = false;
 };
 
-/// A line of steps.jsonl, as far as it is checked.
+/// The checked fields of a line of steps.jsonl.
 struct step_line {
   position at;
   ballast::generation generation{};
@@ -44,12 +44,12 @@ struct trace_line {
   plan_number plan{};
   position at;
   std::span<const uint64_t> ids;
-  /// Where it stands, for messages: "trace/w1.1.jsonl line 7".
+  /// Its location, for messages: "trace/w1.1.jsonl line 7".
   std::string_view where;
 };
 
-/// How often the samples of finished epochs, and of the open one as far as it
-/// came, are in committed steps.
+/// How often committed steps use the samples of finished epochs, and of the
+/// unfinished one so far.
 struct sample_counts {
   uint64_t expected = 0;
   uint64_t once = 0;
@@ -66,7 +66,7 @@ struct audit_report {
   uint64_t steps_committed = 0; // lines of steps.jsonl
   uint64_t trace_lines = 0;     // of committed steps
   uint64_t attempt_lines = 0;   // of attempts that did not commit
-  uint64_t problems = 0;        // all of them; the first ones in words:
+  uint64_t problems = 0;        // the count of all; the first ones as text:
   std::vector<std::string> first_problems;
 
   bool fine() const { return problems == 0; }
@@ -74,7 +74,7 @@ struct audit_report {
   sample_counts counts() const;
 };
 
-/// How often each of N things was met, told apart as never, once, more often.
+/// Counts the uses of each of N things as never, once, or more often.
 class use_counter {
 public:
   explicit use_counter(uint64_t size) : once_(size), again_(size) {}
@@ -108,17 +108,17 @@ public:
   audit_report report();
 
 private:
-  /// What the ledger says one worker used in one step: as a set, so that the
-  /// order within the step does not matter.
+  /// The samples that one worker used in one step according to the ledger, as a
+  /// set, so that the order within the step does not matter.
   struct use {
     uint64_t hash = 0;
     uint32_t count = 0;
     bool seen = false;
   };
   struct walked_step {
-    size_t plan = 0; // place in plans_
+    size_t plan = 0; // index into plans_
     epoch_number epoch{};
-    size_t first_use = 0; // place in uses_, one a rank
+    size_t first_use = 0; // index into uses_, one entry for each rank
     bool committed = false;
   };
   struct known_plan {

@@ -33,8 +33,8 @@ void commit_tracker::note(const std::vector<step_record>& steps) {
 std::vector<committed_step>
 commit_tracker::applied(size_t rank, const std::vector<step_record>& steps) {
   note(steps);
-  // Parameters that contain a step contain all before it, whoever tells of
-  // those.
+  // Parameters that contain a step contain all steps before it, whichever
+  // process reports those.
   for (const step_record& record : steps)
     applied_[rank] = std::max(applied_[rank], record.step);
   return collect();

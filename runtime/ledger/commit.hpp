@@ -1,6 +1,6 @@
 /// The commit rule. A worker has *applied* a step when its parameters contain
 /// it; a step is *committed* when every member of the current generation has
-/// applied it. Only committed steps are ever shown outside.
+/// applied it. Only committed steps are ever visible outside.
 #pragma once
 
 #include "runtime/base/ids.hpp"
@@ -11,7 +11,7 @@
 
 namespace ballast {
 
-/// One applied step, as this worker saw it.
+/// One applied step, as one worker saw it.
 struct step_record {
   step_number step{};
   epoch_number epoch{};
@@ -25,38 +25,38 @@ struct step_record {
 struct committed_step {
   step_number step{};
   epoch_number epoch{};
-  ballast::generation generation{}; // that of the plan; the caller fills it in
+  ballast::generation generation{}; // that of the plan; set by the caller
   plan_number plan{};
   uint32_t world = 0; // likewise
   uint64_t samples = 0;
   double loss = 0;
-  uint64_t t_ns = 0; // first apply among those that hold it
+  uint64_t t_ns = 0; // the first apply among the workers that hold it
 };
 
-/// The watermark of one generation. Feed it every rank's records in order; out
-/// come committed steps, each once, without gap.
+/// The commit watermark of one generation. The caller passes every rank's
+/// records in order and receives committed steps, each once, without gaps.
 class commit_tracker {
 public:
   /// `committed`: the watermark so far. `base`: the last step of earlier
-  /// generations that is in the parameters of this one. `inherited`: what is
-  /// known of the steps between; the rest may still be told by note().
+  /// generations in the parameters of this one. `inherited`: the known records
+  /// of the steps between; note() may add the rest.
   commit_tracker(size_t world, step_number committed, step_number base,
                  const std::vector<committed_step>& inherited = {});
 
-  /// Records of steps that `rank` applied. Already known ones are ignored, so
-  /// that a repeated report does no harm. Returns what became committed.
+  /// Records of steps that `rank` applied. Known records are ignored, so
+  /// repeated reports are harmless. Returns the steps that became committed.
   std::vector<committed_step> applied(size_t rank,
                                       const std::vector<step_record>& steps);
-  /// The parameters of `rank` are those after `step`, or later ones.
+  /// The parameters of `rank` contain `step`, and perhaps later ones.
   std::vector<committed_step> holds(size_t rank, step_number step);
-  /// Steps that somebody applied, told by whomever.
+  /// Records of applied steps from any source.
   void note(const std::vector<step_record>& steps);
 
   step_number committed() const { return committed_; }
   step_number base() const { return base_; }
   step_number applied_by(size_t rank) const { return applied_[rank]; }
-  /// Applied by some rank, not by all, up to `last`: what a later generation
-  /// with that base inherits.
+  /// Steps up to `last` that some rank, but not all, applied: the inheritance
+  /// of a later generation with that base.
   std::vector<committed_step> waiting(step_number last) const;
   std::vector<committed_step> waiting() const {
     return waiting(step_number{UINT64_MAX});

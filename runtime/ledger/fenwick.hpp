@@ -1,9 +1,9 @@
-/// Remaining rows per interval, with a weighted draw: a Fenwick tree (Fenwick,
-/// "A new data structure for cumulative frequency tables", Software: Practice
-/// and Experience 24(3), 1994, doi:10.1002/spe.4380240306).
+/// Remaining rows of each interval, with a weighted draw: a Fenwick tree
+/// (Fenwick, "A new data structure for cumulative frequency tables", Software:
+/// Practice and Experience 24(3), 1994, doi:10.1002/spe.4380240306).
 ///
-/// A plain value. Padded to a power of two so that the descent has no bounds
-/// check and no unpredictable branch: about 3 ns a level.
+/// A plain value. Padded to a power of two, so that the descent needs no bounds
+/// check and no unpredictable branch: about 3 ns for each level.
 #pragma once
 
 #include <cstddef>
@@ -17,8 +17,8 @@ public:
   /// O(n).
   explicit fenwick_tree(const std::vector<uint32_t>& counts);
 
-  /// The i with prefix(i) <= target < prefix(i + 1), prefix over the counts as
-  /// they are now, and takes one from it. Precondition: target < total().
+  /// Returns the i with prefix(i) <= target < prefix(i + 1), prefix over the
+  /// current counts, and decrements its count. Precondition: target < total().
   uint32_t take(uint64_t target) {
     uint64_t* nodes = nodes_.data();
     uint32_t index = 0;
@@ -28,7 +28,7 @@ public:
       // Node index + half sums the counts of [index, index + half).
       uint64_t& node = nodes[index + half];
       uint64_t sum = node;
-      // Arithmetic, not branches: half of them would be mispredicted.
+      // Arithmetic instead of branches: half of them would be mispredicted.
       uint64_t right = target >= sum ? 1 : 0;
       node = sum - 1 + right;
       target -= sum & (0 - right);

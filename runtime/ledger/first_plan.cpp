@@ -1,4 +1,4 @@
-/// The first plan of a run: who owns what before anything was measured.
+/// The first plan of a run: ownership before anything is measured.
 #include "runtime/ledger/manifest.hpp"
 #include "runtime/ledger/plan.hpp"
 
@@ -9,11 +9,10 @@
 namespace ballast {
 namespace {
 
-/// Whole chunks to `count` workers so that the rows per worker differ least:
-/// the longest chunk first, always to the worker with the fewest rows. Only
-/// how many chunks of each length a worker gets is decided that way; which
-/// ones goes in runs of consecutive ids, so that a worker reads the set in
-/// as few stretches as can be.
+/// Deals whole chunks to `count` workers so that their rows differ least: the
+/// longest chunk first, always to the worker with the fewest rows. This fixes
+/// only how many chunks of each length a worker gets; it then gets consecutive
+/// ids of each length, so that it reads the set in few contiguous stretches.
 std::vector<std::vector<chunk_id>> deal(const manifest& set, size_t count) {
   std::map<uint32_t, std::vector<chunk_id>, std::greater<>> by_length;
   for (const chunk_info& chunk : set.train)

@@ -15,10 +15,10 @@ struct ledger::rules {
   uint64_t steps_per_epoch;
 };
 
-/// An interval of the plan that ends, and how far its rows are consumed.
+/// An interval of the ending plan, and how many of its rows are consumed.
 struct ledger::consumed_interval {
   interval where;
-  uint32_t consumed; // absolute: rows [where.begin, consumed) are gone
+  uint32_t consumed; // absolute: rows [where.begin, consumed) are consumed
 };
 
 namespace {
@@ -198,8 +198,8 @@ sequence ledger::sequence_of(size_t rank) const {
   return followed(rank);
 }
 
-/// How many of the first rows of `piece` are consumed, or nothing if what is
-/// consumed in it is no prefix: parts with different cursors were joined.
+/// How many leading rows of `piece` are consumed, or nothing if its consumed
+/// rows are not a prefix because parts with different cursors were joined.
 /// `old` is a partition, sorted.
 std::optional<uint32_t>
 ledger::cursor_in(const interval& piece,
@@ -210,7 +210,7 @@ ledger::cursor_in(const interval& piece,
                          return std::pair(a.chunk, a.begin) <
                                 std::pair(b.where.chunk, b.where.begin);
                        });
-  --part; // the one that contains piece.begin
+  --part; // the interval that contains piece.begin
   uint32_t reached = piece.begin;
   for (; part != old.end() && part->where.chunk == piece.chunk &&
          part->where.begin < piece.end;
@@ -236,7 +236,7 @@ ledger::handed_out(std::map<worker_id, size_t>& kept) const {
       found->second = rank;
       continue;
     }
-    // At the start of an epoch every cursor is 0: nobody is followed.
+    // At the start of an epoch every cursor is 0; no draws need to be followed.
     const std::vector<uint32_t>* cursors =
         step_of_epoch_ == 0 ? nullptr : &followed(rank).cursors();
     for (size_t i = 0; i < before[rank].intervals.size(); ++i) {
@@ -256,8 +256,8 @@ std::optional<std::string> ledger::switch_to(const plan& p) {
   if (auto error = succession_error(rules_->current, p, config.chunk_rows))
     return error;
 
-  // A share that the plan leaves alone goes on as it stands. The others are
-  // followed to here, and what they own is handed out anew.
+  // A share that the plan leaves alone keeps its sequence. For the others the
+  // draws are followed up to here, and their intervals are assigned anew.
   std::map<worker_id, size_t> kept; // worker -> rank before
   for (const share& part : p.shares)
     if (part.since != p.number)

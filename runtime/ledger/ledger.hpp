@@ -1,10 +1,11 @@
-/// The ledger: which rows were, are and will be consumed by whom. Nothing is
-/// logged per sample: plans with the position where each took effect, and the
-/// number of committed steps, determine every draw of every worker.
+/// The ledger: which worker consumed, consumes and will consume which rows. No
+/// process logs samples: the plans with the positions at which they took
+/// effect, and the number of committed steps, determine every draw of every
+/// worker.
 ///
-/// Invariant, at every position: what the plan's owners have not consumed is
-/// exactly what the epoch has left. Pure and deterministic; every worker, the
-/// coordinator and `ballast audit` run the same code.
+/// Invariant at every position: the unconsumed rows of the plan's owners are
+/// exactly the rows that the epoch has left. Pure and deterministic; every
+/// worker, the coordinator and `ballast audit` run the same code.
 #pragma once
 
 #include "runtime/base/ids.hpp"
@@ -21,14 +22,14 @@
 
 namespace ballast {
 
-/// A place in the run: the next step to do, and the epoch it belongs to.
+/// A position in the run: the next step, and its epoch.
 struct position {
   epoch_number epoch{1};
   step_number step{1};
   friend auto operator<=>(const position&, const position&) = default;
 };
 
-/// Where one worker stands in its epoch.
+/// The position of one worker in its epoch.
 struct worker_cursor {
   worker_id worker{};
   uint64_t draws = 0; // of its share, in this epoch
@@ -43,28 +44,29 @@ struct ledger_config {
   std::vector<uint32_t> chunk_rows; // by chunk id
 };
 
-/// Why no ledger can start there, or nothing: `first` is no partition, `at` is
-/// in another epoch than it says, cursors do not fit the shares, or do not add
-/// up to the rows that the steps of the epoch before `at` consumed. For what
-/// comes from a peer or a file, before a ledger is made of it.
+/// Why no ledger can start there, or nothing: `first` is no partition, `at`
+/// names the wrong epoch, cursors do not fit the shares, or they do not add up
+/// to the rows that the steps of the epoch before `at` consumed. Validates
+/// input from a peer or a file before a ledger is constructed from it.
 std::optional<std::string>
 start_error(const ledger_config& config, const plan& first, position at,
             const std::vector<worker_cursor>& cursors);
 
-/// A value, cheap to copy (a few words a rank): copy it to look ahead, keep a
-/// copy to go back. One thread at a time, also for const calls: they keep what
-/// they computed.
+/// A value, cheap to copy (a few words for each rank): copy it to look ahead,
+/// keep a copy to go back. One thread at a time, also for const calls, because
+/// they cache their results.
 class ledger {
 public:
-  /// Starts at `at` under `first` with the given cursors per rank (empty = all
-  /// zero, the beginning of an epoch). Precondition: start_error says nothing.
+  /// Starts at `at` under `first` with the given cursors by rank (empty = all
+  /// zero, the beginning of an epoch). Precondition: start_error returns
+  /// nothing.
   ledger(ledger_config config, plan first, position at = {},
          std::vector<worker_cursor> cursors = {});
 
   /// The next step and its epoch.
   position next() const;
   const plan& current() const;
-  /// take_w of the next step, by rank. Sums to min(B, rows left), never 0.
+  /// take_w of the next step, by rank. Their sum is min(B, rows left), never 0.
   const std::vector<uint64_t>& takes() const;
   uint64_t rows_left(size_t rank) const;
   /// True if the next step is the last of its epoch.
@@ -72,22 +74,23 @@ public:
   /// ceil(N / B), for every epoch, whatever happens to the membership.
   uint64_t steps_per_epoch() const;
 
-  /// The next step is done: cursors move on; after an epoch's last step the
-  /// next epoch begins with cursors 0 and the same owners.
+  /// Completes the next step: cursors advance. After the last step of an epoch
+  /// the next epoch begins with cursors 0 and the same owners.
   void advance();
 
-  /// `p` takes effect at next(). Cursor of each interval of `p` = clamp(old
-  /// absolute cursor - begin, 0, length). Returns why not, and changes nothing,
-  /// if `p` is no partition, not newer, or breaks the invariant.
+  /// `p` takes effect at next(). The cursor of each interval of `p` is
+  /// clamp(old absolute cursor - begin, 0, length). Returns the reason and
+  /// changes nothing if `p` is no partition, not newer, or breaks the
+  /// invariant.
   std::optional<std::string> switch_to(const plan& p);
 
-  /// Where `rank` stands, computed by following its draws.
+  /// The position of `rank`, computed by following its draws.
   worker_cursor cursor_of(size_t rank) const;
-  /// A sequence for `rank` that stands at next().
+  /// A sequence for `rank`, positioned at next().
   sequence sequence_of(size_t rank) const;
 
 private:
-  /// What never changes while a plan is in force; shared between copies.
+  /// The constants of the plan in force; shared between copies.
   struct rules;
   struct consumed_interval;
   void retake();
@@ -106,7 +109,8 @@ private:
   /// Draws of each rank's share in this epoch before next().
   std::vector<uint64_t> draws_;
   /// Each rank's sequence at some draw not after draws_; null = at draw 0 of
-  /// the epoch, not needed yet. Only ever replaced, so copies may share it.
+  /// the epoch, not needed yet. Replaced, never changed in place, so that
+  /// copies may share it.
   mutable std::vector<std::shared_ptr<const sequence>> followed_;
 };
 

@@ -17,8 +17,8 @@ using nlohmann::json;
                                   static_cast<const json*>(nullptr));
 }
 
-/// "0+256 300 302+3". Text, not arrays: rows placed at random have one run a
-/// row, and a million of them must still parse in milliseconds.
+/// "0+256 300 302+3". Text, not arrays: with a random placement almost every
+/// row is a run of its own, and a million of them must parse in milliseconds.
 std::string write_runs(const std::vector<id_run>& runs) {
   std::string out;
   for (const id_run& run : runs) {
@@ -59,7 +59,7 @@ std::vector<id_run> read_runs(const std::string& text) {
   return runs;
 }
 
-/// The runs of one chunk, which must name one id a row.
+/// The runs of one chunk, which must name one id for each row.
 std::vector<id_run> read_runs_of(const json& chunk, const char* key) {
   const uint64_t rows = chunk.at("rows").get<uint64_t>();
   std::vector<id_run> runs =
@@ -147,7 +147,7 @@ row_shape read_row(const json& in) {
   out.scale = in.at("scale").get<double>();
   out.offset = in.at("offset").get<double>();
   out.classes = in.at("classes").get<uint32_t>();
-  // Sets of older builds lack these.
+  // Sets of older builds lack these fields.
   out.target_bins = in.value("target_bins", 0u);
   out.vocabulary = in.value("vocabulary", 0u);
   return out;
@@ -162,7 +162,7 @@ sample_id sample_at(const chunk_info& chunk, uint32_t row) {
       return sample_id(run.first + left);
     left -= run.count;
   }
-  return sample_id(UINT64_MAX); // precondition broken: no sample has this id
+  return sample_id(UINT64_MAX); // precondition violated: no sample has this id
 }
 
 std::string describe_rows(const manifest& set,

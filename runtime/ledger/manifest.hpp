@@ -1,7 +1,8 @@
-/// What a prepared data set is: its shape, its chunks, and which sample lies in
-/// which row of which chunk. Pure data; the rows themselves are Arrow record
-/// batches that `data/` writes, reads and moves. A copy of the manifest lies in
-/// every run directory, so that a run can be audited without the data.
+/// The description of a prepared data set: its shape, its chunks, and which
+/// sample is in which row of which chunk. Pure data; the rows themselves are
+/// Arrow record batches that `data/` writes, reads and moves. Every run
+/// directory holds a copy of the manifest, so that a run can be audited without
+/// the data.
 #pragma once
 
 #include "runtime/ledger/sequence.hpp"
@@ -14,7 +15,7 @@
 
 namespace ballast {
 
-/// A run of consecutive numbers: first, first + 1, ..., first + count - 1.
+/// Consecutive numbers: first, first + 1, ..., first + count - 1.
 struct id_run {
   uint64_t first = 0;
   uint64_t count = 0;
@@ -26,7 +27,7 @@ struct id_run {
 struct chunk_info {
   chunk_id id{};
   uint32_t rows = 0;
-  /// Bytes of the chunk as an Arrow IPC message, as it travels.
+  /// Size of the chunk as an Arrow IPC message on the wire.
   uint64_t bytes = 0;
   /// Hash of those bytes (see data/chunk.hpp), as 16 hex digits.
   std::string checksum;
@@ -34,36 +35,37 @@ struct chunk_info {
   std::vector<uint64_t> label_histogram;
   /// sample_id of each row, in row order, as runs.
   std::vector<id_run> samples;
-  /// Lineage: row number in the source (over all its files, from 0) of each
-  /// row, in row order, as runs. With these the chunk can be made again.
+  /// Lineage: the row number in the source (over all its files, from 0) of each
+  /// row, in row order, as runs. With these the chunk can be rebuilt.
   std::vector<id_run> source_rows;
 };
 
-/// How a row looks to the model.
+/// The shape of a row as the model sees it.
 struct row_shape {
-  /// Values of one row, after every pipeline step.
+  /// Values in one row, after all pipeline steps.
   uint32_t features = 0;
   /// Shape of those values, e.g. {28, 28} or {1, 28, 28}; product = features.
   std::vector<uint32_t> shape;
   /// Stored type of a value: "uint8", "int16", "float32" ...
   std::string stored;
-  /// A model sees stored * scale + offset, in float32.
+  /// The model sees stored * scale + offset, in float32.
   double scale = 1;
   double offset = 0;
-  /// Number of classes, 0 for a regression target (float32 label). Rows
-  /// without a label are all of one class, 0.
+  /// Number of classes; 0 for a regression target (float32 label). Rows without
+  /// a label all have class 0.
   uint32_t classes = 0;
-  /// Number of bins that rows are counted by instead of by class: of a target
-  /// (runtime/placement/target_bins.hpp), cells of rows that have no label
-  /// (runtime/placement/row_cells.hpp), or values of columns
-  /// (runtime/placement/joint_bins.hpp); 0: by class, if there are any.
+  /// Number of bins by which rows are counted instead of classes: bins of a
+  /// target (runtime/placement/target_bins.hpp), cells of rows without a label
+  /// (runtime/placement/row_cells.hpp), or joint column values
+  /// (runtime/placement/joint_bins.hpp). 0: by class, if there are any.
   uint32_t target_bins = 0;
-  /// Rows of tokens: more than the largest of them; 0: rows of other numbers.
+  /// For rows of tokens, larger than the largest token; 0: rows of other
+  /// numbers.
   uint32_t vocabulary = 0;
 };
 
-/// Length of a label histogram: what balancing counts rows by, where a model
-/// goes by `classes`.
+/// Length of a label histogram: the bins that balancing counts, whereas a model
+/// uses `classes`.
 inline uint32_t histogram_bins(const row_shape& row) {
   return row.target_bins > 0 ? row.target_bins : row.classes;
 }
@@ -71,43 +73,44 @@ inline uint32_t histogram_bins(const row_shape& row) {
 /// One prepared data set. Immutable once written.
 struct manifest {
   int version = 1;
-  /// Hash of everything that decided the content: sources, pipeline, placement.
+  /// Hash of all inputs that determine the content: sources, pipeline,
+  /// placement.
   std::string content_id;
   std::string label; // name of the label column
   std::vector<std::string> sources;
-  /// Columns that hold no numbers, where the features are all that do; nothing
-  /// where the job names them, or there are no columns.
+  /// Columns left out because they hold no numbers, if the features are all
+  /// numeric columns; nothing if the job names the features, or there are no
+  /// columns.
   std::optional<std::vector<std::string>> left_out;
   row_shape row;
   uint64_t train_rows = 0;
   uint64_t test_rows = 0;
   std::vector<chunk_info> train;
   std::vector<chunk_info> test;
-  /// Chunks hold whole groups (job field `balance.group`): they move as a
-  /// whole, or not at all.
+  /// Chunks hold whole groups (job field `balance.group`) and are never cut.
   bool whole_chunks = false;
-  /// First placement: for each initial worker (rank order) its train chunks.
+  /// First placement: the training chunks of each initial worker, in rank
+  /// order.
   std::vector<std::vector<chunk_id>> placement;
 };
 
-/// sample_id of row `row` of `chunk`. Precondition: row < chunk.rows.
+/// The sample_id of row `row` of `chunk`. Precondition: row < chunk.rows.
 sample_id sample_at(const chunk_info& chunk, uint32_t row);
 
-/// Where to look for rows of the training set: "sample 500 (chunk 38 row 6, row
-/// 501 of train.csv)", rows of sources from 1; the first few, and how many
-/// more.
+/// Where to find rows of the training set: "sample 500 (chunk 38 row 6, row 501
+/// of train.csv)", source rows from 1. Lists the first few and counts the rest.
 std::string describe_rows(const manifest& set,
                           const std::vector<row_ref>& rows);
 
-/// Expands runs to the plain list, and back.
+/// Expands runs to a plain list, and compresses a list to runs.
 std::vector<uint64_t> expand(const std::vector<id_run>& runs);
 std::vector<id_run> compress(const std::vector<uint64_t>& ids);
 
 /// In JSON, runs are text: "0+256 300 302+3" is 0..255, 300, 302..304;
-/// `source_rows` is left out where it equals `samples`.
+/// `source_rows` is omitted if it equals `samples`.
 void to_json(nlohmann::json& out, const manifest& in);
-/// Throws nlohmann::json::exception where the text is no manifest, or
-/// contradicts itself (chunk numbers, counts of rows).
+/// Throws nlohmann::json::exception if the text is not a manifest or
+/// contradicts itself (chunk numbers, row counts).
 void from_json(const nlohmann::json& in, manifest& out);
 
 } // namespace ballast

@@ -1,5 +1,5 @@
-/// The row order of one chunk in one epoch. Declared in sequence.hpp; this is
-/// the building block: a shuffle of 0..n-1 from one random stream.
+/// The shuffle that orders the rows of one chunk in one epoch: a permutation of
+/// 0..n-1 from one random stream. sequence.hpp uses it.
 #pragma once
 
 #include "runtime/base/random.hpp"
@@ -10,12 +10,12 @@
 namespace ballast {
 
 /// A uniform permutation of 0, 1, ..., n - 1 (Fisher-Yates, one block of the
-/// generator for two swaps). A pure function of (seed, stream, n). ~10 ns a
-/// row.
+/// generator for two swaps). A pure function of (seed, stream, n). About 10 ns
+/// for each row.
 std::vector<uint32_t> random_permutation(uint64_t seed, uint64_t stream,
                                          uint32_t n);
 
-/// Streams of one seed that must not meet: what a stream is for is part of it.
+/// Streams of one seed must not collide: the purpose is part of the stream.
 enum class stream_purpose : uint64_t {
   chunk_order = 1, // the permutation of a chunk in an epoch
   draw = 2,        // which interval a share draws from

@@ -12,7 +12,7 @@ std::string text(const interval& part) {
          ") of chunk " + to_string(part.chunk);
 }
 
-/// What one share may get wrong by itself.
+/// The checks that concern one share alone.
 std::optional<std::string>
 share_error(const plan& p, const share& part,
             const std::vector<uint32_t>& chunk_rows) {
@@ -37,7 +37,8 @@ share_error(const plan& p, const share& part,
   return std::nullopt;
 }
 
-/// Every row of every chunk in exactly one of `all`, which is sorted.
+/// Checks that every row of every chunk is in exactly one interval of `all`,
+/// which is sorted.
 std::optional<std::string>
 cover_error(const std::vector<interval>& all,
             const std::vector<uint32_t>& chunk_rows) {

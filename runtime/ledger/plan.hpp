@@ -1,7 +1,7 @@
-/// A plan says who consumes what: an owner for every interval of the training
-/// set, and a batch weight for every worker. It is the truth; where the bytes
-/// lie is only a cache. Together with the number of committed steps a plan is
-/// the whole ledger (see ledger.hpp).
+/// A plan assigns the data to workers: an owner for every interval of the
+/// training set, and a batch weight for every worker. Ownership is the truth;
+/// the place of the bytes is only a cache. A plan and the number of committed
+/// steps together are the whole ledger (see ledger.hpp).
 #pragma once
 
 #include "runtime/base/ids.hpp"
@@ -31,21 +31,22 @@ constexpr uint32_t rows(const interval& part) {
   return part.end - part.begin;
 }
 
-/// What one worker owns under a plan. Its place in `plan::shares` is its rank.
+/// The part of one worker under a plan. Its index in `plan::shares` is its
+/// rank.
 struct share {
   worker_id worker{};
   /// The last plan that changed this worker's intervals. Draws are counted from
-  /// 0 per (share, epoch), so a plan that leaves the intervals alone leaves the
-  /// sequence alone.
+  /// 0 for each (share, epoch), so a plan that leaves the intervals alone
+  /// leaves the sequence alone.
   plan_number since{};
   /// b_w: the worker's part of a global batch is proportional to it. Without
   /// measured speeds it is the number of rows owned.
   uint64_t batch_weight = 0;
   /// Sorted by (chunk, begin), none empty.
   std::vector<interval> intervals;
-  /// Which random numbers it draws by: unique among the shares with the same
-  /// `since` (the rank under that plan). Not the worker's id, which depends on
-  /// who joined first: equal jobs draw equally.
+  /// The random stream of its draws: unique among shares with the same `since`
+  /// (the rank under that plan). It is not the worker's id, which depends on
+  /// the order of joining: equal jobs draw equally.
   uint32_t stream = 0;
   friend bool operator==(const share&, const share&) = default;
 };
@@ -53,7 +54,7 @@ struct share {
 uint64_t rows(const share& part);
 
 /// Number, generation and shares in rank order. Takes effect at one (epoch,
-/// step) and goes on into later epochs.
+/// step) and stays in force in later epochs.
 struct plan {
   plan_number number{};
   ballast::generation generation{};
@@ -61,30 +62,31 @@ struct plan {
   friend bool operator==(const plan&, const plan&) = default;
 };
 
-/// Why `p` is no partition of the chunks (rows per chunk, by id), or nothing.
-/// Checked wherever a plan is made, read or received.
+/// Why `p` is no partition of the chunks (rows of each chunk, by id), or
+/// nothing. Checked wherever a plan is made, read or received.
 std::optional<std::string>
 partition_error(const plan& p, const std::vector<uint32_t>& chunk_rows);
 
-/// Why `after` cannot follow `before`, or nothing: not newer, an older
-/// generation, no partition, or a share whose `since` does not tell the truth
-/// (equal to `after.number`, or the same worker, `since` and intervals as
-/// before). What depends on cursors (joined parts within an epoch) is left to
-/// ledger::switch_to.
+/// Why `after` cannot follow `before`, or nothing: it is not newer, has an
+/// older generation, is no partition, or a share's `since` is wrong (neither
+/// `after.number` nor that of the same worker with the same intervals before).
+/// ledger::switch_to checks the rules that depend on cursors (joined parts
+/// within an epoch).
 std::optional<std::string>
 succession_error(const plan& before, const plan& after,
                  const std::vector<uint32_t>& chunk_rows);
 
-/// The first plan of a run: the manifest's placement, one group per worker.
-/// `workers` in rank order; where their number differs from the placement's,
-/// whole chunks are dealt so that the rows per worker differ least.
+/// The first plan of a run: the manifest's placement, one group for each
+/// worker. `workers` in rank order; if their number differs from the
+/// placement's, whole chunks are dealt so that the rows of workers differ
+/// least.
 plan first_plan(const manifest& set, const std::vector<worker_id>& workers,
                 generation gen, plan_number number);
 
 /// Intervals travel as [chunk, begin, end].
 void to_json(nlohmann::json& out, const plan& in);
-/// Throws nlohmann::json::exception where the text is no plan. Says nothing of
-/// whether it is a partition.
+/// Throws nlohmann::json::exception if the text is not a plan. Does not check
+/// that it is a partition.
 void from_json(const nlohmann::json& in, plan& out);
 
 } // namespace ballast

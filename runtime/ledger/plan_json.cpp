@@ -8,8 +8,8 @@ namespace {
 
 using nlohmann::json;
 
-/// The library reads -1 or 2^40 into a 32-bit number without a word; a plan
-/// with such numbers is none.
+/// nlohmann silently converts -1 or 2^40 to a 32-bit number; a plan with such
+/// numbers is invalid.
 template <class Number>
 Number number_of(const json& in, const char* what) {
   if (!in.is_number_unsigned() ||

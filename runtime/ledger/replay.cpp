@@ -33,7 +33,7 @@ replay::replay(const recorded_run& run) {
   renew_sequences();
 }
 
-/// Brings the plan into force that begins at the next step.
+/// Puts the plan into force that begins at the next step.
 void replay::begin_plans() {
   while (!error_ && next_plan_ < plans_.size() &&
          plans_[next_plan_]->effective.step <= book_->next().step) {
@@ -72,7 +72,7 @@ void replay::walk(std::vector<std::vector<row_ref>>& rows) {
 }
 
 std::optional<committed_step> ledger_walk::walk(bool& entered) {
-  // What begins with this step has not begun yet: see book().
+  // A plan that begins with this step is not in force yet: see book().
   if (!replay_.error_)
     replay_.begin_plans();
   if (replay_.error_)

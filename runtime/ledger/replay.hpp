@@ -1,5 +1,5 @@
-/// Walks through a run again, step by step: which rows every worker consumed,
-/// from the plans and the step count alone. The base of the audit.
+/// Replays a run step by step: computes which rows every worker consumed from
+/// the plans and the step count alone. The base of the audit.
 #pragma once
 
 #include "runtime/ledger/commit.hpp"
@@ -17,9 +17,9 @@ struct plan_in_force {
   position effective;
 };
 
-/// What `replay` and `audit` need to know of a run. Plans by number. One that
-/// begins no later than an earlier one replaces it: a recovery came before a
-/// step was done under that, or undid those that were.
+/// The record of a run that `replay` and `audit` need. Plans by number. A plan
+/// that begins no later than an earlier one replaces it: a recovery came before
+/// the earlier plan had a step, or undid its steps.
 struct recorded_run {
   ledger_config config;
   std::vector<plan_in_force> plans;
@@ -27,15 +27,15 @@ struct recorded_run {
 
 class replay {
 public:
-  /// Stands before step 1. error() says why where the plans do not fit.
+  /// Positioned before step 1. error() says why if the plans do not fit.
   explicit replay(const recorded_run& run);
 
-  /// Not empty once the record contradicts itself; nothing can be told then
-  /// of what follows. Every other call needs it to be empty.
+  /// Set once the record contradicts itself; the rest cannot be replayed. All
+  /// other calls require that it is empty.
   const std::optional<std::string>& error() const { return error_; }
-  /// The step that walk() will do, under the plan in force for it.
+  /// The step that walk() does next, under the plan in force for it.
   const ledger& book() const { return *book_; }
-  /// Does the step; rows by rank, replaced.
+  /// Does the step; replaces `rows`, indexed by rank.
   void walk(std::vector<std::vector<row_ref>>& rows);
 
 private:
@@ -50,18 +50,19 @@ private:
   std::optional<std::string> error_;
 };
 
-/// Walks through the steps only: what steps.jsonl must say of each.
+/// Replays the steps without their rows: the expected fields of each line of
+/// steps.jsonl.
 class ledger_walk {
 public:
   explicit ledger_walk(const recorded_run& run) : replay_(run) {}
 
   const std::optional<std::string>& error() const { return replay_.error_; }
-  /// Does the next step: what the ledger says of it, without loss and time; or
-  /// nothing, see error(). `entered`: whether its plan is not that of the step
-  /// before.
+  /// Does the next step and returns its record without loss and time; or
+  /// nothing, see error(). `entered`: whether its plan differs from that of the
+  /// step before.
   std::optional<committed_step> walk(bool& entered);
-  /// Behind the last step that was walked, under its plan: one that begins
-  /// with the next step is not in force there. Needs a plan to have begun.
+  /// Positioned after the last step walked, under its plan; a plan that begins
+  /// with the next step is not in force yet. Requires that a plan has begun.
   const ledger& book() const { return *replay_.book_; }
 
 private:

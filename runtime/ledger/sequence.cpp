@@ -13,13 +13,13 @@ struct sequence::layout {
   std::vector<interval> intervals;
   /// By distinct chunk of the share, in the order of the intervals.
   std::vector<uint32_t> chunk_rows;
-  /// interval -> its place in chunk_rows.
+  /// interval -> its index in chunk_rows.
   std::vector<uint32_t> chunk_index;
 };
 
 namespace {
 
-/// Every (epoch, since, stream) has random numbers of its own.
+/// Every (epoch, since, stream) has its own random numbers.
 uint64_t draw_stream(epoch_number epoch, const share& part) {
   uint64_t stream = mix(uint64_t(stream_purpose::draw), value(epoch));
   stream = mix(stream, part.stream);
@@ -66,7 +66,7 @@ sequence::sequence(uint64_t seed, epoch_number epoch, const share& part,
   layout_ = std::move(made);
 }
 
-/// One draw: the interval it falls on; moves that interval's cursor.
+/// One draw: returns its interval and advances that interval's cursor.
 inline size_t sequence::pick() {
   size_t which = remaining_.take(layout_->random.below(rows_left_, draws_));
   --rows_left_;
@@ -119,8 +119,8 @@ const std::vector<uint32_t>& sequence::cursors() const {
 }
 
 uint64_t sequence::digest() const {
-  // Multiply and rotate over all words, then a strong mix: cheap at thousands
-  // of cursors, and any single difference shows.
+  // Multiply and rotate over all words, then a strong mix: cheap for thousands
+  // of cursors, and any single difference changes the result.
   uint64_t hash = mix(value(layout_->epoch), draws_);
   for (uint32_t cursor : cursors_) {
     hash = (hash ^ cursor) * 0x9E3779B97F4A7C15;

@@ -1,13 +1,13 @@
-/// The order in which a worker consumes what it owns: a pure function of
-/// (seed, epoch, share, draw number), share = (the last plan that changed its
+/// The order in which a worker consumes its rows: a pure function of (seed,
+/// epoch, share, draw number), share = (the last plan that changed its
 /// intervals, its stream under that plan).
 ///
-/// One draw: pick one of the share's intervals with probability proportional to
-/// the rows that remain in it (counter-based random numbers, integers only, a
-/// Fenwick tree), and take that interval's next permuted row. That is exactly a
-/// uniform shuffle of all the worker owns; and the state of an epoch is one
-/// cursor per interval, so that any process can recompute where any other
-/// stood, also a dead one.
+/// One draw picks an interval of the share with probability proportional to its
+/// remaining rows (counter-based random numbers, integers only, a Fenwick
+/// tree), and takes that interval's next permuted row. This is exactly a
+/// uniform shuffle of all rows of the worker; and the state of an epoch is one
+/// cursor for each interval, so that any process can compute the position of
+/// any other, a dead one included.
 #pragma once
 
 #include "runtime/base/ids.hpp"
@@ -35,30 +35,30 @@ std::vector<uint32_t> epoch_permutation(uint64_t seed, epoch_number epoch,
 /// a copy to go back.
 class sequence {
 public:
-  /// `cursors[i]` rows of `part.intervals[i]` are already consumed in `epoch`;
-  /// `draws` draws of this share and epoch were made before.
-  /// `chunk_rows[c]` = rows of chunk c.
+  /// `cursors[i]` rows of `part.intervals[i]` are consumed already in `epoch`;
+  /// this share made `draws` draws in it. `chunk_rows[c]` = rows of chunk c.
   sequence(uint64_t seed, epoch_number epoch, const share& part,
            const std::vector<uint32_t>& chunk_rows,
            std::vector<uint32_t> cursors, uint64_t draws);
 
   /// The next row. Precondition: rows_left() > 0.
   row_ref draw();
-  /// The next `count` rows, appended to `out`. Precondition: enough are left.
+  /// Appends the next `count` rows to `out`. Precondition: enough rows are
+  /// left.
   void draw(uint64_t count, std::vector<row_ref>& out);
 
-  /// Draws without looking up rows: quicker, for following another worker.
+  /// Draws without looking up rows: faster, for following another worker.
   void skip(uint64_t count);
 
   uint64_t rows_left() const;
   uint64_t draws() const;
-  /// Rows consumed of each interval, in the share's order.
+  /// Consumed rows of each interval, in the share's order.
   const std::vector<uint32_t>& cursors() const;
-  /// A hash of (epoch, draws, cursors): equal where two processes agree.
+  /// A hash of (epoch, draws, cursors), to detect that two processes disagree.
   uint64_t digest() const;
 
 private:
-  /// What never changes after construction; shared between copies.
+  /// The constants of the sequence; shared between copies.
   struct layout;
   size_t pick();
   const std::vector<uint32_t>& order_of(size_t interval);
@@ -68,8 +68,8 @@ private:
   fenwick_tree remaining_;
   uint64_t rows_left_ = 0;
   uint64_t draws_ = 0;
-  /// Row orders by distinct chunk of the share, made when first drawn from;
-  /// empty until the first draw, so that following another worker needs none.
+  /// Row orders by distinct chunk of the share, computed at its first draw;
+  /// empty until then, so that following another worker needs none.
   std::vector<std::shared_ptr<const std::vector<uint32_t>>> orders_;
 };
 

@@ -5,7 +5,7 @@
 namespace ballast {
 namespace {
 
-// Weights and batches may be any 64-bit number: their products are not.
+// Weights and batches may be any 64-bit number; their products need 128 bits.
 __extension__ using wide = unsigned __int128;
 
 struct quota {
@@ -14,7 +14,7 @@ struct quota {
   wide remainder;
 };
 
-/// Shares `missing` out among `active` in proportion to the weights (all 0:
+/// Divides `missing` among `active` in proportion to the weights (all 0:
 /// equally), by largest remainder, ties to the lowest rank; not capped yet.
 std::vector<quota> apportion(uint64_t missing,
                              std::span<const take_input> ranks,
@@ -35,8 +35,8 @@ std::vector<quota> apportion(uint64_t missing,
     shared += q.whole;
     out.push_back(q);
   }
-  // The remainders add up to `missing - shared` sums, each less than one: so
-  // there are more non-zero ones than rows to give, and weight 0 gets none.
+  // The remainders sum to `missing - shared`, each below one: so there are more
+  // non-zero remainders than rows to give, and weight 0 gets none.
   auto before = [](const quota& a, const quota& b) {
     return a.remainder != b.remainder ? a.remainder > b.remainder
                                       : a.rank < b.rank;

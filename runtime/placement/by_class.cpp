@@ -11,9 +11,9 @@ std::vector<double> equal(size_t parts) {
   return std::vector<double>(parts, 1.0);
 }
 
-/// Which classes of `classes` each worker holds: `per_worker` different ones,
-/// and every class as often as every other, or once more. Random orders of all
-/// classes one after the other are dealt out in turn.
+/// Assigns to each worker `per_worker` different classes of `classes`, so that
+/// the number of holders differs by at most one between classes. Deals out
+/// concatenated random orders of all classes in turn.
 std::vector<std::vector<size_t>>
 deal_classes(const std::vector<size_t>& classes, uint32_t per_worker,
              uint32_t workers, const counter_random& random) {
@@ -27,7 +27,7 @@ deal_classes(const std::vector<size_t>& classes, uint32_t per_worker,
         order = classes;
         shuffle(order, random, draw);
         draw += order.size();
-        // What this worker has already comes last, which is not its turn.
+        // Classes that this worker has already move to the end of the order.
         std::stable_partition(order.begin(), order.end(), [&](size_t label) {
           return std::count(mine.begin(), mine.end(), label) == 0;
         });

@@ -9,7 +9,7 @@ namespace ballast {
 
 namespace {
 
-/// Rank of each row's value in [0, 1); rows of one value share the middle of
+/// Rank of each row's value in [0, 1); rows with equal values share the mean of
 /// their ranks.
 std::vector<double> ranks_of(const placement_rows& of) {
   std::vector<uint64_t> order = all_rows(of.rows);

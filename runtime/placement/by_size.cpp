@@ -30,7 +30,7 @@ std::vector<double> lognormal_weights(double sigma, uint32_t workers,
 std::vector<double> rising_weights(const std::string& kind, uint32_t workers) {
   std::vector<double> out;
   for (uint32_t i = 1; i <= workers; ++i)
-    // Relative to the largest, which e^i would otherwise take out of range.
+    // Relative to the largest weight, because e^i alone would overflow.
     out.push_back(kind == "linear"   ? double(i)
                   : kind == "square" ? double(i) * double(i)
                                      : std::exp(double(i) - double(workers)));

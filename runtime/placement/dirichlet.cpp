@@ -10,10 +10,10 @@ namespace ballast {
 
 namespace {
 
-/// The logarithm of a Gamma(alpha, 1) number. Marsaglia and Tsang, "A simple
-/// method for generating gamma variables", TOMS 26(3), 2000, for alpha + 1;
-/// then times U^(1/alpha): in logarithms, because that underflows at once for
-/// a small alpha.
+/// The logarithm of a Gamma(alpha, 1) number: Marsaglia and Tsang, "A simple
+/// method for generating gamma variables", TOMS 26(3), 2000, for alpha + 1,
+/// times U^(1/alpha). Computed in logarithms, because the power underflows for
+/// small alpha.
 double log_gamma_number(double alpha, const counter_random& random) {
   const double d = alpha + 1 - 1.0 / 3;
   const double c = 1 / std::sqrt(9 * d);
@@ -32,8 +32,8 @@ double log_gamma_number(double alpha, const counter_random& random) {
   }
 }
 
-/// Proportions of a Dirichlet draw, given as logarithms, over those that are
-/// open: relative to the largest of them, so that never all underflow.
+/// Proportions of a Dirichlet draw, given as logarithms, over the open entries.
+/// Relative to the largest of them, so that they never all underflow.
 template <class IsOpen>
 std::vector<double> proportions(const std::vector<double>& logs,
                                 IsOpen is_open) {
@@ -48,8 +48,8 @@ std::vector<double> proportions(const std::vector<double>& logs,
   return out;
 }
 
-/// How many rows of each class each worker takes: rounds in which all ask for
-/// what they still need, until a round leaves no class short.
+/// How many rows of each class each worker takes. In each round all workers ask
+/// for the rest of their demand; rounds repeat until one leaves no class short.
 class mixed_demand {
 public:
   mixed_demand(std::vector<std::vector<double>> logs,
@@ -58,9 +58,9 @@ public:
         supply_(std::move(supply)),
         taken_(needed_.size(), std::vector<uint64_t>(supply_.size())) {}
 
-  /// By worker, by class. Precondition: as much is needed as is there.
+  /// By worker, by class. Precondition: total demand equals total supply.
   const std::vector<std::vector<uint64_t>>& meet() {
-    // A round either meets every demand or uses up a class.
+    // A round either meets every demand or exhausts a class.
     while (std::any_of(needed_.begin(), needed_.end(),
                        [](uint64_t rows) { return rows > 0; }))
       meet_once();
@@ -85,7 +85,7 @@ private:
         given = split_by_shares(
             supply_[label], std::vector<double>(given.begin(), given.end()));
       for (size_t worker = 0; worker < needed_.size(); ++worker) {
-        // Never more than asked for, whatever rounding does.
+        // Capped at the demand, whatever rounding does.
         const uint64_t rows = std::min(given[worker], asked[worker][label]);
         taken_[worker][label] += rows;
         needed_[worker] -= rows;
@@ -115,7 +115,7 @@ row_lists place_dirichlet(const placement_rows& of, double alpha, bool balanced,
       logs.push_back(log_gamma_number(
           alpha,
           counter_random(mix(seed, label), mix(stream_dirichlet, worker))));
-    // Somebody is below the mean as long as a row is left.
+    // While a row is left, some worker is below the mean.
     const std::vector<double> shares = proportions(logs, [&](size_t worker) {
       return !balanced || out[worker].size() * workers < of.rows;
     });

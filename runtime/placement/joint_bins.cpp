@@ -15,8 +15,8 @@ namespace ballast {
 
 namespace {
 
-/// NaN, too; empty where it is none. What is too large or too small for a
-/// double is one.
+/// The number in a text, NaN included; empty if the text is not a number. A
+/// number out of the range of double counts.
 std::optional<float> number_in(const std::string& text) {
   const char* begin = text.data();
   const char* const end = begin + text.size();
@@ -33,7 +33,7 @@ std::optional<float> number_in(const std::string& text) {
   return float(out);
 }
 
-/// As tables of numbers say it.
+/// The spellings of a missing value in tables of numbers.
 bool is_missing(const std::string& text) {
   static const std::set<std::string_view> words = {
       "",     "NA",   "N/A",  "n/a",  "<NA>", "na",
@@ -41,9 +41,9 @@ bool is_missing(const std::string& text) {
   return words.count(text) > 0;
 }
 
-/// By cell: the bin of its number, those that are missing in one of their own.
-/// Empty where none of `rows` has a number or one has other text; other text
-/// in the rows beside them is missing.
+/// By cell: the bin of its number; missing cells share a bin of their own.
+/// Empty if none of `rows` has a number, or one of them has other text. Other
+/// text in rows outside `rows` counts as missing.
 std::vector<uint32_t> bins_of_numbers(const kept_column& column,
                                       std::span<const uint64_t> rows) {
   std::vector<std::optional<float>> numbers;
@@ -68,7 +68,8 @@ std::vector<uint32_t> bins_of_numbers(const kept_column& column,
   return out;
 }
 
-/// By cell: the rank of its text among the most frequent, all others together.
+/// By cell: the rank of its text among the most frequent ones; all others share
+/// a bin.
 std::vector<uint32_t> bins_of_texts(const kept_column& column,
                                     std::span<const uint64_t> rows) {
   std::vector<uint64_t> times(column.texts.size());

@@ -22,7 +22,7 @@ double squared_distance(const float* point, const double* centre,
   return sum;
 }
 
-/// k-means++: each further centre is a point drawn in proportion to its squared
+/// k-means++: draws each further centre in proportion to a point's squared
 /// distance from the nearest centre so far.
 std::vector<double> first_centres(std::span<const float> points,
                                   size_t dimensions, uint32_t cells_max) {
@@ -41,7 +41,7 @@ std::vector<double> first_centres(std::span<const float> points,
       sum += distance[i];
     }
     if (sum <= 0)
-      break; // no further point differs
+      break; // all remaining points equal a centre
     double left = random.unit(cell) * sum;
     size_t drawn = count;
     for (size_t i = 0; i < count && (drawn == count || left > 0); ++i)
@@ -84,7 +84,7 @@ row_cells::row_cells(std::span<const float> points, size_t dimensions,
     }
     if (!changed)
       break;
-    // A centre that nobody is nearest to stays where it is.
+    // A centre without members keeps its place.
     for (size_t cell = 0; cell < members.size(); ++cell)
       for (size_t d = 0; d < dimensions && members[cell] > 0; ++d)
         centres_[cell * dimensions + d] =

@@ -77,7 +77,8 @@ void leave_at_least(row_lists& lists, uint64_t least) {
   };
   for (size_t worker = 0; worker < lists.size(); ++worker)
     while (lists[worker].size() < least) {
-      // Above the mean, hence above `least`: never the worker itself.
+      // Its length is above the mean, hence above `least`: never the worker
+      // itself.
       const size_t from = longest.begin()->second;
       const uint64_t row = lists[from].back();
       resize(from, [](auto& list) { list.pop_back(); });

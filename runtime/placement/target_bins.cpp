@@ -21,7 +21,7 @@ std::vector<float> bin_edges(std::vector<float> targets, uint32_t bins_max) {
     const float last = out.empty() ? targets.front() : out.back();
     auto edge =
         targets.begin() + std::ptrdiff_t(bin * targets.size() / bins_max);
-    // A target with the mass of several bins makes them one, of its own.
+    // A target that fills several bins gets one bin of its own.
     if (*edge == last)
       edge = std::upper_bound(edge, targets.end(), last);
     if (edge != targets.end() && *edge > last)

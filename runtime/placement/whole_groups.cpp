@@ -9,10 +9,10 @@ namespace ballast {
 
 namespace {
 
-/// How many rows of one group each worker has.
+/// The rows of one group, by worker.
 using rows_at = std::map<size_t, uint64_t>;
 
-/// Rows that a list still lacks of its size; below 0: it has more.
+/// How many rows a list is below its size; negative if it is above.
 using missing_rows = std::vector<int64_t>;
 
 size_t best_rank(const rows_at& held, uint64_t size,
@@ -73,7 +73,7 @@ row_lists with_whole_groups(const row_lists& lists,
     ++groups_at[rank];
     missing[rank] -= int64_t(rows.size());
   }
-  // The smallest groups of who has several, to who has none.
+  // Moves the smallest groups of workers with several to workers with none.
   for (size_t poor = 0; poor < lists.size(); ++poor)
     for (auto last = order.rbegin();
          groups_at[poor] == 0 && last != order.rend(); ++last)

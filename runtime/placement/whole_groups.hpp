@@ -1,5 +1,5 @@
-/// Groups that stay whole (job field `balance.group`): rows of one patient, one
-/// user, one scene. Pure.
+/// Groups that stay whole (job field `balance.group`): the rows of one patient,
+/// one user, one scene. Pure.
 #pragma once
 
 #include "runtime/placement/row_lists.hpp"
@@ -12,15 +12,15 @@ namespace ballast {
 row_lists rows_by_group(std::span<const uint64_t> rows,
                         std::span<const uint32_t> group);
 
-/// Each group as a whole on one worker: where most of its rows are, as long as
-/// that list does not grow beyond its size by more than half of the group; else
-/// where most is missing. Ties to the lowest worker; the largest groups first.
-/// Nobody stays empty where there are as many groups as workers. The groups of
-/// a worker are in the order in which the lists had them.
+/// Puts each group as a whole on one worker, the largest groups first: on the
+/// worker with most of its rows, as long as that list does not exceed its size
+/// by more than half of the group; else on the worker furthest below its size.
+/// Ties to the lowest worker. No worker stays empty if there are as many groups
+/// as workers. A worker's groups keep the order of the lists.
 row_lists with_whole_groups(const row_lists& lists,
                             std::span<const uint32_t> group);
 
-/// How many different ones there are.
+/// The number of different groups.
 size_t different_groups(std::span<const uint32_t> group);
 
 } // namespace ballast
