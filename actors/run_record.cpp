@@ -106,8 +106,7 @@ run_record::begin_again(const job& what, const std::filesystem::path& folder,
 void run_record::begin(const job& what,
                        const coordinator_addresses& addresses) {
   begins_ = true;
-  directory_.write_json("job.json", to_json(what),
-                        outlives::power);
+  directory_.write_json("job.json", to_json(what), outlives::power);
   write_secret(directory_.file(token_name), token_);
   (void)fault_point("run.begin");
   announce(addresses);
@@ -261,8 +260,7 @@ void run_record::prepared(const job& what, const set_summary& set,
                           const std::string& build) {
   if (auto begun = open_journal().content().run)
     return same_set(*begun, manifest);
-  directory_.write_file("manifest.json", manifest,
-                        outlives::power);
+  directory_.write_file("manifest.json", manifest, outlives::power);
   open_journal().record_run({name_, what.seed, set.train_rows, to_json(what),
                              digest_text(run_identity(token_, name_)), build,
                              digest_of(nlohmann::json::parse(manifest))});

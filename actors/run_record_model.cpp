@@ -78,8 +78,7 @@ saved_model run_record::publish(const std::filesystem::path& staged,
 saved_model run_record::model(const std::string& safetensors,
                               const std::string& weights_sha256,
                               step_number step) {
-  directory_.write_file(unchecked_model, safetensors,
-                        outlives::power);
+  directory_.write_file(unchecked_model, safetensors, outlives::power);
   std::filesystem::path staged = directory_.file(unchecked_model);
   tensor_file file = read_safetensors(staged.string());
   if (parameters_sha256(file) != weights_sha256) {

@@ -73,7 +73,7 @@ enum class durable : uint8_t { now, later };
 } // namespace
 
 struct journal::state {
-  file_lock lock; // given back last: before that all of this is closed
+  file_lock lock; // released last: everything else is closed before
   ballast::term term{};
   std::unique_ptr<sqlite::connection> db;
   std::unique_ptr<sqlite::statement> commit_statement;
