@@ -25,6 +25,7 @@
 #include <atomic>
 #include <chrono>
 #include <csignal>
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -172,9 +173,7 @@ void write_addresses(const std::filesystem::path& folder,
     file.append(json_lines_text(content) + "\n");
     file.publish();
   } catch (const file_failure& problem) {
-    log().warn("cannot {} {}: {}", problem.action(),
-               (folder / "coordinator.json").string(),
-               problem.code().message());
+    log().warn("coordinator.json: {}", problem.what());
   }
 }
 
