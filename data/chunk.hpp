@@ -66,7 +66,7 @@ std::shared_ptr<arrow::RecordBatch> make_batch(const row_shape& row,
 /// checksum differs. For fault injection.
 chunk_ptr damaged_copy(const chunk& what);
 
-/// 64-bit content hash (XXH64, own code, stable across versions) as 16 hex
+/// 64-bit content hash (XXH64, by libxxhash, stable across versions) as 16 hex
 /// digits.
 std::string checksum(const void* data, size_t bytes);
 

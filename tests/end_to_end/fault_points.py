@@ -42,7 +42,7 @@ ELSEWHERE = {"copy.fetch", "run.discard", "worker.start"}
 
 def points_of_the_code():
     found = set()
-    for folder in ("data", "monitor", "actors", "cli"):
+    for folder in ("store", "data", "monitor", "actors", "cli"):
         for path in (ROOT / folder).rglob("*.cpp"):
             found |= set(re.findall(
                 r'(?:fault_point|fault_at|reach|file_|kept|emplace)\([^"()]*'
