@@ -7,17 +7,17 @@ speed     All-reduce of 64 KiB to 64 MiB with 2 and 4 ranks on one machine:
           through shared memory, over TCP on the loopback, with the Gloo that
           `collective: gloo` uses, with the same Gloo in a program of its own,
           and with torch.distributed. busbw = 2 (n-1)/n bytes / time.
-kills     kill -9 of one rank at a random moment: until the last survivor is out
-          of its operation, and until the next generation is open.
+kills     kill -9 of one rank at a random moment: the time until the last survivor
+          leaves its operation, and until the next generation is open.
 training  The two Fashion-MNIST examples with 2 workers: samples a second with
           the ring and with Gloo.
 overlap   Steps whose all-reduce takes half as long as their computation, on two
-          hosts (network namespaces) with 1 Gbit/s between them: which share
-          of it is hidden. The emulated model, a wide mlp, and the same mlp
+          hosts (network namespaces) with 1 Gbit/s between them: the hidden
+          share of the all-reduce. The emulated model, a wide mlp, and the same mlp
           with DistributedDataParallel. Needs root.
 link      All-reduce between two such hosts 10 ms apart. Needs root.
 
-Subjects take turns, and what counts is the median over the repeats.
+Subjects alternate; the result is the median over the repeats.
 """
 import concurrent.futures
 import csv
@@ -247,7 +247,7 @@ def link(options, verdicts):
     with two_hosts(built(options, "wire"), LINE_MBIT, DELAY_US):
         for backend, ranks in (("ring", 2), ("ring", 4), ("gloo", 2), ("gloo", 4)):
             for size, ms in ranks_across(options, ranks, backend, LINK_SIZES).items():
-                # The ring's unit is the host where ranks share one.
+                # The ring counts hosts, not ranks, if ranks share a host.
                 members = 2 if backend == "ring" else ranks
                 sent_bits = 2 * (members - 1) / members * size * 8
                 share = sent_bits / (ms / 1e3) / (LINE_MBIT * 1e6)
@@ -266,8 +266,8 @@ def link(options, verdicts):
 
 # -- overlap -------------------------------------------------------------------
 
-# The wire must be what an all-reduce waits for: on the loopback it is the
-# processors, which cannot be hidden behind what they compute.
+# The wire must be the bottleneck of the all-reduce. On the loopback it is the
+# processors, whose work cannot overlap with their own computation.
 EMULATED_PARAMETERS = 4 * MIB
 EMULATED_BATCH = 32  # a worker
 MLP_FEATURES, MLP_HIDDEN, MLP_CLASSES = 784, [256] + [1024] * 6, 10  # of link_mlp.json

@@ -13,15 +13,15 @@ skew       Fashion-MNIST sorted by label: how soon the skew is below 0.05, and
            how many rows move for that.
 moving     The step's 95th percentile while data move, over that without; and
            the whole time of a job that fills every core.
-crowded    The same job beside a process that wants one core half of the time: rows
-           moved, and samples a second over those of the job left alone.
+crowded    The same job beside a process that uses one core half of the time: rows
+           moved, and samples a second over those of the unbalanced job.
 accuracy   A cnn with batch norm on Fashion-MNIST by Dirichlet(0.1): how far its
-           accuracy is below that of iid rows, balanced and left alone; and the
+           accuracy is below that of iid rows, with and without balancing; and the
            same without batch norm.
 runs       Whole runs in virtual time: rows moved over the exact minimum, an hour
            of noise, an hour of drift, other work on one core.
-policies   Balancers of others, restated (bench/policies/), on the same placements
-           as ours: rows moved for the same final balance; and in virtual time,
+policies   Balancers of other systems (bench/policies/) on the same placements as
+           ours: rows moved for the same final balance; and in virtual time,
            with late reports, slow moves and noise, rows moved back and in vain.
 """
 import csv

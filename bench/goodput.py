@@ -5,11 +5,11 @@
 
 kills      4 workers, a model of 25 MB, steps of 50 ms. kill -9 of a random worker every 15, 5 and 2 s; goodput is the
            number of committed steps in a time, over that of the same run without kills. Beside it torchft and torchrun
-           with the same work, which start the dead again as soon as they can.
-           Below it the processor time that a kill and its replacement cost: what is missing from 1 on a machine with
-           few cores, where nothing is waited for.
+           with the same work, which restart dead workers as soon as they can.
+           Below it the processor time of a kill and its replacement: on a machine with few cores, where no process
+           waits, this is the gap to 1.
 
-Time begins when all four train, and each case is a run of its own. The cases take turns, repeat by repeat.
+Time begins when all four train, and each case is a run of its own. The cases alternate, repeat by repeat.
 """
 import functools
 import os
@@ -48,7 +48,7 @@ def watched(every_s, seconds, dice):
         begun, first = time.monotonic(), live.steps.lines[-1]["step"]
         cpu = processor_s(live.process.family())
         next_kill, killed = begun + (every_s or 1e9), 0
-        # Nothing looks at the run but at the moment of a kill: to look costs time of a processor that trains.
+        # Observes the run only at the moment of a kill: observing takes time from a processor that trains.
         while (now := time.monotonic()) < begun + seconds:
             time.sleep(max(0.0, min(next_kill, begun + seconds) - now))
             if time.monotonic() < next_kill:
@@ -138,7 +138,7 @@ def main():
     warn_if_busy()
     peer = Peer(options.peers)
     peer = peer if peer.there() else None
-    # Told to stop, it still ends what it has started.
+    # On SIGTERM, still end the processes that it started.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     with Scratch() as scratch:
         runs = Runs(options, scratch)

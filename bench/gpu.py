@@ -16,9 +16,9 @@ steps     One training step (bench/device_step.cpp: batch to the device,
           (bench/peers/torch_step.py). At least as fast as eager; the ratio to
           torch.compile is reported, 0.75 is the aim.
 
-With --device cpu the steps are tiny ones in float32 and in bfloat16: they show
-that the programs work, and judge nothing. Without a GPU and without --device cpu
-nothing is measured, one line says why, and the exit code is 0.
+With --device cpu the steps are tiny, in float32 and in bfloat16: they check that
+the programs run, and judge nothing. Without a GPU and without --device cpu it
+measures nothing, prints the reason on one line, and exits with code 0.
 """
 import json
 import os

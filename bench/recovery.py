@@ -7,20 +7,20 @@
 kill       kill -9 of a random worker at a random moment, until the first step
            of a generation without it: a model of 25 MB, steps of 50 ms, with 4
            and with 2 workers. Beside it torchrun and torchft with the same work.
-protocol   The same without a model and with steps of 10 ms: what is not the
-           data's or the gradient's.
+protocol   The same without a model and with steps of 10 ms: the time that neither
+           data nor gradients cause.
 join       A new process, from its start to its first step, and how long the
            others pause for it: a model of 25 MB, and one of 100 MB.
 silence    SIGSTOP of a random worker, until the first step without it.
 control    A change among 256 workers: the coordinator's processor time until
-           it is decided and every worker's order is made; nothing computes.
+           it is decided and every worker's order is ready; no worker computes.
 kills1000  1,000 kills in one run (some minutes, only with --long or --only):
-           nothing may be lost or repeated, and nothing may grow.
+           no sample may be lost or repeated, and no resource may grow.
 
-A step's time is `t_ns` of steps.jsonl: when the first of those that have it
-applied it. Kills are spread over the repeats, each of which is a run of its
-own; the peers take turns with it. After a kill the next one waits until the
-world is whole again, and up to 0.1 s more.
+A step's time is `t_ns` of steps.jsonl: the first apply among the workers that
+hold it. Kills are spread over the repeats, each of which is a run of its own;
+the peers alternate with it. After a kill the next one waits until all workers
+train again, and up to 0.1 s more.
 """
 import functools
 import json
@@ -70,7 +70,7 @@ class Runs:
     """Starts the runs that are watched, and ends them; counts them."""
 
     def __init__(self, options, scratch):
-        # What follows a run and hurts it is the tests' own.
+        # The code that observes a run and injects faults comes from the tests.
         os.environ["BALLAST_BINARY"] = options.ballast
         sys.path.insert(0, os.path.join(ROOT, "tests", "end_to_end"))
         import live_run
@@ -384,7 +384,7 @@ def main():
     warn_if_busy()
     peer = Peer(options.peers)
     peer = peer if "kill" in options.only and peer.there() else None
-    # Told to stop, it still ends what it has started.
+    # On SIGTERM, still end the processes that it started.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     with Scratch() as scratch:
         runs = Runs(options, scratch)

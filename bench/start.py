@@ -12,8 +12,8 @@ start    `ballast run examples/jobs/fashion_mlp.json`, 2 workers, from the spawn
 memory   The largest resident set of a worker (VmHWM) is at most the model, the
          optimizer's state, the worker's own chunks, and 200 MB.
 
-A committed step's time is `t_ns` of steps.jsonl, on the clock that this program
-reads when it spawns the command.
+A committed step's time is `t_ns` of steps.jsonl, on the same clock that this
+program reads when it spawns the command.
 """
 import calendar
 import json

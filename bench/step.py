@@ -6,15 +6,14 @@
 overhead  Steps that sleep 10 ms (bench/jobs/ten_ms_steps.json), 2 workers,
           against bench/bare_loop.cpp: the same sleep, the same all-reduce of
           the same bytes, one more of 64 bytes, and nothing else; with Gloo and
-          with Ballast's own collective, since Gloo's own times scatter by more
-          than what is measured here. What Ballast adds (control plane, ledger,
-          metrics, prefetch, optimizer) is at most 1 %.
+          with Ballast's own collective, because Gloo's times vary by more than
+          the overhead. The overhead of Ballast (control plane, ledger, metrics,
+          prefetch, optimizer) is at most 1 %.
 mlp, cnn  The two Fashion-MNIST examples with 2 workers, against PyTorch's
           DistributedDataParallel over Gloo with the same model, batch and
           optimizer, a thread for each worker. With tensors in memory, which is
-          the quickest way to feed it, and with the torchvision loader, which is
-          the usual one. At least 2.0 times (mlp) and 1.0 times (cnn) the
-          former.
+          the fastest input, and with the torchvision loader, which is the usual
+          one. At least 2.0 times (mlp) and 1.0 times (cnn) the former.
 
 Samples a second: of Ballast, `samples_per_s` of report.json, which counts from
 the first step on; of the peer, the median over its epochs, the first one

@@ -1,4 +1,4 @@
-"""What label skew costs a model, and what balancing gives back: for
+"""The accuracy that a model loses by label skew, and regains by balancing: for
 bench/balance.py."""
 import json
 import os
@@ -25,7 +25,7 @@ VARIANTS = {
 def job(seed, batch_norm, placement, balanced):
     what = sorted_fashion(EPOCHS, seed=seed, balance={"enabled": balanced, "skew_tv": 0.05})
     what["data"]["placement"] = {"kind": placement, **({"alpha": ALPHA} if placement == "dirichlet" else {})}
-    # A rate that ends at zero: else the last batches decide about the last tenths.
+    # A rate that ends at zero: otherwise the last batches determine the last tenths.
     what["train"]["schedule"] = {"kind": "cosine"}
     what["model"] = {"kind": "cnn", "channels": [16, 32], "batch_norm": batch_norm}
     return what

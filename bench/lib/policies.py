@@ -1,5 +1,5 @@
-"""Part `policies` of bench/balance.py: our planner beside the balancers of
-others that bench/policies/ restates. No clock and no process: the same figures
+"""Part `policies` of bench/balance.py: our planner and the balancers of other
+systems that bench/policies/ restates. No clock and no process: the same figures
 on every machine."""
 import csv
 import io
@@ -139,8 +139,8 @@ def timeline(options, verdicts):
     verdicts.at_most("rows that ours moves for noise", column("moved", "noise 10 %", OURS), 0, "rows")
     never = sum(int(r["balanced_after"]) == NEVER for r in ours)
     verdicts.at_most("scenarios that ours does not balance", never, 0, "")
-    # The known failures of others: if they did not come back, the worlds would
-    # be too kind to say anything of ours.
+    # The known failures of the others must appear: otherwise these scenarios
+    # are too easy to test ours.
     fast, faster, slow = "4 ticks a report", "64 ticks a report", "moves of 1-8 ticks"
     climber, region = "hill climbing", "region score"
     for what, bad, good in (

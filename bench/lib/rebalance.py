@@ -1,4 +1,4 @@
-"""Runs that somebody disturbs, and how they fare: for bench/balance.py."""
+"""Disturbed runs and their results: for bench/balance.py."""
 import contextlib
 import json
 import os
@@ -60,7 +60,7 @@ def sorted_fashion(epochs=20, **more):
 
 
 class Disturbed:
-    """A run in a folder that is gone afterwards."""
+    """A run in a temporary folder."""
 
     def __init__(self, options, job):
         # The module reads which program it is as it is imported.

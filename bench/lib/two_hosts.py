@@ -1,8 +1,8 @@
 """Two hosts on one machine: two network namespaces with a cable between them,
 and a Ballast cluster that spans both. Needs root.
 
-The kernel's token bucket (tbf) in front of each end is what makes the line
-slow, as a network card does: what waits there is known to the sender's TCP. A
+The kernel's token bucket (tbf) in front of each end limits the rate, as a
+network card does: the sender's TCP knows what waits there. A
 cable without length is a veth pair, which costs the processors next to nothing;
 one that delays is bench/wire.cpp, because not every kernel has the queueing
 discipline for that (netem). Each host has half of the processors.

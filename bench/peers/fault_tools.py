@@ -1,5 +1,5 @@
-"""What the peers of bench/recovery.py share: processes that are started and
-killed, and the steps that they write down. Standard library only.
+"""Shared code of the peers of bench/recovery.py: starts and kills processes,
+and reads the steps that they log. Standard library only.
 
 The work is the same for all: one parameter of 25 MB whose gradient is
 all-reduced in each step, and 50 ms of emulated computation, which sleeps.
