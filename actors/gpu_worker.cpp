@@ -30,18 +30,10 @@ constexpr auto stranger_pause = 500ms;
 engine_listener listen(worker_pointer self) {
   // Weak: the engine lives in this actor's state.
   caf::actor_addr weak = self->address();
-  auto post = [weak](auto message) {
+  return {.report = [weak](worker_report report) {
     if (auto me = caf::actor_cast<caf::actor>(weak))
-      caf::anon_send(me, std::move(message));
-  };
-  return {.loaded = post,
-          .ready = post,
-          .copied = post,
-          .fetched = post,
-          .evaluated = post,
-          .paused = post,
-          .finished = post,
-          .failed = post};
+      caf::anon_send(me, std::move(report));
+  }};
 }
 
 void send_progress(worker_pointer self, const gpu_worker_config& config) {
@@ -70,7 +62,7 @@ void send_progress(worker_pointer self, const gpu_worker_config& config) {
                   one.rows);
   }
   if (!self->state.alone)
-    self->send(self->state.coordinator, std::move(report));
+    self->send(self->state.coordinator, worker_report(std::move(report)));
 }
 
 void leave_run(worker_pointer self, const gpu_worker_config& config,
@@ -286,11 +278,11 @@ gpu_worker_actor::behavior_type gpu_worker(worker_pointer self,
     if (message.source == self->state.coordinator.address())
       look_again(self, config);
   });
-  auto pass_on = [=](auto message) {
+  auto pass_on = [=](const worker_report& message) {
     // What was applied before comes first.
     send_progress(self, config);
     if (!self->state.alone) // a fence will ask again
-      self->send(self->state.coordinator, std::move(message));
+      self->send(self->state.coordinator, message);
   };
   auto current = [=](term from) { return from >= self->state.me.term; };
   return {
@@ -318,7 +310,7 @@ gpu_worker_actor::behavior_type gpu_worker(worker_pointer self,
                      value(order.level), order.reason,
                      ack.holds_state ? "step " + to_string(ack.step)
                                      : "no state");
-        self->send(self->state.coordinator, std::move(ack));
+        self->send(self->state.coordinator, worker_report(std::move(ack)));
       },
       [=](const command& order) {
         if (order.kind == command_kind::expel && current(order.term)) {
@@ -364,17 +356,11 @@ gpu_worker_actor::behavior_type gpu_worker(worker_pointer self,
         if (current(order.term))
           self->state.engine->offer(order);
       },
-      [=](const worker_loaded& message) { pass_on(message); },
-      [=](const worker_ready& message) { pass_on(message); },
-      [=](const evaluation_report& message) { pass_on(message); },
-      [=](const worker_paused& message) { pass_on(message); },
-      [=](const worker_finished& message) { pass_on(message); },
-      [=](const worker_failed& message) {
-        log().error("{}", message.message);
+      [=](const worker_report& message) {
+        if (auto* failed = std::get_if<worker_failed>(&message))
+          log().error("{}", failed->message);
         pass_on(message);
       },
-      [=](const state_copied& message) { pass_on(message); },
-      [=](const chunks_fetched& message) { pass_on(message); },
       [=](join_atom) {
         if (self->state.alone)
           search(self, config);

@@ -11,12 +11,24 @@
 #include <thread>
 #include <tuple>
 #include <utility>
+#include <variant>
 
 namespace ballast {
 
 namespace {
 
 using namespace std::chrono_literals;
+
+/// Says of whom and of which generation it is.
+void stamp(worker_report& report, worker_id self, generation of) {
+  std::visit(
+      [&](auto& what) {
+        what.worker = self;
+        if constexpr (requires { what.generation; })
+          what.generation = of;
+      },
+      report);
+}
 
 class engine final : public worker_engine {
 public:
@@ -102,7 +114,7 @@ void engine::failed(run_parts& parts, generation of, worker_failed message) {
       return;
     message.worker = parts.order.worker;
   }
-  listener_.failed(std::move(message));
+  listener_.report(std::move(message));
 }
 
 // -- loading ------------------------------------------------------------------
@@ -154,7 +166,7 @@ void engine::load_beside(run_parts& parts, const assignment& order) {
     message = {order.worker, order.generation, parts.next_opening->address(),
                parts.service->address()};
   }
-  listener_.loaded(message);
+  listener_.report(message);
 }
 
 void engine::connect_beside(run_parts& parts, const connect_order& what) {
@@ -205,7 +217,7 @@ void engine::do_load(run_parts& parts, const assignment& order) {
     message = {order.worker, order.generation, parts.opening->address(),
                parts.service->address()};
   }
-  listener_.loaded(message);
+  listener_.report(message);
 }
 
 void engine::prepare_collective(run_parts& parts) {
@@ -233,13 +245,13 @@ void engine::prepare_collective(run_parts& parts) {
 
 step_listener engine::listen(run_parts& parts) {
   step_listener steps;
-  auto stamp = [&order = parts.order](auto message) {
-    message.worker = order.worker;
-    message.generation = order.generation;
-    return message;
-  };
-  steps.ready = [this, stamp](step_number base) {
-    listener_.ready(stamp(worker_ready{.base = base}));
+  steps.report = [this, &order = parts.order](worker_report report) {
+    // What a device lost, it lost for this process: another one may go on.
+    if (auto* failed = std::get_if<worker_failed>(&report))
+      if (failed->code == errc::device_failed && config_.device_lost)
+        return config_.device_lost(failed->message);
+    stamp(report, order.worker, order.generation);
+    listener_.report(std::move(report));
   };
   steps.switched = [this, &parts] {
     std::lock_guard lock(mutex_);
@@ -251,28 +263,14 @@ step_listener engine::listen(run_parts& parts) {
     std::lock_guard lock(mutex_);
     parts.release.in_force(now);
   };
-  steps.copy = [this, &parts, stamp](step_number after) {
+  steps.copy = [this, &parts](step_number after) {
     auto bytes = std::make_shared<const std::string>(state_bytes(parts, after));
     {
       std::lock_guard lock(parts.copy_lock);
       parts.copy = {after, std::move(bytes)};
     }
-    listener_.copied(stamp(state_copied{.step = after}));
-  };
-  steps.evaluated = [this, stamp](evaluation_report m) {
-    listener_.evaluated(stamp(m));
-  };
-  steps.paused = [this, stamp](step_number at) {
-    listener_.paused(stamp(worker_paused{.step = at}));
-  };
-  steps.finished = [this, stamp](worker_finished m) {
-    listener_.finished(stamp(std::move(m)));
-  };
-  steps.failed = [this, stamp](worker_failed m) {
-    // What a device lost, it lost for this process: another one may go on.
-    if (m.code == errc::device_failed && config_.device_lost)
-      return config_.device_lost(m.message);
-    listener_.failed(stamp(std::move(m)));
+    listener_.report(
+        state_copied{parts.order.worker, parts.order.generation, after});
   };
   trace_steps(parts, steps);
   return steps;
@@ -385,7 +383,7 @@ void engine::fetch(const fetch_order& what) {
     chunks_fetched done =
         copy_chunks(*parts.store, parts.set, order, what, given_up);
     if (!given_up())
-      listener_.fetched(done);
+      listener_.report(done);
   });
 }
 

@@ -18,14 +18,7 @@
 namespace ballast {
 
 struct engine_listener {
-  std::function<void(worker_loaded)> loaded;
-  std::function<void(worker_ready)> ready;
-  std::function<void(state_copied)> copied;
-  std::function<void(chunks_fetched)> fetched;
-  std::function<void(evaluation_report)> evaluated;
-  std::function<void(worker_paused)> paused;
-  std::function<void(worker_finished)> finished;
-  std::function<void(worker_failed)> failed;
+  std::function<void(worker_report)> report;
 };
 
 /// What tests of the actor replace.

@@ -158,7 +158,10 @@ void step_executor::take_posts() {
 
 bool step_executor::stand_still() {
   enter(worker_phase::paused);
-  listener_.paused(step_number{value(core_->stands_at().step) - 1});
+  worker_paused message;
+  message.worker = with_.self;
+  message.step = step_number{value(core_->stands_at().step) - 1};
+  listener_.report(message);
   std::unique_lock lock(mutex_);
   auto copy = [&] {
     if (group_->rank() != 0 || !listener_.copy)
@@ -233,7 +236,7 @@ void step_executor::run(std::unique_ptr<collective> group,
     if (group_->rank() == 0 && listener_.copy && damaged_parameter().empty())
       listener_.copy(with_.state->held.step);
   }
-  listener_.failed(std::move(problem));
+  listener_.report(std::move(problem));
 }
 
 /// A long forward pass waits for nobody: it need not end before the others
@@ -253,7 +256,7 @@ void step_executor::watch_peers() {
     problem.message =
         "the process of rank " + std::to_string(rank) + " is gone";
     problem.lost_rank = rank;
-    listener_.failed(std::move(problem));
+    listener_.report(std::move(problem));
   });
 }
 

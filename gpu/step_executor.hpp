@@ -37,8 +37,9 @@ namespace ballast {
 
 /// What the step thread tells its owner, called on the step thread.
 struct step_listener {
-  /// Connected, and at the state before the first step.
-  std::function<void(step_number base)> ready;
+  /// Of ready (connected, and at the state before the first step), paused,
+  /// evaluated, finished and failed; the generation is the owner's to fill in.
+  std::function<void(worker_report)> report;
   /// The next generation is in force; `ready` follows.
   std::function<void()> switched;
   /// A plan of the same generation is in force. Rows of chunks that it gives to
@@ -51,10 +52,6 @@ struct step_listener {
   /// Rank 0 stands behind this step: copy the state, for a checkpoint. Empty:
   /// nobody wants one.
   std::function<void(step_number)> copy;
-  std::function<void(evaluation_report)> evaluated;
-  std::function<void(step_number)> paused;
-  std::function<void(worker_finished)> finished;
-  std::function<void(worker_failed)> failed;
 };
 
 /// How long the parts of one step took here.
@@ -95,8 +92,8 @@ public:
   step_executor(parts with, worker_core_config config, plan first,
                 std::optional<worker_core> core, step_listener listener);
 
-  /// Trains until the run ends, is stopped, or fails; then calls finished or
-  /// failed, once, and returns. Nothing is called after freeze().
+  /// Trains until the run ends, is stopped, or fails; then reports finished or
+  /// failed, once, and returns. Nothing is reported after freeze().
   void run(std::unique_ptr<collective> group, generation_start start);
 
   /// Takes effect between two steps.

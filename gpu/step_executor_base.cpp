@@ -39,7 +39,10 @@ void step_executor::bring_to_base(const generation_start& start) {
       throw collective_error(collective_errc::aborted, "frozen at the base");
     with_.state->held = {true, base};
   }
-  listener_.ready(base);
+  worker_ready message;
+  message.worker = with_.self;
+  message.base = base;
+  listener_.report(message);
 }
 
 /// Who is one step behind gets what that step reduced to and applies it.

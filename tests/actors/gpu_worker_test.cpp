@@ -54,6 +54,26 @@ struct played_engine final : worker_engine {
   std::shared_ptr<memory> seen;
 };
 
+/// A report as a test expects it.
+struct words {
+  std::string operator()(const worker_loaded&) { return "loaded"; }
+  std::string operator()(const worker_ready&) { return "ready"; }
+  std::string operator()(const final_ack& m) {
+    return "ack " + to_string(m.level);
+  }
+  std::string operator()(const progress_report& m) {
+    return "progress " + std::to_string(m.steps.size());
+  }
+  std::string operator()(const evaluation_report&) { return "evaluated"; }
+  std::string operator()(const worker_paused&) { return "paused"; }
+  std::string operator()(const worker_finished&) { return "finished"; }
+  std::string operator()(const worker_failed& m) {
+    return "failed " + m.message;
+  }
+  std::string operator()(const state_copied&) { return "copied"; }
+  std::string operator()(const chunks_fetched&) { return "fetched"; }
+};
+
 /// A coordinator that writes down what it hears.
 struct heard {
   std::vector<std::string> lines;
@@ -80,16 +100,7 @@ played_coordinator(coordinator_actor::pointer self,
         note("alive " + to_string(m.worker) +
              (trouble.empty() ? "" : ", " + trouble));
       },
-      [=](const worker_loaded&) { note("loaded"); },
-      [=](const worker_ready&) { note("ready"); },
-      [=](const final_ack& m) { note("ack " + to_string(m.level)); },
-      [=](const progress_report& m) {
-        note("progress " + std::to_string(m.steps.size()));
-      },
-      [=](const evaluation_report&) { note("evaluated"); },
-      [=](const worker_paused&) { note("paused"); },
-      [=](const worker_finished&) { note("finished"); },
-      [=](const worker_failed& m) { note("failed " + m.message); },
+      [=](const worker_report& m) { note(std::visit(words(), m)); },
       [](submit_atom, const std::string&, const std::string&) {
         return std::string();
       },
@@ -102,8 +113,6 @@ played_coordinator(coordinator_actor::pointer self,
       [](saved_atom, const saved_model&) {},
       [](saved_atom, const checkpoint_identity&, const std::string&,
          const failure&) {},
-      [=](const state_copied&) { note("copied"); },
-      [=](const chunks_fetched&) { note("fetched"); },
       [=](drain_atom, worker_id) { note("drain"); },
       [](resume_atom, const std::string&) { return std::string(); },
       [](trouble_atom, const failure&) {},
@@ -195,7 +204,7 @@ TEST_F(gpu_worker_test, reports_applied_steps_before_what_follows_them) {
   assign();
   engine->progress.steps.resize(3);
   engine->progress.timings.resize(3);
-  engine->listener.finished({});
+  engine->listener.report(worker_finished{});
   run();
   EXPECT_EQ(notes->lines, (lines{"hello w1", "progress 3", "finished"}));
 }
