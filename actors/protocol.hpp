@@ -287,21 +287,24 @@ using gpu_worker_actor = caf::typed_actor<
     // Chunks it is to own soon; answered with chunks_fetched.
     caf::reacts_to<fetch_order>,
     // A pending plan, all of whose chunks are here: contribute to its lane.
-    caf::reacts_to<plan_offer>,
-    // INTERNAL: what the engine's threads report; passed on to the coordinator.
+    caf::reacts_to<plan_offer>>;
+
+/// The same actor as its own process sees it.
+using local_worker_actor = gpu_worker_actor::extend<
+    // What the engine's threads report; passed on to the coordinator.
     caf::reacts_to<worker_report>,
-    // INTERNAL: say hello to the coordinator, once connected to it.
+    // The engine has dropped all that it held of a run.
+    caf::reacts_to<drop_atom>,
+    // Say hello to the coordinator, once connected to it.
     caf::reacts_to<join_atom>,
-    // INTERNAL: a coordinator is back; say hello to it as who this was.
+    // A coordinator is back; say hello to it as the worker that this was.
     caf::reacts_to<join_atom, caf::strong_actor_ptr>,
-    // INTERNAL: this process was asked to end; its data first.
+    // This process was asked to end; its data first.
     caf::reacts_to<drain_atom>,
-    // INTERNAL: the run was killed; stop, keep the state, wait.
+    // The run was killed; stop, keep the state, wait.
     caf::reacts_to<freeze_atom>,
-    // INTERNAL: send what was applied since the last tick.
-    caf::reacts_to<tick_atom>,
-    // INTERNAL: send a heartbeat.
-    caf::reacts_to<alive_atom>>;
+    // Send what was applied since the last tick.
+    caf::reacts_to<tick_atom>>;
 
 /// SHARD MANAGER: knows the data set; decides who owns which interval.
 using shard_manager_actor = caf::typed_actor<

@@ -9,6 +9,7 @@
 #include "runtime/base/ids.hpp"
 #include "runtime/ledger/commit.hpp"
 #include "runtime/ledger/ledger.hpp"
+#include "runtime/messages/chunk_reports.hpp"
 #include "runtime/messages/dead_link.hpp"
 #include "runtime/messages/node_reports.hpp"
 
@@ -102,44 +103,6 @@ struct state_copied {
   ballast::generation generation{};
   step_number step{};
   auto fields() { return std::tie(worker, generation, step); }
-};
-
-/// How the source of a chunk is called that is no worker.
-constexpr const char* origin_name = "origin";
-
-/// A chunk that arrived with another checksum than its own, and from whom.
-struct damaged_chunk {
-  std::string source; // name of a worker, or "origin"
-  chunk_id chunk{};
-  auto fields() { return std::tie(source, chunk); }
-};
-/// No report names more of them than this.
-constexpr size_t damaged_told_max = 16;
-
-/// What came from somebody in one request, and how long that took.
-struct chunk_request {
-  std::string source; // name of a worker, or "origin"
-  uint64_t bytes = 0;
-  uint64_t ns = 0;
-  auto fields() { return std::tie(source, bytes, ns); }
-};
-/// No report tells of more of them than this: the newest.
-constexpr size_t requests_told_max = 64;
-
-/// The answer to a fetch_order.
-struct chunks_fetched {
-  worker_id worker{};
-  ballast::generation generation{};
-  plan_number number{};
-  uint64_t bytes = 0;
-  uint32_t refetched = 0;             // arrived damaged, or its source had gone
-  std::vector<damaged_chunk> damaged; // the first ones
-  std::vector<chunk_request> requests;
-  failure problem; // not all are here
-  auto fields() {
-    return std::tie(worker, generation, number, bytes, refetched, damaged,
-                    requests, problem);
-  }
 };
 
 struct worker_failed {

@@ -80,13 +80,6 @@ played_worker(gpu_worker_actor::pointer, std::shared_ptr<orders> got) {
       [=](const command& m) { got->commands.push_back(m); },
       [](const fetch_order&) {},
       [](const plan_offer&) {},
-      [](const worker_report&) {},
-      [](join_atom) {},
-      [](join_atom, const caf::strong_actor_ptr&) {},
-      [](freeze_atom) {},
-      [](drain_atom) {},
-      [](tick_atom) {},
-      [](alive_atom) {},
   };
 }
 
