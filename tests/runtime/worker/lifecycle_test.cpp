@@ -552,7 +552,8 @@ TEST(worker_lifecycle, reports_only_the_copy_that_is_still_wanted) {
 
 TEST(worker_lifecycle, reports_a_device_that_others_may_still_use) {
   worker_lifecycle one; // as the CPU is
-  for (const event& happens : states()[4].second)
+  const std::vector<event> stepping = states()[4].second;
+  for (const event& happens : stepping)
     (void)happens(one);
   EXPECT_THAT(in_words(one.on_report(failure_of(errc::device_failed))),
               ElementsAre("report failed of 3"));
