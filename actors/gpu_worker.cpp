@@ -164,9 +164,11 @@ void gpu_worker::report(worker_report what) {
 /// every step that it does not know of.
 void gpu_worker::send_progress() {
   step_progress done = engine_->drain();
+  auto probe = config_.probes ? config_.probes->get() : nullptr;
+  if (probe)
+    probe->collective_bytes(done.bytes_sent);
   if (done.steps.empty())
     return;
-  auto probe = config_.probes ? config_.probes->get() : nullptr;
   report(report_of(std::move(done), engine_->now(), probe.get()));
 }
 

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <ctime>
 #include <span>
+#include <utility>
 
 namespace ballast {
 
@@ -108,7 +109,10 @@ step_progress step_executor::drain() {
   std::lock_guard lock(mutex_);
   step_progress out = std::move(progress_);
   progress_ = {};
-  out.bytes_sent = group_ ? group_->bytes_sent() : 0;
+  if (group_) {
+    const uint64_t sent = group_->bytes_sent();
+    out.bytes_sent += sent - std::exchange(bytes_told_, sent);
+  }
   uint64_t used = with_.store->bytes();
   uint64_t limit = with_.store->limit_bytes();
   out.store_free_bytes = limit - std::min(used, limit);

@@ -68,7 +68,7 @@ struct step_timing {
 struct step_progress {
   std::vector<step_record> steps;
   std::vector<step_timing> timings; // one for each of `steps`
-  uint64_t bytes_sent = 0;          // by the collective, ever
+  uint64_t bytes_sent = 0;          // by the collective
   uint64_t store_free_bytes = 0;
 };
 
@@ -178,6 +178,7 @@ private:
   std::optional<plan> pending_;
   std::optional<next_generation> next_;
   step_progress progress_;
+  uint64_t bytes_told_ = 0; // of those that group_ sent
   bool copy_wanted_ = false;
   std::vector<uint64_t> refused_ids_; // of a step that must not be applied
   std::unique_ptr<collective> group_;

@@ -136,6 +136,8 @@ void step_executor::switch_over() {
     next = std::exchange(next_, std::nullopt);
     if (!next || next->what.generation != core_->current().generation)
       throw ballast_error(errc::internal, "a switch without its collective");
+    progress_.bytes_sent +=
+        group_->bytes_sent() - std::exchange(bytes_told_, 0);
     last_group_ = std::exchange(group_, std::move(next->group));
     if (aborted_)
       throw collective_error(collective_errc::aborted, "aborted at a switch");

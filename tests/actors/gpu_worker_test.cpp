@@ -148,6 +148,7 @@ protected:
     };
     config.device_trouble = [this] { return trouble; };
     config.heart_has_thread = false; // but virtual time
+    config.probes = probes;
     config.on_exit = [this](int code, std::string reason) {
       exits.push_back(std::to_string(code) + " " + reason);
     };
@@ -173,6 +174,7 @@ protected:
   std::shared_ptr<heard> notes = std::make_shared<heard>();
   std::shared_ptr<played_engine::memory> engine =
       std::make_shared<played_engine::memory>();
+  std::shared_ptr<probe_slot> probes = std::make_shared<probe_slot>();
   device_trouble trouble;
   std::vector<std::string> exits;
   coordinator_actor boss;
@@ -231,6 +233,14 @@ TEST_F(gpu_worker_test, reports_applied_steps_within_a_tick) {
   engine->progress.timings.resize(2);
   advance(25ms);
   EXPECT_EQ(notes->lines, (lines{"hello w1", "progress 2"}));
+}
+
+TEST_F(gpu_worker_test, counts_what_the_collective_sent) {
+  start();
+  assign();
+  engine->progress.bytes_sent = 1234;
+  advance(25ms);
+  EXPECT_NE(probes->get()->text().find(" 1234"), std::string::npos);
 }
 
 TEST_F(gpu_worker_test, drops_orders_of_an_earlier_coordinator_or_generation) {
