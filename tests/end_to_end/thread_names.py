@@ -25,7 +25,8 @@ def documented():
 def written():
     """Every name that the sources give."""
     found = set()
-    for folder in ("runtime", "data", "gpu", "monitor", "actors", "cli"):
+    for folder in ("runtime", "store", "data", "collectives", "gpu", "monitor",
+                   "actors", "cli"):
         for file in (ROOT / folder).rglob("*.[ch]pp"):
             found |= set(re.findall(r'"(bl-[a-z-]+)"',
                                     file.read_text(encoding="utf-8")))
