@@ -57,10 +57,8 @@ void wait_for_space(space_waiter& space, std::chrono::seconds patience,
                     run_record& record, const std::function<void()>& work) {
   auto waited = space.patiently(patience, work);
   if (waited.count() > 0)
-    space.patiently(patience, [&] {
-      record.events()->append("disk_full",
-                              {{"ms", double(waited.count()) / 1e6}});
-    });
+    space.patiently(
+        patience, [&] { record.events()->append(events::disk_full{waited}); });
 }
 
 /// What worker `worker` holds for a checkpoint.

@@ -51,9 +51,7 @@ void coordinator_shell::work_off() {
     instant took = wait_.over(clock_now());
     waited_ += took;
     log().info("there is space again after {} ms", took.count() / 1'000'000);
-    queue_.emplace_front(write_event{
-        "disk_full",
-        {{"ms", double(took.count()) / 1e6}, {"message", message}}});
+    queue_.emplace_front(write_event{events::disk_full{took, {}, message}});
   }
 }
 
@@ -140,9 +138,7 @@ void coordinator_shell::prepared(const set_summary& set,
                                  const std::string& manifest) {
   std::string message = prepare_wait_.message();
   if (instant took = prepare_wait_.over(clock_now()); took.count() > 0)
-    perform({write_event{
-        "disk_full",
-        {{"ms", double(took.count()) / 1e6}, {"message", message}}}});
+    perform({write_event{events::disk_full{took, {}, message}}});
   // The run may have ended while its data were read.
   if (core().phase() != run_phase::preparing)
     return;
@@ -201,14 +197,10 @@ std::string coordinator_shell::trouble() {
 
 /// What a user should see though the run goes on.
 void coordinator_shell::perform_now(const write_event& what) {
-  if (what.kind == "error")
-    log().error("{}", what.fields.value("message", ""));
-  else
-    log().info("{} {}", what.kind, json_text(what.fields));
-  if (what.kind == "cannot_open" && config_.on_trouble)
-    config_.on_trouble(what.fields.value("message", "") +
-                       "; it is tried again, " +
-                       std::to_string(what.fields.value("attempts", 0)) +
+  const auto* unopened = std::get_if<events::cannot_open>(&what.what);
+  if (unopened && config_.on_trouble)
+    config_.on_trouble(unopened->message + "; it is tried again, " +
+                       std::to_string(unopened->attempts) +
                        " attempts failed so far");
   record().perform(what);
 }
@@ -244,9 +236,7 @@ void coordinator_shell::note_waiting_workers() {
       continue;
     instant took = clock_now() - found->second;
     waiting_workers_.erase(found);
-    perform({write_event{
-        "disk_full",
-        {{"worker", who.about.name}, {"ms", double(took.count()) / 1e6}}}});
+    perform({write_event{events::disk_full{took, who.about.name}}});
   }
 }
 

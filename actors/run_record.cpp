@@ -167,11 +167,8 @@ void run_record::go_on() {
     warn(file + " is damaged from line " + std::to_string(one.line) +
          " on: " + one.why + "; those " + std::to_string(one.bytes) +
          " bytes are kept as " + kept);
-    events_->append("damaged_tail", {{"file", file},
-                                     {"line", one.line},
-                                     {"bytes", one.bytes},
-                                     {"reason", one.why},
-                                     {"kept", kept}});
+    events_->append(
+        events::damaged_tail{file, one.line, one.bytes, one.why, kept});
   }
   for (const refuse_checkpoint& one : damaged_)
     perform(one);
@@ -253,7 +250,7 @@ void run_record::same_set(const journaled_run& run, const std::string& text) {
   warn(std::string(name) + " " + why +
        "; it is made again from the prepared data, which are those that the "
        "run began with");
-  events_->append("manifest_restored", {{"reason", why}});
+  events_->append(events::manifest_restored{why});
 }
 
 void run_record::prepared(const job& what, const set_summary& set,
@@ -308,15 +305,10 @@ void run_record::perform(const write_steps& what) {
 }
 
 void run_record::perform(const write_event& what) {
-  if (what.kind == "generation" && what.fields.contains("phases_ms")) {
-    std::map<std::string, double> phases;
-    for (const auto& [phase, ms] : what.fields["phases_ms"].items())
-      phases[phase] = ms.get<double>() / 1e3;
-    probe_->recovered(what.fields.value("reason", ""), phases);
-  }
-  if (what.kind == "plan" && what.fields.value("outcome", "") == "dropped")
-    probe_->plan(coordinator_probe::plan_outcome::dropped);
-  events_->append(what.kind, what.fields);
+  const event_text text = text_of(what.what);
+  log_event(text);
+  events_->append(text);
+  probe_->event(what.what); // once, also where the disk was full first
 }
 
 void run_record::workers(const nlohmann::json& list) {
@@ -346,11 +338,7 @@ nlohmann::ordered_json run_record::finish(run_report report) {
   (void)fault_point("report.write");
   nlohmann::ordered_json out = to_json(report);
   directory_.write_json("report.json", out, run_directory::outlives::power);
-  nlohmann::ordered_json fields{{"state", report.state},
-                                {"steps", report.steps}};
-  if (!report.reason.empty())
-    fields["reason"] = report.reason;
-  events_->append("done", fields);
+  events_->append(events::done{report.state, report.steps, report.reason});
   journal_.reset();
   return out;
 }

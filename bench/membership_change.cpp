@@ -15,6 +15,7 @@
 ///
 /// Prints one JSON object a world: milliseconds from the death to the first
 /// step, of that the coordinator's processor, and the ratio to the first world.
+#include "monitor/logs/event_text.hpp"
 #include "runtime/balance/memory_fit.hpp"
 #include "runtime/coordinator/coordinator_core.hpp"
 #include "runtime/coordinator/coordinator_status.hpp"
@@ -247,7 +248,7 @@ private:
         std::max(0.0, (wall_ms() - begun) - (cpu_ms() + queued_ms() - cpu));
   }
   void perform(const write_event& what) {
-    written_ += what.fields.dump().size();
+    written_ += text_of(what.what).fields.dump().size();
   }
   void perform(const write_workers&) {
     stale_ = core_.nodes().size() > small_world;

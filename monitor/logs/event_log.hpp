@@ -3,6 +3,7 @@
 /// from any thread.
 #pragma once
 
+#include "monitor/logs/event_text.hpp"
 #include "store/line_file.hpp"
 
 #include <chrono>
@@ -10,7 +11,6 @@
 #include <cstdint>
 #include <deque>
 #include <mutex>
-#include <nlohmann/json.hpp>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -31,11 +31,11 @@ public:
   explicit event_log(const std::filesystem::path& file, size_t kept = kept_max);
 
   /// Appends {"seq":..,"t_ns":..,"time":"..","kind":KIND, fields...} and
-  /// returns its number. `fields` is an object without those four keys.
-  /// Throws ballast_error{disk_full}; the event then did not happen.
-  uint64_t append(
-      const std::string& kind,
-      const nlohmann::ordered_json& fields = nlohmann::ordered_json::object());
+  /// returns its number. Throws ballast_error{disk_full}; the event then did
+  /// not happen.
+  uint64_t append(const run_event& what) { return append(text_of(what)); }
+  /// Its fields are an object without those four keys.
+  uint64_t append(const event_text& what);
 
   /// Number of the newest event, 0 before the first.
   uint64_t last() const;

@@ -95,6 +95,25 @@ std::string kind_of(const std::string& reason) {
   return "other";
 }
 
+double seconds(events::milliseconds time) {
+  return time.count() / 1e3;
+}
+
+/// Of an event that tells of an error.
+errc code_of(const run_event& what) {
+  if (const auto* e = std::get_if<events::error>(&what))
+    return e->why.code;
+  if (const auto* e = std::get_if<events::step_refused>(&what))
+    return e->why.code;
+  if (const auto* e = std::get_if<events::checkpoint_failed>(&what))
+    return e->why.code;
+  if (std::holds_alternative<events::respawn_ended>(what))
+    return errc::worker_lost;
+  if (std::holds_alternative<events::disk_full>(what))
+    return errc::disk_full;
+  return errc::none;
+}
+
 /// One counter per code, all there from the start, so that a rate over the
 /// first error is seen.
 std::map<errc, Counter*> error_counters(Family<Counter>& family) {
@@ -152,6 +171,16 @@ struct coordinator_probe::metrics {
     if (!gauge)
       gauge = &family.Add({{"worker", worker}});
     gauge->Set(value);
+  }
+
+  void recovered(const events::generation_begun::recovered& how) {
+    recoveries.at(kind_of(how.reason))->Increment();
+    const std::pair<const char*, events::milliseconds> all[] = {
+        {"detect", how.detect}, {"fence", how.fence},
+        {"plan", how.plan},     {"open", how.open},
+        {"sync", how.sync},     {"first_step", how.first_step}};
+    for (const auto& [name, time] : all)
+      phases.at(name)->Observe(seconds(time));
   }
 
   void update_skew_max() {
@@ -297,22 +326,19 @@ void coordinator_probe::plan(plan_outcome outcome) {
   metrics_->plan[size_t(outcome)]->Increment();
 }
 
-void coordinator_probe::recovered(const std::string& reason,
-                                  const std::map<std::string, double>& phases) {
-  metrics_->recoveries.at(kind_of(reason))->Increment();
-  for (const auto& [name, seconds] : phases)
-    if (auto found = metrics_->phases.find(name);
-        found != metrics_->phases.end())
-      found->second->Observe(seconds);
-}
-
-void coordinator_probe::checkpoint(double seconds) {
-  metrics_->checkpoints.Observe(seconds);
-}
-
-void coordinator_probe::error(errc code) {
-  if (code != errc::none)
-    metrics_->errors.at(code)->Increment();
+void coordinator_probe::event(const run_event& what) {
+  metrics& m = *metrics_;
+  if (const auto* e = std::get_if<events::generation_begun>(&what)) {
+    if (const auto* how =
+            std::get_if<events::generation_begun::recovered>(&e->why))
+      m.recovered(*how);
+  } else if (std::holds_alternative<events::plan_dropped>(what)) {
+    plan(plan_outcome::dropped);
+  } else if (const auto* e = std::get_if<events::checkpoint>(&what)) {
+    m.checkpoints.Observe(seconds(e->took));
+  }
+  if (errc code = code_of(what); code != errc::none)
+    m.errors.at(code)->Increment();
 }
 
 std::string coordinator_probe::text() const {

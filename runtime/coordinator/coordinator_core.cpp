@@ -115,10 +115,8 @@ coordinator_core::on_submit(job what, std::string run_name,
   run_->what = std::move(what);
   run_->name = std::move(run_name);
   submit_result out;
-  out.then.push_back(write_event{"coordinator_started",
-                                 {{"term", value(config_.term)},
-                                  {"run", run_->name},
-                                  {"build", config_.build_id}}});
+  out.then.push_back(write_event{
+      events::coordinator_started{config_.term, run_->name, config_.build_id}});
   out.then.push_back(prepare_data{run_->what});
   return out;
 }
@@ -287,17 +285,11 @@ void coordinator_core::assign(actions& out, const ledger& start) {
   }
   out.push_back(journal(placed, members.workers, at, note));
   if (!run_->recovery) {
-    nlohmann::ordered_json begins{
-        {"generation", value(members.number)},
-        {"step", value(at.step)},
-        {"workers", names},
-        {"reason", members.from_checkpoint
-                       ? "checkpoint of step " + to_string(run_->last.step)
-                       : "start"}};
+    events::generation_begun begins{
+        members.number, at.step, names, {}, members.collective};
     if (members.from_checkpoint)
-      begins["from_checkpoint"] = true;
-    begins.update(collective_fields(members.collective));
-    out.push_back(write_event{"generation", std::move(begins)});
+      begins.why = events::generation_begun::from_checkpoint{run_->last.step};
+    out.push_back(write_event{std::move(begins)});
   }
   tell_plan(out, placed, note, at.step);
   out.push_back(write_workers{});

@@ -178,8 +178,7 @@ private:
   void part_from_all(actions& out, instant now);
   void park(actions& out);
   void let_go(actions& out, worker_id who);
-  void tell_thinned(actions& out, const std::string& kind,
-                    nlohmann::ordered_json fields, bool last);
+  void tell_thinned(actions& out, run_event what, bool last);
   actions fail(failure why);
   void fail(actions& out, failure why); // behind what is already decided
   void finish(actions& out, run_phase phase, int exit_code, std::string reason);

@@ -22,7 +22,7 @@ void coordinator_core::finish(actions& out, run_phase phase, int exit_code,
     tell_loss(out, who, why.reason);
   for (auto& [kind, one] : run_->thinned_events)
     if (auto untold = std::exchange(one.untold, std::nullopt))
-      out.push_back(write_event{kind, std::move(*untold)});
+      out.push_back(write_event{std::move(*untold)});
   run_->phase = phase;
   run_->waits.clear();
   run_->reason = reason;
@@ -66,10 +66,7 @@ actions coordinator_core::fail(failure why) {
   actions out;
   if (!active())
     return out;
-  out.push_back(write_event{"error",
-                            {{"code", to_string(why.code)},
-                             {"message", why.message},
-                             {"pointer", why.pointer}}});
+  out.push_back(write_event{events::error{why}});
   finish(out, run_phase::failed, describe(why.code).exit_code, why.message);
   std::get<end_run>(out.back()).goes_on =
       why.code == errc::disk_full || why.code == errc::collective_failed;

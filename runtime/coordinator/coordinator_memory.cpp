@@ -79,13 +79,10 @@ actions coordinator_core::on_no_room(generation of, memory_need lacks) {
                  why + "; add memory (BALLAST_MEMORY_MB says how much a node "
                        "may count on) or start nodes on more machines",
                  {}});
-  out.push_back(
-      write_event{"waiting",
-                  {{"workers", workers},
-                   {"lacking_bytes", lacks.lacking_bytes},
-                   {"free_bytes", lacks.free_bytes},
-                   {"reason", changing ? "the membership stays as it is: " + why
-                                       : why + "; waits for another worker"}}});
+  out.push_back(write_event{events::waiting_for_memory{
+      workers, lacks,
+      changing ? "the membership stays as it is: " + why
+               : why + "; waits for another worker"}});
   if (changing) { // the present members train on
     run_->change.reset();
   } else if (phase() == run_phase::loading) {

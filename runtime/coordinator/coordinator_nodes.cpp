@@ -42,6 +42,10 @@ std::string describe_node(const node& who) {
          " on " + who.about.host + ")";
 }
 
+events::worker_process process_of(const node& who) {
+  return {who.about.name, who.incarnation, who.about.pid, who.about.host};
+}
+
 coordinator_core::hello_result
 coordinator_core::on_hello(const worker_hello& hello, instant now) {
   if (hello.build_id != config_.build_id)
@@ -91,12 +95,8 @@ coordinator_core::on_hello(const worker_hello& hello, instant now) {
   out.accepted = welcome{fresh.id, fresh.incarnation, config_.term,
                          uint32_t(config_.heartbeat.count())};
   if (active()) {
-    out.then.push_back(write_event{"worker_joined",
-                                   {{"worker", hello.name},
-                                    {"incarnation", fresh.incarnation},
-                                    {"pid", hello.pid},
-                                    {"host", hello.host},
-                                    {"device", hello.device}}});
+    out.then.push_back(
+        write_event{events::worker_joined{process_of(fresh), hello.device}});
     out.then.push_back(write_workers{});
   }
   if (active())
@@ -194,12 +194,9 @@ void coordinator_core::tell_loss(actions& out, worker_id who,
     return;
   if (run_->recovery && run_->recovery->lost == who)
     run_->recovery->reason = "worker " + gone.about.name + " lost: " + reason;
-  out.push_back(write_event{"worker_lost",
-                            {{"worker", gone.about.name},
-                             {"incarnation", gone.incarnation},
-                             {"pid", gone.about.pid},
-                             {"host", gone.about.host},
-                             {"reason", reason}}});
+  out.push_back(write_event{events::worker_lost{
+      gone.about.name, gone.incarnation,
+      events::worker_lost::place{gone.about.pid, gone.about.host}, reason}});
   explain_death(out, who, reason);
 }
 
@@ -371,13 +368,8 @@ void coordinator_core::early_death(actions& out, const std::string& what,
   if (!config_.supervised)
     return; // whoever starts nodes watches them
   if (early_deaths_.size() == how.respawn_limit + 1)
-    out.push_back(write_event{
-        "error",
-        {{"code", to_string(errc::worker_lost)},
-         {"message", std::to_string(early_deaths_.size()) +
-                         " workers died before their first step within " +
-                         std::to_string(how.respawn_window_s) +
-                         " s; no more are started. The last one: " + what}}});
+    out.push_back(write_event{events::respawn_ended{
+        early_deaths_.size(), how.respawn_window_s, what}});
 }
 
 /// And the run has never begun.

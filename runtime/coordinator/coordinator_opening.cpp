@@ -278,14 +278,11 @@ bool coordinator_core::judge_opening(actions& out, instant now) {
   }
   message += run_->cannot_open;
   if (attempts.to_tell()) {
-    nlohmann::ordered_json fields{{"attempts", attempts.failures()},
-                                  {"retry_ms", attempts.wait().count()},
-                                  {"message", message}};
+    events::cannot_open told{attempts.failures(), attempts.wait(), message};
     if (!found.empty())
-      fields.update({{"worker", name_of(found[0].from)},
-                     {"cannot_reach", name_of(found[0].about)},
-                     {"address", found[0].address}});
-    out.push_back(write_event{"cannot_open", std::move(fields)});
+      told.broken = {name_of(found[0].from), name_of(found[0].about),
+                     found[0].address};
+    out.push_back(write_event{std::move(told)});
   }
   std::set<worker_id> gone = unfit(found, unable, change_failed);
   const std::chrono::seconds grace(run_->what.elastic.grace_s);

@@ -57,21 +57,17 @@ void coordinator_core::conclude_refused(actions& out, instant now) {
   bool saved = next(run_->points.back().step()) == refused.step;
   if ((!told || !saved) && now < refused.until)
     return;
-  nlohmann::ordered_json samples = nlohmann::ordered_json::object();
+  decltype(events::step_refused::samples) samples;
   for (const auto& [who, ids] : refused.sample_ids)
-    samples[name_of(who)] = ids;
+    samples.emplace_back(name_of(who), ids);
   std::string why = refused.why + "; the samples of the step are in "
                                   "events.jsonl";
   if (!run_->points.back().checkpoint.empty())
     why += saved ? ", the state before it in " : ", the newest checkpoint is ";
   why += run_->points.back().checkpoint;
   const errc code = refused.code;
-  out.push_back(write_event{"error",
-                            {{"code", to_string(code)},
-                             {"message", why},
-                             {"pointer", ""},
-                             {"step", value(refused.step)},
-                             {"samples", samples}}});
+  out.push_back(write_event{
+      events::step_refused{{code, why, {}}, refused.step, std::move(samples)}});
   run_->refused.reset();
   finish(out, run_phase::failed, describe(code).exit_code, why);
 }

@@ -18,10 +18,8 @@ namespace ballast {
 
 namespace {
 
-double ms(instant from, instant to) {
-  return to > from
-             ? std::chrono::duration<double, std::milli>(to - from).count()
-             : 0;
+events::milliseconds span(instant from, instant to) {
+  return std::max(to - from, instant{0});
 }
 
 } // namespace
@@ -289,22 +287,23 @@ void coordinator_core::recovered(actions& out, instant now) {
   std::vector<std::string> names;
   for (worker_id who : members.workers)
     names.push_back(name_of(who));
-  double whole = ms(how.begun, now);
-  run_->recoveries.emplace_back(how.reason, whole);
-  nlohmann::ordered_json begins{{"generation", value(members.number)},
-                                {"step", value(next(members.commits.base()))},
-                                {"workers", names},
-                                {"reason", how.reason},
-                                {"ms", whole},
-                                {"phases_ms",
-                                 {{"detect", ms(how.begun, how.fenced)},
-                                  {"fence", ms(how.fenced, how.acked)},
-                                  {"plan", ms(how.acked, how.placed)},
-                                  {"open", ms(how.placed, how.loaded)},
-                                  {"sync", ms(how.loaded, how.ready)},
-                                  {"first_step", ms(how.ready, now)}}}};
-  begins.update(collective_fields(members.collective));
-  out.push_back(write_event{"generation", std::move(begins)});
+  events::milliseconds whole = span(how.begun, now);
+  run_->recoveries.emplace_back(how.reason, whole.count());
+  out.push_back(write_event{
+      events::generation_begun{.number = members.number,
+                               .step = next(members.commits.base()),
+                               .workers = std::move(names),
+                               .why =
+                                   events::generation_begun::recovered{
+                                       .reason = how.reason,
+                                       .whole = whole,
+                                       .detect = span(how.begun, how.fenced),
+                                       .fence = span(how.fenced, how.acked),
+                                       .plan = span(how.acked, how.placed),
+                                       .open = span(how.placed, how.loaded),
+                                       .sync = span(how.loaded, how.ready),
+                                       .first_step = span(how.ready, now)},
+                               .collective = members.collective}});
 }
 
 } // namespace ballast

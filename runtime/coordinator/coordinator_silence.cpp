@@ -109,11 +109,8 @@ void coordinator_core::say_waiting(actions& out, const std::string& why) {
   size_t here = 0;
   for (const auto& [id, who] : nodes_)
     here += who.connected ? 1 : 0;
-  out.push_back(write_event{"waiting",
-                            {{"workers", here},
-                             {"min_workers", run_->what.elastic.min_workers},
-                             {"step", value(run_->last.step)},
-                             {"reason", why}}});
+  out.push_back(write_event{events::waiting{
+      here, run_->what.elastic.min_workers, run_->last.step, why}});
 }
 
 } // namespace ballast

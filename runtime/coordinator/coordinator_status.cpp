@@ -174,10 +174,10 @@ nlohmann::json status_json(const coordinator_core& core, instant now) {
     out["world"] = run->members->workers.size();
     out["generation"] = value(run->members->number);
     out["plan"] = value(run->members->current.number);
-    const nlohmann::ordered_json sums =
-        collective_fields(run->members->collective);
-    for (const auto& [key, field] : sums.items())
-      out[key] = field;
+    const collective_choice& sums = run->members->collective;
+    out["collective"] = sums.name;
+    if (!sums.reason.empty())
+      out["collective_reason"] = sums.reason;
   }
   if (run->phase == run_phase::waiting)
     out["waiting_for_workers"] =

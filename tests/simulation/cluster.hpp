@@ -154,7 +154,7 @@ private:
   void check_undone(const undo_steps& what);
   void check_coverage();
   void check_room(const node_state& who, const assignment& order);
-  void check_straggler(const nlohmann::ordered_json& told);
+  void check_straggler(const events::straggler& told);
   void check_stragglers();
   void check_waiting();
   void check_told();

@@ -34,11 +34,9 @@ protected:
     }
     return out;
   }
-  static nlohmann::ordered_json event(const actions& of) {
-    for (const write_event& one : pick<write_event>(of))
-      if (one.kind == "generation")
-        return one.fields;
-    return {};
+  static collective_choice event(const actions& of) {
+    auto begun = told<events::generation_begun>(of);
+    return begun.empty() ? collective_choice{} : begun[0].collective;
   }
   actions fail_opening(size_t rank) {
     const auto gen = d.core.current()->members->number;
@@ -76,16 +74,15 @@ protected:
 TEST_F(collectives, of_gpus_is_nccl_and_the_event_says_why) {
   d.train({"g1", "g2"});
   EXPECT_EQ(assigned(d.assigned), "nccl");
-  EXPECT_EQ(event(d.assigned)["collective"], "nccl");
-  EXPECT_THAT(event(d.assigned)["collective_reason"].get<std::string>(),
-              HasSubstr("a GPU of its own"));
+  EXPECT_EQ(event(d.assigned).name, "nccl");
+  EXPECT_THAT(event(d.assigned).reason, HasSubstr("a GPU of its own"));
   EXPECT_EQ(status_json(d.core, d.now)["collective"], "nccl");
 }
 
 TEST_F(collectives, of_a_mixed_cluster_is_the_ring) {
   d.train({"g1", "c2", "g3"});
   EXPECT_EQ(assigned(d.assigned), "ring");
-  EXPECT_EQ(event(d.assigned)["collective_reason"], "c2 computes on cpu");
+  EXPECT_EQ(event(d.assigned).reason, "c2 computes on cpu");
 }
 
 TEST_F(collectives, of_a_model_that_computes_on_the_cpu_is_the_ring) {

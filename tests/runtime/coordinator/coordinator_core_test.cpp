@@ -279,12 +279,11 @@ TEST(coordinator_core, learns_from_the_fence_of_evaluations_that_met_nobody) {
   for (uint64_t step : {3, 4, 5, 6})
     later.push_back({step_number{step}, epoch_number{(step + 1) / 2},
                      plan_number{1}, 50, 2, 9 * step});
-  actions told =
+  actions then =
       d.recover(step_number{6}, later, {result(1), result(2), result(3)});
   std::vector<uint64_t> epochs;
-  for (const write_event& one : pick<write_event>(told))
-    if (one.kind == "evaluation")
-      epochs.push_back(one.fields.at("epoch"));
+  for (const auto& one : told<events::evaluated>(then))
+    epochs.push_back(value(one.epoch));
   EXPECT_EQ(epochs, (std::vector<uint64_t>{2, 3}));
 }
 
@@ -303,13 +302,13 @@ TEST(coordinator_core, names_the_process_and_its_signal_when_it_learns_them) {
   d.train({"w1", "w2"});
   actions first =
       d.core.on_node_down(d.workers[1], "its connection closed", d.now);
-  for (const write_event& one : pick<write_event>(first))
-    EXPECT_NE(one.kind, "worker_lost") << "a better reason may still come";
-  auto told = pick<write_event>(
-      d.core.on_process_ended("w2", "killed by signal 9", d.now));
-  ASSERT_EQ(told.size(), 1u);
-  EXPECT_EQ(told[0].kind, "worker_lost");
-  EXPECT_EQ(told[0].fields["reason"], "killed by signal 9");
+  EXPECT_TRUE(told<events::worker_lost>(first).empty())
+      << "a better reason may still come";
+  actions then = d.core.on_process_ended("w2", "killed by signal 9", d.now);
+  EXPECT_EQ(pick<write_event>(then).size(), 1u);
+  auto lost = told<events::worker_lost>(then);
+  ASSERT_EQ(lost.size(), 1u);
+  EXPECT_EQ(lost[0].reason, "killed by signal 9");
   EXPECT_EQ(d.core.current()->recovery->reason,
             "worker w2 lost: killed by signal 9");
 }
@@ -317,19 +316,18 @@ TEST(coordinator_core, names_the_process_and_its_signal_when_it_learns_them) {
 TEST(coordinator_core, waits_for_no_better_reason_where_nobody_has_one) {
   driver d;
   d.train({"w1", "w2"});
-  auto told = pick<write_event>(
-      d.core.on_node_down(d.workers[1], "its connection closed", d.now));
-  ASSERT_EQ(told.size(), 1u);
-  EXPECT_EQ(told[0].kind, "worker_lost");
+  actions then =
+      d.core.on_node_down(d.workers[1], "its connection closed", d.now);
+  EXPECT_EQ(pick<write_event>(then).size(), 1u);
+  EXPECT_EQ(told<events::worker_lost>(then).size(), 1u);
 }
 
 TEST(coordinator_core, needs_no_more_than_the_end_of_the_process) {
   driver d(true);
   d.train({"w1", "w2"});
-  auto told = pick<write_event>(
-      d.core.on_process_ended("w2", "killed by signal 9", d.now));
-  ASSERT_EQ(told.size(), 1u);
-  EXPECT_EQ(told[0].kind, "worker_lost");
+  actions then = d.core.on_process_ended("w2", "killed by signal 9", d.now);
+  EXPECT_EQ(pick<write_event>(then).size(), 1u);
+  EXPECT_EQ(told<events::worker_lost>(then).size(), 1u);
   EXPECT_TRUE(
       pick<write_event>(d.core.on_node_down(d.workers[1], "closed", d.now))
           .empty());
@@ -338,10 +336,11 @@ TEST(coordinator_core, needs_no_more_than_the_end_of_the_process) {
 TEST(coordinator_core, tells_at_once_why_it_excluded_somebody) {
   driver d(true);
   d.train({"w1", "w2"});
-  auto told = pick<write_event>(d.core.evict("w2", d.now).then);
-  ASSERT_EQ(told.size(), 1u);
-  EXPECT_EQ(told[0].kind, "worker_lost");
-  EXPECT_EQ(told[0].fields["reason"], "evicted on request");
+  actions then = d.core.evict("w2", d.now).then;
+  EXPECT_EQ(pick<write_event>(then).size(), 1u);
+  auto lost = told<events::worker_lost>(then);
+  ASSERT_EQ(lost.size(), 1u);
+  EXPECT_EQ(lost[0].reason, "evicted on request");
   // That its process ends in consequence is no reason.
   EXPECT_TRUE(pick<write_event>(
                   d.core.on_process_ended("w2", "killed by signal 9", d.now))
@@ -355,7 +354,8 @@ TEST(coordinator_core, tells_of_every_loss_before_the_run_is_over) {
   d.core.on_node_down(d.workers[2], "its connection closed", d.now);
   actions end = d.core.on_model_saved({});
   ASSERT_TRUE(std::holds_alternative<write_event>(end.at(0)));
-  EXPECT_EQ(std::get<write_event>(end[0]).kind, "worker_lost");
+  EXPECT_TRUE(std::holds_alternative<events::worker_lost>(
+      std::get<write_event>(end[0]).what));
   EXPECT_TRUE(
       d.core.on_process_ended("w3", "killed by signal 9", d.now).empty());
 }
@@ -459,11 +459,11 @@ TEST(coordinator_core, waits_a_minute_for_workers_that_were_started) {
     d.core.on_submit(small_job(2), "test-1", term{1});
     d.core.on_prepared(d.set(), d.now);
     EXPECT_TRUE(d.core.on_tick(5s).empty());
-    auto told = pick<write_event>(d.core.on_tick(10s));
-    ASSERT_EQ(told.size(), 1u);
-    EXPECT_EQ(told[0].kind, "waiting");
-    EXPECT_EQ(told[0].fields["reason"],
-              "0 of 2 workers are here: waits for more");
+    actions then = d.core.on_tick(10s);
+    EXPECT_EQ(pick<write_event>(then).size(), 1u);
+    auto waiting = told<events::waiting>(then);
+    ASSERT_EQ(waiting.size(), 1u);
+    EXPECT_EQ(waiting[0].reason, "0 of 2 workers are here: waits for more");
     EXPECT_TRUE(d.core.on_tick(64s).empty()) << "told once";
     auto over = pick<end_run>(d.core.on_tick(66s));
     ASSERT_EQ(over.size(), supervised ? 1u : 0u);

@@ -171,11 +171,11 @@ TEST(refused_step, tells_the_samples_of_those_who_did_it_last) {
   EXPECT_TRUE(pick<end_run>(refuse(2, {5, 6})).empty());
   actions last = refuse(0, {1, 2, 7});
   EXPECT_EQ(pick<end_run>(last).size(), 1u);
-  std::string told;
-  for (const write_event& one : pick<write_event>(last))
-    if (one.kind == "error")
-      told = one.fields["samples"].dump();
-  EXPECT_EQ(told, R"({"w1":[1,2,7],"w2":[3,4],"w3":[5,6]})");
+  auto refused = told<events::step_refused>(last);
+  ASSERT_EQ(refused.size(), 1u);
+  const decltype(events::step_refused::samples) samples{
+      {"w1", {1, 2, 7}}, {"w2", {3, 4}}, {"w3", {5, 6}}};
+  EXPECT_EQ(refused[0].samples, samples);
 }
 
 } // namespace

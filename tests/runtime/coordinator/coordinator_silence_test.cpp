@@ -25,15 +25,6 @@ protected:
       d_.core.on_heartbeat({who, generation{1}, {}, {}, 0}, d_.now);
   }
 
-  std::vector<write_event> events(const actions& list,
-                                  const std::string& kind) {
-    std::vector<write_event> out;
-    for (const write_event& one : pick<write_event>(list))
-      if (one.kind == kind)
-        out.push_back(one);
-    return out;
-  }
-
   actions answer(worker_id who, instant now) {
     return d_.core.on_ack({who, generation{1}, true, step_number{1}, {}, {}},
                           now);
@@ -48,13 +39,13 @@ TEST_F(silence, of_all_excludes_nobody_and_says_so_once) {
   actions late = d_.core.on_tick(2200ms);
   EXPECT_THAT(pick<expel>(late), IsEmpty());
   EXPECT_THAT(pick<send_fence>(late), SizeIs(2)) << "they are asked again";
-  auto told = events(late, "waiting");
-  ASSERT_THAT(told, SizeIs(1));
-  EXPECT_EQ(told[0].fields["reason"], "no worker that holds the model of step "
-                                      "1 answers: waits for w1, w2");
+  auto waiting = told<events::waiting>(late);
+  ASSERT_THAT(waiting, SizeIs(1));
+  EXPECT_EQ(waiting[0].reason, "no worker that holds the model of step "
+                               "1 answers: waits for w1, w2");
   EXPECT_EQ(status_json(d_.core, 2200ms)["waits"].get<std::string>(),
-            told[0].fields["reason"].get<std::string>());
-  EXPECT_THAT(events(d_.core.on_tick(2700ms), "waiting"), IsEmpty());
+            waiting[0].reason);
+  EXPECT_THAT(told<events::waiting>(d_.core.on_tick(2700ms)), IsEmpty());
 }
 
 TEST_F(silence, ends_for_all_with_the_first_answer) {

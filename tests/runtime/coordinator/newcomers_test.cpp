@@ -62,14 +62,6 @@ protected:
     word.message = "no route to the origin";
     return d->core.on_failed(word, d->now);
   }
-  static std::vector<nlohmann::ordered_json> events(const actions& of,
-                                                    const std::string& kind) {
-    std::vector<nlohmann::ordered_json> out;
-    for (const write_event& one : pick<write_event>(of))
-      if (one.kind == kind)
-        out.push_back(one.fields);
-    return out;
-  }
   std::string state_of(const std::string& name) {
     std::string out;
     const nlohmann::json status = status_json(d->core, d->now);
@@ -87,10 +79,10 @@ TEST_F(newcomers, that_fail_to_load_cost_only_themselves) {
   worker_id w3 = invite("w3");
   actions then = fails(w3);
   EXPECT_TRUE(d->core.active()) << d->core.current()->reason;
-  auto lost = events(then, "worker_lost");
+  auto lost = told<events::worker_lost>(then);
   ASSERT_THAT(lost, SizeIs(1));
-  EXPECT_EQ(lost[0]["worker"], "w3");
-  EXPECT_EQ(lost[0]["reason"], "unreachable: no route to the origin");
+  EXPECT_EQ(lost[0].worker, "w3");
+  EXPECT_EQ(lost[0].reason, "unreachable: no route to the origin");
   auto out = pick<expel>(then);
   ASSERT_THAT(out, SizeIs(1));
   EXPECT_THAT(out[0].dismissed, HasSubstr("no route"));
