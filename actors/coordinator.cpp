@@ -114,7 +114,7 @@ coordinator_actor::behavior_type coordinator(coordinator_pointer self,
       [=](control_atom, const std::string& text)
           -> caf::result<int, std::string> { return me->control(text); },
       [=](status_atom) { return json_text(me->status()); },
-      [=](exited_atom, const std::string& name, const std::string& how) {
+      [=](exited_atom, const std::string& name, const process_end& how) {
         me->perform(me->core().on_process_ended(name, how, me->now()));
       },
       [=](signal_atom) { me->perform(me->core().stop(true).then); },

@@ -264,7 +264,7 @@ void coordinator_shell::down(const caf::down_msg& message) {
     if (it->second.address() == message.source) {
       worker_id who = it->first;
       handles.erase(it);
-      perform(core().on_node_down(who, "its connection closed", now()));
+      perform(core().on_node_down(who, losses::connection_closed{}, now()));
       return;
     }
 }

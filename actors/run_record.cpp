@@ -116,14 +116,9 @@ void run_record::begin(const job& what,
 run_record::run_record(const std::filesystem::path& folder,
                        const coordinator_addresses& addresses)
     : run_record(adopt_place(folder), std::nullopt) {
-  // Its first event tells when it began, on the same clock.
-  std::vector<event> first = events_->after(0, 1);
-  if (!first.empty()) {
-    auto told = nlohmann::json::parse(first[0].line, nullptr, false);
-    std::chrono::nanoseconds began(told.value("t_ns", int64_t{0}));
-    if (began.count() > 0 && began < started_.time_since_epoch())
-      started_ = std::chrono::steady_clock::time_point(began);
-  }
+  std::chrono::nanoseconds began(journal_->content().began_ns);
+  if (began.count() > 0 && began < started_.time_since_epoch())
+    started_ = std::chrono::steady_clock::time_point(began);
   announce(addresses);
 }
 
@@ -302,13 +297,6 @@ void run_record::perform(const write_steps& what) {
     samples_ += step.samples;
     probe_->committed(step.step, step.epoch, step.samples, step.loss);
   }
-}
-
-void run_record::perform(const write_event& what) {
-  const event_text text = text_of(what.what);
-  log_event(text);
-  events_->append(text);
-  probe_->event(what.what); // once, also where the disk was full first
 }
 
 void run_record::workers(const nlohmann::json& list) {

@@ -132,7 +132,9 @@ public:
     const double begun = now_;
     busy_ = 0;
     at(begun + noticed_ms, [this] {
-      handle([this] { perform(core_.on_node_down(dead_, "killed", time())); });
+      handle([this] {
+        perform(core_.on_node_down(dead_, losses::connection_closed{}, time()));
+      });
     });
     while (core_.current()->recoveries.size() == recoveries_ && !queue_.empty())
       next();

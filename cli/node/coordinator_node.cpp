@@ -140,7 +140,7 @@ void follow_supervisor(std::shared_ptr<liveness_socket> supervisor,
       resume.begin(line["resume"], accepted, refuse);
     } else if (line.contains("exited")) {
       caf::anon_send(whom, exited_atom::value, line["exited"].value("name", ""),
-                     line["exited"].value("how", ""));
+                     process_end_of(line["exited"]));
     } else if (line.contains("signal")) {
       if (!resume.interrupt())
         caf::anon_send(whom, signal_atom::value);

@@ -69,7 +69,7 @@ struct generation_reason {
     return one.leave ? "leave" : "join";
   }
   std::string operator()(const generation_begun::recovered& one) const {
-    return one.reason;
+    return describe(one.reason);
   }
 };
 
@@ -215,7 +215,7 @@ event_text line(const worker_lost& e) {
   json out{{"worker", e.worker}, {"incarnation", e.incarnation}};
   if (e.process)
     out.update({{"pid", e.process->pid}, {"host", e.process->host}});
-  out["reason"] = e.reason;
+  out["reason"] = describe(e.cause);
   return {"worker_lost", std::move(out)};
 }
 

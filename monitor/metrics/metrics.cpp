@@ -76,24 +76,42 @@ const Histogram::BucketBoundaries step_buckets = {
 
 constexpr const char* recovery_phases[] = {"detect", "fence", "plan",
                                            "open",   "sync",  "first_step"};
-constexpr const char* recovery_reasons[] = {"crash", "silence", "evicted",
-                                            "coordinator", "other"};
+constexpr const char* recovery_kinds[] = {"crash", "silence", "evicted",
+                                          "coordinator", "other"};
 
-/// A bounded label for a reason in words.
-std::string kind_of(const std::string& reason) {
-  auto says = [&reason](const char* words) {
-    return reason.find(words) != std::string::npos;
-  };
-  if (says("coordinator"))
+/// A bounded label for what was lost.
+struct recovery_label {
+  const char* operator()(const recovery_reasons::coordinator_restarted&) const {
     return "coordinator";
-  if (says("evicted"))
-    return "evicted";
-  if (says("no heartbeat"))
+  }
+  const char* operator()(const recovery_reasons::worker_silent&) const {
     return "silence";
-  if (says("killed by") || says("exited with") || says("connection closed"))
+  }
+  const char* operator()(const recovery_reasons::collective_failed&) const {
+    return "other";
+  }
+  const char* operator()(const recovery_reasons::worker_lost& one) const {
+    return std::visit(*this, one.cause);
+  }
+  const char* operator()(const process_end&) const { return "crash"; }
+  const char* operator()(const losses::connection_closed&) const {
     return "crash";
-  return "other";
-}
+  }
+  const char* operator()(const losses::process_gone&) const { return "crash"; }
+  const char* operator()(const losses::silent&) const { return "silence"; }
+  const char* operator()(const losses::evicted&) const { return "evicted"; }
+  /// After a coordinator was restarted.
+  const char* operator()(const losses::ended_unseen&) const {
+    return "coordinator";
+  }
+  const char* operator()(const losses::not_returned&) const {
+    return "coordinator";
+  }
+  const char* operator()(const losses::joined_anew&) const { return "other"; }
+  const char* operator()(const losses::starved&) const { return "other"; }
+  const char* operator()(const losses::dismissed&) const { return "other"; }
+  const char* operator()(const losses::cut_off&) const { return "other"; }
+};
 
 double seconds(events::milliseconds time) {
   return time.count() / 1e3;
@@ -150,7 +168,7 @@ struct coordinator_probe::metrics {
       plan.push_back(&plans.Add({{"outcome", outcome}}));
     errors = error_counters(out.counters("ballast_errors_total"));
     Family<Counter>& again = out.counters("ballast_recoveries_total");
-    for (const char* reason : recovery_reasons)
+    for (const char* reason : recovery_kinds)
       recoveries[reason] = &again.Add({{"reason", reason}});
     Family<Histogram>& times = out.histograms("ballast_recovery_seconds");
     for (const char* phase : recovery_phases)
@@ -174,7 +192,7 @@ struct coordinator_probe::metrics {
   }
 
   void recovered(const events::generation_begun::recovered& how) {
-    recoveries.at(kind_of(how.reason))->Increment();
+    recoveries.at(std::visit(recovery_label{}, how.reason))->Increment();
     const std::pair<const char*, events::milliseconds> all[] = {
         {"detect", how.detect}, {"fence", how.fence},
         {"plan", how.plan},     {"open", how.open},

@@ -47,25 +47,6 @@ std::string trouble_of(const stragglers& all, const node& who, instant now) {
   return {};
 }
 
-/// Its plan took effect.
-void count(balance_account& in, const plan_note::of_balance& what) {
-  if (what.moved_rows > 0) {
-    // A round's own plans do not add up: what one of them moves too much, the
-    // next one may have to move back.
-    if (std::exchange(in.round, what.round) == what.round)
-      in.bound_rows -= in.round_bound_rows;
-    in.round_bound_rows = what.round_bound_rows;
-    in.bound_rows += in.round_bound_rows;
-  }
-  ++in.plans;
-  in.moved_rows += what.moved_rows;
-  if (what.cause == balance_cause::skew)
-    in.moved_by_skew += what.moved_rows;
-  if (what.cause == balance_cause::coverage)
-    in.moved_by_coverage += what.moved_rows;
-  in.moved_bytes += what.moved_bytes;
-}
-
 } // namespace
 
 void coordinator_core::note_load(size_t rank, const progress_report& report) {
@@ -251,7 +232,7 @@ void coordinator_core::tell_plan(actions& out, const plan& what,
     return;
   }
   balance_account& account = run_->balance;
-  count(account, *note.balance);
+  account.count(*note.balance);
   out.push_back(write_event{events::balanced{
       std::move(told), *note.balance, account.moved_rows, account.bound_rows}});
 }

@@ -70,10 +70,10 @@ actions coordinator_core::on_no_room(generation of, memory_need lacks) {
   run_->short_of_memory = memory_wait{lacks, connected(nodes_), leaving_};
   if (opening && config_.supervised && !respawns() &&
       phase() == run_phase::recovering)
-    return fail(
-        {errc::device_failed,
-         why + " and no more workers are started: " + run_->recovery->reason,
-         {}});
+    return fail({errc::device_failed,
+                 why + " and no more workers are started: " +
+                     describe(run_->recovery->reason),
+                 {}});
   if (opening && config_.supervised && phase() == run_phase::loading)
     return fail({errc::device_failed,
                  why + "; add memory (BALLAST_MEMORY_MB says how much a node "

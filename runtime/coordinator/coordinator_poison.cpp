@@ -15,15 +15,6 @@ constexpr std::chrono::seconds refusal_wait{5};
 /// Deaths with the same sample in flight before it is held to be the cause.
 constexpr uint32_t deaths_max = 3;
 
-/// Not the fault of somebody else, as a kill, a drain, or an eviction is.
-bool own_fault(const std::string& how) {
-  if (how.starts_with("exited with code"))
-    return !how.starts_with("exited with code 0");
-  return how.starts_with("killed by signal ") &&
-         !how.starts_with("killed by signal 9 ") &&
-         !how.starts_with("killed by signal 15 ");
-}
-
 } // namespace
 
 actions coordinator_core::refuse_step(const worker_failed& message,
@@ -114,7 +105,7 @@ void coordinator_core::died_in_vain(actions& out) {
 }
 
 void coordinator_core::explain_death(actions& out, worker_id who,
-                                     const std::string& how) {
+                                     const loss_cause& how) {
   auto found = run_->step_deaths.find(who);
   if (found == run_->step_deaths.end() || !active())
     return;
@@ -129,13 +120,13 @@ void coordinator_core::explain_death(actions& out, worker_id who,
 /// Counts a death of which all is known that ever will be.
 void coordinator_core::judge(actions& out, worker_id who) {
   auto found = run_->step_deaths.find(who);
-  if (found->second.how.empty() ||
+  if (!found->second.how ||
       (!found->second.rows && !found->second.nobody_survived))
     return;
   step_death death = std::move(found->second);
   run_->step_deaths.erase(found);
   std::string last =
-      "the last one was " + name_of(who) + " (" + death.how + ")";
+      "the last one was " + name_of(who) + " (" + describe(*death.how) + ")";
   if (!death.rows) {
     // Where others saw what somebody was at, the next ones to see it will tell
     // more than that the last of a few dies, too.

@@ -127,7 +127,7 @@ coordinator_core::reply coordinator_core::evict(const std::string& name,
   if (!who)
     return no_such(*this, name);
   reply out;
-  out.then = exclude(who->id, "evicted on request", now);
+  out.then = exclude(who->id, losses::evicted{}, now);
   return out;
 }
 

@@ -204,9 +204,9 @@ void coordinator_core::expect(actions& out, const past_run& past, instant now) {
     if (!past.alive || past.alive->contains(known.about.name))
       run_->may_return.insert(who);
     else
-      out.push_back(write_event{events::worker_lost{
-          known.about.name, known.incarnation, std::nullopt,
-          "its process ended while there was no coordinator"}});
+      out.push_back(write_event{
+          events::worker_lost{known.about.name, known.incarnation, std::nullopt,
+                              losses::ended_unseen{}}});
   };
   for (worker_id who : last->workers)
     add(who);
@@ -235,11 +235,11 @@ void coordinator_core::expect(actions& out, const past_run& past, instant now) {
   }
   // Members of earlier generations are excluded by this one: what they hold may
   // be of another lineage.
-  std::string reason = "the coordinator was restarted";
-  run_->recovery = recovery_times{.reason = reason, .begun = now};
+  const recovery_reason why = recovery_reasons::coordinator_restarted{};
+  run_->recovery = recovery_times{.reason = why, .begun = now};
   run_->recovery->fenced = now;
   run_->phase = run_phase::recovering;
-  run_->fenced.emplace(last_generation_, run_->may_return, reason);
+  run_->fenced.emplace(last_generation_, run_->may_return, describe(why));
   run_->fence_deadline = now + detector_.return_patience();
   run_->fence_begun = now;
   run_->returns_until = now + std::chrono::seconds(run_->what.elastic.orphan_s);

@@ -10,8 +10,10 @@
 #include "runtime/base/errors.hpp"
 #include "runtime/base/ids.hpp"
 #include "runtime/coordinator/collective_choice.hpp"
+#include "runtime/coordinator/recovery_times.hpp"
 #include "runtime/coordinator/straggler.hpp"
 #include "runtime/coordinator/worker_shares.hpp"
+#include "runtime/messages/loss_cause.hpp"
 #include "runtime/messages/messages.hpp"
 
 #include <chrono>
@@ -138,7 +140,7 @@ struct worker_lost {
     std::string host;
   };
   std::optional<place> process = {}; // unknown of one of an earlier life
-  std::string reason;
+  loss_cause cause;
 };
 /// News of a device in trouble.
 struct straggler {
@@ -173,7 +175,7 @@ struct generation_begun {
     bool leave = false; // somebody left; else somebody joined
   };
   struct recovered {
-    std::string reason;
+    recovery_reason reason;
     milliseconds whole{};
     milliseconds detect{}, fence{}, plan{}, open{}, sync{}, first_step{};
   };

@@ -99,12 +99,13 @@ std::vector<example> of_workers() {
        R"({"worker":"w3","incarnation":2,"pid":4711,"host":"h1"})"},
       {worker_left{w3()}, "worker_left",
        R"({"worker":"w3","incarnation":2,"pid":4711,"host":"h1"})"},
-      {worker_lost{"w3", 2, worker_lost::place{4711, "h1"}, "evicted"},
+      {worker_lost{"w3", 2, worker_lost::place{4711, "h1"},
+                   losses::evicted{}},
        "worker_lost",
        R"({"worker":"w3","incarnation":2,"pid":4711,"host":"h1",)"
-       R"("reason":"evicted"})"},
-      {worker_lost{"w3", 2, {}, "evicted"}, "worker_lost",
-       R"({"worker":"w3","incarnation":2,"reason":"evicted"})"},
+       R"("reason":"evicted on request"})"},
+      {worker_lost{"w3", 2, {}, losses::evicted{}}, "worker_lost",
+       R"({"worker":"w3","incarnation":2,"reason":"evicted on request"})"},
       {straggler{"w2", "cuda:0", "h1", may, false, {}}, "straggler",
        R"({"worker":"w2","device":"cuda:0","host":"h1","causes":["heat"],)"
        R"("over":false,"reason":"w2 may be held up by its cuda:0: slowed )"
@@ -181,18 +182,19 @@ std::vector<example> of_plans() {
        "generation",
        R"({"generation":2,"step":6,"workers":["w1"],"reason":"join",)"
        R"("collective":"ring"})"},
-      {generation_begun{generation{2},
-                        step_number{6},
-                        {"w1"},
-                        generation_begun::recovered{
-                            "worker w2 lost: gone", milliseconds(75.5),
-                            milliseconds(1), milliseconds(2.25),
-                            milliseconds(3), milliseconds(4), milliseconds(5),
-                            milliseconds(0)},
-                        {"ring", ""}},
+      {generation_begun{
+           generation{2},
+           step_number{6},
+           {"w1"},
+           generation_begun::recovered{
+               recovery_reasons::worker_lost{"w2", losses::process_gone{}},
+               milliseconds(75.5), milliseconds(1), milliseconds(2.25),
+               milliseconds(3), milliseconds(4), milliseconds(5),
+               milliseconds(0)},
+           {"ring", ""}},
        "generation",
        R"({"generation":2,"step":6,"workers":["w1"],)"
-       R"("reason":"worker w2 lost: gone","ms":75.5,"phases_ms":{)"
+       R"("reason":"worker w2 lost: its process is gone","ms":75.5,"phases_ms":{)"
        R"("detect":1.0,"fence":2.25,"plan":3.0,"open":4.0,"sync":5.0,)"
        R"("first_step":0.0},"collective":"ring"})"},
       {plan_offered{plan_number{4}, generation{2}}, "plan",

@@ -128,7 +128,9 @@ TEST(metrics, count_what_events_tell) {
       .workers = {"w1"},
       .why =
           events::generation_begun::recovered{
-              .reason = "worker w2 lost: killed by signal 9 (Killed)",
+              .reason =
+                  recovery_reasons::worker_lost{
+                      "w2", process_end{process_end::kind::killed, 9}},
               .whole = events::milliseconds(75),
               .detect = events::milliseconds(2),
               .fence = events::milliseconds(10),

@@ -67,7 +67,7 @@ private:
   void new_core();
 
   // -- the supervisor
-  void process_ended(const std::string& name, const std::string& how);
+  void process_ended(const std::string& name, const process_end& how);
   void expelled(const std::string& name);
 
   // -- the network

@@ -93,7 +93,7 @@ TEST_F(moving, tells_of_damage_also_where_the_plan_is_dropped_for_it) {
 TEST_F(moving, drops_a_plan_whose_membership_is_lost_before_it_is_offered) {
   begin();
   auto orders = pick<send_fetch>(propose());
-  d_.core.on_node_down(d_.workers[0], "gone", d_.now);
+  d_.core.on_node_down(d_.workers[0], closed, d_.now);
   actions late = d_.core.on_fetched(fetched(orders.at(0).what), d_.now);
   EXPECT_TRUE(pick<journal_offer>(late).empty());
   actions decided = d_.recover(step_number{0});

@@ -61,7 +61,7 @@ protected:
                                  {}},
                                 d.now);
     for (worker_id who : silent)
-      decided = d.core.on_node_down(who, "killed", d.now);
+      decided = d.core.on_node_down(who, closed, d.now);
     const auto place = pick<place_shares>(decided);
     EXPECT_EQ(place.size(), 1u);
     d.place(place.at(0));
@@ -96,7 +96,7 @@ TEST_F(collectives, is_chosen_anew_when_a_worker_is_lost) {
   EXPECT_EQ(assigned(d.assigned), "ring");
   // Ranks are by name.
   ASSERT_EQ(d.core.name_of(d.workers[0]), "c3");
-  d.core.on_node_down(d.workers[0], "killed", d.now);
+  d.core.on_node_down(d.workers[0], closed, d.now);
   EXPECT_EQ(assigned(go_on()), "nccl");
 }
 

@@ -31,6 +31,14 @@ std::vector<Event> told(const actions& list) {
   return out;
 }
 
+inline process_end killed_by(int signal) {
+  return {process_end::kind::killed, signal};
+}
+inline process_end exited_with(int code) {
+  return {process_end::kind::exited, code};
+}
+const loss_cause closed = losses::connection_closed{};
+
 inline job small_job(uint32_t workers) {
   job out;
   out.name = "test";

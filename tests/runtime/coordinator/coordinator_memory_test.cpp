@@ -35,7 +35,7 @@ protected:
   actions lose(const std::string& name) {
     for (const auto& [id, who] : d_.core.nodes())
       if (who.about.name == name)
-        return d_.core.on_node_down(id, "killed", d_.now);
+        return d_.core.on_node_down(id, closed, d_.now);
     return {};
   }
 

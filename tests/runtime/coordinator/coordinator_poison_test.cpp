@@ -9,8 +9,8 @@
 namespace ballast {
 namespace {
 
-constexpr const char* crash = "killed by signal 11 (Segmentation fault)";
-constexpr const char* killed = "killed by signal 9 (Killed)";
+const process_end crash = killed_by(11);
+const process_end killed = killed_by(9);
 
 class poison : public ::testing::Test {
 protected:
@@ -41,7 +41,7 @@ protected:
   }
 
   /// It dies; the others, who hold `records`, go on without it.
-  std::vector<give_up> die(worker_id who, const char* how,
+  std::vector<give_up> die(worker_id who, const process_end& how,
                            std::vector<step_record> records = {}) {
     actions then = d.core.on_process_ended(d.core.name_of(who), how, d.now);
     step_number holds =
@@ -165,7 +165,7 @@ TEST(refused_step, tells_the_samples_of_those_who_did_it_last) {
     return d.core.on_failed(bad, d.now);
   };
   refuse(0, {1, 2});
-  d.core.on_node_down(d.workers[3], "gone", d.now);
+  d.core.on_node_down(d.workers[3], closed, d.now);
   d.place(pick<place_shares>(d.recover(step_number{0})).at(0));
   EXPECT_TRUE(pick<end_run>(refuse(1, {3, 4})).empty());
   EXPECT_TRUE(pick<end_run>(refuse(2, {5, 6})).empty());

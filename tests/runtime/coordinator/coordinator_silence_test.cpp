@@ -111,7 +111,7 @@ TEST_F(silence, is_told_as_the_reason_of_a_stop_that_finds_all_undone) {
   d_.now = 1s;
   d_.train({"w1"});
   d_.apply_steps(1);
-  d_.core.on_node_down(d_.workers[0], "gone", d_.now);
+  d_.core.on_node_down(d_.workers[0], closed, d_.now);
   auto again = pick<place_shares>(d_.join("w2").then);
   ASSERT_THAT(again, SizeIs(1));
   d_.place(again[0]);
@@ -163,7 +163,7 @@ TEST(own_freeze, lengthens_the_time_to_answer_a_fence) {
   d.train({"w1", "w2", "w3"});
   d.apply_steps(1);
   d.core.on_tick(0ms);
-  d.core.on_node_down(d.workers[0], "gone", 10ms);
+  d.core.on_node_down(d.workers[0], closed, 10ms);
   d.core.on_ack({d.workers[1], generation{1}, true, step_number{1}, {}, {}},
                 20ms);
   EXPECT_THAT(pick<expel>(d.core.on_tick(3s)), IsEmpty());

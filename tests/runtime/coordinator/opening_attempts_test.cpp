@@ -389,8 +389,8 @@ TEST_F(broken_pair, calls_the_dismissed_one_back_where_nobody_else_is_left) {
   EXPECT_FALSE(d.core.current()->change);
   EXPECT_EQ(std::string(status_json(d.core, d.now)["workers"].back()["state"]),
             "dismissed");
-  d.core.on_node_down(w(1), "killed", d.now);
-  actions then = d.core.on_node_down(w(3), "killed", d.now);
+  d.core.on_node_down(w(1), closed, d.now);
+  actions then = d.core.on_node_down(w(3), closed, d.now);
   auto place = pick<place_shares>(then);
   ASSERT_THAT(place, SizeIs(1));
   EXPECT_THAT(place[0].workers, ElementsAre(w(4)));
@@ -404,7 +404,7 @@ TEST_F(opening, waits_for_nothing_where_a_worker_died) {
   echo.code = errc::collective_failed;
   echo.message = "peer lost";
   d.core.on_failed(echo, d.now);
-  d.core.on_node_down(d.workers[0], "killed by signal 9", d.now);
+  d.core.on_node_down(d.workers[0], killed_by(9), d.now);
   EXPECT_THAT(pick<place_shares>(d.recover(step_number{0})), SizeIs(1));
 }
 

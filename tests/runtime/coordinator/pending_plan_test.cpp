@@ -207,7 +207,7 @@ TEST_F(pending_plan, of_another_membership_is_told_of_with_its_generation) {
 // Some are behind the switch when a fence comes: nobody told of it.
 TEST_F(pending_plan, at_a_fence_is_told_of_in_the_same_life) {
   join();
-  actions then = first_.core.on_node_down(first_.workers[0], "gone", {});
+  actions then = first_.core.on_node_down(first_.workers[0], closed, {});
   actions more = answers(first_, steps(3, 1));
   then.insert(then.end(), more.begin(), more.end());
   size_t effective = 0;

@@ -320,7 +320,7 @@ TEST_F(asking, one_that_joined_anew_is_not_waited_for_and_not_killed) {
   ASSERT_TRUE(joined.accepted);
   EXPECT_THAT(second_.core.current()->fenced->awaited(), SizeIs(2));
   // Both are gone with it: nobody waits for its name.
-  second_.core.on_process_ended("w2", "killed by signal 9", second_.now);
+  second_.core.on_process_ended("w2", killed_by(9), second_.now);
   auto started = pick<start_worker>(second_.core.on_tick(second_.now));
   ASSERT_EQ(started.size(), 1u);
   EXPECT_EQ(started[0].name, "w4");
