@@ -116,6 +116,8 @@ void run_record::begin(const job& what,
 run_record::run_record(const std::filesystem::path& folder,
                        const coordinator_addresses& addresses)
     : run_record(adopt_place(folder), std::nullopt) {
+  // Its last words may be in the journal alone.
+  journal_->forget_events_after(events_->last());
   std::chrono::nanoseconds began(journal_->content().began_ns);
   if (began.count() > 0 && began < started_.time_since_epoch())
     started_ = std::chrono::steady_clock::time_point(began);

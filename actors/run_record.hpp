@@ -163,8 +163,6 @@ private:
   step_log steps_;
   uint64_t samples_ = 0;               // in the steps that are written
   std::optional<step_number> undoing_; // from there, until it is told
-  /// A line that is written, while the journal has no room for what it tells.
-  std::optional<event_text> line_alone_;
   std::mutex checkpoints_lock_;
   std::atomic<uint64_t> history_{0};
   /// Published by this run, and of the history that counts; ascending. Only

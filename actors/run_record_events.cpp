@@ -9,13 +9,14 @@ namespace {
 /// Keeps in the journal what outlives the coordinator that told it.
 struct memory {
   journal& in;
+  uint64_t event;
 
   void operator()(const events::plan_effective& e) const {
-    in.record_told({e.plan, e.generation, false});
+    in.record_told({e.plan, e.generation, false}, event);
   }
   void operator()(const events::balanced& e) const { (*this)(e.what); }
   void operator()(const events::plan_dropped& e) const {
-    in.record_told({e.plan, e.generation, true});
+    in.record_told({e.plan, e.generation, true}, event);
   }
   void operator()(const events::evaluated& e) const {
     evaluation_report what;
@@ -24,37 +25,39 @@ struct memory {
     what.accuracy = e.accuracy.value_or(0);
     what.rows = e.rows;
     what.wall_ns = uint64_t(e.took.count() * 1e6);
-    in.record_evaluation(what);
+    in.record_evaluation(what, event);
   }
   void operator()(const events::generation_begun& e) const {
     using begun = events::generation_begun;
     if (const auto* how = std::get_if<begun::recovered>(&e.why))
-      in.record_recovery({describe(how->reason), how->whole.count()});
+      in.record_recovery({describe(how->reason), how->whole.count()}, event);
     if (std::holds_alternative<begun::from_checkpoint>(e.why))
-      in.record_restart(e.step);
+      in.record_restart(e.step, event);
   }
   template <class Other>
   void operator()(const Other&) const {}
 };
 
-bool equal(const event_text& a, const event_text& b) {
-  return a.kind == b.kind && a.fields == b.fields;
-}
-
 } // namespace
 
-/// Killed between the two, it is told once more: better than never.
+/// The journal first, with the number of the line: a line that is missing then
+/// was not told, and the next coordinator tells it.
 void run_record::perform(const write_event& what) {
   const event_text text = text_of(what.what);
-  // Where the disk is full this comes again.
-  if (!line_alone_ || !equal(*line_alone_, text)) {
-    log_event(text);
-    events_->append(text);
-    line_alone_ = text;
+  log_event(text);
+  journal& book = open_journal();
+  try {
+    events_->append(text, [&](uint64_t number) {
+      std::visit(memory{book, number}, what.what);
+    });
+  } catch (const ballast_error&) {
+    try {
+      book.forget_events_after(events_->last());
+    } catch (const ballast_error&) { // for the same reason; it comes again
+    }
+    throw;
   }
-  std::visit(memory{open_journal()}, what.what);
-  line_alone_.reset();
-  probe_->event(what.what); // once
+  probe_->event(what.what); // once, also where the disk was full first
 }
 
 } // namespace ballast

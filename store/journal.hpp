@@ -132,10 +132,13 @@ public:
   /// Every step up to this one is committed. Goes back only by record_undo.
   void record_commit(step_number upto, epoch_number epoch);
 
-  void record_told(const journaled_telling& what);
-  void record_evaluation(const evaluation_report& what);
-  void record_recovery(const journaled_recovery& what);
-  void record_restart(step_number first);
+  // Each with the number of the event that tells it, before that is written.
+  void record_told(const journaled_telling& what, uint64_t event);
+  void record_evaluation(const evaluation_report& what, uint64_t event);
+  void record_recovery(const journaled_recovery& what, uint64_t event);
+  void record_restart(step_number first, uint64_t event);
+  /// Events after this one were never written: what they tell did not happen.
+  void forget_events_after(uint64_t last);
 
   /// The run goes back to this step: later ones are committed no more, nor is
   /// the evaluation of its epoch.

@@ -114,7 +114,7 @@ void read_told(sqlite::connection& on, journal_content& out) {
     }
   }
   {
-    sqlite::statement query(on, "SELECT what FROM recovery ORDER BY number");
+    sqlite::statement query(on, "SELECT what FROM recovery ORDER BY event");
     while (query.step()) {
       const auto what = nlohmann::json::parse(query.text(0));
       out.recoveries.push_back(

@@ -37,7 +37,8 @@ event_log::event_log(const std::filesystem::path& file, size_t kept)
   }
 }
 
-uint64_t event_log::append(const event_text& what) {
+uint64_t event_log::append(const event_text& what,
+                           const std::function<void(uint64_t)>& before) {
   std::lock_guard lock(mutex_);
   uint64_t seq = last_ + 1;
   nlohmann::ordered_json content = {{"seq", seq},
@@ -51,6 +52,8 @@ uint64_t event_log::append(const event_text& what) {
   }
   // Text of other programs (a reason, a path) may be no UTF-8.
   std::string line = json_text(content);
+  if (before)
+    before(seq);
   file_.append(line);
   last_ = seq;
   events_.push_back({seq, std::move(line)});

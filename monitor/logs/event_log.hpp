@@ -10,6 +10,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <mutex>
 #include <stop_token>
 #include <string>
@@ -34,8 +35,10 @@ public:
   /// returns its number. Throws ballast_error{disk_full}; the event then did
   /// not happen.
   uint64_t append(const run_event& what) { return append(text_of(what)); }
-  /// Its fields are an object without those four keys.
-  uint64_t append(const event_text& what);
+  /// Its fields are an object without those four keys. `before` is called with
+  /// its number before the line is written; if it throws nothing happened.
+  uint64_t append(const event_text& what,
+                  const std::function<void(uint64_t seq)>& before = {});
 
   /// Number of the newest event, 0 before the first.
   uint64_t last() const;

@@ -51,6 +51,23 @@ TEST(event_log, refuses_a_field_that_would_hide_its_own) {
   EXPECT_EQ(log.last(), 0u);
 }
 
+TEST(event_log, tells_the_number_of_a_line_before_it_is_written) {
+  temp_folder folder;
+  event_log log(folder / "e");
+  log.append(event_text{"a", {}});
+  log.append(event_text{"b", {}}, [&](uint64_t seq) {
+    EXPECT_EQ(seq, 2u);
+    EXPECT_EQ(content_of(folder / "e").find("\"b\""), std::string::npos);
+  });
+  EXPECT_FAILURE(log.append(event_text{"c", {}},
+                            [](uint64_t) {
+                              throw ballast_error(errc::disk_full, "no space");
+                            }),
+                 errc::disk_full, "no space");
+  EXPECT_EQ(log.last(), 2u);
+  EXPECT_EQ(log.append(event_text{"c", {}}), 3u);
+}
+
 TEST(event_log, keeps_only_the_newest_in_memory) {
   temp_folder folder;
   event_log log(folder / "e", 3);

@@ -260,16 +260,16 @@ TEST(journal, keeps_what_a_takeover_must_know_of_what_was_told) {
     journal book = journal::open_for_writing(folder.path());
     began = book.content().began_ns;
     EXPECT_GT(began, 0u);
-    book.record_told({plan_number{2}, generation{1}, false});
-    book.record_told({plan_number{3}, generation{1}, true});
-    book.record_told({plan_number{3}, generation{2}, false});
-    book.record_told({plan_number{3}, generation{2}, false}); // once more
-    book.record_evaluation(some_evaluation(2, 0.25));
-    book.record_evaluation(some_evaluation(1, std::nan("")));
-    book.record_recovery({"worker w2 lost: its process is gone", 75.5});
-    book.record_recovery({"bad \xff byte", 10});
-    book.record_restart(step_number{6});
-    book.record_restart(step_number{6});
+    book.record_told({plan_number{2}, generation{1}, false}, 3);
+    book.record_told({plan_number{3}, generation{1}, true}, 4);
+    book.record_told({plan_number{3}, generation{2}, false}, 5);
+    book.record_told({plan_number{3}, generation{2}, false}, 6); // once more
+    book.record_evaluation(some_evaluation(2, 0.25), 7);
+    book.record_evaluation(some_evaluation(1, std::nan("")), 8);
+    book.record_recovery({"worker w2 lost: its process is gone", 75.5}, 9);
+    book.record_recovery({"bad \xff byte", 10}, 10);
+    book.record_restart(step_number{6}, 11);
+    book.record_restart(step_number{6}, 12);
   }
   journal next = journal::open_for_writing(folder.path());
   for (const journal_content& content :
@@ -298,11 +298,37 @@ TEST(journal, forgets_evaluations_of_what_is_undone) {
   temp_folder folder;
   journal book = journal::open_for_writing(folder.path());
   for (uint64_t epoch = 1; epoch <= 3; ++epoch)
-    book.record_evaluation(some_evaluation(epoch, 1));
+    book.record_evaluation(some_evaluation(epoch, 1), epoch);
   book.record_undo(step_number{7}, epoch_number{2});
   const journal_content content = book.content();
   ASSERT_EQ(content.evaluations.size(), 1u);
   EXPECT_EQ(content.evaluations[0].epoch, epoch_number{1});
+}
+
+TEST(journal, forgets_what_an_event_was_to_tell_that_was_never_written) {
+  temp_folder folder;
+  journal book = journal::open_for_writing(folder.path());
+  book.record_told({plan_number{2}, generation{1}, false}, 5);
+  book.record_told({plan_number{3}, generation{1}, false}, 6);
+  book.record_evaluation(some_evaluation(1, 1), 6);
+  book.record_recovery({"gone", 10}, 6);
+  book.record_restart(step_number{6}, 6);
+  book.forget_events_after(5);
+  const journal_content content = book.content();
+  ASSERT_EQ(content.told.size(), 1u);
+  EXPECT_EQ(content.told[0].number, plan_number{2});
+  EXPECT_TRUE(content.evaluations.empty());
+  EXPECT_TRUE(content.recoveries.empty());
+  EXPECT_TRUE(content.restarts.empty());
+}
+
+TEST(journal, of_an_earlier_build_knows_nothing_that_was_told) {
+  temp_folder folder;
+  write_without("told", folder);
+  EXPECT_TRUE(read_journal(folder.path()).told.empty());
+  journal book = journal::open_for_writing(folder.path());
+  book.record_told({plan_number{2}, generation{1}, false}, 5);
+  EXPECT_EQ(book.content().told.size(), 1u);
 }
 
 TEST(journal, is_found_under_any_path) {
