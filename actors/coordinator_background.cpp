@@ -180,7 +180,8 @@ void coordinator_shell::perform_now(const end_run& what) {
     outcome_reason_ += "; mend that, then `ballast run --resume " +
                        record().folder().string() + "` goes on";
   no_report_->clear();
-  how_it_ended_.clear();
+  how_it_ended_.reset();
+  status_.reset();
   in_background([me, what, nothing_happened, record = self_->state.record,
                  problem = no_report_, space = self_->state.space,
                  patience = patience(),

@@ -167,6 +167,7 @@ void coordinator_shell::prepare_again() {
 // -- who is told -------------------------------------------------------------
 
 void coordinator_shell::tick() {
+  status_.reset();
   if (wait_.waiting() && wait_.due(clock_now()))
     work_off();
   prepare_again();
@@ -179,7 +180,7 @@ void coordinator_shell::tick() {
 void coordinator_shell::write_stale_workers() {
   if (!workers_stale_ || !self_->state.record)
     return;
-  record().workers(workers_json(core()));
+  record().workers(workers_json(status_of(core(), now())));
   workers_stale_ = false;
 }
 
@@ -240,16 +241,23 @@ void coordinator_shell::note_waiting_workers() {
   }
 }
 
-nlohmann::json coordinator_shell::status() {
-  nlohmann::json out = status_json(core(), now());
-  out["t_ns"] = clock_now().count(); // as in events.jsonl
-  if (self_->state.ending || (!queue_.empty() && !core().active()))
-    out["state"] = to_string(run_phase::finishing);
-  else if (!core().active())
-    out.update(how_it_ended_);
-  std::string text = trouble();
-  out["trouble"] = text.empty() ? nlohmann::json() : nlohmann::json(text);
+run_status coordinator_shell::make_status() {
+  run_status out = status_of(core(), now());
+  out.now = clock_now(); // as in events.jsonl
+  out.trouble = trouble();
+  if (self_->state.ending || (!queue_.empty() && !core().active())) {
+    out.state = run_phase::finishing;
+  } else if (!core().active() && how_it_ended_) {
+    out.state = how_it_ended_->first;
+    out.ended = how_it_ended_->second;
+  }
   return out;
+}
+
+const run_status& coordinator_shell::status() {
+  if (!status_)
+    status_ = make_status();
+  return *status_;
 }
 
 } // namespace ballast

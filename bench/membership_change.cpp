@@ -16,6 +16,7 @@
 /// Prints one JSON object a world: milliseconds from the death to the first
 /// step, of that the coordinator's processor, and the ratio to the first world.
 #include "monitor/logs/event_text.hpp"
+#include "monitor/status_json.hpp"
 #include "runtime/balance/memory_fit.hpp"
 #include "runtime/coordinator/coordinator_core.hpp"
 #include "runtime/coordinator/coordinator_status.hpp"
@@ -217,8 +218,8 @@ private:
       if (core_.nodes().size() <= small_world ||
           ticks_ % (waits ? 40 : 10) == 0) {
         if (std::exchange(stale_, false))
-          written_ += workers_json(core_).dump(2).size();
-        written_ += status_json(core_, time()).size();
+          written_ += workers_json(status_of(core_, time())).dump(2).size();
+        written_ += status_json(status_of(core_, time())).size();
       }
       ++ticks_;
     });
@@ -255,7 +256,7 @@ private:
   void perform(const write_workers&) {
     stale_ = core_.nodes().size() > small_world;
     if (!stale_)
-      written_ += workers_json(core_).dump(2).size();
+      written_ += workers_json(status_of(core_, time())).dump(2).size();
   }
 
   void perform(const send_fence& what) {

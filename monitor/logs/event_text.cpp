@@ -4,14 +4,14 @@
 #include "runtime/base/json_text.hpp"
 
 #include <algorithm>
+#include <cstdio>
 #include <utility>
 
-namespace ballast {
+namespace ballast::events {
 
 namespace {
 
-using namespace events;
-using json = nlohmann::ordered_json;
+using ordered_json = nlohmann::ordered_json;
 
 std::string whole_seconds(std::chrono::nanoseconds span) {
   return std::to_string(
@@ -21,7 +21,7 @@ std::string whole_seconds(std::chrono::nanoseconds span) {
 
 // -- parts of lines ----------------------------------------------------------
 
-json process(const worker_process& of) {
+ordered_json process(const worker_process& of) {
   return {{"worker", of.worker},
           {"incarnation", of.incarnation},
           {"pid", of.pid},
@@ -30,16 +30,16 @@ json process(const worker_process& of) {
 
 /// Behind the others, without the search for an equal key that an ordered
 /// object makes for each: names differ, and there may be a thousand.
-void append(json& object, const std::string& name, json what) {
-  object.get_ref<json::object_t&>().emplace_back(name, std::move(what));
+void append(ordered_json& object, const std::string& name, ordered_json what) {
+  object.get_ref<ordered_json::object_t&>().emplace_back(name, std::move(what));
 }
 
 /// `skew_tv_max`, and by name `skew_tv`, `rows` and `batch`.
-json shares_of(const std::vector<worker_share>& all) {
+ordered_json shares_of(const std::vector<worker_share>& all) {
   double worst = 0;
-  json skew = json::object();
-  json rows = skew;
-  json batch = skew;
+  ordered_json skew = ordered_json::object();
+  ordered_json rows = skew;
+  ordered_json batch = skew;
   for (const worker_share& one : all) {
     worst = std::max(worst, one.skew_tv);
     append(skew, one.worker, one.skew_tv);
@@ -52,7 +52,7 @@ json shares_of(const std::vector<worker_share>& all) {
           {"batch", std::move(batch)}};
 }
 
-json error_fields(const failure& why) {
+ordered_json error_fields(const failure& why) {
   return {{"code", to_string(why.code)},
           {"message", why.message},
           {"pointer", why.pointer}};
@@ -73,7 +73,7 @@ struct generation_reason {
   }
 };
 
-json phases_of(const generation_begun::recovered& how) {
+ordered_json phases_of(const generation_begun::recovered& how) {
   return {
       {"detect", how.detect.count()}, {"fence", how.fence.count()},
       {"plan", how.plan.count()},     {"open", how.open.count()},
@@ -83,7 +83,7 @@ json phases_of(const generation_begun::recovered& how) {
 // -- one line for each kind of event -----------------------------------------
 
 event_text line(const coordinator_started& e) {
-  json out{{"term", value(e.term)}, {"run", e.run}, {"build", e.build}};
+  ordered_json out{{"term", value(e.term)}, {"run", e.run}, {"build", e.build}};
   if (e.resumed)
     out.update({{"resumed", true},
                 {"step", value(e.resumed->step)},
@@ -112,7 +112,7 @@ event_text line(const paused& e) {
 }
 
 event_text line(const resumed& e) {
-  json out{{"step", value(e.step)}};
+  ordered_json out{{"step", value(e.step)}};
   if (e.by_takeover)
     out["reason"] = "the run is resumed by its user";
   return {"resumed", std::move(out)};
@@ -142,10 +142,10 @@ event_text line(const epoch_ended& e) {
 }
 
 event_text line(const evaluated& e) {
-  json out{{"epoch", value(e.epoch)},
-           {"test_loss", e.loss},
-           {"test_rows", e.rows},
-           {"ms", e.took.count()}};
+  ordered_json out{{"epoch", value(e.epoch)},
+                   {"test_loss", e.loss},
+                   {"test_rows", e.rows},
+                   {"ms", e.took.count()}};
   if (e.accuracy)
     out["test_accuracy"] = *e.accuracy;
   return {"evaluation", std::move(out)};
@@ -161,10 +161,10 @@ event_text line(const error& e) {
 }
 
 event_text line(const step_refused& e) {
-  json samples = json::object();
+  ordered_json samples = ordered_json::object();
   for (const auto& [worker, ids] : e.samples)
     samples[worker] = ids;
-  json out = error_fields(e.why);
+  ordered_json out = error_fields(e.why);
   out["step"] = value(e.step);
   out["samples"] = std::move(samples);
   return {"error", std::move(out)};
@@ -181,7 +181,7 @@ event_text line(const respawn_ended& e) {
 }
 
 event_text line(const disk_full& e) {
-  json out = json::object();
+  ordered_json out = ordered_json::object();
   if (!e.worker.empty())
     out["worker"] = e.worker;
   out["ms"] = e.took.count();
@@ -191,14 +191,14 @@ event_text line(const disk_full& e) {
 }
 
 event_text line(const done& e) {
-  json out{{"state", e.state}, {"steps", e.steps}};
+  ordered_json out{{"state", e.state}, {"steps", e.steps}};
   if (!e.reason.empty())
     out["reason"] = e.reason;
   return {"done", std::move(out)};
 }
 
 event_text line(const worker_joined& e) {
-  json out = process(e);
+  ordered_json out = process(e);
   out["device"] = e.device;
   return {"worker_joined", std::move(out)};
 }
@@ -212,7 +212,7 @@ event_text line(const worker_left& e) {
 }
 
 event_text line(const worker_lost& e) {
-  json out{{"worker", e.worker}, {"incarnation", e.incarnation}};
+  ordered_json out{{"worker", e.worker}, {"incarnation", e.incarnation}};
   if (e.process)
     out.update({{"pid", e.process->pid}, {"host", e.process->host}});
   out["reason"] = describe(e.cause);
@@ -220,11 +220,11 @@ event_text line(const worker_lost& e) {
 }
 
 event_text line(const straggler& e) {
-  json out{{"worker", e.worker},
-           {"device", e.device},
-           {"host", e.host},
-           {"causes", cause_names(e.what.what)},
-           {"over", e.over}};
+  ordered_json out{{"worker", e.worker},
+                   {"device", e.device},
+                   {"host", e.host},
+                   {"causes", cause_names(e.what.what)},
+                   {"over", e.over}};
   if (e.what.ratio > 0)
     out["row_time_ratio"] = e.what.ratio;
   out["reason"] = e.over ? e.device + " of " + e.worker +
@@ -235,9 +235,9 @@ event_text line(const straggler& e) {
 }
 
 event_text line(const cannot_open& e) {
-  json out{{"attempts", e.attempts},
-           {"retry_ms", e.retry.count()},
-           {"message", e.message}};
+  ordered_json out{{"attempts", e.attempts},
+                   {"retry_ms", e.retry.count()},
+                   {"message", e.message}};
   if (e.broken)
     out.update({{"worker", e.broken->worker},
                 {"cannot_reach", e.broken->cannot_reach},
@@ -246,10 +246,10 @@ event_text line(const cannot_open& e) {
 }
 
 event_text line(const generation_begun& e) {
-  json out{{"generation", value(e.number)},
-           {"step", value(e.step)},
-           {"workers", e.workers},
-           {"reason", std::visit(generation_reason{}, e.why)}};
+  ordered_json out{{"generation", value(e.number)},
+                   {"step", value(e.step)},
+                   {"workers", e.workers},
+                   {"reason", std::visit(generation_reason{}, e.why)}};
   if (std::holds_alternative<generation_begun::from_checkpoint>(e.why))
     out["from_checkpoint"] = true;
   if (const auto* how = std::get_if<generation_begun::recovered>(&e.why)) {
@@ -271,11 +271,11 @@ event_text line(const plan_offered& e) {
 }
 
 event_text line(const plan_effective& e) {
-  json out{{"plan", value(e.plan)},
-           {"generation", value(e.generation)},
-           {"step", value(e.step)},
-           {"outcome", "effective"},
-           {"reason", e.reason}};
+  ordered_json out{{"plan", value(e.plan)},
+                   {"generation", value(e.generation)},
+                   {"step", value(e.step)},
+                   {"outcome", "effective"},
+                   {"reason", e.reason}};
   out.update(shares_of(e.shares));
   return {"plan", std::move(out)};
 }
@@ -289,18 +289,18 @@ event_text line(const plan_dropped& e) {
 }
 
 event_text line(const balanced& e) {
-  json out{{"plan", value(e.what.plan)},
-           {"generation", value(e.what.generation)},
-           {"step", value(e.what.step)},
-           {"cause", to_string(e.balance.cause)},
-           {"reason", e.what.reason},
-           {"makespan_ratio_before", e.balance.makespan_ratio},
-           {"moved_rows", e.balance.moved_rows},
-           {"moved_bytes", e.balance.moved_bytes},
-           {"bound_rows", e.balance.bound_rows},
-           {"round_bound_rows", e.balance.round_bound_rows},
-           {"moved_rows_total", e.moved_rows_total},
-           {"bound_rows_total", e.bound_rows_total}};
+  ordered_json out{{"plan", value(e.what.plan)},
+                   {"generation", value(e.what.generation)},
+                   {"step", value(e.what.step)},
+                   {"cause", to_string(e.balance.cause)},
+                   {"reason", e.what.reason},
+                   {"makespan_ratio_before", e.balance.makespan_ratio},
+                   {"moved_rows", e.balance.moved_rows},
+                   {"moved_bytes", e.balance.moved_bytes},
+                   {"bound_rows", e.balance.bound_rows},
+                   {"round_bound_rows", e.balance.round_bound_rows},
+                   {"moved_rows_total", e.moved_rows_total},
+                   {"bound_rows_total", e.bound_rows_total}};
   out.update(shares_of(e.what.shares));
   return {"balance", std::move(out)};
 }
@@ -359,7 +359,7 @@ event_text line(const manifest_restored& e) {
   return {"manifest_restored", {{"reason", e.reason}}};
 }
 
-event_text line(const events::damaged_tail& e) {
+event_text line(const damaged_tail& e) {
   return {"damaged_tail",
           {{"file", e.file},
            {"line", e.line},
@@ -370,8 +370,26 @@ event_text line(const events::damaged_tail& e) {
 
 } // namespace
 
+} // namespace ballast::events
+
+namespace ballast {
+
 event_text text_of(const run_event& what) {
-  return std::visit([](const auto& one) { return line(one); }, what);
+  return std::visit([](const auto& one) { return events::line(one); }, what);
+}
+
+std::string sentence(const stragglers::finding& what, const std::string& name,
+                     const std::string& device) {
+  const std::string why = "its " + device + ": " + describe(what.what);
+  if (what.ratio == 0)
+    return name + " may be held up by " + why;
+  char ratio[32];
+  std::snprintf(ratio, sizeof ratio, "%.1f", what.ratio);
+  if (what.slow())
+    return name + " is slow, " + ratio +
+           " times the others' time for a row, because of " + why;
+  return name + " keeps up, " + ratio +
+         " times the others' time for a row, in spite of " + why;
 }
 
 void log_event(const event_text& what) {

@@ -16,6 +16,11 @@ struct event_text {
 };
 event_text text_of(const run_event& what);
 
+/// "w2 is slow, 1.8 times the others' time for a row, because of its cuda:0:
+/// slowed down by heat (91 degrees)".
+std::string sentence(const stragglers::finding& what, const std::string& name,
+                     const std::string& device);
+
 /// The same in the log of the process: an error by its message, everything
 /// else as kind and fields.
 void log_event(const event_text& what);

@@ -13,6 +13,7 @@
 #include "runtime/coordinator/past_run.hpp"
 #include "runtime/coordinator/recovery_times.hpp"
 #include "runtime/coordinator/run_event.hpp"
+#include "runtime/coordinator/run_phase.hpp"
 #include "runtime/coordinator/run_tally.hpp"
 #include "runtime/coordinator/shard_transfer.hpp"
 #include "runtime/coordinator/standing_requests.hpp"
@@ -30,21 +31,6 @@
 #include <vector>
 
 namespace ballast {
-
-enum class run_phase : uint8_t {
-  idle,      // no job
-  preparing, // reading and placing the data
-  waiting,   // for enough workers
-  loading,   // workers fetch their chunks
-  training,
-  paused,
-  recovering, // fenced; survivors keep their state for the next generation
-  finishing,  // last step applied everywhere; collecting the model
-  done,
-  failed,
-  stopped,
-};
-std::string to_string(run_phase phase);
 
 struct generation_state {
   ballast::generation number{};

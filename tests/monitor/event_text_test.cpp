@@ -3,7 +3,7 @@
 /// no kind is left out.
 #include "monitor/logs/event_text.hpp"
 
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 #include <set>
 
 namespace ballast {
@@ -99,8 +99,7 @@ std::vector<example> of_workers() {
        R"({"worker":"w3","incarnation":2,"pid":4711,"host":"h1"})"},
       {worker_left{w3()}, "worker_left",
        R"({"worker":"w3","incarnation":2,"pid":4711,"host":"h1"})"},
-      {worker_lost{"w3", 2, worker_lost::place{4711, "h1"},
-                   losses::evicted{}},
+      {worker_lost{"w3", 2, worker_lost::place{4711, "h1"}, losses::evicted{}},
        "worker_lost",
        R"({"worker":"w3","incarnation":2,"pid":4711,"host":"h1",)"
        R"("reason":"evicted on request"})"},
@@ -262,6 +261,21 @@ TEST(event_text, is_what_it_was) {
     }
   EXPECT_EQ(seen.size(), std::variant_size_v<run_event>)
       << "a kind of event has no example here";
+}
+
+TEST(stragglers, are_named_in_one_sentence) {
+  stragglers::finding what;
+  what.what = heat();
+  EXPECT_EQ(sentence(what, "w2", "cuda:1"),
+            "w2 may be held up by its cuda:1: slowed down by heat (91 "
+            "degrees)");
+  what.ratio = 1.84;
+  EXPECT_EQ(sentence(what, "w2", "cuda:1"),
+            "w2 is slow, 1.8 times the others' time for a row, because of its "
+            "cuda:1: slowed down by heat (91 degrees)");
+  what.ratio = 1;
+  EXPECT_THAT(sentence(what, "w2", "cuda:1"),
+              ::testing::HasSubstr("w2 keeps up, 1.0"));
 }
 
 } // namespace

@@ -76,7 +76,9 @@ TEST_F(collectives, of_gpus_is_nccl_and_the_event_says_why) {
   EXPECT_EQ(assigned(d.assigned), "nccl");
   EXPECT_EQ(event(d.assigned).name, "nccl");
   EXPECT_THAT(event(d.assigned).reason, HasSubstr("a GPU of its own"));
-  EXPECT_EQ(status_json(d.core, d.now)["collective"], "nccl");
+  EXPECT_EQ(
+      status_of(d.core, d.now).run.value().members.value().collective.name,
+      "nccl");
 }
 
 TEST_F(collectives, of_a_mixed_cluster_is_the_ring) {

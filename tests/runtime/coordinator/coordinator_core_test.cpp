@@ -422,7 +422,7 @@ TEST(coordinator_core, waits_for_other_nodes_only_where_others_may_come) {
       EXPECT_EQ(
           over[0].reason,
           "worker w2 (pid 100 on host) lost: killed by signal 9 (Killed)");
-      EXPECT_EQ(status_json(d.core, d.now)["exit_code"], 1);
+      EXPECT_EQ(status_of(d.core, d.now).ended.value().exit_code, 1);
     }
   }
 }

@@ -381,7 +381,7 @@ TEST(requests, a_refused_step_that_nobody_is_left_of_is_forgotten) {
   d.core.on_node_down(d.workers[0], closed, d.now);
   EXPECT_THAT(pick<end_run>(d.core.on_tick(d.now + 6s)), IsEmpty());
   EXPECT_EQ(d.core.phase(), run_phase::waiting);
-  EXPECT_THAT(status_json(d.core, d.now)["state"], "waiting");
+  EXPECT_EQ(status_of(d.core, d.now).state, run_phase::waiting);
 }
 
 } // namespace

@@ -43,8 +43,7 @@ TEST_F(silence, of_all_excludes_nobody_and_says_so_once) {
   ASSERT_THAT(waiting, SizeIs(1));
   EXPECT_EQ(waiting[0].reason, "no worker that holds the model of step "
                                "1 answers: waits for w1, w2");
-  EXPECT_EQ(status_json(d_.core, 2200ms)["waits"].get<std::string>(),
-            waiting[0].reason);
+  EXPECT_EQ(status_of(d_.core, 2200ms).run.value().waits, waiting[0].reason);
   EXPECT_THAT(told<events::waiting>(d_.core.on_tick(2700ms)), IsEmpty());
 }
 
@@ -61,7 +60,7 @@ TEST_F(silence, ends_for_all_with_the_first_answer) {
   auto place = pick<place_shares>(over);
   ASSERT_THAT(place, SizeIs(1));
   EXPECT_EQ(place[0].workers, std::vector{d_.workers[0]});
-  EXPECT_FALSE(status_json(d_.core, 10500ms).contains("waits"));
+  EXPECT_EQ(status_of(d_.core, 10500ms).run.value().waits, "");
 }
 
 // SIGSTOP for a second and a half.

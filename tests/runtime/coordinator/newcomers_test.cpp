@@ -64,10 +64,9 @@ protected:
   }
   std::string state_of(const std::string& name) {
     std::string out;
-    const nlohmann::json status = status_json(d->core, d->now);
-    for (const auto& one : status["workers"])
-      if (one["name"] == name)
-        out = one["state"];
+    for (const worker_status& one : status_of(d->core, d->now).workers)
+      if (one.name == name)
+        out = to_string(one.state);
     return out;
   }
 
@@ -232,9 +231,9 @@ TEST_F(newcomers, age_since_their_last_word_also_once_they_are_lost) {
   d->core.on_heartbeat({d->workers[1], {}, {}, {}, 0}, d->now);
   d->now = 11s;
   d->core.on_node_down(d->workers[1], killed_by(9), d->now);
-  auto workers = status_json(d->core, 14s)["workers"];
-  EXPECT_DOUBLE_EQ(workers[1]["heartbeat_age_s"], 4.0);
-  EXPECT_EQ(workers[1]["state"], "lost");
+  auto workers = status_of(d->core, 14s).workers;
+  EXPECT_DOUBLE_EQ(workers[1].heartbeat_age.value().count(), 4.0);
+  EXPECT_EQ(workers[1].state, worker_standing::lost);
 }
 
 TEST_F(newcomers, leave_a_reason_that_outlives_the_recovery) {

@@ -182,14 +182,14 @@ TEST_F(opening, that_fails_three_times_is_told_with_what_to_set) {
     EXPECT_THAT(told<events::cannot_open>(attempt_fails()), IsEmpty());
     wait_for_placement();
   }
-  EXPECT_FALSE(status_json(d.core, d.now).contains("cannot_open"));
+  EXPECT_FALSE(status_of(d.core, d.now).run.value().cannot_open);
   auto told = ballast::told<events::cannot_open>(attempt_fails());
   ASSERT_THAT(told, SizeIs(1));
   EXPECT_EQ(told[0].broken.value().worker, "w2");
   EXPECT_EQ(told[0].broken.value().cannot_reach, "w1");
   EXPECT_EQ(told[0].broken.value().address, "127.0.0.1:4711");
   EXPECT_THAT(told[0].message, HasSubstr("start w1 with --host"));
-  EXPECT_THAT(std::string(status_json(d.core, d.now)["cannot_open"]),
+  EXPECT_THAT(status_of(d.core, d.now).run.value().cannot_open.value(),
               HasSubstr("127.0.0.1:4711"));
   // With min_workers 2 nobody can be left out.
   EXPECT_TRUE(d.core.nodes().at(d.workers[0]).connected);
@@ -387,8 +387,8 @@ TEST_F(broken_pair, calls_the_dismissed_one_back_where_nobody_else_is_left) {
   ASSERT_TRUE(d.join("w2").accepted);
   d.core.on_tick(d.now);
   EXPECT_FALSE(d.core.current()->change);
-  EXPECT_EQ(std::string(status_json(d.core, d.now)["workers"].back()["state"]),
-            "dismissed");
+  EXPECT_EQ(status_of(d.core, d.now).workers.back().state,
+            worker_standing::dismissed);
   d.core.on_node_down(w(1), closed, d.now);
   actions then = d.core.on_node_down(w(3), closed, d.now);
   auto place = pick<place_shares>(then);

@@ -133,9 +133,9 @@ TEST_F(asking, another_balance_is_journaled_before_it_is_applied) {
   EXPECT_EQ(applied.skew_tv, 0.3);
   EXPECT_TRUE(std::holds_alternative<events::balance_set>(
       std::get<write_event>(answer.then[2]).what));
-  auto status = status_json(first_.core, first_.now)["balance"];
-  EXPECT_EQ(status["skew_tv"], 0.3);
-  EXPECT_EQ(status["enabled"], true);
+  auto status = status_of(first_.core, first_.now).run.value().balance;
+  EXPECT_EQ(status.skew_tv, 0.3);
+  EXPECT_EQ(status.enabled, true);
 }
 
 TEST_F(asking, nonsense_changes_nothing) {
@@ -148,9 +148,9 @@ TEST_F(asking, nonsense_changes_nothing) {
   EXPECT_EQ(first_.core.set_balance({}, {}).refused.message,
             "set_balance: give \"enabled\" or \"skew_tv\"");
   // Also not the half that was right.
-  auto status = status_json(first_.core, first_.now)["balance"];
-  EXPECT_EQ(status["enabled"], false);
-  EXPECT_EQ(status["skew_tv"], 0.25);
+  auto status = status_of(first_.core, first_.now).run.value().balance;
+  EXPECT_EQ(status.enabled, false);
+  EXPECT_EQ(status.skew_tv, 0.25);
   for (double edge : {0, 1})
     EXPECT_FALSE(first_.core.set_balance({}, edge).refused);
   driver idle;
