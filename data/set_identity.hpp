@@ -4,9 +4,9 @@
 
 #include "data/prepare_cache.hpp"
 #include "data/source_table.hpp"
+#include "store/work_watch.hpp"
 
 #include <nlohmann/json_fwd.hpp>
-#include <stop_token>
 #include <string>
 
 namespace ballast {
@@ -17,7 +17,7 @@ label_kind label_of(const job& what);
 /// Its hash names the set. Reads the source files, or what the cache remembers
 /// of them.
 nlohmann::json set_identity(const job& what, prepare_cache& cache,
-                            const std::stop_token& stop);
+                            const work_watch& stop);
 
 /// Which source differs between two identities of one job, for a message; empty
 /// where none does.

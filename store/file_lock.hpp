@@ -3,10 +3,10 @@
 #pragma once
 
 #include "runtime/base/unique_fd.hpp"
+#include "store/work_watch.hpp"
 
 #include <chrono>
 #include <filesystem>
-#include <stop_token>
 
 namespace ballast {
 
@@ -21,7 +21,7 @@ public:
   /// for a moment). False if others held it until `wait` was over.
   /// `stop` ends the waiting with ballast_error{stopped}.
   bool take(mode as, std::chrono::milliseconds wait,
-            const std::stop_token& stop = {});
+            const work_watch& stop = {});
   /// False once the file was renamed or replaced: then the lock says nothing
   /// about what others find under its name.
   bool is_at(const std::filesystem::path& path) const;
