@@ -1,9 +1,7 @@
-#include "actors/coordinator.hpp"
-
+/// Which message is which event of the coordinator.
 #include "actors/coordinator_shell.hpp"
 #include "actors/handler_exception.hpp"
 #include "runtime/base/fault_point.hpp"
-#include "runtime/base/json_text.hpp"
 
 #include <chrono>
 #include <set>
@@ -15,8 +13,6 @@ namespace ballast {
 namespace {
 
 using namespace std::chrono_literals;
-using coordinator_pointer =
-    coordinator_actor::stateful_pointer<coordinator_state>;
 
 constexpr auto tick_every = 50ms;
 
@@ -61,96 +57,91 @@ void refresh_probe(const coordinator_core& core, run_record& record,
 
 } // namespace
 
-coordinator_actor::behavior_type coordinator(coordinator_pointer self,
-                                             shard_manager_actor shards,
-                                             coordinator_shell_config config) {
-  config.core.tick = tick_every;
-  self->state.core = std::make_unique<coordinator_core>(config.core);
-  self->state.shards = std::move(shards);
-  auto me = std::make_shared<coordinator_shell>(self, std::move(config));
-  on_handler_exception(self, "coordinator", me->config().on_defect);
-  self->set_down_handler([me](const caf::down_msg& m) { me->down(m); });
-  self->delayed_send(self, tick_every, tick_atom::value);
+coordinator_shell::coordinator_shell(caf::actor_config& actor,
+                                     shard_manager_actor shards,
+                                     coordinator_shell_config config)
+    : local_coordinator_actor::base(actor), config_(std::move(config)) {
+  config_.core.tick = tick_every;
+  state_.emplace(config_.core);
+  state_->shards = std::move(shards);
+  on_handler_exception(this, "coordinator", config_.on_defect);
+  set_down_handler([this](const caf::down_msg& m) { down(m); });
+}
+
+coordinator_shell::behavior_type coordinator_shell::make_behavior() {
+  delayed_send(this, tick_every, coordinator_tick{});
   return {
-      [=](hello_atom, const worker_hello& hello,
-          const gpu_worker_actor& handle) -> caf::result<welcome> {
-        auto result = me->core().on_hello(hello, me->now());
-        if (!result.accepted)
-          return to_error(result.refused);
-        self->state.handles[result.accepted->worker] = handle;
-        self->monitor(handle);
-        log().info("node {} joined from {} (pid {})", hello.name, hello.host,
-                   hello.pid);
-        // Before what follows: it may be excluded once more.
-        if (me->config().on_joined)
-          me->config().on_joined(hello.name);
-        me->perform(result.then);
-        return *result.accepted;
+      // From workers, in other processes.
+      [this](hello_atom, const worker_hello& who,
+             const gpu_worker_actor& handle) { return hello(who, handle); },
+      [this](const heartbeat& m) { core().on_heartbeat(m, now()); },
+      [this](const worker_loaded& m) { perform(core().on_loaded(m, now())); },
+      [this](const worker_ready& m) { perform(core().on_ready(m, now())); },
+      [this](const final_ack& m) { perform(core().on_ack(m, now())); },
+      [this](const progress_report& m) {
+        perform(core().on_progress(m, now()));
       },
-      [=](const heartbeat& m) { me->core().on_heartbeat(m, me->now()); },
-      [=](const worker_loaded& m) {
-        me->perform(me->core().on_loaded(m, me->now()));
+      [this](const evaluation_report& m) { perform(core().on_evaluated(m)); },
+      [this](const worker_paused& m) { perform(core().on_paused(m, now())); },
+      [this](const worker_finished& m) { perform(core().on_finished(m)); },
+      [this](const worker_failed& m) { perform(core().on_failed(m, now())); },
+      [this](const state_copied& m) { perform(core().on_copied(m)); },
+      [this](const chunks_fetched& m) { perform(core().on_fetched(m, now())); },
+      [this](drain_atom, worker_id who) { perform(core().on_leaving(who)); },
+      // From this process.
+      [this](const submit_job& order) { return name_of_run(submit(order)); },
+      [this](const resume_run& order) {
+        return name_of_run(resume_past(order));
       },
-      [=](const worker_ready& m) {
-        me->perform(me->core().on_ready(m, me->now()));
+      [this](const control_request& request) { return control(request); },
+      [this](const status_query&) { return status_shown{status()}; },
+      [this](const process_exited& m) {
+        perform(core().on_process_ended(m.name, m.how, now()));
       },
-      [=](const final_ack& m) { me->perform(me->core().on_ack(m, me->now())); },
-      [=](const progress_report& m) {
-        me->perform(me->core().on_progress(m, me->now()));
+      [this](const stop_signal&) { perform(core().stop(true).then); },
+      [this](const checkpoint_saved& m) {
+        perform(core().on_checkpoint(m.after, m.file, m.problem, now()));
       },
-      [=](const evaluation_report& m) {
-        me->perform(me->core().on_evaluated(m));
-      },
-      [=](const worker_paused& m) {
-        me->perform(me->core().on_paused(m, me->now()));
-      },
-      [=](const worker_finished& m) { me->perform(me->core().on_finished(m)); },
-      [=](const worker_failed& m) {
-        me->perform(me->core().on_failed(m, me->now()));
-      },
-      [=](submit_atom, const std::string& job, const std::string& folder) {
-        return me->submit(job, folder);
-      },
-      [=](control_atom, const std::string& text)
-          -> caf::result<int, std::string> { return me->control(text); },
-      [=](status_atom) { return json_text(me->status()); },
-      [=](exited_atom, const std::string& name, const std::string& how) {
-        me->perform(me->core().on_process_ended(name, how, me->now()));
-      },
-      [=](signal_atom) { me->perform(me->core().stop(true).then); },
-      [=](drain_atom, worker_id who) {
-        me->perform(me->core().on_leaving(who));
-      },
-      [=](resume_atom, const std::string& text) { return me->resume(text); },
-      [=](const state_copied& m) { me->perform(me->core().on_copied(m)); },
-      [=](const chunks_fetched& m) {
-        me->perform(me->core().on_fetched(m, me->now()));
-      },
-      [=](saved_atom, const checkpoint_identity& after, const std::string& file,
-          const failure& problem) {
-        me->perform(me->core().on_checkpoint(after, file, problem, me->now()));
-      },
-      [=](saved_atom, const saved_model& what) { me->model_saved(what); },
-      [=](trouble_atom, const failure& why) {
-        me->perform(me->core().on_trouble(why));
-      },
-      [=](ended_atom, int exit_code, const std::string& report) {
-        me->ended(exit_code, report);
-      },
-      [=](tick_atom) {
-        if (int injected = fault_point("coordinator.tick"))
-          throw std::system_error(injected, std::generic_category(), "a tick");
-        me->tick();
-        const bool due = me->summaries_due();
-        if (due)
-          me->refresh_workers();
-        if (due && self->state.record)
-          refresh_probe(me->core(), *self->state.record, me->status());
-        if (me->config().on_tick)
-          me->config().on_tick(me->core());
-        self->delayed_send(self, tick_every, tick_atom::value);
-      },
+      [this](const saved_model& m) { model_saved(m); },
+      [this](const run_trouble& m) { perform(core().on_trouble(m.why)); },
+      [this](const report_written& m) { ended(m); },
+      [this](const coordinator_tick&) { on_tick(); },
   };
+}
+
+/// Its threads are waited for; what they still say meets nobody.
+void coordinator_shell::on_exit() {
+  queue_.clear(); // promises in it hold this actor
+  state_.reset();
+}
+
+caf::result<welcome> coordinator_shell::hello(const worker_hello& who,
+                                              const gpu_worker_actor& handle) {
+  auto result = core().on_hello(who, now());
+  if (!result.accepted)
+    return to_error(result.refused);
+  state_->handles[result.accepted->worker] = handle;
+  monitor(handle);
+  log().info("node {} joined from {} (pid {})", who.name, who.host, who.pid);
+  // Before what follows: it may be excluded once more.
+  if (config_.on_joined)
+    config_.on_joined(who.name);
+  perform(result.then);
+  return *result.accepted;
+}
+
+void coordinator_shell::on_tick() {
+  if (int injected = fault_point("coordinator.tick"))
+    throw std::system_error(injected, std::generic_category(), "a tick");
+  tick();
+  const bool due = summaries_due();
+  if (due)
+    refresh_workers();
+  if (due && state_->record)
+    refresh_probe(core(), record(), status());
+  if (config_.on_tick)
+    config_.on_tick(core());
+  delayed_send(this, tick_every, coordinator_tick{});
 }
 
 } // namespace ballast

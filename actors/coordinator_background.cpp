@@ -85,9 +85,9 @@ std::string fetch_state(const fetch_checkpoint& what, const std::string& worker,
 /// `get()` gives the model and publishes it; what comes of it is a message.
 template <class Get>
 void coordinator_shell::publish_in_background(Get get) {
-  coordinator_actor me = self_;
-  in_background([me, get, record = self_->state.record,
-                 space = self_->state.space, patience = patience()] {
+  local_coordinator_actor me = this;
+  in_background([me, get, record = state_->record, space = state_->space,
+                 patience = patience()] {
     name_this_thread("bl-model");
     saved_model saved;
     try {
@@ -99,7 +99,7 @@ void coordinator_shell::publish_in_background(Get get) {
       saved.problem = {
           errc::internal, std::string("the model: ") + e.what(), {}};
     }
-    caf::anon_send(me, saved_atom::value, saved);
+    caf::anon_send(me, saved);
   });
 }
 
@@ -123,21 +123,20 @@ void coordinator_shell::perform_now(const publish_model& what) {
 
 /// Beside everything else: fetching and the disk take their time.
 void coordinator_shell::perform_now(const fetch_checkpoint& what) {
-  coordinator_actor me = self_;
-  if (self_->state.copier.joinable())
-    self_->state.copier.join(); // it has reported, so it is at its end
+  local_coordinator_actor me = this;
+  if (state_->copier.joinable())
+    state_->copier.join(); // it has reported, so it is at its end
   // The last one is what the run goes on from; without another one training
   // does as well.
   bool last =
       core().phase() == run_phase::finishing || core().current()->asked.stop;
-  self_->state.copier = std::thread([me, what, record = self_->state.record,
-                                     token = record().token(),
-                                     worker = core().name_of(what.from),
-                                     space = self_->state.space,
-                                     history = record().history(),
-                                     patience = last
-                                                    ? patience()
-                                                    : std::chrono::seconds(0)] {
+  state_->copier = std::thread([me, what, record = state_->record,
+                                token = record().token(),
+                                worker = core().name_of(what.from),
+                                space = state_->space,
+                                history = record().history(),
+                                patience = last ? patience()
+                                                : std::chrono::seconds(0)] {
     name_this_thread("bl-checkpoint");
     failure problem;
     std::string file;
@@ -154,7 +153,7 @@ void coordinator_shell::perform_now(const fetch_checkpoint& what) {
     } catch (const std::exception& e) {
       problem = {errc::internal, std::string("a checkpoint: ") + e.what(), {}};
     }
-    caf::anon_send(me, saved_atom::value, what.after, file, problem);
+    caf::anon_send(me, checkpoint_saved{what.after, file, problem});
   });
 }
 
@@ -163,11 +162,11 @@ void coordinator_shell::perform_now(const end_run& what) {
   // report tells, also where the run could not go on before it.
   if (what.state == to_string(run_phase::stopped))
     record().go_on();
-  self_->state.ending = true;
+  state_->ending = true;
   write_stale_workers();
   outcome_reason_ = what.reason;
   record().probe()->state(what.state);
-  coordinator_actor me = self_;
+  local_coordinator_actor me = this;
   bool nothing_happened =
       record().untouched() ||
       (what.exit_code == 2 && core().current()->samples == 0);
@@ -183,8 +182,8 @@ void coordinator_shell::perform_now(const end_run& what) {
                        record().folder().string() + "` goes on";
   no_report_->clear();
   how_it_ended_.clear();
-  in_background([me, what, nothing_happened, record = self_->state.record,
-                 problem = no_report_, space = self_->state.space,
+  in_background([me, what, nothing_happened, record = state_->record,
+                 problem = no_report_, space = state_->space,
                  patience = patience(),
                  report = make_report(*core().current(), what)] {
     name_this_thread("bl-report");
@@ -210,7 +209,7 @@ void coordinator_shell::perform_now(const end_run& what) {
         *problem = e.what();
       }
     }
-    caf::anon_send(me, ended_atom::value, exit_code, text);
+    caf::anon_send(me, report_written{exit_code, text});
   });
 }
 

@@ -9,6 +9,7 @@
 #include "runtime/base/size_variables.hpp"
 #include "runtime/base/thrown_text.hpp"
 #include "runtime/job/job_text.hpp"
+#include "runtime/messages/control.hpp"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -212,6 +213,15 @@ void add_run(CLI::App& app, arguments& a, action& chosen) {
   });
 }
 
+/// Those of control messages; a job has a command of its own, `submit`.
+std::string types_for_ctl() {
+  std::string out;
+  for (const std::string& type : control_types())
+    if (type != "submit")
+      out += (out.empty() ? "" : ", ") + type;
+  return out;
+}
+
 void add_client_commands(CLI::App& app, arguments& a, action& chosen) {
   CLI::App* validate =
       app.add_subcommand("validate", "Name every mistake in a job");
@@ -244,12 +254,7 @@ void add_client_commands(CLI::App& app, arguments& a, action& chosen) {
       [&] { chosen = [&a] { return events_command(a.to, a.after); }; });
 
   CLI::App* ctl = app.add_subcommand("ctl", "Send one control message");
-  ctl->add_option(
-         "type", a.type,
-         "status, pause, resume, stop, checkpoint, scale, drain_worker, "
-         "evict_worker, set_balance, plan, explain, slow_worker, kill_worker, "
-         "stall_worker, damage_chunks")
-      ->required();
+  ctl->add_option("type", a.type, types_for_ctl())->required();
   ctl->add_option("pairs", a.pairs, "key=value");
   add_to(ctl, a.to);
   ctl->callback([&] {

@@ -90,25 +90,9 @@ played_coordinator(coordinator_actor::pointer self,
       [=](const worker_paused&) { note("paused"); },
       [=](const worker_finished&) { note("finished"); },
       [=](const worker_failed& m) { note("failed " + m.message); },
-      [](submit_atom, const std::string&, const std::string&) {
-        return std::string();
-      },
-      [](control_atom, const std::string&) -> caf::result<int, std::string> {
-        return {200, std::string()};
-      },
-      [](status_atom) { return std::string(); },
-      [](exited_atom, const std::string&, const std::string&) {},
-      [](signal_atom) {},
-      [](saved_atom, const saved_model&) {},
-      [](saved_atom, const checkpoint_identity&, const std::string&,
-         const failure&) {},
       [=](const state_copied&) { note("copied"); },
       [=](const chunks_fetched&) { note("fetched"); },
       [=](drain_atom, worker_id) { note("drain"); },
-      [](resume_atom, const std::string&) { return std::string(); },
-      [](trouble_atom, const failure&) {},
-      [](ended_atom, int, const std::string&) {},
-      [](tick_atom) {},
   };
 }
 
