@@ -1,6 +1,7 @@
 /// The command line: reads the arguments, calls the command, prints why it
 /// failed as the last line on stderr, and exits. Starts in milliseconds.
 #include "cli/commands.hpp"
+#include "cli/completion.hpp"
 #include "cli/node_library.hpp"
 #include "cli/open_file_limit.hpp"
 #include "cli/supervisor.hpp"
@@ -265,8 +266,19 @@ void add_client_commands(CLI::App& app, arguments& a, action& chosen) {
   docs->group(""); // hidden: for those who work on Ballast
   docs->add_option("topic", a.topic)
       ->required()
-      ->check(CLI::IsMember({"job", "errors", "schema"}));
-  docs->callback([&] { chosen = [&a] { return docs_command(a.topic); }; });
+      ->check(CLI::IsMember({"job", "errors", "schema", "completion"}));
+  docs->callback([&] {
+    chosen = [&a, &app] {
+      if (a.topic != "completion")
+        return docs_command(a.topic);
+      std::vector<std::string> names;
+      for (const CLI::App* command : app.get_subcommands(nullptr))
+        if (!command->get_group().empty()) // not hidden
+          names.push_back(command->get_name());
+      std::cout << bash_completion(names);
+      return 0;
+    };
+  });
 }
 
 /// Listed for --help only: their arguments are read elsewhere, see `handed_on`.
