@@ -25,18 +25,19 @@ void refresh_probe(const coordinator_core& core, run_record& record,
                    const nlohmann::json& status) {
   coordinator_probe& probe = *record.probe();
   probe.state(status["state"].get<std::string>());
-  if (const auto& run = core.current()) {
-    const balance_account& done = run->balance;
-    probe.balance({.makespan_ratio = done.state.makespan_ratio,
-                   .moves_in_flight = run->transfer && !run->transfer->sent
-                                          ? run->transfer->what.moves.size()
-                                          : 0,
-                   .moved_by_skew = done.moved_by_skew,
-                   .moved_by_size = done.moved_rows - done.moved_by_skew -
-                                    done.moved_by_coverage,
-                   .moved_by_coverage = done.moved_by_coverage,
-                   .bound = done.bound_rows,
-                   .bytes = done.moved_bytes});
+  if (core.phase() != run_phase::idle) {
+    const balance_account& done = core.run().balance.account();
+    const shard_transfer* transfer = core.members().transfer();
+    probe.balance(
+        {.makespan_ratio = done.state.makespan_ratio,
+         .moves_in_flight =
+             transfer && !transfer->sent ? transfer->what.moves.size() : 0,
+         .moved_by_skew = done.moved_by_skew,
+         .moved_by_size =
+             done.moved_rows - done.moved_by_skew - done.moved_by_coverage,
+         .moved_by_coverage = done.moved_by_coverage,
+         .bound = done.bound_rows,
+         .bytes = done.moved_bytes});
   }
   std::set<std::string> members;
   for (const auto& one : status["workers"]) {
@@ -65,7 +66,8 @@ coordinator_actor::behavior_type coordinator(coordinator_pointer self,
                                              shard_manager_actor shards,
                                              coordinator_shell_config config) {
   config.core.tick = tick_every;
-  self->state.core = std::make_unique<coordinator_core>(config.core);
+  self->state.core =
+      std::make_unique<coordinator_core>(config.core, self->state.box);
   self->state.shards = std::move(shards);
   auto me = std::make_shared<coordinator_shell>(self, std::move(config));
   on_handler_exception(self, "coordinator", me->config().on_defect);
@@ -74,40 +76,29 @@ coordinator_actor::behavior_type coordinator(coordinator_pointer self,
   return {
       [=](hello_atom, const worker_hello& hello,
           const gpu_worker_actor& handle) -> caf::result<welcome> {
-        auto result = me->core().on_hello(hello, me->now());
-        if (!result.accepted)
-          return to_error(result.refused);
-        self->state.handles[result.accepted->worker] = handle;
+        const auto answer = me->core().hello(hello, me->now());
+        if (const auto* refused = std::get_if<failure>(&answer))
+          return to_error(*refused);
+        const welcome& accepted = std::get<welcome>(answer);
+        self->state.handles[accepted.worker] = handle;
         self->monitor(handle);
         log().info("node {} joined from {} (pid {})", hello.name, hello.host,
                    hello.pid);
         // Before what follows: it may be excluded once more.
         if (me->config().on_joined)
           me->config().on_joined(hello.name);
-        me->perform(result.then);
-        return *result.accepted;
+        me->perform(self->state.box.take());
+        return accepted;
       },
-      [=](const heartbeat& m) { me->core().on_heartbeat(m, me->now()); },
-      [=](const worker_loaded& m) {
-        me->perform(me->core().on_loaded(m, me->now()));
-      },
-      [=](const worker_ready& m) {
-        me->perform(me->core().on_ready(m, me->now()));
-      },
-      [=](const final_ack& m) { me->perform(me->core().on_ack(m, me->now())); },
-      [=](const progress_report& m) {
-        me->perform(me->core().on_progress(m, me->now()));
-      },
-      [=](const evaluation_report& m) {
-        me->perform(me->core().on_evaluated(m));
-      },
-      [=](const worker_paused& m) {
-        me->perform(me->core().on_paused(m, me->now()));
-      },
-      [=](const worker_finished& m) { me->perform(me->core().on_finished(m)); },
-      [=](const worker_failed& m) {
-        me->perform(me->core().on_failed(m, me->now()));
-      },
+      [=](const heartbeat& m) { me->core().take(m, me->now()); },
+      [=](const worker_loaded& m) { me->tell_core(m); },
+      [=](const worker_ready& m) { me->tell_core(m); },
+      [=](const final_ack& m) { me->tell_core(m); },
+      [=](const progress_report& m) { me->tell_core(m); },
+      [=](const evaluation_report& m) { me->tell_core(m); },
+      [=](const worker_paused& m) { me->tell_core(m); },
+      [=](const worker_finished& m) { me->tell_core(m); },
+      [=](const worker_failed& m) { me->tell_core(m); },
       [=](submit_atom, const std::string& job, const std::string& folder) {
         return me->submit(job, folder);
       },
@@ -115,24 +106,23 @@ coordinator_actor::behavior_type coordinator(coordinator_pointer self,
           -> caf::result<int, std::string> { return me->control(text); },
       [=](status_atom) { return json_text(me->status()); },
       [=](exited_atom, const std::string& name, const std::string& how) {
-        me->perform(me->core().on_process_ended(name, how, me->now()));
+        me->tell_core(process_ended{name, how});
       },
-      [=](signal_atom) { me->perform(me->core().stop(true).then); },
-      [=](drain_atom, worker_id who) {
-        me->perform(me->core().on_leaving(who));
+      [=](signal_atom) {
+        (void)me->core().ask(stop_run{true}, me->now());
+        me->perform(self->state.box.take());
       },
+      [=](drain_atom, worker_id who) { me->tell_core(leave_announced{who}); },
       [=](resume_atom, const std::string& text) { return me->resume(text); },
-      [=](const state_copied& m) { me->perform(me->core().on_copied(m)); },
-      [=](const chunks_fetched& m) {
-        me->perform(me->core().on_fetched(m, me->now()));
-      },
+      [=](const state_copied& m) { me->tell_core(m); },
+      [=](const chunks_fetched& m) { me->tell_core(m); },
       [=](saved_atom, const checkpoint_identity& after, const std::string& file,
           const failure& problem) {
-        me->perform(me->core().on_checkpoint(after, file, problem, me->now()));
+        me->tell_core(checkpoint_written{after, file, problem});
       },
       [=](saved_atom, const saved_model& what) { me->model_saved(what); },
       [=](trouble_atom, const failure& why) {
-        me->perform(me->core().on_trouble(why));
+        me->tell_core(outside_trouble{why});
       },
       [=](ended_atom, int exit_code, const std::string& report) {
         me->ended(exit_code, report);

@@ -59,8 +59,8 @@ void coordinator_shell::work_off() {
 
 /// How long this run waits for space: not once it has failed for the lack.
 std::chrono::seconds coordinator_shell::patience() {
-  const auto& run = core().current();
-  return std::chrono::seconds(gave_up_ || !run ? 0 : run->what.elastic.grace_s);
+  const bool none = gave_up_ || core().phase() == run_phase::idle;
+  return std::chrono::seconds(none ? 0 : core().run().spec.elastic().grace_s);
 }
 
 bool coordinator_shell::waits_for(const failure& why) {
@@ -90,13 +90,13 @@ void coordinator_shell::give_up_queue(failure why) {
   for (queued& one : rest)
     if (auto* work = std::get_if<queued_work>(&one); work && work->dropped)
       work->dropped(why);
-  perform(core().on_trouble(std::move(why)));
+  tell_core(outside_trouble{std::move(why)});
 }
 
 /// A full disk takes no other worker's model either.
 void coordinator_shell::model_saved(const saved_model& what) {
   if (what.problem.code != errc::disk_full)
-    return perform(core().on_model_saved(what));
+    return tell_core(what);
   give_up_queue(what.problem);
 }
 
@@ -132,7 +132,7 @@ void coordinator_shell::perform_now(const prepare_data& what) {
             if (problem.code == errc::disk_full)
               problem.message +=
                   "; waited for " + std::to_string(patience().count()) + " s";
-            perform(core().on_prepare_failed(std::move(problem)));
+            tell_core(prepare_failed{std::move(problem)});
           });
 }
 
@@ -147,15 +147,16 @@ void coordinator_shell::prepared(const set_summary& set,
   if (core().phase() != run_phase::preparing)
     return;
   try {
-    record().prepared(core().current()->what, set, manifest,
+    record().prepared(core().run().spec.job, set, manifest,
                       config_.core.build_id);
   } catch (const ballast_error& e) {
     if (e.what_failed().code == errc::disk_full)
       throw; // this comes again
-    perform(core().on_prepare_failed(e.what_failed()));
+    tell_core(prepare_failed{e.what_failed()});
     return;
   }
-  go_on_with(core().on_prepared(set, now()));
+  core().take(data_prepared{set}, now());
+  go_on_with(self_->state.box.take());
 }
 
 void coordinator_shell::prepare_again() {
@@ -175,7 +176,7 @@ void coordinator_shell::tick() {
     work_off();
   prepare_again();
   if (!wait_.waiting())
-    perform(core().on_tick(now()));
+    tell_core(clock_tick{});
   note_waiting_workers();
   tell_trouble();
 }
@@ -233,7 +234,7 @@ void coordinator_shell::tell_trouble() {
 void coordinator_shell::note_waiting_workers() {
   if (!core().active())
     return waiting_workers_.clear();
-  for (const auto& [id, who] : core().nodes()) {
+  for (const auto& [id, who] : core().nodes().all()) {
     bool waits = who.connected && who.last.phase == worker_phase::disk_full;
     if (waits) {
       waiting_workers_.try_emplace(who.about.name, clock_now());

@@ -9,7 +9,7 @@
 #include "monitor/logs/log.hpp"
 #include "runtime/base/disk_wait.hpp"
 #include "runtime/base/json_text.hpp"
-#include "runtime/coordinator/coordinator_status.hpp"
+#include "runtime/coordinator/status.hpp"
 
 #include <deque>
 #include <functional>
@@ -51,6 +51,11 @@ public:
   /// one that fails ends the run. Of a run that ends already, all that still
   /// can be done is done.
   void perform(actions list);
+  template <class Event>
+  void tell_core(Event what) {
+    core().take(std::move(what), now());
+    perform(self_->state.box.take());
+  }
   /// Every 50 ms.
   void tick();
 
@@ -79,7 +84,7 @@ public:
 
 private:
   /// What is written about all of them takes milliseconds.
-  bool many_workers() { return core().nodes().size() > 64; }
+  bool many_workers() { return core().nodes().all().size() > 64; }
 
   caf::result<int, std::string> ask_shards(const std::string& id,
                                            const std::string& text);

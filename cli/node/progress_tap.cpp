@@ -1,6 +1,6 @@
 #include "cli/node/progress_tap.hpp"
 
-#include "runtime/coordinator/coordinator_status.hpp"
+#include "runtime/coordinator/status.hpp"
 
 #include <chrono>
 #include <cstdio>

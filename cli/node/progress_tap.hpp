@@ -2,7 +2,7 @@
 #pragma once
 
 #include "monitor/logs/progress.hpp"
-#include "runtime/coordinator/coordinator_core.hpp"
+#include "runtime/coordinator/coordinator.hpp"
 
 #include <nlohmann/json.hpp>
 #include <string>

@@ -7,7 +7,7 @@
 #pragma once
 
 #include "runtime/balance/balancer.hpp"
-#include "runtime/coordinator/coordinator_core.hpp"
+#include "runtime/coordinator/coordinator.hpp"
 #include "runtime/ledger/manifest.hpp"
 #include "runtime/worker/worker_core.hpp"
 #include "tests/runtime/ledger/ledger_fixture.hpp"
@@ -86,6 +86,12 @@ private:
 
   // -- coordinator
   void perform(const actions& list);
+  /// An event, and what the coordinator does about it.
+  template <class Event>
+  void tell_core(Event what) {
+    core_->take(std::move(what), now_);
+    perform(box_.take());
+  }
   void tick();
   void begin_run();
   void run_ended(const end_run& how);
@@ -168,17 +174,11 @@ private:
   job what_;
   instant now_{};
   uint64_t sequence_ = 0;
-  struct due {
-    instant at;
-    uint64_t number; // in the order in which they were made
-    event what;
-    bool operator<(const due& other) const {
-      return std::pair(at, number) > std::pair(other.at, other.number);
-    }
-  };
-  std::vector<due> queue_;                                // a heap
+  struct due;              // an event at its time
+  std::vector<due> queue_; // a heap
   std::map<uint32_t, std::unique_ptr<node_state>> nodes_; // by process number
   uint32_t processes_ = 0;
+  outbox box_; // of the coordinator that lives
   std::unique_ptr<coordinator_core> core_;
   uint64_t life_ = 1; // of the coordinator; what an earlier one began is lost
   uint64_t terms_ = 1;

@@ -112,9 +112,8 @@ static uint64_t coverable(const manifest& set, const plan& now) {
 void cluster::check_coverage() {
   outcome_.same_since =
       std::max(disk_->trained_at, disk_->changed_at) - disk_->changed_at;
-  outcome_.stalled =
-      core_ && core_->current() &&
-      core_->current()->balance.state.code == balance_code::stalled;
+  outcome_.stalled = core_ && core_->run().balance.account().state.code ==
+                                  balance_code::stalled;
   for (const auto& [number, one] : disk_->plans)
     if (one.effective)
       outcome_.lone_classes = coverable(set_, one.body);
@@ -138,8 +137,7 @@ void cluster::on_fetch(node_state& who, const fetch_order& order) {
         for (const interval& piece : from.pieces)
           me.chunks.insert(piece.chunk);
     me.fetched = order;
-    by_actor(me,
-             [this, message] { perform(core_->on_fetched(message, now_)); });
+    by_actor(me, [this, message] { tell_core(message); });
   });
 }
 

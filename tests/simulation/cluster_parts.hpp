@@ -5,6 +5,16 @@
 
 namespace ballast::simulation {
 
+/// At its time, and of one time in the order in which they were made.
+struct cluster::due {
+  instant at;
+  uint64_t number;
+  event what;
+  bool operator<(const due& other) const {
+    return std::pair(at, number) > std::pair(other.at, other.number);
+  }
+};
+
 /// One process. A worker that comes back after its death is another one.
 struct cluster::node_state {
   uint32_t process = 0;

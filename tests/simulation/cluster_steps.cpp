@@ -59,7 +59,7 @@ void cluster::start_steps(node_state& who, bool paused) {
   log([&] { return who.name + " begins a pause"; });
   worker_paused message{who.id, who.order->generation,
                         step_number{who.applied.size()}};
-  by_actor(who, [this, message] { perform(core_->on_paused(message, now_)); });
+  by_actor(who, [this, message] { tell_core(message); });
   stand_still(who);
 }
 
@@ -101,7 +101,7 @@ void cluster::copy_state(node_state& who) {
   who.copy = who.applied;
   state_copied message{who.id, who.order->generation,
                        step_number{who.applied.size()}};
-  by_actor(who, [this, message] { perform(core_->on_copied(message)); });
+  by_actor(who, [this, message] { tell_core(message); });
 }
 
 void cluster::finish(node_state& who) {
@@ -114,7 +114,7 @@ void cluster::finish(node_state& who) {
   log([&] {
     return who.name + " has finished after step " + to_string(message.step);
   });
-  by_actor(who, [this, message] { perform(core_->on_finished(message)); });
+  by_actor(who, [this, message] { tell_core(message); });
 }
 
 void cluster::next_step(node_state& who) {
@@ -176,9 +176,7 @@ void cluster::tell_peers(node_state& dead) {
               message.generation = in->number;
               message.code = errc::collective_failed;
               message.lost_rank = lost;
-              tell(me, [this, message] {
-                perform(core_->on_failed(message, now_));
-              });
+              tell(me, [this, message] { tell_core(message); });
             });
 }
 
@@ -232,8 +230,7 @@ void cluster::completed(node_state& who, size_t step, bool broken) {
     log([&] { return who.name + " stands still"; });
     worker_paused message{who.id, who.order->generation,
                           step_number{who.applied.size()}};
-    by_actor(who,
-             [this, message] { perform(core_->on_paused(message, now_)); });
+    by_actor(who, [this, message] { tell_core(message); });
     return stand_still(who);
   }
   next_step(who);
@@ -248,8 +245,7 @@ void cluster::failed(node_state& who, generation of, const std::string& why) {
   for (const auto& in : {who.in, who.next_in})
     if (in && in->number == of)
       message.links = broken_links(who, *in);
-  to_coordinator(who,
-                 [this, message] { perform(core_->on_failed(message, now_)); });
+  to_coordinator(who, [this, message] { tell_core(message); });
 }
 
 void cluster::report(node_state& who) {
@@ -264,8 +260,7 @@ void cluster::report(node_state& who) {
            to_string(message.steps.front().step) + " to " +
            to_string(message.steps.back().step);
   });
-  to_coordinator(
-      who, [this, message] { perform(core_->on_progress(message, now_)); });
+  to_coordinator(who, [this, message] { tell_core(message); });
 }
 
 /// A rank is gone: whoever waits for it learns so, at a moment of its own. Who

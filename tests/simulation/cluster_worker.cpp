@@ -39,9 +39,12 @@ void cluster::hello(node_state& who) {
     if (order)
       message.seen = std::max(message.seen, order->generation);
   to_coordinator(who, [this, &who, message] {
-    auto answer = core_->on_hello(message, now_);
-    if (!answer.accepted) {
-      log([&] { return who.name + " is refused: " + answer.refused.message; });
+    const auto answer = core_->hello(message, now_);
+    const welcome* accepted = std::get_if<welcome>(&answer);
+    if (!accepted) {
+      log([&] {
+        return who.name + " is refused: " + std::get<failure>(answer).message;
+      });
       return to_process(
           who, [this, connection = who.connection](node_state& me) {
             if (me.connection != connection)
@@ -55,21 +58,20 @@ void cluster::hello(node_state& who) {
                     [this](node_state& one) { connect_to_coordinator(one); });
           });
     }
-    bool same =
-        message.was != worker_id{} && answer.accepted->worker == message.was;
+    bool same = message.was != worker_id{} && accepted->worker == message.was;
     log([&] { return who.name + (same ? " is back" : " joins"); });
     last_progress_ = now_;
-    who.handle = answer.accepted->worker;
+    who.handle = accepted->worker;
     if (!same) {
       who.heard_ill = false;
       ill_.erase(who.name);
     }
     user_->starting.erase(who.name);
     uint64_t life = life_;
-    perform(answer.then);
+    perform(box_.take());
     if (life == life_)
       to_process(who, [this, same, connection = who.connection,
-                       welcome = *answer.accepted](node_state& me) {
+                       welcome = *accepted](node_state& me) {
         if (me.connection == connection)
           welcomed(me, welcome, same);
       });
@@ -143,7 +145,7 @@ void cluster::beat(node_state& who) {
     if (options_.ill_devices && random_.one_in(10))
       me.trouble.causes = uint8_t(random_.below(4));
     tell(me, [this, &me, id = me.id, trouble = me.trouble] {
-      core_->on_heartbeat({id, {}, {}, {}, 0, trouble}, now_);
+      core_->take(heartbeat{id, {}, {}, {}, 0, trouble}, now_);
       if (id != me.handle) // of the worker that it was
         return;
       me.heard_ill = trouble.causes != 0;
@@ -171,8 +173,7 @@ bool cluster::fails_to_load(node_state& who, generation of) {
   message.code = random_.one_in(2) ? errc::unreachable : errc::disk_full;
   message.message = "no room, or no way to it";
   log([&] { return who.name + " cannot load its share"; });
-  to_coordinator(who,
-                 [this, message] { perform(core_->on_failed(message, now_)); });
+  to_coordinator(who, [this, message] { tell_core(message); });
   return true;
 }
 
@@ -224,7 +225,7 @@ void cluster::on_assignment(node_state& who, const assignment& order) {
     me.fresh = me.order->first;
     worker_loaded message{me.id, me.order->generation, "c" + me.name,
                           "d" + me.name};
-    tell(me, [this, message] { perform(core_->on_loaded(message, now_)); });
+    tell(me, [this, message] { tell_core(message); });
   });
 }
 
@@ -240,7 +241,7 @@ void cluster::prepare_next(node_state& who, const assignment& order) {
     hold_share(me, me.next_order->first);
     worker_loaded message{me.id, me.next_order->generation, "c" + me.name,
                           "d" + me.name};
-    tell(me, [this, message] { perform(core_->on_loaded(message, now_)); });
+    tell(me, [this, message] { tell_core(message); });
   });
 }
 
@@ -302,7 +303,7 @@ void cluster::by_actor(node_state& who, event what) {
 
 void cluster::announce(node_state& who, step_number base) {
   worker_ready message{who.id, who.order->generation, base};
-  by_actor(who, [this, message] { perform(core_->on_ready(message, now_)); });
+  by_actor(who, [this, message] { tell_core(message); });
 }
 
 void cluster::hand_over(const std::shared_ptr<group>& in, node_state& source) {
@@ -413,7 +414,7 @@ void cluster::on_fence(node_state& who, const fence_order& order) {
            to_string(ack.step) + ", " + std::to_string(ack.records.size()) +
            " records" + (ack.holds_state ? "" : ", no state");
   });
-  to_coordinator(who, [this, ack] { perform(core_->on_ack(ack, now_)); });
+  to_coordinator(who, [this, ack] { tell_core(ack); });
 }
 
 void cluster::on_command(node_state& who, const command& order) {
