@@ -64,13 +64,20 @@ void send_progress(worker_pointer self, const gpu_worker_config& config) {
     report.reduce_ns += one.reduce_ns;
     report.apply_ns += one.apply_ns;
     report.costs.push_back({uint32_t(one.rows), one.compute_ns, one.waited_ns});
-    if (probe)
-      probe->step({double(one.data_ns) / 1e9, double(one.compute_ns) / 1e9,
-                   double(one.reduce_ns) / 1e9, double(one.apply_ns) / 1e9},
-                  one.rows);
+    if (!probe)
+      continue;
+    probe->step({double(one.data_ns) / 1e9, double(one.compute_ns) / 1e9,
+                 double(one.reduce_ns) / 1e9, double(one.apply_ns) / 1e9},
+                one.rows);
+    probe->collective_bytes(one.reduced_bytes);
   }
   if (!self->state.alone)
     self->send(self->state.coordinator, std::move(report));
+}
+
+void count_error(const gpu_worker_config& config, errc code) {
+  if (auto probe = config.probes ? config.probes->get() : nullptr)
+    probe->error(code);
 }
 
 void leave_run(worker_pointer self, const gpu_worker_config& config,
@@ -371,10 +378,14 @@ gpu_worker_actor::behavior_type gpu_worker(worker_pointer self,
       [=](const worker_finished& message) { pass_on(message); },
       [=](const worker_failed& message) {
         log().error("{}", message.message);
+        count_error(config, message.code);
         pass_on(message);
       },
       [=](const state_copied& message) { pass_on(message); },
-      [=](const chunks_fetched& message) { pass_on(message); },
+      [=](const chunks_fetched& message) {
+        count_error(config, message.problem.code);
+        pass_on(message);
+      },
       [=](join_atom) {
         if (self->state.alone)
           search(self, config);

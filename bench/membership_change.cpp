@@ -15,6 +15,8 @@
 ///
 /// Prints one JSON object a world: milliseconds from the death to the first
 /// step, of that the coordinator's processor, and the ratio to the first world.
+#include "monitor/logs/event_text.hpp"
+#include "monitor/status_json.hpp"
 #include "runtime/balance/memory_fit.hpp"
 #include "runtime/coordinator/coordinator.hpp"
 #include "runtime/coordinator/status.hpp"
@@ -132,7 +134,9 @@ public:
     const double begun = now_;
     busy_ = 0;
     at(begun + noticed_ms, [this] {
-      handle([this] { tell(connection_lost{dead_, "killed"}); });
+      handle([this] {
+        tell(connection_lost{dead_, losses::connection_closed{}});
+      });
     });
     while (core_.run().steps.recoveries().size() == recoveries_ &&
            !queue_.empty())
@@ -225,8 +229,8 @@ private:
       if (core_.nodes().all().size() <= small_world ||
           ticks_ % (waits ? 40 : 10) == 0) {
         if (std::exchange(stale_, false))
-          written_ += workers_json(core_).dump(2).size();
-        written_ += status_json(core_, time()).size();
+          written_ += workers_json(status_of(core_, time())).dump(2).size();
+        written_ += status_json(status_of(core_, time())).size();
       }
       ++ticks_;
     });
@@ -258,12 +262,12 @@ private:
         std::max(0.0, (wall_ms() - begun) - (cpu_ms() + queued_ms() - cpu));
   }
   void perform(const write_event& what) {
-    written_ += what.fields.dump().size();
+    written_ += text_of(what.what).fields.dump().size();
   }
   void perform(const write_workers&) {
     stale_ = core_.nodes().all().size() > small_world;
     if (!stale_)
-      written_ += workers_json(core_).dump(2).size();
+      written_ += workers_json(status_of(core_, time())).dump(2).size();
   }
 
   void perform(const send_fence& what) {

@@ -362,7 +362,8 @@ step_end step_executor::do_step(const prefetcher::ready& ready,
   progress_.steps.push_back(record);
   progress_.timings.push_back({data_ns, computed_ns - start_ns, waited_ns,
                                reduced_ns - computed_ns,
-                               applied_ns - reduced_ns, order.rows.size()});
+                               applied_ns - reduced_ns, order.rows.size(),
+                               with_.memory.count * sizeof(float)});
   return end;
 }
 

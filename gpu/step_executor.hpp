@@ -64,7 +64,8 @@ struct step_timing {
   uint64_t waited_ns = 0; // of these, for a core
   uint64_t reduce_ns = 0; // with waiting for the other ranks
   uint64_t apply_ns = 0;
-  uint64_t rows = 0; // own
+  uint64_t rows = 0;          // own
+  uint64_t reduced_bytes = 0; // of gradients, handed to the collective
 };
 
 /// What was applied since the last drain().

@@ -40,7 +40,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto request_deadline = 10s;
+constexpr auto submit_deadline = 10s;
 
 /// Takes a run over; where the disk has no room for that, it waits for room,
 /// as the run itself would. On a thread of its own: signals come meanwhile.
@@ -102,7 +102,7 @@ private:
                  const std::function<void(const std::string&)>& accepted) {
     caf::error out;
     caf::scoped_actor self{system_};
-    self->request(whom_, request_deadline, resume_atom::value, text)
+    self->request(whom_, submit_deadline, resume_atom::value, text)
         .receive([&](const std::string& name) { accepted(name); },
                  [&](const caf::error& why) { out = why; });
     return out;
@@ -133,14 +133,14 @@ void follow_supervisor(std::shared_ptr<liveness_socket> supervisor,
       std::_Exit(1);
     if (line.contains("job")) {
       caf::scoped_actor self{system};
-      self->request(whom, request_deadline, submit_atom::value,
+      self->request(whom, submit_deadline, submit_atom::value,
                     json_text(line["job"]), line.value("run_dir", ""))
           .receive(accepted, refuse);
     } else if (line.contains("resume")) {
       resume.begin(line["resume"], accepted, refuse);
     } else if (line.contains("exited")) {
       caf::anon_send(whom, exited_atom::value, line["exited"].value("name", ""),
-                     line["exited"].value("how", ""));
+                     process_end_of(line["exited"]));
     } else if (line.contains("signal")) {
       if (!resume.interrupt())
         caf::anon_send(whom, signal_atom::value);
@@ -266,8 +266,8 @@ coordinator_shell_config coordinator_process::shell() {
   if (may_have_gpu())
     out.only_machine->memory_bytes = 0; // the model may lie in that of a GPU
   progress_ = std::make_shared<progress_tap>(!options_.no_progress);
-  out.on_tick = [tap = progress_](const coordinator_core& core) {
-    tap->tick(core);
+  out.on_tick = [tap = progress_](const run_status& status) {
+    tap->tick(status);
   };
   out.on_trouble = [tap = progress_](const std::string& line) {
     tap->say(line);

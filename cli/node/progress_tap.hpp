@@ -2,7 +2,7 @@
 #pragma once
 
 #include "monitor/logs/progress.hpp"
-#include "runtime/coordinator/coordinator.hpp"
+#include "runtime/coordinator/run_status.hpp"
 
 #include <nlohmann/json.hpp>
 #include <string>
@@ -13,7 +13,7 @@ namespace ballast {
 class progress_tap {
 public:
   explicit progress_tap(bool enabled);
-  void tick(const coordinator_core& core);
+  void tick(const run_status& status);
   /// A line of its own on stderr, also without progress.
   void say(const std::string& line);
   /// The run is over; `report` may be null.

@@ -1,6 +1,7 @@
 /// The one line that tells a person how a run goes.
 #pragma once
 
+#include "runtime/coordinator/run_status.hpp"
 #include "runtime/job/job.hpp"
 
 #include <cstdint>
@@ -22,6 +23,8 @@ struct progress_state {
   std::optional<double> skew; // largest total variation distance, 0 to 1
   std::optional<double> eta_s;
 };
+
+progress_state progress_of(const run_status& of);
 
 /// "epoch 2/3  step 310/705  84,120 samples/s  loss 0.4312  world 2
 /// generation 1  skew 0.02  ETA 0:05", on one line. What is unknown is left

@@ -59,7 +59,7 @@ failure ask(coordinator_parts& p, const resume_request&, instant) {
     p.command_all(complete ? command_kind::resume : command_kind::unpause,
                   "resume");
   }
-  p.out.tell("resumed", {{"step", value(p.run.steps.last().step)}});
+  p.out.tell(events::resumed{p.run.steps.last().step});
   return {};
 }
 
@@ -142,7 +142,7 @@ failure ask(coordinator_parts& p, const evict_request& what, instant now) {
   const node* who = p.nodes.find(what.worker);
   if (!who)
     return no_such(p, what.worker);
-  exclude(p, {who->id, loss_reporter::verdict, "evicted on request"}, now);
+  exclude(p, {who->id, losses::evicted{}}, now);
   return {};
 }
 
@@ -162,7 +162,7 @@ failure ask(coordinator_parts& p, const scale_request& what, instant) {
             "/workers"};
   p.staff.scale(uint32_t(what.workers));
   p.run.requests.scale(p.out, p.run.spec.job, uint32_t(what.workers));
-  p.out.tell("scale", {{"workers", what.workers}});
+  p.out.tell(events::scaled{what.workers});
   consider_change(p);
   return {};
 }
@@ -181,8 +181,7 @@ failure ask(coordinator_parts& p, const balance_request& what, instant) {
   how.skew_tv = what.skew_tv.value_or(how.skew_tv);
   p.run.requests.balance(p.out, of, how);
   p.out.put(apply_balance{how});
-  p.out.tell("set_balance",
-             {{"enabled", how.enabled}, {"skew_tv", how.skew_tv}});
+  p.out.tell(events::balance_set{how.enabled, how.skew_tv});
   return {};
 }
 
@@ -240,9 +239,7 @@ failure ask(coordinator_parts& p, const injected_fault& what, instant) {
   else if (what.kind == command_kind::damage)
     order.chunks = uint64_t(what.amount);
   p.out.put(send_command{who->id, std::move(order)});
-  p.out.tell("fault", {{"worker", what.worker},
-                       {"what", to_string(what.kind)},
-                       {"amount", what.amount}});
+  p.out.tell(events::fault_injected{what.worker, what.kind, what.amount});
   return {};
 }
 

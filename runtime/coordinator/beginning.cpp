@@ -33,9 +33,8 @@ failure submit(coordinator_parts& p, const job& what, const std::string& name,
                term life) {
   if (failure refused = begin_run(p, what, name, life))
     return refused;
-  p.out.tell("coordinator_started", {{"term", value(p.config.term)},
-                                     {"run", name},
-                                     {"build", p.config.build_id}});
+  p.out.tell(
+      events::coordinator_started{p.config.term, name, p.config.build_id});
   p.out.put(prepare_data{what});
   return {};
 }

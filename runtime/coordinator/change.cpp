@@ -95,10 +95,7 @@ void change_placed(coordinator_parts& p, membership_change& change,
   p.run.steps.offer(offered);
   p.out.put(journal_entry(p, offered, change.workers, std::nullopt,
                           {"membership", change.shares, {}}));
-  p.out.tell("plan", {{"plan", value(offered.number)},
-                      {"generation", value(change.number)},
-                      {"outcome", "offered"},
-                      {"reason", "membership"}});
+  p.out.tell(events::plan_offered{offered.number, change.number});
   assignment common;
   common.generation = change.number;
   common.first = {offered, pack(offered)};
@@ -190,12 +187,9 @@ void tell_switch(coordinator_parts& p, membership_change& change,
   const std::vector<worker_id>& before = p.members.members()->workers;
   bool leave = std::any_of(before.begin(), before.end(),
                            [&](worker_id who) { return !change.holds(who); });
-  nlohmann::ordered_json begins{{"generation", value(change.number)},
-                                {"step", value(from)},
-                                {"workers", p.names(change.workers)},
-                                {"reason", leave ? "leave" : "join"}};
-  begins.update(collective_fields(change.collective));
-  p.out.tell("generation", std::move(begins));
+  p.out.tell(events::generation_begun{
+      change.number, from, p.names(change.workers),
+      events::generation_begun::switched{leave}, change.collective});
   tell_plan(p, change.offered, {"membership", change.shares, {}}, from);
 }
 

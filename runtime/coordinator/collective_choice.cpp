@@ -47,11 +47,4 @@ collective_choice choose_collective(const std::string& asked,
           "every worker has a GPU of its own, and NCCL " + ranks[0].nccl};
 }
 
-nlohmann::ordered_json collective_fields(const collective_choice& how) {
-  nlohmann::ordered_json out{{"collective", how.name}};
-  if (!how.reason.empty())
-    out["collective_reason"] = how.reason;
-  return out;
-}
-
 } // namespace ballast

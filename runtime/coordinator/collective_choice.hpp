@@ -4,7 +4,6 @@
 /// newcomer may be what the others are not. Pure.
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -32,8 +31,5 @@ struct collective_choice {
 collective_choice choose_collective(const std::string& asked,
                                     const std::vector<rank_device>& ranks,
                                     const std::string& nccl_failed);
-
-/// Of the event of a generation: "collective", and the reason if there is one.
-nlohmann::ordered_json collective_fields(const collective_choice& how);
 
 } // namespace ballast

@@ -190,19 +190,16 @@ void conclude_refused(coordinator_parts& p, instant now) {
   const bool saved = next(newest.step()) == refused.step;
   if ((!named || !saved) && now < refused.until)
     return;
-  nlohmann::ordered_json samples = nlohmann::ordered_json::object();
+  decltype(events::step_refused::samples) samples;
   for (const auto& [who, ids] : refused.sample_ids)
-    samples[p.nodes.name_of(who)] = ids;
+    samples.emplace_back(p.nodes.name_of(who), ids);
   std::string why = refused.why + "; the samples of the step are in "
                                   "events.jsonl";
   if (!newest.checkpoint.empty())
     why += saved ? ", the state before it in " : ", the newest checkpoint is ";
   why += newest.checkpoint;
-  p.out.tell("error", {{"code", to_string(refused.code)},
-                       {"message", why},
-                       {"pointer", ""},
-                       {"step", value(refused.step)},
-                       {"samples", samples}});
+  p.out.tell(events::step_refused{
+      {refused.code, why, {}}, refused.step, std::move(samples)});
   p.run.suspects.forget_refused();
   finish(p, run_phase::failed, describe(refused.code).exit_code, why);
 }
@@ -210,9 +207,7 @@ void conclude_refused(coordinator_parts& p, instant now) {
 void fail(coordinator_parts& p, failure why) {
   if (!p.members.active())
     return;
-  p.out.tell("error", {{"code", to_string(why.code)},
-                       {"message", why.message},
-                       {"pointer", why.pointer}});
+  p.out.tell(events::error{why});
   const bool goes_on =
       why.code == errc::disk_full || why.code == errc::collective_failed;
   finish(p, run_phase::failed, describe(why.code).exit_code,
@@ -226,7 +221,7 @@ void on(coordinator_parts& p, const outside_trouble& what, instant) {
 void finish(coordinator_parts& p, run_phase how, int exit_code,
             std::string reason, bool goes_on) {
   for (const auto& [who, why] : std::map(p.lost.open()))
-    tell_loss(p, who, why.reason);
+    tell_loss(p, who, why.cause);
   p.run.steps.tell_untold(p.out);
   p.run.delay.over();
   p.config.ended_runs.insert(run_mark(p.config.token, p.run.spec.name));

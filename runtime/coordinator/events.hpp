@@ -7,6 +7,7 @@
 #include "runtime/base/errors.hpp"
 #include "runtime/ledger/lineage.hpp"
 #include "runtime/messages/control.hpp"
+#include "runtime/messages/loss_cause.hpp"
 #include "runtime/messages/messages.hpp"
 
 #include <string>
@@ -17,15 +18,15 @@ namespace ballast {
 
 // -- from the transport and the supervisor ------------------------------------
 
-/// The connection of a node is gone, or its process: `reason` says how.
+/// The connection of a node is gone, or its process.
 struct connection_lost {
   worker_id worker{};
-  std::string reason;
+  loss_cause cause;
 };
 /// The supervisor saw a child end, also one that never said hello.
 struct process_ended {
   std::string name;
-  std::string how;
+  process_end how;
 };
 /// The process of a worker was asked to end: it takes no new work.
 struct leave_announced {

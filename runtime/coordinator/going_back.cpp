@@ -53,9 +53,7 @@ void on(coordinator_parts& p, const checkpoint_written& what, instant now) {
   if (how == written::strange)
     return;
   if (how == written::failed)
-    p.out.tell("checkpoint_failed", {{"step", value(what.after.step)},
-                                     {"code", to_string(what.problem.code)},
-                                     {"message", what.problem.message}});
+    p.out.tell(events::checkpoint_failed{what.after.step, what.problem});
   if (how == written::published)
     p.run.suspects.checkpoint_written();
   // The request was answered ok. A full disk has been waited for.

@@ -51,10 +51,7 @@ void lose_replaced(coordinator_parts& p, instant now) {
   for (worker_id old : std::set(s->may_return)) {
     const fenced* still = p.members.in<fenced>();
     if (still && still->may_return.contains(old) && p.nodes.joined_anew(old))
-      lose(p,
-           {old, loss_reporter::verdict,
-            "its process has joined as another worker"},
-           now);
+      lose(p, {old, losses::joined_anew{}}, now);
   }
 }
 
@@ -94,11 +91,7 @@ hello_answer greet(coordinator_parts& p, const worker_hello& hello,
   const welcome accepted{fresh.id, fresh.incarnation, p.config.term,
                          uint32_t(p.config.heartbeat.count())};
   if (p.members.active()) {
-    p.out.tell("worker_joined", {{"worker", hello.name},
-                                 {"incarnation", fresh.incarnation},
-                                 {"pid", hello.pid},
-                                 {"host", hello.host},
-                                 {"device", hello.device}});
+    p.out.tell(events::worker_joined{process_of(fresh), hello.device});
     p.out.put(write_workers{});
   }
   lose_replaced(p, now);

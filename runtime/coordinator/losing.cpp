@@ -13,13 +13,8 @@ bool none_comes(const coordinator_parts& p) {
 }
 
 void tell_no_more_starts(coordinator_parts& p, const std::string& what) {
-  p.out.tell(
-      "error",
-      {{"code", to_string(errc::worker_lost)},
-       {"message", std::to_string(p.staff.early_deaths()) +
-                       " workers died before their first step within " +
-                       std::to_string(p.run.spec.elastic().respawn_window_s) +
-                       " s; no more are started. The last one: " + what}});
+  p.out.tell(events::respawn_ended{
+      p.staff.early_deaths(), p.run.spec.elastic().respawn_window_s, what});
 }
 
 /// What a loss means for the generation it belonged to.
@@ -30,18 +25,19 @@ void go_on_without(coordinator_parts& p, const loss_report& what,
   if (!p.members.member(who) && !p.members.joining(who) &&
       !p.members.in_fence(who) && !p.members.leaver(who))
     return;
-  const std::string line =
-      "worker " + p.nodes.name_of(who) + " lost: " + what.reason;
+  recovery_reason why =
+      recovery_reasons::worker_lost{p.nodes.name_of(who), what.cause};
   if (fenced* s = p.members.in<fenced>()) {
-    s->recovery.reason = line;
+    s->recovery.reason = std::move(why);
     s->recovery.lost = who;
     s->held.forget(who);
     if (s->held.complete())
       decide(p, now);
   } else if (!p.members.in<finishing>()) {
     // Silence began with its last word; a death is seen when it is told.
-    const bool silent = what.from == loss_reporter::heartbeat;
-    fence_all(p, line, silent ? std::min(bad_sign, now) : now, now, who);
+    const bool silent = std::holds_alternative<losses::silent>(what.cause);
+    fence_all(p, std::move(why), silent ? std::min(bad_sign, now) : now, now,
+              who);
   } // else the model is fetched from another if it cannot be from here
 }
 
@@ -61,10 +57,11 @@ void open_loss(coordinator_parts& p, const loss_report& what, instant now) {
   if (p.members.member(who) && p.members.all_ready())
     p.run.suspects.died(who);
   if (!p.config.supervised) // no report of how its process ended will come
-    tell_loss(p, who, what.reason);
+    tell_loss(p, who, what.cause);
   p.out.put(write_workers{});
   if (!p.nodes.proven(who) && p.staff.died_early(now))
-    tell_no_more_starts(p, describe_node(gone) + " lost: " + what.reason);
+    tell_no_more_starts(p,
+                        describe_node(gone) + " lost: " + describe(what.cause));
   p.lost.end_with_reason(none_comes(p));
   if (p.members.members())
     go_on_without(p, what, bad_sign, now);
@@ -74,8 +71,8 @@ void open_loss(coordinator_parts& p, const loss_report& what, instant now) {
 
 void lose(coordinator_parts& p, const loss_report& what, instant now) {
   open_loss(p, what, now);
-  if (what.final() && p.lost.is_open(what.worker))
-    explain(p, what.worker, what.reason, now);
+  if (what.final && p.lost.is_open(what.worker))
+    explain(p, what.worker, what.cause, now);
 }
 
 /// Lost, and its process is to take no part any more.
@@ -92,14 +89,14 @@ void show_out(coordinator_parts& p, worker_id who, std::string dismissed,
   p.out.put(expel{who, std::move(dismissed), std::move(reason)});
 }
 
-void explain(coordinator_parts& p, worker_id who, const std::string& reason,
+void explain(coordinator_parts& p, worker_id who, const loss_cause& cause,
              instant now) {
-  tell_loss(p, who, reason);
+  tell_loss(p, who, cause);
   if (!p.members.active() || !p.lost.take_end())
     return;
   if (!p.members.members()) {
     fail(p, {errc::worker_lost,
-             describe_node(p.nodes.at(who)) + " lost: " + reason,
+             describe_node(p.nodes.at(who)) + " lost: " + describe(cause),
              {}});
   } else if (const fenced* s = p.members.in<fenced>();
              s && s->held.complete()) {
@@ -107,27 +104,25 @@ void explain(coordinator_parts& p, worker_id who, const std::string& reason,
   }
 }
 
-void tell_loss(coordinator_parts& p, worker_id who, const std::string& reason) {
+void tell_loss(coordinator_parts& p, worker_id who, const loss_cause& cause) {
   p.lost.close(who);
   const node& gone = p.nodes.at(who);
   if (p.members.in<idle>())
     return;
   if (recovery_times* times = p.members.recovery(); times && times->lost == who)
-    times->reason = "worker " + gone.about.name + " lost: " + reason;
-  p.out.tell("worker_lost", {{"worker", gone.about.name},
-                             {"incarnation", gone.incarnation},
-                             {"pid", gone.about.pid},
-                             {"host", gone.about.host},
-                             {"reason", reason}});
+    times->reason = recovery_reasons::worker_lost{gone.about.name, cause};
+  p.out.tell(events::worker_lost{
+      gone.about.name, gone.incarnation,
+      events::worker_lost::place{gone.about.pid, gone.about.host}, cause});
   if (!p.members.active())
     return;
-  p.run.suspects.explain(who, reason);
+  p.run.suspects.explain(who, cause);
   p.run.suspects.judge(p.out, p.nodes, p.run.copies.newest().step());
 }
 
 void on(coordinator_parts& p, const connection_lost& what, instant now) {
   if (p.nodes.connected(what.worker))
-    lose(p, {what.worker, loss_reporter::connection, what.reason}, now);
+    lose(p, {what.worker, what.cause, false}, now);
 }
 
 void on(coordinator_parts& p, const process_ended& what, instant now) {
@@ -141,7 +136,7 @@ void on(coordinator_parts& p, const process_ended& what, instant now) {
         (who.connected || (s && s->may_return.contains(id))))
       gone.push_back(id);
   for (worker_id who : gone)
-    lose(p, {who, loss_reporter::supervisor, what.how}, now);
+    lose(p, {who, what.how}, now);
   if (!gone.empty())
     return;
   for (const auto& [id, since] : p.lost.open())
@@ -153,7 +148,7 @@ void on(coordinator_parts& p, const process_ended& what, instant now) {
     if (who.about.name == what.name)
       return;
   const std::string line =
-      "worker " + what.name + " ended before it joined: " + what.how;
+      "worker " + what.name + " ended before it joined: " + describe(what.how);
   const bool one_too_many = p.staff.died_early(now);
   if (none_comes(p))
     fail(p, {errc::worker_lost, line, {}});
@@ -165,10 +160,7 @@ void let_go(coordinator_parts& p, worker_id who) {
   p.nodes.release(who);
   p.devices.forget(who);
   const node& leaver = p.nodes.at(who);
-  p.out.tell("worker_left", {{"worker", leaver.about.name},
-                             {"incarnation", leaver.incarnation},
-                             {"pid", leaver.about.pid},
-                             {"host", leaver.about.host}});
+  p.out.tell(events::worker_left{process_of(leaver)});
   p.out.put(send_command{who,
                          {p.config.term, p.members.newest_generation(),
                           command_kind::leave, "left"}});

@@ -11,8 +11,6 @@
 /// a few steps later, or a fence ends it. A change of membership comes first.
 #include "runtime/coordinator/transitions.hpp"
 
-#include "runtime/coordinator/share_fields.hpp"
-
 #include <algorithm>
 #include <map>
 #include <utility>
@@ -34,6 +32,22 @@ std::string trouble_of(const std::vector<stragglers::finding>& standing,
       return who.about.device + ": " + describe(one.what) + ", for " +
              whole_seconds(now - one.since);
   return {};
+}
+
+/// Each new owner's part of all bytes that are copied. The rate is shared out
+/// by it, so that all are done at the same time: the plan waits for the last
+/// one.
+std::map<uint32_t, double> copied_parts(const std::vector<shard_move>& moves) {
+  std::map<uint32_t, double> out;
+  double all = 0;
+  for (const shard_move& one : moves) {
+    const double bytes = double(one.bytes) + 1; // of an empty one, too
+    out[one.to] += bytes;
+    all += bytes;
+  }
+  for (auto& [to, bytes] : out)
+    bytes /= all;
+  return out;
 }
 
 /// For the next view: which worker sent how much, and how fast.
@@ -65,18 +79,8 @@ void tell_stragglers(coordinator_parts& p, instant now) {
   p.devices.measured(row_us);
   for (const stragglers::change& one : p.devices.changes(now)) {
     const worker_hello& about = p.nodes.at(one.what.who).about;
-    nlohmann::ordered_json fields{{"worker", about.name},
-                                  {"device", about.device},
-                                  {"host", about.host},
-                                  {"causes", cause_names(one.what.what)},
-                                  {"over", one.over}};
-    if (one.what.ratio > 0)
-      fields["row_time_ratio"] = one.what.ratio;
-    fields["reason"] = one.over ? about.device + " of " + about.name +
-                                      " is well again; it was in trouble for " +
-                                      whole_seconds(now - one.what.since)
-                                : sentence(one.what, about.name, about.device);
-    p.out.tell("straggler", std::move(fields));
+    p.out.tell(events::straggler{about.name, about.device, about.host, one.what,
+                                 one.over, now - one.what.since});
   }
 }
 
@@ -134,12 +138,14 @@ void send_fetches(coordinator_parts& p, const generation_state& members,
   std::map<uint32_t, std::map<uint32_t, std::vector<interval>>> wanted;
   for (const shard_move& one : transfer.what.moves)
     wanted[one.to][one.from].push_back(one.what);
+  const std::map<uint32_t, double> parts = copied_parts(transfer.what.moves);
   for (auto& [to, sources] : wanted) {
-    fetch_order order{p.config.term,
-                      members.number,
-                      transfer.offered.number,
-                      {},
-                      transfer.what.rate_bytes_per_s / wanted.size() + 1};
+    fetch_order order{
+        p.config.term,
+        members.number,
+        transfer.offered.number,
+        {},
+        uint64_t(double(transfer.what.rate_bytes_per_s) * parts.at(to)) + 1};
     for (auto& [from, pieces] : sources)
       order.sources.push_back({p.nodes.name_of(members.workers.at(from)),
                                members.data_addresses.at(from),
@@ -188,10 +194,8 @@ void on(coordinator_parts& p, const chunks_fetched& message, instant now) {
   note_copies(p, members, message);
   const std::string name = p.nodes.name_of(message.worker);
   for (const damaged_chunk& one : message.damaged)
-    p.out.tell("damaged", {{"plan", value(message.number)},
-                           {"chunk", value(one.chunk)},
-                           {"source", one.source},
-                           {"worker", name}});
+    p.out.tell(
+        events::chunk_damaged{message.number, one.chunk, one.source, name});
   if (message.problem)
     return drop_transfer(
         p, name + " could not copy its chunks: " + message.problem.message,
@@ -201,15 +205,9 @@ void on(coordinator_parts& p, const chunks_fetched& message, instant now) {
     return;
   if (!may_change(p) || p.run.requests.paused())
     return drop_transfer(p, "the run is about to change");
-  p.out.tell(
-      "move",
-      {{"plan", value(transfer.offered.number)},
-       {"rows", transfer.what.moved_rows},
-       {"chunks", transfer.what.moves.size()},
-       {"bytes", transfer.bytes},
-       {"refetched", transfer.refetched},
-       {"ms", std::chrono::duration<double, std::milli>(now - transfer.begun)
-                  .count()}});
+  p.out.tell(events::moved{transfer.offered.number, transfer.what.moved_rows,
+                           transfer.what.moves.size(), transfer.bytes,
+                           transfer.refetched, now - transfer.begun});
   offer_transfer(p, members, transfer);
 }
 
@@ -229,26 +227,15 @@ void tell_plan(coordinator_parts& p, const plan& what, const plan_note& note,
   names.reserve(note.shares.size());
   for (const share_summary& one : note.shares)
     names.push_back(p.nodes.name_of(one.worker));
-  nlohmann::ordered_json fields{{"plan", value(what.number)},
-                                {"generation", value(what.generation)},
-                                {"step", value(from)}};
-  if (note.balance) {
-    p.run.balance.count(*note.balance);
-    const balance_account& account = p.run.balance.account();
-    fields.update({{"cause", to_string(note.balance->cause)},
-                   {"reason", note.reason},
-                   {"makespan_ratio_before", note.balance->makespan_ratio},
-                   {"moved_rows", note.balance->moved_rows},
-                   {"moved_bytes", note.balance->moved_bytes},
-                   {"bound_rows", note.balance->bound_rows},
-                   {"round_bound_rows", note.balance->round_bound_rows},
-                   {"moved_rows_total", account.moved_rows},
-                   {"bound_rows_total", account.bound_rows}});
-  } else {
-    fields.update({{"outcome", "effective"}, {"reason", note.reason}});
-  }
-  fields.update(share_fields(names, what, note.shares, p.run.spec.batch()));
-  p.out.tell(note.balance ? "balance" : "plan", std::move(fields));
+  events::plan_effective told{
+      what.number, what.generation, from, note.reason,
+      worker_shares(names, what, note.shares, p.run.spec.batch())};
+  if (!note.balance)
+    return p.out.tell(std::move(told));
+  p.run.balance.count(*note.balance);
+  const balance_account& account = p.run.balance.account();
+  p.out.tell(events::balanced{std::move(told), *note.balance,
+                              account.moved_rows, account.bound_rows});
 }
 
 void drop_transfer(coordinator_parts& p, const std::string& why,
@@ -258,10 +245,8 @@ void drop_transfer(coordinator_parts& p, const std::string& why,
     return;
   shard_transfer gone = *std::exchange(pending->transfer, std::nullopt);
   p.run.balance.ended(how);
-  p.out.tell("plan", {{"plan", value(gone.offered.number)},
-                      {"generation", value(gone.offered.generation)},
-                      {"outcome", "dropped"},
-                      {"reason", why}});
+  p.out.tell(
+      events::plan_dropped{gone.offered.number, gone.offered.generation, why});
 }
 
 } // namespace ballast

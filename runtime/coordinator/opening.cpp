@@ -12,18 +12,12 @@ namespace {
 
 void tell_start(coordinator_parts& p, const generation_state& members,
                 step_number first) {
-  nlohmann::ordered_json begins{
-      {"generation", value(members.number)},
-      {"step", value(first)},
-      {"workers", p.names(members.workers)},
-      {"reason",
-       members.from_checkpoint
-           ? "checkpoint of step " + to_string(p.run.steps.last().step)
-           : "start"}};
+  events::generation_begun begins{
+      members.number, first, p.names(members.workers), {}, members.collective};
   if (members.from_checkpoint)
-    begins["from_checkpoint"] = true;
-  begins.update(collective_fields(members.collective));
-  p.out.tell("generation", std::move(begins));
+    begins.why =
+        events::generation_begun::from_checkpoint{p.run.steps.last().step};
+  p.out.tell(std::move(begins));
 }
 
 /// Journals the plan and sends every worker what it has to load.
@@ -107,7 +101,7 @@ failure no_room_ever(const coordinator_parts& p, const opening& s,
                ? failure{}
                : failure{errc::device_failed,
                          why + " and no more workers are started: " +
-                             s.recovery->reason,
+                             describe(s.recovery->reason),
                          {}};
   return {errc::device_failed,
           why + "; add memory (BALLAST_MEMORY_MB says how much a node "
@@ -117,10 +111,7 @@ failure no_room_ever(const coordinator_parts& p, const opening& s,
 
 void tell_no_room(coordinator_parts& p, size_t workers,
                   const memory_need& lacks, const std::string& reason) {
-  p.out.tell("waiting", {{"workers", workers},
-                         {"lacking_bytes", lacks.lacking_bytes},
-                         {"free_bytes", lacks.free_bytes},
-                         {"reason", reason}});
+  p.out.tell(events::waiting_for_memory{workers, lacks, reason});
 }
 
 } // namespace

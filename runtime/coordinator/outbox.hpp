@@ -5,7 +5,6 @@
 
 #include "runtime/coordinator/actions.hpp"
 
-#include <string>
 #include <utility>
 
 namespace ballast {
@@ -17,9 +16,7 @@ public:
     list_.emplace_back(std::forward<Action>(what));
   }
   /// One line for events.jsonl.
-  void tell(std::string kind, nlohmann::ordered_json fields) {
-    put(write_event{std::move(kind), std::move(fields)});
-  }
+  void tell(run_event what) { put(write_event{std::move(what)}); }
   void expect(size_t more) { list_.reserve(list_.size() + more); }
   /// All that was put in since the last call.
   actions take() { return std::exchange(list_, {}); }

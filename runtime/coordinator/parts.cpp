@@ -24,10 +24,9 @@ void coordinator_parts::command_all(command_kind kind,
 void coordinator_parts::say_waiting(const std::string& why) {
   if (!run.delay.say(why))
     return;
-  out.tell("waiting", {{"workers", nodes.connected().size()},
-                       {"min_workers", run.spec.elastic().min_workers},
-                       {"step", value(run.steps.last().step)},
-                       {"reason", why}});
+  out.tell(events::waiting{nodes.connected().size(),
+                           run.spec.elastic().min_workers,
+                           run.steps.last().step, why});
 }
 
 bool coordinator_parts::waits_for_memory() const {

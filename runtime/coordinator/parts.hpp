@@ -8,7 +8,7 @@
 #include "runtime/coordinator/connectivity.hpp"
 #include "runtime/coordinator/delay_notice.hpp"
 #include "runtime/coordinator/final_model.hpp"
-#include "runtime/coordinator/losses.hpp"
+#include "runtime/coordinator/loss_reports.hpp"
 #include "runtime/coordinator/membership.hpp"
 #include "runtime/coordinator/outbox.hpp"
 #include "runtime/coordinator/poison.hpp"
@@ -48,7 +48,7 @@ struct coordinator_parts {
   roster nodes;
   staffing staff;
   stragglers devices;
-  losses lost;
+  loss_reports lost;
   membership members;
   run_state run;
   instant ticked{-1}; // the newest clock_tick; negative: none yet

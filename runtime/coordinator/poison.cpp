@@ -11,15 +11,6 @@ constexpr std::chrono::seconds refusal_wait{5};
 /// Deaths with the same sample in flight before it is held to be the cause.
 constexpr uint32_t deaths_max = 3;
 
-/// Not the fault of another process, as a kill, a drain, or an eviction is.
-bool own_fault(const std::string& how) {
-  if (how.starts_with("exited with code"))
-    return !how.starts_with("exited with code 0");
-  return how.starts_with("killed by signal ") &&
-         !how.starts_with("killed by signal 9 ") &&
-         !how.starts_with("killed by signal 15 ");
-}
-
 } // namespace
 
 void poison::locate(std::optional<ledger> at, uint64_t epochs) {
@@ -42,7 +33,7 @@ void poison::nobody_survived() {
     death.nobody_survived = death.nobody_survived || !death.rows;
 }
 
-void poison::explain(worker_id who, const std::string& how) {
+void poison::explain(worker_id who, const loss_cause& how) {
   auto found = deaths_.find(who);
   if (found == deaths_.end())
     return;
@@ -55,7 +46,7 @@ void poison::explain(worker_id who, const std::string& how) {
 void poison::judge(outbox& out, const roster& nodes, step_number back_to) {
   for (auto it = deaths_.begin(); it != deaths_.end();) {
     const step_death& one = it->second;
-    if (one.how.empty() || (!one.rows && !one.nobody_survived)) {
+    if (!one.how || (!one.rows && !one.nobody_survived)) {
       ++it;
       continue;
     }
@@ -66,7 +57,8 @@ void poison::judge(outbox& out, const roster& nodes, step_number back_to) {
 
 void poison::judge(outbox& out, const std::string& name, step_death death,
                    step_number back_to) {
-  std::string last = "the last one was " + name + " (" + death.how + ")";
+  std::string last =
+      "the last one was " + name + " (" + describe(*death.how) + ")";
   if (!death.rows) {
     // Where others saw what a worker was at, the next ones to see it will tell
     // more than that the last of a few dies, too.

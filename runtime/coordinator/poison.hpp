@@ -40,7 +40,7 @@ public:
   /// The run goes back: what the last ones were at is not known.
   void nobody_survived();
   /// How it died is known.
-  void explain(worker_id who, const std::string& how);
+  void explain(worker_id who, const loss_cause& how);
   /// Counts every death of which all is known that ever will be; one too many
   /// with the same samples gives up the run. `back_to`: where the run goes
   /// back to.

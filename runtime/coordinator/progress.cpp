@@ -119,23 +119,22 @@ progress::evaluation_owed(const std::vector<committed_step>& inherited) const {
   return done ? epoch_number{} : ended;
 }
 
-void progress::tell_thinned(outbox& out, const std::string& kind,
-                            nlohmann::ordered_json fields, bool last,
+void progress::tell_thinned(outbox& out, run_event what, bool last,
                             instant now) {
-  thinned& one = thinned_[kind];
+  thinned& one = thinned_[what.index()];
   bool told = one.budget.take(now) || last;
   if (told) {
     one.untold.reset();
-    out.tell(kind, std::move(fields));
+    out.tell(std::move(what));
   } else {
-    one.untold = std::move(fields);
+    one.untold = std::move(what);
   }
 }
 
 void progress::tell_untold(outbox& out) {
   for (auto& [kind, one] : thinned_)
     if (auto untold = std::exchange(one.untold, std::nullopt))
-      out.tell(kind, std::move(*untold));
+      out.tell(std::move(*untold));
 }
 
 } // namespace ballast

@@ -81,8 +81,7 @@ public:
   // -- events that quick epochs would fill the disk with
   /// One that is left out is still written at the end of the run, if no newer
   /// one was. `last`: of the run.
-  void tell_thinned(outbox& out, const std::string& kind,
-                    nlohmann::ordered_json fields, bool last, instant now);
+  void tell_thinned(outbox& out, run_event what, bool last, instant now);
   void tell_untold(outbox& out);
 
 private:
@@ -98,9 +97,9 @@ private:
   std::vector<std::pair<std::string, double>> recoveries_;
   struct thinned { // written if the budget has room, the newest one at the end
     event_budget budget;
-    std::optional<nlohmann::ordered_json> untold;
+    std::optional<run_event> untold;
   };
-  std::map<std::string, thinned> thinned_; // by kind
+  std::map<size_t, thinned> thinned_; // by place in run_event
 };
 
 } // namespace ballast

@@ -71,22 +71,4 @@ void rebalance::placed(const std::vector<share_summary>& shares) {
   account_.skew_start = skew;
 }
 
-void rebalance::count(const plan_note::of_balance& what) {
-  if (what.moved_rows > 0) {
-    // A round's own plans do not add up: what one of them moves too much, the
-    // next one may have to move back.
-    if (std::exchange(account_.round, what.round) == what.round)
-      account_.bound_rows -= account_.round_bound_rows;
-    account_.round_bound_rows = what.round_bound_rows;
-    account_.bound_rows += account_.round_bound_rows;
-  }
-  ++account_.plans;
-  account_.moved_rows += what.moved_rows;
-  if (what.cause == balance_cause::skew)
-    account_.moved_by_skew += what.moved_rows;
-  if (what.cause == balance_cause::coverage)
-    account_.moved_by_coverage += what.moved_rows;
-  account_.moved_bytes += what.moved_bytes;
-}
-
 } // namespace ballast

@@ -41,7 +41,7 @@ public:
   /// The first shares of the run, or later ones.
   void placed(const std::vector<share_summary>& shares);
   /// A plan of the shard manager took effect.
-  void count(const plan_note::of_balance& what);
+  void count(const plan_note::of_balance& what) { account_.count(what); }
 
 private:
   std::vector<progress_report> newest_; // by rank

@@ -17,10 +17,8 @@ namespace ballast {
 
 namespace {
 
-double ms_between(instant from, instant to) {
-  return to > from
-             ? std::chrono::duration<double, std::milli>(to - from).count()
-             : 0;
+events::milliseconds span(instant from, instant to) {
+  return std::max(to - from, instant{0});
 }
 
 /// Whom a fence asks: all that may hold a state.
@@ -41,25 +39,25 @@ std::set<worker_id> to_ask(const coordinator_parts& p) {
 
 } // namespace
 
-void fence_all(coordinator_parts& p, std::string reason, instant bad_sign,
+void fence_all(coordinator_parts& p, recovery_reason why, instant bad_sign,
                instant now, worker_id lost) {
-  recovery_times times{.reason = reason, .begun = bad_sign};
+  recovery_times times{.reason = why, .begun = bad_sign};
   if (const recovery_times* before = p.members.recovery())
     times = *before;
-  times.reason = reason;
+  times.reason = why;
   times.first_hand = false;
   times.fenced = now;
   if (lost != worker_id{})
     times.lost = lost;
   const std::set<worker_id> asked = to_ask(p);
   pending_plans* pending = p.members.pending();
-  fenced next{
-      .members = std::move(*p.members.members()),
-      .pending = pending ? std::move(*pending) : pending_plans{},
-      .recovery = std::move(times),
-      .held = fence(p.members.newest_generation(), asked, std::move(reason)),
-      .begun = now,
-      .deadline = now + p.nodes.detector().ack_patience()};
+  fenced next{.members = std::move(*p.members.members()),
+              .pending = pending ? std::move(*pending) : pending_plans{},
+              .recovery = std::move(times),
+              .held =
+                  fence(p.members.newest_generation(), asked, describe(why)),
+              .begun = now,
+              .deadline = now + p.nodes.detector().ack_patience()};
   const bool answered = next.held.complete();
   p.members.become(std::move(next));
   p.out.expect(asked.size() + 1);
@@ -198,19 +196,20 @@ bool too_few(coordinator_parts& p, fenced& s, size_t workers) {
   if (workers >= (p.run.requests.stops() ? 1 : min_workers))
     return false;
   if (p.config.supervised && !p.staff.respawns()) {
-    fail(p, {errc::worker_lost,
-             "only " + std::to_string(workers) +
-                 " workers are left and no more are started, "
-                 "elastic.min_workers is " +
-                 std::to_string(min_workers) + ": " + s.recovery.reason,
-             {}});
+    fail(p,
+         {errc::worker_lost,
+          "only " + std::to_string(workers) +
+              " workers are left and no more are started, "
+              "elastic.min_workers is " +
+              std::to_string(min_workers) + ": " + describe(s.recovery.reason),
+          {}});
     return true;
   }
   s.short_of_workers = true;
   p.say_waiting(std::to_string(workers) + " of at least " +
                 std::to_string(min_workers) +
                 " workers are here (elastic.min_workers): waits for more, " +
-                s.recovery.reason);
+                describe(s.recovery.reason));
   return true; // the fence lasts; a hello, a loss and a stop come back here
 }
 
@@ -265,7 +264,7 @@ std::optional<step_number> find_base(coordinator_parts& p, const fenced& s) {
     base = step_number{0}; // the seed is the state
   if (!base && silent && p.run.steps.tally().samples == 0) {
     // No answer, and nothing is lost: from the seed again.
-    go_back(p, s.recovery.reason);
+    go_back(p, describe(s.recovery.reason));
     return std::nullopt;
   }
   const step_number shown = s.members.commits.committed();
@@ -275,7 +274,7 @@ std::optional<step_number> find_base(coordinator_parts& p, const fenced& s) {
     p.lost.end_with_reason(true);
   else
     go_back(p, "every worker that held the model of step " + to_string(shown) +
-                   " is lost: " + s.recovery.reason);
+                   " is lost: " + describe(s.recovery.reason));
   return std::nullopt;
 }
 
@@ -290,7 +289,7 @@ void open_next(coordinator_parts& p, fenced& s, next_generation of,
                         ", but nobody can tell what all of them were",
                     {}});
   plan before = settle_plans(p, s, inherited, base);
-  drop_transfer(p, s.recovery.reason);
+  drop_transfer(p, describe(s.recovery.reason));
   recovery_times times = std::move(s.recovery);
   times.acked = now;
   if (p.run.links.generations().failures() == 0) // else it goes on
@@ -336,22 +335,23 @@ void decide(coordinator_parts& p, instant now) {
 void tell_recovered(coordinator_parts& p, instant now) {
   training& s = *p.members.in<training>();
   const recovery_times how = *std::exchange(s.recovery, std::nullopt);
-  const double whole = ms_between(how.begun, now);
-  p.run.steps.recovered(how.reason, whole);
-  nlohmann::ordered_json begins{{"generation", value(s.members.number)},
-                                {"step", value(next(s.members.commits.base()))},
-                                {"workers", p.names(s.members.workers)},
-                                {"reason", how.reason},
-                                {"ms", whole},
-                                {"phases_ms",
-                                 {{"detect", ms_between(how.begun, how.fenced)},
-                                  {"fence", ms_between(how.fenced, how.acked)},
-                                  {"plan", ms_between(how.acked, how.placed)},
-                                  {"open", ms_between(how.placed, how.loaded)},
-                                  {"sync", ms_between(how.loaded, how.ready)},
-                                  {"first_step", ms_between(how.ready, now)}}}};
-  begins.update(collective_fields(s.members.collective));
-  p.out.tell("generation", std::move(begins));
+  const events::milliseconds whole = span(how.begun, now);
+  p.run.steps.recovered(describe(how.reason), whole.count());
+  p.out.tell(
+      events::generation_begun{.number = s.members.number,
+                               .step = next(s.members.commits.base()),
+                               .workers = p.names(s.members.workers),
+                               .why =
+                                   events::generation_begun::recovered{
+                                       .reason = how.reason,
+                                       .whole = whole,
+                                       .detect = span(how.begun, how.fenced),
+                                       .fence = span(how.fenced, how.acked),
+                                       .plan = span(how.acked, how.placed),
+                                       .open = span(how.placed, how.loaded),
+                                       .sync = span(how.loaded, how.ready),
+                                       .first_step = span(how.ready, now)},
+                               .collective = s.members.collective});
 }
 
 } // namespace ballast

@@ -9,6 +9,10 @@ std::string describe_node(const node& who) {
          " on " + who.about.host + ")";
 }
 
+events::worker_process process_of(const node& who) {
+  return {who.about.name, who.incarnation, who.about.pid, who.about.host};
+}
+
 void roster::begin_run(std::chrono::milliseconds heartbeat) {
   detector_ = failure_detector(heartbeat);
   proven_.clear();

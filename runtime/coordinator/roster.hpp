@@ -6,6 +6,7 @@
 #include "runtime/coordinator/failure_detector.hpp"
 #include "runtime/coordinator/memory_limits.hpp"
 #include "runtime/coordinator/node.hpp"
+#include "runtime/coordinator/run_event.hpp"
 
 #include <map>
 #include <optional>
@@ -14,6 +15,9 @@
 #include <vector>
 
 namespace ballast {
+
+/// As events name it.
+events::worker_process process_of(const node& who);
 
 class roster {
 public:

@@ -14,10 +14,11 @@ constexpr std::chrono::seconds join_wait{60};
 /// Whoever waits longer for workers is told.
 constexpr std::chrono::seconds waiting_told_after{4};
 
-std::string silence_of(const coordinator_parts& p, worker_id who, instant now) {
-  auto age = std::chrono::duration_cast<std::chrono::milliseconds>(
-      p.nodes.detector().age(who, now));
-  return "no heartbeat for " + std::to_string(age.count()) + " ms";
+losses::silent silence_of(const coordinator_parts& p, worker_id who,
+                          instant now, bool is_fenced = false) {
+  return {std::chrono::duration_cast<std::chrono::milliseconds>(
+              p.nodes.detector().age(who, now)),
+          is_fenced};
 }
 
 void judge_suspect(coordinator_parts& p, worker_id who, instant now) {
@@ -28,7 +29,9 @@ void judge_suspect(coordinator_parts& p, worker_id who, instant now) {
   const bool finishes = p.members.in<finishing>() != nullptr;
   if (belongs && !finishes) {
     if (!s)
-      fence_all(p, p.nodes.name_of(who) + ": " + silence_of(p, who, now),
+      fence_all(p,
+                recovery_reasons::worker_silent{p.nodes.name_of(who),
+                                                silence_of(p, who, now)},
                 p.nodes.detector().last_word(who), now, who);
     return;
   }
@@ -38,7 +41,7 @@ void judge_suspect(coordinator_parts& p, worker_id who, instant now) {
     patience = std::max<instant>(
         patience, std::chrono::seconds(p.run.spec.elastic().grace_s));
   if (p.nodes.detector().age(who, now) > patience)
-    exclude(p, {who, loss_reporter::heartbeat, silence_of(p, who, now)}, now);
+    exclude(p, {who, silence_of(p, who, now)}, now);
 }
 
 /// A fence ends only with a fresh answer from a worker that holds the model as
@@ -141,12 +144,10 @@ void judge_silence(coordinator_parts& p, instant now) {
   if (!s || now <= s->deadline || waits_for_holder(p, *s, now))
     return;
   for (worker_id who : std::set(s->held.awaited())) {
-    const bool away = s->may_return.contains(who);
-    exclude(p,
-            {who, away ? loss_reporter::verdict : loss_reporter::heartbeat,
-             away ? "it did not come back to the new coordinator"
-                  : silence_of(p, who, now) + " and no answer to the fence"},
-            now);
+    loss_cause cause = losses::not_returned{};
+    if (!s->may_return.contains(who))
+      cause = silence_of(p, who, now, true);
+    exclude(p, {who, std::move(cause)}, now);
     s = p.members.in<fenced>();
     if (!s)
       break;
@@ -159,14 +160,14 @@ void on(coordinator_parts& p, const clock_tick&, instant now) {
   excuse_own_freeze(p, now);
   tell_stragglers(p, now);
   observe(p, now);
-  for (const auto& [who, reason] : p.lost.overdue(now))
+  for (const auto& [who, cause] : p.lost.overdue(now))
     if (p.lost.is_open(who))
-      explain(p, who, reason, now);
+      explain(p, who, cause, now);
   judge_silence(p, now);
   if (p.members.active())
     for (const load_watch::finding& one : p.lost.stalled())
       if (p.members.active() && p.nodes.connected(one.who))
-        exclude(p, {one.who, loss_reporter::verdict, one.what}, now);
+        exclude(p, {one.who, one.what}, now);
   const bool attempt_due = p.members.active() && p.run.links.tick(now);
   go_on_waiting(p, attempt_due, now);
   conclude_refused(p, now);

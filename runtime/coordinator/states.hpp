@@ -6,8 +6,8 @@
 #include "runtime/coordinator/fence.hpp"
 #include "runtime/coordinator/generation_state.hpp"
 #include "runtime/coordinator/past_run.hpp"
-#include "runtime/coordinator/phase.hpp"
 #include "runtime/coordinator/recovery_times.hpp"
+#include "runtime/coordinator/run_phase.hpp"
 #include "runtime/coordinator/shard_transfer.hpp"
 
 #include <optional>

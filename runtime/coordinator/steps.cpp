@@ -51,11 +51,10 @@ void commit(coordinator_parts& p, const committed_step& step) {
   if (p.run.steps.commit(step, p.run.spec.set.train_rows)) {
     p.run.suspects.epoch_over();
     const run_tally& tally = p.run.steps.tally();
-    p.run.steps.tell_thinned(p.out, "epoch",
-                             {{"epoch", value(step.epoch)},
-                              {"step", value(step.step)},
-                              {"samples", tally.epoch_samples},
-                              {"train_loss", *tally.train_loss}},
+    p.run.steps.tell_thinned(p.out,
+                             events::epoch_ended{step.epoch, step.step,
+                                                 tally.epoch_samples,
+                                                 *tally.train_loss},
                              value(step.epoch) == p.run.spec.job.train.epochs,
                              std::max(p.ticked, instant{0}));
     p.out.put(journal_commit{step.step, step.epoch});
@@ -131,13 +130,11 @@ void on(coordinator_parts& p, const evaluation_report& report, instant) {
 void note_evaluation(coordinator_parts& p, const evaluation_report& report) {
   if (!p.run.steps.evaluated(report))
     return;
-  nlohmann::ordered_json fields{{"epoch", value(report.epoch)},
-                                {"test_loss", report.loss},
-                                {"test_rows", report.rows},
-                                {"ms", double(report.wall_ns) / 1e6}};
+  events::evaluated told{report.epoch, report.loss, report.rows,
+                         std::chrono::nanoseconds(report.wall_ns)};
   if (p.run.spec.set.classes > 0)
-    fields["test_accuracy"] = report.accuracy;
-  p.run.steps.tell_thinned(p.out, "evaluation", std::move(fields),
+    told.accuracy = report.accuracy;
+  p.run.steps.tell_thinned(p.out, std::move(told),
                            value(report.epoch) == p.run.spec.job.train.epochs,
                            std::max(p.ticked, instant{0}));
 }
@@ -160,7 +157,7 @@ void on(coordinator_parts& p, const worker_paused& message, instant now) {
   s->paused = true;
   if (s->recovery) // no step will follow for now
     tell_recovered(p, now);
-  p.out.tell("paused", {{"step", value(message.step)}});
+  p.out.tell(events::paused{message.step});
   p.out.put(write_workers{});
   if (halts)
     p.command_all(command_kind::stop, "stop");

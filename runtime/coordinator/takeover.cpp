@@ -47,7 +47,7 @@ void note_given(coordinator_parts& p, const past_run& past) {
 
 /// What users asked of the earlier life, as far as it still counts.
 void take_over_requests(coordinator_parts& p, const past_run& past,
-                        uint64_t begun_step) {
+                        step_number begun_step) {
   requests& asked = p.run.requests;
   asked.restore(past.asked);
   // Ids missing from every journaled membership may be given again.
@@ -63,8 +63,7 @@ void take_over_requests(coordinator_parts& p, const past_run& past,
   if (less || resumed)
     asked.journal(p.out);
   if (resumed)
-    p.out.tell("resumed", {{"step", begun_step},
-                           {"reason", "the run is resumed by its user"}});
+    p.out.tell(events::resumed{begun_step, true});
   for (worker_id who : asked.standing().leaving)
     p.nodes.ask_to_leave(who);
 }
@@ -76,17 +75,14 @@ failure take_over(coordinator_parts& p, past_run past, term life,
   p.config.token = std::move(token);
   if (failure refused = begin_run(p, past.what, past.name, life))
     return refused;
-  const uint64_t begun_step =
-      past.steps.empty() ? 0 : value(past.steps.back().step);
-  p.out.tell("coordinator_started",
-             {{"term", value(p.config.term)},
-              {"run", past.name},
-              {"build", p.config.build_id},
-              {"resumed", true},
-              {"step", begun_step},
-              {"checkpoint", past.checkpoints.empty()
-                                 ? 0
-                                 : value(past.checkpoints.back().holds.step)}});
+  const step_number begun_step =
+      past.steps.empty() ? step_number{} : past.steps.back().step;
+  p.out.tell(events::coordinator_started{
+      p.config.term, past.name, p.config.build_id,
+      events::coordinator_started::takeover{
+          begun_step, past.checkpoints.empty()
+                          ? step_number{}
+                          : past.checkpoints.back().holds.step}});
   p.out.put(prepare_data{past.begun});
   note_given(p, past);
   p.run.balance.restore(past.balance);
@@ -118,7 +114,7 @@ public:
   /// Behind a fence: members of earlier generations are excluded by it, for
   /// what they hold may be of another lineage.
   fenced result(instant now) {
-    const std::string reason = "the coordinator was restarted";
+    const recovery_reason why = recovery_reasons::coordinator_restarted{};
     const step_number shown = p_.run.steps.last().step;
     p_.run.balance.begin_generation(last_->workers.size());
     pending_plans pending = plans();
@@ -128,13 +124,14 @@ public:
     if (pending.change)
       for (worker_id who : pending.change->workers)
         expect(who, may_return);
-    recovery_times times{.reason = reason, .begun = now};
+    recovery_times times{.reason = why, .begun = now};
     times.fenced = now;
     return {.members = {last_->generation, last_->workers,
                         commit_tracker(last_->workers.size(), shown, shown)},
             .pending = std::move(pending),
             .recovery = std::move(times),
-            .held = fence(p_.members.newest_generation(), may_return, reason),
+            .held = fence(p_.members.newest_generation(), may_return,
+                          describe(why)),
             .begun = now,
             .deadline = now + p_.nodes.detector().return_patience(),
             .may_return = may_return};
@@ -156,11 +153,8 @@ private:
     if (!past_.alive || past_.alive->contains(known.about.name))
       may_return.insert(who);
     else
-      p_.out.tell(
-          "worker_lost",
-          {{"worker", known.about.name},
-           {"incarnation", known.incarnation},
-           {"reason", "its process ended while there was no coordinator"}});
+      p_.out.tell(events::worker_lost{known.about.name, known.incarnation,
+                                      std::nullopt, losses::ended_unseen{}});
   }
 
   /// What was under way may be in force: then that is still to be told.
@@ -225,10 +219,8 @@ void tell_repairs(coordinator_parts& p, past_steps& found) {
     p.out.put(refuse_checkpoint{one.what.file, std::move(one.why)});
   if (found.lost.empty())
     return;
-  p.out.tell("steps_restored",
-             {{"from", value(found.lost.front().step)},
-              {"to", value(found.lost.back().step)},
-              {"reason", "steps.jsonl lacked them, the ledger proves them"}});
+  p.out.tell(
+      events::steps_restored{found.lost.front().step, found.lost.back().step});
   p.out.put(write_steps{std::move(found.lost)});
 }
 
@@ -290,10 +282,7 @@ welcome welcome_back(coordinator_parts& p, const worker_hello& hello) {
   const fenced* s = p.members.in<fenced>();
   if (s && s->held.awaited().contains(back.id))
     p.out.put(send_fence{back.id, p.fence_now()});
-  p.out.tell("worker_returned", {{"worker", hello.name},
-                                 {"incarnation", back.incarnation},
-                                 {"pid", hello.pid},
-                                 {"host", hello.host}});
+  p.out.tell(events::worker_returned{process_of(back)});
   p.out.put(write_workers{});
   return {back.id, back.incarnation, p.config.term,
           uint32_t(p.config.heartbeat.count())};

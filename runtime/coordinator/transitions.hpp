@@ -32,9 +32,9 @@ void exclude(coordinator_parts& p, const loss_report& what, instant now);
 void show_out(coordinator_parts& p, worker_id who, std::string dismissed = {},
               std::string reason = {});
 /// The one line of events.jsonl about a loss, and the reason of what follows.
-void tell_loss(coordinator_parts& p, worker_id who, const std::string& reason);
+void tell_loss(coordinator_parts& p, worker_id who, const loss_cause& cause);
 /// The reason of a loss is final: what waited for it happens.
-void explain(coordinator_parts& p, worker_id who, const std::string& reason,
+void explain(coordinator_parts& p, worker_id who, const loss_cause& cause,
              instant now);
 /// It owes nothing to the others, or nothing any more.
 void let_go(coordinator_parts& p, worker_id who);
@@ -87,7 +87,7 @@ void on(coordinator_parts& p, const final_ack& ack, instant now);
 
 /// opening, training -> fenced. `lost`: the worker that the reason names; given
 /// here, because the recovery may be over when this returns.
-void fence_all(coordinator_parts& p, std::string reason, instant bad_sign,
+void fence_all(coordinator_parts& p, recovery_reason why, instant bad_sign,
                instant now, worker_id lost = {});
 /// fenced -> opening, if the members and their base are known.
 void decide(coordinator_parts& p, instant now);

@@ -127,22 +127,20 @@ void tell_failed_attempt(coordinator_parts& p, const opening_attempts& attempts,
   message += p.run.links.cannot_open();
   if (!attempts.to_tell())
     return;
-  nlohmann::ordered_json fields{{"attempts", attempts.failures()},
-                                {"retry_ms", attempts.wait().count()},
-                                {"message", message}};
+  events::cannot_open told{attempts.failures(), attempts.wait(), message};
   if (!what.broken.empty())
-    fields.update({{"worker", p.nodes.name_of(what.broken[0].from)},
-                   {"cannot_reach", p.nodes.name_of(what.broken[0].about)},
-                   {"address", what.broken[0].address}});
-  p.out.tell("cannot_open", std::move(fields));
+    told.broken = {p.nodes.name_of(what.broken[0].from),
+                   p.nodes.name_of(what.broken[0].about),
+                   what.broken[0].address};
+  p.out.tell(std::move(told));
 }
 
 /// For good: the fault was its own.
-void dismiss(coordinator_parts& p, worker_id who, std::string reason,
+void dismiss(coordinator_parts& p, worker_id who, losses::dismissed why,
              instant now) {
   p.nodes.dismiss(who, p.run.spec.name);
-  lose(p, {who, loss_reporter::verdict, reason}, now);
-  show_out(p, who, std::move(reason));
+  lose(p, {who, why}, now);
+  show_out(p, who, describe(loss_cause(std::move(why))));
 }
 
 /// For a while that doubles each time: a link of its was broken, which may be
@@ -151,7 +149,7 @@ void hold_back(coordinator_parts& p, worker_id who, const std::string& reason,
                instant now) {
   const std::chrono::seconds wait =
       p.run.links.stay_away(p.nodes.name_of(who), now).wait;
-  lose(p, {who, loss_reporter::verdict, reason}, now);
+  lose(p, {who, losses::cut_off{reason}}, now);
   show_out(p, who, {},
            reason + "; is taken in again in " + std::to_string(wait.count()) +
                " s at the earliest");
@@ -171,7 +169,7 @@ void go_on_without(coordinator_parts& p, fenced& s,
         what.broken.begin(), what.broken.end(),
         [who](const auto& one) { return one.from == who || one.about == who; });
     if (its == what.broken.end())
-      dismiss(p, who, reason, now);
+      dismiss(p, who, {errc::none, reason}, now);
     else
       hold_back(p, who, describe(p, *its), now);
   }
@@ -261,7 +259,7 @@ void collective_broke(coordinator_parts& p, const worker_failed& message,
   const std::string& name = p.nodes.name_of(message.worker);
   const std::string words = in_words(p, message);
   p.run.links.note_unopened(p.members, message, name + ": " + words);
-  const std::string why = name + ": all-reduce failed: " + words;
+  const recovery_reason why = recovery_reasons::collective_failed{name, words};
   const bool saw_it = !message.links.empty();
   if (fenced* s = p.members.in<fenced>()) {
     if (saw_it && s->recovery.lost == worker_id{} && !s->recovery.first_hand)
@@ -287,8 +285,7 @@ void worker_broke(coordinator_parts& p, const worker_failed& message,
   if (!p.nodes.proven(message.worker) && p.run.steps.sound()) {
     // Its own trouble: it costs the others a recovery at most.
     p.run.links.newcomer_failed(who.about.name + ": " + message.message, now);
-    return dismiss(p, message.worker,
-                   to_string(message.code) + ": " + message.message, now);
+    return dismiss(p, message.worker, {message.code, message.message}, now);
   }
   fail(p, {message.code, describe_node(who) + ": " + message.message, {}});
 }
@@ -328,7 +325,7 @@ void on(coordinator_parts& p, const worker_failed& message, instant now) {
     const worker_id gone = members.workers[size_t(message.lost_rank)];
     if (!p.nodes.connected(gone))
       return;
-    lose(p, {gone, loss_reporter::peer, "its process is gone"}, now);
+    lose(p, {gone, losses::process_gone{}, false}, now);
     show_out(p, gone);
     return;
   }

@@ -11,7 +11,7 @@ namespace {
 
 constexpr size_t doubtful_lines_max = 5;
 
-uint64_t row_count(const ledger_config& config) {
+uint64_t rows_of(const ledger_config& config) {
   return std::accumulate(config.chunk_rows.begin(), config.chunk_rows.end(),
                          uint64_t{0});
 }
@@ -53,7 +53,7 @@ void use_counter::clear() {
 }
 
 audit::audit(audit_input input)
-    : input_(std::move(input)), rows_(row_count(input_.run.config)),
+    : input_(std::move(input)), rows_(rows_of(input_.run.config)),
       replay_(input_.run), epoch_uses_(rows_) {
   report_.traced = input_.traced;
   uint64_t offset = 0;

@@ -3,13 +3,15 @@
 /// come back. It never stands still itself.
 #include "tests/simulation/cluster_parts.hpp"
 
+#include <csignal>
+
 namespace ballast::simulation {
 
 using namespace std::chrono_literals;
 
 /// It reaps a child. Whom it tells may be dead: then the next coordinator is
 /// told who lives.
-void cluster::process_ended(const std::string& name, const std::string& how) {
+void cluster::process_ended(const std::string& name, const process_end& how) {
   user_->starting.erase(name);
   after(some(50, 5000), [this, name, how] {
     at_coordinator(some(50, 1000), [this, name, how] {
@@ -72,10 +74,10 @@ void cluster::kill(node_state& who, const std::string& how) {
     if (was == worker_id{})
       return;
     log([&] { return "coordinator sees " + gone.name + " gone"; });
-    tell_core(connection_lost{was, "its connection closed"});
+    tell_core(connection_lost{was, losses::connection_closed{}});
   });
   if (options_.supervised)
-    process_ended(who.name, "killed by signal 9 (SIGKILL)");
+    process_ended(who.name, {process_end::kind::killed, SIGKILL});
   else
     after(some(1000, 80'000), [this] {
       if (!over_)

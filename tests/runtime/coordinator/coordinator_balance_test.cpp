@@ -52,15 +52,6 @@ protected:
     return out;
   }
 
-  static std::vector<write_event> events(const actions& of,
-                                         const std::string& kind) {
-    std::vector<write_event> out;
-    for (const write_event& one : pick<write_event>(of))
-      if (one.kind == kind)
-        out.push_back(one);
-    return out;
-  }
-
   driver d_;
 };
 
@@ -74,13 +65,13 @@ TEST_F(moving, tells_of_every_chunk_that_arrived_damaged_and_from_whom) {
   message.refetched = 2;
   message.damaged = {{"w1", chunk_id{0}}, {"origin", chunk_id{0}}};
   actions then = d_.core.take(message, d_.now);
-  auto told = events(then, "damaged");
-  ASSERT_EQ(told.size(), 2u);
-  EXPECT_EQ(told[0].fields["source"], "w1");
-  EXPECT_EQ(told[0].fields["chunk"], 0);
-  EXPECT_EQ(told[0].fields["worker"], "w2");
-  EXPECT_EQ(told[1].fields["source"], "origin");
-  EXPECT_EQ(events(then, "move").at(0).fields["refetched"], 2);
+  auto damaged = told<events::chunk_damaged>(then);
+  ASSERT_EQ(damaged.size(), 2u);
+  EXPECT_EQ(damaged[0].source, "w1");
+  EXPECT_EQ(damaged[0].chunk, chunk_id{0});
+  EXPECT_EQ(damaged[0].worker, "w2");
+  EXPECT_EQ(damaged[1].source, "origin");
+  EXPECT_EQ(told<events::moved>(then).at(0).refetched, 2u);
   EXPECT_EQ(pick<send_plan>(then).size(), 2u) << "offered to everybody";
 }
 
@@ -91,11 +82,10 @@ TEST_F(moving, tells_of_damage_also_where_the_plan_is_dropped_for_it) {
   message.damaged = {{"w1", chunk_id{0}}, {"origin", chunk_id{0}}};
   message.problem = {errc::invalid_data, "chunk 0 arrived damaged", {}};
   actions then = d_.core.take(message, d_.now);
-  EXPECT_EQ(events(then, "damaged").size(), 2u);
-  auto dropped = events(then, "plan");
+  EXPECT_EQ(told<events::chunk_damaged>(then).size(), 2u);
+  auto dropped = told<events::plan_dropped>(then);
   ASSERT_EQ(dropped.size(), 1u);
-  EXPECT_EQ(dropped[0].fields["outcome"], "dropped");
-  EXPECT_THAT(dropped[0].fields["reason"].get<std::string>(),
+  EXPECT_THAT(dropped[0].reason,
               HasSubstr("w2 could not copy its chunks: chunk 0"));
   EXPECT_TRUE(pick<send_plan>(then).empty());
   EXPECT_TRUE(pick<journal_offer>(then).empty());
@@ -104,14 +94,35 @@ TEST_F(moving, tells_of_damage_also_where_the_plan_is_dropped_for_it) {
 TEST_F(moving, drops_a_plan_whose_membership_is_lost_before_it_is_offered) {
   begin();
   auto orders = pick<send_fetch>(propose());
-  d_.core.take(connection_lost{d_.workers[0], "gone"}, d_.now);
+  d_.core.take(connection_lost{d_.workers[0], closed}, d_.now);
   actions late = d_.core.take(fetched(orders.at(0).what), d_.now);
   EXPECT_TRUE(pick<journal_offer>(late).empty());
   actions decided = d_.recover(step_number{0});
-  auto dropped = events(decided, "plan");
+  auto dropped = told<events::plan_dropped>(decided);
   ASSERT_GE(dropped.size(), 1u);
-  EXPECT_EQ(dropped[0].fields["outcome"], "dropped");
   EXPECT_FALSE(d_.core.members().transfer());
+}
+
+TEST_F(moving, shares_the_rate_out_so_that_all_copies_end_together) {
+  begin();
+  d_.now += std::chrono::milliseconds(50);
+  ASSERT_EQ(pick<observe_load>(d_.core.take(clock_tick{}, d_.now)).size(), 1u);
+  balance_answer answer;
+  answer.state.code = balance_code::planned;
+  balance_proposal& what = answer.proposal;
+  what.generation = generation{1};
+  what.base = plan_number{1};
+  what.moves = {{{chunk_id{0}, 0, 5}, 0, 1, 3000, 1},
+                {{chunk_id{7}, 0, 5}, 1, 0, 1000, 1}};
+  what.rate_bytes_per_s = 64'000'000;
+  what.moved_rows = 10;
+  what.weights = {50, 50};
+  what.after = {{d_.workers[0], 50, 0}, {d_.workers[1], 50, 0}};
+  auto orders = pick<send_fetch>(d_.core.take(answer, d_.now));
+  ASSERT_EQ(orders.size(), 2u);
+  for (const send_fetch& one : orders)
+    EXPECT_NEAR(double(one.what.bytes_per_s),
+                one.to == d_.workers[1] ? 48e6 : 16e6, 64e6 / 1000);
 }
 
 TEST_F(moving, passes_on_how_fast_chunks_came_from_whom) {

@@ -1,5 +1,5 @@
-/// Plays shard manager and workers for the coordinator's core: from the job to
-/// the steps, and through recoveries. Nothing runs by itself.
+/// Plays shard manager and workers for the coordinator: from job to steps, and
+/// through recoveries. Nothing runs by itself.
 #pragma once
 
 #include "runtime/balance/memory_fit.hpp"
@@ -20,6 +20,24 @@ std::vector<Action> pick(const actions& list) {
       out.push_back(*found);
   return out;
 }
+
+/// The events of one kind.
+template <class Event>
+std::vector<Event> told(const actions& list) {
+  std::vector<Event> out;
+  for (const write_event& one : pick<write_event>(list))
+    if (const auto* found = std::get_if<Event>(&one.what))
+      out.push_back(*found);
+  return out;
+}
+
+inline process_end killed_by(int signal) {
+  return {process_end::kind::killed, signal};
+}
+inline process_end exited_with(int code) {
+  return {process_end::kind::exited, code};
+}
+const loss_cause closed = losses::connection_closed{};
 
 inline job small_job(uint32_t workers) {
   job out;
@@ -101,7 +119,7 @@ public:
     return out;
   }
 
-  /// Everybody has loaded, then everybody is ready.
+  /// All have loaded, then all are ready.
   actions join_ranks() {
     const generation_state& members = *core.generation();
     generation gen = members.number;
@@ -173,8 +191,7 @@ public:
   uint64_t batch = 50;
   std::string model = "emulated";
   uint64_t chunk_bytes = 0;
-  /// What else a node says of itself.
-  std::function<void(worker_hello&)> dress;
+  std::function<void(worker_hello&)> dress; // what else a node says
   std::vector<worker_id> workers;
   actions assigned; // once it was placed
   actions begun;    // once all were ready

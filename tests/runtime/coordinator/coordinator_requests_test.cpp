@@ -54,7 +54,7 @@ std::unique_ptr<driver> in_phase(const phase_name& name) {
     for (worker_id who : d->workers)
       d->core.take(worker_paused{who, generation{1}, step_number{0}}, d->now);
   } else if (name == "recovering") {
-    d->core.take(connection_lost{d->workers[1], "gone"}, d->now);
+    d->core.take(connection_lost{d->workers[1], closed}, d->now);
   } else if (name == "finishing" || name == "done") {
     d->finish_all();
     if (name == "done")
@@ -217,7 +217,7 @@ TEST(requests, a_crash_keeps_a_pause_and_the_end_of_one) {
     d.train({"w1", "w2", "w3"});
     d.apply_steps(1);
     d.core.ask(pause_request{});
-    d.core.take(connection_lost{d.workers[2], "gone"}, d.now);
+    d.core.take(connection_lost{d.workers[2], closed}, d.now);
     if (resumed) {
       EXPECT_FALSE(d.core.ask(resume_request{}).refused);
     }
@@ -236,7 +236,7 @@ TEST(requests, a_copy_is_asked_for_again_after_rank_zero_died) {
       commands(d.core.ask(checkpoint_request{}).then, command_kind::checkpoint),
       1u);
   d.apply_steps(1);
-  d.core.take(connection_lost{d.workers[0], "gone"}, d.now);
+  d.core.take(connection_lost{d.workers[0], closed}, d.now);
   EXPECT_FALSE(d.core.ask(checkpoint_request{}).refused);
   auto place = pick<place_shares>(d.recover(step_number{1}));
   d.place(place.at(0));
@@ -340,7 +340,7 @@ TEST(requests, a_stop_without_holders_writes_the_model_of_the_checkpoint) {
     actions then;
     if (before)
       d.core.ask(stop_run{false});
-    then = d.core.take(connection_lost{d.workers[0], "gone"}, d.now);
+    then = d.core.take(connection_lost{d.workers[0], closed}, d.now);
     if (!before)
       then = d.core.ask(stop_run{false}).then;
     auto model = pick<publish_model>(then);
@@ -362,7 +362,7 @@ TEST(requests, a_stop_without_holders_writes_the_model_of_the_checkpoint) {
 TEST(requests, a_stop_says_that_steps_are_undone_that_nothing_holds) {
   driver d;
   train_two(d, 0);
-  d.core.take(connection_lost{d.workers[0], "gone"}, d.now);
+  d.core.take(connection_lost{d.workers[0], closed}, d.now);
   auto over = pick<end_run>(d.core.ask(stop_run{false}).then);
   ASSERT_THAT(over, SizeIs(1));
   EXPECT_EQ(over[0].reason, "stopped; the steps up to 2 are undone: no "
@@ -380,7 +380,7 @@ TEST(requests, a_damaged_checkpoint_is_no_stopped_run) {
   driver d;
   train_two(d, 1);
   d.core.ask(stop_run{true});
-  d.core.take(connection_lost{d.workers[0], "gone"}, d.now);
+  d.core.take(connection_lost{d.workers[0], closed}, d.now);
   auto over = pick<end_run>(d.core.take(
       saved_model{{errc::invalid_data, "the file is torn", {}}, {}, {}, {}}));
   ASSERT_THAT(over, SizeIs(1));
@@ -398,10 +398,10 @@ TEST(requests, a_refused_step_that_nobody_is_left_of_is_forgotten) {
   bad.code = errc::non_finite_loss;
   bad.step = step_number{4};
   d.core.take(bad, d.now);
-  d.core.take(connection_lost{d.workers[0], "gone"}, d.now);
+  d.core.take(connection_lost{d.workers[0], closed}, d.now);
   EXPECT_THAT(pick<end_run>(d.core.take(clock_tick{}, d.now + 6s)), IsEmpty());
   EXPECT_EQ(d.core.phase(), run_phase::waiting);
-  EXPECT_THAT(status_json(d.core, d.now)["state"], "waiting");
+  EXPECT_EQ(status_of(d.core, d.now).state, run_phase::waiting);
 }
 
 } // namespace

@@ -1,4 +1,4 @@
-#include "runtime/coordinator/losses.hpp"
+#include "runtime/coordinator/loss_reports.hpp"
 
 namespace ballast {
 
@@ -9,24 +9,24 @@ constexpr std::chrono::milliseconds exit_report_wait{1000};
 
 } // namespace
 
-void losses::begin() {
+void loss_reports::begin() {
   *this = {};
 }
 
-void losses::open(const loss_report& what, instant now) {
-  open_[what.worker] = {what.reason, now};
+void loss_reports::open(const loss_report& what, instant now) {
+  open_[what.worker] = {what.cause, now};
 }
 
-std::vector<std::pair<worker_id, std::string>>
-losses::overdue(instant now) const {
-  std::vector<std::pair<worker_id, std::string>> out;
+std::vector<std::pair<worker_id, loss_cause>>
+loss_reports::overdue(instant now) const {
+  std::vector<std::pair<worker_id, loss_cause>> out;
   for (const auto& [who, why] : open_)
     if (now - why.since > exit_report_wait)
-      out.emplace_back(who, why.reason);
+      out.emplace_back(who, why.cause);
   return out;
 }
 
-void losses::excuse(instant away) {
+void loss_reports::excuse(instant away) {
   for (auto& [who, why] : open_)
     why.since += away;
   return_until_ += away;

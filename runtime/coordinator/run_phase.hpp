@@ -1,5 +1,4 @@
-/// What a run is at, as it is shown outside: derived from the state of its
-/// membership, never kept.
+/// What a run is at.
 #pragma once
 
 #include <cstdint>

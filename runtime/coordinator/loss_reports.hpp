@@ -1,7 +1,7 @@
 /// Every report of a death comes together here: that a connection closed, that
 /// the kernel saw a process gone, that a collective broke, that heartbeats
 /// stopped, that a supervisor reaped a child. The first one makes the loss; the
-/// one that says how the process ended makes its reason, if it comes in time.
+/// one that says how the process ended makes its cause, if it comes in time.
 /// Also finds workers that wait for their share in vain, and keeps the time by
 /// which those of an earlier life must be back. Pure.
 #pragma once
@@ -10,31 +10,22 @@
 #include "runtime/coordinator/node.hpp"
 
 #include <map>
-#include <string>
 #include <utility>
 #include <vector>
 
 namespace ballast {
 
-/// Which of them says so.
-enum class loss_reporter : uint8_t {
-  connection, // closed: how the process ended may still be told
-  peer,       // its kernel says that the process is gone: likewise
-  heartbeat,  // silent: no better reason will come
-  supervisor, // reaped the process: the best there is
-  verdict,    // the coordinator itself: excluded, dismissed, evicted
-};
-
 /// A worker is lost.
 struct loss_report {
   worker_id worker{};
-  loss_reporter from = loss_reporter::connection;
-  std::string reason;
-  /// No better reason is to be expected.
-  bool final() const { return from >= loss_reporter::heartbeat; }
+  loss_cause cause;
+  /// No better cause will come: a supervisor reaped the process, or the
+  /// coordinator itself gave the worker up. Not so where a connection closed,
+  /// or a peer's kernel says that the process is gone.
+  bool final = true;
 };
 
-class losses {
+class loss_reports {
 public:
   /// A job begins.
   void begin();
@@ -44,7 +35,7 @@ public:
   bool is_open(worker_id who) const { return open_.contains(who); }
   const std::map<worker_id, departure>& open() const { return open_; }
   /// For which no better reason comes any more; in order of their ids.
-  std::vector<std::pair<worker_id, std::string>> overdue(instant now) const;
+  std::vector<std::pair<worker_id, loss_cause>> overdue(instant now) const;
   void close(worker_id who) { open_.erase(who); }
 
   /// The run ends with a loss, once its reason is final.
