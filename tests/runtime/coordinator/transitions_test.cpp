@@ -3,6 +3,7 @@
 // each state, and one fitting instance of each event is played; the table is
 // the expectation, and the diagram in docs/architecture.md is drawn from it.
 #include "coordinator_driver.hpp"
+#include "tests/source_root.hpp"
 #include "transitions_table.hpp"
 
 #include <cstdlib>
