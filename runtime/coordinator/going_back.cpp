@@ -67,7 +67,7 @@ void on(coordinator_parts& p, const checkpoint_written& what, instant now) {
 
 bool can_go_back(const coordinator_parts& p) {
   return !p.config.supervised || p.staff.respawns() ||
-         !p.nodes.connected().empty();
+         !connected(p.nodes).empty();
 }
 
 void go_back(coordinator_parts& p, std::string reason) {

@@ -81,6 +81,7 @@ void on(coordinator_parts& p, shares_placed what, instant now) {
   if (s->recovery)
     s->recovery->placed = now;
   assign(p, *s, start);
+  p.run.steps.begins(std::move(start));
 }
 
 namespace {
@@ -117,7 +118,7 @@ void tell_no_room(coordinator_parts& p, size_t workers,
 } // namespace
 
 void on(coordinator_parts& p, const no_room_found& what, instant) {
-  const memory_wait found{what.lacks, p.nodes.connected(), p.nodes.leaving()};
+  const memory_wait found{what.lacks, connected(p.nodes), p.nodes.leaving()};
   if (auto* change = p.members.change_beside(what.of)) {
     const size_t workers = change->workers.size();
     p.members.set_shortage(found);

@@ -24,7 +24,7 @@ void coordinator_parts::command_all(command_kind kind,
 void coordinator_parts::say_waiting(const std::string& why) {
   if (!run.delay.say(why))
     return;
-  out.tell(events::waiting{nodes.connected().size(),
+  out.tell(events::waiting{connected(nodes).size(),
                            run.spec.elastic().min_workers,
                            run.steps.last().step, why});
 }
@@ -32,7 +32,7 @@ void coordinator_parts::say_waiting(const std::string& why) {
 bool coordinator_parts::waits_for_memory() const {
   const std::optional<memory_wait>& shortage = members.shortage();
   return shortage && shortage->leaving == nodes.leaving() &&
-         shortage->here == nodes.connected();
+         shortage->here == connected(nodes);
 }
 
 place_shares coordinator_parts::placing(const std::vector<worker_id>& workers,

@@ -31,6 +31,7 @@ void progress::go_back(const restart_point& point) {
   if (tally_.last.step > point.step())
     undone_ = tally_.last.step;
   tally_ = point.tally;
+  ahead_.reset();
   tally_.timed = false;
   rate_.restart();
   book_ = point.book;
@@ -84,7 +85,11 @@ position progress::behind(step_number base) const {
 
 bool progress::commit(const committed_step& step, uint64_t rows) {
   sound_ = true;
-  enter(*book_, step.plan);
+  if (ahead_ && ahead_->current().number == step.plan &&
+      ahead_->next() == book_->next())
+    book_ = *std::exchange(ahead_, std::nullopt);
+  else
+    enter(*book_, step.plan);
   book_->advance();
   tally_.lineage = lineage_after(
       tally_.lineage, step,

@@ -23,14 +23,6 @@ bool roster::connected(worker_id who) const {
   return found != nodes_.end() && found->second.connected;
 }
 
-std::set<worker_id> roster::connected() const {
-  std::set<worker_id> out;
-  for (const auto& [id, who] : nodes_)
-    if (who.connected)
-      out.insert(out.end(), id);
-  return out;
-}
-
 const node* roster::find(const std::string& name) const {
   for (const auto& [id, who] : nodes_)
     if (who.connected && who.about.name == name)
@@ -167,6 +159,14 @@ void roster::note_memory(const worker_hello& hello) {
 host_shares roster::shares(const std::vector<worker_id>& workers,
                            uint32_t local_least) const {
   return {nodes_, memory_, workers, local_least};
+}
+
+std::set<worker_id> connected(const roster& of) {
+  std::set<worker_id> out;
+  for (const auto& [id, who] : of.all())
+    if (who.connected)
+      out.insert(out.end(), id);
+  return out;
 }
 
 } // namespace ballast

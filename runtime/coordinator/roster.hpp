@@ -29,10 +29,8 @@ public:
 
   // -- which nodes there are; also of some that are gone
   const std::map<worker_id, node>& all() const { return nodes_; }
-  bool contains(worker_id who) const { return nodes_.contains(who); }
   const node& at(worker_id who) const { return nodes_.at(who); }
   bool connected(worker_id who) const;
-  std::set<worker_id> connected() const;
   /// The connected node of that name, or null.
   const node* find(const std::string& name) const;
   std::string name_of(worker_id who) const;
@@ -95,5 +93,8 @@ private:
   std::set<worker_id> proven_;
   worker_id last_{};
 };
+
+/// The nodes that are here.
+std::set<worker_id> connected(const roster& of);
 
 } // namespace ballast

@@ -78,7 +78,7 @@ void tell_long_wait(coordinator_parts& p, instant now) {
   const instant waited = p.run.delay.without_workers(waits, now);
   if (!waits)
     return;
-  const std::string joined = std::to_string(p.nodes.connected().size()) +
+  const std::string joined = std::to_string(connected(p.nodes).size()) +
                              " of " + std::to_string(p.staff.expected()) +
                              " workers";
   if (p.config.supervised && waited > join_wait) {

@@ -122,7 +122,7 @@ void on(coordinator_parts& p, const evaluation_report& report, instant) {
   const generation_state* members = p.members.members();
   const bool of_before = p.members.active() && members &&
                          report.generation == members->before &&
-                         p.nodes.contains(report.worker);
+                         p.nodes.all().contains(report.worker);
   if (of_before || p.members.member(report.worker, report.generation))
     note_evaluation(p, report);
 }

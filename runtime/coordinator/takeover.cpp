@@ -52,7 +52,7 @@ void take_over_requests(coordinator_parts& p, const past_run& past,
   asked.restore(past.asked);
   // Ids missing from every journaled membership may be given again.
   bool less = asked.forget_leaving(
-      [&](worker_id who) { return !p.nodes.contains(who); });
+      [&](worker_id who) { return !p.nodes.all().contains(who); });
   // No worker is left to be stopped: that is done, however it ended.
   if (asked.stops() && past.asked_again && past.alive && past.alive->empty()) {
     asked.withdraw_stop();
@@ -264,7 +264,7 @@ void restore(coordinator_parts& p, past_run past, instant now) {
 
 bool returns(const coordinator_parts& p, const worker_hello& hello) {
   if (!p.members.active() || hello.was == worker_id{} ||
-      hello.run != p.run.spec.name || !p.nodes.contains(hello.was))
+      hello.run != p.run.spec.name || !p.nodes.all().contains(hello.was))
     return false;
   const node& known = p.nodes.at(hello.was);
   if (known.connected || known.about.name != hello.name)

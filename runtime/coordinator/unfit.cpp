@@ -298,7 +298,7 @@ bool may_report(const coordinator_parts& p, const worker_failed& message) {
     return false;
   const membership_change* change = p.members.change();
   const bool of_change = change && message.generation == change->number &&
-                         p.nodes.contains(message.worker);
+                         p.nodes.all().contains(message.worker);
   // A switch that some have seen and others have not.
   const bool of_before = message.generation == p.members.members()->before &&
                          p.members.member(message.worker);
