@@ -13,7 +13,6 @@
 #include "store/stop_check.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <cmath>
 #include <cstdlib>

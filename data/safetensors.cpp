@@ -12,12 +12,10 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
-#include <fcntl.h>
 #include <filesystem>
 #include <fstream>
 #include <limits>
 #include <nlohmann/json.hpp>
-#include <unistd.h>
 #include <utility>
 
 namespace ballast {
@@ -165,7 +163,7 @@ void write_safetensors(const std::string& path,
   const std::string header = header_text(sorted, metadata, path);
   const uint64_t header_bytes = header.size();
   try {
-    atomic_file file(path);
+    atomic_file file(path, {.permissions = 0644});
     file.append(&header_bytes, sizeof header_bytes);
     file.append(header);
     for (const tensor_view& tensor : sorted)

@@ -1,6 +1,8 @@
 #include "store/atomic_file.hpp"
 
+#include <atomic>
 #include <cerrno>
+#include <cstdint>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -8,25 +10,38 @@
 
 namespace ballast {
 
+namespace {
+
+/// No other thread of this process, and no other process, has it.
+std::string unfinished_name(const std::string& beside) {
+  static std::atomic<uint64_t> made{0};
+  return beside + "." + std::to_string(::getpid()) + "-" +
+         std::to_string(++made) + ".tmp";
+}
+
+} // namespace
+
 atomic_file::atomic_file(std::filesystem::path place)
     : atomic_file(std::move(place), options{}) {}
 
-// The name holds the process, because several write into one folder; mkstemp's
-// suffix tells threads apart.
 atomic_file::atomic_file(std::filesystem::path place, options how)
-    : place_(std::move(place)), how_(std::move(how)),
-      unfinished_(((how_.unfinished_in.empty() ? place_.parent_path()
-                                               : how_.unfinished_in) /
-                   (place_.filename().string() + "." +
-                    std::to_string(::getpid()) + ".XXXXXX"))
-                      .string()),
-      file_(::mkostemp(unfinished_.data(), O_CLOEXEC)) {
+    : place_(std::move(place)), how_(std::move(how)) {
+  const std::filesystem::path beside =
+      (how_.unfinished_in.empty() ? place_.parent_path() : how_.unfinished_in) /
+      place_.filename();
+  // A name that is taken is a killed process's whose number came again.
+  do {
+    unfinished_ = unfinished_name(beside.string());
+    file_ = unique_fd(::open(unfinished_.c_str(),
+                             O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
+                             mode_t(how_.permissions)));
+  } while (!file_ && errno == EEXIST);
   if (!file_)
     fail("make", errno);
 }
 
 atomic_file::~atomic_file() {
-  if (!unfinished_.empty() && file_)
+  if (!unfinished_.empty())
     ::unlink(unfinished_.c_str());
 }
 
@@ -50,15 +65,16 @@ void atomic_file::append(const void* data, size_t bytes) {
 }
 
 void atomic_file::publish() {
-  if (::fchmod(file_.get(), 0644) != 0)
+  if (how_.exact && ::fchmod(file_.get(), mode_t(how_.permissions)) != 0)
     fail("write", errno);
   if (how_.durability == outlives::power && ::fsync(file_.get()) != 0)
     fail("sync", errno);
+  if (::close(file_.release()) != 0)
+    fail("close", errno);
   reach("replace");
   if (::rename(unfinished_.c_str(), place_.c_str()) != 0)
     fail("replace", errno);
   unfinished_.clear();
-  file_.reset();
   if (how_.durability == outlives::process)
     return;
   // The new name must survive a power cut, too, where the file system can.

@@ -6,6 +6,7 @@
 
 #include "runtime/base/unique_fd.hpp"
 
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <string>
@@ -34,6 +35,9 @@ class atomic_file {
 public:
   struct options {
     outlives durability = outlives::power;
+    /// Of the file, less the umask; `exact`: despite the umask.
+    uint32_t permissions = 0666;
+    bool exact = false;
     /// Where the unfinished file lies, on the same file system; empty: beside
     /// its place.
     std::filesystem::path unfinished_in = {};

@@ -5,12 +5,7 @@
 #include "runtime/base/json_text.hpp"
 
 #include <cerrno>
-#include <cstdlib>
-#include <fcntl.h>
-#include <fstream>
 #include <nlohmann/json.hpp>
-#include <sstream>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <system_error>
 #include <unistd.h>
@@ -175,6 +170,8 @@ void run_directory::write_file(const std::string& name,
   try {
     atomic_file out(file(name),
                     {.durability = durability,
+                     .permissions = 0644,
+                     .exact = true,
                      .unfinished_in = tmp(),
                      .fault = [&name](const char* action) {
                        return fault_at(action == std::string_view("write")

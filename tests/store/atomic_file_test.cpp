@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 #include <iterator>
 #include <string_view>
+#include <sys/stat.h>
 
 namespace ballast {
 namespace {
@@ -76,6 +77,22 @@ TEST_F(atomic_file_test, cannot_be_made_in_a_folder_that_is_not_there) {
     EXPECT_EQ(problem.action(), "make");
     EXPECT_EQ(problem.number(), ENOENT);
   }
+}
+
+TEST_F(atomic_file_test,
+       is_as_private_as_the_umask_says_unless_told_otherwise) {
+  struct umask_of_the_test {
+    mode_t before = ::umask(077);
+    ~umask_of_the_test() { ::umask(before); }
+  } const restored;
+  const auto permissions = [this](const atomic_file::options& how) {
+    atomic_file file(place_, how);
+    file.publish();
+    return uint32_t(std::filesystem::status(place_).permissions());
+  };
+  EXPECT_EQ(permissions({}), 0600u);
+  EXPECT_EQ(permissions({.permissions = 0644}), 0600u);
+  EXPECT_EQ(permissions({.permissions = 0644, .exact = true}), 0644u);
 }
 
 TEST_F(atomic_file_test, may_lie_elsewhere_until_it_is_whole) {
