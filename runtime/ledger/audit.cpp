@@ -11,11 +11,6 @@ namespace {
 
 constexpr size_t doubtful_lines_max = 5;
 
-uint64_t rows_of(const ledger_config& config) {
-  return std::accumulate(config.chunk_rows.begin(), config.chunk_rows.end(),
-                         uint64_t{0});
-}
-
 /// Strong enough that sets with equal sums of it are equal.
 uint64_t hash_of(uint64_t id) {
   return mix(0x617564697400ULL, id);
@@ -53,7 +48,7 @@ void use_counter::clear() {
 }
 
 audit::audit(audit_input input)
-    : input_(std::move(input)), rows_(rows_of(input_.run.config)),
+    : input_(std::move(input)), rows_(row_count(input_.run.config)),
       replay_(input_.run), epoch_uses_(rows_) {
   report_.traced = input_.traced;
   uint64_t offset = 0;

@@ -21,12 +21,12 @@ struct ledger::consumed_interval {
   uint32_t consumed; // absolute: rows [where.begin, consumed) are consumed
 };
 
-namespace {
-
 uint64_t row_count(const ledger_config& config) {
   return std::accumulate(config.chunk_rows.begin(), config.chunk_rows.end(),
                          uint64_t{0});
 }
+
+namespace {
 
 uint64_t steps_for(uint64_t rows, uint64_t global_batch) {
   return rows / global_batch + (rows % global_batch ? 1 : 0);

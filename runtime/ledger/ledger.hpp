@@ -43,6 +43,8 @@ struct ledger_config {
   uint64_t global_batch = 1;
   std::vector<uint32_t> chunk_rows; // by chunk id
 };
+/// Rows of the training set.
+uint64_t row_count(const ledger_config& config);
 
 /// Why no ledger can start there, or nothing: `first` is no partition, `at`
 /// names the wrong epoch, cursors do not fit the shares, or they do not add up
