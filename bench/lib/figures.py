@@ -39,16 +39,14 @@ def collect(raw, address, found):
         for one in raw:
             collect(one, address, found)
     elif isinstance(raw, dict):
-        for key, value in raw.items():
-            if key not in IGNORED and number(value) is None and isinstance(value, str):
-                address += (value,)
+        figures = {key: value for key, value in raw.items() if key not in IGNORED}
+        for key, value in list(figures.items()):
+            if isinstance(value, str) and number(value) is None:
+                address += (figures.pop(key),)
             elif key in IDENTITY and number(value) is not None:
-                address += (f"{int(float(value))} {key}",)
-        for key, value in raw.items():
-            if key not in IGNORED | IDENTITY and not isinstance(value, str | None):
-                collect(value, address + (key,), found)
-            elif key not in IGNORED | IDENTITY and number(value) is not None:
-                collect(number(value), address + (key,), found)
+                address += (f"{int(float(figures.pop(key)))} {key}",)
+        for key, value in figures.items():
+            collect(value, address + (key,), found)
     elif number(raw) is not None:
         found.setdefault(address, []).append(number(raw))
 

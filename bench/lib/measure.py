@@ -271,6 +271,15 @@ def parts_of(result):
     }
 
 
+def measured_before(name):
+    """Every measurement of earlier runs, by part."""
+    try:
+        with open(os.path.join(RAW, f"{name}.json")) as f:
+            return json.load(f)["parts"]
+    except (OSError, ValueError, KeyError):
+        return {}
+
+
 def keep(name, result, commit_it, before=()):
     """Writes what was said and every measurement into build/bench/; with
     `commit_it` what was said and one line per figure into bench/results/.
@@ -281,8 +290,11 @@ def keep(name, result, commit_it, before=()):
         os.makedirs(folder, exist_ok=True)
         with open(os.path.join(folder, name) + ".txt", "w") as f:
             f.write("\n".join([head] + transcript) + "\n")
+    raw = result
+    if "parts" in result: # those that were not measured now are kept
+        raw = {**result, "parts": {**measured_before(name), **result["parts"]}}
     with open(os.path.join(RAW, name) + ".json", "w") as f:
-        json.dump(result, f, indent=1)
+        json.dump(raw, f, indent=1)
         f.write("\n")
     written = [os.path.join(RAW, name) + ".json and .txt"]
     if commit_it:
