@@ -17,6 +17,11 @@ from ballast_process import (alive, merged, patience, read_json, read_lines,
 from recovery import Recovery, job_of
 
 
+# Of tests in which nobody may be lost: a machine that is busy must not look
+# like a worker that does not come back.
+UNHURRIED = {"heartbeat_ms": 1000}
+
+
 class Takeover(Recovery):
     def coordinator(self, run):
         return read_json(run / "coordinator.json")["pid"]
@@ -51,7 +56,7 @@ class Takeover(Recovery):
 
 class CoordinatorKilled(Takeover):
     def test_steps_go_on_and_no_worker_is_restarted(self):
-        one, run = self.begin(job_of(epochs=20))
+        one, run = self.begin(job_of(epochs=20, elastic=UNHURRIED))
         before = self.pids(run)
         self.kill(self.coordinator(run))
         wait_until(lambda: len(self.terms(run)) == 2, "another coordinator")
@@ -138,7 +143,7 @@ class CoordinatorKilled(Takeover):
 
 class RunKilled(Takeover):
     def test_its_workers_wait_and_are_adopted(self):
-        job = job_of(epochs=15)
+        job = job_of(epochs=15, elastic=UNHURRIED)
         one, run = self.begin(job)
         before = self.pids(run)
         one.signal(signal.SIGKILL)
