@@ -88,25 +88,8 @@ coordinator_actor::behavior_type coordinator(coordinator_pointer self,
         return *result.accepted;
       },
       [=](const heartbeat& m) { me->core().on_heartbeat(m, me->now()); },
-      [=](const worker_loaded& m) {
-        me->perform(me->core().on_loaded(m, me->now()));
-      },
-      [=](const worker_ready& m) {
-        me->perform(me->core().on_ready(m, me->now()));
-      },
-      [=](const final_ack& m) { me->perform(me->core().on_ack(m, me->now())); },
-      [=](const progress_report& m) {
-        me->perform(me->core().on_progress(m, me->now()));
-      },
-      [=](const evaluation_report& m) {
-        me->perform(me->core().on_evaluated(m));
-      },
-      [=](const worker_paused& m) {
-        me->perform(me->core().on_paused(m, me->now()));
-      },
-      [=](const worker_finished& m) { me->perform(me->core().on_finished(m)); },
-      [=](const worker_failed& m) {
-        me->perform(me->core().on_failed(m, me->now()));
+      [=](const worker_report& m) {
+        me->perform(me->core().on_report(m, me->now()));
       },
       [=](submit_atom, const std::string& job, const std::string& folder) {
         return me->submit(job, folder);
@@ -122,10 +105,6 @@ coordinator_actor::behavior_type coordinator(coordinator_pointer self,
         me->perform(me->core().on_leaving(who));
       },
       [=](resume_atom, const std::string& text) { return me->resume(text); },
-      [=](const state_copied& m) { me->perform(me->core().on_copied(m)); },
-      [=](const chunks_fetched& m) {
-        me->perform(me->core().on_fetched(m, me->now()));
-      },
       [=](saved_atom, const checkpoint_identity& after, const std::string& file,
           const failure& problem) {
         me->perform(me->core().on_checkpoint(after, file, problem, me->now()));

@@ -1,13 +1,15 @@
-/// The worker's end of the control plane: says hello, hands orders to the
-/// engine, passes the engine's reports on, and keeps the heart beating. It
-/// decides nothing and waits for nothing.
+/// The worker's end of the control plane: says hello, hands orders on and
+/// reports. It translates messages and waits for nothing; coordinator_link
+/// decides what the process makes of its coordinator, the engine's lifecycle
+/// what becomes of a run, and heart.hpp beats.
 #pragma once
 
+#include "actors/heart.hpp"
 #include "actors/protocol.hpp"
 #include "actors/worker_engine.hpp"
 #include "monitor/metrics/metrics.hpp"
+#include "runtime/worker/coordinator_link.hpp"
 
-#include <chrono>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -48,34 +50,55 @@ struct gpu_worker_config {
       look_again;
   /// A node without a run looks for so long when its coordinator is gone.
   uint32_t idle_wait_s = 60;
+  /// Heartbeats have a thread; tests, in virtual time, have none.
+  bool heart_has_thread = true;
   /// The node is done: exit code and, unless 0, the reason. Called once.
   std::function<void(int, std::string)> on_exit;
 };
 
-struct gpu_worker_state {
-  static inline const char* name = "gpu_worker";
-  std::unique_ptr<worker_engine> engine;
-  coordinator_actor coordinator;
-  welcome me;
-  std::string run;
-  std::string run_folder;
-  /// Without a coordinator: since when nothing has moved here.
-  bool alone = false;
-  bool searching = false; // for one
-  std::string run_mark;
-  uint32_t orphan_s = 0;
-  bool leaving = false;  // was asked to end
-  std::string dismissed; // the run that it takes no more part in
-  std::string refusal;   // the last one of a coordinator that leads other runs
-  bool frozen = false;   // the run was killed
-  std::chrono::steady_clock::time_point still_since{};
-  step_number last_step{};
-  bool in_run = false;
-  bool beating = false;
-};
+class gpu_worker final : public local_worker_actor::base {
+public:
+  gpu_worker(caf::actor_config& base, coordinator_actor coordinator,
+             gpu_worker_config config);
 
-gpu_worker_actor::behavior_type
-gpu_worker(gpu_worker_actor::stateful_pointer<gpu_worker_state> self,
-           coordinator_actor coordinator, gpu_worker_config config);
+  const char* name() const override { return "gpu_worker"; }
+  local_worker_actor::behavior_type make_behavior() override;
+  void on_exit() override;
+
+private:
+  /// The one way to the coordinator. What was applied before goes first.
+  void pass_on(const worker_report& what);
+  void report(worker_report what);
+  void send_progress();
+  void carry_out(const link_decision& what);
+  void say_hello();
+  void set_heart();
+  void search();
+  void keep_time();
+  void tick();
+  void on_assignment(const assignment& order);
+  void on_fence(const fence_order& order);
+  void on_command(const command& order);
+  void on_report(const worker_report& what);
+  instant now() const;
+
+  const gpu_worker_config config_;
+  coordinator_actor coordinator_;
+  coordinator_link link_;
+  std::shared_ptr<worker_engine> engine_;
+  heart_actor heart_;
+  /// How it beats, as far as it was told.
+  struct pulse {
+    coordinator_actor to;
+    worker_id self{};
+    uint32_t every_ms = 0;
+    bool operator==(const pulse& other) const {
+      return to == other.to && self == other.self && every_ms == other.every_ms;
+    }
+  };
+  pulse pulse_;
+  bool searching_ = false; // for a coordinator
+  bool ticking_ = false;
+};
 
 } // namespace ballast

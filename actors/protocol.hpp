@@ -17,6 +17,8 @@
 #include <caf/all.hpp>
 
 #include <string>
+#include <tuple>
+#include <variant>
 #include <vector>
 
 namespace ballast {
@@ -24,6 +26,34 @@ namespace ballast {
 // -- how the values travel
 // ------------------------------------------------------
 
+/// A struct that lists its fields travels as that list.
+template <class Inspector, class T>
+requires requires(T& x) {
+  x.fields();
+}
+typename Inspector::result_type inspect(Inspector& f, T& x) {
+  return std::apply([&f](auto&... each) { return f(each...); }, x.fields());
+}
+/// False: there is no such kind of report.
+template <class... Each>
+bool make_kind(std::variant<Each...>& x, size_t kind) {
+  size_t at = 0;
+  return ((at++ == kind && (x.template emplace<Each>(), true)) || ...);
+}
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, worker_report& x) {
+  auto kind = uint8_t(x.index());
+  if constexpr (Inspector::reads_state) {
+    return std::visit([&](auto& what) { return f(kind, what); }, x);
+  } else {
+    auto load = [&]() -> caf::error {
+      if (!make_kind(x, kind))
+        return caf::sec::invalid_argument;
+      return std::visit([&](auto& what) -> caf::error { return f(what); }, x);
+    };
+    return f(kind, caf::meta::load_callback(load));
+  }
+}
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, interval& x) {
   return f(caf::meta::type_name("interval"), x.chunk, x.begin, x.end);
@@ -78,40 +108,9 @@ typename Inspector::result_type inspect(Inspector& f, heartbeat& x) {
            x.silent);
 }
 template <class Inspector>
-typename Inspector::result_type inspect(Inspector& f, worker_loaded& x) {
-  return f(caf::meta::type_name("worker_loaded"), x.worker, x.generation,
-           x.collective_address, x.data_address);
-}
-template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, step_record& x) {
   return f(caf::meta::type_name("step_record"), x.step, x.epoch, x.plan,
            x.samples, x.loss, x.t_ns);
-}
-template <class Inspector>
-typename Inspector::result_type inspect(Inspector& f, progress_report& x) {
-  return f(caf::meta::type_name("progress_report"), x.worker, x.generation,
-           x.steps, x.rows, x.data_ns, x.compute_ns, x.reduce_ns, x.apply_ns,
-           x.costs, x.store_free_bytes, x.snapshot);
-}
-template <class Inspector>
-typename Inspector::result_type inspect(Inspector& f, evaluation_report& x) {
-  return f(caf::meta::type_name("evaluation_report"), x.worker, x.generation,
-           x.epoch, x.loss, x.accuracy, x.rows, x.wall_ns);
-}
-template <class Inspector>
-typename Inspector::result_type inspect(Inspector& f, worker_paused& x) {
-  return f(caf::meta::type_name("worker_paused"), x.worker, x.generation,
-           x.step);
-}
-template <class Inspector>
-typename Inspector::result_type inspect(Inspector& f, worker_finished& x) {
-  return f(caf::meta::type_name("worker_finished"), x.worker, x.generation,
-           x.step, x.stopped, x.weights_sha256, x.cursor);
-}
-template <class Inspector>
-typename Inspector::result_type inspect(Inspector& f, state_copied& x) {
-  return f(caf::meta::type_name("state_copied"), x.worker, x.generation,
-           x.step);
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, saved_model& x) {
@@ -122,12 +121,6 @@ template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, checkpoint_identity& x) {
   return f(caf::meta::type_name("checkpoint_identity"), x.epoch, x.step,
            x.generation, x.plan, x.lineage);
-}
-template <class Inspector>
-typename Inspector::result_type inspect(Inspector& f, worker_failed& x) {
-  return f(caf::meta::type_name("worker_failed"), x.worker, x.generation,
-           x.code, x.message, x.step, x.sample_ids, x.lost_rank, x.links,
-           x.own_trouble);
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, assignment& x) {
@@ -148,24 +141,9 @@ typename Inspector::result_type inspect(Inspector& f, fence_order& x) {
            x.evaluated, x.reason);
 }
 template <class Inspector>
-typename Inspector::result_type inspect(Inspector& f, worker_ready& x) {
-  return f(caf::meta::type_name("worker_ready"), x.worker, x.generation,
-           x.base);
-}
-template <class Inspector>
-typename Inspector::result_type inspect(Inspector& f, final_ack& x) {
-  return f(caf::meta::type_name("final_ack"), x.worker, x.level, x.holds_state,
-           x.step, x.records, x.evaluations, x.more, x.links);
-}
-template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, command& x) {
   return f(caf::meta::type_name("command"), x.term, x.generation, x.kind,
            x.reason, x.seconds, x.factor, x.chunks, x.step);
-}
-template <class Inspector>
-typename Inspector::result_type inspect(Inspector& f, take_cost& x) {
-  return f(caf::meta::type_name("take_cost"), x.rows, x.compute_ns,
-           x.waited_ns);
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, fetch_order::source& x) {
@@ -175,19 +153,6 @@ template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, fetch_order& x) {
   return f(caf::meta::type_name("fetch_order"), x.term, x.generation, x.number,
            x.sources, x.bytes_per_s);
-}
-template <class Inspector>
-typename Inspector::result_type inspect(Inspector& f, damaged_chunk& x) {
-  return f(caf::meta::type_name("damaged_chunk"), x.source, x.chunk);
-}
-template <class Inspector>
-typename Inspector::result_type inspect(Inspector& f, chunk_request& x) {
-  return f(caf::meta::type_name("chunk_request"), x.source, x.bytes, x.ns);
-}
-template <class Inspector>
-typename Inspector::result_type inspect(Inspector& f, chunks_fetched& x) {
-  return f(caf::meta::type_name("chunks_fetched"), x.worker, x.generation,
-           x.number, x.bytes, x.refetched, x.damaged, x.requests, x.problem);
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, link_copy& x) {
@@ -264,13 +229,8 @@ CAF_BEGIN_TYPE_ID_BLOCK(ballast, caf::first_custom_type_id)
   CAF_ADD_TYPE_ID(ballast, (ballast::worker_hello))
   CAF_ADD_TYPE_ID(ballast, (ballast::welcome))
   CAF_ADD_TYPE_ID(ballast, (ballast::heartbeat))
-  CAF_ADD_TYPE_ID(ballast, (ballast::worker_loaded))
+  CAF_ADD_TYPE_ID(ballast, (ballast::worker_report))
   CAF_ADD_TYPE_ID(ballast, (ballast::step_record))
-  CAF_ADD_TYPE_ID(ballast, (ballast::progress_report))
-  CAF_ADD_TYPE_ID(ballast, (ballast::evaluation_report))
-  CAF_ADD_TYPE_ID(ballast, (ballast::worker_paused))
-  CAF_ADD_TYPE_ID(ballast, (ballast::worker_finished))
-  CAF_ADD_TYPE_ID(ballast, (ballast::worker_failed))
   CAF_ADD_TYPE_ID(ballast, (ballast::assignment))
   CAF_ADD_TYPE_ID(ballast, (ballast::connect_order))
   CAF_ADD_TYPE_ID(ballast, (ballast::command))
@@ -280,11 +240,7 @@ CAF_BEGIN_TYPE_ID_BLOCK(ballast, caf::first_custom_type_id)
   CAF_ADD_TYPE_ID(ballast, (std::vector<ballast::share_summary>))
   CAF_ADD_TYPE_ID(ballast, (std::vector<ballast::worker_id>))
   CAF_ADD_TYPE_ID(ballast, (ballast::fence_order))
-  CAF_ADD_TYPE_ID(ballast, (ballast::worker_ready))
-  CAF_ADD_TYPE_ID(ballast, (ballast::final_ack))
-  CAF_ADD_TYPE_ID(ballast, (ballast::state_copied))
   CAF_ADD_TYPE_ID(ballast, (ballast::fetch_order))
-  CAF_ADD_TYPE_ID(ballast, (ballast::chunks_fetched))
   CAF_ADD_TYPE_ID(ballast, (ballast::load_view))
   CAF_ADD_TYPE_ID(ballast, (ballast::balance_answer))
   CAF_ADD_TYPE_ID(ballast, (ballast::placed_shares))
@@ -331,24 +287,24 @@ using gpu_worker_actor = caf::typed_actor<
     // Chunks it is to own soon; answered with chunks_fetched.
     caf::reacts_to<fetch_order>,
     // A pending plan, all of whose chunks are here: contribute to its lane.
-    caf::reacts_to<plan_offer>,
-    // INTERNAL: what the step thread reports; passed on to the coordinator.
-    caf::reacts_to<worker_loaded>, caf::reacts_to<worker_ready>,
-    caf::reacts_to<evaluation_report>, caf::reacts_to<worker_paused>,
-    caf::reacts_to<worker_finished>, caf::reacts_to<worker_failed>,
-    caf::reacts_to<state_copied>, caf::reacts_to<chunks_fetched>,
-    // INTERNAL: say hello to the coordinator, once connected to it.
+    caf::reacts_to<plan_offer>>;
+
+/// The same actor as its own process sees it.
+using local_worker_actor = gpu_worker_actor::extend<
+    // What the engine's threads report; passed on to the coordinator.
+    caf::reacts_to<worker_report>,
+    // The engine has dropped all that it held of a run.
+    caf::reacts_to<drop_atom>,
+    // Say hello to the coordinator, once connected to it.
     caf::reacts_to<join_atom>,
-    // INTERNAL: a coordinator is back; say hello to it as who this was.
+    // A coordinator is back; say hello to it as the worker that this was.
     caf::reacts_to<join_atom, caf::strong_actor_ptr>,
-    // INTERNAL: this process was asked to end; its data first.
+    // This process was asked to end; its data first.
     caf::reacts_to<drain_atom>,
-    // INTERNAL: the run was killed; stop, keep the state, wait.
+    // The run was killed; stop, keep the state, wait.
     caf::reacts_to<freeze_atom>,
-    // INTERNAL: send what was applied since the last tick.
-    caf::reacts_to<tick_atom>,
-    // INTERNAL: send a heartbeat.
-    caf::reacts_to<alive_atom>>;
+    // Send what was applied since the last tick.
+    caf::reacts_to<tick_atom>>;
 
 /// SHARD MANAGER: knows the data set; decides who owns which interval.
 using shard_manager_actor = caf::typed_actor<
@@ -384,12 +340,10 @@ using coordinator_actor = caf::typed_actor<
     caf::replies_to<hello_atom, worker_hello, gpu_worker_actor>::with<welcome>,
     caf::reacts_to<heartbeat>,
     // A node was asked to end: let it leave.
-    caf::reacts_to<drain_atom, worker_id>, caf::reacts_to<worker_loaded>,
-    caf::reacts_to<worker_ready>, caf::reacts_to<final_ack>,
-    caf::reacts_to<progress_report>, caf::reacts_to<evaluation_report>,
-    caf::reacts_to<worker_paused>, caf::reacts_to<worker_finished>,
-    caf::reacts_to<worker_failed>, caf::reacts_to<state_copied>,
-    caf::reacts_to<chunks_fetched>,
+    caf::reacts_to<drain_atom, worker_id>,
+    // What a worker did or what became of it; dropped if of an earlier
+    // generation.
+    caf::reacts_to<worker_report>,
     // A job: JSON with every default, folder for its run ("" = choose one).
     // Replies with the run's name. Errors: busy, run_dir_*, invalid_job.
     caf::replies_to<submit_atom, std::string, std::string>::with<std::string>,

@@ -1,330 +1,400 @@
 #include "actors/worker_engine.hpp"
 
-#include "actors/chunk_copier.hpp"
-#include "actors/run_parts.hpp"
-#include "monitor/logs/log.hpp"
+#include "actors/worker_run.hpp"
 #include "runtime/base/thread_name.hpp"
+#include "runtime/worker/lifecycle.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <mutex>
 #include <thread>
 #include <tuple>
 #include <utility>
+#include <variant>
+#include <vector>
 
 namespace ballast {
 
 namespace {
 
-using namespace std::chrono_literals;
+using run_ptr = std::shared_ptr<worker_run>;
 
 class engine final : public worker_engine {
 public:
   engine(engine_config config, engine_listener listener)
-      : config_(std::move(config)), listener_(std::move(listener)) {}
-  ~engine() override { leave("the process ends"); }
+      : config_(std::move(config)), listener_(std::move(listener)),
+        life_(config_.device_lost != nullptr) {}
+  ~engine() override;
 
-  void load(const assignment& what) override;
-  void connect(const connect_order& what) override;
-  final_ack fence(const fence_order& what) override;
+  void load(const assignment& order) override {
+    locked([&] { return life_.on_assignment(order); });
+  }
+  void connect(const connect_order& order) override {
+    locked([&] { return life_.on_connect(order); });
+  }
+  void tell(const command& order) override {
+    locked([&] { return life_.on_command(order); });
+  }
+  void offer(const plan_offer& offer) override {
+    locked([&] { return life_.on_plan(offer); });
+  }
+  void fetch(const fetch_order& order) override {
+    locked([&] { return life_.on_fetch(order); });
+  }
+  void leave(const std::string& reason) override {
+    locked([&] { return life_.leave(reason); });
+  }
+  final_ack fence(const fence_order& order) override;
   void freeze(const std::string& reason) override;
-  generation newest() const override;
-  void tell(const command& what) override;
-  void offer(const plan_offer& what) override;
-  void fetch(const fetch_order& what) override;
+  generation newest() const override {
+    std::lock_guard lock(mutex_);
+    return life_.newest();
+  }
   step_progress drain() override;
   heartbeat now() const override;
-  void leave(const std::string& reason) override;
 
 private:
-  void do_load(run_parts& parts, const assignment& order);
-  void load_beside(run_parts& parts, const assignment& order);
-  void connect_beside(run_parts& parts, const connect_order& what);
-  std::function<bool()> fenced_before(generation of) const {
-    return [this, of] { // a transfer is pointless then
+  // -- performing what the lifecycle decided; the lock is held
+  template <class Decide>
+  void locked(Decide decide) {
+    std::lock_guard lock(mutex_);
+    perform(decide());
+  }
+  void perform(const worker_actions& todo) {
+    for (const worker_action& one : todo)
+      std::visit([this](const auto& what) { perform(what); }, one);
+  }
+  void perform(const load_share& what);
+  void perform(const load_beside& what);
+  void perform(const join_ranks& what);
+  void perform(const join_beside& what);
+  void perform(const stop_generations& what);
+  void perform(const drop_run& what);
+  void perform(const answer_leave&) { listener_.left(); }
+  void perform(const post_command& what) {
+    if (run_->executor)
+      run_->executor->post(what.order.kind);
+  }
+  void perform(const post_plan& what) {
+    if (run_->executor)
+      run_->executor->post(what.pending);
+  }
+  void perform(const inject_fault& what) {
+    if (what.order.kind == command_kind::slow)
+      run_->trained.state.slow_factor = what.order.factor;
+    else
+      run_->data.damage_next(what.order.chunks);
+  }
+  void perform(const forget_steps& what) {
+    if (run_->executor)
+      run_->executor->recorded(what.recorded);
+  }
+  void perform(const copy_chunks& what);
+  void perform(const send_report& what) { listener_.report(what.what); }
+  void perform(const end_process& what) { config_.device_lost(what.reason); }
+
+  // -- on the threads
+  void load_on_thread(worker_run& run, const assignment& order);
+  void load_beside_on_thread(worker_run& run, const assignment& order);
+  void loaded(worker_run& run, generation of,
+              const collective_opening& opening);
+  step_listener listen(worker_run& run);
+  /// The generation was stopped: what is done for it is pointless.
+  std::function<bool()> stopped(generation of) const {
+    return [this, of] {
       std::lock_guard lock(mutex_);
-      return leaving_ || of <= fenced_;
+      return !life_.wants(of);
     };
   }
-  void prepare_collective(run_parts& parts);
-  step_listener listen(run_parts& parts);
-  void failed(run_parts& parts, generation of, worker_failed message);
-  /// Runs `work` on the engine's thread; a throw becomes worker_failed.
-  template <class Work>
-  void background(std::thread& on, run_parts& parts, generation of, Work work);
 
-  engine_config config_;
-  engine_listener listener_;
-  mutable std::mutex mutex_; // guards parts_, its executor, and the next three
-  generation fenced_{};      // nothing up to this one goes on
-  bool leaving_ = false;     // nothing at all does
-  std::unique_ptr<run_parts> parts_;
-  worker_phase phase_ = worker_phase::idle;
-  std::thread thread_;               // loads, connects, then is the step thread
-  std::thread beside_;               // opens the next generation meanwhile
-  std::thread copier_;               // gets chunks that are to be owned soon
-  std::atomic<uint64_t> copying_{0}; // the plan that it copies for
+  /// Runs `work` for a generation on a thread, once `before` have ended: they
+  /// may be on their way out of a long forward pass, and the caller does not
+  /// wait for that. A throw is a failure to load.
+  template <class Work>
+  std::thread start(std::vector<std::thread> before, const char* name,
+                    generation of, Work work);
+  std::vector<std::thread> take_threads();
+  static void join(std::vector<std::thread>& all) {
+    for (std::thread& one : all)
+      if (one.joinable())
+        one.join();
+  }
+  static void abort_openings(const worker_run& run, const std::string& reason);
+
+  const engine_config config_;
+  const engine_listener listener_;
+  mutable std::mutex mutex_; // guards all of the following
+  worker_lifecycle life_;
+  run_ptr run_;         // until drop_run is performed
+  std::thread compute_; // loads, connects, then is the step thread
+  std::thread beside_;  // opens the next generation meanwhile
+  std::thread copier_;  // gets chunks that are to be owned soon
 };
 
+// -- threads ------------------------------------------------------------------
+
 template <class Work>
-void engine::background(std::thread& on, run_parts& parts, generation of,
-                        Work work) {
-  // What went before may still be on its way out of a long forward pass; the
-  // caller does not wait for that.
-  std::vector<std::thread> before;
-  bool in_front = &on == &thread_;
-  before.push_back(std::move(on));
-  if (in_front)
-    before.push_back(std::move(beside_));
-  on = std::thread(
-      [this, &parts, of, work, in_front, before = std::move(before)]() mutable {
-        set_thread_name(in_front ? "bl-compute" : "bl-next-gen");
-        for (std::thread& one : before)
-          if (one.joinable())
-            one.join();
-        try {
-          work();
-        } catch (const collective_error& e) {
-          failed(parts, of, report_of(e, of));
-        } catch (const ballast_error& e) {
-          failed(parts, of, {{}, of, e.what_failed().code, e.what(), {}, {}});
-        } catch (const std::exception& e) {
-          failed(parts, of, {{}, of, errc::internal, e.what(), {}, {}});
-        }
-      });
-}
-
-void engine::failed(run_parts& parts, generation of, worker_failed message) {
-  {
-    std::lock_guard lock(mutex_);
-    // What a fence broke off has not failed.
-    if (of <= fenced_)
-      return;
-    message.worker = parts.order.worker;
-  }
-  listener_.failed(std::move(message));
-}
-
-// -- loading ------------------------------------------------------------------
-void engine::load(const assignment& what) {
-  run_parts* parts = nullptr;
-  {
-    std::lock_guard lock(mutex_);
-    if (what.generation <= fenced_)
-      return;
-    if (parts_ && parts_->order.run == what.run &&
-        parts_->order.worker == what.worker && !what.from_seed &&
-        !what.from_checkpoint)
-      parts = parts_.get();
-    // Who trains gets ready beside it; who does not is a newcomer, also with
-    // what an earlier attempt left here.
-    if (parts && what.beside && parts->executor &&
-        parts->order.generation > fenced_) {
-      parts->next_order = what;
-      background(beside_, *parts, what.generation,
-                 [this, parts, what] { load_beside(*parts, what); });
-      return;
+std::thread engine::start(std::vector<std::thread> before, const char* name,
+                          generation of, Work work) {
+  return std::thread([this, name, of, work = std::move(work),
+                      before = std::move(before)]() mutable {
+    set_thread_name(name);
+    join(before);
+    auto failed = [this, of](worker_failed why) {
+      locked([&] { return life_.on_load_failed(of, std::move(why)); });
+    };
+    try {
+      work();
+    } catch (const collective_error& e) {
+      failed(report_of(e, of));
+    } catch (const ballast_error& e) {
+      failed({{}, of, e.what_failed().code, e.what(), {}, {}});
+    } catch (const std::exception& e) {
+      failed({{}, of, errc::internal, e.what(), {}, {}});
     }
-  }
-  if (!parts) {
-    leave("a new assignment");
-    std::lock_guard lock(mutex_);
-    parts_ = std::make_unique<run_parts>();
-    parts = parts_.get();
-    if (config_.device)
-      parts->device = config_.device.get();
-  }
-  {
-    std::lock_guard lock(mutex_);
-    phase_ = worker_phase::loading;
-  }
-  background(thread_, *parts, what.generation,
-             [this, parts, what] { do_load(*parts, what); });
-}
-
-void engine::load_beside(run_parts& parts, const assignment& order) {
-  fetch_chunks(parts, order, fenced_before(order.generation));
-  auto opening = open_collective(parts, order, config_.bind_host);
-  worker_loaded message;
-  {
-    std::lock_guard lock(mutex_);
-    if (order.generation <= fenced_)
-      return;
-    parts.next_opening = std::move(opening);
-    message = {order.worker, order.generation, parts.next_opening->address(),
-               parts.service->address()};
-  }
-  listener_.loaded(message);
-}
-
-void engine::connect_beside(run_parts& parts, const connect_order& what) {
-  auto group = connect_collective(parts, *parts.next_order, *parts.next_opening,
-                                  *what.addresses);
-  std::unique_ptr<collective> gone; // ends here, where nobody waits for it
-  std::lock_guard lock(mutex_);
-  if (what.generation <= fenced_ || !parts.executor)
-    return;
-  gone = parts.executor->post(next_generation{
-      parts.next_order->first,
-      std::move(group),
-      {what.stale, what.late, what.source, what.evaluate, what.paused}});
-}
-
-void engine::do_load(run_parts& parts, const assignment& order) {
-  // The old generation's sockets and threads go before the new ones come; the
-  // arenas are free then.
-  std::unique_ptr<step_executor> gone;
-  std::unique_ptr<collective_opening> closed;
-  {
-    std::lock_guard lock(mutex_);
-    gone = std::move(parts.executor);
-    closed = std::move(parts.opening);
-    parts.next_opening.reset();
-    parts.next_order.reset();
-    parts.order = order;
-    parts.release.in_force(*order.first);
-  }
-  gone.reset();
-  closed.reset();
-  const auto given_up = fenced_before(order.generation);
-  if (parts.network) {
-    fetch_chunks(parts, order, given_up);
-  } else {
-    const step_number held =
-        load_run(parts, config_.bind_host, config_.store_limit_bytes, given_up);
-    std::lock_guard lock(mutex_);
-    parts.state.held = {true, held};
-  }
-  prepare_collective(parts);
-  worker_loaded message;
-  {
-    std::lock_guard lock(mutex_);
-    if (order.generation <= fenced_)
-      return;
-    phase_ = worker_phase::opening;
-    message = {order.worker, order.generation, parts.opening->address(),
-               parts.service->address()};
-  }
-  listener_.loaded(message);
-}
-
-void engine::prepare_collective(run_parts& parts) {
-  auto opening = open_collective(parts, parts.order, config_.bind_host);
-  worker_core_config config{
-      {parts.what.seed, parts.what.train.global_batch, {}},
-      parts.order.worker,
-      parts.what.train.epochs};
-  for (const chunk_info& one : parts.set.train)
-    config.ledger.chunk_rows.push_back(one.rows);
-  std::optional<worker_core> core;
-  if (!parts.order.beside)
-    core.emplace(config, *parts.order.first, parts.order.start,
-                 *parts.order.cursors);
-  auto executor = std::make_unique<step_executor>(
-      step_executor::parts{&parts.what, &parts.set, parts.store.get(),
-                           parts.network.get(), parts.update.get(),
-                           parts.memory, &parts.state, parts.layout,
-                           parts.order.worker, parts.device},
-      std::move(config), *parts.order.first, std::move(core), listen(parts));
-  std::lock_guard lock(mutex_);
-  parts.opening = std::move(opening);
-  parts.executor = std::move(executor);
-}
-
-step_listener engine::listen(run_parts& parts) {
-  step_listener steps;
-  auto stamp = [&order = parts.order](auto message) {
-    message.worker = order.worker;
-    message.generation = order.generation;
-    return message;
-  };
-  steps.ready = [this, stamp](step_number base) {
-    listener_.ready(stamp(worker_ready{.base = base}));
-  };
-  steps.switched = [this, &parts] {
-    std::lock_guard lock(mutex_);
-    parts.order = *std::exchange(parts.next_order, std::nullopt);
-    parts.opening = std::move(parts.next_opening);
-    parts.release.in_force(*parts.order.first);
-  };
-  steps.replanned = [this, &parts](const plan& now) {
-    std::lock_guard lock(mutex_);
-    parts.release.in_force(now);
-  };
-  steps.copy = [this, &parts, stamp](step_number after) {
-    auto bytes = std::make_shared<const std::string>(state_bytes(parts, after));
-    {
-      std::lock_guard lock(parts.copy_lock);
-      parts.copy = {after, std::move(bytes)};
-    }
-    listener_.copied(stamp(state_copied{.step = after}));
-  };
-  steps.evaluated = [this, stamp](evaluation_report m) {
-    listener_.evaluated(stamp(m));
-  };
-  steps.paused = [this, stamp](step_number at) {
-    listener_.paused(stamp(worker_paused{.step = at}));
-  };
-  steps.finished = [this, stamp](worker_finished m) {
-    listener_.finished(stamp(std::move(m)));
-  };
-  steps.failed = [this, stamp](worker_failed m) {
-    // What a device lost, it lost for this process: another one may go on.
-    if (m.code == errc::device_failed && config_.device_lost)
-      return config_.device_lost(m.message);
-    listener_.failed(stamp(std::move(m)));
-  };
-  trace_steps(parts, steps);
-  return steps;
-}
-
-// -- training -----------------------------------------------------------------
-void engine::connect(const connect_order& what) {
-  run_parts* parts = nullptr;
-  {
-    std::lock_guard lock(mutex_);
-    if (!parts_ || !parts_->executor || what.generation <= fenced_)
-      return;
-    parts = parts_.get();
-    if (parts->next_order && parts->next_order->generation == what.generation) {
-      background(beside_, *parts, what.generation,
-                 [this, parts, what] { connect_beside(*parts, what); });
-      return;
-    }
-    if (parts->order.generation != what.generation)
-      return;
-  }
-  background(thread_, *parts, what.generation, [parts, what] {
-    auto group = connect_collective(*parts, parts->order, *parts->opening,
-                                    *what.addresses);
-    parts->executor->run(std::move(group), {what.stale, what.late, what.source,
-                                            what.evaluate, what.paused});
   });
 }
 
-final_ack engine::fence(const fence_order& what) {
-  std::lock_guard lock(mutex_);
-  fenced_ = std::max(fenced_, what.level);
-  final_ack out;
-  out.level = what.level;
-  copying_ = 0;
-  if (!parts_)
-    return out;
-  run_parts& parts = *parts_;
-  out.worker = parts.order.worker;
-  held_state held = parts.state.held;
-  if (!parts.executor) {
-    parts.state.tell_after(what, out);
-  } else {
-    held = parts.executor->freeze();
-    parts.executor->tell_after(what, out);
-    parts.executor->abort(what.reason);
+std::vector<std::thread> engine::take_threads() {
+  std::vector<std::thread> out;
+  for (std::thread* one : {&compute_, &beside_})
+    out.push_back(std::move(*one));
+  return out;
+}
+
+engine::~engine() {
+  std::vector<std::thread> all;
+  {
+    std::lock_guard lock(mutex_);
+    perform(life_.leave("the process ends"));
+    all = take_threads();
+    all.push_back(std::move(copier_));
   }
-  for (auto* opening : {&parts.opening, &parts.next_opening})
-    if (*opening)
-      (*opening)->abort(what.reason);
-  if (parts.opening)
-    out.links = parts.opening->silent();
+  join(all);
+}
+
+// -- loading ------------------------------------------------------------------
+
+void engine::perform(const load_share& what) {
+  if (!run_)
+    run_ = std::make_shared<worker_run>(what.order, config_.device.get());
+  compute_ = start(
+      take_threads(), "bl-compute", what.order.generation,
+      [this, run = run_, order = what.order] { load_on_thread(*run, order); });
+}
+
+void engine::perform(const load_beside& what) {
+  std::vector<std::thread> before;
+  before.push_back(std::move(beside_));
+  beside_ = start(std::move(before), "bl-next-gen", what.order.generation,
+                  [this, run = run_, order = what.order] {
+                    load_beside_on_thread(*run, order);
+                  });
+}
+
+void engine::load_on_thread(worker_run& run, const assignment& order) {
+  // The old generation's sockets and threads go before the new ones come; the
+  // arenas are free then.
+  std::shared_ptr<step_executor> gone;
+  std::shared_ptr<collective_opening> closed;
+  std::shared_ptr<collective_opening> next_closed;
+  {
+    std::lock_guard lock(mutex_);
+    gone = std::move(run.executor);
+    closed = std::move(run.opening);
+    next_closed = std::move(run.next_opening);
+  }
+  gone.reset();
+  closed.reset();
+  next_closed.reset();
+  run.data.in_force(*order.first);
+  if (auto held =
+          load_run(run, order, config_.bind_host, config_.store_limit_bytes,
+                   stopped(order.generation))) {
+    std::lock_guard lock(mutex_);
+    run.trained.state.held = {true, *held};
+  }
+  auto opening = open_collective(run, order, config_.bind_host);
+  auto executor = make_executor(run, order, listen(run));
+  {
+    std::lock_guard lock(mutex_);
+    run.opening = opening;
+    run.executor = std::move(executor);
+  }
+  loaded(run, order.generation, *opening);
+}
+
+void engine::load_beside_on_thread(worker_run& run, const assignment& order) {
+  run.data.fetch_share(order, stopped(order.generation));
+  auto opening = open_collective(run, order, config_.bind_host);
+  {
+    std::lock_guard lock(mutex_);
+    if (!life_.wants(order.generation))
+      return;
+    run.next_opening = opening;
+  }
+  loaded(run, order.generation, *opening);
+}
+
+void engine::loaded(worker_run& run, generation of,
+                    const collective_opening& opening) {
+  locked([&] {
+    return life_.on_loaded(of, opening.address(), run.data.address());
+  });
+}
+
+// -- connecting and training --------------------------------------------------
+
+void engine::perform(const join_ranks& what) {
+  compute_ = start(
+      take_threads(), "bl-compute", what.order.generation,
+      [run = run_, opening = run_->opening, executor = run_->executor,
+       order = *life_.present(), what = what.order] {
+        auto group = run->plane->connect(order, *opening, *what.addresses);
+        executor->run(std::move(group), {what.stale, what.late, what.source,
+                                         what.evaluate, what.paused});
+      });
+}
+
+void engine::perform(const join_beside& what) {
+  std::vector<std::thread> before;
+  before.push_back(std::move(beside_));
+  beside_ = start(
+      std::move(before), "bl-next-gen", what.order.generation,
+      [this, run = run_, opening = run_->next_opening, order = *life_.next(),
+       what = what.order] {
+        auto group = run->plane->connect(order, *opening, *what.addresses);
+        std::unique_ptr<collective> gone; // ends here, where nobody waits
+        std::lock_guard lock(mutex_);
+        if (!life_.wants(what.generation))
+          return;
+        gone = run->executor->post(next_generation{
+            order.first,
+            std::move(group),
+            {what.stale, what.late, what.source, what.evaluate, what.paused}});
+      });
+}
+
+step_listener engine::listen(worker_run& run) {
+  step_listener steps;
+  steps.report = [this](worker_report what) {
+    locked([&] { return life_.on_report(std::move(what)); });
+  };
+  steps.switched = [this, &run] {
+    std::lock_guard lock(mutex_);
+    if (!life_.on_switched())
+      return;
+    run.opening = std::move(run.next_opening);
+    run.data.in_force(*life_.present()->first);
+  };
+  steps.replanned = [&run](const plan& now) { run.data.in_force(now); };
+  steps.copy = [this, &run](step_number after) {
+    run.copy.put(after, state_bytes(run.trained, run.name, after));
+    locked([&] { return life_.on_report(state_copied{{}, {}, after}); });
+  };
+  return steps;
+}
+
+void engine::perform(const copy_chunks& what) {
+  run_->data.awaits(what.order);
+  std::vector<std::thread> before;
+  before.push_back(std::move(copier_));
+  copier_ =
+      start(std::move(before), "bl-copy", what.order.generation,
+            [this, run = run_, self = *life_.present(), order = what.order] {
+              auto unwanted = [this, number = order.number] {
+                std::lock_guard lock(mutex_);
+                return !life_.wants_copy(number);
+              };
+              chunks_fetched done = run->data.fetch(self, order, unwanted);
+              locked([&] { return life_.on_fetched(std::move(done)); });
+            });
+}
+
+step_progress engine::drain() {
+  step_progress out;
+  run_ptr run;
+  shared_value<plan> next;
+  worker_id self{};
+  {
+    std::lock_guard lock(mutex_);
+    if (!run_ || !run_->executor)
+      return {};
+    run = run_;
+    out = run->executor->drain();
+    if (const assignment* here = life_.present())
+      self = here->worker;
+    if (const assignment* beside = life_.next())
+      next = beside->first;
+  }
+  // Frees memory, perhaps much.
+  run->data.release(out.steps, next->shares.empty() ? nullptr : &*next, self);
+  return out;
+}
+
+heartbeat engine::now() const {
+  std::lock_guard lock(mutex_);
+  heartbeat out;
+  out.phase = life_.phase();
+  if (!run_)
+    return out;
+  if (run_->executor)
+    out = run_->executor->now();
+  if (const assignment* here = life_.present()) {
+    out.worker = here->worker;
+    out.generation = here->generation;
+  }
+  std::tie(out.share_bytes, out.arrived_bytes) = run_->data.coming();
+  if (run_->opening)
+    out.silent = run_->opening->silent();
+  return out;
+}
+
+// -- stopping -----------------------------------------------------------------
+
+void engine::abort_openings(const worker_run& run, const std::string& reason) {
+  for (const auto& opening : {run.opening, run.next_opening})
+    if (opening)
+      opening->abort(reason);
+}
+
+void engine::perform(const stop_generations& what) {
+  if (run_->executor) {
+    run_->executor->freeze();
+    run_->executor->abort(what.reason);
+  }
+  abort_openings(*run_, what.reason);
+}
+
+final_ack engine::fence(const fence_order& order) {
+  final_ack out;
+  out.level = order.level;
+  run_ptr run;
+  std::shared_ptr<step_executor> executor;
+  {
+    std::lock_guard lock(mutex_);
+    // Its action is what follows, without the lock: an apply that is waited for
+    // delays no heartbeat. Once more does no harm.
+    (void)life_.on_fence(order);
+    if (!life_.may_hold_state())
+      return out;
+    out.worker = life_.present()->worker;
+    run = run_;
+    executor = run->executor;
+  }
+  held_state held;
+  if (executor) {
+    held = executor->freeze();
+    executor->tell_after(order, out);
+    executor->abort(order.reason);
+  }
+  std::lock_guard lock(mutex_);
+  if (!executor) {
+    held = run->trained.state.held;
+    run->trained.state.tell_after(order, out);
+  }
+  abort_openings(*run, order.reason);
+  if (run->opening)
+    out.links = run->opening->silent();
   out.holds_state = held.holds;
   out.step = held.step;
   return out;
@@ -337,107 +407,18 @@ void engine::freeze(const std::string& reason) {
          .reason = reason});
 }
 
-generation engine::newest() const {
-  std::lock_guard lock(mutex_);
-  generation out = fenced_;
-  if (parts_)
-    out = std::max(out, parts_->order.generation);
-  if (parts_ && parts_->next_order)
-    out = std::max(out, parts_->next_order->generation);
-  return out;
-}
-
-void engine::tell(const command& what) {
-  std::lock_guard lock(mutex_);
-  if (parts_ && what.kind == command_kind::slow)
-    parts_->state.slow_factor = what.factor;
-  else if (parts_ && what.kind == command_kind::damage)
-    parts_->damage_next = what.chunks;
-  else if (parts_ && what.kind == command_kind::recorded && parts_->executor)
-    parts_->executor->recorded(what.step);
-  else if (parts_ && parts_->executor &&
-           parts_->order.generation == what.generation)
-    parts_->executor->post(what.kind);
-}
-
-void engine::offer(const plan_offer& what) {
-  std::lock_guard lock(mutex_);
-  if (parts_ && parts_->executor &&
-      parts_->order.generation <= what.what.generation)
-    parts_->executor->post(what.what);
-}
-
-void engine::fetch(const fetch_order& what) {
-  std::lock_guard lock(mutex_);
-  if (!parts_ || !parts_->executor || what.generation <= fenced_ ||
-      parts_->order.generation != what.generation)
-    return;
-  copying_ = value(what.number);
-  parts_->release.fetching(what);
-  copier_ = std::thread([this, what, &parts = *parts_, order = parts_->order,
-                         before = std::move(copier_)]() mutable {
-    name_this_thread("bl-copy");
-    if (before.joinable())
-      before.join();
-    auto given_up = [&] {
-      return copying_.load(std::memory_order_relaxed) != value(what.number);
-    };
-    chunks_fetched done =
-        copy_chunks(*parts.store, parts.set, order, what, given_up);
-    if (!given_up())
-      listener_.fetched(done);
-  });
-}
-
-step_progress engine::drain() {
-  std::lock_guard lock(mutex_);
-  if (!parts_ || !parts_->executor)
-    return {};
-  step_progress out = parts_->executor->drain();
-  release_chunks(*parts_, out.steps);
-  return out;
-}
-
-heartbeat engine::now() const {
-  std::lock_guard lock(mutex_);
-  heartbeat out;
-  out.phase = phase_;
-  if (parts_ && parts_->executor)
-    out = parts_->executor->now();
-  if (parts_) {
-    out.worker = parts_->order.worker;
-    out.generation = parts_->order.generation;
-    std::tie(out.share_bytes, out.arrived_bytes) = parts_->coming.now();
-    if (parts_->opening)
-      out.silent = parts_->opening->silent();
-  }
-  return out;
-}
-
-void engine::leave(const std::string& reason) {
-  {
-    std::lock_guard lock(mutex_);
-    leaving_ = true;
-    if (parts_)
-      for (auto* opening : {&parts_->opening, &parts_->next_opening})
-        if (*opening)
-          (*opening)->abort(reason);
-    if (parts_ && parts_->executor)
-      parts_->executor->abort(reason);
-  }
-  copying_ = 0;
-  for (std::thread* one : {&copier_, &beside_, &thread_})
-    if (one->joinable())
-      one->join();
-  std::unique_ptr<run_parts> gone;
-  {
-    std::lock_guard lock(mutex_);
-    gone = std::move(parts_);
-    phase_ = worker_phase::idle;
-    leaving_ = false;
-  }
-  if (gone && gone->service)
-    gone->service->shutdown(1s);
+void engine::perform(const drop_run& what) {
+  abort_openings(*run_, what.reason);
+  if (run_->executor)
+    run_->executor->abort(what.reason);
+  std::vector<std::thread> before = take_threads();
+  before.push_back(std::move(copier_));
+  // What comes next loads on the same thread, behind this.
+  compute_ = start(std::move(before), "bl-compute", {},
+                   [this, run = std::move(run_)]() mutable {
+                     run.reset();
+                     locked([&] { return life_.on_dropped(); });
+                   });
 }
 
 } // namespace

@@ -1,13 +1,11 @@
-/// Everything in a worker process that takes time or memory: the chunk store
-/// and its Flight service, the model, the collective, the step thread. The
-/// gpu_worker actor calls it and never waits for it; results come back through
-/// the listener, on the engine's threads.
-///
-/// One run at a time: load -> connect -> (command ...) -> leave; and after a
-/// fence: fence -> load -> connect, with the model and the chunks that are
-/// here.
+/// Everything in a worker process that takes time or memory: chunks and their
+/// service, the model, the collective, the step thread. The orders of the
+/// coordinator go to a worker_lifecycle, which decides; the engine performs its
+/// actions on threads of its own. No call waits for them: what becomes of an
+/// order is reported through the listener.
 #pragma once
 
+#include "gpu/device.hpp"
 #include "gpu/step_executor.hpp"
 #include "runtime/messages/messages.hpp"
 
@@ -17,40 +15,37 @@
 
 namespace ballast {
 
+/// Called on the engine's threads.
 struct engine_listener {
-  std::function<void(worker_loaded)> loaded;
-  std::function<void(worker_ready)> ready;
-  std::function<void(state_copied)> copied;
-  std::function<void(chunks_fetched)> fetched;
-  std::function<void(evaluation_report)> evaluated;
-  std::function<void(worker_paused)> paused;
-  std::function<void(worker_finished)> finished;
-  std::function<void(worker_failed)> failed;
+  /// For the coordinator: the only way there.
+  std::function<void(worker_report)> report;
+  /// leave() is done.
+  std::function<void()> left;
 };
 
 /// What tests of the actor replace.
 class worker_engine {
 public:
   virtual ~worker_engine() = default;
-  virtual void load(const assignment& what) = 0;
-  virtual void connect(const connect_order& what) = 0;
+  virtual void load(const assignment& order) = 0;
+  virtual void connect(const connect_order& order) = 0;
   /// Stops every generation up to the level; nothing is applied after the
   /// return, which waits for an apply in progress at most.
-  virtual final_ack fence(const fence_order& what) = 0;
-  /// The same for every generation heard of, where nobody asks: the run was
+  virtual final_ack fence(const fence_order& order) = 0;
+  /// The same for every generation heard of, without an order: the run was
   /// killed.
   virtual void freeze(const std::string& reason) = 0;
   /// The newest generation heard of.
   virtual generation newest() const = 0;
-  virtual void tell(const command& what) = 0;
-  virtual void offer(const plan_offer& what) = 0;
+  virtual void tell(const command& order) = 0;
+  virtual void offer(const plan_offer& offer) = 0;
   /// Copies chunks beside everything else.
-  virtual void fetch(const fetch_order& what) = 0;
+  virtual void fetch(const fetch_order& order) = 0;
   /// What was applied since the last call.
   virtual step_progress drain() = 0;
+  /// Waits for nothing; any thread.
   virtual heartbeat now() const = 0;
-  /// Ends every thread of the run and frees its memory. Waits as long as the
-  /// collective needs to give up.
+  /// Ends every thread of the run and frees its memory, in the background.
   virtual void leave(const std::string& reason) = 0;
 };
 
@@ -59,8 +54,8 @@ struct engine_config {
   uint64_t store_limit_bytes = 0; // 0 = four fifths of the free memory
   /// Where it computes; null: on the CPU.
   std::shared_ptr<compute_device> device = {};
-  /// Called on the step thread instead of `failed` where the device fails
-  /// while it trains: the process is to end. Empty: the run fails.
+  /// Called where the device fails while it trains: the process is to end.
+  /// Empty: that is reported as a failure of the run.
   std::function<void(const std::string& why)> device_lost = {};
 };
 

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <ctime>
 #include <span>
+#include <utility>
 
 namespace ballast {
 
@@ -108,7 +109,10 @@ step_progress step_executor::drain() {
   std::lock_guard lock(mutex_);
   step_progress out = std::move(progress_);
   progress_ = {};
-  out.bytes_sent = group_ ? group_->bytes_sent() : 0;
+  if (group_) {
+    const uint64_t sent = group_->bytes_sent();
+    out.bytes_sent += sent - std::exchange(bytes_told_, sent);
+  }
   uint64_t used = with_.store->bytes();
   uint64_t limit = with_.store->limit_bytes();
   out.store_free_bytes = limit - std::min(used, limit);
@@ -158,7 +162,10 @@ void step_executor::take_posts() {
 
 bool step_executor::stand_still() {
   enter(worker_phase::paused);
-  listener_.paused(step_number{value(core_->stands_at().step) - 1});
+  worker_paused message;
+  message.worker = with_.self;
+  message.step = step_number{value(core_->stands_at().step) - 1};
+  listener_.report(message);
   std::unique_lock lock(mutex_);
   auto copy = [&] {
     if (group_->rank() != 0 || !listener_.copy)
@@ -233,7 +240,7 @@ void step_executor::run(std::unique_ptr<collective> group,
     if (group_->rank() == 0 && listener_.copy && damaged_parameter().empty())
       listener_.copy(with_.state->held.step);
   }
-  listener_.failed(std::move(problem));
+  listener_.report(std::move(problem));
 }
 
 /// A long forward pass waits for no peer: it should end before the others
@@ -253,7 +260,7 @@ void step_executor::watch_peers() {
     problem.message =
         "the process of rank " + std::to_string(rank) + " is gone";
     problem.lost_rank = rank;
-    listener_.failed(std::move(problem));
+    listener_.report(std::move(problem));
   });
 }
 

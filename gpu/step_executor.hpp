@@ -37,8 +37,9 @@ namespace ballast {
 
 /// Callbacks to the owner, on the step thread.
 struct step_listener {
-  /// Connected, and at the state before the first step.
-  std::function<void(step_number base)> ready;
+  /// Of ready (connected, and at the state before the first step), paused,
+  /// evaluated, finished and failed; the generation is the owner's to fill in.
+  std::function<void(worker_report)> report;
   /// The next generation is in force; `ready` follows.
   std::function<void()> switched;
   /// A plan of the same generation is in force. No later step uses rows of
@@ -51,10 +52,6 @@ struct step_listener {
   /// Rank 0 is at this step: copy the state for a checkpoint. Empty: no
   /// checkpoints.
   std::function<void(step_number)> copy;
-  std::function<void(evaluation_report)> evaluated;
-  std::function<void(step_number)> paused;
-  std::function<void(worker_finished)> finished;
-  std::function<void(worker_failed)> failed;
 };
 
 /// The times of the parts of one step on this worker.
@@ -71,7 +68,7 @@ struct step_timing {
 struct step_progress {
   std::vector<step_record> steps;
   std::vector<step_timing> timings; // one for each of `steps`
-  uint64_t bytes_sent = 0;          // by the collective, in total
+  uint64_t bytes_sent = 0;          // by the collective
   uint64_t store_free_bytes = 0;
 };
 
@@ -95,8 +92,8 @@ public:
   step_executor(parts with, worker_core_config config, plan first,
                 std::optional<worker_core> core, step_listener listener);
 
-  /// Trains until the run ends, is stopped, or fails; then calls finished or
-  /// failed, once, and returns. Calls nothing after freeze().
+  /// Trains until the run ends, is stopped, or fails; then reports finished or
+  /// failed, once, and returns. Nothing is reported after freeze().
   void run(std::unique_ptr<collective> group, generation_start start);
 
   /// Takes effect between two steps.
@@ -182,6 +179,7 @@ private:
   std::optional<plan> pending_;
   std::optional<next_generation> next_;
   step_progress progress_;
+  uint64_t bytes_told_ = 0; // of those that group_ sent
   bool copy_wanted_ = false;
   std::vector<uint64_t> refused_ids_; // of a step that must not be applied
   std::unique_ptr<collective> group_;

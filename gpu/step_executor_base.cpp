@@ -39,7 +39,10 @@ void step_executor::bring_to_base(const generation_start& start) {
       throw collective_error(collective_errc::aborted, "frozen at the base");
     with_.state->held = {true, base};
   }
-  listener_.ready(base);
+  worker_ready message;
+  message.worker = with_.self;
+  message.base = base;
+  listener_.report(message);
 }
 
 /// A rank one step behind receives the reduced gradients of that step and
@@ -135,6 +138,8 @@ void step_executor::switch_over() {
     next = std::exchange(next_, std::nullopt);
     if (!next || next->what.generation != core_->current().generation)
       throw ballast_error(errc::internal, "a switch without its collective");
+    progress_.bytes_sent +=
+        group_->bytes_sent() - std::exchange(bytes_told_, 0);
     last_group_ = std::exchange(group_, std::move(next->group));
     if (aborted_)
       throw collective_error(collective_errc::aborted, "aborted at a switch");

@@ -66,7 +66,7 @@ void step_executor::evaluate(epoch_number epoch) {
     if (kept.size() > evaluations_max)
       kept.pop_front();
   }
-  listener_.evaluated(report);
+  listener_.report(report);
 }
 
 void step_executor::finish() {
@@ -85,7 +85,7 @@ void step_executor::finish() {
     tensors.push_back(
         {one.name, one.shape, values.subspan(one.offset, one.count)});
   message.weights_sha256 = weights_sha256(tensors);
-  listener_.finished(std::move(message));
+  listener_.report(std::move(message));
 }
 
 } // namespace ballast

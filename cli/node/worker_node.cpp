@@ -74,7 +74,7 @@ public:
         follow(descriptor);
       }).detach();
   }
-  void hand_over(const gpu_worker_actor& worker) {
+  void hand_over(const local_worker_actor& worker) {
     std::lock_guard lock(mutex_);
     worker_ = worker;
   }
@@ -93,7 +93,7 @@ private:
   }
 
   std::mutex mutex_;
-  gpu_worker_actor worker_;
+  local_worker_actor worker_;
 };
 
 std::string host_name() {
@@ -317,7 +317,7 @@ int run_worker(const node_options& options) {
     latch.leave(code, std::move(reason));
   };
   auto actor =
-      system.spawn<caf::detached>(gpu_worker, coordinator, std::move(worker));
+      system.spawn<gpu_worker, caf::detached>(coordinator, std::move(worker));
   caf::anon_send(actor, join_atom::value);
   std::thread([actor, &latch, grace = options.grace_s] {
     name_this_thread("bl-signals");

@@ -41,6 +41,8 @@ public:
   actions on_placed(plan what, std::vector<share_summary> shares, instant now);
   /// The workers of that generation cannot hold the set.
   actions on_no_room(generation of, memory_need lacks);
+  /// Whatever a worker reports; each kind has its own, below.
+  actions on_report(const worker_report& report, instant now);
   actions on_loaded(const worker_loaded& message, instant now);
   actions on_ready(const worker_ready& message, instant now);
   actions on_progress(const progress_report& report, instant now);

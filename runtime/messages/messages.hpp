@@ -12,6 +12,16 @@
 
 namespace ballast {
 
+// -- coordinator <-> what works for it in the background ----------------------
+
+/// What became of the final parameters.
+struct saved_model {
+  failure problem;
+  std::string weights_sha256; // of model.safetensors
+  step_number step{};         // likewise
+  std::string note;           // what a user should know of it, or empty
+};
+
 // -- coordinator <-> shard manager --------------------------------------------
 
 /// What the coordinator needs to know of a prepared data set.

@@ -1,17 +1,22 @@
-/// What a worker says to the coordinator, as plain values without CAF. Every
-/// report carries the generation it belongs to; those of an earlier one are
-/// dropped. actors/protocol.hpp says when each is sent.
+/// What a worker reports to the coordinator, as plain values without CAF. Every
+/// report carries the generation it belongs to; the coordinator drops those of
+/// an earlier one. All of them travel as one `worker_report`: a new kind is a
+/// struct here with its fields() in the order in which they travel, a member of
+/// the variant, and its handler in coordinator_reports.cpp.
 #pragma once
 
 #include "runtime/base/errors.hpp"
 #include "runtime/base/ids.hpp"
 #include "runtime/ledger/commit.hpp"
 #include "runtime/ledger/ledger.hpp"
+#include "runtime/messages/chunk_reports.hpp"
 #include "runtime/messages/dead_link.hpp"
 #include "runtime/messages/node_reports.hpp"
 
 #include <cstdint>
 #include <string>
+#include <tuple>
+#include <variant>
 #include <vector>
 
 namespace ballast {
@@ -22,6 +27,9 @@ struct worker_loaded {
   ballast::generation generation{};
   std::string collective_address; // of its end of the gradient plane
   std::string data_address;       // of its chunk service, "host:port"
+  auto fields() {
+    return std::tie(worker, generation, collective_address, data_address);
+  }
 };
 
 /// What one take cost this worker, waiting for others excluded.
@@ -31,6 +39,7 @@ struct take_cost {
   /// Of these, while the computing thread could run and other threads had the
   /// cores; 0 where the kernel does not say.
   uint64_t waited_ns = 0;
+  auto fields() { return std::tie(rows, compute_ns, waited_ns); }
 };
 
 /// What a worker did since its last report; at most 100 ms old.
@@ -46,9 +55,10 @@ struct progress_report {
   std::vector<take_cost> costs; // of the newest of `steps`
   /// Room for chunks in this worker's memory.
   uint64_t store_free_bytes = UINT64_MAX;
-  /// Where the worker stands after the last of `steps`; empty between
-  /// snapshots.
-  std::vector<worker_cursor> snapshot;
+  auto fields() {
+    return std::tie(worker, generation, steps, rows, data_ns, compute_ns,
+                    reduce_ns, apply_ns, costs, store_free_bytes);
+  }
 };
 
 /// Result of the read-only collective at an epoch's end; equal on every rank.
@@ -60,6 +70,9 @@ struct evaluation_report {
   double accuracy = 0; // of classes; not meaningful for regression
   uint64_t rows = 0;
   uint64_t wall_ns = 0;
+  auto fields() {
+    return std::tie(worker, generation, epoch, loss, accuracy, rows, wall_ns);
+  }
 };
 
 /// All ranks stand still after the same step.
@@ -67,6 +80,7 @@ struct worker_paused {
   worker_id worker{};
   ballast::generation generation{};
   step_number step{}; // last applied
+  auto fields() { return std::tie(worker, generation, step); }
 };
 
 /// The last step is applied; the worker keeps its state until released.
@@ -77,6 +91,9 @@ struct worker_finished {
   bool stopped = false; // on request, before the last epoch's end
   std::string weights_sha256;
   worker_cursor cursor;
+  auto fields() {
+    return std::tie(worker, generation, step, stopped, weights_sha256, cursor);
+  }
 };
 
 /// The state after this step is copied and can be fetched as "checkpoint-STEP";
@@ -85,46 +102,7 @@ struct state_copied {
   worker_id worker{};
   ballast::generation generation{};
   step_number step{};
-};
-
-/// How the source of a chunk is called that is no worker.
-constexpr const char* origin_name = "origin";
-
-/// A chunk that arrived with another checksum than its own, and from whom.
-struct damaged_chunk {
-  std::string source; // name of a worker, or "origin"
-  chunk_id chunk{};
-};
-/// No report names more of them than this.
-constexpr size_t damaged_told_max = 16;
-
-/// What came from somebody in one request, and how long that took.
-struct chunk_request {
-  std::string source; // name of a worker, or "origin"
-  uint64_t bytes = 0;
-  uint64_t ns = 0;
-};
-/// No report tells of more of them than this: the newest.
-constexpr size_t requests_told_max = 64;
-
-/// The answer to a fetch_order.
-struct chunks_fetched {
-  worker_id worker{};
-  ballast::generation generation{};
-  plan_number number{};
-  uint64_t bytes = 0;
-  uint32_t refetched = 0;             // arrived damaged, or its source had gone
-  std::vector<damaged_chunk> damaged; // the first ones
-  std::vector<chunk_request> requests;
-  failure problem; // not all are here
-};
-
-/// What became of the final parameters.
-struct saved_model {
-  failure problem;
-  std::string weights_sha256; // of model.safetensors
-  step_number step{};         // likewise
-  std::string note;           // what a user should know of it, or empty
+  auto fields() { return std::tie(worker, generation, step); }
 };
 
 struct worker_failed {
@@ -142,6 +120,10 @@ struct worker_failed {
   /// The collective did not open because this worker lacks something, as file
   /// descriptors, and no other can help it.
   bool own_trouble = false;
+  auto fields() {
+    return std::tie(worker, generation, code, message, step, sample_ids,
+                    lost_rank, links, own_trouble);
+  }
 };
 
 /// The collective is open and the parameters are those of `base`.
@@ -149,6 +131,7 @@ struct worker_ready {
   worker_id worker{};
   ballast::generation generation{};
   step_number base{};
+  auto fields() { return std::tie(worker, generation, base); }
 };
 
 /// The answer to a fence: nothing of a generation up to `level` is applied
@@ -171,8 +154,17 @@ struct final_ack {
   bool more = false;
   /// Of the collective that it was opening: over which nothing went.
   std::vector<dead_link> links = {};
+  auto fields() {
+    return std::tie(worker, level, holds_state, step, records, evaluations,
+                    more, links);
+  }
 };
 /// No answer to a fence tells of more steps than this.
 constexpr size_t records_told_max = 65'536;
+
+using worker_report =
+    std::variant<worker_loaded, worker_ready, final_ack, progress_report,
+                 evaluation_report, worker_paused, worker_finished,
+                 worker_failed, state_copied, chunks_fetched>;
 
 } // namespace ballast

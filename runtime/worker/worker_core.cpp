@@ -200,17 +200,4 @@ failure worker_core::install(const plan& pending) {
   return {};
 }
 
-revocation worker_core::revoke(plan_number number) {
-  if (pending_ && pending_->number == number) {
-    // Already raised in the step in flight: only its sum can tell. The caller
-    // asks between steps, where nothing is in flight.
-    pending_.reset();
-    return revocation::revoked;
-  }
-  bool in_force =
-      applied_.current().number >= number ||
-      (agreed_ && agreed_->switch_to && agreed_->switch_to->number == number);
-  return in_force ? revocation::switched : revocation::revoked;
-}
-
 } // namespace ballast

@@ -45,9 +45,6 @@ struct step_end {
   bool finish = false; // nothing more to do: last epoch done, or stopped
 };
 
-/// The answer to a revocation.
-enum class revocation : uint8_t { revoked, switched };
-
 class worker_core {
 public:
   /// Precondition: `first` names `self` and is a partition.
@@ -72,7 +69,6 @@ public:
   /// A pending plan whose data are all here: joins its lane from now on.
   /// Refused (with the reason) if it is not newer or not of this generation.
   failure install(const plan& pending);
-  revocation revoke(plan_number number);
   void request_pause() { pause_wanted_ = true; }
   void request_stop() { stop_wanted_ = true; }
   /// All ranks stand still at one place and are told to end there.
@@ -88,7 +84,7 @@ public:
   size_t world() const { return applied_.current().shares.size(); }
   const plan& current() const { return applied_.current(); }
   uint64_t steps_total() const;
-  /// Where this worker stands, for acks and snapshots.
+  /// Where this worker stands, for its last report.
   worker_cursor cursor() const { return applied_.cursor_of(rank_); }
   /// Where everybody stands, by rank; for a joiner.
   std::vector<worker_cursor> cursors() const;

@@ -34,7 +34,7 @@ protected:
         {step_number{step}, epoch_number{1}, plan_number{1}, 20, 2, 9}};
     for (const auto& one : workers) {
       report.worker = one->assigned[0].worker;
-      caf::anon_send(boss, report);
+      caf::anon_send(boss, worker_report(report));
     }
     run();
   }

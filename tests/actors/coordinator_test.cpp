@@ -32,11 +32,11 @@ TEST_F(coordinator_test, writes_a_step_only_when_every_worker_applied_it) {
   report.generation = generation{1};
   report.steps = {{step_number{1}, epoch_number{1}, plan_number{1}, 20, 2, 9}};
   report.worker = workers[0]->assigned[0].worker;
-  caf::anon_send(boss, report);
+  caf::anon_send(boss, worker_report(report));
   run();
   EXPECT_TRUE(lines("steps.jsonl").empty());
   report.worker = workers[1]->assigned[0].worker;
-  caf::anon_send(boss, report);
+  caf::anon_send(boss, worker_report(report));
   run();
   auto steps = lines("steps.jsonl");
   ASSERT_EQ(steps.size(), 1u);

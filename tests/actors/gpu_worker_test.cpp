@@ -4,7 +4,10 @@
 
 #include "tests/actors/actor_fixture.hpp"
 
+#include <functional>
+#include <future>
 #include <gtest/gtest.h>
+#include <latch>
 
 namespace ballast {
 namespace {
@@ -18,6 +21,8 @@ struct played_engine final : worker_engine {
     std::vector<std::string> calls;
     step_progress progress;
     heartbeat now;
+    /// What takes long in a fence.
+    std::function<void()> in_fence = [] {};
   };
   explicit played_engine(std::shared_ptr<memory> m) : seen(std::move(m)) {}
   void load(const assignment& what) override {
@@ -30,6 +35,7 @@ struct played_engine final : worker_engine {
   }
   final_ack fence(const fence_order& what) override {
     seen->calls.push_back("fence " + to_string(what.level));
+    seen->in_fence();
     final_ack out;
     out.level = what.level;
     out.holds_state = true;
@@ -51,14 +57,38 @@ struct played_engine final : worker_engine {
   void leave(const std::string& reason) override {
     seen->calls.push_back("leave " + reason);
   }
+  /// It is done with what it left.
+  static void left(const memory& of) { of.listener.left(); }
   std::shared_ptr<memory> seen;
+};
+
+/// A report as a test expects it.
+struct words {
+  std::string operator()(const worker_loaded&) { return "loaded"; }
+  std::string operator()(const worker_ready&) { return "ready"; }
+  std::string operator()(const final_ack& m) {
+    return "ack " + to_string(m.level);
+  }
+  std::string operator()(const progress_report& m) {
+    return "progress " + std::to_string(m.steps.size());
+  }
+  std::string operator()(const evaluation_report&) { return "evaluated"; }
+  std::string operator()(const worker_paused&) { return "paused"; }
+  std::string operator()(const worker_finished&) { return "finished"; }
+  std::string operator()(const worker_failed& m) {
+    return "failed " + m.message;
+  }
+  std::string operator()(const state_copied&) { return "copied"; }
+  std::string operator()(const chunks_fetched&) { return "fetched"; }
 };
 
 /// A coordinator that writes down what it hears.
 struct heard {
   std::vector<std::string> lines;
-  gpu_worker_actor worker;
   errc refuse = errc::none;
+  uint32_t heartbeat_ms = 200;
+  std::function<void()> on_beat = [] {};
+  std::function<void()> on_ack = [] {};
 };
 
 coordinator_actor::behavior_type
@@ -68,28 +98,23 @@ played_coordinator(coordinator_actor::pointer self,
   auto note = [notes](std::string line) { notes->lines.push_back(line); };
   return {
       [=](hello_atom, const worker_hello& hello,
-          const gpu_worker_actor& who) -> caf::result<welcome> {
+          const gpu_worker_actor&) -> caf::result<welcome> {
         if (notes->refuse != errc::none)
           return to_error({notes->refuse, "go away", ""});
-        notes->worker = who;
         note("hello " + hello.name);
-        return welcome{worker_id{4}, 1, term{2}, 200};
+        return welcome{worker_id{4}, 1, term{2}, notes->heartbeat_ms};
       },
       [=](const heartbeat& m) {
         const std::string trouble = describe(m.trouble);
         note("alive " + to_string(m.worker) +
              (trouble.empty() ? "" : ", " + trouble));
+        notes->on_beat();
       },
-      [=](const worker_loaded&) { note("loaded"); },
-      [=](const worker_ready&) { note("ready"); },
-      [=](const final_ack& m) { note("ack " + to_string(m.level)); },
-      [=](const progress_report& m) {
-        note("progress " + std::to_string(m.steps.size()));
+      [=](const worker_report& m) {
+        note(std::visit(words(), m));
+        if (std::holds_alternative<final_ack>(m))
+          notes->on_ack();
       },
-      [=](const evaluation_report&) { note("evaluated"); },
-      [=](const worker_paused&) { note("paused"); },
-      [=](const worker_finished&) { note("finished"); },
-      [=](const worker_failed& m) { note("failed " + m.message); },
       [](submit_atom, const std::string&, const std::string&) {
         return std::string();
       },
@@ -102,8 +127,6 @@ played_coordinator(coordinator_actor::pointer self,
       [](saved_atom, const saved_model&) {},
       [](saved_atom, const checkpoint_identity&, const std::string&,
          const failure&) {},
-      [=](const state_copied&) { note("copied"); },
-      [=](const chunks_fetched&) { note("fetched"); },
       [=](drain_atom, worker_id) { note("drain"); },
       [](resume_atom, const std::string&) { return std::string(); },
       [](trouble_atom, const failure&) {},
@@ -124,10 +147,12 @@ protected:
       return std::make_unique<played_engine>(engine);
     };
     config.device_trouble = [this] { return trouble; };
+    config.heart_has_thread = false; // but virtual time
+    config.probes = probes;
     config.on_exit = [this](int code, std::string reason) {
       exits.push_back(std::to_string(code) + " " + reason);
     };
-    worker = keep(system.spawn(gpu_worker, boss, config));
+    worker = keep(system.spawn<gpu_worker>(boss, config));
     caf::anon_send(worker, join_atom::value);
     run();
   }
@@ -149,10 +174,11 @@ protected:
   std::shared_ptr<heard> notes = std::make_shared<heard>();
   std::shared_ptr<played_engine::memory> engine =
       std::make_shared<played_engine::memory>();
+  std::shared_ptr<probe_slot> probes = std::make_shared<probe_slot>();
   device_trouble trouble;
   std::vector<std::string> exits;
   coordinator_actor boss;
-  gpu_worker_actor worker;
+  local_worker_actor worker;
 };
 
 using lines = std::vector<std::string>;
@@ -195,7 +221,7 @@ TEST_F(gpu_worker_test, reports_applied_steps_before_what_follows_them) {
   assign();
   engine->progress.steps.resize(3);
   engine->progress.timings.resize(3);
-  engine->listener.finished({});
+  engine->listener.report(worker_finished{});
   run();
   EXPECT_EQ(notes->lines, (lines{"hello w1", "progress 3", "finished"}));
 }
@@ -207,6 +233,14 @@ TEST_F(gpu_worker_test, reports_applied_steps_within_a_tick) {
   engine->progress.timings.resize(2);
   advance(25ms);
   EXPECT_EQ(notes->lines, (lines{"hello w1", "progress 2"}));
+}
+
+TEST_F(gpu_worker_test, counts_what_the_collective_sent) {
+  start();
+  assign();
+  engine->progress.bytes_sent = 1234;
+  advance(25ms);
+  EXPECT_NE(probes->get()->text().find(" 1234"), std::string::npos);
 }
 
 TEST_F(gpu_worker_test, drops_orders_of_an_earlier_coordinator_or_generation) {
@@ -241,6 +275,67 @@ TEST_F(gpu_worker_test, leaves_with_an_error_when_the_run_is_abandoned) {
   assign();
   tell(command_kind::abandon);
   EXPECT_EQ(exits, lines{"1 because"});
+}
+
+TEST_F(gpu_worker_test, says_hello_as_a_new_worker_once_its_state_is_gone) {
+  start();
+  assign();
+  tell(command_kind::expel);
+  EXPECT_EQ(engine->calls.back(), "leave because");
+  EXPECT_EQ(notes->lines, lines{"hello w1"});
+  played_engine::left(*engine);
+  run();
+  EXPECT_EQ(notes->lines, (lines{"hello w1", "hello w1"}));
+}
+
+TEST_F(gpu_worker_test, sends_no_heartbeat_while_nobody_listens) {
+  start();
+  assign();
+  advance(200ms);
+  EXPECT_EQ(notes->lines.back(), "alive 4");
+  const size_t heard = notes->lines.size();
+  notes->refuse = errc::unreachable;
+  caf::anon_send_exit(boss, caf::exit_reason::kill);
+  advance(600ms);
+  EXPECT_EQ(notes->lines.size(), heard);
+}
+
+// Method: a fence that ends only after heartbeats that were sent meanwhile.
+TEST(gpu_worker_threads, beats_while_an_order_takes_its_time) {
+  auto notes = std::make_shared<heard>();
+  auto engine = std::make_shared<played_engine::memory>();
+  std::latch beats(3);
+  std::promise<void> joined;
+  std::promise<void> answered;
+  notes->heartbeat_ms = 5;
+  notes->on_beat = [&, left = 4]() mutable {
+    if (left == 4)
+      joined.set_value();
+    else if (left > 0)
+      beats.count_down();
+    --left;
+  };
+  notes->on_ack = [&] { answered.set_value(); };
+  engine->in_fence = [&] { beats.wait(); };
+  // It ends before what its actors call.
+  system_config about;
+  caf::actor_system system(about);
+  auto boss = system.spawn(played_coordinator, notes);
+  gpu_worker_config config;
+  config.hello.name = "w1";
+  config.make_engine = [&](engine_listener) {
+    return std::make_unique<played_engine>(engine);
+  };
+  config.on_exit = [](int, const std::string&) {};
+  auto worker = system.spawn<gpu_worker, caf::detached>(boss, config);
+  caf::anon_send(worker, join_atom::value);
+  joined.get_future().wait();
+  fence_order order;
+  order.term = term{2};
+  caf::anon_send(worker, order);
+  answered.get_future().wait();
+  caf::anon_send_exit(worker, caf::exit_reason::kill);
+  caf::anon_send_exit(boss, caf::exit_reason::kill);
 }
 
 } // namespace

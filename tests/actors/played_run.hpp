@@ -80,20 +80,6 @@ played_worker(gpu_worker_actor::pointer, std::shared_ptr<orders> got) {
       [=](const command& m) { got->commands.push_back(m); },
       [](const fetch_order&) {},
       [](const plan_offer&) {},
-      [](const worker_loaded&) {},
-      [](const worker_ready&) {},
-      [](const evaluation_report&) {},
-      [](const worker_paused&) {},
-      [](const worker_finished&) {},
-      [](const worker_failed&) {},
-      [](const state_copied&) {},
-      [](const chunks_fetched&) {},
-      [](join_atom) {},
-      [](join_atom, const caf::strong_actor_ptr&) {},
-      [](freeze_atom) {},
-      [](drain_atom) {},
-      [](tick_atom) {},
-      [](alive_atom) {},
   };
 }
 
@@ -148,15 +134,15 @@ protected:
     for (const auto& one : workers) {
       ASSERT_EQ(one->assigned.size(), 1u);
       const assignment& order = one->assigned[0];
-      caf::anon_send(boss, worker_loaded{order.worker, order.generation,
-                                         "c" + to_string(order.worker),
-                                         data_address});
+      caf::anon_send(boss, worker_report(worker_loaded{
+                               order.worker, order.generation,
+                               "c" + to_string(order.worker), data_address}));
     }
     run();
     for (const auto& one : workers)
-      caf::anon_send(boss,
-                     worker_ready{one->assigned[0].worker,
-                                  one->assigned[0].generation, step_number{0}});
+      caf::anon_send(boss, worker_report(worker_ready{
+                               one->assigned[0].worker,
+                               one->assigned[0].generation, step_number{0}}));
     run();
   }
 

@@ -86,18 +86,22 @@ public:
             {value(order.at.epoch), ids});
         in.plans_[value(order.at.step)] = value(order.plan);
       };
-      listener.paused = [&in](step_number at) {
-        in.paused_at_ = value(at);
-        in.all_paused_.count_down();
+      listener.report = [this, &in](worker_report m) {
+        if (auto* one = std::get_if<worker_paused>(&m)) {
+          in.paused_at_ = value(one->step);
+          in.all_paused_.count_down();
+        } else if (auto* one = std::get_if<evaluation_report>(&m)) {
+          evaluated = *one;
+        } else if (auto* one = std::get_if<worker_finished>(&m)) {
+          finished = *one;
+        } else if (auto* one = std::get_if<worker_failed>(&m)) {
+          failed = *one;
+        }
       };
-      listener.ready = [](step_number) {};
       if (in.setup_.copies)
         listener.copy = [this](step_number at) {
           copies[value(at)] = parameters();
         };
-      listener.evaluated = [this](evaluation_report m) { evaluated = m; };
-      listener.finished = [this](worker_finished m) { finished = m; };
-      listener.failed = [this](worker_failed m) { failed = m; };
       executor = std::make_unique<step_executor>(
           step_executor::parts{&in.what_, &in.set_, &in.store_, network.get(),
                                update.get(), memory, &state,

@@ -56,6 +56,16 @@ TEST(step_executor, reports_every_applied_step_in_order) {
   EXPECT_EQ(done.steps.back().epoch, epoch_number{2});
 }
 
+TEST(step_executor, tells_once_what_the_collective_sent) {
+  cluster c(2, 8, emulated_job(2, 16));
+  c.start();
+  c.join();
+  // Every step sends its gradient and its trailer.
+  EXPECT_GT(c.workers_[1]->executor->drain().bytes_sent,
+            16 * trailer::floats * sizeof(float));
+  EXPECT_EQ(c.workers_[1]->executor->drain().bytes_sent, 0u);
+}
+
 TEST(step_executor, switches_to_an_offered_plan_without_losing_a_sample) {
   cluster c(3, 30, emulated_job(6, 10));
   plan second = c.deal(plan_number{2}, 1);

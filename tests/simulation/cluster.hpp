@@ -9,6 +9,8 @@
 #include "runtime/balance/balancer.hpp"
 #include "runtime/coordinator/coordinator_core.hpp"
 #include "runtime/ledger/manifest.hpp"
+#include "runtime/worker/coordinator_link.hpp"
+#include "runtime/worker/lifecycle.hpp"
 #include "runtime/worker/worker_core.hpp"
 #include "tests/runtime/ledger/ledger_fixture.hpp"
 #include "tests/simulation/cluster_options.hpp"
@@ -38,6 +40,8 @@ private:
   struct disk_state; // what outlives the coordinator
   struct user_state; // what was asked for, and must come true
   struct performer;  // carries out one action of the coordinator
+  struct engine;     // carries out one of a worker
+  struct due;        // an event and its time
   using event = std::function<void()>;
 
   // -- time
@@ -82,7 +86,7 @@ private:
                std::function<void(node_state&)> what);
   void cut_link(node_state& who);
   bool apart(const group& in);
-  std::vector<dead_link> broken_links(const node_state& of, const group& in);
+  worker_failed broken_off(const node_state& who, const group& in);
 
   // -- coordinator
   void perform(const actions& list);
@@ -100,27 +104,32 @@ private:
   // -- worker
   void connect_to_coordinator(node_state& who);
   void hello(node_state& who);
-  void welcomed(node_state& who, const welcome& answer, bool same);
-  void lonely(node_state& who);
-  void tell(node_state& who, event what);
-  void drop_state(node_state& who);
+  void look_for_coordinator(node_state& who);
+  void carry_out(node_state& who, const link_decision& what);
+  void perform(node_state& who, const worker_actions& list);
+  void pass_on(node_state& who, const worker_report& what);
+  void step_thread_reports(node_state& who, worker_report what);
+  void end_step_thread(node_state& who);
+  void forget_run(node_state& who);
   void beat(node_state& who);
   void on_assignment(node_state& who, const assignment& order);
-  void on_connect(node_state& who, const connect_order& order);
+  template <class Order> // for the run that it is in
+  void on_order(node_state& who, const Order& order);
   void on_fence(node_state& who, const fence_order& order);
   void on_command(node_state& who, const command& order);
-  void on_fetch(node_state& who, const fetch_order& order);
   bool fails_to_load(node_state& who, generation of);
+  void load(node_state& who, const assignment& order);
+  void load_next(node_state& who, const assignment& order);
+  void join(node_state& who, const connect_order& order, bool beside);
+  void fetch(node_state& who, const fetch_order& order);
   balance_answer some_answer(const load_view& view);
   balance_answer answer(const load_view& view);
   void forget_others(node_state& who);
   void hold_share(node_state& who, const plan& of);
   uint64_t room_bytes() const;
-  void prepare_next(node_state& who, const assignment& order);
   void connected_beside(node_state& who);
   void switch_over(node_state& who);
   void hand_over(const std::shared_ptr<group>& in, node_state& source);
-  void by_actor(node_state& who, event what);
   void announce(node_state& who, step_number base);
   void begin(node_state& who, const connect_order& order);
   ledger_config rows() const;
@@ -132,7 +141,6 @@ private:
   void next_step(node_state& who);
   void contribute(node_state& who);
   void completed(node_state& who, size_t step_index, bool broken);
-  void failed(node_state& who, generation of, const std::string& why);
   void report(node_state& who);
   void break_group(const std::shared_ptr<group>& which);
 
@@ -168,14 +176,6 @@ private:
   job what_;
   instant now_{};
   uint64_t sequence_ = 0;
-  struct due {
-    instant at;
-    uint64_t number; // in the order in which they were made
-    event what;
-    bool operator<(const due& other) const {
-      return std::pair(at, number) > std::pair(other.at, other.number);
-    }
-  };
   std::vector<due> queue_;                                // a heap
   std::map<uint32_t, std::unique_ptr<node_state>> nodes_; // by process number
   uint32_t processes_ = 0;

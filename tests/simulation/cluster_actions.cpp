@@ -73,7 +73,7 @@ struct cluster::performer {
 
   void operator()(const send_fetch& one) {
     in.to_node(one.to, [me = &in, order = one.what](node_state& who) {
-      me->on_fetch(who, order);
+      me->on_order(who, order);
     });
   }
   void operator()(const send_assignment& one) {
@@ -83,7 +83,7 @@ struct cluster::performer {
   }
   void operator()(const send_connect& one) {
     in.to_node(one.to, [me = &in, order = one.what](node_state& who) {
-      me->on_connect(who, order);
+      me->on_order(who, order);
     });
   }
   void operator()(const send_fence& one) {
@@ -96,10 +96,8 @@ struct cluster::performer {
     });
   }
   void operator()(const send_plan& one) {
-    in.to_node(one.to, [order = one.what](node_state& who) {
-      if (order.term >= who.heard && who.core && who.order && !who.left &&
-          order.what.generation > who.fenced)
-        (void)who.core->install(order.what);
+    in.to_node(one.to, [me = &in, order = one.what](node_state& who) {
+      me->on_order(who, order);
     });
   }
   void operator()(const send_command& one) {

@@ -21,8 +21,8 @@ void cluster::forget_others(node_state& who) {
   plan now = *std::exchange(who.fresh, std::nullopt);
   std::set<chunk_id> had = std::exchange(who.chunks, {});
   hold_share(who, now);
-  if (who.next_order)
-    hold_share(who, who.next_order->first);
+  if (const assignment* next = who.lifecycle.next())
+    hold_share(who, next->first);
   if (who.fetched && who.fetched->number > now.number)
     for (const fetch_order::source& from : who.fetched->sources)
       for (const interval& piece : from.pieces)
@@ -120,12 +120,10 @@ void cluster::check_coverage() {
       outcome_.lone_classes = coverable(set_, one.body);
 }
 
-void cluster::on_fetch(node_state& who, const fetch_order& order) {
-  if (!who.order || order.generation != who.order->generation ||
-      order.generation <= who.fenced)
-    return;
+void cluster::fetch(node_state& who, const fetch_order& order) {
+  who.fetched = order;
   at_node(who, some(500, 200'000), [this, order](node_state& me) {
-    if (!me.order || me.order->generation != order.generation)
+    if (!me.lifecycle.wants_copy(order.number))
       return;
     chunks_fetched message;
     message.worker = me.id;
@@ -137,9 +135,7 @@ void cluster::on_fetch(node_state& who, const fetch_order& order) {
       for (const fetch_order::source& from : order.sources)
         for (const interval& piece : from.pieces)
           me.chunks.insert(piece.chunk);
-    me.fetched = order;
-    by_actor(me,
-             [this, message] { perform(core_->on_fetched(message, now_)); });
+    perform(me, me.lifecycle.on_fetched(message));
   });
 }
 

@@ -96,15 +96,16 @@ bool cluster::apart(const group& in) {
   return false;
 }
 
-/// What it can tell of those that it cannot reach now.
-std::vector<dead_link> cluster::broken_links(const node_state& of,
-                                             const group& in) {
-  std::vector<dead_link> out;
+/// It tells of those that it cannot reach now.
+worker_failed cluster::broken_off(const node_state& who, const group& in) {
+  worker_failed out;
+  out.code = errc::collective_failed;
+  out.message = "peer lost";
   for (auto [rank, process] : in.processes)
-    if (auto found = apart_.find({of.process, process});
+    if (auto found = apart_.find({who.process, process});
         found != apart_.end() && now_ < found->second)
-      out.push_back(
-          {int32_t(rank), of.process > process ? "there" : "", "no answer"});
+      out.links.push_back(
+          {int32_t(rank), who.process > process ? "there" : "", "no answer"});
   return out;
 }
 

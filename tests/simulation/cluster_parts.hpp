@@ -3,10 +3,15 @@
 
 #include "tests/simulation/cluster.hpp"
 
+#include <type_traits>
+
 namespace ballast::simulation {
 
 /// One process. A worker that comes back after its death is another one.
 struct cluster::node_state {
+  explicit node_state(link_config how) : link(how) {}
+  const assignment& order() const { return *lifecycle.present(); }
+
   uint32_t process = 0;
   std::string name;
   bool alive = true;
@@ -17,15 +22,14 @@ struct cluster::node_state {
   instant heard_at{};       // by the coordinator, its newest message
   instant down_cut_until{}; // nothing comes from it
   worker_id id{};
-  // What a worker knows.
-  term heard{};
-  generation fenced{};
-  bool in_run = false;
-  bool alone = false; // without a coordinator, since
-  instant still_since{};
-  size_t still_at = 0; // with so many steps applied
-  bool sick = false;   // cannot load anything
-  std::string not_for; // the run that it was dismissed from
+  // What ships: what it makes of its coordinator, and of its orders.
+  coordinator_link link;
+  worker_lifecycle lifecycle;
+  bool searching = false;  // for a coordinator
+  bool hello_sent = false; // and no answer to it yet
+  bool sick = false;       // cannot load anything
+  // What is played: model, data, collective, step thread.
+  bool loaded = false; // some state, if only the one that a seed gives
   bool holds = false;
   std::set<chunk_id> chunks; // in its memory
   /// In force, but it has applied no step of it: until then it forgets nothing.
@@ -35,7 +39,6 @@ struct cluster::node_state {
   std::vector<step_record> unreported;
   std::map<step_number, step_record> records; // of all that is applied
   std::optional<lineage> copy;                // for a checkpoint
-  std::optional<assignment> order;
   std::optional<worker_core> core;
   std::shared_ptr<group> in;
   size_t rank = 0;
@@ -44,12 +47,9 @@ struct cluster::node_state {
   std::vector<command_kind> posts; // not taken up yet
   bool standing = false;           // paused
   bool copy_wanted = false;
-  // The next generation, beside the present one.
-  std::optional<assignment> next_order;
-  std::shared_ptr<group> next_in;
-  uint64_t next_life = 0;
+  std::shared_ptr<group> next_in; // beside the present one
   bool left = false;
-  uint64_t life = 0; // of its place in a generation; old events are dropped
+  uint64_t life = 0; // of its step thread; what an ended one began is dropped
   bool beats = false;
   device_trouble trouble;
   instant last_ill{};     // when the coordinator last heard of that
@@ -73,6 +73,28 @@ struct cluster::group {
   std::map<uint64_t, operation> steps;
   connect_order order;
 };
+
+struct cluster::due {
+  instant at;
+  uint64_t number; // in the order in which they were made
+  event what;
+  bool operator<(const due& other) const {
+    return std::pair(at, number) > std::pair(other.at, other.number);
+  }
+};
+
+template <class Order>
+void cluster::on_order(node_state& who, const Order& order) {
+  if (!who.link.takes(order.term))
+    return;
+  worker_lifecycle& run = who.lifecycle;
+  if constexpr (std::is_same_v<Order, connect_order>)
+    perform(who, run.on_connect(order));
+  else if constexpr (std::is_same_v<Order, plan_offer>)
+    perform(who, run.on_plan(order));
+  else
+    perform(who, run.on_fetch(order));
+}
 
 constexpr uint64_t chunk_bytes = 1000; // where room counts
 

@@ -9,7 +9,12 @@ namespace ballast::simulation {
 void cluster::begin(node_state& who, const connect_order& order) {
   bool stale = std::count(order.stale.begin(), order.stale.end(),
                           uint32_t(who.rank)) > 0;
-  step_number base{value(who.order->start.step) - 1};
+  if (who.order().beside) { // a newcomer; its state comes at the switch
+    if (!who.core)
+      who.holds = false;
+    return;
+  }
+  step_number base{value(who.order().start.step) - 1};
   auto ready = [this, base](node_state& me) {
     if (me.applied.size() != value(base))
       fail(me.name + " is ready for step " + std::to_string(value(base) + 1) +
@@ -33,7 +38,7 @@ void cluster::begin(node_state& who, const connect_order& order) {
               return;
             // The source may already be some steps ahead; what it sent is the
             // base.
-            uint64_t base = value(me.order->start.step) - 1;
+            uint64_t base = value(me.order().start.step) - 1;
             if (late)
               me.applied.push_back(from.applied.at(base - 1));
             else
@@ -57,9 +62,8 @@ void cluster::start_steps(node_state& who, bool paused) {
     return next_step(who);
   who.standing = true;
   log([&] { return who.name + " begins a pause"; });
-  worker_paused message{who.id, who.order->generation,
-                        step_number{who.applied.size()}};
-  by_actor(who, [this, message] { perform(core_->on_paused(message, now_)); });
+  step_thread_reports(who,
+                      worker_paused{{}, {}, step_number{who.applied.size()}});
   stand_still(who);
 }
 
@@ -99,22 +103,19 @@ void cluster::stand_still(node_state& who) {
 
 void cluster::copy_state(node_state& who) {
   who.copy = who.applied;
-  state_copied message{who.id, who.order->generation,
-                       step_number{who.applied.size()}};
-  by_actor(who, [this, message] { perform(core_->on_copied(message)); });
+  step_thread_reports(who,
+                      state_copied{{}, {}, step_number{who.applied.size()}});
 }
 
 void cluster::finish(node_state& who) {
   worker_finished message;
-  message.worker = who.id;
-  message.generation = who.order->generation;
   message.step = step_number{who.applied.size()};
   message.stopped = who.core->stopped();
   message.weights_sha256 = std::to_string(who.applied.size());
   log([&] {
     return who.name + " has finished after step " + to_string(message.step);
   });
-  by_actor(who, [this, message] { perform(core_->on_finished(message)); });
+  step_thread_reports(who, message);
 }
 
 void cluster::next_step(node_state& who) {
@@ -168,17 +169,12 @@ void cluster::tell_peers(node_state& dead) {
   for (auto [rank, process] : dead.in->processes)
     at_node(*nodes_.at(process), some(20, 500),
             [this, in = dead.in, lost = int32_t(dead.rank)](node_state& me) {
-              if (me.in != in || !me.order || me.fenced >= in->number ||
-                  me.order->generation != in->number)
+              if (me.in != in)
                 return;
               worker_failed message;
-              message.worker = me.id;
-              message.generation = in->number;
               message.code = errc::collective_failed;
               message.lost_rank = lost;
-              tell(me, [this, message] {
-                perform(core_->on_failed(message, now_));
-              });
+              step_thread_reports(me, message);
             });
 }
 
@@ -186,7 +182,7 @@ void cluster::completed(node_state& who, size_t step, bool broken) {
   if (broken) {
     ++who.life; // nothing more of this generation happens here
     who.standing = false;
-    return failed(who, who.order->generation, "peer lost");
+    return step_thread_reports(who, broken_off(who, *who.in));
   }
   group::operation& op = who.in->steps.at(step);
   op.left.insert(who.rank);
@@ -220,7 +216,7 @@ void cluster::completed(node_state& who, size_t step, bool broken) {
   }
   if (end.plan_switched) {
     const plan& now = who.core->current();
-    if (now.generation != who.order->generation)
+    if (now.generation != who.order().generation)
       return switch_over(who);
     who.fresh = now;
     ++outcome_.moves;
@@ -230,42 +226,30 @@ void cluster::completed(node_state& who, size_t step, bool broken) {
   if (end.pause) {
     who.standing = true;
     log([&] { return who.name + " stands still"; });
-    worker_paused message{who.id, who.order->generation,
-                          step_number{who.applied.size()}};
-    by_actor(who,
-             [this, message] { perform(core_->on_paused(message, now_)); });
+    step_thread_reports(who,
+                        worker_paused{{}, {}, step_number{who.applied.size()}});
     return stand_still(who);
   }
   next_step(who);
 }
 
-void cluster::failed(node_state& who, generation of, const std::string& why) {
-  worker_failed message;
-  message.worker = who.id;
-  message.generation = of;
-  message.code = errc::collective_failed;
-  message.message = why;
-  for (const auto& in : {who.in, who.next_in})
-    if (in && in->number == of)
-      message.links = broken_links(who, *in);
-  to_coordinator(who,
-                 [this, message] { perform(core_->on_failed(message, now_)); });
-}
-
+/// Also without a coordinator: the next one asks for what it does not know.
 void cluster::report(node_state& who) {
-  if (who.unreported.empty() || who.connection == 0 || who.alone || !who.order)
+  if (who.unreported.empty() || !who.lifecycle.present())
     return;
   progress_report message;
   message.worker = who.id;
-  message.generation = who.order->generation;
+  message.generation = who.order().generation;
   message.steps = std::exchange(who.unreported, {});
+  if (who.link.alone())
+    return;
   log([&] {
     return who.name + " reports steps " +
            to_string(message.steps.front().step) + " to " +
            to_string(message.steps.back().step);
   });
-  to_coordinator(
-      who, [this, message] { perform(core_->on_progress(message, now_)); });
+  to_coordinator(who,
+                 [this, message] { perform(core_->on_report(message, now_)); });
 }
 
 /// A rank is gone: whoever waits for it learns so, at a moment of its own. Who
@@ -279,7 +263,8 @@ void cluster::break_group(const std::shared_ptr<group>& which) {
     if (who.next_in == which) {
       at_node(who, some(10, 5000), [this, which](node_state& me) {
         if (me.next_in == which)
-          failed(me, which->number, "peer lost");
+          perform(me, me.lifecycle.on_load_failed(which->number,
+                                                  broken_off(me, *which)));
       });
       continue;
     }

@@ -7,6 +7,9 @@ namespace ballast::simulation {
 
 using namespace std::chrono_literals;
 
+/// Longer than a coordinator is ever away.
+constexpr uint32_t idle_wait_s = 3600;
+
 /// It reaps a child. Whom it tells may be dead: then the next coordinator is
 /// told who lives.
 void cluster::process_ended(const std::string& name, const std::string& how) {
@@ -35,7 +38,8 @@ void cluster::expelled(const std::string& name) {
 }
 
 void cluster::start_node(std::string name) {
-  auto fresh = std::make_unique<node_state>();
+  auto fresh = std::make_unique<node_state>(
+      link_config{.once = options_.supervised, .idle_wait_s = idle_wait_s});
   fresh->process = ++processes_;
   fresh->name =
       name.empty() ? "w" + std::to_string(fresh->process) : std::move(name);
@@ -116,7 +120,12 @@ void cluster::crash_coordinator() {
   for (auto& [process, who] : nodes_)
     if (std::exchange(who->connection, 0) != 0) {
       who->handle = {};
-      at_node(*who, some(500, 60'000), [this](node_state& me) { lonely(me); });
+      at_node(*who, some(500, 60'000), [this](node_state& me) {
+        carry_out(me, me.link.on_coordinator_lost(now_));
+        if (me.alive && std::exchange(me.hello_sent, false))
+          carry_out(me, me.link.on_refused({errc::unreachable, "no answer", {}},
+                                           now_));
+      });
     }
   bool long_away = options_.long_outages && random_.one_in(3);
   after(long_away ? some(1'000'000, 20'000'000) : some(1000, 900'000),

@@ -237,17 +237,5 @@ TEST(worker_core, refuses_plans_of_an_older_generation_or_not_newer) {
   EXPECT_EQ(one.install(untrue).code, errc::bad_request);
 }
 
-TEST(worker_core, says_whether_a_revoked_plan_is_already_in_force) {
-  group workers(2, 1000, 50, 1);
-  plan second = workers.deal(plan_number{2}, 2, 1);
-  EXPECT_FALSE(workers.cores()[0].install(second));
-  EXPECT_EQ(workers.cores()[0].revoke(plan_number{2}), revocation::revoked);
-  for (worker_core& one : workers.cores())
-    EXPECT_FALSE(one.install(second));
-  workers.step(); // the lane is full: nobody can go back
-  EXPECT_EQ(workers.cores()[0].revoke(plan_number{2}), revocation::switched);
-  EXPECT_EQ(workers.cores()[1].revoke(plan_number{2}), revocation::switched);
-}
-
 } // namespace
 } // namespace ballast

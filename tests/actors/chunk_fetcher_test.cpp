@@ -1,7 +1,7 @@
 // Goal: what a worker copies is whole, whoever sends rubbish or is gone, and it
 // says from whom the rubbish came. Method: real chunk services that damage what
 // they serve as often as told.
-#include "actors/chunk_copier.hpp"
+#include "actors/chunk_fetcher.hpp"
 
 #include "data/chunk_service.hpp"
 #include "tests/data/some_chunks.hpp"
@@ -18,7 +18,7 @@ using testing::IsEmpty;
 const std::string token = "secret";
 const row_shape row = shape_of("uint8", 50, 3);
 
-class chunk_copying : public testing::Test {
+class chunk_fetching : public testing::Test {
 protected:
   static constexpr uint32_t count = 4;
 
@@ -58,7 +58,7 @@ protected:
     fetch_order order;
     order.number = plan_number{7};
     order.sources = {{"w2", worker_.service->address(), order_pieces_}};
-    return copy_chunks(store_, set_, self_, order, [] { return false; });
+    return fetch_for_plan(store_, set_, self_, order, [] { return false; });
   }
 
   /// What is in the store is what the manifest says.
@@ -88,7 +88,7 @@ protected:
   chunk_store store_{1 << 24};
 };
 
-TEST_F(chunk_copying, counts_nothing_where_all_is_well) {
+TEST_F(chunk_fetching, counts_nothing_where_all_is_well) {
   chunks_fetched got = copy();
   EXPECT_FALSE(got.problem);
   EXPECT_EQ(got.refetched, 0u);
@@ -96,7 +96,7 @@ TEST_F(chunk_copying, counts_nothing_where_all_is_well) {
   expect_whole(count);
 }
 
-TEST_F(chunk_copying, tells_how_much_came_from_whom_and_how_long_it_took) {
+TEST_F(chunk_fetching, tells_how_much_came_from_whom_and_how_long_it_took) {
   worker_.damage = 1;
   fetch_order order;
   order.number = plan_number{7};
@@ -104,7 +104,7 @@ TEST_F(chunk_copying, tells_how_much_came_from_whom_and_how_long_it_took) {
   order.bytes_per_s = chunks_[0]->bytes * 20;
   order.sources = {{"w2", worker_.service->address(), order_pieces_}};
   chunks_fetched got =
-      copy_chunks(store_, set_, self_, order, [] { return false; });
+      fetch_for_plan(store_, set_, self_, order, [] { return false; });
   ASSERT_EQ(got.requests.size(), count);
   uint64_t ns = 0;
   for (const chunk_request& one : got.requests) {
@@ -119,14 +119,14 @@ TEST_F(chunk_copying, tells_how_much_came_from_whom_and_how_long_it_took) {
             took);
 }
 
-TEST_F(chunk_copying, names_the_origin_where_it_came_from_there) {
+TEST_F(chunk_fetching, names_the_origin_where_it_came_from_there) {
   worker_.service->shutdown(std::chrono::seconds(1));
   chunks_fetched got = copy();
   ASSERT_EQ(got.requests.size(), 1u);
   EXPECT_EQ(got.requests[0].source, origin_name);
 }
 
-TEST_F(chunk_copying, asks_its_source_again_for_what_arrived_damaged) {
+TEST_F(chunk_fetching, asks_its_source_again_for_what_arrived_damaged) {
   worker_.damage = 1;
   chunks_fetched got = copy();
   EXPECT_FALSE(got.problem);
@@ -135,7 +135,7 @@ TEST_F(chunk_copying, asks_its_source_again_for_what_arrived_damaged) {
   expect_whole(count);
 }
 
-TEST_F(chunk_copying, asks_the_origin_where_its_source_sends_rubbish) {
+TEST_F(chunk_fetching, asks_the_origin_where_its_source_sends_rubbish) {
   worker_.damage = 1000;
   origin_.damage = 1;
   chunks_fetched got = copy();
@@ -146,7 +146,7 @@ TEST_F(chunk_copying, asks_the_origin_where_its_source_sends_rubbish) {
   expect_whole(count);
 }
 
-TEST_F(chunk_copying, asks_the_origin_where_its_source_is_gone) {
+TEST_F(chunk_fetching, asks_the_origin_where_its_source_is_gone) {
   worker_.service->shutdown(std::chrono::seconds(1));
   chunks_fetched got = copy();
   EXPECT_FALSE(got.problem);
@@ -155,7 +155,7 @@ TEST_F(chunk_copying, asks_the_origin_where_its_source_is_gone) {
   expect_whole(count);
 }
 
-TEST_F(chunk_copying, keeps_nothing_that_is_damaged_everywhere) {
+TEST_F(chunk_fetching, keeps_nothing_that_is_damaged_everywhere) {
   worker_.damage = 1000;
   origin_.damage = 1000;
   chunks_fetched got = copy();
@@ -165,16 +165,59 @@ TEST_F(chunk_copying, keeps_nothing_that_is_damaged_everywhere) {
   expect_whole(0);
 }
 
-TEST_F(chunk_copying, says_when_there_is_no_room_and_asks_nobody_else) {
+TEST_F(chunk_fetching, says_when_there_is_no_room_and_asks_nobody_else) {
   origin_.damage = 1000; // would show
   chunk_store small(chunks_[0]->bytes * 2);
   fetch_order order;
   order.sources = {{"w2", worker_.service->address(), order_pieces_}};
   chunks_fetched got =
-      copy_chunks(small, set_, self_, order, [] { return false; });
+      fetch_for_plan(small, set_, self_, order, [] { return false; });
   EXPECT_EQ(got.problem.code, errc::device_failed);
   EXPECT_THAT(got.problem.message, HasSubstr("does not fit"));
   EXPECT_EQ(got.refetched, 0u);
+}
+
+// -- a share, from the origin
+// ---------------------------------------------------
+
+TEST_F(chunk_fetching, gets_only_what_is_missing_of_a_share) {
+  store_.put(data_part::train, chunks_[1]);
+  chunk_fetcher fetcher(token, self_.origin);
+  uint64_t told = 0;
+  fetcher.fetch({&store_, data_part::train, row, set_.train}, fetcher.origin(),
+                {.purpose = "generation 1",
+                 .progress = [&](uint64_t bytes) { told += bytes; }});
+  expect_whole(count);
+  EXPECT_EQ(fetcher.done().chunks, count - 1);
+  EXPECT_GT(told, 0u);
+}
+
+TEST_F(chunk_fetching, asks_nobody_for_a_share_that_is_here) {
+  for (const chunk_ptr& one : chunks_)
+    store_.put(data_part::train, one);
+  chunk_fetcher fetcher(token, "127.0.0.1:1"); // where nobody is
+  fetcher.fetch({&store_, data_part::train, row, set_.train}, fetcher.origin(),
+                {.purpose = "generation 1"});
+  EXPECT_EQ(fetcher.done().chunks, 0u);
+}
+
+TEST_F(chunk_fetching, throws_if_the_origin_sends_rubbish) {
+  origin_.damage = 1000;
+  chunk_fetcher fetcher(token, self_.origin);
+  try {
+    fetcher.fetch({&store_, data_part::train, row, set_.train},
+                  fetcher.origin(), {.purpose = "generation 1"});
+    FAIL() << "of damaged chunks";
+  } catch (const ballast_error& e) {
+    EXPECT_EQ(e.what_failed().code, errc::invalid_data);
+  }
+}
+
+TEST_F(chunk_fetching, returns_once_it_is_given_up) {
+  chunk_fetcher fetcher(token, self_.origin);
+  fetcher.fetch({&store_, data_part::train, row, set_.train}, fetcher.origin(),
+                {.purpose = "generation 1", .given_up = [] { return true; }});
+  EXPECT_EQ(store_.count(data_part::train), 0u);
 }
 
 } // namespace

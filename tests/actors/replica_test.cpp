@@ -1,10 +1,11 @@
 // Goal: what a worker saves and takes over is the state of its device, wherever
 // that is. Method: a device whose memory the host cannot touch, and a chunk
 // service that hands out what was saved.
-#include "actors/run_parts.hpp"
-#include "gpu/collective_backends.hpp"
+#include "actors/replica.hpp"
 
+#include "data/chunk_service.hpp"
 #include "data/safetensors.hpp"
+#include "gpu/collective_backends.hpp"
 #include "gpu/emulated_model.hpp"
 #include "tests/data/some_chunks.hpp"
 #include "tests/gpu/guarded_device.hpp"
@@ -19,16 +20,15 @@ using namespace std::chrono_literals;
 
 constexpr size_t count = 40;
 
-/// A run of an emulated model on `device`, its parameters from `first` on.
-void fill(run_parts& parts, guarded_device& device, float first) {
+/// An emulated model on `device`, its parameters from `first` on.
+void fill(replica& parts, guarded_device& device, float first) {
   parts.device = &device;
-  parts.order.run = "run";
-  parts.what.model.kind = "emulated";
-  parts.what.model.parameters = count;
-  parts.backend = make_backend("local");
-  parts.network = std::make_unique<emulated_model>(parts.what.model);
-  parts.update =
-      device.make_optimizer({.kind = "adamw"}, count, *parts.backend);
+  model_spec what;
+  what.kind = "emulated";
+  what.parameters = count;
+  auto backend = make_backend("local");
+  parts.network = std::make_unique<emulated_model>(what);
+  parts.update = device.make_optimizer({.kind = "adamw"}, count, *backend);
   parts.memory.count = count;
   parts.memory.parameters = device.allocate(count);
   std::vector<float> values(count);
@@ -47,13 +47,13 @@ std::vector<float> values_of(guarded_device& device, const float* at) {
   return out;
 }
 
-TEST(run_parts, saves_what_lies_on_a_device_and_takes_it_over_there) {
+TEST(replica, saves_what_lies_on_a_device_and_takes_it_over_there) {
   if (under_thread_sanitizer)
     GTEST_SKIP() << "the service's threads are not compiled for it";
   guarded_device device;
-  run_parts saved;
+  replica saved;
   fill(saved, device, 1);
-  const std::string bytes = state_bytes(saved, step_number{7});
+  const std::string bytes = state_bytes(saved, "run", step_number{7});
   const tensor_file file = parse_safetensors(bytes, "state");
   ASSERT_TRUE(file.find("weight"));
   EXPECT_EQ(file.find("weight")->values[39], 40);
@@ -66,11 +66,12 @@ TEST(run_parts, saves_what_lies_on_a_device_and_takes_it_over_there) {
         return name == "checkpoint" ? std::optional(bytes) : std::nullopt;
       });
   guarded_device other;
-  run_parts fresh;
+  replica fresh;
   fill(fresh, other, 500);
-  fresh.order.start.step = step_number{8};
-  fresh.origin = chunk_client::connect(service->address(), "token", 10s);
-  EXPECT_EQ(load_checkpoint(fresh), step_number{7});
+  auto origin = chunk_client::connect(service->address(), "token", 10s);
+  EXPECT_EQ(load_state(fresh, origin->fetch_blob("checkpoint", bulk_patience),
+                       step_number{8}),
+            step_number{7});
   EXPECT_EQ(values_of(other, fresh.memory.parameters.get()),
             values_of(device, saved.memory.parameters.get()));
   auto states = fresh.update->state();

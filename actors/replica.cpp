@@ -1,0 +1,144 @@
+#include "actors/replica.hpp"
+
+#include "actors/this_machine.hpp"
+#include "data/checkpoint_store.hpp"
+#include "data/safetensors.hpp"
+#include "runtime/base/json_text.hpp"
+#include "runtime/job/memory_need.hpp"
+
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace ballast {
+
+namespace {
+
+/// Parameters and buffers by name, as views of the host's memory. `buffers`:
+/// the names of those that the hash of the weights leaves out.
+std::vector<tensor_view> tensors_of(const replica& of, nlohmann::json& buffers,
+                                    host_rooms& room) {
+  const std::span<const float> values =
+      on_host(*of.device, of.memory.parameters.get(), of.memory.count, room);
+  std::vector<tensor_view> out;
+  for (const parameter_info& one : of.network->parameters())
+    out.push_back({one.name, one.shape, values.subspan(one.offset, one.count)});
+  buffers = nlohmann::json::array();
+  for (const model::alias& one : of.network->aliases()) {
+    const parameter_info& as = of.network->parameters().at(one.parameter);
+    out.push_back({one.name, as.shape, values.subspan(as.offset, as.count)});
+    buffers.push_back(one.name);
+  }
+  for (const model::buffer& one : of.network->buffers()) {
+    out.push_back({one.name, one.shape, one.values});
+    buffers.push_back(one.name);
+  }
+  return out;
+}
+
+std::string file_of(const std::vector<tensor_view>& tensors,
+                    const nlohmann::json& buffers, const std::string& run,
+                    step_number after) {
+  return safetensors_bytes(tensors, {{"format", "pt"},
+                                     {"ballast_run", run},
+                                     {"buffers", json_text(buffers)},
+                                     {"step", to_string(after)}});
+}
+
+void initialize(replica& out) {
+  const size_t count = out.memory.count;
+  float* to = out.memory.parameters.get();
+  if (out.device->is_host())
+    return out.network->initialize({to, count});
+  std::vector<float> values(count);
+  out.network->initialize(values);
+  out.device->upload(to, values.data(), count);
+}
+
+/// Before anything of that size is allocated.
+void check_memory(const replica& of, const job& what, uint64_t parameters,
+                  uint32_t local_workers) {
+  if (!of.device->is_host())
+    return; // a device says so itself
+  if (failure why =
+          memory_problem(what, parameters, local_workers, this_machine()))
+    throw ballast_error(why);
+}
+
+} // namespace
+
+void build(replica& out, const job& what, const row_shape& row,
+           uint32_t local_workers, collective_backend& backend) {
+  if (what.model.kind == "emulated")
+    check_memory(out, what, what.model.parameters, local_workers);
+  const machine_size machine = this_machine();
+  if (failure why = threads_problem(what.train.threads, machine))
+    throw ballast_error(why);
+  const uint32_t threads = compute_threads(what.train, local_workers, machine);
+  compute_device& device = *out.device;
+  out.network = make_model({&what, row, threads, device.place()});
+  const size_t count = out.network->parameter_count();
+  check_memory(out, what, count, local_workers);
+  out.memory.count = count;
+  out.memory.parameters = device.allocate(count, backend);
+  for (auto& arena : out.memory.gradients)
+    arena = device.allocate(count, backend);
+  initialize(out);
+  out.update = device.make_optimizer(what.train.optimizer, count, backend);
+  out.layout = make_bucket_layout(out.network->parameters());
+}
+
+std::string model_bytes(const replica& of, const std::string& run) {
+  nlohmann::json buffers;
+  host_rooms room;
+  const std::vector<tensor_view> tensors = tensors_of(of, buffers, room);
+  return file_of(tensors, buffers, run, of.state.held.step);
+}
+
+std::string state_bytes(const replica& of, const std::string& run,
+                        step_number after) {
+  nlohmann::json buffers;
+  host_rooms room;
+  std::vector<tensor_view> tensors = tensors_of(of, buffers, room);
+  for (const optimizer::state_vector& one : of.update->state())
+    tensors.push_back(
+        {optimizer_prefix + one.name,
+         {int64_t(one.values.size())},
+         on_host(*of.device, one.values.data(), one.values.size(), room)});
+  return file_of(tensors, buffers, run, after);
+}
+
+step_number load_state(replica& into, std::string checkpoint,
+                       step_number start) {
+  tensor_file file = parse_safetensors(std::move(checkpoint), "checkpoint");
+  // Buffers lie on the host, arenas where this worker computes.
+  auto take = [&file](compute_device& to, const std::string& name,
+                      std::span<float> values) {
+    const tensor_view* found = file.find(name);
+    if (!found || found->values.size() != values.size())
+      throw ballast_error(
+          errc::invalid_data,
+          "the checkpoint does not fit the model: '" + name + "' has " +
+              std::to_string(found ? found->values.size() : 0) +
+              " values there, " + std::to_string(values.size()) + " here");
+    to.upload(values.data(), found->values.data(), values.size());
+  };
+  for (const parameter_info& one : into.network->parameters())
+    take(*into.device, one.name,
+         {into.memory.parameters.get() + one.offset, one.count});
+  for (const model::buffer& one : into.network->buffers())
+    take(cpu_device(), one.name, one.values);
+  for (const optimizer::state_vector& one : into.update->state())
+    take(*into.device, optimizer_prefix + one.name, one.values);
+  const uint64_t step =
+      std::strtoull(file.metadata["step"].c_str(), nullptr, 10);
+  if (step + 1 != value(start))
+    throw ballast_error(errc::invalid_data,
+                        "the checkpoint is of step " + std::to_string(step) +
+                            ", the run goes on with step " + to_string(start));
+  return step_number{step};
+}
+
+} // namespace ballast

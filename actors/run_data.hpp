@@ -1,0 +1,106 @@
+/// What a worker holds of a run's data set: manifest, chunks, and the service
+/// that hands them to others. It knows which chunks are still on their way and
+/// which nobody needs here any more.
+///
+/// Thread-safe, apart from open(), fetch_share() and serve(), which one thread
+/// at a time calls. Throws ballast_error.
+#pragma once
+
+#include "actors/chunk_fetcher.hpp"
+#include "actors/chunk_release.hpp"
+#include "data/chunk_service.hpp"
+#include "data/chunk_store.hpp"
+#include "runtime/ledger/manifest.hpp"
+#include "runtime/messages/messages.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace ballast {
+
+/// How much of a share has arrived; every heartbeat says so.
+class bytes_coming {
+public:
+  void begin(uint64_t share) {
+    arrived_ = 0;
+    share_ = share;
+  }
+  void arrived(uint64_t bytes) { arrived_ += bytes; }
+  void end() { share_ = 0; }
+  /// Share and what of it is here: less, as long as it is not over.
+  std::pair<uint64_t, uint64_t> now() const {
+    const uint64_t share = share_;
+    return {share, share == 0 ? 0 : std::min<uint64_t>(arrived_, share - 1)};
+  }
+
+private:
+  std::atomic<uint64_t> share_{0};
+  std::atomic<uint64_t> arrived_{0};
+};
+
+class run_data {
+public:
+  using question = std::function<bool()>;
+
+  /// `first` names token and origin.
+  explicit run_data(const assignment& first)
+      : origin_(first.token, first.origin) {}
+
+  // -- loading, one thread at a time ------------------------------------------
+
+  /// Gets the manifest and makes a store, if that was not done yet.
+  /// `store_limit_bytes` 0 = what the order says, or four fifths of the free
+  /// memory.
+  void open(const assignment& order, uint64_t store_limit_bytes,
+            const question& given_up);
+  /// What `order`'s plan gives this worker and is not here yet; goes on as long
+  /// as something arrives. Throws if it is given up.
+  void fetch_share(const assignment& order, const question& given_up);
+  /// Serves chunks and blobs from now on, if it does not yet.
+  void serve(const std::string& bind_host, chunk_service::blob_finder blobs);
+  std::string fetch_blob(const std::string& name, const question& given_up) {
+    return origin_.fetch_blob(name, given_up);
+  }
+
+  // -- from here on any thread, once it serves --------------------------------
+
+  const manifest& set() const { return set_; }
+  chunk_store& store() { return *store_; }
+  std::string address() const { return service_->address(); }
+  void stop_serving(std::chrono::milliseconds deadline);
+  /// Chunks that it is to own soon. Never throws.
+  chunks_fetched fetch(const assignment& self, const fetch_order& order,
+                       const question& given_up);
+  /// This plan is in force from the next step on.
+  void in_force(const plan& now);
+  /// These chunks are on their way for a plan that is not in force yet.
+  void awaits(const fetch_order& order);
+  /// These steps were applied: forgets what nobody needs here any more. Before
+  /// anybody else can know of them, and send more. `next`: the plan of a
+  /// generation that gets ready, or null.
+  void release(const std::vector<step_record>& steps, const plan* next,
+               worker_id self);
+  std::pair<uint64_t, uint64_t> coming() const { return coming_.now(); }
+  /// A fault on purpose: that many more chunks are served damaged.
+  void damage_next(uint64_t chunks) { damage_next_ = chunks; }
+
+private:
+  chunk_fetcher origin_;
+  manifest set_;
+  std::unique_ptr<chunk_store> store_;
+  std::unique_ptr<chunk_service> service_;
+  std::mutex release_mutex_;
+  chunk_release release_;
+  bytes_coming coming_;
+  std::atomic<uint64_t> damage_next_{0};
+};
+
+} // namespace ballast

@@ -1,0 +1,50 @@
+#include "actors/sample_trace.hpp"
+
+#include "runtime/base/errors.hpp"
+
+namespace ballast {
+
+namespace {
+
+constexpr const char* fault_name = "trace.write";
+
+} // namespace
+
+sample_trace::sample_trace(const assignment& order)
+    : path_(std::filesystem::path(order.run_folder) / "trace" /
+            (order.name + "." + std::to_string(order.incarnation) + ".jsonl")) {
+  if (order.run_folder.empty() ||
+      !std::filesystem::is_directory(order.run_folder))
+    throw ballast_error(errc::not_in_build,
+                        "trace_samples needs the run directory " +
+                            order.run_folder +
+                            " on this node's file system; streaming traces "
+                            "is not in this build",
+                        "/trace_samples");
+  try {
+    file_.emplace(path_, fault_name);
+  } catch (const ballast_error& e) {
+    if (e.what_failed().code != errc::disk_full)
+      throw;
+  }
+}
+
+void sample_trace::write(const step_order& order,
+                         const std::vector<uint64_t>& ids) {
+  line_.clear();
+  line_ += "{\"generation\":" + to_string(order.generation) +
+           ",\"plan\":" + to_string(order.plan) +
+           ",\"step\":" + to_string(order.at.step) +
+           ",\"epoch\":" + to_string(order.at.epoch) + ",\"ids\":[";
+  for (size_t i = 0; i < ids.size(); ++i) {
+    if (i > 0)
+      line_ += ',';
+    line_ += std::to_string(ids[i]);
+  }
+  line_ += "]}\n";
+  if (!file_)
+    file_.emplace(path_, fault_name);
+  file_->append(line_);
+}
+
+} // namespace ballast

@@ -1,0 +1,109 @@
+#include "actors/worker_run.hpp"
+
+#include <chrono>
+#include <future>
+#include <utility>
+
+namespace ballast {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+void build_replica(worker_run& run, const assignment& order) {
+  const job& what = *run.what;
+  if (what.model.kind == "emulated")
+    run.trained.device = &cpu_device(); // what it measures is not the device
+  run.plane.emplace(what.train.collective, *run.trained.device);
+  build(run.trained, what, run.data.set().row, order.local_workers,
+        run.plane->backend());
+  run.built = true;
+}
+
+} // namespace
+
+worker_run::worker_run(const assignment& first, compute_device* device)
+    : name(first.run), data(first) {
+  if (device)
+    trained.device = device;
+}
+
+worker_run::~worker_run() {
+  // It reads the replica.
+  data.stop_serving(1s);
+}
+
+std::optional<step_number> load_run(worker_run& run, const assignment& order,
+                                    const std::string& bind_host,
+                                    uint64_t store_limit_bytes,
+                                    const std::function<bool()>& given_up) {
+  if (!run.what) {
+    job_result parsed = parse_job(order.job, {}, "/");
+    if (!parsed.value)
+      throw ballast_error(parsed.mistakes.at(0));
+    run.what = *parsed.value;
+  }
+  run.data.open(order, store_limit_bytes, given_up);
+  // The model takes as long to load as the data: side by side.
+  std::future<void> built;
+  if (!run.built)
+    built = std::async(std::launch::async,
+                       [&run, &order] { build_replica(run, order); });
+  run.data.fetch_share(order, given_up);
+  run.data.serve(bind_host,
+                 [&run](const std::string& blob) -> std::optional<std::string> {
+                   if (blob == "model")
+                     return model_bytes(run.trained, run.name);
+                   return run.copy.find(blob);
+                 });
+  if (built.valid())
+    built.get();
+  if (run.has_state)
+    return std::nullopt;
+  step_number held{};
+  if (order.from_checkpoint) {
+    run.built = false; // until all of it is taken over
+    held = load_state(run.trained, run.data.fetch_blob("checkpoint", given_up),
+                      order.start.step);
+    run.built = true;
+  }
+  run.has_state = true;
+  return held;
+}
+
+std::shared_ptr<collective_opening> open_collective(worker_run& run,
+                                                    const assignment& order,
+                                                    const std::string& host) {
+  return run.plane->open(order, host, layout_hash(run.trained.layout),
+                         run.trained.memory.count);
+}
+
+std::shared_ptr<step_executor> make_executor(worker_run& run,
+                                             const assignment& order,
+                                             step_listener listener) {
+  const job& what = *run.what;
+  worker_core_config config{{what.seed, what.train.global_batch, {}},
+                            order.worker,
+                            what.train.epochs};
+  for (const chunk_info& one : run.data.set().train)
+    config.ledger.chunk_rows.push_back(one.rows);
+  std::optional<worker_core> core;
+  if (!order.beside)
+    core.emplace(config, *order.first, order.start, *order.cursors);
+  if (what.trace_samples && !run.trace)
+    run.trace.emplace(order);
+  if (run.trace)
+    listener.trace = [&run](const step_order& step,
+                            const std::vector<uint64_t>& ids) {
+      run.trace->write(step, ids);
+    };
+  replica& trained = run.trained;
+  return std::make_shared<step_executor>(
+      step_executor::parts{&what, &run.data.set(), &run.data.store(),
+                           trained.network.get(), trained.update.get(),
+                           trained.memory, &trained.state, trained.layout,
+                           order.worker, trained.device},
+      std::move(config), *order.first, std::move(core), std::move(listener));
+}
+
+} // namespace ballast

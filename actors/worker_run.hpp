@@ -1,0 +1,60 @@
+/// All that a worker process holds of one run, by owner: the data set any
+/// thread may use; gradient plane and replica belong to the threads that load,
+/// connect and step, which follow each other; the engine guards the rest with
+/// its mutex. Freed as a whole, once its threads have ended.
+#pragma once
+
+#include "actors/gradient_plane.hpp"
+#include "actors/replica.hpp"
+#include "actors/run_data.hpp"
+#include "actors/sample_trace.hpp"
+#include "gpu/step_executor.hpp"
+#include "runtime/job/job.hpp"
+#include "runtime/messages/messages.hpp"
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace ballast {
+
+struct worker_run {
+  /// `device`: where it computes; null: on the CPU.
+  worker_run(const assignment& first, compute_device* device);
+  ~worker_run();
+
+  const std::string name;
+  // -- any thread
+  run_data data;
+  state_copy copy;
+  // -- the thread that loads, connects and steps
+  std::optional<job> what;
+  std::optional<gradient_plane> plane;
+  replica trained;
+  bool built = false;     // the replica, to its last buffer
+  bool has_state = false; // the replica: of some step
+  std::optional<sample_trace> trace;
+  // -- guarded by the engine
+  std::shared_ptr<collective_opening> opening;      // of the present generation
+  std::shared_ptr<collective_opening> next_opening; // of the one beside it
+  std::shared_ptr<step_executor> executor;
+};
+
+/// What of the run is not here yet: data, model, and the service that hands
+/// both to others. Goes on with what an attempt that was broken off left. The
+/// step whose state the replica then holds, if this made it: 0, or that of the
+/// checkpoint to begin with. Throws ballast_error.
+std::optional<step_number> load_run(worker_run& run, const assignment& order,
+                                    const std::string& bind_host,
+                                    uint64_t store_limit_bytes,
+                                    const std::function<bool()>& given_up);
+std::shared_ptr<collective_opening> open_collective(worker_run& run,
+                                                    const assignment& order,
+                                                    const std::string& host);
+/// The step thread of a generation, ready to run. A newcomer beside others gets
+/// its position with the state.
+std::shared_ptr<step_executor>
+make_executor(worker_run& run, const assignment& order, step_listener listener);
+
+} // namespace ballast

@@ -1,0 +1,95 @@
+// Goal: a load that a fence broke off is gone on with, and leaves nothing half
+// made. Method: an origin with a small set, and orders that are given up.
+#include "actors/worker_run.hpp"
+
+#include "data/chunk_service.hpp"
+#include "tests/data/some_chunks.hpp"
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+namespace ballast {
+namespace {
+
+const std::string token = "secret";
+const row_shape row = shape_of("uint8", 50, 3);
+
+class worker_loading : public testing::Test {
+protected:
+  void SetUp() override {
+    if (under_thread_sanitizer)
+      GTEST_SKIP() << "gRPC is not built for the thread sanitizer";
+    set_.row = row;
+    share own{worker_id{7}, plan_number{1}, 20, {}, 0};
+    for (uint32_t id = 0; id < 3; ++id) {
+      chunks_.push_back(some_chunk<uint8_t>(id, 20, row));
+      chunk_info about;
+      about.id = chunk_id(id);
+      about.rows = 20;
+      about.samples = {{id * 20, 20}};
+      about.source_rows = about.samples;
+      about.bytes = chunks_.back()->bytes;
+      about.checksum = checksum(*chunks_.back(), row);
+      set_.train.push_back(about);
+      own.intervals.push_back({about.id, 0, 20});
+    }
+    set_.train_rows = 60;
+    origin_ = chunk_service::start(
+        "127.0.0.1", 0, token,
+        [this](data_part, chunk_id id) { return chunks_.at(value(id)); },
+        [this](const std::string& name) -> std::optional<std::string> {
+          if (name != "manifest")
+            return std::nullopt;
+          return nlohmann::json(set_).dump();
+        });
+    order_.run = "run";
+    order_.worker = worker_id{7};
+    order_.token = token;
+    order_.origin = origin_->address();
+    order_.first = plan{plan_number{1}, {}, {own}};
+    order_.job = R"({"version": 1, "name": "played", "seed": 3,
+      "data": {"train": {"format": "synthetic", "rows": 60, "classes": 3,
+               "features": 50}, "test_fraction": 0},
+      "model": {"kind": "emulated", "parameters": 4},
+      "train": {"epochs": 1, "global_batch": 20},
+      "elastic": {"workers": 1}})";
+  }
+
+  std::optional<step_number> load(worker_run& run, bool given_up) {
+    return load_run(run, order_, "127.0.0.1", 1 << 24,
+                    [given_up] { return given_up; });
+  }
+
+  manifest set_;
+  std::vector<chunk_ptr> chunks_;
+  std::unique_ptr<chunk_service> origin_;
+  assignment order_;
+};
+
+TEST_F(worker_loading, makes_data_model_and_service) {
+  worker_run run(order_, nullptr);
+  EXPECT_EQ(load(run, false), step_number{0});
+  EXPECT_EQ(run.data.store().count(data_part::train), 3u);
+  EXPECT_FALSE(run.data.address().empty());
+  EXPECT_TRUE(run.trained.network);
+}
+
+TEST_F(worker_loading, goes_on_with_what_an_attempt_left_that_was_given_up) {
+  worker_run run(order_, nullptr);
+  // It knows the set already, and is to get its share.
+  run.data.open(order_, 1 << 24, {});
+  EXPECT_THROW((void)load(run, true), ballast_error);
+  EXPECT_TRUE(run.built);
+  EXPECT_EQ(load(run, false), step_number{0});
+  EXPECT_EQ(run.data.store().count(data_part::train), 3u);
+  EXPECT_FALSE(run.data.address().empty());
+}
+
+TEST_F(worker_loading, keeps_its_state_when_it_loads_for_another_generation) {
+  worker_run run(order_, nullptr);
+  EXPECT_TRUE(load(run, false));
+  EXPECT_FALSE(load(run, false));
+}
+
+} // namespace
+} // namespace ballast
