@@ -21,16 +21,12 @@ using coordinator_pointer =
 constexpr auto tick_every = 50ms;
 
 /// Gauges that follow from the state, not from events.
-void refresh_probe(const coordinator_core& core, run_record& record,
-                   const nlohmann::json& status) {
-  coordinator_probe& probe = *record.probe();
-  probe.state(status["state"].get<std::string>());
-  if (const auto& run = core.current()) {
-    const balance_account& done = run->balance;
-    probe.balance({.makespan_ratio = done.state.makespan_ratio,
-                   .moves_in_flight = run->transfer && !run->transfer->sent
-                                          ? run->transfer->what.moves.size()
-                                          : 0,
+void refresh_probe(coordinator_probe& probe, const run_status& status) {
+  probe.state(to_string(status.state));
+  if (status.run) {
+    const run_status::balancing& done = status.run->balance;
+    probe.balance({.makespan_ratio = done.makespan_ratio,
+                   .moves_in_flight = done.moves_in_flight,
                    .moved_by_skew = done.moved_by_skew,
                    .moved_by_size = done.moved_rows - done.moved_by_skew -
                                     done.moved_by_coverage,
@@ -39,24 +35,22 @@ void refresh_probe(const coordinator_core& core, run_record& record,
                    .bytes = done.moved_bytes});
   }
   std::set<std::string> members;
-  for (const auto& one : status["workers"]) {
-    if (one["rank"].is_null() || one["state"] == "lost" ||
-        !one.contains("rows_owned"))
+  for (const worker_status& one : status.workers) {
+    if (one.state == worker_standing::lost || !one.share)
       continue;
-    std::string name = one["name"];
-    members.insert(name);
-    probe.worker_report(name, one["samples_per_s"], one["batch"],
-                        one["rows_owned"], one["skew_tv"]);
-    if (one.contains("copy_bytes_per_s"))
-      probe.copy_rate(name, one["copy_bytes_per_s"]);
-    if (one["heartbeat_age_s"].is_number())
-      probe.heartbeat_age(name, one["heartbeat_age_s"]);
+    members.insert(one.name);
+    probe.worker_report(one.name, one.samples_per_s, one.share->batch,
+                        one.share->rows_owned, one.share->skew_tv);
+    if (one.share->copy_bytes_per_s)
+      probe.copy_rate(one.name, *one.share->copy_bytes_per_s);
+    if (one.heartbeat_age)
+      probe.heartbeat_age(one.name, one.heartbeat_age->count());
   }
   // What nobody owns any more must not count into a sum over the workers. A
   // name may have come back.
-  for (const auto& one : status["workers"])
-    if (!members.contains(one["name"]))
-      probe.worker_gone(one["name"]);
+  for (const worker_status& one : status.workers)
+    if (!members.contains(one.name))
+      probe.worker_gone(one.name);
 }
 
 } // namespace
@@ -96,8 +90,8 @@ coordinator_actor::behavior_type coordinator(coordinator_pointer self,
       },
       [=](control_atom, const std::string& text)
           -> caf::result<int, std::string> { return me->control(text); },
-      [=](status_atom) { return json_text(me->status()); },
-      [=](exited_atom, const std::string& name, const std::string& how) {
+      [=](status_atom) { return json_text(status_json(me->status())); },
+      [=](exited_atom, const std::string& name, const process_end& how) {
         me->perform(me->core().on_process_ended(name, how, me->now()));
       },
       [=](signal_atom) { me->perform(me->core().stop(true).then); },
@@ -124,9 +118,9 @@ coordinator_actor::behavior_type coordinator(coordinator_pointer self,
         if (due)
           me->refresh_workers();
         if (due && self->state.record)
-          refresh_probe(me->core(), *self->state.record, me->status());
-        if (me->config().on_tick)
-          me->config().on_tick(me->core());
+          refresh_probe(*self->state.record->probe(), me->status());
+        if (me->config().on_tick && me->core().active())
+          me->config().on_tick(me->status());
         self->delayed_send(self, tick_every, tick_atom::value);
       },
   };

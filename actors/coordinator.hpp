@@ -7,6 +7,7 @@
 #include "actors/run_record.hpp"
 #include "actors/space_waiter.hpp"
 #include "runtime/coordinator/coordinator_core.hpp"
+#include "runtime/coordinator/run_status.hpp"
 #include "runtime/job/memory_need.hpp"
 
 #include <functional>
@@ -59,9 +60,9 @@ struct coordinator_shell_config {
   /// given. Empty: on machines that are known only once their nodes join.
   std::optional<machine_size> only_machine;
   std::shared_ptr<record_slot> records = std::make_shared<record_slot>();
-  /// Called on the coordinator's thread after every tick with the status, for
-  /// a progress line; may be empty.
-  std::function<void(const coordinator_core&)> on_tick;
+  /// Called on the coordinator's thread after every tick of a run, for a
+  /// progress line; may be empty.
+  std::function<void(const run_status&)> on_tick;
   /// A run directory exists, before its data are prepared; may be empty.
   std::function<void(const run_record&, const job&)> on_run_opened;
   /// A line that whoever started the run should see at once.

@@ -57,10 +57,8 @@ void wait_for_space(space_waiter& space, std::chrono::seconds patience,
                     run_record& record, const std::function<void()>& work) {
   auto waited = space.patiently(patience, work);
   if (waited.count() > 0)
-    space.patiently(patience, [&] {
-      record.events()->append("disk_full",
-                              {{"ms", double(waited.count()) / 1e6}});
-    });
+    space.patiently(
+        patience, [&] { record.events()->append(events::disk_full{waited}); });
 }
 
 /// What worker `worker` holds for a checkpoint.
@@ -182,7 +180,8 @@ void coordinator_shell::perform_now(const end_run& what) {
     outcome_reason_ += "; mend that, then `ballast run --resume " +
                        record().folder().string() + "` goes on";
   no_report_->clear();
-  how_it_ended_.clear();
+  how_it_ended_.reset();
+  status_.reset();
   in_background([me, what, nothing_happened, record = self_->state.record,
                  problem = no_report_, space = self_->state.space,
                  patience = patience(),

@@ -51,9 +51,7 @@ void coordinator_shell::work_off() {
     instant took = wait_.over(clock_now());
     waited_ += took;
     log().info("there is space again after {} ms", took.count() / 1'000'000);
-    queue_.emplace_front(write_event{
-        "disk_full",
-        {{"ms", double(took.count()) / 1e6}, {"message", message}}});
+    queue_.emplace_front(write_event{events::disk_full{took, {}, message}});
   }
 }
 
@@ -140,9 +138,7 @@ void coordinator_shell::prepared(const set_summary& set,
                                  const std::string& manifest) {
   std::string message = prepare_wait_.message();
   if (instant took = prepare_wait_.over(clock_now()); took.count() > 0)
-    perform({write_event{
-        "disk_full",
-        {{"ms", double(took.count()) / 1e6}, {"message", message}}}});
+    perform({write_event{events::disk_full{took, {}, message}}});
   // The run may have ended while its data were read.
   if (core().phase() != run_phase::preparing)
     return;
@@ -171,6 +167,7 @@ void coordinator_shell::prepare_again() {
 // -- who is told -------------------------------------------------------------
 
 void coordinator_shell::tick() {
+  status_.reset();
   if (wait_.waiting() && wait_.due(clock_now()))
     work_off();
   prepare_again();
@@ -183,7 +180,7 @@ void coordinator_shell::tick() {
 void coordinator_shell::write_stale_workers() {
   if (!workers_stale_ || !self_->state.record)
     return;
-  record().workers(workers_json(core()));
+  record().workers(workers_json(status_of(core(), now())));
   workers_stale_ = false;
 }
 
@@ -201,14 +198,10 @@ std::string coordinator_shell::trouble() {
 
 /// What a user should see though the run goes on.
 void coordinator_shell::perform_now(const write_event& what) {
-  if (what.kind == "error")
-    log().error("{}", what.fields.value("message", ""));
-  else
-    log().info("{} {}", what.kind, json_text(what.fields));
-  if (what.kind == "cannot_open" && config_.on_trouble)
-    config_.on_trouble(what.fields.value("message", "") +
-                       "; it is tried again, " +
-                       std::to_string(what.fields.value("attempts", 0)) +
+  const auto* unopened = std::get_if<events::cannot_open>(&what.what);
+  if (unopened && config_.on_trouble)
+    config_.on_trouble(unopened->message + "; it is tried again, " +
+                       std::to_string(unopened->attempts) +
                        " attempts failed so far");
   record().perform(what);
 }
@@ -244,22 +237,27 @@ void coordinator_shell::note_waiting_workers() {
       continue;
     instant took = clock_now() - found->second;
     waiting_workers_.erase(found);
-    perform({write_event{
-        "disk_full",
-        {{"worker", who.about.name}, {"ms", double(took.count()) / 1e6}}}});
+    perform({write_event{events::disk_full{took, who.about.name}}});
   }
 }
 
-nlohmann::json coordinator_shell::status() {
-  nlohmann::json out = status_json(core(), now());
-  out["t_ns"] = clock_now().count(); // as in events.jsonl
-  if (self_->state.ending || (!queue_.empty() && !core().active()))
-    out["state"] = to_string(run_phase::finishing);
-  else if (!core().active())
-    out.update(how_it_ended_);
-  std::string text = trouble();
-  out["trouble"] = text.empty() ? nlohmann::json() : nlohmann::json(text);
+run_status coordinator_shell::make_status() {
+  run_status out = status_of(core(), now());
+  out.now = clock_now(); // as in events.jsonl
+  out.trouble = trouble();
+  if (self_->state.ending || (!queue_.empty() && !core().active())) {
+    out.state = run_phase::finishing;
+  } else if (!core().active() && how_it_ended_) {
+    out.state = how_it_ended_->first;
+    out.ended = how_it_ended_->second;
+  }
   return out;
+}
+
+const run_status& coordinator_shell::status() {
+  if (!status_)
+    status_ = make_status();
+  return *status_;
 }
 
 } // namespace ballast

@@ -84,17 +84,14 @@ void coordinator_shell::perform_now(const give_up& what) {
 }
 
 void coordinator_shell::show_end(const run_outcome& how) {
-  std::string state = to_string(core().phase());
-  nlohmann::json report = nlohmann::json::parse(how.report, nullptr, false);
-  if (report.is_object())
-    state = report.value("state", state);
-  else if (how.exit_code != 0 && state == to_string(run_phase::done))
-    state = to_string(run_phase::failed); // a run without its report
-  how_it_ended_ = {{"state", state}, {"exit_code", how.exit_code}};
-  if (!how.reason.empty())
-    how_it_ended_["reason"] = how.reason;
-  if (state == to_string(run_phase::failed))
-    how_it_ended_["error"] = how.reason;
+  run_phase state = core().phase();
+  // Its audit may have found what nobody had; or there is no report.
+  if (how.exit_code != 0 && state == run_phase::done)
+    state = run_phase::failed;
+  how_it_ended_ = {state, {how.exit_code, how.reason, {}}};
+  if (state == run_phase::failed)
+    how_it_ended_->second.error = how.reason;
+  status_.reset();
 }
 
 void coordinator_shell::ended(int exit_code, const std::string& report) {
@@ -264,7 +261,7 @@ void coordinator_shell::down(const caf::down_msg& message) {
     if (it->second.address() == message.source) {
       worker_id who = it->first;
       handles.erase(it);
-      perform(core().on_node_down(who, "its connection closed", now()));
+      perform(core().on_node_down(who, losses::connection_closed{}, now()));
       return;
     }
 }
@@ -296,6 +293,7 @@ coordinator_shell::control(const std::string& text) {
   if (std::holds_alternative<plan_request>(parsed.value->what) ||
       std::holds_alternative<explain_request>(parsed.value->what))
     return ask_shards(parsed.id, text);
+  status_.reset(); // the answer to the next look holds what is asked for
   coordinator_core::reply reply;
   nlohmann::json extra = nlohmann::json::object();
   const control_request& what = parsed.value->what;
@@ -308,7 +306,7 @@ coordinator_shell::control(const std::string& text) {
       extra["run_dir"] = record().folder().string();
     }
   } else if (std::holds_alternative<status_request>(what)) {
-    extra["status"] = status();
+    extra["status"] = status_json(status());
   } else if (std::holds_alternative<pause_request>(what)) {
     reply = core().pause();
   } else if (std::holds_alternative<checkpoint_request>(what)) {

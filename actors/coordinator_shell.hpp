@@ -7,6 +7,7 @@
 #include "actors/past_run_reader.hpp"
 #include "actors/types.hpp"
 #include "monitor/logs/log.hpp"
+#include "monitor/status_json.hpp"
 #include "runtime/base/disk_wait.hpp"
 #include "runtime/base/json_text.hpp"
 #include "runtime/coordinator/coordinator_status.hpp"
@@ -54,8 +55,9 @@ public:
   /// Every 50 ms.
   void tick();
 
-  /// What is shown outside: a run has ended once its report is written.
-  nlohmann::json status();
+  /// What is shown outside: a run has ended once its report is written. Made
+  /// once a tick, and once more where a user has asked for something since.
+  const run_status& status();
 
   /// Asked once a tick. Of many workers every half second, and not in the way
   /// of a recovery, unless that takes long.
@@ -95,6 +97,7 @@ private:
   void perform_later(queued_work what);
   void work_off();
   void write_stale_workers();
+  run_status make_status();
   bool waits_for(const failure& why);
   void give_up_queue(failure why);
   std::chrono::seconds patience();
@@ -139,7 +142,7 @@ private:
     // change of the membership, and once for all that changes meanwhile.
     workers_stale_ = many_workers();
     if (!workers_stale_)
-      record().workers(workers_json(core()));
+      record().workers(workers_json(status_of(core(), now())));
   }
   void perform_now(const fetch_model& what);
   void perform_now(const publish_model& what);
@@ -186,8 +189,9 @@ private:
   bool workers_stale_ = false;
   uint64_t ticks_ = 0;
   std::string outcome_detail_;
-  /// Fields of the status, as the report of the last run has them.
-  nlohmann::json how_it_ended_ = nlohmann::json::object();
+  /// As the report of the last run has it.
+  std::optional<std::pair<run_phase, run_status::ending>> how_it_ended_;
+  std::optional<run_status> status_; // of this tick, if somebody looked
   /// Why the report could not be written; the helper's until it is joined.
   std::shared_ptr<std::string> no_report_ = std::make_shared<std::string>();
 };

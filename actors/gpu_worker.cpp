@@ -172,9 +172,18 @@ void gpu_worker::send_progress() {
   report(report_of(std::move(done), engine_->now(), probe.get()));
 }
 
+void gpu_worker::count_error(errc code) {
+  if (auto probe = config_.probes ? config_.probes->get() : nullptr)
+    probe->error(code);
+}
+
 void gpu_worker::on_report(const worker_report& what) {
-  if (auto* failed = std::get_if<worker_failed>(&what))
+  if (auto* failed = std::get_if<worker_failed>(&what)) {
     log().error("{}", failed->message);
+    count_error(failed->code);
+  } else if (auto* fetched = std::get_if<chunks_fetched>(&what)) {
+    count_error(fetched->problem.code);
+  }
   pass_on(what);
 }
 

@@ -79,6 +79,7 @@ private:
   void on_assignment(const assignment& order);
   void on_fence(const fence_order& order);
   void on_command(const command& order);
+  void count_error(errc code);
   void on_report(const worker_report& what);
   instant now() const;
 

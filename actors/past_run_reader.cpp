@@ -4,10 +4,12 @@
 #include "runtime/base/json_text.hpp"
 #include "store/json_lines.hpp"
 
+#include <algorithm>
 #include <functional>
 #include <limits>
+#include <map>
 #include <nlohmann/json.hpp>
-#include <set>
+#include <utility>
 
 namespace ballast {
 
@@ -42,57 +44,25 @@ committed_step step_of(const json& line) {
   return out;
 }
 
-/// What balancing came to, as its events tell it.
-void read_balance(const std::string& kind, const json& event,
-                  balance_account& out) {
-  if (kind == "plan" && event.contains("skew_tv_max") && !out.skew_start)
-    out.skew_start = event["skew_tv_max"].get<double>();
-  if (kind != "balance")
-    return;
-  ++out.plans;
-  auto rows = event.value("moved_rows", uint64_t{0});
-  std::string cause = event.value("cause", "");
-  out.moved_rows += rows;
-  if (cause == to_string(balance_cause::skew))
-    out.moved_by_skew += rows;
-  if (cause == to_string(balance_cause::coverage))
-    out.moved_by_coverage += rows;
-  out.moved_bytes += event.value("moved_bytes", uint64_t{0});
-  out.bound_rows = event.value("bound_rows_total", out.bound_rows);
-}
-
-/// That a plan took effect, or was dropped.
-bool tells_of_plan(const std::string& kind, const json& event) {
-  return kind == "balance" ||
-         (kind == "plan" && event.value("outcome", "") != "offered");
-}
-
-void read_events(const fs::path& file, past_run& out) {
-  // A number that was never journaled may have been given again.
-  std::set<std::pair<plan_number, generation>> told;
-  for_each_line(file, [&](const json& event) {
-    std::string kind = event.value("kind", "");
-    if (tells_of_plan(kind, event))
-      told.insert({plan_number{event.value("plan", uint64_t{0})},
-                   generation{event.value("generation", uint64_t{0})}});
-    if (kind == "generation" && event.contains("ms"))
-      out.recoveries.emplace_back(event.value("reason", ""),
-                                  event.at("ms").get<double>());
-    if (kind == "generation" && event.value("from_checkpoint", false))
-      out.restarts.insert(step_number{event.at("step").get<uint64_t>()});
-    read_balance(kind, event, out.balance);
-    if (kind != "evaluation")
-      return;
-    evaluation_report& test = out.test.emplace();
-    test.epoch = epoch_number{event.at("epoch").get<uint64_t>()};
-    test.loss = event.at("test_loss").get<double>();
-    test.rows = event.at("test_rows").get<uint64_t>();
-    test.accuracy = event.value("test_accuracy", 0.0);
-    test.wall_ns = uint64_t(event.at("ms").get<double>() * 1e6);
-    out.evaluated_ns[test.epoch] = test.wall_ns;
-  });
-  for (past_plan& one : out.plans)
-    one.told = told.contains({one.body.number, one.body.generation});
+/// What was told of plans, and what balancing came to by those in force.
+void read_told(const journal_content& journal, past_run& out) {
+  std::map<std::pair<plan_number, generation>, bool> dropped;
+  for (const journaled_telling& one : journal.told)
+    dropped[{one.number, one.generation}] = one.dropped;
+  for (past_plan& one : out.plans) {
+    auto found = dropped.find({one.body.number, one.body.generation});
+    one.told = found != dropped.end();
+    if (!one.effective && (!one.told || found->second))
+      continue;
+    if (one.note.balance) {
+      out.balance.count(*one.note.balance);
+    } else if (!out.balance.skew_start) {
+      double skew = 0;
+      for (const share_summary& share : one.note.shares)
+        skew = std::max(skew, share.skew_tv);
+      out.balance.skew_start = skew;
+    }
+  }
 }
 
 } // namespace
@@ -139,7 +109,14 @@ past_run read_past_run(const fs::path& folder, const journal_content& journal) {
       std::filesystem::file_size(folder / "undone.jsonl", none) > 0 && !none;
   out.committed = journal.committed;
   out.asked = journal.asked;
-  read_events(folder / "events.jsonl", out);
+  for (const evaluation_report& one : journal.evaluations) {
+    out.test = one;
+    out.evaluated_ns[one.epoch] = one.wall_ns;
+  }
+  for (const journaled_recovery& one : journal.recoveries)
+    out.recoveries.emplace_back(one.reason, one.ms);
+  out.restarts.insert(journal.restarts.begin(), journal.restarts.end());
+  read_told(journal, out);
   return out;
 }
 

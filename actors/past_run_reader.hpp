@@ -1,5 +1,5 @@
-/// Reads what an earlier life of a coordinator left of a run: the journal,
-/// steps.jsonl, events.jsonl.
+/// Reads what an earlier life of a coordinator left of a run: the journal and
+/// steps.jsonl. events.jsonl is for people.
 #pragma once
 
 #include "runtime/coordinator/past_run.hpp"

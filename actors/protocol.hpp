@@ -12,6 +12,7 @@
 #include "actors/protocol_shares.hpp"
 #include "runtime/balance/load.hpp"
 #include "runtime/ledger/lineage.hpp"
+#include "runtime/messages/loss_cause.hpp"
 #include "runtime/messages/messages.hpp"
 
 #include <caf/all.hpp>
@@ -106,6 +107,10 @@ typename Inspector::result_type inspect(Inspector& f, heartbeat& x) {
   return f(caf::meta::type_name("heartbeat"), x.worker, x.generation, x.step,
            x.phase, x.since_ns, x.trouble, x.share_bytes, x.arrived_bytes,
            x.silent);
+}
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, process_end& x) {
+  return f(caf::meta::type_name("process_end"), x.how, x.number, x.words);
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, step_record& x) {
@@ -247,6 +252,7 @@ CAF_BEGIN_TYPE_ID_BLOCK(ballast, caf::first_custom_type_id)
   CAF_ADD_TYPE_ID(ballast, (std::vector<uint64_t>))
   CAF_ADD_TYPE_ID(ballast, (ballast::saved_model))
   CAF_ADD_TYPE_ID(ballast, (ballast::checkpoint_identity))
+  CAF_ADD_TYPE_ID(ballast, (ballast::process_end))
   CAF_ADD_ATOM(ballast, ballast, hello_atom, "hello")
   CAF_ADD_ATOM(ballast, ballast, alive_atom, "alive")
   CAF_ADD_ATOM(ballast, ballast, tick_atom, "tick")
@@ -357,7 +363,7 @@ using coordinator_actor = caf::typed_actor<
     // GET /v1/status.
     caf::replies_to<status_atom>::with<std::string>,
     // The supervisor saw the process of node NAME end, and how.
-    caf::reacts_to<exited_atom, std::string, std::string>,
+    caf::reacts_to<exited_atom, std::string, process_end>,
     // Ctrl-C or SIGTERM reached the supervisor.
     caf::reacts_to<signal_atom>,
     // INTERNAL: model.safetensors is published, or why not.

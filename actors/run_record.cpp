@@ -115,14 +115,11 @@ void run_record::begin(const job& what,
 run_record::run_record(const std::filesystem::path& folder,
                        const coordinator_addresses& addresses)
     : run_record(adopt_place(folder), std::nullopt) {
-  // Its first event tells when it began, on the same clock.
-  std::vector<event> first = events_->after(0, 1);
-  if (!first.empty()) {
-    auto told = nlohmann::json::parse(first[0].line, nullptr, false);
-    std::chrono::nanoseconds began(told.value("t_ns", int64_t{0}));
-    if (began.count() > 0 && began < started_.time_since_epoch())
-      started_ = std::chrono::steady_clock::time_point(began);
-  }
+  // Its last words may be in the journal alone.
+  journal_->forget_events_after(events_->last());
+  std::chrono::nanoseconds began(journal_->content().began_ns);
+  if (began.count() > 0 && began < started_.time_since_epoch())
+    started_ = std::chrono::steady_clock::time_point(began);
   announce(addresses);
 }
 
@@ -166,11 +163,8 @@ void run_record::go_on() {
     warn(file + " is damaged from line " + std::to_string(one.line) +
          " on: " + one.why + "; those " + std::to_string(one.bytes) +
          " bytes are kept as " + kept);
-    events_->append("damaged_tail", {{"file", file},
-                                     {"line", one.line},
-                                     {"bytes", one.bytes},
-                                     {"reason", one.why},
-                                     {"kept", kept}});
+    events_->append(
+        events::damaged_tail{file, one.line, one.bytes, one.why, kept});
   }
   for (const refuse_checkpoint& one : damaged_)
     perform(one);
@@ -252,7 +246,7 @@ void run_record::same_set(const journaled_run& run, const std::string& text) {
   warn(std::string(name) + " " + why +
        "; it is made again from the prepared data, which are those that the "
        "run began with");
-  events_->append("manifest_restored", {{"reason", why}});
+  events_->append(events::manifest_restored{why});
 }
 
 void run_record::prepared(const job& what, const set_summary& set,
@@ -305,18 +299,6 @@ void run_record::perform(const write_steps& what) {
   }
 }
 
-void run_record::perform(const write_event& what) {
-  if (what.kind == "generation" && what.fields.contains("phases_ms")) {
-    std::map<std::string, double> phases;
-    for (const auto& [phase, ms] : what.fields["phases_ms"].items())
-      phases[phase] = ms.get<double>() / 1e3;
-    probe_->recovered(what.fields.value("reason", ""), phases);
-  }
-  if (what.kind == "plan" && what.fields.value("outcome", "") == "dropped")
-    probe_->plan(coordinator_probe::plan_outcome::dropped);
-  events_->append(what.kind, what.fields);
-}
-
 void run_record::workers(const nlohmann::json& list) {
   directory_.write_json("workers.json", list);
 }
@@ -344,11 +326,7 @@ nlohmann::ordered_json run_record::finish(run_report report) {
   (void)fault_point("report.write");
   nlohmann::ordered_json out = to_json(report);
   directory_.write_json("report.json", out, outlives::power);
-  nlohmann::ordered_json fields{{"state", report.state},
-                                {"steps", report.steps}};
-  if (!report.reason.empty())
-    fields["reason"] = report.reason;
-  events_->append("done", fields);
+  events_->append(events::done{report.state, report.steps, report.reason});
   journal_.reset();
   return out;
 }

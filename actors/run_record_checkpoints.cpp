@@ -53,9 +53,7 @@ void run_record::perform(const undo_steps& what) {
   }
   if (aside > 0)
     warn("later checkpoints are kept in checkpoints/aside-N");
-  events_->append(
-      "undone",
-      {{"from", value(last)}, {"to", value(what.to)}, {"reason", what.reason}});
+  events_->append(events::undone{last, what.to, what.reason});
   undoing_.reset();
 }
 
@@ -73,10 +71,8 @@ void run_record::perform(const refuse_checkpoint& what) {
   std::string shown = kept.lexically_relative(directory_.path()).string();
   warn("the run cannot go on from " + file.parent_path().string() + ": " +
        what.reason + "; it is kept as " + shown);
-  events_->append("checkpoint_refused",
-                  {{"checkpoint", file.parent_path().filename().string()},
-                   {"reason", what.reason},
-                   {"kept", shown}});
+  events_->append(events::checkpoint_refused{
+      file.parent_path().filename().string(), what.reason, shown});
 }
 
 /// Of an unsynced file a power cut keeps anything. A checkpoint counts only
@@ -124,16 +120,12 @@ std::string run_record::checkpoint(const checkpoint_identity& after,
     store.drop(after);
     throw;
   }
-  double ms = std::chrono::duration<double, std::milli>(
-                  std::chrono::steady_clock::now() - begun)
-                  .count();
-  probe_->checkpoint(ms / 1e3);
+  const events::checkpoint published{after.step, after.epoch, state.size(),
+                                     std::chrono::steady_clock::now() - begun};
+  probe_->event(published);
   bool told = checkpoint_events_.take(begun.time_since_epoch());
   if (told || requested)
-    events_->append("checkpoint", {{"step", value(after.step)},
-                                   {"epoch", value(after.epoch)},
-                                   {"bytes", state.size()},
-                                   {"ms", ms}});
+    events_->append(published);
   return made.file.string();
 }
 

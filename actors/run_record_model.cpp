@@ -51,7 +51,7 @@ run_record::earlier_model(const std::filesystem::path& place) {
   std::string name = kept.filename().string();
   warn("the model that an earlier life of the run left cannot be read (" + why +
        "); it is kept as " + name);
-  events_->append("model_refused", {{"reason", why}, {"kept", name}});
+  events_->append(events::model_refused{why, name});
   return std::nullopt;
 }
 

@@ -13,9 +13,10 @@
 /// the same for every worker and world. Not in the model: the number of links
 /// of a mesh grows with the world.
 ///
-/// Prints one JSON object for each world: milliseconds from the death to the
-/// first step, the coordinator's processor time in it, and the ratio to the
-/// first world.
+/// Prints one JSON object a world: milliseconds from the death to the first
+/// step, of that the coordinator's processor, and the ratio to the first world.
+#include "monitor/logs/event_text.hpp"
+#include "monitor/status_json.hpp"
 #include "runtime/balance/memory_fit.hpp"
 #include "runtime/coordinator/coordinator_core.hpp"
 #include "runtime/coordinator/coordinator_status.hpp"
@@ -133,7 +134,9 @@ public:
     const double begun = now_;
     busy_ = 0;
     at(begun + noticed_ms, [this] {
-      handle([this] { perform(core_.on_node_down(dead_, "killed", time())); });
+      handle([this] {
+        perform(core_.on_node_down(dead_, losses::connection_closed{}, time()));
+      });
     });
     while (core_.current()->recoveries.size() == recoveries_ && !queue_.empty())
       next();
@@ -216,8 +219,8 @@ private:
       if (core_.nodes().size() <= small_world ||
           ticks_ % (waits ? 40 : 10) == 0) {
         if (std::exchange(stale_, false))
-          written_ += workers_json(core_).dump(2).size();
-        written_ += status_json(core_, time()).size();
+          written_ += workers_json(status_of(core_, time())).dump(2).size();
+        written_ += status_json(status_of(core_, time())).size();
       }
       ++ticks_;
     });
@@ -249,12 +252,12 @@ private:
         std::max(0.0, (wall_ms() - begun) - (cpu_ms() + queued_ms() - cpu));
   }
   void perform(const write_event& what) {
-    written_ += what.fields.dump().size();
+    written_ += text_of(what.what).fields.dump().size();
   }
   void perform(const write_workers&) {
     stale_ = core_.nodes().size() > small_world;
     if (!stale_)
-      written_ += workers_json(core_).dump(2).size();
+      written_ += workers_json(status_of(core_, time())).dump(2).size();
   }
 
   void perform(const send_fence& what) {

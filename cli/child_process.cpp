@@ -156,15 +156,6 @@ std::string described(const child_process& child) {
   return "the " + child.name + " (pid " + std::to_string(child.pid) + ")";
 }
 
-std::string describe_exit(int status) {
-  if (WIFSIGNALED(status)) {
-    int number = WTERMSIG(status);
-    return "killed by signal " + std::to_string(number) + " (" +
-           strsignal(number) + ")";
-  }
-  return "exited with code " + std::to_string(WEXITSTATUS(status));
-}
-
 std::string last_words(const std::string& log) {
   constexpr std::string_view prefix = "ballast: ";
   std::ifstream file(log);
@@ -173,7 +164,14 @@ std::string last_words(const std::string& log) {
   while (std::getline(file, line))
     if (!line.empty())
       last = line;
-  return last.starts_with(prefix) ? ": " + last.substr(prefix.size()) : "";
+  return last.starts_with(prefix) ? last.substr(prefix.size()) : "";
+}
+
+process_end end_of(int status, const std::string& log) {
+  const std::string words = log.empty() ? std::string() : last_words(log);
+  if (WIFSIGNALED(status))
+    return {process_end::kind::killed, WTERMSIG(status), words};
+  return {process_end::kind::exited, WEXITSTATUS(status), words};
 }
 
 } // namespace ballast

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "cli/liveness.hpp"
+#include "runtime/messages/loss_cause.hpp"
 
 #include <memory>
 #include <string>
@@ -51,8 +52,8 @@ std::vector<std::string>
 names_of_running(const std::vector<child_process>& children,
                  const std::vector<adopted_worker>& adopted);
 
-/// "killed by signal 9 (Killed)", "exited with code 1", from waitpid's status.
-std::string describe_exit(int status);
+/// From waitpid's status, with the last words of its log if it has one.
+process_end end_of(int status, const std::string& log = {});
 
 /// Why a process ended with an error, from the last line of its log, if there
 /// is one.

@@ -64,4 +64,22 @@ nlohmann::json liveness_socket::poll(bool& closed) {
   return nlohmann::json::parse(line, nullptr, false);
 }
 
+nlohmann::json to_json(const std::string& name, const process_end& how) {
+  nlohmann::json out{{"name", name}, {"words", how.words}};
+  if (how.how == process_end::kind::exited)
+    out["code"] = how.number;
+  if (how.how == process_end::kind::killed)
+    out["signal"] = how.number;
+  return out;
+}
+
+process_end process_end_of(const nlohmann::json& line) {
+  process_end out{process_end::kind::not_started, 0, line.value("words", "")};
+  if (line.contains("code"))
+    out = {process_end::kind::exited, line.value("code", 0), out.words};
+  else if (line.contains("signal"))
+    out = {process_end::kind::killed, line.value("signal", 0), out.words};
+  return out;
+}
+
 } // namespace ballast

@@ -5,8 +5,8 @@
 ///   supervisor -> coordinator  {"job": {..}, "run_dir": "", "progress": true}
 ///                              {"resume": {"folder": .., "job": {..}, "alive":
 ///                              ["w1", ..], "again": asked for by a user}}
-///                              {"exited": {"name": "w2", "how": "killed by
-///                              .."}}
+///                              {"exited": {"name": "w2", "signal": 9, "words":
+///                              ".."}}, or "code", or neither: never started
 ///                              {"signal": 2}
 ///   coordinator -> supervisor  {"ready": {"control": .., "http": ..}}
 ///                              {"run": {"name": .., "folder": ..}}
@@ -18,6 +18,7 @@
 #pragma once
 
 #include "runtime/base/unique_fd.hpp"
+#include "runtime/messages/loss_cause.hpp"
 
 #include <functional>
 #include <mutex>
@@ -26,6 +27,10 @@
 #include <thread>
 
 namespace ballast {
+
+/// The value of "exited", and what it says.
+nlohmann::json to_json(const std::string& name, const process_end& how);
+process_end process_end_of(const nlohmann::json& line);
 
 class liveness_socket {
 public:

@@ -62,7 +62,7 @@ private:
   void on_line(const nlohmann::json& line);
   void on_signal();
   void reap();
-  void exited(const std::string& name, const std::string& how);
+  void exited(const std::string& name, const process_end& how);
   void end(int exit_code, std::string reason);
   void wait_for_children(std::chrono::milliseconds patience);
   void kill_children();
@@ -134,9 +134,9 @@ void supervisor::start_worker(const std::string& name) {
     logs_.opening(log);
     workers_.push_back(start_child(name, arguments, log));
   } catch (const ballast_error& problem) {
-    // The coordinator ends the run because of it, unless it has already ended
-    // the run, and removed the folder of the log, for another reason.
-    exited(name, problem.what());
+    // The coordinator ends the run for it, unless it has already ended it,
+    // and with it the folder of the log, for a better reason.
+    exited(name, {process_end::kind::not_started, 0, problem.what()});
   }
 }
 
@@ -272,14 +272,14 @@ void supervisor::reap() {
         else if (!closed)
           break;
       }
-      std::string how = described(coordinator_) + " " + describe_exit(status);
+      auto how = described(coordinator_) + " " + describe(end_of(status));
       if (!restart_coordinator(how, WIFSIGNALED(status)))
         end(1, how);
     }
     for (child_process& one : workers_)
       if (one.pid == pid) {
         one.running = false;
-        exited(one.name, describe_exit(status) + last_words(one.log));
+        exited(one.name, end_of(status, one.log));
       }
   }
 }
@@ -337,8 +337,8 @@ int supervisor::poll_ms() const {
   return int(out.count());
 }
 
-void supervisor::exited(const std::string& name, const std::string& how) {
-  coordinator_.socket->send({{"exited", {{"name", name}, {"how", how}}}});
+void supervisor::exited(const std::string& name, const process_end& how) {
+  coordinator_.socket->send({{"exited", to_json(name, how)}});
 }
 
 bool supervisor::any_worker_running() const {

@@ -56,6 +56,25 @@ CREATE TABLE IF NOT EXISTS asked (
 CREATE TABLE IF NOT EXISTS plan_note (
   number INTEGER PRIMARY KEY REFERENCES plan(number),
   what TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS told (
+  number INTEGER NOT NULL,
+  generation INTEGER NOT NULL,
+  dropped INTEGER NOT NULL,
+  event INTEGER NOT NULL,
+  PRIMARY KEY (number, generation));
+CREATE TABLE IF NOT EXISTS evaluation (
+  epoch INTEGER PRIMARY KEY,
+  what TEXT NOT NULL,
+  event INTEGER NOT NULL);
+CREATE TABLE IF NOT EXISTS recovery (
+  event INTEGER PRIMARY KEY,
+  what TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS restart (
+  step INTEGER PRIMARY KEY,
+  event INTEGER NOT NULL);
+CREATE TABLE IF NOT EXISTS began (
+  one INTEGER PRIMARY KEY CHECK (one = 1),
+  t_ns INTEGER NOT NULL);
 CREATE TABLE IF NOT EXISTS origin (
   one INTEGER PRIMARY KEY CHECK (one = 1),
   identity TEXT NOT NULL,
@@ -164,6 +183,9 @@ journal journal::open_for_writing(const fs::path& folder) {
       .bind(1, value(opened->term))
       .bind(2, uint64_t(getpid()))
       .bind(3, utc_time(wall_ns()))
+      .run();
+  sqlite::statement(db, "INSERT OR IGNORE INTO began VALUES (1, ?)")
+      .bind(1, uint64_t(monotonic_ns()))
       .run();
   opened->last_generation =
       generation{one_number(db, "SELECT max(number) FROM generation")};
@@ -284,9 +306,68 @@ void journal::record_commit(step_number upto, epoch_number epoch) {
   state_->committed = upto;
 }
 
+void journal::record_told(const journaled_telling& what, uint64_t event) {
+  state_->set(durable::later);
+  sqlite::statement(*state_->db,
+                    "INSERT OR REPLACE INTO told VALUES (?, ?, ?, ?)")
+      .bind(1, value(what.number))
+      .bind(2, value(what.generation))
+      .bind(3, uint64_t{what.dropped})
+      .bind(4, event)
+      .run();
+}
+
+void journal::record_evaluation(const evaluation_report& what, uint64_t event) {
+  state_->set(durable::later);
+  sqlite::statement(*state_->db,
+                    "INSERT OR REPLACE INTO evaluation VALUES (?, ?, ?)")
+      .bind(1, value(what.epoch))
+      .bind(2, json_text(nlohmann::json{{"loss", what.loss},
+                                        {"accuracy", what.accuracy},
+                                        {"rows", what.rows},
+                                        {"wall_ns", what.wall_ns}}))
+      .bind(3, event)
+      .run();
+}
+
+void journal::record_recovery(const journaled_recovery& what, uint64_t event) {
+  state_->set(durable::later);
+  sqlite::statement(*state_->db,
+                    "INSERT OR REPLACE INTO recovery VALUES (?, ?)")
+      .bind(1, event)
+      .bind(2,
+            json_text(nlohmann::json{{"reason", what.reason}, {"ms", what.ms}}))
+      .run();
+}
+
+void journal::record_restart(step_number first, uint64_t event) {
+  state_->set(durable::later);
+  sqlite::statement(*state_->db, "INSERT OR REPLACE INTO restart VALUES (?, ?)")
+      .bind(1, value(first))
+      .bind(2, event)
+      .run();
+}
+
+void journal::forget_events_after(uint64_t last) {
+  state_->set(durable::later);
+  sqlite::transaction change(*state_->db);
+  for (const char* table : {"told", "evaluation", "recovery", "restart"})
+    sqlite::statement(*state_->db,
+                      std::string("DELETE FROM ") + table + " WHERE event > ?")
+        .bind(1, last)
+        .run();
+  change.commit();
+}
+
 void journal::record_undo(step_number to, epoch_number epoch) {
   state_->set(durable::now);
+  sqlite::transaction change(*state_->db);
   state_->commit_statement->bind(1, value(to)).bind(2, value(epoch)).run();
+  // If `to` ends its epoch that is evaluated once more, which costs little.
+  sqlite::statement(*state_->db, "DELETE FROM evaluation WHERE epoch >= ?")
+      .bind(1, value(epoch))
+      .run();
+  change.commit();
   state_->committed = to;
 }
 

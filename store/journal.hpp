@@ -15,6 +15,7 @@
 #include "runtime/coordinator/standing_requests.hpp"
 #include "runtime/ledger/ledger.hpp"
 #include "runtime/ledger/plan.hpp"
+#include "runtime/messages/reports.hpp"
 
 #include <cstdint>
 #include <filesystem>
@@ -64,8 +65,23 @@ struct journaled_run {
   std::string manifest; // digest of the manifest
 };
 
-/// The content up to `committed`, the last step that every member of its
-/// generation has applied, with its epoch; step 0 before the first.
+/// What the run has told of a plan, as far as the coordinator that takes over
+/// must know.
+struct journaled_telling {
+  plan_number number{};
+  /// A number that was never journaled may be given again, in another one.
+  ballast::generation generation{};
+  bool dropped = false; // else it took effect
+};
+
+/// How long the run needed until it went on after a loss.
+struct journaled_recovery {
+  std::string reason;
+  double ms = 0;
+};
+
+/// Everything up to `committed`, which is the last step of the run that every
+/// member of its generation has applied, with its epoch; step 0 before it.
 struct journal_content {
   ballast::term term{};
   std::optional<journaled_run> run;
@@ -74,6 +90,11 @@ struct journal_content {
   standing_requests asked;
   step_number committed{};
   epoch_number committed_epoch{};
+  std::vector<journaled_telling> told;
+  std::vector<evaluation_report> evaluations; // ascending, of what counts
+  std::vector<journaled_recovery> recoveries; // in order
+  std::vector<step_number> restarts;          // first ones behind a checkpoint
+  uint64_t began_ns = 0; // when it was made, by the clock of events; 0: unknown
 };
 
 class journal {
@@ -111,7 +132,16 @@ public:
   /// Every step up to this one is committed. Only record_undo goes back.
   void record_commit(step_number upto, epoch_number epoch);
 
-  /// The run goes back to this step: later ones are no longer committed.
+  // Each with the number of the event that tells it, before that is written.
+  void record_told(const journaled_telling& what, uint64_t event);
+  void record_evaluation(const evaluation_report& what, uint64_t event);
+  void record_recovery(const journaled_recovery& what, uint64_t event);
+  void record_restart(step_number first, uint64_t event);
+  /// Events after this one were never written: what they tell did not happen.
+  void forget_events_after(uint64_t last);
+
+  /// The run goes back to this step: later ones are committed no more, nor is
+  /// the evaluation of its epoch.
   void record_undo(step_number to, epoch_number epoch);
 
   journal_content content() const;

@@ -2,6 +2,7 @@
 
 #include "runtime/base/errors.hpp"
 
+#include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <system_error>
@@ -86,6 +87,48 @@ void read_origin(sqlite::connection& on, journaled_run& out) {
   out.manifest = query.text(2);
 }
 
+/// A number that JSON has no word for, as the loss of a run that diverged.
+double number_or_nan(const nlohmann::json& in, const char* key) {
+  return in.at(key).is_null() ? std::numeric_limits<double>::quiet_NaN()
+                              : in.at(key).get<double>();
+}
+
+void read_told(sqlite::connection& on, journal_content& out) {
+  {
+    sqlite::statement query(on, "SELECT number, generation, dropped FROM told");
+    while (query.step())
+      out.told.push_back({plan_number{query.number(0)},
+                          generation{query.number(1)}, query.number(2) != 0});
+  }
+  {
+    sqlite::statement query(
+        on, "SELECT epoch, what FROM evaluation ORDER BY epoch");
+    while (query.step()) {
+      const auto what = nlohmann::json::parse(query.text(1));
+      evaluation_report& one = out.evaluations.emplace_back();
+      one.epoch = epoch_number{query.number(0)};
+      one.loss = number_or_nan(what, "loss");
+      one.accuracy = number_or_nan(what, "accuracy");
+      one.rows = what.at("rows").get<uint64_t>();
+      one.wall_ns = what.at("wall_ns").get<uint64_t>();
+    }
+  }
+  {
+    sqlite::statement query(on, "SELECT what FROM recovery ORDER BY event");
+    while (query.step()) {
+      const auto what = nlohmann::json::parse(query.text(0));
+      out.recoveries.push_back(
+          {what.at("reason").get<std::string>(), what.at("ms").get<double>()});
+    }
+  }
+  {
+    sqlite::statement query(on, "SELECT step FROM restart ORDER BY step");
+    while (query.step())
+      out.restarts.push_back(step_number{query.number(0)});
+  }
+  out.began_ns = one_number(on, "SELECT t_ns FROM began");
+}
+
 void check_pages(sqlite::connection& on, const fs::path& file) {
   sqlite::statement query(on, "PRAGMA quick_check(1)");
   std::string found = query.step() ? query.text(0) : "nothing";
@@ -117,6 +160,8 @@ journal_content read_all(sqlite::connection& on) {
     read_generations(on, out);
     read_plans(on, out);
     read_requests(on, out);
+    if (has_table(on, "told")) // all of them came together
+      read_told(on, out);
     sqlite::statement query(on, "SELECT step, epoch FROM progress");
     if (query.step()) {
       out.committed = step_number{query.number(0)};

@@ -140,7 +140,7 @@ void follow_supervisor(std::shared_ptr<liveness_socket> supervisor,
       resume.begin(line["resume"], accepted, refuse);
     } else if (line.contains("exited")) {
       caf::anon_send(whom, exited_atom::value, line["exited"].value("name", ""),
-                     line["exited"].value("how", ""));
+                     process_end_of(line["exited"]));
     } else if (line.contains("signal")) {
       if (!resume.interrupt())
         caf::anon_send(whom, signal_atom::value);
@@ -267,8 +267,8 @@ coordinator_shell_config coordinator_process::shell() {
   if (may_have_gpu())
     out.only_machine->memory_bytes = 0; // the model may be in a GPU's memory
   progress_ = std::make_shared<progress_tap>(!options_.no_progress);
-  out.on_tick = [tap = progress_](const coordinator_core& core) {
-    tap->tick(core);
+  out.on_tick = [tap = progress_](const run_status& status) {
+    tap->tick(status);
   };
   out.on_trouble = [tap = progress_](const std::string& line) {
     tap->say(line);

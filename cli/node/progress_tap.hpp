@@ -2,7 +2,7 @@
 #pragma once
 
 #include "monitor/logs/progress.hpp"
-#include "runtime/coordinator/coordinator_core.hpp"
+#include "runtime/coordinator/run_status.hpp"
 
 #include <nlohmann/json.hpp>
 #include <string>
@@ -13,8 +13,8 @@ namespace ballast {
 class progress_tap {
 public:
   explicit progress_tap(bool enabled);
-  void tick(const coordinator_core& core);
-  /// Prints a separate line on stderr, also without progress.
+  void tick(const run_status& status);
+  /// A line of its own on stderr, also without progress.
   void say(const std::string& line);
   /// The run has ended; `report` may be null.
   void finish(const nlohmann::json& report);

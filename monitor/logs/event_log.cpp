@@ -37,21 +37,23 @@ event_log::event_log(const std::filesystem::path& file, size_t kept)
   }
 }
 
-uint64_t event_log::append(const std::string& kind,
-                           const nlohmann::ordered_json& fields) {
+uint64_t event_log::append(const event_text& what,
+                           const std::function<void(uint64_t)>& before) {
   std::lock_guard lock(mutex_);
   uint64_t seq = last_ + 1;
   nlohmann::ordered_json content = {{"seq", seq},
                                     {"t_ns", monotonic_ns()},
                                     {"time", utc_time(wall_ns())},
-                                    {"kind", kind}};
-  for (const auto& [key, field] : fields.items()) {
+                                    {"kind", what.kind}};
+  for (const auto& [key, field] : what.fields.items()) {
     if (content.contains(key))
-      refuse_field(kind, key);
+      refuse_field(what.kind, key);
     content[key] = field;
   }
   // Text of other programs (a reason, a path) may be invalid UTF-8.
   std::string line = json_text(content);
+  if (before)
+    before(seq);
   file_.append(line);
   last_ = seq;
   events_.push_back({seq, std::move(line)});

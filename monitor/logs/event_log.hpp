@@ -3,14 +3,15 @@
 /// thread.
 #pragma once
 
+#include "monitor/logs/event_text.hpp"
 #include "store/line_file.hpp"
 
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <mutex>
-#include <nlohmann/json.hpp>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -31,11 +32,13 @@ public:
   explicit event_log(const std::filesystem::path& file, size_t kept = kept_max);
 
   /// Appends {"seq":..,"t_ns":..,"time":"..","kind":KIND, fields...} and
-  /// returns its number. `fields` is an object without those four keys. Throws
-  /// ballast_error{disk_full}; the event is then not recorded.
-  uint64_t append(
-      const std::string& kind,
-      const nlohmann::ordered_json& fields = nlohmann::ordered_json::object());
+  /// returns its number. Throws ballast_error{disk_full}; the event then did
+  /// not happen.
+  uint64_t append(const run_event& what) { return append(text_of(what)); }
+  /// Its fields are an object without those four keys. `before` is called with
+  /// its number before the line is written; if it throws nothing happened.
+  uint64_t append(const event_text& what,
+                  const std::function<void(uint64_t seq)>& before = {});
 
   /// Number of the newest event, 0 before the first.
   uint64_t last() const;

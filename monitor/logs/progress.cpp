@@ -49,6 +49,33 @@ void write_all(int descriptor, const std::string& text) {
 
 } // namespace
 
+progress_state progress_of(const run_status& of) {
+  progress_state out;
+  out.state = to_string(of.state);
+  if (!of.run)
+    return out;
+  const run_status::numbers& run = *of.run;
+  out.epoch = value(run.epoch);
+  out.epochs = run.epochs;
+  out.step = value(run.step);
+  out.steps_total = run.steps_total;
+  if (run.members) {
+    out.world = uint32_t(run.members->world);
+    out.generation = value(run.members->generation);
+  }
+  if (out.step == 0)
+    return out;
+  out.loss = run.loss;
+  out.skew = run.skew_tv_max;
+  if (run.samples_per_s > 0) {
+    const auto rate = double(run.samples_per_s);
+    out.samples_per_s = rate;
+    const double per_step = double(run.samples) / double(run.step);
+    out.eta_s = double(out.steps_total - out.step) * per_step / rate;
+  }
+  return out;
+}
+
 std::string render_progress(const progress_state& state) {
   if (state.step == 0 && state.epoch == 0)
     return state.state;

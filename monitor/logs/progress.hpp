@@ -1,6 +1,7 @@
 /// The progress line of a run for the terminal.
 #pragma once
 
+#include "runtime/coordinator/run_status.hpp"
 #include "runtime/job/job.hpp"
 
 #include <cstdint>
@@ -23,8 +24,11 @@ struct progress_state {
   std::optional<double> eta_s;
 };
 
-/// "epoch 2/3  step 310/705  84,120 samples/s  loss 0.4312  world 2 generation
-/// 1  skew 0.02  ETA 0:05", on one line. Unknown values are left out.
+progress_state progress_of(const run_status& of);
+
+/// "epoch 2/3  step 310/705  84,120 samples/s  loss 0.4312  world 2
+/// generation 1  skew 0.02  ETA 0:05", on one line. What is unknown is left
+/// out.
 std::string render_progress(const progress_state& state);
 
 /// The first line of `ballast run`: names the run, and says why its weights may

@@ -76,23 +76,60 @@ const Histogram::BucketBoundaries step_buckets = {
 
 constexpr const char* recovery_phases[] = {"detect", "fence", "plan",
                                            "open",   "sync",  "first_step"};
-constexpr const char* recovery_reasons[] = {"crash", "silence", "evicted",
-                                            "coordinator", "other"};
+constexpr const char* recovery_kinds[] = {"crash", "silence", "evicted",
+                                          "coordinator", "other"};
 
-/// Maps a reason in words to a bounded label.
-std::string kind_of(const std::string& reason) {
-  auto says = [&reason](const char* words) {
-    return reason.find(words) != std::string::npos;
-  };
-  if (says("coordinator"))
+/// A bounded label for what was lost.
+struct recovery_label {
+  const char* operator()(const recovery_reasons::coordinator_restarted&) const {
     return "coordinator";
-  if (says("evicted"))
-    return "evicted";
-  if (says("no heartbeat"))
+  }
+  const char* operator()(const recovery_reasons::worker_silent&) const {
     return "silence";
-  if (says("killed by") || says("exited with") || says("connection closed"))
+  }
+  const char* operator()(const recovery_reasons::collective_failed&) const {
+    return "other";
+  }
+  const char* operator()(const recovery_reasons::worker_lost& one) const {
+    return std::visit(*this, one.cause);
+  }
+  const char* operator()(const process_end&) const { return "crash"; }
+  const char* operator()(const losses::connection_closed&) const {
     return "crash";
-  return "other";
+  }
+  const char* operator()(const losses::process_gone&) const { return "crash"; }
+  const char* operator()(const losses::silent&) const { return "silence"; }
+  const char* operator()(const losses::evicted&) const { return "evicted"; }
+  /// After a coordinator was restarted.
+  const char* operator()(const losses::ended_unseen&) const {
+    return "coordinator";
+  }
+  const char* operator()(const losses::not_returned&) const {
+    return "coordinator";
+  }
+  const char* operator()(const losses::joined_anew&) const { return "other"; }
+  const char* operator()(const losses::starved&) const { return "other"; }
+  const char* operator()(const losses::dismissed&) const { return "other"; }
+  const char* operator()(const losses::cut_off&) const { return "other"; }
+};
+
+double seconds(events::milliseconds time) {
+  return time.count() / 1e3;
+}
+
+/// Of an event that tells of an error.
+errc code_of(const run_event& what) {
+  if (const auto* e = std::get_if<events::error>(&what))
+    return e->why.code;
+  if (const auto* e = std::get_if<events::step_refused>(&what))
+    return e->why.code;
+  if (const auto* e = std::get_if<events::checkpoint_failed>(&what))
+    return e->why.code;
+  if (std::holds_alternative<events::respawn_ended>(what))
+    return errc::worker_lost;
+  if (std::holds_alternative<events::disk_full>(what))
+    return errc::disk_full;
+  return errc::none;
 }
 
 /// One counter for each code, all present from the start, so that the rate of
@@ -131,7 +168,7 @@ struct coordinator_probe::metrics {
       plan.push_back(&plans.Add({{"outcome", outcome}}));
     errors = error_counters(out.counters("ballast_errors_total"));
     Family<Counter>& again = out.counters("ballast_recoveries_total");
-    for (const char* reason : recovery_reasons)
+    for (const char* reason : recovery_kinds)
       recoveries[reason] = &again.Add({{"reason", reason}});
     Family<Histogram>& times = out.histograms("ballast_recovery_seconds");
     for (const char* phase : recovery_phases)
@@ -152,6 +189,16 @@ struct coordinator_probe::metrics {
     if (!gauge)
       gauge = &family.Add({{"worker", worker}});
     gauge->Set(value);
+  }
+
+  void recovered(const events::generation_begun::recovered& how) {
+    recoveries.at(std::visit(recovery_label{}, how.reason))->Increment();
+    const std::pair<const char*, events::milliseconds> all[] = {
+        {"detect", how.detect}, {"fence", how.fence},
+        {"plan", how.plan},     {"open", how.open},
+        {"sync", how.sync},     {"first_step", how.first_step}};
+    for (const auto& [name, time] : all)
+      phases.at(name)->Observe(seconds(time));
   }
 
   void update_skew_max() {
@@ -297,22 +344,19 @@ void coordinator_probe::plan(plan_outcome outcome) {
   metrics_->plan[size_t(outcome)]->Increment();
 }
 
-void coordinator_probe::recovered(const std::string& reason,
-                                  const std::map<std::string, double>& phases) {
-  metrics_->recoveries.at(kind_of(reason))->Increment();
-  for (const auto& [name, seconds] : phases)
-    if (auto found = metrics_->phases.find(name);
-        found != metrics_->phases.end())
-      found->second->Observe(seconds);
-}
-
-void coordinator_probe::checkpoint(double seconds) {
-  metrics_->checkpoints.Observe(seconds);
-}
-
-void coordinator_probe::error(errc code) {
-  if (code != errc::none)
-    metrics_->errors.at(code)->Increment();
+void coordinator_probe::event(const run_event& what) {
+  metrics& m = *metrics_;
+  if (const auto* e = std::get_if<events::generation_begun>(&what)) {
+    if (const auto* how =
+            std::get_if<events::generation_begun::recovered>(&e->why))
+      m.recovered(*how);
+  } else if (std::holds_alternative<events::plan_dropped>(what)) {
+    plan(plan_outcome::dropped);
+  } else if (const auto* e = std::get_if<events::checkpoint>(&what)) {
+    m.checkpoints.Observe(seconds(e->took));
+  }
+  if (errc code = code_of(what); code != errc::none)
+    m.errors.at(code)->Increment();
 }
 
 std::string coordinator_probe::text() const {

@@ -9,9 +9,9 @@
 #include "gpu/gpu_health.hpp"
 #include "runtime/base/errors.hpp"
 #include "runtime/base/ids.hpp"
+#include "runtime/coordinator/run_event.hpp"
 
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -77,11 +77,9 @@ public:
 
   enum class plan_outcome { offered, effective, dropped };
   void plan(plan_outcome outcome);
-  /// Training continues after a loss; `reason` in words, `phases` in seconds.
-  void recovered(const std::string& reason,
-                 const std::map<std::string, double>& phases);
-  void checkpoint(double seconds);
-  void error(errc code);
+  /// Something happened that a line of events.jsonl tells, or would tell if
+  /// there were not so many like it.
+  void event(const run_event& what);
 
   /// Prometheus text exposition.
   std::string text() const;

@@ -6,6 +6,7 @@
 #include "runtime/balance/place_shares.hpp"
 #include "runtime/balance/plan_note.hpp"
 #include "runtime/base/errors.hpp"
+#include "runtime/coordinator/run_event.hpp"
 #include "runtime/coordinator/standing_requests.hpp"
 #include "runtime/job/job.hpp"
 #include "runtime/ledger/commit.hpp"
@@ -13,7 +14,6 @@
 #include "runtime/ledger/sequence.hpp"
 #include "runtime/messages/messages.hpp"
 
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <variant>
@@ -107,8 +107,7 @@ struct start_worker {
 };
 /// One line for events.jsonl; the shell adds number and time.
 struct write_event {
-  std::string kind;
-  nlohmann::ordered_json fields; // in the order in which they are shown
+  run_event what;
 };
 /// workers.json changed.
 struct write_workers {};

@@ -11,8 +11,6 @@
 /// a few steps later, or a fence ends it. A change of membership comes first.
 #include "runtime/coordinator/coordinator_core.hpp"
 
-#include "runtime/coordinator/share_fields.hpp"
-
 #include <algorithm>
 #include <map>
 #include <utility>
@@ -65,25 +63,6 @@ std::map<uint32_t, double> copied_parts(const std::vector<shard_move>& moves) {
   return out;
 }
 
-/// Its plan took effect.
-void count(balance_account& in, const plan_note::of_balance& what) {
-  if (what.moved_rows > 0) {
-    // A round's own plans do not add up: what one of them moves too much, the
-    // next one may have to move back.
-    if (std::exchange(in.round, what.round) == what.round)
-      in.bound_rows -= in.round_bound_rows;
-    in.round_bound_rows = what.round_bound_rows;
-    in.bound_rows += in.round_bound_rows;
-  }
-  ++in.plans;
-  in.moved_rows += what.moved_rows;
-  if (what.cause == balance_cause::skew)
-    in.moved_by_skew += what.moved_rows;
-  if (what.cause == balance_cause::coverage)
-    in.moved_by_coverage += what.moved_rows;
-  in.moved_bytes += what.moved_bytes;
-}
-
 } // namespace
 
 void coordinator_core::note_load(size_t rank, const progress_report& report) {
@@ -106,18 +85,9 @@ void coordinator_core::tell_stragglers(actions& out, instant now) {
   stragglers_.measured(row_us);
   for (const stragglers::change& one : stragglers_.changes(now)) {
     const worker_hello& about = nodes_.at(one.what.who).about;
-    nlohmann::ordered_json fields{{"worker", about.name},
-                                  {"device", about.device},
-                                  {"host", about.host},
-                                  {"causes", cause_names(one.what.what)},
-                                  {"over", one.over}};
-    if (one.what.ratio > 0)
-      fields["row_time_ratio"] = one.what.ratio;
-    fields["reason"] = one.over ? about.device + " of " + about.name +
-                                      " is well again; it was in trouble for " +
-                                      whole_seconds(now - one.what.since)
-                                : sentence(one.what, about.name, about.device);
-    out.push_back(write_event{"straggler", std::move(fields)});
+    out.push_back(write_event{events::straggler{about.name, about.device,
+                                                about.host, one.what, one.over,
+                                                now - one.what.since}});
   }
 }
 
@@ -215,11 +185,8 @@ actions coordinator_core::on_fetched(const chunks_fetched& message,
   transfer.refetched += message.refetched;
   note_copies(*this, message, *run_->members);
   for (const damaged_chunk& one : message.damaged)
-    out.push_back(write_event{"damaged",
-                              {{"plan", value(message.number)},
-                               {"chunk", value(one.chunk)},
-                               {"source", one.source},
-                               {"worker", name_of(message.worker)}}});
+    out.push_back(write_event{events::chunk_damaged{
+        message.number, one.chunk, one.source, name_of(message.worker)}});
   if (message.problem) {
     drop_transfer(out,
                   name_of(message.worker) +
@@ -235,14 +202,9 @@ actions coordinator_core::on_fetched(const chunks_fetched& message,
     return out;
   }
   out.push_back(write_event{
-      "move",
-      {{"plan", value(transfer.offered.number)},
-       {"rows", transfer.what.moved_rows},
-       {"chunks", transfer.what.moves.size()},
-       {"bytes", transfer.bytes},
-       {"refetched", transfer.refetched},
-       {"ms", std::chrono::duration<double, std::milli>(now - transfer.begun)
-                  .count()}}});
+      events::moved{transfer.offered.number, transfer.what.moved_rows,
+                    transfer.what.moves.size(), transfer.bytes,
+                    transfer.refetched, now - transfer.begun}});
   offer_transfer(out);
   return out;
 }
@@ -280,28 +242,17 @@ void coordinator_core::tell_plan(actions& out, const plan& what,
   std::vector<std::string> names;
   for (const share_summary& one : note.shares)
     names.push_back(name_of(one.worker));
-  nlohmann::ordered_json fields{{"plan", value(what.number)},
-                                {"generation", value(what.generation)},
-                                {"step", value(from)}};
-  if (note.balance) {
-    balance_account& account = run_->balance;
-    count(account, *note.balance);
-    fields.update({{"cause", to_string(note.balance->cause)},
-                   {"reason", note.reason},
-                   {"makespan_ratio_before", note.balance->makespan_ratio},
-                   {"moved_rows", note.balance->moved_rows},
-                   {"moved_bytes", note.balance->moved_bytes},
-                   {"bound_rows", note.balance->bound_rows},
-                   {"round_bound_rows", note.balance->round_bound_rows},
-                   {"moved_rows_total", account.moved_rows},
-                   {"bound_rows_total", account.bound_rows}});
-  } else {
-    fields.update({{"outcome", "effective"}, {"reason", note.reason}});
+  events::plan_effective told{
+      what.number, what.generation, from, note.reason,
+      worker_shares(names, what, note.shares, run_->what.train.global_batch)};
+  if (!note.balance) {
+    out.push_back(write_event{std::move(told)});
+    return;
   }
-  fields.update(
-      share_fields(names, what, note.shares, run_->what.train.global_batch));
-  out.push_back(
-      write_event{note.balance ? "balance" : "plan", std::move(fields)});
+  balance_account& account = run_->balance;
+  account.count(*note.balance);
+  out.push_back(write_event{events::balanced{
+      std::move(told), *note.balance, account.moved_rows, account.bound_rows}});
 }
 
 void coordinator_core::drop_transfer(actions& out, const std::string& why,
@@ -310,11 +261,8 @@ void coordinator_core::drop_transfer(actions& out, const std::string& why,
     return;
   shard_transfer gone = *std::exchange(run_->transfer, std::nullopt);
   run_->last_transfer = how;
-  out.push_back(write_event{"plan",
-                            {{"plan", value(gone.offered.number)},
-                             {"generation", value(gone.offered.generation)},
-                             {"outcome", "dropped"},
-                             {"reason", why}}});
+  out.push_back(write_event{
+      events::plan_dropped{gone.offered.number, gone.offered.generation, why}});
 }
 
 } // namespace ballast

@@ -86,11 +86,8 @@ actions coordinator_core::on_change_placed(plan placed,
   run_->offered.insert(placed.number);
   out.push_back(journal(placed, change.workers, std::nullopt,
                         {"membership", change.shares, {}}));
-  out.push_back(write_event{"plan",
-                            {{"plan", value(placed.number)},
-                             {"generation", value(change.number)},
-                             {"outcome", "offered"},
-                             {"reason", "membership"}}});
+  out.push_back(
+      write_event{events::plan_offered{placed.number, change.number}});
   assignment alike;
   alike.generation = change.number;
   alike.first = {placed, pack(placed)};
@@ -190,12 +187,9 @@ void coordinator_core::tell_switch(actions& out, membership_change& change,
   bool leave = std::any_of(before.begin(), before.end(), [&](worker_id who) {
     return std::count(change.workers.begin(), change.workers.end(), who) == 0;
   });
-  nlohmann::ordered_json begins{{"generation", value(change.number)},
-                                {"step", value(from)},
-                                {"workers", names},
-                                {"reason", leave ? "leave" : "join"}};
-  begins.update(collective_fields(change.collective));
-  out.push_back(write_event{"generation", std::move(begins)});
+  out.push_back(write_event{events::generation_begun{
+      change.number, from, names, events::generation_begun::switched{leave},
+      change.collective}});
   tell_plan(out, change.offered, {"membership", change.shares, {}}, from);
 }
 

@@ -91,10 +91,7 @@ actions coordinator_core::on_checkpoint(const checkpoint_identity& after,
   // Rank 0 holds one copy: a newer one replaced it while it was fetched.
   bool superseded = run_->copied && *run_->copied > after.step;
   if (problem && !superseded) {
-    out.push_back(write_event{"checkpoint_failed",
-                              {{"step", value(after.step)},
-                               {"code", to_string(problem.code)},
-                               {"message", problem.message}}});
+    out.push_back(write_event{events::checkpoint_failed{after.step, problem}});
   } else if (!problem && point != run_->copies.end() &&
              point->second.tally.identity() == after) {
     point->second.checkpoint = std::move(file);

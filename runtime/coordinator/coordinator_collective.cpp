@@ -21,13 +21,6 @@ collective_choice choose_collective(const run& of,
   return choose_collective(of.what.train.collective, ranks, of.nccl_failed);
 }
 
-nlohmann::ordered_json collective_fields(const collective_choice& how) {
-  nlohmann::ordered_json out{{"collective", how.name}};
-  if (!how.reason.empty())
-    out["collective_reason"] = how.reason;
-  return out;
-}
-
 void suspect_nccl(run& of, const worker_failed& message,
                   const std::string& name) {
   const bool of_change = of.change && message.generation == of.change->number;

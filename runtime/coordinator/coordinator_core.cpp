@@ -10,34 +10,6 @@
 
 namespace ballast {
 
-std::string to_string(run_phase phase) {
-  switch (phase) {
-  case run_phase::idle:
-    return "idle";
-  case run_phase::preparing:
-    return "preparing";
-  case run_phase::waiting:
-    return "waiting";
-  case run_phase::loading:
-    return "loading";
-  case run_phase::training:
-    return "training";
-  case run_phase::paused:
-    return "paused";
-  case run_phase::recovering:
-    return "recovering";
-  case run_phase::finishing:
-    return "finishing";
-  case run_phase::done:
-    return "done";
-  case run_phase::failed:
-    return "failed";
-  case run_phase::stopped:
-    return "stopped";
-  }
-  return "unknown";
-}
-
 fence_order run::fence_now(ballast::term from) const {
   return {.term = from,
           .level = fenced->level(),
@@ -115,10 +87,8 @@ coordinator_core::on_submit(job what, std::string run_name,
   run_->what = std::move(what);
   run_->name = std::move(run_name);
   submit_result out;
-  out.then.push_back(write_event{"coordinator_started",
-                                 {{"term", value(config_.term)},
-                                  {"run", run_->name},
-                                  {"build", config_.build_id}}});
+  out.then.push_back(write_event{
+      events::coordinator_started{config_.term, run_->name, config_.build_id}});
   out.then.push_back(prepare_data{run_->what});
   return out;
 }
@@ -287,17 +257,11 @@ void coordinator_core::assign(actions& out, const ledger& start) {
   }
   out.push_back(journal(placed, members.workers, at, note));
   if (!run_->recovery) {
-    nlohmann::ordered_json begins{
-        {"generation", value(members.number)},
-        {"step", value(at.step)},
-        {"workers", names},
-        {"reason", members.from_checkpoint
-                       ? "checkpoint of step " + to_string(run_->last.step)
-                       : "start"}};
+    events::generation_begun begins{
+        members.number, at.step, names, {}, members.collective};
     if (members.from_checkpoint)
-      begins["from_checkpoint"] = true;
-    begins.update(collective_fields(members.collective));
-    out.push_back(write_event{"generation", std::move(begins)});
+      begins.why = events::generation_begun::from_checkpoint{run_->last.step};
+    out.push_back(write_event{std::move(begins)});
   }
   tell_plan(out, placed, note, at.step);
   out.push_back(write_workers{});

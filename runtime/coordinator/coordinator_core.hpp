@@ -24,10 +24,10 @@ public:
   using hello_result = hello_answer;
   hello_result on_hello(const worker_hello& hello, instant now);
   void on_heartbeat(const heartbeat& beat, instant now);
-  /// The connection is gone, or the process: `reason` says how.
-  actions on_node_down(worker_id who, const std::string& reason, instant now);
+  /// The connection is gone, or the process.
+  actions on_node_down(worker_id who, const loss_cause& cause, instant now);
   /// The supervisor saw a child end, also one that never said hello.
-  actions on_process_ended(const std::string& name, const std::string& how,
+  actions on_process_ended(const std::string& name, const process_end& how,
                            instant now);
 
   /// `life`: the term that the run's journal gave. A second job is refused.
@@ -127,7 +127,7 @@ private:
   void release_leavers(actions& out);
   position position_after(step_number base) const;
   void to_all(actions& out, command_kind kind, const std::string& reason);
-  actions lose(worker_id who, const std::string& reason, instant now);
+  actions lose(worker_id who, const loss_cause& cause, instant now);
   void note_name(const std::string& name);
   void restore(actions& out, instant now);
   void expect(actions& out, const past_run& past, instant now);
@@ -139,7 +139,7 @@ private:
   bool in_a_step(worker_id who) const;
   void locate_deaths(actions& out, ledger at);
   void died_in_vain(actions& out);
-  void explain_death(actions& out, worker_id who, const std::string& how);
+  void explain_death(actions& out, worker_id who, const loss_cause& how);
   void judge(actions& out, worker_id who);
   void acquit(const committed_step& step);
   restart_point point_here() const;
@@ -149,12 +149,12 @@ private:
   bool can_go_back() const;
   void go_back(actions& out, std::string reason);
   void hand_over(actions& out);
-  actions lose_for_good(worker_id who, const std::string& reason, instant now);
+  actions lose_for_good(worker_id who, const loss_cause& cause, instant now);
   void show_out(actions& out, worker_id who, std::string dismissed = {},
                 std::string reason = {});
-  actions exclude(worker_id who, const std::string& reason, instant now);
+  actions exclude(worker_id who, const loss_cause& cause, instant now);
   bool newcomer(worker_id who) const;
-  actions dismiss(worker_id who, std::string reason, instant now);
+  actions dismiss(worker_id who, losses::dismissed why, instant now);
   bool judge_opening(actions& out, instant now);
   void tell_slow_opening(actions& out, instant now);
   std::string in_words(const worker_failed& message) const;
@@ -164,10 +164,10 @@ private:
   std::set<worker_id> unfit(const std::vector<broken_link>& found,
                             const std::map<worker_id, std::string>& unable,
                             bool of_change) const;
-  void tell_loss(actions& out, worker_id who, const std::string& reason);
-  void explain(actions& out, worker_id who, const std::string& reason,
+  void tell_loss(actions& out, worker_id who, const loss_cause& cause);
+  void explain(actions& out, worker_id who, const loss_cause& cause,
                instant now);
-  void recover(actions& out, std::string reason, instant bad_sign, instant now,
+  void recover(actions& out, recovery_reason why, instant bad_sign, instant now,
                worker_id lost = {});
   void decide(actions& out, instant now);
   void recovered(actions& out, instant now);
@@ -180,8 +180,7 @@ private:
   void part_from_all(actions& out, instant now);
   void park(actions& out);
   void let_go(actions& out, worker_id who);
-  void tell_thinned(actions& out, const std::string& kind,
-                    nlohmann::ordered_json fields, bool last);
+  void tell_thinned(actions& out, run_event what, bool last);
   actions fail(failure why);
   void fail(actions& out, failure why); // behind what is already decided
   void finish(actions& out, run_phase phase, int exit_code, std::string reason);

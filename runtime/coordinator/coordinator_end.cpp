@@ -19,10 +19,10 @@ void coordinator_core::to_all(actions& out, command_kind kind,
 void coordinator_core::finish(actions& out, run_phase phase, int exit_code,
                               std::string reason) {
   for (auto [who, why] : std::map(unexplained_))
-    tell_loss(out, who, why.reason);
+    tell_loss(out, who, why.cause);
   for (auto& [kind, one] : run_->thinned_events)
     if (auto untold = std::exchange(one.untold, std::nullopt))
-      out.push_back(write_event{kind, std::move(*untold)});
+      out.push_back(write_event{std::move(*untold)});
   run_->phase = phase;
   run_->waits.clear();
   run_->reason = reason;
@@ -66,10 +66,7 @@ actions coordinator_core::fail(failure why) {
   actions out;
   if (!active())
     return out;
-  out.push_back(write_event{"error",
-                            {{"code", to_string(why.code)},
-                             {"message", why.message},
-                             {"pointer", why.pointer}}});
+  out.push_back(write_event{events::error{why}});
   finish(out, run_phase::failed, describe(why.code).exit_code, why.message);
   std::get<end_run>(out.back()).goes_on =
       why.code == errc::disk_full || why.code == errc::collective_failed;
@@ -110,8 +107,7 @@ actions coordinator_core::on_failed(const worker_failed& message, instant now) {
   if (message.code != errc::collective_failed && newcomer(message.worker)) {
     // Its own trouble: it costs the others a recovery at most.
     run_->joining.failed(who.about.name + ": " + message.message, now);
-    return dismiss(message.worker,
-                   to_string(message.code) + ": " + message.message, now);
+    return dismiss(message.worker, {message.code, message.message}, now);
   }
   if (message.code != errc::collective_failed)
     return fail(
@@ -125,12 +121,13 @@ actions coordinator_core::on_failed(const worker_failed& message, instant now) {
     worker_id gone = run_->members->workers[size_t(message.lost_rank)];
     if (!nodes_.at(gone).connected)
       return out;
-    out = lose(gone, "its process is gone", now); // how, we hear soon
+    out = lose(gone, losses::process_gone{}, now); // how, we hear soon
     show_out(out, gone);
     return out;
   }
   note_unopened(*run_, message, who.about.name + ": " + words);
-  const std::string why = who.about.name + ": all-reduce failed: " + words;
+  const recovery_reason why =
+      recovery_reasons::collective_failed{who.about.name, words};
   // Usually the echo of a death that is still on its way here. Whoever is dead
   // will not answer the fence.
   if (!run_->fenced && phase() != run_phase::finishing)

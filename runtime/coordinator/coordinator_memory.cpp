@@ -70,22 +70,19 @@ actions coordinator_core::on_no_room(generation of, memory_need lacks) {
   run_->short_of_memory = memory_wait{lacks, connected(nodes_), leaving_};
   if (opening && config_.supervised && !respawns() &&
       phase() == run_phase::recovering)
-    return fail(
-        {errc::device_failed,
-         why + " and no more workers are started: " + run_->recovery->reason,
-         {}});
+    return fail({errc::device_failed,
+                 why + " and no more workers are started: " +
+                     describe(run_->recovery->reason),
+                 {}});
   if (opening && config_.supervised && phase() == run_phase::loading)
     return fail({errc::device_failed,
                  why + "; add memory (BALLAST_MEMORY_MB says how much a node "
                        "may count on) or start nodes on more machines",
                  {}});
-  out.push_back(
-      write_event{"waiting",
-                  {{"workers", workers},
-                   {"lacking_bytes", lacks.lacking_bytes},
-                   {"free_bytes", lacks.free_bytes},
-                   {"reason", changing ? "the membership stays as it is: " + why
-                                       : why + "; waits for another worker"}}});
+  out.push_back(write_event{events::waiting_for_memory{
+      workers, lacks,
+      changing ? "the membership stays as it is: " + why
+               : why + "; waits for another worker"}});
   if (changing) { // the present members train on
     run_->change.reset();
   } else if (phase() == run_phase::loading) {

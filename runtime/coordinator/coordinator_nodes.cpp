@@ -42,6 +42,10 @@ std::string describe_node(const node& who) {
          " on " + who.about.host + ")";
 }
 
+events::worker_process process_of(const node& who) {
+  return {who.about.name, who.incarnation, who.about.pid, who.about.host};
+}
+
 coordinator_core::hello_result
 coordinator_core::on_hello(const worker_hello& hello, instant now) {
   if (hello.build_id != config_.build_id)
@@ -91,19 +95,14 @@ coordinator_core::on_hello(const worker_hello& hello, instant now) {
   out.accepted = welcome{fresh.id, fresh.incarnation, config_.term,
                          uint32_t(config_.heartbeat.count())};
   if (active()) {
-    out.then.push_back(write_event{"worker_joined",
-                                   {{"worker", hello.name},
-                                    {"incarnation", fresh.incarnation},
-                                    {"pid", hello.pid},
-                                    {"host", hello.host},
-                                    {"device", hello.device}}});
+    out.then.push_back(
+        write_event{events::worker_joined{process_of(fresh), hello.device}});
     out.then.push_back(write_workers{});
   }
   if (active())
     for (worker_id old : std::set(run_->may_return))
       if (run_->may_return.contains(old) && joined_anew(old)) {
-        actions more =
-            lose_for_good(old, "its process has joined as another worker", now);
+        actions more = lose_for_good(old, losses::joined_anew{}, now);
         out.then.insert(out.then.end(), std::make_move_iterator(more.begin()),
                         std::make_move_iterator(more.end()));
       }
@@ -112,7 +111,7 @@ coordinator_core::on_hello(const worker_hello& hello, instant now) {
     decide(out.then, now);
   else if (phase() == run_phase::recovering && !run_->fenced &&
            run_->short_of_memory && !waits_for_memory())
-    recover(out.then, std::string(run_->recovery->reason), now, now);
+    recover(out.then, recovery_reason(run_->recovery->reason), now, now);
   return out;
 }
 
@@ -127,16 +126,16 @@ void coordinator_core::on_heartbeat(const heartbeat& beat, instant now) {
   stragglers_.heard(beat.worker, beat.trouble, now);
 }
 
-actions coordinator_core::on_node_down(worker_id who, const std::string& reason,
+actions coordinator_core::on_node_down(worker_id who, const loss_cause& cause,
                                        instant now) {
   auto found = nodes_.find(who);
   if (found == nodes_.end() || !found->second.connected)
     return {};
-  return lose(who, reason, now);
+  return lose(who, cause, now);
 }
 
 actions coordinator_core::on_process_ended(const std::string& name,
-                                           const std::string& how,
+                                           const process_end& how,
                                            instant now) {
   actions out;
   expelled_.erase(name);
@@ -165,20 +164,21 @@ actions coordinator_core::on_process_ended(const std::string& name,
   for (const auto& [id, who] : nodes_)
     if (who.about.name == name)
       return {};
-  std::string what = "worker " + name + " ended before it joined: " + how;
+  std::string what =
+      "worker " + name + " ended before it joined: " + describe(how);
   early_death(out, what, now);
   return nobody_comes() ? fail({errc::worker_lost, what, {}}) : out;
 }
 
 /// The reason of a loss is final: what waited for it happens.
 void coordinator_core::explain(actions& out, worker_id who,
-                               const std::string& reason, instant now) {
-  tell_loss(out, who, reason);
+                               const loss_cause& cause, instant now) {
+  tell_loss(out, who, cause);
   if (!active() || !std::exchange(end_awaits_reason_, false))
     return;
   if (!run_->members) {
     fail(out, {errc::worker_lost,
-               describe_node(nodes_.at(who)) + " lost: " + reason,
+               describe_node(nodes_.at(who)) + " lost: " + describe(cause),
                {}});
   } else if (run_->fenced && run_->fenced->complete()) {
     decide(out, now);
@@ -187,23 +187,21 @@ void coordinator_core::explain(actions& out, worker_id who,
 
 /// The one line of events.jsonl about a loss, and the reason of what follows.
 void coordinator_core::tell_loss(actions& out, worker_id who,
-                                 const std::string& reason) {
+                                 const loss_cause& cause) {
   unexplained_.erase(who);
   const node& gone = nodes_.at(who);
   if (!run_)
     return;
   if (run_->recovery && run_->recovery->lost == who)
-    run_->recovery->reason = "worker " + gone.about.name + " lost: " + reason;
-  out.push_back(write_event{"worker_lost",
-                            {{"worker", gone.about.name},
-                             {"incarnation", gone.incarnation},
-                             {"pid", gone.about.pid},
-                             {"host", gone.about.host},
-                             {"reason", reason}}});
-  explain_death(out, who, reason);
+    run_->recovery->reason =
+        recovery_reasons::worker_lost{gone.about.name, cause};
+  out.push_back(write_event{events::worker_lost{
+      gone.about.name, gone.incarnation,
+      events::worker_lost::place{gone.about.pid, gone.about.host}, cause}});
+  explain_death(out, who, cause);
 }
 
-actions coordinator_core::lose(worker_id who, const std::string& reason,
+actions coordinator_core::lose(worker_id who, const loss_cause& cause,
                                instant now) {
   node& gone = nodes_.at(who);
   gone.connected = false;
@@ -218,15 +216,15 @@ actions coordinator_core::lose(worker_id who, const std::string& reason,
     return out;
   run_->loads.forget(who);
   run_->may_return.erase(who);
-  unexplained_[who] = {reason, now};
+  unexplained_[who] = {cause, now};
   if (in_a_step(who))
     run_->step_deaths[who];
   if (!config_.supervised) // nobody will tell how its process ended
-    tell_loss(out, who, reason);
+    tell_loss(out, who, cause);
   out.push_back(write_workers{});
   if (!proven_.contains(who))
-    early_death(out, describe_node(gone) + " lost: " + reason, now);
-  std::string line = "worker " + gone.about.name + " lost: " + reason;
+    early_death(out, describe_node(gone) + " lost: " + describe(cause), now);
+  recovery_reason why = recovery_reasons::worker_lost{gone.about.name, cause};
   end_awaits_reason_ = end_awaits_reason_ || nobody_comes();
   if (!run_->members)
     return out;
@@ -244,11 +242,12 @@ actions coordinator_core::lose(worker_id who, const std::string& reason,
     return out; // the model is fetched from another if it cannot be from here
   if (!run_->fenced) {
     // Silence began with its last word; a death is seen when it is told.
-    bool silent = reason.starts_with("no heartbeat");
-    recover(out, line, silent ? std::min(bad_sign, now) : now, now, who);
+    bool silent = std::holds_alternative<losses::silent>(cause);
+    recover(out, std::move(why), silent ? std::min(bad_sign, now) : now, now,
+            who);
     return out;
   }
-  run_->recovery->reason = line;
+  run_->recovery->reason = std::move(why);
   run_->recovery->lost = who;
   run_->fenced->forget(who);
   if (run_->fenced->complete())
@@ -258,18 +257,17 @@ actions coordinator_core::lose(worker_id who, const std::string& reason,
 
 /// It may live on. However its process ends then, this is the reason.
 /// With a reason that nobody will know better.
-actions coordinator_core::lose_for_good(worker_id who,
-                                        const std::string& reason,
+actions coordinator_core::lose_for_good(worker_id who, const loss_cause& cause,
                                         instant now) {
-  actions out = lose(who, reason, now);
+  actions out = lose(who, cause, now);
   if (unexplained_.contains(who))
-    explain(out, who, reason, now);
+    explain(out, who, cause, now);
   return out;
 }
 
-actions coordinator_core::exclude(worker_id who, const std::string& reason,
+actions coordinator_core::exclude(worker_id who, const loss_cause& cause,
                                   instant now) {
-  actions out = lose_for_good(who, reason, now);
+  actions out = lose_for_good(who, cause, now);
   show_out(out, who);
   return out;
 }
@@ -296,7 +294,7 @@ actions coordinator_core::on_tick(instant now) {
   };
   for (auto [who, why] : std::map(unexplained_))
     if (now - why.since > exit_report_wait && unexplained_.contains(who))
-      explain(out, who, why.reason, now);
+      explain(out, who, why.cause, now);
   judge_silence(out, now);
   if (active())
     for (const load_watch::finding& one : run_->loads.stalled())
@@ -309,7 +307,7 @@ actions coordinator_core::on_tick(instant now) {
       (run_->asked.stop || again))
     decide(out, now); // it waited for more workers, or for the next attempt
   if (may_make_room())
-    recover(out, std::string(run_->recovery->reason), now, now);
+    recover(out, recovery_reason(run_->recovery->reason), now, now);
   if (run_ && run_->asked.stop && !run_->fenced && run_->short_of_memory &&
       phase() == run_phase::recovering)
     finish(out, run_phase::stopped, run_->asked.stop_code(),
@@ -371,13 +369,8 @@ void coordinator_core::early_death(actions& out, const std::string& what,
   if (!config_.supervised)
     return; // whoever starts nodes watches them
   if (early_deaths_.size() == how.respawn_limit + 1)
-    out.push_back(write_event{
-        "error",
-        {{"code", to_string(errc::worker_lost)},
-         {"message", std::to_string(early_deaths_.size()) +
-                         " workers died before their first step within " +
-                         std::to_string(how.respawn_window_s) +
-                         " s; no more are started. The last one: " + what}}});
+    out.push_back(write_event{events::respawn_ended{
+        early_deaths_.size(), how.respawn_window_s, what}});
 }
 
 /// And the run has never begun.

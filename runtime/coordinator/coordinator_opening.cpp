@@ -76,11 +76,11 @@ bool coordinator_core::newcomer(worker_id who) const {
   return !proven_.contains(who) && run_->sound;
 }
 
-actions coordinator_core::dismiss(worker_id who, std::string reason,
+actions coordinator_core::dismiss(worker_id who, losses::dismissed why,
                                   instant now) {
   nodes_.at(who).about.not_for = run_->name;
-  actions out = lose_for_good(who, reason, now);
-  show_out(out, who, std::move(reason));
+  actions out = lose_for_good(who, why, now);
+  show_out(out, who, describe(loss_cause(std::move(why))));
   return out;
 }
 
@@ -93,7 +93,7 @@ actions coordinator_core::hold_back(worker_id who, const std::string& reason,
                   ? absence::wait_least
                   : std::min(2 * away.wait, absence::wait_most);
   away.until = now + away.wait;
-  actions out = lose_for_good(who, reason, now);
+  actions out = lose_for_good(who, losses::cut_off{reason}, now);
   show_out(out, who, {},
            reason + "; is taken in again in " +
                std::to_string(away.wait.count()) + " s at the earliest");
@@ -278,14 +278,11 @@ bool coordinator_core::judge_opening(actions& out, instant now) {
   }
   message += run_->cannot_open;
   if (attempts.to_tell()) {
-    nlohmann::ordered_json fields{{"attempts", attempts.failures()},
-                                  {"retry_ms", attempts.wait().count()},
-                                  {"message", message}};
+    events::cannot_open told{attempts.failures(), attempts.wait(), message};
     if (!found.empty())
-      fields.update({{"worker", name_of(found[0].from)},
-                     {"cannot_reach", name_of(found[0].about)},
-                     {"address", found[0].address}});
-    out.push_back(write_event{"cannot_open", std::move(fields)});
+      told.broken = {name_of(found[0].from), name_of(found[0].about),
+                     found[0].address};
+    out.push_back(write_event{std::move(told)});
   }
   std::set<worker_id> gone = unfit(found, unable, change_failed);
   const std::chrono::seconds grace(run_->what.elastic.grace_s);
@@ -310,7 +307,7 @@ bool coordinator_core::judge_opening(actions& out, instant now) {
     auto its = std::find_if(found.begin(), found.end(), [who](const auto& one) {
       return one.from == who || one.about == who;
     });
-    actions more = its == found.end() ? dismiss(who, reason, now)
+    actions more = its == found.end() ? dismiss(who, {errc::none, reason}, now)
                                       : hold_back(who, told(*its), now);
     out.insert(out.end(), std::make_move_iterator(more.begin()),
                std::make_move_iterator(more.end()));

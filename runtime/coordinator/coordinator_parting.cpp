@@ -77,11 +77,7 @@ void coordinator_core::let_go(actions& out, worker_id who) {
   leaving_.erase(who);
   detector_.forget(who);
   stragglers_.forget(who);
-  out.push_back(write_event{"worker_left",
-                            {{"worker", leaver.about.name},
-                             {"incarnation", leaver.incarnation},
-                             {"pid", leaver.about.pid},
-                             {"host", leaver.about.host}}});
+  out.push_back(write_event{events::worker_left{process_of(leaver)}});
   out.push_back(send_command{
       who, {config_.term, last_generation_, command_kind::leave, "left"}});
 }

@@ -15,15 +15,6 @@ constexpr std::chrono::seconds refusal_wait{5};
 /// Deaths with the same sample in flight before it is held to be the cause.
 constexpr uint32_t deaths_max = 3;
 
-/// Not the fault of somebody else, as a kill, a drain, or an eviction is.
-bool own_fault(const std::string& how) {
-  if (how.starts_with("exited with code"))
-    return !how.starts_with("exited with code 0");
-  return how.starts_with("killed by signal ") &&
-         !how.starts_with("killed by signal 9 ") &&
-         !how.starts_with("killed by signal 15 ");
-}
-
 } // namespace
 
 actions coordinator_core::refuse_step(const worker_failed& message,
@@ -57,21 +48,17 @@ void coordinator_core::conclude_refused(actions& out, instant now) {
   bool saved = next(run_->points.back().step()) == refused.step;
   if ((!told || !saved) && now < refused.until)
     return;
-  nlohmann::ordered_json samples = nlohmann::ordered_json::object();
+  decltype(events::step_refused::samples) samples;
   for (const auto& [who, ids] : refused.sample_ids)
-    samples[name_of(who)] = ids;
+    samples.emplace_back(name_of(who), ids);
   std::string why = refused.why + "; the samples of the step are in "
                                   "events.jsonl";
   if (!run_->points.back().checkpoint.empty())
     why += saved ? ", the state before it in " : ", the newest checkpoint is ";
   why += run_->points.back().checkpoint;
   const errc code = refused.code;
-  out.push_back(write_event{"error",
-                            {{"code", to_string(code)},
-                             {"message", why},
-                             {"pointer", ""},
-                             {"step", value(refused.step)},
-                             {"samples", samples}}});
+  out.push_back(write_event{
+      events::step_refused{{code, why, {}}, refused.step, std::move(samples)}});
   run_->refused.reset();
   finish(out, run_phase::failed, describe(code).exit_code, why);
 }
@@ -118,7 +105,7 @@ void coordinator_core::died_in_vain(actions& out) {
 }
 
 void coordinator_core::explain_death(actions& out, worker_id who,
-                                     const std::string& how) {
+                                     const loss_cause& how) {
   auto found = run_->step_deaths.find(who);
   if (found == run_->step_deaths.end() || !active())
     return;
@@ -133,13 +120,13 @@ void coordinator_core::explain_death(actions& out, worker_id who,
 /// Counts a death of which all is known that ever will be.
 void coordinator_core::judge(actions& out, worker_id who) {
   auto found = run_->step_deaths.find(who);
-  if (found->second.how.empty() ||
+  if (!found->second.how ||
       (!found->second.rows && !found->second.nobody_survived))
     return;
   step_death death = std::move(found->second);
   run_->step_deaths.erase(found);
   std::string last =
-      "the last one was " + name_of(who) + " (" + death.how + ")";
+      "the last one was " + name_of(who) + " (" + describe(*death.how) + ")";
   if (!death.rows) {
     // Where others saw what somebody was at, the next ones to see it will tell
     // more than that the last of a few dies, too.

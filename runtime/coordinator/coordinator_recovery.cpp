@@ -18,10 +18,8 @@ namespace ballast {
 
 namespace {
 
-double ms(instant from, instant to) {
-  return to > from
-             ? std::chrono::duration<double, std::milli>(to - from).count()
-             : 0;
+events::milliseconds span(instant from, instant to) {
+  return std::max(to - from, instant{0});
 }
 
 } // namespace
@@ -49,12 +47,12 @@ coordinator_core::book_at(const std::vector<committed_step>& steps) const {
 
 /// `lost`: whom the reason names; set here, because the recovery may be over
 /// when this returns.
-void coordinator_core::recover(actions& out, std::string reason,
+void coordinator_core::recover(actions& out, recovery_reason why,
                                instant bad_sign, instant now, worker_id lost) {
   run& now_run = *run_;
   if (!now_run.recovery)
-    now_run.recovery = recovery_times{.reason = reason, .begun = bad_sign};
-  now_run.recovery->reason = reason;
+    now_run.recovery = recovery_times{.reason = why, .begun = bad_sign};
+  now_run.recovery->reason = why;
   now_run.recovery->first_hand = false;
   now_run.recovery->fenced = now;
   if (lost != worker_id{})
@@ -71,7 +69,7 @@ void coordinator_core::recover(actions& out, std::string reason,
   for (worker_id who : now_run.members->leavers)
     if (nodes_.at(who).connected)
       asked.insert(who);
-  now_run.fenced.emplace(last_generation_, asked, reason);
+  now_run.fenced.emplace(last_generation_, asked, describe(why));
   now_run.fence_begun = now;
   now_run.fence_deadline = now + detector_.ack_patience();
   now_run.phase = run_phase::recovering;
@@ -141,7 +139,7 @@ void coordinator_core::decide(actions& out, instant now) {
     base = step_number{0}; // the seed is the state
   if (!base && held.acks().empty() && run_->samples == 0) {
     // Nobody answers, and nothing is lost: from the seed again.
-    go_back(out, run_->recovery->reason);
+    go_back(out, describe(run_->recovery->reason));
     return;
   }
   if (!base || *base < members.commits.committed()) {
@@ -151,7 +149,7 @@ void coordinator_core::decide(actions& out, instant now) {
     }
     return go_back(out, "every worker that held the model of step " +
                             to_string(members.commits.committed()) +
-                            " is lost: " + run_->recovery->reason);
+                            " is lost: " + describe(run_->recovery->reason));
   }
   for (const evaluation_report& one : held.evaluations())
     note_evaluation(one, out);
@@ -197,7 +195,7 @@ void coordinator_core::decide(actions& out, instant now) {
                      " workers are left and no more are started, "
                      "elastic.min_workers is " +
                      std::to_string(run_->what.elastic.min_workers) + ": " +
-                     run_->recovery->reason,
+                     describe(run_->recovery->reason),
                  {}});
       return;
     }
@@ -206,7 +204,7 @@ void coordinator_core::decide(actions& out, instant now) {
                          std::to_string(run_->what.elastic.min_workers) +
                          " workers are here (elastic.min_workers): waits for "
                          "more, " +
-                         run_->recovery->reason);
+                         describe(run_->recovery->reason));
     return; // the fence lasts; on_hello, lose and stop come back here
   }
   if (run_->opening.held() && !run_->asked.stop)
@@ -246,7 +244,7 @@ void coordinator_core::decide(actions& out, instant now) {
       tell_switch(out, *run_->change, *base);
     locate_deaths(out, at);
   }
-  drop_transfer(out, run_->recovery->reason);
+  drop_transfer(out, describe(run_->recovery->reason));
   step_number committed = members.commits.committed();
   run_->recovery->acked = now;
   run_->fenced.reset();
@@ -289,22 +287,23 @@ void coordinator_core::recovered(actions& out, instant now) {
   std::vector<std::string> names;
   for (worker_id who : members.workers)
     names.push_back(name_of(who));
-  double whole = ms(how.begun, now);
-  run_->recoveries.emplace_back(how.reason, whole);
-  nlohmann::ordered_json begins{{"generation", value(members.number)},
-                                {"step", value(next(members.commits.base()))},
-                                {"workers", names},
-                                {"reason", how.reason},
-                                {"ms", whole},
-                                {"phases_ms",
-                                 {{"detect", ms(how.begun, how.fenced)},
-                                  {"fence", ms(how.fenced, how.acked)},
-                                  {"plan", ms(how.acked, how.placed)},
-                                  {"open", ms(how.placed, how.loaded)},
-                                  {"sync", ms(how.loaded, how.ready)},
-                                  {"first_step", ms(how.ready, now)}}}};
-  begins.update(collective_fields(members.collective));
-  out.push_back(write_event{"generation", std::move(begins)});
+  events::milliseconds whole = span(how.begun, now);
+  run_->recoveries.emplace_back(describe(how.reason), whole.count());
+  out.push_back(write_event{
+      events::generation_begun{.number = members.number,
+                               .step = next(members.commits.base()),
+                               .workers = std::move(names),
+                               .why =
+                                   events::generation_begun::recovered{
+                                       .reason = how.reason,
+                                       .whole = whole,
+                                       .detect = span(how.begun, how.fenced),
+                                       .fence = span(how.fenced, how.acked),
+                                       .plan = span(how.acked, how.placed),
+                                       .open = span(how.placed, how.loaded),
+                                       .sync = span(how.loaded, how.ready),
+                                       .first_step = span(how.ready, now)},
+                               .collective = members.collective}});
 }
 
 } // namespace ballast

@@ -53,8 +53,7 @@ coordinator_core::reply coordinator_core::resume() {
   if (phase() == run_phase::training)
     to_all(out.then, complete ? command_kind::resume : command_kind::unpause,
            "resume");
-  out.then.push_back(
-      write_event{"resumed", {{"step", value(run_->last.step)}}});
+  out.then.push_back(write_event{events::resumed{run_->last.step}});
   return out;
 }
 
@@ -128,7 +127,7 @@ coordinator_core::reply coordinator_core::evict(const std::string& name,
   if (!who)
     return no_such(*this, name);
   reply out;
-  out.then = exclude(who->id, "evicted on request", now);
+  out.then = exclude(who->id, losses::evicted{}, now);
   return out;
 }
 
@@ -153,7 +152,7 @@ coordinator_core::reply coordinator_core::scale(uint64_t workers) {
   workers_most_ = uint32_t(workers);
   run_->asked.workers = {how.workers, uint32_t(workers)};
   out.then.push_back(journal_requests{run_->asked});
-  out.then.push_back(write_event{"scale", {{"workers", workers}}});
+  out.then.push_back(write_event{events::scaled{workers}});
   consider_change(out.then);
   return out;
 }
@@ -176,8 +175,8 @@ coordinator_core::set_balance(std::optional<bool> enabled,
   reply out;
   out.then.push_back(journal_requests{run_->asked});
   out.then.push_back(apply_balance{now});
-  out.then.push_back(write_event{
-      "set_balance", {{"enabled", now.enabled}, {"skew_tv", now.skew_tv}}});
+  out.then.push_back(
+      write_event{events::balance_set{now.enabled, now.skew_tv}});
   return out;
 }
 
@@ -234,9 +233,7 @@ coordinator_core::reply coordinator_core::hurt(const std::string& name,
   else if (how == command_kind::damage)
     order.chunks = uint64_t(amount);
   out.then.push_back(send_command{who->id, std::move(order)});
-  out.then.push_back(write_event{
-      "fault",
-      {{"worker", name}, {"what", to_string(how)}, {"amount", amount}}});
+  out.then.push_back(write_event{events::fault_injected{name, how, amount}});
   return out;
 }
 

@@ -54,12 +54,13 @@ coordinator_core::submit_result coordinator_core::on_resume(past_run past,
     return out;
   std::get<prepare_data>(out.then.back()).what = past.begun;
   starting_.clear(); // who is still there comes back by itself
-  write_event& begun = std::get<write_event>(out.then.front());
-  begun.fields["resumed"] = true;
-  uint64_t begun_step = past.steps.empty() ? 0 : value(past.steps.back().step);
-  begun.fields["step"] = begun_step;
-  begun.fields["checkpoint"] =
-      past.checkpoints.empty() ? 0 : value(past.checkpoints.back().holds.step);
+  step_number begun_step =
+      past.steps.empty() ? step_number{} : past.steps.back().step;
+  std::get<events::coordinator_started>(
+      std::get<write_event>(out.then.front()).what)
+      .resumed = {begun_step, past.checkpoints.empty()
+                                  ? step_number{}
+                                  : past.checkpoints.back().holds.step};
   for (const past_membership& one : past.memberships) {
     last_generation_ = std::max(last_generation_, one.generation);
     for (size_t rank = 0; rank < one.workers.size(); ++rank) {
@@ -101,9 +102,7 @@ coordinator_core::submit_result coordinator_core::on_resume(past_run past,
   if (less || resumed)
     out.then.push_back(journal_requests{run_->asked});
   if (resumed)
-    out.then.push_back(write_event{
-        "resumed",
-        {{"step", begun_step}, {"reason", "the run is resumed by its user"}}});
+    out.then.push_back(write_event{events::resumed{begun_step, true}});
   leaving_.insert(run_->asked.leaving.begin(), run_->asked.leaving.end());
   run_->began = !past.plans.empty();
   run_->past = std::move(past);
@@ -155,11 +154,8 @@ void coordinator_core::restore(actions& out, instant now) {
   for (refused_checkpoint& one : found.refused)
     out.push_back(refuse_checkpoint{one.what.file, std::move(one.why)});
   if (!found.lost.empty()) {
-    out.push_back(write_event{
-        "steps_restored",
-        {{"from", value(found.lost.front().step)},
-         {"to", value(found.lost.back().step)},
-         {"reason", "steps.jsonl lacked them, the ledger proves them"}}});
+    out.push_back(write_event{events::steps_restored{found.lost.front().step,
+                                                     found.lost.back().step}});
     out.push_back(write_steps{std::move(found.lost)});
   }
   plan_number in_force =
@@ -209,10 +205,8 @@ void coordinator_core::expect(actions& out, const past_run& past, instant now) {
       run_->may_return.insert(who);
     else
       out.push_back(write_event{
-          "worker_lost",
-          {{"worker", known.about.name},
-           {"incarnation", known.incarnation},
-           {"reason", "its process ended while there was no coordinator"}}});
+          events::worker_lost{known.about.name, known.incarnation, std::nullopt,
+                              losses::ended_unseen{}}});
   };
   for (worker_id who : last->workers)
     add(who);
@@ -241,11 +235,11 @@ void coordinator_core::expect(actions& out, const past_run& past, instant now) {
   }
   // Members of earlier generations are excluded by this one: what they hold may
   // be of another lineage.
-  std::string reason = "the coordinator was restarted";
-  run_->recovery = recovery_times{.reason = reason, .begun = now};
+  const recovery_reason why = recovery_reasons::coordinator_restarted{};
+  run_->recovery = recovery_times{.reason = why, .begun = now};
   run_->recovery->fenced = now;
   run_->phase = run_phase::recovering;
-  run_->fenced.emplace(last_generation_, run_->may_return, reason);
+  run_->fenced.emplace(last_generation_, run_->may_return, describe(why));
   run_->fence_deadline = now + detector_.return_patience();
   run_->fence_begun = now;
   run_->returns_until = now + std::chrono::seconds(run_->what.elastic.orphan_s);
@@ -295,11 +289,7 @@ void coordinator_core::welcome_back(hello_result& out,
   }
   if (run_->fenced && run_->fenced->awaited().contains(back.id))
     out.then.push_back(send_fence{back.id, run_->fence_now(config_.term)});
-  out.then.push_back(write_event{"worker_returned",
-                                 {{"worker", hello.name},
-                                  {"incarnation", back.incarnation},
-                                  {"pid", hello.pid},
-                                  {"host", hello.host}}});
+  out.then.push_back(write_event{events::worker_returned{process_of(back)}});
   out.then.push_back(write_workers{});
 }
 

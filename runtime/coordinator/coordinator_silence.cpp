@@ -33,10 +33,10 @@ void coordinator_core::judge_silence(actions& out, instant now) {
     out.insert(out.end(), std::make_move_iterator(more.begin()),
                std::make_move_iterator(more.end()));
   };
-  auto silence = [&](worker_id who) {
-    auto age = std::chrono::duration_cast<std::chrono::milliseconds>(
-        detector_.age(who, now));
-    return "no heartbeat for " + std::to_string(age.count()) + " ms";
+  auto silence = [&](worker_id who, bool fenced = false) {
+    return losses::silent{std::chrono::duration_cast<std::chrono::milliseconds>(
+                              detector_.age(who, now)),
+                          fenced};
   };
   for (worker_id who : detector_.suspects(now)) {
     bool joining = active() && run_->change &&
@@ -54,7 +54,9 @@ void coordinator_core::judge_silence(actions& out, instant now) {
     if (belongs && phase() != run_phase::finishing) {
       if (run_->fenced)
         continue;
-      recover(out, nodes_.at(who).about.name + ": " + silence(who),
+      recover(out,
+              recovery_reasons::worker_silent{nodes_.at(who).about.name,
+                                              silence(who)},
               detector_.last_word(who), now, who);
     } else if (detector_.age(who, now) > patience) {
       append(exclude(who, silence(who), now));
@@ -64,9 +66,9 @@ void coordinator_core::judge_silence(actions& out, instant now) {
       waits_for_holder(out, now))
     return;
   for (worker_id who : std::set(run_->fenced->awaited())) {
-    std::string why = run_->may_return.contains(who)
-                          ? "it did not come back to the new coordinator"
-                          : silence(who) + " and no answer to the fence";
+    loss_cause why = losses::not_returned{};
+    if (!run_->may_return.contains(who))
+      why = silence(who, true);
     append(exclude(who, why, now));
     if (!run_->fenced)
       break;
@@ -109,11 +111,8 @@ void coordinator_core::say_waiting(actions& out, const std::string& why) {
   size_t here = 0;
   for (const auto& [id, who] : nodes_)
     here += who.connected ? 1 : 0;
-  out.push_back(write_event{"waiting",
-                            {{"workers", here},
-                             {"min_workers", run_->what.elastic.min_workers},
-                             {"step", value(run_->last.step)},
-                             {"reason", why}}});
+  out.push_back(write_event{events::waiting{
+      here, run_->what.elastic.min_workers, run_->last.step, why}});
 }
 
 } // namespace ballast

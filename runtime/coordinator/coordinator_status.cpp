@@ -1,82 +1,65 @@
 #include "runtime/coordinator/coordinator_status.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace ballast {
 
+std::string to_string(worker_standing what) {
+  switch (what) {
+  case worker_standing::joining:
+    return "joining";
+  case worker_standing::training:
+    return "training";
+  case worker_standing::draining:
+    return "draining";
+  case worker_standing::dismissed:
+    return "dismissed";
+  case worker_standing::left:
+    return "left";
+  case worker_standing::lost:
+    return "lost";
+  }
+  return "unknown";
+}
+
 namespace {
 
-std::string worker_state(const coordinator_core& core, const node& who) {
+worker_standing standing_of(const coordinator_core& core, const node& who,
+                            bool member) {
   if (!who.connected)
-    return who.left ? "left" : "lost";
+    return who.left ? worker_standing::left : worker_standing::lost;
   const auto& run = core.current();
-  bool member = run && run->members &&
-                std::count(run->members->workers.begin(),
-                           run->members->workers.end(), who.id) > 0;
   if (core.active() && run &&
       (who.about.not_for == run->name || who.held_back_until))
-    return "dismissed";
+    return worker_standing::dismissed;
   if (core.active() && (who.about.leaving || core.leaving(who.id)))
-    return "draining";
+    return worker_standing::draining;
   if (!member && core.active())
-    return "joining";
+    return worker_standing::joining;
   switch (core.phase()) {
   case run_phase::recovering:
   case run_phase::training:
   case run_phase::paused:
   case run_phase::finishing:
-    return "training";
+    return worker_standing::training;
   case run_phase::done:
   case run_phase::failed:
   case run_phase::stopped:
-    return "left";
+    return worker_standing::left;
   default:
-    return "joining";
+    return worker_standing::joining;
   }
 }
 
-nlohmann::json worker_json(const coordinator_core& core, const node& who) {
-  nlohmann::json out{{"name", who.about.name},
-                     {"incarnation", who.incarnation},
-                     {"pid", who.about.pid},
-                     {"host", who.about.host},
-                     {"device", who.about.device},
-                     {"rank", nullptr},
-                     {"state", worker_state(core, who)},
-                     {"metrics", who.about.metrics_address},
-                     {"start_ticks", who.about.start_ticks},
-                     {"boot_id", who.about.boot_id}};
-  const auto& run = core.current();
-  if (!run || !run->members)
-    return out;
-  const auto& workers = run->members->workers;
-  auto place = std::find(workers.begin(), workers.end(), who.id);
-  if (place != workers.end())
-    out["rank"] = place - workers.begin();
-  return out;
-}
-
-nlohmann::json trouble_json(const stragglers::finding& what, const node& who,
-                            instant now) {
-  nlohmann::json out{
-      {"causes", cause_names(what.what)},
-      {"since_s", std::chrono::duration<double>(now - what.since).count()},
-      {"slow", what.slow()},
-      {"row_time_ratio", nullptr},
-      {"reason", sentence(what, who.about.name, who.about.device)}};
-  if (what.ratio > 0)
-    out["row_time_ratio"] = what.ratio;
-  return out;
-}
-
-/// Seconds since its last word; null for one that has left, or was never heard.
-nlohmann::json word_age(const coordinator_core& core, const node& who,
-                        instant now) {
+/// Since its last word.
+std::optional<worker_status::seconds> word_age(const coordinator_core& core,
+                                               const node& who, instant now) {
   instant last =
       who.connected ? core.detector().last_word(who.id) : who.last_word;
   if (who.left || last == instant{})
-    return nullptr;
-  return std::chrono::duration<double>(now - last).count();
+    return std::nullopt;
+  return now - last;
 }
 
 double rate(const progress_report& report) {
@@ -85,135 +68,168 @@ double rate(const progress_report& report) {
   return ns == 0 ? 0 : double(report.rows) * 1e9 / double(ns);
 }
 
-} // namespace
-
-nlohmann::json workers_json(const coordinator_core& core) {
-  nlohmann::json list = nlohmann::json::array();
-  for (const auto& [id, who] : core.nodes())
-    list.push_back(worker_json(core, who));
-  return {{"workers", list}};
+/// Its id and rank, by id: nodes are looked at in that order.
+std::vector<std::pair<worker_id, size_t>>
+ranks_by_id(const coordinator_core& core) {
+  std::vector<std::pair<worker_id, size_t>> out;
+  if (!core.current() || !core.current()->members)
+    return out;
+  for (worker_id who : core.current()->members->workers)
+    out.emplace_back(who, out.size());
+  std::sort(out.begin(), out.end());
+  return out;
 }
 
-nlohmann::json status_json(const coordinator_core& core, instant now) {
-  nlohmann::json out{{"run", nullptr},
-                     {"state", to_string(core.phase())},
-                     {"term", value(core.config().term)},
-                     {"t_ns", now.count()}, // as in events.jsonl
-                     {"moves", nlohmann::json::array()},
-                     {"error", nullptr}};
-  const auto& run = core.current();
-  nlohmann::json list = nlohmann::json::array();
-  double skew_max = 0;
-  const std::vector<stragglers::finding> standing = core.held_up().standing();
-  double weights = 0;
-  if (run && run->members)
-    for (const share& one : run->members->current.shares)
-      weights += double(one.batch_weight);
+uint64_t sum_of_weights(const coordinator_core& core) {
+  uint64_t out = 0;
+  if (core.current() && core.current()->members)
+    for (const share& one : core.current()->members->current.shares)
+      out += one.batch_weight;
+  return out;
+}
+
+std::optional<worker_status::part> part_of(const run& of, size_t rank,
+                                           uint64_t weights) {
+  const generation_state& members = *of.members;
+  if (rank >= members.shares.size())
+    return std::nullopt;
+  worker_status::part out;
+  out.rows_owned = members.shares[rank].rows_owned;
+  out.skew_tv = members.shares[rank].skew_tv;
+  if (weights > 0)
+    out.batch = double(members.current.shares[rank].batch_weight) /
+                double(weights) * double(of.what.train.global_batch);
+  const auto& rates = of.balance.state.copy_bytes_per_s;
+  if (rank < rates.size() && rates[rank] > 0)
+    out.copy_bytes_per_s = rates[rank];
+  return out;
+}
+
+std::vector<worker_status> workers_of(const coordinator_core& core,
+                                      instant now) {
+  std::vector<worker_status> out;
+  out.reserve(core.nodes().size());
+  const auto ranks = ranks_by_id(core);
+  auto rank = ranks.begin();
+  const auto ill = core.held_up().standing();
+  auto trouble = ill.begin();
+  const uint64_t weights = sum_of_weights(core);
   for (const auto& [id, who] : core.nodes()) {
-    nlohmann::json line = worker_json(core, who);
-    line["heartbeat_age_s"] = word_age(core, who, now);
+    while (rank != ranks.end() && rank->first < id)
+      ++rank;
+    while (trouble != ill.end() && trouble->who < id)
+      ++trouble;
+    const bool member = rank != ranks.end() && rank->first == id;
+    worker_status& one = out.emplace_back(
+        worker_status{.name = who.about.name,
+                      .incarnation = who.incarnation,
+                      .pid = who.about.pid,
+                      .host = who.about.host,
+                      .device = who.about.device,
+                      .metrics = who.about.metrics_address,
+                      .start_ticks = who.about.start_ticks,
+                      .boot_id = who.about.boot_id,
+                      .state = standing_of(core, who, member),
+                      .heartbeat_age = word_age(core, who, now)});
     if (who.connected)
-      line["phase"] = to_string(who.last.phase);
-    for (const stragglers::finding& one : standing)
-      if (one.who == id)
-        line["trouble"] = trouble_json(one, who, now);
-    if (!line["rank"].is_null()) {
-      size_t rank = line["rank"];
-      const generation_state& members = *run->members;
-      line["samples_per_s"] = rate(members.rates[rank]);
-      if (rank < members.shares.size()) {
-        line["rows_owned"] = members.shares[rank].rows_owned;
-        line["skew_tv"] = members.shares[rank].skew_tv;
-        const auto& rates = run->balance.state.copy_bytes_per_s;
-        if (rank < rates.size() && rates[rank] > 0)
-          line["copy_bytes_per_s"] = rates[rank];
-        skew_max = std::max(skew_max, members.shares[rank].skew_tv);
-        double part = double(members.current.shares[rank].batch_weight);
-        line["batch"] = weights == 0 ? 0
-                                     : part / weights *
-                                           double(run->what.train.global_batch);
-      }
-    }
-    list.push_back(std::move(line));
+      one.phase = who.last.phase;
+    if (trouble != ill.end() && trouble->who == id)
+      one.ill = {*trouble, now - trouble->since};
+    if (!member)
+      continue;
+    one.rank = rank->second;
+    one.samples_per_s = rate(core.current()->members->rates[rank->second]);
+    one.share = part_of(*core.current(), rank->second, weights);
   }
-  out["workers"] = std::move(list);
-  if (!run)
-    return out;
-  uint64_t batch = run->what.train.global_batch;
-  uint64_t per_epoch = (run->set.train_rows + batch - 1) / batch;
-  out["run"] = run->name;
-  out["epochs"] = run->what.train.epochs;
-  out["epoch"] = value(run->last.epoch);
-  out["step"] = value(run->last.step);
-  out["steps_total"] = per_epoch * run->what.train.epochs;
-  out["samples"] = run->samples;
-  out["loss"] =
-      run->samples == 0 ? nlohmann::json() : nlohmann::json(run->last.loss);
-  bool moves = core.active() && core.phase() != run_phase::paused;
-  out["samples_per_s"] = moves ? run->rate.per_s() : run->samples_per_s();
-  out["skew_tv_max"] = skew_max;
-  if (run->transfer)
-    for (const shard_move& one : run->transfer->what.moves)
-      out["moves"].push_back({{"chunk", value(one.what.chunk)},
-                              {"rows", rows(one.what)},
-                              {"from", one.from},
-                              {"to", one.to}});
-  const balance_account& done = run->balance;
-  balance_spec asked = run->asked.balance_of(run->what);
-  out["balance"] = {{"enabled", asked.enabled},
-                    {"skew_tv", asked.skew_tv},
-                    {"code", to_string(done.state.code)},
-                    {"why", done.state.why},
-                    {"would_change", done.state.would_change},
-                    {"makespan_ratio", done.state.makespan_ratio},
-                    {"plans", done.plans},
-                    {"moved_samples", done.moved_rows},
-                    {"moved_bytes", done.moved_bytes},
-                    {"moved_bound_samples", done.bound_rows}};
-  if (run->members) {
-    out["world"] = run->members->workers.size();
-    out["generation"] = value(run->members->number);
-    out["plan"] = value(run->members->current.number);
-    const nlohmann::ordered_json sums =
-        collective_fields(run->members->collective);
-    for (const auto& [key, field] : sums.items())
-      out[key] = field;
-  }
-  if (run->phase == run_phase::waiting)
-    out["waiting_for_workers"] =
-        run->asked.workers_of(run->what).value_or(run->what.elastic.workers);
-  if (run->phase == run_phase::recovering && run->short_of_workers) {
-    out["state"] = to_string(run_phase::waiting);
-    out["waiting_for_workers"] = run->what.elastic.min_workers;
-  }
+  return out;
+}
+
+run_status::balancing balance_of(const run& of) {
+  const balance_account& done = of.balance;
+  const balance_spec asked = of.asked.balance_of(of.what);
+  return {.enabled = asked.enabled,
+          .skew_tv = asked.skew_tv,
+          .code = done.state.code,
+          .why = done.state.why,
+          .would_change = done.state.would_change,
+          .makespan_ratio = done.state.makespan_ratio,
+          .plans = done.plans,
+          .moved_rows = done.moved_rows,
+          .moved_by_skew = done.moved_by_skew,
+          .moved_by_coverage = done.moved_by_coverage,
+          .moved_bytes = done.moved_bytes,
+          .bound_rows = done.bound_rows,
+          .moves_in_flight = of.transfer && !of.transfer->sent
+                                 ? of.transfer->what.moves.size()
+                                 : 0};
+}
+
+run_status::numbers numbers_of(const coordinator_core& core) {
+  const run& of = *core.current();
+  const uint64_t batch = of.what.train.global_batch;
+  const uint64_t per_epoch = (of.set.train_rows + batch - 1) / batch;
+  const bool moves = core.active() && core.phase() != run_phase::paused;
+  run_status::numbers out;
+  out.name = of.name;
+  out.epochs = of.what.train.epochs;
+  out.epoch = of.last.epoch;
+  out.step = of.last.step;
+  out.steps_total = per_epoch * of.what.train.epochs;
+  out.samples = of.samples;
+  out.loss = of.last.loss;
+  out.samples_per_s = moves ? of.rate.per_s() : of.samples_per_s();
+  if (of.transfer)
+    out.moves = of.transfer->what.moves;
+  out.balance = balance_of(of);
+  if (of.members)
+    out.members = {of.members->workers.size(), of.members->number,
+                   of.members->current.number, of.members->collective};
   constexpr uint32_t told_after = opening_attempts::told_after;
-  if (core.active() && (run->opening.failures() >= told_after ||
-                        run->joining.failures() >= told_after))
-    out["cannot_open"] = run->cannot_open;
-  if (run->short_of_memory) {
-    const memory_need& lacks = run->short_of_memory->lacks;
-    out["waiting_for_memory"] = {{"lacking_bytes", lacks.lacking_bytes},
-                                 {"free_bytes", lacks.free_bytes}};
-    if (run->phase == run_phase::recovering)
-      out["state"] = to_string(run_phase::waiting);
-  }
-  if (!run->waits.empty()) {
-    out["state"] =
-        to_string(core.phase() == run_phase::recovering ? run_phase::waiting
-                                                        : core.phase());
-    out["waits"] = run->waits;
-  }
+  if (core.active() && (of.opening.failures() >= told_after ||
+                        of.joining.failures() >= told_after))
+    out.cannot_open = of.cannot_open;
+  if (of.short_of_memory)
+    out.lacks = of.short_of_memory->lacks;
+  out.waits = of.waits;
   if (core.active())
-    out["requests"] = {{"paused", run->asked.paused},
-                       {"stop", run->asked.stop.has_value()}};
-  if (run->test)
-    out["test_loss"] = run->test->loss;
-  if (run->test && run->set.classes > 0)
-    out["test_accuracy"] = run->test->accuracy;
-  if (run->phase == run_phase::failed)
-    out["error"] = run->reason;
-  if (!core.active())
-    out["exit_code"] = run->exit_code;
+    out.requests = {of.asked.paused, of.asked.stop.has_value()};
+  if (of.test)
+    out.test = {of.test->loss, {}};
+  if (of.test && of.set.classes > 0)
+    out.test->accuracy = of.test->accuracy;
+  return out;
+}
+
+} // namespace
+
+run_status status_of(const coordinator_core& core, instant now) {
+  run_status out;
+  out.state = core.phase();
+  out.active = core.active();
+  out.term = core.config().term;
+  out.now = now;
+  out.workers = workers_of(core, now);
+  if (!core.current())
+    return out;
+  const run& of = *core.current();
+  run_status::numbers& shown = out.run.emplace(numbers_of(core));
+  for (const worker_status& one : out.workers)
+    if (one.share)
+      shown.skew_tv_max = std::max(shown.skew_tv_max, one.share->skew_tv);
+  if (of.phase == run_phase::waiting)
+    shown.waiting_for_workers =
+        of.asked.workers_of(of.what).value_or(of.what.elastic.workers);
+  if (of.phase == run_phase::recovering && of.short_of_workers)
+    shown.waiting_for_workers = of.what.elastic.min_workers;
+  // A recovery that waits for somebody is a wait to whoever looks.
+  if (of.phase == run_phase::recovering &&
+      (of.short_of_workers || of.short_of_memory || !of.waits.empty()))
+    out.state = run_phase::waiting;
+  if (!core.active()) {
+    out.ended = run_status::ending{.exit_code = of.exit_code};
+    if (of.phase == run_phase::failed)
+      out.ended->error = of.reason;
+  }
   return out;
 }
 

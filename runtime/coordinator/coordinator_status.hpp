@@ -1,13 +1,12 @@
-/// What the coordinator shows of itself, as JSON. Pure.
+/// What the coordinator shows of itself. Pure.
 #pragma once
 
 #include "runtime/coordinator/coordinator_core.hpp"
+#include "runtime/coordinator/run_status.hpp"
 
 namespace ballast {
 
-/// GET /v1/status. `now` for heartbeat ages.
-nlohmann::json status_json(const coordinator_core& core, instant now);
-/// workers.json.
-nlohmann::json workers_json(const coordinator_core& core);
+/// In the time that one look at every worker takes. `now` for heartbeat ages.
+run_status status_of(const coordinator_core& core, instant now);
 
 } // namespace ballast

@@ -71,11 +71,9 @@ void coordinator_core::commit(const committed_step& step, actions& out) {
                     run_->plans.lower_bound(run_->book->current().number));
   if (run_->count(step, run_->set.train_rows)) {
     run_->suspects.clear(); // all of the epoch are committed
-    tell_thinned(out, "epoch",
-                 {{"epoch", value(step.epoch)},
-                  {"step", value(step.step)},
-                  {"samples", run_->epoch_samples},
-                  {"train_loss", *run_->train_loss}},
+    tell_thinned(out,
+                 events::epoch_ended{step.epoch, step.step, run_->epoch_samples,
+                                     *run_->train_loss},
                  value(step.epoch) == run_->what.train.epochs);
     out.push_back(journal_commit{step.step, step.epoch});
   }
@@ -85,15 +83,14 @@ void coordinator_core::commit(const committed_step& step, actions& out) {
 
 /// An event that quick epochs would fill the disk with: one that is left out is
 /// still written at the end of the run, if no newer one was.
-void coordinator_core::tell_thinned(actions& out, const std::string& kind,
-                                    nlohmann::ordered_json fields, bool last) {
-  run::thinned& one = run_->thinned_events[kind];
+void coordinator_core::tell_thinned(actions& out, run_event what, bool last) {
+  run::thinned& one = run_->thinned_events[what.index()];
   bool told = one.budget.take(ticked_.value_or(instant{0})) || last;
   if (told) {
     one.untold.reset();
-    out.push_back(write_event{kind, std::move(fields)});
+    out.push_back(write_event{std::move(what)});
   } else {
-    one.untold = std::move(fields);
+    one.untold = std::move(what);
   }
 }
 
@@ -148,13 +145,11 @@ void coordinator_core::note_evaluation(const evaluation_report& report,
     return;
   run_->test = report;
   run_->evaluated_ns += report.wall_ns;
-  nlohmann::ordered_json fields{{"epoch", value(report.epoch)},
-                                {"test_loss", report.loss},
-                                {"test_rows", report.rows},
-                                {"ms", double(report.wall_ns) / 1e6}};
+  events::evaluated told{report.epoch, report.loss, report.rows,
+                         std::chrono::nanoseconds(report.wall_ns)};
   if (run_->set.classes > 0)
-    fields["test_accuracy"] = report.accuracy;
-  tell_thinned(out, "evaluation", std::move(fields),
+    told.accuracy = report.accuracy;
+  tell_thinned(out, std::move(told),
                value(report.epoch) == run_->what.train.epochs);
 }
 
@@ -176,7 +171,7 @@ actions coordinator_core::on_paused(const worker_paused& message, instant now) {
   run_->phase = run_phase::paused;
   if (run_->recovery) // no step will follow for now
     recovered(out, now);
-  out.push_back(write_event{"paused", {{"step", value(message.step)}}});
+  out.push_back(write_event{events::paused{message.step}});
   out.push_back(write_workers{});
   if (run_->asked.stop || run_->parking)
     to_all(out, command_kind::stop, "stop");

@@ -22,14 +22,10 @@ std::vector<load_watch::finding> load_watch::stalled() {
     if (one.told || one.heard - one.since < patience)
       continue;
     one.told = true;
-    out.push_back(
-        {who,
-         "no byte of its share for " +
-             std::to_string(std::chrono::duration_cast<std::chrono::seconds>(
-                                one.heard - one.since)
-                                .count()) +
-             " s; " + byte_text(one.arrived) + " of " + byte_text(one.share) +
-             " had arrived"});
+    out.push_back({who,
+                   {std::chrono::duration_cast<std::chrono::seconds>(one.heard -
+                                                                     one.since),
+                    one.arrived, one.share}});
   }
   return out;
 }

@@ -5,10 +5,10 @@
 
 #include "runtime/base/no_progress.hpp"
 #include "runtime/coordinator/failure_detector.hpp"
+#include "runtime/messages/loss_cause.hpp"
 #include "runtime/messages/node_reports.hpp"
 
 #include <map>
-#include <string>
 #include <vector>
 
 namespace ballast {
@@ -20,7 +20,7 @@ public:
 
   struct finding {
     worker_id who{};
-    std::string what; // it lacks, in words
+    losses::starved what;
   };
 
   /// A worker that beats but gets nothing is found by its own heartbeats, so

@@ -4,6 +4,7 @@
 #include "runtime/base/ids.hpp"
 #include "runtime/coordinator/failure_detector.hpp"
 #include "runtime/ledger/sequence.hpp"
+#include "runtime/messages/loss_cause.hpp"
 #include "runtime/messages/node_reports.hpp"
 
 #include <cstdint>
@@ -31,7 +32,7 @@ std::string describe_node(const node& who);
 
 /// A worker that is gone, and why: a better reason may still come.
 struct departure {
-  std::string reason;
+  loss_cause cause;
   instant since{};
 };
 
@@ -39,8 +40,8 @@ struct departure {
 /// fence is over, how it died once its end is explained; whichever comes first.
 struct step_death {
   std::optional<std::vector<row_ref>> rows;
-  std::string how;              // by its own fault; empty: not known yet
-  bool nobody_survived = false; // so nobody knows what it was at
+  std::optional<loss_cause> how = {}; // by its own fault; none: not known yet
+  bool nobody_survived = false;       // so nobody knows what it was at
 };
 
 } // namespace ballast

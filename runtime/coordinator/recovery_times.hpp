@@ -3,15 +3,45 @@
 
 #include "runtime/base/ids.hpp"
 #include "runtime/coordinator/failure_detector.hpp"
+#include "runtime/messages/loss_cause.hpp"
 
 #include <string>
+#include <variant>
 
 namespace ballast {
+
+/// Why a recovery began, as the coordinator saw it.
+namespace recovery_reasons {
+
+struct worker_lost {
+  std::string worker;
+  loss_cause cause;
+};
+/// Not lost yet: it may still answer the fence.
+struct worker_silent {
+  std::string worker;
+  losses::silent what;
+};
+struct collective_failed {
+  std::string worker; // says so
+  std::string why;
+};
+struct coordinator_restarted {};
+
+} // namespace recovery_reasons
+
+using recovery_reason =
+    std::variant<recovery_reasons::coordinator_restarted,
+                 recovery_reasons::worker_lost, recovery_reasons::worker_silent,
+                 recovery_reasons::collective_failed>;
+
+/// "worker w2 lost: killed by signal 9 (Killed)".
+std::string describe(const recovery_reason& what);
 
 /// How a recovery went, for the event of its generation: the moment at which
 /// each phase ended.
 struct recovery_times {
-  std::string reason;
+  recovery_reason reason;
   worker_id lost{}; // whom the reason names, if it names one
   /// The reason is what a worker saw itself, not what came of it.
   bool first_hand = false;

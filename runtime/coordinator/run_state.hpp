@@ -12,6 +12,8 @@
 #include "runtime/coordinator/opening_attempts.hpp"
 #include "runtime/coordinator/past_run.hpp"
 #include "runtime/coordinator/recovery_times.hpp"
+#include "runtime/coordinator/run_event.hpp"
+#include "runtime/coordinator/run_phase.hpp"
 #include "runtime/coordinator/run_tally.hpp"
 #include "runtime/coordinator/shard_transfer.hpp"
 #include "runtime/coordinator/standing_requests.hpp"
@@ -22,7 +24,6 @@
 #include "runtime/messages/messages.hpp"
 
 #include <map>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 #include <string>
@@ -30,21 +31,6 @@
 #include <vector>
 
 namespace ballast {
-
-enum class run_phase : uint8_t {
-  idle,      // no job
-  preparing, // reading and placing the data
-  waiting,   // for enough workers
-  loading,   // workers fetch their chunks
-  training,
-  paused,
-  recovering, // fenced; survivors keep their state for the next generation
-  finishing,  // last step applied everywhere; collecting the model
-  done,
-  failed,
-  stopped,
-};
-std::string to_string(run_phase phase);
 
 struct generation_state {
   ballast::generation number{};
@@ -164,9 +150,9 @@ struct run : run_tally {
   sliding_rate rate;
   struct thinned { // written if the budget has room, the newest one at the end
     event_budget budget;
-    std::optional<nlohmann::ordered_json> untold;
+    std::optional<run_event> untold;
   };
-  std::map<std::string, thinned> thinned_events; // by kind
+  std::map<size_t, thinned> thinned_events; // by place in run_event
   /// Every worker is to leave. Then: since when, and whether their state goes
   /// to the disk because no other worker came.
   std::optional<instant> all_leave;
@@ -177,12 +163,13 @@ struct run : run_tally {
   fence_order fence_now(term from) const;
 };
 
+/// As events name it.
+events::worker_process process_of(const node& who);
+
 /// What sums the gradients of these workers.
 collective_choice choose_collective(const run& of,
                                     const std::map<worker_id, node>& nodes,
                                     const std::vector<worker_id>& workers);
-/// Of the event of a generation: "collective", and the reason if there is one.
-nlohmann::ordered_json collective_fields(const collective_choice& how);
 /// Notes which links of an opening carried nothing. Of a generation that took a
 /// step: nothing.
 void note_links(run& of, worker_id who, generation in,

@@ -41,6 +41,9 @@ struct balance_account {
   uint64_t round_bound_rows = 0; // its part
   std::optional<double> skew_start;
   balance_state state; // what the last window saw
+
+  /// A plan for balance took effect.
+  void count(const plan_note::of_balance& what);
 };
 
 } // namespace ballast

@@ -1,7 +1,6 @@
 #include "runtime/coordinator/straggler.hpp"
 
 #include <algorithm>
-#include <cstdio>
 
 namespace ballast {
 
@@ -81,20 +80,6 @@ std::vector<stragglers::finding> stragglers::standing() const {
   for (const auto& [who, one] : known_)
     out.push_back(one.is);
   return out;
-}
-
-std::string sentence(const stragglers::finding& what, const std::string& name,
-                     const std::string& device) {
-  const std::string why = "its " + device + ": " + describe(what.what);
-  if (what.ratio == 0)
-    return name + " may be held up by " + why;
-  char ratio[32];
-  std::snprintf(ratio, sizeof ratio, "%.1f", what.ratio);
-  if (what.slow())
-    return name + " is slow, " + ratio +
-           " times the others' time for a row, because of " + why;
-  return name + " keeps up, " + ratio +
-         " times the others' time for a row, in spite of " + why;
 }
 
 } // namespace ballast

@@ -60,9 +60,4 @@ private:
   std::map<worker_id, entry> known_; // only those in trouble
 };
 
-/// "w2 is slow (1.8 times the others' time for a row): its cuda:0 is in
-/// trouble: slowed down by heat (91 degrees)".
-std::string sentence(const stragglers::finding& what, const std::string& name,
-                     const std::string& device);
-
 } // namespace ballast

@@ -107,7 +107,7 @@ TEST_F(coordinator_test, survives_data_that_are_ready_after_the_run_ended) {
   caf::anon_send(boss, submit_atom::value, std::string(job_text),
                  std::string());
   caf::anon_send(boss, exited_atom::value, std::string("w1"),
-                 std::string("exited with code 1"));
+                 process_end{process_end::kind::exited, 1});
   run();
   EXPECT_TRUE(event_kinds().empty() || event_kinds().back() != "generation");
 }

@@ -122,7 +122,7 @@ played_coordinator(coordinator_actor::pointer self,
         return {200, std::string()};
       },
       [](status_atom) { return std::string(); },
-      [](exited_atom, const std::string&, const std::string&) {},
+      [](exited_atom, const std::string&, const process_end&) {},
       [](signal_atom) {},
       [](saved_atom, const saved_model&) {},
       [](saved_atom, const checkpoint_identity&, const std::string&,

@@ -27,10 +27,10 @@ using seqs = std::vector<uint64_t>;
 TEST(event_log, writes_number_times_kind_and_fields) {
   temp_folder folder;
   event_log log(folder / "events.jsonl");
-  EXPECT_EQ(log.append("epoch", {{"epoch", 1}, {"loss", 0.5}}), 1u);
+  EXPECT_EQ(log.append(event_text{"epoch", {{"epoch", 1}, {"loss", 0.5}}}), 1u);
   nlohmann::json sorted = {{"b", 1}, {"a", 2}};
-  EXPECT_EQ(log.append("done", sorted), 2u);
-  EXPECT_EQ(log.append("bare"), 3u);
+  EXPECT_EQ(log.append(event_text{"done", sorted}), 2u);
+  EXPECT_EQ(log.append(event_text{"bare", {}}), 3u);
   std::ifstream in(folder / "events.jsonl");
   std::string line;
   ASSERT_TRUE(std::getline(in, line));
@@ -46,8 +46,26 @@ TEST(event_log, writes_number_times_kind_and_fields) {
 TEST(event_log, refuses_a_field_that_would_hide_its_own) {
   temp_folder folder;
   event_log log(folder / "e");
-  EXPECT_FAILURE(log.append("epoch", {{"seq", 9}}), errc::internal, "'seq'");
+  EXPECT_FAILURE(log.append(event_text{"epoch", {{"seq", 9}}}), errc::internal,
+                 "'seq'");
   EXPECT_EQ(log.last(), 0u);
+}
+
+TEST(event_log, tells_the_number_of_a_line_before_it_is_written) {
+  temp_folder folder;
+  event_log log(folder / "e");
+  log.append(event_text{"a", {}});
+  log.append(event_text{"b", {}}, [&](uint64_t seq) {
+    EXPECT_EQ(seq, 2u);
+    EXPECT_EQ(content_of(folder / "e").find("\"b\""), std::string::npos);
+  });
+  EXPECT_FAILURE(log.append(event_text{"c", {}},
+                            [](uint64_t) {
+                              throw ballast_error(errc::disk_full, "no space");
+                            }),
+                 errc::disk_full, "no space");
+  EXPECT_EQ(log.last(), 2u);
+  EXPECT_EQ(log.append(event_text{"c", {}}), 3u);
 }
 
 TEST(event_log, keeps_only_the_newest_in_memory) {
@@ -55,7 +73,7 @@ TEST(event_log, keeps_only_the_newest_in_memory) {
   event_log log(folder / "e", 3);
   EXPECT_EQ(log.first_kept(), 1u);
   for (int i = 0; i < 5; ++i)
-    log.append("x");
+    log.append(event_text{"x", {}});
   EXPECT_EQ(log.first_kept(), 3u);
   EXPECT_EQ(numbers(log.after(0)), (seqs{3, 4, 5}));
   EXPECT_EQ(numbers(log.after(3)), (seqs{4, 5}));
@@ -69,12 +87,12 @@ TEST(event_log, continues_an_earlier_file) {
   {
     event_log log(folder / "e");
     for (int i = 0; i < 4; ++i)
-      log.append("x");
+      log.append(event_text{"x", {}});
   }
   event_log log(folder / "e", 2);
   EXPECT_EQ(log.last(), 4u);
   EXPECT_EQ(numbers(log.after(0)), (seqs{3, 4}));
-  EXPECT_EQ(log.append("y"), 5u);
+  EXPECT_EQ(log.append(event_text{"y", {}}), 5u);
 }
 
 TEST(event_log, wakes_a_subscriber_that_waits) {
@@ -84,7 +102,7 @@ TEST(event_log, wakes_a_subscriber_that_waits) {
   std::vector<event> got;
   std::thread reader(
       [&] { got = log.wait_after(0, 10, for_ever, stop.get_token()); });
-  log.append("x");
+  log.append(event_text{"x", {}});
   reader.join();
   EXPECT_EQ(numbers(got), seqs{1});
 }
@@ -122,7 +140,7 @@ TEST(event_log, loses_and_repeats_nothing_with_many_writers_and_readers) {
   for (uint64_t i = 0; i < writers; ++i)
     threads.emplace_back([&] {
       for (uint64_t n = 0; n < each; ++n)
-        log.append("x");
+        log.append(event_text{"x", {}});
     });
   for (std::thread& thread : threads)
     thread.join();
@@ -138,20 +156,21 @@ TEST(event_log, loses_and_repeats_nothing_with_many_writers_and_readers) {
 TEST(event_log, an_event_that_does_not_fit_on_the_disk_did_not_happen) {
   temp_folder folder;
   event_log log(folder / "e");
-  log.append("x");
+  log.append(event_text{"x", {}});
   {
     small_disk disk(120);
-    EXPECT_FAILURE(log.append("x", {{"pad", std::string(200, 'x')}}),
-                   errc::disk_full, "/e");
+    EXPECT_FAILURE(
+        log.append(event_text{"x", {{"pad", std::string(200, 'x')}}}),
+        errc::disk_full, "/e");
   }
   EXPECT_EQ(log.last(), 1u);
-  EXPECT_EQ(log.append("y"), 2u);
+  EXPECT_EQ(log.append(event_text{"y", {}}), 2u);
 }
 
 TEST(event_log, survives_text_that_is_no_utf8) {
   temp_folder folder;
   event_log log(folder / "e");
-  log.append("error", {{"reason", "bad \xff byte"}});
+  log.append(event_text{"error", {{"reason", "bad \xff byte"}}});
   EXPECT_TRUE(nlohmann::json::accept(log.after(0).at(0).line));
 }
 

@@ -234,8 +234,8 @@ TEST(http_server, explains_wrong_requests) {
 
 TEST(http_server, streams_events_old_and_new) {
   coordinator its;
-  its.events->append("one");
-  its.events->append("two");
+  its.events->append(event_text{"one", {}});
+  its.events->append(event_text{"two", {}});
   http_connection stream(its.port);
   stream.send(http_text("GET", "/v1/events?after=1", its.port,
                         "Accept-Encoding: gzip\r\n"));
@@ -243,14 +243,14 @@ TEST(http_server, streams_events_old_and_new) {
   EXPECT_THAT(seen, HasSubstr("Content-Type: text/event-stream"));
   EXPECT_THAT(seen, Not(HasSubstr("\"one\"")));
   EXPECT_THAT(seen, HasSubstr("id: 2\ndata: {\"seq\":2,"));
-  its.events->append("three");
+  its.events->append(event_text{"three", {}});
   EXPECT_THAT(stream.read_until("\"three\""), HasSubstr("id: 3\n"));
 }
 
 TEST(http_server, continues_a_stream_where_the_browser_lost_it) {
   coordinator its;
   for (const char* kind : {"one", "two", "three"})
-    its.events->append(kind);
+    its.events->append(event_text{kind, {}});
   http_connection stream(its.port);
   stream.send(
       http_text("GET", "/v1/events?after=0", its.port, "Last-Event-ID: 2\r\n"));
@@ -260,7 +260,7 @@ TEST(http_server, continues_a_stream_where_the_browser_lost_it) {
 TEST(http_server, says_which_events_are_only_in_the_file) {
   coordinator its; // its log keeps 5
   for (int i = 0; i < 8; ++i)
-    its.events->append("x");
+    its.events->append(event_text{"x", {}});
   http_connection stream(its.port);
   stream.send(http_text("GET", "/v1/events", its.port));
   EXPECT_THAT(stream.read_until("id: 8"),
@@ -289,7 +289,7 @@ TEST(http_server, limits_event_streams_and_keeps_the_rest_reachable) {
   };
   int status = 503;
   for (int attempt = 0; attempt < 1000 && status == 503; ++attempt) {
-    its.events->append("x");
+    its.events->append(event_text{"x", {}});
     status = stream_again();
   }
   EXPECT_EQ(status, 200);

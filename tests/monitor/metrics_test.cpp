@@ -37,7 +37,7 @@ void use(coordinator_probe& probe) {
                  .moved_by_coverage = 4,
                  .bound = 3000,
                  .bytes = 2'400'000});
-  probe.error(errc::worker_lost);
+  probe.event(events::error{{errc::worker_lost, "w1", {}}});
 }
 
 void use(worker_probe& probe) {
@@ -118,6 +118,51 @@ TEST(metrics, counts_and_shows_what_happened) {
               HasSubstr("ballast_worker_samples_total{run=\"fashion-1\","
                         "worker=\"w1\"} 255\n"));
   EXPECT_THAT(worker_text(), HasSubstr("phase=\"reduce\",le=\"0.002\"} 2\n"));
+}
+
+TEST(metrics, count_what_events_tell) {
+  coordinator_probe probe("r");
+  probe.event(events::generation_begun{
+      .number = generation{2},
+      .step = step_number{8},
+      .workers = {"w1"},
+      .why =
+          events::generation_begun::recovered{
+              .reason =
+                  recovery_reasons::worker_lost{
+                      "w2", process_end{process_end::kind::killed, 9}},
+              .whole = events::milliseconds(75),
+              .detect = events::milliseconds(2),
+              .fence = events::milliseconds(10),
+              .plan = events::milliseconds(3),
+              .open = events::milliseconds(30),
+              .sync = events::milliseconds(20),
+              .first_step = events::milliseconds(10)},
+      .collective = {}});
+  probe.event(events::generation_begun{}); // the first is no recovery
+  probe.event(events::plan_dropped{});
+  probe.event(events::plan_offered{});
+  probe.event(
+      events::checkpoint{.step = {}, .epoch = {}, .bytes = 1, .took = {}});
+  for (const run_event& one : std::initializer_list<run_event>{
+           events::step_refused{{errc::non_finite_loss, "", {}}, {}, {}},
+           events::checkpoint_failed{{}, {errc::unreachable, "", {}}},
+           events::respawn_ended{}, events::disk_full{}, events::waiting{}})
+    probe.event(one);
+  const std::string text = probe.text();
+  for (const char* line : {
+           "ballast_recoveries_total{run=\"r\",reason=\"crash\"} 1\n",
+           "ballast_recovery_seconds_sum{run=\"r\",phase=\"open\"} 0.03\n",
+           "ballast_recovery_seconds_count{run=\"r\",phase=\"detect\"} 1\n",
+           "ballast_plans_total{run=\"r\",outcome=\"dropped\"} 1\n",
+           "ballast_plans_total{run=\"r\",outcome=\"offered\"} 0\n",
+           "ballast_checkpoint_seconds_count{run=\"r\"} 1\n",
+           "ballast_errors_total{run=\"r\",code=\"non_finite_loss\"} 1\n",
+           "ballast_errors_total{run=\"r\",code=\"unreachable\"} 1\n",
+           "ballast_errors_total{run=\"r\",code=\"worker_lost\"} 1\n",
+           "ballast_errors_total{run=\"r\",code=\"disk_full\"} 1\n",
+       })
+    EXPECT_THAT(text, HasSubstr(line));
 }
 
 TEST(metrics, show_what_a_gpu_says_and_nothing_else) {

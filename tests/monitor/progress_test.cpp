@@ -145,5 +145,35 @@ TEST(progress, rewrites_one_line_of_a_terminal_and_cuts_it_to_the_width) {
   EXPECT_EQ(seen, wanted);
 }
 
+TEST(progress, is_taken_from_the_status) {
+  run_status status;
+  status.state = run_phase::training;
+  EXPECT_EQ(progress_of(status).state, "training");
+  run_status::numbers& run = status.run.emplace();
+  run.epochs = 3;
+  run.steps_total = 30;
+  run.loss = 0.5;
+  EXPECT_FALSE(progress_of(status).loss) << "of no step";
+  run.epoch = epoch_number{1};
+  run.step = step_number{10};
+  run.samples = 500;
+  run.samples_per_s = 100;
+  run.skew_tv_max = 0.25;
+  run.members = {2, generation{4}, plan_number{5}, {"ring", ""}};
+  const progress_state shown = progress_of(status);
+  EXPECT_EQ(shown.epoch, 1u);
+  EXPECT_EQ(shown.epochs, 3u);
+  EXPECT_EQ(shown.step, 10u);
+  EXPECT_EQ(shown.steps_total, 30u);
+  EXPECT_EQ(shown.world, 2u);
+  EXPECT_EQ(shown.generation, 4u);
+  EXPECT_EQ(shown.loss, 0.5);
+  EXPECT_EQ(shown.skew, 0.25);
+  EXPECT_EQ(shown.samples_per_s, 100.0);
+  EXPECT_EQ(shown.eta_s, 10.0);
+  run.samples_per_s = 0;
+  EXPECT_FALSE(progress_of(status).eta_s);
+}
+
 } // namespace
 } // namespace ballast

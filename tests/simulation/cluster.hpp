@@ -71,7 +71,7 @@ private:
   void new_core();
 
   // -- the supervisor
-  void process_ended(const std::string& name, const std::string& how);
+  void process_ended(const std::string& name, const process_end& how);
   void expelled(const std::string& name);
 
   // -- the network
@@ -162,7 +162,7 @@ private:
   void check_undone(const undo_steps& what);
   void check_coverage();
   void check_room(const node_state& who, const assignment& order);
-  void check_straggler(const nlohmann::ordered_json& told);
+  void check_straggler(const events::straggler& told);
   void check_stragglers();
   void check_waiting();
   void check_told();

@@ -55,14 +55,18 @@ struct cluster::performer {
 
   void operator()(const write_event& line) {
     in.keep(line);
-    if (line.kind == "straggler")
-      in.check_straggler(line.fields);
-    if (line.kind == "waiting" && line.fields.contains("lacking_bytes"))
-      ++in.outcome_.no_room;
-    if (line.kind == "paused")
+    if (const auto* e = std::get_if<events::straggler>(&line.what))
+      in.check_straggler(*e);
+    if (std::holds_alternative<events::paused>(line.what))
       ++in.outcome_.pauses;
-    if (line.kind == "error" || line.kind == "waiting" || line.kind == "undone")
-      in.log([&] { return line.kind + " " + line.fields.dump(); });
+    if (const auto* e = std::get_if<events::waiting_for_memory>(&line.what)) {
+      ++in.outcome_.no_room;
+      in.log([&] { return "waiting for memory: " + e->reason; });
+    }
+    if (const auto* e = std::get_if<events::waiting>(&line.what))
+      in.log([&] { return "waiting: " + e->reason; });
+    if (const auto* e = std::get_if<events::error>(&line.what))
+      in.log([&] { return "error: " + e->why.message; });
   }
 
   void operator()(const observe_load& look) {

@@ -66,8 +66,8 @@ void cluster::check_journal(const lineage& applied) {
 }
 
 /// What is told of a device is what its heartbeats said.
-void cluster::check_straggler(const nlohmann::ordered_json& told) {
-  const std::string name = told["worker"];
+void cluster::check_straggler(const events::straggler& told) {
+  const std::string& name = told.worker;
   const node_state* who = nullptr;
   for (const auto& [process, one] : nodes_)
     if (one->name == name)
@@ -75,11 +75,11 @@ void cluster::check_straggler(const nlohmann::ordered_json& told) {
   if (!who)
     fail("a straggler nobody knows: " + name);
   const instant age = now_ - who->last_ill;
-  if (told["over"] != (age >= stragglers::over_after))
+  if (told.over != (age >= stragglers::over_after))
     fail("the device of " + name + " was last ill " +
          std::to_string(age.count() / 1'000'000) +
-         " ms ago, and is told of as " + told.dump());
-  if (told["over"])
+         " ms ago, and is told of as " + (told.over ? "well" : "ill"));
+  if (told.over)
     ill_.erase(name);
   else
     outcome_.ailing += ill_.insert(name).second ? 1 : 0;

@@ -76,22 +76,30 @@ void cluster::keep(const journal_effective& what) {
 
 /// Of each plan it is told once how it ended: that it is in force, or dropped.
 void cluster::keep(const write_event& what) {
-  if (what.kind == "waiting" || what.kind == "cannot_open")
+  if (std::holds_alternative<events::waiting>(what.what) ||
+      std::holds_alternative<events::waiting_for_memory>(what.what) ||
+      std::holds_alternative<events::cannot_open>(what.what))
     last_progress_ = now_;
-  std::string outcome = what.fields.value("outcome", "");
-  if (what.kind != "balance" && (what.kind != "plan" || outcome == "offered"))
+  const auto* effective = std::get_if<events::plan_effective>(&what.what);
+  const auto* dropped = std::get_if<events::plan_dropped>(&what.what);
+  const auto* balanced = std::get_if<events::balanced>(&what.what);
+  if (!effective && !dropped && !balanced)
     return;
-  plan_number number{what.fields.at("plan").get<uint64_t>()};
+  const plan_number number = effective ? effective->plan
+                             : dropped ? dropped->plan
+                                       : balanced->what.plan;
   log([&] {
-    return "plan " + to_string(number) + " is told: " + what.kind + " " +
-           outcome;
+    return "plan " + to_string(number) + " is told: " +
+           (effective ? "effective"
+            : dropped ? "dropped"
+                      : "balance");
   });
   auto& told = disk_->told;
   // Sizes that follow ever other speeds come before a rare class; and a copy
   // that failed is made once more.
-  if (what.kind == "balance" || outcome == "dropped")
+  if (balanced || dropped)
     disk_->changed_at = now_;
-  if (outcome != "dropped") {
+  if (!dropped) {
     if (std::count(told.begin(), told.end(), number) > 0)
       fail("plan " + to_string(number) + " is told twice");
     told.push_back(number);

@@ -3,6 +3,8 @@
 /// come back. It never stands still itself.
 #include "tests/simulation/cluster_parts.hpp"
 
+#include <csignal>
+
 namespace ballast::simulation {
 
 using namespace std::chrono_literals;
@@ -12,7 +14,7 @@ constexpr uint32_t idle_wait_s = 3600;
 
 /// It reaps a child. Whom it tells may be dead: then the next coordinator is
 /// told who lives.
-void cluster::process_ended(const std::string& name, const std::string& how) {
+void cluster::process_ended(const std::string& name, const process_end& how) {
   user_->starting.erase(name);
   after(some(50, 5000), [this, name, how] {
     at_coordinator(some(50, 1000), [this, name, how] {
@@ -76,10 +78,10 @@ void cluster::kill(node_state& who, const std::string& how) {
     if (was == worker_id{})
       return;
     log([&] { return "coordinator sees " + gone.name + " gone"; });
-    perform(core_->on_node_down(was, "its connection closed", now_));
+    perform(core_->on_node_down(was, losses::connection_closed{}, now_));
   });
   if (options_.supervised)
-    process_ended(who.name, "killed by signal 9 (SIGKILL)");
+    process_ended(who.name, {process_end::kind::killed, SIGKILL});
   else
     after(some(1000, 80'000), [this] {
       if (!over_)

@@ -7,6 +7,7 @@
 #include "tests/store/small_disk.hpp"
 #include "tests/store/temp_folder.hpp"
 
+#include <cmath>
 #include <csignal>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -37,6 +38,16 @@ plan some_plan(uint64_t number, uint64_t gen = 1) {
 
 position at(uint64_t epoch, uint64_t step) {
   return {epoch_number{epoch}, step_number{step}};
+}
+
+evaluation_report some_evaluation(uint64_t epoch, double loss) {
+  evaluation_report out;
+  out.epoch = epoch_number{epoch};
+  out.loss = loss;
+  out.accuracy = 0.75;
+  out.rows = 100;
+  out.wall_ns = 123'456'789;
+  return out;
 }
 
 standing_requests some_requests() {
@@ -240,6 +251,84 @@ TEST(journal, says_why_it_cannot_be_read) {
                  "not a database");
   EXPECT_FAILURE(journal::open_for_writing(folder.path()),
                  errc::run_dir_unusable, "not a database");
+}
+
+TEST(journal, keeps_what_a_takeover_must_know_of_what_was_told) {
+  temp_folder folder;
+  uint64_t began = 0;
+  {
+    journal book = journal::open_for_writing(folder.path());
+    began = book.content().began_ns;
+    EXPECT_GT(began, 0u);
+    book.record_told({plan_number{2}, generation{1}, false}, 3);
+    book.record_told({plan_number{3}, generation{1}, true}, 4);
+    book.record_told({plan_number{3}, generation{2}, false}, 5);
+    book.record_told({plan_number{3}, generation{2}, false}, 6); // once more
+    book.record_evaluation(some_evaluation(2, 0.25), 7);
+    book.record_evaluation(some_evaluation(1, std::nan("")), 8);
+    book.record_recovery({"worker w2 lost: its process is gone", 75.5}, 9);
+    book.record_recovery({"bad \xff byte", 10}, 10);
+    book.record_restart(step_number{6}, 11);
+    book.record_restart(step_number{6}, 12);
+  }
+  journal next = journal::open_for_writing(folder.path());
+  for (const journal_content& content :
+       {next.content(), read_journal(folder.path())}) {
+    ASSERT_EQ(content.told.size(), 3u);
+    EXPECT_EQ(content.told[1].number, plan_number{3});
+    EXPECT_TRUE(content.told[1].dropped);
+    EXPECT_EQ(content.told[2].generation, generation{2});
+    ASSERT_EQ(content.evaluations.size(), 2u);
+    EXPECT_TRUE(std::isnan(content.evaluations[0].loss));
+    EXPECT_EQ(content.evaluations[1].epoch, epoch_number{2});
+    EXPECT_EQ(content.evaluations[1].loss, 0.25);
+    EXPECT_EQ(content.evaluations[1].accuracy, 0.75);
+    EXPECT_EQ(content.evaluations[1].rows, 100u);
+    EXPECT_EQ(content.evaluations[1].wall_ns, 123'456'789u);
+    ASSERT_EQ(content.recoveries.size(), 2u);
+    EXPECT_EQ(content.recoveries[0].reason,
+              "worker w2 lost: its process is gone");
+    EXPECT_EQ(content.recoveries[0].ms, 75.5);
+    EXPECT_EQ(content.restarts, std::vector{step_number{6}});
+    EXPECT_EQ(content.began_ns, began) << "the first life began the run";
+  }
+}
+
+TEST(journal, forgets_evaluations_of_what_is_undone) {
+  temp_folder folder;
+  journal book = journal::open_for_writing(folder.path());
+  for (uint64_t epoch = 1; epoch <= 3; ++epoch)
+    book.record_evaluation(some_evaluation(epoch, 1), epoch);
+  book.record_undo(step_number{7}, epoch_number{2});
+  const journal_content content = book.content();
+  ASSERT_EQ(content.evaluations.size(), 1u);
+  EXPECT_EQ(content.evaluations[0].epoch, epoch_number{1});
+}
+
+TEST(journal, forgets_what_an_event_was_to_tell_that_was_never_written) {
+  temp_folder folder;
+  journal book = journal::open_for_writing(folder.path());
+  book.record_told({plan_number{2}, generation{1}, false}, 5);
+  book.record_told({plan_number{3}, generation{1}, false}, 6);
+  book.record_evaluation(some_evaluation(1, 1), 6);
+  book.record_recovery({"gone", 10}, 6);
+  book.record_restart(step_number{6}, 6);
+  book.forget_events_after(5);
+  const journal_content content = book.content();
+  ASSERT_EQ(content.told.size(), 1u);
+  EXPECT_EQ(content.told[0].number, plan_number{2});
+  EXPECT_TRUE(content.evaluations.empty());
+  EXPECT_TRUE(content.recoveries.empty());
+  EXPECT_TRUE(content.restarts.empty());
+}
+
+TEST(journal, of_an_earlier_build_knows_nothing_that_was_told) {
+  temp_folder folder;
+  write_without("told", folder);
+  EXPECT_TRUE(read_journal(folder.path()).told.empty());
+  journal book = journal::open_for_writing(folder.path());
+  book.record_told({plan_number{2}, generation{1}, false}, 5);
+  EXPECT_EQ(book.content().told.size(), 1u);
 }
 
 TEST(journal, is_found_under_any_path) {

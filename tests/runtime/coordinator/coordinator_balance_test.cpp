@@ -51,15 +51,6 @@ protected:
     return out;
   }
 
-  static std::vector<write_event> events(const actions& of,
-                                         const std::string& kind) {
-    std::vector<write_event> out;
-    for (const write_event& one : pick<write_event>(of))
-      if (one.kind == kind)
-        out.push_back(one);
-    return out;
-  }
-
   driver d_;
 };
 
@@ -73,13 +64,13 @@ TEST_F(moving, tells_of_every_chunk_that_arrived_damaged_and_from_whom) {
   message.refetched = 2;
   message.damaged = {{"w1", chunk_id{0}}, {"origin", chunk_id{0}}};
   actions then = d_.core.on_fetched(message, d_.now);
-  auto told = events(then, "damaged");
-  ASSERT_EQ(told.size(), 2u);
-  EXPECT_EQ(told[0].fields["source"], "w1");
-  EXPECT_EQ(told[0].fields["chunk"], 0);
-  EXPECT_EQ(told[0].fields["worker"], "w2");
-  EXPECT_EQ(told[1].fields["source"], "origin");
-  EXPECT_EQ(events(then, "move").at(0).fields["refetched"], 2);
+  auto damaged = told<events::chunk_damaged>(then);
+  ASSERT_EQ(damaged.size(), 2u);
+  EXPECT_EQ(damaged[0].source, "w1");
+  EXPECT_EQ(damaged[0].chunk, chunk_id{0});
+  EXPECT_EQ(damaged[0].worker, "w2");
+  EXPECT_EQ(damaged[1].source, "origin");
+  EXPECT_EQ(told<events::moved>(then).at(0).refetched, 2u);
   EXPECT_EQ(pick<send_plan>(then).size(), 2u) << "offered to everybody";
 }
 
@@ -90,11 +81,10 @@ TEST_F(moving, tells_of_damage_also_where_the_plan_is_dropped_for_it) {
   message.damaged = {{"w1", chunk_id{0}}, {"origin", chunk_id{0}}};
   message.problem = {errc::invalid_data, "chunk 0 arrived damaged", {}};
   actions then = d_.core.on_fetched(message, d_.now);
-  EXPECT_EQ(events(then, "damaged").size(), 2u);
-  auto dropped = events(then, "plan");
+  EXPECT_EQ(told<events::chunk_damaged>(then).size(), 2u);
+  auto dropped = told<events::plan_dropped>(then);
   ASSERT_EQ(dropped.size(), 1u);
-  EXPECT_EQ(dropped[0].fields["outcome"], "dropped");
-  EXPECT_THAT(dropped[0].fields["reason"].get<std::string>(),
+  EXPECT_THAT(dropped[0].reason,
               HasSubstr("w2 could not copy its chunks: chunk 0"));
   EXPECT_TRUE(pick<send_plan>(then).empty());
   EXPECT_TRUE(pick<journal_offer>(then).empty());
@@ -103,13 +93,12 @@ TEST_F(moving, tells_of_damage_also_where_the_plan_is_dropped_for_it) {
 TEST_F(moving, drops_a_plan_whose_membership_is_lost_before_it_is_offered) {
   begin();
   auto orders = pick<send_fetch>(propose());
-  d_.core.on_node_down(d_.workers[0], "gone", d_.now);
+  d_.core.on_node_down(d_.workers[0], closed, d_.now);
   actions late = d_.core.on_fetched(fetched(orders.at(0).what), d_.now);
   EXPECT_TRUE(pick<journal_offer>(late).empty());
   actions decided = d_.recover(step_number{0});
-  auto dropped = events(decided, "plan");
+  auto dropped = told<events::plan_dropped>(decided);
   ASSERT_GE(dropped.size(), 1u);
-  EXPECT_EQ(dropped[0].fields["outcome"], "dropped");
   EXPECT_FALSE(d_.core.current()->transfer);
 }
 

@@ -34,11 +34,9 @@ protected:
     }
     return out;
   }
-  static nlohmann::ordered_json event(const actions& of) {
-    for (const write_event& one : pick<write_event>(of))
-      if (one.kind == "generation")
-        return one.fields;
-    return {};
+  static collective_choice event(const actions& of) {
+    auto begun = told<events::generation_begun>(of);
+    return begun.empty() ? collective_choice{} : begun[0].collective;
   }
   actions fail_opening(size_t rank) {
     const auto gen = d.core.current()->members->number;
@@ -63,7 +61,7 @@ protected:
                                  {}},
                                 d.now);
     for (worker_id who : silent)
-      decided = d.core.on_node_down(who, "killed", d.now);
+      decided = d.core.on_node_down(who, closed, d.now);
     const auto place = pick<place_shares>(decided);
     EXPECT_EQ(place.size(), 1u);
     d.place(place.at(0));
@@ -76,16 +74,17 @@ protected:
 TEST_F(collectives, of_gpus_is_nccl_and_the_event_says_why) {
   d.train({"g1", "g2"});
   EXPECT_EQ(assigned(d.assigned), "nccl");
-  EXPECT_EQ(event(d.assigned)["collective"], "nccl");
-  EXPECT_THAT(event(d.assigned)["collective_reason"].get<std::string>(),
-              HasSubstr("a GPU of its own"));
-  EXPECT_EQ(status_json(d.core, d.now)["collective"], "nccl");
+  EXPECT_EQ(event(d.assigned).name, "nccl");
+  EXPECT_THAT(event(d.assigned).reason, HasSubstr("a GPU of its own"));
+  EXPECT_EQ(
+      status_of(d.core, d.now).run.value().members.value().collective.name,
+      "nccl");
 }
 
 TEST_F(collectives, of_a_mixed_cluster_is_the_ring) {
   d.train({"g1", "c2", "g3"});
   EXPECT_EQ(assigned(d.assigned), "ring");
-  EXPECT_EQ(event(d.assigned)["collective_reason"], "c2 computes on cpu");
+  EXPECT_EQ(event(d.assigned).reason, "c2 computes on cpu");
 }
 
 TEST_F(collectives, of_a_model_that_computes_on_the_cpu_is_the_ring) {
@@ -99,7 +98,7 @@ TEST_F(collectives, is_chosen_anew_when_a_worker_is_lost) {
   EXPECT_EQ(assigned(d.assigned), "ring");
   // Ranks are by name.
   ASSERT_EQ(d.core.name_of(d.workers[0]), "c3");
-  d.core.on_node_down(d.workers[0], "killed", d.now);
+  d.core.on_node_down(d.workers[0], closed, d.now);
   EXPECT_EQ(assigned(go_on()), "nccl");
 }
 

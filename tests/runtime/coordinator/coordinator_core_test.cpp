@@ -51,7 +51,7 @@ TEST(coordinator_core, refuses_a_name_that_lives_and_numbers_its_next_life) {
   auto twin = d.join("w1");
   EXPECT_EQ(twin.refused.code, errc::name_taken);
   EXPECT_NE(twin.refused.message.find("--name"), std::string::npos);
-  d.core.on_node_down(first.accepted->worker, "gone", d.now);
+  d.core.on_node_down(first.accepted->worker, closed, d.now);
   auto again = d.join("w1");
   ASSERT_TRUE(again.accepted);
   EXPECT_EQ(again.accepted->incarnation, 2u);
@@ -118,11 +118,11 @@ TEST(coordinator_core, fetches_the_model_from_another_when_the_first_died) {
     auto fetch = pick<fetch_model>(d.finish_all());
     ASSERT_EQ(fetch.at(0).address, "d1");
     if (death_first)
-      d.core.on_node_down(d.workers[0], "killed by signal 9", d.now);
+      d.core.on_node_down(d.workers[0], killed_by(9), d.now);
     fetch = pick<fetch_model>(d.core.on_model_saved(
         {{errc::unreachable, "nothing answers there", {}}, {}, {}, {}}));
     if (!death_first)
-      d.core.on_node_down(d.workers[0], "killed by signal 9", d.now);
+      d.core.on_node_down(d.workers[0], killed_by(9), d.now);
     ASSERT_EQ(fetch.size(), 1u);
     EXPECT_EQ(fetch[0].address, "d2");
     EXPECT_EQ(pick<end_run>(d.core.on_model_saved({})).at(0).exit_code, 0);
@@ -175,7 +175,7 @@ TEST(coordinator_core, goes_back_where_the_last_one_with_the_model_is_lost) {
   EXPECT_TRUE(
       d.core.on_model_saved({{errc::unreachable, "gone", {}}, {}, {}, {}})
           .empty());
-  d.core.on_node_down(d.workers[0], "killed by signal 9", d.now);
+  d.core.on_node_down(d.workers[0], killed_by(9), d.now);
   d.core.on_tick(d.now);
   auto undone = pick<undo_steps>(d.core.on_tick(d.now + 1s));
   ASSERT_EQ(undone.size(), 1u);
@@ -186,7 +186,7 @@ TEST(coordinator_core, goes_back_where_the_last_one_with_the_model_is_lost) {
 TEST(coordinator_core, forgets_one_that_dies_unheard_while_the_model_is_saved) {
   driver d(true);
   d.train({"w1", "w2"});
-  d.core.on_node_down(d.workers[1], "killed by signal 9", d.now);
+  d.core.on_node_down(d.workers[1], killed_by(9), d.now);
   auto started = pick<start_worker>(d.core.on_tick(d.now));
   ASSERT_EQ(started.size(), 1u);
   auto place = pick<place_shares>(d.recover(step_number{0}));
@@ -195,8 +195,8 @@ TEST(coordinator_core, forgets_one_that_dies_unheard_while_the_model_is_saved) {
   d.core.on_finished(
       {d.workers[0], generation{2}, step_number{2}, false, "sha", {}});
   ASSERT_EQ(d.core.phase(), run_phase::finishing);
-  d.core.on_process_ended(started[0].name, "killed by signal 9", d.now);
-  d.core.on_node_down(d.workers[0], "killed by signal 9", d.now);
+  d.core.on_process_ended(started[0].name, killed_by(9), d.now);
+  d.core.on_node_down(d.workers[0], killed_by(9), d.now);
   d.core.on_model_saved({{errc::unreachable, "gone", {}}, {}, {}, {}});
   ASSERT_EQ(d.core.phase(), run_phase::waiting);
   EXPECT_EQ(pick<start_worker>(d.core.on_tick(d.now)).size(), 2u);
@@ -225,7 +225,7 @@ TEST(coordinator_core, fails_when_workers_end_with_different_parameters) {
 TEST(coordinator_core, fences_the_survivors_when_a_worker_is_lost) {
   driver d;
   d.train({"w1", "w2", "w3"});
-  actions then = d.core.on_node_down(d.workers[1], "killed by signal 9", d.now);
+  actions then = d.core.on_node_down(d.workers[1], killed_by(9), d.now);
   auto fences = pick<send_fence>(then);
   ASSERT_EQ(fences.size(), 2u) << "only who still lives is asked";
   EXPECT_EQ(fences[0].what.level, generation{1});
@@ -236,7 +236,7 @@ TEST(coordinator_core, goes_on_from_the_newest_step_that_a_survivor_holds) {
   driver d;
   d.train({"w1", "w2", "w3"});
   step_record first{step_number{1}, epoch_number{1}, plan_number{1}, 50, 2, 9};
-  d.core.on_node_down(d.workers[0], "gone", d.now);
+  d.core.on_node_down(d.workers[0], closed, d.now);
   // w2 applied step 1, w3 did not.
   d.core.on_ack(
       {d.workers[1], generation{1}, true, step_number{1}, {first}, {}}, d.now);
@@ -273,25 +273,24 @@ TEST(coordinator_core, learns_from_the_fence_of_evaluations_that_met_nobody) {
   heard.worker = d.workers[0];
   heard.generation = generation{1};
   d.core.on_evaluated(heard);
-  actions lost = d.core.on_node_down(d.workers[2], "gone", d.now);
+  actions lost = d.core.on_node_down(d.workers[2], closed, d.now);
   EXPECT_EQ(value(pick<send_fence>(lost).at(0).what.evaluated), 1u);
   std::vector<step_record> later;
   for (uint64_t step : {3, 4, 5, 6})
     later.push_back({step_number{step}, epoch_number{(step + 1) / 2},
                      plan_number{1}, 50, 2, 9 * step});
-  actions told =
+  actions then =
       d.recover(step_number{6}, later, {result(1), result(2), result(3)});
   std::vector<uint64_t> epochs;
-  for (const write_event& one : pick<write_event>(told))
-    if (one.kind == "evaluation")
-      epochs.push_back(one.fields.at("epoch"));
+  for (const auto& one : told<events::evaluated>(then))
+    epochs.push_back(value(one.epoch));
   EXPECT_EQ(epochs, (std::vector<uint64_t>{2, 3}));
 }
 
 TEST(coordinator_core, excludes_who_does_not_answer_the_fence) {
   driver d;
   d.train({"w1", "w2", "w3"});
-  d.core.on_node_down(d.workers[0], "gone", d.now);
+  d.core.on_node_down(d.workers[0], closed, d.now);
   d.core.on_ack({d.workers[2], generation{1}, true, step_number{0}, {}, {}},
                 d.now);
   EXPECT_TRUE(pick<expel>(d.core.on_tick(d.now + 300ms)).empty());
@@ -301,70 +300,68 @@ TEST(coordinator_core, excludes_who_does_not_answer_the_fence) {
 TEST(coordinator_core, names_the_process_and_its_signal_when_it_learns_them) {
   driver d(true);
   d.train({"w1", "w2"});
-  actions first =
-      d.core.on_node_down(d.workers[1], "its connection closed", d.now);
-  for (const write_event& one : pick<write_event>(first))
-    EXPECT_NE(one.kind, "worker_lost") << "a better reason may still come";
-  auto told = pick<write_event>(
-      d.core.on_process_ended("w2", "killed by signal 9", d.now));
-  ASSERT_EQ(told.size(), 1u);
-  EXPECT_EQ(told[0].kind, "worker_lost");
-  EXPECT_EQ(told[0].fields["reason"], "killed by signal 9");
-  EXPECT_EQ(d.core.current()->recovery->reason,
-            "worker w2 lost: killed by signal 9");
+  actions first = d.core.on_node_down(d.workers[1], closed, d.now);
+  EXPECT_TRUE(told<events::worker_lost>(first).empty())
+      << "a better reason may still come";
+  actions then = d.core.on_process_ended("w2", killed_by(9), d.now);
+  EXPECT_EQ(pick<write_event>(then).size(), 1u);
+  auto lost = told<events::worker_lost>(then);
+  ASSERT_EQ(lost.size(), 1u);
+  EXPECT_EQ(describe(lost[0].cause), "killed by signal 9 (Killed)");
+  EXPECT_EQ(describe(d.core.current()->recovery->reason),
+            "worker w2 lost: killed by signal 9 (Killed)");
 }
 
 TEST(coordinator_core, waits_for_no_better_reason_where_nobody_has_one) {
   driver d;
   d.train({"w1", "w2"});
-  auto told = pick<write_event>(
-      d.core.on_node_down(d.workers[1], "its connection closed", d.now));
-  ASSERT_EQ(told.size(), 1u);
-  EXPECT_EQ(told[0].kind, "worker_lost");
+  actions then = d.core.on_node_down(d.workers[1], closed, d.now);
+  EXPECT_EQ(pick<write_event>(then).size(), 1u);
+  EXPECT_EQ(told<events::worker_lost>(then).size(), 1u);
 }
 
 TEST(coordinator_core, needs_no_more_than_the_end_of_the_process) {
   driver d(true);
   d.train({"w1", "w2"});
-  auto told = pick<write_event>(
-      d.core.on_process_ended("w2", "killed by signal 9", d.now));
-  ASSERT_EQ(told.size(), 1u);
-  EXPECT_EQ(told[0].kind, "worker_lost");
+  actions then = d.core.on_process_ended("w2", killed_by(9), d.now);
+  EXPECT_EQ(pick<write_event>(then).size(), 1u);
+  EXPECT_EQ(told<events::worker_lost>(then).size(), 1u);
   EXPECT_TRUE(
-      pick<write_event>(d.core.on_node_down(d.workers[1], "closed", d.now))
+      pick<write_event>(d.core.on_node_down(d.workers[1], closed, d.now))
           .empty());
 }
 
 TEST(coordinator_core, tells_at_once_why_it_excluded_somebody) {
   driver d(true);
   d.train({"w1", "w2"});
-  auto told = pick<write_event>(d.core.evict("w2", d.now).then);
-  ASSERT_EQ(told.size(), 1u);
-  EXPECT_EQ(told[0].kind, "worker_lost");
-  EXPECT_EQ(told[0].fields["reason"], "evicted on request");
+  actions then = d.core.evict("w2", d.now).then;
+  EXPECT_EQ(pick<write_event>(then).size(), 1u);
+  auto lost = told<events::worker_lost>(then);
+  ASSERT_EQ(lost.size(), 1u);
+  EXPECT_TRUE(std::holds_alternative<losses::evicted>(lost[0].cause));
   // That its process ends in consequence is no reason.
-  EXPECT_TRUE(pick<write_event>(
-                  d.core.on_process_ended("w2", "killed by signal 9", d.now))
-                  .empty());
+  EXPECT_TRUE(
+      pick<write_event>(d.core.on_process_ended("w2", killed_by(9), d.now))
+          .empty());
 }
 
 TEST(coordinator_core, tells_of_every_loss_before_the_run_is_over) {
   driver d(true);
   d.train({"w1", "w2", "w3"});
   d.finish_all();
-  d.core.on_node_down(d.workers[2], "its connection closed", d.now);
+  d.core.on_node_down(d.workers[2], closed, d.now);
   actions end = d.core.on_model_saved({});
   ASSERT_TRUE(std::holds_alternative<write_event>(end.at(0)));
-  EXPECT_EQ(std::get<write_event>(end[0]).kind, "worker_lost");
-  EXPECT_TRUE(
-      d.core.on_process_ended("w3", "killed by signal 9", d.now).empty());
+  EXPECT_TRUE(std::holds_alternative<events::worker_lost>(
+      std::get<write_event>(end[0]).what));
+  EXPECT_TRUE(d.core.on_process_ended("w3", killed_by(9), d.now).empty());
 }
 
 TEST(coordinator_core, stops_also_while_it_waits_for_more_workers) {
   driver d;
   d.train({"w1", "w2"}, 2);
   d.apply_steps(1);
-  d.core.on_node_down(d.workers[1], "killed by signal 9", d.now);
+  d.core.on_node_down(d.workers[1], killed_by(9), d.now);
   actions waiting = d.recover(step_number{1});
   EXPECT_TRUE(pick<place_shares>(waiting).empty());
   EXPECT_TRUE(pick<place_shares>(d.core.on_tick(d.now)).empty());
@@ -381,24 +378,24 @@ TEST(coordinator_core, ends_with_the_reason_of_the_last_loss) {
     driver d(true);
     d.train({"w1"}, 1, false);
     d.apply_steps(1);
-    EXPECT_TRUE(pick<end_run>(d.core.on_node_down(
-                                  d.workers[0], "its connection closed", d.now))
+    EXPECT_TRUE(pick<end_run>(d.core.on_node_down(d.workers[0], closed, d.now))
                     .empty());
-    auto over = pick<end_run>(
-        told ? d.core.on_process_ended("w1", "killed by signal 9", d.now)
-             : d.core.on_tick(d.now + 1100ms));
+    auto over =
+        pick<end_run>(told ? d.core.on_process_ended("w1", killed_by(9), d.now)
+                           : d.core.on_tick(d.now + 1100ms));
     ASSERT_EQ(over.size(), 1u);
-    EXPECT_EQ(over[0].reason,
-              std::string("every worker that held the model of step 1 is lost: "
-                          "worker w1 lost: ") +
-                  (told ? "killed by signal 9" : "its connection closed"));
+    EXPECT_EQ(
+        over[0].reason,
+        std::string("every worker that held the model of step 1 is lost: "
+                    "worker w1 lost: ") +
+            (told ? "killed by signal 9 (Killed)" : "its connection closed"));
   }
 }
 
 TEST(coordinator_core, starts_a_worker_for_one_that_died) {
   driver d(true);
   d.train({"w1", "w2"});
-  d.core.on_node_down(d.workers[1], "gone", d.now);
+  d.core.on_node_down(d.workers[1], closed, d.now);
   auto started = pick<start_worker>(d.core.on_tick(d.now));
   ASSERT_EQ(started.size(), 1u);
   EXPECT_EQ(started[0].name, "w3");
@@ -415,17 +412,17 @@ TEST(coordinator_core, waits_for_other_nodes_only_where_others_may_come) {
     d.core.on_submit(what, "test-1", term{1});
     d.core.on_prepared(d.set(), d.now);
     EXPECT_EQ(d.core.phase(), run_phase::waiting);
-    EXPECT_TRUE(pick<end_run>(
-                    d.core.on_node_down(alone, "its connection closed", d.now))
-                    .empty());
-    auto over = pick<end_run>(
-        d.core.on_process_ended("w2", "killed by signal 9", d.now));
+    EXPECT_TRUE(
+        pick<end_run>(d.core.on_node_down(alone, closed, d.now)).empty());
+    auto over =
+        pick<end_run>(d.core.on_process_ended("w2", killed_by(9), d.now));
     ASSERT_EQ(over.size(), supervised ? 1u : 0u);
     EXPECT_EQ(d.core.active(), !supervised);
     if (supervised) {
-      EXPECT_EQ(over[0].reason,
-                "worker w2 (pid 100 on host) lost: killed by signal 9");
-      EXPECT_EQ(status_json(d.core, d.now)["exit_code"], 1);
+      EXPECT_EQ(
+          over[0].reason,
+          "worker w2 (pid 100 on host) lost: killed by signal 9 (Killed)");
+      EXPECT_EQ(status_of(d.core, d.now).ended.value().exit_code, 1);
     }
   }
 }
@@ -433,7 +430,7 @@ TEST(coordinator_core, waits_for_other_nodes_only_where_others_may_come) {
 TEST(coordinator_core, replaces_who_dies_before_the_first_generation) {
   driver d(true);
   d.core.on_submit(small_job(2), "test-1", term{1});
-  d.core.on_process_ended("w1", "killed by signal 9", d.now);
+  d.core.on_process_ended("w1", killed_by(9), d.now);
   auto started = pick<start_worker>(d.core.on_tick(d.now));
   ASSERT_EQ(started.size(), 1u);
   EXPECT_EQ(started[0].name, "w3");
@@ -445,7 +442,7 @@ TEST(coordinator_core, gives_up_when_workers_keep_dying_before_they_joined) {
   std::vector<end_run> over;
   for (int i = 1; over.empty() && i < 20; ++i) {
     over = pick<end_run>(d.core.on_process_ended("w" + std::to_string(i),
-                                                 "exited with code 1", d.now));
+                                                 exited_with(1), d.now));
     d.core.on_tick(d.now);
   }
   ASSERT_EQ(over.size(), 1u);
@@ -459,11 +456,11 @@ TEST(coordinator_core, waits_a_minute_for_workers_that_were_started) {
     d.core.on_submit(small_job(2), "test-1", term{1});
     d.core.on_prepared(d.set(), d.now);
     EXPECT_TRUE(d.core.on_tick(5s).empty());
-    auto told = pick<write_event>(d.core.on_tick(10s));
-    ASSERT_EQ(told.size(), 1u);
-    EXPECT_EQ(told[0].kind, "waiting");
-    EXPECT_EQ(told[0].fields["reason"],
-              "0 of 2 workers are here: waits for more");
+    actions then = d.core.on_tick(10s);
+    EXPECT_EQ(pick<write_event>(then).size(), 1u);
+    auto waiting = told<events::waiting>(then);
+    ASSERT_EQ(waiting.size(), 1u);
+    EXPECT_EQ(waiting[0].reason, "0 of 2 workers are here: waits for more");
     EXPECT_TRUE(d.core.on_tick(64s).empty()) << "told once";
     auto over = pick<end_run>(d.core.on_tick(66s));
     ASSERT_EQ(over.size(), supervised ? 1u : 0u);

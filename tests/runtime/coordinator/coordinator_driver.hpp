@@ -21,6 +21,24 @@ std::vector<Action> pick(const actions& list) {
   return out;
 }
 
+/// The events of one kind.
+template <class Event>
+std::vector<Event> told(const actions& list) {
+  std::vector<Event> out;
+  for (const write_event& one : pick<write_event>(list))
+    if (const auto* found = std::get_if<Event>(&one.what))
+      out.push_back(*found);
+  return out;
+}
+
+inline process_end killed_by(int signal) {
+  return {process_end::kind::killed, signal};
+}
+inline process_end exited_with(int code) {
+  return {process_end::kind::exited, code};
+}
+const loss_cause closed = losses::connection_closed{};
+
 inline job small_job(uint32_t workers) {
   job out;
   out.name = "test";

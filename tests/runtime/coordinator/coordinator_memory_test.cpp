@@ -35,7 +35,7 @@ protected:
   actions lose(const std::string& name) {
     for (const auto& [id, who] : d_.core.nodes())
       if (who.about.name == name)
-        return d_.core.on_node_down(id, "killed", d_.now);
+        return d_.core.on_node_down(id, closed, d_.now);
     return {};
   }
 
@@ -51,15 +51,6 @@ protected:
   actions place(const actions& list) {
     auto found = pick<place_shares>(list);
     return found.empty() ? actions{} : d_.place(found.at(0));
-  }
-
-  static std::vector<write_event> told(const actions& list,
-                                       const std::string& kind) {
-    std::vector<write_event> out;
-    for (const write_event& one : pick<write_event>(list))
-      if (one.kind == kind)
-        out.push_back(one);
-    return out;
   }
 
   std::map<std::string, uint64_t> room_;
@@ -98,10 +89,10 @@ TEST_F(coordinator_memory,
   d_.train({"w1", "w2", "w3"});
   lose("w2");
   actions refused = place(d_.recover(step_number{0}));
-  auto waiting = told(refused, "waiting");
+  auto waiting = told<events::waiting_for_memory>(refused);
   ASSERT_THAT(waiting, SizeIs(1));
-  EXPECT_EQ(waiting[0].fields["lacking_bytes"], 2 * mb);
-  EXPECT_EQ(waiting[0].fields["reason"],
+  EXPECT_EQ(waiting[0].lacks.lacking_bytes, 2 * mb);
+  EXPECT_EQ(waiting[0].reason,
             "2 workers can hold 1.0 MB more, 2.0 MB of the training data have "
             "no place; waits for another worker");
   EXPECT_EQ(d_.core.phase(), run_phase::recovering);
@@ -120,7 +111,9 @@ TEST_F(coordinator_memory, counts_on_one_that_came_while_others_were_fenced) {
   d_.train({"w1", "w2"});
   lose("w2");
   d_.join("w3");
-  EXPECT_THAT(told(place(d_.recover(step_number{0})), "waiting"), SizeIs(1));
+  EXPECT_THAT(
+      told<events::waiting_for_memory>(place(d_.recover(step_number{0}))),
+      SizeIs(1));
   d_.core.on_tick(d_.now);
   ASSERT_TRUE(d_.core.current()->fenced);
   place(d_.recover(step_number{0}));
@@ -149,7 +142,7 @@ TEST_F(coordinator_memory, keeps_a_member_that_cannot_hand_over_its_rows) {
   placed_shares answer = ballast::place(d_.chunks(), 0.1, places[0]);
   ASSERT_TRUE(answer.lacks);
   actions kept = d_.core.on_no_room(places[0].generation, answer.lacks);
-  EXPECT_THAT(told(kept, "waiting"), SizeIs(1));
+  EXPECT_THAT(told<events::waiting_for_memory>(kept), SizeIs(1));
   EXPECT_EQ(d_.core.phase(), run_phase::training);
   for (int i = 0; i < 3; ++i) // told once, tried once
     EXPECT_THAT(pick<place_shares>(d_.core.on_tick(d_.now)), IsEmpty());

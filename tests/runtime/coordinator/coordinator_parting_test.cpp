@@ -101,10 +101,7 @@ TEST(parting, the_state_goes_to_the_disk_where_no_other_worker_comes) {
   actions first = d.core.on_tick(1s);
   EXPECT_EQ(orders(first, command_kind::checkpoint), 1u)
       << "whatever its end is like";
-  bool said = false;
-  for (const write_event& one : pick<write_event>(first))
-    said = said || one.kind == "waiting";
-  EXPECT_TRUE(said);
+  EXPECT_FALSE(told<events::waiting>(first).empty());
   EXPECT_THAT(pick<send_command>(d.core.on_tick(20s)), IsEmpty());
   EXPECT_EQ(orders(d.core.on_tick(26s), command_kind::stop), 1u);
   d.apply_steps(3);

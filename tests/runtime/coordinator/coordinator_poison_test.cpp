@@ -9,8 +9,8 @@
 namespace ballast {
 namespace {
 
-constexpr const char* crash = "killed by signal 11 (Segmentation fault)";
-constexpr const char* killed = "killed by signal 9 (Killed)";
+const process_end crash = killed_by(11);
+const process_end killed = killed_by(9);
 
 class poison : public ::testing::Test {
 protected:
@@ -41,7 +41,7 @@ protected:
   }
 
   /// It dies; the others, who hold `records`, go on without it.
-  std::vector<give_up> die(worker_id who, const char* how,
+  std::vector<give_up> die(worker_id who, const process_end& how,
                            std::vector<step_record> records = {}) {
     actions then = d.core.on_process_ended(d.core.name_of(who), how, d.now);
     step_number holds =
@@ -165,17 +165,17 @@ TEST(refused_step, tells_the_samples_of_those_who_did_it_last) {
     return d.core.on_failed(bad, d.now);
   };
   refuse(0, {1, 2});
-  d.core.on_node_down(d.workers[3], "gone", d.now);
+  d.core.on_node_down(d.workers[3], closed, d.now);
   d.place(pick<place_shares>(d.recover(step_number{0})).at(0));
   EXPECT_TRUE(pick<end_run>(refuse(1, {3, 4})).empty());
   EXPECT_TRUE(pick<end_run>(refuse(2, {5, 6})).empty());
   actions last = refuse(0, {1, 2, 7});
   EXPECT_EQ(pick<end_run>(last).size(), 1u);
-  std::string told;
-  for (const write_event& one : pick<write_event>(last))
-    if (one.kind == "error")
-      told = one.fields["samples"].dump();
-  EXPECT_EQ(told, R"({"w1":[1,2,7],"w2":[3,4],"w3":[5,6]})");
+  auto refused = told<events::step_refused>(last);
+  ASSERT_EQ(refused.size(), 1u);
+  const decltype(events::step_refused::samples) samples{
+      {"w1", {1, 2, 7}}, {"w2", {3, 4}}, {"w3", {5, 6}}};
+  EXPECT_EQ(refused[0].samples, samples);
 }
 
 } // namespace

@@ -51,7 +51,7 @@ std::unique_ptr<driver> in_phase(const phase_name& name) {
     for (worker_id who : d->workers)
       d->core.on_paused({who, generation{1}, step_number{0}}, d->now);
   } else if (name == "recovering") {
-    d->core.on_node_down(d->workers[1], "gone", d->now);
+    d->core.on_node_down(d->workers[1], closed, d->now);
   } else if (name == "finishing" || name == "done") {
     d->finish_all();
     if (name == "done")
@@ -208,7 +208,7 @@ TEST(requests, a_crash_keeps_a_pause_and_the_end_of_one) {
     d.train({"w1", "w2", "w3"});
     d.apply_steps(1);
     d.core.pause();
-    d.core.on_node_down(d.workers[2], "gone", d.now);
+    d.core.on_node_down(d.workers[2], closed, d.now);
     if (resumed) {
       EXPECT_FALSE(d.core.resume().refused);
     }
@@ -225,7 +225,7 @@ TEST(requests, a_copy_is_asked_for_again_after_rank_zero_died) {
   d.train({"w1", "w2"});
   EXPECT_EQ(commands(d.core.checkpoint().then, command_kind::checkpoint), 1u);
   d.apply_steps(1);
-  d.core.on_node_down(d.workers[0], "gone", d.now);
+  d.core.on_node_down(d.workers[0], closed, d.now);
   EXPECT_FALSE(d.core.checkpoint().refused);
   auto place = pick<place_shares>(d.recover(step_number{1}));
   d.place(place.at(0));
@@ -320,7 +320,7 @@ TEST(requests, a_stop_without_holders_writes_the_model_of_the_checkpoint) {
     actions then;
     if (before)
       d.core.stop(false);
-    then = d.core.on_node_down(d.workers[0], "gone", d.now);
+    then = d.core.on_node_down(d.workers[0], closed, d.now);
     if (!before)
       then = d.core.stop(false).then;
     auto model = pick<publish_model>(then);
@@ -342,7 +342,7 @@ TEST(requests, a_stop_without_holders_writes_the_model_of_the_checkpoint) {
 TEST(requests, a_stop_says_that_steps_are_undone_that_nothing_holds) {
   driver d;
   train_two(d, 0);
-  d.core.on_node_down(d.workers[0], "gone", d.now);
+  d.core.on_node_down(d.workers[0], closed, d.now);
   auto over = pick<end_run>(d.core.stop(false).then);
   ASSERT_THAT(over, SizeIs(1));
   EXPECT_EQ(over[0].reason, "stopped; the steps up to 2 are undone: no "
@@ -360,7 +360,7 @@ TEST(requests, a_damaged_checkpoint_is_no_stopped_run) {
   driver d;
   train_two(d, 1);
   d.core.stop(true);
-  d.core.on_node_down(d.workers[0], "gone", d.now);
+  d.core.on_node_down(d.workers[0], closed, d.now);
   auto over = pick<end_run>(d.core.on_model_saved(
       {{errc::invalid_data, "the file is torn", {}}, {}, {}, {}}));
   ASSERT_THAT(over, SizeIs(1));
@@ -378,10 +378,10 @@ TEST(requests, a_refused_step_that_nobody_is_left_of_is_forgotten) {
   bad.code = errc::non_finite_loss;
   bad.step = step_number{4};
   d.core.on_failed(bad, d.now);
-  d.core.on_node_down(d.workers[0], "gone", d.now);
+  d.core.on_node_down(d.workers[0], closed, d.now);
   EXPECT_THAT(pick<end_run>(d.core.on_tick(d.now + 6s)), IsEmpty());
   EXPECT_EQ(d.core.phase(), run_phase::waiting);
-  EXPECT_THAT(status_json(d.core, d.now)["state"], "waiting");
+  EXPECT_EQ(status_of(d.core, d.now).state, run_phase::waiting);
 }
 
 } // namespace

@@ -25,15 +25,6 @@ protected:
       d_.core.on_heartbeat({who, generation{1}, {}, {}, 0}, d_.now);
   }
 
-  std::vector<write_event> events(const actions& list,
-                                  const std::string& kind) {
-    std::vector<write_event> out;
-    for (const write_event& one : pick<write_event>(list))
-      if (one.kind == kind)
-        out.push_back(one);
-    return out;
-  }
-
   actions answer(worker_id who, instant now) {
     return d_.core.on_ack({who, generation{1}, true, step_number{1}, {}, {}},
                           now);
@@ -48,13 +39,12 @@ TEST_F(silence, of_all_excludes_nobody_and_says_so_once) {
   actions late = d_.core.on_tick(2200ms);
   EXPECT_THAT(pick<expel>(late), IsEmpty());
   EXPECT_THAT(pick<send_fence>(late), SizeIs(2)) << "they are asked again";
-  auto told = events(late, "waiting");
-  ASSERT_THAT(told, SizeIs(1));
-  EXPECT_EQ(told[0].fields["reason"], "no worker that holds the model of step "
-                                      "1 answers: waits for w1, w2");
-  EXPECT_EQ(status_json(d_.core, 2200ms)["waits"].get<std::string>(),
-            told[0].fields["reason"].get<std::string>());
-  EXPECT_THAT(events(d_.core.on_tick(2700ms), "waiting"), IsEmpty());
+  auto waiting = told<events::waiting>(late);
+  ASSERT_THAT(waiting, SizeIs(1));
+  EXPECT_EQ(waiting[0].reason, "no worker that holds the model of step "
+                               "1 answers: waits for w1, w2");
+  EXPECT_EQ(status_of(d_.core, 2200ms).run.value().waits, waiting[0].reason);
+  EXPECT_THAT(told<events::waiting>(d_.core.on_tick(2700ms)), IsEmpty());
 }
 
 TEST_F(silence, ends_for_all_with_the_first_answer) {
@@ -70,7 +60,7 @@ TEST_F(silence, ends_for_all_with_the_first_answer) {
   auto place = pick<place_shares>(over);
   ASSERT_THAT(place, SizeIs(1));
   EXPECT_EQ(place[0].workers, std::vector{d_.workers[0]});
-  EXPECT_FALSE(status_json(d_.core, 10500ms).contains("waits"));
+  EXPECT_EQ(status_of(d_.core, 10500ms).run.value().waits, "");
 }
 
 // SIGSTOP for a second and a half.
@@ -120,7 +110,7 @@ TEST_F(silence, is_told_as_the_reason_of_a_stop_that_finds_all_undone) {
   d_.now = 1s;
   d_.train({"w1"});
   d_.apply_steps(1);
-  d_.core.on_node_down(d_.workers[0], "gone", d_.now);
+  d_.core.on_node_down(d_.workers[0], closed, d_.now);
   auto again = pick<place_shares>(d_.join("w2").then);
   ASSERT_THAT(again, SizeIs(1));
   d_.place(again[0]);
@@ -172,7 +162,7 @@ TEST(own_freeze, lengthens_the_time_to_answer_a_fence) {
   d.train({"w1", "w2", "w3"});
   d.apply_steps(1);
   d.core.on_tick(0ms);
-  d.core.on_node_down(d.workers[0], "gone", 10ms);
+  d.core.on_node_down(d.workers[0], closed, 10ms);
   d.core.on_ack({d.workers[1], generation{1}, true, step_number{1}, {}, {}},
                 20ms);
   EXPECT_THAT(pick<expel>(d.core.on_tick(3s)), IsEmpty());

@@ -24,7 +24,7 @@ protected:
   /// Everybody is lost; another one does the same two steps.
   void do_again() {
     for (worker_id who : std::vector(d.core.current()->members->workers))
-      d.core.on_node_down(who, "killed", d.now);
+      d.core.on_node_down(who, closed, d.now);
     ASSERT_EQ(d.core.current()->last.step, step_number{0});
     auto placing = pick<place_shares>(d.join("w3").then);
     ASSERT_EQ(placing.size(), 1u);

@@ -31,7 +31,7 @@ TEST(load_watch, finds_a_worker_to_which_nothing_comes) {
   auto found = watch.stalled();
   ASSERT_THAT(found, SizeIs(1));
   EXPECT_EQ(found[0].who, worker_id{1});
-  EXPECT_EQ(found[0].what,
+  EXPECT_EQ(describe(loss_cause(found[0].what)),
             "no byte of its share for 60 s; 1.2 MB of 7.0 GB had arrived");
   EXPECT_THAT(watch.stalled(), IsEmpty()); // told once
 }

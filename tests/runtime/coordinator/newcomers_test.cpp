@@ -62,20 +62,11 @@ protected:
     word.message = "no route to the origin";
     return d->core.on_failed(word, d->now);
   }
-  static std::vector<nlohmann::ordered_json> events(const actions& of,
-                                                    const std::string& kind) {
-    std::vector<nlohmann::ordered_json> out;
-    for (const write_event& one : pick<write_event>(of))
-      if (one.kind == kind)
-        out.push_back(one.fields);
-    return out;
-  }
   std::string state_of(const std::string& name) {
     std::string out;
-    const nlohmann::json status = status_json(d->core, d->now);
-    for (const auto& one : status["workers"])
-      if (one["name"] == name)
-        out = one["state"];
+    for (const worker_status& one : status_of(d->core, d->now).workers)
+      if (one.name == name)
+        out = to_string(one.state);
     return out;
   }
 
@@ -87,10 +78,10 @@ TEST_F(newcomers, that_fail_to_load_cost_only_themselves) {
   worker_id w3 = invite("w3");
   actions then = fails(w3);
   EXPECT_TRUE(d->core.active()) << d->core.current()->reason;
-  auto lost = events(then, "worker_lost");
+  auto lost = told<events::worker_lost>(then);
   ASSERT_THAT(lost, SizeIs(1));
-  EXPECT_EQ(lost[0]["worker"], "w3");
-  EXPECT_EQ(lost[0]["reason"], "unreachable: no route to the origin");
+  EXPECT_EQ(lost[0].worker, "w3");
+  EXPECT_EQ(describe(lost[0].cause), "unreachable: no route to the origin");
   auto out = pick<expel>(then);
   ASSERT_THAT(out, SizeIs(1));
   EXPECT_THAT(out[0].dismissed, HasSubstr("no route"));
@@ -119,7 +110,7 @@ TEST_F(newcomers, that_fail_are_not_taken_in_again_by_this_run) {
 
 TEST_F(newcomers, that_replace_others_and_fail_end_with_the_respawn_limit) {
   begin(true);
-  d->core.on_process_ended("w2", "killed by signal 9 (Killed)", d->now);
+  d->core.on_process_ended("w2", killed_by(9), d->now);
   std::vector<std::string> started;
   d->place(pick<place_shares>(d->recover(step_number{2})).at(0));
   uint64_t done = 2;
@@ -134,7 +125,7 @@ TEST_F(newcomers, that_replace_others_and_fail_end_with_the_respawn_limit) {
       break;
     fails(invite(started.back()));
     ASSERT_TRUE(d->core.active());
-    d->core.on_process_ended(started.back(), "exited with code 1", d->now);
+    d->core.on_process_ended(started.back(), exited_with(1), d->now);
     auto place = pick<place_shares>(d->recover(step_number{done}));
     ASSERT_THAT(place, SizeIs(1));
     d->place(place[0]);
@@ -149,7 +140,7 @@ TEST_F(newcomers, that_fail_after_the_run_went_back_cost_only_themselves) {
   worker_id w3 = d->join("w3").accepted->worker;
   worker_id w4 = d->join("w4").accepted->worker;
   for (worker_id who : d->workers)
-    d->core.on_node_down(who, "killed by signal 9", d->now);
+    d->core.on_node_down(who, killed_by(9), d->now);
   ASSERT_THAT(d->core.current()->members->workers, SizeIs(2));
   d->assigned = d->core.on_placed(d->first({d->core.current()->members->number,
                                             plan_number{9},
@@ -215,7 +206,7 @@ TEST_F(newcomers, of_a_run_that_is_over_are_free_for_the_next) {
     hello.run = "test-1";
     hello.run_mark = run_mark("t", "test-1");
   };
-  d->core.on_node_down(worker_id{1}, "gone", d->now);
+  d->core.on_node_down(worker_id{1}, closed, d->now);
   EXPECT_TRUE(d->join("w1").accepted);
 }
 
@@ -229,7 +220,7 @@ TEST_F(newcomers, that_are_about_to_end_take_no_new_work) {
   ASSERT_THAT(place, SizeIs(1));
   EXPECT_EQ(place[0].workers, std::vector<worker_id>{worker_id{1}});
   EXPECT_EQ(state_of("w2"), "draining");
-  d->core.on_node_down(worker_id{2}, "its connection closed", d->now);
+  d->core.on_node_down(worker_id{2}, closed, d->now);
   EXPECT_EQ(state_of("w2"), "left");
 }
 
@@ -239,10 +230,10 @@ TEST_F(newcomers, age_since_their_last_word_also_once_they_are_lost) {
   d->core.on_heartbeat({d->workers[0], {}, {}, {}, 0}, d->now);
   d->core.on_heartbeat({d->workers[1], {}, {}, {}, 0}, d->now);
   d->now = 11s;
-  d->core.on_node_down(d->workers[1], "killed by signal 9", d->now);
-  auto workers = status_json(d->core, 14s)["workers"];
-  EXPECT_DOUBLE_EQ(workers[1]["heartbeat_age_s"], 4.0);
-  EXPECT_EQ(workers[1]["state"], "lost");
+  d->core.on_node_down(d->workers[1], killed_by(9), d->now);
+  auto workers = status_of(d->core, 14s).workers;
+  EXPECT_DOUBLE_EQ(workers[1].heartbeat_age.value().count(), 4.0);
+  EXPECT_EQ(workers[1].state, worker_standing::lost);
 }
 
 TEST_F(newcomers, leave_a_reason_that_outlives_the_recovery) {

@@ -162,14 +162,6 @@ protected:
     }
     return std::chrono::duration_cast<std::chrono::milliseconds>(d.now - begun);
   }
-  static std::vector<nlohmann::ordered_json> events(const actions& of,
-                                                    const std::string& kind) {
-    std::vector<nlohmann::ordered_json> out;
-    for (const write_event& one : pick<write_event>(of))
-      if (one.kind == kind)
-        out.push_back(one.fields);
-    return out;
-  }
   driver d;
 };
 
@@ -187,18 +179,17 @@ TEST_F(opening, that_fails_again_and_again_waits_longer_each_time) {
 TEST_F(opening, that_fails_three_times_is_told_with_what_to_set) {
   begin(2);
   for (int i = 0; i < 2; ++i) {
-    EXPECT_THAT(events(attempt_fails(), "cannot_open"), IsEmpty());
+    EXPECT_THAT(told<events::cannot_open>(attempt_fails()), IsEmpty());
     wait_for_placement();
   }
-  EXPECT_FALSE(status_json(d.core, d.now).contains("cannot_open"));
-  auto told = events(attempt_fails(), "cannot_open");
+  EXPECT_FALSE(status_of(d.core, d.now).run.value().cannot_open);
+  auto told = ballast::told<events::cannot_open>(attempt_fails());
   ASSERT_THAT(told, SizeIs(1));
-  EXPECT_EQ(told[0]["worker"], "w2");
-  EXPECT_EQ(told[0]["cannot_reach"], "w1");
-  EXPECT_EQ(told[0]["address"], "127.0.0.1:4711");
-  EXPECT_THAT(std::string(told[0]["message"]),
-              HasSubstr("start w1 with --host"));
-  EXPECT_THAT(std::string(status_json(d.core, d.now)["cannot_open"]),
+  EXPECT_EQ(told[0].broken.value().worker, "w2");
+  EXPECT_EQ(told[0].broken.value().cannot_reach, "w1");
+  EXPECT_EQ(told[0].broken.value().address, "127.0.0.1:4711");
+  EXPECT_THAT(told[0].message, HasSubstr("start w1 with --host"));
+  EXPECT_THAT(status_of(d.core, d.now).run.value().cannot_open.value(),
               HasSubstr("127.0.0.1:4711"));
   // With min_workers 2 nobody can be left out.
   EXPECT_TRUE(d.core.nodes().at(d.workers[0]).connected);
@@ -243,12 +234,11 @@ TEST_F(opening, ends_within_grace_s_with_what_every_worker_lacks) {
       wait_for_placement();
     then = attempt_lacks(i % 2);
     EXPECT_THAT(pick<expel>(then), IsEmpty());
-    if (auto told = events(then, "cannot_open"); i == 2) {
+    if (auto told = ballast::told<events::cannot_open>(then); i == 2) {
       ASSERT_THAT(told, SizeIs(1));
-      EXPECT_THAT(std::string(told[0]["message"]),
+      EXPECT_THAT(told[0].message,
                   HasSubstr("cannot make shared memory: File too large"));
-      EXPECT_THAT(std::string(told[0]["message"]),
-                  Not(HasSubstr("connect to each other")));
+      EXPECT_THAT(told[0].message, Not(HasSubstr("connect to each other")));
     }
   }
   auto ended = pick<end_run>(then);
@@ -327,13 +317,12 @@ TEST_F(broken_pair, costs_one_of_the_two_and_not_the_run) {
 
 TEST_F(broken_pair, is_told_by_who_saw_it) {
   begin(3);
-  auto told = events(third_attempt_fails(), "cannot_open");
+  auto told = ballast::told<events::cannot_open>(third_attempt_fails());
   ASSERT_THAT(told, SizeIs(1));
-  EXPECT_EQ(told[0]["worker"], "w2");
-  EXPECT_EQ(told[0]["cannot_reach"], "w1");
-  EXPECT_THAT(std::string(told[0]["message"]), HasSubstr("no route"));
-  EXPECT_THAT(std::string(told[0]["message"]),
-              ::testing::Not(HasSubstr("--host")))
+  EXPECT_EQ(told[0].broken.value().worker, "w2");
+  EXPECT_EQ(told[0].broken.value().cannot_reach, "w1");
+  EXPECT_THAT(told[0].message, HasSubstr("no route"));
+  EXPECT_THAT(told[0].message, ::testing::Not(HasSubstr("--host")))
       << "its address was good";
 }
 
@@ -398,10 +387,10 @@ TEST_F(broken_pair, calls_the_dismissed_one_back_where_nobody_else_is_left) {
   ASSERT_TRUE(d.join("w2").accepted);
   d.core.on_tick(d.now);
   EXPECT_FALSE(d.core.current()->change);
-  EXPECT_EQ(std::string(status_json(d.core, d.now)["workers"].back()["state"]),
-            "dismissed");
-  d.core.on_node_down(w(1), "killed", d.now);
-  actions then = d.core.on_node_down(w(3), "killed", d.now);
+  EXPECT_EQ(status_of(d.core, d.now).workers.back().state,
+            worker_standing::dismissed);
+  d.core.on_node_down(w(1), closed, d.now);
+  actions then = d.core.on_node_down(w(3), closed, d.now);
   auto place = pick<place_shares>(then);
   ASSERT_THAT(place, SizeIs(1));
   EXPECT_THAT(place[0].workers, ElementsAre(w(4)));
@@ -415,7 +404,7 @@ TEST_F(opening, waits_for_nothing_where_a_worker_died) {
   echo.code = errc::collective_failed;
   echo.message = "peer lost";
   d.core.on_failed(echo, d.now);
-  d.core.on_node_down(d.workers[0], "killed by signal 9", d.now);
+  d.core.on_node_down(d.workers[0], killed_by(9), d.now);
   EXPECT_THAT(pick<place_shares>(d.recover(step_number{0})), SizeIs(1));
 }
 

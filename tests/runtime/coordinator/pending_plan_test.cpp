@@ -119,15 +119,6 @@ protected:
     return out;
   }
 
-  static std::vector<nlohmann::ordered_json> events(const actions& of,
-                                                    const std::string& kind) {
-    std::vector<nlohmann::ordered_json> out;
-    for (const write_event& one : pick<write_event>(of))
-      if (one.kind == kind)
-        out.push_back(one.fields);
-    return out;
-  }
-
   job what_;
   driver first_;
   driver second_;
@@ -137,19 +128,21 @@ protected:
 TEST_F(pending_plan, of_a_dead_coordinator_is_told_of_by_the_next_one) {
   keep(move());
   actions then = take_over(steps(3, 2));
-  auto told = events(then, "balance");
-  ASSERT_THAT(told, SizeIs(1));
-  EXPECT_EQ(told[0]["plan"], 2);
-  EXPECT_EQ(told[0]["generation"], 1);
-  EXPECT_EQ(told[0]["step"], 4);
-  EXPECT_EQ(told[0]["cause"], "SIZE");
-  EXPECT_EQ(told[0]["reason"], "one owns more");
-  EXPECT_EQ(told[0]["makespan_ratio_before"], 1.5);
-  EXPECT_EQ(told[0]["moved_rows"], 10);
-  EXPECT_EQ(told[0]["moved_bytes"], 100);
-  EXPECT_EQ(told[0]["bound_rows"], 7);
-  EXPECT_EQ(told[0]["skew_tv_max"], 0.25);
-  EXPECT_EQ(told[0]["rows"]["w2"], 60);
+  auto done = told<events::balanced>(then);
+  ASSERT_THAT(done, SizeIs(1));
+  EXPECT_EQ(done[0].what.plan, plan_number{2});
+  EXPECT_EQ(done[0].what.generation, generation{1});
+  EXPECT_EQ(done[0].what.step, step_number{4});
+  EXPECT_EQ(done[0].balance.cause, balance_cause::size);
+  EXPECT_EQ(done[0].what.reason, "one owns more");
+  EXPECT_EQ(done[0].balance.makespan_ratio, 1.5);
+  EXPECT_EQ(done[0].balance.moved_rows, 10u);
+  EXPECT_EQ(done[0].balance.moved_bytes, 100u);
+  EXPECT_EQ(done[0].balance.bound_rows, 7u);
+  ASSERT_THAT(done[0].what.shares, SizeIs(2));
+  EXPECT_EQ(done[0].what.shares[0].skew_tv, 0.25);
+  EXPECT_EQ(done[0].what.shares[1].worker, "w2");
+  EXPECT_EQ(done[0].what.shares[1].rows, 60u);
   EXPECT_THAT(pick<journal_effective>(then), SizeIs(1));
   const balance_account& account = second_.core.current()->balance;
   EXPECT_EQ(account.plans, 1u);
@@ -160,12 +153,12 @@ TEST_F(pending_plan, of_a_dead_coordinator_is_told_of_by_the_next_one) {
 TEST_F(pending_plan, that_never_took_effect_is_told_of_as_dropped) {
   keep(move());
   actions then = take_over(steps(3, 0));
-  EXPECT_THAT(events(then, "balance"), SizeIs(0));
+  EXPECT_THAT(told<events::balanced>(then), SizeIs(0));
   EXPECT_THAT(pick<journal_effective>(then), SizeIs(0));
-  auto told = events(then, "plan");
-  ASSERT_GE(told.size(), 1u);
-  EXPECT_EQ(told[0]["plan"], 2);
-  EXPECT_EQ(told[0]["outcome"], "dropped");
+  auto dropped = told<events::plan_dropped>(then);
+  ASSERT_GE(dropped.size(), 1u);
+  EXPECT_EQ(dropped[0].plan, plan_number{2});
+  EXPECT_THAT(told<events::plan_effective>(then), SizeIs(0));
   EXPECT_EQ(second_.core.current()->balance.plans, 0u);
 }
 
@@ -174,7 +167,7 @@ TEST_F(pending_plan, is_told_of_once) {
   keep(move());
   past_.plans.back().told = true;
   actions then = take_over(steps(3, 2));
-  EXPECT_THAT(events(then, "balance"), SizeIs(0));
+  EXPECT_THAT(told<events::balanced>(then), SizeIs(0));
   EXPECT_THAT(pick<journal_effective>(then), SizeIs(1));
 }
 
@@ -185,7 +178,7 @@ TEST_F(pending_plan, is_told_of_before_it_is_journaled_as_in_force) {
   size_t journaled = 0;
   for (size_t i = 0; i < then.size(); ++i) {
     if (const auto* line = std::get_if<write_event>(&then[i]))
-      told = line->kind == "balance" ? i : told;
+      told = std::holds_alternative<events::balanced>(line->what) ? i : told;
     if (std::holds_alternative<journal_effective>(then[i]))
       journaled = i;
   }
@@ -196,33 +189,34 @@ TEST_F(pending_plan, of_another_membership_is_told_of_with_its_generation) {
   keep(join());
   // The newcomer got its state at the switch and did step 4 with the others.
   actions then = take_over(steps(3, 1));
-  auto made = events(then, "generation");
+  auto made = told<events::generation_begun>(then);
   ASSERT_GE(made.size(), 1u);
-  EXPECT_EQ(made[0]["generation"], 2);
-  EXPECT_EQ(made[0]["step"], 4);
-  EXPECT_EQ(made[0]["reason"], "join");
-  EXPECT_THAT(made[0]["workers"].get<std::vector<std::string>>(),
-              ElementsAre("w1", "w2", "w3"));
-  auto told = events(then, "plan");
-  ASSERT_GE(told.size(), 1u);
-  EXPECT_EQ(told[0]["plan"], 2);
-  EXPECT_EQ(told[0]["outcome"], "effective");
-  EXPECT_EQ(told[0]["reason"], "membership");
+  EXPECT_EQ(made[0].number, generation{2});
+  EXPECT_EQ(made[0].step, step_number{4});
+  const auto* how =
+      std::get_if<events::generation_begun::switched>(&made[0].why);
+  ASSERT_TRUE(how);
+  EXPECT_FALSE(how->leave);
+  EXPECT_THAT(made[0].workers, ElementsAre("w1", "w2", "w3"));
+  auto effective = told<events::plan_effective>(then);
+  ASSERT_GE(effective.size(), 1u);
+  EXPECT_EQ(effective[0].plan, plan_number{2});
+  EXPECT_EQ(effective[0].reason, "membership");
 }
 
 // Some are behind the switch when a fence comes: nobody told of it.
 TEST_F(pending_plan, at_a_fence_is_told_of_in_the_same_life) {
   join();
-  actions then = first_.core.on_node_down(first_.workers[0], "gone", {});
+  actions then = first_.core.on_node_down(first_.workers[0], closed, {});
   actions more = answers(first_, steps(3, 1));
   then.insert(then.end(), more.begin(), more.end());
-  size_t told = 0;
-  for (const auto& one : events(then, "plan"))
-    told += one["plan"] == 2 && one["outcome"] == "effective" ? 1 : 0;
-  EXPECT_EQ(told, 1u);
-  auto made = events(then, "generation");
+  size_t effective = 0;
+  for (const auto& one : told<events::plan_effective>(then))
+    effective += one.plan == plan_number{2} ? 1 : 0;
+  EXPECT_EQ(effective, 1u);
+  auto made = told<events::generation_begun>(then);
   ASSERT_GE(made.size(), 1u);
-  EXPECT_EQ(made[0]["generation"], 2);
+  EXPECT_EQ(made[0].number, generation{2});
 }
 
 } // namespace

@@ -131,10 +131,11 @@ TEST_F(asking, another_balance_is_journaled_before_it_is_applied) {
   const auto& applied = std::get<apply_balance>(answer.then[1]).what;
   EXPECT_TRUE(applied.enabled) << "what is not given stays";
   EXPECT_EQ(applied.skew_tv, 0.3);
-  EXPECT_EQ(std::get<write_event>(answer.then[2]).kind, "set_balance");
-  auto status = status_json(first_.core, first_.now)["balance"];
-  EXPECT_EQ(status["skew_tv"], 0.3);
-  EXPECT_EQ(status["enabled"], true);
+  EXPECT_TRUE(std::holds_alternative<events::balance_set>(
+      std::get<write_event>(answer.then[2]).what));
+  auto status = status_of(first_.core, first_.now).run.value().balance;
+  EXPECT_EQ(status.skew_tv, 0.3);
+  EXPECT_EQ(status.enabled, true);
 }
 
 TEST_F(asking, nonsense_changes_nothing) {
@@ -147,9 +148,9 @@ TEST_F(asking, nonsense_changes_nothing) {
   EXPECT_EQ(first_.core.set_balance({}, {}).refused.message,
             "set_balance: give \"enabled\" or \"skew_tv\"");
   // Also not the half that was right.
-  auto status = status_json(first_.core, first_.now)["balance"];
-  EXPECT_EQ(status["enabled"], false);
-  EXPECT_EQ(status["skew_tv"], 0.25);
+  auto status = status_of(first_.core, first_.now).run.value().balance;
+  EXPECT_EQ(status.enabled, false);
+  EXPECT_EQ(status.skew_tv, 0.25);
   for (double edge : {0, 1})
     EXPECT_FALSE(first_.core.set_balance({}, edge).refused);
   driver idle;
@@ -319,7 +320,7 @@ TEST_F(asking, one_that_joined_anew_is_not_waited_for_and_not_killed) {
   ASSERT_TRUE(joined.accepted);
   EXPECT_THAT(second_.core.current()->fenced->awaited(), SizeIs(2));
   // Both are gone with it: nobody waits for its name.
-  second_.core.on_process_ended("w2", "killed by signal 9", second_.now);
+  second_.core.on_process_ended("w2", killed_by(9), second_.now);
   auto started = pick<start_worker>(second_.core.on_tick(second_.now));
   ASSERT_EQ(started.size(), 1u);
   EXPECT_EQ(started[0].name, "w4");

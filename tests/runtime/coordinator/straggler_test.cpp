@@ -10,7 +10,6 @@ namespace {
 
 using namespace std::chrono_literals;
 using testing::ElementsAre;
-using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
 
@@ -150,20 +149,6 @@ TEST(stragglers, are_forgotten_with_their_process_and_told_to_a_new_run) {
   auto told = all.changes(1s);
   ASSERT_THAT(told, SizeIs(1));
   EXPECT_EQ(told[0].what.who, w2);
-}
-
-TEST(stragglers, are_named_in_one_sentence) {
-  stragglers::finding what;
-  what.what = heat();
-  EXPECT_EQ(sentence(what, "w2", "cuda:1"),
-            "w2 may be held up by its cuda:1: slowed down by heat (91 "
-            "degrees)");
-  what.ratio = 1.84;
-  EXPECT_EQ(sentence(what, "w2", "cuda:1"),
-            "w2 is slow, 1.8 times the others' time for a row, because of its "
-            "cuda:1: slowed down by heat (91 degrees)");
-  what.ratio = 1;
-  EXPECT_THAT(sentence(what, "w2", "cuda:1"), HasSubstr("w2 keeps up, 1.0"));
 }
 
 } // namespace

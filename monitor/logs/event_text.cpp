@@ -1,0 +1,402 @@
+#include "monitor/logs/event_text.hpp"
+
+#include "monitor/logs/log.hpp"
+#include "runtime/base/json_text.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <utility>
+
+namespace ballast::events {
+
+namespace {
+
+using ordered_json = nlohmann::ordered_json;
+
+std::string whole_seconds(std::chrono::nanoseconds span) {
+  return std::to_string(
+             std::chrono::duration_cast<std::chrono::seconds>(span).count()) +
+         " s";
+}
+
+// -- parts of lines ----------------------------------------------------------
+
+ordered_json process(const worker_process& of) {
+  return {{"worker", of.worker},
+          {"incarnation", of.incarnation},
+          {"pid", of.pid},
+          {"host", of.host}};
+}
+
+/// Behind the others, without the search for an equal key that an ordered
+/// object makes for each: names differ, and there may be a thousand.
+void append(ordered_json& object, const std::string& name, ordered_json what) {
+  object.get_ref<ordered_json::object_t&>().emplace_back(name, std::move(what));
+}
+
+/// `skew_tv_max`, and by name `skew_tv`, `rows` and `batch`.
+ordered_json shares_of(const std::vector<worker_share>& all) {
+  double worst = 0;
+  ordered_json skew = ordered_json::object();
+  ordered_json rows = skew;
+  ordered_json batch = skew;
+  for (const worker_share& one : all) {
+    worst = std::max(worst, one.skew_tv);
+    append(skew, one.worker, one.skew_tv);
+    append(rows, one.worker, one.rows);
+    append(batch, one.worker, one.batch);
+  }
+  return {{"skew_tv_max", worst},
+          {"skew_tv", std::move(skew)},
+          {"rows", std::move(rows)},
+          {"batch", std::move(batch)}};
+}
+
+ordered_json error_fields(const failure& why) {
+  return {{"code", to_string(why.code)},
+          {"message", why.message},
+          {"pointer", why.pointer}};
+}
+
+struct generation_reason {
+  std::string operator()(const generation_begun::first&) const {
+    return "start";
+  }
+  std::string operator()(const generation_begun::from_checkpoint& one) const {
+    return "checkpoint of step " + to_string(one.of);
+  }
+  std::string operator()(const generation_begun::switched& one) const {
+    return one.leave ? "leave" : "join";
+  }
+  std::string operator()(const generation_begun::recovered& one) const {
+    return describe(one.reason);
+  }
+};
+
+ordered_json phases_of(const generation_begun::recovered& how) {
+  return {
+      {"detect", how.detect.count()}, {"fence", how.fence.count()},
+      {"plan", how.plan.count()},     {"open", how.open.count()},
+      {"sync", how.sync.count()},     {"first_step", how.first_step.count()}};
+}
+
+// -- one line for each kind of event -----------------------------------------
+
+event_text line(const coordinator_started& e) {
+  ordered_json out{{"term", value(e.term)}, {"run", e.run}, {"build", e.build}};
+  if (e.resumed)
+    out.update({{"resumed", true},
+                {"step", value(e.resumed->step)},
+                {"checkpoint", value(e.resumed->checkpoint)}});
+  return {"coordinator_started", std::move(out)};
+}
+
+event_text line(const waiting& e) {
+  return {"waiting",
+          {{"workers", e.workers},
+           {"min_workers", e.min_workers},
+           {"step", value(e.step)},
+           {"reason", e.reason}}};
+}
+
+event_text line(const waiting_for_memory& e) {
+  return {"waiting",
+          {{"workers", e.workers},
+           {"lacking_bytes", e.lacks.lacking_bytes},
+           {"free_bytes", e.lacks.free_bytes},
+           {"reason", e.reason}}};
+}
+
+event_text line(const paused& e) {
+  return {"paused", {{"step", value(e.step)}}};
+}
+
+event_text line(const resumed& e) {
+  ordered_json out{{"step", value(e.step)}};
+  if (e.by_takeover)
+    out["reason"] = "the run is resumed by its user";
+  return {"resumed", std::move(out)};
+}
+
+event_text line(const scaled& e) {
+  return {"scale", {{"workers", e.workers}}};
+}
+
+event_text line(const balance_set& e) {
+  return {"set_balance", {{"enabled", e.enabled}, {"skew_tv", e.skew_tv}}};
+}
+
+event_text line(const fault_injected& e) {
+  return {"fault",
+          {{"worker", e.worker},
+           {"what", to_string(e.what)},
+           {"amount", e.amount}}};
+}
+
+event_text line(const epoch_ended& e) {
+  return {"epoch",
+          {{"epoch", value(e.epoch)},
+           {"step", value(e.step)},
+           {"samples", e.samples},
+           {"train_loss", e.train_loss}}};
+}
+
+event_text line(const evaluated& e) {
+  ordered_json out{{"epoch", value(e.epoch)},
+                   {"test_loss", e.loss},
+                   {"test_rows", e.rows},
+                   {"ms", e.took.count()}};
+  if (e.accuracy)
+    out["test_accuracy"] = *e.accuracy;
+  return {"evaluation", std::move(out)};
+}
+
+event_text line(const undone& e) {
+  return {"undone",
+          {{"from", value(e.from)}, {"to", value(e.to)}, {"reason", e.reason}}};
+}
+
+event_text line(const error& e) {
+  return {"error", error_fields(e.why)};
+}
+
+event_text line(const step_refused& e) {
+  ordered_json samples = ordered_json::object();
+  for (const auto& [worker, ids] : e.samples)
+    samples[worker] = ids;
+  ordered_json out = error_fields(e.why);
+  out["step"] = value(e.step);
+  out["samples"] = std::move(samples);
+  return {"error", std::move(out)};
+}
+
+event_text line(const respawn_ended& e) {
+  return {
+      "error",
+      {{"code", to_string(errc::worker_lost)},
+       {"message", std::to_string(e.deaths) +
+                       " workers died before their first step within " +
+                       std::to_string(e.window_s) +
+                       " s; no more are started. The last one: " + e.last}}};
+}
+
+event_text line(const disk_full& e) {
+  ordered_json out = ordered_json::object();
+  if (!e.worker.empty())
+    out["worker"] = e.worker;
+  out["ms"] = e.took.count();
+  if (e.message)
+    out["message"] = *e.message;
+  return {"disk_full", std::move(out)};
+}
+
+event_text line(const done& e) {
+  ordered_json out{{"state", e.state}, {"steps", e.steps}};
+  if (!e.reason.empty())
+    out["reason"] = e.reason;
+  return {"done", std::move(out)};
+}
+
+event_text line(const worker_joined& e) {
+  ordered_json out = process(e);
+  out["device"] = e.device;
+  return {"worker_joined", std::move(out)};
+}
+
+event_text line(const worker_returned& e) {
+  return {"worker_returned", process(e)};
+}
+
+event_text line(const worker_left& e) {
+  return {"worker_left", process(e)};
+}
+
+event_text line(const worker_lost& e) {
+  ordered_json out{{"worker", e.worker}, {"incarnation", e.incarnation}};
+  if (e.process)
+    out.update({{"pid", e.process->pid}, {"host", e.process->host}});
+  out["reason"] = describe(e.cause);
+  return {"worker_lost", std::move(out)};
+}
+
+event_text line(const straggler& e) {
+  ordered_json out{{"worker", e.worker},
+                   {"device", e.device},
+                   {"host", e.host},
+                   {"causes", cause_names(e.what.what)},
+                   {"over", e.over}};
+  if (e.what.ratio > 0)
+    out["row_time_ratio"] = e.what.ratio;
+  out["reason"] = e.over ? e.device + " of " + e.worker +
+                               " is well again; it was in trouble for " +
+                               whole_seconds(e.lasted)
+                         : sentence(e.what, e.worker, e.device);
+  return {"straggler", std::move(out)};
+}
+
+event_text line(const cannot_open& e) {
+  ordered_json out{{"attempts", e.attempts},
+                   {"retry_ms", e.retry.count()},
+                   {"message", e.message}};
+  if (e.broken)
+    out.update({{"worker", e.broken->worker},
+                {"cannot_reach", e.broken->cannot_reach},
+                {"address", e.broken->address}});
+  return {"cannot_open", std::move(out)};
+}
+
+event_text line(const generation_begun& e) {
+  ordered_json out{{"generation", value(e.number)},
+                   {"step", value(e.step)},
+                   {"workers", e.workers},
+                   {"reason", std::visit(generation_reason{}, e.why)}};
+  if (std::holds_alternative<generation_begun::from_checkpoint>(e.why))
+    out["from_checkpoint"] = true;
+  if (const auto* how = std::get_if<generation_begun::recovered>(&e.why)) {
+    out["ms"] = how->whole.count();
+    out["phases_ms"] = phases_of(*how);
+  }
+  out["collective"] = e.collective.name;
+  if (!e.collective.reason.empty())
+    out["collective_reason"] = e.collective.reason;
+  return {"generation", std::move(out)};
+}
+
+event_text line(const plan_offered& e) {
+  return {"plan",
+          {{"plan", value(e.plan)},
+           {"generation", value(e.generation)},
+           {"outcome", "offered"},
+           {"reason", "membership"}}};
+}
+
+event_text line(const plan_effective& e) {
+  ordered_json out{{"plan", value(e.plan)},
+                   {"generation", value(e.generation)},
+                   {"step", value(e.step)},
+                   {"outcome", "effective"},
+                   {"reason", e.reason}};
+  out.update(shares_of(e.shares));
+  return {"plan", std::move(out)};
+}
+
+event_text line(const plan_dropped& e) {
+  return {"plan",
+          {{"plan", value(e.plan)},
+           {"generation", value(e.generation)},
+           {"outcome", "dropped"},
+           {"reason", e.reason}}};
+}
+
+event_text line(const balanced& e) {
+  ordered_json out{{"plan", value(e.what.plan)},
+                   {"generation", value(e.what.generation)},
+                   {"step", value(e.what.step)},
+                   {"cause", to_string(e.balance.cause)},
+                   {"reason", e.what.reason},
+                   {"makespan_ratio_before", e.balance.makespan_ratio},
+                   {"moved_rows", e.balance.moved_rows},
+                   {"moved_bytes", e.balance.moved_bytes},
+                   {"bound_rows", e.balance.bound_rows},
+                   {"round_bound_rows", e.balance.round_bound_rows},
+                   {"moved_rows_total", e.moved_rows_total},
+                   {"bound_rows_total", e.bound_rows_total}};
+  out.update(shares_of(e.what.shares));
+  return {"balance", std::move(out)};
+}
+
+event_text line(const moved& e) {
+  return {"move",
+          {{"plan", value(e.plan)},
+           {"rows", e.rows},
+           {"chunks", e.chunks},
+           {"bytes", e.bytes},
+           {"refetched", e.refetched},
+           {"ms", e.took.count()}}};
+}
+
+event_text line(const chunk_damaged& e) {
+  return {"damaged",
+          {{"plan", value(e.plan)},
+           {"chunk", value(e.chunk)},
+           {"source", e.source},
+           {"worker", e.worker}}};
+}
+
+event_text line(const checkpoint& e) {
+  return {"checkpoint",
+          {{"step", value(e.step)},
+           {"epoch", value(e.epoch)},
+           {"bytes", e.bytes},
+           {"ms", e.took.count()}}};
+}
+
+event_text line(const checkpoint_failed& e) {
+  return {"checkpoint_failed",
+          {{"step", value(e.step)},
+           {"code", to_string(e.why.code)},
+           {"message", e.why.message}}};
+}
+
+event_text line(const checkpoint_refused& e) {
+  return {
+      "checkpoint_refused",
+      {{"checkpoint", e.checkpoint}, {"reason", e.reason}, {"kept", e.kept}}};
+}
+
+event_text line(const model_refused& e) {
+  return {"model_refused", {{"reason", e.reason}, {"kept", e.kept}}};
+}
+
+event_text line(const steps_restored& e) {
+  return {"steps_restored",
+          {{"from", value(e.from)},
+           {"to", value(e.to)},
+           {"reason", "steps.jsonl lacked them, the ledger proves them"}}};
+}
+
+event_text line(const manifest_restored& e) {
+  return {"manifest_restored", {{"reason", e.reason}}};
+}
+
+event_text line(const damaged_tail& e) {
+  return {"damaged_tail",
+          {{"file", e.file},
+           {"line", e.line},
+           {"bytes", e.bytes},
+           {"reason", e.reason},
+           {"kept", e.kept}}};
+}
+
+} // namespace
+
+} // namespace ballast::events
+
+namespace ballast {
+
+event_text text_of(const run_event& what) {
+  return std::visit([](const auto& one) { return events::line(one); }, what);
+}
+
+std::string sentence(const stragglers::finding& what, const std::string& name,
+                     const std::string& device) {
+  const std::string why = "its " + device + ": " + describe(what.what);
+  if (what.ratio == 0)
+    return name + " may be held up by " + why;
+  char ratio[32];
+  std::snprintf(ratio, sizeof ratio, "%.1f", what.ratio);
+  if (what.slow())
+    return name + " is slow, " + ratio +
+           " times the others' time for a row, because of " + why;
+  return name + " keeps up, " + ratio +
+         " times the others' time for a row, in spite of " + why;
+}
+
+void log_event(const event_text& what) {
+  if (what.kind == "error")
+    log().error("{}", what.fields.value("message", ""));
+  else
+    log().info("{} {}", what.kind, json_text(what.fields));
+}
+
+} // namespace ballast

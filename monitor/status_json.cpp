@@ -1,0 +1,152 @@
+#include "monitor/status_json.hpp"
+
+#include "monitor/logs/event_text.hpp"
+
+namespace ballast {
+
+namespace {
+
+using nlohmann::json;
+
+template <class T>
+json null_or(const std::optional<T>& what) {
+  return what ? json(*what) : json();
+}
+
+json identity_json(const worker_status& of) {
+  return {{"name", of.name},
+          {"incarnation", of.incarnation},
+          {"pid", of.pid},
+          {"host", of.host},
+          {"device", of.device},
+          {"rank", null_or(of.rank)},
+          {"state", to_string(of.state)},
+          {"metrics", of.metrics},
+          {"start_ticks", of.start_ticks},
+          {"boot_id", of.boot_id}};
+}
+
+json trouble_json(const worker_status& of) {
+  const stragglers::finding& what = of.ill->what;
+  json out{{"causes", cause_names(what.what)},
+           {"since_s", of.ill->since.count()},
+           {"slow", what.slow()},
+           {"row_time_ratio", nullptr},
+           {"reason", sentence(what, of.name, of.device)}};
+  if (what.ratio > 0)
+    out["row_time_ratio"] = what.ratio;
+  return out;
+}
+
+json worker_json(const worker_status& of) {
+  json out = identity_json(of);
+  out["heartbeat_age_s"] =
+      of.heartbeat_age ? json(of.heartbeat_age->count()) : json();
+  if (of.phase)
+    out["phase"] = to_string(*of.phase);
+  if (of.ill)
+    out["trouble"] = trouble_json(of);
+  if (of.rank)
+    out["samples_per_s"] = of.samples_per_s;
+  if (!of.share)
+    return out;
+  out["rows_owned"] = of.share->rows_owned;
+  out["skew_tv"] = of.share->skew_tv;
+  out["batch"] = of.share->batch;
+  if (of.share->copy_bytes_per_s)
+    out["copy_bytes_per_s"] = *of.share->copy_bytes_per_s;
+  return out;
+}
+
+json balance_json(const run_status::balancing& of) {
+  return {{"enabled", of.enabled},
+          {"skew_tv", of.skew_tv},
+          {"code", to_string(of.code)},
+          {"why", of.why},
+          {"would_change", of.would_change},
+          {"makespan_ratio", of.makespan_ratio},
+          {"plans", of.plans},
+          {"moved_samples", of.moved_rows},
+          {"moved_bytes", of.moved_bytes},
+          {"moved_bound_samples", of.bound_rows}};
+}
+
+void add_members(json& out, const run_status::membership& of) {
+  out["world"] = of.world;
+  out["generation"] = value(of.generation);
+  out["plan"] = value(of.plan);
+  out["collective"] = of.collective.name;
+  if (!of.collective.reason.empty())
+    out["collective_reason"] = of.collective.reason;
+}
+
+void add_run(json& out, const run_status::numbers& of) {
+  out["run"] = of.name;
+  out["epochs"] = of.epochs;
+  out["epoch"] = value(of.epoch);
+  out["step"] = value(of.step);
+  out["steps_total"] = of.steps_total;
+  out["samples"] = of.samples;
+  out["loss"] = of.samples == 0 ? json() : json(of.loss);
+  out["samples_per_s"] = of.samples_per_s;
+  out["skew_tv_max"] = of.skew_tv_max;
+  for (const shard_move& one : of.moves)
+    out["moves"].push_back({{"chunk", value(one.what.chunk)},
+                            {"rows", rows(one.what)},
+                            {"from", one.from},
+                            {"to", one.to}});
+  out["balance"] = balance_json(of.balance);
+  if (of.members)
+    add_members(out, *of.members);
+  if (of.waiting_for_workers)
+    out["waiting_for_workers"] = *of.waiting_for_workers;
+  if (of.cannot_open)
+    out["cannot_open"] = *of.cannot_open;
+  if (of.lacks)
+    out["waiting_for_memory"] = {{"lacking_bytes", of.lacks->lacking_bytes},
+                                 {"free_bytes", of.lacks->free_bytes}};
+  if (!of.waits.empty())
+    out["waits"] = of.waits;
+  if (of.requests)
+    out["requests"] = {{"paused", of.requests->paused},
+                       {"stop", of.requests->stop}};
+  if (of.test)
+    out["test_loss"] = of.test->loss;
+  if (of.test && of.test->accuracy)
+    out["test_accuracy"] = *of.test->accuracy;
+}
+
+} // namespace
+
+json workers_json(const run_status& of) {
+  json list = json::array();
+  for (const worker_status& one : of.workers)
+    list.push_back(identity_json(one));
+  return {{"workers", list}};
+}
+
+json status_json(const run_status& of) {
+  json out{{"run", nullptr},
+           {"state", to_string(of.state)},
+           {"term", value(of.term)},
+           {"t_ns", of.now.count()}, // as in events.jsonl
+           {"moves", json::array()},
+           {"error", nullptr},
+           {"trouble", of.trouble.empty() ? json() : json(of.trouble)}};
+  json list = json::array();
+  for (const worker_status& one : of.workers)
+    list.push_back(worker_json(one));
+  out["workers"] = std::move(list);
+  if (of.run)
+    add_run(out, *of.run);
+  if (of.ended) {
+    out["exit_code"] = of.ended->exit_code;
+    if (!of.ended->reason.empty())
+      out["reason"] = of.ended->reason;
+    if (of.ended->error)
+      out["error"] = *of.ended->error;
+  }
+  return out;
+}
+
+} // namespace ballast

@@ -1,0 +1,15 @@
+/// What a run shows of itself, as JSON. Pure.
+#pragma once
+
+#include "runtime/coordinator/run_status.hpp"
+
+#include <nlohmann/json.hpp>
+
+namespace ballast {
+
+/// GET /v1/status.
+nlohmann::json status_json(const run_status& of);
+/// workers.json.
+nlohmann::json workers_json(const run_status& of);
+
+} // namespace ballast

@@ -1,0 +1,130 @@
+/// What a run shows of itself at one moment: the page, `ballast status`,
+/// workers.json, the gauges and the progress line are all written from it. Made
+/// at most once a tick, and only if somebody looks. Plain data.
+#pragma once
+
+#include "runtime/balance/load.hpp"
+#include "runtime/base/ids.hpp"
+#include "runtime/base/instant.hpp"
+#include "runtime/coordinator/collective_choice.hpp"
+#include "runtime/coordinator/run_phase.hpp"
+#include "runtime/coordinator/straggler.hpp"
+#include "runtime/messages/messages.hpp"
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace ballast {
+
+enum class worker_standing : uint8_t {
+  joining,
+  training,
+  draining,
+  dismissed,
+  left,
+  lost,
+};
+std::string to_string(worker_standing what);
+
+struct worker_status {
+  using seconds = std::chrono::duration<double>;
+  /// Its share of the plan in force.
+  struct part {
+    uint64_t rows_owned = 0;
+    double skew_tv = 0;
+    double batch = 0; // samples of a full global batch
+    std::optional<double> copy_bytes_per_s = {};
+  };
+  /// Of its device.
+  struct trouble {
+    stragglers::finding what;
+    seconds since{};
+  };
+  std::string name;
+  uint32_t incarnation = 0;
+  uint32_t pid = 0;
+  std::string host;
+  std::string device;
+  std::string metrics; // address
+  uint64_t start_ticks = 0;
+  std::string boot_id;
+  worker_standing state = worker_standing::joining;
+  std::optional<size_t> rank = {};
+  std::optional<seconds> heartbeat_age = {}; // none: it left, or said nothing
+  std::optional<worker_phase> phase = {};    // while it is connected
+  std::optional<trouble> ill = {};
+  double samples_per_s = 0;       // of a member
+  std::optional<part> share = {}; // of a member, once it is placed
+};
+
+struct run_status {
+  struct balancing {
+    bool enabled = false;
+    double skew_tv = 0;
+    balance_code code{};
+    std::string why;
+    std::string would_change;
+    double makespan_ratio = 1;
+    uint64_t plans = 0;
+    uint64_t moved_rows = 0;
+    uint64_t moved_by_skew = 0;
+    uint64_t moved_by_coverage = 0;
+    uint64_t moved_bytes = 0;
+    uint64_t bound_rows = 0;
+    size_t moves_in_flight = 0; // chunks that are copied now
+  };
+  struct membership {
+    size_t world = 0;
+    ballast::generation generation{};
+    plan_number plan{};
+    collective_choice collective;
+  };
+  struct requested {
+    bool paused = false;
+    bool stop = false;
+  };
+  struct evaluation {
+    double loss = 0;
+    std::optional<double> accuracy = {}; // of classes
+  };
+  struct numbers {
+    std::string name;
+    uint64_t epochs = 0;
+    epoch_number epoch{};
+    step_number step{};
+    uint64_t steps_total = 0;
+    uint64_t samples = 0;
+    double loss = 0; // meant only where there are samples
+    uint64_t samples_per_s = 0;
+    double skew_tv_max = 0;
+    std::vector<shard_move> moves; // from and to by rank
+    balancing balance;
+    std::optional<membership> members = {};
+    std::optional<uint32_t> waiting_for_workers = {};
+    std::optional<std::string> cannot_open = {};
+    std::optional<memory_need> lacks = {};
+    std::string waits; // why nothing goes on; empty: it does
+    std::optional<requested> requests = {};
+    std::optional<evaluation> test = {};
+  };
+  /// Of a run that is over.
+  struct ending {
+    int exit_code = 0;
+    std::string reason = {};
+    std::optional<std::string> error = {};
+  };
+
+  run_phase state = run_phase::idle; // as it is shown
+  bool active = false;
+  ballast::term term{};
+  instant now{};
+  std::vector<worker_status> workers; // by their ids
+  std::optional<numbers> run = {};
+  std::optional<ending> ended = {};
+  std::string trouble = {}; // of the disk; empty: none
+};
+
+} // namespace ballast

@@ -1,0 +1,25 @@
+#include "runtime/coordinator/shard_transfer.hpp"
+
+#include <utility>
+
+namespace ballast {
+
+void balance_account::count(const plan_note::of_balance& what) {
+  if (what.moved_rows > 0) {
+    // A round's own plans do not add up: what one of them moves too much, the
+    // next one may have to move back.
+    if (std::exchange(round, what.round) == what.round)
+      bound_rows -= round_bound_rows;
+    round_bound_rows = what.round_bound_rows;
+    bound_rows += round_bound_rows;
+  }
+  ++plans;
+  moved_rows += what.moved_rows;
+  if (what.cause == balance_cause::skew)
+    moved_by_skew += what.moved_rows;
+  if (what.cause == balance_cause::coverage)
+    moved_by_coverage += what.moved_rows;
+  moved_bytes += what.moved_bytes;
+}
+
+} // namespace ballast

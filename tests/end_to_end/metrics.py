@@ -1,0 +1,123 @@
+"""Goal: no metric of the catalogue stands still for ever: each moves in a run
+that has everything happen to it, or is named here with the reason why it
+cannot. Method: every process of the run is scraped while rows move, a worker is
+slow, another one dies, checkpoints are written and epochs end; a metric moves
+if one of its series has two values.
+"""
+import concurrent.futures
+import re
+import unittest
+
+from ballast_process import ROOT, BallastTest, emulated_job, request, wait_until
+from live_run import LiveRun
+
+WORKERS = 4
+# name -> why it cannot move on a machine without a GPU.
+STANDS_STILL = {
+    "ballast_build_info": "is 1 for ever; its label is what it says",
+    "ballast_gpu_utilization_ratio": "needs a GPU",
+    "ballast_gpu_memory_used_bytes": "needs a GPU",
+    "ballast_gpu_memory_bytes": "needs a GPU, and is a constant of it",
+    "ballast_gpu_power_watts": "needs a GPU",
+    "ballast_gpu_temperature_celsius": "needs a GPU",
+    "ballast_gpu_slowed": "needs a GPU that is hot",
+    "ballast_gpu_pcie_bytes_per_second": "needs a GPU",
+    "ballast_gpu_memory_errors": "needs a GPU that is broken",
+    "ballast_gpu_xid": "needs a GPU that is broken",
+}
+
+
+def catalogue():
+    page = (ROOT / "docs/metrics.md").read_text(encoding="utf-8")
+    return re.findall(r"^\| `(ballast_\w+)` \| (\w+) \|", page, re.M)
+
+
+class Watcher:
+    """What was ever seen of each series, by the name of its metric."""
+
+    def __init__(self, live):
+        self.live = live
+        self.values = {}  # series -> values
+        self.names = {f"{name}_count" if kind == "histogram" else name: name
+                      for name, kind in catalogue()}
+
+    def scrape(self):
+        """Every process, at once: what lasts for a moment is to be met."""
+        targets = request(self.live.url + "/v1/targets").json
+        hosts = [host for one in targets for host in one["targets"]]
+        with concurrent.futures.ThreadPoolExecutor(len(hosts)) as pool:
+            for host, text in zip(hosts, pool.map(self._text, hosts)):
+                for line in text.splitlines():
+                    if not line.startswith("#"):
+                        series, value = line.rsplit(" ", 1)
+                        self.values.setdefault((host, series), set()).add(value)
+
+    @staticmethod
+    def _text(host):
+        try:
+            return request(f"http://{host}/metrics").text
+        except OSError:  # it has just died
+            return ""
+
+    def moved(self):
+        out = set()
+        for (_, series), values in self.values.items():
+            name = self.names.get(series.split("{")[0])
+            if name and len(values) > 1:
+                out.add(name)
+        return out
+
+    def until(self, condition, what):
+        def look():
+            self.live.poll()
+            self.live.ended()
+            self.scrape()
+            return condition()
+        wait_until(look, what, 90)
+
+
+class Metrics(BallastTest):
+    def test_names_only_metrics_that_there_are(self):
+        self.assertLessEqual(set(STANDS_STILL),
+                             {name for name, _ in catalogue()})
+
+    def test_every_metric_moves(self):
+        job = emulated_job(
+            rows=20000, workers=WORKERS, batch=128, epochs=100000,
+            us_per_sample=200, faults=True, trace_samples=False,
+            # 4 KiB a row: a move lasts long enough to be seen on its way.
+            data={"train": {"classes": 8, "features": 1024},
+                  "chunk_rows": 100, "placement": {"kind": "sorted"}},
+            checkpoint={"every_steps": 20})
+        with LiveRun(job, self.folder / "live",
+                     self.environment["BALLAST_CACHE"]) as live:
+            wait_until(lambda: (live.run / "coordinator.json").exists(),
+                       "the coordinator")
+            seen = Watcher(live)
+            seen.until(lambda: live.full(WORKERS), "all workers")
+            seen.until(lambda: self.moves(live, "skew"), "a move by skew")
+            self.assertIsNone(live.post("slow_worker", worker="w2", factor=4))
+            seen.until(lambda: self.moves(live, "than its part"),
+                       "a move by size")
+            self.assertIsNone(live.post("kill_worker", worker="w4"))
+            seen.until(lambda: live.full(WORKERS) and live.newest >= 2,
+                       "another worker in its place")
+            expected = {name for name, _ in catalogue()} - set(STANDS_STILL)
+            try:
+                seen.until(lambda: expected <= seen.moved(), "all metrics")
+            except AssertionError as never:
+                raise AssertionError(
+                    f"these never moved: {sorted(expected - seen.moved())}; "
+                    "count them where it happens, or say here why they cannot"
+                ) from never
+            self.assertEqual(seen.moved() & set(STANDS_STILL), set())
+            live.stop()
+
+    @staticmethod
+    def moves(live, reason):
+        return any(e["kind"] == "balance" and e["moved_rows"] > 0 and
+                   reason in e["reason"] for e in live.events.lines)
+
+
+if __name__ == "__main__":
+    unittest.main()
