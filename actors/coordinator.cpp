@@ -59,7 +59,8 @@ coordinator_actor::behavior_type coordinator(coordinator_pointer self,
                                              shard_manager_actor shards,
                                              coordinator_shell_config config) {
   config.core.tick = tick_every;
-  self->state.core = std::make_unique<coordinator_core>(config.core);
+  self->state.core =
+      std::make_unique<coordinator_core>(config.core, self->state.box);
   self->state.shards = std::move(shards);
   auto me = std::make_shared<coordinator_shell>(self, std::move(config));
   on_handler_exception(self, "coordinator", me->config().on_defect);
@@ -68,23 +69,22 @@ coordinator_actor::behavior_type coordinator(coordinator_pointer self,
   return {
       [=](hello_atom, const worker_hello& hello,
           const gpu_worker_actor& handle) -> caf::result<welcome> {
-        auto result = me->core().on_hello(hello, me->now());
-        if (!result.accepted)
-          return to_error(result.refused);
-        self->state.handles[result.accepted->worker] = handle;
+        const auto answer = me->core().hello(hello, me->now());
+        if (const auto* refused = std::get_if<failure>(&answer))
+          return to_error(*refused);
+        const welcome& accepted = std::get<welcome>(answer);
+        self->state.handles[accepted.worker] = handle;
         self->monitor(handle);
         log().info("node {} joined from {} (pid {})", hello.name, hello.host,
                    hello.pid);
         // Before what follows: it may be excluded once more.
         if (me->config().on_joined)
           me->config().on_joined(hello.name);
-        me->perform(result.then);
-        return *result.accepted;
+        me->perform(self->state.box.take());
+        return accepted;
       },
-      [=](const heartbeat& m) { me->core().on_heartbeat(m, me->now()); },
-      [=](const worker_report& m) {
-        me->perform(me->core().on_report(m, me->now()));
-      },
+      [=](const heartbeat& m) { me->core().take(m, me->now()); },
+      [=](const worker_report& m) { me->tell_core(m); },
       [=](submit_atom, const std::string& job, const std::string& folder) {
         return me->submit(job, folder);
       },
@@ -92,20 +92,21 @@ coordinator_actor::behavior_type coordinator(coordinator_pointer self,
           -> caf::result<int, std::string> { return me->control(text); },
       [=](status_atom) { return json_text(status_json(me->status())); },
       [=](exited_atom, const std::string& name, const process_end& how) {
-        me->perform(me->core().on_process_ended(name, how, me->now()));
+        me->tell_core(process_ended{name, how});
       },
-      [=](signal_atom) { me->perform(me->core().stop(true).then); },
-      [=](drain_atom, worker_id who) {
-        me->perform(me->core().on_leaving(who));
+      [=](signal_atom) {
+        (void)me->core().ask(stop_run{true}, me->now());
+        me->perform(self->state.box.take());
       },
+      [=](drain_atom, worker_id who) { me->tell_core(leave_announced{who}); },
       [=](resume_atom, const std::string& text) { return me->resume(text); },
       [=](saved_atom, const checkpoint_identity& after, const std::string& file,
           const failure& problem) {
-        me->perform(me->core().on_checkpoint(after, file, problem, me->now()));
+        me->tell_core(checkpoint_written{after, file, problem});
       },
       [=](saved_atom, const saved_model& what) { me->model_saved(what); },
       [=](trouble_atom, const failure& why) {
-        me->perform(me->core().on_trouble(why));
+        me->tell_core(outside_trouble{why});
       },
       [=](ended_atom, int exit_code, const std::string& report) {
         me->ended(exit_code, report);

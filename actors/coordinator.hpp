@@ -6,7 +6,7 @@
 #include "actors/protocol.hpp"
 #include "actors/run_record.hpp"
 #include "actors/space_waiter.hpp"
-#include "runtime/coordinator/coordinator_core.hpp"
+#include "runtime/coordinator/coordinator.hpp"
 #include "runtime/coordinator/run_status.hpp"
 #include "runtime/job/memory_need.hpp"
 
@@ -84,6 +84,7 @@ struct coordinator_shell_config {
 
 struct coordinator_state {
   static inline const char* name = "coordinator";
+  outbox box;                             // where core puts them
   std::unique_ptr<coordinator_core> core; // all decisions
   std::map<worker_id, gpu_worker_actor> handles;
   shard_manager_actor shards;

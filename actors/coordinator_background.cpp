@@ -15,40 +15,44 @@ namespace {
 
 using namespace std::chrono_literals;
 
-run_report make_report(const run& of, const end_run& how) {
+run_report make_report(const coordinator_core& core, const end_run& how) {
+  const run_state& run = core.run();
+  const run_tally& tally = run.steps.tally();
+  const balance_account& balance = run.balance.account();
+  const generation_state* members = core.members().members();
   run_report out;
   out.state = how.state;
-  out.epochs = of.what.train.epochs;
-  out.steps = value(of.last.step);
-  out.samples = of.samples;
+  out.epochs = run.spec.job.train.epochs;
+  out.steps = value(tally.last.step);
+  out.samples = tally.samples;
   out.reason = how.reason;
-  for (const auto& [reason, ms] : of.recoveries)
+  for (const auto& [reason, ms] : run.steps.recoveries())
     out.recoveries.push_back({reason, ms});
-  if (of.samples > 0) {
-    out.samples_per_s = double(of.samples_per_s());
-    out.train_loss = of.train_loss;
+  if (tally.samples > 0) {
+    out.samples_per_s = double(tally.samples_per_s());
+    out.train_loss = tally.train_loss;
   }
-  if (of.test)
-    out.test_loss = of.test->loss;
-  if (of.test && of.set.classes > 0)
-    out.test_accuracy = of.test->accuracy;
-  out.generations = of.members ? value(of.members->number) : 0;
-  out.moved_samples = of.balance.moved_rows;
-  out.moved_bytes = of.balance.moved_bytes;
-  out.moved_bound_samples = of.balance.bound_rows;
-  if (of.members && !of.members->shares.empty()) {
+  if (tally.test)
+    out.test_loss = tally.test->loss;
+  if (tally.test && run.spec.set.classes > 0)
+    out.test_accuracy = tally.test->accuracy;
+  out.generations = members ? value(members->number) : 0;
+  out.moved_samples = balance.moved_rows;
+  out.moved_bytes = balance.moved_bytes;
+  out.moved_bound_samples = balance.bound_rows;
+  if (members && !members->shares.empty()) {
     double skew = 0;
-    for (const share_summary& one : of.members->shares)
+    for (const share_summary& one : members->shares)
       skew = std::max(skew, one.skew_tv);
-    out.skew_tv_start = of.balance.skew_start.value_or(skew);
+    out.skew_tv_start = balance.skew_start.value_or(skew);
     out.skew_tv_max = skew;
   }
-  if (of.samples > 0)
-    out.lineage = lineage_text(of.lineage);
-  if (!of.weights_sha256.empty())
-    out.weights_sha256 = of.weights_sha256;
-  if (value(of.model_step) > 0)
-    out.model_step = value(of.model_step);
+  if (tally.samples > 0)
+    out.lineage = lineage_text(tally.lineage);
+  if (!run.model.sha256().empty())
+    out.weights_sha256 = run.model.sha256();
+  if (value(run.model.step()) > 0)
+    out.model_step = value(run.model.step());
   return out;
 }
 
@@ -127,7 +131,7 @@ void coordinator_shell::perform_now(const fetch_checkpoint& what) {
   // The last one is what the run goes on from; without another one training
   // does as well.
   bool last =
-      core().phase() == run_phase::finishing || core().current()->asked.stop;
+      core().phase() == run_phase::finishing || core().run().requests.stops();
   self_->state.copier = std::thread([me, what, record = self_->state.record,
                                      token = record().token(),
                                      worker = core().name_of(what.from),
@@ -168,7 +172,7 @@ void coordinator_shell::perform_now(const end_run& what) {
   coordinator_actor me = self_;
   bool nothing_happened =
       record().untouched() ||
-      (what.exit_code == 2 && core().current()->samples == 0);
+      (what.exit_code == 2 && core().run().steps.tally().samples == 0);
   if (record().untouched() && what.exit_code != 0) {
     std::string folder = record().folder().string();
     outcome_reason_ += "; " + folder +
@@ -184,8 +188,7 @@ void coordinator_shell::perform_now(const end_run& what) {
   status_.reset();
   in_background([me, what, nothing_happened, record = self_->state.record,
                  problem = no_report_, space = self_->state.space,
-                 patience = patience(),
-                 report = make_report(*core().current(), what)] {
+                 patience = patience(), report = make_report(core(), what)] {
     name_this_thread("bl-report");
     std::string text;
     int exit_code = what.exit_code;

@@ -57,8 +57,8 @@ void coordinator_shell::work_off() {
 
 /// How long this run waits for space: not once it has failed for the lack.
 std::chrono::seconds coordinator_shell::patience() {
-  const auto& run = core().current();
-  return std::chrono::seconds(gave_up_ || !run ? 0 : run->what.elastic.grace_s);
+  const bool none = gave_up_ || core().phase() == run_phase::idle;
+  return std::chrono::seconds(none ? 0 : core().run().spec.elastic().grace_s);
 }
 
 bool coordinator_shell::waits_for(const failure& why) {
@@ -88,13 +88,13 @@ void coordinator_shell::give_up_queue(failure why) {
   for (queued& one : rest)
     if (auto* work = std::get_if<queued_work>(&one); work && work->dropped)
       work->dropped(why);
-  perform(core().on_trouble(std::move(why)));
+  tell_core(outside_trouble{std::move(why)});
 }
 
 /// A full disk takes no other worker's model either.
 void coordinator_shell::model_saved(const saved_model& what) {
   if (what.problem.code != errc::disk_full)
-    return perform(core().on_model_saved(what));
+    return tell_core(what);
   give_up_queue(what.problem);
 }
 
@@ -130,7 +130,7 @@ void coordinator_shell::perform_now(const prepare_data& what) {
             if (problem.code == errc::disk_full)
               problem.message +=
                   "; waited for " + std::to_string(patience().count()) + " s";
-            perform(core().on_prepare_failed(std::move(problem)));
+            tell_core(prepare_failed{std::move(problem)});
           });
 }
 
@@ -143,15 +143,16 @@ void coordinator_shell::prepared(const set_summary& set,
   if (core().phase() != run_phase::preparing)
     return;
   try {
-    record().prepared(core().current()->what, set, manifest,
+    record().prepared(core().run().spec.job, set, manifest,
                       config_.core.build_id);
   } catch (const ballast_error& e) {
     if (e.what_failed().code == errc::disk_full)
       throw; // this comes again
-    perform(core().on_prepare_failed(e.what_failed()));
+    tell_core(prepare_failed{e.what_failed()});
     return;
   }
-  go_on_with(core().on_prepared(set, now()));
+  core().take(data_prepared{set}, now());
+  go_on_with(self_->state.box.take());
 }
 
 void coordinator_shell::prepare_again() {
@@ -172,7 +173,7 @@ void coordinator_shell::tick() {
     work_off();
   prepare_again();
   if (!wait_.waiting())
-    perform(core().on_tick(now()));
+    tell_core(clock_tick{});
   note_waiting_workers();
   tell_trouble();
 }
@@ -182,6 +183,14 @@ void coordinator_shell::write_stale_workers() {
     return;
   record().workers(workers_json(status_of(core(), now())));
   workers_stale_ = false;
+}
+
+void coordinator_shell::perform_now(const write_workers&) {
+  // Of hundreds of workers the file takes milliseconds: not on the way of a
+  // change of the membership, and once for all that changes meanwhile.
+  workers_stale_ = many_workers();
+  if (!workers_stale_)
+    record().workers(workers_json(status_of(core(), now())));
 }
 
 std::string coordinator_shell::trouble() {
@@ -226,7 +235,7 @@ void coordinator_shell::tell_trouble() {
 void coordinator_shell::note_waiting_workers() {
   if (!core().active())
     return waiting_workers_.clear();
-  for (const auto& [id, who] : core().nodes()) {
+  for (const auto& [id, who] : core().nodes().all()) {
     bool waits = who.connected && who.last.phase == worker_phase::disk_full;
     if (waits) {
       waiting_workers_.try_emplace(who.about.name, clock_now());

@@ -31,12 +31,12 @@ void coordinator_shell::perform_now(const place_shares& what) {
       .then(
           [this, of = what.generation](const placed_shares& placed) {
             if (placed.lacks)
-              perform(core().on_no_room(of, placed.lacks));
+              tell_core(no_room_found{of, placed.lacks});
             else
-              perform(core().on_placed(placed.what, placed.shares, now()));
+              tell_core(shares_placed{placed.what, placed.shares});
           },
           [this](const caf::error& why) {
-            perform(core().on_trouble(to_failure(why)));
+            tell_core(outside_trouble{to_failure(why)});
           });
 }
 
@@ -44,14 +44,11 @@ void coordinator_shell::perform_now(const observe_load& what) {
   self_
       ->request(self_->state.shards, caf::infinite, balance_atom::value,
                 what.what)
-      .then(
-          [this](const balance_answer& answer) {
-            perform(core().on_balance(answer, now()));
-          },
-          [this](const caf::error& why) {
-            log().warn("no balance: {}", to_failure(why).message);
-            perform(core().on_balance({}, now()));
-          });
+      .then([this](const balance_answer& answer) { tell_core(answer); },
+            [this](const caf::error& why) {
+              log().warn("no balance: {}", to_failure(why).message);
+              tell_core(balance_answer{});
+            });
 }
 
 /// Its messages count no more. If it ever wakes up it is told to drop what it
@@ -147,9 +144,8 @@ caf::result<std::string> coordinator_shell::submit(const std::string& text,
   }
   if (config_.on_run_opened)
     config_.on_run_opened(record(), *parsed.value);
-  auto result =
-      core().on_submit(*parsed.value, record().name(), record().term());
-  perform(result.then);
+  (void)core().submit(*parsed.value, record().name(), record().term());
+  perform(self_->state.box.take());
   return record().name();
 }
 
@@ -159,7 +155,7 @@ void coordinator_shell::go_on_with(const actions& decided) {
     try {
       record().go_on();
     } catch (const ballast_error& e) {
-      perform(core().on_trouble(e.what_failed()));
+      tell_core(outside_trouble{e.what_failed()});
       return;
     }
   perform(decided);
@@ -197,8 +193,8 @@ coordinator_shell::begin_again(const std::string& folder,
                       "beginning");
   if (config_.on_run_opened)
     config_.on_run_opened(record(), *what);
-  auto result = core().on_submit(*what, record().name(), record().term());
-  perform(result.then);
+  (void)core().submit(*what, record().name(), record().term());
+  perform(self_->state.box.take());
   return record().name();
 }
 
@@ -249,9 +245,8 @@ caf::result<std::string> coordinator_shell::resume(const std::string& text) {
   past.asked_again = asked.value("again", false);
   if (config_.on_run_opened)
     config_.on_run_opened(record(), past.what);
-  auto result =
-      core().on_resume(std::move(past), record().term(), record().token());
-  perform(result.then);
+  (void)core().resume(std::move(past), record().term(), record().token());
+  perform(self_->state.box.take());
   return record().name();
 }
 
@@ -261,7 +256,7 @@ void coordinator_shell::down(const caf::down_msg& message) {
     if (it->second.address() == message.source) {
       worker_id who = it->first;
       handles.erase(it);
-      perform(core().on_node_down(who, losses::connection_closed{}, now()));
+      tell_core(connection_lost{who, losses::connection_closed{}});
       return;
     }
 }
@@ -294,13 +289,13 @@ coordinator_shell::control(const std::string& text) {
       std::holds_alternative<explain_request>(parsed.value->what))
     return ask_shards(parsed.id, text);
   status_.reset(); // the answer to the next look holds what is asked for
-  coordinator_core::reply reply;
+  failure refused;
   nlohmann::json extra = nlohmann::json::object();
   const control_request& what = parsed.value->what;
   if (const auto* job = std::get_if<submit_request>(&what)) {
     caf::result<std::string> got = submit(json_text(job->job), "");
     if (got.flag == caf::rt_error) {
-      reply.refused = to_failure(got.err);
+      refused = to_failure(got.err);
     } else {
       extra["run"] = record().name();
       extra["run_dir"] = record().folder().string();
@@ -308,47 +303,51 @@ coordinator_shell::control(const std::string& text) {
   } else if (std::holds_alternative<status_request>(what)) {
     extra["status"] = status_json(status());
   } else if (std::holds_alternative<pause_request>(what)) {
-    reply = core().pause();
+    refused = core().ask(pause_request{}, now());
   } else if (std::holds_alternative<checkpoint_request>(what)) {
-    reply = core().checkpoint();
+    refused = core().ask(checkpoint_request{}, now());
   } else if (std::holds_alternative<resume_request>(what)) {
-    reply = core().resume();
+    refused = core().ask(resume_request{}, now());
   } else if (const auto* scale = std::get_if<scale_request>(&what)) {
-    reply = core().scale(scale->workers);
+    refused = core().ask(*scale, now());
   } else if (const auto* how = std::get_if<balance_request>(&what)) {
-    reply = core().set_balance(how->enabled, how->skew_tv);
-    if (!reply.refused) {
-      const run& of = *core().current();
-      balance_spec now = of.asked.balance_of(of.what);
-      extra = {{"enabled", now.enabled}, {"skew_tv", now.skew_tv}};
+    refused = core().ask(*how, now());
+    if (!refused) {
+      const run_state& of = core().run();
+      const balance_spec is = of.requests.standing().balance_of(of.spec.job);
+      extra = {{"enabled", is.enabled}, {"skew_tv", is.skew_tv}};
     }
   } else if (const auto* drain = std::get_if<drain_request>(&what)) {
-    reply = core().drain(drain->worker);
+    refused = core().ask(*drain, now());
   } else if (const auto* evict = std::get_if<evict_request>(&what)) {
-    reply = core().evict(evict->worker, now());
+    refused = core().ask(*evict, now());
   } else if (const auto* kill = std::get_if<kill_request>(&what)) {
-    reply = core().hurt(kill->worker, command_kind::kill, 0);
+    refused =
+        core().ask(injected_fault{kill->worker, command_kind::kill, 0}, now());
   } else if (const auto* slow = std::get_if<slow_request>(&what)) {
-    reply = core().hurt(slow->worker, command_kind::slow, slow->factor);
+    refused = core().ask(
+        injected_fault{slow->worker, command_kind::slow, slow->factor}, now());
   } else if (const auto* damage = std::get_if<damage_request>(&what)) {
-    reply = core().hurt(damage->worker, command_kind::damage,
-                        double(damage->chunks));
+    refused = core().ask(injected_fault{damage->worker, command_kind::damage,
+                                        double(damage->chunks)},
+                         now());
   } else if (const auto* stall = std::get_if<stall_request>(&what)) {
-    reply = core().hurt(stall->worker, command_kind::stall, stall->seconds);
+    refused = core().ask(
+        injected_fault{stall->worker, command_kind::stall, stall->seconds},
+        now());
   } else {
-    reply = core().stop(false);
+    refused = core().ask(stop_run{false}, now());
   }
   // Between the lives of a coordinator nobody knows yet what can be meant.
-  if (reply.refused && config_.core.supervised && !self_->state.record)
-    reply.refused = {errc::unreachable,
-                     "the run is just being taken over: ask again in a moment",
-                     {}};
-  if (reply.refused)
-    return {http_status(reply.refused),
-            make_reply_error(parsed.id, reply.refused)};
+  if (refused && config_.core.supervised && !self_->state.record)
+    refused = {errc::unreachable,
+               "the run is just being taken over: ask again in a moment",
+               {}};
+  if (refused)
+    return {http_status(refused), make_reply_error(parsed.id, refused)};
   // Answered with ok is what is journaled.
   auto promise = self_->make_response_promise<int, std::string>();
-  perform(std::move(reply.then));
+  perform(self_->state.box.take());
   perform_later({[promise, id = parsed.id, extra]() mutable {
                    promise.deliver(200, make_reply_ok(id, extra));
                  },

@@ -10,7 +10,7 @@
 #include "monitor/status_json.hpp"
 #include "runtime/base/disk_wait.hpp"
 #include "runtime/base/json_text.hpp"
-#include "runtime/coordinator/coordinator_status.hpp"
+#include "runtime/coordinator/status.hpp"
 
 #include <deque>
 #include <functional>
@@ -52,6 +52,11 @@ public:
   /// one that fails ends the run. Of a run that ends already, all that still
   /// can be done is done.
   void perform(actions list);
+  template <class Event>
+  void tell_core(Event what) {
+    core().take(std::move(what), now());
+    perform(self_->state.box.take());
+  }
   /// Every 50 ms.
   void tick();
 
@@ -81,7 +86,7 @@ public:
 
 private:
   /// What is written about all of them takes milliseconds.
-  bool many_workers() { return core().nodes().size() > 64; }
+  bool many_workers() { return core().nodes().all().size() > 64; }
 
   caf::result<int, std::string> ask_shards(const std::string& id,
                                            const std::string& text);
@@ -137,13 +142,7 @@ private:
   void perform_now(const journal_commit& what) { record().perform(what); }
   void perform_now(const write_steps& what) { record().perform(what); }
   void perform_now(const write_event& what);
-  void perform_now(const write_workers&) {
-    // Of hundreds of workers the file takes milliseconds: not on the way of a
-    // change of the membership, and once for all that changes meanwhile.
-    workers_stale_ = many_workers();
-    if (!workers_stale_)
-      record().workers(workers_json(status_of(core(), now())));
-  }
+  void perform_now(const write_workers&);
   void perform_now(const fetch_model& what);
   void perform_now(const publish_model& what);
   void perform_now(const fetch_checkpoint& what);

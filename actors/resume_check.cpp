@@ -2,7 +2,7 @@
 
 #include "runtime/base/errors.hpp"
 #include "runtime/base/text_digest.hpp"
-#include "runtime/coordinator/coordinator_core.hpp"
+#include "runtime/coordinator/coordinator.hpp"
 #include "runtime/ledger/lineage.hpp"
 #include "store/json_file.hpp"
 

@@ -18,8 +18,8 @@
 #include "monitor/logs/event_text.hpp"
 #include "monitor/status_json.hpp"
 #include "runtime/balance/memory_fit.hpp"
-#include "runtime/coordinator/coordinator_core.hpp"
-#include "runtime/coordinator/coordinator_status.hpp"
+#include "runtime/coordinator/coordinator.hpp"
+#include "runtime/coordinator/status.hpp"
 #include "runtime/ledger/manifest.hpp"
 #include "store/journal.hpp"
 
@@ -106,7 +106,7 @@ class cluster {
 public:
   explicit cluster(uint32_t workers, const std::filesystem::path& folder)
       : set_(make_set(8 * workers)),
-        core_({.build_id = "b", .token = std::string(32, 't')}),
+        core_({.build_id = "b", .token = std::string(32, 't')}, box_),
         journal_(journal::open_for_writing(folder)) {
     for (uint32_t i = 1; i <= workers; ++i)
       join("w" + std::to_string(i));
@@ -118,8 +118,9 @@ public:
     what.elastic.max_workers = workers;
     journal_->record_run({"bench-1", 1, set_.train_rows, to_json(what)});
     handle([&] {
-      perform(core_.on_submit(what, "bench-1", term{1}).then);
-      perform(core_.on_prepared(summary_of(set_), time()));
+      (void)core_.submit(what, "bench-1", term{1});
+      perform(box_.take());
+      tell(data_prepared{summary_of(set_)});
     });
     run();
     at(now_, [this] { tick(); });
@@ -128,17 +129,18 @@ public:
   /// Kills one in the middle of an epoch; ms until the first step, and the
   /// coordinator's part of it.
   std::pair<double, double> lose_one() {
-    const auto workers = core_.current()->members->workers;
+    const auto workers = core_.members().members()->workers;
     dead_ = workers[workers.size() / 2];
-    recoveries_ = core_.current()->recoveries.size();
+    recoveries_ = core_.run().steps.recoveries().size();
     const double begun = now_;
     busy_ = 0;
     at(begun + noticed_ms, [this] {
       handle([this] {
-        perform(core_.on_node_down(dead_, losses::connection_closed{}, time()));
+        tell(connection_lost{dead_, losses::connection_closed{}});
       });
     });
-    while (core_.current()->recoveries.size() == recoveries_ && !queue_.empty())
+    while (core_.run().steps.recoveries().size() == recoveries_ &&
+           !queue_.empty())
       next();
     return {now_ - begun, busy_};
   }
@@ -205,18 +207,27 @@ private:
     hello.build_id = "b";
     hello.memory_bytes = uint64_t{16} << 30;
     hello.metrics_address = "http://10.0.0.1:9000";
-    handle([&] { perform(core_.on_hello(hello, time()).then); });
+    handle([&] {
+      (void)core_.hello(hello, time());
+      perform(box_.take());
+    });
+  }
+
+  template <class Event>
+  void tell(Event what) {
+    core_.take(std::move(what), time());
+    perform(box_.take());
   }
 
   void tick() {
     handle([this] {
       size_t i = 0; // a quarter of the heartbeats each time
-      for (worker_id who : core_.current()->members->workers)
+      for (worker_id who : core_.members().members()->workers)
         if (who != dead_ && i++ % 4 == ticks_ % 4)
-          core_.on_heartbeat({who, core_.current()->members->number}, time());
-      perform(core_.on_tick(time()));
+          core_.take(heartbeat{who, core_.members().members()->number}, time());
+      tell(clock_tick{});
       const bool waits = core_.phase() == run_phase::recovering;
-      if (core_.nodes().size() <= small_world ||
+      if (core_.nodes().all().size() <= small_world ||
           ticks_ % (waits ? 40 : 10) == 0) {
         if (std::exchange(stale_, false))
           written_ += workers_json(status_of(core_, time())).dump(2).size();
@@ -237,7 +248,7 @@ private:
   void perform(const place_shares& what) {
     // Runs on another actor's thread; the coordinator's waits for nothing else.
     placed_shares placed = place(set_, 0.1, what);
-    perform(core_.on_placed(placed.what, placed.shares, time()));
+    tell(shares_placed{placed.what, placed.shares});
   }
   void perform(const journal_change& what) {
     journaled_generation row;
@@ -255,7 +266,7 @@ private:
     written_ += text_of(what.what).fields.dump().size();
   }
   void perform(const write_workers&) {
-    stale_ = core_.nodes().size() > small_world;
+    stale_ = core_.nodes().all().size() > small_world;
     if (!stale_)
       written_ += workers_json(status_of(core_, time())).dump(2).size();
   }
@@ -268,8 +279,8 @@ private:
       ack.worker = who;
       ack.level = order.level;
       ack.holds_state = true;
-      ack.step = core_.current()->last.step;
-      report(stop_ms, 60, [this, ack] { perform(core_.on_ack(ack, time())); });
+      ack.step = core_.run().steps.last().step;
+      report(stop_ms, 60, [this, ack] { tell(ack); });
     });
   }
   void perform(const send_assignment& what) {
@@ -279,45 +290,43 @@ private:
           &order.first.bytes(), &order.cursors.bytes()},
          [this, who = what.to, gen = order.generation] {
            report(load_ms, 120, [this, who, gen] {
-             perform(
-                 core_.on_loaded({who, gen, "10.0." + to_string(who) + ":45678",
-                                  "10.0." + to_string(who) + ":45679"},
-                                 time()));
+             tell(worker_loaded{who, gen, "10.0." + to_string(who) + ":45678",
+                                "10.0." + to_string(who) + ":45679"});
            });
          });
   }
   void perform(const send_connect& what) {
-    send(
-        60, {&what.what.addresses.bytes()},
-        [this, who = what.to, gen = what.what.generation] {
-          report(connect_ms, 60, [this, who, gen] {
-            const auto& members = *core_.current()->members;
-            perform(core_.on_ready({who, gen, members.commits.base()}, time()));
-          });
-          report(connect_ms + step_ms, 150, [this, who] { steps(who); });
-        });
+    send(60, {&what.what.addresses.bytes()},
+         [this, who = what.to, gen = what.what.generation] {
+           report(connect_ms, 60, [this, who, gen] {
+             const auto& members = *core_.members().members();
+             tell(worker_ready{who, gen, members.commits.base()});
+           });
+           report(connect_ms + step_ms, 150, [this, who] { steps(who); });
+         });
   }
   /// The first steps of a generation.
   void steps(worker_id who) {
-    const generation_state& members = *core_.current()->members;
+    const generation_state& members = *core_.members().members();
     progress_report told;
     told.worker = who;
     told.generation = members.number;
-    const ledger& book = *core_.current()->book;
+    const ledger& book = *core_.run().steps.book();
     uint64_t last = value(members.commits.base());
     for (int i = 0; i < 3; ++i) {
       ++last;
       told.steps.push_back(
           {step_number{last},
            epoch_number{(last - 1) / book.steps_per_epoch() + 1},
-           members.current.number, core_.current()->what.train.global_batch, 1,
+           members.current.number, core_.run().spec.job.train.global_batch, 1,
            1 + last});
     }
     told.costs.push_back({64, 1000});
-    perform(core_.on_progress(told, time()));
+    tell(told);
   }
 
   manifest set_;
+  outbox box_;
   coordinator_core core_;
   std::optional<journal> journal_;
   std::multimap<double, std::function<void()>> queue_;

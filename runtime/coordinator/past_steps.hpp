@@ -6,7 +6,7 @@
 
 #include "runtime/base/errors.hpp"
 #include "runtime/coordinator/past_run.hpp"
-#include "runtime/coordinator/run_state.hpp"
+#include "runtime/coordinator/run_tally.hpp"
 #include "runtime/ledger/replay.hpp"
 
 #include <string>

@@ -146,8 +146,10 @@ void cluster::hurt_somebody() {
   } else if (random_.one_in(6) && core_ && core_->active()) {
     log([&] { return victim.name + " is asked to leave"; });
     ++outcome_.drains;
-    at_coordinator(
-        0ns, [this, name = victim.name] { perform(core_->drain(name).then); });
+    at_coordinator(0ns, [this, name = victim.name] {
+      (void)core_->ask(drain_request{name}, now_);
+      perform(box_.take());
+    });
   } else if (random_.one_in(8) && !options_.supervised) {
     start_node();
   } else {
@@ -202,7 +204,8 @@ void cluster::cut_power() {
       past.alive.emplace();
       user_->paused.reset(); // who resumes a run wants it to train
     }
-    perform(core_->on_resume(std::move(past), term{++terms_}).then);
+    (void)core_->resume(std::move(past), term{++terms_});
+    perform(box_.take());
   });
 }
 
@@ -211,7 +214,7 @@ void cluster::cut_power() {
 void cluster::tick() {
   if (over_ || !core_)
     return;
-  perform(core_->on_tick(now_));
+  tell_core(clock_tick{});
   check_stragglers();
   check_waiting();
   at_coordinator(50ms, [this] { tick(); });

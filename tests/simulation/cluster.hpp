@@ -7,7 +7,7 @@
 #pragma once
 
 #include "runtime/balance/balancer.hpp"
-#include "runtime/coordinator/coordinator_core.hpp"
+#include "runtime/coordinator/coordinator.hpp"
 #include "runtime/ledger/manifest.hpp"
 #include "runtime/worker/coordinator_link.hpp"
 #include "runtime/worker/lifecycle.hpp"
@@ -33,7 +33,6 @@ public:
   ~cluster();
   outcome run();
   std::string history() const; // newest last
-
 private:
   struct node_state;
   struct group;      // the collective of one generation
@@ -50,10 +49,7 @@ private:
   void log(const std::string& line);
   template <class Line> // most runs are right, and nobody reads it
   requires std::invocable<Line>
-  void log(Line line) {
-    if (options_.record || options_.tell)
-      log(std::string(line()));
-  }
+  void log(Line line);
   bool quiet() const { return now_ > options_.faults_until; }
 
   // -- processes
@@ -90,6 +86,9 @@ private:
 
   // -- coordinator
   void perform(const actions& list);
+  /// An event, and what the coordinator does about it.
+  template <class Event>
+  void tell_core(Event what);
   void tick();
   void begin_run();
   void run_ended(const end_run& how);
@@ -179,6 +178,7 @@ private:
   std::vector<due> queue_;                                // a heap
   std::map<uint32_t, std::unique_ptr<node_state>> nodes_; // by process number
   uint32_t processes_ = 0;
+  outbox box_; // of the coordinator that lives
   std::unique_ptr<coordinator_core> core_;
   uint64_t life_ = 1; // of the coordinator; what an earlier one began is lost
   uint64_t terms_ = 1;

@@ -25,17 +25,17 @@ struct cluster::performer {
             std::make_shared<manifest>(me->set_));
       // The run may have ended while its data were read.
       if (me->core_->phase() == run_phase::preparing)
-        me->perform(me->core_->on_prepared(summary, me->now_));
+        me->tell_core(data_prepared{summary});
     });
   }
 
   void operator()(const place_shares& asked) {
     in.at_coordinator(in.some(10, 2000), [me = &in, what = asked] {
       const placed_shares placed = place(me->set_, 0.1, what);
-      me->perform(
-          placed.lacks
-              ? me->core_->on_no_room(what.generation, placed.lacks)
-              : me->core_->on_placed(placed.what, placed.shares, me->now_));
+      if (placed.lacks)
+        me->tell_core(no_room_found{what.generation, placed.lacks});
+      else
+        me->tell_core(shares_placed{placed.what, placed.shares});
     });
   }
 
@@ -71,7 +71,7 @@ struct cluster::performer {
 
   void operator()(const observe_load& look) {
     in.at_coordinator(in.some(10, 2000), [me = &in, view = look.what] {
-      me->perform(me->core_->on_balance(me->answer(view), me->now_));
+      me->tell_core(me->answer(view));
     });
   }
 
@@ -159,7 +159,7 @@ struct cluster::performer {
   /// As a message, so that what was decided beside it is done first.
   void operator()(const give_up& trouble) {
     in.at_coordinator(1us, [me = &in, why = trouble.why] {
-      me->perform(me->core_->on_trouble(why));
+      me->tell_core(outside_trouble{why});
     });
   }
   void operator()(const end_run& how) { in.run_ended(how); }

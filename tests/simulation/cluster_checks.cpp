@@ -16,7 +16,7 @@ void cluster::check_shown(const std::vector<committed_step>& steps) {
     disk_->steps.push_back(step);
     // Every living member of the current generation holds it.
     std::shared_ptr<const attempt> held;
-    const generation_state& members = *core_->current()->members;
+    const generation_state& members = *core_->members().members();
     for (worker_id who : members.workers)
       for (auto& [process, node] : nodes_) {
         // A fence may just have decided on the next generation, in which some
@@ -90,11 +90,10 @@ void cluster::check_stragglers() {
   if (!core_ || !core_->active())
     return;
   std::set<worker_id> standing;
-  for (const stragglers::finding& one : core_->held_up().standing())
+  for (const stragglers::finding& one : core_->devices().standing())
     standing.insert(one.who);
   for (const auto& [process, who] : nodes_) {
-    if (who->handle == worker_id{} || !core_->nodes().contains(who->handle) ||
-        !core_->nodes().at(who->handle).connected)
+    if (who->handle == worker_id{} || !core_->nodes().connected(who->handle))
       continue;
     if (!standing.contains(who->handle) && who->heard_ill)
       fail(who->name + " is ill and forgotten");

@@ -139,17 +139,16 @@ void cluster::publish(const fetch_checkpoint& copy) {
         from = who.get();
     if (!from || now_ < from->frozen_until || !from->copy ||
         from->copy->size() != value(what.after.step))
-      return perform(core_->on_checkpoint(
-          what.after, "", {errc::unreachable, "nobody answers", {}}, now_));
+      return tell_core(checkpoint_written{
+          what.after, "", {errc::unreachable, "nobody answers", {}}});
     at_coordinator(some(100, 20'000), [this, what, file, history,
                                        held = *from->copy] {
       if (now_ < disk_->full_until)
-        return perform(core_->on_checkpoint(
-            what.after, "", {errc::disk_full, "the disk is full", {}}, now_));
+        return tell_core(checkpoint_written{
+            what.after, "", {errc::disk_full, "the disk is full", {}}});
       if (history != disk_->history) // of steps that were undone meanwhile
-        return perform(core_->on_checkpoint(
-            what.after, "", {errc::stale_generation, "the run went back", {}},
-            now_));
+        return tell_core(checkpoint_written{
+            what.after, "", {errc::stale_generation, "the run went back", {}}});
       // The lines before it are on the disk before it has its name.
       disk_->steps_synced = std::max(
           disk_->steps_synced,
@@ -160,7 +159,7 @@ void cluster::publish(const fetch_checkpoint& copy) {
       // Its name is there, and perhaps nobody hears of it.
       if (crash_soon_ && !quiet())
         return crash_coordinator();
-      perform(core_->on_checkpoint(what.after, file, {}, now_));
+      tell_core(checkpoint_written{what.after, file, {}});
     });
   });
 }
@@ -175,8 +174,8 @@ void cluster::publish(const fetch_model& asked) {
       return at_coordinator(from->frozen_until - now_,
                             [this, what] { publish(what); });
     if (!from || !from->holds)
-      return perform(core_->on_model_saved(
-          {{errc::unreachable, "nobody answers", {}}, {}, {}, {}}));
+      return tell_core(
+          saved_model{{errc::unreachable, "nobody answers", {}}, {}, {}, {}});
     publish_parameters(from->applied);
   });
 }
@@ -184,10 +183,10 @@ void cluster::publish(const fetch_model& asked) {
 /// As the shell does it: the model of a later step stays.
 void cluster::publish_parameters(const lineage& state) {
   if (disk_->model && disk_->model->size() > state.size())
-    return perform(core_->on_model_saved(
-        {{}, {}, step_number{disk_->model->size()}, "an older one stays"}));
+    return tell_core(saved_model{
+        {}, {}, step_number{disk_->model->size()}, "an older one stays"});
   disk_->model = state;
-  perform(core_->on_model_saved({}));
+  tell_core(saved_model{});
 }
 
 void cluster::publish(const publish_model& asked) {

@@ -83,6 +83,19 @@ struct cluster::due {
   }
 };
 
+template <class Line>
+requires std::invocable<Line>
+void cluster::log(Line line) {
+  if (options_.record || options_.tell)
+    log(std::string(line()));
+}
+
+template <class Event>
+void cluster::tell_core(Event what) {
+  core_->take(std::move(what), now_);
+  perform(box_.take());
+}
+
 template <class Order>
 void cluster::on_order(node_state& who, const Order& order) {
   if (!who.link.takes(order.term))

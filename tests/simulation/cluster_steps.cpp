@@ -248,8 +248,7 @@ void cluster::report(node_state& who) {
            to_string(message.steps.front().step) + " to " +
            to_string(message.steps.back().step);
   });
-  to_coordinator(who,
-                 [this, message] { perform(core_->on_report(message, now_)); });
+  to_coordinator(who, [this, message] { tell_core(message); });
 }
 
 /// A rank is gone: whoever waits for it learns so, at a moment of its own. Who

@@ -18,7 +18,7 @@ void cluster::process_ended(const std::string& name, const process_end& how) {
   user_->starting.erase(name);
   after(some(50, 5000), [this, name, how] {
     at_coordinator(some(50, 1000), [this, name, how] {
-      perform(core_->on_process_ended(name, how, now_));
+      tell_core(ballast::process_ended{name, how});
     });
   });
 }
@@ -78,7 +78,7 @@ void cluster::kill(node_state& who, const std::string& how) {
     if (was == worker_id{})
       return;
     log([&] { return "coordinator sees " + gone.name + " gone"; });
-    perform(core_->on_node_down(was, losses::connection_closed{}, now_));
+    tell_core(connection_lost{was, losses::connection_closed{}});
   });
   if (options_.supervised)
     process_ended(who.name, {process_end::kind::killed, SIGKILL});
@@ -94,7 +94,8 @@ void cluster::new_core() {
   config.build_id = "b";
   config.supervised = options_.supervised;
   config.tick = std::chrono::milliseconds(50);
-  core_ = std::make_unique<coordinator_core>(config);
+  box_ = {};
+  core_ = std::make_unique<coordinator_core>(config, box_);
 }
 
 void cluster::begin_run() {
@@ -106,7 +107,8 @@ void cluster::begin_run() {
   if (options_.supervised)
     for (uint32_t i = 1; i <= options_.workers; ++i)
       start_node("w" + std::to_string(i));
-  perform(core_->on_submit(what_, name, term{++terms_}).then);
+  (void)core_->submit(what_, name, term{++terms_});
+  perform(box_.take());
 }
 
 void cluster::crash_coordinator() {
@@ -147,9 +149,10 @@ void cluster::restart_coordinator() {
   std::string name = "sim-" + std::to_string(run_number_);
   tick();
   if (disk_->plans.empty() && !options_.supervised)
-    perform(core_->on_submit(what_, name, term{++terms_}).then);
+    (void)core_->submit(what_, name, term{++terms_});
   else
-    perform(core_->on_resume(remembered(), term{++terms_}).then);
+    (void)core_->resume(remembered(), term{++terms_});
+  perform(box_.take());
 }
 
 } // namespace ballast::simulation

@@ -48,69 +48,69 @@ void cluster::ask(uint64_t kind) {
     user_state& user = *user_;
     user.last = now_;
     uint64_t life = life_;
-    coordinator_core::reply reply;
+    failure refused;
     std::string what;
     worker_id meant{};
-    for (const auto& [id, who] : core_->nodes())
+    for (const auto& [id, who] : core_->nodes().all())
       if (who.connected && who.about.name == name)
         meant = id;
     step_number shown{disk_->steps.size()};
     switch (kind) {
     case 0:
       what = "pause";
-      reply = core_->pause();
+      refused = core_->ask(pause_request{}, now_);
       break;
     case 1:
       what = "resume";
-      reply = core_->resume();
+      refused = core_->ask(resume_request{}, now_);
       break;
     case 2:
       what = "stop";
-      reply = core_->stop(random_.one_in(2));
+      refused = core_->ask(stop_run{random_.one_in(2)}, now_);
       break;
     case 3:
       what = "checkpoint";
-      reply = core_->checkpoint();
+      refused = core_->ask(checkpoint_request{}, now_);
       break;
     case 4:
       what = "scale " + std::to_string(number);
-      reply = core_->scale(number);
+      refused = core_->ask(scale_request{number}, now_);
       break;
     case 5:
       what = "drain " + name;
-      reply = core_->drain(name);
+      refused = core_->ask(drain_request{name}, now_);
       break;
     case 6:
       what = "evict " + name;
-      reply = core_->evict(name, now_);
+      refused = core_->ask(evict_request{name}, now_);
       break;
     case 7:
       what = "set_balance";
-      reply = core_->set_balance(random_.one_in(2), 0.1);
+      refused = core_->ask(balance_request{random_.one_in(2), 0.1}, now_);
       break;
     case 8:
       what = "kill " + name;
-      reply = core_->hurt(name, command_kind::kill, 0);
+      refused = core_->ask(injected_fault{name, command_kind::kill, 0}, now_);
       break;
     case 9:
       what = "stall " + name;
-      reply = core_->hurt(name, command_kind::stall, double(number) / 3);
+      refused = core_->ask(
+          injected_fault{name, command_kind::stall, double(number) / 3}, now_);
       break;
     default:
       what = "resume";
       kind = 1;
-      reply = core_->resume();
+      refused = core_->ask(resume_request{}, now_);
       break;
     }
-    ++(reply.refused ? outcome_.refused : outcome_.accepted);
+    ++(refused ? outcome_.refused : outcome_.accepted);
     log([&] {
-      return "asked: " + what + ": " +
-             (reply.refused ? reply.refused.message : "ok");
+      return "asked: " + what + ": " + (refused ? refused.message : "ok");
     });
-    perform(reply.then);
+    perform(box_.take());
     // The answer is sent behind what follows from it.
     bool answered = life == life_;
-    if (reply.refused && answered)
+    if (refused && answered)
       return;
     if (kind <= 1 && !answered)
       user.paused.reset();
@@ -129,8 +129,8 @@ void cluster::ask(uint64_t kind) {
     if (kind == 5 && core_->nodes().at(meant).connected)
       user.leaving.insert(meant);
     if (kind == 6)
-      for (worker_id one : core_->current() && core_->current()->members
-                               ? core_->current()->members->workers
+      for (worker_id one : core_->members().members()
+                               ? core_->members().members()->workers
                                : std::vector<worker_id>{})
         if (one == meant && core_->nodes().at(one).connected)
           fail(name + " was evicted and is still a member");
@@ -158,13 +158,13 @@ void cluster::check_requests(instant since) {
     fail("a pause was accepted, and the run is " + to_string(phase));
   if (user.paused == false && phase == run_phase::paused)
     fail("the run is paused, and nobody wants it to be");
-  const auto& run = core_->current();
-  if (run->members && phase == run_phase::training) {
-    const std::vector<worker_id>& members = run->members->workers;
+  const generation_state* now = core_->members().members();
+  if (now && phase == run_phase::training) {
+    const std::vector<worker_id>& members = now->workers;
     for (worker_id who : user.leaving)
       if (std::count(members.begin(), members.end(), who) > 0)
         fail("worker " + to_string(who) + " was to leave and is still here");
-    if (user.workers && options_.supervised && !run->change &&
+    if (user.workers && options_.supervised && !core_->members().change() &&
         members.size() != *user.workers)
       fail(std::to_string(*user.workers) + " workers were asked for, " +
            std::to_string(members.size()) + " train");
@@ -177,12 +177,11 @@ void cluster::check_requests(instant since) {
          ", and there is none");
   if (phase != run_phase::paused)
     return;
-  coordinator_core::reply reply = core_->resume();
-  if (reply.refused)
-    fail("nobody can end the pause: " + reply.refused.message);
+  if (failure refused = core_->ask(resume_request{}, now_))
+    fail("nobody can end the pause: " + refused.message);
   log("asked: resume");
   user.paused = false;
-  perform(reply.then);
+  perform(box_.take());
   see_to_requests();
 }
 
@@ -197,16 +196,17 @@ void cluster::knock() {
       stranger.pid = 1;
       stranger.host = "elsewhere";
       stranger.build_id = "another";
-      auto answer = core_->on_hello(stranger, now_);
-      if (answer.accepted || answer.refused.code != errc::other_build)
+      auto answer = core_->hello(stranger, now_);
+      const failure* refused = std::get_if<failure>(&answer);
+      if (!refused || refused->code != errc::other_build)
         fail("a node of another build is taken in");
       // A second one with the name of somebody here.
-      for (const auto& [id, who] : core_->nodes())
+      for (const auto& [id, who] : core_->nodes().all())
         if (who.connected) {
           stranger.name = who.about.name;
           stranger.build_id = "b";
-          answer = core_->on_hello(stranger, now_);
-          if (answer.accepted)
+          answer = core_->hello(stranger, now_);
+          if (std::holds_alternative<welcome>(answer))
             fail("two nodes are named " + stranger.name);
           return;
         }

@@ -36,11 +36,13 @@ void cluster::hello(node_state& who) {
   to_coordinator(who, [this, &who,
                        message = who.link.hello(std::move(about),
                                                 who.lifecycle.newest())] {
-    auto answer = core_->on_hello(message, now_);
-    if (!answer.accepted) {
-      log([&] { return who.name + " is refused: " + answer.refused.message; });
+    const auto answer = core_->hello(message, now_);
+    const welcome* accepted = std::get_if<welcome>(&answer);
+    if (!accepted) {
+      const failure& refused = std::get<failure>(answer);
+      log([&] { return who.name + " is refused: " + refused.message; });
       return to_process(who, [this, connection = who.connection,
-                              why = answer.refused](node_state& me) {
+                              why = refused](node_state& me) {
         if (me.connection != connection)
           return;
         me.connection = 0;
@@ -48,21 +50,20 @@ void cluster::hello(node_state& who) {
         carry_out(me, me.link.on_refused(why, now_));
       });
     }
-    bool same =
-        message.was != worker_id{} && answer.accepted->worker == message.was;
+    bool same = message.was != worker_id{} && accepted->worker == message.was;
     log([&] { return who.name + (same ? " is back" : " joins"); });
     last_progress_ = now_;
-    who.handle = answer.accepted->worker;
+    who.handle = accepted->worker;
     if (!same) {
       who.heard_ill = false;
       ill_.erase(who.name);
     }
     user_->starting.erase(who.name);
     uint64_t life = life_;
-    perform(answer.then);
+    perform(box_.take());
     if (life == life_)
       to_process(who, [this, connection = who.connection,
-                       welcome = *answer.accepted](node_state& me) {
+                       welcome = *accepted](node_state& me) {
         if (me.connection != connection)
           return;
         me.id = welcome.worker;
@@ -116,7 +117,7 @@ void cluster::beat(node_state& who) {
       me.trouble.causes = uint8_t(random_.below(4));
     if (!me.link.alone())
       to_coordinator(me, [this, &me, id = me.id, trouble = me.trouble] {
-        core_->on_heartbeat({id, {}, {}, {}, 0, trouble}, now_);
+        core_->take(heartbeat{id, {}, {}, {}, 0, trouble}, now_);
         if (id != me.handle) // of the worker that it was
           return;
         me.heard_ill = trouble.causes != 0;
@@ -136,8 +137,7 @@ void cluster::pass_on(node_state& who, const worker_report& what) {
   at_node(who, who.last_posted - now_, [this, what](node_state& me) {
     report(me);
     if (!me.link.alone()) // whatever happens then a fence asks for again
-      to_coordinator(me,
-                     [this, what] { perform(core_->on_report(what, now_)); });
+      to_coordinator(me, [this, what] { tell_core(what); });
   });
 }
 
@@ -176,7 +176,7 @@ void cluster::on_fence(node_state& who, const fence_order& order) {
            to_string(ack.step) + ", " + std::to_string(ack.records.size()) +
            " records" + (ack.holds_state ? "" : ", no state");
   });
-  to_coordinator(who, [this, ack] { perform(core_->on_report(ack, now_)); });
+  to_coordinator(who, [this, ack] { tell_core(ack); });
 }
 
 void cluster::on_command(node_state& who, const command& order) {

@@ -19,8 +19,9 @@ protected:
     what.train.global_batch = 10;
     what.train.epochs = 100;
     what.faults = faults;
-    d_.core.on_submit(what, "test-1", term{1});
-    auto place = pick<place_shares>(d_.core.on_prepared(d_.set(), d_.now));
+    d_.core.submit(what, "test-1", term{1});
+    auto place =
+        pick<place_shares>(d_.core.take(data_prepared{d_.set()}, d_.now));
     ASSERT_EQ(place.size(), 1u);
     d_.workers = place[0].workers;
     d_.place(place[0]);
@@ -29,7 +30,7 @@ protected:
   /// A proposal to give chunk 0 of w1 to w2.
   actions propose() {
     d_.now += std::chrono::milliseconds(50);
-    auto views = pick<observe_load>(d_.core.on_tick(d_.now));
+    auto views = pick<observe_load>(d_.core.take(clock_tick{}, d_.now));
     EXPECT_EQ(views.size(), 1u);
     balance_answer answer;
     answer.state.code = balance_code::planned;
@@ -40,7 +41,7 @@ protected:
     what.moved_rows = 10;
     what.weights = {40, 60};
     what.after = {{d_.workers[0], 40, 0}, {d_.workers[1], 60, 0}};
-    return d_.core.on_balance(answer, d_.now);
+    return d_.core.take(answer, d_.now);
   }
 
   chunks_fetched fetched(const fetch_order& order) {
@@ -63,7 +64,7 @@ TEST_F(moving, tells_of_every_chunk_that_arrived_damaged_and_from_whom) {
   chunks_fetched message = fetched(orders[0].what);
   message.refetched = 2;
   message.damaged = {{"w1", chunk_id{0}}, {"origin", chunk_id{0}}};
-  actions then = d_.core.on_fetched(message, d_.now);
+  actions then = d_.core.take(message, d_.now);
   auto damaged = told<events::chunk_damaged>(then);
   ASSERT_EQ(damaged.size(), 2u);
   EXPECT_EQ(damaged[0].source, "w1");
@@ -80,7 +81,7 @@ TEST_F(moving, tells_of_damage_also_where_the_plan_is_dropped_for_it) {
   chunks_fetched message = fetched(orders.at(0).what);
   message.damaged = {{"w1", chunk_id{0}}, {"origin", chunk_id{0}}};
   message.problem = {errc::invalid_data, "chunk 0 arrived damaged", {}};
-  actions then = d_.core.on_fetched(message, d_.now);
+  actions then = d_.core.take(message, d_.now);
   EXPECT_EQ(told<events::chunk_damaged>(then).size(), 2u);
   auto dropped = told<events::plan_dropped>(then);
   ASSERT_EQ(dropped.size(), 1u);
@@ -93,19 +94,19 @@ TEST_F(moving, tells_of_damage_also_where_the_plan_is_dropped_for_it) {
 TEST_F(moving, drops_a_plan_whose_membership_is_lost_before_it_is_offered) {
   begin();
   auto orders = pick<send_fetch>(propose());
-  d_.core.on_node_down(d_.workers[0], closed, d_.now);
-  actions late = d_.core.on_fetched(fetched(orders.at(0).what), d_.now);
+  d_.core.take(connection_lost{d_.workers[0], closed}, d_.now);
+  actions late = d_.core.take(fetched(orders.at(0).what), d_.now);
   EXPECT_TRUE(pick<journal_offer>(late).empty());
   actions decided = d_.recover(step_number{0});
   auto dropped = told<events::plan_dropped>(decided);
   ASSERT_GE(dropped.size(), 1u);
-  EXPECT_FALSE(d_.core.current()->transfer);
+  EXPECT_FALSE(d_.core.members().transfer());
 }
 
 TEST_F(moving, shares_the_rate_out_so_that_all_copies_end_together) {
   begin();
   d_.now += std::chrono::milliseconds(50);
-  ASSERT_EQ(pick<observe_load>(d_.core.on_tick(d_.now)).size(), 1u);
+  ASSERT_EQ(pick<observe_load>(d_.core.take(clock_tick{}, d_.now)).size(), 1u);
   balance_answer answer;
   answer.state.code = balance_code::planned;
   balance_proposal& what = answer.proposal;
@@ -117,7 +118,7 @@ TEST_F(moving, shares_the_rate_out_so_that_all_copies_end_together) {
   what.moved_rows = 10;
   what.weights = {50, 50};
   what.after = {{d_.workers[0], 50, 0}, {d_.workers[1], 50, 0}};
-  auto orders = pick<send_fetch>(d_.core.on_balance(answer, d_.now));
+  auto orders = pick<send_fetch>(d_.core.take(answer, d_.now));
   ASSERT_EQ(orders.size(), 2u);
   for (const send_fetch& one : orders)
     EXPECT_NEAR(double(one.what.bytes_per_s),
@@ -129,11 +130,11 @@ TEST_F(moving, passes_on_how_fast_chunks_came_from_whom) {
   auto orders = pick<send_fetch>(propose());
   chunks_fetched message = fetched(orders.at(0).what);
   message.requests = {{"w1", 1000, 7}, {"origin", 50, 3}, {"w9", 1, 1}};
-  d_.core.on_fetched(message, d_.now);
+  d_.core.take(message, d_.now);
   // The plan was offered; the next look is at the same one until it is in
   // force.
-  d_.core.on_balance({}, d_.now);
-  auto views = pick<observe_load>(d_.core.on_tick(d_.now));
+  d_.core.take(balance_answer{}, d_.now);
+  auto views = pick<observe_load>(d_.core.take(clock_tick{}, d_.now));
   ASSERT_EQ(views.size(), 1u);
   const auto& copies = views[0].what.copies;
   ASSERT_EQ(copies.size(), 2u) << "of somebody unknown nothing is known";
@@ -142,21 +143,23 @@ TEST_F(moving, passes_on_how_fast_chunks_came_from_whom) {
   EXPECT_EQ(copies[0].bytes, 1000u);
   EXPECT_EQ(copies[0].ns, 7u);
   EXPECT_EQ(copies[1].from, worker_id{}) << "the origin";
-  d_.core.on_balance({}, d_.now);
-  views = pick<observe_load>(d_.core.on_tick(d_.now));
+  d_.core.take(balance_answer{}, d_.now);
+  views = pick<observe_load>(d_.core.take(clock_tick{}, d_.now));
   EXPECT_TRUE(views.at(0).what.copies.empty()) << "told once";
 }
 
 TEST_F(moving, faults_need_a_job_that_allows_them) {
   begin(false);
-  EXPECT_THAT(d_.core.hurt("w1", command_kind::damage, 1).refused.message,
+  EXPECT_THAT(d_.core.ask(injected_fault{"w1", command_kind::damage, 1})
+                  .refused.message,
               HasSubstr("\"faults\": true"));
 }
 
 TEST_F(moving, the_amount_of_a_fault_goes_where_it_belongs) {
   begin();
   auto told = [&](command_kind how, double amount) {
-    auto sent = pick<send_command>(d_.core.hurt("w1", how, amount).then);
+    auto sent =
+        pick<send_command>(d_.core.ask(injected_fault{"w1", how, amount}).then);
     EXPECT_EQ(sent.size(), 1u);
     return sent.empty() ? command{} : sent[0].what;
   };
@@ -189,12 +192,13 @@ TEST_F(moving, amounts_of_faults_have_a_range) {
            {command_kind::damage, 2e6, "/chunks: expected 0 to 1000000"},
            {command_kind::damage, 0, ""},
            {command_kind::damage, 3, ""}}) {
-    auto answer = d_.core.hurt("w1", one.how, one.amount);
+    auto answer = d_.core.ask(injected_fault{"w1", one.how, one.amount});
     EXPECT_EQ(answer.refused.message, one.says);
     EXPECT_EQ(pick<send_command>(answer.then).size(), *one.says ? 0u : 1u);
   }
-  EXPECT_EQ(d_.core.hurt("w9", command_kind::damage, 1).refused.code,
-            errc::unknown_worker);
+  EXPECT_EQ(
+      d_.core.ask(injected_fault{"w9", command_kind::damage, 1}).refused.code,
+      errc::unknown_worker);
 }
 
 } // namespace

@@ -3,7 +3,7 @@
 // death is not tried again. Method: a driver that plays shard manager and
 // workers.
 #include "coordinator_driver.hpp"
-#include "runtime/coordinator/coordinator_status.hpp"
+#include "runtime/coordinator/status.hpp"
 
 #include <gmock/gmock.h>
 
@@ -39,29 +39,26 @@ protected:
     return begun.empty() ? collective_choice{} : begun[0].collective;
   }
   actions fail_opening(size_t rank) {
-    const auto gen = d.core.current()->members->number;
-    return d.core.on_failed({d.core.current()->members->workers[rank],
-                             gen,
-                             errc::collective_failed,
-                             "unhandled system error",
-                             {},
-                             {}},
-                            d.now);
+    const auto gen = d.core.generation()->number;
+    return d.core.take(worker_failed{d.core.generation()->workers[rank],
+                                     gen,
+                                     errc::collective_failed,
+                                     "unhandled system error",
+                                     {},
+                                     {}},
+                       d.now);
   }
   /// Everybody but the lost answers; the next generation is placed.
   actions go_on(std::vector<worker_id> silent = {}) {
     actions decided;
-    for (worker_id who : std::set(d.core.current()->fenced->awaited()))
+    for (worker_id who : std::set(d.core.fence()->awaited()))
       if (std::count(silent.begin(), silent.end(), who) == 0)
-        decided = d.core.on_ack({who,
-                                 d.core.current()->fenced->level(),
-                                 true,
-                                 step_number{0},
-                                 {},
-                                 {}},
-                                d.now);
+        decided = d.core.take(
+            final_ack{
+                who, d.core.fence()->level(), true, step_number{0}, {}, {}},
+            d.now);
     for (worker_id who : silent)
-      decided = d.core.on_node_down(who, closed, d.now);
+      decided = d.core.take(connection_lost{who, closed}, d.now);
     const auto place = pick<place_shares>(decided);
     EXPECT_EQ(place.size(), 1u);
     d.place(place.at(0));
@@ -98,7 +95,7 @@ TEST_F(collectives, is_chosen_anew_when_a_worker_is_lost) {
   EXPECT_EQ(assigned(d.assigned), "ring");
   // Ranks are by name.
   ASSERT_EQ(d.core.name_of(d.workers[0]), "c3");
-  d.core.on_node_down(d.workers[0], closed, d.now);
+  d.core.take(connection_lost{d.workers[0], closed}, d.now);
   EXPECT_EQ(assigned(go_on()), "nccl");
 }
 
@@ -106,7 +103,7 @@ TEST_F(collectives, is_chosen_anew_when_a_worker_joins) {
   d.batch = 10;
   d.train({"g1", "g2"});
   d.join("c3");
-  actions ticked = d.core.on_tick(d.now);
+  actions ticked = d.core.take(clock_tick{}, d.now);
   const auto place = pick<place_shares>(ticked);
   ASSERT_EQ(place.size(), 1u);
   plan placed =
@@ -115,11 +112,10 @@ TEST_F(collectives, is_chosen_anew_when_a_worker_joins) {
   std::vector<share_summary> counts;
   for (const share& one : placed.shares)
     counts.push_back({one.worker, 0, 0});
-  const actions offered = d.core.on_placed(placed, counts, d.now);
+  const actions offered = d.core.take(shares_placed{placed, counts}, d.now);
   EXPECT_EQ(pick<send_assignment>(offered).size(), 3u);
   EXPECT_EQ(assigned(offered), "ring");
-  EXPECT_EQ(d.core.current()->members->collective.name, "nccl")
-      << "until the switch";
+  EXPECT_EQ(d.core.generation()->collective.name, "nccl") << "until the switch";
 }
 
 TEST_F(collectives, is_the_ring_after_nccl_failed_while_all_are_alive) {
@@ -127,7 +123,7 @@ TEST_F(collectives, is_the_ring_after_nccl_failed_while_all_are_alive) {
   fail_opening(1);
   const actions next = go_on();
   EXPECT_EQ(assigned(next), "ring");
-  EXPECT_EQ(d.core.current()->members->collective.reason,
+  EXPECT_EQ(d.core.generation()->collective.reason,
             "NCCL failed before: g2: unhandled system error");
 }
 
@@ -143,9 +139,9 @@ TEST_F(collectives, is_nccl_again_where_it_had_done_steps) {
   d.apply_steps(1);
   fail_opening(0);
   actions decided;
-  for (worker_id who : std::set(d.core.current()->fenced->awaited()))
-    decided = d.core.on_ack(
-        {who, d.core.current()->fenced->level(), true, step_number{1}, {}, {}},
+  for (worker_id who : std::set(d.core.fence()->awaited()))
+    decided = d.core.take(
+        final_ack{who, d.core.fence()->level(), true, step_number{1}, {}, {}},
         d.now);
   d.place(pick<place_shares>(decided).at(0));
   EXPECT_EQ(assigned(d.assigned), "nccl");

@@ -2,7 +2,7 @@
 // a driver that plays shard manager and workers.
 #include "coordinator_driver.hpp"
 
-#include "runtime/coordinator/coordinator_status.hpp"
+#include "runtime/coordinator/status.hpp"
 
 #include <gtest/gtest.h>
 
@@ -39,8 +39,9 @@ TEST(coordinator_core, connects_the_ranks_when_the_last_one_has_loaded) {
 TEST(coordinator_core, waits_for_workers_and_starts_when_the_last_one_joins) {
   driver d;
   d.join("w1");
-  d.core.on_submit(small_job(2), "test-1", term{1});
-  EXPECT_TRUE(pick<place_shares>(d.core.on_prepared(d.set(), d.now)).empty());
+  d.core.submit(small_job(2), "test-1", term{1});
+  EXPECT_TRUE(
+      pick<place_shares>(d.core.take(data_prepared{d.set()}, d.now)).empty());
   EXPECT_EQ(d.core.phase(), run_phase::waiting);
   EXPECT_EQ(pick<place_shares>(d.join("w2").then).size(), 1u);
 }
@@ -51,7 +52,7 @@ TEST(coordinator_core, refuses_a_name_that_lives_and_numbers_its_next_life) {
   auto twin = d.join("w1");
   EXPECT_EQ(twin.refused.code, errc::name_taken);
   EXPECT_NE(twin.refused.message.find("--name"), std::string::npos);
-  d.core.on_node_down(first.accepted->worker, closed, d.now);
+  d.core.take(connection_lost{first.accepted->worker, closed}, d.now);
   auto again = d.join("w1");
   ASSERT_TRUE(again.accepted);
   EXPECT_EQ(again.accepted->incarnation, 2u);
@@ -66,8 +67,7 @@ TEST(coordinator_core, refuses_a_node_of_another_build) {
 TEST(coordinator_core, refuses_a_second_job_while_one_runs) {
   driver d;
   d.train({"w1"});
-  EXPECT_EQ(d.core.on_submit(small_job(1), "x", term{1}).refused.code,
-            errc::busy);
+  EXPECT_EQ(d.core.submit(small_job(1), "x", term{1}).refused.code, errc::busy);
 }
 
 TEST(coordinator_core, shows_a_step_only_when_every_worker_applied_it) {
@@ -77,9 +77,9 @@ TEST(coordinator_core, shows_a_step_only_when_every_worker_applied_it) {
   report.generation = generation{1};
   report.steps = {{step_number{1}, epoch_number{1}, plan_number{1}, 50, 2, 9}};
   report.worker = d.workers[0];
-  EXPECT_TRUE(pick<write_steps>(d.core.on_progress(report, d.now)).empty());
+  EXPECT_TRUE(pick<write_steps>(d.core.take(report, d.now)).empty());
   report.worker = d.workers[1];
-  EXPECT_EQ(pick<write_steps>(d.core.on_progress(report, d.now)).size(), 1u);
+  EXPECT_EQ(pick<write_steps>(d.core.take(report, d.now)).size(), 1u);
 }
 
 TEST(coordinator_core, drops_messages_of_another_generation) {
@@ -89,11 +89,13 @@ TEST(coordinator_core, drops_messages_of_another_generation) {
   stale.generation = generation{7};
   stale.worker = d.workers[0];
   stale.steps = {{step_number{1}, epoch_number{1}, plan_number{1}, 50, 2, 9}};
-  EXPECT_TRUE(d.core.on_progress(stale, d.now).empty());
+  EXPECT_TRUE(d.core.take(stale, d.now).empty());
   EXPECT_TRUE(
       d.core
-          .on_failed({d.workers[0], generation{7}, errc::internal, "x", {}, {}},
-                     d.now)
+          .take(
+              worker_failed{
+                  d.workers[0], generation{7}, errc::internal, "x", {}, {}},
+              d.now)
           .empty());
 }
 
@@ -103,7 +105,7 @@ TEST(coordinator_core, fetches_the_model_from_rank_zero_when_all_finished) {
   auto fetch = pick<fetch_model>(d.finish_all());
   ASSERT_EQ(fetch.size(), 1u);
   EXPECT_EQ(fetch[0].address, "d1");
-  actions end = d.core.on_model_saved({});
+  actions end = d.core.take(saved_model{});
   EXPECT_EQ(pick<end_run>(end).at(0).exit_code, 0);
   for (const send_command& one : pick<send_command>(end))
     EXPECT_EQ(one.what.kind, command_kind::release);
@@ -118,14 +120,14 @@ TEST(coordinator_core, fetches_the_model_from_another_when_the_first_died) {
     auto fetch = pick<fetch_model>(d.finish_all());
     ASSERT_EQ(fetch.at(0).address, "d1");
     if (death_first)
-      d.core.on_node_down(d.workers[0], killed_by(9), d.now);
-    fetch = pick<fetch_model>(d.core.on_model_saved(
-        {{errc::unreachable, "nothing answers there", {}}, {}, {}, {}}));
+      d.core.take(connection_lost{d.workers[0], killed_by(9)}, d.now);
+    fetch = pick<fetch_model>(d.core.take(saved_model{
+        {errc::unreachable, "nothing answers there", {}}, {}, {}, {}}));
     if (!death_first)
-      d.core.on_node_down(d.workers[0], killed_by(9), d.now);
+      d.core.take(connection_lost{d.workers[0], killed_by(9)}, d.now);
     ASSERT_EQ(fetch.size(), 1u);
     EXPECT_EQ(fetch[0].address, "d2");
-    EXPECT_EQ(pick<end_run>(d.core.on_model_saved({})).at(0).exit_code, 0);
+    EXPECT_EQ(pick<end_run>(d.core.take(saved_model{})).at(0).exit_code, 0);
     EXPECT_EQ(d.core.phase(), run_phase::done);
   }
 }
@@ -138,26 +140,26 @@ TEST(coordinator_core, asks_again_for_a_model_that_nobody_hands_out) {
     d.finish_all();
     const saved_model silent{
         {errc::unreachable, "nothing answers there", {}}, {}, {}, {}};
-    auto asked = pick<fetch_model>(d.core.on_model_saved(silent));
+    auto asked = pick<fetch_model>(d.core.take(silent));
     EXPECT_EQ(asked.size(), 1u);
-    EXPECT_TRUE(d.core.on_model_saved(silent).empty());
+    EXPECT_TRUE(d.core.take(silent).empty());
     std::vector<end_run> over;
     size_t fetches = 0;
     for (int i = 0; i < 200 && over.empty() && fetches < 10u; ++i) {
       d.now += 200ms;
       for (worker_id who : d.workers)
-        d.core.on_heartbeat({who, {}, {}, {}, 0}, d.now);
-      actions then = d.core.on_tick(d.now);
+        d.core.take(heartbeat{who, {}, {}, {}, 0}, d.now);
+      actions then = d.core.take(clock_tick{}, d.now);
       over = pick<end_run>(then);
       if (pick<fetch_model>(then).empty())
         continue;
       fetches += in_time ? 1 : 0;
       if (fetches < 10)
-        d.core.on_model_saved(silent), d.core.on_model_saved(silent);
+        d.core.take(silent), d.core.take(silent);
     }
     if (in_time) {
       EXPECT_TRUE(over.empty());
-      over = pick<end_run>(d.core.on_model_saved({}));
+      over = pick<end_run>(d.core.take(saved_model{}));
     }
     ASSERT_EQ(over.size(), 1u);
     EXPECT_EQ(over[0].exit_code, in_time ? 0 : 1);
@@ -173,11 +175,11 @@ TEST(coordinator_core, goes_back_where_the_last_one_with_the_model_is_lost) {
   d.train({"w1"});
   d.finish_all();
   EXPECT_TRUE(
-      d.core.on_model_saved({{errc::unreachable, "gone", {}}, {}, {}, {}})
+      d.core.take(saved_model{{errc::unreachable, "gone", {}}, {}, {}, {}})
           .empty());
-  d.core.on_node_down(d.workers[0], killed_by(9), d.now);
-  d.core.on_tick(d.now);
-  auto undone = pick<undo_steps>(d.core.on_tick(d.now + 1s));
+  d.core.take(connection_lost{d.workers[0], killed_by(9)}, d.now);
+  d.core.take(clock_tick{}, d.now);
+  auto undone = pick<undo_steps>(d.core.take(clock_tick{}, d.now + 1s));
   ASSERT_EQ(undone.size(), 1u);
   EXPECT_EQ(d.core.phase(), run_phase::waiting);
 }
@@ -186,46 +188,46 @@ TEST(coordinator_core, goes_back_where_the_last_one_with_the_model_is_lost) {
 TEST(coordinator_core, forgets_one_that_dies_unheard_while_the_model_is_saved) {
   driver d(true);
   d.train({"w1", "w2"});
-  d.core.on_node_down(d.workers[1], killed_by(9), d.now);
-  auto started = pick<start_worker>(d.core.on_tick(d.now));
+  d.core.take(connection_lost{d.workers[1], killed_by(9)}, d.now);
+  auto started = pick<start_worker>(d.core.take(clock_tick{}, d.now));
   ASSERT_EQ(started.size(), 1u);
   auto place = pick<place_shares>(d.recover(step_number{0}));
   d.place(place.at(0));
   d.apply_steps(2);
-  d.core.on_finished(
-      {d.workers[0], generation{2}, step_number{2}, false, "sha", {}});
+  d.core.take(worker_finished{
+      d.workers[0], generation{2}, step_number{2}, false, "sha", {}});
   ASSERT_EQ(d.core.phase(), run_phase::finishing);
-  d.core.on_process_ended(started[0].name, killed_by(9), d.now);
-  d.core.on_node_down(d.workers[0], killed_by(9), d.now);
-  d.core.on_model_saved({{errc::unreachable, "gone", {}}, {}, {}, {}});
+  d.core.take(process_ended{started[0].name, killed_by(9)}, d.now);
+  d.core.take(connection_lost{d.workers[0], killed_by(9)}, d.now);
+  d.core.take(saved_model{{errc::unreachable, "gone", {}}, {}, {}, {}});
   ASSERT_EQ(d.core.phase(), run_phase::waiting);
-  EXPECT_EQ(pick<start_worker>(d.core.on_tick(d.now)).size(), 2u);
+  EXPECT_EQ(pick<start_worker>(d.core.take(clock_tick{}, d.now)).size(), 2u);
 }
 
 TEST(coordinator_core, is_not_done_while_a_step_of_the_model_is_unknown) {
   driver d;
   d.train({"w1"});
-  actions end = d.core.on_finished(
-      {d.workers[0], generation{1}, step_number{2}, false, "sha", {}});
+  actions end = d.core.take(worker_finished{
+      d.workers[0], generation{1}, step_number{2}, false, "sha", {}});
   EXPECT_EQ(pick<end_run>(end).at(0).exit_code, 1);
-  EXPECT_NE(d.core.current()->reason.find("only those up to 0"),
-            std::string::npos);
+  EXPECT_NE(d.core.reason().find("only those up to 0"), std::string::npos);
 }
 
 TEST(coordinator_core, fails_when_workers_end_with_different_parameters) {
   driver d;
   d.train({"w1", "w2"});
-  d.core.on_finished(
-      {d.workers[0], generation{1}, step_number{2}, false, "sha", {}});
-  actions end = d.core.on_finished(
-      {d.workers[1], generation{1}, step_number{2}, false, "other", {}});
+  d.core.take(worker_finished{
+      d.workers[0], generation{1}, step_number{2}, false, "sha", {}});
+  actions end = d.core.take(worker_finished{
+      d.workers[1], generation{1}, step_number{2}, false, "other", {}});
   EXPECT_EQ(pick<end_run>(end).at(0).exit_code, 1);
 }
 
 TEST(coordinator_core, fences_the_survivors_when_a_worker_is_lost) {
   driver d;
   d.train({"w1", "w2", "w3"});
-  actions then = d.core.on_node_down(d.workers[1], killed_by(9), d.now);
+  actions then =
+      d.core.take(connection_lost{d.workers[1], killed_by(9)}, d.now);
   auto fences = pick<send_fence>(then);
   ASSERT_EQ(fences.size(), 2u) << "only who still lives is asked";
   EXPECT_EQ(fences[0].what.level, generation{1});
@@ -236,18 +238,21 @@ TEST(coordinator_core, goes_on_from_the_newest_step_that_a_survivor_holds) {
   driver d;
   d.train({"w1", "w2", "w3"});
   step_record first{step_number{1}, epoch_number{1}, plan_number{1}, 50, 2, 9};
-  d.core.on_node_down(d.workers[0], closed, d.now);
+  d.core.take(connection_lost{d.workers[0], closed}, d.now);
   // w2 applied step 1, w3 did not.
-  d.core.on_ack(
-      {d.workers[1], generation{1}, true, step_number{1}, {first}, {}}, d.now);
-  auto place = pick<place_shares>(d.core.on_ack(
-      {d.workers[2], generation{1}, true, step_number{0}, {}, {}}, d.now));
+  d.core.take(
+      final_ack{d.workers[1], generation{1}, true, step_number{1}, {first}, {}},
+      d.now);
+  auto place = pick<place_shares>(d.core.take(
+      final_ack{d.workers[2], generation{1}, true, step_number{0}, {}, {}},
+      d.now));
   ASSERT_EQ(place.size(), 1u);
   EXPECT_EQ(place[0].generation, generation{2});
   EXPECT_EQ(place[0].workers.size(), 2u);
   plan next = repaired_plan(d.chunks(), 0.1, place[0].before, place[0].workers,
                             place[0].generation, place[0].number);
-  auto orders = pick<send_assignment>(d.core.on_placed(next, {{}, {}}, d.now));
+  auto orders =
+      pick<send_assignment>(d.core.take(shares_placed{next, {{}, {}}}, d.now));
   ASSERT_EQ(orders.size(), 2u);
   EXPECT_EQ(orders[0].what.start.step, step_number{2});
   auto connects = pick<send_connect>(d.join_ranks());
@@ -255,9 +260,9 @@ TEST(coordinator_core, goes_on_from_the_newest_step_that_a_survivor_holds) {
   EXPECT_EQ(connects[0].what.late, std::vector<uint32_t>{1});
   EXPECT_TRUE(connects[0].what.stale.empty());
   EXPECT_EQ(connects[0].what.source, 0u);
-  EXPECT_EQ(d.core.current()->last.step, step_number{1})
+  EXPECT_EQ(d.core.last().step, step_number{1})
       << "committed once both hold it";
-  EXPECT_EQ(d.core.current()->last.generation, generation{1});
+  EXPECT_EQ(d.core.last().generation, generation{1});
 }
 
 TEST(coordinator_core, learns_from_the_fence_of_evaluations_that_met_nobody) {
@@ -272,8 +277,8 @@ TEST(coordinator_core, learns_from_the_fence_of_evaluations_that_met_nobody) {
   evaluation_report heard = result(1);
   heard.worker = d.workers[0];
   heard.generation = generation{1};
-  d.core.on_evaluated(heard);
-  actions lost = d.core.on_node_down(d.workers[2], closed, d.now);
+  d.core.take(heard);
+  actions lost = d.core.take(connection_lost{d.workers[2], closed}, d.now);
   EXPECT_EQ(value(pick<send_fence>(lost).at(0).what.evaluated), 1u);
   std::vector<step_record> later;
   for (uint64_t step : {3, 4, 5, 6})
@@ -290,32 +295,33 @@ TEST(coordinator_core, learns_from_the_fence_of_evaluations_that_met_nobody) {
 TEST(coordinator_core, excludes_who_does_not_answer_the_fence) {
   driver d;
   d.train({"w1", "w2", "w3"});
-  d.core.on_node_down(d.workers[0], closed, d.now);
-  d.core.on_ack({d.workers[2], generation{1}, true, step_number{0}, {}, {}},
-                d.now);
-  EXPECT_TRUE(pick<expel>(d.core.on_tick(d.now + 300ms)).empty());
-  EXPECT_EQ(pick<expel>(d.core.on_tick(d.now + 500ms)).size(), 1u);
+  d.core.take(connection_lost{d.workers[0], closed}, d.now);
+  d.core.take(
+      final_ack{d.workers[2], generation{1}, true, step_number{0}, {}, {}},
+      d.now);
+  EXPECT_TRUE(pick<expel>(d.core.take(clock_tick{}, d.now + 300ms)).empty());
+  EXPECT_EQ(pick<expel>(d.core.take(clock_tick{}, d.now + 500ms)).size(), 1u);
 }
 
 TEST(coordinator_core, names_the_process_and_its_signal_when_it_learns_them) {
   driver d(true);
   d.train({"w1", "w2"});
-  actions first = d.core.on_node_down(d.workers[1], closed, d.now);
+  actions first = d.core.take(connection_lost{d.workers[1], closed}, d.now);
   EXPECT_TRUE(told<events::worker_lost>(first).empty())
       << "a better reason may still come";
-  actions then = d.core.on_process_ended("w2", killed_by(9), d.now);
+  actions then = d.core.take(process_ended{"w2", killed_by(9)}, d.now);
   EXPECT_EQ(pick<write_event>(then).size(), 1u);
   auto lost = told<events::worker_lost>(then);
   ASSERT_EQ(lost.size(), 1u);
   EXPECT_EQ(describe(lost[0].cause), "killed by signal 9 (Killed)");
-  EXPECT_EQ(describe(d.core.current()->recovery->reason),
+  EXPECT_EQ(describe(d.core.members().recovery()->reason),
             "worker w2 lost: killed by signal 9 (Killed)");
 }
 
 TEST(coordinator_core, waits_for_no_better_reason_where_nobody_has_one) {
   driver d;
   d.train({"w1", "w2"});
-  actions then = d.core.on_node_down(d.workers[1], closed, d.now);
+  actions then = d.core.take(connection_lost{d.workers[1], closed}, d.now);
   EXPECT_EQ(pick<write_event>(then).size(), 1u);
   EXPECT_EQ(told<events::worker_lost>(then).size(), 1u);
 }
@@ -323,25 +329,25 @@ TEST(coordinator_core, waits_for_no_better_reason_where_nobody_has_one) {
 TEST(coordinator_core, needs_no_more_than_the_end_of_the_process) {
   driver d(true);
   d.train({"w1", "w2"});
-  actions then = d.core.on_process_ended("w2", killed_by(9), d.now);
+  actions then = d.core.take(process_ended{"w2", killed_by(9)}, d.now);
   EXPECT_EQ(pick<write_event>(then).size(), 1u);
   EXPECT_EQ(told<events::worker_lost>(then).size(), 1u);
-  EXPECT_TRUE(
-      pick<write_event>(d.core.on_node_down(d.workers[1], closed, d.now))
-          .empty());
+  EXPECT_TRUE(pick<write_event>(
+                  d.core.take(connection_lost{d.workers[1], closed}, d.now))
+                  .empty());
 }
 
 TEST(coordinator_core, tells_at_once_why_it_excluded_somebody) {
   driver d(true);
   d.train({"w1", "w2"});
-  actions then = d.core.evict("w2", d.now).then;
+  actions then = d.core.ask(evict_request{"w2"}, d.now).then;
   EXPECT_EQ(pick<write_event>(then).size(), 1u);
   auto lost = told<events::worker_lost>(then);
   ASSERT_EQ(lost.size(), 1u);
   EXPECT_TRUE(std::holds_alternative<losses::evicted>(lost[0].cause));
   // That its process ends in consequence is no reason.
   EXPECT_TRUE(
-      pick<write_event>(d.core.on_process_ended("w2", killed_by(9), d.now))
+      pick<write_event>(d.core.take(process_ended{"w2", killed_by(9)}, d.now))
           .empty());
 }
 
@@ -349,27 +355,27 @@ TEST(coordinator_core, tells_of_every_loss_before_the_run_is_over) {
   driver d(true);
   d.train({"w1", "w2", "w3"});
   d.finish_all();
-  d.core.on_node_down(d.workers[2], closed, d.now);
-  actions end = d.core.on_model_saved({});
+  d.core.take(connection_lost{d.workers[2], closed}, d.now);
+  actions end = d.core.take(saved_model{});
   ASSERT_TRUE(std::holds_alternative<write_event>(end.at(0)));
   EXPECT_TRUE(std::holds_alternative<events::worker_lost>(
       std::get<write_event>(end[0]).what));
-  EXPECT_TRUE(d.core.on_process_ended("w3", killed_by(9), d.now).empty());
+  EXPECT_TRUE(d.core.take(process_ended{"w3", killed_by(9)}, d.now).empty());
 }
 
 TEST(coordinator_core, stops_also_while_it_waits_for_more_workers) {
   driver d;
   d.train({"w1", "w2"}, 2);
   d.apply_steps(1);
-  d.core.on_node_down(d.workers[1], killed_by(9), d.now);
+  d.core.take(connection_lost{d.workers[1], killed_by(9)}, d.now);
   actions waiting = d.recover(step_number{1});
   EXPECT_TRUE(pick<place_shares>(waiting).empty());
-  EXPECT_TRUE(pick<place_shares>(d.core.on_tick(d.now)).empty());
-  d.core.stop(false);
-  auto place = pick<place_shares>(d.core.on_tick(d.now));
+  EXPECT_TRUE(pick<place_shares>(d.core.take(clock_tick{}, d.now)).empty());
+  d.core.ask(stop_run{false});
+  auto place = pick<place_shares>(d.core.take(clock_tick{}, d.now));
   ASSERT_EQ(place.size(), 1u) << "the model is written by who is left";
   EXPECT_EQ(place[0].workers.size(), 1u);
-  EXPECT_TRUE(pick<place_shares>(d.core.on_tick(d.now)).empty());
+  EXPECT_TRUE(pick<place_shares>(d.core.take(clock_tick{}, d.now)).empty());
 }
 
 TEST(coordinator_core, ends_with_the_reason_of_the_last_loss) {
@@ -378,11 +384,12 @@ TEST(coordinator_core, ends_with_the_reason_of_the_last_loss) {
     driver d(true);
     d.train({"w1"}, 1, false);
     d.apply_steps(1);
-    EXPECT_TRUE(pick<end_run>(d.core.on_node_down(d.workers[0], closed, d.now))
-                    .empty());
-    auto over =
-        pick<end_run>(told ? d.core.on_process_ended("w1", killed_by(9), d.now)
-                           : d.core.on_tick(d.now + 1100ms));
+    EXPECT_TRUE(
+        pick<end_run>(d.core.take(connection_lost{d.workers[0], closed}, d.now))
+            .empty());
+    auto over = pick<end_run>(
+        told ? d.core.take(process_ended{"w1", killed_by(9)}, d.now)
+             : d.core.take(clock_tick{}, d.now + 1100ms));
     ASSERT_EQ(over.size(), 1u);
     EXPECT_EQ(
         over[0].reason,
@@ -395,27 +402,28 @@ TEST(coordinator_core, ends_with_the_reason_of_the_last_loss) {
 TEST(coordinator_core, starts_a_worker_for_one_that_died) {
   driver d(true);
   d.train({"w1", "w2"});
-  d.core.on_node_down(d.workers[1], closed, d.now);
-  auto started = pick<start_worker>(d.core.on_tick(d.now));
+  d.core.take(connection_lost{d.workers[1], closed}, d.now);
+  auto started = pick<start_worker>(d.core.take(clock_tick{}, d.now));
   ASSERT_EQ(started.size(), 1u);
   EXPECT_EQ(started[0].name, "w3");
-  EXPECT_TRUE(pick<start_worker>(d.core.on_tick(d.now)).empty());
+  EXPECT_TRUE(pick<start_worker>(d.core.take(clock_tick{}, d.now)).empty());
 }
 
 TEST(coordinator_core, waits_for_other_nodes_only_where_others_may_come) {
   for (bool supervised : {false, true}) {
     driver d(supervised);
     d.join("w2");
-    worker_id alone = d.core.nodes().begin()->first;
+    worker_id alone = d.core.nodes().all().begin()->first;
     job what = small_job(2);
     what.elastic.respawn = false;
-    d.core.on_submit(what, "test-1", term{1});
-    d.core.on_prepared(d.set(), d.now);
+    d.core.submit(what, "test-1", term{1});
+    d.core.take(data_prepared{d.set()}, d.now);
     EXPECT_EQ(d.core.phase(), run_phase::waiting);
     EXPECT_TRUE(
-        pick<end_run>(d.core.on_node_down(alone, closed, d.now)).empty());
+        pick<end_run>(d.core.take(connection_lost{alone, closed}, d.now))
+            .empty());
     auto over =
-        pick<end_run>(d.core.on_process_ended("w2", killed_by(9), d.now));
+        pick<end_run>(d.core.take(process_ended{"w2", killed_by(9)}, d.now));
     ASSERT_EQ(over.size(), supervised ? 1u : 0u);
     EXPECT_EQ(d.core.active(), !supervised);
     if (supervised) {
@@ -429,21 +437,21 @@ TEST(coordinator_core, waits_for_other_nodes_only_where_others_may_come) {
 
 TEST(coordinator_core, replaces_who_dies_before_the_first_generation) {
   driver d(true);
-  d.core.on_submit(small_job(2), "test-1", term{1});
-  d.core.on_process_ended("w1", killed_by(9), d.now);
-  auto started = pick<start_worker>(d.core.on_tick(d.now));
+  d.core.submit(small_job(2), "test-1", term{1});
+  d.core.take(process_ended{"w1", killed_by(9)}, d.now);
+  auto started = pick<start_worker>(d.core.take(clock_tick{}, d.now));
   ASSERT_EQ(started.size(), 1u);
   EXPECT_EQ(started[0].name, "w3");
 }
 
 TEST(coordinator_core, gives_up_when_workers_keep_dying_before_they_joined) {
   driver d(true);
-  d.core.on_submit(small_job(1), "test-1", term{1});
+  d.core.submit(small_job(1), "test-1", term{1});
   std::vector<end_run> over;
   for (int i = 1; over.empty() && i < 20; ++i) {
-    over = pick<end_run>(d.core.on_process_ended("w" + std::to_string(i),
-                                                 exited_with(1), d.now));
-    d.core.on_tick(d.now);
+    over = pick<end_run>(d.core.take(
+        process_ended{"w" + std::to_string(i), exited_with(1)}, d.now));
+    d.core.take(clock_tick{}, d.now);
   }
   ASSERT_EQ(over.size(), 1u);
   EXPECT_EQ(over[0].reason, "worker w6 ended before it joined: exited with "
@@ -453,16 +461,16 @@ TEST(coordinator_core, gives_up_when_workers_keep_dying_before_they_joined) {
 TEST(coordinator_core, waits_a_minute_for_workers_that_were_started) {
   for (bool supervised : {false, true}) {
     driver d(supervised);
-    d.core.on_submit(small_job(2), "test-1", term{1});
-    d.core.on_prepared(d.set(), d.now);
-    EXPECT_TRUE(d.core.on_tick(5s).empty());
-    actions then = d.core.on_tick(10s);
+    d.core.submit(small_job(2), "test-1", term{1});
+    d.core.take(data_prepared{d.set()}, d.now);
+    EXPECT_TRUE(d.core.take(clock_tick{}, 5s).empty());
+    actions then = d.core.take(clock_tick{}, 10s);
     EXPECT_EQ(pick<write_event>(then).size(), 1u);
     auto waiting = told<events::waiting>(then);
     ASSERT_EQ(waiting.size(), 1u);
     EXPECT_EQ(waiting[0].reason, "0 of 2 workers are here: waits for more");
-    EXPECT_TRUE(d.core.on_tick(64s).empty()) << "told once";
-    auto over = pick<end_run>(d.core.on_tick(66s));
+    EXPECT_TRUE(d.core.take(clock_tick{}, 64s).empty()) << "told once";
+    auto over = pick<end_run>(d.core.take(clock_tick{}, 66s));
     ASSERT_EQ(over.size(), supervised ? 1u : 0u);
     if (supervised) {
       EXPECT_EQ(over[0].reason, "only 0 of 2 workers joined within 60 s; see "
@@ -475,12 +483,12 @@ TEST(coordinator_core, suspects_after_three_heartbeats_of_silence) {
   driver d;
   d.train({"w1", "w2"});
   d.now = 1s;
-  d.core.on_heartbeat({d.workers[0], generation{1}, {}, {}, 0}, d.now);
-  d.core.on_heartbeat({d.workers[1], generation{1}, {}, {}, 0}, d.now);
+  d.core.take(heartbeat{d.workers[0], generation{1}, {}, {}, 0}, d.now);
+  d.core.take(heartbeat{d.workers[1], generation{1}, {}, {}, 0}, d.now);
   d.now = 1500ms;
-  d.core.on_heartbeat({d.workers[0], generation{1}, {}, {}, 0}, d.now);
-  EXPECT_TRUE(pick<send_fence>(d.core.on_tick(d.now)).empty());
-  auto fences = pick<send_fence>(d.core.on_tick(1650ms));
+  d.core.take(heartbeat{d.workers[0], generation{1}, {}, {}, 0}, d.now);
+  EXPECT_TRUE(pick<send_fence>(d.core.take(clock_tick{}, d.now)).empty());
+  auto fences = pick<send_fence>(d.core.take(clock_tick{}, 1650ms));
   ASSERT_EQ(fences.size(), 2u) << "it may only be slow: it is asked, too";
   EXPECT_NE(fences[0].what.reason.find("no heartbeat for 650 ms"),
             std::string::npos)
@@ -491,11 +499,11 @@ TEST(coordinator_core, stops_by_lane_and_keeps_the_exit_code_of_the_cause) {
   for (bool by_signal : {false, true}) {
     driver d;
     d.train({"w1", "w2"});
-    auto told = pick<send_command>(d.core.stop(by_signal).then);
+    auto told = pick<send_command>(d.core.ask(stop_run{by_signal}).then);
     ASSERT_EQ(told.size(), 2u);
     EXPECT_EQ(told[0].what.kind, command_kind::stop);
     d.finish_all(true);
-    auto over = pick<end_run>(d.core.on_model_saved({}));
+    auto over = pick<end_run>(d.core.take(saved_model{}));
     EXPECT_EQ(over.at(0).state, "stopped");
     EXPECT_EQ(over.at(0).exit_code, by_signal ? 130 : 0);
   }
@@ -504,21 +512,23 @@ TEST(coordinator_core, stops_by_lane_and_keeps_the_exit_code_of_the_cause) {
 TEST(coordinator_core, pauses_when_all_stand_still_and_resumes) {
   driver d;
   d.train({"w1", "w2"});
-  EXPECT_FALSE(d.core.pause().refused);
-  d.core.on_paused({d.workers[0], generation{1}, step_number{3}}, d.now);
+  EXPECT_FALSE(d.core.ask(pause_request{}).refused);
+  d.core.take(worker_paused{d.workers[0], generation{1}, step_number{3}},
+              d.now);
   EXPECT_EQ(d.core.phase(), run_phase::training);
-  d.core.on_paused({d.workers[1], generation{1}, step_number{3}}, d.now);
+  d.core.take(worker_paused{d.workers[1], generation{1}, step_number{3}},
+              d.now);
   EXPECT_EQ(d.core.phase(), run_phase::paused);
-  EXPECT_EQ(pick<send_command>(d.core.resume().then).size(), 2u);
+  EXPECT_EQ(pick<send_command>(d.core.ask(resume_request{}).then).size(), 2u);
   EXPECT_EQ(d.core.phase(), run_phase::training);
-  EXPECT_TRUE(d.core.resume().refused);
+  EXPECT_TRUE(d.core.ask(resume_request{}).refused);
 }
 
 TEST(coordinator_core, bad_data_end_the_run_with_exit_code_two) {
   driver d;
-  d.core.on_submit(small_job(1), "test-1", term{1});
+  d.core.submit(small_job(1), "test-1", term{1});
   auto over = pick<end_run>(
-      d.core.on_prepare_failed({errc::invalid_data, "row 3", {}}));
+      d.core.take(prepare_failed{{errc::invalid_data, "row 3", {}}}));
   ASSERT_EQ(over.size(), 1u);
   EXPECT_EQ(over[0].exit_code, 2);
   EXPECT_FALSE(d.core.active());

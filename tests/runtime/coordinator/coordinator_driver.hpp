@@ -1,11 +1,11 @@
-/// Plays shard manager and workers for the coordinator's core: from the job to
-/// the steps, and through recoveries. Nothing runs by itself.
+/// Plays shard manager and workers for the coordinator: from job to steps, and
+/// through recoveries. Nothing runs by itself.
 #pragma once
 
 #include "runtime/balance/memory_fit.hpp"
 #include "runtime/balance/repair.hpp"
-#include "runtime/coordinator/coordinator_core.hpp"
 #include "tests/runtime/coordinator/plain_set.hpp"
+#include "tests/runtime/coordinator/played_coordinator.hpp"
 
 #include <functional>
 #include <gtest/gtest.h>
@@ -61,12 +61,12 @@ public:
               .supervised = supervised,
               .tick = tick}) {}
 
-  coordinator_core::hello_result join(const std::string& name,
-                                      const std::string& build = "b1") {
+  played_coordinator::hello_result join(const std::string& name,
+                                        const std::string& build = "b1") {
     worker_hello hello{name, 100, "host", "cpu", build, "http://m"};
     if (dress)
       dress(hello);
-    return core.on_hello(hello, now);
+    return core.hello(hello, now);
   }
 
   /// From submit to the first step with `names`.
@@ -79,8 +79,8 @@ public:
     what.elastic.respawn = respawn;
     what.train.global_batch = batch;
     what.model.kind = model;
-    core.on_submit(what, "test-1", term{1});
-    actions placing = core.on_prepared(set(), now);
+    core.submit(what, "test-1", term{1});
+    actions placing = core.take(data_prepared{set()}, now);
     auto place = pick<place_shares>(placing);
     EXPECT_EQ(place.size(), 1u);
     workers = place.at(0).workers;
@@ -93,13 +93,13 @@ public:
       std::vector<share_summary> counts;
       for (worker_id who : what.workers)
         counts.push_back({who, 0, 0});
-      assigned = core.on_placed(first(what), counts, now);
+      assigned = core.take(shares_placed{first(what), counts}, now);
       return join_ranks();
     }
     placed_shares placed = ballast::place(chunks(), 0.1, what);
     if (placed.lacks)
-      return assigned = core.on_no_room(what.generation, placed.lacks);
-    assigned = core.on_placed(placed.what, placed.shares, now);
+      return assigned = core.take(no_room_found{what.generation, placed.lacks});
+    assigned = core.take(shares_placed{placed.what, placed.shares}, now);
     return join_ranks();
   }
 
@@ -119,17 +119,18 @@ public:
     return out;
   }
 
-  /// Everybody has loaded, then everybody is ready.
+  /// All have loaded, then all are ready.
   actions join_ranks() {
-    const generation_state& members = *core.current()->members;
+    const generation_state& members = *core.generation();
     generation gen = members.number;
     actions out;
     for (worker_id who : members.workers)
-      out = core.on_loaded(
-          {who, gen, "c" + to_string(who), "d" + to_string(who)}, now);
-    for (worker_id who : core.current()->members->workers)
-      begun = core.on_ready({who, gen, core.current()->members->commits.base()},
-                            now);
+      out = core.take(
+          worker_loaded{who, gen, "c" + to_string(who), "d" + to_string(who)},
+          now);
+    for (worker_id who : core.generation()->workers)
+      begun = core.take(
+          worker_ready{who, gen, core.generation()->commits.base()}, now);
     return out;
   }
 
@@ -137,10 +138,11 @@ public:
   actions recover(step_number holds, std::vector<step_record> records = {},
                   std::vector<evaluation_report> evaluations = {}) {
     actions out;
-    auto awaited = core.current()->fenced->awaited();
-    generation level = core.current()->fenced->level();
+    auto awaited = core.fence()->awaited();
+    generation level = core.fence()->level();
     for (worker_id who : awaited)
-      out = core.on_ack({who, level, true, holds, records, evaluations}, now);
+      out = core.take(final_ack{who, level, true, holds, records, evaluations},
+                      now);
     return out;
   }
 
@@ -162,16 +164,16 @@ public:
 
   /// Every member reports the steps up to `last`.
   void apply_steps(uint64_t last) {
-    const generation_state& members = *core.current()->members;
+    const generation_state& members = *core.generation();
     progress_report report;
     report.generation = members.number;
     for (uint64_t step = 1; step <= last; ++step)
       report.steps.push_back({step_number{step},
                               epoch_number{1 + (step - 1) / 2},
                               members.current.number, 50, 2, 9 * step});
-    for (worker_id who : core.current()->members->workers) {
+    for (worker_id who : core.generation()->workers) {
       report.worker = who;
-      core.on_progress(report, now);
+      core.take(report, now);
     }
   }
 
@@ -179,18 +181,17 @@ public:
     apply_steps(2);
     actions out;
     for (worker_id who : workers)
-      out = core.on_finished(
-          {who, generation{1}, step_number{2}, stopped, "sha", {}});
+      out = core.take(worker_finished{
+          who, generation{1}, step_number{2}, stopped, "sha", {}});
     return out;
   }
 
-  coordinator_core core;
+  played_coordinator core;
   instant now{};
   uint64_t batch = 50;
   std::string model = "emulated";
   uint64_t chunk_bytes = 0;
-  /// What else a node says of itself.
-  std::function<void(worker_hello&)> dress;
+  std::function<void(worker_hello&)> dress; // what else a node says
   std::vector<worker_id> workers;
   actions assigned; // once it was placed
   actions begun;    // once all were ready

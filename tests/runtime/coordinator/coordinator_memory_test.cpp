@@ -33,16 +33,16 @@ protected:
   }
 
   actions lose(const std::string& name) {
-    for (const auto& [id, who] : d_.core.nodes())
+    for (const auto& [id, who] : d_.core.nodes().all())
       if (who.about.name == name)
-        return d_.core.on_node_down(id, closed, d_.now);
+        return d_.core.take(connection_lost{id, closed}, d_.now);
     return {};
   }
 
   std::vector<uint64_t> chunks_held() {
     std::vector<uint64_t> out;
     for (uint64_t bytes :
-         held_bytes(d_.chunks(), d_.core.current()->members->current))
+         held_bytes(d_.chunks(), d_.core.generation()->current))
       out.push_back(bytes / mb);
     return out;
   }
@@ -97,13 +97,14 @@ TEST_F(coordinator_memory,
             "no place; waits for another worker");
   EXPECT_EQ(d_.core.phase(), run_phase::recovering);
   // Nothing is tried again before another node is here.
-  EXPECT_THAT(pick<place_shares>(d_.core.on_tick(d_.now)), IsEmpty());
+  EXPECT_THAT(pick<place_shares>(d_.core.take(clock_tick{}, d_.now)),
+              IsEmpty());
   d_.join("w4");
-  ASSERT_TRUE(d_.core.current()->fenced);
+  ASSERT_TRUE(d_.core.fence());
   place(d_.recover(step_number{0}));
   EXPECT_EQ(d_.core.phase(), run_phase::training);
   EXPECT_EQ(chunks_held(), (std::vector<uint64_t>{4, 4, 2}));
-  EXPECT_FALSE(d_.core.current()->short_of_memory);
+  EXPECT_FALSE(d_.core.members().shortage());
 }
 
 TEST_F(coordinator_memory, counts_on_one_that_came_while_others_were_fenced) {
@@ -114,8 +115,8 @@ TEST_F(coordinator_memory, counts_on_one_that_came_while_others_were_fenced) {
   EXPECT_THAT(
       told<events::waiting_for_memory>(place(d_.recover(step_number{0}))),
       SizeIs(1));
-  d_.core.on_tick(d_.now);
-  ASSERT_TRUE(d_.core.current()->fenced);
+  d_.core.take(clock_tick{}, d_.now);
+  ASSERT_TRUE(d_.core.fence());
   place(d_.recover(step_number{0}));
   EXPECT_EQ(chunks_held(), (std::vector<uint64_t>{5, 5}));
   EXPECT_EQ(d_.core.phase(), run_phase::training);
@@ -127,8 +128,8 @@ TEST_F(coordinator_memory, stops_on_request_while_it_waits_for_room) {
   lose("w2");
   place(d_.recover(step_number{0}));
   EXPECT_EQ(d_.core.phase(), run_phase::recovering);
-  d_.core.stop(false);
-  d_.core.on_tick(d_.now);
+  d_.core.ask(stop_run{false});
+  d_.core.take(clock_tick{}, d_.now);
   EXPECT_EQ(d_.core.phase(), run_phase::stopped);
 }
 
@@ -136,19 +137,22 @@ TEST_F(coordinator_memory, keeps_a_member_that_cannot_hand_over_its_rows) {
   room_ = {{"w1", 5}, {"w2", 5}, {"w3", 5}};
   d_.batch = 10; // so that the run is not at its end
   d_.train({"w1", "w2"});
-  actions asked = d_.core.drain("w2").then;
+  actions asked = d_.core.ask(drain_request{"w2"}).then;
   auto places = pick<place_shares>(asked);
   ASSERT_THAT(places, SizeIs(1));
   placed_shares answer = ballast::place(d_.chunks(), 0.1, places[0]);
   ASSERT_TRUE(answer.lacks);
-  actions kept = d_.core.on_no_room(places[0].generation, answer.lacks);
+  actions kept =
+      d_.core.take(no_room_found{places[0].generation, answer.lacks});
   EXPECT_THAT(told<events::waiting_for_memory>(kept), SizeIs(1));
   EXPECT_EQ(d_.core.phase(), run_phase::training);
   for (int i = 0; i < 3; ++i) // told once, tried once
-    EXPECT_THAT(pick<place_shares>(d_.core.on_tick(d_.now)), IsEmpty());
+    EXPECT_THAT(pick<place_shares>(d_.core.take(clock_tick{}, d_.now)),
+                IsEmpty());
   // Its replacement comes, and takes over.
   d_.join("w3");
-  EXPECT_THAT(pick<place_shares>(d_.core.on_tick(d_.now)), SizeIs(1));
+  EXPECT_THAT(pick<place_shares>(d_.core.take(clock_tick{}, d_.now)),
+              SizeIs(1));
 }
 
 TEST_F(coordinator_memory, excludes_a_worker_to_which_nothing_comes) {
@@ -156,18 +160,18 @@ TEST_F(coordinator_memory, excludes_a_worker_to_which_nothing_comes) {
   d_.train({"w1", "w2"});
   heartbeat beat;
   beat.worker = d_.workers[1];
-  beat.generation = d_.core.current()->members->number;
+  beat.generation = d_.core.generation()->number;
   beat.share_bytes = 5 * mb;
   beat.arrived_bytes = mb;
   actions out;
   for (int s = 0; s <= 60; ++s, d_.now += std::chrono::seconds(1)) {
     beat.worker = d_.workers[0];
     beat.arrived_bytes = uint64_t(s) * 1000;
-    d_.core.on_heartbeat(beat, d_.now);
+    d_.core.take(beat, d_.now);
     beat.worker = d_.workers[1];
     beat.arrived_bytes = mb;
-    d_.core.on_heartbeat(beat, d_.now);
-    out = d_.core.on_tick(d_.now);
+    d_.core.take(beat, d_.now);
+    out = d_.core.take(clock_tick{}, d_.now);
     if (s < 60) {
       ASSERT_THAT(pick<expel>(out), IsEmpty()) << s;
     }

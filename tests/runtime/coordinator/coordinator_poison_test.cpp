@@ -17,7 +17,7 @@ protected:
   /// Ten steps an epoch: nobody's rows come to an end soon.
   poison() : d(true) { d.batch = 10; }
 
-  const plan& current() { return d.core.current()->members->current; }
+  const plan& current() { return d.core.generation()->current; }
 
   worker_id owner_of(chunk_id chunk) {
     for (const share& one : current().shares)
@@ -29,8 +29,8 @@ protected:
 
   /// What this worker takes of a step.
   std::set<row_ref> take(worker_id who, step_number step) {
-    ledger book({d.core.current()->what.seed, d.batch, d.set().chunk_rows},
-                d.core.current()->members->current);
+    ledger book({d.core.run().spec.job.seed, d.batch, d.set().chunk_rows},
+                d.core.generation()->current);
     while (book.next().step < step)
       book.advance();
     std::vector<row_ref> out;
@@ -43,9 +43,9 @@ protected:
   /// It dies; the others, who hold `records`, go on without it.
   std::vector<give_up> die(worker_id who, const process_end& how,
                            std::vector<step_record> records = {}) {
-    actions then = d.core.on_process_ended(d.core.name_of(who), how, d.now);
+    actions then = d.core.take(process_ended{d.core.name_of(who), how}, d.now);
     step_number holds =
-        records.empty() ? d.core.current()->last.step : records.back().step;
+        records.empty() ? d.core.last().step : records.back().step;
     actions decided = d.recover(holds, std::move(records));
     then.insert(then.end(), decided.begin(), decided.end());
     d.place(pick<place_shares>(decided).at(0));
@@ -66,7 +66,7 @@ TEST_F(poison, is_looked_for_behind_what_the_survivors_hold) {
   // Its last report was two steps old.
   die(victim, crash, {record(1), record(2)});
   std::set<row_ref> suspects;
-  for (const auto& [row, deaths] : d.core.current()->suspects)
+  for (const auto& [row, deaths] : d.core.run().suspects.suspects())
     suspects.insert(row);
   EXPECT_FALSE(at.empty());
   EXPECT_EQ(suspects, at);
@@ -82,7 +82,7 @@ TEST_F(poison, is_found_at_the_third_death) {
   ASSERT_EQ(over.size(), 1u);
   EXPECT_EQ(over[0].why.code, errc::poison_sample);
   EXPECT_EQ(std::count(over[0].rows.begin(), over[0].rows.end(), deadly), 1);
-  d.core.on_trouble(over[0].why);
+  d.core.take(outside_trouble{over[0].why});
   EXPECT_EQ(d.core.phase(), run_phase::failed);
 }
 
@@ -90,37 +90,39 @@ TEST_F(poison, is_not_what_others_kill) {
   d.train({"w1", "w2", "w3", "w4"});
   for (int deaths = 0; deaths < 3; ++deaths)
     EXPECT_TRUE(die(owner_of(chunk_id{3}), killed).empty());
-  EXPECT_TRUE(d.core.current()->suspects.empty());
+  EXPECT_TRUE(d.core.run().suspects.suspects().empty());
 }
 
 TEST_F(poison, is_no_sample_of_a_step_that_is_committed) {
   d.train({"w1", "w2", "w3"});
   die(d.workers[2], crash);
-  ASSERT_FALSE(d.core.current()->suspects.empty());
+  ASSERT_FALSE(d.core.run().suspects.suspects().empty());
   std::set<row_ref> fine = take(d.workers[0], step_number{1});
   for (const row_ref& row : take(d.workers[1], step_number{1}))
     fine.insert(row);
   progress_report report;
-  report.generation = d.core.current()->members->number;
+  report.generation = d.core.generation()->number;
   report.steps = {record(1)};
   report.steps[0].plan = current().number;
   for (worker_id who : {d.workers[0], d.workers[1]}) {
     report.worker = who;
-    d.core.on_progress(report, d.now);
+    d.core.take(report, d.now);
   }
-  ASSERT_EQ(d.core.current()->last.step, step_number{1});
+  ASSERT_EQ(d.core.last().step, step_number{1});
   for (const row_ref& row : fine)
-    EXPECT_FALSE(d.core.current()->suspects.contains(row));
+    EXPECT_FALSE(d.core.run().suspects.suspects().contains(row));
 }
 
 TEST_F(poison, of_a_loading_worker_is_none) {
   d.train({"w1", "w2", "w3"});
-  d.core.on_process_ended("w3", killed, d.now);
+  d.core.take(process_ended{"w3", killed}, d.now);
   actions decided = d.recover(step_number{0});
-  d.core.on_placed(d.first(pick<place_shares>(decided).at(0)), {{}, {}}, d.now);
-  d.core.on_process_ended("w2", crash, d.now);
+  d.core.take(
+      shares_placed{d.first(pick<place_shares>(decided).at(0)), {{}, {}}},
+      d.now);
+  d.core.take(process_ended{"w2", crash}, d.now);
   d.recover(step_number{0});
-  EXPECT_TRUE(d.core.current()->suspects.empty());
+  EXPECT_TRUE(d.core.run().suspects.suspects().empty());
 }
 
 TEST_F(poison, may_be_why_the_last_worker_dies_again_and_again) {
@@ -129,7 +131,7 @@ TEST_F(poison, may_be_why_the_last_worker_dies_again_and_again) {
   for (int deaths = 1; deaths <= 3; ++deaths) {
     ASSERT_TRUE(over.empty());
     std::string name = "w" + std::to_string(deaths);
-    actions then = d.core.on_process_ended(name, crash, d.now);
+    actions then = d.core.take(process_ended{name, crash}, d.now);
     over = pick<give_up>(then);
     auto joined = d.join("w" + std::to_string(deaths + 1)).then;
     d.place(pick<place_shares>(joined).at(0));
@@ -144,7 +146,7 @@ TEST_F(poison, is_not_why_a_last_worker_dies_that_was_killed) {
   for (int deaths = 1; deaths <= 4; ++deaths) {
     std::string name = "w" + std::to_string(deaths);
     EXPECT_TRUE(
-        pick<give_up>(d.core.on_process_ended(name, killed, d.now)).empty());
+        pick<give_up>(d.core.take(process_ended{name, killed}, d.now)).empty());
     auto joined = d.join("w" + std::to_string(deaths + 1)).then;
     d.place(pick<place_shares>(joined).at(0));
   }
@@ -158,14 +160,14 @@ TEST(refused_step, tells_the_samples_of_those_who_did_it_last) {
   auto refuse = [&](size_t worker, std::vector<uint64_t> samples) {
     worker_failed bad;
     bad.worker = d.workers[worker];
-    bad.generation = d.core.current()->members->number;
+    bad.generation = d.core.generation()->number;
     bad.code = errc::non_finite_loss;
     bad.step = step_number{1};
     bad.sample_ids = std::move(samples);
-    return d.core.on_failed(bad, d.now);
+    return d.core.take(bad, d.now);
   };
   refuse(0, {1, 2});
-  d.core.on_node_down(d.workers[3], closed, d.now);
+  d.core.take(connection_lost{d.workers[3], closed}, d.now);
   d.place(pick<place_shares>(d.recover(step_number{0})).at(0));
   EXPECT_TRUE(pick<end_run>(refuse(1, {3, 4})).empty());
   EXPECT_TRUE(pick<end_run>(refuse(2, {5, 6})).empty());

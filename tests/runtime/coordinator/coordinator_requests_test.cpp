@@ -3,7 +3,7 @@
 // table of every request in every phase, then what follows from each.
 #include "coordinator_driver.hpp"
 
-#include "runtime/coordinator/coordinator_status.hpp"
+#include "runtime/coordinator/status.hpp"
 
 #include <gmock/gmock.h>
 #include <map>
@@ -25,19 +25,21 @@ std::unique_ptr<driver> in_phase(const phase_name& name) {
     d->join("w1");
     if (name == "idle")
       return d;
-    d->core.on_submit(small_job(2), "test-1", term{1});
+    d->core.submit(small_job(2), "test-1", term{1});
     if (name == "waiting")
-      d->core.on_prepared(d->set(), d->now);
+      d->core.take(data_prepared{d->set()}, d->now);
     return d;
   }
   if (name == "loading") {
     d->join("w1");
     d->join("w2");
-    d->core.on_submit(small_job(2), "test-1", term{1});
-    auto place = pick<place_shares>(d->core.on_prepared(d->set(), d->now));
+    d->core.submit(small_job(2), "test-1", term{1});
+    auto place =
+        pick<place_shares>(d->core.take(data_prepared{d->set()}, d->now));
     d->workers = place.at(0).workers;
-    d->core.on_placed(d->first(place[0]),
-                      {{d->workers[0], 0, 0}, {d->workers[1], 0, 0}}, d->now);
+    d->core.take(shares_placed{d->first(place[0]),
+                               {{d->workers[0], 0, 0}, {d->workers[1], 0, 0}}},
+                 d->now);
     return d;
   }
   if (name == "joining")
@@ -45,17 +47,18 @@ std::unique_ptr<driver> in_phase(const phase_name& name) {
   d->train({"w1", "w2"});
   if (name == "joining") {
     d->join("w3");
-    EXPECT_THAT(pick<place_shares>(d->core.on_tick(d->now)), SizeIs(1));
+    EXPECT_THAT(pick<place_shares>(d->core.take(clock_tick{}, d->now)),
+                SizeIs(1));
   } else if (name == "paused") {
-    d->core.pause();
+    d->core.ask(pause_request{});
     for (worker_id who : d->workers)
-      d->core.on_paused({who, generation{1}, step_number{0}}, d->now);
+      d->core.take(worker_paused{who, generation{1}, step_number{0}}, d->now);
   } else if (name == "recovering") {
-    d->core.on_node_down(d->workers[1], closed, d->now);
+    d->core.take(connection_lost{d->workers[1], closed}, d->now);
   } else if (name == "finishing" || name == "done") {
     d->finish_all();
     if (name == "done")
-      d->core.on_model_saved({});
+      d->core.take(saved_model{});
   }
   return d;
 }
@@ -63,21 +66,21 @@ std::unique_ptr<driver> in_phase(const phase_name& name) {
 std::string answer_to(const std::string& request, driver& d) {
   failure refused;
   if (request == "pause")
-    refused = d.core.pause().refused;
+    refused = d.core.ask(pause_request{}).refused;
   else if (request == "resume")
-    refused = d.core.resume().refused;
+    refused = d.core.ask(resume_request{}).refused;
   else if (request == "stop")
-    refused = d.core.stop(false).refused;
+    refused = d.core.ask(stop_run{false}).refused;
   else if (request == "checkpoint")
-    refused = d.core.checkpoint().refused;
+    refused = d.core.ask(checkpoint_request{}).refused;
   else if (request == "scale")
-    refused = d.core.scale(2).refused;
+    refused = d.core.ask(scale_request{2}).refused;
   else if (request == "drain")
-    refused = d.core.drain("w1").refused;
+    refused = d.core.ask(drain_request{"w1"}).refused;
   else if (request == "evict")
-    refused = d.core.evict("w1", d.now).refused;
+    refused = d.core.ask(evict_request{"w1"}, d.now).refused;
   else
-    refused = d.core.set_balance(false, {}).refused;
+    refused = d.core.ask(balance_request{false, {}}).refused;
   return refused ? refused.message : "ok";
 }
 
@@ -119,19 +122,19 @@ size_t commands(const actions& list, command_kind kind) {
 }
 
 TEST(requests, a_worker_that_is_sought_where_none_is_here_is_told_so) {
-  coordinator_core idle({});
-  EXPECT_EQ(idle.drain("w1").refused.message,
+  played_coordinator idle({});
+  EXPECT_EQ(idle.ask(drain_request{"w1"}).refused.message,
             "no worker named w1 is here; there is none");
 }
 
 TEST(requests, a_pause_before_the_first_step_takes_effect_with_it) {
   for (const char* phase : {"preparing", "waiting", "loading"}) {
     auto d = in_phase(phase);
-    EXPECT_FALSE(d->core.pause().refused) << phase;
+    EXPECT_FALSE(d->core.ask(pause_request{}).refused) << phase;
     actions then;
     if (phase == std::string("preparing")) {
       d->join("w2");
-      then = d->core.on_prepared(d->set(), d->now);
+      then = d->core.take(data_prepared{d->set()}, d->now);
     } else if (phase == std::string("waiting")) {
       then = d->join("w2").then;
     }
@@ -147,18 +150,20 @@ TEST(requests, a_pause_before_the_first_step_takes_effect_with_it) {
 
 /// The next generation loads, connects and is in force behind `base`.
 actions open_change(driver& d, step_number base) {
-  auto place = pick<place_shares>(d.core.on_tick(d.now));
+  auto place = pick<place_shares>(d.core.take(clock_tick{}, d.now));
   if (!place.empty())
-    d.core.on_placed(
-        repaired_plan(d.chunks(), 0.1, place[0].before, place[0].workers,
-                      place[0].generation, place[0].number),
-        std::vector<share_summary>(place[0].workers.size()), d.now);
-  membership_change change = *d.core.current()->change;
+    d.core.take(
+        shares_placed{repaired_plan(d.chunks(), 0.1, place[0].before,
+                                    place[0].workers, place[0].generation,
+                                    place[0].number),
+                      std::vector<share_summary>(place[0].workers.size())},
+        d.now);
+  membership_change change = *d.core.change();
   for (worker_id who : change.workers)
-    d.core.on_loaded({who, change.number, "c", "d"}, d.now);
+    d.core.take(worker_loaded{who, change.number, "c", "d"}, d.now);
   actions out;
   for (worker_id who : change.workers)
-    out = d.core.on_ready({who, change.number, base}, d.now);
+    out = d.core.take(worker_ready{who, change.number, base}, d.now);
   d.workers = change.workers;
   return out;
 }
@@ -169,37 +174,41 @@ TEST(requests, a_pause_during_a_join_takes_effect_behind_it) {
   d.train({"w1", "w2"});
   d.apply_steps(1);
   d.join("w3");
-  auto place = pick<place_shares>(d.core.on_tick(d.now));
+  auto place = pick<place_shares>(d.core.take(clock_tick{}, d.now));
   ASSERT_THAT(place, SizeIs(1));
-  d.core.on_placed(repaired_plan(d.chunks(), 0.1, place[0].before,
-                                 place[0].workers, place[0].generation,
-                                 place[0].number),
-                   std::vector<share_summary>(3), d.now);
-  EXPECT_FALSE(d.core.pause().refused);
+  d.core.take(shares_placed{repaired_plan(d.chunks(), 0.1, place[0].before,
+                                          place[0].workers, place[0].generation,
+                                          place[0].number),
+                            std::vector<share_summary>(3)},
+              d.now);
+  EXPECT_FALSE(d.core.ask(pause_request{}).refused);
   actions ready = open_change(d, step_number{1});
   EXPECT_EQ(commands(ready, command_kind::pause), 3u)
       << "the newcomer knew of none";
   for (worker_id who : d.workers)
-    d.core.on_paused({who, d.core.current()->members->number, step_number{1}},
-                     d.now);
+    d.core.take(worker_paused{who, d.core.generation()->number, step_number{1}},
+                d.now);
   EXPECT_EQ(d.core.phase(), run_phase::paused);
-  EXPECT_EQ(commands(d.core.resume().then, command_kind::resume), 3u);
+  EXPECT_EQ(commands(d.core.ask(resume_request{}).then, command_kind::resume),
+            3u);
 }
 
 TEST(requests, a_pause_that_is_taken_back_at_once_does_not_last) {
   driver d;
   d.train({"w1", "w2"});
-  d.core.pause();
-  auto back = d.core.resume();
+  d.core.ask(pause_request{});
+  auto back = d.core.ask(resume_request{});
   EXPECT_FALSE(back.refused);
   EXPECT_EQ(commands(back.then, command_kind::unpause), 2u);
   // They had agreed on it already.
-  d.core.on_paused({d.workers[0], generation{1}, step_number{3}}, d.now);
-  actions all =
-      d.core.on_paused({d.workers[1], generation{1}, step_number{3}}, d.now);
+  d.core.take(worker_paused{d.workers[0], generation{1}, step_number{3}},
+              d.now);
+  actions all = d.core.take(
+      worker_paused{d.workers[1], generation{1}, step_number{3}}, d.now);
   EXPECT_EQ(commands(all, command_kind::resume), 2u);
   EXPECT_EQ(d.core.phase(), run_phase::training);
-  EXPECT_THAT(d.core.resume().refused.message, HasSubstr("nothing to resume"));
+  EXPECT_THAT(d.core.ask(resume_request{}).refused.message,
+              HasSubstr("nothing to resume"));
 }
 
 TEST(requests, a_crash_keeps_a_pause_and_the_end_of_one) {
@@ -207,10 +216,10 @@ TEST(requests, a_crash_keeps_a_pause_and_the_end_of_one) {
     driver d;
     d.train({"w1", "w2", "w3"});
     d.apply_steps(1);
-    d.core.pause();
-    d.core.on_node_down(d.workers[2], closed, d.now);
+    d.core.ask(pause_request{});
+    d.core.take(connection_lost{d.workers[2], closed}, d.now);
     if (resumed) {
-      EXPECT_FALSE(d.core.resume().refused);
+      EXPECT_FALSE(d.core.ask(resume_request{}).refused);
     }
     auto place = pick<place_shares>(d.recover(step_number{1}));
     ASSERT_THAT(place, SizeIs(1));
@@ -223,10 +232,12 @@ TEST(requests, a_crash_keeps_a_pause_and_the_end_of_one) {
 TEST(requests, a_copy_is_asked_for_again_after_rank_zero_died) {
   driver d;
   d.train({"w1", "w2"});
-  EXPECT_EQ(commands(d.core.checkpoint().then, command_kind::checkpoint), 1u);
+  EXPECT_EQ(
+      commands(d.core.ask(checkpoint_request{}).then, command_kind::checkpoint),
+      1u);
   d.apply_steps(1);
-  d.core.on_node_down(d.workers[0], closed, d.now);
-  EXPECT_FALSE(d.core.checkpoint().refused);
+  d.core.take(connection_lost{d.workers[0], closed}, d.now);
+  EXPECT_FALSE(d.core.ask(checkpoint_request{}).refused);
   auto place = pick<place_shares>(d.recover(step_number{1}));
   d.place(place.at(0));
   auto told = pick<send_command>(d.begun);
@@ -239,39 +250,45 @@ TEST(requests, a_copy_that_could_not_be_fetched_is_made_again) {
   driver d;
   d.train({"w1", "w2"});
   d.apply_steps(1);
-  d.core.checkpoint();
+  d.core.ask(checkpoint_request{});
   auto fetch = pick<fetch_checkpoint>(
-      d.core.on_copied({d.workers[0], generation{1}, step_number{1}}));
+      d.core.take(state_copied{d.workers[0], generation{1}, step_number{1}}));
   ASSERT_THAT(fetch, SizeIs(1));
-  d.core.on_checkpoint(fetch[0].after, "", {errc::unreachable, "frozen", {}},
-                       d.now);
-  EXPECT_EQ(commands(d.core.on_tick(d.now), command_kind::checkpoint), 0u);
-  EXPECT_EQ(commands(d.core.on_tick(d.now + 1s), command_kind::checkpoint), 1u);
+  d.core.take(
+      checkpoint_written{fetch[0].after, "", {errc::unreachable, "frozen", {}}},
+      d.now);
+  EXPECT_EQ(
+      commands(d.core.take(clock_tick{}, d.now), command_kind::checkpoint), 0u);
+  EXPECT_EQ(
+      commands(d.core.take(clock_tick{}, d.now + 1s), command_kind::checkpoint),
+      1u);
   fetch = pick<fetch_checkpoint>(
-      d.core.on_copied({d.workers[0], generation{1}, step_number{1}}));
+      d.core.take(state_copied{d.workers[0], generation{1}, step_number{1}}));
   ASSERT_THAT(fetch, SizeIs(1));
-  d.core.on_checkpoint(fetch[0].after, "step-1", {}, d.now);
-  EXPECT_EQ(commands(d.core.on_tick(d.now + 9s), command_kind::checkpoint), 0u);
+  d.core.take(checkpoint_written{fetch[0].after, "step-1", {}}, d.now);
+  EXPECT_EQ(
+      commands(d.core.take(clock_tick{}, d.now + 9s), command_kind::checkpoint),
+      0u);
 }
 
 // A busy worker told of step 2 before it told of the copy of step 1.
 TEST(requests, a_copy_that_later_steps_overtook_is_made_again) {
   driver d;
   d.train({"w1", "w2"});
-  d.core.checkpoint();
+  d.core.ask(checkpoint_request{});
   d.apply_steps(2);
   actions late =
-      d.core.on_copied({d.workers[0], generation{1}, step_number{1}});
+      d.core.take(state_copied{d.workers[0], generation{1}, step_number{1}});
   EXPECT_THAT(pick<fetch_checkpoint>(late), IsEmpty());
   EXPECT_EQ(commands(late, command_kind::checkpoint), 1u);
 }
 
 TEST(requests, who_has_no_part_in_the_run_may_leave_at_once) {
   auto d = in_phase("waiting");
-  auto told = pick<send_command>(d->core.drain("w1").then);
+  auto told = pick<send_command>(d->core.ask(drain_request{"w1"}).then);
   ASSERT_THAT(told, SizeIs(1));
   EXPECT_EQ(told[0].what.kind, command_kind::leave);
-  EXPECT_THAT(d->core.drain("w1").refused.message,
+  EXPECT_THAT(d->core.ask(drain_request{"w1"}).refused.message,
               HasSubstr("no worker named"));
 }
 
@@ -281,24 +298,26 @@ TEST(requests, a_stop_keeps_the_state_after_its_last_step) {
   d.train({"w1", "w2"});
   d.apply_steps(1);
   auto periodic = pick<fetch_checkpoint>(
-      d.core.on_copied({d.workers[0], generation{1}, step_number{1}}));
+      d.core.take(state_copied{d.workers[0], generation{1}, step_number{1}}));
   ASSERT_THAT(periodic, SizeIs(1));
-  d.core.stop(false);
-  d.core.on_copied({d.workers[0], generation{1}, step_number{2}});
+  d.core.ask(stop_run{false});
+  d.core.take(state_copied{d.workers[0], generation{1}, step_number{2}});
   actions all = d.finish_all(true);
   EXPECT_THAT(pick<fetch_checkpoint>(all), IsEmpty()) << "one at a time";
   EXPECT_THAT(pick<fetch_model>(all), IsEmpty());
-  actions next = d.core.on_checkpoint(*d.core.current()->copy_on_its_way,
-                                      "step-1", {}, d.now);
+  actions next = d.core.take(
+      checkpoint_written{*d.core.run().copies.on_its_way(), "step-1", {}},
+      d.now);
   auto last = pick<fetch_checkpoint>(next);
   ASSERT_THAT(last, SizeIs(1));
   EXPECT_EQ(last[0].after.step, step_number{2});
   EXPECT_TRUE(last[0].requested);
   EXPECT_THAT(pick<fetch_model>(next), IsEmpty());
-  next = d.core.on_checkpoint(*d.core.current()->copy_on_its_way, "step-2", {},
-                              d.now);
+  next = d.core.take(
+      checkpoint_written{*d.core.run().copies.on_its_way(), "step-2", {}},
+      d.now);
   EXPECT_THAT(pick<fetch_model>(next), SizeIs(1));
-  EXPECT_EQ(d.core.current()->points.back().checkpoint, "step-2");
+  EXPECT_EQ(d.core.run().copies.points().back().checkpoint, "step-2");
 }
 
 /// Two steps are committed, the state after `kept` of them is on the disk.
@@ -306,9 +325,10 @@ void train_two(driver& d, uint64_t kept) {
   d.train({"w1"});
   d.apply_steps(kept);
   if (kept > 0) {
-    d.core.on_copied({d.workers[0], generation{1}, step_number{kept}});
-    d.core.on_checkpoint(*d.core.current()->copy_on_its_way, "the file", {},
-                         d.now);
+    d.core.take(state_copied{d.workers[0], generation{1}, step_number{kept}});
+    d.core.take(
+        checkpoint_written{*d.core.run().copies.on_its_way(), "the file", {}},
+        d.now);
   }
   d.apply_steps(2);
 }
@@ -319,31 +339,31 @@ TEST(requests, a_stop_without_holders_writes_the_model_of_the_checkpoint) {
     train_two(d, 1);
     actions then;
     if (before)
-      d.core.stop(false);
-    then = d.core.on_node_down(d.workers[0], closed, d.now);
+      d.core.ask(stop_run{false});
+    then = d.core.take(connection_lost{d.workers[0], closed}, d.now);
     if (!before)
-      then = d.core.stop(false).then;
+      then = d.core.ask(stop_run{false}).then;
     auto model = pick<publish_model>(then);
     ASSERT_THAT(model, SizeIs(1)) << before;
     EXPECT_EQ(model[0].checkpoint, "the file");
     EXPECT_EQ(d.core.phase(), run_phase::finishing);
     auto over =
-        pick<end_run>(d.core.on_model_saved({{}, "sha", step_number{1}, {}}));
+        pick<end_run>(d.core.take(saved_model{{}, "sha", step_number{1}, {}}));
     ASSERT_THAT(over, SizeIs(1));
     EXPECT_EQ(over[0].state, "stopped");
     EXPECT_EQ(over[0].exit_code, 0);
     EXPECT_THAT(over[0].reason,
                 HasSubstr("the model is that of step 1, from its checkpoint"));
-    EXPECT_EQ(d.core.current()->weights_sha256, "sha");
-    EXPECT_EQ(d.core.current()->model_step, step_number{1});
+    EXPECT_EQ(d.core.run().model.sha256(), "sha");
+    EXPECT_EQ(d.core.run().model.step(), step_number{1});
   }
 }
 
 TEST(requests, a_stop_says_that_steps_are_undone_that_nothing_holds) {
   driver d;
   train_two(d, 0);
-  d.core.on_node_down(d.workers[0], closed, d.now);
-  auto over = pick<end_run>(d.core.stop(false).then);
+  d.core.take(connection_lost{d.workers[0], closed}, d.now);
+  auto over = pick<end_run>(d.core.ask(stop_run{false}).then);
   ASSERT_THAT(over, SizeIs(1));
   EXPECT_EQ(over[0].reason, "stopped; the steps up to 2 are undone: no "
                             "checkpoint holds any of them");
@@ -351,7 +371,7 @@ TEST(requests, a_stop_says_that_steps_are_undone_that_nothing_holds) {
 
 TEST(requests, a_stop_before_the_first_step_says_so) {
   auto d = in_phase("waiting");
-  auto over = pick<end_run>(d->core.stop(false).then);
+  auto over = pick<end_run>(d->core.ask(stop_run{false}).then);
   ASSERT_THAT(over, SizeIs(1));
   EXPECT_EQ(over[0].reason, "stopped before the first step");
 }
@@ -359,10 +379,10 @@ TEST(requests, a_stop_before_the_first_step_says_so) {
 TEST(requests, a_damaged_checkpoint_is_no_stopped_run) {
   driver d;
   train_two(d, 1);
-  d.core.stop(true);
-  d.core.on_node_down(d.workers[0], closed, d.now);
-  auto over = pick<end_run>(d.core.on_model_saved(
-      {{errc::invalid_data, "the file is torn", {}}, {}, {}, {}}));
+  d.core.ask(stop_run{true});
+  d.core.take(connection_lost{d.workers[0], closed}, d.now);
+  auto over = pick<end_run>(d.core.take(
+      saved_model{{errc::invalid_data, "the file is torn", {}}, {}, {}, {}}));
   ASSERT_THAT(over, SizeIs(1));
   EXPECT_EQ(over[0].state, "failed");
   EXPECT_THAT(over[0].reason, HasSubstr("the file is torn"));
@@ -377,9 +397,9 @@ TEST(requests, a_refused_step_that_nobody_is_left_of_is_forgotten) {
   bad.generation = generation{1};
   bad.code = errc::non_finite_loss;
   bad.step = step_number{4};
-  d.core.on_failed(bad, d.now);
-  d.core.on_node_down(d.workers[0], closed, d.now);
-  EXPECT_THAT(pick<end_run>(d.core.on_tick(d.now + 6s)), IsEmpty());
+  d.core.take(bad, d.now);
+  d.core.take(connection_lost{d.workers[0], closed}, d.now);
+  EXPECT_THAT(pick<end_run>(d.core.take(clock_tick{}, d.now + 6s)), IsEmpty());
   EXPECT_EQ(d.core.phase(), run_phase::waiting);
   EXPECT_EQ(status_of(d.core, d.now).state, run_phase::waiting);
 }

@@ -17,9 +17,9 @@ protected:
     first_.join("w2");
     what_ = small_job(2);
     what_.train.epochs = 1'000'000;
-    first_.core.on_submit(what_, "test-1", term{1});
-    auto place =
-        pick<place_shares>(first_.core.on_prepared(first_.set(), first_.now));
+    first_.core.submit(what_, "test-1", term{1});
+    auto place = pick<place_shares>(
+        first_.core.take(data_prepared{first_.set()}, first_.now));
     first_.place(place.at(0));
     past_.begun = past_.what = what_;
     past_.name = "test-1";
@@ -56,15 +56,15 @@ protected:
 
   /// The second life, and both come back; what it says to their answers.
   actions take_over() {
-    second_.core.on_resume(past_, term{2});
-    second_.core.on_prepared(second_.set(), second_.now);
+    second_.core.resume(past_, term{2});
+    second_.core.take(data_prepared{second_.set()}, second_.now);
     std::vector<send_fence> asked;
     for (const char* name : {"w1", "w2"}) {
       worker_hello hello{name, 100, "host", "cpu", "b1", "m"};
       hello.was = past_.memberships[0].workers[name[1] - '1'];
       hello.run = "test-1";
       for (send_fence& one :
-           pick<send_fence>(second_.core.on_hello(hello, second_.now).then))
+           pick<send_fence>(second_.core.hello(hello, second_.now).then))
         asked.push_back(std::move(one));
     }
     actions all;
@@ -72,11 +72,11 @@ protected:
       send_fence one = std::move(asked.front());
       asked.erase(asked.begin());
       second_.now += std::chrono::milliseconds(300); // slower than a patience
-      actions then = second_.core.on_ack(
+      actions then = second_.core.take(
           answer(one.to, one.to == past_.memberships[0].workers[0] ? w1_ : w2_,
                  one.what),
           second_.now);
-      actions late = second_.core.on_tick(second_.now);
+      actions late = second_.core.take(clock_tick{}, second_.now);
       EXPECT_TRUE(pick<expel>(late).empty());
       for (send_fence& more : pick<send_fence>(then))
         asked.push_back(std::move(more));
@@ -100,15 +100,15 @@ TEST_F(long_absence, of_the_coordinator_loses_no_step) {
     for (const committed_step& step : lines.steps)
       ASSERT_EQ(value(step.step), ++shown);
   EXPECT_EQ(shown, absent);
-  const run& now = *second_.core.current();
-  EXPECT_NE(now.phase, run_phase::failed) << now.reason;
+  EXPECT_NE(second_.core.phase(), run_phase::failed) << second_.core.reason();
   // w2 gets the step that only w1 holds, and nobody comes without a state.
   auto place = pick<place_shares>(all);
   ASSERT_EQ(place.size(), 1u);
   second_.place(place[0]);
-  EXPECT_EQ(now.members->commits.base(), step_number{absent + 1});
-  EXPECT_EQ(now.members->late.size(), 1u);
-  EXPECT_TRUE(now.members->stale.empty());
+  const generation_state& now = *second_.core.generation();
+  EXPECT_EQ(now.commits.base(), step_number{absent + 1});
+  EXPECT_EQ(now.late.size(), 1u);
+  EXPECT_TRUE(now.stale.empty());
 }
 
 TEST_F(long_absence, is_told_in_messages_of_bounded_size) {
@@ -128,7 +128,7 @@ TEST_F(long_absence, workers_hear_what_they_need_not_keep_any_longer) {
   actions out;
   for (worker_id who : d.workers) {
     report.worker = who;
-    out = d.core.on_progress(report, d.now);
+    out = d.core.take(report, d.now);
   }
   std::vector<step_number> told;
   for (const send_command& one : pick<send_command>(out))

@@ -1,7 +1,7 @@
 // Goal: a generation that cannot open is not tried again for ever, and the
 // worker that cannot be reached is named and left out. Method: tables, and the
 // coordinator's core with played workers.
-#include "runtime/coordinator/coordinator_status.hpp"
+#include "runtime/coordinator/status.hpp"
 #include "tests/runtime/coordinator/coordinator_driver.hpp"
 
 #include <gmock/gmock.h>
@@ -125,28 +125,28 @@ protected:
   /// The second rank cannot reach the first one; all answer the fence.
   actions attempt_fails() {
     worker_failed word;
-    word.worker = d.core.current()->members->workers.at(1);
-    word.generation = d.core.current()->members->number;
+    word.worker = d.core.generation()->workers.at(1);
+    word.generation = d.core.generation()->number;
     word.code = errc::collective_failed;
     word.message = "rank 0 cannot be reached";
     word.links = {{0, "127.0.0.1:4711", "Connection refused"}};
-    d.core.on_failed(word, d.now);
+    d.core.take(word, d.now);
     return d.recover(step_number{0});
   }
   /// The worker of this rank lacks something; all answer the fence.
   actions attempt_lacks(size_t rank) {
     worker_failed word;
-    word.worker = d.core.current()->members->workers.at(rank);
-    word.generation = d.core.current()->members->number;
+    word.worker = d.core.generation()->workers.at(rank);
+    word.generation = d.core.generation()->number;
     word.code = errc::collective_failed;
     word.message = "cannot make shared memory: File too large";
     word.own_trouble = true;
-    d.core.on_failed(word, d.now);
+    d.core.take(word, d.now);
     return d.recover(step_number{0});
   }
   void all_beat() {
-    for (const auto& [id, who] : d.core.nodes())
-      d.core.on_heartbeat({id, {}, {}, {}, 0}, d.now);
+    for (const auto& [id, who] : d.core.nodes().all())
+      d.core.take(heartbeat{id, {}, {}, {}, 0}, d.now);
   }
   /// Ticks until the next attempt is placed; how long that took.
   std::chrono::milliseconds wait_for_placement() {
@@ -154,7 +154,7 @@ protected:
     while (d.now - begun < 60s) {
       d.now += 10ms;
       all_beat();
-      auto place = pick<place_shares>(d.core.on_tick(d.now));
+      auto place = pick<place_shares>(d.core.take(clock_tick{}, d.now));
       if (!place.empty()) {
         d.place(place[0]);
         break;
@@ -173,7 +173,7 @@ TEST_F(opening, that_fails_again_and_again_waits_longer_each_time) {
     waits.push_back(wait_for_placement().count());
   }
   EXPECT_THAT(waits, ElementsAre(100, 200, 400, 800, 1600, 3200, 5000, 5000));
-  EXPECT_EQ(d.core.current()->members->number, generation{9});
+  EXPECT_EQ(d.core.generation()->number, generation{9});
 }
 
 TEST_F(opening, that_fails_three_times_is_told_with_what_to_set) {
@@ -259,29 +259,29 @@ protected:
   }
   void step() {
     done = next(done);
-    const generation_state& members = *d.core.current()->members;
+    const generation_state& members = *d.core.generation();
     progress_report report;
     report.generation = members.number;
     report.steps = {
         {done, epoch_number{1}, members.current.number, 5, 2, value(done)}};
     for (worker_id who : members.workers) {
       report.worker = who;
-      d.core.on_progress(report, d.now);
+      d.core.take(report, d.now);
     }
   }
   /// Who looks at that very link, and who only sees the others give up.
   actions attempt_fails() {
-    const generation_state& members = *d.core.current()->members;
+    const generation_state& members = *d.core.generation();
     worker_failed word;
     word.generation = members.number;
     word.code = errc::collective_failed;
     word.worker = w(3);
     word.message = "rank 1 has closed its connection";
-    d.core.on_failed(word, d.now);
+    d.core.take(word, d.now);
     word.worker = w(2);
     word.message = "rank 0 cannot be reached: no route";
     word.links = {{0, "10.0.0.1:4711", "no route"}};
-    d.core.on_failed(word, d.now);
+    d.core.take(word, d.now);
     return d.recover(done);
   }
   worker_id w(uint32_t number) { return worker_id{number}; }
@@ -292,7 +292,7 @@ protected:
     first.generation = generation{1};
     first.code = errc::collective_failed;
     first.message = "silence";
-    d.core.on_failed(first, d.now);
+    d.core.take(first, d.now);
     d.place(pick<place_shares>(d.recover(done)).at(0));
     for (int i = 0; i < 2; ++i) {
       EXPECT_THAT(pick<expel>(attempt_fails()), IsEmpty());
@@ -343,30 +343,31 @@ TEST_F(broken_pair, lets_the_dismissed_one_come_back_later_and_ever_later) {
     while (place.empty() && d.now - out < 1000s) {
       d.now += 100ms;
       all_beat();
-      place = pick<place_shares>(d.core.on_tick(d.now));
+      place = pick<place_shares>(d.core.take(clock_tick{}, d.now));
     }
     waits.push_back((d.now - out) / 1s);
-    ASSERT_TRUE(d.core.current()->change);
-    const worker_id back = d.core.current()->change->workers.back();
+    ASSERT_TRUE(d.core.change());
+    const worker_id back = d.core.change()->workers.back();
     for (int i = 0; i < 3; ++i) {
       ASSERT_THAT(place, SizeIs(1));
       plan next =
           repaired_plan(d.chunks(), 0.1, place[0].before, place[0].workers,
                         place[0].generation, place[0].number);
-      d.core.on_placed(
-          next, std::vector<share_summary>(place[0].workers.size()), d.now);
+      d.core.take(shares_placed{next, std::vector<share_summary>(
+                                          place[0].workers.size())},
+                  d.now);
       worker_failed word;
       word.worker = back;
       word.generation = place[0].generation;
       word.code = errc::collective_failed;
       word.message = "no route";
       word.links = {{0, "10.0.0.1:4711", "no route"}};
-      d.core.on_failed(word, d.now);
+      d.core.take(word, d.now);
       actions then;
-      const fence held = *d.core.current()->fenced;
+      const fence held = *d.core.fence();
       for (worker_id who : held.awaited())
-        then = d.core.on_ack({who, held.level(), who != back, done, {}, {}},
-                             d.now);
+        then = d.core.take(
+            final_ack{who, held.level(), who != back, done, {}, {}}, d.now);
       d.place(pick<place_shares>(then).at(0));
       step();
       EXPECT_EQ(pick<expel>(then).size(), i == 2 ? 1u : 0u);
@@ -374,7 +375,7 @@ TEST_F(broken_pair, lets_the_dismissed_one_come_back_later_and_ever_later) {
       for (int tick = 0; i < 2 && place.empty() && tick < 100; ++tick) {
         d.now += 100ms;
         all_beat();
-        place = pick<place_shares>(d.core.on_tick(d.now));
+        place = pick<place_shares>(d.core.take(clock_tick{}, d.now));
       }
     }
   }
@@ -385,12 +386,12 @@ TEST_F(broken_pair, calls_the_dismissed_one_back_where_nobody_else_is_left) {
   begin();
   d.place(pick<place_shares>(third_attempt_fails()).at(0));
   ASSERT_TRUE(d.join("w2").accepted);
-  d.core.on_tick(d.now);
-  EXPECT_FALSE(d.core.current()->change);
+  d.core.take(clock_tick{}, d.now);
+  EXPECT_FALSE(d.core.change());
   EXPECT_EQ(status_of(d.core, d.now).workers.back().state,
             worker_standing::dismissed);
-  d.core.on_node_down(w(1), closed, d.now);
-  actions then = d.core.on_node_down(w(3), closed, d.now);
+  d.core.take(connection_lost{w(1), closed}, d.now);
+  actions then = d.core.take(connection_lost{w(3), closed}, d.now);
   auto place = pick<place_shares>(then);
   ASSERT_THAT(place, SizeIs(1));
   EXPECT_THAT(place[0].workers, ElementsAre(w(4)));
@@ -403,16 +404,17 @@ TEST_F(opening, waits_for_nothing_where_a_worker_died) {
   echo.generation = generation{1};
   echo.code = errc::collective_failed;
   echo.message = "peer lost";
-  d.core.on_failed(echo, d.now);
-  d.core.on_node_down(d.workers[0], killed_by(9), d.now);
+  d.core.take(echo, d.now);
+  d.core.take(connection_lost{d.workers[0], killed_by(9)}, d.now);
   EXPECT_THAT(pick<place_shares>(d.recover(step_number{0})), SizeIs(1));
 }
 
 TEST_F(opening, does_not_keep_a_stop_waiting) {
   begin();
   attempt_fails();
-  d.core.stop(false);
-  EXPECT_THAT(pick<place_shares>(d.core.on_tick(d.now + 10ms)), SizeIs(1));
+  d.core.ask(stop_run{false});
+  EXPECT_THAT(pick<place_shares>(d.core.take(clock_tick{}, d.now + 10ms)),
+              SizeIs(1));
 }
 
 TEST_F(opening, that_fails_does_not_keep_a_stop_from_its_end) {
@@ -421,7 +423,7 @@ TEST_F(opening, that_fails_does_not_keep_a_stop_from_its_end) {
     attempt_fails();
     wait_for_placement();
   }
-  d.core.stop(false);
+  d.core.ask(stop_run{false});
   auto place = pick<place_shares>(attempt_fails());
   ASSERT_THAT(place, SizeIs(1));
   EXPECT_EQ(place[0].workers, std::vector<worker_id>{d.workers[1]})
@@ -434,15 +436,15 @@ TEST_F(opening, that_fails_does_not_keep_a_stop_from_its_end) {
 
 TEST_F(opening, for_no_known_reason_does_not_either) {
   begin(2);
-  d.core.stop(false);
+  d.core.ask(stop_run{false});
   actions then;
   for (int i = 0; i < 3; ++i) {
     worker_failed word;
-    word.worker = d.core.current()->members->workers.at(0);
-    word.generation = d.core.current()->members->number;
+    word.worker = d.core.generation()->workers.at(0);
+    word.generation = d.core.generation()->number;
     word.code = errc::collective_failed;
     word.message = "the deadline passed";
-    d.core.on_failed(word, d.now);
+    d.core.take(word, d.now);
     then = d.recover(step_number{0});
     d.place(pick<place_shares>(then).at(0));
   }

@@ -20,9 +20,9 @@ protected:
     what_ = small_job(2);
     what_.train.global_batch = 10;
     what_.train.epochs = 100;
-    first_.core.on_submit(what_, "test-1", term{1});
-    auto place =
-        pick<place_shares>(first_.core.on_prepared(first_.set(), first_.now));
+    first_.core.submit(what_, "test-1", term{1});
+    auto place = pick<place_shares>(
+        first_.core.take(data_prepared{first_.set()}, first_.now));
     first_.workers = place.at(0).workers;
     first_.place(place[0]);
     past_.begun = past_.what = what_;
@@ -45,7 +45,8 @@ protected:
   /// Chunk 0 of w1 goes to w2: plan 2, up to its offer.
   actions move() {
     first_.now += std::chrono::milliseconds(50);
-    EXPECT_THAT(pick<observe_load>(first_.core.on_tick(first_.now)), SizeIs(1));
+    EXPECT_THAT(pick<observe_load>(first_.core.take(clock_tick{}, first_.now)),
+                SizeIs(1));
     balance_answer answer;
     answer.state.code = balance_code::planned;
     answer.state.makespan_ratio = 1.5;
@@ -59,20 +60,20 @@ protected:
     what.reason = "one owns more";
     what.weights = {40, 60};
     what.after = {{first_.workers[0], 40, 0.25}, {first_.workers[1], 60, 0}};
-    auto orders = pick<send_fetch>(first_.core.on_balance(answer, first_.now));
+    auto orders = pick<send_fetch>(first_.core.take(answer, first_.now));
     EXPECT_THAT(orders, SizeIs(1));
     chunks_fetched done;
     done.worker = first_.workers[1];
     done.generation = generation{1};
     done.number = plan_number{2};
     done.bytes = 100;
-    return first_.core.on_fetched(done, first_.now);
+    return first_.core.take(done, first_.now);
   }
 
   /// w3 comes: plan 2 of generation 2, up to its offer.
   actions join() {
     actions then = first_.join("w3").then;
-    actions more = first_.core.on_tick(first_.now);
+    actions more = first_.core.take(clock_tick{}, first_.now);
     auto place = pick<place_shares>(more);
     EXPECT_THAT(place, SizeIs(1));
     plan placed =
@@ -81,19 +82,19 @@ protected:
     std::vector<share_summary> counts;
     for (const share& one : placed.shares)
       counts.push_back({one.worker, rows(one), 0});
-    return first_.core.on_placed(placed, counts, first_.now);
+    return first_.core.take(shares_placed{placed, counts}, first_.now);
   }
 
   /// The second life, all back; what it says until it has placed anew.
   actions take_over(std::vector<step_record> records) {
-    second_.core.on_resume(past_, term{2});
-    second_.core.on_prepared(second_.set(), second_.now);
+    second_.core.resume(past_, term{2});
+    second_.core.take(data_prepared{second_.set()}, second_.now);
     for (const past_membership& one : past_.memberships)
       for (size_t rank = 0; rank < one.workers.size(); ++rank) {
         worker_hello hello{one.names[rank], 100, "host", "cpu", "b1", "m"};
         hello.was = one.workers[rank];
         hello.run = "test-1";
-        second_.core.on_hello(hello, second_.now);
+        second_.core.hello(hello, second_.now);
       }
     return answers(second_, std::move(records));
   }
@@ -101,11 +102,11 @@ protected:
   /// All that the answers to the fence make it say.
   static actions answers(driver& of, std::vector<step_record> records) {
     actions out;
-    generation level = of.core.current()->fenced->level();
+    generation level = of.core.fence()->level();
     step_number last = records.empty() ? step_number{} : records.back().step;
-    for (worker_id who : std::set(of.core.current()->fenced->awaited())) {
+    for (worker_id who : std::set(of.core.fence()->awaited())) {
       actions then =
-          of.core.on_ack({who, level, true, last, records, {}}, of.now);
+          of.core.take(final_ack{who, level, true, last, records, {}}, of.now);
       out.insert(out.end(), then.begin(), then.end());
     }
     return out;
@@ -144,7 +145,7 @@ TEST_F(pending_plan, of_a_dead_coordinator_is_told_of_by_the_next_one) {
   EXPECT_EQ(done[0].what.shares[1].worker, "w2");
   EXPECT_EQ(done[0].what.shares[1].rows, 60u);
   EXPECT_THAT(pick<journal_effective>(then), SizeIs(1));
-  const balance_account& account = second_.core.current()->balance;
+  const balance_account& account = second_.core.run().balance.account();
   EXPECT_EQ(account.plans, 1u);
   EXPECT_EQ(account.moved_rows, 10u);
   EXPECT_EQ(account.moved_bytes, 100u);
@@ -159,7 +160,7 @@ TEST_F(pending_plan, that_never_took_effect_is_told_of_as_dropped) {
   ASSERT_GE(dropped.size(), 1u);
   EXPECT_EQ(dropped[0].plan, plan_number{2});
   EXPECT_THAT(told<events::plan_effective>(then), SizeIs(0));
-  EXPECT_EQ(second_.core.current()->balance.plans, 0u);
+  EXPECT_EQ(second_.core.run().balance.account().plans, 0u);
 }
 
 // The first one may die between the event and the line in the journal.
@@ -207,7 +208,8 @@ TEST_F(pending_plan, of_another_membership_is_told_of_with_its_generation) {
 // Some are behind the switch when a fence comes: nobody told of it.
 TEST_F(pending_plan, at_a_fence_is_told_of_in_the_same_life) {
   join();
-  actions then = first_.core.on_node_down(first_.workers[0], closed, {});
+  actions then =
+      first_.core.take(connection_lost{first_.workers[0], closed}, {});
   actions more = answers(first_, steps(3, 1));
   then.insert(then.end(), more.begin(), more.end());
   size_t effective = 0;

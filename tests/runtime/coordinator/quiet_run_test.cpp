@@ -24,8 +24,8 @@ protected:
     what.train.epochs = epochs + 1; // it goes on behind that hour
     d_.join("w1");
     d_.join("w2");
-    count(d_.core.on_submit(what, "test-1", term{1}).then);
-    actions placing = d_.core.on_prepared(d_.set(), d_.now);
+    count(d_.core.submit(what, "test-1", term{1}).then);
+    actions placing = d_.core.take(data_prepared{d_.set()}, d_.now);
     count(placing);
     d_.place(pick<place_shares>(placing).at(0));
     count(d_.assigned);
@@ -42,7 +42,7 @@ protected:
 
   /// Two steps and an evaluation.
   void epoch(epoch_number number) {
-    const generation_state& members = *d_.core.current()->members;
+    const generation_state& members = *d_.core.generation();
     progress_report report;
     report.generation = members.number;
     for (uint64_t step = 2 * value(number) - 1; step <= 2 * value(number);
@@ -50,14 +50,14 @@ protected:
       report.steps.push_back({step_number{step}, number, members.current.number,
                               50, 2, step * 50'000'000});
     for (worker_id who : members.workers) {
-      d_.core.on_heartbeat({who, members.number}, d_.now);
+      d_.core.take(heartbeat{who, members.number}, d_.now);
       report.worker = who;
-      count(d_.core.on_progress(report, d_.now));
+      count(d_.core.take(report, d_.now));
     }
     for (worker_id who : members.workers)
-      count(d_.core.on_evaluated(
-          {who, members.number, number, 0.5, 0.9, 20, 1'000'000}));
-    count(d_.core.on_tick(d_.now));
+      count(d_.core.take(evaluation_report{who, members.number, number, 0.5,
+                                           0.9, 20, 1'000'000}));
+    count(d_.core.take(clock_tick{}, d_.now));
   }
 
   driver d_;
@@ -72,7 +72,7 @@ TEST_F(quiet_run, writes_at_most_200_lines_an_hour) {
     if (number % (10s / epoch_takes) == 0 && of_checkpoints.take(d_.now))
       ++lines_[place_of<events::checkpoint>()];
   }
-  ASSERT_EQ(value(d_.core.current()->last.step), 2 * epochs);
+  ASSERT_EQ(value(d_.core.last().step), 2 * epochs);
   int all = 0;
   std::string told;
   for (auto [kind, lines] : lines_) {

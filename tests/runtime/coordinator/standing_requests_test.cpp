@@ -3,7 +3,7 @@
 // second one gets what the first one journaled.
 #include "coordinator_driver.hpp"
 
-#include "runtime/coordinator/coordinator_status.hpp"
+#include "runtime/coordinator/status.hpp"
 
 #include <gmock/gmock.h>
 
@@ -25,8 +25,8 @@ protected:
   asking() {
     for (const char* name : {"w1", "w2", "w3"})
       first_.join(name);
-    first_.core.on_submit(long_job(), "test-1", term{1});
-    begun_ = first_.core.on_prepared(first_.set(), first_.now);
+    first_.core.submit(long_job(), "test-1", term{1});
+    begun_ = first_.core.take(data_prepared{first_.set()}, first_.now);
     auto place = pick<place_shares>(begun_);
     EXPECT_EQ(place.size(), 1u);
     first_.workers = place.at(0).workers;
@@ -42,7 +42,7 @@ protected:
   }
 
   /// Keeps what is journaled for the next life.
-  failure ask(const coordinator_core::reply& answer) {
+  failure ask(const played_coordinator::reply& answer) {
     for (const journal_requests& one : pick<journal_requests>(answer.then))
       past_.asked = one.what;
     return answer.refused;
@@ -50,14 +50,14 @@ protected:
 
   /// The second life, up to the first step after its recovery.
   void restart() {
-    second_.core.on_resume(past_, term{2});
-    prepared_ = second_.core.on_prepared(second_.set(), second_.now);
+    second_.core.resume(past_, term{2});
+    prepared_ = second_.core.take(data_prepared{second_.set()}, second_.now);
     for (worker_id who : first_.workers) {
       worker_hello hello{
           first_.core.name_of(who), 100, "host", "cpu", "b1", "http://m"};
       hello.was = who;
       hello.run = "test-1";
-      EXPECT_TRUE(second_.core.on_hello(hello, second_.now).accepted);
+      EXPECT_TRUE(second_.core.hello(hello, second_.now).accepted);
     }
     auto place = pick<place_shares>(second_.recover(step_number{0}));
     ASSERT_EQ(place.size(), 1u);
@@ -75,14 +75,14 @@ protected:
 
   /// They have done that.
   end_run stop_second() {
-    for (worker_id who : second_.core.current()->members->workers)
-      second_.core.on_finished({who,
-                                second_.core.current()->members->number,
-                                step_number{1},
-                                true,
-                                "sha",
-                                {}});
-    auto ended = pick<end_run>(second_.core.on_model_saved({}));
+    for (worker_id who : second_.core.generation()->workers)
+      second_.core.take(worker_finished{who,
+                                        second_.core.generation()->number,
+                                        step_number{1},
+                                        true,
+                                        "sha",
+                                        {}});
+    auto ended = pick<end_run>(second_.core.take(saved_model{}));
     EXPECT_EQ(ended.size(), 1u);
     return ended.empty() ? end_run{} : ended[0];
   }
@@ -96,14 +96,13 @@ protected:
 
   /// Who is to train next; the same as now where nothing is to change.
   std::vector<std::string> next_members() {
-    actions then = second_.core.on_tick(second_.now);
+    actions then = second_.core.take(clock_tick{}, second_.now);
     for (const start_worker& one : pick<start_worker>(then))
       started_.push_back(one.name);
     auto place = pick<place_shares>(then);
     std::vector<std::string> out;
-    for (worker_id who : place.empty()
-                             ? second_.core.current()->members->workers
-                             : place[0].workers)
+    for (worker_id who :
+         place.empty() ? second_.core.generation()->workers : place[0].workers)
       out.push_back(second_.core.name_of(who));
     return out;
   }
@@ -125,7 +124,7 @@ TEST_F(asking, begins_with_what_the_job_says) {
 }
 
 TEST_F(asking, another_balance_is_journaled_before_it_is_applied) {
-  auto answer = first_.core.set_balance(std::nullopt, 0.3);
+  auto answer = first_.core.ask(balance_request{std::nullopt, 0.3});
   ASSERT_THAT(answer.then, SizeIs(3));
   EXPECT_TRUE(std::holds_alternative<journal_requests>(answer.then[0]));
   const auto& applied = std::get<apply_balance>(answer.then[1]).what;
@@ -139,28 +138,28 @@ TEST_F(asking, another_balance_is_journaled_before_it_is_applied) {
 }
 
 TEST_F(asking, nonsense_changes_nothing) {
-  ask(first_.core.set_balance(false, 0.25));
+  ask(first_.core.ask(balance_request{false, 0.25}));
   for (double wrong : {-0.1, 1.01, -1e300, 1e300}) {
-    auto answer = first_.core.set_balance(true, wrong);
+    auto answer = first_.core.ask(balance_request{true, wrong});
     EXPECT_EQ(answer.refused.message, "/skew_tv: expected 0 to 1");
     EXPECT_THAT(answer.then, SizeIs(0));
   }
-  EXPECT_EQ(first_.core.set_balance({}, {}).refused.message,
+  EXPECT_EQ(first_.core.ask(balance_request{{}, {}}).refused.message,
             "set_balance: give \"enabled\" or \"skew_tv\"");
   // Also not the half that was right.
   auto status = status_of(first_.core, first_.now).run.value().balance;
   EXPECT_EQ(status.enabled, false);
   EXPECT_EQ(status.skew_tv, 0.25);
   for (double edge : {0, 1})
-    EXPECT_FALSE(first_.core.set_balance({}, edge).refused);
+    EXPECT_FALSE(first_.core.ask(balance_request{{}, edge}).refused);
   driver idle;
-  EXPECT_EQ(idle.core.set_balance(true, {}).refused.message,
+  EXPECT_EQ(idle.core.ask(balance_request{true, {}}).refused.message,
             "no run trains here");
 }
 
 TEST_F(asking, another_balance_outlives_the_coordinator) {
-  ask(first_.core.set_balance(false, std::nullopt));
-  ask(first_.core.set_balance(std::nullopt, 0.3));
+  ask(first_.core.ask(balance_request{false, std::nullopt}));
+  ask(first_.core.ask(balance_request{std::nullopt, 0.3}));
   restart();
   auto told = pick<apply_balance>(prepared_);
   ASSERT_EQ(told.size(), 1u);
@@ -169,8 +168,8 @@ TEST_F(asking, another_balance_outlives_the_coordinator) {
 }
 
 TEST_F(asking, who_resumes_with_another_job_has_asked_anew) {
-  ask(first_.core.set_balance(false, 0.3));
-  ask(first_.core.scale(2));
+  ask(first_.core.ask(balance_request{false, 0.3}));
+  ask(first_.core.ask(scale_request{2}));
   past_.what.balance.skew_tv = 0.2;
   past_.what.elastic.workers = 4;
   restart();
@@ -183,38 +182,38 @@ TEST_F(asking, who_resumes_with_another_job_has_asked_anew) {
 }
 
 TEST_F(asking, a_worker_that_was_asked_to_leave_leaves) {
-  ask(first_.core.drain("w2"));
+  ask(first_.core.ask(drain_request{"w2"}));
   restart();
   EXPECT_THAT(next_members(), ElementsAre("w1", "w3"));
 }
 
 TEST_F(asking, fewer_workers_stay_fewer) {
-  ask(first_.core.scale(2));
+  ask(first_.core.ask(scale_request{2}));
   restart();
   EXPECT_THAT(next_members(), ElementsAre("w1", "w2"));
   EXPECT_THAT(started_, SizeIs(0));
 }
 
 TEST_F(asking, fewer_are_enough_to_begin_with) {
-  ask(first_.core.scale(2));
+  ask(first_.core.ask(scale_request{2}));
   past_.plans.clear(); // everybody died before the first of them
   past_.memberships.clear();
   past_.alive.emplace();
-  second_.core.on_resume(past_, term{2});
-  prepared_ = second_.core.on_prepared(second_.set(), second_.now);
+  second_.core.resume(past_, term{2});
+  prepared_ = second_.core.take(data_prepared{second_.set()}, second_.now);
   second_.join("w4");
   EXPECT_THAT(pick<place_shares>(second_.join("w5").then), SizeIs(1));
 }
 
 TEST_F(asking, more_workers_are_started) {
-  ask(first_.core.scale(5));
+  ask(first_.core.ask(scale_request{5}));
   restart();
   next_members();
   EXPECT_THAT(started_, ElementsAre("w4", "w5"));
 }
 
 TEST_F(asking, a_stop_under_way_is_finished_by_the_next_one) {
-  auto answer = first_.core.stop(false);
+  auto answer = first_.core.ask(stop_run{false});
   ASSERT_FALSE(answer.then.empty());
   EXPECT_TRUE(std::holds_alternative<journal_requests>(answer.then[0]))
       << "before anybody is told";
@@ -227,18 +226,19 @@ TEST_F(asking, a_stop_under_way_is_finished_by_the_next_one) {
 }
 
 TEST_F(asking, a_stop_by_a_signal_stays_one) {
-  ask(first_.core.stop(true));
-  ask(first_.core.stop(false));
+  ask(first_.core.ask(stop_run{true}));
+  ask(first_.core.ask(stop_run{false}));
   restart();
   EXPECT_EQ(stop_second().exit_code, 130);
 }
 
 TEST_F(asking, a_stop_before_the_first_step_needs_no_worker) {
-  ask(first_.core.stop(true));
+  ask(first_.core.ask(stop_run{true}));
   past_.memberships.clear();
   past_.plans.clear();
-  second_.core.on_resume(past_, term{2});
-  auto ended = pick<end_run>(second_.core.on_prepared(second_.set(), {}));
+  second_.core.resume(past_, term{2});
+  auto ended =
+      pick<end_run>(second_.core.take(data_prepared{second_.set()}, {}));
   ASSERT_THAT(ended, SizeIs(1));
   EXPECT_EQ(ended[0].state, "stopped");
   EXPECT_EQ(ended[0].exit_code, 130);
@@ -246,31 +246,31 @@ TEST_F(asking, a_stop_before_the_first_step_needs_no_worker) {
 
 // After the second Ctrl-C, say: it stopped without a report.
 TEST_F(asking, who_resumes_what_nobody_is_left_of_wants_it_to_go_on) {
-  ask(first_.core.stop(true));
+  ask(first_.core.ask(stop_run{true}));
   past_.alive.emplace();
   past_.asked_again = true;
-  auto resumed = second_.core.on_resume(past_, term{2});
-  EXPECT_FALSE(second_.core.current()->asked.stop);
+  auto resumed = second_.core.resume(past_, term{2});
+  EXPECT_FALSE(second_.core.run().requests.stops());
   auto journaled = pick<journal_requests>(resumed.then);
   ASSERT_THAT(journaled, SizeIs(1));
   EXPECT_FALSE(journaled[0].what.stop);
 }
 
 TEST_F(asking, a_stop_counts_while_one_is_left_or_nobody_asked_again) {
-  ask(first_.core.stop(true));
+  ask(first_.core.ask(stop_run{true}));
   for (bool again : {false, true}) {
     past_.asked_again = again;
     past_.alive.emplace();
     if (again)
       past_.alive->insert("w1");
     driver next{true};
-    next.core.on_resume(past_, term{2});
-    EXPECT_TRUE(next.core.current()->asked.stop) << again;
+    next.core.resume(past_, term{2});
+    EXPECT_TRUE(next.core.run().requests.stops()) << again;
   }
 }
 
 TEST_F(asking, a_pause_under_way_is_kept) {
-  auto answer = first_.core.pause();
+  auto answer = first_.core.ask(pause_request{});
   ASSERT_FALSE(answer.then.empty());
   EXPECT_TRUE(std::holds_alternative<journal_requests>(answer.then[0]));
   ask(answer);
@@ -279,10 +279,11 @@ TEST_F(asking, a_pause_under_way_is_kept) {
 }
 
 TEST_F(asking, a_pause_that_is_over_is_over) {
-  ask(first_.core.pause());
+  ask(first_.core.ask(pause_request{}));
   for (worker_id who : first_.workers)
-    first_.core.on_paused({who, generation{1}, step_number{0}}, first_.now);
-  auto answer = first_.core.resume();
+    first_.core.take(worker_paused{who, generation{1}, step_number{0}},
+                     first_.now);
+  auto answer = first_.core.ask(resume_request{});
   ASSERT_FALSE(answer.then.empty());
   EXPECT_TRUE(std::holds_alternative<journal_requests>(answer.then[0]));
   ask(answer);
@@ -291,7 +292,7 @@ TEST_F(asking, a_pause_that_is_over_is_over) {
 }
 
 TEST_F(asking, a_checkpoint_that_is_not_made_yet_is_made_by_the_next_one) {
-  auto answer = first_.core.checkpoint();
+  auto answer = first_.core.ask(checkpoint_request{});
   ASSERT_FALSE(answer.then.empty());
   EXPECT_TRUE(std::holds_alternative<journal_requests>(answer.then[0]));
   ask(answer);
@@ -305,7 +306,7 @@ TEST_F(asking, a_checkpoint_that_is_not_made_yet_is_made_by_the_next_one) {
 TEST_F(asking, names_of_processes_that_live_are_not_given_again) {
   // One of them joined too shortly before the end for a membership.
   past_.alive = {"w1", "w2", "w3", "w7"};
-  ask(first_.core.scale(4));
+  ask(first_.core.ask(scale_request{4}));
   restart();
   next_members();
   EXPECT_THAT(started_, ElementsAre("w8"));
@@ -314,14 +315,15 @@ TEST_F(asking, names_of_processes_that_live_are_not_given_again) {
 // Its process came back to the coordinator in between, which died before any
 // membership knew of that.
 TEST_F(asking, one_that_joined_anew_is_not_waited_for_and_not_killed) {
-  second_.core.on_resume(past_, term{2});
-  second_.core.on_prepared(second_.set(), second_.now);
+  second_.core.resume(past_, term{2});
+  second_.core.take(data_prepared{second_.set()}, second_.now);
   auto joined = second_.join("w2");
   ASSERT_TRUE(joined.accepted);
-  EXPECT_THAT(second_.core.current()->fenced->awaited(), SizeIs(2));
+  EXPECT_THAT(second_.core.fence()->awaited(), SizeIs(2));
   // Both are gone with it: nobody waits for its name.
-  second_.core.on_process_ended("w2", killed_by(9), second_.now);
-  auto started = pick<start_worker>(second_.core.on_tick(second_.now));
+  second_.core.take(process_ended{"w2", killed_by(9)}, second_.now);
+  auto started =
+      pick<start_worker>(second_.core.take(clock_tick{}, second_.now));
   ASSERT_EQ(started.size(), 1u);
   EXPECT_EQ(started[0].name, "w4");
 }
@@ -329,24 +331,24 @@ TEST_F(asking, one_that_joined_anew_is_not_waited_for_and_not_killed) {
 // That it comes back does not say that it has ever loaded its rows.
 TEST_F(asking, one_that_returns_without_a_step_may_fail_by_itself) {
   past_.undone = true; // others have done steps, which are undone
-  second_.core.on_resume(past_, term{2});
-  second_.core.on_prepared(second_.set(), second_.now);
+  second_.core.resume(past_, term{2});
+  second_.core.take(data_prepared{second_.set()}, second_.now);
   for (worker_id who : first_.workers) {
     worker_hello hello{
         first_.core.name_of(who), 100, "host", "cpu", "b1", "http://m"};
     hello.was = who;
     hello.run = "test-1";
-    EXPECT_TRUE(second_.core.on_hello(hello, second_.now).accepted);
+    EXPECT_TRUE(second_.core.hello(hello, second_.now).accepted);
   }
   auto place = pick<place_shares>(second_.recover(step_number{0}));
   ASSERT_EQ(place.size(), 1u);
   second_.place(place[0]);
   worker_failed word;
   word.worker = first_.workers[1];
-  word.generation = second_.core.current()->members->number;
+  word.generation = second_.core.generation()->number;
   word.code = errc::unreachable;
-  second_.core.on_failed(word, second_.now);
-  EXPECT_TRUE(second_.core.active()) << second_.core.current()->reason;
+  second_.core.take(word, second_.now);
+  EXPECT_TRUE(second_.core.active()) << second_.core.reason();
 }
 
 TEST_F(asking, what_is_kept_survives_the_disk) {
@@ -377,7 +379,7 @@ TEST_F(asking, nothing_is_done_where_nothing_was_asked) {
 // Its number may be given again: no membership names it.
 TEST_F(asking, one_that_never_trained_is_not_remembered) {
   past_.asked.leaving = {worker_id{9}};
-  auto resumed = second_.core.on_resume(past_, term{2});
+  auto resumed = second_.core.resume(past_, term{2});
   auto journaled = pick<journal_requests>(resumed.then);
   ASSERT_EQ(journaled.size(), 1u);
   EXPECT_THAT(journaled[0].what.leaving, SizeIs(0));

@@ -1,0 +1,94 @@
+#include "runtime/coordinator/checkpoints.hpp"
+
+#include <utility>
+
+namespace ballast {
+
+namespace {
+
+/// Of periodic copies, beside those that are fetched or about to be.
+constexpr size_t copies_max = 8;
+/// How often, and how soon, a copy that was asked for is made again where it
+/// could not be fetched.
+constexpr uint32_t attempts_max = 10;
+constexpr std::chrono::seconds retry{1};
+
+} // namespace
+
+void checkpoints::committed(const restart_point& here, uint64_t every_steps) {
+  // The news of a copy comes before rank 0 reports any later step.
+  if (copied_ == here.step() || value(here.step()) % every_steps == 0)
+    copies_[here.step()] = here;
+  for (auto it = copies_.begin();
+       copies_.size() > copies_max && it != copies_.end();) {
+    bool needed =
+        it->first == copied_ || (on_its_way_ && it->first == on_its_way_->step);
+    it = needed ? std::next(it) : copies_.erase(it);
+  }
+}
+
+void checkpoints::copied(step_number step, const restart_point& here) {
+  copied_ = step;
+  if (step == here.step())
+    copies_.try_emplace(step, here);
+}
+
+void checkpoints::forget_copies() {
+  copies_.clear();
+  copied_.reset();
+}
+
+bool checkpoints::fetch(outbox& out, const generation_state& members,
+                        const fetch_request& how) {
+  if (!copied_ || on_its_way_ || *copied_ > how.committed)
+    return false;
+  step_number step = *std::exchange(copied_, std::nullopt);
+  auto point = copies_.find(step);
+  // A busy worker told of later steps first.
+  if (point == copies_.end())
+    return true;
+  const std::string& address = members.data_addresses.at(0);
+  if (step <= newest().step() || address.empty() || !how.connected)
+    return false;
+  copies_.erase(copies_.begin(), point);
+  const bool requested = std::exchange(wanted_, false) || how.requested;
+  on_its_way_ = point->second.tally.identity();
+  out.put(fetch_checkpoint{members.workers[0], address, *on_its_way_, how.keep,
+                           requested});
+  return false;
+}
+
+checkpoints::written checkpoints::take(const checkpoint_identity& after,
+                                       std::string file, bool failed,
+                                       uint32_t keep) {
+  if (on_its_way_ != after)
+    return written::strange;
+  on_its_way_.reset();
+  auto point = copies_.find(after.step);
+  if (failed) // rank 0 holds one copy: a newer one may have replaced it
+    return copied_ && *copied_ > after.step ? written::superseded
+                                            : written::failed;
+  if (point == copies_.end() || point->second.tally.identity() != after)
+    return written::superseded;
+  point->second.checkpoint = std::move(file);
+  // The first one is the seed, which costs nothing to keep.
+  while (points_.size() > keep)
+    points_.erase(points_.begin() + 1);
+  points_.push_back(std::move(point->second));
+  copies_.erase(point);
+  return written::published;
+}
+
+void checkpoints::try_again(instant now) {
+  if (++failures_ < attempts_max)
+    again_ = now + retry;
+}
+
+bool checkpoints::due_again(instant now) {
+  if (!again_ || now < *again_)
+    return false;
+  again_.reset();
+  return true;
+}
+
+} // namespace ballast

@@ -1,0 +1,84 @@
+/// Where a run can go back to: the published checkpoints, and the copies of the
+/// training state on their way there. Begun anew with each run; pure.
+///
+/// Rank 0 copies its state after every step whose number `every_steps` divides,
+/// and when it is asked to. Once that step is committed the copy is fetched and
+/// published; it can never be undone then but by going back behind it.
+#pragma once
+
+#include "runtime/coordinator/generation_state.hpp"
+#include "runtime/coordinator/outbox.hpp"
+#include "runtime/coordinator/run_tally.hpp"
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace ballast {
+
+class checkpoints {
+public:
+  // -- where the run can go back to
+  /// Ascending; the first one is the seed, and needs no file.
+  const std::vector<restart_point>& points() const { return points_; }
+  const restart_point& newest() const { return points_.back(); }
+  /// `lineage`: before the first step.
+  void begin(uint64_t lineage) { points_.front().tally.lineage = lineage; }
+  /// Of an earlier life.
+  void restore(std::vector<restart_point> points) {
+    points_ = std::move(points);
+  }
+
+  // -- copies
+  /// After every commit: remembers what a copy of this state would need.
+  void committed(const restart_point& here, uint64_t every_steps);
+  /// Rank 0 has the state after that step; `here`: the newest committed one.
+  void copied(step_number step, const restart_point& here);
+  /// A copy of `here` is to come, of a step that no worker may go behind.
+  void remember(const restart_point& here) { copies_[here.step()] = here; }
+  /// As soon as possible.
+  void want() { wanted_ = true; }
+  bool wanted() const { return wanted_; }
+  void forget_copies();
+  const std::optional<checkpoint_identity>& on_its_way() const {
+    return on_its_way_;
+  }
+
+  /// Fetches what rank 0 has copied, as soon as that is committed.
+  struct fetch_request {
+    step_number committed{}; // the last step
+    bool connected = false;  // rank 0
+    uint32_t keep = 2;       // checkpoint.keep
+    bool requested = false;  // its event is written in any case
+  };
+  /// True if the copy cannot be used any more: what it needs is not known.
+  bool fetch(outbox& out, const generation_state& members,
+             const fetch_request& how);
+
+  // -- what became of one
+  enum class written { strange, superseded, failed, published };
+  /// `strange`: of an earlier run, or of a history that was undone.
+  written take(const checkpoint_identity& after, std::string file, bool failed,
+               uint32_t keep);
+  /// One that was asked for could not be fetched: asked for again later.
+  void try_again(instant now);
+  /// True if that is due.
+  bool due_again(instant now);
+  /// A user asks for one.
+  void asked() { failures_ = 0; }
+
+private:
+  std::vector<restart_point> points_{restart_point{}};
+  /// Committed steps of which a worker may hold a copy, or soon will.
+  std::map<step_number, restart_point> copies_;
+  bool wanted_ = false;
+  std::optional<instant> again_;
+  uint32_t failures_ = 0; // in a row, of one that was asked for
+  /// Fetched and written just now. What comes back may be of a history that
+  /// was undone meanwhile, or of an earlier run.
+  std::optional<checkpoint_identity> on_its_way_;
+  std::optional<step_number> copied_; // by rank 0, not fetched yet
+};
+
+} // namespace ballast

@@ -1,0 +1,96 @@
+/// What happens to the coordinator: each report and answer is a type, and
+/// coordinator::take has one overload for each. Reports of workers are those of
+/// runtime/messages. Plain data.
+#pragma once
+
+#include "runtime/balance/load.hpp"
+#include "runtime/base/errors.hpp"
+#include "runtime/ledger/lineage.hpp"
+#include "runtime/messages/control.hpp"
+#include "runtime/messages/loss_cause.hpp"
+#include "runtime/messages/messages.hpp"
+
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace ballast {
+
+// -- from the transport and the supervisor ------------------------------------
+
+/// The connection of a node is gone, or its process.
+struct connection_lost {
+  worker_id worker{};
+  loss_cause cause;
+};
+/// The supervisor saw a child end, also one that never said hello.
+struct process_ended {
+  std::string name;
+  process_end how;
+};
+/// The process of a worker was asked to end: it takes no new work.
+struct leave_announced {
+  worker_id worker{};
+};
+
+// -- from the shard manager ---------------------------------------------------
+
+struct data_prepared {
+  set_summary set;
+};
+struct prepare_failed {
+  failure why;
+};
+/// The answer to place_shares.
+struct shares_placed {
+  plan what;
+  std::vector<share_summary> shares;
+};
+/// The other one: the workers of that generation cannot hold the set.
+struct no_room_found {
+  generation of{};
+  memory_need lacks;
+};
+
+// -- from the shell -----------------------------------------------------------
+
+/// The copy of the state after that step is published, or why not.
+struct checkpoint_written {
+  checkpoint_identity after;
+  std::string file;
+  failure problem;
+};
+/// Something outside the core went wrong: disk full, shard manager down.
+struct outside_trouble {
+  failure why;
+};
+/// Time goes by.
+struct clock_tick {};
+
+using coordinator_event = std::variant<
+    heartbeat, connection_lost, process_ended, leave_announced, data_prepared,
+    prepare_failed, shares_placed, no_room_found, worker_loaded, worker_ready,
+    progress_report, evaluation_report, worker_paused, worker_finished,
+    worker_failed, final_ack, state_copied, chunks_fetched, balance_answer,
+    saved_model, checkpoint_written, outside_trouble, clock_tick>;
+
+// -- from users; the others are in runtime/messages/control.hpp ---------------
+
+/// Finish the step in flight, keep the model, end.
+struct stop_run {
+  bool by_signal = false;
+};
+/// A fault on purpose. `amount`: seconds of a stall, factor of a slow-down,
+/// chunks to damage.
+struct injected_fault {
+  std::string worker;
+  command_kind kind = command_kind::kill;
+  double amount = 0;
+};
+
+using coordinator_request =
+    std::variant<pause_request, resume_request, checkpoint_request, stop_run,
+                 scale_request, drain_request, evict_request, balance_request,
+                 injected_fault>;
+
+} // namespace ballast

@@ -1,0 +1,213 @@
+/// A generation opens: its plan is placed and journaled, its workers load,
+/// connect and are ready.
+#include "runtime/coordinator/transitions.hpp"
+
+#include "runtime/messages/packed_orders.hpp"
+
+#include <utility>
+
+namespace ballast {
+
+namespace {
+
+void tell_start(coordinator_parts& p, const generation_state& members,
+                step_number first) {
+  events::generation_begun begins{
+      members.number, first, p.names(members.workers), {}, members.collective};
+  if (members.from_checkpoint)
+    begins.why =
+        events::generation_begun::from_checkpoint{p.run.steps.last().step};
+  p.out.tell(std::move(begins));
+}
+
+/// Journals the plan and sends every worker what it has to load.
+void assign(coordinator_parts& p, opening& s, const ledger& start) {
+  generation_state& members = s.members;
+  const plan& placed = members.current;
+  members.collective = choose_collective(p, members.workers);
+  const position at = start.next();
+  std::vector<worker_cursor> cursors;
+  if (at != position{})
+    for (size_t rank = 0; rank < members.workers.size(); ++rank)
+      cursors.push_back(start.cursor_of(rank));
+  const plan_note note{s.recovery || members.from_checkpoint
+                           ? "repair"
+                           : "placement " + p.run.spec.job.data.placement.kind,
+                       members.shares,
+                       {}};
+  p.out.put(journal_entry(p, placed, members.workers, at, note));
+  if (!s.recovery)
+    tell_start(p, members, at.step);
+  tell_plan(p, placed, note, at.step);
+  p.out.put(write_workers{});
+  assignment common;
+  common.generation = placed.generation;
+  common.start = at;
+  common.first = {placed, pack(placed)};
+  std::string packed = pack(cursors);
+  common.cursors = {std::move(cursors), std::move(packed)};
+  common.from_seed = members.from_seed;
+  common.from_checkpoint = members.from_checkpoint;
+  common.collective = members.collective.name;
+  send_assignments(p, members.workers, std::move(common));
+}
+
+failure misfit(const plan& what, const std::string& why) {
+  return {errc::internal, "plan " + to_string(what.number) + ": " + why, {}};
+}
+
+} // namespace
+
+void on(coordinator_parts& p, shares_placed what, instant now) {
+  if (auto* change = p.members.change_beside(what.what.generation))
+    return change_placed(p, *change, std::move(what));
+  opening* s = p.members.in<opening>();
+  if (!s || what.what.generation != s->members.number)
+    return;
+  if (auto wrong = partition_error(what.what, p.run.spec.set.chunk_rows))
+    return fail(p, misfit(what.what, *wrong));
+  p.members.set_shortage({});
+  generation_state& members = s->members;
+  p.run.steps.open_book(p.run.spec.rows(), what.what);
+  ledger start =
+      p.run.steps.book_after(members.commits.waiting(members.commits.base()));
+  if (start.current().number != what.what.number)
+    if (auto wrong = start.switch_to(what.what))
+      return fail(p, misfit(what.what, *wrong));
+  p.run.steps.issue(what.what);
+  members.current = std::move(what.what);
+  members.shares = std::move(what.shares);
+  p.run.balance.placed(members.shares);
+  if (s->recovery)
+    s->recovery->placed = now;
+  assign(p, *s, start);
+  p.run.steps.begins(std::move(start));
+}
+
+namespace {
+
+std::string no_room_line(size_t workers, const memory_need& lacks) {
+  return std::to_string(workers) + " workers can hold " +
+         byte_text(lacks.free_bytes) + " more, " +
+         byte_text(lacks.lacking_bytes) + " of the training data have no place";
+}
+
+/// Why the run cannot wait for another worker, if it cannot.
+failure no_room_ever(const coordinator_parts& p, const opening& s,
+                     const std::string& why) {
+  if (!p.config.supervised)
+    return {};
+  if (s.recovery)
+    return p.staff.respawns()
+               ? failure{}
+               : failure{errc::device_failed,
+                         why + " and no more workers are started: " +
+                             describe(s.recovery->reason),
+                         {}};
+  return {errc::device_failed,
+          why + "; add memory (BALLAST_MEMORY_MB says how much a node "
+                "may count on) or start nodes on more machines",
+          {}};
+}
+
+void tell_no_room(coordinator_parts& p, size_t workers,
+                  const memory_need& lacks, const std::string& reason) {
+  p.out.tell(events::waiting_for_memory{workers, lacks, reason});
+}
+
+} // namespace
+
+void on(coordinator_parts& p, const no_room_found& what, instant) {
+  const memory_wait found{what.lacks, connected(p.nodes), p.nodes.leaving()};
+  if (auto* change = p.members.change_beside(what.of)) {
+    const size_t workers = change->workers.size();
+    p.members.set_shortage(found);
+    tell_no_room(p, workers, what.lacks,
+                 "the membership stays as it is: " +
+                     no_room_line(workers, what.lacks));
+    p.members.pending()->change.reset(); // the present members train on
+    return;
+  }
+  opening* s = p.members.in<opening>();
+  if (!s || s->members.number != what.of)
+    return;
+  const size_t workers = s->members.workers.size();
+  const std::string why = no_room_line(workers, what.lacks);
+  p.members.set_shortage(found);
+  if (failure hopeless = no_room_ever(p, *s, why))
+    return fail(p, std::move(hopeless));
+  tell_no_room(p, workers, what.lacks, why + "; waits for another worker");
+  if (!s->recovery)
+    p.members.become(waiting{});
+}
+
+void on(coordinator_parts& p, const worker_loaded& message, instant now) {
+  if (auto* change = p.members.change_beside(message.generation))
+    return change_loaded(p, *change, message);
+  opening* s = p.members.in<opening>();
+  if (!s || !p.members.member(message.worker, message.generation))
+    return;
+  generation_state& members = s->members;
+  members.listens(members.rank_of(message.worker), message);
+  if (!members.all_loaded())
+    return;
+  if (s->recovery)
+    s->recovery->loaded = now;
+  members.connects_since = now;
+  connect_order order{
+      .term = p.config.term,
+      .generation = members.number,
+      .addresses = {members.addresses, pack(members.addresses)},
+      .stale = {},
+      .late = {},
+      .source = members.source,
+      .evaluate = p.run.spec.set.test_rows == 0
+                      ? epoch_number{}
+                      : p.run.steps.evaluation_owed(
+                            members.commits.waiting(members.commits.base())),
+      .paused = p.run.requests.paused()};
+  for (worker_id who : members.stale)
+    order.stale.push_back(uint32_t(members.rank_of(who)));
+  for (worker_id who : members.late)
+    order.late.push_back(uint32_t(members.rank_of(who)));
+  p.out.expect(members.workers.size());
+  for (worker_id who : members.workers)
+    p.out.put(send_connect{who, order});
+  p.out.put(write_workers{});
+}
+
+namespace {
+
+/// opening -> training; or training, behind a switch, with all its ranks.
+void all_are_ready(coordinator_parts& p, instant now) {
+  if (opening* s = p.members.in<opening>()) {
+    training next{std::move(s->members), {}, std::move(s->recovery)};
+    if (next.recovery)
+      next.recovery->ready = now;
+    p.members.become(std::move(next));
+  } else {
+    p.members.in<training>()->paused = false;
+  }
+  p.run.delay.over();
+  release_leavers(p);
+  p.out.put(write_workers{});
+  steer(p);
+}
+
+} // namespace
+
+void on(coordinator_parts& p, const worker_ready& message, instant now) {
+  if (p.members.in<training>() && p.members.change_beside(message.generation))
+    switched(p, message.base);
+  if (!p.members.member(message.worker, message.generation) ||
+      (!p.members.in<opening>() && !p.members.in<training>()))
+    return;
+  generation_state& members = *p.members.members();
+  commit_all(
+      p, members.commits.holds(members.rank_of(message.worker), message.base));
+  members.ready.insert(message.worker);
+  if (members.all_ready())
+    all_are_ready(p, now);
+}
+
+} // namespace ballast

@@ -1,0 +1,73 @@
+/// The parts of the coordinator side by side, each with a state of its own that
+/// only it changes. The transitions work with them; the facade owns them. Used
+/// on the coordinator's thread.
+#pragma once
+
+#include "runtime/coordinator/checkpoints.hpp"
+#include "runtime/coordinator/config.hpp"
+#include "runtime/coordinator/connectivity.hpp"
+#include "runtime/coordinator/delay_notice.hpp"
+#include "runtime/coordinator/final_model.hpp"
+#include "runtime/coordinator/loss_reports.hpp"
+#include "runtime/coordinator/membership.hpp"
+#include "runtime/coordinator/outbox.hpp"
+#include "runtime/coordinator/poison.hpp"
+#include "runtime/coordinator/progress.hpp"
+#include "runtime/coordinator/rebalance.hpp"
+#include "runtime/coordinator/requests.hpp"
+#include "runtime/coordinator/roster.hpp"
+#include "runtime/coordinator/run_spec.hpp"
+#include "runtime/coordinator/staffing.hpp"
+#include "runtime/coordinator/straggler.hpp"
+
+#include <string>
+#include <vector>
+
+namespace ballast {
+
+/// What belongs to one run: replaced whole when the next one begins.
+struct run_state {
+  run_spec spec;
+  progress steps;
+  checkpoints copies;
+  rebalance balance;
+  ballast::requests requests;
+  connectivity links;
+  poison suspects;
+  final_model model;
+  delay_notice delay;
+};
+
+struct coordinator_parts {
+  coordinator_parts(coordinator_config told, outbox& to)
+      : config(std::move(told)), out(to),
+        nodes(config.heartbeat, config.supervised), staff(config.supervised) {}
+
+  coordinator_config config;
+  outbox& out;
+  roster nodes;
+  staffing staff;
+  stragglers devices;
+  loss_reports lost;
+  membership members;
+  run_state run;
+  instant ticked{-1}; // the newest clock_tick; negative: none yet
+
+  bool may_train(const node& who) const {
+    return nodes.may_train(who, run.spec.name);
+  }
+  std::vector<std::string> names(const std::vector<worker_id>& of) const;
+  /// To every connected member of the generation.
+  void command_all(command_kind kind, const std::string& reason);
+  /// In the status until training goes on, and once in events.jsonl.
+  void say_waiting(const std::string& why);
+  /// Nothing has changed since it was seen that not all of the set fits.
+  bool waits_for_memory() const;
+  /// The plan of the newest generation for these workers.
+  place_shares placing(const std::vector<worker_id>& workers,
+                       plan before) const;
+  /// While it is fenced: asks for all that a report may have been lost of.
+  fence_order fence_now() const;
+};
+
+} // namespace ballast

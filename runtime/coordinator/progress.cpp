@@ -1,0 +1,145 @@
+#include "runtime/coordinator/progress.hpp"
+
+#include "runtime/base/check.hpp"
+
+#include <algorithm>
+
+namespace ballast {
+
+void progress::restore(const past_run& past, run_tally tally,
+                       std::optional<ledger> book) {
+  tally_ = std::move(tally);
+  book_ = std::move(book);
+  sound_ = !past.steps.empty() || past.undone ||
+           std::any_of(past.plans.begin(), past.plans.end(),
+                       [](const past_plan& one) {
+                         return one.effective && value(one.effective->step) > 1;
+                       });
+  recoveries_ = past.recoveries;
+  tally_.test = past.test;
+  const plan_number in_force = book_ ? book_->current().number : plan_number{};
+  for (const past_plan& one : past.plans) {
+    if (one.body.number < in_force)
+      continue;
+    plans_[one.body.number] = one.body;
+    if (!one.effective)
+      offered_.insert(one.body.number);
+  }
+}
+
+void progress::go_back(const restart_point& point) {
+  if (tally_.last.step > point.step())
+    undone_ = tally_.last.step;
+  tally_ = point.tally;
+  ahead_.reset();
+  tally_.timed = false;
+  rate_.restart();
+  book_ = point.book;
+  forget_plans();
+}
+
+void progress::forget_plans() {
+  plans_.clear();
+  offered_.clear();
+  if (book_)
+    plans_[book_->current().number] = book_->current();
+}
+
+void progress::open_book(const ledger_config& rows, const plan& first) {
+  if (!book_)
+    book_.emplace(rows, first);
+}
+
+void progress::offer(const plan& what) {
+  issue(what);
+  offered_.insert(what.number);
+}
+
+/// The plan of the next step.
+void progress::enter(ledger& book, plan_number number) const {
+  if (number == book.current().number)
+    return;
+  auto refused = book.switch_to(plans_.at(number));
+  BALLAST_CHECK(!refused, "an applied plan must fit: " + *refused);
+}
+
+ledger progress::book_after(const std::vector<committed_step>& steps) const {
+  ledger out = *book_;
+  for (const committed_step& step : steps) {
+    enter(out, step.plan);
+    out.advance();
+  }
+  return out;
+}
+
+ledger progress::book_under(plan_number number) const {
+  ledger out = *book_;
+  enter(out, number);
+  return out;
+}
+
+position progress::behind(step_number base) const {
+  uint64_t per_epoch = book_->steps_per_epoch();
+  return {epoch_number{value(base) / per_epoch + 1}, next(base)};
+}
+
+bool progress::commit(const committed_step& step, uint64_t rows) {
+  sound_ = true;
+  if (ahead_ && ahead_->current().number == step.plan &&
+      ahead_->next() == book_->next())
+    book_ = *std::exchange(ahead_, std::nullopt);
+  else
+    enter(*book_, step.plan);
+  book_->advance();
+  tally_.lineage = lineage_after(
+      tally_.lineage, step,
+      step.plan == tally_.last.plan ? nullptr : &book_->current());
+  plans_.erase(plans_.begin(), plans_.lower_bound(book_->current().number));
+  const bool epoch_over = tally_.count(step, rows);
+  rate_.count(step.t_ns, tally_.samples);
+  return epoch_over;
+}
+
+bool progress::evaluated(const evaluation_report& report) {
+  if (tally_.test && tally_.test->epoch >= report.epoch)
+    return false;
+  tally_.test = report;
+  tally_.evaluated_ns += report.wall_ns;
+  return true;
+}
+
+epoch_number
+progress::evaluation_owed(const std::vector<committed_step>& inherited) const {
+  position at = book_->next();
+  for (const committed_step& step : inherited)
+    at = {step.epoch, next(step.step)};
+  if (value(at.step) == 1)
+    return {};
+  // The last step before `at` ended an epoch whose evaluation was not reported.
+  uint64_t per_epoch = book_->steps_per_epoch();
+  if ((value(at.step) - 1) % per_epoch != 0)
+    return {};
+  epoch_number ended{(value(at.step) - 1) / per_epoch};
+  bool done = tally_.test && tally_.test->epoch >= ended;
+  return done ? epoch_number{} : ended;
+}
+
+void progress::tell_thinned(outbox& out, run_event what, bool last,
+                            instant now) {
+  thinned& one = thinned_[what.index()];
+  bool told = one.budget.take(now) || last;
+  if (told) {
+    one.untold.reset();
+    out.tell(std::move(what));
+  } else {
+    one.untold = std::move(what);
+  }
+}
+
+void progress::tell_untold(outbox& out) {
+  for (auto& [kind, one] : thinned_)
+    if (auto untold = std::exchange(one.untold, std::nullopt))
+      out.tell(std::move(*untold));
+}
+
+} // namespace ballast

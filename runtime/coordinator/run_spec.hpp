@@ -1,0 +1,22 @@
+/// What a run trains: the job, under which name, on which prepared data. Plain
+/// data; written once when the run begins and once when its data are prepared.
+#pragma once
+
+#include "runtime/job/job.hpp"
+#include "runtime/messages/messages.hpp"
+
+#include <string>
+
+namespace ballast {
+
+struct run_spec {
+  ballast::job job;
+  std::string name; // empty: there was no run yet
+  set_summary set;  // empty until the data are prepared
+
+  uint64_t batch() const { return job.train.global_batch; }
+  const elastic_spec& elastic() const { return job.elastic; }
+  ledger_config rows() const { return {job.seed, batch(), set.chunk_rows}; }
+};
+
+} // namespace ballast
