@@ -1,9 +1,7 @@
-#include "actors/coordinator.hpp"
-
+/// Which message is which event of the coordinator.
 #include "actors/coordinator_shell.hpp"
 #include "actors/handler_exception.hpp"
 #include "runtime/base/fault_point.hpp"
-#include "runtime/base/json_text.hpp"
 
 #include <chrono>
 #include <set>
@@ -15,8 +13,6 @@ namespace ballast {
 namespace {
 
 using namespace std::chrono_literals;
-using coordinator_pointer =
-    coordinator_actor::stateful_pointer<coordinator_state>;
 
 constexpr auto tick_every = 50ms;
 
@@ -55,76 +51,84 @@ void refresh_probe(coordinator_probe& probe, const run_status& status) {
 
 } // namespace
 
-coordinator_actor::behavior_type coordinator(coordinator_pointer self,
-                                             shard_manager_actor shards,
-                                             coordinator_shell_config config) {
-  config.core.tick = tick_every;
-  self->state.core =
-      std::make_unique<coordinator_core>(config.core, self->state.box);
-  self->state.shards = std::move(shards);
-  auto me = std::make_shared<coordinator_shell>(self, std::move(config));
-  on_handler_exception(self, "coordinator", me->config().on_defect);
-  self->set_down_handler([me](const caf::down_msg& m) { me->down(m); });
-  self->delayed_send(self, tick_every, tick_atom::value);
+coordinator_shell::coordinator_shell(caf::actor_config& actor,
+                                     shard_manager_actor shards,
+                                     coordinator_shell_config config)
+    : local_coordinator_actor::base(actor), config_(std::move(config)) {
+  config_.core.tick = tick_every;
+  state_.emplace(config_.core);
+  state_->shards = std::move(shards);
+  on_handler_exception(this, "coordinator", config_.on_defect);
+  set_down_handler([this](const caf::down_msg& m) { down(m); });
+}
+
+coordinator_shell::behavior_type coordinator_shell::make_behavior() {
+  delayed_send(this, tick_every, coordinator_tick{});
   return {
-      [=](hello_atom, const worker_hello& hello,
-          const gpu_worker_actor& handle) -> caf::result<welcome> {
-        const auto answer = me->core().hello(hello, me->now());
-        if (const auto* refused = std::get_if<failure>(&answer))
-          return to_error(*refused);
-        const welcome& accepted = std::get<welcome>(answer);
-        self->state.handles[accepted.worker] = handle;
-        self->monitor(handle);
-        log().info("node {} joined from {} (pid {})", hello.name, hello.host,
-                   hello.pid);
-        // Before what follows: it may be excluded once more.
-        if (me->config().on_joined)
-          me->config().on_joined(hello.name);
-        me->perform(self->state.box.take());
-        return accepted;
+      // From workers, in other processes.
+      [this](hello_atom, const worker_hello& who,
+             const gpu_worker_actor& handle) { return hello(who, handle); },
+      [this](const heartbeat& m) { core().take(m, now()); },
+      [this](const worker_report& m) { tell_core(m); },
+      [this](drain_atom, worker_id who) { tell_core(leave_announced{who}); },
+      // From this process.
+      [this](const submit_job& order) { return name_of_run(submit(order)); },
+      [this](const resume_run& order) {
+        return name_of_run(resume_past(order));
       },
-      [=](const heartbeat& m) { me->core().take(m, me->now()); },
-      [=](const worker_report& m) { me->tell_core(m); },
-      [=](submit_atom, const std::string& job, const std::string& folder) {
-        return me->submit(job, folder);
+      [this](const control_request& request) { return control(request); },
+      [this](const status_query&) { return shown_status(); },
+      [this](const process_exited& m) {
+        tell_core(process_ended{m.name, m.how});
       },
-      [=](control_atom, const std::string& text)
-          -> caf::result<int, std::string> { return me->control(text); },
-      [=](status_atom) { return json_text(status_json(me->status())); },
-      [=](exited_atom, const std::string& name, const process_end& how) {
-        me->tell_core(process_ended{name, how});
+      [this](const stop_signal&) {
+        (void)core().ask(stop_run{true}, now());
+        perform_decided();
       },
-      [=](signal_atom) {
-        (void)me->core().ask(stop_run{true}, me->now());
-        me->perform(self->state.box.take());
+      [this](const checkpoint_saved& m) {
+        tell_core(checkpoint_written{m.after, m.file, m.problem});
       },
-      [=](drain_atom, worker_id who) { me->tell_core(leave_announced{who}); },
-      [=](resume_atom, const std::string& text) { return me->resume(text); },
-      [=](saved_atom, const checkpoint_identity& after, const std::string& file,
-          const failure& problem) {
-        me->tell_core(checkpoint_written{after, file, problem});
-      },
-      [=](saved_atom, const saved_model& what) { me->model_saved(what); },
-      [=](trouble_atom, const failure& why) {
-        me->tell_core(outside_trouble{why});
-      },
-      [=](ended_atom, int exit_code, const std::string& report) {
-        me->ended(exit_code, report);
-      },
-      [=](tick_atom) {
-        if (int injected = fault_point("coordinator.tick"))
-          throw std::system_error(injected, std::generic_category(), "a tick");
-        me->tick();
-        const bool due = me->summaries_due();
-        if (due)
-          me->refresh_workers();
-        if (due && self->state.record)
-          refresh_probe(*self->state.record->probe(), me->status());
-        if (me->config().on_tick && me->core().active())
-          me->config().on_tick(me->status());
-        self->delayed_send(self, tick_every, tick_atom::value);
-      },
+      [this](const saved_model& m) { model_saved(m); },
+      [this](const run_trouble& m) { tell_core(outside_trouble{m.why}); },
+      [this](const report_written& m) { ended(m); },
+      [this](const coordinator_tick&) { on_tick(); },
   };
+}
+
+/// Its threads are waited for; what they still say meets nobody.
+void coordinator_shell::on_exit() {
+  queue_.clear(); // promises in it hold this actor
+  state_.reset();
+}
+
+caf::result<welcome> coordinator_shell::hello(const worker_hello& who,
+                                              const gpu_worker_actor& handle) {
+  const auto answer = core().hello(who, now());
+  if (const auto* refused = std::get_if<failure>(&answer))
+    return to_error(*refused);
+  const welcome& accepted = std::get<welcome>(answer);
+  state_->handles[accepted.worker] = handle;
+  monitor(handle);
+  log().info("node {} joined from {} (pid {})", who.name, who.host, who.pid);
+  // Before what follows: it may be excluded once more.
+  if (config_.on_joined)
+    config_.on_joined(who.name);
+  perform_decided();
+  return accepted;
+}
+
+void coordinator_shell::on_tick() {
+  if (int injected = fault_point("coordinator.tick"))
+    throw std::system_error(injected, std::generic_category(), "a tick");
+  tick();
+  const bool due = summaries_due();
+  if (due)
+    refresh_workers();
+  if (due && state_->record)
+    refresh_probe(*state_->record->probe(), status());
+  if (config_.on_tick && core().active())
+    config_.on_tick(status());
+  delayed_send(this, tick_every, coordinator_tick{});
 }
 
 } // namespace ballast

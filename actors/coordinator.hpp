@@ -1,9 +1,9 @@
-/// The coordinator's shell: translates messages into calls of coordinator_core
-/// and its actions into messages and lines on disk. In a program it runs on a
-/// thread of its own, so that the disk holds up nobody else.
+/// What the coordinator actor (coordinator_shell.hpp) is made of and made with:
+/// the core with all decisions, those it talks to, the record of its run, and
+/// whom it tells.
 #pragma once
 
-#include "actors/protocol.hpp"
+#include "actors/local_protocol.hpp"
 #include "actors/run_record.hpp"
 #include "actors/space_waiter.hpp"
 #include "runtime/coordinator/coordinator.hpp"
@@ -82,17 +82,12 @@ struct coordinator_shell_config {
   std::function<void(const std::string&)> on_defect;
 };
 
+/// What the coordinator has; gone with it, once its threads are at their end.
 struct coordinator_state {
-  static inline const char* name = "coordinator";
-  outbox box;                             // where core puts them
-  std::unique_ptr<coordinator_core> core; // all decisions
-  std::map<worker_id, gpu_worker_actor> handles;
-  shard_manager_actor shards;
-  std::shared_ptr<run_record> record;
-  std::thread helper; // fetches the model, writes the report
-  std::thread copier; // fetches and writes checkpoints
-  bool ending = false;
-  std::shared_ptr<space_waiter> space = std::make_shared<space_waiter>();
+  explicit coordinator_state(const coordinator_config& config)
+      : core(config, box) {}
+  coordinator_state(const coordinator_state&) = delete;
+  coordinator_state& operator=(const coordinator_state&) = delete;
   ~coordinator_state() {
     space->stop();
     if (copier.joinable())
@@ -100,10 +95,17 @@ struct coordinator_state {
     if (helper.joinable())
       helper.join();
   }
-};
 
-coordinator_actor::behavior_type
-coordinator(coordinator_actor::stateful_pointer<coordinator_state> self,
-            shard_manager_actor shards, coordinator_shell_config config);
+  outbox box;            // where core puts its actions
+  coordinator_core core; // all decisions
+  std::map<worker_id, gpu_worker_actor> handles;
+  shard_manager_actor shards;
+  std::shared_ptr<run_record> record;
+  uint64_t runs = 0;  // so many had a record
+  std::thread helper; // fetches the model, writes the report
+  std::thread copier; // fetches and writes checkpoints
+  bool ending = false;
+  std::shared_ptr<space_waiter> space = std::make_shared<space_waiter>();
+};
 
 } // namespace ballast

@@ -87,9 +87,9 @@ std::string fetch_state(const fetch_checkpoint& what, const std::string& worker,
 /// `get()` gives the model and publishes it; what comes of it is a message.
 template <class Get>
 void coordinator_shell::publish_in_background(Get get) {
-  coordinator_actor me = self_;
-  in_background([me, get, record = self_->state.record,
-                 space = self_->state.space, patience = patience()] {
+  local_coordinator_actor me = this;
+  in_background([me, get, record = state_->record, space = state_->space,
+                 patience = patience()] {
     name_this_thread("bl-model");
     saved_model saved;
     try {
@@ -101,7 +101,7 @@ void coordinator_shell::publish_in_background(Get get) {
       saved.problem = {
           errc::internal, std::string("the model: ") + e.what(), {}};
     }
-    caf::anon_send(me, saved_atom::value, saved);
+    caf::anon_send(me, saved);
   });
 }
 
@@ -125,21 +125,20 @@ void coordinator_shell::perform_now(const publish_model& what) {
 
 /// Beside everything else: fetching and the disk take their time.
 void coordinator_shell::perform_now(const fetch_checkpoint& what) {
-  coordinator_actor me = self_;
-  if (self_->state.copier.joinable())
-    self_->state.copier.join(); // it has reported, so it is at its end
+  local_coordinator_actor me = this;
+  if (state_->copier.joinable())
+    state_->copier.join(); // it has reported, so it is at its end
   // The last one is what the run goes on from; without another one training
   // does as well.
   bool last =
       core().phase() == run_phase::finishing || core().run().requests.stops();
-  self_->state.copier = std::thread([me, what, record = self_->state.record,
-                                     token = record().token(),
-                                     worker = core().name_of(what.from),
-                                     space = self_->state.space,
-                                     history = record().history(),
-                                     patience = last
-                                                    ? patience()
-                                                    : std::chrono::seconds(0)] {
+  state_->copier = std::thread([me, what, record = state_->record,
+                                token = record().token(),
+                                worker = core().name_of(what.from),
+                                space = state_->space,
+                                history = record().history(),
+                                patience = last ? patience()
+                                                : std::chrono::seconds(0)] {
     name_this_thread("bl-checkpoint");
     failure problem;
     std::string file;
@@ -156,7 +155,7 @@ void coordinator_shell::perform_now(const fetch_checkpoint& what) {
     } catch (const std::exception& e) {
       problem = {errc::internal, std::string("a checkpoint: ") + e.what(), {}};
     }
-    caf::anon_send(me, saved_atom::value, what.after, file, problem);
+    caf::anon_send(me, checkpoint_saved{what.after, file, problem});
   });
 }
 
@@ -165,11 +164,11 @@ void coordinator_shell::perform_now(const end_run& what) {
   // report tells, also where the run could not go on before it.
   if (what.state == to_string(run_phase::stopped))
     record().go_on();
-  self_->state.ending = true;
+  state_->ending = true;
   write_stale_workers();
   outcome_reason_ = what.reason;
   record().probe()->state(what.state);
-  coordinator_actor me = self_;
+  local_coordinator_actor me = this;
   bool nothing_happened =
       record().untouched() ||
       (what.exit_code == 2 && core().run().steps.tally().samples == 0);
@@ -186,8 +185,8 @@ void coordinator_shell::perform_now(const end_run& what) {
   no_report_->clear();
   how_it_ended_.reset();
   status_.reset();
-  in_background([me, what, nothing_happened, record = self_->state.record,
-                 problem = no_report_, space = self_->state.space,
+  in_background([me, what, nothing_happened, record = state_->record,
+                 problem = no_report_, space = state_->space,
                  patience = patience(), report = make_report(core(), what)] {
     name_this_thread("bl-report");
     std::string text;
@@ -212,7 +211,7 @@ void coordinator_shell::perform_now(const end_run& what) {
         *problem = e.what();
       }
     }
-    caf::anon_send(me, ended_atom::value, exit_code, text);
+    caf::anon_send(me, report_written{exit_code, text});
   });
 }
 

@@ -101,41 +101,38 @@ void coordinator_shell::model_saved(const saved_model& what) {
 // -- the data ----------------------------------------------------------------
 
 void coordinator_shell::perform_now(const prepare_data& what) {
-  // The first read of a big data set may take minutes; the shard manager
-  // watches its own deadlines.
-  self_
-      ->request(self_->state.shards, caf::infinite, prepare_atom::value,
-                json_text(to_json(what.what)), record().token())
+  request(state_->shards, preparing_deadline,
+          prepare_set{what.what, record().token()})
       .then(
-          [this](const set_summary& set) {
-            self_
-                ->request(self_->state.shards, caf::infinite,
-                          status_atom::value)
-                .then([this, set](const std::string& manifest) {
-                  perform_later(
-                      {[this, set, manifest] { prepared(set, manifest); }});
-                });
+          [this, run = state_->runs](const set_prepared& made) {
+            if (run == state_->runs)
+              perform_later({[this, made] { prepared(made); }});
           },
-          [this, what](const caf::error& why) {
-            failure problem = to_failure(why);
-            if (core().phase() == run_phase::preparing)
-              outcome_detail_ = detail_of(why);
-            if (problem.code == errc::disk_full &&
-                core().phase() == run_phase::preparing &&
-                prepare_wait_.failed(problem.message, clock_now(),
-                                     patience())) {
-              prepare_again_ = what;
-              return;
-            }
-            if (problem.code == errc::disk_full)
-              problem.message +=
-                  "; waited for " + std::to_string(patience().count()) + " s";
-            tell_core(prepare_failed{std::move(problem)});
+          [this, what, run = state_->runs](const caf::error& why) {
+            if (run == state_->runs)
+              not_prepared(what, why);
           });
 }
 
-void coordinator_shell::prepared(const set_summary& set,
-                                 const std::string& manifest) {
+/// A full disk is waited for, as every other write of the run.
+void coordinator_shell::not_prepared(const prepare_data& what,
+                                     const caf::error& why) {
+  failure problem = to_failure(why);
+  const bool preparing = core().phase() == run_phase::preparing;
+  if (preparing)
+    outcome_detail_ = detail_of(why);
+  if (problem.code == errc::disk_full && preparing &&
+      prepare_wait_.failed(problem.message, clock_now(), patience())) {
+    prepare_again_ = what;
+    return;
+  }
+  if (problem.code == errc::disk_full)
+    problem.message +=
+        "; waited for " + std::to_string(patience().count()) + " s";
+  tell_core(prepare_failed{std::move(problem)});
+}
+
+void coordinator_shell::prepared(const set_prepared& made) {
   std::string message = prepare_wait_.message();
   if (instant took = prepare_wait_.over(clock_now()); took.count() > 0)
     perform({write_event{events::disk_full{took, {}, message}}});
@@ -143,7 +140,7 @@ void coordinator_shell::prepared(const set_summary& set,
   if (core().phase() != run_phase::preparing)
     return;
   try {
-    record().prepared(core().run().spec.job, set, manifest,
+    record().prepared(core().run().spec.job, made.set, made.manifest,
                       config_.core.build_id);
   } catch (const ballast_error& e) {
     if (e.what_failed().code == errc::disk_full)
@@ -151,8 +148,8 @@ void coordinator_shell::prepared(const set_summary& set,
     tell_core(prepare_failed{e.what_failed()});
     return;
   }
-  core().take(data_prepared{set}, now());
-  go_on_with(self_->state.box.take());
+  core().take(data_prepared{made.set}, now());
+  go_on_with(state_->box.take());
 }
 
 void coordinator_shell::prepare_again() {
@@ -178,8 +175,18 @@ void coordinator_shell::tick() {
   tell_trouble();
 }
 
+bool coordinator_shell::summaries_due() {
+  const bool waits = core().phase() == run_phase::recovering;
+  return ++ticks_ % (waits ? 40 : 10) == 0 || !many_workers();
+}
+
+void coordinator_shell::refresh_workers() {
+  if (workers_stale_ && !wait_.waiting())
+    perform_later({[this] { write_stale_workers(); }});
+}
+
 void coordinator_shell::write_stale_workers() {
-  if (!workers_stale_ || !self_->state.record)
+  if (!workers_stale_ || !state_->record)
     return;
   record().workers(workers_json(status_of(core(), now())));
   workers_stale_ = false;
@@ -194,8 +201,8 @@ void coordinator_shell::perform_now(const write_workers&) {
 }
 
 std::string coordinator_shell::trouble() {
-  for (std::string text : {wait_.sentence(), prepare_wait_.sentence(),
-                           self_->state.space->sentence()})
+  for (std::string text :
+       {wait_.sentence(), prepare_wait_.sentence(), state_->space->sentence()})
     if (!text.empty())
       return text;
   if (!waiting_workers_.empty())
@@ -254,7 +261,7 @@ run_status coordinator_shell::make_status() {
   run_status out = status_of(core(), now());
   out.now = clock_now(); // as in events.jsonl
   out.trouble = trouble();
-  if (self_->state.ending || (!queue_.empty() && !core().active())) {
+  if (state_->ending || (!queue_.empty() && !core().active())) {
     out.state = run_phase::finishing;
   } else if (!core().active() && how_it_ended_) {
     out.state = how_it_ended_->first;

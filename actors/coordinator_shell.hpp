@@ -1,6 +1,7 @@
-/// The place where the coordinator's decisions become messages, lines on the
-/// disk and work in the background. One object per coordinator, used by its
-/// thread; for coordinator*.cpp only.
+/// The coordinator actor: translates messages into calls of coordinator_core,
+/// and its decisions into messages, lines on the disk and work in the
+/// background. A program spawns it detached, so that the disk holds up nobody
+/// else.
 #pragma once
 
 #include "actors/coordinator.hpp"
@@ -32,20 +33,23 @@ struct queued_work {
   std::function<void(const failure&)> dropped = {};
 };
 
-class coordinator_shell {
+class coordinator_shell final : public local_coordinator_actor::base {
 public:
-  using pointer = coordinator_actor::stateful_pointer<coordinator_state>;
+  coordinator_shell(caf::actor_config& actor, shard_manager_actor shards,
+                    coordinator_shell_config config);
+  behavior_type make_behavior() override;
+  void on_exit() override;
+  const char* name() const override { return "coordinator"; }
 
-  coordinator_shell(pointer self, coordinator_shell_config config)
-      : self_(self), config_(std::move(config)) {}
+private:
+  struct control_handler; // one answer for each type of request
 
   /// The core's time. It stands still while the disk is full: nobody may be
   /// given up for an order that could not be sent.
   instant now() const {
     return (wait_.waiting() ? wait_.since() : clock_now()) - waited_;
   }
-  coordinator_core& core() { return *self_->state.core; }
-  const coordinator_shell_config& config() const { return config_; }
+  coordinator_core& core() { return state_->core; }
 
   /// Performs what the core decided, in order: behind what was decided before
   /// and could not be written yet. A full disk is waited for, up to grace_s;
@@ -55,8 +59,9 @@ public:
   template <class Event>
   void tell_core(Event what) {
     core().take(std::move(what), now());
-    perform(self_->state.box.take());
+    perform_decided();
   }
+  void perform_decided() { perform(state_->box.take()); }
   /// Every 50 ms.
   void tick();
 
@@ -66,39 +71,38 @@ public:
 
   /// Asked once a tick. Of many workers every half second, and not in the way
   /// of a recovery, unless that takes long.
-  bool summaries_due() {
-    const bool waits = core().phase() == run_phase::recovering;
-    return ++ticks_ % (waits ? 40 : 10) == 0 || !many_workers();
-  }
+  bool summaries_due();
   /// workers.json, where it is not what it should be; as all that is written.
-  void refresh_workers() {
-    if (workers_stale_ && !wait_.waiting())
-      perform_later({[this] { write_stale_workers(); }});
-  }
+  void refresh_workers();
 
-  caf::result<std::string> submit(const std::string& text,
-                                  const std::string& folder);
-  caf::result<std::string> resume(const std::string& text);
+  caf::result<welcome> hello(const worker_hello& who,
+                             const gpu_worker_actor& handle);
+  /// Begins the job. Refused: busy, invalid_job, run_dir_*.
+  failure submit(const submit_job& order);
+  failure resume_past(const resume_run& order);
+  caf::result<std::string> name_of_run(const failure& refused);
   void down(const caf::down_msg& message);
-  caf::result<int, std::string> control(const std::string& text);
+  caf::result<control_reply> control(const control_request& request);
+  caf::result<control_reply> decided(failure refused,
+                                     control_answer answer = {});
+  status_shown shown_status() { return {status_json(status())}; }
   void model_saved(const saved_model& what);
-  void ended(int exit_code, const std::string& report);
+  void ended(const report_written& report);
+  void on_tick();
 
-private:
   /// What is written about all of them takes milliseconds.
   bool many_workers() { return core().nodes().all().size() > 64; }
 
-  caf::result<int, std::string> ask_shards(const std::string& id,
-                                           const std::string& text);
-  caf::result<std::string> begin_again(const std::string& folder,
-                                       const std::optional<job>& asked);
+  failure begin_again(const std::string& folder,
+                      const std::optional<job>& asked);
+  void lead(std::shared_ptr<run_record> record);
   void go_on_with(const actions& decided);
-  run_record& record() { return *self_->state.record; }
+  run_record& record() { return *state_->record; }
   failure busy();
   void show_end(const run_outcome& how);
 
   using queued = std::variant<action, queued_work>;
-  instant clock_now() const { return self_->clock().now().time_since_epoch(); }
+  instant clock_now() const { return clock().now().time_since_epoch(); }
   void perform_later(queued_work what);
   void work_off();
   void write_stale_workers();
@@ -107,7 +111,8 @@ private:
   void give_up_queue(failure why);
   std::chrono::seconds patience();
   void prepare_again();
-  void prepared(const set_summary& set, const std::string& manifest);
+  void prepared(const set_prepared& made);
+  void not_prepared(const prepare_data& what, const caf::error& why);
   std::string trouble();
   void tell_trouble();
   void note_waiting_workers();
@@ -117,27 +122,22 @@ private:
   void perform_now(const send_assignment& what) {
     assignment copy = what.what;
     copy.run_folder = record().folder().string();
-    send(what.to, copy);
+    order(what.to, copy);
   }
-  void perform_now(const send_connect& what) { send(what.to, what.what); }
-  void perform_now(const send_command& what) { send(what.to, what.what); }
-  void perform_now(const send_plan& what) { send(what.to, what.what); }
-  void perform_now(const send_fetch& what) { send(what.to, what.what); }
+  void perform_now(const send_connect& what) { order(what.to, what.what); }
+  void perform_now(const send_command& what) { order(what.to, what.what); }
+  void perform_now(const send_plan& what) { order(what.to, what.what); }
+  void perform_now(const send_fetch& what) { order(what.to, what.what); }
   void perform_now(const observe_load& what);
   void perform_now(const journal_offer& what) { record().perform(what); }
   void perform_now(const journal_effective& what) { record().perform(what); }
-  void perform_now(const send_fence& what) { send(what.to, what.what); }
+  void perform_now(const send_fence& what) { order(what.to, what.what); }
   void perform_now(const expel& what);
-  void perform_now(const start_worker& what) {
-    log().info("starts worker {}", what.name);
-    if (config_.on_start_worker)
-      config_.on_start_worker(what.name);
-  }
+  void perform_now(const start_worker& what);
   void perform_now(const journal_change& what) { record().perform(what); }
   void perform_now(const journal_requests& what) { record().perform(what); }
   void perform_now(const apply_balance& what) {
-    self_->send(self_->state.shards, balance_atom::value, what.what.enabled,
-                what.what.skew_tv);
+    send(state_->shards, set_balance{what.what.enabled, what.what.skew_tv});
   }
   void perform_now(const journal_commit& what) { record().perform(what); }
   void perform_now(const write_steps& what) { record().perform(what); }
@@ -148,36 +148,36 @@ private:
   void perform_now(const fetch_checkpoint& what);
   void perform_now(const refuse_checkpoint& what) { record().perform(what); }
   void perform_now(const serve_checkpoint& what) {
-    self_->send(self_->state.shards, serve_atom::value, what.file);
+    send(state_->shards, serve_file{what.file});
   }
   void perform_now(const undo_steps& what) { record().perform(what); }
   void perform_now(const give_up& what);
   void perform_now(const end_run& what);
 
   template <class Message>
-  void send(worker_id to, const Message& what) {
-    auto found = self_->state.handles.find(to);
-    if (found != self_->state.handles.end())
-      self_->send(found->second, what);
+  void order(worker_id to, const Message& what) {
+    auto found = state_->handles.find(to);
+    if (found != state_->handles.end())
+      send(found->second, what);
   }
 
   template <class Get>
   void publish_in_background(Get get);
   template <class Work>
   void in_background(Work work) {
-    self_->state.space->stop(); // the one before is wanted no more
-    if (self_->state.helper.joinable())
-      self_->state.helper.join();
-    self_->state.helper = std::thread(std::move(work));
+    state_->space->stop(); // the one before is wanted no more
+    if (state_->helper.joinable())
+      state_->helper.join();
+    state_->helper = std::thread(std::move(work));
   }
 
-  pointer self_;
   coordinator_shell_config config_;
-  std::deque<queued> queue_; // decided, in order
-  bool working_ = false;     // on the queue
-  disk_wait wait_;           // of its first entry
-  instant waited_{0};        // in all, by the core's clock
-  bool gave_up_ = false;     // this run has failed for a full disk
+  std::optional<coordinator_state> state_; // until on_exit
+  std::deque<queued> queue_;               // decided, in order
+  bool working_ = false;                   // on the queue
+  disk_wait wait_;                         // of its first entry
+  instant waited_{0};                      // in all, by the core's clock
+  bool gave_up_ = false; // this run has failed for a full disk
   disk_wait prepare_wait_;
   std::optional<prepare_data> prepare_again_;
   std::map<std::string, instant> waiting_workers_; // for space, since

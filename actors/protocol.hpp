@@ -1,18 +1,18 @@
-/// Every message and every actor interface of Ballast, and nothing else: who
-/// may say what to whom. The payloads are plain values from runtime/; buffers
-/// never travel here, only ids, sizes and addresses.
+/// Every message that crosses processes, and the interfaces of the actors that
+/// take them, and nothing else: who may say what to whom. The payloads are
+/// plain values from runtime/; buffers never travel here, only ids, sizes and
+/// addresses.
 ///
 ///   gpu_worker  --hello, alive, progress ...-->  coordinator
 ///   coordinator --assign, connect, command -->   gpu_worker
-///   coordinator --prepare, place -->             shard_manager
+///
+/// What stays within the coordinator's process (submit, control, status, the
+/// shard manager) is in local_protocol.hpp, in types that cannot travel.
 ///
 /// All types are registered once, in `ballast_types`, for CAF 0.17.
 #pragma once
 
 #include "actors/protocol_shares.hpp"
-#include "runtime/balance/load.hpp"
-#include "runtime/ledger/lineage.hpp"
-#include "runtime/messages/loss_cause.hpp"
 #include "runtime/messages/messages.hpp"
 
 #include <caf/all.hpp>
@@ -109,23 +109,9 @@ typename Inspector::result_type inspect(Inspector& f, heartbeat& x) {
            x.silent);
 }
 template <class Inspector>
-typename Inspector::result_type inspect(Inspector& f, process_end& x) {
-  return f(caf::meta::type_name("process_end"), x.how, x.number, x.words);
-}
-template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, step_record& x) {
   return f(caf::meta::type_name("step_record"), x.step, x.epoch, x.plan,
            x.samples, x.loss, x.t_ns);
-}
-template <class Inspector>
-typename Inspector::result_type inspect(Inspector& f, saved_model& x) {
-  return f(caf::meta::type_name("saved_model"), x.problem, x.weights_sha256,
-           x.step, x.note);
-}
-template <class Inspector>
-typename Inspector::result_type inspect(Inspector& f, checkpoint_identity& x) {
-  return f(caf::meta::type_name("checkpoint_identity"), x.epoch, x.step,
-           x.generation, x.plan, x.lineage);
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, assignment& x) {
@@ -160,61 +146,15 @@ typename Inspector::result_type inspect(Inspector& f, fetch_order& x) {
            x.sources, x.bytes_per_s);
 }
 template <class Inspector>
-typename Inspector::result_type inspect(Inspector& f, link_copy& x) {
-  return f(caf::meta::type_name("link_copy"), x.from, x.to, x.bytes, x.ns);
-}
-template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, plan_offer& x) {
   return f(caf::meta::type_name("plan_offer"), x.term, x.what);
-}
-template <class Inspector>
-typename Inspector::result_type inspect(Inspector& f, shard_move& x) {
-  return f(caf::meta::type_name("shard_move"), x.what, x.from, x.to, x.bytes,
-           x.gain_rows);
-}
-template <class Inspector>
-typename Inspector::result_type inspect(Inspector& f, worker_load& x) {
-  return f(caf::meta::type_name("worker_load"), x.worker, x.name, x.rows_left,
-           x.costs, x.store_free_bytes, x.trouble);
-}
-template <class Inspector>
-typename Inspector::result_type inspect(Inspector& f, load_view& x) {
-  return f(caf::meta::type_name("load_view"), x.generation, x.number, x.changed,
-           x.now_ms, x.steps_per_epoch, x.steps_left_in_epoch, x.steps_left,
-           x.step_us, x.workers, x.copies, x.transfer, x.last);
-}
-template <class Inspector>
-typename Inspector::result_type inspect(Inspector& f, balance_proposal& x) {
-  return f(caf::meta::type_name("balance_proposal"), x.generation, x.base,
-           x.weights, x.moves, x.after, x.moved_rows, x.moved_bytes,
-           x.bound_rows, x.round_bound_rows, x.round, x.rate_bytes_per_s,
-           x.cause, x.reason);
-}
-template <class Inspector>
-typename Inspector::result_type inspect(Inspector& f, balance_state& x) {
-  return f(caf::meta::type_name("balance_state"), x.code, x.makespan_ratio,
-           x.split_error, x.skew_max, x.window, x.row_us, x.copy_bytes_per_s,
-           x.why, x.would_change);
-}
-template <class Inspector>
-typename Inspector::result_type inspect(Inspector& f, balance_answer& x) {
-  return f(caf::meta::type_name("balance_answer"), x.state, x.proposal);
-}
-template <class Inspector>
-typename Inspector::result_type inspect(Inspector& f, set_summary& x) {
-  return f(caf::meta::type_name("set_summary"), x.content_id, x.origin,
-           x.train_rows, x.test_rows, x.classes, x.chunk_rows, x.prepare_s);
-}
-template <class Inspector>
-typename Inspector::result_type inspect(Inspector& f, share_summary& x) {
-  return f(caf::meta::type_name("share_summary"), x.worker, x.rows_owned,
-           x.skew_tv);
 }
 
 } // namespace ballast
 
 CAF_BEGIN_TYPE_ID_BLOCK(ballast, caf::first_custom_type_id)
-  // Append only: the ids are what travels.
+  // The ids are what travels: those up to heartbeat stay as they are, so that
+  // builds that differ can say so to each other. Append the others.
   CAF_ADD_TYPE_ID(ballast, (ballast::worker_id))
   CAF_ADD_TYPE_ID(ballast, (ballast::generation))
   CAF_ADD_TYPE_ID(ballast, (ballast::term))
@@ -240,40 +180,15 @@ CAF_BEGIN_TYPE_ID_BLOCK(ballast, caf::first_custom_type_id)
   CAF_ADD_TYPE_ID(ballast, (ballast::connect_order))
   CAF_ADD_TYPE_ID(ballast, (ballast::command))
   CAF_ADD_TYPE_ID(ballast, (ballast::plan_offer))
-  CAF_ADD_TYPE_ID(ballast, (ballast::set_summary))
-  CAF_ADD_TYPE_ID(ballast, (ballast::share_summary))
-  CAF_ADD_TYPE_ID(ballast, (std::vector<ballast::share_summary>))
-  CAF_ADD_TYPE_ID(ballast, (std::vector<ballast::worker_id>))
   CAF_ADD_TYPE_ID(ballast, (ballast::fence_order))
   CAF_ADD_TYPE_ID(ballast, (ballast::fetch_order))
-  CAF_ADD_TYPE_ID(ballast, (ballast::load_view))
-  CAF_ADD_TYPE_ID(ballast, (ballast::balance_answer))
-  CAF_ADD_TYPE_ID(ballast, (ballast::placed_shares))
-  CAF_ADD_TYPE_ID(ballast, (std::vector<uint64_t>))
-  CAF_ADD_TYPE_ID(ballast, (ballast::saved_model))
-  CAF_ADD_TYPE_ID(ballast, (ballast::checkpoint_identity))
-  CAF_ADD_TYPE_ID(ballast, (ballast::process_end))
   CAF_ADD_ATOM(ballast, ballast, hello_atom, "hello")
   CAF_ADD_ATOM(ballast, ballast, alive_atom, "alive")
   CAF_ADD_ATOM(ballast, ballast, tick_atom, "tick")
-  CAF_ADD_ATOM(ballast, ballast, submit_atom, "submit")
-  CAF_ADD_ATOM(ballast, ballast, control_atom, "control")
-  CAF_ADD_ATOM(ballast, ballast, exited_atom, "exited")
-  CAF_ADD_ATOM(ballast, ballast, signal_atom, "signal")
-  CAF_ADD_ATOM(ballast, ballast, saved_atom, "saved")
-  CAF_ADD_ATOM(ballast, ballast, trouble_atom, "trouble")
-  CAF_ADD_ATOM(ballast, ballast, prepare_atom, "prepare")
-  CAF_ADD_ATOM(ballast, ballast, prepared_atom, "prepared")
-  CAF_ADD_ATOM(ballast, ballast, place_atom, "place")
   CAF_ADD_ATOM(ballast, ballast, join_atom, "join")
-  CAF_ADD_ATOM(ballast, ballast, status_atom, "status")
-  CAF_ADD_ATOM(ballast, ballast, ended_atom, "ended")
-  CAF_ADD_ATOM(ballast, ballast, drop_atom, "drop")
-  CAF_ADD_ATOM(ballast, ballast, serve_atom, "serve")
   CAF_ADD_ATOM(ballast, ballast, freeze_atom, "freeze")
   CAF_ADD_ATOM(ballast, ballast, drain_atom, "drain")
-  CAF_ADD_ATOM(ballast, ballast, resume_atom, "resume")
-  CAF_ADD_ATOM(ballast, ballast, balance_atom, "balance")
+  CAF_ADD_ATOM(ballast, ballast, drop_atom, "drop")
 CAF_END_TYPE_ID_BLOCK(ballast)
 CAF_ERROR_CODE_ENUM(ballast::errc, "ballast")
 
@@ -312,35 +227,11 @@ using local_worker_actor = gpu_worker_actor::extend<
     // Send what was applied since the last tick.
     caf::reacts_to<tick_atom>>;
 
-/// SHARD MANAGER: knows the data set; decides who owns which interval.
-using shard_manager_actor = caf::typed_actor<
-    // Read, place, chunk and serve the data of a job (JSON) under a token.
-    // Errors: invalid_data, disk_full. Takes seconds when nothing is cached.
-    caf::replies_to<prepare_atom, std::string, std::string>::with<set_summary>,
-    // A plan for these workers (rank order), with each share's counts: the
-    // first one, or what follows from the plan before; within these limits of
-    // their memory (bytes by rank; empty = none), or what does not fit.
-    caf::replies_to<place_atom, generation, plan_number, std::vector<worker_id>,
-                    plan, std::vector<uint64_t>>::with<placed_shares>,
-    // The load of a run: what is to be said of it, and what should change.
-    caf::replies_to<balance_atom, load_view>::with<balance_answer>,
-    // From now on: whether anything is moved, and the skew that is good enough.
-    caf::reacts_to<balance_atom, bool, double>,
-    // A question about balance (plan, explain), as JSON; replies with the
-    // fields of the answer. Errors: bad_request, unknown_worker.
-    caf::replies_to<control_atom, std::string>::with<std::string>,
-    // The manifest of the prepared set, as JSON.
-    caf::replies_to<status_atom>::with<std::string>,
-    // INTERNAL: the preparing thread is done (empty failure) or has failed.
-    caf::reacts_to<prepared_atom, failure>,
-    // Serve this file as the blob "checkpoint".
-    caf::reacts_to<serve_atom, std::string>,
-    // The run is over: stop serving its data.
-    caf::reacts_to<drop_atom>>;
-
-/// COORDINATOR: decides who trains; the only writer of generations and of the
-/// run directory. Whatever carries a generation is dropped unless it is the
-/// current one.
+/// COORDINATOR, as workers see it: decides who trains; the only writer of
+/// generations and of the run directory. Whatever carries a generation is
+/// dropped unless it is the current one. This is the interface that a
+/// coordinator publishes; what else it takes, from its own process only, is in
+/// local_protocol.hpp.
 using coordinator_actor = caf::typed_actor<
     // A node joins. Errors: name_taken, other_build.
     caf::replies_to<hello_atom, worker_hello, gpu_worker_actor>::with<welcome>,
@@ -349,32 +240,6 @@ using coordinator_actor = caf::typed_actor<
     caf::reacts_to<drain_atom, worker_id>,
     // What a worker did or what became of it; dropped if of an earlier
     // generation.
-    caf::reacts_to<worker_report>,
-    // A job: JSON with every default, folder for its run ("" = choose one).
-    // Replies with the run's name. Errors: busy, run_dir_*, invalid_job.
-    caf::replies_to<submit_atom, std::string, std::string>::with<std::string>,
-    // Go on with the run in this folder that an earlier coordinator led. JSON:
-    // "folder", "job" (or null: as it was), "alive" (names of workers that may
-    // still live, or null). Replies with the run's name. Errors: busy,
-    // run_dir_*, invalid_job.
-    caf::replies_to<resume_atom, std::string>::with<std::string>,
-    // A control message as JSON; replies with HTTP status and JSON.
-    caf::replies_to<control_atom, std::string>::with<int, std::string>,
-    // GET /v1/status.
-    caf::replies_to<status_atom>::with<std::string>,
-    // The supervisor saw the process of node NAME end, and how.
-    caf::reacts_to<exited_atom, std::string, process_end>,
-    // Ctrl-C or SIGTERM reached the supervisor.
-    caf::reacts_to<signal_atom>,
-    // INTERNAL: model.safetensors is published, or why not.
-    caf::reacts_to<saved_atom, saved_model>,
-    // INTERNAL: so is this checkpoint, in this file, or not.
-    caf::reacts_to<saved_atom, checkpoint_identity, std::string, failure>,
-    // INTERNAL: something outside the core failed, like a full disk.
-    caf::reacts_to<trouble_atom, failure>,
-    // INTERNAL: audit and report of the ended run are written.
-    caf::reacts_to<ended_atom, int, std::string>,
-    // INTERNAL: runs the failure detector.
-    caf::reacts_to<tick_atom>>;
+    caf::reacts_to<worker_report>>;
 
 } // namespace ballast

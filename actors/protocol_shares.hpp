@@ -1,5 +1,5 @@
 /// How the large parts of messages travel: what all orders of a generation
-/// share, and the shard manager's answer. For protocol.hpp only.
+/// share. For protocol.hpp only.
 #pragma once
 
 #include "runtime/messages/messages.hpp"
@@ -31,14 +31,6 @@ typename Inspector::result_type inspect(Inspector& f, shared_value<T>& x) {
     };
     return f(bytes, caf::meta::load_callback(load));
   }
-}
-template <class Inspector>
-typename Inspector::result_type inspect(Inspector& f, memory_need& x) {
-  return f(caf::meta::type_name("memory_need"), x.lacking_bytes, x.free_bytes);
-}
-template <class Inspector>
-typename Inspector::result_type inspect(Inspector& f, placed_shares& x) {
-  return f(caf::meta::type_name("placed_shares"), x.what, x.shares, x.lacks);
 }
 
 } // namespace ballast

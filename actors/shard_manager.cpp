@@ -2,238 +2,203 @@
 
 #include "actors/handler_exception.hpp"
 #include "actors/types.hpp"
-#include "data/chunk_service.hpp"
-#include "data/prepared_set.hpp"
-#include "data/source_error.hpp"
-#include "monitor/logs/log.hpp"
 #include "runtime/balance/explain.hpp"
 #include "runtime/balance/memory_fit.hpp"
-#include "runtime/base/json_text.hpp"
-#include "runtime/base/thread_name.hpp"
-#include "runtime/base/thrown_text.hpp"
-#include "runtime/messages/control.hpp"
 
 #include <chrono>
-#include <fstream>
-#include <iterator>
-#include <mutex>
 #include <nlohmann/json.hpp>
-#include <stop_token>
-#include <thread>
+#include <string>
+#include <utility>
 
 namespace ballast {
 
-struct shard_manager_state::parts {
-  std::shared_ptr<prepared_set> set;
-  std::unique_ptr<chunk_service> service;
-  std::string manifest_text;
-  std::unique_ptr<balancer> balance;
-  double prepare_s = 0;
-  std::string detail; // of what is wrong with the sources
-  caf::typed_response_promise<set_summary> answer;
-  std::stop_source stop; // of the thread
-  std::thread thread;
-  std::mutex lock;
-  std::string checkpoint_file;
-
-  std::optional<std::string> checkpoint() {
-    std::lock_guard guard(lock);
-    std::ifstream in(checkpoint_file, std::ios::binary);
-    if (checkpoint_file.empty() || !in)
-      return std::nullopt;
-    return std::string(std::istreambuf_iterator<char>(in), {});
-  }
-  ~parts() {
-    stop.request_stop();
-    if (thread.joinable())
-      thread.join();
-    if (service)
-      service->shutdown(std::chrono::seconds(1));
-  }
-};
-
 namespace {
 
-using manager_pointer =
-    shard_manager_actor::stateful_pointer<shard_manager_state>;
-using parts = shard_manager_state::parts;
-
-/// On its own thread: reads the sources, starts serving.
-failure prepare_parts(parts& out, const std::string& job_text,
-                      const std::string& token,
-                      const shard_manager_config& config) {
-  try {
-    job_result parsed = parse_job(job_text, {}, "/");
-    if (!parsed.value)
-      return parsed.mistakes.at(0);
-    auto begin = std::chrono::steady_clock::now();
-    out.set = prepare(*parsed.value, config.cache_folder,
-                      {.stop = out.stop.get_token(), .warn = config.warn});
-    out.manifest_text = json_text(nlohmann::json(out.set->about()));
-    balance_policy policy;
-    policy.enabled = parsed.value->balance.enabled;
-    policy.skew_tv = parsed.value->balance.skew_tv;
-    policy.global_batch = parsed.value->train.global_batch;
-    out.balance = std::make_unique<balancer>(
-        policy, std::shared_ptr<const manifest>(out.set, &out.set->about()));
-    auto set = out.set;
-    out.service = chunk_service::start(
-        config.bind_host, 0, token,
-        [set](data_part part, chunk_id id) { return set->read(part, id); },
-        [&out](const std::string& name) -> std::optional<std::string> {
-          if (name == "manifest")
-            return out.manifest_text;
-          if (name == "checkpoint")
-            return out.checkpoint();
-          return std::nullopt;
-        });
-    out.prepare_s =
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin)
-            .count();
-    return {};
-  } catch (const source_error& e) {
-    out.detail = e.detail();
-    return e.what_failed();
-  } catch (const ballast_error& e) {
-    return e.what_failed();
-  } catch (const std::exception& e) {
-    return {errc::internal, "preparing the data: " + thrown_text(e), {}};
-  }
+failure bad_request(const std::string& why, const std::string& pointer = {}) {
+  return {errc::bad_request, why, pointer};
 }
 
-set_summary summarize(const parts& of) {
-  const manifest& about = of.set->about();
-  set_summary out;
-  out.content_id = about.content_id;
-  out.origin = of.service->address();
-  out.train_rows = about.train_rows;
-  out.test_rows = about.test_rows;
-  out.classes = about.row.classes;
-  for (const chunk_info& one : about.train)
-    out.chunk_rows.push_back(one.rows);
-  out.prepare_s = of.prepare_s;
-  return out;
+control_reply refused(failure why) {
+  return {std::move(why), {}};
 }
 
-/// Answers what users ask about balance; throws ballast_error.
-nlohmann::ordered_json answer(const balancer& mind, const std::string& text) {
-  control_result parsed = parse_control(text);
-  if (!parsed.value)
-    throw ballast_error(parsed.refused);
-  const control_request& what = parsed.value->what;
-  if (!mind.current())
-    throw ballast_error(errc::bad_request, "no run trains here yet");
-  if (const auto* plan = std::get_if<plan_request>(&what))
-    return explain_plan(mind, plan->certificate);
-  const auto& asked = std::get<explain_request>(what);
-  if (asked.worker.has_value() == asked.chunk.has_value())
-    throw ballast_error(errc::bad_request,
-                        "explain: give \"worker\" or \"chunk\", one of them");
-  if (asked.chunk) {
-    if (*asked.chunk >= mind.set().train.size())
-      throw ballast_error(errc::bad_request,
-                          "/chunk: expected 0 to " +
-                              std::to_string(mind.set().train.size() - 1),
-                          "/chunk");
-    return explain_chunk(mind, chunk_id(uint32_t(*asked.chunk)));
-  }
-  const auto& workers = mind.last_view().workers;
+control_reply explained(const nlohmann::ordered_json& fields) {
+  return {{}, balance_explained{fields}};
+}
+
+control_reply explain_chunk_of(const balancer& planner, uint64_t chunk) {
+  const size_t chunks = planner.set().train.size();
+  if (chunk >= chunks)
+    return refused(bad_request(
+        "/chunk: expected 0 to " + std::to_string(chunks - 1), "/chunk"));
+  return explained(explain_chunk(planner, chunk_id(uint32_t(chunk))));
+}
+
+control_reply explain_worker_of(const balancer& planner,
+                                const std::string& name) {
+  const auto& workers = planner.last_view().workers;
   std::string here;
   for (size_t rank = 0; rank < workers.size(); ++rank) {
-    if (workers[rank].name == *asked.worker)
-      return explain_worker(mind, rank);
+    if (workers[rank].name == name)
+      return explained(explain_worker(planner, rank));
     here += (here.empty() ? "" : ", ") + workers[rank].name;
   }
-  throw ballast_error(errc::unknown_worker,
-                      "no worker named " + *asked.worker +
-                          " trains here; there are: " + here,
-                      "/worker");
+  return refused(
+      {errc::unknown_worker,
+       "no worker named " + name + " trains here; there are: " + here,
+       "/worker"});
 }
 
-/// Also a set that is still prepared: its thread's answer is then outdated.
-void drop(shard_manager_state& state) {
-  if (state.current && state.current->thread.joinable())
-    ++state.outdated;
-  state.current.reset();
+/// Why nothing can be explained now, or nothing.
+failure nothing_to_explain(const balancer* planner) {
+  if (planner == nullptr)
+    return bad_request("no run trains here");
+  return planner->current() ? failure{} : bad_request("no run trains here yet");
 }
+
+/// So often within the patience.
+constexpr int progress_looks = 20;
+
+const failure not_prepared = bad_request("no data set is prepared");
 
 } // namespace
 
-shard_manager_actor::behavior_type shard_manager(manager_pointer self,
-                                                 shard_manager_config config) {
-  on_handler_exception(self, "shard manager", config.on_defect);
+shard_manager::shard_manager(caf::actor_config& actor,
+                             shard_manager_config config)
+    : shard_manager_actor::base(actor), config_(std::move(config)) {
+  on_handler_exception(this, "shard manager", config_.on_defect);
+}
+
+shard_manager::behavior_type shard_manager::make_behavior() {
   return {
-      [=](prepare_atom, const std::string& job_text,
-          const std::string& token) -> caf::result<set_summary> {
-        drop(self->state);
-        auto fresh = std::make_shared<parts>();
-        fresh->answer = self->make_response_promise<set_summary>();
-        self->state.current = fresh;
-        caf::actor me = caf::actor_cast<caf::actor>(self);
-        fresh->thread = std::thread([=, raw = fresh.get()] {
-          name_this_thread("bl-prepare");
-          failure problem = prepare_parts(*raw, job_text, token, config);
-          caf::anon_send(me, prepared_atom::value, problem);
-        });
-        return fresh->answer;
+      [this](const prepare_set& order) { return prepare(order); },
+      [this](const place_shares& order) { return place_within(order); },
+      [this](const load_view& view) { return observe(view); },
+      [this](const plan_request& request) { return explain(request); },
+      [this](const explain_request& request) { return explain(request); },
+      [this](const set_balance& how) { set_policy(how); },
+      [this](const serve_file& what) {
+        if (set_)
+          set_->serve(what.path);
       },
-      [=](place_atom, generation gen, plan_number number,
-          const std::vector<worker_id>& workers, const plan& before,
-          const std::vector<uint64_t>& limits) -> caf::result<placed_shares> {
-        if (!self->state.current || !self->state.current->set)
-          return to_error({errc::bad_request, "no data set is prepared", {}});
-        return place(self->state.current->set->about(),
-                     self->state.current->balance->policy().skew_tv,
-                     {gen, number, workers, before, limits});
-      },
-      [=](balance_atom, const load_view& view) -> caf::result<balance_answer> {
-        if (!self->state.current || !self->state.current->balance)
-          return to_error({errc::bad_request, "no data set is prepared", {}});
-        return self->state.current->balance->observe(view);
-      },
-      [=](balance_atom, bool enabled, double skew_tv) {
-        if (!self->state.current || !self->state.current->balance)
-          return;
-        balancer& mind = *self->state.current->balance;
-        balance_policy policy = mind.policy();
-        policy.enabled = enabled;
-        policy.skew_tv = skew_tv;
-        mind.set_policy(policy);
-      },
-      [=](control_atom, const std::string& text) -> caf::result<std::string> {
-        if (!self->state.current || !self->state.current->balance)
-          return to_error({errc::bad_request, "no run trains here", {}});
-        try {
-          return json_text(answer(*self->state.current->balance, text));
-        } catch (const ballast_error& e) {
-          return to_error(e.what_failed());
-        }
-      },
-      [=](status_atom) -> caf::result<std::string> {
-        if (!self->state.current || !self->state.current->set)
-          return to_error({errc::bad_request, "no data set is prepared", {}});
-        return self->state.current->manifest_text;
-      },
-      [=](prepared_atom, const failure& problem) {
-        if (self->state.outdated > 0) {
-          --self->state.outdated;
-          return;
-        }
-        parts& now = *self->state.current;
-        now.thread.join();
-        if (problem)
-          now.answer.deliver(to_error(problem, now.detail));
-        else
-          now.answer.deliver(summarize(now));
-      },
-      [=](serve_atom, const std::string& file) {
-        if (!self->state.current)
-          return;
-        std::lock_guard guard(self->state.current->lock);
-        self->state.current->checkpoint_file = file;
-      },
-      [=](drop_atom) { drop(self->state); },
+      [this](const drop_set&) { drop(); },
+      [this](const preparation_ended& how) { end(how); },
+      [this](const preparation_tick& of) { check_progress(of); },
   };
+}
+
+/// The threads end with messages to this actor; here they are waited for.
+void shard_manager::on_exit() {
+  if (set_)
+    set_->stop();
+  for (auto& [number, one] : leaving_)
+    one->stop();
+  set_.reset();
+  leaving_.clear();
+  promise_ = {};
+}
+
+instant shard_manager::now() const {
+  return std::chrono::steady_clock::now().time_since_epoch();
+}
+
+caf::result<set_prepared> shard_manager::prepare(const prepare_set& order) {
+  drop();
+  promise_ = make_response_promise<set_prepared>();
+  const shard_manager_actor me = this;
+  set_ = std::make_unique<served_set>(
+      order, config_, [me, number = ++last_number_](const failure& problem) {
+        caf::anon_send(me, preparation_ended{number, problem});
+      });
+  state_ = set_state::preparing;
+  progress_ = no_progress(now(), config_.preparing_patience);
+  delayed_send(this, config_.preparing_patience / progress_looks,
+               preparation_tick{last_number_});
+  return promise_;
+}
+
+void shard_manager::end(const preparation_ended& how) {
+  // Its thread has nothing left to do: this does not wait.
+  if (leaving_.erase(how.number) > 0)
+    return;
+  state_ = how.problem ? set_state::failed : set_state::ready;
+  if (how.problem)
+    promise_.deliver(to_error(how.problem, set_->detail()));
+  else
+    promise_.deliver(set_->about());
+}
+
+void shard_manager::check_progress(const preparation_tick& of) {
+  if (state_ != set_state::preparing || of.number != last_number_)
+    return;
+  progress_.arrived(set_->progress() - progress_.bytes(), now());
+  if (progress_.stalled(now()))
+    return refuse(
+        {errc::invalid_data,
+         "preparing the data makes no progress: nothing for " +
+             std::to_string(config_.preparing_patience.count() / 1000) +
+             " s; look at the disks of the sources and of the cache",
+         "/data"});
+  delayed_send(this, config_.preparing_patience / progress_looks,
+               preparation_tick{of.number});
+}
+
+/// A set that is still prepared. Its thread is told to end, and is not waited
+/// for: it may be in the midst of a large file.
+void shard_manager::refuse(const failure& why) {
+  set_->stop();
+  leaving_.emplace(last_number_, std::move(set_));
+  state_ = set_state::none;
+  promise_.deliver(to_error(why));
+}
+
+void shard_manager::drop() {
+  if (state_ == set_state::preparing)
+    refuse({errc::stopped, "the run ended while its data were prepared", {}});
+  set_.reset();
+  state_ = set_state::none;
+}
+
+caf::result<placed_shares>
+shard_manager::place_within(const place_shares& order) {
+  if (state_ != set_state::ready)
+    return to_error(not_prepared);
+  return place(set_->content(), set_->balance().policy().skew_tv, order);
+}
+
+caf::result<balance_answer> shard_manager::observe(const load_view& view) {
+  if (state_ != set_state::ready)
+    return to_error(not_prepared);
+  return set_->balance().observe(view);
+}
+
+void shard_manager::set_policy(const set_balance& how) {
+  if (state_ != set_state::ready)
+    return;
+  balance_policy policy = set_->balance().policy();
+  policy.enabled = how.enabled;
+  policy.skew_tv = how.skew_tv;
+  set_->balance().set_policy(policy);
+}
+
+control_reply shard_manager::explain(const plan_request& request) const {
+  const balancer* planner =
+      state_ == set_state::ready ? &set_->balance() : nullptr;
+  if (failure why = nothing_to_explain(planner))
+    return refused(std::move(why));
+  return explained(explain_plan(*planner, request.certificate));
+}
+
+control_reply shard_manager::explain(const explain_request& request) const {
+  const balancer* planner =
+      state_ == set_state::ready ? &set_->balance() : nullptr;
+  if (failure why = nothing_to_explain(planner))
+    return refused(std::move(why));
+  if (request.worker.has_value() == request.chunk.has_value())
+    return refused(
+        bad_request("explain: give \"worker\" or \"chunk\", one of them"));
+  return request.chunk ? explain_chunk_of(*planner, *request.chunk)
+                       : explain_worker_of(*planner, *request.worker);
 }
 
 } // namespace ballast

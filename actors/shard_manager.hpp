@@ -1,12 +1,19 @@
 /// The shard manager: owns the prepared data set of the current run, serves its
-/// chunks over Flight as their origin, and decides who owns which interval.
-/// Reading data happens on a thread of its own.
+/// chunks over Flight as their origin, and decides who owns which interval. A
+/// data set is read on a thread of its own, which ends with a message; nothing
+/// here waits for it. Planning takes seconds where a set is large, so a program
+/// spawns this actor detached.
 #pragma once
 
-#include "actors/protocol.hpp"
+#include "actors/local_protocol.hpp"
+#include "actors/served_set.hpp"
+#include "runtime/base/no_progress.hpp"
 
+#include <chrono>
+#include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 
@@ -15,6 +22,9 @@ namespace ballast {
 struct shard_manager_config {
   std::string bind_host = "127.0.0.1";
   std::filesystem::path cache_folder;
+  /// How long preparing a set may go on without any progress. Some of its
+  /// steps, such as sorting all rows, are one piece.
+  std::chrono::milliseconds preparing_patience = std::chrono::minutes(10);
   /// Told of what a user should know though the run goes on; any thread; may be
   /// empty.
   std::function<void(const std::string&)> warn;
@@ -22,15 +32,36 @@ struct shard_manager_config {
   std::function<void(const std::string&)> on_defect;
 };
 
-struct shard_manager_state {
-  static inline const char* name = "shard_manager";
-  struct parts; // the set, its service, the thread that made them
-  std::shared_ptr<parts> current;
-  uint32_t outdated = 0; // answers to come for sets that were dropped meanwhile
-};
+class shard_manager final : public shard_manager_actor::base {
+public:
+  shard_manager(caf::actor_config& actor, shard_manager_config config);
+  behavior_type make_behavior() override;
+  void on_exit() override;
+  const char* name() const override { return "shard_manager"; }
 
-shard_manager_actor::behavior_type
-shard_manager(shard_manager_actor::stateful_pointer<shard_manager_state> self,
-              shard_manager_config config);
+private:
+  caf::result<set_prepared> prepare(const prepare_set& order);
+  void end(const preparation_ended& how);
+  caf::result<placed_shares> place_within(const place_shares& order);
+  caf::result<balance_answer> observe(const load_view& view);
+  void set_policy(const set_balance& how);
+  control_reply explain(const plan_request& request) const;
+  control_reply explain(const explain_request& request) const;
+  void check_progress(const preparation_tick& of);
+  void refuse(const failure& why);
+  void drop();
+  instant now() const;
+
+  shard_manager_config config_;
+  uint64_t last_number_ = 0; // of a set
+  /// The set that is prepared, or in preparation, under last_number_.
+  std::unique_ptr<served_set> set_;
+  enum class set_state : uint8_t { none, preparing, failed, ready };
+  set_state state_ = set_state::none;
+  caf::typed_response_promise<set_prepared> promise_;
+  no_progress progress_{{}, {}}; // of preparing
+  /// Dropped while their threads still ran: by number, until those end.
+  std::map<uint64_t, std::unique_ptr<served_set>> leaving_;
+};
 
 } // namespace ballast

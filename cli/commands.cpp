@@ -207,10 +207,12 @@ int control_command(const std::string& to, const std::string& type,
     json value = json::parse(text, nullptr, false);
     message[pair.substr(0, equals)] = value.is_discarded() ? json(text) : value;
   }
-  // An invalid message is a mistake on the command line, reported here.
-  if (failure why = parse_control(json_text(message)).refused)
-    throw ballast_error(why.code == errc::bad_request ? errc::usage : why.code,
-                        "ctl " + type + ": " + why.message, why.pointer);
+  // What is no message is a mistake on the command line, here and now; a job
+  // in it is for the coordinator to judge.
+  if (failure why = parse_control(json_text(message)).refused;
+      why.code == errc::bad_request)
+    throw ballast_error(errc::usage, "ctl " + type + ": " + why.message,
+                        why.pointer);
   coordinator_client::reply reply = send(coordinator_client(to), message);
   std::cout << json_lines_text(reply.body) << std::endl;
   if (refused(reply))

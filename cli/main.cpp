@@ -1,6 +1,7 @@
 /// The command line: parses the arguments, calls the command, prints the reason
 /// of a failure as the last line on stderr, and exits. Starts in milliseconds.
 #include "cli/commands.hpp"
+#include "cli/completion.hpp"
 #include "cli/node_library.hpp"
 #include "cli/open_file_limit.hpp"
 #include "cli/supervisor.hpp"
@@ -9,6 +10,7 @@
 #include "runtime/base/size_variables.hpp"
 #include "runtime/base/thrown_text.hpp"
 #include "runtime/job/job_text.hpp"
+#include "runtime/messages/control.hpp"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -212,6 +214,15 @@ void add_run(CLI::App& app, arguments& a, action& chosen) {
   });
 }
 
+/// Those of control messages; a job has a command of its own, `submit`.
+std::string types_for_ctl() {
+  std::string out;
+  for (const std::string& type : control_types())
+    if (type != "submit")
+      out += (out.empty() ? "" : ", ") + type;
+  return out;
+}
+
 void add_client_commands(CLI::App& app, arguments& a, action& chosen) {
   CLI::App* validate =
       app.add_subcommand("validate", "Name every mistake in a job");
@@ -244,12 +255,7 @@ void add_client_commands(CLI::App& app, arguments& a, action& chosen) {
       [&] { chosen = [&a] { return events_command(a.to, a.after); }; });
 
   CLI::App* ctl = app.add_subcommand("ctl", "Send one control message");
-  ctl->add_option(
-         "type", a.type,
-         "status, pause, resume, stop, checkpoint, scale, drain_worker, "
-         "evict_worker, set_balance, plan, explain, slow_worker, kill_worker, "
-         "stall_worker, damage_chunks")
-      ->required();
+  ctl->add_option("type", a.type, types_for_ctl())->required();
   ctl->add_option("pairs", a.pairs, "key=value");
   add_to(ctl, a.to);
   ctl->callback([&] {
@@ -260,8 +266,19 @@ void add_client_commands(CLI::App& app, arguments& a, action& chosen) {
   docs->group(""); // hidden: for developers of Ballast
   docs->add_option("topic", a.topic)
       ->required()
-      ->check(CLI::IsMember({"job", "errors", "schema"}));
-  docs->callback([&] { chosen = [&a] { return docs_command(a.topic); }; });
+      ->check(CLI::IsMember({"job", "errors", "schema", "completion"}));
+  docs->callback([&] {
+    chosen = [&a, &app] {
+      if (a.topic != "completion")
+        return docs_command(a.topic);
+      std::vector<std::string> names;
+      for (const CLI::App* command : app.get_subcommands(nullptr))
+        if (!command->get_group().empty()) // not hidden
+          names.push_back(command->get_name());
+      std::cout << bash_completion(names);
+      return 0;
+    };
+  });
 }
 
 /// Listed for --help only: `handed_on` parses their arguments.

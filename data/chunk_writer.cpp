@@ -5,8 +5,8 @@
 #include "data/prepare_cache.hpp"
 #include "runtime/base/fault_point.hpp"
 #include "runtime/base/unique_fd.hpp"
-#include "store/stop_check.hpp"
 #include "store/sync_path.hpp"
+#include "store/work_watch.hpp"
 
 #include <arrow/api.h>
 #include <arrow/io/file.h>
@@ -64,7 +64,7 @@ std::vector<chunk_info>
 write_chunks(const std::filesystem::path& path, const row_shape& row,
              const part_rows& part,
              const std::vector<std::span<const uint64_t>>& chunks,
-             const std::stop_token& stop) {
+             const work_watch& stop) {
   constexpr errc failed = errc::run_dir_unusable;
   const std::string context = "cannot write " + path.string();
   if (int fault = fault_point("cache.write"))

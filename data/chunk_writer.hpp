@@ -24,6 +24,6 @@ std::vector<chunk_info>
 write_chunks(const std::filesystem::path& path, const row_shape& row,
              const part_rows& part,
              const std::vector<std::span<const uint64_t>>& chunks,
-             const std::stop_token& stop = {});
+             const work_watch& stop = {});
 
 } // namespace ballast

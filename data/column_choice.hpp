@@ -3,7 +3,7 @@
 #pragma once
 
 #include "data/source_table.hpp"
-#include "store/stop_check.hpp"
+#include "store/work_watch.hpp"
 
 #include <algorithm>
 #include <functional>

@@ -54,7 +54,7 @@ std::vector<column_to_keep> kept_of(const job& what) {
 
 } // namespace
 
-job_tables::job_tables(const job& what, const std::stop_token& stop) {
+job_tables::job_tables(const job& what, const work_watch& stop) {
   source_request request;
   request.stop = stop;
   request.kept = kept_of(what);

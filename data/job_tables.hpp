@@ -6,11 +6,11 @@
 #include "data/chunk_writer.hpp"
 #include "data/source_table.hpp"
 #include "runtime/job/job.hpp"
+#include "store/work_watch.hpp"
 
 #include <cstdint>
 #include <optional>
 #include <span>
-#include <stop_token>
 #include <vector>
 
 namespace ballast {
@@ -23,8 +23,8 @@ struct job_tables {
   uint32_t placement_bins = 0;      // values of train.class_or_bin()
   std::span<const uint32_t> groups; // by row of `train`; empty: no groups
 
-  /// Throws ballast_error as read_source does, and for mistakes in `balance`.
-  job_tables(const job& what, const std::stop_token& stop);
+  /// ballast_error as read_source throws them, and of `balance`.
+  job_tables(const job& what, const work_watch& stop);
   job_tables(const job_tables&) = delete;
 
 private:

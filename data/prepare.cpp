@@ -10,8 +10,8 @@
 #include "runtime/base/json_text.hpp"
 #include "runtime/base/printable.hpp"
 #include "runtime/placement/row_lists.hpp"
-#include "store/stop_check.hpp"
 #include "store/sync_path.hpp"
+#include "store/work_watch.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -122,7 +122,7 @@ std::vector<std::string> sources_of(const job& what) {
 }
 
 void write_set(const job& what, const std::string& key, const fs::path& folder,
-               const std::stop_token& stop) {
+               const work_watch& stop) {
   const job_tables from(what, stop);
   check_stop(stop);
   manifest about;
@@ -158,7 +158,7 @@ struct folder_guard {
 
 /// Under the exclusive lock of `key`: prepares the set and moves it into place.
 void make_set(const job& what, const json& identity, const std::string& key,
-              prepare_cache& cache, const std::stop_token& stop) {
+              prepare_cache& cache, const work_watch& stop) {
   const fs::path making = cache.making_of(key);
   const fs::path place = cache.folder_of(key);
   folder_guard guard{making};

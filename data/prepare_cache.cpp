@@ -10,7 +10,7 @@
 #include "runtime/base/size_variables.hpp"
 #include "runtime/base/unique_fd.hpp"
 #include "store/atomic_file.hpp"
-#include "store/stop_check.hpp"
+#include "store/work_watch.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -68,7 +68,7 @@ void check_owner(const fs::path& path) {
 }
 
 std::string hash_bytes_of(const std::string& path, const std::string& pointer,
-                          const std::stop_token& stop) {
+                          const work_watch& stop) {
   content_hash hash;
   unique_fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   std::vector<char> block(size_t{1} << 20);
@@ -234,7 +234,7 @@ fs::path prepare_cache::set_aside(const std::string& key,
 
 std::string prepare_cache::hash_of(const std::string& path,
                                    const std::string& pointer,
-                                   const std::stop_token& stop) {
+                                   const work_watch& stop) {
   using nlohmann::json;
   const file_stamp stamp = stamp_of(path, pointer);
   std::error_code error;

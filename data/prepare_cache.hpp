@@ -35,7 +35,7 @@ public:
   /// Hash of a source file's bytes; remembered, so that an unchanged file is
   /// read once.
   std::string hash_of(const std::string& path, const std::string& pointer,
-                      const std::stop_token& stop = {});
+                      const work_watch& stop = {});
 
   std::filesystem::path folder_of(const std::string& key) const;
   std::filesystem::path making_of(const std::string& key) const;

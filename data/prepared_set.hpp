@@ -7,11 +7,11 @@
 #include "data/chunk.hpp"
 #include "runtime/job/job.hpp"
 #include "runtime/ledger/manifest.hpp"
+#include "store/work_watch.hpp"
 
 #include <filesystem>
 #include <functional>
 #include <memory>
-#include <stop_token>
 #include <string>
 
 namespace ballast {
@@ -30,9 +30,9 @@ public:
 };
 
 struct prepare_options {
-  /// Cancels the preparation with ballast_error{stopped}.
-  std::stop_token stop = {};
-  /// Receives warnings about damaged sets and left-out columns, on any thread;
+  /// Ends the preparing with ballast_error{stopped}; shows that it gets on.
+  work_watch stop = {};
+  /// Told of a damaged set, and of columns that were left out, on any thread;
   /// may be empty.
   std::function<void(const std::string&)> warn = {};
 };

@@ -22,7 +22,7 @@ bool is_regression(const job& what) {
 
 /// The inputs that determine the content of one source, besides the seed.
 json identity_of(const source_spec& spec, const std::string& pointer,
-                 prepare_cache& cache, const std::stop_token& stop) {
+                 prepare_cache& cache, const work_watch& stop) {
   if (spec.format == "synthetic")
     return {
         {"rows", spec.rows}, {"classes", spec.classes}, {"width", spec.width}};
@@ -81,7 +81,7 @@ label_kind label_of(const job& what) {
 }
 
 nlohmann::json set_identity(const job& what, prepare_cache& cache,
-                            const std::stop_token& stop) {
+                            const work_watch& stop) {
   const data_spec& data = what.data;
   json out{{"format", format_of_sets},
            {"regression", is_regression(what)},

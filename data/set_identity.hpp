@@ -4,9 +4,9 @@
 
 #include "data/prepare_cache.hpp"
 #include "data/source_table.hpp"
+#include "store/work_watch.hpp"
 
 #include <nlohmann/json_fwd.hpp>
-#include <stop_token>
 #include <string>
 
 namespace ballast {
@@ -17,7 +17,7 @@ label_kind label_of(const job& what);
 /// Its hash is the key of the set. Reads the source files, or the cache's
 /// memory of their hashes.
 nlohmann::json set_identity(const job& what, prepare_cache& cache,
-                            const std::stop_token& stop);
+                            const work_watch& stop);
 
 /// The source that differs between two identities of one job, for a message;
 /// empty if none does.

@@ -2,7 +2,7 @@
 
 #include "runtime/base/errors.hpp"
 #include "runtime/base/printable.hpp"
-#include "store/stop_check.hpp"
+#include "store/work_watch.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -122,8 +122,7 @@ struct source_file::stream {
   uint64_t taken_bytes = 0;
 };
 
-source_file::source_file(std::string path, std::string pointer,
-                         std::stop_token stop)
+source_file::source_file(std::string path, std::string pointer, work_watch stop)
     : path_(std::move(path)), pointer_(std::move(pointer)),
       stop_(std::move(stop)), stream_(std::make_unique<stream>()) {
   stream_->packed_bytes = stamp_of(path_, pointer_).size;

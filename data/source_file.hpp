@@ -2,10 +2,11 @@
 /// Errors: ballast_error{invalid_data} with the file in the message.
 #pragma once
 
+#include "store/work_watch.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -21,7 +22,7 @@ class source_file {
 public:
   /// `pointer` = the job's field, for errors. `stop` cancels reading with
   /// ballast_error{stopped}.
-  source_file(std::string path, std::string pointer, std::stop_token stop = {});
+  source_file(std::string path, std::string pointer, work_watch stop = {});
   ~source_file();
   source_file(const source_file&) = delete;
   source_file& operator=(const source_file&) = delete;
@@ -39,7 +40,7 @@ private:
   struct stream;
   std::string path_;
   std::string pointer_;
-  std::stop_token stop_;
+  work_watch stop_;
   std::unique_ptr<stream> stream_;
 };
 

@@ -5,7 +5,7 @@
 #include "data/source_file.hpp"
 #include "runtime/base/errors.hpp"
 #include "runtime/base/printable.hpp"
-#include "store/stop_check.hpp"
+#include "store/work_watch.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -7,11 +7,11 @@
 #include "runtime/job/job.hpp"
 #include "runtime/ledger/manifest.hpp"
 #include "runtime/placement/joint_bins.hpp"
+#include "store/work_watch.hpp"
 
 #include <cstdint>
 #include <optional>
 #include <span>
-#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -78,8 +78,8 @@ struct source_request {
   const source_table* like = nullptr;
   /// For tables (csv, parquet) only.
   std::vector<column_to_keep> kept = {};
-  /// Cancels reading with ballast_error{stopped}.
-  std::stop_token stop = {};
+  /// Ends the reading with ballast_error{stopped}.
+  work_watch stop = {};
 };
 
 source_table read_idx(const source_spec& spec, const source_request& request);

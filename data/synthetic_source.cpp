@@ -4,7 +4,7 @@
 /// train or test, r), so a smaller set is a prefix of a larger one.
 #include "data/source_table.hpp"
 #include "runtime/base/random.hpp"
-#include "store/stop_check.hpp"
+#include "store/work_watch.hpp"
 
 #include <cmath>
 #include <cstring>

@@ -1,6 +1,6 @@
 #include "store/file_lock.hpp"
 
-#include "store/stop_check.hpp"
+#include "store/work_watch.hpp"
 
 #include <cerrno>
 #include <cstdlib>
@@ -28,7 +28,7 @@ file_lock::file_lock(const std::filesystem::path& path, const options& how)
 }
 
 bool file_lock::take(mode as, std::chrono::milliseconds wait,
-                     const std::stop_token& stop) {
+                     const work_watch& stop) {
   constexpr std::chrono::milliseconds pause{10};
   const int kind = as == mode::shared ? LOCK_SH : LOCK_EX;
   for (;;) {

@@ -4,11 +4,11 @@
 #pragma once
 
 #include "runtime/base/unique_fd.hpp"
+#include "store/work_watch.hpp"
 
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
-#include <stop_token>
 #include <string>
 
 namespace ballast {
@@ -34,7 +34,7 @@ public:
   /// it up for a moment). False if others held it until `wait` was over, or on
   /// an error. `stop` ends the wait with ballast_error{stopped}.
   bool take(mode as, std::chrono::milliseconds wait = {},
-            const std::stop_token& stop = {});
+            const work_watch& stop = {});
   /// False after the file was renamed or replaced: the lock then does not
   /// protect the file at this path.
   bool is_at(const std::filesystem::path& path) const;

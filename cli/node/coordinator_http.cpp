@@ -12,26 +12,33 @@ namespace {
 constexpr auto request_deadline = std::chrono::seconds(10);
 
 /// Asks the coordinator on behalf of an HTTP request; any thread.
-template <class... Ts>
-std::string ask_text(caf::actor_system& system, const coordinator_actor& whom,
-                     Ts... what) {
+nlohmann::json ask_status(caf::actor_system& system,
+                          const local_coordinator_actor& whom) {
   caf::scoped_actor self{system};
-  std::string out;
-  self->request(whom, request_deadline, what...)
+  nlohmann::json out;
+  self->request(whom, request_deadline, status_query{})
       .receive(
-          [&](const std::string& text) { out = text; },
+          [&](const status_shown& shown) { out = shown.status; },
           [&](const caf::error& why) { throw ballast_error(to_failure(why)); });
   return out;
 }
 
-http_reply ask_control(caf::actor_system& system, const coordinator_actor& whom,
+/// The one place where a control message is JSON: a request from here on, and a
+/// value that comes back.
+http_reply ask_control(caf::actor_system& system,
+                       const local_coordinator_actor& whom,
                        const std::string& body) {
+  control_result message = parse_control(body);
+  if (!message.value)
+    return {http_status(message.refused),
+            make_reply_error(message.id, message.refused)};
   caf::scoped_actor self{system};
   http_reply out;
-  self->request(whom, request_deadline, control_atom::value, body)
+  self->request(whom, request_deadline, message.value->request)
       .receive(
-          [&](int status, const std::string& text) {
-            out = {status, text};
+          [&](const control_reply& reply) {
+            control_response made = make_response(message.id, reply);
+            out = {made.status, std::move(made.body)};
           },
           [&](const caf::error& why) {
             out = {503, make_reply_error("", to_failure(why))};
@@ -62,20 +69,18 @@ nlohmann::json targets(const nlohmann::json& status,
 } // namespace
 
 http_handlers coordinator_handlers(caf::actor_system& system,
-                                   const coordinator_actor& whom,
+                                   const local_coordinator_actor& whom,
                                    std::shared_ptr<record_slot> records,
                                    std::shared_ptr<std::string> own_address) {
   http_handlers out;
-  auto status = [&system, whom] {
-    return nlohmann::json::parse(ask_text(system, whom, status_atom::value));
-  };
+  auto status = [&system, whom] { return ask_status(system, whom); };
   out.metrics = [records] {
     auto record = records->get();
     return record ? record->probe()->text() : idle_metrics();
   };
   out.unhealthy = [&system, whom]() -> std::optional<std::string> {
     try {
-      ask_text(system, whom, status_atom::value);
+      ask_status(system, whom);
       return std::nullopt;
     } catch (const ballast_error& e) {
       return e.what();

@@ -1,8 +1,10 @@
-/// What the coordinator answers over HTTP: every request becomes a message to
-/// the coordinator actor and waits for its answer, on the server's threads.
+/// What the coordinator answers over HTTP: every request is read here, becomes
+/// a typed message to the coordinator actor and waits for its answer, on the
+/// server's threads.
 #pragma once
 
 #include "actors/coordinator.hpp"
+#include "actors/local_protocol.hpp"
 #include "cli/node/host_port.hpp"
 #include "monitor/http/http_server.hpp"
 
@@ -15,7 +17,7 @@ namespace ballast {
 /// `own_address` is filled in once the server is bound. `system` must outlive
 /// the server.
 http_handlers coordinator_handlers(caf::actor_system& system,
-                                   const coordinator_actor& whom,
+                                   const local_coordinator_actor& whom,
                                    std::shared_ptr<record_slot> records,
                                    std::shared_ptr<std::string> own_address);
 

@@ -1,6 +1,6 @@
 #include "cli/node/node.hpp"
 
-#include "actors/coordinator.hpp"
+#include "actors/coordinator_shell.hpp"
 #include "actors/shard_manager.hpp"
 #include "actors/this_machine.hpp"
 #include "actors/types.hpp"
@@ -8,21 +8,20 @@
 #include "cli/node/coordinator_http.hpp"
 #include "cli/node/host_port.hpp"
 #include "cli/node/identity.hpp"
+#include "cli/node/patient_resume.hpp"
 #include "cli/node/progress_tap.hpp"
+#include "cli/node/supervisor_lines.hpp"
 #include "cli/node/worker_device.hpp"
 #include "data/prepared_set.hpp"
 #include "monitor/http/http_server.hpp"
 #include "monitor/logs/log.hpp"
-#include "runtime/base/disk_wait.hpp"
 #include "runtime/base/fault_point.hpp"
 #include "runtime/base/json_text.hpp"
 #include "runtime/base/run_mark.hpp"
-#include "runtime/base/thread_name.hpp"
 #include "store/atomic_file.hpp"
 #include "store/file_lock.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -39,114 +38,6 @@ namespace ballast {
 namespace {
 
 using namespace std::chrono_literals;
-
-constexpr auto submit_deadline = 10s;
-
-/// Takes a run over; if the disk is full it waits for space, as the run itself
-/// would. On a thread of its own, because signals arrive meanwhile.
-class patient_resume {
-public:
-  patient_resume(caf::actor_system& system, coordinator_actor whom)
-      : system_(system), whom_(std::move(whom)) {}
-
-  void begin(const nlohmann::json& what,
-             std::function<void(const std::string&)> accepted,
-             std::function<void(const caf::error&)> refused) {
-    uint32_t grace_s = elastic_spec{}.grace_s;
-    if (auto job = what.find("job"); job != what.end() && job->is_object())
-      grace_s = job->value("elastic", nlohmann::json::object())
-                    .value("grace_s", grace_s);
-    under_way_ = true;
-    std::thread([this, text = json_text(what), grace_s, accepted, refused] {
-      name_this_thread("bl-resume");
-      disk_wait wait;
-      std::chrono::nanoseconds told{-1'000'000'000'000};
-      while (true) {
-        caf::error why = ask(text, accepted);
-        failure problem = why ? to_failure(why) : failure{};
-        if (problem.code != errc::disk_full || interrupted_ ||
-            !wait.failed(problem.message, steady_now(),
-                         std::chrono::seconds(grace_s))) {
-          if (why)
-            refused(why);
-          else
-            over();
-          return;
-        }
-        if (steady_now() - told >= disk_wait::tell_every) {
-          told = steady_now();
-          std::fprintf(stderr, "%s\n", wait.sentence().c_str());
-        }
-        std::this_thread::sleep_for(disk_wait::retry_every);
-      }
-    }).detach();
-  }
-  /// True: the run receives the signal as soon as it is taken over.
-  bool interrupt() {
-    std::lock_guard lock(mutex_);
-    interrupted_ = true;
-    return under_way_;
-  }
-
-private:
-  void over() {
-    std::lock_guard lock(mutex_);
-    under_way_ = false;
-    if (interrupted_)
-      caf::anon_send(whom_, signal_atom::value);
-  }
-  static std::chrono::nanoseconds steady_now() {
-    return std::chrono::steady_clock::now().time_since_epoch();
-  }
-  caf::error ask(const std::string& text,
-                 const std::function<void(const std::string&)>& accepted) {
-    caf::error out;
-    caf::scoped_actor self{system_};
-    self->request(whom_, submit_deadline, resume_atom::value, text)
-        .receive([&](const std::string& name) { accepted(name); },
-                 [&](const caf::error& why) { out = why; });
-    return out;
-  }
-
-  caf::actor_system& system_;
-  coordinator_actor whom_;
-  std::mutex mutex_;
-  std::atomic<bool> interrupted_ = false;
-  std::atomic<bool> under_way_ = false;
-};
-
-/// Turns lines of the supervisor into messages; its end ends this process.
-void follow_supervisor(std::shared_ptr<liveness_socket> supervisor,
-                       caf::actor_system& system, coordinator_actor whom) {
-  name_this_thread("bl-supervisor");
-  auto accepted = [](const std::string&) {};
-  auto& resume = *new patient_resume(system, whom); // never destroyed
-  auto refuse = [supervisor](const caf::error& why) {
-    failure refused = to_failure(why);
-    supervisor->send({{"refused",
-                       {{"exit_code", describe(refused.code).exit_code},
-                        {"reason", refused.message}}}});
-  };
-  while (true) {
-    nlohmann::json line = supervisor->receive();
-    if (line.is_null())
-      std::_Exit(1);
-    if (line.contains("job")) {
-      caf::scoped_actor self{system};
-      self->request(whom, submit_deadline, submit_atom::value,
-                    json_text(line["job"]), line.value("run_dir", ""))
-          .receive(accepted, refuse);
-    } else if (line.contains("resume")) {
-      resume.begin(line["resume"], accepted, refuse);
-    } else if (line.contains("exited")) {
-      caf::anon_send(whom, exited_atom::value, line["exited"].value("name", ""),
-                     process_end_of(line["exited"]));
-    } else if (line.contains("signal")) {
-      if (!resume.interrupt())
-        caf::anon_send(whom, signal_atom::value);
-    }
-  }
-}
 
 /// One coordinator per state folder, as long as the lock is held.
 file_lock lock_state(const std::filesystem::path& state) {
@@ -239,7 +130,7 @@ private:
   // Threads of CAF run until the process ends: never destroyed.
   system_config& config_ = *new system_config;
   caf::actor_system& system_ = *new caf::actor_system(config_);
-  coordinator_actor actor_;
+  local_coordinator_actor actor_;
   http_server http_;
   std::shared_ptr<coordinator_addresses> addresses_ =
       std::make_shared<coordinator_addresses>();
@@ -364,15 +255,17 @@ void coordinator_process::listen() {
     if (run) // its log goes to the file only
       std::fprintf(stderr, "warning: %s\n", why.c_str());
   };
-  actor_ = system_.spawn<caf::detached>(
-      coordinator, system_.spawn(shard_manager, shard_config),
+  // Each on a thread of its own: the one waits for disks, the other plans.
+  actor_ = system_.spawn<coordinator_shell, caf::detached>(
+      system_.spawn<shard_manager, caf::detached>(shard_config),
       std::move(config));
   auto own_http = std::make_shared<std::string>();
   *own_http = serve(http_, web,
                     coordinator_handlers(system_, actor_, records_, own_http),
                     options_.http_again ? on_notice() : nullptr);
-  auto port = system_.middleman().publish(actor_, control.port,
-                                          control.host.c_str(), true);
+  // Workers get to know what they may say, and nothing else.
+  auto port = system_.middleman().publish(
+      coordinator_actor(actor_), control.port, control.host.c_str(), true);
   if (!port)
     throw ballast_error(errc::port_in_use,
                         "--listen " + options_.listen +
@@ -395,13 +288,12 @@ void coordinator_process::announce() {
       !open.empty()) {
     auto& resume = *new patient_resume(system_, actor_);
     resume.begin(
-        nlohmann::json{{"folder", open.string()}},
+        resume_run{.folder = open.string()},
         [](const std::string& name) {
           log().info("goes on with run {}", name);
         },
-        [open](const caf::error& why) {
-          log().warn("cannot go on with {}: {}", open.string(),
-                     to_failure(why).message);
+        [open](const failure& why) {
+          log().warn("cannot go on with {}: {}", open.string(), why.message);
         });
   }
   std::printf("coordinator %s\nhttp %s\n", addresses_->control.c_str(),

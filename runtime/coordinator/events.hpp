@@ -6,7 +6,7 @@
 #include "runtime/balance/load.hpp"
 #include "runtime/base/errors.hpp"
 #include "runtime/ledger/lineage.hpp"
-#include "runtime/messages/control.hpp"
+#include "runtime/messages/control_request.hpp"
 #include "runtime/messages/loss_cause.hpp"
 #include "runtime/messages/messages.hpp"
 
@@ -74,7 +74,7 @@ using coordinator_event = std::variant<
     worker_failed, final_ack, state_copied, chunks_fetched, balance_answer,
     saved_model, checkpoint_written, outside_trouble, clock_tick>;
 
-// -- from users; the others are in runtime/messages/control.hpp ---------------
+// -- from users; the others are in runtime/messages/control_request.hpp -------
 
 /// Finish the step in flight, keep the model, end.
 struct stop_run {

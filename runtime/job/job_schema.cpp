@@ -1,7 +1,6 @@
 /// Writes the JSON Schema (2020-12) of the job from the table of fields.
 #include "runtime/job/job_field.hpp"
 
-#include <cmath>
 #include <map>
 
 namespace ballast {
@@ -13,53 +12,7 @@ using nlohmann::json;
 /// The form with every optional part; one pipeline step stands for the list.
 constexpr job_form full_form{true, 1};
 
-json scalar_schema(const job_field& field) {
-  std::string type = json_type(field, true);
-  json out = {{"type", type}};
-  if (is_nullable(field))
-    out["type"] = {type, "null"};
-  if (type == "integer" || type == "number") {
-    const field_range& r = field.range;
-    out[r.low_excluded ? "exclusiveMinimum" : "minimum"] = r.low;
-    if (!std::isinf(r.high))
-      out[r.high_excluded ? "exclusiveMaximum" : "maximum"] = r.high;
-  }
-  if (type == "integer")
-    for (const char* bound : {"minimum", "maximum"})
-      if (out.contains(bound))
-        out[bound] = int64_t(out[bound].get<double>());
-  if (type != "string")
-    return out;
-  if (field.text == text_kind::name)
-    out["pattern"] = "^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}$";
-  else if (field.text == text_kind::path_or_word)
-    out["anyOf"] = {{{"enum", field.allowed}},
-                    {{"pattern", ".\\.safetensors$"}}};
-  else if (!field.allowed.empty())
-    out["enum"] = field.allowed;
-  else
-    out.update(
-        {{"minLength", may_be_empty(field) ? 0 : 1}, {"maxLength", 4096}});
-  return out;
-}
-
-json value_schema(const job_field& field) {
-  json out = scalar_schema(field);
-  for (int depth = is_table(field)               ? 2
-                   : json_type(field) == "array" ? 1
-                                                 : 0;
-       depth > 0; --depth)
-    out = {{"type", "array"},
-           {"items", std::move(out)},
-           {"minItems", field.items_min},
-           {"maxItems", field.items_max}};
-  out["description"] = field.doc;
-  if (!field.required)
-    out["default"] = default_of(field);
-  return out;
-}
-
-/// A condition: the field's selector has one of the required values.
+/// Holds where the field's selector has one of the values it asks for.
 json selected(const job_field& field, const std::vector<job_field>& fields) {
   json test = {{"properties", {{field.when, {{"enum", field.when_is}}}}}};
   std::string selector = parent_of(field.pointer) + "/" + field.when;
@@ -83,7 +36,7 @@ public:
 
   void add(const job_field& field) {
     std::string key = key_of(field.pointer);
-    variants_[key].push_back(value_schema(field));
+    variants_[key].push_back(field_schema(field));
     if (field.required && field.when.empty())
       out_["required"].push_back(key);
     if (!field.without.empty())
@@ -93,7 +46,7 @@ public:
       return;
     json test = selected(field, fields_);
     places_[key].push_back(test);
-    json then = {{"properties", {{key, value_schema(field)}}}};
+    json then = {{"properties", {{key, field_schema(field)}}}};
     then["properties"][key].erase("description");
     then["properties"][key].erase("default");
     if (field.required)

@@ -19,14 +19,6 @@ protected:
   }
   void fill() { std::ofstream(flag) << "full"; }
   void free() { std::filesystem::remove(flag); }
-  nlohmann::json status() {
-    self->send(boss, status_atom::value);
-    run();
-    nlohmann::json out;
-    self->receive(
-        [&](const std::string& text) { out = nlohmann::json::parse(text); });
-    return out;
-  }
   void applied(uint64_t step) {
     progress_report report;
     report.generation = generation{1};
@@ -64,25 +56,19 @@ TEST_F(coordinator_disk, answers_a_request_once_it_is_journaled) {
   arm("journal.commit");
   begin_training();
   fill();
-  self->send(boss, control_atom::value,
-             std::string(R"({"version":1,"id":"x","type":"pause"})"));
-  run();
+  ask(pause_request{});
   EXPECT_TRUE(workers[0]->commands.empty());
   free();
   advance(250ms);
   EXPECT_EQ(workers[0]->commands.size(), 1u);
-  int answer = 0;
-  self->receive([&](int status, const std::string&) { answer = status; });
-  EXPECT_EQ(answer, 200);
+  EXPECT_FALSE(answer().refused);
 }
 
 TEST_F(coordinator_disk, gives_nobody_up_for_an_order_that_waits) {
   arm("journal.commit");
   begin_training();
   fill();
-  self->send(boss, control_atom::value,
-             std::string(R"({"version":1,"id":"x","type":"pause"})"));
-  run();
+  ask(pause_request{});
   caf::anon_send_exit(handles[1], caf::exit_reason::kill);
   run();
   // Far beyond the patience with a fence that was never sent.

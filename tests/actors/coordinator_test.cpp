@@ -62,7 +62,7 @@ TEST_F(coordinator_test, names_the_device_that_holds_a_worker_up) {
   beat.trouble.add(device_cause::heat);
   beat.trouble.celsius = 91;
   caf::anon_send(boss, beat);
-  caf::anon_send(boss, tick_atom::value);
+  caf::anon_send(boss, coordinator_tick{});
   run();
   nlohmann::json told = lines("events.jsonl").back();
   EXPECT_EQ(told["kind"], "straggler");
@@ -72,50 +72,60 @@ TEST_F(coordinator_test, names_the_device_that_holds_a_worker_up) {
   const std::string says =
       "w2 may be held up by its cpu: slowed down by heat (91 degrees)";
   EXPECT_EQ(told["reason"], says);
-  self->send(boss, status_atom::value);
-  run();
-  nlohmann::json status;
-  self->receive(
-      [&](const std::string& text) { status = nlohmann::json::parse(text); });
-  ASSERT_EQ(status["workers"].size(), 2u);
-  EXPECT_FALSE(status["workers"][0].contains("trouble"));
-  EXPECT_EQ(status["workers"][1]["trouble"]["reason"], says);
+  nlohmann::json shown = status();
+  ASSERT_EQ(shown["workers"].size(), 2u);
+  EXPECT_FALSE(shown["workers"][0].contains("trouble"));
+  EXPECT_EQ(shown["workers"][1]["trouble"]["reason"], says);
 }
 
 TEST_F(coordinator_test, passes_control_messages_on_as_commands) {
   begin_training();
-  self->send(boss, control_atom::value,
-             std::string(R"({"version":1,"id":"x","type":"pause"})"));
-  run();
-  int status = 0;
-  std::string body;
-  self->receive([&](int s, const std::string& b) {
-    status = s;
-    body = b;
-  });
-  EXPECT_EQ(status, 200) << body;
+  ask(pause_request{});
+  control_reply reply = answer();
+  EXPECT_FALSE(reply.refused) << reply.refused.message;
   for (const auto& one : workers) {
     ASSERT_EQ(one->commands.size(), 1u);
     EXPECT_EQ(one->commands[0].kind, command_kind::pause);
   }
 }
 
+TEST_F(coordinator_test, answers_every_type_of_request_with_its_own_values) {
+  start();
+  join("w1");
+  join("w2");
+  ask(submit_request{played_job()});
+  auto begun = std::get<run_begun>(answer().answer);
+  EXPECT_EQ(begun.name, "played-1");
+  EXPECT_EQ(begun.folder, (folder.path() / "played-1").string());
+  ask(submit_request{played_job()});
+  EXPECT_EQ(answer().refused.code, errc::busy);
+  ask(balance_request{.enabled = false, .skew_tv = {}});
+  EXPECT_FALSE(std::get<balance_set>(answer().answer).enabled);
+  ask(status_request{});
+  EXPECT_EQ(std::get<status_shown>(answer().answer).status["run"], "played-1");
+  ask(kill_request{"w1"});
+  EXPECT_EQ(answer().refused.code, errc::bad_request);
+  // These two come from the shard manager.
+  ask(plan_request{});
+  EXPECT_EQ(std::get<balance_explained>(answer().answer).fields["moved_rows"],
+            7);
+  ask(explain_request{"w9", {}});
+  EXPECT_EQ(answer().refused.code, errc::unknown_worker);
+}
+
 TEST_F(coordinator_test, survives_data_that_are_ready_after_the_run_ended) {
   start();
   // The worker of the job dies while its data are read: run only what ends the
   // job before the shard manager's answer arrives.
-  caf::anon_send(boss, submit_atom::value, std::string(job_text),
-                 std::string());
-  caf::anon_send(boss, exited_atom::value, std::string("w1"),
-                 process_end{process_end::kind::exited, 1});
+  caf::anon_send(boss, submit_job{played_job(), {}});
+  caf::anon_send(boss, process_exited{"w1", {process_end::kind::exited, 1}});
   run();
   EXPECT_TRUE(event_kinds().empty() || event_kinds().back() != "generation");
 }
 
 TEST_F(coordinator_test, removes_the_directory_of_a_run_whose_data_are_bad) {
   start({errc::invalid_data, "train.csv row 3: not a number", "/data/train"});
-  caf::anon_send(boss, submit_atom::value, std::string(job_text),
-                 std::string());
+  caf::anon_send(boss, submit_job{played_job(), {}});
   run();
   // The report is written by a thread; the state's end joins it.
   caf::anon_send_exit(boss, caf::exit_reason::kill);

@@ -115,23 +115,7 @@ played_coordinator(coordinator_actor::pointer self,
         if (std::holds_alternative<final_ack>(m))
           notes->on_ack();
       },
-      [](submit_atom, const std::string&, const std::string&) {
-        return std::string();
-      },
-      [](control_atom, const std::string&) -> caf::result<int, std::string> {
-        return {200, std::string()};
-      },
-      [](status_atom) { return std::string(); },
-      [](exited_atom, const std::string&, const process_end&) {},
-      [](signal_atom) {},
-      [](saved_atom, const saved_model&) {},
-      [](saved_atom, const checkpoint_identity&, const std::string&,
-         const failure&) {},
       [=](drain_atom, worker_id) { note("drain"); },
-      [](resume_atom, const std::string&) { return std::string(); },
-      [](trouble_atom, const failure&) {},
-      [](ended_atom, int, const std::string&) {},
-      [](tick_atom) {},
   };
 }
 

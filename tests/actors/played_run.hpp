@@ -2,7 +2,7 @@
 /// time, with a real run directory.
 #pragma once
 
-#include "actors/coordinator.hpp"
+#include "actors/coordinator_shell.hpp"
 #include "tests/actors/actor_fixture.hpp"
 #include "tests/data/some_chunks.hpp"
 
@@ -30,38 +30,43 @@ const char* const job_text = R"({"version": 1, "name": "played", "seed": 3,
 inline shard_manager_actor::behavior_type
 played_shards(shard_manager_actor::pointer, failure refuse) {
   return {
-      [=](prepare_atom, const std::string&,
-          const std::string&) -> caf::result<set_summary> {
+      [=](const prepare_set&) -> caf::result<set_prepared> {
         if (refuse)
           return to_error(refuse);
-        set_summary out;
-        out.train_rows = 40;
-        out.classes = 2;
-        out.chunk_rows = {20, 20};
+        set_prepared out;
+        out.set.train_rows = 40;
+        out.set.classes = 2;
+        out.set.chunk_rows = {20, 20};
+        out.manifest = R"({"played": true})";
         return out;
       },
-      [](control_atom, const std::string&) { return std::string("{}"); },
-      [](balance_atom, const load_view&) { return balance_answer{}; },
-      [](balance_atom, bool, double) {},
-      [=](place_atom, generation gen, plan_number number,
-          const std::vector<worker_id>& workers, const plan&,
-          const std::vector<uint64_t>&) -> caf::result<placed_shares> {
-        plan out{number, gen, {}};
+      [](const place_shares& order) {
+        plan out{order.number, order.generation, {}};
         std::vector<share_summary> counts;
-        for (uint32_t i = 0; i < workers.size(); ++i) {
+        for (uint32_t i = 0; i < order.workers.size(); ++i) {
           out.shares.push_back(
-              {workers[i], number, 20, {{chunk_id(i), 0, 20}}, i});
-          counts.push_back({workers[i], 20, 0});
+              {order.workers[i], order.number, 20, {{chunk_id(i), 0, 20}}, i});
+          counts.push_back({order.workers[i], 20, 0});
         }
         return placed_shares{out, counts, {}};
       },
-      [](status_atom) -> caf::result<std::string> {
-        return std::string(R"({"played": true})");
+      [](const load_view&) { return balance_answer{}; },
+      [](const plan_request&) {
+        return control_reply{{}, balance_explained{{{"moved_rows", 7}}}};
       },
-      [](prepared_atom, const failure&) {},
-      [](serve_atom, const std::string&) {},
-      [](drop_atom) {},
+      [](const explain_request&) {
+        return control_reply{{errc::unknown_worker, "no such", {}}, {}};
+      },
+      [](const set_balance&) {},
+      [](const serve_file&) {},
+      [](const drop_set&) {},
+      [](const preparation_ended&) {},
+      [](const preparation_tick&) {},
   };
+}
+
+inline job played_job() {
+  return parse_job(job_text, {}, "/").value.value();
 }
 
 struct orders {
@@ -95,7 +100,7 @@ protected:
       all->push_back(how);
     };
     auto shards = keep(system.spawn(played_shards, refuse));
-    boss = keep(system.spawn(coordinator, shards, config));
+    boss = keep(system.spawn<coordinator_shell>(shards, config));
     run();
   }
   void join(const std::string& name) {
@@ -105,6 +110,23 @@ protected:
                worker_hello{name, 7, "host", "cpu", "b", "http://m", {}},
                handles.back());
     run();
+  }
+  nlohmann::json status() {
+    self->send(boss, status_query{});
+    run();
+    nlohmann::json out;
+    self->receive([&](const status_shown& shown) { out = shown.status; });
+    return out;
+  }
+  /// Sends it; `answer` gives the reply, once that is there.
+  void ask(control_request request) {
+    self->send(boss, std::move(request));
+    run();
+  }
+  control_reply answer() {
+    control_reply out;
+    self->receive([&](const control_reply& reply) { out = reply; });
+    return out;
   }
   nlohmann::json file(const std::string& name) {
     std::ifstream in(folder.path() / "played-1" / name);
@@ -128,8 +150,7 @@ protected:
     start();
     join("w1");
     join("w2");
-    caf::anon_send(boss, submit_atom::value, std::string(job_text),
-                   std::string());
+    caf::anon_send(boss, submit_job{played_job(), {}});
     run();
     for (const auto& one : workers) {
       ASSERT_EQ(one->assigned.size(), 1u);
@@ -148,7 +169,7 @@ protected:
 
   temporary_folder folder;
   std::string data_address = "127.0.0.1:1";
-  coordinator_actor boss;
+  local_coordinator_actor boss;
   std::vector<std::shared_ptr<orders>> workers;
   std::vector<gpu_worker_actor> handles;
   std::shared_ptr<std::vector<run_outcome>> all_outcomes =

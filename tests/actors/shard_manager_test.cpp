@@ -6,6 +6,7 @@
 #include "actors/types.hpp"
 #include "tests/store/temp_folder.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 #include <numeric>
@@ -17,11 +18,13 @@ using namespace std::chrono_literals;
 
 constexpr auto patience = 60s; // a deadlock, not slowness
 
-std::string job_of(uint64_t rows) {
-  return R"({"data": {"train": {"format": "synthetic", "classes": 2,
+job job_of(uint64_t rows) {
+  const std::string text =
+      R"({"data": {"train": {"format": "synthetic", "classes": 2,
              "rows": )" +
-         std::to_string(rows) + R"(}, "test_fraction": 0, "chunk_rows": 10},
+      std::to_string(rows) + R"(}, "test_fraction": 0, "chunk_rows": 10},
              "model": {"kind": "emulated"}})";
+  return parse_job(text, {}, "/").value.value();
 }
 
 class shard_manager_test : public testing::Test {
@@ -30,21 +33,31 @@ protected:
     caf::anon_send_exit(actor_, caf::exit_reason::user_shutdown);
   }
 
-  set_summary prepare(uint64_t rows) {
-    set_summary out;
-    self_->request(actor_, patience, prepare_atom::value, job_of(rows), "token")
-        .receive([&](const set_summary& got) { out = got; },
-                 [](const caf::error& why) {
-                   ADD_FAILURE() << to_failure(why).message;
-                 });
+  shard_manager_config config_of(std::chrono::milliseconds patience_of_it) {
+    shard_manager_config out;
+    out.cache_folder = folder_ / "cache";
+    out.preparing_patience = patience_of_it;
     return out;
   }
 
-  /// The manifest, or the text of the refusal.
-  std::string status() {
+  set_summary prepare(uint64_t rows) {
+    self_->request(actor_, patience, prepare_set{job_of(rows), "token"})
+        .receive([&](const set_prepared& got) { prepared_ = got; },
+                 [](const caf::error& why) {
+                   ADD_FAILURE() << to_failure(why).message;
+                 });
+    return prepared_.set;
+  }
+
+  /// Why there is no plan, or nothing.
+  std::string lacks_set() {
     std::string out;
-    self_->request(actor_, patience, status_atom::value)
-        .receive([&](const std::string& text) { out = text; },
+    self_
+        ->request(
+            actor_, patience,
+            place_shares{
+                generation{1}, plan_number{1}, {worker_id{1}}, plan{}, {}})
+        .receive([&](const placed_shares&) {},
                  [&](const caf::error& why) { out = to_failure(why).message; });
     return out;
   }
@@ -53,8 +66,9 @@ protected:
                              const std::vector<uint64_t>& limits) {
     placed_shares out;
     self_
-        ->request(actor_, patience, place_atom::value, generation{1},
-                  plan_number{1}, workers, plan{}, limits)
+        ->request(actor_, patience,
+                  place_shares{generation{1}, plan_number{1}, workers, plan{},
+                               limits})
         .receive([&](const placed_shares& got) { out = got; },
                  [](const caf::error& why) {
                    ADD_FAILURE() << to_failure(why).message;
@@ -65,19 +79,29 @@ protected:
     return place_within(workers, {}).what;
   }
 
-  /// The answer to a control message, or the text of the refusal.
-  std::string ask(nlohmann::json message) {
-    message["version"] = 1;
-    std::string out;
-    self_->request(actor_, patience, control_atom::value, message.dump())
-        .receive([&](const std::string& text) { out = text; },
-                 [&](const caf::error& why) { out = to_failure(why).message; });
+  /// The answer to a question of a user.
+  template <class Request>
+  control_reply ask(const Request& request) {
+    control_reply out;
+    self_->request(actor_, patience, request)
+        .receive([&](const control_reply& got) { out = got; },
+                 [](const caf::error& why) {
+                   ADD_FAILURE() << to_failure(why).message;
+                 });
     return out;
+  }
+  template <class Request>
+  std::string refusal_of(const Request& request) {
+    return ask(request).refused.message;
+  }
+  template <class Request>
+  nlohmann::json fields_of(const Request& request) {
+    return std::get<balance_explained>(ask(request).answer).fields;
   }
 
   balance_answer observe(const load_view& view) {
     balance_answer out;
-    self_->request(actor_, patience, balance_atom::value, view)
+    self_->request(actor_, patience, view)
         .receive([&](const balance_answer& got) { out = got; },
                  [](const caf::error& why) {
                    ADD_FAILURE() << to_failure(why).message;
@@ -105,22 +129,24 @@ protected:
   system_config config_;
   caf::actor_system system_{config_};
   caf::scoped_actor self_{system_};
-  shard_manager_actor actor_ = system_.spawn(
-      shard_manager, shard_manager_config{"127.0.0.1", folder_ / "cache"});
+  shard_manager_actor actor_ = system_.spawn<shard_manager, caf::detached>(
+      config_of(std::chrono::minutes(10)));
+  set_prepared prepared_; // the newest
 };
 
 TEST_F(shard_manager_test, prepares_places_and_forgets_a_set) {
-  EXPECT_EQ(status(), "no data set is prepared");
+  EXPECT_EQ(lacks_set(), "no data set is prepared");
   set_summary set = prepare(105);
   EXPECT_EQ(set.train_rows, 105u);
   EXPECT_EQ(std::accumulate(set.chunk_rows.begin(), set.chunk_rows.end(), 0u),
             105u);
-  EXPECT_EQ(nlohmann::json::parse(status())["content_id"], set.content_id);
+  EXPECT_EQ(nlohmann::json::parse(prepared_.manifest)["content_id"],
+            set.content_id);
   plan placed = place({worker_id{1}, worker_id{2}});
   ASSERT_EQ(placed.shares.size(), 2u);
   EXPECT_EQ(rows(placed.shares[0]) + rows(placed.shares[1]), 105u);
-  self_->send(actor_, drop_atom::value);
-  EXPECT_EQ(status(), "no data set is prepared");
+  self_->send(actor_, drop_set{});
+  EXPECT_EQ(lacks_set(), "no data set is prepared");
 }
 
 TEST_F(shard_manager_test, says_what_the_workers_have_no_room_for) {
@@ -135,32 +161,32 @@ TEST_F(shard_manager_test, says_what_the_workers_have_no_room_for) {
 TEST_F(shard_manager_test, takes_the_next_job_while_a_set_is_prepared) {
   for (int round = 0; round < 3; ++round) {
     // Dropped before its thread can be done; nobody waits for the answer.
-    self_->send(actor_, prepare_atom::value, job_of(200'000), "token");
-    self_->send(actor_, drop_atom::value);
-    EXPECT_EQ(status(), "no data set is prepared");
-    self_->send(actor_, prepare_atom::value, job_of(200'001), "token");
+    self_->send(actor_, prepare_set{job_of(200'000), "token"});
+    self_->send(actor_, drop_set{});
+    EXPECT_EQ(lacks_set(), "no data set is prepared");
+    self_->send(actor_, prepare_set{job_of(200'001), "token"});
     EXPECT_EQ(prepare(70).train_rows, 70u);
     EXPECT_EQ(place({worker_id{7}}).shares.at(0).batch_weight, 70u);
   }
 }
 
 TEST_F(shard_manager_test, says_when_there_is_nothing_to_explain_yet) {
-  for (const char* type : {"plan", "explain"})
-    EXPECT_EQ(ask({{"type", type}}), "no run trains here");
+  const explain_request of_w1{"w1", {}};
+  EXPECT_EQ(refusal_of(plan_request{}), "no run trains here");
+  EXPECT_EQ(refusal_of(explain_request{}), "no run trains here");
   prepare(105);
-  EXPECT_EQ(ask({{"type", "plan"}}), "no run trains here yet");
-  EXPECT_EQ(ask({{"type", "explain"}, {"worker", "w1"}}),
-            "no run trains here yet");
+  EXPECT_EQ(refusal_of(plan_request{}), "no run trains here yet");
+  EXPECT_EQ(refusal_of(of_w1), "no run trains here yet");
 }
 
 TEST_F(shard_manager_test, balances_as_it_is_told) {
-  self_->send(actor_, balance_atom::value, false, 0.5); // nothing to tell yet
+  self_->send(actor_, set_balance{false, 0.5}); // nothing to tell yet
   prepare(105);
   load_view view = first_view(place({worker_id{1}, worker_id{2}}));
   EXPECT_NE(observe(view).state.code, balance_code::disabled);
-  self_->send(actor_, balance_atom::value, false, 0.25);
+  self_->send(actor_, set_balance{false, 0.25});
   EXPECT_EQ(observe(view).state.code, balance_code::disabled);
-  self_->send(actor_, balance_atom::value, true, 0.25);
+  self_->send(actor_, set_balance{true, 0.25});
   EXPECT_NE(observe(view).state.code, balance_code::disabled);
 }
 
@@ -168,20 +194,39 @@ TEST_F(shard_manager_test, explains_a_run_of_one_worker) {
   prepare(105);
   load_view view = first_view(place({worker_id{1}}));
   EXPECT_EQ(observe(view).state.code, balance_code::at_optimum);
-  nlohmann::json plan = nlohmann::json::parse(ask({{"type", "plan"}}));
+  nlohmann::json plan = fields_of(plan_request{});
   EXPECT_EQ(plan["moved_rows"], 0);
   EXPECT_TRUE(plan["moves"].empty());
-  nlohmann::json worker =
-      nlohmann::json::parse(ask({{"type", "explain"}, {"worker", "w1"}}));
+  nlohmann::json worker = fields_of(explain_request{"w1", {}});
   EXPECT_EQ(worker["rows"], 105);
-  EXPECT_EQ(ask({{"type", "explain"}, {"worker", "w2"}}),
+  EXPECT_EQ(refusal_of(explain_request{"w2", {}}),
             "no worker named w2 trains here; there are: w1");
-  EXPECT_EQ(ask({{"type", "explain"}, {"chunk", 12}}),
-            "/chunk: expected 0 to 11");
-  EXPECT_EQ(ask({{"type", "explain"}}),
+  EXPECT_EQ(refusal_of(explain_request{{}, 12}), "/chunk: expected 0 to 11");
+  EXPECT_EQ(refusal_of(explain_request{}),
             "explain: give \"worker\" or \"chunk\", one of them");
-  EXPECT_EQ(ask({{"type", "explain"}, {"worker", "w1"}, {"chunk", 1}}),
+  EXPECT_EQ(refusal_of(explain_request{"w1", 1}),
             "explain: give \"worker\" or \"chunk\", one of them");
+}
+
+TEST_F(shard_manager_test, answers_when_a_set_is_dropped_or_gets_no_further) {
+  std::string why;
+  auto refused = [&](const shard_manager_actor& by, const prepare_set& order,
+                     bool drop) {
+    auto pending = self_->request(by, patience, order);
+    if (drop)
+      self_->send(by, drop_set{});
+    std::move(pending).receive(
+        [](const set_prepared&) { ADD_FAILURE() << "was prepared"; },
+        [&](const caf::error& error) { why = to_failure(error).message; });
+    return why;
+  };
+  EXPECT_EQ(refused(actor_, {job_of(200'002), "token"}, true),
+            "the run ended while its data were prepared");
+  // No patience at all: already the first look finds that nothing came since.
+  auto other = system_.spawn<shard_manager, caf::detached>(config_of(0ms));
+  EXPECT_THAT(refused(other, {job_of(2'000'003), "token"}, false),
+              testing::HasSubstr("makes no progress"));
+  caf::anon_send_exit(other, caf::exit_reason::user_shutdown);
 }
 
 } // namespace

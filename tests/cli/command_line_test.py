@@ -302,6 +302,22 @@ class CommandLine(unittest.TestCase):
         self.assertIn("may still take effect later", said[0])
         self.assertNotIn("may still take effect later", said[1])
 
+    def test_bash_completes_from_the_tables(self):
+        script = self.ballast("docs", "completion").stdout
+        for words, expected in (
+                (["sub"], {"submit"}),
+                (["ctl", "sta"], {"status", "stall_worker"}),
+                (["ctl", "slow_worker", ""], {"worker=", "factor="}),
+                (["run", "j.json", "--set", "/train/ep"], {"/train/epochs="})):
+            with self.subTest(words=words):
+                done = subprocess.run(
+                    ["bash", "-c", script + """
+                     COMP_WORDS=(ballast "$@"); COMP_CWORD=$#
+                     _ballast 2>/dev/null; printf '%s\\n' "${COMPREPLY[@]}"
+                     """, "bash", *words],
+                    capture_output=True, text=True, check=True)
+                self.assertEqual(set(done.stdout.split()), expected, done)
+
     def test_help_of_audit(self):
         done = self.ballast("audit", "--help")
         self.assertIn("usage: ballast audit RUN_DIR [--json]", done.stdout)

@@ -3,6 +3,7 @@
 #include "runtime/messages/control.hpp"
 
 #include "runtime/job/job_text.hpp"
+#include "tests/runtime/job/job_fixture.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,6 +11,7 @@
 namespace ballast {
 namespace {
 
+using ballast::testing::right_job;
 using nlohmann::json;
 using ::testing::HasSubstr;
 
@@ -17,7 +19,7 @@ TEST(control, reads_every_type_that_it_offers) {
   for (const std::string& type : control_types()) {
     json message = {{"version", 1}, {"id", "x1"}, {"type", type}};
     if (type == "submit")
-      message["job"] = {{"name", "a"}};
+      message["job"] = right_job();
     if (type.ends_with("_worker") || type == "damage_chunks")
       message["worker"] = "w1";
     if (type == "damage_chunks")
@@ -31,17 +33,41 @@ TEST(control, reads_every_type_that_it_offers) {
     control_result result = parse_control(message.dump());
     ASSERT_TRUE(result.value) << result.refused.message;
     EXPECT_EQ(result.value->id, "x1");
-    EXPECT_EQ(std::holds_alternative<submit_request>(result.value->what),
+    EXPECT_EQ(std::holds_alternative<submit_request>(result.value->request),
               type == "submit");
   }
 }
 
 TEST(control, keeps_the_job_of_a_submit) {
+  json job = right_job();
+  job["seed"] = 3;
   control_result result = parse_control(
-      R"({"version":1,"type":"submit","job":{"name":"a","seed":3}})");
-  ASSERT_TRUE(result.value);
-  EXPECT_EQ(std::get<submit_request>(result.value->what).job["seed"], 3);
+      json{{"version", 1}, {"type", "submit"}, {"job", job}}.dump());
+  ASSERT_TRUE(result.value) << result.refused.message;
+  EXPECT_EQ(std::get<submit_request>(result.value->request).what.seed, 3u);
   EXPECT_EQ(result.value->id, "");
+}
+
+TEST(control, refuses_a_submit_as_its_job_is_refused) {
+  json job = right_job();
+  job["train"]["epochs"] = 0;
+  control_result result = parse_control(
+      json{{"version", 1}, {"id", "a"}, {"type", "submit"}, {"job", job}}
+          .dump());
+  EXPECT_FALSE(result.value);
+  EXPECT_EQ(result.id, "a");
+  EXPECT_EQ(result.refused.code, errc::invalid_job);
+  EXPECT_EQ(result.refused.pointer, "/train/epochs");
+  EXPECT_EQ(http_status(result.refused), 422);
+}
+
+TEST(control, says_what_a_wrong_key_may_mean_before_what_is_missing) {
+  control_result result =
+      parse_control(R"({"version":1,"type":"evict_worker","wroker":"w1"})");
+  EXPECT_EQ(result.refused.pointer, "/wroker");
+  EXPECT_EQ(result.refused.message,
+            "/wroker: unknown key in \"evict_worker\"; did you mean "
+            "\"worker\"?");
 }
 
 TEST(control, refuses_with_code_reason_and_pointer) {
@@ -127,7 +153,7 @@ TEST(control, what_is_not_given_in_set_balance_stays) {
   control_result result =
       parse_control(R"({"version":1,"type":"set_balance","skew_tv":0.2})");
   ASSERT_TRUE(result.value) << result.refused.message;
-  const auto& what = std::get<balance_request>(result.value->what);
+  const auto& what = std::get<balance_request>(result.value->request);
   EXPECT_FALSE(what.enabled);
   EXPECT_EQ(what.skew_tv, 0.2);
 }
@@ -149,6 +175,33 @@ TEST(control, replies_name_the_message_they_answer) {
   EXPECT_EQ(refused["error"], (json{{"code", "unknown_worker"},
                                     {"message", "no worker w9"},
                                     {"pointer", "/worker"}}));
+}
+
+TEST(control, writes_what_every_answer_says) {
+  struct reply {
+    control_reply value;
+    const char* fields;
+  };
+  const reply table[] = {
+      {{{}, request_done{}}, R"({})"},
+      {{{}, run_begun{"r-1", "runs/r-1"}},
+       R"({"run": "r-1", "run_dir": "runs/r-1"})"},
+      {{{}, balance_set{false, 0.5}}, R"({"enabled": false, "skew_tv": 0.5})"},
+      {{{}, status_shown{{{"state", "idle"}}}},
+       R"({"status": {"state": "idle"}})"},
+      {{{}, balance_explained{{{"rows", 7}}}}, R"({"rows": 7})"},
+  };
+  for (const reply& r : table) {
+    control_response got = make_response("a", r.value);
+    json expected = json::parse(r.fields);
+    expected.update({{"version", 1}, {"id", "a"}, {"ok", true}});
+    EXPECT_EQ(got.status, 200);
+    EXPECT_EQ(json::parse(got.body), expected);
+  }
+  control_response refused =
+      make_response("b", {{errc::busy, "it is busy", ""}, request_done{}});
+  EXPECT_EQ(refused.status, 409);
+  EXPECT_EQ(json::parse(refused.body)["error"]["message"], "it is busy");
 }
 
 TEST(control, replies_are_json_whatever_the_text) {

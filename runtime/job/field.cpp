@@ -1,4 +1,4 @@
-#include "runtime/job/job_field.hpp"
+#include "runtime/job/field.hpp"
 
 #include <algorithm>
 
@@ -6,69 +6,58 @@ namespace ballast {
 
 using nlohmann::json;
 
-job_field& job_field::between(double low, double high) {
+field& field::between(double low, double high) {
   range = {low, high, false, false};
   return *this;
 }
 
-job_field& job_field::above(double low, double high) {
+field& field::above(double low, double high) {
   range = {low, high, true, false};
   return *this;
 }
 
-job_field& job_field::below(double low, double high) {
+field& field::below(double low, double high) {
   range = {low, high, false, true};
   return *this;
 }
 
-job_field& job_field::items(size_t least, size_t most) {
+field& field::items(size_t least, size_t most) {
   items_min = least;
   items_max = most;
   return *this;
 }
 
-job_field& job_field::one_of(std::vector<std::string> now,
-                             std::vector<std::string> in_later_builds) {
+field& field::one_of(std::vector<std::string> now,
+                     std::vector<std::string> in_later_builds) {
   allowed = std::move(now);
   later = std::move(in_later_builds);
   return *this;
 }
 
-job_field& job_field::is(text_kind kind) {
+field& field::is(text_kind kind) {
   text = kind;
   return *this;
 }
 
-job_field& job_field::must() {
+field& field::must() {
   required = true;
   return *this;
 }
 
-job_field& job_field::otherwise(json value) {
+field& field::otherwise(json value) {
   default_value = std::move(value);
   return *this;
 }
 
-job_field& job_field::only_with(std::string key,
-                                std::vector<std::string> values) {
+field& field::only_with(std::string key, std::vector<std::string> values) {
   when = std::move(key);
   when_is = std::move(values);
   return *this;
 }
 
-job_field& job_field::only_without(std::string key) {
+field& field::only_without(std::string key) {
   without = std::move(key);
   return *this;
-}
-
-job_field& add_field(std::vector<job_field>& fields, std::string pointer,
-                     field_access at, std::string doc) {
-  job_field field;
-  field.pointer = std::move(pointer);
-  field.at = std::move(at);
-  field.doc = std::move(doc);
-  fields.push_back(std::move(field));
-  return fields.back();
 }
 
 std::string key_of(const std::string& pointer) {
@@ -106,23 +95,23 @@ const json* find_value(const json& document, const std::string& pointer) {
   return at;
 }
 
-bool applies(const job_field& field, const std::vector<job_field>& fields,
+bool applies(const field& of, const std::vector<field>& fields,
              const json& document) {
-  std::string parent = parent_of(field.pointer);
-  if (!field.without.empty())
-    return find_value(document, parent + "/" + field.without) == nullptr;
-  if (field.when.empty())
+  std::string parent = parent_of(of.pointer);
+  if (!of.without.empty())
+    return find_value(document, parent + "/" + of.without) == nullptr;
+  if (of.when.empty())
     return true;
-  std::string selector = parent + "/" + field.when;
+  std::string selector = parent + "/" + of.when;
   json value;
   if (const json* given = find_value(document, selector))
     value = *given;
   else
-    for (const job_field& other : fields)
+    for (const field& other : fields)
       if (other.pointer == selector)
         value = default_of(other);
   return value.is_string() &&
-         std::count(field.when_is.begin(), field.when_is.end(),
+         std::count(of.when_is.begin(), of.when_is.end(),
                     value.get_ref<const std::string&>()) > 0;
 }
 

@@ -1,0 +1,171 @@
+/// Every message within the coordinator's process, and nothing else: what its
+/// HTTP server, its supervisor, its own threads, the coordinator and the shard
+/// manager say to each other. None of these types can be written to a
+/// connection, so no other process can send one, whatever handle it has. What
+/// crosses processes is in protocol.hpp.
+///
+///   HTTP server, supervisor --submit, control, status ...--> coordinator
+///   threads of the coordinator --saved, written ...-->       coordinator
+///   coordinator --prepare, place, observe ...-->             shard manager
+#pragma once
+
+#include "actors/protocol.hpp"
+#include "runtime/balance/load.hpp"
+#include "runtime/balance/place_shares.hpp"
+#include "runtime/job/job.hpp"
+#include "runtime/ledger/lineage.hpp"
+#include "runtime/messages/control_reply.hpp"
+#include "runtime/messages/control_request.hpp"
+#include "runtime/messages/loss_cause.hpp"
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <string>
+
+namespace ballast {
+
+// -- to the coordinator -------------------------------------------------------
+
+struct submit_job {
+  job what;
+  std::string folder; // of its run; empty: it chooses one
+};
+/// Go on with the run in this folder, which an earlier coordinator led.
+struct resume_run {
+  std::string folder;
+  std::optional<job> what = {}; // none: as it was
+  /// Names of workers that may still live; none: nobody knows.
+  std::optional<std::set<std::string>> alive = {};
+  bool again = false; // a user asked for it, no coordinator died
+};
+struct status_query {};
+/// The supervisor saw the process of this node end, and how.
+struct process_exited {
+  std::string name;
+  process_end how;
+};
+/// Ctrl-C or SIGTERM reached the supervisor.
+struct stop_signal {};
+/// A checkpoint is published in this file, or why it is not.
+struct checkpoint_saved {
+  checkpoint_identity after;
+  std::string file;
+  failure problem;
+};
+/// Something outside the core failed, like a disk.
+struct run_trouble {
+  failure why;
+};
+/// Audit and report of the ended run are written.
+struct report_written {
+  int exit_code = 0;
+  std::string report; // JSON
+};
+/// Runs the failure detector.
+struct coordinator_tick {};
+
+// -- to the shard manager -----------------------------------------------------
+
+/// Read, place, chunk and serve the data of a job.
+struct prepare_set {
+  job what;
+  std::string token; // that those who fetch chunks must know
+};
+struct set_prepared {
+  set_summary set;
+  std::string manifest; // JSON
+};
+/// From now on: whether anything is moved, and the skew that is good enough.
+struct set_balance {
+  bool enabled = true;
+  double skew_tv = 0;
+};
+/// Serve this file as the blob "checkpoint"; empty: none.
+struct serve_file {
+  std::string path;
+};
+/// The run is over: stop serving its data.
+struct drop_set {};
+/// The thread that prepared set `number` is at its end; empty: it is ready.
+struct preparation_ended {
+  uint64_t number = 0;
+  failure problem;
+};
+/// Is the thread that prepares set `number` getting on?
+struct preparation_tick {
+  uint64_t number = 0;
+};
+
+} // namespace ballast
+
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(ballast::submit_job)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(ballast::resume_run)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(ballast::control_request)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(ballast::control_reply)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(ballast::status_query)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(ballast::status_shown)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(ballast::process_exited)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(ballast::stop_signal)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(ballast::saved_model)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(ballast::checkpoint_saved)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(ballast::run_trouble)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(ballast::report_written)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(ballast::coordinator_tick)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(ballast::prepare_set)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(ballast::set_prepared)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(ballast::place_shares)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(ballast::placed_shares)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(ballast::load_view)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(ballast::balance_answer)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(ballast::set_balance)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(ballast::plan_request)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(ballast::explain_request)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(ballast::serve_file)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(ballast::drop_set)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(ballast::preparation_ended)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(ballast::preparation_tick)
+
+namespace ballast {
+
+/// How long a plan, or a look at the load, may take: seconds for 1,024 workers.
+constexpr std::chrono::minutes planning_deadline{2};
+/// Preparing a set takes as long as the set is large. The shard manager itself
+/// answers much sooner where it makes no progress (shard_manager.hpp).
+constexpr std::chrono::minutes preparing_deadline{24 * 60};
+
+/// SHARD MANAGER: knows the data set; decides who owns which interval.
+using shard_manager_actor = caf::typed_actor<
+    // Errors: invalid_data, disk_full. Takes seconds when nothing is cached.
+    caf::replies_to<prepare_set>::with<set_prepared>,
+    // A plan for these workers, with each share's counts: the first one, or
+    // what follows from the plan before; or what does not fit.
+    caf::replies_to<place_shares>::with<placed_shares>,
+    // The load of a run: what is to be said of it, and what should change.
+    caf::replies_to<load_view>::with<balance_answer>,
+    // Questions of users. Refused as: bad_request, unknown_worker.
+    caf::replies_to<plan_request>::with<control_reply>,
+    caf::replies_to<explain_request>::with<control_reply>,
+    caf::reacts_to<set_balance>, caf::reacts_to<serve_file>,
+    caf::reacts_to<drop_set>,
+    // INTERNAL
+    caf::reacts_to<preparation_ended>, caf::reacts_to<preparation_tick>>;
+
+/// COORDINATOR, as its own process sees it: beside what workers may say.
+using local_coordinator_actor = coordinator_actor::extend<
+    // Both reply with the run's name. Errors: busy, run_dir_*, invalid_job,
+    // other_build, disk_full.
+    caf::replies_to<submit_job>::with<std::string>,
+    caf::replies_to<resume_run>::with<std::string>,
+    // A control message. Answered once what it asks for is journaled.
+    caf::replies_to<control_request>::with<control_reply>,
+    // GET /v1/status. Answered at once.
+    caf::replies_to<status_query>::with<status_shown>,
+    caf::reacts_to<process_exited>, caf::reacts_to<stop_signal>,
+    // INTERNAL: from threads of its own, and from itself.
+    caf::reacts_to<saved_model>, caf::reacts_to<checkpoint_saved>,
+    caf::reacts_to<run_trouble>, caf::reacts_to<report_written>,
+    caf::reacts_to<coordinator_tick>>;
+
+} // namespace ballast

@@ -1,0 +1,148 @@
+#include "actors/served_set.hpp"
+
+#include "actors/shard_manager.hpp"
+#include "data/chunk_service.hpp"
+#include "data/prepared_set.hpp"
+#include "data/source_error.hpp"
+#include "runtime/base/json_text.hpp"
+#include "runtime/base/thread_name.hpp"
+#include "runtime/base/thrown_text.hpp"
+
+#include <atomic>
+#include <chrono>
+#include <fstream>
+#include <iterator>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <stop_token>
+#include <thread>
+#include <utility>
+
+namespace ballast {
+
+struct served_set::parts {
+  std::shared_ptr<prepared_set> set;
+  std::unique_ptr<chunk_service> service;
+  std::string manifest_text;
+  std::unique_ptr<balancer> balance;
+  double prepare_s = 0;
+  std::string detail;
+  std::stop_source stop; // of the thread
+  std::shared_ptr<std::atomic<uint64_t>> progress =
+      std::make_shared<std::atomic<uint64_t>>(0);
+  std::thread thread;
+  std::mutex lock; // of the file, which the service's threads read
+  std::string checkpoint_file;
+
+  std::optional<std::string> checkpoint() {
+    std::lock_guard guard(lock);
+    std::ifstream in(checkpoint_file, std::ios::binary);
+    if (checkpoint_file.empty() || !in)
+      return std::nullopt;
+    return std::string(std::istreambuf_iterator<char>(in), {});
+  }
+  failure make(const prepare_set& order, const shard_manager_config& config);
+};
+
+/// Reads the sources, starts serving.
+failure served_set::parts::make(const prepare_set& order,
+                                const shard_manager_config& config) {
+  try {
+    auto begin = std::chrono::steady_clock::now();
+    set = prepare(order.what, config.cache_folder,
+                  {.stop = {stop.get_token(), progress}, .warn = config.warn});
+    manifest_text = json_text(nlohmann::json(set->about()));
+    balance_policy policy;
+    policy.enabled = order.what.balance.enabled;
+    policy.skew_tv = order.what.balance.skew_tv;
+    policy.global_batch = order.what.train.global_batch;
+    balance = std::make_unique<balancer>(
+        policy, std::shared_ptr<const manifest>(set, &set->about()));
+    service = chunk_service::start(
+        config.bind_host, 0, order.token,
+        [held = set](data_part part, chunk_id id) {
+          return held->read(part, id);
+        },
+        [this](const std::string& name) -> std::optional<std::string> {
+          if (name == "manifest")
+            return manifest_text;
+          if (name == "checkpoint")
+            return checkpoint();
+          return std::nullopt;
+        });
+    prepare_s =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin)
+            .count();
+    return {};
+  } catch (const source_error& e) {
+    detail = e.detail();
+    return e.what_failed();
+  } catch (const ballast_error& e) {
+    return e.what_failed();
+  } catch (const std::exception& e) {
+    return {errc::internal, "preparing the data: " + thrown_text(e), {}};
+  }
+}
+
+served_set::served_set(const prepare_set& order,
+                       const shard_manager_config& config,
+                       std::function<void(const failure&)> ended)
+    : parts_(std::make_unique<parts>()) {
+  parts_->thread = std::thread(
+      [order, config, ended = std::move(ended), made = parts_.get()] {
+        name_this_thread("bl-prepare");
+        ended(made->make(order, config));
+      });
+}
+
+served_set::~served_set() {
+  stop();
+  parts_->thread.join();
+  if (parts_->service)
+    parts_->service->shutdown(std::chrono::seconds(1));
+}
+
+void served_set::stop() {
+  parts_->stop.request_stop();
+}
+
+uint64_t served_set::progress() const {
+  return *parts_->progress;
+}
+
+const std::string& served_set::detail() const {
+  return parts_->detail;
+}
+
+set_prepared served_set::about() const {
+  const manifest& has = content();
+  set_prepared out;
+  out.manifest = parts_->manifest_text;
+  out.set.content_id = has.content_id;
+  out.set.origin = parts_->service->address();
+  out.set.train_rows = has.train_rows;
+  out.set.test_rows = has.test_rows;
+  out.set.classes = has.row.classes;
+  for (const chunk_info& one : has.train)
+    out.set.chunk_rows.push_back(one.rows);
+  out.set.prepare_s = parts_->prepare_s;
+  return out;
+}
+
+const manifest& served_set::content() const {
+  return parts_->set->about();
+}
+balancer& served_set::balance() {
+  return *parts_->balance;
+}
+const balancer& served_set::balance() const {
+  return *parts_->balance;
+}
+
+void served_set::serve(const std::string& checkpoint_file) {
+  std::lock_guard guard(parts_->lock);
+  parts_->checkpoint_file = checkpoint_file;
+}
+
+} // namespace ballast

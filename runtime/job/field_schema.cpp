@@ -1,0 +1,60 @@
+/// JSON Schema (2020-12) of one field.
+#include "runtime/job/field.hpp"
+
+#include <cmath>
+
+namespace ballast {
+
+namespace {
+
+using nlohmann::json;
+
+json scalar_schema(const field& of) {
+  std::string type = json_type(of, true);
+  json out = {{"type", type}};
+  if (is_nullable(of))
+    out["type"] = {type, "null"};
+  if (type == "integer" || type == "number") {
+    const field_range& r = of.range;
+    out[r.low_excluded ? "exclusiveMinimum" : "minimum"] = r.low;
+    if (!std::isinf(r.high))
+      out[r.high_excluded ? "exclusiveMaximum" : "maximum"] = r.high;
+  }
+  if (type == "integer")
+    for (const char* bound : {"minimum", "maximum"})
+      if (out.contains(bound))
+        out[bound] = int64_t(out[bound].get<double>());
+  if (type != "string")
+    return out;
+  if (of.text == text_kind::name)
+    out["pattern"] = "^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}$";
+  else if (of.text == text_kind::path_or_word)
+    out["anyOf"] = {{{"enum", of.allowed}}, {{"pattern", ".\\.safetensors$"}}};
+  else if (!of.allowed.empty())
+    out["enum"] = of.allowed;
+  else
+    out.update({{"minLength", may_be_empty(of) ? 0 : 1}, {"maxLength", 4096}});
+  return out;
+}
+
+} // namespace
+
+json field_schema(const field& of) {
+  if (of.type_only)
+    return {{"type", json_type(of)}, {"description", of.doc}};
+  json out = scalar_schema(of);
+  for (int depth = is_table(of)               ? 2
+                   : json_type(of) == "array" ? 1
+                                              : 0;
+       depth > 0; --depth)
+    out = {{"type", "array"},
+           {"items", std::move(out)},
+           {"minItems", of.items_min},
+           {"maxItems", of.items_max}};
+  out["description"] = of.doc;
+  if (!of.required)
+    out["default"] = default_of(of);
+  return out;
+}
+
+} // namespace ballast

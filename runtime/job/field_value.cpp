@@ -1,0 +1,388 @@
+/// One value: is it what its field allows, and where does it go?
+#include "runtime/base/json_text.hpp"
+#include "runtime/base/node_name.hpp"
+#include "runtime/job/field_document.hpp"
+#include "runtime/job/job.hpp"
+#include "runtime/job/job_text.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <type_traits>
+
+namespace ballast {
+
+namespace {
+
+using nlohmann::json;
+
+template <class T>
+struct is_list : std::false_type {};
+template <class T>
+struct is_list<std::vector<T>> : std::true_type {};
+template <class T>
+struct is_optional : std::false_type {};
+template <class T>
+struct is_optional<std::optional<T>> : std::true_type {};
+
+template <class T>
+struct scalar_of {
+  using type = T;
+};
+template <class T>
+struct scalar_of<std::vector<T>> : scalar_of<T> {};
+template <class T>
+struct scalar_of<std::optional<T>> : scalar_of<T> {};
+
+/// Calls `f` with the field's place in a fresh struct.
+template <class F>
+auto with_fresh_place(const field& of, F&& f) {
+  std::optional<decltype(std::visit(f, field_place()))> out;
+  of.with_fresh(
+      [&](object_ref fresh) { out.emplace(std::visit(f, of.at(fresh))); });
+  return std::move(*out);
+}
+
+/// Calls `f` with a null pointer to the stored type of one value: of an item
+/// for a list, of the content for an optional. Fixed values are texts.
+template <class F>
+auto with_scalar(const field& of, F&& f) {
+  return with_fresh_place(of, [&f](auto place) {
+    using stored = std::remove_pointer_t<decltype(place)>;
+    if constexpr (std::is_same_v<stored, std::monostate>)
+      return f(static_cast<std::string*>(nullptr));
+    else
+      return f(static_cast<typename scalar_of<stored>::type*>(nullptr));
+  });
+}
+
+bool is_list_field(const field& of) {
+  return with_fresh_place(of, [](auto place) {
+    return is_list<std::remove_pointer_t<decltype(place)>>::value;
+  });
+}
+
+std::string scalar_type(const field& of) {
+  return with_scalar(of, [](auto* place) -> std::string {
+    using scalar = std::remove_pointer_t<decltype(place)>;
+    if constexpr (std::is_same_v<scalar, bool>)
+      return "boolean";
+    else if constexpr (std::is_same_v<scalar, std::string>)
+      return "string";
+    else if constexpr (std::is_same_v<scalar, job>)
+      return "object";
+    else if constexpr (std::is_integral_v<scalar>)
+      return "integer";
+    else
+      return "number";
+  });
+}
+
+std::string number_text(double number) {
+  // Plain digits as far as they are exact, else as short as JSON has it.
+  if (number == std::floor(number) && std::abs(number) < 0x1p53)
+    return json_text(json(int64_t(number)));
+  return json_text(json(number));
+}
+
+std::string range_text(const field& of, const std::string& noun) {
+  const field_range& r = of.range;
+  if (r.low == r.high)
+    return number_text(r.low);
+  std::string low = r.low_excluded ? "above " : "from ";
+  std::string high = std::isinf(r.high) ? ""
+                     : r.high_excluded  ? " to below " + number_text(r.high)
+                                        : " to " + number_text(r.high);
+  return noun + " " + low + number_text(r.low) + high;
+}
+
+std::string scalar_allowed(const field& of) {
+  std::string type = scalar_type(of);
+  if (of.type_only)
+    return "a value of type " + type;
+  if (type == "boolean")
+    return "true or false";
+  if (type == "integer")
+    return range_text(of, "an integer");
+  if (type == "number")
+    return range_text(of, "a number");
+  if (type == "object")
+    return "an object";
+  const std::string words = quoted_list(of.allowed);
+  switch (of.text) {
+  case text_kind::path_or_word:
+    return words + ", or a path that ends in .safetensors";
+  case text_kind::name:
+    return "1 to 64 letters, digits, '.', '_' or '-', the first no '.' or '-'";
+  case text_kind::path:
+    return "a path";
+  case text_kind::uri:
+    return "a path, a glob or a file:// URI";
+  case text_kind::plain:
+    break;
+  }
+  if (words.empty())
+    return "text";
+  return of.allowed.size() == 1 ? words : "one of " + words;
+}
+
+bool in_range(const field_range& r, double number) {
+  return !(number < r.low || number > r.high ||
+           (r.low_excluded && number == r.low) ||
+           (r.high_excluded && number == r.high));
+}
+
+failure wrong(const field& of, const std::string& pointer, const json& value) {
+  return {of.mistake,
+          pointer + ": expected " + scalar_allowed(of) + ", found " +
+              quote_value(value),
+          pointer};
+}
+
+failure absent(const field& of, const std::string& pointer,
+               const std::string& text) {
+  const std::string has = quoted_list(of.allowed);
+  return {errc::not_in_build,
+          pointer + ": \"" + text + "\" is not in this build, which has " + has,
+          pointer};
+}
+
+/// Whether a text of the shape SCHEME://... names what cannot be read here.
+failure check_uri(const field& of, const std::string& pointer,
+                  const std::string& text) {
+  size_t end = text.find("://");
+  if (end == std::string::npos || text.rfind("file:///", 0) == 0)
+    return {};
+  std::string scheme = text.substr(0, end);
+  if (scheme == "s3" || scheme == "gs" || scheme == "hdfs")
+    return {errc::not_in_build,
+            pointer + ": " + scheme +
+                ":// is not in this build, which reads paths and file:// URIs",
+            pointer};
+  return {of.mistake,
+          pointer +
+              ": expected a path, a glob or a URI like "
+              "file:///folder/name.csv, found " +
+              json_text(json(text)),
+          pointer};
+}
+
+failure check_text(const field& of, const std::string& pointer,
+                   const json& value) {
+  const std::string& text = value.get_ref<const std::string&>();
+  if (text.empty() && may_be_empty(of))
+    return {};
+  bool plain = !text.empty() && text.size() <= 4096 &&
+               text.find('\0') == std::string::npos;
+  auto listed = [&text](const std::vector<std::string>& words) {
+    return std::count(words.begin(), words.end(), text) > 0;
+  };
+  if (!plain)
+    return {of.mistake,
+            pointer + ": expected " + scalar_allowed(of) +
+                " of 1 to 4096 bytes, found " + quote_value(value),
+            pointer};
+  if (listed(of.allowed))
+    return {};
+  if (of.later_open || listed(of.later))
+    return absent(of, pointer, text);
+  if (of.text == text_kind::name && is_node_name(text))
+    return {};
+  if (of.text == text_kind::path)
+    return {};
+  if (of.text == text_kind::path_or_word && text.size() > 12 &&
+      text.compare(text.size() - 12, 12, ".safetensors") == 0)
+    return {};
+  if (of.text == text_kind::uri)
+    return check_uri(of, pointer, text);
+  if (of.text == text_kind::plain && of.allowed.empty())
+    return {};
+  failure mistake = wrong(of, pointer, value);
+  mistake.message += did_you_mean(text, of.allowed);
+  return mistake;
+}
+
+/// Whether `value` is of the type, as JSON Schema has it; integers are those
+/// without a sign and a point.
+template <class T>
+bool is_of_type(const json& value) {
+  if constexpr (std::is_same_v<T, bool>)
+    return value.is_boolean();
+  else if constexpr (std::is_same_v<T, std::string>)
+    return value.is_string();
+  else if constexpr (std::is_integral_v<T>)
+    return value.is_number_unsigned();
+  else
+    return value.is_number();
+}
+
+/// Checks one value, and stores it in `out` when right.
+template <class T>
+failure read_scalar(const field& of, const std::string& pointer,
+                    const json& value, T& out) {
+  if (of.type_only) {
+    if (!is_of_type<T>(value))
+      return wrong(of, pointer, value);
+    out = value.get<T>();
+    return {};
+  }
+  if constexpr (std::is_same_v<T, bool>) {
+    if (!value.is_boolean())
+      return wrong(of, pointer, value);
+    out = value.get<bool>();
+  } else if constexpr (std::is_same_v<T, std::string>) {
+    if (!value.is_string())
+      return wrong(of, pointer, value);
+    if (failure mistake = check_text(of, pointer, value))
+      return mistake;
+    out = value.get<std::string>();
+  } else {
+    if (!value.is_number())
+      return wrong(of, pointer, value);
+    // 3.0 is an integer, as in JSON Schema. Every bound of an integer is below
+    // 2^53, so that the conversion to double decides rightly.
+    double number = value.get<double>();
+    if (std::is_integral_v<T> && number != std::floor(number))
+      return wrong(of, pointer, value);
+    if (!in_range(of.range, number))
+      return wrong(of, pointer, value);
+    if constexpr (std::is_integral_v<T>)
+      out = value.is_number_float() ? T(number) : value.get<T>();
+    else
+      out = number;
+  }
+  return {};
+}
+
+std::string list_allowed(const field& of, const std::string& item) {
+  return "a list of " + std::to_string(of.items_min) + " to " +
+         std::to_string(of.items_max) + " items, each " + item;
+}
+
+/// A list, or a table: then its items are lists themselves.
+template <class T>
+std::vector<failure> read_list(const field& of, const std::string& pointer,
+                               const json& value, std::vector<T>& out) {
+  if (!value.is_array() || value.size() < of.items_min ||
+      value.size() > of.items_max) {
+    std::string item = scalar_allowed(of);
+    if (is_list<T>::value)
+      item = list_allowed(of, item);
+    return {{of.mistake,
+             pointer + ": expected " + list_allowed(of, item) + ", found " +
+                 quote_value(value),
+             pointer}};
+  }
+  std::vector<failure> mistakes;
+  std::vector<T> items(value.size());
+  for (size_t i = 0; i < value.size(); ++i) {
+    const std::string at = pointer + "/" + std::to_string(i);
+    if constexpr (is_list<T>::value) {
+      for (failure& mistake : read_list(of, at, value[i], items[i]))
+        mistakes.push_back(std::move(mistake));
+    } else if (failure mistake = read_scalar(of, at, value[i], items[i])) {
+      mistakes.push_back(std::move(mistake));
+    }
+  }
+  if (mistakes.empty())
+    out = std::move(items);
+  return mistakes;
+}
+
+} // namespace
+
+std::string allowed_values(const field& of) {
+  std::string one = scalar_allowed(of);
+  if (is_table(of))
+    one = list_allowed(of, one);
+  if (is_list_field(of))
+    return list_allowed(of, one);
+  return is_nullable(of) ? "null or " + one : one;
+}
+
+std::string json_type(const field& of, bool of_item) {
+  return is_list_field(of) && !of_item ? "array" : scalar_type(of);
+}
+
+bool is_nullable(const field& of) {
+  return !of.type_only && with_fresh_place(of, [](auto place) {
+    return is_optional<std::remove_pointer_t<decltype(place)>>::value;
+  });
+}
+
+bool may_be_empty(const field& of) {
+  return !of.required && default_of(of) == json("");
+}
+
+bool is_table(const field& of) {
+  return with_fresh_place(of, [](auto place) {
+    using stored = std::remove_pointer_t<decltype(place)>;
+    if constexpr (is_list<stored>::value)
+      return is_list<typename stored::value_type>::value;
+    else
+      return false;
+  });
+}
+
+std::vector<failure> store_value(const field& of, const json& value,
+                                 object_ref into) {
+  auto store = [&](auto place) -> std::vector<failure> {
+    using stored = std::remove_pointer_t<decltype(place)>;
+    failure mistake;
+    if constexpr (std::is_same_v<stored, std::monostate>) {
+      std::string checked;
+      mistake = read_scalar(of, of.pointer, value, checked);
+    } else if constexpr (is_list<stored>::value) {
+      return read_list(of, of.pointer, value, *place);
+    } else if constexpr (std::is_same_v<stored, job>) {
+      if (!value.is_object())
+        return {wrong(of, of.pointer, value)};
+      job_result read = parse_job(json_text(value), {}, "/");
+      if (read.value)
+        *place = std::move(*read.value);
+      return std::move(read.mistakes);
+    } else if constexpr (is_optional<stored>::value) {
+      typename stored::value_type content{};
+      if (value.is_null() && is_nullable(of)) {
+        place->reset();
+        return {};
+      }
+      mistake = read_scalar(of, of.pointer, value, content);
+      if (mistake && is_nullable(of))
+        mistake.message.insert(mistake.message.find("expected ") + 9,
+                               "null or ");
+      else if (!mistake)
+        *place = content;
+    } else {
+      mistake = read_scalar(of, of.pointer, value, *place);
+    }
+    return mistake ? std::vector{mistake} : std::vector<failure>{};
+  };
+  return std::visit(store, of.at(into));
+}
+
+json load_value(const field& of, object_ref from) {
+  return std::visit(
+      [&of](auto place) -> json {
+        using stored = std::remove_pointer_t<decltype(place)>;
+        if constexpr (std::is_same_v<stored, std::monostate>)
+          return of.default_value;
+        else if constexpr (std::is_same_v<stored, job>)
+          return to_json(*place);
+        else if constexpr (is_optional<stored>::value)
+          return *place ? json(**place) : json(nullptr);
+        else
+          return *place;
+      },
+      of.at(from));
+}
+
+json default_of(const field& of) {
+  if (!of.default_value.is_null())
+    return of.default_value;
+  json out;
+  of.with_fresh([&](object_ref fresh) { out = load_value(of, fresh); });
+  return out;
+}
+
+} // namespace ballast
