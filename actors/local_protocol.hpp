@@ -7,19 +7,23 @@
 ///   HTTP server, supervisor --submit, control, status ...--> coordinator
 ///   threads of the coordinator --saved, written ...-->       coordinator
 ///   coordinator --prepare, place, observe ...-->             shard manager
+///   shard manager --plan on, observe ...-->                  planner
 #pragma once
 
 #include "actors/protocol.hpp"
 #include "runtime/balance/load.hpp"
 #include "runtime/balance/place_shares.hpp"
+#include "runtime/balance/policy.hpp"
 #include "runtime/job/job.hpp"
 #include "runtime/ledger/lineage.hpp"
+#include "runtime/ledger/manifest.hpp"
 #include "runtime/messages/control_reply.hpp"
 #include "runtime/messages/control_request.hpp"
 #include "runtime/messages/loss_cause.hpp"
 
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -82,6 +86,11 @@ struct set_balance {
   bool enabled = true;
   double skew_tv = 0;
 };
+/// What the planner plans for from now on.
+struct plan_on {
+  std::shared_ptr<const manifest> set;
+  balance_policy policy;
+};
 /// Serve this file as the blob "checkpoint"; empty: none.
 struct serve_file {
   std::string path;
@@ -122,6 +131,7 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(ballast::balance_answer)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(ballast::set_balance)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(ballast::plan_request)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(ballast::explain_request)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(ballast::plan_on)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(ballast::serve_file)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(ballast::drop_set)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(ballast::preparation_ended)
@@ -134,6 +144,15 @@ constexpr std::chrono::minutes planning_deadline{2};
 /// Preparing a set takes as long as the set is large. The shard manager itself
 /// answers much sooner where it makes no progress (shard_manager.hpp).
 constexpr std::chrono::minutes preparing_deadline{24 * 60};
+
+/// PLANNER: looks at the load and says what should move. For the shard manager
+/// only, which passes on what others ask.
+using planner_actor =
+    caf::typed_actor<caf::reacts_to<plan_on>,
+                     caf::replies_to<load_view>::with<balance_answer>,
+                     caf::replies_to<plan_request>::with<control_reply>,
+                     caf::replies_to<explain_request>::with<control_reply>,
+                     caf::reacts_to<set_balance>, caf::reacts_to<drop_set>>;
 
 /// SHARD MANAGER: knows the data set; decides who owns which interval.
 using shard_manager_actor = caf::typed_actor<

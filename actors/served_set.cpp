@@ -25,7 +25,6 @@ struct served_set::parts {
   std::shared_ptr<prepared_set> set;
   std::unique_ptr<chunk_service> service;
   std::string manifest_text;
-  std::unique_ptr<balancer> balance;
   double prepare_s = 0;
   std::string detail;
   std::stop_source stop; // of the thread
@@ -53,12 +52,6 @@ failure served_set::parts::make(const prepare_set& order,
     set = prepare(order.what, config.cache_folder,
                   {.stop = {stop.get_token(), progress}, .warn = config.warn});
     manifest_text = json_text(nlohmann::json(set->about()));
-    balance_policy policy;
-    policy.enabled = order.what.balance.enabled;
-    policy.skew_tv = order.what.balance.skew_tv;
-    policy.global_batch = order.what.train.global_batch;
-    balance = std::make_unique<balancer>(
-        policy, std::shared_ptr<const manifest>(set, &set->about()));
     service = chunk_service::start(
         config.bind_host, 0, order.token,
         [held = set](data_part part, chunk_id id) {
@@ -116,7 +109,7 @@ const std::string& served_set::detail() const {
 }
 
 set_prepared served_set::about() const {
-  const manifest& has = content();
+  const manifest& has = parts_->set->about();
   set_prepared out;
   out.manifest = parts_->manifest_text;
   out.set.content_id = has.content_id;
@@ -130,14 +123,8 @@ set_prepared served_set::about() const {
   return out;
 }
 
-const manifest& served_set::content() const {
-  return parts_->set->about();
-}
-balancer& served_set::balance() {
-  return *parts_->balance;
-}
-const balancer& served_set::balance() const {
-  return *parts_->balance;
+std::shared_ptr<const manifest> served_set::content() const {
+  return {parts_->set, &parts_->set->about()};
 }
 
 void served_set::serve(const std::string& checkpoint_file) {

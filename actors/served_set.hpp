@@ -1,11 +1,9 @@
 /// A data set on its way from the sources of a job to those who fetch its
-/// chunks: prepared on a thread of its own, then served over Flight, with the
-/// balancer that plans on it. Owned by the shard manager and used by its
+/// chunks: prepared on a thread of its own, then served over Flight. Owned by the shard manager and used by its
 /// thread, unless it says otherwise.
 #pragma once
 
 #include "actors/local_protocol.hpp"
-#include "runtime/balance/balancer.hpp"
 #include "runtime/ledger/manifest.hpp"
 
 #include <cstdint>
@@ -38,9 +36,7 @@ public:
 
   // -- after its end without a failure ---
   set_prepared about() const;
-  const manifest& content() const;
-  balancer& balance();
-  const balancer& balance() const;
+  std::shared_ptr<const manifest> content() const;
   /// As the blob "checkpoint" from now on; empty: none.
   void serve(const std::string& checkpoint_file);
 

@@ -1,12 +1,11 @@
 #include "actors/shard_manager.hpp"
 
 #include "actors/handler_exception.hpp"
+#include "actors/planner.hpp"
 #include "actors/types.hpp"
-#include "runtime/balance/explain.hpp"
 #include "runtime/balance/memory_fit.hpp"
 
 #include <chrono>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 
@@ -14,52 +13,10 @@ namespace ballast {
 
 namespace {
 
-failure bad_request(const std::string& why, const std::string& pointer = {}) {
-  return {errc::bad_request, why, pointer};
-}
-
-control_reply refused(failure why) {
-  return {std::move(why), {}};
-}
-
-control_reply explained(const nlohmann::ordered_json& fields) {
-  return {{}, balance_explained{fields}};
-}
-
-control_reply explain_chunk_of(const balancer& planner, uint64_t chunk) {
-  const size_t chunks = planner.set().train.size();
-  if (chunk >= chunks)
-    return refused(bad_request(
-        "/chunk: expected 0 to " + std::to_string(chunks - 1), "/chunk"));
-  return explained(explain_chunk(planner, chunk_id(uint32_t(chunk))));
-}
-
-control_reply explain_worker_of(const balancer& planner,
-                                const std::string& name) {
-  const auto& workers = planner.last_view().workers;
-  std::string here;
-  for (size_t rank = 0; rank < workers.size(); ++rank) {
-    if (workers[rank].name == name)
-      return explained(explain_worker(planner, rank));
-    here += (here.empty() ? "" : ", ") + workers[rank].name;
-  }
-  return refused(
-      {errc::unknown_worker,
-       "no worker named " + name + " trains here; there are: " + here,
-       "/worker"});
-}
-
-/// Why nothing can be explained now, or nothing.
-failure nothing_to_explain(const balancer* planner) {
-  if (planner == nullptr)
-    return bad_request("no run trains here");
-  return planner->current() ? failure{} : bad_request("no run trains here yet");
-}
-
 /// So often within the patience.
 constexpr int progress_looks = 20;
 
-const failure not_prepared = bad_request("no data set is prepared");
+const failure not_prepared{errc::bad_request, "no data set is prepared", {}};
 
 } // namespace
 
@@ -67,15 +24,25 @@ shard_manager::shard_manager(caf::actor_config& actor,
                              shard_manager_config config)
     : shard_manager_actor::base(actor), config_(std::move(config)) {
   on_handler_exception(this, "shard manager", config_.on_defect);
+  planner_ = config_.planner_has_thread
+                 ? spawn<planner, caf::detached>(config_.on_defect)
+                 : spawn<planner>(config_.on_defect);
 }
 
 shard_manager::behavior_type shard_manager::make_behavior() {
   return {
       [this](const prepare_set& order) { return prepare(order); },
       [this](const place_shares& order) { return place_within(order); },
-      [this](const load_view& view) { return observe(view); },
-      [this](const plan_request& request) { return explain(request); },
-      [this](const explain_request& request) { return explain(request); },
+      // The planner answers whoever asked.
+      [this](const load_view& view) -> caf::result<balance_answer> {
+        return delegate(planner_, view);
+      },
+      [this](const plan_request& request) -> caf::result<control_reply> {
+        return delegate(planner_, request);
+      },
+      [this](const explain_request& request) -> caf::result<control_reply> {
+        return delegate(planner_, request);
+      },
       [this](const set_balance& how) { set_policy(how); },
       [this](const serve_file& what) {
         if (set_)
@@ -96,6 +63,8 @@ void shard_manager::on_exit() {
   set_.reset();
   leaving_.clear();
   promise_ = {};
+  send_exit(planner_, caf::exit_reason::user_shutdown);
+  planner_ = planner_actor{};
 }
 
 instant shard_manager::now() const {
@@ -111,6 +80,11 @@ caf::result<set_prepared> shard_manager::prepare(const prepare_set& order) {
         caf::anon_send(me, preparation_ended{number, problem});
       });
   state_ = set_state::preparing;
+  const job& what = order.what;
+  policy_ = {};
+  policy_.enabled = what.balance.enabled;
+  policy_.skew_tv = what.balance.skew_tv;
+  policy_.global_batch = what.train.global_batch;
   progress_ = no_progress(now(), config_.preparing_patience);
   delayed_send(this, config_.preparing_patience / progress_looks,
                preparation_tick{last_number_});
@@ -122,10 +96,12 @@ void shard_manager::end(const preparation_ended& how) {
   if (leaving_.erase(how.number) > 0)
     return;
   state_ = how.problem ? set_state::failed : set_state::ready;
-  if (how.problem)
+  if (how.problem) {
     promise_.deliver(to_error(how.problem, set_->detail()));
-  else
-    promise_.deliver(set_->about());
+    return;
+  }
+  send(planner_, plan_on{set_->content(), policy_});
+  promise_.deliver(set_->about());
 }
 
 void shard_manager::check_progress(const preparation_tick& of) {
@@ -157,48 +133,22 @@ void shard_manager::drop() {
     refuse({errc::stopped, "the run ended while its data were prepared", {}});
   set_.reset();
   state_ = set_state::none;
+  send(planner_, drop_set{});
 }
 
 caf::result<placed_shares>
 shard_manager::place_within(const place_shares& order) {
   if (state_ != set_state::ready)
     return to_error(not_prepared);
-  return place(set_->content(), set_->balance().policy().skew_tv, order);
-}
-
-caf::result<balance_answer> shard_manager::observe(const load_view& view) {
-  if (state_ != set_state::ready)
-    return to_error(not_prepared);
-  return set_->balance().observe(view);
+  return place(*set_->content(), policy_.skew_tv, order);
 }
 
 void shard_manager::set_policy(const set_balance& how) {
   if (state_ != set_state::ready)
     return;
-  balance_policy policy = set_->balance().policy();
-  policy.enabled = how.enabled;
-  policy.skew_tv = how.skew_tv;
-  set_->balance().set_policy(policy);
-}
-
-control_reply shard_manager::explain(const plan_request& request) const {
-  const balancer* planner =
-      state_ == set_state::ready ? &set_->balance() : nullptr;
-  if (failure why = nothing_to_explain(planner))
-    return refused(std::move(why));
-  return explained(explain_plan(*planner, request.certificate));
-}
-
-control_reply shard_manager::explain(const explain_request& request) const {
-  const balancer* planner =
-      state_ == set_state::ready ? &set_->balance() : nullptr;
-  if (failure why = nothing_to_explain(planner))
-    return refused(std::move(why));
-  if (request.worker.has_value() == request.chunk.has_value())
-    return refused(
-        bad_request("explain: give \"worker\" or \"chunk\", one of them"));
-  return request.chunk ? explain_chunk_of(*planner, *request.chunk)
-                       : explain_worker_of(*planner, *request.worker);
+  policy_.enabled = how.enabled;
+  policy_.skew_tv = how.skew_tv;
+  send(planner_, how);
 }
 
 } // namespace ballast

@@ -1,12 +1,14 @@
 /// The shard manager: owns the prepared data set of the current run, serves its
 /// chunks over Flight as their origin, and decides who owns which interval. A
 /// data set is read on a thread of its own, which ends with a message; nothing
-/// here waits for it. Planning takes seconds where a set is large, so a program
-/// spawns this actor detached.
+/// here waits for it. What should move while a run trains is for the planner
+/// (planner.hpp), which this actor spawns and passes questions on to. Placing
+/// takes a while where a set is large, so a program spawns this one detached.
 #pragma once
 
 #include "actors/local_protocol.hpp"
 #include "actors/served_set.hpp"
+#include "runtime/balance/policy.hpp"
 #include "runtime/base/no_progress.hpp"
 
 #include <chrono>
@@ -25,6 +27,7 @@ struct shard_manager_config {
   /// How long preparing a set may go on without any progress. Some of its
   /// steps, such as sorting all rows, are one piece.
   std::chrono::milliseconds preparing_patience = std::chrono::minutes(10);
+  bool planner_has_thread = true; // false: in virtual time
   /// Told of what a user should know though the run goes on; any thread; may be
   /// empty.
   std::function<void(const std::string&)> warn;
@@ -43,16 +46,15 @@ private:
   caf::result<set_prepared> prepare(const prepare_set& order);
   void end(const preparation_ended& how);
   caf::result<placed_shares> place_within(const place_shares& order);
-  caf::result<balance_answer> observe(const load_view& view);
   void set_policy(const set_balance& how);
-  control_reply explain(const plan_request& request) const;
-  control_reply explain(const explain_request& request) const;
   void check_progress(const preparation_tick& of);
   void refuse(const failure& why);
   void drop();
   instant now() const;
 
   shard_manager_config config_;
+  planner_actor planner_;
+  balance_policy policy_;    // of the set
   uint64_t last_number_ = 0; // of a set
   /// The set that is prepared, or in preparation, under last_number_.
   std::unique_ptr<served_set> set_;

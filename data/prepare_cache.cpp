@@ -164,7 +164,7 @@ static file_lock lock_at(const fs::path& path) {
 }
 
 bool take(file_lock& lock, file_lock::mode as, std::chrono::milliseconds wait,
-          const std::stop_token& stop) {
+          const work_watch& stop) {
   const bool taken = lock.take(as, wait, stop);
   if (lock.error() != 0)
     throw ballast_error(errc::run_dir_unusable,

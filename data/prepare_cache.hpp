@@ -24,7 +24,7 @@ namespace ballast {
 /// Takes a lock of the cache; false if others held it until `wait` was over.
 bool take(file_lock& lock, file_lock::mode as,
           std::chrono::milliseconds wait = {},
-          const std::stop_token& stop = {});
+          const work_watch& stop = {});
 
 class prepare_cache {
 public:
