@@ -71,82 +71,114 @@ double median(std::vector<double> values) {
   return (values[(n - 1) / 2] + values[n / 2]) / 2;
 }
 
-nlohmann::ordered_json measure(size_t mebibytes, int rounds) {
-  const size_t count = mebibytes * 1024 * 1024 / sizeof(float);
-  const double size = double(count) * sizeof(float);
-  const size_t rows = count / features;
-  std::vector<float> values(count);
-  std::vector<int32_t> labels(count);
-  std::vector<uint32_t> index(rows);
-  for (size_t i = 0; i < count; ++i) {
-    values[i] = float(i % 1013) / 1013 - 0.5F;
-    labels[i] = int32_t(i * 7919 % 10007 % 1000);
+/// What the kernels work on: `count` floats and as many labels, and `rows` rows
+/// of `features` numbers each.
+struct kernel_inputs {
+  explicit kernel_inputs(size_t mebibytes)
+      : count(mebibytes * 1024 * 1024 / sizeof(float)), rows(count / features),
+        p(values_of(count)), g(values_of(count)), m(values_of(count)),
+        v(values_of(count)), many(labels_of(count, 1000)),
+        few(labels_of(count, 10)), order(order_of(rows)),
+        stored(rows * features), counts(1001), pieces(norm_pieces(count)),
+        scale(1), bucket_end(trailer::floats) {
+    check_cuda(cudaMemset(v.data(), 0, count * sizeof(float)), "cudaMemset");
+    check_cuda(cudaMemset(stored.data(), 7, stored.size()), "cudaMemset");
   }
-  for (size_t i = 0; i < rows; ++i) // a permutation unless rows is a multiple
-    index[i] = uint32_t(i * 7919 % rows);
-  device_memory<float> p(values), g(values), m(values), v(values);
-  check_cuda(cudaMemset(v.data(), 0, count * sizeof(float)), "cudaMemset");
-  device_memory<int32_t> many(labels);
-  for (int32_t& label : labels)
-    label %= 10;
-  device_memory<int32_t> few(labels);
-  device_memory<uint32_t> order(index);
-  device_memory<uint8_t> stored(rows * features);
-  check_cuda(cudaMemset(stored.data(), 7, stored.size()), "cudaMemset");
-  device_memory<uint64_t> counts(1001);
-  device_memory<double> pieces(norm_pieces(count));
-  device_memory<clipped> scale(1);
-  device_memory<float> bucket_end(trailer::floats);
-  const double gathered = double(rows) * features;
+
+  static std::vector<float> values_of(size_t count) {
+    std::vector<float> out(count);
+    for (size_t i = 0; i < count; ++i)
+      out[i] = float(i % 1013) / 1013 - 0.5F;
+    return out;
+  }
+  static std::vector<int32_t> labels_of(size_t count, int32_t classes) {
+    std::vector<int32_t> out(count);
+    for (size_t i = 0; i < count; ++i)
+      out[i] = int32_t(i * 7919 % 10007 % 1000) % classes;
+    return out;
+  }
+  /// A permutation, unless `rows` is a multiple of the factor.
+  static std::vector<uint32_t> order_of(size_t rows) {
+    std::vector<uint32_t> out(rows);
+    for (size_t i = 0; i < rows; ++i)
+      out[i] = uint32_t(i * 7919 % rows);
+    return out;
+  }
+
+  size_t count;
+  size_t rows;
+  device_memory<float> p, g, m, v;
+  device_memory<int32_t> many, few;
+  device_memory<uint32_t> order;
+  device_memory<uint8_t> stored;
+  device_memory<uint64_t> counts;
+  device_memory<double> pieces;
+  device_memory<clipped> scale;
+  device_memory<float> bucket_end;
+};
+
+/// `in` outlives them.
+std::vector<benchmark_case> cases_on(kernel_inputs& in) {
+  const size_t count = in.count;
+  const double size = double(count) * sizeof(float);
+  const double gathered = double(in.rows) * features;
   const optimizer_spec spec{.kind = "adamw", .weight_decay = 0.01};
   const sgd_rule sgd = make_sgd_rule(spec, 0.001, 1e-6);
   const adam_rule adam = make_adam_rule(spec, 0.001, 1e-6, 10);
-
   std::vector<benchmark_case> cases;
   auto add = [&cases](std::string name, double bytes,
                       std::function<void()> launch) {
     cases.push_back({std::move(name), bytes, std::move(launch)});
   };
-  add("copy", 2 * size, [&] {
-    check_cuda(cudaMemcpyAsync(m.data(), g.data(), count * sizeof(float),
+  add("copy", 2 * size, [=, &in] {
+    check_cuda(cudaMemcpyAsync(in.m.data(), in.g.data(), count * sizeof(float),
                                cudaMemcpyDeviceToDevice),
                "copy");
   });
-  add("scale_copy", 2 * size,
-      [&] { launch_scale_copy(g.data(), m.data(), count, 0.5F, nullptr); });
-  add("clip_by_norm", size, [&] {
-    launch_clip_by_norm(g.data(), count, 0.01, 1, pieces.data(), scale.data(),
-                        nullptr);
+  add("scale_copy", 2 * size, [=, &in] {
+    launch_scale_copy(in.g.data(), in.m.data(), count, 0.5F, nullptr);
   });
-  add("sgd", 3 * size,
-      [&] { launch_sgd(p.data(), g.data(), count, sgd, nullptr, nullptr); });
-  add("momentum_sgd", 5 * size, [&] {
-    launch_momentum_sgd(p.data(), g.data(), m.data(), count, sgd, nullptr,
-                        nullptr);
+  add("clip_by_norm", size, [=, &in] {
+    launch_clip_by_norm(in.g.data(), count, 0.01, 1, in.pieces.data(),
+                        in.scale.data(), nullptr);
   });
-  add("adamw", 7 * size, [&] {
-    launch_adam(p.data(), g.data(), m.data(), v.data(), count, adam, nullptr,
-                nullptr);
+  add("sgd", 3 * size, [=, &in] {
+    launch_sgd(in.p.data(), in.g.data(), count, sgd, nullptr, nullptr);
   });
-  add("label_histogram, 10 classes", size, [&] {
-    launch_label_histogram(few.data(), count, 10, counts.data(), nullptr);
+  add("momentum_sgd", 5 * size, [=, &in] {
+    launch_momentum_sgd(in.p.data(), in.g.data(), in.m.data(), count, sgd,
+                        nullptr, nullptr);
   });
-  add("label_histogram, 1000 classes", size, [&] {
-    launch_label_histogram(many.data(), count, 1000, counts.data(), nullptr);
+  add("adamw", 7 * size, [=, &in] {
+    launch_adam(in.p.data(), in.g.data(), in.m.data(), in.v.data(), count, adam,
+                nullptr, nullptr);
   });
-  add("gather_rows, uint8", 5 * gathered, [&] {
+  add("label_histogram, 10 classes", size, [=, &in] {
+    launch_label_histogram(in.few.data(), count, 10, in.counts.data(), nullptr);
+  });
+  add("label_histogram, 1000 classes", size, [=, &in] {
+    launch_label_histogram(in.many.data(), count, 1000, in.counts.data(),
+                           nullptr);
+  });
+  add("gather_rows, uint8", 5 * gathered, [=, &in] {
     launch_gather_rows(
-        row_block<uint8_t>{stored.data(), uint32_t(rows), features},
-        order.data(), rows, 1.0F / 255, 0, m.data(), nullptr);
+        row_block<uint8_t>{in.stored.data(), uint32_t(in.rows), features},
+        in.order.data(), in.rows, 1.0F / 255, 0, in.m.data(), nullptr);
   });
-  add("gather_rows, float32", 8 * gathered, [&] {
-    launch_gather_rows(row_block<float>{g.data(), uint32_t(rows), features},
-                       order.data(), rows, 0.5F, 0, m.data(), nullptr);
+  add("gather_rows, float32", 8 * gathered, [=, &in] {
+    launch_gather_rows(
+        row_block<float>{in.g.data(), uint32_t(in.rows), features},
+        in.order.data(), in.rows, 0.5F, 0, in.m.data(), nullptr);
   });
-  add("write_trailer", sizeof(float) * trailer::floats, [&] {
-    launch_write_trailer(trailer{}, nullptr, bucket_end.data(), nullptr);
+  add("write_trailer", sizeof(float) * trailer::floats, [=, &in] {
+    launch_write_trailer(trailer{}, nullptr, in.bucket_end.data(), nullptr);
   });
+  return cases;
+}
 
+nlohmann::ordered_json measure(size_t mebibytes, int rounds) {
+  kernel_inputs inputs(mebibytes);
+  std::vector<benchmark_case> cases = cases_on(inputs);
   stopwatch watch;
   for (benchmark_case& one : cases) // warm-up
     watch.time(one.launch);

@@ -41,6 +41,7 @@ public:
 
 private:
   struct work;
+  struct piece_run;
 
   void one_shot(char* data, size_t count, element_type type, deadline until);
   void run(work& w, deadline until);

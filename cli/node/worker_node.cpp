@@ -227,6 +227,91 @@ sigset_t end_signals() {
   return out;
 }
 
+/// What the coordinator learns of this process.
+worker_hello hello_of(const node_options& options, const std::string& name,
+                      const worker_device& place, const http_address& metrics) {
+  worker_hello out;
+  out.name = name;
+  out.pid = uint32_t(getpid());
+  out.host = host_name();
+  out.device = place.name;
+  out.start_ticks = start_ticks(getpid()).value_or(0);
+  out.boot_id = boot_id();
+  out.memory_bytes = available_memory_bytes();
+  if (place.device) {
+    out.gpu = gpu_identity(place.device->bus());
+    const nccl_report nccl = probe_nccl();
+    if (const std::string why = nccl_trouble(nccl); !why.empty())
+      log().warn("NCCL {}", why);
+    else
+      out.nccl = nccl_version_text(nccl.running_version);
+  }
+  out.build_id = options.build_id.empty() ? build_id() : options.build_id;
+  out.metrics_address = "http://" + to_string(metrics);
+  return out;
+}
+
+/// `place` and `latch` live as long as the process.
+std::unique_ptr<worker_engine> engine_on(const std::string& host,
+                                         const worker_device& place,
+                                         exit_latch& latch,
+                                         engine_listener listener) {
+  engine_config engine;
+  engine.bind_host = host;
+  engine.device = place.device;
+  // CUDA errors are sticky: every later call in the process fails too. This
+  // process ends, the other workers continue, and the supervisor starts a new
+  // one.
+  if (place.device)
+    engine.device_lost = [&latch](const std::string& why) {
+      latch.leave(1, why);
+    };
+  return make_worker_engine(std::move(engine), std::move(listener));
+}
+
+void preload_libraries() {
+  name_this_thread("bl-preload");
+  preload_torch();
+}
+
+/// On a thread that ends with the process, or when it succeeds.
+void look_again(caf::actor_system& system, const node_options& options,
+                const std::string& run_folder,
+                std::function<void(coordinator_actor)> found) {
+  std::thread([&system, &options, run_folder, found = std::move(found)] {
+    name_this_thread("bl-reconnect");
+    found(find_again(system, options, run_folder));
+  }).detach();
+}
+
+/// A signal drains the worker. A second one, or the end of the grace period,
+/// ends the process at once.
+void drain_on_signals(const local_worker_actor& actor, exit_latch& latch,
+                      uint32_t grace_s) {
+  std::thread([actor, &latch, grace_s] {
+    name_this_thread("bl-signals");
+    sigset_t ends = end_signals();
+    int got = 0;
+    sigwait(&ends, &got);
+    caf::anon_send(actor, drain_atom::value);
+    timespec patience{time_t(grace_s), 0};
+    sigtimedwait(&ends, nullptr, &patience);
+    latch.leave(130, "ended by signal " + std::to_string(got));
+  }).detach();
+}
+
+/// The kernel frees sockets, threads and memory; an orderly teardown would only
+/// wait for peers that may be gone.
+[[noreturn]] void end_process(int code, const std::string& reason) {
+  // The reason must be the last line, whatever other threads still log.
+  log().flush();
+  log().set_level(spdlog::level::off);
+  if (code != 0)
+    std::fprintf(stderr, "ballast: %s\n", reason.c_str());
+  std::fflush(nullptr);
+  std::_Exit(code);
+}
+
 } // namespace
 
 int run_worker(const node_options& options) {
@@ -243,10 +328,7 @@ int run_worker(const node_options& options) {
   setenv("OMP_WAIT_POLICY", "PASSIVE", 0);
   std::jthread preload; // joined also if the following code throws
   if (options.preload_torch)
-    preload = std::jthread([] {
-      name_this_thread("bl-preload");
-      ballast::preload_torch();
-    });
+    preload = std::jthread(preload_libraries);
 
   // Everything below must live until the process exits: the latch is leaked on
   // purpose, because CAF's threads may still call it during the exit.
@@ -268,50 +350,18 @@ int run_worker(const node_options& options) {
   auto& system = *new caf::actor_system(config);
   coordinator_actor coordinator = find_coordinator(system, options);
   gpu_worker_config worker;
-  worker.hello.name = name;
-  worker.hello.pid = uint32_t(getpid());
-  worker.hello.host = host_name();
-  worker.hello.device = place.name;
-  worker.hello.start_ticks = start_ticks(getpid()).value_or(0);
-  worker.hello.boot_id = boot_id();
-  worker.hello.memory_bytes = available_memory_bytes();
-  if (place.device) {
-    worker.hello.gpu = gpu_identity(place.device->bus());
-    const nccl_report nccl = probe_nccl();
-    if (const std::string why = nccl_trouble(nccl); !why.empty())
-      log().warn("NCCL {}", why);
-    else
-      worker.hello.nccl = nccl_version_text(nccl.running_version);
-  }
-  worker.hello.build_id =
-      options.build_id.empty() ? build_id() : options.build_id;
-  worker.hello.metrics_address = "http://" + to_string(bound);
+  worker.hello = hello_of(options, name, place, bound);
   worker.once = options.once;
   worker.log_to_folder = options.liveness_fd < 0;
   worker.probes = probes;
   if (health)
     worker.device_trouble = [&health] { return health->trouble(); };
   worker.make_engine = [host, &place, &latch](engine_listener listener) {
-    engine_config engine;
-    engine.bind_host = host;
-    engine.device = place.device;
-    // CUDA errors are sticky: every later call in the process fails too. This
-    // process ends, the other workers continue, and the supervisor starts a new
-    // one.
-    if (place.device)
-      engine.device_lost = [&latch](const std::string& why) {
-        latch.leave(1, why);
-      };
-    return make_worker_engine(std::move(engine), std::move(listener));
+    return engine_on(host, place, latch, std::move(listener));
   };
-  worker.look_again = [&system,
-                       &options](const std::string& run_folder,
-                                 std::function<void(coordinator_actor)> found) {
-    // Ends with the process, or when it succeeds.
-    std::thread([&system, &options, run_folder, found] {
-      name_this_thread("bl-reconnect");
-      found(find_again(system, options, run_folder));
-    }).detach();
+  worker.look_again = [&system, &options](const std::string& run_folder,
+                                          auto found) {
+    look_again(system, options, run_folder, std::move(found));
   };
   worker.on_exit = [&latch](int code, std::string reason) {
     latch.leave(code, std::move(reason));
@@ -319,18 +369,7 @@ int run_worker(const node_options& options) {
   auto actor =
       system.spawn<gpu_worker, caf::detached>(coordinator, std::move(worker));
   caf::anon_send(actor, join_atom::value);
-  std::thread([actor, &latch, grace = options.grace_s] {
-    name_this_thread("bl-signals");
-    sigset_t ends = end_signals();
-    int got = 0;
-    sigwait(&ends, &got);
-    caf::anon_send(actor, drain_atom::value);
-    // A second signal, or the end of the grace period, ends the process at
-    // once.
-    timespec patience{time_t(grace), 0};
-    sigtimedwait(&ends, nullptr, &patience);
-    latch.leave(130, "ended by signal " + std::to_string(got));
-  }).detach();
+  drain_on_signals(actor, latch, options.grace_s);
   watch.hand_over(actor);
   if (options.liveness_fd < 0)
     std::printf("worker %s joins %s, metrics http://%s\n", name.c_str(),
@@ -341,15 +380,7 @@ int run_worker(const node_options& options) {
   int code = latch.wait(reason);
   if (preload.joinable())
     preload.join();
-  // The reason must be the last line, whatever other threads still log.
-  log().flush();
-  log().set_level(spdlog::level::off);
-  if (code != 0)
-    std::fprintf(stderr, "ballast: %s\n", reason.c_str());
-  std::fflush(nullptr);
-  // The kernel frees sockets, threads and memory; an orderly teardown would
-  // only wait for peers that may be gone.
-  std::_Exit(code);
+  end_process(code, reason);
 }
 
 } // namespace ballast

@@ -22,7 +22,6 @@
 #include <memory>
 #include <set>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace ballast::simulation {
@@ -35,12 +34,13 @@ public:
   std::string history() const; // newest last
 private:
   struct node_state;
-  struct group;      // the collective of one generation
-  struct disk_state; // what outlives the coordinator
-  struct user_state; // what was asked for, and must come true
-  struct performer;  // carries out one action of the coordinator
-  struct engine;     // carries out one of a worker
-  struct due;        // an event and its time
+  struct group;        // the collective of one generation
+  struct disk_state;   // what outlives the coordinator
+  struct user_state;   // what was asked for, and must come true
+  struct user_request; // one of them
+  struct performer;    // carries out one action of the coordinator
+  struct engine;       // carries out one of a worker
+  struct due;          // an event and its time
   using event = std::function<void()>;
 
   // -- time

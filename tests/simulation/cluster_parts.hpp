@@ -7,6 +7,20 @@
 
 namespace ballast::simulation {
 
+/// What a user asks for, and what becomes of it.
+struct cluster::user_request {
+  void put() const;
+  /// What the coordinator says to it, at once.
+  failure answer(std::string& in_words) const;
+  /// It was answered with "ok", so from now on it must come true.
+  void promise(worker_id meant, step_number shown) const;
+
+  cluster& in;
+  uint64_t kind; // as answer() reads it
+  std::string name;
+  uint64_t number;
+};
+
 /// One process. A worker that comes back after its death is another one.
 struct cluster::node_state {
   explicit node_state(link_config how) : link(how) {}

@@ -44,97 +44,86 @@ void cluster::ask(uint64_t kind) {
       names.push_back(who->name);
   std::string name = names[random_.below(names.size())];
   uint64_t number = 1 + random_.below(6);
-  at_coordinator(some(50, 2000), [this, kind, name, number]() mutable {
-    user_state& user = *user_;
-    user.last = now_;
-    uint64_t life = life_;
-    failure refused;
-    std::string what;
-    worker_id meant{};
-    for (const auto& [id, who] : core_->nodes().all())
-      if (who.connected && who.about.name == name)
-        meant = id;
-    step_number shown{disk_->steps.size()};
-    switch (kind) {
-    case 0:
-      what = "pause";
-      refused = core_->ask(pause_request{}, now_);
-      break;
-    case 1:
-      what = "resume";
-      refused = core_->ask(resume_request{}, now_);
-      break;
-    case 2:
-      what = "stop";
-      refused = core_->ask(stop_run{random_.one_in(2)}, now_);
-      break;
-    case 3:
-      what = "checkpoint";
-      refused = core_->ask(checkpoint_request{}, now_);
-      break;
-    case 4:
-      what = "scale " + std::to_string(number);
-      refused = core_->ask(scale_request{number}, now_);
-      break;
-    case 5:
-      what = "drain " + name;
-      refused = core_->ask(drain_request{name}, now_);
-      break;
-    case 6:
-      what = "evict " + name;
-      refused = core_->ask(evict_request{name}, now_);
-      break;
-    case 7:
-      what = "set_balance";
-      refused = core_->ask(balance_request{random_.one_in(2), 0.1}, now_);
-      break;
-    case 8:
-      what = "kill " + name;
-      refused = core_->ask(injected_fault{name, command_kind::kill, 0}, now_);
-      break;
-    case 9:
-      what = "stall " + name;
-      refused = core_->ask(
-          injected_fault{name, command_kind::stall, double(number) / 3}, now_);
-      break;
-    default:
-      what = "resume";
-      kind = 1;
-      refused = core_->ask(resume_request{}, now_);
-      break;
-    }
-    ++(refused ? outcome_.refused : outcome_.accepted);
-    log([&] {
-      return "asked: " + what + ": " + (refused ? refused.message : "ok");
-    });
-    perform(box_.take());
-    // The answer is sent behind what follows from it.
-    bool answered = life == life_;
-    if (refused && answered)
-      return;
-    if (kind <= 1 && !answered)
-      user.paused.reset();
-    else if (kind <= 1)
-      user.paused = kind == 0;
-    if (!answered)
-      return;
-    if (kind == 2)
-      user.stop = true;
-    if (kind == 3)
-      user.copy = shown;
-    if (kind == 4)
-      user.workers = number;
-    // One without a part in the run has left by now, and no membership knows
-    // its number: the next coordinator may give it to another worker.
-    if (kind == 5 && core_->nodes().at(meant).connected)
-      user.leaving.insert(meant);
-    if (kind == 6)
-      for (worker_id one : core_->members().members()
-                               ? core_->members().members()->workers
-                               : std::vector<worker_id>{})
-        if (one == meant && core_->nodes().at(one).connected)
-          fail(name + " was evicted and is still a member");
+  at_coordinator(some(50, 2000), [this, kind, name, number] {
+    user_request{*this, kind > 9 ? 1 : kind, name, number}.put();
   });
+}
+
+failure cluster::user_request::answer(std::string& in_words) const {
+  auto say = [&](const std::string& what, const auto& request) {
+    in_words = what;
+    return in.core_->ask(request, in.now_);
+  };
+  auto fault = [&](const std::string& what, command_kind how, double amount) {
+    return say(what + " " + name, injected_fault{name, how, amount});
+  };
+  switch (kind) {
+  case 0:
+    return say("pause", pause_request{});
+  case 2:
+    return say("stop", stop_run{in.random_.one_in(2)});
+  case 3:
+    return say("checkpoint", checkpoint_request{});
+  case 4:
+    return say("scale " + std::to_string(number), scale_request{number});
+  case 5:
+    return say("drain " + name, drain_request{name});
+  case 6:
+    return say("evict " + name, evict_request{name});
+  case 7:
+    return say("set_balance", balance_request{in.random_.one_in(2), 0.1});
+  case 8:
+    return fault("kill", command_kind::kill, 0);
+  case 9:
+    return fault("stall", command_kind::stall, double(number) / 3);
+  default:
+    return say("resume", resume_request{});
+  }
+}
+
+void cluster::user_request::put() const {
+  in.user_->last = in.now_;
+  const uint64_t life = in.life_;
+  worker_id meant{};
+  for (const auto& [id, who] : in.core_->nodes().all())
+    if (who.connected && who.about.name == name)
+      meant = id;
+  const step_number shown{in.disk_->steps.size()};
+  std::string in_words;
+  const failure refused = answer(in_words);
+  ++(refused ? in.outcome_.refused : in.outcome_.accepted);
+  in.log([&] {
+    return "asked: " + in_words + ": " + (refused ? refused.message : "ok");
+  });
+  in.perform(in.box_.take());
+  // The answer is sent behind what follows from it.
+  const bool answered = life == in.life_;
+  if (!refused && answered)
+    promise(meant, shown);
+  else if (!answered && kind <= 1)
+    in.user_->paused.reset();
+}
+
+void cluster::user_request::promise(worker_id meant, step_number shown) const {
+  user_state& user = *in.user_;
+  if (kind <= 1)
+    user.paused = kind == 0;
+  if (kind == 2)
+    user.stop = true;
+  if (kind == 3)
+    user.copy = shown;
+  if (kind == 4)
+    user.workers = number;
+  // One without a part in the run has left by now, and no membership knows its
+  // number: the next coordinator may give it to another worker.
+  if (kind == 5 && in.core_->nodes().at(meant).connected)
+    user.leaving.insert(meant);
+  if (kind == 6)
+    for (worker_id one : in.core_->members().members()
+                             ? in.core_->members().members()->workers
+                             : std::vector<worker_id>{})
+      if (one == meant && in.core_->nodes().at(one).connected)
+        in.fail(name + " was evicted and is still a member");
 }
 
 /// Faults and requests are over.

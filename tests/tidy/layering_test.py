@@ -56,6 +56,17 @@ class layering_test(unittest.TestCase):
         self.assert_found("gpu/a.cpp", '#include "model.hpp"\n',
                           "write includes from the root")
 
+    def test_functions_are_short(self):
+        body = "  a();\n" * 69
+        self.assert_clean("gpu/a.cpp", "void f(int a,\n    int b) {\n" +
+                          body[:-14] + "}\n")
+        self.assert_found("gpu/a.cpp", "int x;\n\nvoid f(int a,\n    int b) {\n"
+                          + body + "}\n", ":3: a function of 72 lines")
+        self.assert_clean("gpu/a.cpp", "class a final : b {\npublic:\n" + body
+                          + "};\n")
+        self.assert_clean("runtime/base/errors.cpp", "int f() {\n" + body * 2
+                          + "}\n")
+
     def test_json_is_written_in_one_place(self):
         self.assert_clean("runtime/base/json_text.cpp", "a.dump(1);\n")
         self.assert_clean("tests/data/a.cpp", "a.dump();\n")
