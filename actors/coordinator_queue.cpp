@@ -220,6 +220,7 @@ void coordinator_shell::perform_now(const write_event& what) {
                        std::to_string(unopened->attempts) +
                        " attempts failed so far");
   record().perform(what);
+  status_.reset(); // shows no less than the events do
 }
 
 /// At once, and then every five seconds: also where it comes and goes, as with

@@ -3,6 +3,7 @@
 #include "actors/handler_exception.hpp"
 #include "actors/types.hpp"
 #include "runtime/balance/explain.hpp"
+#include "runtime/base/thread_name.hpp"
 
 #include <nlohmann/json.hpp>
 #include <string>
@@ -62,6 +63,7 @@ planner::planner(caf::actor_config& actor,
 }
 
 planner::behavior_type planner::make_behavior() {
+  name_this_thread("bl-planner");
   return {
       [this](const plan_on& what) {
         balance_ = std::make_unique<balancer>(what.policy, what.set);

@@ -24,9 +24,7 @@ shard_manager::shard_manager(caf::actor_config& actor,
                              shard_manager_config config)
     : shard_manager_actor::base(actor), config_(std::move(config)) {
   on_handler_exception(this, "shard manager", config_.on_defect);
-  planner_ = config_.planner_has_thread
-                 ? spawn<planner, caf::detached>(config_.on_defect)
-                 : spawn<planner>(config_.on_defect);
+  planner_ = spawn<planner, caf::detached>(config_.on_defect);
 }
 
 shard_manager::behavior_type shard_manager::make_behavior() {

@@ -27,7 +27,6 @@ struct shard_manager_config {
   /// How long preparing a set may go on without any progress. Some of its
   /// steps, such as sorting all rows, are one piece.
   std::chrono::milliseconds preparing_patience = std::chrono::minutes(10);
-  bool planner_has_thread = true; // false: in virtual time
   /// Told of what a user should know though the run goes on; any thread; may be
   /// empty.
   std::function<void(const std::string&)> warn;

@@ -37,7 +37,7 @@ SAMPLE = ["checkpoint.fetch", "journal.commit", "journal.committed",
           "steps.append", "trace.write", "checkpoint.rename", "undo.append",
           "model.rename"]
 # Reached in tests of their own: rows move, a disk fails, a run is refused.
-ELSEWHERE = {"copy.fetch", "run.discard", "worker.start"}
+ELSEWHERE = {"coordinator.listen", "copy.fetch", "run.discard", "worker.start"}
 
 
 def points_of_the_code():
@@ -46,8 +46,9 @@ def points_of_the_code():
         for path in (ROOT / folder).rglob("*.cpp"):
             found |= set(re.findall(
                 r'(?:fault_point|fault_at|reach|file_|kept|emplace)\([^"()]*'
-                r'"([a-z]+\.[a-z]+)"', path.read_text(encoding="utf-8")))
-    return found
+                r'"([a-z]+\.[a-z]+)"|fault_name = "([a-z]+\.[a-z]+)"'
+                r'|"(file\.[a-z]+)"', path.read_text(encoding="utf-8")))
+    return {name for names in found for name in names if name}
 
 
 class FaultPoints(Takeover):

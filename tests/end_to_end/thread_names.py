@@ -44,7 +44,7 @@ class ThreadNames(BallastTest):
                    len(read_lines(run / "steps.jsonl")) > 2, "steps", 60)
         coordinator = read_json(run / "coordinator.json")["pid"]
         workers = [w["pid"] for w in read_json(run / "workers.json")["workers"]]
-        self.has(coordinator, "bl-http", "bl-supervisor")
+        self.has(coordinator, "bl-http", "bl-planner", "bl-supervisor")
         for pid in workers:
             self.has(pid, "bl-http", "bl-supervisor", "bl-compute", "bl-comm",
                      "bl-prefetch", "bl-mesh-accept", "bl-signals")
@@ -54,7 +54,7 @@ class ThreadNames(BallastTest):
     def has(self, pid, *expected):
         found = names_of(pid)
         self.assertLessEqual(set(expected), set(found))
-        # The coordinator or the worker itself, and CAF's own.
+        # The coordinator and the shard manager, or the worker; and CAF's own.
         self.assertLessEqual(found.count("caf.actor"), 4, found)
         self.assertNotIn("ballast", found)
         ours = {name for name in found if name.startswith("bl-")}
