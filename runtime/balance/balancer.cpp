@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
+#include <tuple>
 #include <utility>
 
 namespace ballast {
@@ -20,7 +21,7 @@ constexpr size_t compared_steps_min = 8;
 } // namespace
 
 balancer::balancer(balance_policy policy, std::shared_ptr<const manifest> set)
-    : policy_(policy), set_(std::move(set)),
+    : policy_(policy), set_(std::move(set)), labels_(*set_),
       rate_bytes_per_s_(policy.rate_bytes_per_s) {
   uint64_t bytes = 0;
   uint64_t rows = 0;
@@ -46,15 +47,25 @@ std::optional<uint64_t> balancer::windows_since_move(chunk_id id) const {
   return out;
 }
 
-balance_answer balancer::observe(const load_view& view) {
+balance_answer balancer::observe(const load_view& view,
+                                 search_effort::stop_asked stop) {
   balance_answer out;
+  effort_ = search_effort(policy_.search_effort, std::move(stop));
   take_in(view);
   last_view_ = view;
   for (worker_load& one : last_view_.workers)
     one.costs.clear();
   last_view_.changed = {};
   last_view_.copies.clear();
+  const std::pair pauses(moves_pause_, coverage_pause_);
   state_.code = decide(view, out.proposal);
+  if (effort_.stopped()) {
+    state_.code = balance_code::undecided;
+    out.proposal = {};
+    proposed_ = {};
+    std::tie(moves_pause_, coverage_pause_) = pauses;
+  }
+  effort_ = {}; // lets go of whatever `stop` holds
   if (state_.code == balance_code::planned) {
     for (const shard_move& one : out.proposal.moves)
       proposed_.arrivals.push_back(
@@ -147,7 +158,7 @@ void balancer::new_plan(const plan& changed, bool same_round) {
   settled_at_.reset();
   moves_pause_ = coverage_pause_ = {};
   const label_counts before =
-      std::exchange(held_, count_labels(*set_, changed));
+      std::exchange(held_, count_labels(labels_, changed));
   bool same_sizes = before.workers == held_.workers;
   for (size_t rank = 0; same_sizes && rank < held_.workers; ++rank)
     same_sizes = before.of_worker(rank) == held_.of_worker(rank);
@@ -159,7 +170,7 @@ void balancer::new_plan(const plan& changed, bool same_round) {
   }
   skews_ = skews(held_);
   const bool alone_before = !lone_.empty();
-  lone_ = lone_classes(*set_, changed);
+  lone_ = lone_classes(labels_, changed);
   if (!alone_before)
     alone_since_ = window_;
   std::vector<uint64_t> of_class;

@@ -14,11 +14,15 @@
 /// run, owned by the shard manager.
 #pragma once
 
+#include "runtime/balance/batch_split.hpp"
+#include "runtime/balance/chunk_labels.hpp"
 #include "runtime/balance/coverage.hpp"
 #include "runtime/balance/fewest_moves.hpp"
 #include "runtime/balance/load.hpp"
 #include "runtime/balance/policy.hpp"
 #include "runtime/balance/round_rest.hpp"
+#include "runtime/balance/search_effort.hpp"
+#include "runtime/balance/search_pause.hpp"
 #include "runtime/balance/sizes.hpp"
 #include "runtime/balance/speed.hpp"
 #include "runtime/ledger/manifest.hpp"
@@ -36,18 +40,13 @@ class balancer {
 public:
   balancer(balance_policy policy, std::shared_ptr<const manifest> set);
 
-  balance_answer observe(const load_view& view);
+  /// Bounded work, whatever the size of the set (policy.search_effort). If
+  /// `stop` says so the search is broken off, and nothing is decided; the view
+  /// counts nevertheless.
+  balance_answer observe(const load_view& view,
+                         search_effort::stop_asked stop = {});
 
-  /// The present split of the batch, and the best one.
-  struct split_view {
-    bool known = false; // every worker is measured
-    std::vector<step_cost> costs;
-    std::vector<uint64_t> takes; // of a full batch, under the plan in force
-    batch_split best;
-    double gain = 0;          // part of the step that the best split saves
-    double error = 0;         // of the predicted time
-    double lasting_error = 0; // the same for a change that must last
-  };
+  using split_view = ballast::split_view;
 
   // -- for explanations (explain.hpp); the plan exists after the first view
   const balance_state& state() const { return state_; }
@@ -62,11 +61,14 @@ public:
   /// How long these moves take, at the allowed rate and over these links.
   double copying_s(const std::vector<shard_move>& moves) const;
   const manifest& set() const { return *set_; }
+  const chunk_labels& labels() const { return labels_; }
   uint32_t chunk_rows_max() const { return chunk_rows_max_; }
   const std::optional<plan>& current() const { return plan_; }
   const label_counts& held() const { return held_; }
   const std::vector<double>& skew() const { return skews_; }
   const std::vector<lone_class>& held_alone() const { return lone_; }
+  /// The last search for moves ran out of effort before it found any.
+  bool was_cut_short() const { return cut_short_; }
   /// The newest view, without the measurements.
   const load_view& last_view() const { return last_view_; }
   const speed_estimate* speed_of(worker_id who) const;
@@ -96,12 +98,6 @@ private:
     chunk_id chunk{};
     worker_id at{};
     friend auto operator<=>(const arrival&, const arrival&) = default;
-  };
-  /// Back-off: a search without a result is repeated after growing pauses.
-  struct search_pause {
-    balance_code why = balance_code::at_optimum;
-    uint64_t until = 0;   // window
-    uint64_t windows = 1; // of the next pause
   };
   void take_in(const load_view& view);
   void new_plan(const plan& changed, bool same_round);
@@ -141,13 +137,15 @@ private:
   bool cut_to_measure(move_list& list) const;
   bool moves_again(const move_list& list) const;
   balance_code nothing_moves(const move_list& list) const;
-  balance_code search_later(search_pause& pause, balance_code why);
+  balance_code pause(search_pause& which, balance_code why);
   std::vector<worker_id> ranks() const;
   uint64_t least_rows(const label_counts& from, const label_counts& to) const;
   void finish(balance_proposal& out, const split_view& split,
               std::vector<uint64_t> weights, std::string reason);
   balance_policy policy_;
   std::shared_ptr<const manifest> set_;
+  chunk_labels labels_;
+  mutable search_effort effort_; // of this look
   std::optional<plan> plan_;
   label_counts held_;
   std::vector<lone_class> lone_;
@@ -185,6 +183,7 @@ private:
     bool for_holders = false; // it gives classes a second holder
   } proposed_;                // the proposal under way
   round_rest rest_;           // of the plan in force
+  bool cut_short_ = false;    // the last search for moves, without a result
   search_pause moves_pause_;
   search_pause coverage_pause_;
   uint64_t alone_since_ = 0; // window; a class has one holder since then

@@ -158,7 +158,8 @@ aimed_moves balancer::choose(const quota_request& request,
   aimed_moves out = fewest_moves(request, how);
   if ((given_.empty() && !rest_.some()) ||
       (!out.list.moves.empty() &&
-       off_by(request, out) <= std::pair(0.0, policy_.size_tolerance)))
+       off_by(request, out) <= std::pair(0.0, policy_.size_tolerance)) ||
+      out.cut_short)
     return out;
   how.locked = {};
   aimed_moves free = fewest_moves(request, how);
@@ -236,16 +237,19 @@ balance_code balancer::decide_moves(const load_view& view,
   move_list& list = chosen.list;
   cut_to_round(list);
   const bool to_measure = !split.known && cut_to_measure(list);
+  if (effort_.stopped())
+    return balance_code::undecided;
   if (chosen.target_moved == 0 || list.moves.empty()) {
     balance_code why = chosen.target_moved == 0 ? balance_code::at_optimum
                                                 : nothing_moves(list);
     if (why == balance_code::at_optimum &&
-        (over_budget > 0 || set_->whole_chunks))
+        (over_budget > 0 || set_->whole_chunks || chosen.cut_short))
       why = balance_code::limited;
-    return search_later(moves_pause_, why);
+    cut_short_ = chosen.cut_short;
+    return pause(moves_pause_, why);
   }
   if (moves_again(list))
-    return search_later(moves_pause_, balance_code::dwell);
+    return pause(moves_pause_, balance_code::dwell);
   // Copying lengthens a step by at most this factor.
   double step_s = split.known ? makespan_s(split.costs, split.takes) : 0;
   double cost_s = (policy_.inflation_max - 1) * copying_s(list.moves);
@@ -253,7 +257,7 @@ balance_code balancer::decide_moves(const load_view& view,
   double gain_s = step_s * (part * double(view.steps_left) +
                             lost * double(view.steps_per_epoch));
   if (step_s > 0 && gain_s < policy_.payback * cost_s)
-    return search_later(moves_pause_, balance_code::payback);
+    return pause(moves_pause_, balance_code::payback);
 
   out.moves = list.moves;
   out.moved_rows = list.rows;
@@ -271,20 +275,13 @@ balance_code balancer::decide_moves(const load_view& view,
                 : percent(lost) + " of the epoch would be waited for one");
   if (to_measure)
     why += "; first some rows for who has too few to be measured";
+  if (chosen.cut_short)
+    why += "; the search was cut short, there may be a better plan";
   proposed_ = {.to_measure = to_measure}; // only now is it a plan
   if (!to_measure)
     proposed_.rest = round_rest(list, request.sizes);
   finish(out, split, weights, why);
   return balance_code::planned;
-}
-
-balance_code balancer::search_later(search_pause& pause, balance_code why) {
-  pause.why = why;
-  if (why == balance_code::dwell) // ends soon
-    pause.windows = 1;
-  pause.until = window_ + pause.windows;
-  pause.windows = std::min(2 * pause.windows, policy_.search_windows_max);
-  return why;
 }
 
 balance_code balancer::nothing_moves(const move_list& list) const {
@@ -310,7 +307,9 @@ move_request balancer::how_to_move(const load_view& view) const {
                                 chunk_bytes_max_),
           .room_bytes = std::move(room),
           .skew_max = policy_.skew_tv,
-          .size_tolerance = policy_.size_tolerance};
+          .size_tolerance = policy_.size_tolerance,
+          .labels = &labels_,
+          .effort = &effort_};
 }
 
 /// Keeps the first moves, those that take one round to copy over these links.
@@ -329,6 +328,10 @@ bool balancer::moves_again(const move_list& list) const {
                      });
 }
 
+balance_code balancer::pause(search_pause& which, balance_code why) {
+  return which.begin(window_, why, policy_.search_windows_max);
+}
+
 std::vector<worker_id> balancer::ranks() const {
   std::vector<worker_id> out;
   for (const share& one : plan_->shares)
@@ -342,56 +345,6 @@ double balancer::copying_s(const std::vector<shard_move>& moves) const {
     bytes += double(one.bytes);
   return std::max(bytes / double(rate_bytes_per_s_),
                   travel_s(moves, ranks(), links_));
-}
-
-/// Moves one row of each such class without patience: the loss that it guards
-/// against comes without warning.
-balance_code balancer::decide_coverage(const load_view& view,
-                                       const split_view& split,
-                                       const std::vector<uint64_t>& weights,
-                                       balance_proposal& out) {
-  const std::vector<lone_class>& alone = lone_;
-  if (alone.empty())
-    return balance_code::at_optimum;
-  if (window_ < coverage_pause_.until)
-    return coverage_pause_.why;
-  quota target = best_quota(coverage_request(held_, policy_.skew_tv));
-  move_request how = how_to_move(view);
-  how.target = target.target;
-  how.cover = true;
-  how.skew_max = 1; // one row of each
-  how.locked = [this](chunk_id id, uint32_t rank) {
-    return came(moved_, id, rank);
-  };
-  move_list list = choose_moves(how);
-  cut_to_round(list);
-  if (list.moves.empty())
-    return search_later(coverage_pause_, nothing_moves(list));
-  plan after = moved_plan(*plan_, list.moves, next(plan_->number), weights);
-  size_t left = lone_classes(*set_, after).size();
-  if (left >= alone.size())
-    return search_later(coverage_pause_, list.no_room
-                                             ? balance_code::no_room
-                                             : balance_code::at_optimum);
-  double left_s =
-      makespan_s(split.costs, split.takes) * double(view.steps_left);
-  if (split.known && left_s < copying_s(list.moves))
-    return search_later(coverage_pause_, balance_code::payback);
-  out.moves = std::move(list.moves);
-  out.moved_rows = list.rows;
-  out.moved_bytes = list.bytes;
-  out.cause = balance_cause::coverage;
-  proposed_ = {.for_holders = true};
-  std::string who = last_view_.workers.at(alone[0].rank).name;
-  finish(out, split, weights,
-         alone.size() == 1
-             ? "class " + std::to_string(alone[0].label) + " is held by " +
-                   who + " alone"
-             : std::to_string(alone.size()) +
-                   " classes are held by one worker alone, class " +
-                   std::to_string(alone[0].label) + " by " + who);
-  out.bound_rows = alone.size() - left; // one row for each, whatever the sizes
-  return balance_code::planned;
 }
 
 /// The proven least number of rows to move (moves_bound.hpp) for sizes like
@@ -410,9 +363,7 @@ uint64_t balancer::least_rows(const label_counts& from,
     }
     held_by_more += before == 1 && after > 1;
   }
-  return std::max(
-      {moves_bound(what), held_by_more,
-       whole_rows(prove_moves_bound(what, proof_cells_max).bound_rows)});
+  return std::max({moves_bound(what), held_by_more, proven_least(what)});
 }
 
 void balancer::finish(balance_proposal& out, const split_view& split,
@@ -429,7 +380,7 @@ void balancer::finish(balance_proposal& out, const split_view& split,
   } else if (!out.moves.empty() && !proposed_.to_measure) {
     weights = owned;
   }
-  label_counts held = count_labels(*set_, after);
+  label_counts held = count_labels(labels_, after);
   std::vector<double> skewed = skews(held);
   for (size_t rank = 0; rank < after.shares.size(); ++rank)
     out.after.push_back({after.shares[rank].worker, owned[rank], skewed[rank]});

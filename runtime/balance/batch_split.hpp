@@ -44,4 +44,15 @@ batch_split split_by_cost(uint64_t global_batch,
 double makespan_s(std::span<const step_cost> workers,
                   std::span<const uint64_t> rows);
 
+/// The split under the plan in force, and the best one.
+struct split_view {
+  bool known = false; // every worker is measured
+  std::vector<step_cost> costs;
+  std::vector<uint64_t> takes; // of a full batch, under the plan in force
+  batch_split best;
+  double gain = 0;          // part of the step that the best split saves
+  double error = 0;         // of the predicted time
+  double lasting_error = 0; // the same for a change that must last
+};
+
 } // namespace ballast

@@ -13,24 +13,28 @@ constexpr double slack = 0.01;
 } // namespace
 
 std::vector<lone_class> lone_classes(const manifest& set, const plan& of) {
+  return lone_classes(chunk_labels(set), of);
+}
+
+std::vector<lone_class> lone_classes(const chunk_labels& labels,
+                                     const plan& of) {
+  if (!labels.labelled())
+    return {};
   struct holding {
     size_t holders = 0;
     uint32_t last = 0; // rank
     uint64_t rows = 0; // of the class, in all chunks of which they own parts
   };
-  std::vector<holding> classes(histogram_bins(set.row));
+  std::vector<holding> classes(labels.classes());
   size_t active = 0;
   for (uint32_t rank = 0; rank < of.shares.size(); ++rank) {
     active += !of.shares[rank].intervals.empty();
     for (const interval& part : of.shares[rank].intervals) {
-      const auto& rows = set.train.at(value(part.chunk)).label_histogram;
-      for (size_t label = 0; label < rows.size(); ++label) {
-        holding& now = classes.at(label);
-        if (rows[label] == 0)
-          continue;
+      for (const label_rows& some : labels.of(part.chunk)) {
+        holding& now = classes.at(some.label);
         now.holders += now.holders == 0 || now.last != rank;
         now.last = rank;
-        now.rows += rows[label];
+        now.rows += uint64_t(some.rows);
       }
     }
   }

@@ -6,6 +6,7 @@
 /// the owner has the bytes of the whole chunk. Pure.
 #pragma once
 
+#include "runtime/balance/chunk_labels.hpp"
 #include "runtime/balance/quota.hpp"
 #include "runtime/ledger/manifest.hpp"
 #include "runtime/ledger/plan.hpp"
@@ -24,6 +25,8 @@ struct lone_class {
 
 /// By class, ascending.
 std::vector<lone_class> lone_classes(const manifest& set, const plan& of);
+std::vector<lone_class> lone_classes(const chunk_labels& labels,
+                                     const plan& of);
 
 /// A request that covers these classes and changes nothing else: sizes stay,
 /// and so does the skew.

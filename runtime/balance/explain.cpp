@@ -45,7 +45,7 @@ json side(const balancer& mind, const balancer::split_view& split,
   }
   json out{{"step_ms", nullptr},
            {"skew_tv_max", rounded(skew_max)},
-           {"classes_held_alone", lone_classes(mind.set(), under).size()}};
+           {"classes_held_alone", lone_classes(mind.labels(), under).size()}};
   if (split.known)
     out["step_ms"] = rounded(1e3 * makespan_s(split.costs, takes));
   out["workers"] = workers;
@@ -104,7 +104,8 @@ json list_moves(const balancer& mind, const move_list& list) {
 
 } // namespace
 
-json explain_plan(const balancer& mind, bool certificate) {
+json explain_plan(const balancer& mind, bool certificate,
+                  search_effort::stop_asked stop) {
   const plan& now = *mind.current();
   const balance_policy& policy = mind.policy();
   balancer::split_view split = mind.look_at_split();
@@ -118,6 +119,7 @@ json explain_plan(const balancer& mind, bool certificate) {
     weights = split.best.rows;
   std::vector<uint64_t> sizes = mind.wanted_sizes(weights);
   quota_request request{mind.held(), sizes, policy.skew_tv, 2};
+  search_effort effort(policy.search_effort, std::move(stop));
   move_list list =
       fewest_moves(request, {.set = &mind.set(),
                              .current = &now,
@@ -126,17 +128,22 @@ json explain_plan(const balancer& mind, bool certificate) {
                              .bytes_max = 0,
                              .room_bytes = {},
                              .skew_max = policy.skew_tv,
-                             .size_tolerance = policy.size_tolerance})
+                             .size_tolerance = policy.size_tolerance,
+                             .labels = &mind.labels(),
+                             .effort = &effort})
           .list;
   if (list.moves.empty()) // otherwise those moves give second holders, too
     list = choose_moves(
         {.set = &mind.set(),
          .current = &now,
-         .target =
-             best_quota(coverage_request(mind.held(), policy.skew_tv)).target,
+         .target = best_quota(coverage_request(mind.held(), policy.skew_tv),
+                              exact_cells_max, &effort)
+                       .target,
          .locked = {},
          .room_bytes = {},
-         .cover = true});
+         .cover = true,
+         .labels = &mind.labels(),
+         .effort = &effort});
   if (list.moves.empty())
     list.after = mind.held();
   const quota_request reached =
@@ -167,15 +174,22 @@ json explain_plan(const balancer& mind, bool certificate) {
   weighed_plan weighed{list.rows, bound, mind.copying_s(list.moves), sizes, 0,
                        0,         {}};
   json frontier = json::array();
+  // The prices are no part of the search, which may have used up its own.
+  search_effort for_prices(effort.stopped() ? 0 : policy.search_effort);
   for (double budget : frontier_budgets) {
+    if (!for_prices.allows(fast_quota_effort(mind.held())))
+      break;
     request.skew_tv = budget;
-    quota at = best_quota(request, frontier_cells_max);
+    quota at = best_quota(request, frontier_cells_max, &for_prices);
     weighed.budgets.push_back({budget, at.bound});
     frontier.push_back({{"skew_tv", budget},
                         {"moved_rows", at.moved},
                         {"skew_tv_max", rounded(most_skew(at.target))}});
   }
   out["frontier"] = frontier;
+  if (effort.cut_short())
+    out["cut_short"] = "the set is too large for a complete search: a better "
+                       "plan may exist, the bound holds for all";
 
   json rejected = json::array();
   rejected.push_back(

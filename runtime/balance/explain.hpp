@@ -12,9 +12,11 @@ namespace ballast {
 /// (triggers, sustained windows, dwell, bytes per round): moves, before and
 /// after, the least number of rows that must move, the cost of other skew
 /// budgets, and why it does not happen now. `certificate`: adds a proof of the
-/// least number (moves_bound.hpp). Precondition: a plan is in force.
+/// least number (moves_bound.hpp). `stop` breaks the search off, and the answer
+/// is of no use then. Precondition: a plan is in force.
 nlohmann::ordered_json explain_plan(const balancer& mind,
-                                    bool certificate = false);
+                                    bool certificate = false,
+                                    search_effort::stop_asked stop = {});
 
 nlohmann::ordered_json explain_worker(const balancer& mind, size_t rank);
 

@@ -25,8 +25,10 @@ constexpr size_t in_vain_max = 2; // grains without an improvement
 /// Searches one grain after the other, with the same targets for all.
 class aimed_search {
 public:
-  aimed_search(const quota_request& demand, const move_request& how)
-      : demand_(demand), how_(how) {
+  aimed_search(const quota_request& demand, const move_request& how,
+               search_effort& effort)
+      : demand_(demand), how_(how), effort_(effort) {
+    how_.effort = &effort;
     const size_t cells = how.set->train.size() * demand.held.workers;
     for (size_t i = 0; i<std::size(aims); i += cells> cells_of_all_aims ? 2 : 1)
       aims_.push_back(aims[i]);
@@ -44,16 +46,27 @@ public:
 
   uint64_t bound() { return target(0).bound; }
 
+  /// Whether enough effort is left for another search like the last one.
+  bool may_try() { return effort_.allows(last_effort_); }
+
   /// The first aim whose pieces keep the budget, with parts of at most this
   /// size.
   aimed_moves best(uint32_t part_rows_max) {
     aimed_moves out;
     for (size_t i = 0; i < aims_.size() && (i == 0 || worth_more(out)); ++i) {
+      if (i > 0 &&
+          !effort_.allows(last_effort_ + fast_quota_effort(demand_.held)))
+        break;
+      // A budget of 0, or below what whole rows allow, has one target.
+      if (i > 0 && target(i).target == target(i - 1).target)
+        continue;
       move_request what = how_;
       what.target = target(i).target;
       what.bytes_max = 0;
       what.part_rows_max = part_rows_max;
+      const uint64_t before = effort_.left();
       aimed_moves found{choose_moves(what), target(i).moved, 0};
+      last_effort_ = before - effort_.left();
       found.skew_max = most_skew(found.list.after);
       if (i == 0 || found.skew_max < out.skew_max)
         out = std::move(found);
@@ -66,13 +79,15 @@ private:
     while (targets_.size() <= aim) {
       quota_request aimed = demand_;
       aimed.skew_tv = aims_[targets_.size()] * demand_.skew_tv;
-      targets_.push_back(best_quota(aimed));
+      targets_.push_back(best_quota(aimed, exact_cells_max, &effort_));
     }
     return targets_[aim];
   }
 
   const quota_request& demand_;
-  const move_request& how_;
+  move_request how_;
+  search_effort& effort_;
+  uint64_t last_effort_ = 0; // of the last choice of pieces
   std::vector<double> aims_;
   std::vector<quota> targets_; // of the first aims, computed on demand
 };
@@ -83,14 +98,16 @@ aimed_moves fewest_moves(const quota_request& demand, const move_request& how) {
   uint32_t grain = 1;
   for (const chunk_info& chunk : how.set->train)
     grain = std::max(grain, chunk.rows);
-  aimed_search search(demand, how);
+  search_effort no_limit;
+  search_effort& effort = how.effort ? *how.effort : no_limit;
+  aimed_search search(demand, how, effort);
   aimed_moves best = search.best(0);
   const double enough = over_bound_max * double(search.bound()) + 1;
   size_t in_vain = 0;
   while (!how.set->whole_chunks && grain > 1 &&
          (!search.met(best) || double(best.list.rows) > enough)) {
     grain = std::max<uint32_t>(1, grain / finer);
-    if (demand.held.total() / grain > parts_max)
+    if (demand.held.total() / grain > parts_max || !search.may_try())
       break;
     aimed_moves finer_one = search.best(grain);
     const bool fewer = double(finer_one.list.rows) <
@@ -102,6 +119,7 @@ aimed_moves fewest_moves(const quota_request& demand, const move_request& how) {
     else if (++in_vain == in_vain_max)
       break;
   }
+  best.cut_short = effort.cut_short();
   cut_off(best.list, fit_in_bytes(best.list.moves, how.bytes_max));
   return best;
 }

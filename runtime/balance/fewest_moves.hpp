@@ -2,7 +2,8 @@
 /// plan that aims at the budget itself may end above it; one that aims far
 /// below it moves more than necessary. The search therefore tries the budget
 /// itself first, and then smaller aims, until the actual result keeps the
-/// budget. Pure.
+/// budget; and whole chunks first, then parts. All of it shares the effort of
+/// `how`: another search begins only if enough is left for it. Pure.
 #pragma once
 
 #include "runtime/balance/quota.hpp"
@@ -14,6 +15,7 @@ struct aimed_moves {
   move_list list;
   uint64_t target_moved = 0; // by the quota aimed at; 0: nothing to do
   double skew_max = 0;       // after all moves
+  bool cut_short = false;    // for lack of effort: a better one may exist
 };
 
 /// `demand.skew_tv` is the budget. `how` holds everything but the target; its

@@ -32,6 +32,8 @@ std::string to_string(balance_code code) {
     return "NO_ROOM";
   case balance_code::disabled:
     return "DISABLED";
+  case balance_code::undecided:
+    return "UNDECIDED";
   }
   return "UNKNOWN";
 }

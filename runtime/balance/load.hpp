@@ -65,6 +65,7 @@ enum class balance_code : uint8_t {
   limited,       // out of reach with these chunks and rows
   no_room,       // the receivers have no memory left
   disabled,
+  undecided, // broken off, or not looked at yet with these settings
 };
 std::string to_string(balance_code code);
 

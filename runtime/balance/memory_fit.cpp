@@ -193,12 +193,13 @@ memory_need fit_memory(const manifest& set, const plan& before, plan& out,
 placed_shares place(const manifest& set, double skew_tv,
                     const place_shares& what) {
   placed_shares out;
+  const chunk_labels labels(set);
   out.what = what.before.shares.empty()
                  ? first_plan(set, what.workers, what.generation, what.number)
-                 : repaired_plan(set, skew_tv, what.before, what.workers,
-                                 what.generation, what.number);
+                 : repaired_plan(set, labels, skew_tv, what.before,
+                                 what.workers, what.generation, what.number);
   out.lacks = fit_memory(set, what.before, out.what, what.limits);
-  const skew_report skews = measure_skew(set, out.what);
+  const skew_report skews = measure_skew(labels, out.what);
   for (size_t rank = 0; rank < out.what.shares.size(); ++rank)
     out.shares.push_back({out.what.shares[rank].worker,
                           rows(out.what.shares[rank]), skews.by_rank[rank]});

@@ -49,7 +49,7 @@ double move_prefix::most_skew() const {
 }
 
 bool move_prefix::good() const {
-  return most_skew() <= skew_allowed_ && most_over_size() <= over_size_allowed_;
+  return most_skew() <= skew_allowed_ && good_sizes();
 }
 
 } // namespace ballast

@@ -21,6 +21,8 @@ public:
   void move(const movable_piece& piece, uint32_t from, uint32_t to);
   /// True if the list may end here.
   bool good() const;
+  /// The same for sizes alone.
+  bool good_sizes() const { return most_over_size() <= over_size_allowed_; }
 
 private:
   double most_over_size() const;

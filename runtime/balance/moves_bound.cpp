@@ -181,6 +181,12 @@ nlohmann::ordered_json certificate_json(const quota_request& what,
           {"minimum", proof.minimum}};
 }
 
+uint64_t proven_least(const quota_request& what) {
+  return what.held.rows.size() > fast_proof_cells_max
+             ? 0
+             : whole_rows(prove_moves_bound(what, proof_cells_max).bound_rows);
+}
+
 uint64_t whole_rows(double bound) {
   constexpr double rounding = 1e-6;
   return uint64_t(std::ceil(std::max(0.0, bound - rounding)));

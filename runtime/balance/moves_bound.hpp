@@ -44,6 +44,8 @@ double proven_rows(const quota_request& what,
 
 /// With more cells the coordinator uses the fast path's prices for its proofs.
 inline constexpr size_t proof_cells_max = 20'000;
+/// And beyond this many none.
+inline constexpr size_t fast_proof_cells_max = 1'000'000;
 
 /// The best prices, by network simplex; those of the fast path if W * C exceeds
 /// `exact_cells_max` (`minimum` is false then).
@@ -53,6 +55,10 @@ moves_certificate prove_moves_bound(const quota_request& what,
 /// Prices of the fast path, which solves for whole rows: they prove a little
 /// less than the best ones. W = 64, C = 1000 in 7 ms.
 moves_certificate fast_prices(const quota_request& what);
+
+/// The rows proven, by the best prices that are found in time; with very many
+/// cells 0, which is true, too.
+uint64_t proven_least(const quota_request& what);
 
 /// A request for any state as good as this one: its sizes, and its skew or the
 /// requested one.

@@ -20,7 +20,7 @@ void piece_search::cut(size_t index, uint32_t rows_away, uint32_t to) {
   distance_.add(away, rank);
   holders_.add(away, rank);
   pieces_.push_back(away);
-  at_[rank].push_back(pieces_.size() - 1);
+  at_.append(rank, pieces_.size() - 1);
   assign(pieces_.size() - 1, to);
 }
 
@@ -37,7 +37,7 @@ piece_search::place_for_holder(uint32_t label, uint64_t bytes,
                ? wanted_a
                : distance_.size_excess(a) < distance_.size_excess(b);
   };
-  for (uint32_t rank = 0; rank < at_.size(); ++rank)
+  for (uint32_t rank = 0; rank < workers(); ++rank)
     if (distance_.size_target(rank) > 0 && holders_.pieces(rank, label) == 0 &&
         (room_bytes.empty() || room_bytes.at(rank) >= bytes) &&
         (!best || better(rank, *best)))
@@ -98,7 +98,7 @@ bool piece_search::cover_by_cuts(const std::vector<uint64_t>& room_bytes) {
 bool piece_search::cut_for(uint32_t rank) {
   bool gives = distance_.size_excess(rank) > 0;
   uint32_t other = rank;
-  for (uint32_t w = 0; w < at_.size(); ++w) {
+  for (uint32_t w = 0; w < workers(); ++w) {
     if (distance_.size_target(w) == 0)
       continue;
     int64_t now = distance_.size_excess(w),
@@ -114,7 +114,7 @@ bool piece_search::cut_for(uint32_t rank) {
     return false;
   choice best{-1e300};
   bool found = false;
-  for (size_t i : at_[from]) {
+  for (size_t i : at_.of(from)) {
     const movable_piece& piece = pieces_[i];
     const auto all = int64_t(rows(piece.what));
     if (piece.locked || all < wanted || (piece.whole && all > wanted) ||
@@ -139,12 +139,47 @@ bool piece_search::cut_for(uint32_t rank) {
   return true;
 }
 
+/// One pass instead of pairs, if these were cut short: pieces go from workers
+/// with too many rows to those with too few, the best for the labels first. The
+/// first step ignored sizes, and such a plan would be of no use.
+void piece_search::level_sizes() {
+  for (uint32_t from = 0; from < workers(); ++from) {
+    if (distance_.size_excess(from) <= 0)
+      continue;
+    std::vector<choice> leave;
+    for (size_t i : at_.of(from)) {
+      if (pieces_[i].locked)
+        continue;
+      distance_.gains_of_coming(pieces_[i], gains_);
+      choice best{-1e300, i, from};
+      for (uint32_t to = 0; to < workers(); ++to)
+        if (to != from && distance_.size_excess(to) < 0 &&
+            gains_[to] > best.gain)
+          best = {gains_[to], i, to};
+      if (best.to == from)
+        return; // all sizes are met
+      best.gain += distance_.label_gain(pieces_[i], from, best.to);
+      leave.push_back(best);
+    }
+    std::stable_sort(
+        leave.begin(), leave.end(),
+        [](const choice& a, const choice& b) { return a.gain > b.gain; });
+    for (const choice& one : leave) {
+      const auto some = int64_t(rows(pieces_[one.piece].what));
+      if (distance_.size_excess(from) >= some &&
+          -distance_.size_excess(one.to) >= some &&
+          may_move(pieces_[one.piece], one.to))
+        assign(one.piece, one.to);
+    }
+  }
+}
+
 void piece_search::cut_for_sizes() {
   // Every cut meets one of two sizes, so there are fewer cuts than workers.
-  for (size_t cuts = 0; cuts < at_.size(); ++cuts) {
+  for (size_t cuts = 0; cuts < workers(); ++cuts) {
     uint32_t worst = 0;
     double worst_error = 0;
-    for (uint32_t w = 0; w < at_.size(); ++w) {
+    for (uint32_t w = 0; w < workers(); ++w) {
       if (distance_.size_in_tolerance(w) || distance_.size_target(w) == 0)
         continue;
       double error = std::abs(double(distance_.size_excess(w))) /

@@ -10,32 +10,46 @@ namespace {
 /// Gain in rows that a row of bytes must bring; below it a piece moves for
 /// almost nothing.
 constexpr double rows_gained_per_row_min = 0.1;
+/// A label of a piece that is moved, in label entries examined: it is looked up
+/// in several tables.
+constexpr uint64_t placed_effort = 8;
+/// A piece that is looked at, whatever its labels; sorting included.
+constexpr uint64_t piece_effort = 16;
 /// Number of best pieces in each direction that are tried as swaps.
 constexpr size_t swap_candidates = 4;
 constexpr size_t sweeps_max = 4;
 constexpr size_t rounds_max = 4;
 constexpr uint64_t effort_max = 100'000'000;
 constexpr double smallest_gain = 1e-6;
+/// The fraction of the effort that is kept for what follows the first step
+/// (pairs, which bring the sizes), and for what follows the whole search.
+constexpr double kept_for_pairs = 0.6;
+constexpr double kept_for_later = 0.25;
 
 } // namespace
 
 piece_search::piece_search(std::vector<movable_piece> pieces,
-                           const label_counts& target, double size_tolerance)
+                           const label_counts& target, double size_tolerance,
+                           search_effort& effort)
     : pieces_(std::move(pieces)), distance_(target, size_tolerance),
       holders_(target), at_(target.workers), gains_(target.workers),
-      bounds_(target.workers), effort_left_(effort_max) {
+      bounds_(target.workers), pairs_left_(effort_max), effort_(effort) {
   for (size_t i = 0; i < pieces_.size(); ++i) {
     distance_.add(pieces_[i], pieces_[i].goes_to);
     holders_.add(pieces_[i], pieces_[i].goes_to);
-    at_[pieces_[i].goes_to].push_back(i);
+    at_.append(pieces_[i].goes_to, i);
   }
 }
 
 void piece_search::run() {
   empty_leavers();
+  if (effort_.left() != search_effort::unlimited) {
+    kept_for_pairs_ = uint64_t(kept_for_pairs * double(effort_.left()));
+    kept_for_later_ = uint64_t(kept_for_later * double(effort_.left()));
+  }
   // The first of the two steps ignores sizes, so it may go astray if there is
   // little to do, or escape a local optimum of the second.
-  for (size_t round = 0; round < rounds_max && effort_left_ > 0; ++round) {
+  for (size_t round = 0; round < rounds_max && may_go_on(); ++round) {
     std::vector<uint32_t> before;
     for (const movable_piece& piece : pieces_)
       before.push_back(piece.goes_to);
@@ -50,6 +64,8 @@ void piece_search::run() {
     break;
   }
   spread_classes();
+  if (effort_.cut_short() && !effort_.stopped())
+    level_sizes();
   cut_for_sizes();
 }
 
@@ -71,24 +87,24 @@ double piece_search::price(const movable_piece& piece, uint32_t to) const {
 void piece_search::assign(size_t index, uint32_t to) {
   movable_piece& piece = pieces_[index];
   bounds_[piece.goes_to].fresh = bounds_[to].fresh = false;
-  std::vector<size_t>& old = at_[piece.goes_to];
-  old.erase(std::find(old.begin(), old.end(), index));
+  at_.remove(piece.goes_to, index);
   distance_.remove(piece, piece.goes_to);
   holders_.remove(piece, piece.goes_to);
   piece.goes_to = to;
   distance_.add(piece, to);
   holders_.add(piece, to);
-  at_[to].push_back(index);
+  at_.append(to, index);
 }
 
 const piece_search::rank_bound& piece_search::bound_of(uint32_t rank) {
   rank_bound& out = bounds_[rank];
   if (out.fresh)
     return out;
-  out = {distance_.error(rank), 1e300, 0, true};
-  for (size_t i : at_[rank]) {
+  out = {distance_.error(rank), 1e300, 0, 0, true};
+  for (size_t i : at_.of(rank)) {
     const movable_piece& piece = pieces_[i];
     out.labels += piece.labels.size();
+    ++out.pieces;
     // A piece already moving is redirected for free, or returns with a refund.
     double least =
         piece.price * rows_gained_per_row_min * (piece.moves() ? -1 : 1);
@@ -158,7 +174,10 @@ void piece_search::take_the_best() {
     double gain_a = per_byte(a), gain_b = per_byte(b);
     return gain_a != gain_b ? gain_a < gain_b : a.piece > b.piece;
   };
-  for (size_t sweep = 0; sweep < sweeps_max; ++sweep) {
+  // All pieces are looked at once, whatever that takes.
+  for (size_t sweep = 0;
+       sweep < sweeps_max && (sweep == 0 || effort_.allows(kept_for_pairs_));
+       ++sweep) {
     std::priority_queue<choice, std::vector<choice>, decltype(worse)> queue(
         worse);
     for (size_t i = 0; i < pieces_.size(); ++i)
@@ -172,10 +191,11 @@ void piece_search::take_the_best() {
              (queue.empty() || !worse(c, queue.top()));
     };
     bool moved = false;
-    while (!queue.empty()) {
+    while (!queue.empty() && effort_.allows(kept_for_pairs_)) {
       choice top = queue.top();
       queue.pop();
       const movable_piece& piece = pieces_[top.piece];
+      effort_.spend(placed_effort * piece.labels.size());
       choice now = top;
       now.gain =
           distance_.gain(piece, piece.goes_to, top.to) - price(piece, top.to);
@@ -199,9 +219,9 @@ void piece_search::take_the_best() {
 void piece_search::improve_pairs() {
   for (size_t sweep = 0; sweep < sweeps_max; ++sweep) {
     bool better = false;
-    for (uint32_t a = 0; a < at_.size(); ++a)
-      for (uint32_t b = a + 1; b < at_.size(); ++b)
-        while (effort_left_ > 0 && improve_pair(a, b))
+    for (uint32_t a = 0; a < workers(); ++a)
+      for (uint32_t b = a + 1; b < workers(); ++b)
+        while (may_go_on() && improve_pair(a, b))
           better = true;
     if (!better)
       break;
@@ -214,7 +234,7 @@ piece_search::best_singles(uint32_t from, uint32_t to) const {
   std::vector<choice> out;
   if (distance_.size_target(to) == 0)
     return out;
-  for (size_t i : at_[from])
+  for (size_t i : at_.of(from))
     if (may_move(pieces_[i], to))
       out.push_back(
           {distance_.gain(pieces_[i], from, to) - price(pieces_[i], to), i,
@@ -253,6 +273,8 @@ bool piece_search::improve_pair(uint32_t a, uint32_t b) {
   const rank_bound& of_a = bound_of(a);
   const rank_bound& of_b = bound_of(b);
   spend(1 + 2 * (of_a.labels + of_b.labels));
+  effort_.spend(piece_effort * (of_a.pieces + of_b.pieces) +
+                2 * (of_a.labels + of_b.labels));
   // No move brings either worker below error 0, and every move has a price.
   if (double price = std::min(of_a.least_price, of_b.least_price);
       price >= 0 && of_a.error + of_b.error <= price)
@@ -277,8 +299,8 @@ bool piece_search::improve_pair(uint32_t a, uint32_t b) {
 
 void piece_search::spread_classes() {
   for (uint32_t label : holders_.lacking())
-    for (uint32_t from = 0; from < at_.size(); ++from)
-      if (holders_.pieces(from, label) > 1)
+    for (uint32_t from = 0; from < workers(); ++from)
+      if (holders_.pieces(from, label) > 1 && effort_.allows(1))
         spread(label, from);
 }
 
@@ -287,13 +309,15 @@ void piece_search::spread_classes() {
 void piece_search::spread(uint32_t label, uint32_t from) {
   choice best{-1e300};
   bool found = false;
-  for (size_t i : at_[from]) {
+  for (size_t i : at_.of(from)) {
     const movable_piece& piece = pieces_[i];
+    effort_.spend(piece.labels.size());
     if (piece.locked || !piece.has(label))
       continue;
+    effort_.spend(place_effort(piece));
     distance_.gains_of_coming(piece, gains_);
     double gain_here = distance_.gain_of_leaving(piece, from);
-    for (uint32_t to = 0; to < at_.size(); ++to) {
+    for (uint32_t to = 0; to < workers(); ++to) {
       double gain = gain_here + gains_[to] - price(piece, to);
       if (to == from || !holders_.may_hold(to, label) ||
           (found && gain <= best.gain) || !may_move(piece, to))

@@ -6,7 +6,9 @@
 #pragma once
 
 #include "runtime/balance/class_holders.hpp"
+#include "runtime/balance/piece_lists.hpp"
 #include "runtime/balance/quota_distance.hpp"
+#include "runtime/balance/search_effort.hpp"
 
 #include <algorithm>
 #include <optional>
@@ -18,7 +20,7 @@ namespace ballast {
 class piece_search {
 public:
   piece_search(std::vector<movable_piece> pieces, const label_counts& target,
-               double size_tolerance);
+               double size_tolerance, search_effort& effort);
 
   void run();
   /// Cuts chunks so that classes with one holder get another if the target has
@@ -43,6 +45,7 @@ private:
     double error = 0;       // its part of the distance
     double least_price = 0; // of a piece that leaves it
     size_t labels = 0;      // entries of its pieces
+    size_t pieces = 0;
     bool fresh = false;
   };
   const rank_bound& bound_of(uint32_t rank);
@@ -60,6 +63,7 @@ private:
   std::optional<uint32_t>
   place_for_holder(uint32_t label, uint64_t bytes,
                    const std::vector<uint64_t>& room_bytes) const;
+  void level_sizes();
   void cut_for_sizes();
   bool cut_for(uint32_t rank);
   void cut(size_t piece, uint32_t rows_away, uint32_t to);
@@ -69,11 +73,16 @@ private:
   choice best_place(size_t piece);
   /// Of all ranks at once: fast.
   uint64_t place_effort(const movable_piece& piece) const {
-    return piece.labels.size() * at_.size() / 4;
+    return piece.labels.size() * workers() / 4;
   }
   void spend(uint64_t effort) {
-    effort_left_ -= std::min(effort_left_, effort);
+    pairs_left_ -= std::min(pairs_left_, effort);
+    effort_.spend(effort);
   }
+  bool may_go_on() {
+    return pairs_left_ > 0 && effort_.allows(kept_for_later_);
+  }
+  size_t workers() const { return at_.ranks(); }
   void assign(size_t piece, uint32_t to);
   void perform(const choice& c);
   bool may_move(const movable_piece& piece, uint32_t to) const {
@@ -83,10 +92,13 @@ private:
   std::vector<movable_piece> pieces_;
   quota_distance distance_;
   class_holders holders_;
-  std::vector<std::vector<size_t>> at_; // by rank: pieces that end there
-  std::vector<double> gains_;           // scratch, by rank
-  std::vector<rank_bound> bounds_;      // by rank, computed on demand
-  uint64_t effort_left_;                // label entries left to examine
+  piece_lists at_;                 // by rank: pieces that end there
+  std::vector<double> gains_;      // scratch, by rank
+  std::vector<rank_bound> bounds_; // by rank, computed on demand
+  uint64_t pairs_left_;            // effort of this search, at most
+  search_effort& effort_;          // of all searches together
+  uint64_t kept_for_pairs_ = 0;    // effort that the first step leaves
+  uint64_t kept_for_later_ = 0;    // ... that all steps leave
 };
 
 } // namespace ballast

@@ -86,6 +86,10 @@ struct balance_policy {
   /// Chunks within this fraction of their owner's quota stay.
   double size_tolerance = 0.02;
 
+  /// One search may examine this many label entries, each about a nanosecond;
+  /// then it returns the best plan so far.
+  uint64_t search_effort = 400'000'000;
+
   // -- when plans fail
   uint32_t failures_max = 3; // then it is `stalled`, and waits
   uint32_t stalled_windows = 40;

@@ -8,6 +8,8 @@
 /// included. The result carries a lower bound. Pure.
 #pragma once
 
+#include "runtime/balance/search_effort.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -68,8 +70,14 @@ quota fast_quota(const quota_request& what);
 quota exact_quota(const quota_request& what);
 /// The fast one if it is proven minimal, or has all holders and moves at most 2
 /// % more than the bound; else the exact one; the fast one again if W * C
-/// exceeds `exact_cells_max`.
-quota best_quota(const quota_request& what, size_t exact_cells_max = 100'000);
+/// exceeds `cells_max`, or if the exact one costs more than a part of the
+/// effort left (null = no limit).
+inline constexpr size_t exact_cells_max = 100'000;
+quota best_quota(const quota_request& what, size_t cells_max = exact_cells_max,
+                 search_effort* effort = nullptr);
+
+/// What a fast quota costs, in units of search_effort: all rounds together.
+uint64_t fast_quota_effort(const label_counts& held);
 
 /// Skew of each worker: total variation distance of its row from the global
 /// distribution; 0 for a worker that holds nothing.

@@ -8,6 +8,10 @@
 namespace ballast {
 namespace {
 
+/// Of all classes together. With thousands of them that lack holders there are
+/// mostly few rows of each, and little to swap.
+constexpr uint64_t tries_max = 5'000'000;
+
 class swaps {
 public:
   explicit swaps(quota_problem& p)
@@ -75,6 +79,9 @@ private:
       if (p_.at(taker, c).target > 0 || p_.sizes[taker] == 0)
         continue;
       for (size_t back = 0; back < p_.classes && !good(best); ++back) {
+        if (tries_left_ == 0)
+          return false;
+        --tries_left_;
         swap now{giver, taker, back, 0};
         if (back == c || !allowed(now, c))
           continue;
@@ -114,6 +121,7 @@ private:
   quota_problem& p_;
   std::vector<int64_t> holders_; // by class
   std::vector<int64_t> slack_;   // by worker: unused excess_max
+  uint64_t tries_left_ = tries_max;
 };
 
 } // namespace

@@ -15,6 +15,8 @@ namespace {
 /// Skew budgets tried beyond the requested one: the smallest one counts that
 /// moves no more rows than no budget at all.
 constexpr double wider_budgets[] = {0.1, 0.2, 0.3, 0.5, 1};
+/// In units of search_effort.
+constexpr uint64_t effort_max = 100'000'000;
 
 /// The workers of both memberships, the new one first, in its order.
 plan everybody(const plan& before, const std::vector<worker_id>& workers) {
@@ -111,18 +113,24 @@ std::vector<uint64_t> wanted_sizes(const plan& all, size_t workers,
   return sizes;
 }
 
-quota least_moves(quota_request request, double skew_tv) {
+quota least_moves(quota_request request, double skew_tv,
+                  search_effort& effort) {
   request.skew_tv = 1;
   uint64_t least = moves_bound(request);
   request.skew_tv = skew_tv;
+  const uint64_t cost = fast_quota_effort(request.held);
   quota out = fast_quota(request);
+  effort.spend(cost);
   for (double wider : wider_budgets) {
     if (out.moved <= least)
       break;
     if (wider <= skew_tv)
       continue;
+    if (!effort.allows(2 * cost)) // as much again for the pieces
+      break;
     request.skew_tv = wider;
     out = fast_quota(request);
+    effort.spend(cost);
   }
   return out;
 }
@@ -147,18 +155,30 @@ void give_away_rest(plan& all, size_t workers, plan_number number) {
 plan repaired_plan(const manifest& set, double skew_tv, const plan& before,
                    const std::vector<worker_id>& workers, generation gen,
                    plan_number number) {
+  return repaired_plan(set, chunk_labels(set), skew_tv, before, workers, gen,
+                       number);
+}
+
+plan repaired_plan(const manifest& set, const chunk_labels& labels,
+                   double skew_tv, const plan& before,
+                   const std::vector<worker_id>& workers, generation gen,
+                   plan_number number) {
   plan all = everybody(before, workers);
   std::vector<uint64_t> weights = speeds(all, before, workers.size());
-  quota_request request{count_labels(set, all),
+  search_effort effort(effort_max);
+  quota_request request{count_labels(labels, all),
                         wanted_sizes(all, workers.size(), weights), skew_tv, 2};
-  move_list list = choose_moves({.set = &set,
-                                 .current = &all,
-                                 .target = least_moves(request, skew_tv).target,
-                                 .locked = {},
-                                 .bytes_max = 0,
-                                 .room_bytes = {},
-                                 .size_tolerance = 0.02,
-                                 .cover = false});
+  move_list list =
+      choose_moves({.set = &set,
+                    .current = &all,
+                    .target = least_moves(request, skew_tv, effort).target,
+                    .locked = {},
+                    .bytes_max = 0,
+                    .room_bytes = {},
+                    .size_tolerance = 0.02,
+                    .cover = false,
+                    .labels = &labels,
+                    .effort = &effort});
   bool by_rows = std::all_of(
       before.shares.begin(), before.shares.end(),
       [](const share& one) { return one.batch_weight == rows(one); });

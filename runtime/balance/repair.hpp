@@ -1,9 +1,11 @@
 /// The plan after a change of membership: the same flow as balancing, with
 /// other sizes. The remaining workers get the rows of the lost ones, a newcomer
 /// gets its part from those with most, and nothing else moves; among equal
-/// choices every worker's labels come nearer to the global distribution.
+/// choices every worker's labels come nearer to the global distribution. A run
+/// stands still meanwhile, so the effort is small; sizes come before labels.
 #pragma once
 
+#include "runtime/balance/chunk_labels.hpp"
 #include "runtime/ledger/manifest.hpp"
 #include "runtime/ledger/plan.hpp"
 
@@ -15,6 +17,10 @@ namespace ballast {
 /// Batch weights stay in proportion to the known speeds: a newcomer counts as
 /// the mean of the others.
 plan repaired_plan(const manifest& set, double skew_tv, const plan& before,
+                   const std::vector<worker_id>& workers, generation gen,
+                   plan_number number);
+plan repaired_plan(const manifest& set, const chunk_labels& labels,
+                   double skew_tv, const plan& before,
                    const std::vector<worker_id>& workers, generation gen,
                    plan_number number);
 

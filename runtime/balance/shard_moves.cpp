@@ -7,24 +7,11 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
 #include <queue>
 
 namespace ballast {
 namespace {
-
-/// Rows of each class in a part of a chunk; without classes all rows are class
-/// 0.
-std::vector<label_rows> labels_of(const manifest& set, const interval& part) {
-  if (histogram_bins(set.row) == 0)
-    return {{0, double(rows(part))}};
-  const chunk_info& chunk = set.train.at(value(part.chunk));
-  double ratio = double(rows(part)) / double(chunk.rows);
-  std::vector<label_rows> out;
-  for (uint32_t c = 0; c < chunk.label_histogram.size(); ++c)
-    if (chunk.label_histogram[c] > 0)
-      out.push_back({c, double(chunk.label_histogram[c]) * ratio});
-  return out;
-}
 
 /// Whole numbers that sum to `total`, by largest remainder, ties to the lowest.
 void round_to(uint64_t total, const std::vector<double>& parts, uint64_t* out) {
@@ -60,7 +47,8 @@ std::vector<double> prices(const manifest& set) {
   return out;
 }
 
-std::vector<movable_piece> pieces_of(const move_request& what) {
+std::vector<movable_piece> pieces_of(const move_request& what,
+                                     const chunk_labels& labels) {
   std::vector<double> price = prices(*what.set);
   std::vector<movable_piece> out;
   uint32_t intervals = 0;
@@ -76,7 +64,7 @@ std::vector<movable_piece> pieces_of(const move_request& what) {
       piece.price *= double(rows(part)) / double(chunk.rows);
     piece.locked = what.locked && what.locked(part.chunk, rank);
     piece.whole = what.set->whole_chunks;
-    piece.labels = labels_of(*what.set, part);
+    piece.labels = labels.of(part);
     out.push_back(std::move(piece));
   };
   for (uint32_t rank = 0; rank < what.current->shares.size(); ++rank)
@@ -180,34 +168,82 @@ void take_out(std::vector<interval>& from, const interval& part) {
   BALLAST_CHECK(false, "a move of what its source does not own");
 }
 
+/// The same for many parts at once, in one pass; both sorted. Nothing if a part
+/// is not contained: it may have arrived by another move.
+std::optional<std::vector<interval>>
+without(const std::vector<interval>& from, const std::vector<interval>& parts) {
+  std::vector<interval> out;
+  size_t next_one = 0;
+  for (interval whole : from) {
+    while (next_one < parts.size() && parts[next_one].chunk == whole.chunk &&
+           parts[next_one].begin >= whole.begin &&
+           parts[next_one].end <= whole.end) {
+      const interval& part = parts[next_one++];
+      if (whole.begin < part.begin)
+        out.push_back({whole.chunk, whole.begin, part.begin});
+      whole.begin = part.end;
+    }
+    if (whole.begin < whole.end)
+      out.push_back(whole);
+  }
+  if (next_one < parts.size())
+    return std::nullopt;
+  return out;
+}
+
+/// The moves one after the other, or all at once, which leads to the same.
+void apply(plan& to, const std::vector<shard_move>& moves) {
+  std::vector<std::vector<interval>> leave(to.shares.size());
+  std::vector<std::vector<interval>> left(to.shares.size());
+  for (const shard_move& move : moves)
+    leave.at(move.from).push_back(move.what);
+  bool at_once = true;
+  for (size_t rank = 0; rank < leave.size() && at_once; ++rank) {
+    if (leave[rank].empty())
+      continue;
+    std::vector<interval> own = to.shares[rank].intervals;
+    std::sort(own.begin(), own.end());
+    std::sort(leave[rank].begin(), leave[rank].end());
+    std::optional<std::vector<interval>> rest = without(own, leave[rank]);
+    at_once = rest.has_value();
+    left[rank] = std::move(rest).value_or(std::vector<interval>{});
+  }
+  for (size_t rank = 0; rank < leave.size() && at_once; ++rank)
+    if (!leave[rank].empty())
+      to.shares[rank].intervals = std::move(left[rank]);
+  for (const shard_move& move : moves) {
+    if (!at_once)
+      take_out(to.shares.at(move.from).intervals, move.what);
+    to.shares.at(move.to).intervals.push_back(move.what);
+  }
+}
+
 } // namespace
 
 label_counts count_labels(const manifest& set, const plan& of) {
-  label_counts out(of.shares.size(),
-                   std::max<size_t>(histogram_bins(set.row), 1));
+  return count_labels(chunk_labels(set), of);
+}
+
+label_counts count_labels(const chunk_labels& labels, const plan& of) {
+  label_counts out(of.shares.size(), labels.classes());
   for (size_t rank = 0; rank < of.shares.size(); ++rank) {
     std::vector<double> sums(out.classes);
-    for (const interval& part : of.shares[rank].intervals)
-      for (const label_rows& some : labels_of(set, part))
-        sums[some.label] += some.rows;
+    for (const interval& part : of.shares[rank].intervals) {
+      const double ratio =
+          double(rows(part)) / double(labels.rows_of(part.chunk));
+      for (const label_rows& some : labels.of(part.chunk))
+        sums[some.label] += some.rows * ratio;
+    }
     round_to(rows(of.shares[rank]), sums, &out.at(rank, 0));
   }
   return out;
 }
 
-move_list choose_moves(const move_request& what) {
-  BALLAST_CHECK(what.set && what.current &&
-                    what.target.workers == what.current->shares.size(),
-                "a target of other workers than the plan's");
-  piece_search search(pieces_of(what), what.target, what.size_tolerance);
-  search.run();
-  move_list out;
-  if (what.cover)
-    out.no_room = search.cover_by_cuts(what.room_bytes);
-  std::vector<movable_piece> pieces = search.pieces();
-  if (what.skew_max < 1)
-    trim_moves(pieces, what.target, {what.skew_max, what.size_tolerance});
-  pieces = joined(std::move(pieces));
+namespace {
+
+/// The moves in order, as far as there is room, and where they may end.
+void list_moves(move_list& out, const std::vector<movable_piece>& pieces,
+                const move_request& what, search_effort& effort) {
   std::vector<uint64_t> room = what.room_bytes;
   move_prefix so_far(pieces, what.target, what.skew_max);
   if (what.skew_max >= 1)
@@ -223,13 +259,40 @@ move_list choose_moves(const move_request& what) {
     out.moves.push_back({piece.what, piece.owner, piece.goes_to, piece.bytes,
                          next_one.gain_rows});
     so_far.move(piece, piece.owner, piece.goes_to);
+    effort.spend(piece.labels.size() + what.target.classes);
     if (what.skew_max >= 1 || so_far.good())
       out.good_ends.push_back(out.moves.size());
   }
+  // What was not finished may leave a worker with far too much.
+  if (effort.cut_short() && what.skew_max < 1 && !so_far.good_sizes())
+    out.moves.resize(out.good_ends.empty() ? 0 : out.good_ends.back());
+}
+
+} // namespace
+
+move_list choose_moves(const move_request& what) {
+  BALLAST_CHECK(what.set && what.current &&
+                    what.target.workers == what.current->shares.size(),
+                "a target of other workers than the plan's");
+  std::optional<chunk_labels> own_labels;
+  const chunk_labels& labels =
+      what.labels ? *what.labels : own_labels.emplace(*what.set);
+  search_effort no_limit;
+  search_effort& effort = what.effort ? *what.effort : no_limit;
+  piece_search search(pieces_of(what, labels), what.target, what.size_tolerance,
+                      effort);
+  search.run();
+  move_list out;
+  if (what.cover)
+    out.no_room = search.cover_by_cuts(what.room_bytes);
+  std::vector<movable_piece> pieces = search.pieces();
+  if (what.skew_max < 1)
+    trim_moves(pieces, what.target, {what.skew_max, what.size_tolerance},
+               effort);
+  list_moves(out, joined(std::move(pieces)), what, effort);
   cut_off(out, fit_in_bytes(out.moves, what.bytes_max));
-  out.after =
-      count_labels(*what.set, moved_plan(*what.current, out.moves,
-                                         next(what.current->number), {}));
+  out.after = count_labels(labels, moved_plan(*what.current, out.moves,
+                                              next(what.current->number), {}));
   return out;
 }
 
@@ -269,10 +332,7 @@ plan moved_plan(const plan& before, const std::vector<shard_move>& moves,
                 "as many batch weights as workers");
   plan out = before;
   out.number = number;
-  for (const shard_move& move : moves) {
-    take_out(out.shares.at(move.from).intervals, move.what);
-    out.shares.at(move.to).intervals.push_back(move.what);
-  }
+  apply(out, moves);
   for (uint32_t rank = 0; rank < out.shares.size(); ++rank) {
     share& part = out.shares[rank];
     std::sort(part.intervals.begin(), part.intervals.end());

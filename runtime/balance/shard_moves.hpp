@@ -17,7 +17,9 @@
 /// nothing.
 #pragma once
 
+#include "runtime/balance/chunk_labels.hpp"
 #include "runtime/balance/quota.hpp"
+#include "runtime/balance/search_effort.hpp"
 #include "runtime/base/ids.hpp"
 #include "runtime/ledger/manifest.hpp"
 #include "runtime/ledger/plan.hpp"
@@ -65,6 +67,10 @@ struct move_request {
   /// If a class would have one holder although the quota has several, the
   /// smallest part of a chunk with one of its rows moves to another worker.
   bool cover = false;
+  /// Of this set; null = read from the set.
+  const chunk_labels* labels = nullptr;
+  /// Shared by all searches for one answer; null = no limit.
+  search_effort* effort = nullptr;
 };
 
 struct move_list {
@@ -83,7 +89,10 @@ struct move_list {
 /// of the chunk's histogram, rounded so that the counts of a share sum to its
 /// rows. Without classes: one class.
 label_counts count_labels(const manifest& set, const plan& of);
+label_counts count_labels(const chunk_labels& labels, const plan& of);
 
+/// If the effort runs out, what was found so far; sizes are no worse than
+/// before.
 move_list choose_moves(const move_request& what);
 
 /// How many of the first moves fit into these bytes; 0 = no limit.

@@ -31,7 +31,11 @@ double total_variation(const std::vector<double>& a,
 }
 
 skew_report measure_skew(const manifest& set, const plan& p) {
-  skew_report out{skews(count_labels(set, p))};
+  return measure_skew(chunk_labels(set), p);
+}
+
+skew_report measure_skew(const chunk_labels& labels, const plan& p) {
+  skew_report out{skews(count_labels(labels, p))};
   for (double one : out.by_rank)
     out.max = std::max(out.max, one);
   return out;

@@ -8,6 +8,7 @@
 /// balance/shard_moves.hpp). Pure.
 #pragma once
 
+#include "runtime/balance/chunk_labels.hpp"
 #include "runtime/ledger/manifest.hpp"
 #include "runtime/ledger/plan.hpp"
 
@@ -27,5 +28,6 @@ struct skew_report {
 
 /// Precondition: `set` contains every chunk that `p` names.
 skew_report measure_skew(const manifest& set, const plan& p);
+skew_report measure_skew(const chunk_labels& labels, const plan& p);
 
 } // namespace ballast

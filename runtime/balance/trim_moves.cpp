@@ -4,16 +4,23 @@
 #include "runtime/balance/held_labels.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdlib>
+#include <initializer_list>
+#include <span>
 #include <utility>
 
 namespace ballast {
 namespace {
 
 constexpr size_t sweeps_max = 4;
-/// Bound of the search, in moves of pieces tried and reverted.
-constexpr uint64_t effort_max = 4'000'000;
+/// Bound of the search, in changes that are tried.
+constexpr uint64_t changes_max = 4'000'000;
+constexpr size_t steps_max = 2; // of a change
+/// A label of a piece that is tried, in label entries examined: it is looked up
+/// in several tables.
+constexpr uint64_t label_effort = 8;
 /// A piece is cut only if this saves at least this fraction of all moved rows.
 constexpr double cut_saves_min = 0.01;
 constexpr double rounding = 1e-9;
@@ -21,8 +28,10 @@ constexpr double rounding = 1e-9;
 class trimmer {
 public:
   trimmer(std::vector<movable_piece>& pieces, const label_counts& target,
-          const trim_limits& limits)
-      : pieces_(pieces), held_(target), holders_(target) {
+          const trim_limits& limits, search_effort& effort)
+      : pieces_(pieces), held_(target), holders_(target), effort_(effort),
+        classes_(target.classes), from_(target.workers),
+        ends_at_(target.workers) {
     for (const movable_piece& piece : pieces_) {
       held_.add(piece, piece.goes_to);
       holders_.add(piece, piece.goes_to);
@@ -44,10 +53,8 @@ public:
       for (size_t i : moved_)
         better |= change({{i, pieces_[i].owner}});
       collect();
-      for (size_t a = 0; a < moved_.size(); ++a)
-        for (size_t b = a + 1; b < moved_.size() && effort_left_ > 0; ++b)
-          better |= of_two(moved_[a], moved_[b]);
-      if (!better)
+      better |= take_back_pairs();
+      if (!better || effort_.cut_short())
         break;
     }
     cut_back();
@@ -70,12 +77,14 @@ private:
     });
   }
 
+  bool is_size_allowed(uint32_t rank, double rows) const {
+    const double size = held_.size_of(rank);
+    return size == 0 ? rows == 0 : std::abs(rows - size) <= off_max_[rank];
+  }
+
   bool allowed(uint32_t rank) const {
-    if (held_.size_of(rank) == 0)
-      return held_.rows_of(rank) == 0;
-    return std::abs(held_.rows_of(rank) - held_.size_of(rank)) <=
-               off_max_[rank] &&
-           held_.skew_of(rank) <= skew_max_[rank];
+    return is_size_allowed(rank, held_.rows_of(rank)) &&
+           (held_.size_of(rank) == 0 || held_.skew_of(rank) <= skew_max_[rank]);
   }
 
   void assign(size_t index, uint32_t to) {
@@ -87,24 +96,115 @@ private:
     holders_.add(piece, to);
   }
 
+  /// False if these steps violate a limit for sure; cheap.
+  bool may_be_allowed(std::span<const step> steps) {
+    std::array<uint32_t, 2 * steps_max> ranks{};
+    size_t count = 0;
+    for (const step& one : steps)
+      for (uint32_t rank : {pieces_[one.piece].goes_to, one.to})
+        if (std::find(ranks.begin(), ranks.begin() + ptrdiff_t(count), rank) ==
+            ranks.begin() + ptrdiff_t(count))
+          ranks[count++] = rank;
+    std::array<held_labels::change, 2 * steps_max> changes{};
+    for (bool labels : {false, true})
+      for (size_t i = 0; i < count; ++i) {
+        size_t some = 0;
+        double after = held_.rows_of(ranks[i]);
+        for (const step& one : steps) {
+          const movable_piece& piece = pieces_[one.piece];
+          const double sign =
+              double(one.to == ranks[i]) - double(piece.goes_to == ranks[i]);
+          after += sign * double(rows(piece.what));
+          if (sign != 0)
+            changes[some++] = {&piece, sign};
+        }
+        if (!labels && !is_size_allowed(ranks[i], after))
+          return false;
+        if (labels && held_.size_of(ranks[i]) > 0 &&
+            held_.least_skew_after(ranks[i], std::span(changes.data(), some)) >
+                skew_max_[ranks[i]] + rounding)
+          return false;
+      }
+    return true;
+  }
+
   /// Applies all of these steps, or none if they violate a limit.
-  bool change(const std::vector<step>& steps) {
-    effort_left_ -= std::min<uint64_t>(effort_left_, 1);
-    std::vector<step> back;
-    std::vector<uint32_t> ranks;
+  bool change(std::initializer_list<step> steps) {
+    changes_left_ -= std::min<uint64_t>(changes_left_, 1);
+    size_t labels = 1;
+    for (const step& one : steps)
+      labels += pieces_[one.piece].labels.size();
+    effort_.spend(label_effort * labels);
+    if (effort_.left() == 0 || !may_be_allowed({steps.begin(), steps.size()}))
+      return false;
+    // Of up to four workers, once to check and once to come back to it.
+    effort_.spend(labels + 4 * classes_);
+    std::array<step, steps_max> back;
+    size_t done = 0;
     bool fine = true;
     for (const step& one : steps) {
       const movable_piece& piece = pieces_[one.piece];
-      fine = fine && !holders_.loses(piece, piece.goes_to, one.to);
-      back.push_back({one.piece, piece.goes_to});
-      ranks.insert(ranks.end(), {piece.goes_to, one.to});
+      fine = !holders_.loses(piece, piece.goes_to, one.to);
+      if (!fine)
+        break;
+      back[done++] = {one.piece, piece.goes_to};
       assign(one.piece, one.to);
     }
-    for (uint32_t rank : ranks)
-      fine = fine && allowed(rank);
-    for (size_t i = back.size(); i-- > 0 && !fine;)
-      assign(back[i].piece, back[i].to);
+    for (size_t i = 0; i < done && fine; ++i)
+      fine = allowed(back[i].to) && allowed(pieces_[back[i].piece].goes_to);
+    while (done > 0 && !fine) {
+      --done;
+      assign(back[done].piece, back[done].to);
+    }
     return fine;
+  }
+
+  /// Pairs that may be changed together share a worker: the second one starts
+  /// where the first one ends, or ends where it starts. The larger first.
+  bool take_back_pairs() {
+    for (std::vector<size_t>& some : from_)
+      some.clear();
+    for (std::vector<size_t>& some : ends_at_)
+      some.clear();
+    for (size_t at = 0; at < moved_.size(); ++at) {
+      from_[pieces_[moved_[at]].owner].push_back(at);
+      ends_at_[pieces_[moved_[at]].goes_to].push_back(at);
+    }
+    bool better = false;
+    for (size_t a = 0; a < moved_.size(); ++a)
+      for (size_t b = next_partner(a, a); b < moved_.size();
+           b = next_partner(a, b)) {
+        if (changes_left_ == 0 || !effort_.allows(1))
+          return better;
+        if (!of_two(moved_[a], moved_[b]))
+          continue;
+        better = true;
+        for (size_t at : {a, b})
+          note_end(at);
+      }
+    return better;
+  }
+
+  /// The first one beyond `at`.
+  size_t next_partner(size_t a, size_t at) const {
+    const movable_piece& piece = pieces_[moved_[a]];
+    size_t out = moved_.size();
+    if (!piece.moves())
+      return out;
+    for (const std::vector<size_t>* some :
+         {&from_[piece.goes_to], &ends_at_[piece.owner]}) {
+      auto beyond = std::upper_bound(some->begin(), some->end(), at);
+      if (beyond != some->end())
+        out = std::min(out, *beyond);
+    }
+    return out;
+  }
+
+  void note_end(size_t at) {
+    std::vector<size_t>& some = ends_at_[pieces_[moved_[at]].goes_to];
+    auto place = std::lower_bound(some.begin(), some.end(), at);
+    if (place == some.end() || *place != at)
+      some.insert(place, at);
   }
 
   bool of_two(size_t a, size_t b) {
@@ -132,8 +232,11 @@ private:
         uint32_t(std::max(1.0, std::ceil(cut_saves_min * double(all))));
     collect();
     for (size_t i : std::vector<size_t>(moved_)) {
-      if (pieces_[i].whole)
+      // All but one row may stay.
+      if (pieces_[i].whole || rows(pieces_[i].what) <= least)
         continue;
+      if (!effort_.allows(label_effort * (2 * classes_ + 1)))
+        return;
       // The largest part that may stay without violating a limit, by bisection.
       uint32_t fine = 0;
       uint32_t broken = rows(pieces_[i].what);
@@ -147,6 +250,7 @@ private:
   }
 
   bool may_stay(size_t index, uint32_t some) {
+    effort_.spend(label_effort * pieces_[index].labels.size() + 2 * classes_);
     const movable_piece piece = pieces_[index];
     const movable_piece stays =
         part_of(piece, piece.what.begin, piece.what.begin + some);
@@ -181,14 +285,20 @@ private:
   std::vector<double> off_max_;  // by rank: distance from its size
   std::vector<double> skew_max_; // by rank
   std::vector<size_t> moved_;
-  uint64_t effort_left_ = effort_max;
+  uint64_t changes_left_ = changes_max;
+  search_effort& effort_;
+  uint64_t classes_;
+  // By rank: positions in moved_ of what starts there, and of what ends or
+  // ended there; ascending.
+  std::vector<std::vector<size_t>> from_;
+  std::vector<std::vector<size_t>> ends_at_;
 };
 
 } // namespace
 
 void trim_moves(std::vector<movable_piece>& pieces, const label_counts& target,
-                const trim_limits& limits) {
-  trimmer(pieces, target, limits).run();
+                const trim_limits& limits, search_effort& effort) {
+  trimmer(pieces, target, limits, effort).run();
 }
 
 } // namespace ballast

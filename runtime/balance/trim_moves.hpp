@@ -8,6 +8,7 @@
 #pragma once
 
 #include "runtime/balance/quota_distance.hpp"
+#include "runtime/balance/search_effort.hpp"
 
 #include <vector>
 
@@ -19,8 +20,9 @@ struct trim_limits {
 };
 
 /// Locked pieces keep their destination. A piece that is taken back in part
-/// becomes two.
+/// becomes two. Stops early, with what was taken back so far, if the effort
+/// runs out.
 void trim_moves(std::vector<movable_piece>& pieces, const label_counts& target,
-                const trim_limits& limits);
+                const trim_limits& limits, search_effort& effort);
 
 } // namespace ballast

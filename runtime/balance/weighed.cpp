@@ -181,6 +181,9 @@ std::string sentence(const balancer& of) {
   case balance_code::stalled:
     return "plans failed again and again; waits before the next one";
   case balance_code::limited:
+    if (of.was_cut_short())
+      return "a search that was cut short found no move; the set is too large "
+             "for a complete one";
     if (of.set().whole_chunks)
       return "chunks hold whole groups and are not cut: with these, no move "
              "brings skew (" +
@@ -195,6 +198,8 @@ std::string sentence(const balancer& of) {
     return "those who should get something have no memory left for it";
   case balance_code::disabled:
     return "balancing is switched off";
+  case balance_code::undecided:
+    return "not looked at yet with the present settings";
   }
   return "";
 }
@@ -242,6 +247,8 @@ std::string would_change(const balancer& of) {
     return "more memory for those who should get something";
   case balance_code::disabled:
     return "`ballast ctl set_balance enabled=true`";
+  case balance_code::undecided:
+    return "the next look, a moment from now";
   }
   return "";
 }

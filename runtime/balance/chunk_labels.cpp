@@ -1,0 +1,45 @@
+#include "runtime/balance/chunk_labels.hpp"
+
+#include <algorithm>
+
+namespace ballast {
+
+chunk_labels::chunk_labels(const manifest& set) {
+  const size_t bins = histogram_bins(set.row);
+  labelled_ = bins > 0;
+  classes_ = std::max<size_t>(bins, 1);
+  begins_.reserve(set.train.size() + 1);
+  rows_.reserve(set.train.size());
+  for (const chunk_info& chunk : set.train) {
+    begins_.push_back(labels_.size());
+    rows_.push_back(chunk.rows);
+    if (bins == 0)
+      labels_.push_back({0, double(chunk.rows)});
+    else
+      for (uint32_t c = 0; c < chunk.label_histogram.size(); ++c)
+        if (chunk.label_histogram[c] > 0)
+          labels_.push_back({c, double(chunk.label_histogram[c])});
+  }
+  begins_.push_back(labels_.size());
+}
+
+std::span<const label_rows> chunk_labels::of(chunk_id chunk) const {
+  const size_t at = value(chunk);
+  return std::span(labels_).subspan(begins_.at(at),
+                                    begins_.at(at + 1) - begins_.at(at));
+}
+
+uint32_t chunk_labels::rows_of(chunk_id chunk) const {
+  return rows_.at(value(chunk));
+}
+
+std::vector<label_rows> chunk_labels::of(const interval& part) const {
+  const std::span<const label_rows> all = of(part.chunk);
+  std::vector<label_rows> out(all.begin(), all.end());
+  const double ratio = double(rows(part)) / double(rows_of(part.chunk));
+  for (label_rows& some : out)
+    some.rows *= ratio;
+  return out;
+}
+
+} // namespace ballast
