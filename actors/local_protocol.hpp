@@ -26,6 +26,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <stop_token>
 #include <string>
 
 namespace ballast {
@@ -91,6 +92,12 @@ struct plan_on {
   std::shared_ptr<const manifest> set;
   balance_policy policy;
 };
+/// The load of a run, for the planner. Asked to stop, it breaks the search off
+/// and decides nothing.
+struct load_look {
+  load_view view;
+  std::stop_token stop;
+};
 /// Serve this file as the blob "checkpoint"; empty: none.
 struct serve_file {
   std::string path;
@@ -132,6 +139,7 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(ballast::set_balance)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(ballast::plan_request)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(ballast::explain_request)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(ballast::plan_on)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(ballast::load_look)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(ballast::serve_file)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(ballast::drop_set)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(ballast::preparation_ended)
@@ -149,7 +157,7 @@ constexpr std::chrono::minutes preparing_deadline{24 * 60};
 /// only, which passes on what others ask.
 using planner_actor =
     caf::typed_actor<caf::reacts_to<plan_on>,
-                     caf::replies_to<load_view>::with<balance_answer>,
+                     caf::replies_to<load_look>::with<balance_answer>,
                      caf::replies_to<plan_request>::with<control_reply>,
                      caf::replies_to<explain_request>::with<control_reply>,
                      caf::reacts_to<set_balance>, caf::reacts_to<drop_set>>;

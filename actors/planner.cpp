@@ -68,10 +68,11 @@ planner::behavior_type planner::make_behavior() {
       [this](const plan_on& what) {
         balance_ = std::make_unique<balancer>(what.policy, what.set);
       },
-      [this](const load_view& view) -> caf::result<balance_answer> {
+      [this](const load_look& at) -> caf::result<balance_answer> {
         if (!balance_)
           return to_error(bad_request("no data set is prepared"));
-        return balance_->observe(view);
+        return balance_->observe(at.view,
+                                 [&at] { return at.stop.stop_requested(); });
       },
       [this](const plan_request& request) { return explain(request); },
       [this](const explain_request& request) { return explain(request); },

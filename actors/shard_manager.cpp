@@ -33,7 +33,7 @@ shard_manager::behavior_type shard_manager::make_behavior() {
       [this](const place_shares& order) { return place_within(order); },
       // The planner answers whoever asked.
       [this](const load_view& view) -> caf::result<balance_answer> {
-        return delegate(planner_, view);
+        return delegate(planner_, load_look{view, looks_.get_token()});
       },
       [this](const plan_request& request) -> caf::result<control_reply> {
         return delegate(planner_, request);
@@ -61,6 +61,7 @@ void shard_manager::on_exit() {
   set_.reset();
   leaving_.clear();
   promise_ = {};
+  stop_looks();
   send_exit(planner_, caf::exit_reason::user_shutdown);
   planner_ = planner_actor{};
 }
@@ -126,7 +127,13 @@ void shard_manager::refuse(const failure& why) {
   promise_.deliver(to_error(why));
 }
 
+void shard_manager::stop_looks() {
+  looks_.request_stop();
+  looks_ = {};
+}
+
 void shard_manager::drop() {
+  stop_looks();
   if (state_ == set_state::preparing)
     refuse({errc::stopped, "the run ended while its data were prepared", {}});
   set_.reset();
@@ -138,6 +145,9 @@ caf::result<placed_shares>
 shard_manager::place_within(const place_shares& order) {
   if (state_ != set_state::ready)
     return to_error(not_prepared);
+  // What is searched for now is for workers that train no more, and the cores
+  // are wanted by those that recover.
+  stop_looks();
   return place(*set_->content(), policy_.skew_tv, order);
 }
 

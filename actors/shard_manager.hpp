@@ -17,6 +17,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <stop_token>
 #include <string>
 
 namespace ballast {
@@ -48,11 +49,13 @@ private:
   void set_policy(const set_balance& how);
   void check_progress(const preparation_tick& of);
   void refuse(const failure& why);
+  void stop_looks();
   void drop();
   instant now() const;
 
   shard_manager_config config_;
   planner_actor planner_;
+  std::stop_source looks_;   // ends those that the planner was asked for
   balance_policy policy_;    // of the set
   uint64_t last_number_ = 0; // of a set
   /// The set that is prepared, or in preparation, under last_number_.

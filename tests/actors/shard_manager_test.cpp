@@ -27,6 +27,18 @@ job job_of(uint64_t rows) {
   return parse_job(text, {}, "/").value.value();
 }
 
+/// Of as many classes as workers need for every row to be in the wrong place.
+job sorted_job() {
+  return parse_job(R"({"data": {"train": {"format": "synthetic",
+                                          "classes": 10, "rows": 4000},
+                       "placement": {"kind": "sorted"}, "test_fraction": 0,
+                       "chunk_rows": 25},
+                       "balance": {"skew_tv": 0.05},
+                       "model": {"kind": "emulated"}})",
+                   {}, "/")
+      .value.value();
+}
+
 class shard_manager_test : public testing::Test {
 protected:
   ~shard_manager_test() override {
@@ -40,8 +52,9 @@ protected:
     return out;
   }
 
-  set_summary prepare(uint64_t rows) {
-    self_->request(actor_, patience, prepare_set{job_of(rows), "token"})
+  set_summary prepare(uint64_t rows) { return prepare(job_of(rows)); }
+  set_summary prepare(const job& what) {
+    self_->request(actor_, patience, prepare_set{what, "token"})
         .receive([&](const set_prepared& got) { prepared_ = got; },
                  [](const caf::error& why) {
                    ADD_FAILURE() << to_failure(why).message;
@@ -188,6 +201,23 @@ TEST_F(shard_manager_test, balances_as_it_is_told) {
   EXPECT_EQ(observe(view).state.code, balance_code::disabled);
   self_->send(actor_, set_balance{true, 0.25});
   EXPECT_NE(observe(view).state.code, balance_code::disabled);
+}
+
+TEST_F(shard_manager_test, places_shares_without_waiting_for_a_search) {
+  prepare(sorted_job());
+  const std::vector<worker_id> all{worker_id{1}, worker_id{2}, worker_id{3},
+                                   worker_id{4}};
+  load_view view = first_view(place(all));
+  view.steps_per_epoch = view.steps_left_in_epoch = view.steps_left = 100'000;
+  balance_answer looked;
+  auto look = self_->request(actor_, patience, view);
+  EXPECT_EQ(place({worker_id{1}, worker_id{2}}).shares.size(), 2U);
+  std::move(look).receive(
+      [&](const balance_answer& got) { looked = got; },
+      [](const caf::error& why) { ADD_FAILURE() << to_failure(why).message; });
+  EXPECT_EQ(looked.state.code, balance_code::undecided)
+      << "it is for workers that have changed";
+  EXPECT_EQ(observe(view).state.code, balance_code::planned);
 }
 
 TEST_F(shard_manager_test, explains_a_run_of_one_worker) {
