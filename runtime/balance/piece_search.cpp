@@ -195,7 +195,7 @@ void piece_search::take_the_best() {
       choice top = queue.top();
       queue.pop();
       const movable_piece& piece = pieces_[top.piece];
-      effort_.spend(placed_effort * piece.labels.size());
+      effort_.spend(piece_effort + placed_effort * piece.labels.size());
       choice now = top;
       now.gain =
           distance_.gain(piece, piece.goes_to, top.to) - price(piece, top.to);

@@ -15,8 +15,9 @@ namespace {
 /// Skew budgets tried beyond the requested one: the smallest one counts that
 /// moves no more rows than no budget at all.
 constexpr double wider_budgets[] = {0.1, 0.2, 0.3, 0.5, 1};
-/// In units of search_effort.
-constexpr uint64_t effort_max = 100'000'000;
+/// In units of search_effort: for the quota, and for the pieces.
+constexpr uint64_t quota_effort_max = 100'000'000;
+constexpr uint64_t effort_max = 50'000'000;
 
 /// The workers of both memberships, the new one first, in its order.
 plan everybody(const plan& before, const std::vector<worker_id>& workers) {
@@ -113,8 +114,8 @@ std::vector<uint64_t> wanted_sizes(const plan& all, size_t workers,
   return sizes;
 }
 
-quota least_moves(quota_request request, double skew_tv,
-                  search_effort& effort) {
+quota least_moves(quota_request request, double skew_tv) {
+  search_effort effort(quota_effort_max);
   request.skew_tv = 1;
   uint64_t least = moves_bound(request);
   request.skew_tv = skew_tv;
@@ -126,7 +127,7 @@ quota least_moves(quota_request request, double skew_tv,
       break;
     if (wider <= skew_tv)
       continue;
-    if (!effort.allows(2 * cost)) // as much again for the pieces
+    if (!effort.allows(cost))
       break;
     request.skew_tv = wider;
     out = fast_quota(request);
@@ -168,17 +169,16 @@ plan repaired_plan(const manifest& set, const chunk_labels& labels,
   search_effort effort(effort_max);
   quota_request request{count_labels(labels, all),
                         wanted_sizes(all, workers.size(), weights), skew_tv, 2};
-  move_list list =
-      choose_moves({.set = &set,
-                    .current = &all,
-                    .target = least_moves(request, skew_tv, effort).target,
-                    .locked = {},
-                    .bytes_max = 0,
-                    .room_bytes = {},
-                    .size_tolerance = 0.02,
-                    .cover = false,
-                    .labels = &labels,
-                    .effort = &effort});
+  move_list list = choose_moves({.set = &set,
+                                 .current = &all,
+                                 .target = least_moves(request, skew_tv).target,
+                                 .locked = {},
+                                 .bytes_max = 0,
+                                 .room_bytes = {},
+                                 .size_tolerance = 0.02,
+                                 .cover = false,
+                                 .labels = &labels,
+                                 .effort = &effort});
   bool by_rows = std::all_of(
       before.shares.begin(), before.shares.end(),
       [](const share& one) { return one.batch_weight == rows(one); });

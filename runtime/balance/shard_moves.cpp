@@ -9,6 +9,7 @@
 #include <numeric>
 #include <optional>
 #include <queue>
+#include <utility>
 
 namespace ballast {
 namespace {
@@ -84,12 +85,14 @@ std::vector<movable_piece> pieces_of(const move_request& what,
 
 /// Joins adjacent parts of an interval that move the same way.
 std::vector<movable_piece> joined(std::vector<movable_piece> pieces) {
-  std::stable_sort(pieces.begin(), pieces.end(),
-                   [](const movable_piece& a, const movable_piece& b) {
-                     return a.what < b.what;
-                   });
+  std::vector<std::pair<interval, size_t>> order; // cheaper to sort
+  for (size_t i = 0; i < pieces.size(); ++i)
+    order.emplace_back(pieces[i].what, i);
+  std::sort(order.begin(), order.end());
   std::vector<movable_piece> out;
-  for (movable_piece& one : pieces) {
+  out.reserve(pieces.size());
+  for (const auto& [what, index] : order) {
+    movable_piece& one = pieces[index];
     movable_piece* last = out.empty() ? nullptr : &out.back();
     if (!last || last->part_of != one.part_of ||
         last->what.end != one.what.begin || last->owner != one.owner ||
@@ -202,7 +205,8 @@ void apply(plan& to, const std::vector<shard_move>& moves) {
     if (leave[rank].empty())
       continue;
     std::vector<interval> own = to.shares[rank].intervals;
-    std::sort(own.begin(), own.end());
+    if (!std::is_sorted(own.begin(), own.end()))
+      std::sort(own.begin(), own.end());
     std::sort(leave[rank].begin(), leave[rank].end());
     std::optional<std::vector<interval>> rest = without(own, leave[rank]);
     at_once = rest.has_value();
@@ -335,7 +339,8 @@ plan moved_plan(const plan& before, const std::vector<shard_move>& moves,
   apply(out, moves);
   for (uint32_t rank = 0; rank < out.shares.size(); ++rank) {
     share& part = out.shares[rank];
-    std::sort(part.intervals.begin(), part.intervals.end());
+    if (!std::is_sorted(part.intervals.begin(), part.intervals.end()))
+      std::sort(part.intervals.begin(), part.intervals.end());
     if (part.intervals != before.shares[rank].intervals) {
       part.since = number;
       part.stream = rank;
