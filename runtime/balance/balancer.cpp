@@ -85,7 +85,13 @@ void balancer::take_in(const load_view& view) {
   if (view.last == transfer_end::effective) {
     for (const arrival& one : proposed_.arrivals)
       moved_[one] = window_;
-    if (proposed_.to_measure || proposed_.for_holders)
+    // Whole groups rarely lead exactly to what is asked for. Without this the
+    // next search would try again, with the same rows.
+    if (proposed_.by_speed && set_->whole_chunks && plan_ &&
+        placed_ == plan_->generation &&
+        state_.makespan_ratio >= 1 + policy_.gain_min)
+      given_.clear(); // quite other sizes are asked for
+    if (proposed_.to_measure || proposed_.for_holders || set_->whole_chunks)
       given_.insert(proposed_.arrivals.begin(), proposed_.arrivals.end());
     else if (!proposed_.arrivals.empty())
       given_.clear();
@@ -106,8 +112,11 @@ void balancer::take_in(const load_view& view) {
     proposed_ = {};
   }
   if (!view.changed.shares.empty()) {
-    if (view.last != transfer_end::effective)
+    if (view.last != transfer_end::effective) {
       rest_ = {}; // a worker joined or left
+      if (set_->whole_chunks)
+        given_.clear();
+    }
     new_plan(view.changed, same_round);
   }
   for (const link_copy& one : view.copies)

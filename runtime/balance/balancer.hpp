@@ -40,9 +40,8 @@ class balancer {
 public:
   balancer(balance_policy policy, std::shared_ptr<const manifest> set);
 
-  /// Bounded work, whatever the size of the set (policy.search_effort). If
-  /// `stop` says so the search is broken off, and nothing is decided; the view
-  /// counts nevertheless.
+  /// Bounded work, whatever the size of the set. If `stop` says so the search
+  /// is broken off, and nothing is decided; the view counts nevertheless.
   balance_answer observe(const load_view& view,
                          search_effort::stop_asked stop = {});
 
@@ -173,7 +172,8 @@ private:
   std::map<worker_id, double> trend_; // of weights, by the last change
   std::map<arrival, uint64_t> moved_; // the window of each recent arrival
   /// Rows given since the last plan for sizes and labels, to measure a worker
-  /// or to cover a class. The first part of the next plan leaves them in place.
+  /// or to cover a class; of whole chunks, all since speeds or members changed.
+  /// The first part of the next plan leaves them in place.
   std::set<arrival> given_;
   struct {
     std::vector<arrival> arrivals;

@@ -19,6 +19,10 @@ namespace {
 constexpr double owned_weights_cost = 0.02;
 /// The number of takes given to a worker that owns too few rows to be measured.
 constexpr uint64_t takes_to_measure = 4;
+/// A rise of the skew by less is not mentioned: it is shown as the same.
+constexpr double told_skew_min = 0.0005;
+/// Whole groups do not move for less.
+constexpr double skew_gain_min = 0.01;
 
 /// The distance of the result from the request: its skew over the budget, then
 /// its worst relative size error.
@@ -32,6 +36,27 @@ std::pair<double, double> off_by(const quota_request& asked,
     size_off = std::max(size_off, std::abs(end - size) / size);
   }
   return {std::max(0.0, what.skew_max - asked.skew_tv - rounding), size_off};
+}
+
+/// Whether a plan of whole chunks is worth its rows: what is asked for is
+/// mostly out of their reach, and some other list of moves is always a little
+/// nearer.
+bool is_worth_it(const quota_request& asked, const aimed_moves& what,
+                 const balance_policy& policy, double gain_min) {
+  sizes_request before;
+  sizes_request after;
+  for (size_t rank = 0; rank < asked.sizes.size(); ++rank) {
+    before.owned.push_back(asked.held.of_worker(rank));
+    after.owned.push_back(what.list.after.of_worker(rank));
+  }
+  const double nearer =
+      most_excess(before, asked.sizes) - most_excess(after, asked.sizes);
+  const double less_skew = std::max(most_skew(asked.held), asked.skew_tv) -
+                           std::max(what.skew_max, asked.skew_tv);
+  const double less_skew_min =
+      std::max((policy.skew_trigger - 1) * asked.skew_tv, skew_gain_min);
+  return nearer >= gain_min ||
+         (less_skew >= less_skew_min && nearer > -gain_min);
 }
 
 } // namespace
@@ -128,7 +153,18 @@ bool balancer::cut_to_measure(move_list& list) const {
     uint64_t given = 0;
   };
   std::map<size_t, so_far> done; // by rank
-  for (shard_move& one : list.moves) {
+  // Of whole chunks the small ones, which fit into any share; a large one could
+  // be more than its receiver turns out to need.
+  std::vector<shard_move*> in_order;
+  for (shard_move& one : list.moves)
+    in_order.push_back(&one);
+  if (set_->whole_chunks)
+    std::stable_sort(in_order.begin(), in_order.end(),
+                     [](const shard_move* a, const shard_move* b) {
+                       return rows(a->what) < rows(b->what);
+                     });
+  for (shard_move* next_one : in_order) {
+    shard_move& one = *next_one;
     so_far& to = done[one.to];
     const uint64_t all = rows(one.what);
     const uint64_t total = std::max<uint64_t>(1, coming[one.to]);
@@ -159,7 +195,7 @@ aimed_moves balancer::choose(const quota_request& request,
   if ((given_.empty() && !rest_.some()) ||
       (!out.list.moves.empty() &&
        off_by(request, out) <= std::pair(0.0, policy_.size_tolerance)) ||
-      out.cut_short)
+      out.cut_short || set_->whole_chunks)
     return out;
   how.locked = {};
   aimed_moves free = fewest_moves(request, how);
@@ -248,6 +284,9 @@ balance_code balancer::decide_moves(const load_view& view,
     cut_short_ = chosen.cut_short;
     return pause(moves_pause_, why);
   }
+  if (set_->whole_chunks && !to_measure && !rest_.some() &&
+      !is_worth_it(request, chosen, policy_, least_gain))
+    return pause(moves_pause_, balance_code::limited);
   if (moves_again(list))
     return pause(moves_pause_, balance_code::dwell);
   // Copying lengthens a step by at most this factor.
