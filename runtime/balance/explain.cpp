@@ -176,6 +176,7 @@ json explain_plan(const balancer& mind, bool certificate,
   json frontier = json::array();
   // The prices are no part of the search, which may have used up its own.
   search_effort for_prices(effort.stopped() ? 0 : policy.search_effort);
+  request.sizes = reached.sizes; // comparable: these may miss the others
   for (double budget : frontier_budgets) {
     if (!for_prices.allows(fast_quota_effort(mind.held())))
       break;

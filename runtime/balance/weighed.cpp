@@ -108,7 +108,7 @@ json prices(const balancer& of, const weighed_plan& what) {
     out.push_back(of.state().code == balance_code::limited
                       ? "no move brings the data nearer to what is asked for"
                       : "nothing has to move");
-  out.push_back("sizes alone, whatever the labels: " +
+  out.push_back("the same sizes alone, whatever the labels: " +
                 count_of_rows(what.sizes_only_rows) + " at least");
   if (of.held().classes > 1)
     for (const budget_price* one :

@@ -23,6 +23,8 @@ struct weighed_plan {
   uint64_t bound_rows = 0; // no plan to an equal state moves fewer
   double takes_s = 0;
   std::vector<uint64_t> sizes; // requested, by rank
+  // For the sizes that the plan reaches, so that these compare with its rows:
+  // it may miss what is requested by a tolerance.
   uint64_t sizes_only_rows = 0;
   uint64_t anew_rows = 0;            // to redistribute all rows
   std::vector<budget_price> budgets; // ascending

@@ -497,6 +497,32 @@ TEST(explain, a_dry_run_says_in_words_what_was_weighed) {
               HasSubstr("end of what is under way"));
 }
 
+// The plan meets sizes within a tolerance, so its alternatives have to, too.
+TEST(explain, names_no_part_of_a_plan_that_costs_more_than_the_plan) {
+  uint64_t moves = 0;
+  for (double factor = 1.1; factor < 4; factor += 0.1) {
+    world w(4);
+    w.plans_in(50);
+    w.row_s[1] *= factor;
+    w.obeys = false;
+    for (int i = 0; i < 20; ++i)
+      w.look();
+    SCOPED_TRACE("slower by " + std::to_string(factor));
+    const auto out = explain_plan(w.mind);
+    const uint64_t moved = out["moved_rows"];
+    moves += moved > 0;
+    for (const auto& one : out["rejected"])
+      if (one["code"] == "SKEW") {
+        EXPECT_LE(one["moved_rows"].get<uint64_t>(), moved);
+        EXPECT_THAT(
+            out["weighed"]["prices"].dump(),
+            HasSubstr("the same sizes alone, whatever the labels: " +
+                      std::to_string(one["moved_rows"].get<uint64_t>())));
+      }
+  }
+  EXPECT_GT(moves, 20u);
+}
+
 TEST(explain, says_what_would_change_a_decision) {
   world w(2);
   w.plans_in(10);
