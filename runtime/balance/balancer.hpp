@@ -54,6 +54,7 @@ public:
     policy_ = policy;
     moves_pause_ = coverage_pause_ = {}; // for the old settings
     rest_ = {};
+    state_.code = balance_code::undecided;
   }
   uint64_t rate_bytes_per_s() const { return rate_bytes_per_s_; }
   const link_rates& links() const { return links_; }

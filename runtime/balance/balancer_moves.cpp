@@ -258,7 +258,9 @@ balance_code balancer::decide_moves(const load_view& view,
   bool wanted = by_size || over_budget > 0;
   if (!wanted) {
     rest_ = {};
-    const bool met = held_.classes <= 1 || state_.skew_max <= policy_.skew_tv;
+    const bool met =
+        (held_.classes <= 1 || state_.skew_max <= policy_.skew_tv) &&
+        excess <= policy_.size_tolerance;
     return met ? balance_code::at_optimum : balance_code::below_trigger;
   }
   if (balance_code wait = wait_for_speeds(split); wait != balance_code::planned)

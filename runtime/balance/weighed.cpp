@@ -37,6 +37,23 @@ double least_trigger(const balancer& of) {
   return out;
 }
 
+/// The largest excess of a worker over its size, by the weights in force or by
+/// measured speeds, whichever is less: rows move for both only.
+double size_excess(const balancer& of) {
+  sizes_request owned;
+  std::vector<uint64_t> weights;
+  for (size_t rank = 0; rank < of.held().workers; ++rank) {
+    owned.owned.push_back(of.held().of_worker(rank));
+    weights.push_back(of.current()->shares[rank].batch_weight);
+  }
+  if (of.last_view().workers.size() != weights.size())
+    return 0;
+  double out = most_excess(owned, of.wanted_sizes(weights));
+  if (const split_view split = of.look_at_split(); split.known)
+    out = std::min(out, most_excess(owned, of.wanted_sizes(split.best.rows)));
+  return out;
+}
+
 json asked(const balancer& of, const balancer::split_view& split,
            const weighed_plan& what) {
   const balance_policy& policy = of.policy();
@@ -152,6 +169,10 @@ std::string sentence(const balancer& of) {
   case balance_code::planned:
     return "a plan was proposed just now";
   case balance_code::at_optimum:
+    if (const double off = size_excess(of); off > 0)
+      return "nothing is worth a move: one owns " + percent(off) +
+             " more than its part, and up to " +
+             percent(policy.size_tolerance) + " is good enough";
     return "nothing can be made better";
   case balance_code::below_trigger:
     if (of.state().skew_max > policy.skew_tv)
@@ -160,6 +181,10 @@ std::string sentence(const balancer& of) {
              ", but rows move from " + percent(least_trigger(of)) +
              " on: less is chance in shares of this size, or too little for a "
              "plan";
+    if (const double off = size_excess(of); off > policy.size_tolerance)
+      return "one owns " + percent(off) +
+             " more than its part, but rows move from " +
+             percent(of.gain_min()) + " on";
     return "a better split would shorten the step by less than " +
            std::to_string(int(100 * of.split_gain_min())) + " %";
   case balance_code::not_sustained:

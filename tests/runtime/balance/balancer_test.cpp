@@ -73,6 +73,15 @@ public:
               now_.shares[1].intervals[of_second].chunk);
   }
 
+  /// From the second worker to the first, before the first look; both take as
+  /// much of a batch as before.
+  void give_chunks(size_t count) {
+    for (size_t i = 0; i < count; ++i) {
+      now_.shares[0].intervals.push_back(now_.shares[1].intervals.back());
+      now_.shares[1].intervals.pop_back();
+    }
+  }
+
   /// `steps` steps, then what the balancer says to them; what it wants is done.
   balance_answer look(uint32_t steps = 3) {
     load_view view;
@@ -230,6 +239,35 @@ TEST(balancer, does_not_call_a_skew_over_its_budget_an_optimum) {
   EXPECT_GT(now.skew_max, 0.005);
   EXPECT_EQ(now.code, balance_code::below_trigger);
   EXPECT_THAT(sentence(w.mind), HasSubstr("is over the budget of 0.5 %"));
+}
+
+TEST(balancer, does_not_call_sizes_an_optimum_that_are_only_near_enough) {
+  world w(4);
+  w.give_chunks(2); // 62 of 60
+  EXPECT_EQ(w.plans_in(200), 0u);
+  EXPECT_EQ(w.mind.state().code, balance_code::below_trigger);
+  EXPECT_EQ(sentence(w.mind), "one owns 3.3 % more than its part, but rows "
+                              "move from 5.0 % on");
+  world nearer(4);
+  nearer.give_chunks(1);
+  EXPECT_EQ(nearer.plans_in(200), 0u);
+  EXPECT_EQ(nearer.mind.state().code, balance_code::at_optimum);
+  EXPECT_EQ(sentence(nearer.mind),
+            "nothing is worth a move: one owns 1.7 % more than its part, and "
+            "up to 2.0 % is good enough");
+}
+
+TEST(balancer, says_that_it_did_not_look_yet_with_a_new_budget) {
+  world w(4);
+  w.plans_in(50);
+  ASSERT_EQ(w.mind.state().code, balance_code::at_optimum);
+  w.mind.set_policy(world::policy(0));
+  EXPECT_EQ(w.mind.state().code, balance_code::undecided);
+  EXPECT_EQ(explain_worker(w.mind, 0)["reason"],
+            "not looked at yet with the present settings");
+  EXPECT_EQ(explain_plan(w.mind)["code"], "UNDECIDED");
+  w.look();
+  EXPECT_EQ(w.mind.state().code, balance_code::at_optimum);
 }
 
 TEST(balancer, follows_a_slow_worker_within_a_few_steps) {
