@@ -316,6 +316,10 @@ balance_code balancer::decide_moves(const load_view& view,
                 : percent(lost) + " of the epoch would be waited for one");
   if (to_measure)
     why += "; first some rows for who has too few to be measured";
+  if (const double before = std::max(most_skew(held_), policy_.skew_tv);
+      held_.classes > 1 && chosen.skew_max > before + told_skew_min)
+    why += "; skew rises to " + percent(chosen.skew_max) +
+           ": no plan was found that reaches the sizes with less";
   if (chosen.cut_short)
     why += "; the search was cut short, there may be a better plan";
   proposed_ = {.to_measure = to_measure}; // only now is it a plan

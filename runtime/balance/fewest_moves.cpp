@@ -103,6 +103,9 @@ aimed_moves fewest_moves(const quota_request& demand, const move_request& how) {
   aimed_search search(demand, how, effort);
   aimed_moves best = search.best(0);
   const double enough = over_bound_max * double(search.bound()) + 1;
+  // No plan for sizes may leave a worse skew if one of finer parts does not.
+  const double skew_before =
+      std::max(demand.skew_tv, most_skew(demand.held)) + rounding;
   size_t in_vain = 0;
   while (!how.set->whole_chunks && grain > 1 &&
          (!search.met(best) || double(best.list.rows) > enough)) {
@@ -116,7 +119,7 @@ aimed_moves fewest_moves(const quota_request& demand, const move_request& how) {
         !search.met(best) && finer_one.skew_max < best.skew_max - rounding;
     if (nearer || (fewer && (search.met(finer_one) || !search.met(best))))
       best = std::move(finer_one);
-    else if (++in_vain == in_vain_max)
+    else if (++in_vain >= in_vain_max && best.skew_max <= skew_before)
       break;
   }
   best.cut_short = effort.cut_short();

@@ -105,5 +105,43 @@ TEST(small_set, follows_a_worker_that_is_slower_and_stays_with_that) {
     }
 }
 
+// With a few hundred rows a worker, whole rows alone are some skew.
+TEST(small_set, is_told_where_a_plan_for_sizes_costs_skew) {
+  uint64_t told = 0;
+  for (uint64_t seed = 1; seed <= 60; ++seed) {
+    testing::test_random random(seed);
+    const auto workers = uint32_t(random.between(2, 6));
+    const auto classes = uint32_t(random.between(2, 10));
+    const uint64_t rows = workers * random.between(100, 600);
+    const std::vector<int32_t> labels =
+        testing::uneven_labels(rows, classes, random);
+    placement_spec spec;
+    spec.kind = "stratified";
+    const placement_rows of{labels.size(), labels, classes};
+    const manifest set = testing::chunked(
+        lay_out_chunks(spec, of, place_rows(spec, of, workers, seed), 25),
+        labels, classes);
+    testing::balanced_options options;
+    options.seed = seed;
+    options.skew_tv = 0;
+    options.speed = [&](size_t rank, uint64_t) {
+      return 1 + double(rank + seed % 3) / 4;
+    };
+    testing::balanced_run run(set, options);
+    double before = run.skew();
+    run.run();
+    SCOPED_TRACE("seed " + std::to_string(seed) + "\n" + run.story());
+    for (const auto& one : run.plans()) {
+      const bool says = one.reason.find("skew rises") != std::string::npos;
+      EXPECT_EQ(says, one.skew > before + 0.0005);
+      EXPECT_LE(one.skew,
+                std::max(before, double(classes * workers) / double(rows)));
+      told += says;
+      before = one.skew;
+    }
+  }
+  EXPECT_GT(told, 0u);
+}
+
 } // namespace
 } // namespace ballast
