@@ -20,7 +20,8 @@ import sys
 import time
 
 from lib.measure import Peer, Scratch, arguments, run_parts, say, table, warn_if_busy
-from recovery import MB_25, Runs, emulated
+from lib.observed import Runs
+from recovery import MB_25, emulated
 
 WORKERS, STEP_US = 4, 50_000
 EVERY_S = (15, 5, 2)

@@ -33,6 +33,9 @@ import sys
 import time
 
 from lib.measure import ROOT, Peer, Scratch, arguments, built, run_parts, say, table, warn_if_busy
+from lib.observed import Runs
+
+from harness.live_run import started_ns
 
 MB_25, MB_100 = 6_250_000, 25_000_000  # parameters
 KILL_P50_S_MAX = {4: 0.15, 2: 0.10}
@@ -64,30 +67,6 @@ def p99(values):
 def seconds(values):
     """Cells of a table."""
     return f"{statistics.median(values):.3f} s", f"{p99(values):.3f} s", f"{max(values):.3f} s", len(values)
-
-
-class Runs:
-    """Starts the runs that are watched, and ends them; counts them."""
-
-    def __init__(self, options, scratch):
-        # The code that observes a run and injects faults comes from the tests.
-        os.environ["BALLAST_BINARY"] = options.ballast
-        sys.path.insert(0, os.path.join(ROOT, "tests", "end_to_end"))
-        import live_run
-
-        self.tools, self.scratch, self.count = live_run, scratch, 0
-
-    def watch(self, job, what):
-        """What `what(live)` returns, in a run of the job that then ends well."""
-        self.count += 1
-        folder = os.path.join(self.scratch, f"run-{self.count}")
-        with self.tools.LiveRun(job, folder, os.path.join(self.scratch, "cache")) as live:
-            live.wait_full(job["elastic"]["workers"], steps=5)
-            found = what(live)
-            audit = live.stop()["audit"]
-            if audit["lost"] or audit["repeated"]:
-                raise SystemExit(f"samples were lost or repeated: {audit}")
-            return found
 
 
 # -- faults --------------------------------------------------------------------
@@ -242,7 +221,7 @@ def joins(runs, world, count):
             live.post("scale", workers=world)
             live.wait_full(world, steps=10)
             [name] = set(live.members[live.newest]) - before
-            begun_ns = runs.tools.started_ns(live.workers()[name])
+            begun_ns = started_ns(live.workers()[name])
             first = next(s for s in live.steps.lines if name in live.members[s["generation"]])
             usual = live.gaps(asked_ns - 2 * 10**9, asked_ns)[:-1]
             around = live.gaps(begun_ns, first["t_ns"] + 10**9)
@@ -329,16 +308,17 @@ def silence(options, runs, _, verdicts):
 # -- a thousand kills ----------------------------------------------------------
 
 
-def kills1000(_options, _runs, _peer, verdicts):
-    # Debian's own Python, where it is: numpy comes from there.
-    python = "/usr/bin/python3" if os.access("/usr/bin/python3", os.X_OK) else sys.executable
-    script = os.path.join(ROOT, "tests", "end_to_end", "chaos.py")
+def kills1000(options, _runs, _peer, verdicts):
     done = subprocess.run(
-        [python, script, "--kills", "1000", "--json"], capture_output=True, text=True, stdin=subprocess.DEVNULL
+        [os.path.join(ROOT, "dev"), "chaos", "--kills", "1000", "--json"],
+        env={**os.environ, "BALLAST_BINARY": options.ballast},
+        capture_output=True,
+        text=True,
+        stdin=subprocess.DEVNULL,
     )
     found = json.loads(done.stdout) if done.stdout else {"faults": {}}
     if found["faults"].get("kill", 0) < 1000:
-        raise SystemExit(f"chaos.py ended after {found['faults']}, exit code {done.returncode}: {done.stderr}")
+        raise SystemExit(f"./dev chaos ended after {found['faults']}, exit code {done.returncode}: {done.stderr}")
     say(f"\n{found['faults'].get('kill', 0)} kills in one run of {found['seconds']:.0f} s, 4 workers, steps of 2 ms")
     rows = [("", "memory", "file descriptors", "threads")]
     for name, (_, before, after) in found["held"].items():

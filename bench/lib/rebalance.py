@@ -8,7 +8,9 @@ import subprocess
 import sys
 import tempfile
 
-from lib.measure import ROOT, say, table
+from harness.live_run import LiveRun
+
+from lib.measure import say, table
 
 WORKERS = 4
 FASHION = "/usr/share/datasets/fashion-mnist/"
@@ -63,13 +65,13 @@ class Disturbed:
     """A run in a temporary folder."""
 
     def __init__(self, options, job):
-        # The module reads which program it is as it is imported.
-        os.environ["BALLAST_BINARY"] = str(options.ballast)
-        sys.path.append(os.path.join(ROOT, "tests", "end_to_end"))
-        from live_run import LiveRun
-
         self.folder = tempfile.mkdtemp(prefix="ballast-bench-")
-        self.run = LiveRun(job, os.path.join(self.folder, "run"), os.path.join(tempfile.gettempdir(), "ballast-bench-cache"))
+        self.run = LiveRun(
+            job,
+            os.path.join(self.folder, "run"),
+            os.path.join(tempfile.gettempdir(), "ballast-bench-cache"),
+            program=options.ballast,
+        )
 
     def __enter__(self):
         return self.run

@@ -10,9 +10,12 @@ import signal
 import struct
 import unittest
 
-from ballast_process import (BallastTest, control, emulated_job, endless_job,
-                             merged, read_json, read_lines,
-                             wait_until)
+from harness.http_client import control
+from harness.jobs import emulated_job, endless_job, merged
+from harness.run_files import read_json, read_lines
+from harness.waiting import wait_until
+
+from ballast_test import BallastTest
 
 
 def idx(*sizes, values=b""):

@@ -11,10 +11,14 @@ import sys
 import time
 import unittest
 
-from ballast_process import (EXAMPLES, BallastTest, emulated_job, merged,
-                             read_json, read_lines, request)
-from exactness_checker import check_run
-from live_run import LiveRun
+from harness.exactness import check_run
+from harness.http_client import request
+from harness.jobs import emulated_job, merged
+from harness.live_run import LiveRun
+from harness.program import EXAMPLES
+from harness.run_files import read_json, read_lines
+
+from ballast_test import BallastTest
 
 CHECKER = (pathlib.Path(__file__).parent.parent / "runtime" / "balance" /
            "check_certificate.py")

@@ -7,7 +7,8 @@ import os
 import select
 import time
 
-from ballast_process import Started, patience
+from harness.program import Started
+from harness.waiting import patience
 
 # Its own numbers are taken from here on; the shell gives them 3 and 4.
 _REDIRECT = 'exec "$0" "$@" 3<&{} 4>&{}'

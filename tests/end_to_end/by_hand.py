@@ -9,10 +9,13 @@ import subprocess
 import threading
 import unittest
 
-from ballast_process import (control, emulated_job, endless_job, patience,
-                             read_json, read_lines, request, wait_until)
+from harness.exactness import check_run
+from harness.http_client import control, request
+from harness.jobs import emulated_job, endless_job
+from harness.run_files import read_json, read_lines
+from harness.waiting import patience, wait_until
+
 from by_hand_cluster import Cluster
-from exactness_checker import check_run
 
 
 class Steering(Cluster):

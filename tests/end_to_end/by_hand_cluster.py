@@ -1,7 +1,11 @@
 """A cluster put together by hand, for tests: a real coordinator, and nodes as
 they are asked for, on the loopback.
 """
-from ballast_process import LOOPBACK, BallastTest, request, wait_until
+from harness.http_client import request
+from harness.program import LOOPBACK
+from harness.waiting import wait_until
+
+from ballast_test import BallastTest
 
 
 class Cluster(BallastTest):

@@ -8,10 +8,14 @@ import socket
 import threading
 import unittest
 
-from ballast_process import (LOOPBACK, control, emulated_job, endless_job,
-                             merged, read_json, read_lines, wait_until)
+from harness.exactness import check_run
+from harness.http_client import control
+from harness.jobs import emulated_job, endless_job, merged
+from harness.program import LOOPBACK
+from harness.run_files import read_json, read_lines
+from harness.waiting import wait_until
+
 from by_hand_cluster import Cluster
-from exactness_checker import check_run
 
 
 class Training(Cluster):

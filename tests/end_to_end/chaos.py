@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Goal: whatever mix of faults comes, however long, the run ends well and is
-exact. Method: real processes and a seed; who watches shares nothing with
-the runtime (exactness_checker.py, replay.py).
+exact. Method: real processes and a seed; what checks the run shares nothing
+with the runtime (tools/harness/exactness.py, replay.py).
 
   ./dev chaos --seed S --minutes M [--workers N]
   ./dev chaos --seed S --kills K [--workers N] [--moving]
@@ -35,13 +35,16 @@ import signal
 import sys
 import time
 
-from ballast_process import (BINARY, ROOT, emulated_job, merged, patience,
-                             request)
+from harness.http_client import request
+from harness.jobs import emulated_job, merged
+from harness.live_run import LiveRun
+from harness.program import BINARY, ROOT
+from harness.waiting import patience
+
 from census import Census
 from chaos_faults import DISK, Faults
 from chaos_outcome import (KILL_WAIT_S, PARAMETERS, RATE, ROWS, Outcome, Plan,
                            check, check_processes, summary)
-from live_run import LiveRun
 
 STALLED_S = 30  # without a step, nobody being kept from it
 MOVE_WAIT_S = 2.0  # what moved a moment ago stays for a while

@@ -10,7 +10,10 @@ import struct
 import threading
 import time
 
-from ballast_process import alive, patience, read_json, wait_until
+from harness.program import alive
+from harness.run_files import read_json
+from harness.waiting import patience, wait_until
+
 from run_digest import digest, what_went
 
 AWAY_S = 5  # a coordinator is started again and has its workers back

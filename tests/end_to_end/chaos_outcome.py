@@ -6,9 +6,11 @@ import dataclasses
 
 import numpy
 
-from ballast_process import read_json, wait_until
+from harness.exactness import check_run
+from harness.run_files import read_json
+from harness.waiting import wait_until
+
 from census import growth_problems
-from exactness_checker import check_run
 from replay import emulated_run, read_safetensors
 
 # Primes: no number of rows, batch and workers divides another.

@@ -13,8 +13,10 @@ import unittest
 
 import numpy
 
-from ballast_process import read_json, read_lines, wait_until
-from exactness_checker import check_run
+from harness.exactness import check_run
+from harness.run_files import read_json, read_lines
+from harness.waiting import wait_until
+
 from recovery import RATE, ROWS, job_of
 from replay import emulated_weights, flat_weights
 from takeover import Takeover

@@ -6,13 +6,15 @@ record.
 import json
 import re
 import subprocess
-import time
 import unittest
-import urllib.parse
 
-from ballast_process import (ROOT, BallastTest, Started, emulated_job,
-                             patience, request, wait_until)
-from live_run import LiveRun
+from harness.jobs import emulated_job
+from harness.live_run import LiveRun
+from harness.program import ROOT
+from harness.prometheus import Prometheus
+from harness.waiting import patience, wait_until
+
+from ballast_test import BallastTest
 
 FOLDER = ROOT / "dashboards"
 BOARD = json.loads((FOLDER / "shard_balance.json").read_text(encoding="utf-8"))
@@ -30,6 +32,14 @@ class Query:
         self.expression = spec["expr"]
         self.instant = spec.get("instant", False)
 
+    def of_run(self, run):
+        """The expression, with Grafana's variables filled in."""
+        out = (self.expression.replace("$run", run)
+               .replace("$__rate_interval", "4s"))
+        if "$" in out:
+            raise AssertionError(f"unknown variable: {self}")
+        return out
+
     def __str__(self):
         return f"{self.place}: {self.expression}"
 
@@ -41,52 +51,6 @@ def queries():
     for note in BOARD["annotations"]["list"]:
         yield Query(note["name"], note,
                     note["titleFormat"] + note["textFormat"])
-
-
-class Prometheus:
-    """Of one coordinator; asked as Grafana asks it."""
-
-    def __init__(self, test, coordinator):
-        test.assertEqual(CONFIG.count(ADDRESS), 1)
-        config = test.write("prometheus.yml",
-                            CONFIG.replace(ADDRESS, coordinator))
-        self.process = Started(
-            ["--config.file", config, "--web.listen-address", "127.0.0.1:0",
-             "--storage.tsdb.path", test.folder / "prometheus"],
-            test.environment, test.folder, program="prometheus")
-        test.addCleanup(self.process.end)
-        self.begun = time.time()
-        said = self.process.said(r'"Listening on" address=(\S+)', "err")
-        self.url = f"http://{said[1]}/api/v1/"
-        wait_until(self._ready, "Prometheus")
-
-    def _ready(self):
-        return request(self.url.replace("/api/v1/", "/-/ready")).status == 200
-
-    def get(self, path, **fields):
-        answer = request(self.url + path + "?" +
-                         urllib.parse.urlencode(fields)).json
-        if answer["status"] != "success":
-            raise AssertionError(f"{path} {fields}: {answer}")
-        return answer["data"]
-
-    def up(self):
-        """How many processes have been scraped, the last time as well."""
-        found = self.get("targets", state="active")["activeTargets"]
-        return sum(one["health"] == "up" for one in found)
-
-    def ask(self, query, run, instant=False):
-        """Its series that have a value, now or ever: (labels, the newest)."""
-        expression = (query.expression.replace("$run", run)
-                      .replace("$__rate_interval", "4s"))
-        if "$" in expression:
-            raise AssertionError(f"a variable that nobody knows: {query}")
-        if instant or query.instant:
-            found = self.get("query", query=expression)["result"]
-            return [(one["metric"], float(one["value"][1])) for one in found]
-        found = self.get("query_range", query=expression, start=self.begun,
-                         end=time.time(), step=1)["result"]
-        return [(one["metric"], float(one["values"][-1][1])) for one in found]
 
 
 class Files(unittest.TestCase):
@@ -251,7 +215,10 @@ class Watched(BallastTest):
                      self.environment["BALLAST_CACHE"]) as live:
             live.wait_full(WORKERS)
             live.wait_for(lambda: self.moved(live, "skew"), "a move by skew")
-            seen = Prometheus(self, live.url)
+            self.assertEqual(CONFIG.count(ADDRESS), 1)
+            seen = Prometheus(CONFIG.replace(ADDRESS, live.url), self.folder,
+                              self.environment)
+            self.addCleanup(seen.end)
             wait_until(lambda: seen.up() == 1 + WORKERS, "all targets")
             self.assertIsNone(live.post("slow_worker", worker="w2", factor=4))
             live.wait_for(lambda: self.moved(live, "than its part"),
@@ -274,7 +241,8 @@ class Watched(BallastTest):
 
     def answered(self, seen, query, run):
         """There is data, with every label that the legend shows."""
-        found = wait_until(lambda: seen.ask(query, run), str(query))
+        found = wait_until(
+            lambda: seen.ask(query.of_run(run), query.instant), str(query))
         for label in re.findall(r"{{(\w+)}}", query.legend):
             for labels, _ in found:
                 self.assertIn(label, labels, query)
@@ -283,7 +251,7 @@ class Watched(BallastTest):
         def now(title, metric, key=None):
             query = next(q for q in queries()
                          if q.place == title and metric in q.expression)
-            found = seen.ask(query, live.run.name, instant=True)
+            found = seen.ask(query.of_run(live.run.name), instant=True)
             return {labels.get(key): number for labels, number in found}
 
         def moved():

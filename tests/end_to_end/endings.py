@@ -9,10 +9,14 @@ import signal
 import time
 import unittest
 
-from ballast_process import (BallastTest, alive, command_of, control,
-                             emulated_job, endless_job, patience, read_json,
-                             read_lines, request, wait_until)
-from exactness_checker import check_run
+from harness.exactness import check_run
+from harness.http_client import control, request
+from harness.jobs import emulated_job, endless_job
+from harness.program import alive, command_of
+from harness.run_files import read_json, read_lines
+from harness.waiting import patience, wait_until
+
+from ballast_test import BallastTest
 
 
 class Ending(BallastTest):

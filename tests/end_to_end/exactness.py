@@ -1,6 +1,6 @@
 """Goal: every sample in exactly one committed step of an epoch, whatever the
 number of workers, their shares, the batch and the chunks. Method: real runs,
-checked by `exactness_checker` and by `ballast audit`, which know nothing of
+checked by `harness.exactness` and by `ballast audit`, which know nothing of
 each other; then every kind of damage to the records must be noticed by both.
 """
 import contextlib
@@ -9,8 +9,11 @@ import shutil
 import sqlite3
 import unittest
 
-from ballast_process import BallastTest, emulated_job, read_json
-from exactness_checker import check_run
+from harness.exactness import check_run
+from harness.jobs import emulated_job
+from harness.run_files import read_json
+
+from ballast_test import BallastTest
 
 ROWS = 10007
 

@@ -9,8 +9,11 @@ import re
 import sys
 import unittest
 
-from ballast_process import ROOT, merged, read_json, read_lines, wait_until
-from exactness_checker import check_run
+from harness.exactness import check_run
+from harness.program import ROOT
+from harness.run_files import read_json, read_lines
+from harness.waiting import wait_until
+
 from recovery import job_of
 from run_digest import checkpoints_of
 from takeover import Takeover

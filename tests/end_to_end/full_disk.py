@@ -13,10 +13,13 @@ import signal
 import subprocess
 import unittest
 
-from ballast_process import (BallastTest, control, emulated_job, endless_job,
-                             merged, read_json, read_lines, request,
-                             wait_until)
-from exactness_checker import check_run
+from harness.exactness import check_run
+from harness.http_client import control, request
+from harness.jobs import emulated_job, endless_job, merged
+from harness.run_files import read_json, read_lines
+from harness.waiting import wait_until
+
+from ballast_test import BallastTest
 
 
 def small_disks():

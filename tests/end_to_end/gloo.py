@@ -6,7 +6,10 @@ import os
 import signal
 import unittest
 
-from ballast_process import merged, read_json, read_lines, wait_until
+from harness.jobs import merged
+from harness.run_files import read_json, read_lines
+from harness.waiting import wait_until
+
 from recovery import Recovery, job_of
 
 

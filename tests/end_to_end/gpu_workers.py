@@ -9,8 +9,12 @@ import subprocess
 import sys
 import unittest
 
-from ballast_process import (BINARY, EXAMPLES, BallastTest, merged, read_json,
-                             read_lines, wait_until)
+from harness.jobs import merged
+from harness.program import BINARY, EXAMPLES
+from harness.run_files import read_json, read_lines
+from harness.waiting import wait_until
+
+from ballast_test import BallastTest
 
 
 def why_no_gpu():

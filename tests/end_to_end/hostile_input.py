@@ -7,9 +7,13 @@ import os
 import signal
 import unittest
 
-from ballast_process import (LOOPBACK, BallastTest, control, emulated_job,
-                             endless_job, merged, read_json, read_lines,
-                             request, wait_until)
+from harness.http_client import control, request
+from harness.jobs import emulated_job, endless_job, merged
+from harness.program import LOOPBACK
+from harness.run_files import read_json, read_lines
+from harness.waiting import wait_until
+
+from ballast_test import BallastTest
 
 
 class HostileInput(BallastTest):

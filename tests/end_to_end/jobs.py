@@ -10,9 +10,12 @@ import unittest
 
 import numpy
 
-from ballast_process import (EXAMPLES, ROOT, BallastTest, emulated_job,
-                             read_json, read_lines)
-from exactness_checker import check_run
+from harness.exactness import check_run
+from harness.jobs import emulated_job
+from harness.program import EXAMPLES, ROOT
+from harness.run_files import read_json, read_lines
+
+from ballast_test import BallastTest
 
 sys.path.append(str(ROOT / ".deps" / "python"))
 # pylint: disable=wrong-import-position

@@ -6,8 +6,11 @@ import os
 import signal
 import unittest
 
-from ballast_process import (BallastTest, emulated_job, merged, read_lines,
-                             wait_until)
+from harness.jobs import emulated_job, merged
+from harness.run_files import read_lines
+from harness.waiting import wait_until
+
+from ballast_test import BallastTest
 from by_hand_cluster import Cluster
 from recovery import Recovery, job_of
 

@@ -8,9 +8,11 @@ import unittest
 
 import numpy
 
-from ballast_process import (BallastTest, emulated_job, merged, read_json,
-                             read_lines)
-from exactness_checker import check_run, expand
+from harness.exactness import check_run, expand
+from harness.jobs import emulated_job, merged
+from harness.run_files import read_json, read_lines
+
+from ballast_test import BallastTest
 from replay import (AdamW, Sgd, emulated_weights, linear_loss,
                     read_safetensors, softmax_loss, train, warm_cosine)
 

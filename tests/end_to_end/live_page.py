@@ -9,9 +9,13 @@ import json
 import threading
 import unittest
 
-from ballast_process import ROOT, BallastTest, emulated_job, wait_until
+from harness.jobs import emulated_job
+from harness.live_run import LiveRun
+from harness.program import ROOT
+from harness.waiting import wait_until
+
+from ballast_test import BallastTest
 from browser import Browser
-from live_run import LiveRun
 
 PLOTS = ["share", "skew", "makespan", "moved"]
 MARKUP = "<img src=x onerror=\"document.title='hurt'\">"

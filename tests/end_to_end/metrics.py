@@ -8,8 +8,13 @@ import concurrent.futures
 import re
 import unittest
 
-from ballast_process import ROOT, BallastTest, emulated_job, request, wait_until
-from live_run import LiveRun
+from harness.http_client import request
+from harness.jobs import emulated_job
+from harness.live_run import LiveRun
+from harness.program import ROOT
+from harness.waiting import wait_until
+
+from ballast_test import BallastTest
 
 WORKERS = 4
 # name -> why it cannot move on a machine without a GPU.

@@ -14,10 +14,14 @@ import sqlite3
 import struct
 import unittest
 
-from ballast_process import (BallastTest, emulated_job, merged, read_json,
-                             request, wait_until)
-from exactness_checker import check_run, expand
-from live_run import LiveRun
+from harness.exactness import check_run, expand
+from harness.http_client import request
+from harness.jobs import emulated_job, merged
+from harness.live_run import LiveRun
+from harness.run_files import read_json
+from harness.waiting import wait_until
+
+from ballast_test import BallastTest
 from takeover_phases import wait_busily
 
 WORKERS, ROWS, BATCH = 3, 40009, 64

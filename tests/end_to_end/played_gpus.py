@@ -10,8 +10,13 @@ import shutil
 import tempfile
 import unittest
 
-from ballast_process import (BINARY, BallastTest, Started, control, endless_job,
-                             read_json, read_lines, wait_until)
+from harness.http_client import control
+from harness.jobs import endless_job
+from harness.program import BINARY, Started
+from harness.run_files import read_json, read_lines
+from harness.waiting import wait_until
+
+from ballast_test import BallastTest
 from by_hand_cluster import Cluster
 
 GPUS = pathlib.Path(os.environ.get(

@@ -7,8 +7,10 @@ import os
 import pathlib
 import unittest
 
-from ballast_process import BINARY, read_json, read_lines
-from exactness_checker import check_run
+from harness.exactness import check_run
+from harness.program import BINARY
+from harness.run_files import read_json, read_lines
+
 from recovery import Recovery, job_of
 
 LIBRARY = pathlib.Path(os.environ.get(

@@ -12,9 +12,12 @@ import unittest
 
 import numpy
 
-from ballast_process import (BallastTest, emulated_job, merged, patience,
-                             read_json, read_lines, wait_until)
-from exactness_checker import check_run
+from harness.exactness import check_run
+from harness.jobs import emulated_job, merged
+from harness.run_files import read_json, read_lines
+from harness.waiting import patience, wait_until
+
+from ballast_test import BallastTest
 from replay import emulated_weights, flat_weights
 
 ROWS, BATCH, PARAMETERS, RATE = 1009, 50, 23, 0.1

@@ -10,10 +10,13 @@ import signal
 import time
 import unittest
 
-from ballast_process import (alive, emulated_job, endless_job, merged,
-                             read_json, read_lines, wait_until)
+from harness.exactness import check_run
+from harness.jobs import emulated_job, endless_job, merged
+from harness.program import alive
+from harness.run_files import read_json, read_lines
+from harness.waiting import wait_until
+
 from endings import Ending
-from exactness_checker import check_run
 from recovery import Recovery, assert_exact, job_of
 
 

@@ -9,7 +9,10 @@ import shutil
 import signal
 import unittest
 
-from ballast_process import merged, read_json, read_lines, wait_until
+from harness.jobs import merged
+from harness.run_files import read_json, read_lines
+from harness.waiting import wait_until
+
 from recovery import job_of
 from run_digest import checkpoints_of, digest, what_went
 from takeover import Takeover

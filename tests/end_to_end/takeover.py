@@ -12,8 +12,11 @@ import socket
 import time
 import unittest
 
-from ballast_process import (alive, merged, patience, read_json, read_lines,
-                             wait_until)
+from harness.jobs import merged
+from harness.program import alive
+from harness.run_files import read_json, read_lines
+from harness.waiting import patience, wait_until
+
 from recovery import Recovery, job_of
 
 

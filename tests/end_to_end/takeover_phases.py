@@ -8,7 +8,10 @@ import random
 import time
 import unittest
 
-from ballast_process import alive, read_json, wait_until
+from harness.program import alive
+from harness.run_files import read_json
+from harness.waiting import wait_until
+
 from recovery import job_of
 from recovery_phases import Phase, kill
 from takeover import Takeover

@@ -7,7 +7,10 @@ import os
 import signal
 import unittest
 
-from ballast_process import control, read_json, request, wait_until
+from harness.http_client import control, request
+from harness.run_files import read_json
+from harness.waiting import wait_until
+
 from recovery import assert_exact, job_of
 from takeover import Takeover
 

@@ -12,7 +12,10 @@ import sqlite3
 import tempfile
 import unittest
 
-from ballast_process import merged, read_lines, wait_until
+from harness.jobs import merged
+from harness.run_files import read_lines
+from harness.waiting import wait_until
+
 from resume import ROWS, Resume, quick
 from run_digest import checkpoints_of, digest
 

@@ -6,8 +6,12 @@ import re
 import signal
 import unittest
 
-from ballast_process import (ROOT, BallastTest, endless_job, read_json,
-                             read_lines, wait_until)
+from harness.jobs import endless_job
+from harness.program import ROOT
+from harness.run_files import read_json, read_lines
+from harness.waiting import wait_until
+
+from ballast_test import BallastTest
 
 
 def names_of(pid):

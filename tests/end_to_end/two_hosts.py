@@ -11,9 +11,13 @@ import re
 import subprocess
 import unittest
 
-from ballast_process import (BallastTest, alive, emulated_job, endless_job,
-                             merged, read_json, read_lines, wait_until)
-from exactness_checker import check_run
+from harness.exactness import check_run
+from harness.jobs import emulated_job, endless_job, merged
+from harness.program import alive
+from harness.run_files import read_json, read_lines
+from harness.waiting import wait_until
+
+from ballast_test import BallastTest
 
 ADDRESSES = {"a": "10.252.0.1", "b": "10.252.0.2", "c": "10.252.0.3"}
 

@@ -80,7 +80,8 @@ class Copy:
             environment.update(
                 BALLAST_BINARY=str(self.build / "ballast"),
                 PYTHONPATH=os.pathsep.join(map(str, [
-                    deps / "python", *sorted(deps.glob("pyarrow-*"))])))
+                    self.where / "tools", deps / "python",
+                    *sorted(deps.glob("pyarrow-*"))])))
             python = "/usr/bin/python3"  # Debian's, which has numpy
             command = [python if os.path.exists(python) else sys.executable,
                        self.where / "tests" / program, *rest.split()]

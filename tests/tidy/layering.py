@@ -8,6 +8,7 @@ CMake cannot keep them apart.
 
 usage: layering.py [ROOT]     prints FILE:LINE: offence; exit 1 if there is any
 """
+import functools
 import os
 import re
 import subprocess
@@ -22,6 +23,9 @@ TESTS_MAY = {"collectives": {"gpu"}}
 # The rooms of runtime/, likewise: base knows nobody, the coordinator everybody.
 ROOMS = ["base", "job", "ledger", "placement", "messages", "balance", "worker",
          "coordinator"]
+# Python: the harness in tools/ is what bench/ and the tests share.
+PYTHON_MAY = {"tools": ["tools"], "bench": ["bench", "tools"],
+              "tests": ["tests", "tools"]}
 # The thin program must start in milliseconds: it links nothing but these.
 THIN = "cli/"
 THIN_EXCEPT = ("cli/node/", "cli/commands/")
@@ -253,6 +257,34 @@ def check_source(name, lines, root):
         yield 1, "a header needs #pragma once"
 
 
+@functools.lru_cache
+def python_modules(root, top):
+    """What can be imported from somewhere in a folder, by its first word."""
+    out = set()
+    for folder, names, files in os.walk(os.path.join(root, top)):
+        out.update(n[:-3] for n in files if n.endswith(".py"))
+        out.update(n for n in names if os.path.isfile(
+            os.path.join(folder, n, "__init__.py")))
+    return out
+
+
+def check_python(name, lines, root):
+    top = name.split("/")[0]
+    may = PYTHON_MAY.get(top, ())
+    for number, line in enumerate(lines, 1):
+        found = re.match(r"\s*(?:from|import)\s+(\w+)", line)
+        for other in PYTHON_MAY if may else ():
+            if other in may:
+                continue
+            if found and found[1] in python_modules(root, other) and \
+                    not any(found[1] in python_modules(root, own)
+                            for own in may):
+                yield number, (f"{top}/ may not import {found[1]} of {other}/; "
+                               "what both use belongs into tools/")
+            if "sys.path" in line and re.search(rf"\b{other}\b", line):
+                yield number, f"{top}/ may not import from {other}/"
+
+
 def functions(lines):
     """Yields (first line number, count of lines) of each function of a
     namespace; clang-format lets it begin and end in the first column. Those
@@ -306,6 +338,8 @@ def check_file(name, root):
         for word, what in FORBIDDEN_WORDS:
             if word in line.lower():
                 yield number, f"'{word}': {what}"
+    if name.endswith(".py"):
+        yield from check_python(name, lines, root)
     if name.endswith(SOURCE_ENDINGS + HEADER_ENDINGS):
         yield from check_source(name, lines, root)
         yield from check_functions(name, lines)

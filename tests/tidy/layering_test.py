@@ -56,6 +56,31 @@ class layering_test(unittest.TestCase):
         self.assert_found("gpu/a.cpp", '#include "model.hpp"\n',
                           "write includes from the root")
 
+    def test_benchmarks_and_tests_share_python_in_tools_only(self):
+        def importing(name, text):
+            # Each tree has a root of its own: nothing is remembered of others.
+            return self.offences({
+                "tests/end_to_end/takeover.py": "",
+                "tests/end_to_end/recovery.py": "", "bench/recovery.py": "",
+                "bench/lib/__init__.py": "", "bench/lib/figures.py": "",
+                "tools/harness/__init__.py": "", name: text})
+        for name in ("bench/a.py", "tests/end_to_end/a.py", "tools/harness/a.py"):
+            self.assertEqual(importing(
+                name, "import os\nfrom harness.jobs import merged\n"), [])
+        self.assertEqual(importing("bench/a.py", "import recovery\n"
+                                   "from lib import figures\n"), [])
+        self.assertEqual(importing("tests/end_to_end/a.py",
+                                   "from takeover import Takeover\n"), [])
+        self.assertIn("bench/a.py:2: bench/ may not import takeover of tests/",
+                      importing("bench/a.py", "\n  import takeover\n")[0])
+        path = 'sys.path.append(join(ROOT, "tests", "end_to_end"))\n'
+        self.assertIn("may not import from tests/",
+                      importing("bench/a.py", path)[0])
+        self.assertIn("tests/ may not import lib of bench/", importing(
+            "tests/end_to_end/a.py", "from lib import figures\n")[0])
+        self.assertIn("tools/ may not import recovery of bench/", importing(
+            "tools/harness/a.py", "import recovery\n")[0])
+
     def test_functions_are_short(self):
         body = "  a();\n" * 69
         self.assert_clean("gpu/a.cpp", "void f(int a,\n    int b) {\n" +

@@ -1,5 +1,5 @@
-"""A run that goes on while somebody watches and hurts it: what it writes is
-read as it grows, by those who measure recoveries and those who cause them.
+"""A run that is observed, and disturbed, while it trains: reads what it writes as
+it grows. For tests and benchmarks that cause faults and measure recoveries.
 """
 import contextlib
 import json
@@ -7,49 +7,17 @@ import os
 import pathlib
 import time
 
-from ballast_process import Started, control, patience, read_json
-
-
-class Tail:
-    """The complete lines of a .jsonl file that still grows. Where the file was
-    cut meanwhile, as an undo does, it is read from its beginning again."""
-
-    def __init__(self, path):
-        self.path = path
-        self.forget()
-
-    def forget(self):
-        self.lines = []
-        self._file, self._offset, self._torn = None, 0, b""
-
-    def poll(self):
-        """Reads on; the lines that are new."""
-        try:
-            with open(self.path, "rb") as file:
-                about = os.fstat(file.fileno())
-                if self._file not in (None, about.st_ino) or \
-                        about.st_size < self._offset:
-                    self.forget()
-                self._file = about.st_ino
-                file.seek(self._offset)
-                more = file.read()
-        except FileNotFoundError:
-            return []
-        self._offset += len(more)
-        *whole, self._torn = (self._torn + more).split(b"\n")
-        try:
-            new = [json.loads(line) for line in whole]
-        except ValueError:  # cut, and longer again by now
-            self.forget()
-            return []
-        self.lines += new
-        return new
+from harness.http_client import control
+from harness.program import BINARY, Started
+from harness.run_files import Tail, read_json
+from harness.waiting import patience
 
 
 class LiveRun:
     """`ballast run` of a job, in a folder of its own."""
 
-    def __init__(self, job, folder, cache, arguments=(), environment=()):
+    def __init__(self, job, folder, cache, arguments=(), environment=(),
+                 program=BINARY):
         self.folder = pathlib.Path(folder)
         self.folder.mkdir(parents=True)
         self.run = self.folder / "run"
@@ -57,6 +25,7 @@ class LiveRun:
         self.job_file.write_text(json.dumps(job), encoding="utf-8")
         self.environment = {**os.environ, "BALLAST_CACHE": str(cache),
                             **dict(environment)}
+        self.program = program
         self.earlier = []  # lives of `ballast run` that have ended
         self.process = self._start(*arguments)
         self.steps = Tail(self.run / "steps.jsonl")
@@ -73,7 +42,7 @@ class LiveRun:
     def _start(self, *arguments):
         return Started(["run", self.job_file, "--run-dir", self.run,
                         "--no-progress", *arguments], self.environment,
-                       self.folder)
+                       self.folder, program=self.program)
 
     def resume(self):
         """Another life of a run whose `ballast run` has ended."""
