@@ -8,14 +8,14 @@
 #include "runtime/base/fault_point.hpp"
 #include "runtime/base/json_text.hpp"
 #include "runtime/base/text_digest.hpp"
-#include "runtime/base/unique_fd.hpp"
 #include "runtime/ledger/lineage.hpp"
 #include "runtime/ledger/manifest.hpp"
+#include "store/atomic_file.hpp"
 #include "store/json_file.hpp"
+#include "store/refuse_file.hpp"
 
 #include <algorithm>
 #include <cstdlib>
-#include <fcntl.h>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <unistd.h>
@@ -53,15 +53,16 @@ run_record::place adopt_place(const std::filesystem::path& folder) {
 
 constexpr const char* token_name = "run.key";
 
-/// Whoever may read the token may speak as a worker of the run.
-void write_secret(const std::filesystem::path& path, const std::string& text) {
-  unique_fd file(
-      ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
-  if (!file ||
-      ::write(file.get(), text.data(), text.size()) != ssize_t(text.size()) ||
-      ::fdatasync(file.get()) != 0)
-    throw ballast_error(errc::run_dir_unusable,
-                        "cannot write " + path.string());
+/// Every process that can read the token can speak as a worker of the run.
+void write_secret(const run_directory& in, const std::string& text) {
+  const std::filesystem::path path = in.file(token_name);
+  try {
+    atomic_file file(path, {.permissions = 0600, .unfinished_in = in.tmp()});
+    file.append(text);
+    file.publish();
+  } catch (const file_failure& problem) {
+    refuse_file(path, problem.action(), problem.number());
+  }
 }
 
 std::string read_secret(const std::filesystem::path& path) {
@@ -107,7 +108,7 @@ void run_record::begin(const job& what,
                        const coordinator_addresses& addresses) {
   begins_ = true;
   directory_.write_json("job.json", to_json(what), outlives::power);
-  write_secret(directory_.file(token_name), token_);
+  write_secret(directory_, token_);
   (void)fault_point("run.begin");
   announce(addresses);
 }

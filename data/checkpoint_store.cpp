@@ -44,6 +44,9 @@ void reach(const char* point, const fs::path& path) {
     fail(path, "write");
 }
 
+/// No atomic_file: the folder becomes whole at once, by its rename in
+/// publish(). A rename of each file in it would cost two more syncs of the
+/// folder, and add nothing.
 void write_synced(const fs::path& path, std::string_view bytes) {
   unique_fd file(
       ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));

@@ -1,8 +1,7 @@
 #include "store/damaged_tail.hpp"
 
-#include "runtime/base/errors.hpp"
 #include "runtime/base/unique_fd.hpp"
-#include "store/line_file.hpp"
+#include "store/refuse_file.hpp"
 
 #include <cerrno>
 #include <fcntl.h>
@@ -17,14 +16,6 @@ namespace ballast {
 namespace {
 
 namespace fs = std::filesystem;
-
-[[noreturn]] void fail(const fs::path& path, const char* action) {
-  int number = errno;
-  throw ballast_error(means_disk_full(number) ? errc::disk_full
-                                              : errc::run_dir_unusable,
-                      std::string("cannot ") + action + " " + path.string() +
-                          ": " + std::generic_category().message(number));
-}
 
 std::string why_damaged(const std::string& line, bool ends, const char* key,
                         uint64_t number) {
@@ -44,7 +35,7 @@ void write_all(const fs::path& path, const std::string& bytes) {
   unique_fd file(
       ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
   if (!file)
-    fail(path, "make");
+    refuse_file(path, "make", errno);
   for (size_t done = 0; done < bytes.size();) {
     ssize_t count =
         ::write(file.get(), bytes.data() + done, bytes.size() - done);
@@ -53,13 +44,12 @@ void write_all(const fs::path& path, const std::string& bytes) {
     if (count < 0) {
       int number = errno;
       ::unlink(path.c_str());
-      errno = number;
-      fail(path, "write");
+      refuse_file(path, "write", number);
     }
     done += size_t(count);
   }
   if (::fdatasync(file.get()) != 0)
-    fail(path, "sync");
+    refuse_file(path, "sync", errno);
 }
 
 } // namespace
@@ -96,7 +86,7 @@ std::optional<damaged_tail> cut_damaged_tail(const fs::path& file,
   out.kept = damaged_name(file);
   write_all(out.kept, tail);
   if (::truncate(file.c_str(), off_t(whole)) != 0)
-    fail(file, "shorten");
+    refuse_file(file, "shorten", errno);
   return out;
 }
 

@@ -1,28 +1,17 @@
 #include "store/line_file.hpp"
 
-#include "runtime/base/errors.hpp"
 #include "runtime/base/fault_point.hpp"
+#include "store/refuse_file.hpp"
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <fcntl.h>
-#include <system_error>
 #include <unistd.h>
 #include <utility>
 
 namespace ballast {
 
 namespace {
-
-[[noreturn]] void fail(const std::filesystem::path& path, const char* action,
-                       int error_number) {
-  std::string what = std::string("cannot ") + action + " " + path.string() +
-                     ": " + std::generic_category().message(error_number);
-  if (means_disk_full(error_number))
-    throw ballast_error(errc::disk_full, what + "; make space");
-  throw ballast_error(errc::run_dir_unusable, what);
-}
 
 /// The length up to and including the last line end; sets `last` to the last
 /// whole line. Reads backwards, because the file may be long and the line
@@ -31,7 +20,7 @@ uint64_t whole_lines(int descriptor, const std::filesystem::path& path,
                      std::string* last) {
   off_t size = lseek(descriptor, 0, SEEK_END);
   if (size < 0)
-    fail(path, "read", errno);
+    refuse_file(path, "read", errno);
   std::string tail; // the file from `from` on
   off_t from = size;
   while (true) {
@@ -52,7 +41,7 @@ uint64_t whole_lines(int descriptor, const std::filesystem::path& path,
     std::string block(size_t(count), '\0');
     ssize_t got = pread(descriptor, block.data(), block.size(), from - count);
     if (got != count)
-      fail(path, "read", got < 0 ? errno : EIO);
+      refuse_file(path, "read", got < 0 ? errno : EIO);
     tail.insert(0, block);
     from -= count;
   }
@@ -60,20 +49,15 @@ uint64_t whole_lines(int descriptor, const std::filesystem::path& path,
 
 } // namespace
 
-bool means_disk_full(int error_number) {
-  return error_number == ENOSPC || error_number == EDQUOT ||
-         error_number == EFBIG;
-}
-
 line_file::line_file(std::filesystem::path path, const char* fault)
     : path_(std::move(path)), fault_(fault),
       descriptor_(::open(path_.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC,
                          0644)) {
   if (!descriptor_)
-    fail(path_, "open", errno);
+    refuse_file(path_, "open", errno);
   bytes_ = whole_lines(descriptor_.get(), path_, nullptr);
   if (ftruncate(descriptor_.get(), off_t(bytes_)) != 0)
-    fail(path_, "shorten", errno);
+    refuse_file(path_, "shorten", errno);
 }
 
 void line_file::append(std::string_view lines) {
@@ -100,10 +84,9 @@ void line_file::append(std::string_view lines) {
       // whole lines. Truncating needs no space.
       int error_number = errno;
       if (written > 0 && ftruncate(descriptor_.get(), off_t(bytes_)) != 0)
-        fail(path_, "take back a torn line of", errno);
-      fail(path_,
-           ("append " + std::to_string(lines.size()) + " bytes to").c_str(),
-           error_number);
+        refuse_file(path_, "take back a torn line of", errno);
+      refuse_file(path_, "append " + std::to_string(lines.size()) + " bytes to",
+                  error_number);
     }
     written += size_t(count);
   }
@@ -112,13 +95,13 @@ void line_file::append(std::string_view lines) {
 
 void line_file::shorten(uint64_t bytes) {
   if (bytes > bytes_ || ftruncate(descriptor_.get(), off_t(bytes)) != 0)
-    fail(path_, "shorten", bytes > bytes_ ? EINVAL : errno);
+    refuse_file(path_, "shorten", bytes > bytes_ ? EINVAL : errno);
   bytes_ = bytes;
 }
 
 void line_file::sync() {
   if (fdatasync(descriptor_.get()) != 0)
-    fail(path_, "sync", errno);
+    refuse_file(path_, "sync", errno);
 }
 
 std::string line_file::last_line() const {

@@ -46,7 +46,4 @@ private:
   uint64_t bytes_ = 0; // always at the end of a line
 };
 
-/// True for an errno that means that a space, quota or size limit is reached.
-bool means_disk_full(int error_number);
-
 } // namespace ballast

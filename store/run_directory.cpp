@@ -3,6 +3,7 @@
 #include "runtime/base/errors.hpp"
 #include "runtime/base/fault_point.hpp"
 #include "runtime/base/json_text.hpp"
+#include "store/refuse_file.hpp"
 
 #include <cerrno>
 #include <nlohmann/json.hpp>
@@ -21,27 +22,13 @@ constexpr const char* lock_name = "run.lock";
 constexpr const char* subfolders[] = {"logs", "trace", "checkpoints", "tmp"};
 constexpr int runs_max = 1'000'000;
 constexpr const char* choose_another = "choose another one with --run-dir";
-
-[[noreturn]] void refuse_place(const fs::path& path, const char* action,
-                               int error_number) {
-  std::string what = std::string("cannot ") + action + " " + path.string() +
-                     ": " + std::generic_category().message(error_number);
-  if (error_number == ENAMETOOLONG)
-    what += " (a name may have 255 bytes, a path 4095)";
-  if (means_disk_full(error_number))
-    throw ballast_error(errc::disk_full, what + "; make space");
-  if (error_number == EMFILE || error_number == ENFILE)
-    throw ballast_error(errc::run_dir_unusable,
-                        what + "; raise the limit with `ulimit -n`");
-  throw ballast_error(errc::run_dir_unusable,
-                      what + "; choose another place with --run-dir");
-}
+constexpr const char* other_place = "choose another place with --run-dir";
 
 void make_folders(const fs::path& path) {
   std::error_code error;
   fs::create_directories(path, error);
   if (error)
-    refuse_place(path, "make the folder", error.value());
+    refuse_file(path, "make the folder", error.value(), other_place);
 }
 
 /// Locks `folder`/run.lock for this process; the lock ends with it, however it
@@ -50,16 +37,16 @@ file_lock take_lock(const fs::path& folder, bool make, const char* what_to_do) {
   fs::path file = folder / lock_name;
   file_lock lock(file, {.create = make});
   if (!lock)
-    refuse_place(file, "open", lock.error());
+    refuse_file(file, "open", lock.error(), other_place);
   if (!lock.take(file_lock::mode::exclusive)) {
     if (lock.error() != 0)
-      refuse_place(file, "lock", lock.error());
+      refuse_file(file, "lock", lock.error(), other_place);
     throw ballast_error(errc::run_dir_in_use,
                         "run directory " + folder.string() + " is in use by " +
                             lock.holder() + "; " + what_to_do);
   }
   if (!lock.write_holder())
-    refuse_place(file, "write", lock.error());
+    refuse_file(file, "write", lock.error(), other_place);
   return lock;
 }
 
@@ -68,7 +55,7 @@ bool unused(const fs::path& folder) {
   std::error_code error;
   fs::directory_iterator entries(folder, error);
   if (error)
-    refuse_place(folder, "read the folder", error.value());
+    refuse_file(folder, "read the folder", error.value(), other_place);
   for (const fs::directory_entry& entry : entries)
     if (entry.path().filename() != lock_name)
       return false;
@@ -116,7 +103,7 @@ run_directory run_directory::create(const fs::path& base,
       return made;
     }
     if (errno != EEXIST)
-      refuse_place(path, "make the folder", errno);
+      refuse_file(path, "make the folder", errno, other_place);
   }
   throw ballast_error(errc::run_dir_unusable,
                       folder.string() + " holds " + std::to_string(runs_max) +
@@ -183,12 +170,11 @@ void run_directory::write_file(const std::string& name,
     out.publish();
   } catch (const file_failure& problem) {
     const bool writing = problem.action() == "write";
-    refuse_place(
-        file(name),
-        (writing ? "write the " + std::to_string(content.size()) + " bytes of"
-                 : problem.action())
-            .c_str(),
-        problem.number());
+    refuse_file(file(name),
+                writing ? "write the " + std::to_string(content.size()) +
+                              " bytes of"
+                        : problem.action(),
+                problem.number(), other_place);
   }
 }
 

@@ -2,7 +2,7 @@
 
 #include "runtime/base/errors.hpp"
 #include "runtime/base/fault_point.hpp"
-#include "store/line_file.hpp"
+#include "store/refuse_file.hpp"
 
 #include <cctype>
 #include <cerrno>

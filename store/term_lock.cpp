@@ -1,9 +1,7 @@
 #include "store/term_lock.hpp"
 
 #include "runtime/base/errors.hpp"
-#include "store/line_file.hpp"
-
-#include <system_error>
+#include "store/refuse_file.hpp"
 
 namespace ballast {
 
@@ -11,10 +9,7 @@ file_lock take_term_lock(const std::filesystem::path& file) {
   file_lock lock(file);
   const bool taken = lock && lock.take(file_lock::mode::exclusive);
   if (lock.error() != 0)
-    throw ballast_error(means_disk_full(lock.error()) ? errc::disk_full
-                                                      : errc::run_dir_unusable,
-                        "cannot open " + file.string() + ": " +
-                            std::generic_category().message(lock.error()));
+    refuse_file(file, "open", lock.error());
   if (!taken)
     throw ballast_error(errc::run_dir_in_use,
                         "another coordinator, " + lock.holder() +
