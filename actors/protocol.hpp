@@ -105,8 +105,7 @@ typename Inspector::result_type inspect(Inspector& f, dead_link& x) {
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, heartbeat& x) {
   return f(caf::meta::type_name("heartbeat"), x.worker, x.generation, x.step,
-           x.phase, x.since_ns, x.trouble, x.share_bytes, x.arrived_bytes,
-           x.silent);
+           x.phase, x.trouble, x.share_bytes, x.arrived_bytes, x.silent);
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, step_record& x) {

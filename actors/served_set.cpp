@@ -25,7 +25,6 @@ struct served_set::parts {
   std::shared_ptr<prepared_set> set;
   std::unique_ptr<chunk_service> service;
   std::string manifest_text;
-  double prepare_s = 0;
   std::string detail;
   std::stop_source stop; // of the thread
   std::shared_ptr<std::atomic<uint64_t>> progress =
@@ -48,7 +47,6 @@ struct served_set::parts {
 failure served_set::parts::make(const prepare_set& order,
                                 const shard_manager_config& config) {
   try {
-    auto begin = std::chrono::steady_clock::now();
     set = prepare(order.what, config.cache_folder,
                   {.stop = {stop.get_token(), progress}, .warn = config.warn});
     manifest_text = json_text(nlohmann::json(set->about()));
@@ -64,9 +62,6 @@ failure served_set::parts::make(const prepare_set& order,
             return checkpoint();
           return std::nullopt;
         });
-    prepare_s =
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin)
-            .count();
     return {};
   } catch (const source_error& e) {
     detail = e.detail();
@@ -119,7 +114,6 @@ set_prepared served_set::about() const {
   out.set.classes = has.row.classes;
   for (const chunk_info& one : has.train)
     out.set.chunk_rows.push_back(one.rows);
-  out.set.prepare_s = parts_->prepare_s;
   return out;
 }
 

@@ -38,7 +38,6 @@ enum class collective_state : uint8_t {
   ready,
   draining, // close() was called, operations in flight may finish
   closed,
-  aborting,
   dead,
 };
 

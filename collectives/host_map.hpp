@@ -14,9 +14,6 @@ struct host_map {
   std::vector<int> leaders;
   /// Position in `leaders` of each rank's host.
   std::vector<int> host_of;
-  int leader_of(int rank) const {
-    return leaders[static_cast<size_t>(host_of[static_cast<size_t>(rank)])];
-  }
 };
 
 /// `host_ids` by rank; a rank with an empty id shares with no other. A host

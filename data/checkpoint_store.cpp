@@ -269,12 +269,6 @@ std::vector<stored_checkpoint> checkpoint_store::inspect() const {
   return out;
 }
 
-std::vector<stored_checkpoint> checkpoint_store::list() const {
-  std::vector<stored_checkpoint> out = inspect();
-  std::erase_if(out, [](const auto& one) { return !one.problem.empty(); });
-  return out;
-}
-
 fs::path checkpoint_store::set_aside(const fs::path& file) const {
   fs::path from = file.parent_path();
   std::error_code ignored;

@@ -43,8 +43,6 @@ public:
   void remove(step_number step) const;
   /// All checkpoints, ascending; reads every byte.
   std::vector<stored_checkpoint> inspect() const;
-  /// The complete ones among `inspect`.
-  std::vector<stored_checkpoint> list() const;
   /// Moves the checkpoint whose state is `file` to checkpoints/aside-K; returns
   /// its new path, empty if it does not exist.
   std::filesystem::path set_aside(const std::filesystem::path& file) const;

@@ -12,7 +12,8 @@
 
 namespace ballast {
 
-/// As prepared_set::open; holds the lock `in_use` as long as the set lives.
+/// Opens a folder that `prepare` wrote and holds the lock `in_use` as long as
+/// the set lives; ballast_error{invalid_data} if the folder is incomplete.
 /// `sources` are the files as this job names them (equal content may have other
 /// paths).
 std::shared_ptr<prepared_set> open_held(const std::filesystem::path& folder,

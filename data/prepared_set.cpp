@@ -139,10 +139,6 @@ private:
 
 } // namespace
 
-std::shared_ptr<prepared_set> prepared_set::open(const fs::path& folder) {
-  return std::make_shared<set_in_folder>(folder);
-}
-
 std::shared_ptr<prepared_set> open_held(const fs::path& folder,
                                         std::shared_ptr<file_lock> in_use,
                                         std::vector<std::string> sources) {

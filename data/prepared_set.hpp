@@ -18,10 +18,6 @@ namespace ballast {
 
 class prepared_set {
 public:
-  /// Opens a folder that `prepare` wrote; ballast_error{invalid_data} if it is
-  /// incomplete.
-  static std::shared_ptr<prepared_set>
-  open(const std::filesystem::path& folder);
   virtual ~prepared_set() = default;
   virtual const manifest& about() const = 0;
   /// Reads a chunk's record batch and verifies the manifest's checksum;

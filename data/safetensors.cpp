@@ -4,7 +4,6 @@
 #include "data/sha256.hpp"
 #include "runtime/base/errors.hpp"
 #include "runtime/base/json_text.hpp"
-#include "store/atomic_file.hpp"
 
 #include <algorithm>
 #include <array>
@@ -154,27 +153,6 @@ const tensor_view* tensor_file::find(const std::string& name) const {
   auto at = std::find_if(tensors.begin(), tensors.end(),
                          [&](const auto& t) { return t.name == name; });
   return at == tensors.end() ? nullptr : &*at;
-}
-
-void write_safetensors(const std::string& path,
-                       const std::vector<tensor_view>& tensors,
-                       const std::map<std::string, std::string>& metadata) {
-  const std::vector<tensor_view> sorted = by_name(tensors);
-  const std::string header = header_text(sorted, metadata, path);
-  const uint64_t header_bytes = header.size();
-  try {
-    atomic_file file(path, {.permissions = 0644});
-    file.append(&header_bytes, sizeof header_bytes);
-    file.append(header);
-    for (const tensor_view& tensor : sorted)
-      file.append(tensor.values.data(), tensor.values.size_bytes());
-    file.publish();
-  } catch (const file_failure& problem) {
-    const bool full = problem.number() == ENOSPC || problem.number() == EDQUOT;
-    throw ballast_error(full ? errc::disk_full : errc::run_dir_unusable,
-                        path + ": cannot " + problem.action() + ": " +
-                            problem.code().message());
-  }
 }
 
 std::string

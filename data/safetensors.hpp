@@ -41,14 +41,8 @@ struct tensor_file {
   tensor_file& operator=(tensor_file&&) = default;
 };
 
-/// Replaces `path` atomically. Tensors are stored in the order of their names.
-/// Errors: disk_full, run_dir_unusable (any other failure of the file system),
-/// internal (duplicate names, shape and values differ).
-void write_safetensors(const std::string& path,
-                       const std::vector<tensor_view>& tensors,
-                       const std::map<std::string, std::string>& metadata = {});
-
-/// The same file as bytes, to send a model to another process.
+/// A file as bytes, tensors in the order of their names. Errors: internal
+/// (duplicate names, shape and values differ).
 std::string
 safetensors_bytes(const std::vector<tensor_view>& tensors,
                   const std::map<std::string, std::string>& metadata = {});

@@ -141,10 +141,6 @@ private:
 
 } // namespace
 
-double l2_norm(std::span<const float> values) {
-  return std::sqrt(sum_of_squares(values.data(), values.size()));
-}
-
 std::unique_ptr<optimizer> make_optimizer(const optimizer_spec& spec,
                                           size_t parameter_count) {
   if (spec.kind == "sgd")

@@ -20,9 +20,6 @@ double learning_rate(const optimizer_spec& optimizer,
                      const schedule_spec& schedule, uint64_t step,
                      uint64_t total_steps);
 
-/// sqrt(sum of squares) in double.
-double l2_norm(std::span<const float> values);
-
 class optimizer {
 public:
   virtual ~optimizer() = default;

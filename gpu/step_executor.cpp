@@ -40,14 +40,12 @@ step_executor::step_executor(parts with, worker_core_config config, plan first,
 
 void step_executor::enter(worker_phase phase) {
   phase_.store(phase, std::memory_order_relaxed);
-  since_ns_.store(monotonic_ns(), std::memory_order_relaxed);
 }
 
 heartbeat step_executor::now() const {
   heartbeat out;
   out.step = step_number{step_.load(std::memory_order_relaxed)};
   out.phase = phase_.load(std::memory_order_relaxed);
-  out.since_ns = since_ns_.load(std::memory_order_relaxed);
   return out;
 }
 

@@ -189,7 +189,6 @@ private:
 
   std::atomic<uint64_t> step_{0};
   std::atomic<worker_phase> phase_{worker_phase::opening};
-  std::atomic<uint64_t> since_ns_{0};
 };
 
 } // namespace ballast

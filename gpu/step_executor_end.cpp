@@ -75,7 +75,6 @@ void step_executor::finish() {
   message.worker = with_.self;
   message.step = step_number{value(core_->stands_at().step) - 1};
   message.stopped = core_->stopped();
-  message.cursor = core_->cursor();
   check_parameters();
   host_rooms room;
   const std::span<const float> values = on_host(

@@ -54,10 +54,6 @@ bool file_lock::is_at(const std::filesystem::path& path) const {
          here.st_dev == there.st_dev;
 }
 
-void file_lock::release() {
-  ::flock(file_.get(), LOCK_UN);
-}
-
 bool file_lock::write_holder() {
   const std::string pid = std::to_string(::getpid()) + "\n";
   if (::pwrite(file_.get(), pid.data(), pid.size(), 0) == ssize_t(pid.size()) &&

@@ -38,7 +38,6 @@ public:
   /// False after the file was renamed or replaced: the lock then does not
   /// protect the file at this path.
   bool is_at(const std::filesystem::path& path) const;
-  void release();
 
   /// Writes this process's id into the file, for the messages of others. The
   /// file is never empty meanwhile. False, with error(), if that fails.

@@ -222,22 +222,6 @@ void journal::record_run(const journaled_run& run) {
   change.commit();
 }
 
-void journal::record_generation(const journaled_generation& membership) {
-  state_->set(durable::now);
-  sqlite::transaction change(*state_->db);
-  state_->insert(membership);
-  change.commit();
-  state_->last_generation = membership.number;
-}
-
-void journal::record_plan(const plan& p, std::optional<position> effective) {
-  state_->set(durable::now);
-  sqlite::transaction change(*state_->db);
-  state_->insert(p, effective);
-  change.commit();
-  state_->last_plan = p.number;
-}
-
 void journal::record_change(const journaled_generation& membership,
                             const plan& p, std::optional<position> effective,
                             const plan_note& note) {

@@ -115,9 +115,8 @@ public:
   // -- decisions: on the disk on return ---
   /// Once per run directory.
   void record_run(const journaled_run& run);
-  void record_generation(const journaled_generation& membership);
-  void record_plan(const plan& p, std::optional<position> effective = {});
-  /// Both in one transaction, so that a recovery waits for the disk once.
+  /// A membership and its plan in one transaction, so that a recovery waits for
+  /// the disk once.
   void record_change(const journaled_generation& membership, const plan& p,
                      std::optional<position> effective = {},
                      const plan_note& note = {});

@@ -26,7 +26,6 @@ enum class errc : uint8_t {
   busy,        // the coordinator already runs a job
   disk_full,
   stale_generation, // a message from an earlier membership
-  stale_term,       // a message from an earlier coordinator
   unknown_worker,
   bad_request, // an invalid control message
   worker_lost,

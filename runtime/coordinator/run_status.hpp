@@ -118,7 +118,6 @@ struct run_status {
   };
 
   run_phase state = run_phase::idle; // as it is shown
-  bool active = false;
   ballast::term term{};
   instant now{};
   std::vector<worker_status> workers; // by their ids

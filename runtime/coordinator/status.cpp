@@ -204,7 +204,6 @@ run_status::numbers numbers_of(const coordinator_core& core) {
 run_status status_of(const coordinator_core& core, instant now) {
   run_status out;
   out.state = core.phase();
-  out.active = core.active();
   out.term = core.config().term;
   out.now = now;
   out.workers = workers_of(core, now);

@@ -189,14 +189,6 @@ std::string describe_rows(const manifest& set,
   return out;
 }
 
-std::vector<uint64_t> expand(const std::vector<id_run>& runs) {
-  std::vector<uint64_t> out;
-  for (const id_run& run : runs)
-    for (uint64_t i = 0; i < run.count; ++i)
-      out.push_back(run.first + i);
-  return out;
-}
-
 std::vector<id_run> compress(const std::vector<uint64_t>& ids) {
   std::vector<id_run> out;
   for (uint64_t id : ids) {

@@ -102,8 +102,7 @@ sample_id sample_at(const chunk_info& chunk, uint32_t row);
 std::string describe_rows(const manifest& set,
                           const std::vector<row_ref>& rows);
 
-/// Expands runs to a plain list, and compresses a list to runs.
-std::vector<uint64_t> expand(const std::vector<id_run>& runs);
+/// Compresses a list to runs.
 std::vector<id_run> compress(const std::vector<uint64_t>& ids);
 
 /// In JSON, runs are text: "0+256 300 302+3" is 0..255, 300, 302..304;

@@ -32,7 +32,6 @@ struct set_summary {
   uint64_t test_rows = 0;
   uint32_t classes = 0;
   std::vector<uint32_t> chunk_rows;
-  double prepare_s = 0;
 };
 
 /// Chunks that no worker has room for. None: everything fits.

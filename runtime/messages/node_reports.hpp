@@ -65,7 +65,6 @@ struct heartbeat {
   ballast::generation generation{};
   step_number step{}; // the one in flight
   worker_phase phase = worker_phase::idle;
-  uint64_t since_ns = 0; // CLOCK_MONOTONIC of the node when the phase began
   device_trouble trouble = {}; // of what it computes on
   /// Of a share on its way here: how much of it has arrived. Equal: nothing is.
   uint64_t share_bytes = 0;

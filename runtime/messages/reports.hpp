@@ -90,9 +90,8 @@ struct worker_finished {
   step_number step{};
   bool stopped = false; // on request, before the last epoch's end
   std::string weights_sha256;
-  worker_cursor cursor;
   auto fields() {
-    return std::tie(worker, generation, step, stopped, weights_sha256, cursor);
+    return std::tie(worker, generation, step, stopped, weights_sha256);
   }
 };
 

@@ -22,9 +22,8 @@ public:
   static constexpr size_t floats = 16;
   static constexpr size_t plan_lanes = 8;
   static constexpr size_t loss_sum_at = 1;
-  /// Sums of counts stay exact up to here.
-  static constexpr uint64_t samples_max = uint64_t{1} << 24;
 
+  /// A sum of counts is exact up to 2^24, the largest global batch of a job.
   float samples() const { return values_[0]; }
   float loss_sum() const { return values_[loss_sum_at]; }
   float plan_lane(plan_number p) const { return values_[2 + lane_of(p)]; }

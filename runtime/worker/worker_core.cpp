@@ -81,7 +81,6 @@ std::optional<step_order> worker_core::draw() {
   out.plan = ahead_.current().number;
   for (uint64_t take : ahead_.takes())
     out.samples += take;
-  out.last_of_epoch = ahead_.last_of_epoch();
   uint64_t own = ahead_.takes()[ahead_rank_];
   out.rows.reserve(own);
   own_.draw(own, out.rows);

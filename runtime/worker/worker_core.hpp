@@ -31,8 +31,7 @@ struct step_order {
   position at;
   ballast::generation generation{};
   plan_number plan{};
-  uint64_t samples = 0; // of all workers
-  bool last_of_epoch = false;
+  uint64_t samples = 0;      // of all workers
   std::vector<row_ref> rows; // own, in the order of the sequence
 };
 
@@ -84,8 +83,6 @@ public:
   size_t world() const { return applied_.current().shares.size(); }
   const plan& current() const { return applied_.current(); }
   uint64_t steps_total() const;
-  /// Where this worker stands, for its last report.
-  worker_cursor cursor() const { return applied_.cursor_of(rank_); }
   /// Where everybody stands, by rank; for a joiner.
   std::vector<worker_cursor> cursors() const;
   bool stopped() const { return stopped_; }

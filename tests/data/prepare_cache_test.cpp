@@ -3,7 +3,7 @@
 // of each test's own; children that are killed, or whose files may not grow.
 #include "data/content_hash.hpp"
 #include "data/prepare_cache.hpp"
-#include "data/prepared_set.hpp"
+#include "data/prepared_folder.hpp"
 #include "runtime/base/errors.hpp"
 #include "tests/data/source_builders.hpp"
 #include "tests/data/tiny_idx.hpp"
@@ -140,7 +140,8 @@ TEST(prepare_cache, makes_a_damaged_set_again) {
   const std::string id = prepare(tiny.what, tiny.cache)->about().content_id;
   for (const char* name : {"manifest.json", "train.arrow", "test.arrow"}) {
     fs::resize_file(tiny.cache / id / name, 20);
-    EXPECT_THROW(prepared_set::open(tiny.cache / id), ballast_error) << name;
+    EXPECT_THROW(open_held(tiny.cache / id, nullptr, {}), ballast_error)
+        << name;
     EXPECT_EQ(prepare(tiny.what, tiny.cache)->about().train_rows, 11u) << name;
     fs::remove(tiny.cache / id / name);
     EXPECT_EQ(prepare(tiny.what, tiny.cache)->about().train_rows, 11u) << name;

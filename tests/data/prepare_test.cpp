@@ -2,6 +2,7 @@
 #include "runtime/base/errors.hpp"
 #include "tests/data/source_builders.hpp"
 #include "tests/data/tiny_idx.hpp"
+#include "tests/runtime/ledger/expanded.hpp"
 
 #include <algorithm>
 #include <fstream>

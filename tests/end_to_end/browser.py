@@ -1,7 +1,6 @@
 """A headless Chromium that a test steers over the DevTools protocol: JSON
 through two pipes, each message ended by a zero byte.
 """
-import base64
 import json
 import os
 import select
@@ -62,10 +61,6 @@ class Browser:
         if "exceptionDetails" in got:
             raise AssertionError(f"{script}: {got['exceptionDetails']}")
         return got["result"].get("value")
-
-    def picture(self, path):
-        shot = self.call("Page.captureScreenshot", format="png")
-        path.write_bytes(base64.b64decode(shot["data"]))
 
     def call(self, method, **parameters):
         self._numbers += 1

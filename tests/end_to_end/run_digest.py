@@ -3,7 +3,6 @@ it: it adds files, appends lines, and replaces some files by name; nothing else
 changes and nothing goes.
 """
 import hashlib
-import json
 import pathlib
 import re
 
@@ -75,9 +74,3 @@ def checkpoints_of(run):
     """The steps, ascending."""
     return sorted(int(path.name.rpartition("-")[2]) for path in
                   (pathlib.Path(run) / "checkpoints").glob("step-*"))
-
-
-def identity_of(run, step):
-    """What a checkpoint's manifest says."""
-    return json.loads((pathlib.Path(run) / "checkpoints" / f"step-{step}" /
-                       "manifest.json").read_text(encoding="utf-8"))

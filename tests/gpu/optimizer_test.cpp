@@ -121,20 +121,6 @@ TEST(optimizer, refuses_arenas_of_another_size_and_unknown_kinds) {
   }
 }
 
-TEST(l2_norm, equals_the_sum_in_double) {
-  std::vector<float> values = noise(3);
-  double expected = 0;
-  for (float v : values)
-    expected += double(v) * double(v);
-  EXPECT_NEAR(l2_norm(values), std::sqrt(expected), 1e-12);
-  EXPECT_EQ(l2_norm({}), 0);
-}
-
-TEST(l2_norm, of_huge_values_does_not_overflow) {
-  std::vector<float> values(100, 1e30F);
-  EXPECT_NEAR(l2_norm(values) / 1e31, 1, 1e-6);
-}
-
 TEST(optimizer, refuses_what_would_not_stay_finite_and_changes_nothing) {
   const float none = std::nanf(""), infinite = INFINITY;
   struct row {

@@ -65,9 +65,9 @@ protected:
     json job{{"train", {{"epochs", 2}, {"global_batch", 8}}},
              {"trace_samples", traced}};
     book.record_run({"test-1", config.seed, 100, job});
-    book.record_generation(
-        {generation{1}, {{workers[0], "w1", 1}, {workers[1], "w.2", 1}}});
-    book.record_plan(first, position{});
+    book.record_change(
+        {generation{1}, {{workers[0], "w1", 1}, {workers[1], "w.2", 1}}}, first,
+        position{});
 
     ledger run(config, first);
     step_log lines(folder_ / "steps.jsonl");

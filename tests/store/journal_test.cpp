@@ -91,9 +91,8 @@ void record_everything(journal& book) {
   book.record_run(some_run());
   book.record_change(some_generation(1), some_plan(1), at(1, 1), some_note());
   book.record_commit(step_number{40}, epoch_number{1});
-  book.record_plan(some_plan(2));
-  book.record_generation(some_generation(2));
-  book.record_plan(some_plan(3, 2));
+  book.record_offer(some_plan(2));
+  book.record_change(some_generation(2), some_plan(3, 2));
   book.record_effective(plan_number{3}, at(2, 57));
   book.record_requests({}); // the newest word counts
   book.record_requests(some_requests());
@@ -196,9 +195,9 @@ TEST(journal, refuses_what_contradicts_an_earlier_record) {
   journal book = journal::open_for_writing(folder.path());
   record_everything(book);
   EXPECT_FAILURE(book.record_run(some_run()), errc::internal, "second run");
-  EXPECT_FAILURE(book.record_generation(some_generation(2)), errc::internal,
-                 "generation 2 after 2");
-  EXPECT_FAILURE(book.record_plan(some_plan(2)), errc::internal,
+  EXPECT_FAILURE(book.record_change(some_generation(2), some_plan(4, 2)),
+                 errc::internal, "generation 2 after 2");
+  EXPECT_FAILURE(book.record_offer(some_plan(2, 2)), errc::internal,
                  "plan 2 after 3");
   EXPECT_FAILURE(book.record_effective(plan_number{9}, at(1, 1)),
                  errc::internal, "plan 9");
@@ -232,11 +231,11 @@ TEST(journal, stays_readable_and_usable_after_a_full_disk) {
     large.shares[1].intervals.push_back({chunk_id{chunk}, 0, 256});
   {
     small_disk disk(128 * 1024);
-    EXPECT_FAILURE(book.record_plan(large), errc::disk_full, "make space");
+    EXPECT_FAILURE(book.record_offer(large), errc::disk_full, "make space");
     expect_everything(read_journal(folder.path()));
   }
   expect_everything(book.content());
-  book.record_plan(large);
+  book.record_offer(large);
   EXPECT_EQ(read_journal(folder.path()).plans.back().body, large);
 }
 

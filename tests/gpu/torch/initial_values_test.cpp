@@ -1,5 +1,6 @@
 // Goal: a model starts from zeros, or from the tensors of a file, where the job
 // says so. Method: files that fit and files that do not.
+#include "tests/data/write_safetensors.hpp"
 #include "warm_start_fixture.hpp"
 
 namespace ballast {

@@ -194,8 +194,8 @@ TEST(coordinator_core, forgets_one_that_dies_unheard_while_the_model_is_saved) {
   auto place = pick<place_shares>(d.recover(step_number{0}));
   d.place(place.at(0));
   d.apply_steps(2);
-  d.core.take(worker_finished{
-      d.workers[0], generation{2}, step_number{2}, false, "sha", {}});
+  d.core.take(worker_finished{d.workers[0], generation{2}, step_number{2},
+                              false, "sha"});
   ASSERT_EQ(d.core.phase(), run_phase::finishing);
   d.core.take(process_ended{started[0].name, killed_by(9)}, d.now);
   d.core.take(connection_lost{d.workers[0], killed_by(9)}, d.now);
@@ -207,8 +207,8 @@ TEST(coordinator_core, forgets_one_that_dies_unheard_while_the_model_is_saved) {
 TEST(coordinator_core, is_not_done_while_a_step_of_the_model_is_unknown) {
   driver d;
   d.train({"w1"});
-  actions end = d.core.take(worker_finished{
-      d.workers[0], generation{1}, step_number{2}, false, "sha", {}});
+  actions end = d.core.take(worker_finished{d.workers[0], generation{1},
+                                            step_number{2}, false, "sha"});
   EXPECT_EQ(pick<end_run>(end).at(0).exit_code, 1);
   EXPECT_NE(d.core.reason().find("only those up to 0"), std::string::npos);
 }
@@ -216,10 +216,10 @@ TEST(coordinator_core, is_not_done_while_a_step_of_the_model_is_unknown) {
 TEST(coordinator_core, fails_when_workers_end_with_different_parameters) {
   driver d;
   d.train({"w1", "w2"});
-  d.core.take(worker_finished{
-      d.workers[0], generation{1}, step_number{2}, false, "sha", {}});
-  actions end = d.core.take(worker_finished{
-      d.workers[1], generation{1}, step_number{2}, false, "other", {}});
+  d.core.take(worker_finished{d.workers[0], generation{1}, step_number{2},
+                              false, "sha"});
+  actions end = d.core.take(worker_finished{d.workers[1], generation{1},
+                                            step_number{2}, false, "other"});
   EXPECT_EQ(pick<end_run>(end).at(0).exit_code, 1);
 }
 

@@ -181,8 +181,8 @@ public:
     apply_steps(2);
     actions out;
     for (worker_id who : workers)
-      out = core.take(worker_finished{
-          who, generation{1}, step_number{2}, stopped, "sha", {}});
+      out = core.take(
+          worker_finished{who, generation{1}, step_number{2}, stopped, "sha"});
     return out;
   }
 

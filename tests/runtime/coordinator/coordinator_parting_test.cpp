@@ -108,8 +108,8 @@ TEST(parting, the_state_goes_to_the_disk_where_no_other_worker_comes) {
   EXPECT_EQ(orders(d.core.take(clock_tick{}, 26s), command_kind::stop), 1u);
   d.apply_steps(3);
   d.core.take(state_copied{d.workers[0], generation{1}, step_number{3}});
-  actions over = d.core.take(worker_finished{
-      d.workers[0], generation{1}, step_number{3}, true, "sha", {}});
+  actions over = d.core.take(worker_finished{d.workers[0], generation{1},
+                                             step_number{3}, true, "sha"});
   EXPECT_EQ(orders(over, command_kind::leave), 0u);
   actions saved = d.core.take(
       checkpoint_written{*d.core.run().copies.on_its_way(), "the file", {}},
@@ -133,8 +133,8 @@ TEST(parting, a_stop_meanwhile_ends_the_run) {
   d.core.ask(drain_request{"w1"});
   d.core.take(clock_tick{}, 1s);
   d.core.take(clock_tick{}, 26s);
-  d.core.take(worker_finished{
-      d.workers[0], generation{1}, step_number{1}, true, "sha", {}});
+  d.core.take(worker_finished{d.workers[0], generation{1}, step_number{1}, true,
+                              "sha"});
   d.core.ask(stop_run{false});
   EXPECT_EQ(d.core.run().requests.parks(), false);
 }

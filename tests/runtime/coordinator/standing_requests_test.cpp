@@ -76,12 +76,8 @@ protected:
   /// They have done that.
   end_run stop_second() {
     for (worker_id who : second_.core.generation()->workers)
-      second_.core.take(worker_finished{who,
-                                        second_.core.generation()->number,
-                                        step_number{1},
-                                        true,
-                                        "sha",
-                                        {}});
+      second_.core.take(worker_finished{who, second_.core.generation()->number,
+                                        step_number{1}, true, "sha"});
     auto ended = pick<end_run>(second_.core.take(saved_model{}));
     EXPECT_EQ(ended.size(), 1u);
     return ended.empty() ? end_run{} : ended[0];

@@ -94,7 +94,7 @@ stage in_finish() {
   out->core.ask(stop_run{});
   for (worker_id who : out->workers)
     out->core.take(
-        worker_finished{who, generation{1}, step_number{2}, true, "sha", {}});
+        worker_finished{who, generation{1}, step_number{2}, true, "sha"});
   return out;
 }
 
@@ -271,7 +271,7 @@ const std::map<std::string, std::function<played(scene&)>> events_played{
     {"worker_finished",
      [](scene& in) {
        return take_all(
-           in, worker_finished{in.who, in.gen, step_number{2}, true, "", {}});
+           in, worker_finished{in.who, in.gen, step_number{2}, true, ""});
      }},
     {"collective_failed",
      [](scene& in) {

@@ -1,5 +1,7 @@
 #include "runtime/ledger/manifest.hpp"
 
+#include "tests/runtime/ledger/expanded.hpp"
+
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
