@@ -4,7 +4,6 @@
 #include "runtime/base/fault_point.hpp"
 
 #include <chrono>
-#include <set>
 #include <string>
 #include <system_error>
 
@@ -15,39 +14,6 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto tick_every = 50ms;
-
-/// Gauges that follow from the state, not from events.
-void refresh_probe(coordinator_probe& probe, const run_status& status) {
-  probe.state(to_string(status.state));
-  if (status.run) {
-    const run_status::balancing& done = status.run->balance;
-    probe.balance({.makespan_ratio = done.makespan_ratio,
-                   .moves_in_flight = done.moves_in_flight,
-                   .moved_by_skew = done.moved_by_skew,
-                   .moved_by_size = done.moved_rows - done.moved_by_skew -
-                                    done.moved_by_coverage,
-                   .moved_by_coverage = done.moved_by_coverage,
-                   .bound = done.bound_rows,
-                   .bytes = done.moved_bytes});
-  }
-  std::set<std::string> members;
-  for (const worker_status& one : status.workers) {
-    if (one.state == worker_standing::lost || !one.share)
-      continue;
-    members.insert(one.name);
-    probe.worker_report(one.name, one.samples_per_s, one.share->batch,
-                        one.share->rows_owned, one.share->skew_tv);
-    if (one.share->copy_bytes_per_s)
-      probe.copy_rate(one.name, *one.share->copy_bytes_per_s);
-    if (one.heartbeat_age)
-      probe.heartbeat_age(one.name, one.heartbeat_age->count());
-  }
-  // What nobody owns any more must not count into a sum over the workers. A
-  // name may have come back.
-  for (const worker_status& one : status.workers)
-    if (!members.contains(one.name))
-      probe.worker_gone(one.name);
-}
 
 } // namespace
 
@@ -125,7 +91,7 @@ void coordinator_shell::on_tick() {
   if (due)
     refresh_workers();
   if (due && state_->record)
-    refresh_probe(*state_->record->probe(), status());
+    state_->record->probe()->status(status());
   if (config_.on_tick && core().active())
     config_.on_tick(status());
   delayed_send(this, tick_every, coordinator_tick{});

@@ -11,6 +11,7 @@
 #include <prometheus/histogram.h>
 #include <prometheus/registry.h>
 #include <prometheus/text_serializer.h>
+#include <set>
 
 namespace ballast {
 
@@ -201,6 +202,63 @@ struct coordinator_probe::metrics {
       phases.at(name)->Observe(seconds(time));
   }
 
+  void show(run_phase now) {
+    const std::string name_now = to_string(now);
+    BALLAST_CHECK(state.count(name_now) == 1, "unknown run state: " + name_now);
+    for (auto& [name, gauge] : state)
+      gauge->Set(name == name_now ? 1 : 0);
+  }
+
+  /// Counters of totals since the begin of the run.
+  void show(const run_status::balancing& now) {
+    set(makespan, "ballast_balance_makespan_ratio", now.makespan_ratio);
+    in_flight.Set(double(now.moves_in_flight));
+    auto raise = [](Counter& counter, uint64_t to) {
+      if (double(to) > counter.Value())
+        counter.Increment(double(to) - counter.Value());
+    };
+    raise(moved_by_skew, now.moved_by_skew);
+    raise(moved_by_size,
+          now.moved_rows - now.moved_by_skew - now.moved_by_coverage);
+    raise(moved_by_coverage, now.moved_by_coverage);
+    raise(bound, now.bound_rows);
+    raise(moved_bytes, now.moved_bytes);
+  }
+
+  /// A member, which has a share.
+  void show(const worker_status& now) {
+    std::lock_guard lock(mutex);
+    worker_gauges& one = workers[now.name];
+    set(one.rate, rates, now.name, now.samples_per_s);
+    set(one.batch, batches, now.name, now.share->batch);
+    set(one.owned, owned, now.name, double(now.share->rows_owned));
+    set(one.skew, skews, now.name, now.share->skew_tv);
+    one.skew_value = now.share->skew_tv;
+    update_skew_max();
+    if (now.share->copy_bytes_per_s)
+      set(one.copies, copies, now.name, *now.share->copy_bytes_per_s);
+    if (now.heartbeat_age)
+      set(one.heartbeat, heartbeats, now.name, now.heartbeat_age->count());
+  }
+
+  void forget(const std::string& worker) {
+    std::lock_guard lock(mutex);
+    auto place = workers.find(worker);
+    if (place == workers.end())
+      return;
+    const worker_gauges& one = place->second;
+    for (auto [family, gauge] :
+         {std::pair(&rates, one.rate), std::pair(&batches, one.batch),
+          std::pair(&owned, one.owned), std::pair(&skews, one.skew),
+          std::pair(&copies, one.copies),
+          std::pair(&heartbeats, one.heartbeat)})
+      if (gauge)
+        family->Remove(gauge);
+    workers.erase(place);
+    update_skew_max();
+  }
+
+  /// Call with `mutex` locked.
   void update_skew_max() {
     double most = 0;
     for (const auto& [name, one] : workers)
@@ -260,13 +318,6 @@ void coordinator_probe::committed(step_number, epoch_number epoch,
         double(wall_ns()) / 1e9);
 }
 
-void coordinator_probe::state(std::string_view state) {
-  BALLAST_CHECK(metrics_->state.count(state) == 1,
-                "unknown run state: " + std::string(state));
-  for (auto& [name, gauge] : metrics_->state)
-    gauge->Set(name == state ? 1 : 0);
-}
-
 void coordinator_probe::generation(ballast::generation number) {
   metrics_->set(metrics_->generation, "ballast_generation",
                 double(value(number)));
@@ -276,68 +327,23 @@ void coordinator_probe::world(uint32_t workers) {
   metrics_->set(metrics_->world, "ballast_world_size", workers);
 }
 
-void coordinator_probe::worker_report(const std::string& worker,
-                                      double samples_per_s,
-                                      double batch_samples, uint64_t owned,
-                                      double skew) {
+void coordinator_probe::status(const run_status& now) {
   metrics& m = *metrics_;
-  std::lock_guard lock(m.mutex);
-  metrics::worker_gauges& one = m.workers[worker];
-  metrics::set(one.rate, m.rates, worker, samples_per_s);
-  metrics::set(one.batch, m.batches, worker, batch_samples);
-  metrics::set(one.owned, m.owned, worker, double(owned));
-  metrics::set(one.skew, m.skews, worker, skew);
-  one.skew_value = skew;
-  m.update_skew_max();
-}
-
-void coordinator_probe::copy_rate(const std::string& worker,
-                                  double bytes_per_s) {
-  metrics& m = *metrics_;
-  std::lock_guard lock(m.mutex);
-  metrics::set(m.workers[worker].copies, m.copies, worker, bytes_per_s);
-}
-
-void coordinator_probe::heartbeat_age(const std::string& worker,
-                                      double seconds) {
-  metrics& m = *metrics_;
-  std::lock_guard lock(m.mutex);
-  metrics::set(m.workers[worker].heartbeat, m.heartbeats, worker, seconds);
-}
-
-void coordinator_probe::worker_gone(const std::string& worker) {
-  metrics& m = *metrics_;
-  std::lock_guard lock(m.mutex);
-  auto place = m.workers.find(worker);
-  if (place == m.workers.end())
-    return;
-  const metrics::worker_gauges& one = place->second;
-  bool reported = one.skew != nullptr;
-  for (auto [family, gauge] :
-       {std::pair(&m.rates, one.rate), std::pair(&m.batches, one.batch),
-        std::pair(&m.owned, one.owned), std::pair(&m.skews, one.skew),
-        std::pair(&m.copies, one.copies),
-        std::pair(&m.heartbeats, one.heartbeat)})
-    if (gauge)
-      family->Remove(gauge);
-  m.workers.erase(place);
-  if (reported)
-    m.update_skew_max();
-}
-
-void coordinator_probe::balance(const balance_numbers& now) {
-  metrics& m = *metrics_;
-  m.set(m.makespan, "ballast_balance_makespan_ratio", now.makespan_ratio);
-  m.in_flight.Set(double(now.moves_in_flight));
-  auto raise = [](Counter& counter, uint64_t to) {
-    if (double(to) > counter.Value())
-      counter.Increment(double(to) - counter.Value());
-  };
-  raise(m.moved_by_skew, now.moved_by_skew);
-  raise(m.moved_by_size, now.moved_by_size);
-  raise(m.moved_by_coverage, now.moved_by_coverage);
-  raise(m.bound, now.bound);
-  raise(m.moved_bytes, now.bytes);
+  m.show(now.state);
+  if (now.run)
+    m.show(now.run->balance);
+  std::set<std::string> members;
+  for (const worker_status& one : now.workers) {
+    if (one.state == worker_standing::lost || !one.share)
+      continue;
+    members.insert(one.name);
+    m.show(one);
+  }
+  // A sum over the workers must not count rows that a worker owns no more. A
+  // later worker may have the name of an earlier one.
+  for (const worker_status& one : now.workers)
+    if (!members.contains(one.name))
+      m.forget(one.name);
 }
 
 void coordinator_probe::plan(plan_outcome outcome) {

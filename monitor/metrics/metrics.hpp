@@ -10,6 +10,7 @@
 #include "runtime/base/errors.hpp"
 #include "runtime/base/ids.hpp"
 #include "runtime/coordinator/run_event.hpp"
+#include "runtime/coordinator/run_status.hpp"
 
 #include <cstdint>
 #include <memory>
@@ -49,31 +50,12 @@ public:
   /// A step is committed. `loss` is its mean, `samples` its size.
   void committed(step_number step, epoch_number epoch, uint64_t samples,
                  double loss);
-  void state(std::string_view state); // one of run_states()
   void generation(ballast::generation number);
   void world(uint32_t workers);
 
-  /// A worker's newest report; `skew` is the total variation distance between
-  /// the labels of all rows it owns and the global ones.
-  void worker_report(const std::string& worker, double samples_per_s,
-                     double batch_samples, uint64_t owned, double skew);
-  /// Of chunks that arrive at it.
-  void copy_rate(const std::string& worker, double bytes_per_s);
-  void heartbeat_age(const std::string& worker, double seconds);
-  /// Its values are no longer exported.
-  void worker_gone(const std::string& worker);
-
-  /// The state of balancing; totals since the begin of the run.
-  struct balance_numbers {
-    double makespan_ratio = 1;
-    uint64_t moves_in_flight = 0; // chunks
-    uint64_t moved_by_skew = 0;   // rows
-    uint64_t moved_by_size = 0;
-    uint64_t moved_by_coverage = 0;
-    uint64_t bound = 0;
-    uint64_t bytes = 0;
-  };
-  void balance(const balance_numbers& now);
+  /// Gauges that follow from the state of the run, not from events. Workers
+  /// that own nothing any more are no longer exported.
+  void status(const run_status& now);
 
   enum class plan_outcome { offered, effective, dropped };
   void plan(plan_outcome outcome);

@@ -19,24 +19,40 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
+worker_status some_worker(const std::string& name, double samples_per_s,
+                          worker_status::part share) {
+  worker_status out;
+  out.name = name;
+  out.state = worker_standing::training;
+  out.samples_per_s = samples_per_s;
+  out.share = share;
+  return out;
+}
+
+run_status some_status() {
+  run_status out;
+  out.state = run_phase::training;
+  out.workers = {some_worker("w1", 1000.5, {30'000, 0.25, 128}),
+                 some_worker("w2", 900, {30'000, 0.5, 128, 5e7})};
+  out.workers[0].heartbeat_age = worker_status::seconds(0.1);
+  run_status::balancing& balance = out.run.emplace().balance;
+  balance.makespan_ratio = 1.25;
+  balance.moves_in_flight = 3;
+  balance.moved_by_skew = 2560;
+  balance.moved_by_coverage = 4;
+  balance.moved_rows = 2560 + 512 + 4;
+  balance.bound_rows = 3000;
+  balance.moved_bytes = 2'400'000;
+  return out;
+}
+
 void use(coordinator_probe& probe) {
-  probe.state("training");
   probe.generation(generation{2});
   probe.world(3);
   probe.committed(step_number{1}, epoch_number{1}, 256, 2.3);
   probe.committed(step_number{2}, epoch_number{1}, 100, 2.25);
-  probe.worker_report("w1", 1000.5, 128, 30'000, 0.25);
-  probe.worker_report("w2", 900, 128, 30'000, 0.5);
-  probe.copy_rate("w2", 5e7);
-  probe.heartbeat_age("w1", 0.1);
+  probe.status(some_status());
   probe.plan(coordinator_probe::plan_outcome::effective);
-  probe.balance({.makespan_ratio = 1.25,
-                 .moves_in_flight = 3,
-                 .moved_by_skew = 2560,
-                 .moved_by_size = 512,
-                 .moved_by_coverage = 4,
-                 .bound = 3000,
-                 .bytes = 2'400'000});
   probe.event(events::error{{errc::worker_lost, "w1", {}}});
 }
 
@@ -196,11 +212,15 @@ TEST(metrics, shows_no_value_that_is_not_known_yet) {
 TEST(metrics, forgets_a_worker_that_is_gone) {
   coordinator_probe probe("r");
   use(probe);
-  probe.worker_gone("w2");
-  probe.worker_gone("nobody");
+  run_status now = some_status();
+  now.workers[1].state = worker_standing::lost;
+  now.workers.push_back(some_worker("nobody", 1, {}));
+  now.workers[2].share.reset();
+  probe.status(now);
   EXPECT_THAT(probe.text(), Not(HasSubstr("w2")));
   EXPECT_THAT(probe.text(), HasSubstr("ballast_skew_tv_max{run=\"r\"} 0.25\n"));
-  probe.worker_report("w2", 1, 2, 3, 0.75);
+  now.workers[1] = some_worker("w2", 1, {3, 0.75, 2});
+  probe.status(now);
   EXPECT_THAT(probe.text(), HasSubstr("ballast_skew_tv_max{run=\"r\"} 0.75\n"));
 }
 
