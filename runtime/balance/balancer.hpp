@@ -14,11 +14,13 @@
 /// run, owned by the shard manager.
 #pragma once
 
+#include "runtime/balance/arrival.hpp"
 #include "runtime/balance/batch_split.hpp"
 #include "runtime/balance/chunk_labels.hpp"
 #include "runtime/balance/coverage.hpp"
 #include "runtime/balance/fewest_moves.hpp"
 #include "runtime/balance/load.hpp"
+#include "runtime/balance/move_cause.hpp"
 #include "runtime/balance/policy.hpp"
 #include "runtime/balance/round_rest.hpp"
 #include "runtime/balance/search_effort.hpp"
@@ -93,12 +95,6 @@ public:
   const std::vector<double>& noise_floors() const { return noise_floors_; }
 
 private:
-  /// Rows of a chunk that moved to a worker.
-  struct arrival {
-    chunk_id chunk{};
-    worker_id at{};
-    friend auto operator<=>(const arrival&, const arrival&) = default;
-  };
   void take_in(const load_view& view);
   void new_plan(const plan& changed, bool same_round);
   void note_speeds(const plan& changed);
@@ -115,12 +111,17 @@ private:
   void keep_everybody(split_view& split) const;
   std::string why_slower(const split_view& split) const;
   balance_code decide(const load_view& view, balance_proposal& out);
+  move_cause find_cause(const split_view& split,
+                        const std::vector<uint64_t>& weights) const;
+  balance_code wait_for(const move_cause& cause, const split_view& split);
   balance_code decide_moves(const load_view& view, const split_view& split,
                             std::vector<uint64_t> weights,
                             balance_proposal& out);
   balance_code decide_coverage(const load_view& view, const split_view& split,
                                const std::vector<uint64_t>& weights,
                                balance_proposal& out);
+  std::string in_words(const move_cause& cause, const aimed_moves& chosen,
+                       bool to_measure) const;
   move_request how_to_move(const load_view& view) const;
   /// Whether rows of the chunk arrived at this rank.
   template <class Arrivals>
@@ -190,7 +191,6 @@ private:
   uint64_t alone_since_ = 0; // window; a class has one holder since then
   uint32_t failures_ = 0;
   uint64_t stalled_until_ = 0; // a window
-
   link_rates links_;
   uint64_t rate_bytes_per_s_;
   std::vector<uint64_t> calm_us_;   // newest steps without a transfer

@@ -19,8 +19,6 @@ namespace {
 constexpr double owned_weights_cost = 0.02;
 /// The number of takes given to a worker that owns too few rows to be measured.
 constexpr uint64_t takes_to_measure = 4;
-/// A rise of the skew by less is not mentioned: it is shown as the same.
-constexpr double told_skew_min = 0.0005;
 /// Whole groups do not move for less.
 constexpr double skew_gain_min = 0.01;
 
@@ -223,50 +221,11 @@ balance_code balancer::decide_moves(const load_view& view,
                                     const split_view& split,
                                     std::vector<uint64_t> weights,
                                     balance_proposal& out) {
-  size_t world = plan_->shares.size();
   if (!split.known)
     weights = weights_by_guess(split);
-  sizes_request now = sizes_now(weights);
-  std::vector<uint64_t> lasting = lasting_sizes(now);
-  // A worker that owns more than its part ends every epoch late; one with more
-  // rows left than its part ends this epoch late.
-  double excess = most_excess(now, lasting);
-  if (split.known) {
-    // The weights may come from a speed that is over.
-    sizes_request measured = now;
-    measured.weights = split.best.rows;
-    excess = std::min(excess, most_excess(now, lasting_sizes(measured)));
-  }
-  double over_budget = 0;
-  for (size_t rank = 0; rank < world; ++rank) {
-    if (held_.classes > 1 && skews_[rank] > skew_trigger(rank))
-      over_budget = std::max(over_budget, skews_[rank]);
-  }
-  double lost = lost_in_time(now, now.owned);
-  const double least_gain = gain_min();
-  bool by_size = excess > least_gain || lost > 0;
-  const double error = std::hypot(sizes_error_, split.lasting_error);
-  if (!by_size && split.known &&
-      policy_.gain_errors * split.lasting_error <= least_gain)
-    sizes_error_ = split.lasting_error;
-  if (by_size && over_budget == 0 && !rest_.some()) {
-    if (!may_follow_speed())
-      return balance_code::dwell;
-    if (lost == 0 && excess < policy_.gain_errors * error)
-      return balance_code::noise_floor;
-  }
-  bool wanted = by_size || over_budget > 0;
-  if (!wanted) {
-    rest_ = {};
-    const bool met =
-        (held_.classes <= 1 || state_.skew_max <= policy_.skew_tv) &&
-        excess <= policy_.size_tolerance;
-    return met ? balance_code::at_optimum : balance_code::below_trigger;
-  }
-  if (balance_code wait = wait_for_speeds(split); wait != balance_code::planned)
+  const move_cause cause = find_cause(split, weights);
+  if (balance_code wait = wait_for(cause, split); wait != balance_code::planned)
     return wait;
-  if (window_ < moves_pause_.until)
-    return moves_pause_.why;
   // The speeds are known better now than at the last split, so rows move once.
   if (split.known && split.gain > split.error)
     weights = split.best.rows;
@@ -281,51 +240,33 @@ balance_code balancer::decide_moves(const load_view& view,
     balance_code why = chosen.target_moved == 0 ? balance_code::at_optimum
                                                 : nothing_moves(list);
     if (why == balance_code::at_optimum &&
-        (over_budget > 0 || set_->whole_chunks || chosen.cut_short))
+        (cause.over_budget > 0 || set_->whole_chunks || chosen.cut_short))
       why = balance_code::limited;
     cut_short_ = chosen.cut_short;
     return pause(moves_pause_, why);
   }
   if (set_->whole_chunks && !to_measure && !rest_.some() &&
-      !is_worth_it(request, chosen, policy_, least_gain))
+      !is_worth_it(request, chosen, policy_, gain_min()))
     return pause(moves_pause_, balance_code::limited);
   if (moves_again(list))
     return pause(moves_pause_, balance_code::dwell);
   // Copying lengthens a step by at most this factor.
-  double step_s = split.known ? makespan_s(split.costs, split.takes) : 0;
-  double cost_s = (policy_.inflation_max - 1) * copying_s(list.moves);
-  double part = over_budget > 0 ? 1 : std::min(excess, 1.0);
-  double gain_s = step_s * (part * double(view.steps_left) +
-                            lost * double(view.steps_per_epoch));
+  const double step_s = split.known ? makespan_s(split.costs, split.takes) : 0;
+  const double cost_s = (policy_.inflation_max - 1) * copying_s(list.moves);
+  const double part = cause.over_budget > 0 ? 1 : std::min(cause.excess, 1.0);
+  const double gain_s = step_s * (part * double(view.steps_left) +
+                                  cause.lost * double(view.steps_per_epoch));
   if (step_s > 0 && gain_s < policy_.payback * cost_s)
     return pause(moves_pause_, balance_code::payback);
 
   out.moves = list.moves;
   out.moved_rows = list.rows;
   out.moved_bytes = list.bytes;
-  out.cause = over_budget > 0 ? balance_cause::skew : balance_cause::size;
-
-  std::string why;
-  if (over_budget > 0)
-    why = "skew " + percent(over_budget) + " over the budget of " +
-          percent(policy_.skew_tv);
-  if (by_size)
-    why += (why.empty() ? "" : ", ") +
-           (excess > least_gain
-                ? "one owns " + percent(excess) + " more than its part"
-                : percent(lost) + " of the epoch would be waited for one");
-  if (to_measure)
-    why += "; first some rows for who has too few to be measured";
-  if (const double before = std::max(most_skew(held_), policy_.skew_tv);
-      held_.classes > 1 && chosen.skew_max > before + told_skew_min)
-    why += "; skew rises to " + percent(chosen.skew_max) +
-           ": no plan was found that reaches the sizes with less";
-  if (chosen.cut_short)
-    why += "; the search was cut short, there may be a better plan";
+  out.cause = cause.over_budget > 0 ? balance_cause::skew : balance_cause::size;
   proposed_ = {.to_measure = to_measure}; // only now is it a plan
   if (!to_measure)
     proposed_.rest = round_rest(list, request.sizes);
-  finish(out, split, weights, why);
+  finish(out, split, weights, in_words(cause, chosen, to_measure));
   return balance_code::planned;
 }
 

@@ -102,120 +102,154 @@ json list_moves(const balancer& mind, const move_list& list) {
   return out;
 }
 
-} // namespace
+/// A dry run on its way to its explanation: what balancing would do now, then
+/// what other demands would cost.
+class dry_run {
+public:
+  dry_run(const balancer& mind, search_effort::stop_asked stop)
+      : mind_(mind), now_(*mind.current()), policy_(mind.policy()),
+        split_(mind.look_at_split()),
+        effort_(policy_.search_effort, std::move(stop)) {
+    for (const share& one : now_.shares)
+      weights_.push_back(one.batch_weight);
+    std::vector<uint64_t> decided = weights_;
+    by_speed_ = mind.decide_weights(split_, decided);
+    if (split_.known && split_.gain > split_.error)
+      weights_ = split_.best.rows;
+    sizes_ = mind.wanted_sizes(weights_);
+    list_ = search();
+    if (list_.moves.empty())
+      list_.after = mind.held();
+    reached_ = as_good_as(mind.held(), list_.after, policy_.skew_tv);
+  }
 
-json explain_plan(const balancer& mind, bool certificate,
-                  search_effort::stop_asked stop) {
-  const plan& now = *mind.current();
-  const balance_policy& policy = mind.policy();
-  balancer::split_view split = mind.look_at_split();
-  std::vector<uint64_t> weights;
-  for (const share& one : now.shares)
-    weights.push_back(one.batch_weight);
-  std::vector<uint64_t> decided = weights;
-  balance_code by_speed = mind.decide_weights(split, decided);
-  bool split_pays = split.known && split.gain > split.error;
-  if (split_pays)
-    weights = split.best.rows;
-  std::vector<uint64_t> sizes = mind.wanted_sizes(weights);
-  quota_request request{mind.held(), sizes, policy.skew_tv, 2};
-  search_effort effort(policy.search_effort, std::move(stop));
-  move_list list =
-      fewest_moves(request, {.set = &mind.set(),
-                             .current = &now,
-                             .target = {},
-                             .locked = {},
-                             .bytes_max = 0,
-                             .room_bytes = {},
-                             .skew_max = policy.skew_tv,
-                             .size_tolerance = policy.size_tolerance,
-                             .labels = &mind.labels(),
-                             .effort = &effort})
-          .list;
-  if (list.moves.empty()) // otherwise those moves give second holders, too
-    list = choose_moves(
-        {.set = &mind.set(),
-         .current = &now,
-         .target = best_quota(coverage_request(mind.held(), policy.skew_tv),
-                              exact_cells_max, &effort)
+  json explained(bool certificate) {
+    const moves_certificate proof =
+        prove_moves_bound(reached_, proof_cells_max);
+    const uint64_t bound = whole_rows(proof.bound_rows);
+    json out{{"plan", value(now_.number)},
+             {"generation", value(now_.generation)},
+             {"window", mind_.state().window},
+             {"code", to_string(mind_.state().code)},
+             {"reason", sentence(mind_)}};
+    out["before"] = side(mind_, split_, mind_.held(), now_, split_.takes);
+    out["after"] = side(mind_, split_, list_.after,
+                        moved_plan(now_, list_.moves, next(now_.number), {}),
+                        split_by_shares(policy_.global_batch,
+                                        {weights_.begin(), weights_.end()}));
+    out["moved_rows"] = list_.rows;
+    out["moved_bytes"] = list_.bytes;
+    out["bound_rows"] = bound;
+    out["gap_rows"] = list_.rows - std::min(list_.rows, bound);
+    if (certificate)
+      out["certificate"] = certificate_json(reached_, proof);
+    out["takes_s"] = rounded(mind_.copying_s(list_.moves));
+    out["moves"] = list_moves(mind_, list_);
+    out["moves_total"] = list_.moves.size();
+    out["held_alone"] = list_lone(mind_, std::nullopt);
+    weighed_plan weighed{
+        list_.rows, bound, mind_.copying_s(list_.moves), sizes_, 0, 0, {}};
+    out["frontier"] = frontier(weighed);
+    if (effort_.cut_short())
+      out["cut_short"] = "the set is too large for a complete search: a better "
+                         "plan may exist, the bound holds for all";
+    out["rejected"] = rejected(weighed);
+    out["weighed"] = in_words(mind_, split_, weighed);
+    return out;
+  }
+
+private:
+  move_list search() {
+    move_list list = fewest_moves({mind_.held(), sizes_, policy_.skew_tv, 2},
+                                  {.set = &mind_.set(),
+                                   .current = &now_,
+                                   .target = {},
+                                   .locked = {},
+                                   .bytes_max = 0,
+                                   .room_bytes = {},
+                                   .skew_max = policy_.skew_tv,
+                                   .size_tolerance = policy_.size_tolerance,
+                                   .labels = &mind_.labels(),
+                                   .effort = &effort_})
+                         .list;
+    if (!list.moves.empty()) // they give second holders, too
+      return list;
+    return choose_moves(
+        {.set = &mind_.set(),
+         .current = &now_,
+         .target = best_quota(coverage_request(mind_.held(), policy_.skew_tv),
+                              exact_cells_max, &effort_)
                        .target,
          .locked = {},
          .room_bytes = {},
          .cover = true,
-         .labels = &mind.labels(),
-         .effort = &effort});
-  if (list.moves.empty())
-    list.after = mind.held();
-  const quota_request reached =
-      as_good_as(mind.held(), list.after, policy.skew_tv);
-  const moves_certificate proof = prove_moves_bound(reached, proof_cells_max);
-  const uint64_t bound = whole_rows(proof.bound_rows);
-  json out{{"plan", value(now.number)},
-           {"generation", value(now.generation)},
-           {"window", mind.state().window},
-           {"code", to_string(mind.state().code)},
-           {"reason", sentence(mind)}};
-  out["before"] = side(mind, split, mind.held(), now, split.takes);
-  out["after"] = side(
-      mind, split, list.after,
-      moved_plan(now, list.moves, next(now.number), {}),
-      split_by_shares(policy.global_batch, {weights.begin(), weights.end()}));
-  out["moved_rows"] = list.rows;
-  out["moved_bytes"] = list.bytes;
-  out["bound_rows"] = bound;
-  out["gap_rows"] = list.rows - std::min(list.rows, bound);
-  if (certificate)
-    out["certificate"] = certificate_json(reached, proof);
-  out["takes_s"] = rounded(mind.copying_s(list.moves));
-  out["moves"] = list_moves(mind, list);
-  out["moves_total"] = list.moves.size();
-  out["held_alone"] = list_lone(mind, std::nullopt);
-
-  weighed_plan weighed{list.rows, bound, mind.copying_s(list.moves), sizes, 0,
-                       0,         {}};
-  json frontier = json::array();
-  // The prices are no part of the search, which may have used up its own.
-  search_effort for_prices(effort.stopped() ? 0 : policy.search_effort);
-  request.sizes = reached.sizes; // comparable: these may miss the others
-  for (double budget : frontier_budgets) {
-    if (!for_prices.allows(fast_quota_effort(mind.held())))
-      break;
-    request.skew_tv = budget;
-    quota at = best_quota(request, frontier_cells_max, &for_prices);
-    weighed.budgets.push_back({budget, at.bound});
-    frontier.push_back({{"skew_tv", budget},
-                        {"moved_rows", at.moved},
-                        {"skew_tv_max", rounded(most_skew(at.target))}});
+         .labels = &mind_.labels(),
+         .effort = &effort_});
   }
-  out["frontier"] = frontier;
-  if (effort.cut_short())
-    out["cut_short"] = "the set is too large for a complete search: a better "
-                       "plan may exist, the bound holds for all";
 
-  json rejected = json::array();
-  rejected.push_back(
-      {{"what", "split the batch by speed"},
-       {"code", to_string(by_speed)},
-       {"gain", rounded(split.gain)},
-       {"gain_needed", rounded(std::max(mind.split_gain_min(),
-                                        policy.gain_errors * split.error))}});
-  request.skew_tv = 1;
-  weighed.sizes_only_rows = moves_bound(request);
-  rejected.push_back({{"what", "sizes only, whatever the labels"},
-                      {"code", "SKEW"},
-                      {"moved_rows", weighed.sizes_only_rows}});
-  double fresh = 0;
-  for (size_t rank = 0; rank < sizes.size(); ++rank)
-    fresh += double(sizes[rank]) *
-             (1 - double(sizes[rank]) /
-                      double(std::max<uint64_t>(1, mind.held().total())));
-  rejected.push_back({{"what", "deal all rows anew"},
-                      {"code", "COST"},
-                      {"moved_rows", uint64_t(fresh)}});
-  out["rejected"] = rejected;
-  weighed.anew_rows = uint64_t(fresh);
-  out["weighed"] = in_words(mind, split, weighed);
-  return out;
+  /// The demands at the sizes that were reached, which may miss what is
+  /// requested by a tolerance: only so do their prices compare.
+  quota_request demands(double skew_tv) const {
+    return {mind_.held(), reached_.sizes, skew_tv, 2};
+  }
+
+  json frontier(weighed_plan& weighed) const {
+    json out = json::array();
+    // The prices are no part of the search, which may have used up its own.
+    search_effort effort(effort_.stopped() ? 0 : policy_.search_effort);
+    for (double budget : frontier_budgets) {
+      if (!effort.allows(fast_quota_effort(mind_.held())))
+        break;
+      const quota at = best_quota(demands(budget), frontier_cells_max, &effort);
+      weighed.budgets.push_back({budget, at.bound});
+      out.push_back({{"skew_tv", budget},
+                     {"moved_rows", at.moved},
+                     {"skew_tv_max", rounded(most_skew(at.target))}});
+    }
+    return out;
+  }
+
+  json rejected(weighed_plan& weighed) const {
+    weighed.sizes_only_rows = moves_bound(demands(1));
+    double fresh = 0;
+    for (uint64_t size : sizes_)
+      fresh += double(size) *
+               (1 - double(size) /
+                        double(std::max<uint64_t>(1, mind_.held().total())));
+    weighed.anew_rows = uint64_t(fresh);
+    json out = json::array();
+    out.push_back({{"what", "split the batch by speed"},
+                   {"code", to_string(by_speed_)},
+                   {"gain", rounded(split_.gain)},
+                   {"gain_needed",
+                    rounded(std::max(mind_.split_gain_min(),
+                                     policy_.gain_errors * split_.error))}});
+    out.push_back({{"what", "sizes only, whatever the labels"},
+                   {"code", "SKEW"},
+                   {"moved_rows", weighed.sizes_only_rows}});
+    out.push_back({{"what", "deal all rows anew"},
+                   {"code", "COST"},
+                   {"moved_rows", weighed.anew_rows}});
+    return out;
+  }
+
+  const balancer& mind_;
+  const plan& now_;
+  const balance_policy& policy_;
+  balancer::split_view split_;
+  search_effort effort_;
+  std::vector<uint64_t> weights_; // of the batch, as it would be
+  std::vector<uint64_t> sizes_;   // wanted
+  balance_code by_speed_{};       // what speaks against those weights
+  move_list list_;
+  quota_request reached_;
+};
+
+} // namespace
+
+json explain_plan(const balancer& mind, bool certificate,
+                  search_effort::stop_asked stop) {
+  return dry_run(mind, std::move(stop)).explained(certificate);
 }
 
 json explain_worker(const balancer& mind, size_t rank) {
