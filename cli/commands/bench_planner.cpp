@@ -3,6 +3,7 @@
 // reports the median. Uses the same requests on every machine.
 #include "cli/commands/bench_planner.hpp"
 
+#include "runtime/balance/balancer.hpp"
 #include "runtime/balance/batch_split.hpp"
 #include "runtime/balance/shard_moves.hpp"
 #include "runtime/base/random.hpp"
@@ -14,6 +15,7 @@
 #include <cstdio>
 #include <cstring>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -33,6 +35,7 @@ struct request_kind {
   uint32_t workers;
   uint32_t classes;
   uint64_t rows_per_worker;
+  size_t chunk_rows = 256;
 };
 
 const request_kind kinds[] = {
@@ -46,7 +49,11 @@ constexpr double skew_tv = 0.05;
 constexpr uint64_t seed = 1;
 constexpr size_t split_workers = 512;
 constexpr uint64_t split_rows = 65'536;
-constexpr size_t chunk_rows = 256;
+/// More classes, workers or chunks than most: what a look at them costs.
+const request_kind large_kinds[] = {
+    {"sorted", 8, 1000, 2'500},     {"dirichlet", 8, 1000, 2'500},
+    {"sorted", 4, 4096, 5'000},     {"dirichlet", 32, 10, 2'500, 25},
+    {"dirichlet", 64, 1000, 4'000}, {"dirichlet", 8, 10, 250'000, 10}};
 
 // -- what is asked ------------------------------------------------------------
 
@@ -70,10 +77,10 @@ manifest chunked(const request_kind& kind) {
   set.train_rows = rows;
   for (const std::vector<uint64_t>& list : place(kind)) {
     set.placement.emplace_back();
-    for (size_t i = 0; i < list.size(); i += chunk_rows) {
+    for (size_t i = 0; i < list.size(); i += kind.chunk_rows) {
       chunk_info chunk;
       chunk.id = chunk_id(uint32_t(set.train.size()));
-      chunk.rows = uint32_t(std::min(chunk_rows, list.size() - i));
+      chunk.rows = uint32_t(std::min(kind.chunk_rows, list.size() - i));
       chunk.bytes = chunk.rows * 788;
       chunk.label_histogram.resize(kind.classes);
       for (size_t k = i; k < i + chunk.rows; ++k)
@@ -220,6 +227,49 @@ void chunks(const request_kind& kind, const planner_options& options) {
   std::fflush(stdout);
 }
 
+/// Of a run whose workers are equal and measured.
+load_view view_of(const plan& now) {
+  load_view out;
+  out.generation = now.generation;
+  out.number = now.number;
+  out.changed = now;
+  out.now_ms = 1000;
+  out.steps_per_epoch = out.steps_left_in_epoch = 1000;
+  out.steps_left = 100'000;
+  out.step_us = {50'000, 50'000, 50'000};
+  for (const share& one : now.shares) {
+    worker_load load;
+    load.worker = one.worker;
+    load.rows_left = rows(one);
+    load.costs.assign(3, {32, 3'200'000});
+    out.workers.push_back(std::move(load));
+  }
+  return out;
+}
+
+void first_look(const request_kind& kind, const planner_options& options) {
+  const auto set = std::make_shared<const manifest>(chunked(kind));
+  const plan now = first_plan_of(*set);
+  const load_view view = view_of(now);
+  balance_answer answer;
+  row r{"first_look", kind.workers, kind.classes};
+  r.time = measure(options.seconds, [&] {
+    balancer mind({.global_batch = 32 * kind.workers, .skew_tv = skew_tv}, set);
+    answer = mind.observe(view);
+  });
+  r.moved = double(answer.proposal.moved_rows);
+  r.bound = double(answer.proposal.bound_rows);
+  if (options.csv)
+    print_csv(r, kind.placement);
+  else
+    std::printf(
+        "first look:   %zu chunks, %s, %u workers, %u classes: %.0f ms, "
+        "%s\n",
+        set->train.size(), kind.placement, kind.workers, kind.classes,
+        r.time.median_ms, to_string(answer.state.code).c_str());
+  std::fflush(stdout);
+}
+
 void split(const planner_options& options) {
   std::vector<step_cost> costs = some_costs();
   batch_split found;
@@ -284,6 +334,8 @@ int bench_planner(int argc, char** argv) {
     quotas(kind, options);
   chunks({"dirichlet", 64, 1000, 20'000}, options);
   chunks({"sorted", 4, 10, 15'000}, options);
+  for (const request_kind& kind : large_kinds)
+    first_look(kind, options);
   split(options);
   return 0;
 }

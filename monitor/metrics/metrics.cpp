@@ -202,13 +202,6 @@ struct coordinator_probe::metrics {
       phases.at(name)->Observe(seconds(time));
   }
 
-  void show(run_phase now) {
-    const std::string name_now = to_string(now);
-    BALLAST_CHECK(state.count(name_now) == 1, "unknown run state: " + name_now);
-    for (auto& [name, gauge] : state)
-      gauge->Set(name == name_now ? 1 : 0);
-  }
-
   /// Counters of totals since the begin of the run.
   void show(const run_status::balancing& now) {
     set(makespan, "ballast_balance_makespan_ratio", now.makespan_ratio);
@@ -327,9 +320,16 @@ void coordinator_probe::world(uint32_t workers) {
   metrics_->set(metrics_->world, "ballast_world_size", workers);
 }
 
+void coordinator_probe::state(std::string_view state) {
+  BALLAST_CHECK(metrics_->state.count(state) == 1,
+                "unknown run state: " + std::string(state));
+  for (auto& [name, gauge] : metrics_->state)
+    gauge->Set(name == state ? 1 : 0);
+}
+
 void coordinator_probe::status(const run_status& now) {
   metrics& m = *metrics_;
-  m.show(now.state);
+  state(to_string(now.state));
   if (now.run)
     m.show(now.run->balance);
   std::set<std::string> members;

@@ -53,6 +53,7 @@ public:
   void generation(ballast::generation number);
   void world(uint32_t workers);
 
+  void state(std::string_view state); // one of run_states()
   /// Gauges that follow from the state of the run, not from events. Workers
   /// that own nothing any more are no longer exported.
   void status(const run_status& now);

@@ -236,13 +236,13 @@ balance_code balancer::decide_moves(const load_view& view,
   const bool to_measure = !split.known && cut_to_measure(list);
   if (effort_.stopped())
     return balance_code::undecided;
+  cut_short_ = chosen.cut_short;
   if (chosen.target_moved == 0 || list.moves.empty()) {
     balance_code why = chosen.target_moved == 0 ? balance_code::at_optimum
                                                 : nothing_moves(list);
     if (why == balance_code::at_optimum &&
         (cause.over_budget > 0 || set_->whole_chunks || chosen.cut_short))
       why = balance_code::limited;
-    cut_short_ = chosen.cut_short;
     return pause(moves_pause_, why);
   }
   if (set_->whole_chunks && !to_measure && !rest_.some() &&

@@ -9,7 +9,7 @@ namespace ballast {
 
 namespace {
 
-uint64_t sum(const std::vector<uint64_t>& values) {
+uint64_t total_of(const std::vector<uint64_t>& values) {
   return std::accumulate(values.begin(), values.end(), uint64_t{0});
 }
 
@@ -68,7 +68,7 @@ std::vector<uint64_t> whole_takes(uint64_t batch,
 }
 
 std::vector<uint64_t> lasting_sizes(const sizes_request& what) {
-  std::vector<uint64_t> out = taken_of(sum(what.owned), what);
+  std::vector<uint64_t> out = taken_of(total_of(what.owned), what);
   respect_room(what, out);
   return out;
 }
@@ -83,8 +83,8 @@ double most_excess(const sizes_request& what,
 }
 
 std::vector<uint64_t> sizes_for_this_epoch(const sizes_request& what) {
-  const uint64_t owned = sum(what.owned);
-  const std::vector<uint64_t> parts = taken_of(sum(what.left), what);
+  const uint64_t owned = total_of(what.owned);
+  const std::vector<uint64_t> parts = taken_of(total_of(what.left), what);
   // A worker with more rows left than its part gives some away; one with less
   // receives them.
   double given = 0;
@@ -113,9 +113,9 @@ std::vector<uint64_t> sizes_for_this_epoch(const sizes_request& what) {
 
 double lost_in_this_epoch(const sizes_request& what,
                           const std::vector<uint64_t>& sizes) {
-  const auto owned = double(sum(what.owned));
-  const auto left = double(sum(what.left));
-  const auto weights = double(sum(what.weights));
+  const auto owned = double(total_of(what.owned));
+  const auto left = double(total_of(what.left));
+  const auto weights = double(total_of(what.weights));
   if (owned == 0 || left == 0 || weights == 0)
     return 0;
   // A move carries along the unconsumed fraction of the giver's rows.
@@ -128,7 +128,7 @@ double lost_in_this_epoch(const sizes_request& what,
       given_left += rows * double(what.left[rank]) / double(what.owned[rank]);
     }
   double latest = 1;
-  const std::vector<uint64_t> parts = taken_of(sum(what.left), what);
+  const std::vector<uint64_t> parts = taken_of(total_of(what.left), what);
   for (size_t rank = 0; rank < sizes.size(); ++rank) {
     auto after = double(what.left[rank]);
     if (sizes[rank] < what.owned[rank])

@@ -27,13 +27,14 @@ job job_of(uint64_t rows) {
   return parse_job(text, {}, "/").value.value();
 }
 
-/// Of as many classes as workers need for every row to be in the wrong place.
+/// Of so many classes that a search for moves takes much longer than anything
+/// else here.
 job sorted_job() {
   return parse_job(R"({"data": {"train": {"format": "synthetic",
-                                          "classes": 10, "rows": 4000},
+                                          "classes": 1000, "rows": 20000},
                        "placement": {"kind": "sorted"}, "test_fraction": 0,
-                       "chunk_rows": 25},
-                       "balance": {"skew_tv": 0.05},
+                       "chunk_rows": 256},
+                       "balance": {"skew_tv": 0},
                        "model": {"kind": "emulated"}})",
                    {}, "/")
       .value.value();
@@ -205,10 +206,15 @@ TEST_F(shard_manager_test, balances_as_it_is_told) {
 
 TEST_F(shard_manager_test, places_shares_without_waiting_for_a_search) {
   prepare(sorted_job());
-  const std::vector<worker_id> all{worker_id{1}, worker_id{2}, worker_id{3},
-                                   worker_id{4}};
+  std::vector<worker_id> all;
+  for (uint32_t id = 1; id <= 8; ++id)
+    all.push_back(worker_id{id});
   load_view view = first_view(place(all));
   view.steps_per_epoch = view.steps_left_in_epoch = view.steps_left = 100'000;
+  view.now_ms = 1000;
+  view.step_us = {50'000, 50'000, 50'000};
+  for (worker_load& one : view.workers)
+    one.costs.assign(3, {64, 6'400'000});
   balance_answer looked;
   auto look = self_->request(actor_, patience, view);
   EXPECT_EQ(place({worker_id{1}, worker_id{2}}).shares.size(), 2U);

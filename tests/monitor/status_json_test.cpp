@@ -49,7 +49,6 @@ constexpr const char* ill_member_text =
 run_status everything() {
   run_status out;
   out.state = run_phase::waiting;
-  out.active = true;
   out.term = term{3};
   out.now = instant(1'000'000);
   out.workers = {ill_member()};

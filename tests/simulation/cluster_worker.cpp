@@ -117,7 +117,7 @@ void cluster::beat(node_state& who) {
       me.trouble.causes = uint8_t(random_.below(4));
     if (!me.link.alone())
       to_coordinator(me, [this, &me, id = me.id, trouble = me.trouble] {
-        core_->take(heartbeat{id, {}, {}, {}, 0, trouble}, now_);
+        core_->take(heartbeat{id, {}, {}, {}, trouble}, now_);
         if (id != me.handle) // of the worker that it was
           return;
         me.heard_ill = trouble.causes != 0;

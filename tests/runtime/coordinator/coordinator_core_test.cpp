@@ -148,7 +148,7 @@ TEST(coordinator_core, asks_again_for_a_model_that_nobody_hands_out) {
     for (int i = 0; i < 200 && over.empty() && fetches < 10u; ++i) {
       d.now += 200ms;
       for (worker_id who : d.workers)
-        d.core.take(heartbeat{who, {}, {}, {}, 0}, d.now);
+        d.core.take(heartbeat{who, {}}, d.now);
       actions then = d.core.take(clock_tick{}, d.now);
       over = pick<end_run>(then);
       if (pick<fetch_model>(then).empty())
@@ -483,10 +483,10 @@ TEST(coordinator_core, suspects_after_three_heartbeats_of_silence) {
   driver d;
   d.train({"w1", "w2"});
   d.now = 1s;
-  d.core.take(heartbeat{d.workers[0], generation{1}, {}, {}, 0}, d.now);
-  d.core.take(heartbeat{d.workers[1], generation{1}, {}, {}, 0}, d.now);
+  d.core.take(heartbeat{d.workers[0], generation{1}}, d.now);
+  d.core.take(heartbeat{d.workers[1], generation{1}}, d.now);
   d.now = 1500ms;
-  d.core.take(heartbeat{d.workers[0], generation{1}, {}, {}, 0}, d.now);
+  d.core.take(heartbeat{d.workers[0], generation{1}}, d.now);
   EXPECT_TRUE(pick<send_fence>(d.core.take(clock_tick{}, d.now)).empty());
   auto fences = pick<send_fence>(d.core.take(clock_tick{}, 1650ms));
   ASSERT_EQ(fences.size(), 2u) << "it may only be slow: it is asked, too";

@@ -22,7 +22,7 @@ protected:
     d_.train(std::move(names));
     d_.apply_steps(1);
     for (worker_id who : d_.workers)
-      d_.core.take(heartbeat{who, generation{1}, {}, {}, 0}, d_.now);
+      d_.core.take(heartbeat{who, generation{1}}, d_.now);
   }
 
   actions answer(worker_id who, instant now) {
@@ -98,7 +98,7 @@ TEST_F(silence, that_outlasts_the_grace_goes_back) {
 TEST_F(silence, before_the_first_step_does_not_hold_up_a_stop) {
   d_.now = 1s;
   d_.train({"w1"});
-  d_.core.take(heartbeat{d_.workers[0], generation{1}, {}, {}, 0}, d_.now);
+  d_.core.take(heartbeat{d_.workers[0], generation{1}}, d_.now);
   d_.core.take(clock_tick{}, 1700ms);
   EXPECT_EQ(d_.core.phase(), run_phase::recovering);
   d_.core.ask(stop_run{true});
@@ -116,8 +116,7 @@ TEST_F(silence, is_told_as_the_reason_of_a_stop_that_finds_all_undone) {
   auto again = pick<place_shares>(d_.join("w2").then);
   ASSERT_THAT(again, SizeIs(1));
   d_.place(again[0]);
-  d_.core.take(heartbeat{again[0].workers[0], again[0].generation, {}, {}, 0},
-               d_.now);
+  d_.core.take(heartbeat{again[0].workers[0], again[0].generation}, d_.now);
   d_.core.take(clock_tick{}, 1700ms);
   EXPECT_EQ(d_.core.phase(), run_phase::recovering);
   d_.core.ask(stop_run{true});
@@ -133,7 +132,7 @@ TEST_F(silence, at_the_end_leaves_the_model_where_it_is) {
   d_.now = 1s;
   d_.train({"w1"});
   d_.finish_all();
-  d_.core.take(heartbeat{d_.workers[0], generation{1}, {}, {}, 0}, d_.now);
+  d_.core.take(heartbeat{d_.workers[0], generation{1}}, d_.now);
   EXPECT_THAT(pick<expel>(d_.core.take(clock_tick{}, 5s)), IsEmpty());
   EXPECT_THAT(pick<expel>(d_.core.take(clock_tick{}, 32s)), SizeIs(1));
 }
@@ -145,7 +144,7 @@ TEST(own_freeze, is_not_the_silence_of_others) {
   instant now = 0ms;
   for (; now < 500ms; now += 50ms) {
     for (worker_id who : d.workers)
-      d.core.take(heartbeat{who, generation{1}, {}, {}, 0}, now);
+      d.core.take(heartbeat{who, generation{1}}, now);
     d.core.take(clock_tick{}, now);
   }
   now += 5s; // this process stood still

@@ -119,7 +119,7 @@ TEST_F(newcomers, that_replace_others_and_fail_end_with_the_respawn_limit) {
     ++done;
     step(done, done);
     d->now += 6s;
-    d->core.take(heartbeat{d->workers[0], {}, {}, {}, 0}, d->now);
+    d->core.take(heartbeat{d->workers[0], {}, {}, {}}, d->now);
     for (const start_worker& one :
          pick<start_worker>(d->core.take(clock_tick{}, d->now)))
       started.push_back(one.name);
@@ -230,8 +230,8 @@ TEST_F(newcomers, that_are_about_to_end_take_no_new_work) {
 TEST_F(newcomers, age_since_their_last_word_also_once_they_are_lost) {
   begin();
   d->now = 10s;
-  d->core.take(heartbeat{d->workers[0], {}, {}, {}, 0}, d->now);
-  d->core.take(heartbeat{d->workers[1], {}, {}, {}, 0}, d->now);
+  d->core.take(heartbeat{d->workers[0], {}, {}, {}}, d->now);
+  d->core.take(heartbeat{d->workers[1], {}, {}, {}}, d->now);
   d->now = 11s;
   d->core.take(connection_lost{d->workers[1], killed_by(9)}, d->now);
   auto workers = status_of(d->core, 14s).workers;
@@ -243,7 +243,7 @@ TEST_F(newcomers, leave_a_reason_that_outlives_the_recovery) {
   // The reason of the recovery is that of the end: the one is gone by then.
   d.emplace();
   d->train({"w1"});
-  d->core.take(heartbeat{d->workers[0], {}, {}, {}, 0}, d->now);
+  d->core.take(heartbeat{d->workers[0], {}, {}, {}}, d->now);
   d->now = 700ms;
   d->core.take(clock_tick{}, d->now);
   EXPECT_EQ(d->core.phase(), run_phase::recovering);

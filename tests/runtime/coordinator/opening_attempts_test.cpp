@@ -146,7 +146,7 @@ protected:
   }
   void all_beat() {
     for (const auto& [id, who] : d.core.nodes().all())
-      d.core.take(heartbeat{id, {}, {}, {}, 0}, d.now);
+      d.core.take(heartbeat{id, {}}, d.now);
   }
   /// Ticks until the next attempt is placed; how long that took.
   std::chrono::milliseconds wait_for_placement() {
