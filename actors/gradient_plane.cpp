@@ -17,10 +17,11 @@ namespace {
 constexpr std::chrono::seconds join_deadline{20};
 
 /// What the job's collective lacks here it will lack in every generation.
-std::unique_ptr<collective_backend> open_backend(const std::string& name,
+std::unique_ptr<collective_backend> open_backend(collective_kind wanted,
                                                  compute_device& device) {
   try {
-    return make_backend(name, cuda_index(device.name()).value_or(-1));
+    return make_backend(to_string(wanted),
+                        cuda_index(device.name()).value_or(-1));
   } catch (const collective_error& e) {
     throw ballast_error(errc::device_failed, e.what(), "/train/collective");
   }
@@ -28,15 +29,16 @@ std::unique_ptr<collective_backend> open_backend(const std::string& name,
 
 } // namespace
 
-gradient_plane::gradient_plane(std::string wanted, compute_device& device)
-    : wanted_(std::move(wanted)), device_(device),
+gradient_plane::gradient_plane(collective_kind wanted, compute_device& device)
+    : wanted_(wanted), device_(device),
       backend_(open_backend(wanted_, device)) {}
 
 collective_backend& gradient_plane::backend_of(const assignment& order) {
-  if (wanted_ != "auto" || order.collective != "nccl")
+  const std::string nccl = to_string(collective_kind::nccl);
+  if (wanted_ != collective_kind::automatic || order.collective != nccl)
     return *backend_;
   if (!nccl_)
-    nccl_ = make_backend("nccl", cuda_index(device_.name()).value_or(-1));
+    nccl_ = make_backend(nccl, cuda_index(device_.name()).value_or(-1));
   return *nccl_;
 }
 
@@ -77,7 +79,8 @@ gradient_plane::connect(const assignment& order, collective_opening& opening,
   } catch (const collective_error& e) {
     // Two versions of NCCL, two workers on one GPU: trying again, as after the
     // death of a peer, would not help. "auto" has the ring to try.
-    if (wanted_ == "nccl" && e.code() == collective_errc::mismatch)
+    if (wanted_ == collective_kind::nccl &&
+        e.code() == collective_errc::mismatch)
       throw ballast_error(errc::device_failed, e.what(), "/train/collective");
     throw;
   }

@@ -10,6 +10,7 @@
 
 #include "collectives/collective.hpp"
 #include "gpu/device.hpp"
+#include "runtime/job/job_words.hpp"
 #include "runtime/messages/messages.hpp"
 
 #include <cstdint>
@@ -22,7 +23,7 @@ namespace ballast {
 class gradient_plane {
 public:
   /// `wanted`: the job's train.collective. `device` outlives this.
-  gradient_plane(std::string wanted, compute_device& device);
+  gradient_plane(collective_kind wanted, compute_device& device);
 
   /// Memory that its collectives reach is allocated with this.
   collective_backend& backend() { return *backend_; }
@@ -40,7 +41,7 @@ private:
   collective_backend& backend_of(const assignment& order);
   bool needs_mirror(const collective_backend& group) const;
 
-  std::string wanted_;
+  collective_kind wanted_;
   compute_device& device_;
   std::unique_ptr<collective_backend> backend_;
   std::unique_ptr<collective_backend> nccl_;

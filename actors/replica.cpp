@@ -71,7 +71,7 @@ void check_memory(const replica& of, const job& what, uint64_t parameters,
 
 void build(replica& out, const job& what, const row_shape& row,
            uint32_t local_workers, collective_backend& backend) {
-  if (what.model.kind == "emulated")
+  if (what.model.kind == model_kind::emulated)
     check_memory(out, what, what.model.parameters, local_workers);
   const machine_size machine = this_machine();
   if (failure why = threads_problem(what.train.threads, machine))

@@ -12,7 +12,7 @@ using namespace std::chrono_literals;
 
 void build_replica(worker_run& run, const assignment& order) {
   const job& what = *run.what;
-  if (what.model.kind == "emulated")
+  if (what.model.kind == model_kind::emulated)
     run.trained.device = &cpu_device(); // what it measures is not the device
   run.plane.emplace(what.train.collective, *run.trained.device);
   build(run.trained, what, run.data.set().row, order.local_workers,

@@ -122,7 +122,8 @@ std::vector<benchmark_case> cases_on(kernel_inputs& in) {
   const size_t count = in.count;
   const double size = double(count) * sizeof(float);
   const double gathered = double(in.rows) * features;
-  const optimizer_spec spec{.kind = "adamw", .weight_decay = 0.01};
+  const optimizer_spec spec{.kind = optimizer_kind::adamw,
+                            .weight_decay = 0.01};
   const sgd_rule sgd = make_sgd_rule(spec, 0.001, 1e-6);
   const adam_rule adam = make_adam_rule(spec, 0.001, 1e-6, 10);
   std::vector<benchmark_case> cases;

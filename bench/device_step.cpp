@@ -49,7 +49,7 @@ uint32_t number(const char* text) {
 }
 
 int run(char** arguments) {
-  const std::string kind = arguments[1];
+  const model_kind kind = parse_word<model_kind>(arguments[1]).value();
   const std::string device_name = arguments[2];
   const uint32_t rows = number(arguments[3]);
   const uint32_t steps = number(arguments[5]);
@@ -57,11 +57,11 @@ int run(char** arguments) {
 
   job what;
   what.model.kind = kind;
-  what.train.precision = arguments[4];
-  what.train.optimizer = {.kind = "adamw", .lr = 1e-3};
+  what.train.precision = parse_word<compute_precision>(arguments[4]).value();
+  what.train.optimizer = {.kind = optimizer_kind::adamw, .lr = 1e-3};
   row_shape row;
-  if (kind == "transformer") {
-    what.train.loss = "next_token";
+  if (kind == model_kind::transformer) {
+    what.train.loss = loss_kind::next_token;
     what.model.width = number(arguments[7]);
     what.model.heads = what.model.width / 64 > 0 ? what.model.width / 64 : 1;
     what.model.layers = number(arguments[8]);

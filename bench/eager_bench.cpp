@@ -27,7 +27,7 @@ struct workload {
 
 workload images() {
   workload out{{}, {}, 16};
-  out.what.model.kind = "resnet18";
+  out.what.model.kind = model_kind::resnet18;
   out.row.shape = {3, 64, 64};
   out.row.features = 3 * 64 * 64;
   out.row.classes = classes;
@@ -36,8 +36,8 @@ workload images() {
 
 workload tokens() {
   workload out{{}, {}, 8};
-  out.what.model.kind = "transformer";
-  out.what.train.loss = "next_token";
+  out.what.model.kind = model_kind::transformer;
+  out.what.train.loss = loss_kind::next_token;
   out.row.shape = {128};
   out.row.features = 128;
   out.row.classes = 1;
@@ -62,7 +62,7 @@ struct rows_in_memory {
 };
 
 void ballast_step(benchmark::State& state, workload of) {
-  of.what.train.optimizer.kind = "adamw";
+  of.what.train.optimizer.kind = optimizer_kind::adamw;
   auto tested = make_model({&of.what, of.row, threads});
   const size_t count = tested->parameter_count();
   auto update = make_optimizer(of.what.train.optimizer, count);

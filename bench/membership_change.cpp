@@ -111,7 +111,7 @@ public:
     for (uint32_t i = 1; i <= workers; ++i)
       join("w" + std::to_string(i));
     job what;
-    what.model.kind = "emulated";
+    what.model.kind = model_kind::emulated;
     what.train.global_batch = 64 * workers;
     what.train.epochs = 100;
     what.elastic.workers = workers;

@@ -37,12 +37,12 @@ rows_in_memory make_rows(uint32_t rows, uint32_t features) {
   return out;
 }
 
-job job_for(const std::string& kind) {
+job job_for(model_kind kind) {
   job out;
   out.model.kind = kind;
   out.model.hidden = {128};
   out.model.channels = {16, 32};
-  out.train.optimizer.kind = "adamw";
+  out.train.optimizer.kind = optimizer_kind::adamw;
   out.train.optimizer.lr = 1e-3;
   return out;
 }
@@ -125,7 +125,7 @@ void interrupted(benchmark::State& state, const job& what) {
   state.counters["pass_ms"] = 1e3 * seconds(whole);
 }
 
-void update_only(benchmark::State& state, const char* kind) {
+void update_only(benchmark::State& state, optimizer_kind kind) {
   const auto count = size_t(state.range(0));
   auto update = make_optimizer({.kind = kind}, count);
   std::vector<float> parameters(count), gradients(count, 0.1F);
@@ -134,22 +134,26 @@ void update_only(benchmark::State& state, const char* kind) {
     update->apply(parameters, gradients, 0.01, 1e-3, ++done);
 }
 
-BENCHMARK_CAPTURE(step, mlp, job_for("mlp"))->Arg(128)->Arg(256);
-BENCHMARK_CAPTURE(step, wide_mlp, wide(job_for("mlp")))->Arg(128)->Arg(512);
-BENCHMARK_CAPTURE(step, cnn, job_for("cnn"))->Arg(128)->Arg(256);
-BENCHMARK_CAPTURE(step, logistic, job_for("logistic"))->Arg(128);
-BENCHMARK_CAPTURE(interrupted, wide_mlp, wide(job_for("mlp")))
+BENCHMARK_CAPTURE(step, mlp, job_for(model_kind::mlp))->Arg(128)->Arg(256);
+BENCHMARK_CAPTURE(step, wide_mlp, wide(job_for(model_kind::mlp)))
+    ->Arg(128)
+    ->Arg(512);
+BENCHMARK_CAPTURE(step, cnn, job_for(model_kind::cnn))->Arg(128)->Arg(256);
+BENCHMARK_CAPTURE(step, logistic, job_for(model_kind::logistic))->Arg(128);
+BENCHMARK_CAPTURE(interrupted, wide_mlp, wide(job_for(model_kind::mlp)))
     ->Arg(512)
     ->UseManualTime()
     ->Unit(benchmark::kMillisecond)
     ->Iterations(27);
-BENCHMARK_CAPTURE(interrupted, resnet18, job_for("resnet18"))
+BENCHMARK_CAPTURE(interrupted, resnet18, job_for(model_kind::resnet18))
     ->Arg(32)
     ->UseManualTime()
     ->Unit(benchmark::kMillisecond)
     ->Iterations(27);
-BENCHMARK_CAPTURE(update_only, adamw, "adamw")->Arg(101'770)->Arg(6'250'000);
-BENCHMARK_CAPTURE(update_only, sgd, "sgd")->Arg(101'770);
+BENCHMARK_CAPTURE(update_only, adamw, optimizer_kind::adamw)
+    ->Arg(101'770)
+    ->Arg(6'250'000);
+BENCHMARK_CAPTURE(update_only, sgd, optimizer_kind::sgd)->Arg(101'770);
 
 } // namespace
 } // namespace ballast

@@ -122,7 +122,7 @@ void supervisor::start_worker(const std::string& name) {
   std::vector<std::string> arguments{"node",   "--join", control_,
                                      "--name", name,     "--once"};
   arguments.push_back("--device");
-  if (options_.what.model.kind != "emulated") {
+  if (options_.what.model.kind != model_kind::emulated) {
     arguments.push_back(options_.device);
     arguments.push_back("--preload-torch");
   } else {

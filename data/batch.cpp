@@ -32,11 +32,23 @@ struct converter {
         row_bytes(row.features * stored_bytes(row.stored)),
         scale(float(row.scale)), offset(float(row.offset)) {
     const bool as_is = scale == 1 && offset == 0;
-    what = row.stored == "uint8"   ? kind::uint8
-           : row.stored == "int16" ? kind::int16
-           : row.stored == "int32" ? kind::int32
-           : as_is                 ? kind::copy
-                                   : kind::float32;
+    what = kind_of(row.stored);
+    if (as_is && what == kind::float32)
+      what = kind::copy;
+  }
+
+  static kind kind_of(stored_type stored) {
+    switch (stored) {
+    case stored_type::uint8:
+      return kind::uint8;
+    case stored_type::int16:
+      return kind::int16;
+    case stored_type::int32:
+      return kind::int32;
+    case stored_type::float32:
+      break;
+    }
+    return kind::float32;
   }
 
   /// `count` consecutive rows.

@@ -2,6 +2,7 @@
 
 #include "data/arrow_support.hpp"
 #include "data/content_hash.hpp"
+#include "runtime/base/check.hpp"
 
 #include <arrow/api.h>
 #include <arrow/util/align_util.h>
@@ -10,19 +11,18 @@ namespace ballast {
 
 namespace {
 
-std::shared_ptr<arrow::DataType> arrow_type(const std::string& stored) {
-  if (stored == "uint8")
+std::shared_ptr<arrow::DataType> arrow_type(stored_type stored) {
+  switch (stored) {
+  case stored_type::uint8:
     return arrow::uint8();
-  if (stored == "int16")
+  case stored_type::int16:
     return arrow::int16();
-  if (stored == "int32")
+  case stored_type::int32:
     return arrow::int32();
-  if (stored == "float32")
+  case stored_type::float32:
     return arrow::float32();
-  throw ballast_error(errc::invalid_data,
-                      "values of type '" + stored +
-                          "' cannot be stored; expected uint8, int16, int32 "
-                          "or float32");
+  }
+  BALLAST_CHECK(false, "values of no type");
 }
 
 template <class T>
@@ -76,11 +76,17 @@ std::string to_string(data_part part) {
   return part == data_part::train ? "train" : "test";
 }
 
-size_t stored_bytes(const std::string& stored) {
-  return stored == "uint8"                          ? 1
-         : stored == "int16"                        ? 2
-         : stored == "int32" || stored == "float32" ? 4
-                                                    : 0;
+size_t stored_bytes(stored_type stored) {
+  switch (stored) {
+  case stored_type::uint8:
+    return 1;
+  case stored_type::int16:
+    return 2;
+  case stored_type::int32:
+  case stored_type::float32:
+    return 4;
+  }
+  return 0;
 }
 
 std::shared_ptr<arrow::Schema> chunk_schema(const row_shape& row) {

@@ -43,9 +43,8 @@ using chunk_ptr = std::shared_ptr<const chunk>;
 chunk_ptr make_chunk(chunk_id id, const row_shape& row,
                      std::shared_ptr<arrow::RecordBatch> batch);
 
-/// Bytes of one value of a stored type: uint8, int16, int32 or float32; 0 for
-/// any other.
-size_t stored_bytes(const std::string& stored);
+/// Bytes of one value of a stored type.
+size_t stored_bytes(stored_type stored);
 
 /// The columns above, for `row`.
 std::shared_ptr<arrow::Schema> chunk_schema(const row_shape& row);

@@ -118,7 +118,7 @@ void table_rows::keep(size_t index, std::string_view cell) {
 void table_rows::finish(size_t features) {
   table_.row.features = uint32_t(features);
   table_.row.shape = {uint32_t(features)};
-  table_.row.stored = "float32";
+  table_.row.stored = stored_type::float32;
   table_.features.resize(values_.size() * sizeof(float));
   if (!values_.empty())
     std::memcpy(table_.features.data(), values_.data(), table_.features.size());

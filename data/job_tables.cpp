@@ -68,7 +68,7 @@ job_tables::job_tables(const job& what, const work_watch& stop) {
     request.like = &train;
     request.kept.resize(what.balance.by.size()); // groups: those of `train`
     test = read_source(*what.data.test, request);
-    const std::string stored = wider_type(train.row.stored, test->row.stored);
+    const stored_type stored = wider_type(train.row.stored, test->row.stored);
     widen(train, stored);
     widen(*test, stored);
     test_rows = {&*test, all_rows(test->rows)};

@@ -50,17 +50,15 @@ void apply_pipeline(const job& what, row_shape& row) {
   for (size_t i = 0; i < what.data.pipeline.size(); ++i) {
     const pipeline_step& step = what.data.pipeline[i];
     const std::string pointer = "/data/pipeline/" + std::to_string(i);
-    if (step.op == "reshape") {
+    switch (step.op) {
+    case pipeline_op::reshape:
       reshape(step.shape, pointer + "/shape", row);
-      continue;
+      break;
+    case pipeline_op::scale:
+      row.scale *= step.factor;
+      row.offset *= step.factor;
+      break;
     }
-    if (step.op != "scale")
-      throw ballast_error(errc::not_in_build,
-                          "pipeline step '" + step.op +
-                              "' is not in this build; use scale or reshape",
-                          pointer + "/op");
-    row.scale *= step.factor;
-    row.offset *= step.factor;
   }
 }
 
@@ -276,8 +274,8 @@ private:
   /// Earlier builds judged columns by the first row alone, and silently left
   /// out a numeric one that began with text.
   void check_looked_at_all_rows(const manifest& about) const {
-    if (what_.data.train.format == "csv" && what_.data.train.features.empty() &&
-        !about.left_out)
+    if (what_.data.train.format == source_format::csv &&
+        what_.data.train.features.empty() && !about.left_out)
       throw ballast_error(errc::invalid_data,
                           place().string() +
                               ": was prepared by an earlier build, which did "

@@ -23,17 +23,17 @@ bool is_regression(const job& what) {
 /// The inputs that determine the content of one source, besides the seed.
 json identity_of(const source_spec& spec, const std::string& pointer,
                  prepare_cache& cache, const work_watch& stop) {
-  if (spec.format == "synthetic")
+  if (spec.format == source_format::synthetic)
     return {
         {"rows", spec.rows}, {"classes", spec.classes}, {"width", spec.width}};
   json files = json::array();
   for (const std::string& path : files_of(spec, pointer)) {
-    const char* field = spec.format != "idx" ? "/uri"
-                        : files.empty()      ? "/images"
-                                             : "/labels";
+    const char* field = spec.format != source_format::idx ? "/uri"
+                        : files.empty()                   ? "/images"
+                                                          : "/labels";
     files.push_back(cache.hash_of(path, pointer + field, stop));
   }
-  return {{"format", spec.format},
+  return {{"format", to_string(spec.format)},
           {"files", std::move(files)},
           {"label", spec.label},
           {"features", spec.features}};
@@ -75,9 +75,15 @@ std::string changed_source(const job& what, const json& before,
 }
 
 label_kind label_of(const job& what) {
-  return what.train.loss == "mse"          ? label_kind::target
-         : what.train.loss == "next_token" ? label_kind::none
-                                           : label_kind::number_of_class;
+  switch (what.train.loss) {
+  case loss_kind::mse:
+    return label_kind::target;
+  case loss_kind::next_token:
+    return label_kind::none;
+  case loss_kind::cross_entropy:
+    break;
+  }
+  return label_kind::number_of_class;
 }
 
 nlohmann::json set_identity(const job& what, prepare_cache& cache,
@@ -106,15 +112,18 @@ nlohmann::json set_identity(const job& what, prepare_cache& cache,
   if (!what.balance.group.empty())
     out.update({{"group", what.balance.group}, {"order_of_groups", "lists"}});
   for (const pipeline_step& step : data.pipeline)
-    out["pipeline"].push_back(step.op == "reshape"
-                                  ? json{step.op, step.shape}
-                                  : json{step.op, step.factor});
-  const bool ordered =
-      data.placement.kind == "contiguous" || data.placement.kind == "sizes" ||
-      data.placement.kind == "sorted" || data.placement.kind == "column";
+    out["pipeline"].push_back(
+        json::array({to_string(step.op), step.op == pipeline_op::reshape
+                                             ? json(step.shape)
+                                             : json(step.factor)}));
+  const bool ordered = data.placement.kind == placement_kind::contiguous ||
+                       data.placement.kind == placement_kind::sizes ||
+                       data.placement.kind == placement_kind::sorted ||
+                       data.placement.kind == placement_kind::column;
   const bool split = !data.test && data.test_fraction > 0;
-  const bool synthetic = data.train.format == "synthetic" ||
-                         (data.test && data.test->format == "synthetic");
+  const bool synthetic =
+      data.train.format == source_format::synthetic ||
+      (data.test && data.test->format == source_format::synthetic);
   if (!ordered || split || synthetic)
     out["seed"] = what.seed;
   return out;

@@ -3,6 +3,7 @@
 #include "data/chunk.hpp"
 #include "data/source_error.hpp"
 #include "data/source_file.hpp"
+#include "runtime/base/check.hpp"
 #include "runtime/base/errors.hpp"
 #include "runtime/base/printable.hpp"
 #include "store/work_watch.hpp"
@@ -42,22 +43,19 @@ void convert_up(std::vector<unsigned char>& bytes) {
   }
 }
 
+/// To a wider type.
 template <class From>
-void convert_up_from(std::vector<unsigned char>& bytes,
-                     const std::string& stored) {
-  if (stored == "int16")
-    convert_up<From, int16_t>(bytes);
-  else if (stored == "int32")
-    convert_up<From, int32_t>(bytes);
-  else
-    convert_up<From, float>(bytes);
-}
-
-int rank_of(const std::string& stored) {
-  return stored == "uint8"   ? 0
-         : stored == "int16" ? 1
-         : stored == "int32" ? 2
-                             : 3;
+void convert_from(std::vector<unsigned char>& bytes, stored_type stored) {
+  switch (stored) {
+  case stored_type::uint8:
+    return; // the narrowest
+  case stored_type::int16:
+    return convert_up<From, int16_t>(bytes);
+  case stored_type::int32:
+    return convert_up<From, int32_t>(bytes);
+  case stored_type::float32:
+    return convert_up<From, float>(bytes);
+  }
 }
 
 [[noreturn]] void refuse(const source_request& request, const std::string& what,
@@ -123,6 +121,21 @@ void copy_values(const source_table& table, uint64_t row,
     out[i] = float(value_at<T>(table, row, i));
 }
 
+source_table read_format(const source_spec& spec,
+                         const source_request& request) {
+  switch (spec.format) {
+  case source_format::idx:
+    return read_idx(spec, request);
+  case source_format::csv:
+    return read_csv(spec, request);
+  case source_format::parquet:
+    return read_parquet(spec, request);
+  case source_format::synthetic:
+    return make_synthetic(spec, request);
+  }
+  BALLAST_CHECK(false, "a source of no format");
+}
+
 /// Feature number `feature` of every row.
 template <class T>
 std::vector<double> feature_values(const source_table& table, size_t feature) {
@@ -154,27 +167,28 @@ std::vector<double> column_values(const source_table& table,
                        pointer, "they are " + loaded);
   }
   const size_t feature = size_t(found - table.columns.begin());
-  switch (rank_of(table.row.stored)) {
-  case 0:
+  switch (table.row.stored) {
+  case stored_type::uint8:
     return feature_values<uint8_t>(table, feature);
-  case 1:
+  case stored_type::int16:
     return feature_values<int16_t>(table, feature);
-  case 2:
+  case stored_type::int32:
     return feature_values<int32_t>(table, feature);
-  default:
+  case stored_type::float32:
     return feature_values<float>(table, feature);
   }
+  BALLAST_CHECK(false, "values of no type");
 }
 
 void row_values(const source_table& table, uint64_t row, std::span<float> out) {
-  switch (rank_of(table.row.stored)) {
-  case 0:
+  switch (table.row.stored) {
+  case stored_type::uint8:
     return copy_values<uint8_t>(table, row, out);
-  case 1:
+  case stored_type::int16:
     return copy_values<int16_t>(table, row, out);
-  case 2:
+  case stored_type::int32:
     return copy_values<int32_t>(table, row, out);
-  default:
+  case stored_type::float32:
     return copy_values<float>(table, row, out);
   }
 }
@@ -194,25 +208,32 @@ std::string place_of(const source_table& table, uint64_t row) {
          std::to_string(row - first + 1);
 }
 
-std::string wider_type(const std::string& a, const std::string& b) {
-  return rank_of(a) >= rank_of(b) ? a : b;
+stored_type wider_type(stored_type a, stored_type b) {
+  return std::max(a, b);
 }
 
-void widen(source_table& table, const std::string& stored) {
-  const std::string from = table.row.stored;
-  if (rank_of(from) >= rank_of(stored))
+void widen(source_table& table, stored_type stored) {
+  const stored_type from = table.row.stored;
+  if (from >= stored)
     return;
-  if (from == "uint8")
-    convert_up_from<uint8_t>(table.features, stored);
-  else if (from == "int16")
-    convert_up_from<int16_t>(table.features, stored);
-  else
+  switch (from) {
+  case stored_type::uint8:
+    convert_from<uint8_t>(table.features, stored);
+    break;
+  case stored_type::int16:
+    convert_from<int16_t>(table.features, stored);
+    break;
+  case stored_type::int32:
     convert_down<int32_t, float>(table.features);
+    break;
+  case stored_type::float32:
+    break; // the widest
+  }
   table.row.stored = stored;
 }
 
 void narrow(source_table& table) {
-  if (table.row.stored != "float32")
+  if (table.row.stored != stored_type::float32)
     return;
   bool whole = true;
   float least = 0;
@@ -226,31 +247,17 @@ void narrow(source_table& table) {
   }
   if (whole && least >= 0 && most <= 255) {
     convert_down<float, uint8_t>(table.features);
-    table.row.stored = "uint8";
+    table.row.stored = stored_type::uint8;
   } else if (whole && least >= -32768 && most <= 32767) {
     convert_down<float, int16_t>(table.features);
-    table.row.stored = "int16";
+    table.row.stored = stored_type::int16;
   }
 }
 
 source_table read_source(const source_spec& spec,
                          const source_request& request) {
   check_stop(request.stop);
-  source_table out;
-  if (spec.format == "idx")
-    out = read_idx(spec, request);
-  else if (spec.format == "csv")
-    out = read_csv(spec, request);
-  else if (spec.format == "parquet")
-    out = read_parquet(spec, request);
-  else if (spec.format == "synthetic")
-    out = make_synthetic(spec, request);
-  else
-    throw ballast_error(errc::not_in_build,
-                        "format '" + spec.format +
-                            "' is not in this build; use idx, csv, parquet "
-                            "or synthetic",
-                        request.pointer + "/format");
+  source_table out = read_format(spec, request);
   if (out.rows == 0)
     refuse(request, name_of(out) + ": has no rows; the data set is empty");
   if (request.like != nullptr)
@@ -264,10 +271,15 @@ source_table read_source(const source_spec& spec,
 
 std::vector<std::string> files_of(const source_spec& spec,
                                   const std::string& pointer) {
-  if (spec.format == "idx")
+  switch (spec.format) {
+  case source_format::idx:
     return {spec.images, spec.labels};
-  if (spec.format == "synthetic")
+  case source_format::synthetic:
     return {};
+  case source_format::csv:
+  case source_format::parquet:
+    break;
+  }
   return expand_uri(spec.uri, pointer + "/uri");
 }
 

@@ -112,9 +112,9 @@ std::vector<double> column_values(const source_table& table,
 void row_values(const source_table& table, uint64_t row, std::span<float> out);
 
 /// The smallest stored type that holds both.
-std::string wider_type(const std::string& a, const std::string& b);
+stored_type wider_type(stored_type a, stored_type b);
 /// Converts the features to a wider stored type.
-void widen(source_table& table, const std::string& stored);
+void widen(source_table& table, stored_type stored);
 /// Turns float32 features into the smallest exact type, in place.
 void narrow(source_table& table);
 

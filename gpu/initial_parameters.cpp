@@ -4,6 +4,7 @@
 #include "runtime/base/errors.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <set>
 
 namespace ballast {
@@ -83,9 +84,10 @@ std::vector<parameter_info> lay_out(
 
 bool initialize_as_asked(const model_spec& spec, const model_tensors& of,
                          std::span<float> arena) {
-  if (spec.init == "default")
+  const std::optional<model_init> word = parse_word<model_init>(spec.init);
+  if (word == model_init::seeded)
     return false;
-  if (spec.init == "zeros") {
+  if (word == model_init::zeros) {
     std::fill(arena.begin(), arena.end(), 0.0F);
     return true;
   }

@@ -35,7 +35,7 @@ std::unique_ptr<model> make_torch_model(const model_request& request) {
   if (!library.make)
     throw ballast_error(
         errc::not_in_build,
-        "model '" + request.what->model.kind +
+        "model '" + to_string(request.what->model.kind) +
             "' needs LibTorch: " + library.opened.why_not +
             "; run ./dev setup, then build with BALLAST_TORCH=ON",
         "/model/kind");
@@ -46,38 +46,52 @@ std::unique_ptr<model> make_torch_model(const model_request& request) {
   return made;
 }
 
-} // namespace
-
-std::unique_ptr<model> make_model(const model_request& request) {
-  const model_spec& spec = request.what->model;
-  const bool convex = spec.kind == "linear" || spec.kind == "logistic";
-  if (spec.init == "zeros" && !convex && spec.kind != "emulated")
-    throw ballast_error(errc::invalid_job,
-                        "init \"zeros\" leaves a '" + spec.kind +
-                            "' without gradients; linear, logistic and "
-                            "emulated take it",
-                        "/model/init");
-  if (spec.kind == "emulated" && request.place.cuda >= 0)
+/// It measures the runtime: on the CPU, in float32.
+std::unique_ptr<model> make_emulated_model(const model_request& request) {
+  if (request.place.cuda >= 0)
     throw ballast_error(
         errc::invalid_job,
         "the model 'emulated' measures the runtime and computes "
         "on the CPU; start its workers with --device cpu",
         "/model/kind");
-  if (spec.kind == "emulated" && request.what->train.precision != "float32")
+  if (request.what->train.precision != compute_precision::float32)
     throw ballast_error(errc::invalid_job,
                         "the model 'emulated' computes in float32",
                         "/train/precision");
-  if (spec.kind == "emulated")
-    return std::make_unique<emulated_model>(spec);
-  if (convex || spec.kind == "mlp" || spec.kind == "cnn" ||
-      spec.kind == "resnet18" || spec.kind == "transformer" ||
-      spec.kind == "torchscript")
-    return make_torch_model(request);
-  throw ballast_error(errc::invalid_job,
-                      "unknown model '" + spec.kind +
-                          "'; allowed are linear, logistic, mlp, cnn, "
-                          "resnet18, transformer, torchscript, emulated",
-                      "/model/kind");
+  return std::make_unique<emulated_model>(request.what->model);
+}
+
+/// Without hidden layers, whose gradients would be 0 if all parameters were.
+bool learns_from_zeros(model_kind kind) {
+  switch (kind) {
+  case model_kind::linear:
+  case model_kind::logistic:
+  case model_kind::emulated:
+    return true;
+  case model_kind::mlp:
+  case model_kind::cnn:
+  case model_kind::resnet18:
+  case model_kind::transformer:
+  case model_kind::torchscript:
+    return false;
+  }
+  return false;
+}
+
+} // namespace
+
+std::unique_ptr<model> make_model(const model_request& request) {
+  const model_spec& spec = request.what->model;
+  if (parse_word<model_init>(spec.init) == model_init::zeros &&
+      !learns_from_zeros(spec.kind))
+    throw ballast_error(errc::invalid_job,
+                        "init \"zeros\" leaves a '" + to_string(spec.kind) +
+                            "' without gradients; linear, logistic and "
+                            "emulated take it",
+                        "/model/init");
+  if (spec.kind == model_kind::emulated)
+    return make_emulated_model(request);
+  return make_torch_model(request);
 }
 
 void preload_torch() {

@@ -4,6 +4,7 @@
 #include "gpu/kernels/largest_magnitude.hpp"
 #include "gpu/kernels/optimizer_rule.hpp"
 #include "gpu/vectorized.hpp"
+#include "runtime/base/check.hpp"
 #include "runtime/base/errors.hpp"
 
 #include <cmath>
@@ -143,14 +144,14 @@ private:
 
 std::unique_ptr<optimizer> make_optimizer(const optimizer_spec& spec,
                                           size_t parameter_count) {
-  if (spec.kind == "sgd")
+  switch (spec.kind) {
+  case optimizer_kind::sgd:
     return std::make_unique<sgd>(spec, parameter_count);
-  if (spec.kind == "adam" || spec.kind == "adamw")
+  case optimizer_kind::adam:
+  case optimizer_kind::adamw:
     return std::make_unique<adam_family>(spec, parameter_count);
-  throw ballast_error(errc::invalid_job,
-                      "unknown optimizer '" + spec.kind +
-                          "'; allowed are sgd, adam, adamw",
-                      "/train/optimizer/kind");
+  }
+  BALLAST_CHECK(false, "an optimizer of no kind");
 }
 
 } // namespace ballast

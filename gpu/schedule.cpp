@@ -18,24 +18,30 @@ double learning_rate(const optimizer_spec& optimizer,
   if (step <= warmup)
     return optimizer.lr * double(step) / double(warmup);
   const uint64_t done = step - warmup - 1; // steps since the warm-up
-  if (schedule.kind == "step") {
-    if (schedule.every_steps == 0)
-      return optimizer.lr;
-    const uint64_t falls = done / schedule.every_steps;
-    return optimizer.lr * std::pow(schedule.gamma, double(falls));
+  const double ratio = schedule.final_ratio;
+  switch (schedule.kind) {
+  case schedule_kind::constant:
+    break;
+  case schedule_kind::step:
+    return schedule.every_steps == 0
+               ? optimizer.lr
+               : optimizer.lr * std::pow(schedule.gamma,
+                                         double(done / schedule.every_steps));
+  case schedule_kind::linear:
+  case schedule_kind::cosine: {
+    const uint64_t span =
+        total_steps > warmup + 1 ? total_steps - warmup - 1 : 0;
+    const double progress = span == 0
+                                ? double(warmup > 0)
+                                : std::min(1.0, double(done) / double(span));
+    const double remaining =
+        schedule.kind == schedule_kind::linear
+            ? 1 - progress
+            : (1 + std::cos(std::numbers::pi * progress)) / 2;
+    return optimizer.lr * (ratio + (1 - ratio) * remaining);
   }
-  if (schedule.kind != "cosine" && schedule.kind != "linear")
-    return optimizer.lr;
-  const uint64_t span = total_steps > warmup + 1 ? total_steps - warmup - 1 : 0;
-  const double progress = span == 0
-                              ? double(warmup > 0)
-                              : std::min(1.0, double(done) / double(span));
-  const double remaining =
-      schedule.kind == "linear"
-          ? 1 - progress
-          : (1 + std::cos(std::numbers::pi * progress)) / 2;
-  return optimizer.lr *
-         (schedule.final_ratio + (1 - schedule.final_ratio) * remaining);
+  }
+  return optimizer.lr;
 }
 
 } // namespace ballast

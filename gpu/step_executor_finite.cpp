@@ -45,7 +45,8 @@ void step_executor::refuse_gradient(position at, const float* gradients,
       std::isfinite(worst.largest)
           ? "the gradient of '" + worst.name + "'" + step + " is " +
                 std::to_string(double(worst.largest) / samples) +
-                ", whose square " + with_.what->train.optimizer.kind +
+                ", whose square " +
+                to_string(with_.what->train.optimizer.kind) +
                 " cannot keep in float32"
           : "the gradient of '" + worst.name + "'" + step + " is not finite";
   throw ballast_error(errc::non_finite_gradient,

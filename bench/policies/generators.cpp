@@ -37,21 +37,22 @@ std::vector<int32_t> labels_in(generator::order order, uint32_t classes,
 
 const std::vector<generator>& generators() {
   using order = generator::order;
+  using kind = placement_kind;
   static const std::vector<generator> all{
-      {"iid, unequal sizes", "sizes", 0, order::shuffled, true},
-      {"iid, unequal speeds", "iid", 0, order::shuffled, false, true},
-      {"sorted", "sorted"},
-      {"sorted, unequal sizes", "sizes", 0, order::sorted, true},
-      {"sorted, unequal speeds", "sorted", 0, order::shuffled, false, true},
-      {"two sorted files", "contiguous", 0, order::two_sorted_files},
-      {"dirichlet 0.1", "dirichlet", 0.1},
-      {"dirichlet 0.3", "dirichlet", 0.3},
-      {"dirichlet 1", "dirichlet", 1},
-      {"inner dirichlet 0.1", "inner_dirichlet", 0.1},
-      {"two shards each", "shards"},
-      {"three classes each", "classes"},
-      {"lognormal sizes", "lognormal", 0, order::shuffled},
-      {"linear sizes", "linear", 0, order::shuffled},
+      {"iid, unequal sizes", kind::sizes, 0, order::shuffled, true},
+      {"iid, unequal speeds", kind::iid, 0, order::shuffled, false, true},
+      {"sorted", kind::sorted},
+      {"sorted, unequal sizes", kind::sizes, 0, order::sorted, true},
+      {"sorted, unequal speeds", kind::sorted, 0, order::shuffled, false, true},
+      {"two sorted files", kind::contiguous, 0, order::two_sorted_files},
+      {"dirichlet 0.1", kind::dirichlet, 0.1},
+      {"dirichlet 0.3", kind::dirichlet, 0.3},
+      {"dirichlet 1", kind::dirichlet, 1},
+      {"inner dirichlet 0.1", kind::inner_dirichlet, 0.1},
+      {"two shards each", kind::shards},
+      {"three classes each", kind::classes},
+      {"lognormal sizes", kind::lognormal, 0, order::shuffled},
+      {"linear sizes", kind::linear, 0, order::shuffled},
   };
   return all;
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "runtime/balance/quota.hpp"
+#include "runtime/job/job_words.hpp"
 
 #include <cstdint>
 #include <string>
@@ -12,7 +13,7 @@ namespace ballast::policies {
 
 struct generator {
   std::string name;
-  std::string kind;   // of runtime/placement/placement.hpp
+  placement_kind kind{};
   double alpha = 0.5; // parameter of the kind
   enum class order {
     shuffled,

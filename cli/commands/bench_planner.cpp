@@ -31,18 +31,21 @@ struct planner_options {
 };
 
 struct request_kind {
-  const char* placement;
+  placement_kind placement;
   uint32_t workers;
   uint32_t classes;
   uint64_t rows_per_worker;
   size_t chunk_rows = 256;
 };
 
-const request_kind kinds[] = {
-    {"dirichlet", 4, 10, 15'000},    {"sorted", 4, 10, 15'000},
-    {"dirichlet", 16, 100, 10'000},  {"sorted", 16, 100, 10'000},
-    {"dirichlet", 64, 1000, 20'000}, {"sorted", 64, 1000, 20'000},
-    {"dirichlet", 1024, 100, 1'000}, {"sorted", 1024, 100, 1'000}};
+const request_kind kinds[] = {{placement_kind::dirichlet, 4, 10, 15'000},
+                              {placement_kind::sorted, 4, 10, 15'000},
+                              {placement_kind::dirichlet, 16, 100, 10'000},
+                              {placement_kind::sorted, 16, 100, 10'000},
+                              {placement_kind::dirichlet, 64, 1000, 20'000},
+                              {placement_kind::sorted, 64, 1000, 20'000},
+                              {placement_kind::dirichlet, 1024, 100, 1'000},
+                              {placement_kind::sorted, 1024, 100, 1'000}};
 constexpr size_t exact_cells_max = 64'000;
 constexpr double alpha = 0.3;
 constexpr double skew_tv = 0.05;
@@ -51,9 +54,12 @@ constexpr size_t split_workers = 512;
 constexpr uint64_t split_rows = 65'536;
 /// More classes, workers or chunks than most: what a look at them costs.
 const request_kind large_kinds[] = {
-    {"sorted", 8, 1000, 2'500},     {"dirichlet", 8, 1000, 2'500},
-    {"sorted", 4, 4096, 5'000},     {"dirichlet", 32, 10, 2'500, 25},
-    {"dirichlet", 64, 1000, 4'000}, {"dirichlet", 8, 10, 250'000, 10}};
+    {placement_kind::sorted, 8, 1000, 2'500},
+    {placement_kind::dirichlet, 8, 1000, 2'500},
+    {placement_kind::sorted, 4, 4096, 5'000},
+    {placement_kind::dirichlet, 32, 10, 2'500, 25},
+    {placement_kind::dirichlet, 64, 1000, 4'000},
+    {placement_kind::dirichlet, 8, 10, 250'000, 10}};
 
 // -- what is asked ------------------------------------------------------------
 
@@ -153,10 +159,10 @@ struct row { // of the output
   double bound = 0;
 };
 
-void print_csv(const row& r, const char* placement) {
+void print_csv(const row& r, const std::string& placement) {
   std::printf("%s,%s,%zu,%zu,%zu,%.4f,%.4f,%.0f,%.0f\n", r.part.c_str(),
-              placement, r.workers, r.classes, r.time.rounds, r.time.median_ms,
-              r.time.max_ms, r.moved, r.bound);
+              placement.c_str(), r.workers, r.classes, r.time.rounds,
+              r.time.median_ms, r.time.max_ms, r.moved, r.bound);
   std::fflush(stdout);
 }
 
@@ -184,9 +190,9 @@ void quotas(const request_kind& kind, const planner_options& options) {
     exact_row.bound = double(exact.bound);
   }
   if (options.csv) {
-    print_csv(fast_row, kind.placement);
+    print_csv(fast_row, to_string(kind.placement));
     if (solve)
-      print_csv(exact_row, kind.placement);
+      print_csv(exact_row, to_string(kind.placement));
     return;
   }
   std::string exact_ms = "-";
@@ -195,9 +201,10 @@ void quotas(const request_kind& kind, const planner_options& options) {
     std::snprintf(text, sizeof text, "%.2f", exact_row.time.median_ms);
     exact_ms = text;
   }
-  std::printf("%-10s %7u %7u %9.2f %9s %9llu %9llu %6.2f%s\n", kind.placement,
-              kind.workers, kind.classes, fast_row.time.median_ms,
-              exact_ms.c_str(), static_cast<unsigned long long>(fast.moved),
+  std::printf("%-10s %7u %7u %9.2f %9s %9llu %9llu %6.2f%s\n",
+              to_string(kind.placement).c_str(), kind.workers, kind.classes,
+              fast_row.time.median_ms, exact_ms.c_str(),
+              static_cast<unsigned long long>(fast.moved),
               static_cast<unsigned long long>(fast.bound),
               gap_percent(fast_row.moved, fast_row.bound),
               fast.exact ? "  the minimum" : "");
@@ -218,12 +225,13 @@ void chunks(const request_kind& kind, const planner_options& options) {
   r.moved = double(list.rows);
   r.bound = double(wanted.bound);
   if (options.csv)
-    print_csv(r, kind.placement);
+    print_csv(r, to_string(kind.placement));
   else
     std::printf("whole chunks: %zu of %s, %u workers, %u classes: %.1f ms, "
                 "%zu moves\n",
-                set.train.size(), kind.placement, kind.workers, kind.classes,
-                r.time.median_ms, list.moves.size());
+                set.train.size(), to_string(kind.placement).c_str(),
+                kind.workers, kind.classes, r.time.median_ms,
+                list.moves.size());
   std::fflush(stdout);
 }
 
@@ -260,7 +268,7 @@ void first_look(const request_kind& kind, const planner_options& options) {
   r.moved = double(answer.proposal.moved_rows);
   r.bound = double(answer.proposal.bound_rows);
   if (options.csv)
-    print_csv(r, kind.placement);
+    print_csv(r, to_string(kind.placement));
   else
     std::printf(
         "first look:   %zu chunks, %s, %u workers, %u classes: %.0f ms, "
@@ -332,8 +340,8 @@ int bench_planner(int argc, char** argv) {
                 "classes", "fast ms", "exact ms", "moved", "bound", "gap %");
   for (const request_kind& kind : kinds)
     quotas(kind, options);
-  chunks({"dirichlet", 64, 1000, 20'000}, options);
-  chunks({"sorted", 4, 10, 15'000}, options);
+  chunks({placement_kind::dirichlet, 64, 1000, 20'000}, options);
+  chunks({placement_kind::sorted, 4, 10, 15'000}, options);
   for (const request_kind& kind : large_kinds)
     first_look(kind, options);
   split(options);

@@ -57,7 +57,7 @@ private:
     std::shared_ptr<float[]> values;
   };
 
-  bool is_sgd() const { return spec_.kind == "sgd"; }
+  bool is_sgd() const { return spec_.kind == optimizer_kind::sgd; }
   std::vector<const char*> names() const {
     if (!is_sgd())
       return {"exp_avg", "exp_avg_sq"};
@@ -97,11 +97,6 @@ private:
 std::unique_ptr<optimizer> make_cuda_optimizer(const optimizer_spec& spec,
                                                size_t count, int device,
                                                cuda_arenas& arenas) {
-  if (spec.kind != "sgd" && spec.kind != "adam" && spec.kind != "adamw")
-    throw ballast_error(errc::invalid_job,
-                        "unknown optimizer '" + spec.kind +
-                            "'; allowed are sgd, adam, adamw",
-                        "/train/optimizer/kind");
   return std::make_unique<cuda_optimizer>(spec, count, device, arenas);
 }
 

@@ -16,7 +16,7 @@ sgd_rule make_sgd_rule(const optimizer_spec& spec, double gradient_scale,
 
 adam_rule make_adam_rule(const optimizer_spec& spec, double gradient_scale,
                          double lr, uint64_t step) {
-  const bool decoupled = spec.kind == "adamw";
+  const bool decoupled = spec.kind == optimizer_kind::adamw;
   const double correction1 = 1 - std::pow(spec.beta1, double(step));
   const double correction2 = 1 - std::pow(spec.beta2, double(step));
   return {.gradient_scale = float(gradient_scale),
@@ -32,7 +32,7 @@ adam_rule make_adam_rule(const optimizer_spec& spec, double gradient_scale,
 
 double largest_gradient(const optimizer_spec& spec) {
   const double most = std::numeric_limits<float>::max();
-  return spec.kind == "sgd" ? most : std::sqrt(most);
+  return spec.kind == optimizer_kind::sgd ? most : std::sqrt(most);
 }
 
 } // namespace ballast

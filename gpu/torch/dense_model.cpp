@@ -36,7 +36,7 @@ void add_column_sums(float* __restrict sums, const float* __restrict values,
 
 std::vector<int64_t> widths_of(const model_request& request) {
   std::vector<int64_t> widths{int64_t(request.row.features)};
-  if (request.what->model.kind == "mlp")
+  if (request.what->model.kind == model_kind::mlp)
     for (uint32_t width : request.what->model.hidden)
       widths.push_back(width);
   widths.push_back(objective(*request.what, request.row).columns());
@@ -48,7 +48,7 @@ dense_parameters(const model_request& request) {
   const std::vector<int64_t> widths = widths_of(request);
   std::vector<std::pair<std::string, std::vector<int64_t>>> out;
   for (size_t i = 0; i + 1 < widths.size(); ++i) {
-    const std::string prefix = request.what->model.kind == "mlp"
+    const std::string prefix = request.what->model.kind == model_kind::mlp
                                    ? "fc" + std::to_string(i + 1) + "."
                                    : "";
     out.push_back({prefix + "weight", {widths[i + 1], widths[i]}});

@@ -10,36 +10,41 @@ namespace ballast {
 objective::objective(const job& what, const row_shape& row)
     : classes_(row.classes), weights_(what.train.class_weights.begin(),
                                       what.train.class_weights.end()) {
-  const std::string& loss = what.train.loss;
-  const std::string& model = what.model.kind;
-  if ((loss == "next_token") != (model == "transformer"))
+  const loss_kind loss = what.train.loss;
+  const model_kind model = what.model.kind;
+  if ((loss == loss_kind::next_token) != (model == model_kind::transformer))
     throw ballast_error(errc::invalid_job,
                         "the loss 'next_token' and the model 'transformer' "
                         "belong together; this is the loss '" +
-                            loss + "' for the model '" + model + "'",
+                            to_string(loss) + "' for the model '" +
+                            to_string(model) + "'",
                         "/train/loss");
-  if (loss == "mse") {
-    if (model == "logistic")
-      throw ballast_error(errc::invalid_job,
-                          "model 'logistic' has the loss cross_entropy; for "
-                          "mse use 'linear'",
-                          "/train/loss");
-    if (!weights_.empty())
-      throw ballast_error(errc::invalid_job,
-                          "class_weights need the loss cross_entropy",
-                          "/train/class_weights");
-    kind_ = kind::squared;
+  switch (loss) {
+  case loss_kind::mse:
+    set_squared(model);
     return;
-  }
-  if (loss == "next_token") {
+  case loss_kind::next_token:
     columns_ = 0; // the model has its own, one for each token
     return;
+  case loss_kind::cross_entropy:
+    set_cross_entropy(model);
   }
-  if (loss != "cross_entropy")
+}
+
+void objective::set_squared(model_kind model) {
+  if (model == model_kind::logistic)
     throw ballast_error(errc::invalid_job,
-                        "unknown loss '" + loss +
-                            "'; allowed are cross_entropy, mse, next_token",
+                        "model 'logistic' has the loss cross_entropy; for "
+                        "mse use 'linear'",
                         "/train/loss");
+  if (!weights_.empty())
+    throw ballast_error(errc::invalid_job,
+                        "class_weights need the loss cross_entropy",
+                        "/train/class_weights");
+  kind_ = kind::squared;
+}
+
+void objective::set_cross_entropy(model_kind model) {
   if (classes_ < 2)
     throw ballast_error(errc::invalid_job,
                         "cross_entropy needs a label with at least two "
@@ -51,7 +56,7 @@ objective::objective(const job& what, const row_shape& row)
                             " class_weights for " + std::to_string(classes_) +
                             " classes",
                         "/train/class_weights");
-  const bool log_odds = model == "logistic" && classes_ == 2;
+  const bool log_odds = model == model_kind::logistic && classes_ == 2;
   kind_ = log_odds ? kind::sigmoid : kind::softmax;
   columns_ = log_odds ? 1 : classes_;
 }

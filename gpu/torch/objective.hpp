@@ -37,6 +37,8 @@ public:
                            std::span<const float> outputs) const;
 
 private:
+  void set_squared(model_kind model);
+  void set_cross_entropy(model_kind model);
   size_t label_of(const batch_view& batch, uint32_t row) const;
   double target_of(const batch_view& batch, uint32_t row) const;
 

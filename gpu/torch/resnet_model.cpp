@@ -64,7 +64,7 @@ std::vector<unit> units_of(int64_t channels, bool cifar) {
 }
 
 bool is_cifar(const model_request& request) {
-  return request.what->model.stem == "cifar";
+  return request.what->model.stem == resnet_stem::cifar;
 }
 
 named_shapes resnet_parameters(const model_request& request) {
@@ -73,7 +73,7 @@ named_shapes resnet_parameters(const model_request& request) {
   if (std::min(image.height, image.width) < least)
     throw ballast_error(
         errc::invalid_job,
-        "resnet18 with the stem \"" + request.what->model.stem +
+        "resnet18 with the stem \"" + to_string(request.what->model.stem) +
             "\" needs images of at least " + std::to_string(least) + " x " +
             std::to_string(least) + "; a row of this data set has " +
             std::to_string(image.height) + " x " + std::to_string(image.width) +

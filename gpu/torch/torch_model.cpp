@@ -3,6 +3,7 @@
 #include "gpu/initial_parameters.hpp"
 #include "gpu/torch/factory.hpp"
 #include "gpu/torch/tensor_objective.hpp"
+#include "runtime/base/check.hpp"
 #include "runtime/base/errors.hpp"
 
 #include <ATen/CPUGeneratorImpl.h>
@@ -55,7 +56,7 @@ torch_model::torch_model(
     const std::vector<std::pair<std::string, std::vector<int64_t>>>& parameters)
     : job_(*request.what), row_(request.row), goal_(job_, row_),
       threads_(int(std::max(request.threads, 1U))), place_(request.place),
-      autocast_(job_.train.precision == "bfloat16"),
+      autocast_(job_.train.precision == compute_precision::bfloat16),
       parameters_(lay_out(parameters)) {
   if (!parameters_.empty())
     count_ = parameters_.back().offset + parameters_.back().count;
@@ -233,16 +234,23 @@ std::unique_ptr<model> make(const model_request& request) {
   if (request.place.cuda >= 0)
     if (failure why = load_torch_cuda())
       throw ballast_error(why);
-  const std::string& kind = request.what->model.kind;
-  if (kind == "cnn")
+  switch (request.what->model.kind) {
+  case model_kind::linear:
+  case model_kind::logistic:
+  case model_kind::mlp:
+    return make_dense_model(request);
+  case model_kind::cnn:
     return make_cnn_model(request);
-  if (kind == "resnet18")
+  case model_kind::resnet18:
     return make_resnet_model(request);
-  if (kind == "torchscript")
-    return make_script_model(request);
-  if (kind == "transformer")
+  case model_kind::transformer:
     return make_transformer_model(request);
-  return make_dense_model(request);
+  case model_kind::torchscript:
+    return make_script_model(request);
+  case model_kind::emulated:
+    break;
+  }
+  BALLAST_CHECK(false, "a model that is not made with LibTorch");
 }
 
 } // namespace

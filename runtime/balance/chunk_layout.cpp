@@ -99,7 +99,8 @@ chunk_layout cut_in_order(std::vector<uint64_t> rows, uint32_t chunk_rows) {
 std::vector<chunk_layout>
 lay_out_chunks(const placement_spec& spec, const placement_rows& of,
                std::vector<std::vector<uint64_t>> lists, uint32_t chunk_rows) {
-  const bool file_order = spec.kind == "contiguous" || spec.kind == "sizes";
+  const bool file_order = spec.kind == placement_kind::contiguous ||
+                          spec.kind == placement_kind::sizes;
   std::vector<uint64_t> global(of.classes);
   label_counts held(lists.size(), of.classes);
   for (size_t rank = 0; rank < lists.size() && !of.labels.empty(); ++rank)

@@ -116,7 +116,7 @@ collective_choice choose_collective(const coordinator_parts& p,
                                     const std::vector<worker_id>& workers) {
   // What an emulated model measures is the runtime: it computes on the CPU
   // wherever it is.
-  const bool on_cpu = p.run.spec.job.model.kind == "emulated";
+  const bool on_cpu = p.run.spec.job.model.kind == model_kind::emulated;
   std::vector<rank_device> ranks;
   for (worker_id who : workers) {
     const worker_hello& about = p.nodes.at(who).about;

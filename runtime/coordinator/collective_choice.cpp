@@ -29,21 +29,22 @@ std::string why_not_nccl(const std::vector<rank_device>& ranks) {
 
 } // namespace
 
-collective_choice choose_collective(const std::string& asked,
+collective_choice choose_collective(collective_kind asked,
                                     const std::vector<rank_device>& ranks,
                                     const std::string& nccl_failed) {
-  if (asked != "auto")
-    return {asked, {}};
+  const std::string ring = to_string(collective_kind::ring);
+  if (asked != collective_kind::automatic)
+    return {to_string(asked), {}};
   if (std::all_of(ranks.begin(), ranks.end(),
                   [](const rank_device& one) { return one.gpu.empty(); }))
-    return {"ring", {}};
+    return {ring, {}};
   if (ranks.size() < 2)
-    return {"ring", "one worker sums nothing"};
+    return {ring, "one worker sums nothing"};
   if (std::string why = why_not_nccl(ranks); !why.empty())
-    return {"ring", why};
+    return {ring, why};
   if (!nccl_failed.empty())
-    return {"ring", "NCCL failed before: " + nccl_failed};
-  return {"nccl",
+    return {ring, "NCCL failed before: " + nccl_failed};
+  return {to_string(collective_kind::nccl),
           "every worker has a GPU of its own, and NCCL " + ranks[0].nccl};
 }
 

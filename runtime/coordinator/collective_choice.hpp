@@ -4,6 +4,8 @@
 /// newcomer may be what the others are not. Pure.
 #pragma once
 
+#include "runtime/job/job_words.hpp"
+
 #include <string>
 #include <vector>
 
@@ -26,9 +28,9 @@ struct collective_choice {
   std::string reason;
 };
 
-/// `asked`: train.collective; anything but "auto" is taken as it is.
+/// `asked`: train.collective; anything but `automatic` is taken as it is.
 /// `nccl_failed`: why NCCL is not tried again in this run; empty: it may be.
-collective_choice choose_collective(const std::string& asked,
+collective_choice choose_collective(collective_kind asked,
                                     const std::vector<rank_device>& ranks,
                                     const std::string& nccl_failed);
 

@@ -71,7 +71,8 @@ void connectivity::suspect_nccl(const membership& of, const job& what,
       of_change ? change->collective : members.collective;
   const bool took_a_step =
       !of_change && members.commits.committed() > members.commits.base();
-  if (what.train.collective == "auto" && how.name == "nccl" && !took_a_step &&
+  if (what.train.collective == collective_kind::automatic &&
+      how.name == to_string(collective_kind::nccl) && !took_a_step &&
       message.lost_rank < 0)
     nccl_suspect_ = name + ": " + message.message;
 }

@@ -32,7 +32,8 @@ void assign(coordinator_parts& p, opening& s, const ledger& start) {
       cursors.push_back(start.cursor_of(rank));
   const plan_note note{s.recovery || members.from_checkpoint
                            ? "repair"
-                           : "placement " + p.run.spec.job.data.placement.kind,
+                           : "placement " +
+                                 to_string(p.run.spec.job.data.placement.kind),
                        members.shares,
                        {}};
   p.out.put(journal_entry(p, placed, members.workers, at, note));

@@ -27,10 +27,13 @@ field& field::items(size_t least, size_t most) {
   return *this;
 }
 
-field& field::one_of(std::vector<std::string> now,
-                     std::vector<std::string> in_later_builds) {
-  allowed = std::move(now);
-  later = std::move(in_later_builds);
+field& field::one_of(std::vector<std::string> texts) {
+  allowed = std::move(texts);
+  return *this;
+}
+
+field& field::later_builds(std::vector<std::string> texts) {
+  later = std::move(texts);
   return *this;
 }
 
@@ -57,6 +60,15 @@ field& field::only_with(std::string key, std::vector<std::string> values) {
 
 field& field::only_without(std::string key) {
   without = std::move(key);
+  return *this;
+}
+
+field& field::take_words() {
+  with_fresh([this](object_ref fresh) {
+    const field_place place = at(fresh);
+    if (const auto* of_enum = std::get_if<word_place>(&place))
+      allowed.assign(of_enum->words().begin(), of_enum->words().end());
+  });
   return *this;
 }
 
@@ -108,7 +120,7 @@ bool applies(const field& of, const std::vector<field>& fields,
     value = *given;
   else
     for (const field& other : fields)
-      if (other.pointer == selector)
+      if (other.pointer == selector && !other.required)
         value = default_of(other);
   return value.is_string() &&
          std::count(of.when_is.begin(), of.when_is.end(),

@@ -8,7 +8,9 @@
 
 #include "runtime/base/check.hpp"
 #include "runtime/base/errors.hpp"
+#include "runtime/job/word_place.hpp"
 
+#include <concepts>
 #include <cstdint>
 #include <functional>
 #include <limits>
@@ -30,10 +32,11 @@ struct job;
 /// that is read by the table of jobs.
 using field_place =
     std::variant<std::monostate, bool*, int*, uint32_t*, uint64_t*, double*,
-                 std::string*, std::optional<bool>*, std::optional<double>*,
-                 std::optional<uint64_t>*, std::optional<std::string>*,
-                 std::vector<std::string>*, std::vector<uint32_t>*,
-                 std::vector<double>*, std::vector<std::vector<double>>*, job*>;
+                 std::string*, word_place, std::optional<bool>*,
+                 std::optional<double>*, std::optional<uint64_t>*,
+                 std::optional<std::string>*, std::vector<std::string>*,
+                 std::vector<uint32_t>*, std::vector<double>*,
+                 std::vector<std::vector<double>>*, job*>;
 
 /// The struct that a document is read into. Tables of different structs have
 /// one type, so this one remembers which struct it refers to.
@@ -62,6 +65,19 @@ struct field_range {
   bool high_excluded = false;
 };
 
+/// The type of a value, as JSON Schema calls it.
+enum class json_kind : uint8_t {
+  boolean,
+  integer,
+  number,
+  string,
+  array,
+  object,
+};
+template <>
+inline constexpr auto words_of<json_kind> = std::to_array<std::string_view>(
+    {"boolean", "integer", "number", "string", "array", "object"});
+
 /// What a text is, beyond text.
 enum class text_kind : uint8_t {
   plain,
@@ -82,9 +98,9 @@ struct field {
   /// Of a list; of a table (a list of lists) for both.
   size_t items_min = 0;
   size_t items_max = 4096;
-  /// Texts that are allowed (empty: any), and texts that a later version
-  /// knows; others are mistakes. `later_open`: any other text is taken for
-  /// something of a later version.
+  /// Texts that are allowed (of an enum its words; else empty: any), and texts
+  /// that a later version knows; others are mistakes. `later_open`: any other
+  /// text is taken for something of a later version.
   std::vector<std::string> allowed;
   std::vector<std::string> later;
   bool later_open = false;
@@ -107,13 +123,20 @@ struct field {
   field& above(double low, double high); // low excluded
   field& below(double low, double high); // high excluded
   field& items(size_t least, size_t most);
-  field& one_of(std::vector<std::string> now,
-                std::vector<std::string> in_later_builds = {});
+  field& one_of(std::vector<std::string> texts);
+  field& later_builds(std::vector<std::string> texts);
   field& is(text_kind kind);
   field& must();
   field& otherwise(nlohmann::json value);
   field& only_with(std::string key, std::vector<std::string> values);
+  template <has_words Enum, std::same_as<Enum>... More>
+  field& only_with(std::string key, Enum value, More... or_value) {
+    return only_with(std::move(key),
+                     std::vector{to_string(value), to_string(or_value)...});
+  }
   field& only_without(std::string key);
+  /// Allows the words of the field's enum; of another type nothing changes.
+  field& take_words();
 };
 
 /// Appends a field of `Object`, which `at` finds there; the reference holds
@@ -129,16 +152,15 @@ field& append_field(std::vector<field>& fields, std::string pointer, Access at,
     use(fresh);
   };
   out.doc = std::move(doc);
-  return out;
+  return out.take_words();
 }
 
 // -- one field at a time (field_value.cpp, field_schema.cpp) ------------------
 
 /// "an integer from 1 to 64", "one of 'sgd', 'adam', 'adamw'", ...
 std::string allowed_values(const field& of);
-/// The type as JSON Schema calls it: "integer", "number", "string", "boolean",
-/// "array", "object"; of the items of a list with `of_item`.
-std::string json_type(const field& of, bool of_item = false);
+/// Of the items of a list with `of_item`.
+json_kind json_type(const field& of, bool of_item = false);
 bool is_nullable(const field& of);
 /// A list of lists.
 bool is_table(const field& of);

@@ -10,21 +10,21 @@ namespace {
 using nlohmann::json;
 
 json scalar_schema(const field& of) {
-  std::string type = json_type(of, true);
-  json out = {{"type", type}};
+  const json_kind type = json_type(of, true);
+  json out = {{"type", to_string(type)}};
   if (is_nullable(of))
-    out["type"] = {type, "null"};
-  if (type == "integer" || type == "number") {
+    out["type"] = {to_string(type), "null"};
+  if (type == json_kind::integer || type == json_kind::number) {
     const field_range& r = of.range;
     out[r.low_excluded ? "exclusiveMinimum" : "minimum"] = r.low;
     if (!std::isinf(r.high))
       out[r.high_excluded ? "exclusiveMaximum" : "maximum"] = r.high;
   }
-  if (type == "integer")
+  if (type == json_kind::integer)
     for (const char* bound : {"minimum", "maximum"})
       if (out.contains(bound))
         out[bound] = int64_t(out[bound].get<double>());
-  if (type != "string")
+  if (type != json_kind::string)
     return out;
   if (of.text == text_kind::name)
     out["pattern"] = "^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}$";
@@ -41,11 +41,11 @@ json scalar_schema(const field& of) {
 
 json field_schema(const field& of) {
   if (of.type_only)
-    return {{"type", json_type(of)}, {"description", of.doc}};
+    return {{"type", to_string(json_type(of))}, {"description", of.doc}};
   json out = scalar_schema(of);
-  for (int depth = is_table(of)               ? 2
-                   : json_type(of) == "array" ? 1
-                                              : 0;
+  for (int depth = is_table(of)                        ? 2
+                   : json_type(of) == json_kind::array ? 1
+                                                       : 0;
        depth > 0; --depth)
     out = {{"type", "array"},
            {"items", std::move(out)},

@@ -25,6 +25,11 @@ struct is_optional : std::false_type {};
 template <class T>
 struct is_optional<std::optional<T>> : std::true_type {};
 
+/// What has no type of its own in a document: fixed values, and enums.
+template <class T>
+constexpr bool is_text_only =
+    std::is_same_v<T, std::monostate> || std::is_same_v<T, word_place>;
+
 template <class T>
 struct scalar_of {
   using type = T;
@@ -44,12 +49,13 @@ auto with_fresh_place(const field& of, F&& f) {
 }
 
 /// Calls `f` with a null pointer to the stored type of one value: of an item
-/// for a list, of the content for an optional. Fixed values are texts.
+/// for a list, of the content for an optional. Fixed values and words are
+/// texts.
 template <class F>
 auto with_scalar(const field& of, F&& f) {
   return with_fresh_place(of, [&f](auto place) {
     using stored = std::remove_pointer_t<decltype(place)>;
-    if constexpr (std::is_same_v<stored, std::monostate>)
+    if constexpr (is_text_only<stored>)
       return f(static_cast<std::string*>(nullptr));
     else
       return f(static_cast<typename scalar_of<stored>::type*>(nullptr));
@@ -62,19 +68,19 @@ bool is_list_field(const field& of) {
   });
 }
 
-std::string scalar_type(const field& of) {
-  return with_scalar(of, [](auto* place) -> std::string {
+json_kind scalar_type(const field& of) {
+  return with_scalar(of, [](auto* place) {
     using scalar = std::remove_pointer_t<decltype(place)>;
     if constexpr (std::is_same_v<scalar, bool>)
-      return "boolean";
+      return json_kind::boolean;
     else if constexpr (std::is_same_v<scalar, std::string>)
-      return "string";
+      return json_kind::string;
     else if constexpr (std::is_same_v<scalar, job>)
-      return "object";
+      return json_kind::object;
     else if constexpr (std::is_integral_v<scalar>)
-      return "integer";
+      return json_kind::integer;
     else
-      return "number";
+      return json_kind::number;
   });
 }
 
@@ -96,18 +102,7 @@ std::string range_text(const field& of, const std::string& noun) {
   return noun + " " + low + number_text(r.low) + high;
 }
 
-std::string scalar_allowed(const field& of) {
-  std::string type = scalar_type(of);
-  if (of.type_only)
-    return "a value of type " + type;
-  if (type == "boolean")
-    return "true or false";
-  if (type == "integer")
-    return range_text(of, "an integer");
-  if (type == "number")
-    return range_text(of, "a number");
-  if (type == "object")
-    return "an object";
+std::string allowed_texts(const field& of) {
   const std::string words = quoted_list(of.allowed);
   switch (of.text) {
   case text_kind::path_or_word:
@@ -124,6 +119,26 @@ std::string scalar_allowed(const field& of) {
   if (words.empty())
     return "text";
   return of.allowed.size() == 1 ? words : "one of " + words;
+}
+
+std::string scalar_allowed(const field& of) {
+  const json_kind type = scalar_type(of);
+  if (of.type_only)
+    return "a value of type " + to_string(type);
+  switch (type) {
+  case json_kind::boolean:
+    return "true or false";
+  case json_kind::integer:
+    return range_text(of, "an integer");
+  case json_kind::number:
+    return range_text(of, "a number");
+  case json_kind::object:
+    return "an object";
+  case json_kind::string:
+  case json_kind::array: // of no scalar
+    break;
+  }
+  return allowed_texts(of);
 }
 
 bool in_range(const field_range& r, double number) {
@@ -300,8 +315,8 @@ std::string allowed_values(const field& of) {
   return is_nullable(of) ? "null or " + one : one;
 }
 
-std::string json_type(const field& of, bool of_item) {
-  return is_list_field(of) && !of_item ? "array" : scalar_type(of);
+json_kind json_type(const field& of, bool of_item) {
+  return is_list_field(of) && !of_item ? json_kind::array : scalar_type(of);
 }
 
 bool is_nullable(const field& of) {
@@ -329,9 +344,12 @@ std::vector<failure> store_value(const field& of, const json& value,
   auto store = [&](auto place) -> std::vector<failure> {
     using stored = std::remove_pointer_t<decltype(place)>;
     failure mistake;
-    if constexpr (std::is_same_v<stored, std::monostate>) {
+    if constexpr (is_text_only<stored>) {
       std::string checked;
       mistake = read_scalar(of, of.pointer, value, checked);
+      if constexpr (std::is_same_v<stored, word_place>)
+        if (!mistake)
+          place.store(checked);
     } else if constexpr (is_list<stored>::value) {
       return read_list(of, of.pointer, value, *place);
     } else if constexpr (std::is_same_v<stored, job>) {
@@ -367,6 +385,8 @@ json load_value(const field& of, object_ref from) {
         using stored = std::remove_pointer_t<decltype(place)>;
         if constexpr (std::is_same_v<stored, std::monostate>)
           return of.default_value;
+        else if constexpr (std::is_same_v<stored, word_place>)
+          return place.load();
         else if constexpr (std::is_same_v<stored, job>)
           return to_json(*place);
         else if constexpr (is_optional<stored>::value)

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "runtime/base/errors.hpp"
+#include "runtime/job/job_words.hpp"
 
 #include <cstdint>
 #include <nlohmann/json.hpp>
@@ -16,7 +17,7 @@ namespace ballast {
 
 /// One source of rows. `format` selects which fields apply.
 struct source_spec {
-  std::string format;                // idx, csv, parquet, synthetic
+  source_format format{};            // required
   std::string images;                // idx
   std::string labels;                // idx
   std::string uri;                   // csv, parquet: path, glob or file:// URI
@@ -28,13 +29,13 @@ struct source_spec {
 };
 
 struct pipeline_step {
-  std::string op;              // scale, reshape
+  pipeline_op op{};            // required
   double factor = 1;           // scale
   std::vector<uint32_t> shape; // reshape
 };
 
 struct placement_spec {
-  std::string kind = "contiguous";
+  placement_kind kind = placement_kind::contiguous;
   double alpha = 0.5;              // dirichlet, inner_dirichlet
   std::vector<double> shares;      // sizes, inner_dirichlet (empty = equal)
   double sigma = 0.5;              // lognormal
@@ -57,26 +58,25 @@ struct data_spec {
 };
 
 struct model_spec {
-  std::string kind; // linear logistic mlp cnn resnet18 transformer emulated
-                    // torchscript
-  std::vector<uint32_t> hidden;       // mlp
-  std::vector<uint32_t> channels;     // cnn
-  bool batch_norm = false;            // cnn
-  double dropout = 0;                 // cnn
-  std::string stem = "imagenet";      // resnet18: imagenet, cifar
-  uint32_t layers = 4;                // transformer
-  uint32_t width = 128;               // transformer
-  uint32_t heads = 4;                 // transformer
+  model_kind kind{};                        // required
+  std::vector<uint32_t> hidden;             // mlp
+  std::vector<uint32_t> channels;           // cnn
+  bool batch_norm = false;                  // cnn
+  double dropout = 0;                       // cnn
+  resnet_stem stem = resnet_stem::imagenet; // resnet18
+  uint32_t layers = 4;                      // transformer
+  uint32_t width = 128;                     // transformer
+  uint32_t heads = 4;                       // transformer
   std::optional<uint64_t> vocabulary; // transformer; null = that of the data
-  std::string init = "default";       // default, zeros, or a .safetensors path
-  std::string path;                   // torchscript
-  uint64_t parameters = 0;            // emulated
-  uint64_t us_per_sample = 0;         // emulated
-  uint64_t us_per_step = 0;           // emulated
+  std::string init = to_string(model_init::seeded); // or a .safetensors path
+  std::string path;                                 // torchscript
+  uint64_t parameters = 0;                          // emulated
+  uint64_t us_per_sample = 0;                       // emulated
+  uint64_t us_per_step = 0;                         // emulated
 };
 
 struct optimizer_spec {
-  std::string kind = "sgd"; // sgd adam adamw
+  optimizer_kind kind = optimizer_kind::sgd;
   double lr = 0.01;
   double momentum = 0;
   double weight_decay = 0;
@@ -86,7 +86,7 @@ struct optimizer_spec {
 };
 
 struct schedule_spec {
-  std::string kind = "constant"; // constant step cosine linear
+  schedule_kind kind = schedule_kind::constant;
   uint64_t warmup_steps = 0;
   uint64_t every_steps = 0; // step
   double gamma = 0.1;       // step
@@ -96,18 +96,18 @@ struct schedule_spec {
 struct train_spec {
   uint64_t epochs = 1;
   uint64_t global_batch = 256;
-  std::string loss = "cross_entropy"; // cross_entropy mse next_token
+  loss_kind loss = loss_kind::cross_entropy;
   optimizer_spec optimizer;
   schedule_spec schedule;
   std::optional<double> clip_norm;
   std::optional<uint64_t> micro_batch;
   std::vector<double> class_weights; // empty = all 1
-  std::string precision = "float32";
+  compute_precision precision = compute_precision::float32;
   bool activation_checkpointing = false;
-  std::string strategy = "allreduce";
-  std::string order = "local";
-  std::string reduction = "fused";
-  std::string collective = "auto";
+  train_strategy strategy = train_strategy::allreduce;
+  sample_order order = sample_order::local;
+  reduction_kind reduction = reduction_kind::fused;
+  collective_kind collective = collective_kind::automatic;
   uint32_t threads = 0; // compute threads a worker; 0 = cores / local workers
 };
 

@@ -29,8 +29,6 @@ void add_model(fields_t& f) {
       "What is trained. `linear` has one output column (regression), "
       "`logistic` one per class; `emulated` measures the runtime itself. "
       "docs/models.md describes them.")
-      .one_of({"linear", "logistic", "mlp", "cnn", "resnet18", "transformer",
-               "torchscript", "emulated"})
       .must();
   add_field(
       f, "/model/hidden", [](job& j) -> field_place { return &j.model.hidden; },
@@ -38,7 +36,7 @@ void add_model(fields_t& f) {
       .between(1, 1e6)
       .items(1, 64)
       .otherwise({128})
-      .only_with("kind", {"mlp"});
+      .only_with("kind", model_kind::mlp);
   add_field(
       f, "/model/channels",
       [](job& j) -> field_place { return &j.model.channels; },
@@ -46,86 +44,85 @@ void add_model(fields_t& f) {
       .between(1, 65536)
       .items(1, 16)
       .otherwise({16, 32})
-      .only_with("kind", {"cnn"});
+      .only_with("kind", model_kind::cnn);
   add_field(
       f, "/model/batch_norm",
       [](job& j) -> field_place { return &j.model.batch_norm; },
       "Batch normalisation after each convolution.")
-      .only_with("kind", {"cnn"});
+      .only_with("kind", model_kind::cnn);
   add_field(
       f, "/model/dropout",
       [](job& j) -> field_place { return &j.model.dropout; },
       "Part of the last layer's inputs that is dropped in training.")
       .below(0, 1)
-      .only_with("kind", {"cnn"});
+      .only_with("kind", model_kind::cnn);
   add_field(
       f, "/model/stem", [](job& j) -> field_place { return &j.model.stem; },
       "First layers. `imagenet`: convolution 7x7 with stride 2, then a "
       "pooling with stride 2, as published; images from 33 x 33. `cifar`: "
       "convolution 3x3 with stride 1; images from 9 x 9.")
-      .one_of({"imagenet", "cifar"})
-      .only_with("kind", {"resnet18"});
+      .only_with("kind", model_kind::resnet18);
   add_field(
       f, "/model/layers", [](job& j) -> field_place { return &j.model.layers; },
       "Blocks of attention and MLP.")
       .between(1, 1024)
-      .only_with("kind", {"transformer"});
+      .only_with("kind", model_kind::transformer);
   add_field(
       f, "/model/width", [](job& j) -> field_place { return &j.model.width; },
       "Values that stand for a token; a multiple of `heads`.")
       .between(1, 65536)
-      .only_with("kind", {"transformer"});
+      .only_with("kind", model_kind::transformer);
   add_field(
       f, "/model/heads", [](job& j) -> field_place { return &j.model.heads; },
       "Heads of each attention.")
       .between(1, 1024)
-      .only_with("kind", {"transformer"});
+      .only_with("kind", model_kind::transformer);
   add_field(
       f, "/model/vocabulary",
       [](job& j) -> field_place { return &j.model.vocabulary; },
       "Number of tokens that it knows; null: as many as the data need.")
       .between(2, 16777216)
-      .only_with("kind", {"transformer"});
+      .only_with("kind", model_kind::transformer);
   add_field(
       f, "/model/init", [](job& j) -> field_place { return &j.model.init; },
       "Initial parameters: `default` (seeded), `zeros` (`linear` and "
       "`logistic` only), or the path of a `.safetensors` file.")
-      .one_of({"default", "zeros"})
+      .one_of({to_string(model_init::seeded), to_string(model_init::zeros)})
       .is(text_kind::path_or_word)
-      .only_with("kind", {"linear", "logistic", "mlp", "cnn", "resnet18",
-                          "transformer", "torchscript"});
+      .only_with("kind", model_kind::linear, model_kind::logistic,
+                 model_kind::mlp, model_kind::cnn, model_kind::resnet18,
+                 model_kind::transformer, model_kind::torchscript);
   add_field(
       f, "/model/path", [](job& j) -> field_place { return &j.model.path; },
       "A TorchScript module, read by every worker.")
       .is(text_kind::path)
       .must()
-      .only_with("kind", {"torchscript"});
+      .only_with("kind", model_kind::torchscript);
   add_field(
       f, "/model/parameters",
       [](job& j) -> field_place { return &j.model.parameters; },
       "Number of parameters of the emulated model.")
       .between(0, 1e10)
-      .only_with("kind", {"emulated"});
+      .only_with("kind", model_kind::emulated);
   add_field(
       f, "/model/us_per_sample",
       [](job& j) -> field_place { return &j.model.us_per_sample; },
       "Microseconds that a row costs.")
       .between(0, 60e6)
-      .only_with("kind", {"emulated"});
+      .only_with("kind", model_kind::emulated);
   add_field(
       f, "/model/us_per_step",
       [](job& j) -> field_place { return &j.model.us_per_step; },
       "Microseconds that a step costs, whatever its rows.")
       .between(0, 600e6)
-      .only_with("kind", {"emulated"});
+      .only_with("kind", model_kind::emulated);
 }
 
 void add_optimizer(fields_t& f) {
   add_field(
       f, "/train/optimizer/kind",
       [](job& j) -> field_place { return &j.train.optimizer.kind; },
-      "Update rule, as in PyTorch.")
-      .one_of({"sgd", "adam", "adamw"});
+      "Update rule, as in PyTorch.");
   add_field(
       f, "/train/optimizer/lr",
       [](job& j) -> field_place { return &j.train.optimizer.lr; },
@@ -136,7 +133,7 @@ void add_optimizer(fields_t& f) {
       [](job& j) -> field_place { return &j.train.optimizer.momentum; },
       "Momentum.")
       .below(0, 1)
-      .only_with("kind", {"sgd"});
+      .only_with("kind", optimizer_kind::sgd);
   add_field(
       f, "/train/optimizer/weight_decay",
       [](job& j) -> field_place { return &j.train.optimizer.weight_decay; },
@@ -148,27 +145,26 @@ void add_optimizer(fields_t& f) {
       [](job& j) -> field_place { return &j.train.optimizer.beta1; },
       "Decay of the first moment.")
       .below(0, 1)
-      .only_with("kind", {"adam", "adamw"});
+      .only_with("kind", optimizer_kind::adam, optimizer_kind::adamw);
   add_field(
       f, "/train/optimizer/beta2",
       [](job& j) -> field_place { return &j.train.optimizer.beta2; },
       "Decay of the second moment.")
       .below(0, 1)
-      .only_with("kind", {"adam", "adamw"});
+      .only_with("kind", optimizer_kind::adam, optimizer_kind::adamw);
   add_field(
       f, "/train/optimizer/eps",
       [](job& j) -> field_place { return &j.train.optimizer.eps; },
       "Added to the denominator.")
       .above(0, 1)
-      .only_with("kind", {"adam", "adamw"});
+      .only_with("kind", optimizer_kind::adam, optimizer_kind::adamw);
 }
 
 void add_schedule(fields_t& f) {
   add_field(
       f, "/train/schedule/kind",
       [](job& j) -> field_place { return &j.train.schedule.kind; },
-      "How the learning rate goes on after the warm-up.")
-      .one_of({"constant", "step", "cosine", "linear"});
+      "How the learning rate goes on after the warm-up.");
   add_field(
       f, "/train/schedule/warmup_steps",
       [](job& j) -> field_place { return &j.train.schedule.warmup_steps; },
@@ -180,19 +176,19 @@ void add_schedule(fields_t& f) {
       "Steps after which the rate is multiplied by `gamma`, again and again.")
       .between(1, 1e12)
       .must()
-      .only_with("kind", {"step"});
+      .only_with("kind", schedule_kind::step);
   add_field(
       f, "/train/schedule/gamma",
       [](job& j) -> field_place { return &j.train.schedule.gamma; },
       "Factor of each fall.")
       .above(0, 1)
-      .only_with("kind", {"step"});
+      .only_with("kind", schedule_kind::step);
   add_field(
       f, "/train/schedule/final_ratio",
       [](job& j) -> field_place { return &j.train.schedule.final_ratio; },
       "Learning rate of the last step, as a part of `lr`.")
       .between(0, 1)
-      .only_with("kind", {"cosine", "linear"});
+      .only_with("kind", schedule_kind::cosine, schedule_kind::linear);
 }
 
 void add_modes(fields_t& f) {
@@ -201,28 +197,27 @@ void add_modes(fields_t& f) {
       [](job& j) -> field_place { return &j.train.precision; },
       "Number format of forward and backward passes. `bfloat16`: of their "
       "matrix products, convolutions and attention; parameters, gradients, "
-      "sums and the update stay float32.")
-      .one_of({"float32", "bfloat16"});
+      "sums and the update stay float32.");
   add_field(
       f, "/train/strategy",
       [](job& j) -> field_place { return &j.train.strategy; },
       "How workers agree on an update.")
-      .one_of({"allreduce"},
-              {"local_sgd", "parameter_server", "pipeline", "hybrid"});
+      .later_builds({"local_sgd", "parameter_server", "pipeline", "hybrid"});
   add_field(
       f, "/train/order", [](job& j) -> field_place { return &j.train.order; },
       "`local`: every worker draws from the rows it owns.")
-      .one_of({"local"}, {"global"});
+      .later_builds({"global"});
   add_field(
       f, "/train/reduction",
       [](job& j) -> field_place { return &j.train.reduction; },
       "`fused`: sums as fast as possible, in the order of the backend.")
-      .one_of({"fused"}, {"canonical"});
+      .later_builds({"canonical"});
   add_field(
       f, "/train/compression",
       [](job&) -> field_place { return std::monostate{}; },
       "Compression of gradients on the wire.")
-      .one_of({"none"}, {"bf16", "int8", "topk", "powersgd"})
+      .one_of({"none"})
+      .later_builds({"bf16", "int8", "topk", "powersgd"})
       .otherwise("none");
   add_field(
       f, "/train/collective",
@@ -230,8 +225,7 @@ void add_modes(fields_t& f) {
       "What sums the gradients: `ring` for workers on CPUs and on GPUs, whose "
       "buckets go through the host's memory; `nccl` between GPUs, one worker "
       "each; `auto` takes `nccl` for every generation in which that is "
-      "possible, else `ring`.")
-      .one_of({"auto", "ring", "gloo", "nccl"});
+      "possible, else `ring`.");
 }
 
 void add_train(fields_t& f) {
@@ -262,8 +256,7 @@ void add_train(fields_t& f) {
       f, "/train/loss", [](job& j) -> field_place { return &j.train.loss; },
       "Mean over the global batch; `mse` is the squared error without 1/2, "
       "for a label column of numbers; `next_token` is the mean cross entropy "
-      "of each token of a row after the first, given those before it.")
-      .one_of({"cross_entropy", "mse", "next_token"});
+      "of each token of a row after the first, given those before it.");
   add_field(
       f, "/train/class_weights",
       [](job& j) -> field_place { return &j.train.class_weights; },

@@ -16,7 +16,7 @@ void add_source(fields_t& f, const std::string& prefix,
       "`idx`: images and labels as in MNIST, also gzipped; `synthetic`: "
       "seeded class means with noise, or with the loss `next_token` tokens of "
       "which each has a favourite successor.")
-      .one_of({"idx", "csv", "parquet", "synthetic"}, {"jsonl", "arrow", "orc"})
+      .later_builds({"jsonl", "arrow", "orc"})
       .must();
   add_field(
       f, prefix + "/images",
@@ -24,26 +24,26 @@ void add_source(fields_t& f, const std::string& prefix,
       "File with the images.")
       .is(text_kind::path)
       .must()
-      .only_with("format", {"idx"});
+      .only_with("format", source_format::idx);
   add_field(
       f, prefix + "/labels",
       [of](job& j) -> field_place { return &of(j).labels; },
       "File with the labels.")
       .is(text_kind::path)
       .must()
-      .only_with("format", {"idx"});
+      .only_with("format", source_format::idx);
   add_field(
       f, prefix + "/uri", [of](job& j) -> field_place { return &of(j).uri; },
       "A path, a glob, or a `file://` URI.")
       .is(text_kind::uri)
       .must()
-      .only_with("format", {"csv", "parquet"});
+      .only_with("format", source_format::csv, source_format::parquet);
   add_field(
       f, prefix + "/label",
       [of](job& j) -> field_place { return &of(j).label; },
       "Column with the label: class numbers from 0, or any number for `mse`; "
       "required with these. Rows for `next_token` have none.")
-      .only_with("format", {"csv", "parquet"});
+      .only_with("format", source_format::csv, source_format::parquet);
   add_field(
       f, prefix + "/features",
       [of](job& j) -> field_place { return &of(j).features; },
@@ -51,26 +51,26 @@ void add_source(fields_t& f, const std::string& prefix,
       "of numbers; those of text are named on stderr, those with both are "
       "refused. With `next_token` each holds one token of the row.")
       .items(0, 65536)
-      .only_with("format", {"csv", "parquet"});
+      .only_with("format", source_format::csv, source_format::parquet);
   add_field(
       f, prefix + "/rows", [of](job& j) -> field_place { return &of(j).rows; },
       "Number of rows.")
       .between(1, 1e10)
       .must()
-      .only_with("format", {"synthetic"});
+      .only_with("format", source_format::synthetic);
   add_field(
       f, prefix + "/classes",
       [of](job& j) -> field_place { return &of(j).classes; },
       "Number of classes; with `next_token` of tokens.")
       .between(2, 65536)
       .must()
-      .only_with("format", {"synthetic"});
+      .only_with("format", source_format::synthetic);
   add_field(
       f, prefix + "/features",
       [of](job& j) -> field_place { return &of(j).width; },
       "Numbers, or tokens, in a row.")
       .between(1, 1e6)
-      .only_with("format", {"synthetic"});
+      .only_with("format", source_format::synthetic);
 }
 
 void add_pipeline_step(fields_t& f, size_t index) {
@@ -83,7 +83,7 @@ void add_pipeline_step(fields_t& f, size_t index) {
   job_field& op = add_field(
       f, prefix + "/op", [step](job& j) -> field_place { return &step(j).op; },
       "What is done to every row; steps are applied in order.");
-  op.one_of({"scale", "reshape"}).must();
+  op.must();
   op.later_open = true;
   add_field(
       f, prefix + "/factor",
@@ -91,7 +91,7 @@ void add_pipeline_step(fields_t& f, size_t index) {
       "Every value is multiplied by it.")
       .between(-1e30, 1e30)
       .must()
-      .only_with("op", {"scale"});
+      .only_with("op", pipeline_op::scale);
   add_field(
       f, prefix + "/shape",
       [step](job& j) -> field_place { return &step(j).shape; },
@@ -100,7 +100,7 @@ void add_pipeline_step(fields_t& f, size_t index) {
       .between(1, 1e6)
       .items(1, 4)
       .must()
-      .only_with("op", {"reshape"});
+      .only_with("op", pipeline_op::reshape);
 }
 
 void add_placement(fields_t& f) {
@@ -116,29 +116,26 @@ void add_placement(fields_t& f) {
       "each label split at random; `inner_dirichlet`: given sizes, each worker "
       "a random mix of labels. "
       "By a column: `column` keeps equal values together; `continuous` sorts "
-      "by it, more or less.")
-      .one_of({"contiguous", "iid", "stratified", "sorted", "dirichlet",
-               "sizes", "lognormal", "linear", "square", "exponential",
-               "inner_dirichlet", "shards", "classes", "matrix", "column",
-               "continuous"});
+      "by it, more or less.");
   add_field(
       f, "/data/placement/alpha",
       [](job& j) -> field_place { return &j.data.placement.alpha; },
       "Concentration; the smaller, the more uneven.")
       .above(0, 1e6)
-      .only_with("kind", {"dirichlet", "inner_dirichlet"});
+      .only_with("kind", placement_kind::dirichlet,
+                 placement_kind::inner_dirichlet);
   add_field(
       f, "/data/placement/min_rows",
       [](job& j) -> field_place { return &j.data.placement.min_rows; },
       "Who would have fewer takes them from whoever has most.")
       .between(1, 1e10)
-      .only_with("kind", {"dirichlet"});
+      .only_with("kind", placement_kind::dirichlet);
   add_field(
       f, "/data/placement/balanced",
       [](job& j) -> field_place { return &j.data.placement.balanced; },
       "A worker that has an equal part of all rows takes none of the classes "
       "that follow.")
-      .only_with("kind", {"dirichlet"});
+      .only_with("kind", placement_kind::dirichlet);
   const field_access shares = [](job& j) -> field_place {
     return &j.data.placement.shares;
   };
@@ -147,24 +144,24 @@ void add_placement(fields_t& f) {
       .above(0, 1e12)
       .items(1, 1024)
       .must()
-      .only_with("kind", {"sizes"});
+      .only_with("kind", placement_kind::sizes);
   add_field(f, "/data/placement/shares", shares,
             "One positive number for each worker; empty: equal sizes.")
       .above(0, 1e12)
       .items(0, 1024)
-      .only_with("kind", {"inner_dirichlet"});
+      .only_with("kind", placement_kind::inner_dirichlet);
   add_field(
       f, "/data/placement/sigma",
       [](job& j) -> field_place { return &j.data.placement.sigma; },
       "Standard deviation of the logarithm of the sizes; 0: all equal.")
       .between(0, 10)
-      .only_with("kind", {"lognormal"});
+      .only_with("kind", placement_kind::lognormal);
   add_field(
       f, "/data/placement/shards_per_worker",
       [](job& j) -> field_place { return &j.data.placement.shards_per_worker; },
       "Shards that each worker gets.")
       .between(1, 65536)
-      .only_with("kind", {"shards"});
+      .only_with("kind", placement_kind::shards);
   add_field(
       f, "/data/placement/classes_per_worker",
       [](job& j) -> field_place {
@@ -172,7 +169,7 @@ void add_placement(fields_t& f) {
       },
       "Classes that each worker has; together all must be there.")
       .between(1, 65536)
-      .only_with("kind", {"classes"});
+      .only_with("kind", placement_kind::classes);
   add_field(
       f, "/data/placement/matrix",
       [](job& j) -> field_place { return &j.data.placement.matrix; },
@@ -181,7 +178,7 @@ void add_placement(fields_t& f) {
       .between(0, 1e12)
       .items(1, 65536)
       .must()
-      .only_with("kind", {"matrix"});
+      .only_with("kind", placement_kind::matrix);
   add_field(
       f, "/data/placement/column",
       [](job& j) -> field_place { return &j.data.placement.column; },
@@ -189,13 +186,13 @@ void add_placement(fields_t& f) {
       "`column`: the groups of equal values are dealt so that sizes become as "
       "equal as they can.")
       .must()
-      .only_with("kind", {"column", "continuous"});
+      .only_with("kind", placement_kind::column, placement_kind::continuous);
   add_field(
       f, "/data/placement/strictness",
       [](job& j) -> field_place { return &j.data.placement.strictness; },
       "1: sorted by the column; 0: at random; between: blurred.")
       .between(0, 1)
-      .only_with("kind", {"continuous"});
+      .only_with("kind", placement_kind::continuous);
 }
 
 } // namespace

@@ -64,8 +64,8 @@ void check_workers(const job& in, rule_book& book) {
 /// For other data the classes, or the bins of a target, are known only after
 /// reading them.
 bool classes_are_known(const job& in) {
-  return in.data.train.format == "synthetic" &&
-         in.train.loss == "cross_entropy";
+  return in.data.train.format == source_format::synthetic &&
+         in.train.loss == loss_kind::cross_entropy;
 }
 
 void check_matrix(const job& in, rule_book& book) {
@@ -97,11 +97,12 @@ void check_matrix(const job& in, rule_book& book) {
 }
 
 bool has_named_columns(const source_spec& source) {
-  return source.format == "csv" || source.format == "parquet";
+  return source.format == source_format::csv ||
+         source.format == source_format::parquet;
 }
 
 std::string no_named_columns(const source_spec& source) {
-  return "\"" + source.format +
+  return "\"" + to_string(source.format) +
          "\" data have no named columns; expected the format \"csv\" or "
          "\"parquet\"";
 }
@@ -152,18 +153,19 @@ void check_placement(const job& in, rule_book& book) {
   const placement_spec& p = in.data.placement;
   const uint32_t workers = in.elastic.workers;
   const bool given =
-      p.kind == "sizes" || (p.kind == "inner_dirichlet" && !p.shares.empty());
+      p.kind == placement_kind::sizes ||
+      (p.kind == placement_kind::inner_dirichlet && !p.shares.empty());
   if (given && p.shares.size() != workers)
     book.refuse(
         {"/data/placement/shares", "/data/placement/kind", "/elastic/workers"},
         n(p.shares.size()) + " shares for " + n(workers) +
             " workers; expected one for each (/elastic/workers)");
-  if (p.kind == "matrix")
+  if (p.kind == placement_kind::matrix)
     check_matrix(in, book);
-  if (p.kind == "column" || p.kind == "continuous")
+  if (p.kind == placement_kind::column || p.kind == placement_kind::continuous)
     check_column(in, book);
   const source_spec& train = in.data.train;
-  if (p.kind != "classes" || !classes_are_known(in))
+  if (p.kind != placement_kind::classes || !classes_are_known(in))
     return;
   const std::vector<std::string> fields = {
       "/data/placement/classes_per_worker", "/data/placement/kind",
@@ -198,7 +200,8 @@ void check_sources(const job& in, rule_book& book) {
     return;
   const source_spec& test = *in.data.test;
   check_features(test, "/data/test", book);
-  if (train.format != "synthetic" || test.format != "synthetic")
+  if (train.format != source_format::synthetic ||
+      test.format != source_format::synthetic)
     return;
   if (test.classes != train.classes)
     book.refuse({"/data/test/classes", "/data/train/classes",
@@ -213,10 +216,11 @@ void check_sources(const job& in, rule_book& book) {
 }
 
 void check_recomputing(const job& in, rule_book& book) {
-  if (in.train.activation_checkpointing && in.model.kind != "transformer" &&
-      in.model.kind != "resnet18")
+  if (in.train.activation_checkpointing &&
+      in.model.kind != model_kind::transformer &&
+      in.model.kind != model_kind::resnet18)
     book.refuse({"/train/activation_checkpointing", "/model/kind"},
-                "a \"" + in.model.kind +
+                "a \"" + to_string(in.model.kind) +
                     "\" has no blocks that could be computed again; expected "
                     "false, or the model \"transformer\" or \"resnet18\"");
 }
@@ -225,18 +229,18 @@ void check_class_weights(const job& in, rule_book& book) {
   const std::vector<double>& weights = in.train.class_weights;
   if (weights.empty())
     return;
-  if (in.train.loss != "cross_entropy")
+  if (in.train.loss != loss_kind::cross_entropy)
     book.refuse({"/train/class_weights", "/train/loss"},
                 "belongs to the loss \"cross_entropy\"; the loss is \"" +
-                    in.train.loss + "\"");
-  if (in.model.kind == "emulated")
+                    to_string(in.train.loss) + "\"");
+  if (in.model.kind == model_kind::emulated)
     book.refuse({"/train/class_weights", "/model/kind"},
                 "the emulated model has no classes; leave it out");
   if (std::all_of(weights.begin(), weights.end(),
                   [](double w) { return w == 0; }))
     book.refuse({"/train/class_weights"},
                 "all are 0; expected at least one above 0");
-  if (in.data.train.format == "synthetic" &&
+  if (in.data.train.format == source_format::synthetic &&
       weights.size() != in.data.train.classes)
     book.refuse(
         {"/train/class_weights", "/data/train/classes", "/data/train/format"},
@@ -245,68 +249,72 @@ void check_class_weights(const job& in, rule_book& book) {
 }
 
 void check_loss(const job& in, rule_book& book) {
-  const std::string& kind = in.model.kind;
-  const std::string& loss = in.train.loss;
-  if (kind == "linear" && loss != "mse")
+  const model_kind kind = in.model.kind;
+  const loss_kind loss = in.train.loss;
+  if (kind == model_kind::linear && loss != loss_kind::mse)
     book.refuse({"/train/loss", "/model/kind"},
                 "a \"linear\" model predicts a number and needs \"mse\"; for "
                 "classes take the model \"logistic\"");
-  if (kind == "logistic" && loss != "cross_entropy")
+  if (kind == model_kind::logistic && loss != loss_kind::cross_entropy)
     book.refuse({"/train/loss", "/model/kind"},
                 "a \"logistic\" model predicts classes and needs "
                 "\"cross_entropy\"; for numbers take the model \"linear\"");
-  if (in.model.init == "zeros" && kind != "linear" && kind != "logistic")
+  if (parse_word<model_init>(in.model.init) == model_init::zeros &&
+      kind != model_kind::linear && kind != model_kind::logistic)
     book.refuse({"/model/init", "/model/kind"},
                 "\"zeros\" belongs to the models \"linear\" and \"logistic\"; "
                 "a \"" +
-                    kind + "\" that starts with zeros learns nothing");
+                    to_string(kind) +
+                    "\" that starts with zeros learns nothing");
 }
 
 void check_label(const source_spec& source, const std::string& prefix,
-                 const std::string& loss, rule_book& book) {
+                 loss_kind loss, rule_book& book) {
   const std::string field = prefix + "/label";
   const std::vector<std::string> fields = {field, prefix + "/format",
                                            "/train/loss"};
   const bool table = has_named_columns(source);
-  if (loss == "next_token" && source.format == "idx")
+  if (loss == loss_kind::next_token && source.format == source_format::idx)
     book.refuse({prefix + "/format", "/train/loss"},
                 "\"idx\" data have labels, rows for the loss \"next_token\" "
                 "have none; expected \"csv\", \"parquet\" or \"synthetic\"");
-  else if (loss == "next_token" && table && !source.label.empty())
+  else if (loss == loss_kind::next_token && table && !source.label.empty())
     book.refuse(fields, "rows for the loss \"next_token\" have no label, each "
                         "token is that of those before it; leave it out (" +
                             prefix + "/features names the columns of tokens)");
-  else if (loss != "next_token" && table && source.label.empty())
-    book.refuse(fields, "is required with the loss \"" + loss +
+  else if (loss != loss_kind::next_token && table && source.label.empty())
+    book.refuse(fields, "is required with the loss \"" + to_string(loss) +
                             "\": the name of a column");
 }
 
 /// Rules for rows of tokens.
 void check_tokens(const job& in, rule_book& book) {
-  const std::string& kind = in.model.kind;
-  const bool tokens = in.train.loss == "next_token";
-  const bool convex = kind == "linear" || kind == "logistic"; // check_loss
+  const model_kind kind = in.model.kind;
+  const bool tokens = in.train.loss == loss_kind::next_token;
+  const bool convex =
+      kind == model_kind::linear || kind == model_kind::logistic; // check_loss
   check_label(in.data.train, "/data/train", in.train.loss, book);
   if (in.data.test)
     check_label(*in.data.test, "/data/test", in.train.loss, book);
-  if (kind == "transformer" && !tokens)
+  if (kind == model_kind::transformer && !tokens)
     book.refuse({"/train/loss", "/model/kind"},
                 "a \"transformer\" predicts tokens and needs \"next_token\"");
-  if (tokens && kind != "transformer" && kind != "emulated" && !convex)
+  if (tokens && kind != model_kind::transformer &&
+      kind != model_kind::emulated && !convex)
     book.refuse({"/train/loss", "/model/kind"},
-                "\"next_token\" needs the model \"transformer\"; a \"" + kind +
-                    "\" does not predict tokens");
+                "\"next_token\" needs the model \"transformer\"; a \"" +
+                    to_string(kind) + "\" does not predict tokens");
   if (tokens && !in.data.pipeline.empty())
     book.refuse({"/data/pipeline", "/train/loss"},
                 "rows of tokens are taken as they are; leave the steps out");
-  if (kind != "transformer")
+  if (kind != model_kind::transformer)
     return;
   if (in.model.width % in.model.heads != 0)
     book.refuse({"/model/heads", "/model/width", "/model/kind"},
                 n(in.model.heads) + " heads do not divide the width " +
                     n(in.model.width) + "; expected a divisor of it");
   const source_spec& train = in.data.train;
-  if (in.model.vocabulary && train.format == "synthetic" &&
+  if (in.model.vocabulary && train.format == source_format::synthetic &&
       *in.model.vocabulary < train.classes)
     book.refuse({"/model/vocabulary", "/data/train/classes",
                  "/data/train/format", "/model/kind"},

@@ -22,7 +22,7 @@ bool is_text_field(const std::string& pointer) {
   bool text = false;
   for (const job_field& field : job_fields(form))
     if (field.pointer == pointer) {
-      if (json_type(field) != "string")
+      if (json_type(field) != json_kind::string)
         return false;
       text = true;
     }

@@ -8,7 +8,7 @@ namespace ballast {
 namespace {
 
 uint64_t arenas_of(const optimizer_spec& optimizer) {
-  const bool adam = optimizer.kind != "sgd";
+  const bool adam = optimizer.kind != optimizer_kind::sgd;
   const bool momentum = !adam && optimizer.momentum != 0;
   return 3 + (adam ? 2 : momentum ? 1 : 0);
 }
@@ -47,14 +47,21 @@ uint64_t transformer(const model_spec& model) {
 } // namespace
 
 uint64_t least_parameters(const model_spec& model) {
-  if (model.kind == "emulated")
+  switch (model.kind) {
+  case model_kind::emulated:
     return model.parameters;
-  if (model.kind == "mlp")
+  case model_kind::mlp:
     return layered(model.hidden, 1);
-  if (model.kind == "cnn")
+  case model_kind::cnn:
     return layered(model.channels, 9);
-  if (model.kind == "transformer")
+  case model_kind::transformer:
     return transformer(model);
+  case model_kind::linear:
+  case model_kind::logistic:
+  case model_kind::resnet18:
+  case model_kind::torchscript:
+    return 0;
+  }
   return 0;
 }
 
@@ -79,7 +86,7 @@ failure memory_problem(const job& what, uint64_t parameters, uint32_t workers,
   const std::string bound = at_least ? "at least " : "";
   std::string need = "the model needs " + bound + gibibytes(each) + " for " +
                      bound + std::to_string(parameters) + " parameters with " +
-                     what.train.optimizer.kind +
+                     to_string(what.train.optimizer.kind) +
                      " (parameters, two gradients, optimizer state)";
   if (workers > 1)
     need +=
@@ -116,7 +123,7 @@ failure machine_problem(const job& what, const machine_size& machine) {
     return why;
   return memory_problem(what, least_parameters(what.model),
                         what.elastic.workers, machine,
-                        what.model.kind != "emulated");
+                        what.model.kind != model_kind::emulated);
 }
 
 } // namespace ballast

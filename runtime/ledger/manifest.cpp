@@ -133,17 +133,29 @@ std::vector<chunk_info> read_chunks(const json& in, uint64_t rows) {
 }
 
 json write_row(const row_shape& in) {
-  return {{"features", in.features},       {"shape", in.shape},
-          {"stored", in.stored},           {"scale", in.scale},
-          {"offset", in.offset},           {"classes", in.classes},
-          {"target_bins", in.target_bins}, {"vocabulary", in.vocabulary}};
+  return {{"features", in.features},
+          {"shape", in.shape},
+          {"stored", to_string(in.stored)},
+          {"scale", in.scale},
+          {"offset", in.offset},
+          {"classes", in.classes},
+          {"target_bins", in.target_bins},
+          {"vocabulary", in.vocabulary}};
+}
+
+stored_type read_stored(const std::string& word) {
+  const std::optional<stored_type> out = parse_word<stored_type>(word);
+  if (!out)
+    refuse("values of type '" + word +
+           "' cannot be stored; expected uint8, int16, int32 or float32");
+  return *out;
 }
 
 row_shape read_row(const json& in) {
   row_shape out;
   out.features = in.at("features").get<uint32_t>();
   out.shape = in.at("shape").get<std::vector<uint32_t>>();
-  out.stored = in.at("stored").get<std::string>();
+  out.stored = read_stored(in.at("stored").get<std::string>());
   out.scale = in.at("scale").get<double>();
   out.offset = in.at("offset").get<double>();
   out.classes = in.at("classes").get<uint32_t>();

@@ -5,6 +5,7 @@
 /// the data.
 #pragma once
 
+#include "runtime/base/words.hpp"
 #include "runtime/ledger/sequence.hpp"
 
 #include <cstdint>
@@ -40,14 +41,20 @@ struct chunk_info {
   std::vector<id_run> source_rows;
 };
 
+/// How a value lies in a chunk; a wider type holds every value of those before
+/// it (float32: of int32 the nearest).
+enum class stored_type : uint8_t { uint8, int16, int32, float32 };
+template <>
+inline constexpr auto words_of<stored_type> =
+    std::to_array<std::string_view>({"uint8", "int16", "int32", "float32"});
+
 /// The shape of a row as the model sees it.
 struct row_shape {
   /// Values in one row, after all pipeline steps.
   uint32_t features = 0;
   /// Shape of those values, e.g. {28, 28} or {1, 28, 28}; product = features.
   std::vector<uint32_t> shape;
-  /// Stored type of a value: "uint8", "int16", "float32" ...
-  std::string stored;
+  stored_type stored = stored_type::float32;
   /// The model sees stored * scale + offset, in float32.
   double scale = 1;
   double offset = 0;

@@ -27,13 +27,14 @@ std::vector<double> lognormal_weights(double sigma, uint32_t workers,
   return out;
 }
 
-std::vector<double> rising_weights(const std::string& kind, uint32_t workers) {
+std::vector<double> rising_weights(placement_kind kind, uint32_t workers) {
   std::vector<double> out;
   for (uint32_t i = 1; i <= workers; ++i)
     // Relative to the largest weight, because e^i alone would overflow.
-    out.push_back(kind == "linear"   ? double(i)
-                  : kind == "square" ? double(i) * double(i)
-                                     : std::exp(double(i) - double(workers)));
+    out.push_back(kind == placement_kind::linear ? double(i)
+                  : kind == placement_kind::square
+                      ? double(i) * double(i)
+                      : std::exp(double(i) - double(workers)));
   return out;
 }
 

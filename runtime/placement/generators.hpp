@@ -19,7 +19,7 @@ row_lists place_shuffled(const placement_rows& of,
 std::vector<double> lognormal_weights(double sigma, uint32_t workers,
                                       uint64_t seed);
 /// i, i^2 or e^i for i = 1, 2, ..., selected by the name of the kind.
-std::vector<double> rising_weights(const std::string& kind, uint32_t workers);
+std::vector<double> rising_weights(placement_kind kind, uint32_t workers);
 
 // -- by class (by_class.cpp) --------------------------------------------------
 

@@ -1,5 +1,6 @@
 #include "runtime/placement/placement.hpp"
 
+#include "runtime/base/check.hpp"
 #include "runtime/placement/generators.hpp"
 #include "runtime/placement/whole_groups.hpp"
 
@@ -60,39 +61,44 @@ failure matrix_mistake(const std::vector<std::vector<double>>& matrix,
 
 row_lists place(const placement_spec& spec, const placement_rows& of,
                 uint32_t workers, uint64_t seed) {
-  const std::string& kind = spec.kind;
   const std::vector<double> equal(workers, 1.0);
-  if (kind == "iid")
+  switch (spec.kind) {
+  case placement_kind::contiguous:
+    return place_in_order(of, equal);
+  case placement_kind::iid:
     return place_shuffled(of, equal, seed);
-  if (kind == "sizes")
+  case placement_kind::sizes:
     return place_in_order(of, spec.shares);
-  if (kind == "lognormal")
+  case placement_kind::lognormal:
     return place_shuffled(of, lognormal_weights(spec.sigma, workers, seed),
                           seed);
-  if (kind == "linear" || kind == "square" || kind == "exponential")
-    return place_shuffled(of, rising_weights(kind, workers), seed);
-  if (kind == "stratified")
+  case placement_kind::linear:
+  case placement_kind::square:
+  case placement_kind::exponential:
+    return place_shuffled(of, rising_weights(spec.kind, workers), seed);
+  case placement_kind::stratified:
     return place_stratified(of, workers, seed);
-  if (kind == "sorted")
+  case placement_kind::sorted:
     return place_sorted(of, workers);
-  if (kind == "shards")
+  case placement_kind::shards:
     return place_shards(of, spec.shards_per_worker, workers, seed);
-  if (kind == "classes")
+  case placement_kind::classes:
     return place_classes(of, spec.classes_per_worker, workers, seed);
-  if (kind == "matrix")
+  case placement_kind::matrix:
     return place_by_matrix(of, spec.matrix, seed);
-  if (kind == "dirichlet")
+  case placement_kind::dirichlet:
     return place_dirichlet(of, spec.alpha, spec.balanced, workers, seed);
-  if (kind == "inner_dirichlet")
+  case placement_kind::inner_dirichlet:
     return place_inner_dirichlet(
         of, spec.alpha,
         split_by_shares(of.rows, spec.shares.empty() ? equal : spec.shares),
         seed);
-  if (kind == "column")
+  case placement_kind::column:
     return place_groups(of, workers);
-  if (kind == "continuous")
+  case placement_kind::continuous:
     return place_continuous(of, spec.strictness, workers, seed);
-  return place_in_order(of, equal);
+  }
+  BALLAST_CHECK(false, "a placement of no kind");
 }
 
 } // namespace
@@ -127,17 +133,17 @@ failure placement_mistake(const placement_spec& spec, const placement_rows& of,
             "/balance/group: " + n(groups) + " groups are too few for " +
                 n(workers) + " workers; take another column, or fewer workers",
             "/balance/group"};
-  if (spec.kind == "dirichlet" && spec.min_rows > 1 &&
+  if (spec.kind == placement_kind::dirichlet && spec.min_rows > 1 &&
       of.rows / workers < spec.min_rows)
     return mistake("min_rows", n(of.rows) + " rows are too few for " +
                                    n(spec.min_rows) + " on each of " +
                                    n(workers) + " workers; expected at most " +
                                    n(of.rows / workers));
-  if (spec.kind == "classes")
+  if (spec.kind == placement_kind::classes)
     return classes_mistake(spec.classes_per_worker, class_sizes(of), workers);
-  if (spec.kind == "matrix")
+  if (spec.kind == placement_kind::matrix)
     return matrix_mistake(spec.matrix, class_sizes(of));
-  if (spec.kind == "column" && count_groups(of) < workers)
+  if (spec.kind == placement_kind::column && count_groups(of) < workers)
     return mistake("column",
                    "the column \"" + spec.column + "\" has " +
                        n(count_groups(of)) + " different values, too few for " +
@@ -148,7 +154,8 @@ failure placement_mistake(const placement_spec& spec, const placement_rows& of,
 row_lists place_rows(const placement_spec& spec, const placement_rows& of,
                      uint32_t workers, uint64_t seed) {
   row_lists out = place(spec, of, workers, seed);
-  leave_at_least(out, spec.kind == "dirichlet" ? spec.min_rows : 1);
+  leave_at_least(out,
+                 spec.kind == placement_kind::dirichlet ? spec.min_rows : 1);
   if (!of.groups.empty())
     out = with_whole_groups(out, of.groups);
   return out;

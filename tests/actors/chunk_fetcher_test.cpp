@@ -16,7 +16,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 
 const std::string token = "secret";
-const row_shape row = shape_of("uint8", 50, 3);
+const row_shape row = shape_of(stored_type::uint8, 50, 3);
 
 class chunk_fetching : public testing::Test {
 protected:

@@ -10,7 +10,7 @@ namespace ballast {
 namespace {
 
 constexpr worker_id self{2};
-const row_shape row = shape_of("uint8", 4, 3);
+const row_shape row = shape_of(stored_type::uint8, 4, 3);
 
 class releasing : public testing::Test {
 protected:

@@ -24,11 +24,12 @@ constexpr size_t count = 40;
 void fill(replica& parts, guarded_device& device, float first) {
   parts.device = &device;
   model_spec what;
-  what.kind = "emulated";
+  what.kind = model_kind::emulated;
   what.parameters = count;
   auto backend = make_backend("local");
   parts.network = std::make_unique<emulated_model>(what);
-  parts.update = device.make_optimizer({.kind = "adamw"}, count, *backend);
+  parts.update =
+      device.make_optimizer({.kind = optimizer_kind::adamw}, count, *backend);
   parts.memory.count = count;
   parts.memory.parameters = device.allocate(count);
   std::vector<float> values(count);

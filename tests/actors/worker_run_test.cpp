@@ -12,7 +12,7 @@ namespace ballast {
 namespace {
 
 const std::string token = "secret";
-const row_shape row = shape_of("uint8", 50, 3);
+const row_shape row = shape_of(stored_type::uint8, 50, 3);
 
 class worker_loading : public testing::Test {
 protected:

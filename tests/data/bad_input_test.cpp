@@ -42,9 +42,10 @@ protected:
 
   void refuses_csv(const std::string& text, strings parts,
                    const std::string& label = "y", strings features = {},
-                   const std::string& loss = "cross_entropy") {
+                   loss_kind loss = loss_kind::cross_entropy) {
     const std::string path = folder_.write("t.csv", text);
-    job what = job_of(table_source("csv", path, label, std::move(features)));
+    job what = job_of(
+        table_source(source_format::csv, path, label, std::move(features)));
     what.train.loss = loss;
     parts.push_back(path);
     refuses(what, parts);
@@ -90,7 +91,8 @@ TEST_F(bad_input, csv_with_text_only_in_the_first_row_of_a_column) {
               {"row 1 (line 2), column 'a'", "as in row 2 (line 3)"});
   const std::string first = folder_.write("1.csv", "a,b,y\nn/a,1,0\n");
   const std::string second = folder_.write("2.csv", "y,a,b\n1,2,3\n");
-  refuses(job_of(table_source("csv", (folder_ / "?.csv").string(), "y")),
+  refuses(job_of(table_source(source_format::csv, (folder_ / "?.csv").string(),
+                              "y")),
           {first + ": row 1 (line 2), column 'a'",
            "as in " + second + ": row 1 (line 2)"});
 }
@@ -122,8 +124,8 @@ TEST_F(bad_input, cells_are_not_part_of_the_message_for_everybody) {
       {"n,y\nsecret,0\nb,1\n", "secret"},
   };
   for (const auto& row : table) {
-    const job what = job_of(
-        table_source("csv", folder_.write("t.csv", row.text), row.label));
+    const job what = job_of(table_source(
+        source_format::csv, folder_.write("t.csv", row.text), row.label));
     try {
       prepare(what, cache_);
       ADD_FAILURE() << row.text;
@@ -137,16 +139,19 @@ TEST_F(bad_input, cells_are_not_part_of_the_message_for_everybody) {
 TEST_F(bad_input, what_is_no_file) {
   const std::string pipe = (folder_ / "pipe").string();
   ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
-  refuses(job_of(table_source("csv", pipe, "y")), {pipe, "is a pipe"});
-  refuses(job_of(table_source("csv", "/dev/zero", "y")), {"is a device"});
+  refuses(job_of(table_source(source_format::csv, pipe, "y")),
+          {pipe, "is a pipe"});
+  refuses(job_of(table_source(source_format::csv, "/dev/zero", "y")),
+          {"is a device"});
   refuses(job_of(idx_source(pipe, pipe)), {pipe, "is a pipe"});
-  refuses(job_of(table_source("csv", "/" + std::string(300, 'x'), "y")),
+  refuses(job_of(table_source(source_format::csv, "/" + std::string(300, 'x'),
+                              "y")),
           {"too long", "255"});
 }
 
 TEST_F(bad_input, percent_signs_of_a_uri_that_mean_nothing) {
   for (const char* uri : {"file:///a%2", "file:///a%zz", "file:///a%00b"})
-    refuses(job_of(table_source("csv", uri, "y")), {"%25"});
+    refuses(job_of(table_source(source_format::csv, uri, "y")), {"%25"});
 }
 
 TEST_F(bad_input, csv_with_numbers_that_are_none) {
@@ -183,15 +188,18 @@ TEST_F(bad_input, csv_that_is_empty_or_breaks_off) {
 }
 
 TEST_F(bad_input, csv_that_is_not_there) {
-  refuses(job_of(table_source("csv", (folder_ / "no.csv").string(), "y")),
+  refuses(job_of(table_source(source_format::csv, (folder_ / "no.csv").string(),
+                              "y")),
           {(folder_ / "no.csv").string(), "no such file"});
-  refuses(job_of(table_source("csv", (folder_ / "*.csv").string(), "y")),
+  refuses(job_of(table_source(source_format::csv, (folder_ / "*.csv").string(),
+                              "y")),
           {"no file matches"});
-  refuses(job_of(table_source("csv", folder_.path().string(), "y")),
-          {"is a folder"});
-  refuses(job_of(table_source("csv", "s3://bucket/a.csv", "y")),
+  refuses(
+      job_of(table_source(source_format::csv, folder_.path().string(), "y")),
+      {"is a folder"});
+  refuses(job_of(table_source(source_format::csv, "s3://bucket/a.csv", "y")),
           {"s3://", "not in this build"}, errc::not_in_build);
-  refuses(job_of(table_source("csv", "file://host/a.csv", "y")),
+  refuses(job_of(table_source(source_format::csv, "file://host/a.csv", "y")),
           {"file:///absolute/path"});
 }
 
@@ -259,16 +267,19 @@ TEST_F(bad_input, test_set_that_does_not_match) {
       folder_.write("wide", idx_bytes(8, {6, 7}, std::string(42, 'x'))),
       folder_.write("three", idx_labels(6, 3)));
   refuses(what, {"7 values", "6"});
-  what.data.test = table_source("csv", (folder_ / "no.csv").string(), "y");
+  what.data.test =
+      table_source(source_format::csv, (folder_ / "no.csv").string(), "y");
   refuses(what, {"no such file"});
 
-  job table = job_of(table_source(
-      "csv", folder_.write("a.csv", "x,z,y\n1,2,0\n2,3,1\n"), "y"));
-  table.data.test =
-      table_source("csv", folder_.write("b.csv", "x,y\n1,0\n2,1\n"), "y");
-  refuses(table, {(folder_ / "b.csv").string(), "no column 'z'"});
+  job table = job_of(
+      table_source(source_format::csv,
+                   folder_.write("a.csv", "x,z,y\n1,2,0\n2,3,1\n"), "y"));
   table.data.test = table_source(
-      "csv", folder_.write("b.csv", "x,z,y\n1,2,0\n\n1,2,9\n"), "y");
+      source_format::csv, folder_.write("b.csv", "x,y\n1,0\n2,1\n"), "y");
+  refuses(table, {(folder_ / "b.csv").string(), "no column 'z'"});
+  table.data.test =
+      table_source(source_format::csv,
+                   folder_.write("b.csv", "x,z,y\n1,2,0\n\n1,2,9\n"), "y");
   refuses(table, {(folder_ / "b.csv").string() + ": row 2 (line 4), column 'y'",
                   "out of range", "0 to 1", "label 9"});
 }
@@ -276,9 +287,9 @@ TEST_F(bad_input, test_set_that_does_not_match) {
 TEST_F(bad_input, parquet) {
   if (under_thread_sanitizer)
     GTEST_SKIP() << "Arrow is not built for the thread sanitizer";
-  refuses(
-      job_of(table_source("parquet", folder_.write("t.parquet", "no"), "y")),
-      {(folder_ / "t.parquet").string(), "cannot be read as Parquet"});
+  refuses(job_of(table_source(source_format::parquet,
+                              folder_.write("t.parquet", "no"), "y")),
+          {(folder_ / "t.parquet").string(), "cannot be read as Parquet"});
   arrow::DoubleBuilder x;
   arrow::Int32Builder y;
   arrow::StringBuilder name;
@@ -299,13 +310,14 @@ TEST_F(bad_input, parquet) {
       parquet::arrow::WriteTable(*table, arrow::default_memory_pool(), file, 2)
           .ok());
   ASSERT_TRUE(file->Close().ok());
-  refuses(job_of(table_source("parquet", path, "y")),
+  refuses(job_of(table_source(source_format::parquet, path, "y")),
           {path, "row 4", "column 'x'", "NaN"});
-  refuses(job_of(table_source("parquet", path, "x", {"y"})),
+  refuses(job_of(table_source(source_format::parquet, path, "x", {"y"})),
           {path, "row 4", "column 'x'", "label nan"});
-  refuses(job_of(table_source("parquet", path, "y", {"name"})),
+  refuses(job_of(table_source(source_format::parquet, path, "y", {"name"})),
           {path, "column 'name'", "string"});
-  refuses(job_of(table_source("parquet", path, "z")), {path, "no column 'z'"});
+  refuses(job_of(table_source(source_format::parquet, path, "z")),
+          {path, "no column 'z'"});
 }
 
 TEST_F(bad_input, parquet_with_a_missing_value) {
@@ -327,17 +339,8 @@ TEST_F(bad_input, parquet_with_a_missing_value) {
       parquet::arrow::WriteTable(*table, arrow::default_memory_pool(), file, 2)
           .ok());
   ASSERT_TRUE(file->Close().ok());
-  refuses(job_of(table_source("parquet", path, "y")),
+  refuses(job_of(table_source(source_format::parquet, path, "y")),
           {path, "row 5", "column 'x'", "missing"});
-}
-
-TEST_F(bad_input, formats_and_steps_of_later_builds) {
-  source_spec jsonl = table_source("jsonl", folder_.write("t", "{}"), "y");
-  refuses(job_of(jsonl), {"jsonl", "not in this build"}, errc::not_in_build);
-  job what = job_of(idx_source(folder_.write("images", idx_images(10)),
-                               folder_.write("labels", idx_labels(10, 3))));
-  what.data.pipeline = {{"rotate", 1, {}}};
-  refuses(what, {"rotate", "not in this build"}, errc::not_in_build);
 }
 
 } // namespace

@@ -18,8 +18,8 @@ std::vector<row_ref> mixed_rows() {
 }
 
 template <class T>
-void expect_gathered(const std::string& stored, uint32_t features,
-                     uint32_t classes, double scale, double offset) {
+void expect_gathered(stored_type stored, uint32_t features, uint32_t classes,
+                     double scale, double offset) {
   row_shape row = shape_of(stored, features, classes);
   row.scale = scale;
   row.offset = offset;
@@ -42,7 +42,7 @@ void expect_gathered(const std::string& stored, uint32_t features,
     for (uint32_t j = 0; j < features; ++j)
       ASSERT_EQ(out.features[i * features + j],
                 float(values[j]) * float(scale) + float(offset))
-          << stored << " row " << i << " value " << j;
+          << to_string(stored) << " row " << i << " value " << j;
     EXPECT_EQ(out.sample_ids[i], from.sample_ids[rows[i].row]);
     if (classes > 0) {
       EXPECT_EQ(out.labels[i], from.labels[rows[i].row]);
@@ -54,16 +54,16 @@ void expect_gathered(const std::string& stored, uint32_t features,
 
 TEST(batch, gathers_every_stored_type_in_the_order_asked_for) {
   for (uint32_t features : {1, 3, 16, 784}) {
-    expect_gathered<uint8_t>("uint8", features, 4, 1.0 / 255, 0);
-    expect_gathered<int16_t>("int16", features, 4, 0.5, -1);
-    expect_gathered<int32_t>("int32", features, 0, 2, 0);
-    expect_gathered<float>("float32", features, 0, 1, 0);
-    expect_gathered<float>("float32", features, 4, 0.25, 3);
+    expect_gathered<uint8_t>(stored_type::uint8, features, 4, 1.0 / 255, 0);
+    expect_gathered<int16_t>(stored_type::int16, features, 4, 0.5, -1);
+    expect_gathered<int32_t>(stored_type::int32, features, 0, 2, 0);
+    expect_gathered<float>(stored_type::float32, features, 0, 1, 0);
+    expect_gathered<float>(stored_type::float32, features, 4, 0.25, 3);
   }
 }
 
 TEST(batch, is_reused_for_fewer_and_more_rows) {
-  const row_shape row = shape_of("uint8", 3, 4);
+  const row_shape row = shape_of(stored_type::uint8, 3, 4);
   chunk_store store(1 << 20);
   store.put(data_part::train, some_chunk<uint8_t>(0, 10, row));
   batch out;
@@ -81,7 +81,7 @@ TEST(batch, is_reused_for_fewer_and_more_rows) {
 }
 
 TEST(batch, copies_a_range_for_evaluation) {
-  const row_shape row = shape_of("uint8", 3, 4);
+  const row_shape row = shape_of(stored_type::uint8, 3, 4);
   const chunk_ptr chunk = some_chunk<uint8_t>(2, 10, row);
   batch out;
   gather_range(*chunk, row, 4, 6, out);
@@ -95,7 +95,7 @@ TEST(batch, copies_a_range_for_evaluation) {
 }
 
 TEST(batch, names_the_chunk_or_row_that_is_not_there) {
-  const row_shape row = shape_of("uint8", 3, 4);
+  const row_shape row = shape_of(stored_type::uint8, 3, 4);
   chunk_store store(1 << 20);
   store.put(data_part::train, some_chunk<uint8_t>(0, 10, row));
   batch out;
@@ -116,7 +116,7 @@ TEST(batch, names_the_chunk_or_row_that_is_not_there) {
 }
 
 TEST(batch, does_not_keep_dropped_chunks_alive) {
-  const row_shape row = shape_of("uint8", 3, 4);
+  const row_shape row = shape_of(stored_type::uint8, 3, 4);
   chunk_store store(1 << 20);
   chunk_ptr chunk = some_chunk<uint8_t>(0, 10, row);
   const std::weak_ptr<const ballast::chunk> watched = chunk;

@@ -21,7 +21,7 @@ namespace {
 using namespace std::chrono_literals;
 using testing::HasSubstr;
 
-const row_shape row = shape_of("uint8", 50, 3);
+const row_shape row = shape_of(stored_type::uint8, 50, 3);
 
 chunk_info info_of(const chunk& what) {
   chunk_info out;
@@ -170,7 +170,7 @@ TEST_F(chunk_flight, fetches_a_damaged_chunk_once_more) {
 TEST_F(chunk_flight, takes_a_chunk_of_another_shape_for_damage) {
   origin from(1);
   auto client = chunk_client::connect(from.service->address(), "secret", 10s);
-  const row_shape other = shape_of("uint8", 49, 3);
+  const row_shape other = shape_of(stored_type::uint8, 49, 3);
   const failure wrong = failure_of([&] {
     client->fetch(data_part::train, from.infos, other, 10s,
                   [](chunk_ptr) { FAIL() << "handed on"; });
@@ -298,7 +298,7 @@ TEST_F(chunk_flight, breaks_off_what_is_wanted_no_more) {
 
 // Method: one chunk of 9 MB, which travels in three messages.
 TEST_F(chunk_flight, moves_a_chunk_that_is_larger_than_one_message) {
-  const row_shape wide = shape_of("float32", 30'000, 0);
+  const row_shape wide = shape_of(stored_type::float32, 30'000, 0);
   chunk_ptr large = some_chunk<float>(0, 77, wide);
   ASSERT_GT(large->bytes, 2 * bulk_message_bytes);
   auto service = chunk_service::start(

@@ -9,7 +9,7 @@
 namespace ballast {
 namespace {
 
-const row_shape row = shape_of("uint8", 4, 3);
+const row_shape row = shape_of(stored_type::uint8, 4, 3);
 constexpr uint64_t row_bytes = 4 + 4 + 8;
 
 TEST(chunk_store, finds_what_was_put_in_its_own_part) {

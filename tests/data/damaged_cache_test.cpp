@@ -256,7 +256,8 @@ TEST(prepare, ends_soon_once_it_is_stopped) {
     text += "1," + std::to_string(row % 2) + "\n";
   for (const job& what :
        {job_of(synthetic_source(1000, 3, 4)), tiny_idx().what,
-        job_of(table_source("csv", folder.write("t.csv", text), "y"))}) {
+        job_of(table_source(source_format::csv, folder.write("t.csv", text),
+                            "y"))}) {
     std::stop_source stop;
     stop.request_stop();
     try {
@@ -265,7 +266,7 @@ TEST(prepare, ends_soon_once_it_is_stopped) {
     } catch (const ballast_error& error) {
       // (One of them is not there any more.)
       EXPECT_TRUE(error.what_failed().code == errc::stopped ||
-                  what.data.train.format == "idx")
+                  what.data.train.format == source_format::idx)
           << error.what();
     }
   }

@@ -44,8 +44,8 @@ TEST(prepare_cache, finds_equal_content_again_wherever_it_lies) {
   const std::string id = prepare(tiny.what, tiny.cache)->about().content_id;
   const auto written = fs::last_write_time(tiny.cache / id / "train.arrow");
   job again = tiny.what;
-  again.model.kind = "cnn"; // does not matter to the data
-  again.seed = 8;           // nor does the seed of contiguous rows
+  again.model.kind = model_kind::cnn; // does not matter to the data
+  again.seed = 8;                     // nor does the seed of contiguous rows
   again.data.train.images = tiny.folder.write("copy", idx_images(11));
   const auto set = prepare(again, tiny.cache);
   EXPECT_EQ(set->about().content_id, id);
@@ -66,14 +66,17 @@ TEST(prepare_cache, makes_another_set_for_whatever_changes_it) {
   };
   expect_new("chunk_rows", [](job& j) { j.data.chunk_rows = 5; });
   expect_new("workers", [](job& j) { j.elastic.workers = 3; });
-  expect_new("pipeline", [](job& j) { j.data.pipeline = {{"scale", 2, {}}}; });
-  expect_new("placement", [](job& j) { j.data.placement.kind = "iid"; });
+  expect_new("pipeline", [](job& j) {
+    j.data.pipeline = {{pipeline_op::scale, 2, {}}};
+  });
+  expect_new("placement",
+             [](job& j) { j.data.placement.kind = placement_kind::iid; });
   expect_new("seed of iid", [](job& j) {
-    j.data.placement.kind = "iid";
+    j.data.placement.kind = placement_kind::iid;
     j.seed = 8;
   });
   placement_spec random;
-  random.kind = "dirichlet";
+  random.kind = placement_kind::dirichlet;
   auto expect_new_placement = [&](const char* change, auto edit) {
     expect_new(change, [&](job& j) {
       j.data.placement = random;
@@ -85,22 +88,22 @@ TEST(prepare_cache, makes_another_set_for_whatever_changes_it) {
   expect_new_placement("min_rows", [](placement_spec& p) { p.min_rows = 3; });
   expect_new_placement("balanced",
                        [](placement_spec& p) { p.balanced = true; });
-  random.kind = "inner_dirichlet";
+  random.kind = placement_kind::inner_dirichlet;
   expect_new_placement("inner_dirichlet", [](placement_spec&) {});
   expect_new_placement("its shares", [](placement_spec& p) {
     p.shares = {1, 2};
   });
-  random.kind = "shards";
+  random.kind = placement_kind::shards;
   expect_new_placement("shards", [](placement_spec&) {});
   expect_new_placement("shards_per_worker",
                        [](placement_spec& p) { p.shards_per_worker = 1; });
-  random.kind = "matrix";
+  random.kind = placement_kind::matrix;
   random.matrix = {{1, 1, 1}, {1, 1, 1}};
   expect_new_placement("matrix", [](placement_spec&) {});
   expect_new_placement("a weight",
                        [](placement_spec& p) { p.matrix[1][2] = 0.5; });
   expect_new("fraction", [](job& j) { j.data.test_fraction = 0.5; });
-  expect_new("regression", [](job& j) { j.train.loss = "mse"; });
+  expect_new("regression", [](job& j) { j.train.loss = loss_kind::mse; });
   expect_new("test", [](job& j) { j.data.test = j.data.train; });
   expect_new("content", [&](job& j) {
     std::string bytes = idx_images(11);
@@ -114,7 +117,7 @@ TEST(prepare_cache, makes_another_set_for_whatever_changes_it) {
 TEST(prepare_cache, keeps_the_names_of_sets_when_placements_get_options) {
   temporary_folder folder;
   job what = job_of(synthetic_source(30, 3, 2));
-  what.data.placement.kind = "dirichlet";
+  what.data.placement.kind = placement_kind::dirichlet;
   content_hash hash;
   hash.update(R"({"alpha":0.5,"chunk_rows":4,"format":3,)"
               R"("placement":"dirichlet","regression":false,"seed":7,)"

@@ -32,14 +32,15 @@ void expect_refused(const job& what, const temporary_folder& folder, errc code,
 
 TEST(prepare, cuts_each_workers_rows_into_chunks) {
   tiny_idx tiny;
-  tiny.what.data.pipeline = {{"scale", 0.5, {}}, {"scale", 0.25, {}}};
+  tiny.what.data.pipeline = {{pipeline_op::scale, 0.5, {}},
+                             {pipeline_op::scale, 0.25, {}}};
   const auto set = prepare(tiny.what, tiny.cache);
   const manifest& about = set->about();
   EXPECT_EQ(about.train_rows, 11u);
   EXPECT_EQ(about.test_rows, 0u);
   EXPECT_EQ(about.row.features, 6u);
   EXPECT_EQ(about.row.shape, (std::vector<uint32_t>{2, 3}));
-  EXPECT_EQ(about.row.stored, "uint8");
+  EXPECT_EQ(about.row.stored, stored_type::uint8);
   EXPECT_EQ(about.row.scale, 0.125);
   EXPECT_EQ(about.row.classes, 3u);
   EXPECT_EQ(about.sources,
@@ -76,14 +77,13 @@ TEST(prepare, cuts_each_workers_rows_into_chunks) {
 // of train or test, with its own values, and sample ids are 0 to N - 1.
 TEST(prepare, uses_every_source_row_exactly_once) {
   temporary_folder folder;
-  for (const char* kind :
-       {"contiguous", "iid", "stratified", "sorted", "dirichlet", "sizes",
-        "lognormal", "linear", "square", "exponential", "inner_dirichlet",
-        "shards", "classes", "matrix"}) {
+  for (const std::string_view kind : words_of<placement_kind>) {
+    if (kind == "column" || kind == "continuous")
+      continue; // go by a column of a table
     for (double fraction : {0.0, 0.3}) {
       job what = job_of(idx_source(folder.write("images", idx_images(40)),
                                    folder.write("labels", idx_labels(40, 3))));
-      what.data.placement.kind = kind;
+      what.data.placement.kind = *parse_word<placement_kind>(kind);
       what.data.placement.shares = {5, 2, 1};
       what.data.placement.matrix = {{1, 1, 0}, {0, 1, 1}, {2, 1, 1}};
       what.elastic.workers = 3;
@@ -137,8 +137,9 @@ TEST(prepare, keeps_rows_of_one_value_on_one_worker) {
   for (int row = 0; row < 60; ++row)
     text += std::to_string(row * row % 7) + "," + std::to_string(row) + "," +
             std::to_string(row % 2) + "\n";
-  job what = job_of(table_source("csv", folder.write("t.csv", text), "y"));
-  what.data.placement.kind = "column";
+  job what = job_of(
+      table_source(source_format::csv, folder.write("t.csv", text), "y"));
+  what.data.placement.kind = placement_kind::column;
   what.data.placement.column = "user";
   what.data.test_fraction = 0.2; // rows and samples differ
   const auto set = prepare(what, folder / "cache");
@@ -157,23 +158,24 @@ TEST(prepare, keeps_rows_of_one_value_on_one_worker) {
 
 TEST(prepare, says_why_rows_cannot_be_placed_as_asked) {
   temporary_folder folder;
-  job what = job_of(table_source(
-      "csv", folder.write("t.csv", "user,y\n1,0\n1,1\n1,0\n2,1\n"), "y"));
+  job what = job_of(
+      table_source(source_format::csv,
+                   folder.write("t.csv", "user,y\n1,0\n1,1\n1,0\n2,1\n"), "y"));
   what.elastic.workers = 3;
   auto refuses = [&](const std::string& pointer, const std::string& says) {
     expect_refused(what, folder, errc::invalid_data, pointer, says);
   };
-  what.data.placement.kind = "column";
+  what.data.placement.kind = placement_kind::column;
   what.data.placement.column = "name";
   refuses("/data/placement/column",
           "no column 'name' is loaded; expected the label or one of the "
           "features (they are 'y', 'user')");
   what.data.placement.column = "user";
   refuses("/data/placement/column", "2 different values");
-  what.data.placement.kind = "matrix";
+  what.data.placement.kind = placement_kind::matrix;
   what.data.placement.matrix = {{1, 0}, {1, 0}, {1, 0}};
   refuses("/data/placement/matrix", "column 1 is all 0");
-  what.data.placement.kind = "classes";
+  what.data.placement.kind = placement_kind::classes;
   what.data.placement.classes_per_worker = 3;
   refuses("/data/placement/classes_per_worker", "3 different classes of 2");
 }
@@ -183,7 +185,8 @@ TEST(prepare, gives_rows_the_shape_that_the_job_asks_for) {
   job what = job_of(synthetic_source(8, 2, 24));
   const std::string before =
       prepare(what, folder / "cache")->about().content_id;
-  what.data.pipeline = {{"scale", 2, {}}, {"reshape", 1, {2, 3, 4}}};
+  what.data.pipeline = {{pipeline_op::scale, 2, {}},
+                        {pipeline_op::reshape, 1, {2, 3, 4}}};
   const auto set = prepare(what, folder / "cache");
   EXPECT_EQ(set->about().row.shape, (std::vector<uint32_t>{2, 3, 4}));
   EXPECT_EQ(set->about().row.features, 24u);
@@ -199,9 +202,10 @@ TEST(prepare, gives_rows_the_shape_that_the_job_asks_for) {
 
 TEST(prepare, keeps_regression_targets_as_numbers) {
   temporary_folder folder;
-  job what = job_of(table_source(
-      "csv", folder.write("t.csv", "x,y\n1,0.5\n2,-1.5\n3,2\n"), "y"));
-  what.train.loss = "mse";
+  job what = job_of(
+      table_source(source_format::csv,
+                   folder.write("t.csv", "x,y\n1,0.5\n2,-1.5\n3,2\n"), "y"));
+  what.train.loss = loss_kind::mse;
   const auto set = prepare(what, folder / "cache");
   EXPECT_EQ(set->about().row.classes, 0u);
   const chunk_ptr chunk = set->read(data_part::train, chunk_id{0});
@@ -214,9 +218,10 @@ TEST(prepare, counts_regression_targets_by_bins) {
   std::string text = "x,y\n";
   for (int row = 0; row < 100; ++row)
     text += "1," + std::to_string(row * 37 % 100 / 2.0) + "\n";
-  job what = job_of(table_source("csv", folder.write("t.csv", text), "y"));
-  what.train.loss = "mse";
-  what.data.placement.kind = "sorted";
+  job what = job_of(
+      table_source(source_format::csv, folder.write("t.csv", text), "y"));
+  what.train.loss = loss_kind::mse;
+  what.data.placement.kind = placement_kind::sorted;
   what.data.test_fraction = 0.2;
   const auto set = prepare(what, folder / "cache");
   EXPECT_EQ(set->about().row.target_bins, 16u);
@@ -258,8 +263,8 @@ std::string hospital_rows() {
 
 TEST(prepare, counts_rows_by_the_columns_that_balance_goes_by) {
   temporary_folder folder;
-  job what = job_of(
-      table_source("csv", folder.write("t.csv", hospital_rows()), "y", {"x"}));
+  job what = job_of(table_source(
+      source_format::csv, folder.write("t.csv", hospital_rows()), "y", {"x"}));
   what.data.test_fraction = 0;
   what.balance.by = {"site", "y"};
   const auto set = prepare(what, folder / "cache");
@@ -296,8 +301,8 @@ TEST(prepare, refuses_columns_with_too_many_combinations) {
   for (int row = 0; row < 8000; ++row)
     text += "a" + std::to_string(row / 2 % 60) + ",b" +
             std::to_string(row / 120) + ",1," + std::to_string(row % 2) + "\n";
-  job what =
-      job_of(table_source("csv", folder.write("t.csv", text), "y", {"x"}));
+  job what = job_of(table_source(source_format::csv,
+                                 folder.write("t.csv", text), "y", {"x"}));
   what.balance.by = {"a", "b", "y"};
   expect_refused(what, folder, errc::invalid_data, "/balance/by",
                  "different combinations");
@@ -306,9 +311,9 @@ TEST(prepare, refuses_columns_with_too_many_combinations) {
 TEST(prepare, counts_a_test_set_of_its_own_by_the_same_columns) {
   temporary_folder folder;
   const std::string file = folder.write("t.csv", hospital_rows());
-  job what = job_of(table_source("csv", file, "y", {"x"}));
+  job what = job_of(table_source(source_format::csv, file, "y", {"x"}));
   what.data.test = table_source(
-      "csv",
+      source_format::csv,
       folder.write("v.csv", "y,x,site\n0,1,paris\n1,1,rome\n1,1,paris\n"), "y");
   what.balance.by = {"site"};
   what.balance.group = "patient"; // which the test set does not have
@@ -320,11 +325,11 @@ TEST(prepare, counts_a_test_set_of_its_own_by_the_same_columns) {
 
 TEST(prepare, keeps_groups_in_one_chunk_of_one_worker) {
   temporary_folder folder;
-  job what = job_of(
-      table_source("csv", folder.write("t.csv", hospital_rows()), "y", {"x"}));
+  job what = job_of(table_source(
+      source_format::csv, folder.write("t.csv", hospital_rows()), "y", {"x"}));
   what.data.test_fraction = 0;
   what.data.chunk_rows = 20;
-  what.data.placement.kind = "iid";
+  what.data.placement.kind = placement_kind::iid;
   what.balance.group = "patient";
   const auto set = prepare(what, folder / "cache");
   EXPECT_TRUE(set->about().whole_chunks);
@@ -341,12 +346,13 @@ TEST(prepare, keeps_groups_in_one_chunk_of_one_worker) {
 
 TEST(prepare, stores_train_and_test_alike) {
   temporary_folder folder;
-  job what = job_of(
-      table_source("csv", folder.write("a.csv", "x,z,y\n1,7,0\n2,8,1\n"), "y"));
-  what.data.test = table_source(
-      "csv", folder.write("b.csv", "y,note,z,x\n1,hello,0.5,-4\n"), "y");
+  job what = job_of(table_source(
+      source_format::csv, folder.write("a.csv", "x,z,y\n1,7,0\n2,8,1\n"), "y"));
+  what.data.test =
+      table_source(source_format::csv,
+                   folder.write("b.csv", "y,note,z,x\n1,hello,0.5,-4\n"), "y");
   const auto set = prepare(what, folder / "cache");
-  EXPECT_EQ(set->about().row.stored, "float32");
+  EXPECT_EQ(set->about().row.stored, stored_type::float32);
   const chunk_ptr test = set->read(data_part::test, chunk_id{0});
   // By name, in the order of the training set.
   EXPECT_EQ(static_cast<const float*>(test->features)[0], -4.0f);
@@ -359,7 +365,7 @@ TEST(prepare, says_once_which_columns_it_leaves_out) {
   temporary_folder folder;
   const std::string path =
       folder.write("t.csv", "name,x,y\nann,1,0\nbob,2,1\n");
-  const job what = job_of(table_source("csv", path, "y"));
+  const job what = job_of(table_source(source_format::csv, path, "y"));
   std::vector<std::string> said;
   const prepare_options options{
       .warn = [&](const std::string& text) { said.push_back(text); }};
@@ -374,8 +380,8 @@ TEST(prepare, says_once_which_columns_it_leaves_out) {
 // What they left out need not have been text: they looked at the first row.
 TEST(prepare, does_not_take_a_csv_set_of_an_earlier_build) {
   temporary_folder folder;
-  const job what = job_of(
-      table_source("csv", folder.write("t.csv", "x,y\n1,0\n2,1\n"), "y"));
+  const job what = job_of(table_source(
+      source_format::csv, folder.write("t.csv", "x,y\n1,0\n2,1\n"), "y"));
   const std::string key = prepare(what, folder / "cache")->about().content_id;
   const fs::path file = folder / "cache" / key / "manifest.json";
   const auto read = [&] {

@@ -15,8 +15,8 @@ TEST(set_identity, tells_which_source_changed) {
   const std::string second = folder.write("2.csv", "x,y\n3,0\n4,1\n");
   const std::string test = folder.write("test", "x,y\n5,0\n6,1\n");
   const std::string glob = (folder / "*.csv").string();
-  job what = job_of(table_source("csv", glob, "y"));
-  what.data.test = table_source("csv", test, "y");
+  job what = job_of(table_source(source_format::csv, glob, "y"));
+  what.data.test = table_source(source_format::csv, test, "y");
   prepare_cache cache(folder / "cache");
   const auto look = [&] { return set_identity(what, cache, {}); };
   const nlohmann::json before = look();

@@ -22,7 +22,7 @@ constexpr bool under_thread_sanitizer = false;
 #endif
 
 /// `features` values a row, scale 1, shape {features}.
-inline row_shape shape_of(const std::string& stored, uint32_t features,
+inline row_shape shape_of(stored_type stored, uint32_t features,
                           uint32_t classes) {
   return {features, {features}, stored, 1, 0, classes};
 }

@@ -59,14 +59,13 @@ inline std::string gzip(const std::string& text) {
 inline source_spec idx_source(const std::string& images,
                               const std::string& labels) {
   source_spec out;
-  out.format = "idx";
+  out.format = source_format::idx;
   out.images = images;
   out.labels = labels;
   return out;
 }
 
-inline source_spec table_source(const std::string& format,
-                                const std::string& uri,
+inline source_spec table_source(source_format format, const std::string& uri,
                                 const std::string& label,
                                 std::vector<std::string> features = {}) {
   source_spec out;
@@ -80,7 +79,7 @@ inline source_spec table_source(const std::string& format,
 inline source_spec synthetic_source(uint64_t rows, uint32_t classes,
                                     uint32_t width) {
   source_spec out;
-  out.format = "synthetic";
+  out.format = source_format::synthetic;
   out.rows = rows;
   out.classes = classes;
   out.width = width;

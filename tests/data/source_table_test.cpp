@@ -45,7 +45,7 @@ TEST(idx_source, reads_plain_and_gzipped_alike) {
                              folder.write("l.gz", gzip(idx_labels(10, 3)))),
                   {});
   EXPECT_EQ(plain.rows, 10u);
-  EXPECT_EQ(plain.row.stored, "uint8");
+  EXPECT_EQ(plain.row.stored, stored_type::uint8);
   EXPECT_EQ(plain.row.classes, 3u);
   EXPECT_EQ(plain.features, packed.features);
   EXPECT_EQ(plain.labels, packed.labels);
@@ -58,17 +58,19 @@ TEST(idx_source, reads_every_type_of_the_format) {
   struct {
     unsigned char type;
     std::string payload; // -2, 3 where signed
-    std::string stored;
+    stored_type stored;
   } const cases[] = {
-      {0x09, std::string("\xFE\x03", 2), "int16"},
-      {0x0B, std::string("\xFF\xFE\x00\x03", 4), "int16"},
-      {0x0C, std::string("\xFF\xFF\xFF\xFE\x00\x00\x00\x03", 8), "int32"},
-      {0x0D, std::string("\xC0\x00\x00\x00\x40\x40\x00\x00", 8), "float32"},
+      {0x09, std::string("\xFE\x03", 2), stored_type::int16},
+      {0x0B, std::string("\xFF\xFE\x00\x03", 4), stored_type::int16},
+      {0x0C, std::string("\xFF\xFF\xFF\xFE\x00\x00\x00\x03", 8),
+       stored_type::int32},
+      {0x0D, std::string("\xC0\x00\x00\x00\x40\x40\x00\x00", 8),
+       stored_type::float32},
       {0x0E,
        std::string("\xC0\x00\x00\x00\x00\x00\x00\x00"
                    "\x40\x08\x00\x00\x00\x00\x00\x00",
                    16),
-       "float32"},
+       stored_type::float32},
   };
   for (const auto& c : cases) {
     const source_table table = read_source(
@@ -76,9 +78,9 @@ TEST(idx_source, reads_every_type_of_the_format) {
                    labels),
         {});
     EXPECT_EQ(table.row.stored, c.stored) << int(c.type);
-    if (c.stored == "int16")
+    if (c.stored == stored_type::int16)
       EXPECT_EQ(values_of<int16_t>(table), (std::vector<int16_t>{-2, 3}));
-    else if (c.stored == "int32")
+    else if (c.stored == stored_type::int32)
       EXPECT_EQ(values_of<int32_t>(table), (std::vector<int32_t>{-2, 3}));
     else
       EXPECT_EQ(values_of<float>(table), (std::vector<float>{-2, 3}));
@@ -88,13 +90,13 @@ TEST(idx_source, reads_every_type_of_the_format) {
 TEST(csv_source, takes_every_other_column_of_numbers) {
   temporary_folder folder;
   const source_table table = read_source(
-      table_source("csv",
+      table_source(source_format::csv,
                    folder.write("t.csv", "name,x,label,\"z\"\n"
                                          "ann,1,0, 2\nbob,3,1,\"+4\"\n"),
                    "label"),
       {});
   EXPECT_EQ(table.columns, (std::vector<std::string>{"x", "z"}));
-  EXPECT_EQ(table.row.stored, "uint8");
+  EXPECT_EQ(table.row.stored, stored_type::uint8);
   EXPECT_EQ(values_of<uint8_t>(table), (std::vector<uint8_t>{1, 2, 3, 4}));
   EXPECT_EQ(table.labels, (std::vector<int32_t>{0, 1}));
 }
@@ -105,7 +107,9 @@ TEST(csv_source, names_the_columns_of_text_that_it_leaves_out) {
   const std::string path =
       folder.write("t.csv", "name,x,y,city\nann,1,0,\"a, b\"\nnan,3,1,\n");
   const auto left_out = [&](strings features) {
-    return read_source(table_source("csv", path, "y", std::move(features)), {})
+    return read_source(
+               table_source(source_format::csv, path, "y", std::move(features)),
+               {})
         .left_out;
   };
   EXPECT_EQ(left_out({}), (strings{"name", "city"}));
@@ -114,18 +118,21 @@ TEST(csv_source, names_the_columns_of_text_that_it_leaves_out) {
 
 TEST(csv_source, keeps_the_smallest_exact_type) {
   temporary_folder folder;
-  const std::vector<std::pair<std::string, std::string>> cases{
-      {"0", "uint8"},     {"255", "uint8"},    {"256", "int16"},
-      {"-1", "int16"},    {"-32768", "int16"}, {"32768", "float32"},
-      {"0.5", "float32"}, {"1e10", "float32"}, {"-32769", "float32"},
-      {"2.0", "uint8"},   {"1e-400", "uint8"}};
+  const std::vector<std::pair<std::string, stored_type>> cases{
+      {"0", stored_type::uint8},        {"255", stored_type::uint8},
+      {"256", stored_type::int16},      {"-1", stored_type::int16},
+      {"-32768", stored_type::int16},   {"32768", stored_type::float32},
+      {"0.5", stored_type::float32},    {"1e10", stored_type::float32},
+      {"-32769", stored_type::float32}, {"2.0", stored_type::uint8},
+      {"1e-400", stored_type::uint8}};
   for (const auto& [number, stored] : cases) {
     const source_table table = read_source(
-        table_source(
-            "csv", folder.write("t.csv", "x,y\n1,0\n" + number + ",1\n"), "y"),
+        table_source(source_format::csv,
+                     folder.write("t.csv", "x,y\n1,0\n" + number + ",1\n"),
+                     "y"),
         {});
     EXPECT_EQ(table.row.stored, stored) << number;
-    if (stored == "float32") {
+    if (stored == stored_type::float32) {
       EXPECT_EQ(values_of<float>(table)[1], std::stof(number)) << number;
     }
   }
@@ -137,7 +144,8 @@ TEST(csv_source, reads_the_files_of_a_glob_as_one) {
   folder.write("a.csv", "x,y\n10,0\n20,1\n");
   for (const std::string& uri :
        {(folder / "*.csv").string(), "file://" + (folder / "*.csv").string()}) {
-    const source_table table = read_source(table_source("csv", uri, "y"), {});
+    const source_table table =
+        read_source(table_source(source_format::csv, uri, "y"), {});
     EXPECT_EQ(values_of<uint8_t>(table), (std::vector<uint8_t>{10, 20, 30}));
     ASSERT_EQ(table.files.size(), 2u);
     EXPECT_EQ(place_of(table, 2), (folder / "b.csv").string() + ": row 1");
@@ -147,8 +155,8 @@ TEST(csv_source, reads_the_files_of_a_glob_as_one) {
 TEST(csv_source, reads_gzipped_files) {
   temporary_folder folder;
   const source_table table = read_source(
-      table_source("csv", folder.write("t.csv.gz", gzip("x,y\n5,0\n6,1\n")),
-                   "y"),
+      table_source(source_format::csv,
+                   folder.write("t.csv.gz", gzip("x,y\n5,0\n6,1\n")), "y"),
       {});
   EXPECT_EQ(values_of<uint8_t>(table), (std::vector<uint8_t>{5, 6}));
 }
@@ -180,7 +188,8 @@ TEST(parquet_source, reads_numbers_of_every_width) {
        flag.Finish().ValueOrDie()});
   const std::string path = (folder / "t.parquet").string();
   write_parquet(path, table);
-  const source_table all = read_source(table_source("parquet", path, "y"), {});
+  const source_table all =
+      read_source(table_source(source_format::parquet, path, "y"), {});
   EXPECT_EQ(all.columns, (std::vector<std::string>{"u", "x", "flag"}));
   EXPECT_EQ(all.left_out, strings{"name"});
   EXPECT_EQ(all.rows, 5u);
@@ -190,8 +199,8 @@ TEST(parquet_source, reads_numbers_of_every_width) {
   EXPECT_EQ(values[3 * 3 + 1], 3.25f);
   EXPECT_EQ(values[3 * 3 + 2], 1.0f);
   // In the order asked for, not that of the file.
-  const source_table some =
-      read_source(table_source("parquet", path, "y", {"flag", "u"}), {});
+  const source_table some = read_source(
+      table_source(source_format::parquet, path, "y", {"flag", "u"}), {});
   EXPECT_EQ(values_of<uint8_t>(some),
             (std::vector<uint8_t>{0, 200, 0, 201, 0, 202, 1, 203, 0, 204}));
 }
@@ -213,8 +222,8 @@ TEST(parquet_source, keeps_cells_of_text_for_balance) {
   write_parquet(path, table);
   source_request request;
   request.kept = {{"site", "/balance/by/0"}, {"x", "/balance/by/1"}};
-  const source_table out =
-      read_source(table_source("parquet", path, "x", {"x"}), request);
+  const source_table out = read_source(
+      table_source(source_format::parquet, path, "x", {"x"}), request);
   ASSERT_EQ(out.kept.size(), 2u);
   EXPECT_EQ(out.kept[0].cells, (std::vector<uint32_t>{0, 1, 0, 2}));
   EXPECT_EQ(out.kept[0].texts,
@@ -241,8 +250,8 @@ TEST(parquet_source, keeps_the_values_of_a_dictionary_not_their_numbers) {
   write_parquet(path, table);
   source_request request;
   request.kept = {{"site", "/balance/by/0"}};
-  const source_table out =
-      read_source(table_source("parquet", path, "x", {"x"}), request);
+  const source_table out = read_source(
+      table_source(source_format::parquet, path, "x", {"x"}), request);
   EXPECT_EQ(out.kept.at(0).cells, (std::vector<uint32_t>{0, 1, 2, 0}));
   EXPECT_EQ(out.kept.at(0).texts,
             (std::vector<std::string>{"berlin", "paris", "rome"}));
@@ -290,35 +299,40 @@ TEST(synthetic_source, draws_train_and_test_around_the_same_means) {
 }
 
 TEST(source_table, widens_without_changing_a_value) {
-  for (const char* wide : {"uint8", "int16", "int32", "float32"}) {
+  for (const stored_type wide : {stored_type::uint8, stored_type::int16,
+                                 stored_type::int32, stored_type::float32}) {
     source_table table;
-    table.row.stored = "uint8";
+    table.row.stored = stored_type::uint8;
     table.features = {0, 1, 128, 255};
     widen(table, wide);
     EXPECT_EQ(table.row.stored, wide);
-    const std::string stored = wide;
     for (size_t i = 0; i < 4; ++i) {
       const double expected = std::vector<double>{0, 1, 128, 255}[i];
-      const double got = stored == "uint8"   ? table.features[i]
-                         : stored == "int16" ? values_of<int16_t>(table)[i]
-                         : stored == "int32" ? values_of<int32_t>(table)[i]
-                                             : values_of<float>(table)[i];
-      EXPECT_EQ(got, expected) << wide;
+      const double got =
+          wide == stored_type::uint8   ? table.features[i]
+          : wide == stored_type::int16 ? values_of<int16_t>(table)[i]
+          : wide == stored_type::int32 ? values_of<int32_t>(table)[i]
+                                       : values_of<float>(table)[i];
+      EXPECT_EQ(got, expected) << to_string(wide);
     }
   }
-  EXPECT_EQ(wider_type("int16", "uint8"), "int16");
-  EXPECT_EQ(wider_type("int16", "float32"), "float32");
+  EXPECT_EQ(wider_type(stored_type::int16, stored_type::uint8),
+            stored_type::int16);
+  EXPECT_EQ(wider_type(stored_type::int16, stored_type::float32),
+            stored_type::float32);
 }
 
 TEST(column_values, gives_features_as_they_are_stored_and_the_label) {
   temporary_folder folder;
   for (const auto& [number, stored] :
-       std::vector<std::pair<std::string, std::string>>{
-           {"7", "uint8"}, {"-7", "int16"}, {"0.5", "float32"}}) {
+       std::vector<std::pair<std::string, stored_type>>{
+           {"7", stored_type::uint8},
+           {"-7", stored_type::int16},
+           {"0.5", stored_type::float32}}) {
     const source_table table = read_source(
         table_source(
-            "csv", folder.write("t.csv", "x,y,z\n1,0,2\n3,1," + number + "\n"),
-            "y"),
+            source_format::csv,
+            folder.write("t.csv", "x,y,z\n1,0,2\n3,1," + number + "\n"), "y"),
         {});
     ASSERT_EQ(table.row.stored, stored);
     EXPECT_EQ(column_values(table, "x", ""), (std::vector<double>{1, 3}));
@@ -329,7 +343,8 @@ TEST(column_values, gives_features_as_they_are_stored_and_the_label) {
   source_request request;
   request.label = label_kind::target;
   const source_table table = read_source(
-      table_source("csv", folder.write("t.csv", "x,y\n1,0.5\n2,-3\n"), "y"),
+      table_source(source_format::csv,
+                   folder.write("t.csv", "x,y\n1,0.5\n2,-3\n"), "y"),
       request);
   EXPECT_EQ(column_values(table, "y", ""), (std::vector<double>{0.5, -3}));
 }

@@ -32,12 +32,12 @@ source_request of_tokens(uint64_t seed = 1) {
 
 source_spec csv_of(const temporary_folder& folder, const std::string& text,
                    const std::string& name = "t.csv") {
-  return table_source("csv", folder.write(name, text), "");
+  return table_source(source_format::csv, folder.write(name, text), "");
 }
 
 job tokens_job(source_spec train) {
   job out = job_of(std::move(train));
-  out.train.loss = "next_token";
+  out.train.loss = loss_kind::next_token;
   return out;
 }
 
@@ -60,7 +60,7 @@ TEST(tokens, of_a_csv_are_all_columns_and_know_their_vocabulary) {
   EXPECT_EQ(table.rows, 2u);
   EXPECT_EQ(table.row.features, 3u);
   EXPECT_EQ(table.row.vocabulary, 301u);
-  EXPECT_EQ(table.row.stored, "int16");
+  EXPECT_EQ(table.row.stored, stored_type::int16);
   EXPECT_EQ(table.row.classes, 1u);
   EXPECT_THAT(table.labels, ElementsAre(0, 0));
   EXPECT_EQ(table.label, "");
@@ -68,8 +68,10 @@ TEST(tokens, of_a_csv_are_all_columns_and_know_their_vocabulary) {
 
 TEST(tokens, are_kept_in_the_smallest_type_that_holds_them) {
   temporary_folder folder;
-  for (const auto& [largest, stored] : std::map<std::string, std::string>{
-           {"255", "uint8"}, {"32767", "int16"}, {"50256", "float32"}}) {
+  for (const auto& [largest, stored] :
+       std::map<std::string, stored_type>{{"255", stored_type::uint8},
+                                          {"32767", stored_type::int16},
+                                          {"50256", stored_type::float32}}) {
     const source_table table =
         read_source(csv_of(folder, "a,b\n0," + largest + "\n"), of_tokens());
     EXPECT_EQ(table.row.stored, stored);
@@ -98,7 +100,7 @@ TEST(tokens, of_parquet_are_as_those_of_csv) {
           .ok());
   ASSERT_TRUE(file->Close().ok());
   const source_table read =
-      read_source(table_source("parquet", path, ""), of_tokens());
+      read_source(table_source(source_format::parquet, path, ""), of_tokens());
   EXPECT_EQ(read.rows, 5u);
   EXPECT_EQ(read.row.vocabulary, 41u);
   EXPECT_EQ(read.labels, std::vector<int32_t>(5, 0));
@@ -110,7 +112,8 @@ TEST(tokens, count_the_rows_of_several_files_one_after_another) {
   folder.write("1.csv", "a,b\n1,2\n3,4\n");
   folder.write("2.csv", "a,b\n5,6\n");
   const source_table table = read_source(
-      table_source("csv", (folder / "*.csv").string(), ""), of_tokens());
+      table_source(source_format::csv, (folder / "*.csv").string(), ""),
+      of_tokens());
   EXPECT_EQ(table.rows, 3u);
   EXPECT_THAT(place_of(table, 2), HasSubstr("2.csv: row 1"));
 }
@@ -123,7 +126,7 @@ TEST(tokens, that_are_synthetic_are_a_function_of_seed_and_row) {
   EXPECT_TRUE(std::equal(small.features.begin(), small.features.end(),
                          large.features.begin()));
   EXPECT_EQ(large.row.vocabulary, 40u);
-  EXPECT_EQ(large.row.stored, "uint8");
+  EXPECT_EQ(large.row.stored, stored_type::uint8);
   EXPECT_NE(read_source(synthetic_source(60, 40, 9), of_tokens(4)).features,
             large.features);
   source_request test = of_tokens(3);
@@ -169,7 +172,7 @@ TEST(tokens, are_counted_by_rows_that_look_alike) {
   for (int row = 0; row < 100; ++row)
     text += row % 2 == 0 ? "1,2,1,2\n" : "7,8,8,7\n";
   job what = tokens_job(csv_of(folder, text));
-  what.data.placement.kind = "sorted";
+  what.data.placement.kind = placement_kind::sorted;
   what.elastic.workers = 2;
   const auto set = prepare(what, folder / "cache");
   EXPECT_EQ(set->about().row.target_bins, 2u);
@@ -181,7 +184,7 @@ TEST(tokens, are_prepared_split_and_read_back) {
   temporary_folder folder;
   job what = tokens_job(synthetic_source(50, 300, 8));
   what.data.test_fraction = 0.2;
-  what.data.placement.kind = "stratified";
+  what.data.placement.kind = placement_kind::stratified;
   const auto set = prepare(what, folder / "cache");
   const row_shape& row = set->about().row;
   EXPECT_EQ(row.vocabulary, 300u);
@@ -214,7 +217,7 @@ TEST(tokens, are_another_set_than_the_classes_of_the_same_source) {
   temporary_folder folder;
   job what = tokens_job(synthetic_source(30, 3, 4));
   const std::string name = prepare(what, folder / "cache")->about().content_id;
-  what.train.loss = "cross_entropy";
+  what.train.loss = loss_kind::cross_entropy;
   EXPECT_NE(prepare(what, folder / "cache")->about().content_id, name);
 }
 

@@ -15,11 +15,11 @@ inline constexpr uint32_t rows_per_chunk = 16;
 
 inline job emulated_job(uint64_t epochs, uint64_t batch) {
   job out;
-  out.model.kind = "emulated";
+  out.model.kind = model_kind::emulated;
   out.model.parameters = 40;
   out.train.epochs = epochs;
   out.train.global_batch = batch;
-  out.train.optimizer.kind = "sgd";
+  out.train.optimizer.kind = optimizer_kind::sgd;
   out.train.optimizer.lr = 0.05;
   return out;
 }

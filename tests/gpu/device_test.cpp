@@ -224,9 +224,12 @@ TEST(guarded_device, does_nothing_before_somebody_waits_for_it) {
 
 TEST(compute_device, gives_the_weights_of_the_cpu_bit_by_bit) {
   const optimizer_spec specs[] = {
-      {.kind = "sgd", .lr = 0.05},
-      {.kind = "sgd", .lr = 0.05, .momentum = 0.9, .weight_decay = 0.01},
-      {.kind = "adamw", .lr = 0.01, .weight_decay = 0.1}};
+      {.kind = optimizer_kind::sgd, .lr = 0.05},
+      {.kind = optimizer_kind::sgd,
+       .lr = 0.05,
+       .momentum = 0.9,
+       .weight_decay = 0.01},
+      {.kind = optimizer_kind::adamw, .lr = 0.01, .weight_decay = 0.1}};
   for (const optimizer_spec& spec : specs)
     for (const char* backend : {"local", "ring-shm", "ring-tcp"})
       for (size_t world : {1, 2, 3}) {
@@ -242,7 +245,7 @@ TEST(compute_device, gives_the_weights_of_the_cpu_bit_by_bit) {
 
 // What a checkpoint copies is the state after its step, and no sooner one.
 TEST(compute_device, is_copied_after_the_step_and_not_before) {
-  job what = device_job({.kind = "adamw", .lr = 0.01});
+  job what = device_job({.kind = optimizer_kind::adamw, .lr = 0.01});
   what.checkpoint = {.every_steps = 1, .every_s = 0};
   cluster_setup of_cpu = setup_of(nowhere);
   cluster_setup of_device = setup_of(everywhere);
@@ -255,7 +258,7 @@ TEST(compute_device, is_copied_after_the_step_and_not_before) {
 }
 
 TEST(compute_device, is_copied_no_more_often_than_the_job_says) {
-  job what = device_job({.kind = "adamw", .lr = 0.01});
+  job what = device_job({.kind = optimizer_kind::adamw, .lr = 0.01});
   what.checkpoint = {.every_steps = 1, .every_s = 86400};
   cluster_setup setup = setup_of(nowhere);
   setup.copies = true;
@@ -265,7 +268,7 @@ TEST(compute_device, is_copied_no_more_often_than_the_job_says) {
 }
 
 TEST(compute_device, trains_together_with_workers_on_the_cpu) {
-  const optimizer_spec spec{.kind = "adamw", .lr = 0.01};
+  const optimizer_spec spec{.kind = optimizer_kind::adamw, .lr = 0.01};
   for (const char* backend : {"local", "ring-shm", "ring-tcp"}) {
     SCOPED_TRACE(backend);
     cluster on_cpu(4, 11, device_job(spec), setup_of(nowhere, backend));
@@ -277,7 +280,7 @@ TEST(compute_device, trains_together_with_workers_on_the_cpu) {
 // A newcomer is sent parameters, the optimizer's state and buffers: from a
 // device to a device, to a CPU, and from a CPU.
 TEST(compute_device, sends_the_state_to_who_lacks_it) {
-  const optimizer_spec spec{.kind = "adamw", .lr = 0.01};
+  const optimizer_spec spec{.kind = optimizer_kind::adamw, .lr = 0.01};
   for (const char* backend : {"local", "ring-shm", "ring-tcp"})
     for (const devices& guarded : {devices(everywhere), devices(at_odd_ranks)})
       for (uint32_t source : {0u, 1u}) {
@@ -358,7 +361,7 @@ cluster_setup tight_setup(uint32_t room) {
 // Weights of unlike micro-batches agree but for rounding: the sum of a pass is
 // rounded row by row.
 TEST(compute_device, trains_on_in_smaller_passes_where_memory_runs_out) {
-  job what = device_job({.kind = "sgd", .lr = 0.05});
+  job what = device_job({.kind = optimizer_kind::sgd, .lr = 0.05});
   what.train.micro_batch.reset();
   what.train.clip_norm.reset(); // or what was added twice would not show
   cluster roomy(2, 11, what, setup_of(everywhere));
@@ -380,7 +383,8 @@ TEST(compute_device, trains_on_in_smaller_passes_where_memory_runs_out) {
 }
 
 TEST(compute_device, names_the_rows_where_not_even_one_fits) {
-  cluster c(1, 4, device_job({.kind = "sgd", .lr = 0.05}), tight_setup(0));
+  cluster c(1, 4, device_job({.kind = optimizer_kind::sgd, .lr = 0.05}),
+            tight_setup(0));
   c.start();
   c.join();
   ASSERT_TRUE(c.workers_[0]->failed);

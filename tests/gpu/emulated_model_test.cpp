@@ -25,7 +25,7 @@ struct bound_model {
 model_spec emulated(uint64_t parameters, uint64_t us_per_sample = 0,
                     uint64_t us_per_step = 0) {
   model_spec spec;
-  spec.kind = "emulated";
+  spec.kind = model_kind::emulated;
   spec.parameters = parameters;
   spec.us_per_sample = us_per_sample;
   spec.us_per_step = us_per_step;
@@ -135,8 +135,8 @@ TEST(emulated_model, may_have_no_parameters) {
   EXPECT_TRUE(m.model.parameters().empty());
 }
 
-TEST(make_model, refuses_unknown_kinds_and_zeros_where_nothing_would_learn) {
-  auto pointer_of = [](const char* kind, const char* init) {
+TEST(make_model, refuses_zeros_where_nothing_would_learn) {
+  auto pointer_of = [](model_kind kind, const char* init) {
     job j;
     j.model.kind = kind;
     j.model.init = init;
@@ -148,9 +148,8 @@ TEST(make_model, refuses_unknown_kinds_and_zeros_where_nothing_would_learn) {
     }
     return std::string("made");
   };
-  EXPECT_EQ(pointer_of("oracle", "default"), "/model/kind");
-  EXPECT_EQ(pointer_of("mlp", "zeros"), "/model/init");
-  EXPECT_EQ(pointer_of("emulated", "zeros"), "made");
+  EXPECT_EQ(pointer_of(model_kind::mlp, "zeros"), "/model/init");
+  EXPECT_EQ(pointer_of(model_kind::emulated, "zeros"), "made");
 }
 
 } // namespace

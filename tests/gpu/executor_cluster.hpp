@@ -22,7 +22,7 @@ public:
   cluster(size_t world, uint32_t chunks, job what, cluster_setup setup = {})
       : world_(world), what_(std::move(what)), setup_(std::move(setup)),
         store_(1 << 20) {
-    set_.row = shape_of("uint8", 1, 2);
+    set_.row = shape_of(stored_type::uint8, 1, 2);
     for (uint32_t c = 0; c < chunks; ++c) {
       store_.put(data_part::train,
                  some_chunk<uint8_t>(c, rows_per_chunk, set_.row));

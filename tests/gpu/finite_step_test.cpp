@@ -103,7 +103,7 @@ TEST(finite_step, is_refused_by_a_slower_rank_for_the_same_reason) {
 
 TEST(finite_step, refuses_a_gradient_whose_square_adam_cannot_keep) {
   job what = emulated_job(2, 10);
-  what.train.optimizer.kind = "adamw";
+  what.train.optimizer.kind = optimizer_kind::adamw;
   cluster c(2, 8, what, spoiled(3, 1e25F));
   c.start();
   c.join();

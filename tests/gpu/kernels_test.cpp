@@ -108,7 +108,8 @@ TEST(clip_by_norm, hides_no_broken_gradient) {
 
 TEST(sgd_update, follows_the_formula) {
   const sgd_rule rule = make_sgd_rule(
-      {.kind = "sgd", .momentum = 0.5, .weight_decay = 0.25}, 0.5, 0.125);
+      {.kind = optimizer_kind::sgd, .momentum = 0.5, .weight_decay = 0.25}, 0.5,
+      0.125);
   // d = 4 * 0.5 + 0.25 * 8 = 4
   EXPECT_EQ(sgd_update(8, 4, rule), 8 - 0.125F * 4);
   const momentum_values next = momentum_update({8, 2}, 4, rule);
@@ -118,7 +119,7 @@ TEST(sgd_update, follows_the_formula) {
 
 TEST(adam_update, moves_by_the_learning_rate_in_the_first_step) {
   // The corrections undo the running means: m / sqrt(v) is the gradient's sign.
-  optimizer_spec spec{.kind = "adam", .lr = 0.5};
+  optimizer_spec spec{.kind = optimizer_kind::adam, .lr = 0.5};
   const adam_rule rule = make_adam_rule(spec, 0.25, 0.5, 1);
   const adam_values next = adam_update({1, 0, 0}, 8, rule);
   EXPECT_NEAR(next.p, 0.5, 1e-6);
@@ -127,10 +128,10 @@ TEST(adam_update, moves_by_the_learning_rate_in_the_first_step) {
 }
 
 TEST(adam_update, shrinks_parameters_only_as_adamw) {
-  optimizer_spec spec{.kind = "adamw", .weight_decay = 0.5};
+  optimizer_spec spec{.kind = optimizer_kind::adamw, .weight_decay = 0.5};
   adam_rule rule = make_adam_rule(spec, 1, 0.5, 1);
   EXPECT_EQ(adam_update({8, 0, 0}, 0, rule).p, 6);
-  spec.kind = "adam";
+  spec.kind = optimizer_kind::adam;
   rule = make_adam_rule(spec, 1, 0.5, 1);
   EXPECT_NEAR(adam_update({8, 0, 0}, 0, rule).p, 7.5, 1e-6); // by its sign
 }

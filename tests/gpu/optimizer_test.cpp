@@ -39,14 +39,15 @@ void expect_same(const optimizer_spec& spec, Reference reference) {
 }
 
 TEST(optimizer, sgd_subtracts_lr_times_gradient_and_decay) {
-  optimizer_spec spec{.kind = "sgd", .lr = 0.1, .weight_decay = 0.01};
+  optimizer_spec spec{
+      .kind = optimizer_kind::sgd, .lr = 0.1, .weight_decay = 0.01};
   expect_same(spec, [](double& p, double g, double&, double&, double) {
     p -= 0.1 * (g + 0.01 * p);
   });
 }
 
 TEST(optimizer, sgd_with_momentum_keeps_a_velocity) {
-  optimizer_spec spec{.kind = "sgd", .lr = 0.1, .momentum = 0.9};
+  optimizer_spec spec{.kind = optimizer_kind::sgd, .lr = 0.1, .momentum = 0.9};
   expect_same(spec, [](double& p, double g, double& v, double&, double) {
     v = 0.9 * v + g;
     p -= 0.1 * v;
@@ -68,15 +69,18 @@ void adam_reference(const optimizer_spec& spec, bool decoupled) {
 }
 
 TEST(optimizer, adam_adds_weight_decay_to_the_gradient) {
-  adam_reference({.kind = "adam", .lr = 0.01, .weight_decay = 0.1}, false);
+  adam_reference(
+      {.kind = optimizer_kind::adam, .lr = 0.01, .weight_decay = 0.1}, false);
 }
 
 TEST(optimizer, adamw_shrinks_the_parameters_instead) {
-  adam_reference({.kind = "adamw", .lr = 0.01, .weight_decay = 0.1}, true);
+  adam_reference(
+      {.kind = optimizer_kind::adamw, .lr = 0.01, .weight_decay = 0.1}, true);
 }
 
 TEST(optimizer, gives_the_same_bits_however_the_arena_is_cut) {
-  optimizer_spec spec{.kind = "adamw", .lr = 0.01, .weight_decay = 0.1};
+  optimizer_spec spec{
+      .kind = optimizer_kind::adamw, .lr = 0.01, .weight_decay = 0.1};
   std::vector<float> whole = noise(0), cut = whole, g = noise(1);
   make_optimizer(spec, count)->apply(whole, g, 0.5, 0.01, 1);
   for (size_t begin : {size_t{0}, size_t{3}}) {
@@ -89,7 +93,7 @@ TEST(optimizer, gives_the_same_bits_however_the_arena_is_cut) {
 }
 
 TEST(optimizer, names_its_state_as_torch_does) {
-  auto names = [](const char* kind, double momentum) {
+  auto names = [](optimizer_kind kind, double momentum) {
     std::vector<std::string> out;
     auto made = make_optimizer({.kind = kind, .momentum = momentum}, count);
     for (const auto& s : made->state()) {
@@ -99,52 +103,46 @@ TEST(optimizer, names_its_state_as_torch_does) {
     return out;
   };
   using list = std::vector<std::string>;
-  EXPECT_EQ(names("sgd", 0), list{});
-  EXPECT_EQ(names("sgd", 0.9), list{"momentum_buffer"});
-  EXPECT_EQ(names("adamw", 0), (list{"exp_avg", "exp_avg_sq"}));
+  EXPECT_EQ(names(optimizer_kind::sgd, 0), list{});
+  EXPECT_EQ(names(optimizer_kind::sgd, 0.9), list{"momentum_buffer"});
+  EXPECT_EQ(names(optimizer_kind::adamw, 0), (list{"exp_avg", "exp_avg_sq"}));
 }
 
 TEST(optimizer, accepts_a_model_without_parameters) {
-  for (const char* kind : {"sgd", "adam", "adamw"})
+  for (const optimizer_kind kind :
+       {optimizer_kind::sgd, optimizer_kind::adam, optimizer_kind::adamw})
     make_optimizer({.kind = kind}, 0)->apply({}, {}, 1, 0.1, 1);
 }
 
-TEST(optimizer, refuses_arenas_of_another_size_and_unknown_kinds) {
+TEST(optimizer, refuses_arenas_of_another_size) {
   std::vector<float> p(3), g(4);
   EXPECT_THROW(make_optimizer({}, 3)->apply(p, g, 1, 0.1, 1), ballast_error);
-  try {
-    make_optimizer({.kind = "adagrad"}, 3);
-    FAIL() << "made an unknown optimizer";
-  } catch (const ballast_error& e) {
-    EXPECT_EQ(e.what_failed().code, errc::invalid_job);
-    EXPECT_EQ(e.what_failed().pointer, "/train/optimizer/kind");
-  }
 }
 
 TEST(optimizer, refuses_what_would_not_stay_finite_and_changes_nothing) {
   const float none = std::nanf(""), infinite = INFINITY;
   struct row {
-    const char* kind;
+    optimizer_kind kind;
     std::optional<double> clip;
     float worst; // one of the gradients
     bool applied;
   };
-  for (const row& one : {row{"sgd", {}, 1e25F, true},
-                         {"sgd", {}, infinite, false},
-                         {"sgd", {}, none, false},
-                         {"sgd", 1.0, none, false},
-                         {"sgd", 1.0, -infinite, false},
-                         {"adam", {}, 1e18F, true},
-                         {"adam", {}, 1e25F, false},
-                         {"adamw", 1.0, 1e25F, true},
-                         {"adamw", 1.0, infinite, false}}) {
+  for (const row& one : {row{optimizer_kind::sgd, {}, 1e25F, true},
+                         {optimizer_kind::sgd, {}, infinite, false},
+                         {optimizer_kind::sgd, {}, none, false},
+                         {optimizer_kind::sgd, 1.0, none, false},
+                         {optimizer_kind::sgd, 1.0, -infinite, false},
+                         {optimizer_kind::adam, {}, 1e18F, true},
+                         {optimizer_kind::adam, {}, 1e25F, false},
+                         {optimizer_kind::adamw, 1.0, 1e25F, true},
+                         {optimizer_kind::adamw, 1.0, infinite, false}}) {
     optimizer_spec spec{.kind = one.kind, .lr = 0.1};
     auto tested = make_optimizer(spec, count);
     std::vector<float> p = noise(0), g = noise(1);
     g[count - 1] = one.worst;
     EXPECT_EQ(tested->apply_clipped(p, g, 0.5, one.clip, spec.lr, 1),
               one.applied)
-        << one.kind << " " << one.worst;
+        << to_string(one.kind) << " " << one.worst;
     EXPECT_EQ(p == noise(0), !one.applied);
     for (const auto& state : tested->state())
       for (float value : state.values)
@@ -157,7 +155,7 @@ double rate(const schedule_spec& schedule, uint64_t step, uint64_t total) {
 }
 
 TEST(learning_rate, rises_linearly_during_the_warm_up) {
-  schedule_spec s{.kind = "constant", .warmup_steps = 4};
+  schedule_spec s{.kind = schedule_kind::constant, .warmup_steps = 4};
   EXPECT_DOUBLE_EQ(rate(s, 1, 100), 0.5);
   EXPECT_DOUBLE_EQ(rate(s, 4, 100), 2);
   EXPECT_DOUBLE_EQ(rate(s, 5, 100), 2);
@@ -165,7 +163,7 @@ TEST(learning_rate, rises_linearly_during_the_warm_up) {
 }
 
 TEST(learning_rate, falls_by_gamma_every_so_many_steps) {
-  schedule_spec s{.kind = "step", .every_steps = 10, .gamma = 0.5};
+  schedule_spec s{.kind = schedule_kind::step, .every_steps = 10, .gamma = 0.5};
   EXPECT_DOUBLE_EQ(rate(s, 1, 100), 2);
   EXPECT_DOUBLE_EQ(rate(s, 10, 100), 2);
   EXPECT_DOUBLE_EQ(rate(s, 11, 100), 1);
@@ -173,28 +171,33 @@ TEST(learning_rate, falls_by_gamma_every_so_many_steps) {
 }
 
 TEST(learning_rate, decays_from_lr_to_the_final_ratio) {
-  for (const char* kind : {"cosine", "linear"}) {
+  for (const schedule_kind kind :
+       {schedule_kind::cosine, schedule_kind::linear}) {
     schedule_spec s{.kind = kind, .warmup_steps = 5, .final_ratio = 0.1};
-    EXPECT_DOUBLE_EQ(rate(s, 6, 106), 2) << kind;
-    EXPECT_NEAR(rate(s, 106, 106), 0.2, 1e-12) << kind;
-    EXPECT_NEAR(rate(s, 1000, 106), 0.2, 1e-12) << kind;
+    EXPECT_DOUBLE_EQ(rate(s, 6, 106), 2) << to_string(kind);
+    EXPECT_NEAR(rate(s, 106, 106), 0.2, 1e-12) << to_string(kind);
+    EXPECT_NEAR(rate(s, 1000, 106), 0.2, 1e-12) << to_string(kind);
     for (uint64_t step = 7; step <= 106; ++step)
-      ASSERT_LT(rate(s, step, 106), rate(s, step - 1, 106)) << kind;
+      ASSERT_LT(rate(s, step, 106), rate(s, step - 1, 106)) << to_string(kind);
   }
-  EXPECT_NEAR(rate({.kind = "linear"}, 51, 101), 1, 1e-12);
-  EXPECT_NEAR(rate({.kind = "cosine"}, 26, 101), 2 * 0.8535533905932737, 1e-12);
+  EXPECT_NEAR(rate({.kind = schedule_kind::linear}, 51, 101), 1, 1e-12);
+  EXPECT_NEAR(rate({.kind = schedule_kind::cosine}, 26, 101),
+              2 * 0.8535533905932737, 1e-12);
 }
 
 TEST(learning_rate, ends_at_the_final_ratio_where_the_warm_up_leaves_a_step) {
-  for (const char* kind : {"cosine", "linear"}) {
+  for (const schedule_kind kind :
+       {schedule_kind::cosine, schedule_kind::linear}) {
     schedule_spec s{.kind = kind, .warmup_steps = 9, .final_ratio = 0.1};
-    EXPECT_DOUBLE_EQ(rate(s, 9, 10), 2) << kind;
-    EXPECT_NEAR(rate(s, 10, 10), 0.2, 1e-12) << kind;
+    EXPECT_DOUBLE_EQ(rate(s, 9, 10), 2) << to_string(kind);
+    EXPECT_NEAR(rate(s, 10, 10), 0.2, 1e-12) << to_string(kind);
   }
 }
 
 TEST(learning_rate, survives_runs_shorter_than_the_warm_up) {
-  for (const char* kind : {"constant", "step", "cosine", "linear"}) {
+  for (const schedule_kind kind :
+       {schedule_kind::constant, schedule_kind::step, schedule_kind::cosine,
+        schedule_kind::linear}) {
     EXPECT_DOUBLE_EQ(rate({.kind = kind, .warmup_steps = 10}, 5, 5), 1);
     EXPECT_DOUBLE_EQ(rate({.kind = kind}, 1, 1), 2);
   }

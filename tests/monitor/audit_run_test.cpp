@@ -54,7 +54,7 @@ protected:
       set.train.push_back(chunk);
     }
     set.train_rows = 100;
-    set.row = {1, {1}, "float32", 1, 0, 1};
+    set.row = {1, {1}, stored_type::float32, 1, 0, 1};
     set.placement = {{chunk_id{0}, chunk_id{1}, chunk_id{2}}, {chunk_id{3}}};
     write_text(folder_ / "manifest.json", json(set).dump());
 

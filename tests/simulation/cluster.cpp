@@ -16,7 +16,7 @@ job make_job(const cluster_options& options) {
   job out;
   out.name = "simulated";
   out.seed = options.seed;
-  out.model.kind = "emulated";
+  out.model.kind = model_kind::emulated;
   out.faults = options.requests;
   out.train.global_batch = options.global_batch;
   out.train.epochs = options.epochs;

@@ -77,9 +77,10 @@ TEST_F(cuda_devices, refuse_an_arena_without_room_and_go_on) {
 TEST_F(cuda_devices, update_as_the_cpu_does) {
   const size_t count = 10007;
   for (const optimizer_spec& spec :
-       {optimizer_spec{.kind = "sgd", .lr = 0.1},
-        optimizer_spec{.kind = "sgd", .lr = 0.1, .momentum = 0.9},
-        optimizer_spec{.kind = "adamw", .lr = 0.01, .weight_decay = 0.1}})
+       {optimizer_spec{.kind = optimizer_kind::sgd, .lr = 0.1},
+        optimizer_spec{.kind = optimizer_kind::sgd, .lr = 0.1, .momentum = 0.9},
+        optimizer_spec{
+            .kind = optimizer_kind::adamw, .lr = 0.01, .weight_decay = 0.1}})
     for (std::optional<double> clip : {std::optional<double>(), {0.5}}) {
       auto p = device_->allocate(count, *backend_);
       auto g = device_->allocate(count, *backend_);
@@ -95,7 +96,8 @@ TEST_F(cuda_devices, update_as_the_cpu_does) {
                              spec.lr, step);
         device_->finish();
       }
-      expect_equal_bits(values_of(p.get(), count), values, spec.kind.c_str());
+      expect_equal_bits(values_of(p.get(), count), values,
+                        to_string(spec.kind).c_str());
       auto states = there->state();
       auto expected = here->state();
       ASSERT_EQ(states.size(), expected.size());
@@ -147,13 +149,13 @@ TEST_F(cuda_devices, wait_for_what_a_bucket_was_marked_after) {
 
 // -- whole runs ---------------------------------------------------------------
 
-job image_job(const std::string& precision) {
+job image_job(compute_precision precision) {
   job out = emulated_job(2, 24);
-  out.model.kind = "mlp";
+  out.model.kind = model_kind::mlp;
   out.model.hidden = {32};
-  out.train.loss = "cross_entropy";
+  out.train.loss = loss_kind::cross_entropy;
   out.train.precision = precision;
-  out.train.optimizer = {.kind = "adamw", .lr = 0.01};
+  out.train.optimizer = {.kind = optimizer_kind::adamw, .lr = 0.01};
   return out;
 }
 
@@ -164,7 +166,8 @@ cluster_setup on(std::function<std::shared_ptr<compute_device>(size_t)> device,
   out.device = std::move(device);
   out.test_chunks = 2;
   out.network = [](const job& what, compute_device& where) {
-    return make_model({&what, shape_of("uint8", 1, 2), 1, where.place()});
+    return make_model(
+        {&what, shape_of(stored_type::uint8, 1, 2), 1, where.place()});
   };
   return out;
 }
@@ -211,20 +214,25 @@ TEST_F(cuda_runs, of_several_workers_on_one_gpu_train_as_the_cpu_does) {
     return std::shared_ptr<compute_device>(open_cuda_device(0));
   };
   auto mixed = [&](size_t rank) { return rank == 1 ? cpu(rank) : gpu(rank); };
-  const auto expected = trained(image_job("float32"), on(cpu, "ring-shm"), 3);
-  expect_close(trained(image_job("float32"), on(gpu, "ring-shm"), 3), expected,
-               1e-3);
-  expect_close(trained(image_job("float32"), on(mixed, "ring-tcp"), 3),
-               expected, 1e-3);
+  const auto expected =
+      trained(image_job(compute_precision::float32), on(cpu, "ring-shm"), 3);
+  expect_close(
+      trained(image_job(compute_precision::float32), on(gpu, "ring-shm"), 3),
+      expected, 1e-3);
+  expect_close(
+      trained(image_job(compute_precision::float32), on(mixed, "ring-tcp"), 3),
+      expected, 1e-3);
 }
 
 TEST_F(cuda_runs, in_bfloat16_end_near_float32) {
   auto gpu = [](size_t) {
     return std::shared_ptr<compute_device>(open_cuda_device(0));
   };
-  const auto expected = trained(image_job("float32"), on(gpu, "local"), 1);
-  expect_close(trained(image_job("bfloat16"), on(gpu, "local"), 1), expected,
-               0.1);
+  const auto expected =
+      trained(image_job(compute_precision::float32), on(gpu, "local"), 1);
+  expect_close(
+      trained(image_job(compute_precision::bfloat16), on(gpu, "local"), 1),
+      expected, 0.1);
 }
 
 } // namespace

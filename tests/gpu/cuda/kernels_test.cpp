@@ -130,7 +130,7 @@ void expect_same_steps(const optimizer_spec& spec, Launch launch) {
       check_cuda(cudaMemcpy(got.data(), device_p.data() + shift, bytes,
                             cudaMemcpyDeviceToHost),
                  "parameters");
-      expect_equal_bits(got, p, spec.kind.c_str());
+      expect_equal_bits(got, p, to_string(spec.kind).c_str());
       auto expected = reference->state();
       for (size_t i = 0; i < states.size(); ++i) {
         check_cuda(cudaMemcpy(got.data(), states[i].data() + shift, bytes,
@@ -145,7 +145,8 @@ void expect_same_steps(const optimizer_spec& spec, Launch launch) {
 }
 
 TEST_F(cuda_kernels, sgd_equals_the_optimizer_of_the_cpu) {
-  const optimizer_spec spec{.kind = "sgd", .lr = 0.1, .weight_decay = 0.01};
+  const optimizer_spec spec{
+      .kind = optimizer_kind::sgd, .lr = 0.1, .weight_decay = 0.01};
   expect_same_steps(spec, [&](float* p, float* g, float*, float*, size_t n,
                               uint64_t) {
     launch_sgd(p, g, n, make_sgd_rule(spec, 0.25, spec.lr), nullptr, nullptr);
@@ -153,8 +154,10 @@ TEST_F(cuda_kernels, sgd_equals_the_optimizer_of_the_cpu) {
 }
 
 TEST_F(cuda_kernels, sgd_with_momentum_equals_the_optimizer_of_the_cpu) {
-  const optimizer_spec spec{
-      .kind = "sgd", .lr = 0.1, .momentum = 0.9, .weight_decay = 0.01};
+  const optimizer_spec spec{.kind = optimizer_kind::sgd,
+                            .lr = 0.1,
+                            .momentum = 0.9,
+                            .weight_decay = 0.01};
   expect_same_steps(spec, [&](float* p, float* g, float* velocity, float*,
                               size_t n, uint64_t) {
     launch_momentum_sgd(p, g, velocity, n, make_sgd_rule(spec, 0.25, spec.lr),
@@ -163,7 +166,8 @@ TEST_F(cuda_kernels, sgd_with_momentum_equals_the_optimizer_of_the_cpu) {
 }
 
 TEST_F(cuda_kernels, adam_and_adamw_equal_the_optimizer_of_the_cpu) {
-  for (const char* kind : {"adam", "adamw"}) {
+  for (const optimizer_kind kind :
+       {optimizer_kind::adam, optimizer_kind::adamw}) {
     const optimizer_spec spec{.kind = kind, .lr = 0.01, .weight_decay = 0.1};
     expect_same_steps(spec, [&](float* p, float* g, float* m, float* v,
                                 size_t n, uint64_t step) {
@@ -175,7 +179,8 @@ TEST_F(cuda_kernels, adam_and_adamw_equal_the_optimizer_of_the_cpu) {
 
 TEST_F(cuda_kernels, optimizers_take_the_scale_that_clipping_left) {
   const size_t count = 10007;
-  const optimizer_spec spec{.kind = "adamw", .lr = 0.01, .weight_decay = 0.1};
+  const optimizer_spec spec{
+      .kind = optimizer_kind::adamw, .lr = 0.01, .weight_decay = 0.1};
   std::vector<float> p = noise(count, 3);
   const std::vector<float> g = noise(count, 4);
   device_memory<float> device_p(p), device_g(g);

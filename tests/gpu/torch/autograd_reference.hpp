@@ -22,7 +22,7 @@ inline Tensor outputs_of(const model_setup& m, std::vector<Tensor> p,
   sizes.insert(sizes.end(), m.row.shape.begin(), m.row.shape.end());
   Tensor x = in_double(batch.features, sizes);
   size_t next = 0;
-  if (m.what.model.kind == "cnn") {
+  if (m.what.model.kind == model_kind::cnn) {
     if (x.dim() == 3)
       x = x.unsqueeze(1);
     for (size_t b = 0; b < m.what.model.channels.size(); ++b) {
@@ -45,7 +45,7 @@ inline Tensor outputs_of(const model_setup& m, std::vector<Tensor> p,
 inline Tensor loss_of_outputs(const model_setup& m, const Tensor& out,
                               const batch_view& batch) {
   const int64_t rows = batch.rows;
-  if (m.what.train.loss == "mse") {
+  if (m.what.train.loss == loss_kind::mse) {
     Tensor target = batch.targets ? in_double(batch.targets, {rows})
                                   : torch::tensor(std::vector<double>(
                                         batch.labels, batch.labels + rows));
@@ -112,7 +112,7 @@ inline Tensor transformer_loss(const model_setup& m,
 
 inline Tensor reference_loss(const model_setup& m, const std::vector<Tensor>& p,
                              const batch_view& batch) {
-  if (m.what.model.kind == "transformer")
+  if (m.what.model.kind == model_kind::transformer)
     return transformer_loss(m, p, batch);
   return loss_of_outputs(m, outputs_of(m, p, batch, true), batch);
 }

@@ -56,7 +56,7 @@ job with_batch_norm(job what) {
   what.model.batch_norm = true;
   return what;
 }
-job with_stem(job what, const std::string& stem) {
+job with_stem(job what, resnet_stem stem) {
   what.model.stem = stem;
   return what;
 }
@@ -67,18 +67,22 @@ job weighted(job what, std::vector<double> weights) {
 
 std::vector<device_variant> device_variants() {
   return {
-      {"linear_mse", job_of("linear", "mse"), flat(6, 0)},
-      {"linear_mse_of_a_class_number", job_of("linear", "mse"), flat(6, 3)},
-      {"logistic", job_of("logistic"), flat(6, 2)},
-      {"logistic_weighted", weighted(job_of("logistic"), {1, 3}), flat(6, 2)},
-      {"mlp", job_of("mlp"), flat(33, 10)},
-      {"mlp_weighted", weighted(job_of("mlp"), {1, 2, 0.5}), flat(33, 3)},
-      {"cnn", job_of("cnn"), image({28, 28}, 10)},
-      {"cnn_with_batch_norm", with_batch_norm(job_of("cnn")),
+      {"linear_mse", job_of(model_kind::linear, loss_kind::mse), flat(6, 0)},
+      {"linear_mse_of_a_class_number",
+       job_of(model_kind::linear, loss_kind::mse), flat(6, 3)},
+      {"logistic", job_of(model_kind::logistic), flat(6, 2)},
+      {"logistic_weighted", weighted(job_of(model_kind::logistic), {1, 3}),
+       flat(6, 2)},
+      {"mlp", job_of(model_kind::mlp), flat(33, 10)},
+      {"mlp_weighted", weighted(job_of(model_kind::mlp), {1, 2, 0.5}),
+       flat(33, 3)},
+      {"cnn", job_of(model_kind::cnn), image({28, 28}, 10)},
+      {"cnn_with_batch_norm", with_batch_norm(job_of(model_kind::cnn)),
        image({3, 12, 17}, 4)},
-      {"resnet18", with_stem(job_of("resnet18"), "cifar"),
+      {"resnet18", with_stem(job_of(model_kind::resnet18), resnet_stem::cifar),
        image({3, 16, 16}, 5)},
-      {"transformer", job_of("transformer", "next_token"), tokens(9, 17)},
+      {"transformer", job_of(model_kind::transformer, loss_kind::next_token),
+       tokens(9, 17)},
   };
 }
 
@@ -159,7 +163,7 @@ TEST_P(model_on_a_device, in_bfloat16_points_where_float32_does) {
   model_setup exact(v.what, v.row);
   const double loss = exact.accumulate(rows.view());
   job what = v.what;
-  what.train.precision = "bfloat16";
+  what.train.precision = compute_precision::bfloat16;
   auto expect_alike = [&](const std::vector<float>& got, double got_loss) {
     EXPECT_NEAR(got_loss, loss, 0.03 * std::abs(loss));
     double product = 0, a = 0, b = 0;
@@ -201,7 +205,7 @@ TEST(torchscript_on_a_device, trains_the_parameters_of_the_module) {
         return torch.matmul(x, self.weight.t())
   )");
   module.save(path.string());
-  job what = job_of("torchscript");
+  job what = job_of(model_kind::torchscript);
   what.model.path = path.string();
   const row_shape row = flat(5, 3);
   const random_rows rows(row, 8);
@@ -218,7 +222,7 @@ TEST(model_on_any_device, names_the_sample_with_a_label_out_of_range) {
   const row_shape row = flat(6, 3);
   random_rows rows(row, 4);
   rows.labels[2] = 3;
-  device_setup there(job_of("mlp"), row, rows);
+  device_setup there(job_of(model_kind::mlp), row, rows);
   try {
     there.made->accumulate(there.brought, 1, {});
     FAIL() << "took a label out of range";
@@ -230,7 +234,7 @@ TEST(model_on_any_device, names_the_sample_with_a_label_out_of_range) {
 }
 
 TEST(model_on_any_device, drops_other_inputs_in_every_step) {
-  job what = job_of("cnn");
+  job what = job_of(model_kind::cnn);
   what.model.dropout = 0.5;
   const row_shape row = image({28, 28}, 10);
   const random_rows rows(row, 8);
@@ -249,14 +253,14 @@ TEST(model_on_a_gpu, is_refused_where_libtorch_has_no_such_part) {
   if (!why)
     GTEST_SKIP() << "this LibTorch finds a GPU";
   EXPECT_EQ(why.message.find('\n'), std::string::npos) << why.message;
-  job what = job_of("mlp");
+  job what = job_of(model_kind::mlp);
   try {
     make_model({&what, flat(6, 3), 1, {.elsewhere = true, .cuda = 0}});
     FAIL() << "made a model on a GPU that is not there";
   } catch (const ballast_error& e) {
     EXPECT_EQ(e.what_failed().code, why.code);
   }
-  what.model.kind = "emulated";
+  what.model.kind = model_kind::emulated;
   EXPECT_THROW(
       make_model({&what, flat(6, 3), 1, {.elsewhere = true, .cuda = 0}}),
       ballast_error);

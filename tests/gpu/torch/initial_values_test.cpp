@@ -7,7 +7,7 @@ namespace ballast {
 namespace {
 
 TEST(init, zeros_starts_linear_and_logistic_at_zero) {
-  for (const char* kind : {"linear", "logistic"}) {
+  for (const model_kind kind : {model_kind::linear, model_kind::logistic}) {
     job j = job_of(kind);
     j.model.init = "zeros";
     model_setup m(j, flat(6, 3));
@@ -36,7 +36,7 @@ TEST_F(warm_start, refuses_a_file_of_another_model) {
 }
 
 TEST_F(warm_start, brings_running_statistics_too) {
-  job j = job_of("cnn");
+  job j = job_of(model_kind::cnn);
   j.model.batch_norm = true;
   model_setup m(j, image({12, 12}, 3));
   random_rows rows(m.row, 4);

@@ -18,14 +18,15 @@ struct kind_of_model {
 
 std::vector<kind_of_model> models() {
   std::vector<kind_of_model> out;
-  out.push_back({job_of("mlp"), flat(7, 3)});
-  out.push_back({job_of("cnn"), image({3, 12, 12}, 4)});
-  out.push_back({job_of("resnet18"), image({3, 12, 12}, 4)});
-  out.back().what.model.stem = "cifar";
-  out.push_back({job_of("transformer", "next_token"), tokens(9, 11)});
+  out.push_back({job_of(model_kind::mlp), flat(7, 3)});
+  out.push_back({job_of(model_kind::cnn), image({3, 12, 12}, 4)});
+  out.push_back({job_of(model_kind::resnet18), image({3, 12, 12}, 4)});
+  out.back().what.model.stem = resnet_stem::cifar;
+  out.push_back(
+      {job_of(model_kind::transformer, loss_kind::next_token), tokens(9, 11)});
   for (size_t i = 0, count = out.size(); i < count; ++i) {
     out.push_back(out[i]);
-    out.back().what.train.precision = "bfloat16";
+    out.back().what.train.precision = compute_precision::bfloat16;
   }
   out.push_back(out[2]);
   out.back().what.train.activation_checkpointing = true;
@@ -35,7 +36,8 @@ std::vector<kind_of_model> models() {
 }
 
 std::string name_of(const kind_of_model& one) {
-  return one.what.model.kind + " " + one.what.train.precision +
+  return to_string(one.what.model.kind) + " " +
+         to_string(one.what.train.precision) +
          (one.what.train.activation_checkpointing ? " again" : "");
 }
 
@@ -89,8 +91,8 @@ TEST(interrupting, leaves_a_model_that_goes_on_as_if_nothing_had_been) {
 
 TEST(interrupting, ends_the_way_there_at_the_next_block) {
   for (const kind_of_model& one : models()) {
-    if (one.what.model.kind != "resnet18" &&
-        one.what.model.kind != "transformer")
+    if (one.what.model.kind != model_kind::resnet18 &&
+        one.what.model.kind != model_kind::transformer)
       continue;
     model_setup m(one.what, one.row);
     random_rows rows(one.row, 4);

@@ -76,8 +76,7 @@ struct model_setup {
   }
 };
 
-inline job job_of(const std::string& kind,
-                  const std::string& loss = "cross_entropy") {
+inline job job_of(model_kind kind, loss_kind loss = loss_kind::cross_entropy) {
   job out;
   out.seed = 7;
   out.model.kind = kind;

@@ -39,25 +39,27 @@ struct variant {
 
 std::vector<variant> variants() {
   std::vector<variant> out{
-      {"linear_mse", job_of("linear", "mse"), flat(6, 0)},
-      {"linear_mse_of_a_class_number", job_of("linear", "mse"), flat(6, 3)},
-      {"linear_cross_entropy", job_of("linear"), flat(6, 3)},
-      {"logistic_of_two_classes", job_of("logistic"), flat(6, 2)},
-      {"logistic_of_five_classes", job_of("logistic"), flat(6, 5)},
-      {"mlp", job_of("mlp"), flat(33, 10)},
-      {"mlp_mse", job_of("mlp", "mse"), flat(33, 0)},
-      {"mlp_without_hidden_layers", job_of("mlp"), flat(33, 10)},
-      {"mlp_weighted", job_of("mlp"), flat(33, 3)},
-      {"logistic_weighted", job_of("logistic"), flat(6, 2)},
-      {"cnn", job_of("cnn"), image({28, 28}, 10)},
-      {"cnn_of_odd_images", job_of("cnn"), image({1, 13, 16}, 4)},
-      {"cnn_of_colour_images", job_of("cnn"), image({3, 12, 17}, 4)},
-      {"cnn_of_many_channels", job_of("cnn"), image({5, 12, 12}, 4)},
-      {"cnn_mse", job_of("cnn", "mse"), image({12, 12}, 0)},
-      {"cnn_batch_norm", job_of("cnn"), image({14, 14}, 4)},
-      {"transformer", job_of("transformer", "next_token"), tokens(9, 11)},
-      {"transformer_of_one_head", job_of("transformer", "next_token"),
-       tokens(5, 3)},
+      {"linear_mse", job_of(model_kind::linear, loss_kind::mse), flat(6, 0)},
+      {"linear_mse_of_a_class_number",
+       job_of(model_kind::linear, loss_kind::mse), flat(6, 3)},
+      {"linear_cross_entropy", job_of(model_kind::linear), flat(6, 3)},
+      {"logistic_of_two_classes", job_of(model_kind::logistic), flat(6, 2)},
+      {"logistic_of_five_classes", job_of(model_kind::logistic), flat(6, 5)},
+      {"mlp", job_of(model_kind::mlp), flat(33, 10)},
+      {"mlp_mse", job_of(model_kind::mlp, loss_kind::mse), flat(33, 0)},
+      {"mlp_without_hidden_layers", job_of(model_kind::mlp), flat(33, 10)},
+      {"mlp_weighted", job_of(model_kind::mlp), flat(33, 3)},
+      {"logistic_weighted", job_of(model_kind::logistic), flat(6, 2)},
+      {"cnn", job_of(model_kind::cnn), image({28, 28}, 10)},
+      {"cnn_of_odd_images", job_of(model_kind::cnn), image({1, 13, 16}, 4)},
+      {"cnn_of_colour_images", job_of(model_kind::cnn), image({3, 12, 17}, 4)},
+      {"cnn_of_many_channels", job_of(model_kind::cnn), image({5, 12, 12}, 4)},
+      {"cnn_mse", job_of(model_kind::cnn, loss_kind::mse), image({12, 12}, 0)},
+      {"cnn_batch_norm", job_of(model_kind::cnn), image({14, 14}, 4)},
+      {"transformer", job_of(model_kind::transformer, loss_kind::next_token),
+       tokens(9, 11)},
+      {"transformer_of_one_head",
+       job_of(model_kind::transformer, loss_kind::next_token), tokens(5, 3)},
   };
   for (variant& v : out) {
     if (v.name == "mlp_without_hidden_layers")
@@ -76,7 +78,7 @@ std::vector<variant> variants() {
       v.what.model.vocabulary = 7; // more than there are
     }
   }
-  job direct = job_of("cnn");
+  job direct = job_of(model_kind::cnn);
   direct.model.channels = {32};
   out.push_back({"cnn_of_colour_images_direct", direct, image({3, 12, 17}, 4)});
   return out;
@@ -103,7 +105,7 @@ TEST_P(every_model, has_the_same_gradients_on_two_threads) {
 TEST(logistic, of_many_columns_has_the_gradients_of_autograd) {
   // More than one block in every direction of the matrix products; no ReLU,
   // whose kink single and double precision may see on different sides.
-  model_setup m(job_of("logistic"), flat(1100, 70));
+  model_setup m(job_of(model_kind::logistic), flat(1100, 70));
   expect_gradients_of_autograd(m, random_rows(m.row, 530));
 }
 
@@ -199,7 +201,7 @@ TEST_P(every_model, starts_from_the_same_values_for_the_same_seed) {
 }
 
 TEST(mlp, starts_as_torch_nn_does_after_manual_seed) {
-  model_setup m(job_of("mlp"), flat(33, 10));
+  model_setup m(job_of(model_kind::mlp), flat(33, 10));
   torch::manual_seed(7);
   size_t i = 0;
   for (auto [in, out] : {std::pair{33, 9}, {9, 5}, {5, 10}}) {
@@ -213,7 +215,7 @@ TEST(mlp, starts_as_torch_nn_does_after_manual_seed) {
 }
 
 TEST(cnn, starts_as_torch_nn_does_after_manual_seed) {
-  model_setup m(job_of("cnn"), image({3, 12, 12}, 4));
+  model_setup m(job_of(model_kind::cnn), image({3, 12, 12}, 4));
   torch::manual_seed(7);
   torch::nn::Conv2d conv1(torch::nn::Conv2dOptions(3, 16, 3));
   torch::nn::Conv2d conv2(torch::nn::Conv2dOptions(16, 3, 3));
@@ -229,7 +231,7 @@ TEST(cnn, starts_as_torch_nn_does_after_manual_seed) {
 }
 
 TEST(linear, names_and_counts_its_correct_answers) {
-  model_setup m(job_of("linear"), flat(2, 2));
+  model_setup m(job_of(model_kind::linear), flat(2, 2));
   ASSERT_EQ(m.made->parameters()[0].name, "weight");
   ASSERT_EQ(m.made->parameters()[1].name, "bias");
   m.parameters = {1, 0, 0, 1, 0, 0}; // the larger feature wins
@@ -240,7 +242,7 @@ TEST(linear, names_and_counts_its_correct_answers) {
 }
 
 TEST(logistic, of_two_classes_has_one_column_and_counts_by_its_sign) {
-  model_setup m(job_of("logistic"), flat(1, 2));
+  model_setup m(job_of(model_kind::logistic), flat(1, 2));
   ASSERT_EQ(m.parameters.size(), 2);
   m.parameters = {1, 0};
   random_rows rows(m.row, 4);
@@ -251,7 +253,7 @@ TEST(logistic, of_two_classes_has_one_column_and_counts_by_its_sign) {
 
 TEST(logistic, survives_logits_that_overflow_exp) {
   for (uint32_t classes : {2U, 3U}) {
-    model_setup m(job_of("logistic"), flat(1, classes));
+    model_setup m(job_of(model_kind::logistic), flat(1, classes));
     std::fill(m.parameters.begin(), m.parameters.end(), 0.0F);
     m.parameters[0] = 1000;
     random_rows rows(m.row, 2);
@@ -264,17 +266,17 @@ TEST(logistic, survives_logits_that_overflow_exp) {
 }
 
 TEST(every_kind, lets_a_nan_show_in_the_loss) {
-  for (const char* kind : {"mlp", "cnn"}) {
+  for (const model_kind kind : {model_kind::mlp, model_kind::cnn}) {
     model_setup m(job_of(kind), image({28, 28}, 10));
     random_rows rows(m.row, 3);
     std::fill(rows.features.begin(), rows.features.end(),
               std::numeric_limits<float>::quiet_NaN());
-    EXPECT_TRUE(std::isnan(m.accumulate(rows.view()))) << kind;
+    EXPECT_TRUE(std::isnan(m.accumulate(rows.view()))) << to_string(kind);
   }
 }
 
 TEST(dropout, is_a_function_of_the_step_seed) {
-  job j = job_of("cnn");
+  job j = job_of(model_kind::cnn);
   j.model.dropout = 0.5;
   model_setup m(j, image({28, 28}, 10));
   random_rows rows(m.row, 8);
@@ -289,7 +291,7 @@ TEST(dropout, is_a_function_of_the_step_seed) {
 }
 
 TEST(dropout, has_the_gradient_of_finite_differences) {
-  job j = job_of("cnn");
+  job j = job_of(model_kind::cnn);
   j.model.dropout = 0.3;
   j.model.batch_norm = true;
   model_setup m(j, image({12, 12}, 3));
@@ -310,7 +312,7 @@ TEST(dropout, has_the_gradient_of_finite_differences) {
 }
 
 TEST(dropout, is_off_in_an_evaluation) {
-  job j = job_of("cnn");
+  job j = job_of(model_kind::cnn);
   model_setup without(j, image({28, 28}, 10));
   j.model.dropout = 0.9;
   model_setup with(j, image({28, 28}, 10));
@@ -320,7 +322,7 @@ TEST(dropout, is_off_in_an_evaluation) {
 }
 
 TEST(batch_norm, moves_its_running_statistics_only_when_applied) {
-  job j = job_of("cnn");
+  job j = job_of(model_kind::cnn);
   j.model.batch_norm = true;
   j.model.channels = {16};
   model_setup m(j, image({12, 12}, 3));
@@ -362,7 +364,7 @@ TEST(batch_norm, moves_its_running_statistics_only_when_applied) {
 }
 
 TEST(batch_norm, evaluates_with_the_running_statistics) {
-  job j = job_of("cnn");
+  job j = job_of(model_kind::cnn);
   j.model.batch_norm = true;
   model_setup m(j, image({12, 12}, 3));
   random_rows rows(m.row, 10);
@@ -376,7 +378,7 @@ TEST(batch_norm, evaluates_with_the_running_statistics) {
 }
 
 TEST(batch_norm, accepts_a_take_of_one_row) {
-  job j = job_of("cnn");
+  job j = job_of(model_kind::cnn);
   j.model.batch_norm = true;
   j.model.channels = {16, 3, 3};
   model_setup m(j, image({22, 22}, 3));
@@ -393,28 +395,31 @@ TEST(make_model, names_the_field_where_model_and_data_do_not_fit) {
     change(j);
     return j;
   };
-  EXPECT_EQ(pointer_of_refusal(job_of("cnn"), flat(16, 3)), "/model/kind");
-  EXPECT_EQ(pointer_of_refusal(job_of("cnn"), image({7, 7}, 3)),
+  EXPECT_EQ(pointer_of_refusal(job_of(model_kind::cnn), flat(16, 3)),
+            "/model/kind");
+  EXPECT_EQ(pointer_of_refusal(job_of(model_kind::cnn), image({7, 7}, 3)),
             "/model/channels/1");
-  EXPECT_EQ(pointer_of_refusal(
-                with(job_of("cnn"), [](job& j) { j.model.channels = {}; }),
-                image({7, 7}, 3)),
+  EXPECT_EQ(pointer_of_refusal(with(job_of(model_kind::cnn),
+                                    [](job& j) { j.model.channels = {}; }),
+                               image({7, 7}, 3)),
             "/model/channels");
-  EXPECT_EQ(pointer_of_refusal(job_of("mlp"), flat(16, 0)), "/train/loss");
-  EXPECT_EQ(pointer_of_refusal(job_of("logistic", "mse"), flat(16, 0)),
+  EXPECT_EQ(pointer_of_refusal(job_of(model_kind::mlp), flat(16, 0)),
             "/train/loss");
-  EXPECT_EQ(pointer_of_refusal(job_of("mlp", "hinge"), flat(16, 3)),
+  EXPECT_EQ(pointer_of_refusal(job_of(model_kind::logistic, loss_kind::mse),
+                               flat(16, 0)),
             "/train/loss");
   auto weights = [](job& j) { j.train.class_weights = {1, 2}; };
-  EXPECT_EQ(pointer_of_refusal(with(job_of("mlp"), weights), flat(16, 3)),
-            "/train/class_weights");
   EXPECT_EQ(
-      pointer_of_refusal(with(job_of("mlp", "mse"), weights), flat(16, 0)),
+      pointer_of_refusal(with(job_of(model_kind::mlp), weights), flat(16, 3)),
+      "/train/class_weights");
+  EXPECT_EQ(
+      pointer_of_refusal(with(job_of(model_kind::mlp, loss_kind::mse), weights),
+                         flat(16, 0)),
       "/train/class_weights");
 }
 
 TEST(every_kind, names_the_sample_whose_label_is_out_of_range) {
-  model_setup m(job_of("mlp"), flat(3, 2));
+  model_setup m(job_of(model_kind::mlp), flat(3, 2));
   random_rows rows(m.row, 4);
   rows.labels[2] = 2;
   try {

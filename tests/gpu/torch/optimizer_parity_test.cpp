@@ -9,7 +9,7 @@ namespace {
 
 constexpr int64_t count = 503;
 
-optimizer_spec spec_of(const char* kind, double momentum, double decay) {
+optimizer_spec spec_of(optimizer_kind kind, double momentum, double decay) {
   return {
       .kind = kind, .lr = 0.02, .momentum = momentum, .weight_decay = decay};
 }
@@ -17,13 +17,13 @@ optimizer_spec spec_of(const char* kind, double momentum, double decay) {
 std::unique_ptr<torch::optim::Optimizer> theirs(const optimizer_spec& spec,
                                                 const torch::Tensor& p) {
   const std::vector<torch::Tensor> all{p};
-  if (spec.kind == "sgd")
+  if (spec.kind == optimizer_kind::sgd)
     return std::make_unique<torch::optim::SGD>(
         all, torch::optim::SGDOptions(spec.lr)
                  .momentum(spec.momentum)
                  .weight_decay(spec.weight_decay));
   const std::tuple<double, double> betas{spec.beta1, spec.beta2};
-  if (spec.kind == "adam")
+  if (spec.kind == optimizer_kind::adam)
     return std::make_unique<torch::optim::Adam>(
         all, torch::optim::AdamOptions(spec.lr)
                  .betas(betas)
@@ -38,12 +38,13 @@ std::unique_ptr<torch::optim::Optimizer> theirs(const optimizer_spec& spec,
 
 class parity : public testing::TestWithParam<optimizer_spec> {};
 
-INSTANTIATE_TEST_SUITE_P(optimizers, parity,
-                         testing::Values(spec_of("sgd", 0, 0),
-                                         spec_of("sgd", 0.9, 0.01),
-                                         spec_of("adam", 0, 0),
-                                         spec_of("adam", 0, 0.1),
-                                         spec_of("adamw", 0, 0.1)));
+INSTANTIATE_TEST_SUITE_P(
+    optimizers, parity,
+    testing::Values(spec_of(optimizer_kind::sgd, 0, 0),
+                    spec_of(optimizer_kind::sgd, 0.9, 0.01),
+                    spec_of(optimizer_kind::adam, 0, 0),
+                    spec_of(optimizer_kind::adam, 0, 0.1),
+                    spec_of(optimizer_kind::adamw, 0, 0.1)));
 
 TEST_P(parity, takes_the_steps_of_torch_optim) {
   torch::manual_seed(11);

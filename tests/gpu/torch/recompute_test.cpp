@@ -12,8 +12,9 @@
 namespace ballast {
 namespace {
 
-job deep_transformer(bool again, const std::string& precision = "float32") {
-  job out = job_of("transformer", "next_token");
+job deep_transformer(bool again,
+                     compute_precision precision = compute_precision::float32) {
+  job out = job_of(model_kind::transformer, loss_kind::next_token);
   out.model.layers = 8;
   out.model.width = 48;
   out.train.precision = precision;
@@ -21,9 +22,10 @@ job deep_transformer(bool again, const std::string& precision = "float32") {
   return out;
 }
 
-job residual(bool again, const std::string& precision = "float32") {
-  job out = job_of("resnet18");
-  out.model.stem = "cifar";
+job residual(bool again,
+             compute_precision precision = compute_precision::float32) {
+  job out = job_of(model_kind::resnet18);
+  out.model.stem = resnet_stem::cifar;
   out.train.precision = precision;
   out.train.activation_checkpointing = again;
   return out;
@@ -50,7 +52,8 @@ struct both_ways {
 };
 
 TEST(recomputing, changes_no_bit_of_a_transformer) {
-  for (const char* precision : {"float32", "bfloat16"}) {
+  for (const compute_precision precision :
+       {compute_precision::float32, compute_precision::bfloat16}) {
     both_ways m(deep_transformer(false, precision),
                 deep_transformer(true, precision), tokens(16, 30), 5);
     m.expect_equal();
@@ -58,7 +61,8 @@ TEST(recomputing, changes_no_bit_of_a_transformer) {
 }
 
 TEST(recomputing, changes_no_bit_of_a_resnet_and_of_its_statistics) {
-  for (const char* precision : {"float32", "bfloat16"}) {
+  for (const compute_precision precision :
+       {compute_precision::float32, compute_precision::bfloat16}) {
     both_ways m(residual(false, precision), residual(true, precision),
                 image({3, 12, 12}, 4), 4);
     m.expect_equal();

@@ -11,8 +11,8 @@
 namespace ballast {
 namespace {
 
-job resnet_job(const std::string& stem = "imagenet") {
-  job out = job_of("resnet18");
+job resnet_job(resnet_stem stem = resnet_stem::imagenet) {
+  job out = job_of(model_kind::resnet18);
   out.model.stem = stem;
   return out;
 }
@@ -88,9 +88,9 @@ double off_by(const Tensor& got, const Tensor& expected) {
   return ((got - expected).norm() / (expected.norm() + 1e-12)).item<double>();
 }
 
-class resnet18 : public testing::TestWithParam<std::string> {
+class resnet18 : public testing::TestWithParam<resnet_stem> {
 protected:
-  bool cifar() const { return GetParam() == "cifar"; }
+  bool cifar() const { return GetParam() == resnet_stem::cifar; }
 
   // Odd sides, so that every stride meets a rest.
   model_setup m_{resnet_job(GetParam()),
@@ -98,8 +98,9 @@ protected:
   random_rows rows_{m_.row, 6};
 };
 
-INSTANTIATE_TEST_SUITE_P(stems, resnet18, testing::Values("imagenet", "cifar"),
-                         [](const auto& info) { return info.param; });
+INSTANTIATE_TEST_SUITE_P(
+    stems, resnet18, testing::Values(resnet_stem::imagenet, resnet_stem::cifar),
+    [](const auto& info) { return to_string(info.param); });
 
 TEST_P(resnet18, has_the_loss_and_the_gradients_of_autograd) {
   reference expected(m_, true);
@@ -214,7 +215,8 @@ TEST_P(resnet18, refuses_smaller_images_and_says_what_helps) {
 }
 
 TEST_P(resnet18, learns_its_rows_by_heart) {
-  auto update = make_optimizer({.kind = "sgd"}, m_.parameters.size());
+  auto update =
+      make_optimizer({.kind = optimizer_kind::sgd}, m_.parameters.size());
   std::vector<double> losses;
   for (uint64_t step = 1; step <= 12; ++step) {
     m_.clear();

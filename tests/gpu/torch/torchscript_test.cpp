@@ -11,7 +11,7 @@ namespace {
 class torchscript : public warm_start {
 protected:
   torchscript() {
-    job_.model.kind = "torchscript";
+    job_.model.kind = model_kind::torchscript;
     job_.model.init = "default";
   }
 
@@ -38,7 +38,7 @@ protected:
 TEST_F(torchscript, trains_the_module_by_its_parameter_names) {
   save(dense);
   model_setup script(job_, image({3, 4}, 4));
-  model_setup linear(job_of("linear"), image({3, 4}, 4));
+  model_setup linear(job_of(model_kind::linear), image({3, 4}, 4));
   ASSERT_EQ(script.made->parameters().size(), 3);
   const size_t weight = script.index_of("weight"),
                bias = script.index_of("bias");

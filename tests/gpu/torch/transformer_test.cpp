@@ -12,7 +12,7 @@ namespace ballast {
 namespace {
 
 job small_job() {
-  return job_of("transformer", "next_token");
+  return job_of(model_kind::transformer, loss_kind::next_token);
 }
 
 failure refusal_of(const job& what, const row_shape& row) {
@@ -86,7 +86,8 @@ TEST(transformer, learns_what_follows_from_two_tokens) {
     for (size_t i = 2; i < 12; ++i)
       row[i] = float((int(row[i - 1]) + int(row[i - 2])) % 7);
   }
-  auto update = make_optimizer({.kind = "adamw"}, m.parameters.size());
+  auto update =
+      make_optimizer({.kind = optimizer_kind::adamw}, m.parameters.size());
   for (uint64_t step = 1; step <= 200; ++step) {
     m.clear();
     m.accumulate(rows.view());
@@ -112,14 +113,17 @@ TEST(transformer, knows_more_tokens_than_the_data_have_if_asked_to) {
 }
 
 TEST(transformer, goes_only_with_the_loss_of_tokens) {
-  for (const char* loss : {"cross_entropy", "mse"})
-    EXPECT_EQ(refusal_of(job_of("transformer", loss), tokens(5, 11)).pointer,
+  for (const loss_kind loss : {loss_kind::cross_entropy, loss_kind::mse})
+    EXPECT_EQ(refusal_of(job_of(model_kind::transformer, loss), tokens(5, 11))
+                  .pointer,
               "/train/loss")
-        << loss;
-  for (const char* kind : {"mlp", "logistic", "linear"})
-    EXPECT_EQ(refusal_of(job_of(kind, "next_token"), tokens(5, 11)).pointer,
-              "/train/loss")
-        << kind;
+        << to_string(loss);
+  for (const model_kind kind :
+       {model_kind::mlp, model_kind::logistic, model_kind::linear})
+    EXPECT_EQ(
+        refusal_of(job_of(kind, loss_kind::next_token), tokens(5, 11)).pointer,
+        "/train/loss")
+        << to_string(kind);
   EXPECT_EQ(refusal_of(small_job(), flat(5, 3)).pointer, "/train/loss");
 }
 

@@ -38,7 +38,7 @@ protected:
 
   std::filesystem::path folder_;
   std::string path_;
-  job job_ = job_of("linear");
+  job job_ = job_of(model_kind::linear);
   std::vector<float> weight_{1, 2, 3, 4, 5, 6};
   std::vector<float> bias_{7, 8};
 };

@@ -35,7 +35,7 @@ struct two_lists {
           }
     }
   }
-  std::vector<chunk_layout> chunks(const std::string& kind, uint32_t classes,
+  std::vector<chunk_layout> chunks(placement_kind kind, uint32_t classes,
                                    uint32_t chunk_rows) const {
     placement_spec spec;
     spec.kind = kind;
@@ -46,7 +46,8 @@ struct two_lists {
 
 TEST(lay_out_chunks, gives_every_class_chunks_of_its_own) {
   const two_lists have({{60, 20, 20}, {20, 60, 60}});
-  const std::vector<chunk_layout> out = have.chunks("dirichlet", 3, 50);
+  const std::vector<chunk_layout> out =
+      have.chunks(placement_kind::dirichlet, 3, 50);
   EXPECT_THAT(out[0].chunk_rows, ElementsAre(50, 10, 20, 20));
   EXPECT_THAT(out[1].chunk_rows, ElementsAre(20, 50, 10, 50, 10));
   for (const std::span<const uint64_t> chunk : chunks_of(out))
@@ -56,13 +57,14 @@ TEST(lay_out_chunks, gives_every_class_chunks_of_its_own) {
 
 TEST(lay_out_chunks, keeps_the_order_of_a_list_that_is_mixed) {
   const two_lists have({{40, 41, 39}, {60, 59, 61}});
-  for (const chunk_layout& list : have.chunks("iid", 3, 50))
+  for (const chunk_layout& list : have.chunks(placement_kind::iid, 3, 50))
     EXPECT_TRUE(std::is_sorted(list.rows.begin(), list.rows.end()));
 }
 
 TEST(lay_out_chunks, keeps_the_order_of_the_file_where_that_was_asked_for) {
   const two_lists have({{100, 0}, {0, 100}});
-  for (const char* kind : {"contiguous", "sizes"})
+  for (const placement_kind kind :
+       {placement_kind::contiguous, placement_kind::sizes})
     for (const chunk_layout& list : have.chunks(kind, 2, 30)) {
       EXPECT_TRUE(std::is_sorted(list.rows.begin(), list.rows.end()));
       EXPECT_THAT(list.chunk_rows, ElementsAre(30, 30, 30, 10));
@@ -82,7 +84,7 @@ TEST(lay_out_chunks, loses_and_repeats_no_row) {
   const two_lists have({{500, 3, 1, 40}, {0, 700, 0, 1}});
   std::set<uint64_t> seen;
   size_t rows = 0;
-  for (const chunk_layout& list : have.chunks("matrix", 4, 64)) {
+  for (const chunk_layout& list : have.chunks(placement_kind::matrix, 4, 64)) {
     size_t in_chunks = 0;
     for (uint32_t some : list.chunk_rows)
       in_chunks += some;
@@ -101,7 +103,8 @@ TEST(lay_out_chunks, makes_no_crowd_of_tiny_chunks_of_a_thousand_classes) {
   for (size_t label = 0; label < 1000; ++label)
     (label % 2 == 0 ? even : odd)[label] = 60;
   const two_lists have({even, odd});
-  for (const chunk_layout& list : have.chunks("dirichlet", 1000, 256))
+  for (const chunk_layout& list :
+       have.chunks(placement_kind::dirichlet, 1000, 256))
     EXPECT_LE(list.chunk_rows.size(), 2 * (list.rows.size() / 256 + 1));
 }
 
@@ -111,7 +114,7 @@ TEST(lay_out_chunks, puts_as_many_whole_groups_into_a_chunk_as_fit) {
   for (uint32_t row = 0; row < 80; ++row)
     groups.push_back(row % 40 < 15 ? 1000 + row / 40 : row / 3);
   placement_spec spec;
-  spec.kind = "dirichlet";
+  spec.kind = placement_kind::dirichlet;
   const std::vector<chunk_layout> out =
       lay_out_chunks(spec, {80, have.labels, 2, {}, groups}, have.lists, 8);
   std::map<uint32_t, std::set<size_t>> chunks_with;

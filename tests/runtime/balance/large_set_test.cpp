@@ -34,7 +34,7 @@ manifest chunks_of(const large_set& in) {
   for (uint32_t row = 0; row < in.rows; ++row)
     labels.push_back(int32_t(uint64_t{row} * in.classes / in.rows));
   placement_spec spec;
-  spec.kind = in.placement;
+  spec.kind = parse_word<placement_kind>(in.placement).value();
   spec.alpha = 0.3;
   const placement_rows of{labels.size(), labels, in.classes};
   return chunked(lay_out_chunks(spec, of, place_rows(spec, of, in.workers, 7),

@@ -65,7 +65,7 @@ inline manifest fashion(const std::string& kind, double alpha, uint32_t workers,
   for (int32_t label = 0; label < 10; ++label)
     labels.insert(labels.end(), 6000, label);
   placement_spec spec;
-  spec.kind = kind;
+  spec.kind = parse_word<placement_kind>(kind).value();
   spec.alpha = alpha;
   return chunked(place_rows(spec, {labels.size(), labels, 10}, workers, seed),
                  labels, 10, 256);

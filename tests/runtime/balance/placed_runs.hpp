@@ -33,7 +33,7 @@ inline manifest placed_like(const std::string& kind, uint32_t workers,
         std::floor(double(label) / 2) +
         (kind == "continuous" ? double(random.below(1000)) / 1e3 : 0));
   placement_spec spec;
-  spec.kind = kind;
+  spec.kind = parse_word<placement_kind>(kind).value();
   spec.alpha = 0.3;
   spec.sigma = 0.7;
   spec.strictness = 0.7;

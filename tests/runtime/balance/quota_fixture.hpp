@@ -78,11 +78,11 @@ inline label_counts generate(const std::string& name, uint32_t workers,
   if (name == "shards")
     return count_rows(deal_shards(rows, workers, 2, seed), labels, classes);
   placement_spec spec;
-  spec.kind = name;
+  spec.kind = parse_word<placement_kind>(name).value();
   if (name == "dirichlet")
     spec.alpha = std::vector{0.05, 0.1, 0.3, 1.0}[random.below(4)];
   if (name == "lognormal") {
-    spec.kind = "sizes";
+    spec.kind = placement_kind::sizes;
     spec.shares = lognormal(workers, 1, random);
     // In file order, but not by label.
     shuffle(labels, counter_random(seed, 2));

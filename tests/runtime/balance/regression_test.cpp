@@ -21,7 +21,7 @@ manifest sorted_by_target() {
   for (float target : targets)
     bins.push_back(bin_of(target, edges));
   placement_spec spec;
-  spec.kind = "sorted";
+  spec.kind = placement_kind::sorted;
   manifest out = testing::chunked(
       place_rows(spec, {bins.size(), bins, target_bins_max}, 4, 1), bins,
       target_bins_max, 64);

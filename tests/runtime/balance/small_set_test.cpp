@@ -116,7 +116,7 @@ TEST(small_set, is_told_where_a_plan_for_sizes_costs_skew) {
     const std::vector<int32_t> labels =
         testing::uneven_labels(rows, classes, random);
     placement_spec spec;
-    spec.kind = "stratified";
+    spec.kind = placement_kind::stratified;
     const placement_rows of{labels.size(), labels, classes};
     const manifest set = testing::chunked(
         lay_out_chunks(spec, of, place_rows(spec, of, workers, seed), 25),

@@ -19,7 +19,7 @@ rank_device cpu(const std::string& worker) {
 
 collective_choice automatic(const std::vector<rank_device>& ranks,
                             const std::string& failed = {}) {
-  return choose_collective("auto", ranks, failed);
+  return choose_collective(collective_kind::automatic, ranks, failed);
 }
 
 TEST(collective_choice, is_nccl_among_gpus) {
@@ -64,8 +64,10 @@ TEST(collective_choice, does_not_try_again_what_failed) {
 }
 
 TEST(collective_choice, is_what_the_job_says_where_it_says_something) {
-  for (const char* asked : {"ring", "gloo", "nccl"})
-    EXPECT_EQ(choose_collective(asked, {cpu("w1")}, "whatever").name, asked);
+  for (const collective_kind asked :
+       {collective_kind::ring, collective_kind::gloo, collective_kind::nccl})
+    EXPECT_EQ(choose_collective(asked, {cpu("w1")}, "whatever").name,
+              to_string(asked));
 }
 
 } // namespace

@@ -42,10 +42,10 @@ const loss_cause closed = losses::connection_closed{};
 inline job small_job(uint32_t workers) {
   job out;
   out.name = "test";
-  out.data.train.format = "synthetic";
+  out.data.train.format = source_format::synthetic;
   out.data.train.rows = 100;
   out.data.train.classes = 2;
-  out.model.kind = "emulated";
+  out.model.kind = model_kind::emulated;
   out.train.global_batch = 50;
   out.elastic.workers = workers;
   return out;
@@ -189,7 +189,7 @@ public:
   played_coordinator core;
   instant now{};
   uint64_t batch = 50;
-  std::string model = "emulated";
+  model_kind model = model_kind::emulated;
   uint64_t chunk_bytes = 0;
   std::function<void(worker_hello&)> dress; // what else a node says
   std::vector<worker_id> workers;

@@ -90,15 +90,15 @@ TEST(job, reads_what_it_writes) {
 
 /// A value that the field allows and that is not its default.
 json another_value(const job_field& field) {
-  std::string type = json_type(field);
-  if (type == "boolean")
+  const json_kind type = json_type(field);
+  if (type == json_kind::boolean)
     return !default_of(field).get<bool>();
-  if (type == "array")
+  if (type == json_kind::array)
     return is_table(field)
                ? json::array({json::array({1})})
-               : json{json_type(field, true) == "string" ? json("abc")
-                                                         : json(1)};
-  if (type == "string")
+               : json{json_type(field, true) == json_kind::string ? json("abc")
+                                                                  : json(1)};
+  if (type == json_kind::string)
     return field.allowed.empty() ? json("abc") : json(field.allowed.back());
   for (const json& number : {json(1), json(0.25), json(12), json(7)}) {
     job scratch;
@@ -122,6 +122,8 @@ TEST(job, stores_every_field_in_a_place_of_its_own) {
         [](auto p) -> const void* {
           if constexpr (std::is_pointer_v<decltype(p)>)
             return p;
+          else if constexpr (std::is_same_v<decltype(p), word_place>)
+            return p.address();
           else
             return nullptr;
         },
@@ -169,6 +171,8 @@ TEST(job, names_the_field_and_what_is_allowed_there) {
       {"/name=../x", "/name", "letters, digits"},
       {"/version=2", "/version", "expected 1, found 2"},
       {"/model/kind=tree", "/model/kind", "one of \"linear\""},
+      {"/train/optimizer/kind=adagrad", "/train/optimizer/kind",
+       "one of \"sgd\", \"adam\", \"adamw\""},
       {"/model/init=zeros", "/model/init", "belongs to the models"},
       {"/model/init=w.bin", "/model/init", "ends in .safetensors"},
       {"/model/hidden=[]", "/model/hidden", "1 to 64 items"},
@@ -320,6 +324,9 @@ TEST(job, refuses_what_a_later_build_brings_as_such) {
       {"/train/strategy=local_sgd", "/train/strategy", "\"allreduce\""},
       {"/train/compression=topk", "/train/compression", "\"none\""},
       {"/data/train={\"format\":\"orc\"}", "/data/train/format", "\"csv\""},
+      {"/data/train={\"format\":\"jsonl\"}", "/data/train/format", "\"jsonl\""},
+      {"/data/pipeline=[{\"op\":\"rotate\"}]", "/data/pipeline/0/op",
+       "\"rotate\""},
       {"/data/pipeline=[{\"op\":\"flip\"}]", "/data/pipeline/0/op",
        "\"scale\""},
       {"/data/train={\"format\":\"csv\",\"uri\":\"s3://b/k\",\"label\":\"y\"}",

@@ -92,7 +92,7 @@ TEST(job_set, reads_json_or_else_text) {
   ASSERT_TRUE(result.value) << all_messages(result);
   EXPECT_EQ(result.value->name, "7");
   EXPECT_EQ(result.value->seed, 7u);
-  EXPECT_EQ(result.value->train.optimizer.kind, "adam");
+  EXPECT_EQ(result.value->train.optimizer.kind, optimizer_kind::adam);
   EXPECT_EQ(result.value->data.pipeline.at(0).factor, 2);
   EXPECT_EQ(result.value->elastic.workers, 3u) << "the last one counts";
 }

@@ -11,26 +11,27 @@ using testing::HasSubstr;
 
 constexpr uint64_t gib = uint64_t{1} << 30;
 
-optimizer_spec with(const char* kind, double momentum = 0) {
+optimizer_spec with(optimizer_kind kind, double momentum = 0) {
   return {.kind = kind, .momentum = momentum};
 }
 
-job using_optimizer(const char* kind) {
+job using_optimizer(optimizer_kind kind) {
   job out;
   out.train.optimizer = with(kind);
   return out;
 }
 
 TEST(memory_need, counts_parameters_gradients_and_optimizer_state) {
-  EXPECT_EQ(training_bytes(1000, with("sgd")), 12'000u);
-  EXPECT_EQ(training_bytes(1000, with("sgd", 0.9)), 16'000u);
-  EXPECT_EQ(training_bytes(1000, with("adamw")), 20'000u);
-  EXPECT_EQ(training_bytes(UINT64_MAX / 8, with("adamw")), UINT64_MAX);
+  EXPECT_EQ(training_bytes(1000, with(optimizer_kind::sgd)), 12'000u);
+  EXPECT_EQ(training_bytes(1000, with(optimizer_kind::sgd, 0.9)), 16'000u);
+  EXPECT_EQ(training_bytes(1000, with(optimizer_kind::adamw)), 20'000u);
+  EXPECT_EQ(training_bytes(UINT64_MAX / 8, with(optimizer_kind::adamw)),
+            UINT64_MAX);
 }
 
 TEST(memory_need, refuses_what_no_worker_could_hold) {
-  failure why = memory_problem(using_optimizer("adamw"), 10'000'000'000, 1,
-                               {23 * gib, 2});
+  failure why = memory_problem(using_optimizer(optimizer_kind::adamw),
+                               10'000'000'000, 1, {23 * gib, 2});
   EXPECT_EQ(why.code, errc::invalid_job);
   EXPECT_EQ(why.pointer, "/model");
   EXPECT_THAT(why.message, HasSubstr("186.3 GiB for 10000000000 parameters "
@@ -39,7 +40,7 @@ TEST(memory_need, refuses_what_no_worker_could_hold) {
 }
 
 TEST(memory_need, counts_the_workers_that_share_the_machine) {
-  const job what = using_optimizer("sgd");
+  const job what = using_optimizer(optimizer_kind::sgd);
   const uint64_t parameters = 500'000'000; // 5.6 GiB a worker
   EXPECT_FALSE(memory_problem(what, parameters, 4, {23 * gib, 2}));
   failure why = memory_problem(what, parameters, 5, {23 * gib, 2});
@@ -48,7 +49,8 @@ TEST(memory_need, counts_the_workers_that_share_the_machine) {
 }
 
 TEST(memory_need, does_not_judge_a_machine_whose_size_is_unknown) {
-  EXPECT_FALSE(memory_problem(using_optimizer("sgd"), UINT64_MAX, 1, {0, 2}));
+  EXPECT_FALSE(memory_problem(using_optimizer(optimizer_kind::sgd), UINT64_MAX,
+                              1, {0, 2}));
 }
 
 TEST(memory_need, refuses_more_threads_than_cores) {
@@ -70,29 +72,31 @@ TEST(memory_need, shares_the_cores_among_the_workers_of_a_machine) {
 
 model_spec mlp(std::vector<uint32_t> hidden) {
   model_spec out;
-  out.kind = "mlp";
+  out.kind = model_kind::mlp;
   out.hidden = std::move(hidden);
   return out;
 }
 
 TEST(memory_need, knows_a_lower_bound_from_the_job_alone) {
   model_spec model;
-  for (const char* kind : {"linear", "logistic", "resnet18", "torchscript"}) {
+  for (const model_kind kind :
+       {model_kind::linear, model_kind::logistic, model_kind::resnet18,
+        model_kind::torchscript}) {
     model.kind = kind;
-    EXPECT_EQ(least_parameters(model), 0u) << kind;
+    EXPECT_EQ(least_parameters(model), 0u) << to_string(kind);
   }
-  model.kind = "emulated";
+  model.kind = model_kind::emulated;
   model.parameters = 77;
   EXPECT_EQ(least_parameters(model), 77u);
   // One feature, one output: 1 x 8 + 8, 8 x 3 + 3, 3 x 1 + 1.
   EXPECT_EQ(least_parameters(mlp({8, 3})), 16u + 27 + 4);
   EXPECT_EQ(least_parameters(mlp(std::vector<uint32_t>(9, UINT32_MAX))),
             UINT64_MAX);
-  model.kind = "cnn";
+  model.kind = model_kind::cnn;
   model.channels = {8, 3};
   EXPECT_EQ(least_parameters(model), 80u + 219 + 4);
   // GPT-2's blocks, its embedding of 50,257 tokens and its last norm.
-  model.kind = "transformer";
+  model.kind = model_kind::transformer;
   model.layers = 12;
   model.width = 768;
   model.vocabulary = 50257;
@@ -100,7 +104,7 @@ TEST(memory_need, knows_a_lower_bound_from_the_job_alone) {
 }
 
 TEST(memory_need, refuses_a_job_that_its_only_machine_cannot_do) {
-  job what = using_optimizer("sgd");
+  job what = using_optimizer(optimizer_kind::sgd);
   what.elastic.workers = 3;
   what.model = mlp({100'000, 100'000});
   EXPECT_FALSE(machine_problem(what, {400 * gib, 2}));

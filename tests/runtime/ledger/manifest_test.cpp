@@ -14,7 +14,7 @@ manifest small_set() {
   out.label = "label";
   out.sources = {"a.csv", "b.csv"};
   out.left_out = {"name"};
-  out.row = {4, {2, 2}, "uint8", 1.0 / 255, 0.5, 3, 5};
+  out.row = {4, {2, 2}, stored_type::uint8, 1.0 / 255, 0.5, 3, 5};
   out.train_rows = 7;
   out.test_rows = 2;
   out.train = {
@@ -121,6 +121,7 @@ TEST(manifest, refuses_what_contradicts_itself) {
       has(changed("/train/0/samples", "5+18446744073709551615"), "a run of"));
   EXPECT_TRUE(has(changed("/placement/0", "2"), "chunk 2 of 2"));
   EXPECT_TRUE(has(changed("/row/features", "four"), "type must be number"));
+  EXPECT_TRUE(has(changed("/row/stored", "uint4"), "'uint4' cannot be stored"));
   EXPECT_TRUE(has(message_of(nlohmann::json::object()), "version"));
 }
 

@@ -17,11 +17,11 @@ using namespace testing;
 
 TEST(placement, deals_whole_shards_of_the_sorted_rows) {
   const some_rows of{some_labels(1003, 5), 5};
-  placement_spec spec = kind("shards");
+  placement_spec spec = kind(placement_kind::shards);
   spec.shards_per_worker = 3;
   const uint32_t workers = 7;
   // The shard of each row, found by another way: its place in label order.
-  const auto order = place_rows(kind("sorted"), of, 1, 1)[0];
+  const auto order = place_rows(kind(placement_kind::sorted), of, 1, 1)[0];
   const auto sizes = split_by_shares(1003, std::vector<double>(21, 1));
   std::vector<size_t> shard_of(1003);
   size_t at = 0;
@@ -45,7 +45,7 @@ TEST(placement, gives_each_worker_its_number_of_classes) {
     for (uint32_t per_worker : {1, 2, 3, 5, 7})
       for (uint64_t seed : {1, 2, 3}) {
         some_rows of{some_labels(1003, 7), 9}; // two classes have no rows
-        placement_spec spec = kind("classes");
+        placement_spec spec = kind(placement_kind::classes);
         spec.classes_per_worker = per_worker;
         const bool fits = per_worker * workers >= 7;
         EXPECT_EQ(!placement_mistake(spec, of, workers), fits);
@@ -74,7 +74,7 @@ TEST(placement, gives_each_worker_its_number_of_classes) {
 
 TEST(placement, says_why_classes_do_not_fit_on_the_workers) {
   const some_rows of{some_labels(1003, 7), 9};
-  placement_spec spec = kind("classes");
+  placement_spec spec = kind(placement_kind::classes);
   spec.classes_per_worker = 2;
   failure found = placement_mistake(spec, of, 3);
   EXPECT_EQ(found.pointer, "/data/placement/classes_per_worker");
@@ -87,10 +87,10 @@ TEST(placement, says_why_classes_do_not_fit_on_the_workers) {
 
 TEST(placement, splits_each_class_by_its_column_of_the_matrix) {
   const some_rows of{some_labels(1003, 3), 3};
-  placement_spec spec = kind("matrix");
+  placement_spec spec = kind(placement_kind::matrix);
   spec.matrix = {{1, 0, 2}, {3, 0.5, 2}};
-  const std::vector<uint64_t> all =
-      histogram(place_rows(kind("iid"), of, 1, 1)[0], of.labels, 3);
+  const std::vector<uint64_t> all = histogram(
+      place_rows(kind(placement_kind::iid), of, 1, 1)[0], of.labels, 3);
   const row_lists lists = place_rows(spec, of, 2, 1);
   for (uint32_t label = 0; label < 3; ++label) {
     const auto expected = split_by_shares(
@@ -102,7 +102,7 @@ TEST(placement, splits_each_class_by_its_column_of_the_matrix) {
 
 TEST(placement, refuses_a_matrix_that_forgets_a_class) {
   some_rows of{some_labels(1003, 3), 4};
-  placement_spec spec = kind("matrix");
+  placement_spec spec = kind(placement_kind::matrix);
   spec.matrix = {{1, 1, 1}, {1, 1, 1}};
   EXPECT_THAT(placement_mistake(spec, of, 2).message,
               HasSubstr("row 0 has 3 weights, the data have 4 classes"));
@@ -119,7 +119,7 @@ TEST(placement, refuses_a_matrix_that_forgets_a_class) {
 
 TEST(placement, leaves_nobody_below_the_least_rows) {
   const some_rows of{some_labels(1003, 3), 3};
-  placement_spec spec = kind("dirichlet");
+  placement_spec spec = kind(placement_kind::dirichlet);
   spec.alpha = 0.01;
   EXPECT_LT(least(sizes_of(place_rows(spec, of, 7, 1))), 100u);
   for (uint64_t at_least : {2, 100, 143}) {
@@ -136,7 +136,7 @@ TEST(placement, leaves_nobody_below_the_least_rows) {
 // Who is full takes nothing more: beyond N / W by less than one class.
 TEST(placement, balances_the_sizes_of_a_dirichlet_split) {
   const some_rows of{some_labels(2003, 20), 20};
-  placement_spec spec = kind("dirichlet");
+  placement_spec spec = kind(placement_kind::dirichlet);
   spec.alpha = 0.05;
   const uint64_t bound = 2003 / 4 + 1 + 2 * 96; // class 0 is twice the others
   int beyond = 0;
@@ -151,7 +151,7 @@ TEST(placement, balances_the_sizes_of_a_dirichlet_split) {
 
 TEST(placement, draws_a_mix_of_classes_for_each_worker_of_a_given_size) {
   const some_rows of{some_labels(9001, 4), 4};
-  placement_spec spec = kind("inner_dirichlet");
+  placement_spec spec = kind(placement_kind::inner_dirichlet);
   std::map<double, double> mean_top_share;
   for (double alpha : {0.01, 1.0, 1000.0}) {
     spec.alpha = alpha;
@@ -175,7 +175,7 @@ TEST(placement, goes_on_without_classes_that_are_used_up) {
   some_rows of{std::vector<int32_t>(1000, 0), 50};
   for (size_t row = 0; row < 500; ++row)
     of.labels[row] = int32_t(1 + row % 49);
-  placement_spec spec = kind("inner_dirichlet");
+  placement_spec spec = kind(placement_kind::inner_dirichlet);
   spec.alpha = 1e-3;
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     const row_lists lists = place_rows(spec, of, 3, seed);

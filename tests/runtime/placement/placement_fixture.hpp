@@ -11,9 +11,9 @@ namespace ballast::testing {
 
 using row_lists = std::vector<std::vector<uint64_t>>;
 
-inline placement_spec kind(const char* name) {
+inline placement_spec kind(placement_kind of) {
   placement_spec out;
-  out.kind = name;
+  out.kind = of;
   return out;
 }
 

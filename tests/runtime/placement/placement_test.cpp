@@ -18,14 +18,12 @@ using namespace testing;
 TEST(placement, gives_every_row_to_exactly_one_worker) {
   const std::set<std::string> may_refuse = {"classes", "column"};
   std::map<std::string, int> placed;
-  for (const char* name :
-       {"contiguous", "iid", "stratified", "sorted", "dirichlet", "sizes",
-        "lognormal", "linear", "square", "exponential", "inner_dirichlet",
-        "shards", "classes", "matrix", "column", "continuous"}) {
+  for (const std::string_view word : words_of<placement_kind>) {
+    const std::string name(word);
     for (uint64_t rows : {0, 1, 2, 3, 7, 100, 1003}) {
       for (uint32_t workers : {1, 2, 3, 7}) {
         for (double alpha : {1e-3, 0.5, 1e4}) {
-          placement_spec spec = kind(name);
+          placement_spec spec = kind(*parse_word<placement_kind>(name));
           spec.alpha = alpha;
           spec.sigma = 1 / alpha > 10 ? 10 : 1 / alpha;
           spec.balanced = alpha < 1;
@@ -38,8 +36,8 @@ TEST(placement, gives_every_row_to_exactly_one_worker) {
           some_rows of{some_labels(rows, 3), 3};
           for (uint64_t row = 0; row < rows; ++row)
             of.column.push_back(double(row * row % 11));
-          SCOPED_TRACE(std::string(name) + " rows " + std::to_string(rows) +
-                       " workers " + std::to_string(workers));
+          SCOPED_TRACE(name + " rows " + std::to_string(rows) + " workers " +
+                       std::to_string(workers));
           if (placement_mistake(spec, of, workers)) {
             EXPECT_TRUE(may_refuse.contains(name));
             continue;
@@ -67,7 +65,7 @@ TEST(placement, gives_every_row_to_exactly_one_worker) {
 }
 
 TEST(placement, keeps_file_order_when_contiguous) {
-  EXPECT_EQ(place_rows(kind("contiguous"), {7}, 3, 1),
+  EXPECT_EQ(place_rows(kind(placement_kind::contiguous), {7}, 3, 1),
             (row_lists{{0, 1, 2}, {3, 4}, {5, 6}}));
 }
 
@@ -78,7 +76,7 @@ TEST(placement, follows_the_shares_by_largest_remainder) {
             (std::vector<uint64_t>{6254, 2502, 1251}));
   EXPECT_EQ(split_by_shares(1, {1, 1}), (std::vector<uint64_t>{1, 0}));
   EXPECT_EQ(split_by_shares(5, {0, 1}), (std::vector<uint64_t>{0, 5}));
-  placement_spec spec = kind("sizes");
+  placement_spec spec = kind(placement_kind::sizes);
   spec.shares = {3, 1};
   EXPECT_EQ(place_rows(spec, {4}, 2, 1), (row_lists{{0, 1, 2}, {3}}));
 }
@@ -87,7 +85,7 @@ TEST(placement, stratifies_each_class_to_within_one_row) {
   const uint64_t rows = 1000;
   const std::vector<int32_t> labels = some_labels(rows, 4);
   const row_lists lists =
-      place_rows(kind("stratified"), {rows, labels, 4}, 3, 9);
+      place_rows(kind(placement_kind::stratified), {rows, labels, 4}, 3, 9);
   for (uint32_t label = 0; label < 4; ++label) {
     uint64_t least = rows;
     uint64_t most = 0;
@@ -102,13 +100,13 @@ TEST(placement, stratifies_each_class_to_within_one_row) {
 
 TEST(placement, sorts_by_label_and_keeps_file_order_within_one) {
   const std::vector<int32_t> labels{1, 0, 1, 0, 2, 0};
-  EXPECT_EQ(place_rows(kind("sorted"), {6, labels, 3}, 2, 1),
+  EXPECT_EQ(place_rows(kind(placement_kind::sorted), {6, labels, 3}, 2, 1),
             (row_lists{{1, 3, 5}, {0, 2, 4}}));
 }
 
 TEST(placement, shuffles_by_the_seed) {
-  const row_lists a = place_rows(kind("iid"), {1000}, 2, 1);
-  const row_lists b = place_rows(kind("iid"), {1000}, 2, 2);
+  const row_lists a = place_rows(kind(placement_kind::iid), {1000}, 2, 1);
+  const row_lists b = place_rows(kind(placement_kind::iid), {1000}, 2, 2);
   EXPECT_NE(a, b);
   EXPECT_FALSE(std::is_sorted(a[0].begin(), a[0].end()));
 }
@@ -119,7 +117,7 @@ TEST(placement, skews_more_the_smaller_alpha_is) {
   const std::vector<int32_t> labels = some_labels(rows, 8);
   std::map<double, double> mean_top_share;
   for (double alpha : {0.01, 1.0, 1000.0}) {
-    placement_spec spec = kind("dirichlet");
+    placement_spec spec = kind(placement_kind::dirichlet);
     spec.alpha = alpha;
     const row_lists lists = place_rows(spec, {rows, labels, 8}, 4, 5);
     for (uint32_t label = 0; label < 8; ++label) {
@@ -142,7 +140,7 @@ TEST(placement, skews_more_the_smaller_alpha_is) {
 // -- by size ------------------------------------------------------------------
 
 TEST(placement, spreads_sizes_more_the_larger_sigma_is) {
-  placement_spec spec = kind("lognormal");
+  placement_spec spec = kind(placement_kind::lognormal);
   std::map<double, uint64_t> largest;
   for (double sigma : {0.0, 0.3, 1.0, 3.0}) {
     spec.sigma = sigma;
@@ -159,7 +157,7 @@ TEST(placement, spreads_sizes_more_the_larger_sigma_is) {
 
 // The logarithms of the sizes are normal: their standard deviation is sigma.
 TEST(placement, draws_lognormal_sizes_with_the_deviation_asked_for) {
-  placement_spec spec = kind("lognormal");
+  placement_spec spec = kind(placement_kind::lognormal);
   spec.sigma = 0.7;
   const row_lists lists = place_rows(spec, {4'000'000}, 400, 3);
   double sum = 0;
@@ -172,14 +170,18 @@ TEST(placement, draws_lognormal_sizes_with_the_deviation_asked_for) {
 }
 
 TEST(placement, makes_sizes_rise_from_worker_to_worker) {
-  auto sizes = [](const char* name, uint64_t rows, uint32_t workers) {
-    return sizes_of(place_rows(kind(name), {rows}, workers, 1));
+  auto sizes = [](placement_kind of, uint64_t rows, uint32_t workers) {
+    return sizes_of(place_rows(kind(of), {rows}, workers, 1));
   };
-  EXPECT_EQ(sizes("linear", 100, 3), (std::vector<uint64_t>{17, 33, 50}));
-  EXPECT_EQ(sizes("square", 100, 3), (std::vector<uint64_t>{7, 29, 64}));
-  EXPECT_EQ(sizes("exponential", 100, 3), (std::vector<uint64_t>{9, 24, 67}));
+  EXPECT_EQ(sizes(placement_kind::linear, 100, 3),
+            (std::vector<uint64_t>{17, 33, 50}));
+  EXPECT_EQ(sizes(placement_kind::square, 100, 3),
+            (std::vector<uint64_t>{7, 29, 64}));
+  EXPECT_EQ(sizes(placement_kind::exponential, 100, 3),
+            (std::vector<uint64_t>{9, 24, 67}));
   // e^-1023 of the rows are none, but nobody is left empty.
-  const std::vector<uint64_t> many = sizes("exponential", 5000, 1024);
+  const std::vector<uint64_t> many =
+      sizes(placement_kind::exponential, 5000, 1024);
   EXPECT_EQ(least(many), 1u);
   EXPECT_EQ(most(many), many.back());
 }
@@ -191,7 +193,7 @@ TEST(placement, keeps_rows_of_one_value_together_and_sizes_even) {
   // Groups of 7, 5, 4, 3 and 3 rows; the largest first to the least loaded.
   for (double value : {7, 5, 4, 3, -3})
     of.column.insert(of.column.end(), size_t(std::abs(value)), value);
-  row_lists lists = place_rows(kind("column"), of, 2, 1);
+  row_lists lists = place_rows(kind(placement_kind::column), of, 2, 1);
   EXPECT_EQ(sizes_of(lists), (std::vector<uint64_t>{10, 12}));
   // Of the two groups of 3 the lower value goes first.
   EXPECT_EQ(lists[0], (std::vector<uint64_t>{0, 1, 2, 3, 4, 5, 6, 19, 20, 21}));
@@ -202,7 +204,7 @@ TEST(placement, is_within_a_third_of_the_best_sizes_for_a_column) {
   for (uint64_t row = 0; row < 1003; ++row)
     of.column.push_back(double(row * row % 97) / 4);
   std::map<double, std::set<size_t>> owners;
-  const row_lists lists = place_rows(kind("column"), of, 7, 1);
+  const row_lists lists = place_rows(kind(placement_kind::column), of, 7, 1);
   for (size_t worker = 0; worker < lists.size(); ++worker)
     for (uint64_t row : lists[worker])
       owners[of.column[row]].insert(worker);
@@ -214,7 +216,7 @@ TEST(placement, is_within_a_third_of_the_best_sizes_for_a_column) {
 TEST(placement, refuses_a_column_with_too_few_values) {
   some_rows of{std::vector<int32_t>(9, 0), 1};
   of.column = {1, 1, 2, 2, 3, 3, 1, 2, 3};
-  placement_spec spec = kind("column");
+  placement_spec spec = kind(placement_kind::column);
   spec.column = "user";
   EXPECT_FALSE(placement_mistake(spec, of, 3));
   const failure found = placement_mistake(spec, of, 4);
@@ -228,7 +230,7 @@ TEST(placement, follows_a_column_as_strictly_as_asked) {
     const uint64_t many_equal = row * row % 1009 / 2;
     of.column.push_back(row == 0 ? 1e30 : double(many_equal));
   }
-  placement_spec spec = kind("continuous");
+  placement_spec spec = kind(placement_kind::continuous);
   std::map<double, double> lowest_mean;
   for (double strictness : {0.0, 0.5, 1.0}) {
     spec.strictness = strictness;

@@ -1,0 +1,121 @@
+/// The words of a job: one enum for each field whose value is one of a few
+/// words, and beside it those words. The table of fields (job_fields.cpp) takes
+/// the allowed texts from here; a new kind is added here and at the switches
+/// that no longer compile. Words of later versions are no values: the table
+/// names and refuses them.
+#pragma once
+
+#include "runtime/base/words.hpp"
+
+#include <cstdint>
+
+namespace ballast {
+
+// -- data ---------------------------------------------------------------------
+
+enum class source_format : uint8_t { idx, csv, parquet, synthetic };
+template <>
+inline constexpr auto words_of<source_format> =
+    std::to_array<std::string_view>({"idx", "csv", "parquet", "synthetic"});
+
+enum class pipeline_op : uint8_t { scale, reshape };
+template <>
+inline constexpr auto words_of<pipeline_op> =
+    std::to_array<std::string_view>({"scale", "reshape"});
+
+enum class placement_kind : uint8_t {
+  contiguous,
+  iid,
+  stratified,
+  sorted,
+  dirichlet,
+  sizes,
+  lognormal,
+  linear,
+  square,
+  exponential,
+  inner_dirichlet,
+  shards,
+  classes,
+  matrix,
+  column,
+  continuous,
+};
+template <>
+inline constexpr auto
+    words_of<placement_kind> = std::to_array<std::string_view>(
+        {"contiguous", "iid", "stratified", "sorted", "dirichlet", "sizes",
+         "lognormal", "linear", "square", "exponential", "inner_dirichlet",
+         "shards", "classes", "matrix", "column", "continuous"});
+
+// -- model --------------------------------------------------------------------
+
+enum class model_kind : uint8_t {
+  linear,
+  logistic,
+  mlp,
+  cnn,
+  resnet18,
+  transformer,
+  torchscript,
+  emulated,
+};
+template <>
+inline constexpr auto words_of<model_kind> = std::to_array<std::string_view>(
+    {"linear", "logistic", "mlp", "cnn", "resnet18", "transformer",
+     "torchscript", "emulated"});
+
+enum class resnet_stem : uint8_t { imagenet, cifar };
+template <>
+inline constexpr auto words_of<resnet_stem> =
+    std::to_array<std::string_view>({"imagenet", "cifar"});
+
+/// What `model.init` may be instead of the path of a file.
+enum class model_init : uint8_t { seeded, zeros };
+template <>
+inline constexpr auto words_of<model_init> =
+    std::to_array<std::string_view>({"default", "zeros"});
+
+// -- training -----------------------------------------------------------------
+
+enum class loss_kind : uint8_t { cross_entropy, mse, next_token };
+template <>
+inline constexpr auto words_of<loss_kind> =
+    std::to_array<std::string_view>({"cross_entropy", "mse", "next_token"});
+
+enum class optimizer_kind : uint8_t { sgd, adam, adamw };
+template <>
+inline constexpr auto words_of<optimizer_kind> =
+    std::to_array<std::string_view>({"sgd", "adam", "adamw"});
+
+enum class schedule_kind : uint8_t { constant, step, cosine, linear };
+template <>
+inline constexpr auto words_of<schedule_kind> =
+    std::to_array<std::string_view>({"constant", "step", "cosine", "linear"});
+
+enum class compute_precision : uint8_t { float32, bfloat16 };
+template <>
+inline constexpr auto words_of<compute_precision> =
+    std::to_array<std::string_view>({"float32", "bfloat16"});
+
+enum class train_strategy : uint8_t { allreduce };
+template <>
+inline constexpr auto
+    words_of<train_strategy> = std::to_array<std::string_view>({"allreduce"});
+
+enum class sample_order : uint8_t { local };
+template <>
+inline constexpr auto
+    words_of<sample_order> = std::to_array<std::string_view>({"local"});
+
+enum class reduction_kind : uint8_t { fused };
+template <>
+inline constexpr auto
+    words_of<reduction_kind> = std::to_array<std::string_view>({"fused"});
+
+enum class collective_kind : uint8_t { automatic, ring, gloo, nccl };
+template <>
+inline constexpr auto words_of<collective_kind> =
+    std::to_array<std::string_view>({"auto", "ring", "gloo", "nccl"});
+
+} // namespace ballast
