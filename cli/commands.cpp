@@ -4,6 +4,7 @@
 #include "cli/status_screen.hpp"
 #include "runtime/base/json_text.hpp"
 #include "runtime/base/printable.hpp"
+#include "runtime/coordinator/run_phase.hpp"
 #include "runtime/job/job_text.hpp"
 #include "runtime/messages/control.hpp"
 
@@ -111,7 +112,8 @@ int wait_for_end(const coordinator_client& client, const std::string& run,
   std::string told;               // the newest reason to wait
   for (int strange = 0; strange < strange_max;) {
     json status = fetch_status_again(client, patience);
-    std::string state = status.value("state", "");
+    const std::string state = status.value("state", "");
+    const std::optional<run_phase> phase = parse_word<run_phase>(state);
     json waits = status.value("waits", json());
     if (waits.is_string() && waits != told) {
       told = waits;
@@ -119,10 +121,12 @@ int wait_for_end(const coordinator_client& client, const std::string& run,
     }
     if (status.value("run", json()) != json(run)) {
       ++strange;
-    } else if (state == "failed" || state == "done" || state == "stopped") {
-      const int code = status.value("exit_code", state == "failed" ? 1 : 0);
-      json why = status.value(state == "failed" ? "error" : "reason",
-                              json("no reason given"));
+    } else if (phase == run_phase::failed || phase == run_phase::done ||
+               phase == run_phase::stopped) {
+      const bool failed = phase == run_phase::failed;
+      const int code = status.value("exit_code", failed ? 1 : 0);
+      json why =
+          status.value(failed ? "error" : "reason", json("no reason given"));
       if (code != 0)
         std::cerr << "ballast: " << run << " " << state << ": "
                   << (why.is_string() ? why.get<std::string>() : json_text(why))

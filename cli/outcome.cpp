@@ -1,6 +1,7 @@
 #include "cli/outcome.hpp"
 
 #include "runtime/base/json_text.hpp"
+#include "runtime/coordinator/run_phase.hpp"
 
 #include <cstdio>
 #include <filesystem>
@@ -9,14 +10,22 @@
 
 namespace ballast {
 
+namespace {
+
+std::optional<run_phase> state_of(const nlohmann::json& report) {
+  return parse_word<run_phase>(report.value("state", ""));
+}
+
+} // namespace
+
 std::optional<outcome> outcome_of(const std::string& folder, bool interrupted) {
   std::ifstream file(folder + "/report.json");
   nlohmann::json report = nlohmann::json::parse(file, nullptr, false);
   if (!report.is_object())
     return std::nullopt;
-  std::string state = report.value("state", "");
-  int exit_code = state == "done" ? 0 : 1;
-  if (state == "stopped")
+  const std::optional<run_phase> state = state_of(report);
+  int exit_code = state == run_phase::done ? 0 : 1;
+  if (state == run_phase::stopped)
     exit_code = interrupted ? 130 : 0;
   return outcome{exit_code, report.value("reason", ""), folder, report, false};
 }
@@ -79,7 +88,7 @@ void tell(const outcome& how, bool json) {
     std::printf("%s\n", json_text(how.report).c_str());
   std::fflush(stdout);
   const bool stopped =
-      how.report.is_object() && how.report.value("state", "") == "stopped";
+      how.report.is_object() && state_of(how.report) == run_phase::stopped;
   if (how.exit_code != 0 || stopped)
     std::fprintf(stderr, "ballast: %s\n", how.reason.c_str());
 }

@@ -2,6 +2,7 @@
 /// Values; any thread.
 #pragma once
 
+#include "runtime/base/words.hpp"
 #include "runtime/messages/dead_link.hpp"
 #include "runtime/messages/reports.hpp"
 
@@ -22,7 +23,11 @@ enum class collective_errc : uint8_t {
   unsupported, // this backend does not offer the operation
   unable,      // this process lacks a resource, such as descriptors
 };
-std::string to_string(collective_errc code);
+template <>
+inline constexpr auto words_of<collective_errc> =
+    std::to_array<std::string_view>({"peer_lost", "timeout", "aborted",
+                                     "mismatch", "poisoned", "unsupported",
+                                     "unable"});
 
 class collective_error : public std::runtime_error {
 public:

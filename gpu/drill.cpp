@@ -1,5 +1,6 @@
 #include "gpu/drill.hpp"
 
+#include "collectives/collective_error.hpp"
 #include "collectives/socket.hpp"
 #include "runtime/base/random.hpp"
 
@@ -12,6 +13,7 @@
 #include <algorithm>
 #include <csignal>
 #include <cstring>
+#include <optional>
 #include <sstream>
 #include <stdexcept>
 #include <thread>
@@ -200,13 +202,13 @@ private:
   /// short.
   std::nullopt_t unharmed(uint64_t round, int rank, const std::string& line) {
     constexpr auto enough = std::chrono::seconds(60);
-    late_ = code_of(line) == "timeout";
+    late_ = code_of(line) == collective_errc::timeout;
     for (int r = 0; r < plan_.ranks; ++r) {
       ranks_[r]->tell("abort\n");
     }
     for (int r = 0; r < plan_.ranks; ++r) {
       if (r != rank && !late_) {
-        late_ = code_of(hear_out(*ranks_[r])) == "timeout";
+        late_ = code_of(hear_out(*ranks_[r])) == collective_errc::timeout;
       }
     }
     late_ = late_ && !plan_.sees_death && plan_.operation < enough;
@@ -220,11 +222,11 @@ private:
   }
 
   /// The error code with which a rank left its operations.
-  static std::string code_of(const std::string& line) {
+  static std::optional<collective_errc> code_of(const std::string& line) {
     std::istringstream words(line);
     std::string out, at, code;
     words >> out >> at >> code;
-    return out == "out" ? code : "";
+    return out == "out" ? parse_word<collective_errc>(code) : std::nullopt;
   }
 
   /// All ranks prepare and receive all addresses.
@@ -337,16 +339,15 @@ private:
         continue;
       }
       std::istringstream words(line);
-      std::string out, code;
+      std::string out;
       int64_t at = 0;
-      int blamed = -1;
-      words >> out >> at >> code >> blamed;
+      words >> out >> at;
       if (out != "out") {
         complain(r, round, line);
         ranks_[r].reset();
         continue;
       }
-      check_error(r, round, victim, line, code);
+      check_error(r, round, victim, line);
       if (r != victim) {
         last_ms = std::max(last_ms, static_cast<double>(at - harmed) / 1e6);
       }
@@ -370,13 +371,17 @@ private:
   }
 
   void check_error(int rank, uint64_t round, int victim,
-                   const std::string& line, const std::string& code) {
+                   const std::string& line) {
+    using error = collective_errc;
+    const std::optional<error> code = code_of(line);
     const bool died = plan_.what == harm::kill || plan_.what == harm::exit;
-    const bool right =
-        died ? code == "peer_lost" || (must_abort() && code == "aborted")
-             : code == "aborted" || (code == "peer_lost" && rank != victim) ||
-                   (plan_.what == harm::stop && rank == victim);
-    const bool late = code == "timeout" && !plan_.sees_death;
+    const bool right = died
+                           ? code == error::peer_lost ||
+                                 (must_abort() && code == error::aborted)
+                           : code == error::aborted ||
+                                 (code == error::peer_lost && rank != victim) ||
+                                 (plan_.what == harm::stop && rank == victim);
+    const bool late = code == error::timeout && !plan_.sees_death;
     if (!right && !late) {
       complain(rank, round, "wrong error: " + line);
     }

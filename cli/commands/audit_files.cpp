@@ -5,6 +5,7 @@
 #include "monitor/audit_run.hpp"
 #include "runtime/base/errors.hpp"
 #include "runtime/base/text_digest.hpp"
+#include "runtime/coordinator/run_phase.hpp"
 #include "runtime/ledger/lineage.hpp"
 #include "store/journal.hpp"
 #include "store/json_file.hpp"
@@ -49,7 +50,7 @@ void check_model(const fs::path& folder, const json& report,
       !report["weights_sha256"].is_string())
     return;
   const bool model = there(folder / "model.safetensors");
-  if (!model && report.value("state", "") == "failed")
+  if (!model && report.value("state", "") == to_string(run_phase::failed))
     return; // which reports the reason
   if (!model)
     return out.push_back("model.safetensors is missing, though report.json "

@@ -1,6 +1,7 @@
 #include "cli/node/coordinator_http.hpp"
 
 #include "actors/types.hpp"
+#include "runtime/coordinator/run_status.hpp"
 #include "runtime/messages/control.hpp"
 
 #include <chrono>
@@ -60,7 +61,8 @@ nlohmann::json targets(const nlohmann::json& status,
   add(own_address, "");
   for (const auto& one : status["workers"]) {
     std::string url = one["metrics"];
-    if (one["state"] != "lost" && url.starts_with("http://"))
+    if (one["state"] != to_string(worker_standing::lost) &&
+        url.starts_with("http://"))
       add(url.substr(7), one["name"]);
   }
   return out;

@@ -85,7 +85,8 @@ std::string render_progress(const progress_state& state) {
       out += "  ";
     out += text;
   };
-  if (state.state != "training")
+  const bool training = state.state == to_string(run_phase::training);
+  if (!training)
     part(state.state);
   part("epoch " + std::to_string(state.epoch) + "/" +
        std::to_string(state.epochs));
@@ -99,7 +100,7 @@ std::string render_progress(const progress_state& state) {
   part("generation " + std::to_string(state.generation));
   if (state.skew)
     part("skew " + format("%.2f", *state.skew));
-  if (state.state == "training" && state.eta_s && std::isfinite(*state.eta_s) &&
+  if (training && state.eta_s && std::isfinite(*state.eta_s) &&
       *state.eta_s >= 0)
     part("ETA " + duration(*state.eta_s));
   return out;

@@ -1,6 +1,6 @@
 #include "monitor/metrics/metrics.hpp"
+#include "runtime/coordinator/run_phase.hpp"
 
-#include <array>
 #include <string>
 
 namespace ballast {
@@ -107,10 +107,6 @@ constexpr metric_entry catalogue[] = {
      "The newest critical error that the GPU's driver reported; 0: none."},
 };
 
-constexpr std::array<std::string_view, 11> states = {
-    "idle",       "preparing", "waiting", "loading", "training", "paused",
-    "recovering", "finishing", "done",    "failed",  "stopped"};
-
 std::string_view type_name(metric_type type) {
   switch (type) {
   case metric_type::counter:
@@ -130,7 +126,7 @@ std::span<const metric_entry> metric_catalogue() {
 }
 
 std::span<const std::string_view> run_states() {
-  return states;
+  return words_of<run_phase>;
 }
 
 std::string metric_reference() {
@@ -159,7 +155,7 @@ std::string metric_reference() {
     out += std::string(entry.help) + " |\n";
   }
   out += "\nValues of `state`:";
-  for (std::string_view state : states)
+  for (std::string_view state : run_states())
     out += " `" + std::string(state) + "`";
   out += ".\n";
   return out;

@@ -1,8 +1,9 @@
 /// What a run is at.
 #pragma once
 
+#include "runtime/base/words.hpp"
+
 #include <cstdint>
-#include <string>
 
 namespace ballast {
 
@@ -19,6 +20,9 @@ enum class run_phase : uint8_t {
   failed,
   stopped,
 };
-std::string to_string(run_phase phase);
+template <>
+inline constexpr auto words_of<run_phase> = std::to_array<std::string_view>(
+    {"idle", "preparing", "waiting", "loading", "training", "paused",
+     "recovering", "finishing", "done", "failed", "stopped"});
 
 } // namespace ballast
