@@ -19,8 +19,10 @@
 #include "runtime/coordinator/outbox.hpp"
 #include "runtime/coordinator/parts.hpp"
 #include "runtime/coordinator/past_run.hpp"
+#include "runtime/coordinator/transitions.hpp"
 
 #include <string>
+#include <utility>
 #include <variant>
 
 namespace ballast {
@@ -33,9 +35,12 @@ public:
   // -- what happens
   /// A node introduces itself: it is taken in, or why not.
   std::variant<welcome, failure> hello(const worker_hello& hello, instant now);
-  /// One of events.hpp: its type says what happened.
+  /// One of events.hpp: its type says what happened. Each has its function in
+  /// transitions.hpp; one without does not compile.
   template <class Event>
-  void take(Event what, instant now);
+  void take(Event what, instant now) {
+    on(parts_, std::move(what), now);
+  }
   /// Whichever of them a worker reports.
   void take(worker_report what, instant now);
 
@@ -47,7 +52,9 @@ public:
   failure resume(past_run past, ballast::term life, std::string token = {});
   /// One of coordinator_request.
   template <class Request>
-  failure ask(const Request& what, instant now);
+  failure ask(const Request& what, instant now) {
+    return ballast::ask(parts_, what, now);
+  }
 
   // -- what it knows
   const coordinator_config& config() const { return parts_.config; }

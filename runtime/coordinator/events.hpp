@@ -67,12 +67,17 @@ struct outside_trouble {
 /// Time goes by.
 struct clock_tick {};
 
-using coordinator_event = std::variant<
-    heartbeat, connection_lost, process_ended, leave_announced, data_prepared,
-    prepare_failed, shares_placed, no_room_found, worker_loaded, worker_ready,
-    progress_report, evaluation_report, worker_paused, worker_finished,
-    worker_failed, final_ack, state_copied, chunks_fetched, balance_answer,
-    saved_model, checkpoint_written, outside_trouble, clock_tick>;
+template <class... Some, class... More>
+std::variant<Some..., More...> joined(std::variant<Some...>,
+                                      std::variant<More...>);
+
+/// Whatever a worker reports, and what else happens.
+using coordinator_event = decltype(joined(
+    worker_report(),
+    std::variant<heartbeat, connection_lost, process_ended, leave_announced,
+                 data_prepared, prepare_failed, shares_placed, no_room_found,
+                 balance_answer, saved_model, checkpoint_written,
+                 outside_trouble, clock_tick>()));
 
 // -- from users; the others are in runtime/messages/control_request.hpp -------
 
