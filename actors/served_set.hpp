@@ -1,6 +1,6 @@
 /// A data set on its way from the sources of a job to those who fetch its
-/// chunks: prepared on a thread of its own, then served over Flight. Owned by the shard manager and used by its
-/// thread, unless it says otherwise.
+/// chunks: prepared on a thread of its own, then served over Flight. Owned by
+/// the shard manager and used by its thread, unless it says otherwise.
 #pragma once
 
 #include "actors/local_protocol.hpp"

@@ -23,8 +23,7 @@ namespace ballast {
 [[noreturn]] void refuse_write(const std::filesystem::path& path, int number);
 /// Takes a lock of the cache; false if others held it until `wait` was over.
 bool take(file_lock& lock, file_lock::mode as,
-          std::chrono::milliseconds wait = {},
-          const work_watch& stop = {});
+          std::chrono::milliseconds wait = {}, const work_watch& stop = {});
 
 class prepare_cache {
 public:

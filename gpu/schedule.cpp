@@ -22,11 +22,12 @@ double learning_rate(const optimizer_spec& optimizer,
   switch (schedule.kind) {
   case schedule_kind::constant:
     break;
-  case schedule_kind::step:
-    return schedule.every_steps == 0
-               ? optimizer.lr
-               : optimizer.lr * std::pow(schedule.gamma,
-                                         double(done / schedule.every_steps));
+  case schedule_kind::step: {
+    if (schedule.every_steps == 0)
+      return optimizer.lr;
+    const uint64_t falls = done / schedule.every_steps;
+    return optimizer.lr * std::pow(schedule.gamma, double(falls));
+  }
   case schedule_kind::linear:
   case schedule_kind::cosine: {
     const uint64_t span =

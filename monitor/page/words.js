@@ -46,7 +46,7 @@ const event_words = {
   fault: e => `${e.what} ${e.worker} (${e.amount})`,
   worker_joined: e => `${e.worker} on ${e.host}, ${e.device}`,
   worker_left: e => `${e.worker} on ${e.host}`,
-  worker_lost: e => `${e.worker} on ${e.host}: ${e.reason}`,
+  worker_lost: e => `${e.worker}${e.host ? ` on ${e.host}` : ""}: ${e.reason}`,
   straggler: e => `${e.reason}`,
   error: e => `${e.code}: ${e.message}`,
 };

@@ -1,5 +1,7 @@
 /// What users ask of a run: pause, resume, stop, scale, drain, and faults on
 /// purpose. Each holds from now on, whatever the run is at.
+#include "runtime/coordinator/asking.hpp"
+
 #include "runtime/coordinator/transitions.hpp"
 
 #include <algorithm>

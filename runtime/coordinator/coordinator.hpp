@@ -15,6 +15,7 @@
 ///   requests, poison            what users ask for, what kills workers
 #pragma once
 
+#include "runtime/coordinator/asking.hpp"
 #include "runtime/coordinator/events.hpp"
 #include "runtime/coordinator/outbox.hpp"
 #include "runtime/coordinator/parts.hpp"

@@ -1,6 +1,7 @@
 /// Nodes that say hello, and their heartbeats.
 #include "runtime/base/node_name.hpp"
 #include "runtime/base/run_mark.hpp"
+#include "runtime/coordinator/asking.hpp"
 #include "runtime/coordinator/transitions.hpp"
 
 namespace ballast {

@@ -111,9 +111,11 @@ void tell_loss(coordinator_parts& p, worker_id who, const loss_cause& cause) {
     return;
   if (recovery_times* times = p.members.recovery(); times && times->lost == who)
     times->reason = recovery_reasons::worker_lost{gone.about.name, cause};
-  p.out.tell(events::worker_lost{
-      gone.about.name, gone.incarnation,
-      events::worker_lost::place{gone.about.pid, gone.about.host}, cause});
+  std::optional<events::worker_lost::place> where;
+  if (!gone.about.host.empty()) // else it is known from the journal only
+    where = {gone.about.pid, gone.about.host};
+  p.out.tell(events::worker_lost{gone.about.name, gone.incarnation,
+                                 std::move(where), cause});
   if (!p.members.active())
     return;
   p.run.suspects.explain(who, cause);

@@ -8,7 +8,7 @@ namespace ballast {
 
 void progress::restore(const past_run& past, run_tally tally,
                        std::optional<ledger> book) {
-  tally_ = std::move(tally);
+  tally_ = tally;
   book_ = std::move(book);
   sound_ = !past.steps.empty() || past.undone ||
            std::any_of(past.plans.begin(), past.plans.end(),

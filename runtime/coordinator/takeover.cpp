@@ -246,7 +246,7 @@ void restore(coordinator_parts& p, past_run past, instant now) {
                                       spec.set.test_rows > 0);
   if (found.problem)
     return fail(p, std::move(found.problem));
-  p.run.steps.restore(past, std::move(found.tally), std::move(found.book));
+  p.run.steps.restore(past, found.tally, std::move(found.book));
   p.run.copies.restore(std::move(found.points));
   prove_earlier(p, past);
   if (owes_copy(p))

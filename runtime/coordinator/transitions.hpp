@@ -185,16 +185,4 @@ void fail(coordinator_parts& p, failure why);
 void finish(coordinator_parts& p, run_phase how, int exit_code,
             std::string reason, bool goes_on = false);
 
-// -- asking.cpp: users --------------------------------------------------------
-
-failure ask(coordinator_parts& p, const pause_request&, instant now);
-failure ask(coordinator_parts& p, const resume_request&, instant now);
-failure ask(coordinator_parts& p, const checkpoint_request&, instant now);
-failure ask(coordinator_parts& p, const stop_run& what, instant now);
-failure ask(coordinator_parts& p, const scale_request& what, instant now);
-failure ask(coordinator_parts& p, const drain_request& what, instant now);
-failure ask(coordinator_parts& p, const evict_request& what, instant now);
-failure ask(coordinator_parts& p, const balance_request& what, instant now);
-failure ask(coordinator_parts& p, const injected_fault& what, instant now);
-
 } // namespace ballast

@@ -218,7 +218,7 @@ TEST_F(shard_manager_test, places_shares_without_waiting_for_a_search) {
   balance_answer looked;
   auto look = self_->request(actor_, patience, view);
   EXPECT_EQ(place({worker_id{1}, worker_id{2}}).shares.size(), 2U);
-  std::move(look).receive(
+  look.receive(
       [&](const balance_answer& got) { looked = got; },
       [](const caf::error& why) { ADD_FAILURE() << to_failure(why).message; });
   EXPECT_EQ(looked.state.code, balance_code::undecided)
@@ -251,7 +251,7 @@ TEST_F(shard_manager_test, answers_when_a_set_is_dropped_or_gets_no_further) {
     auto pending = self_->request(by, patience, order);
     if (drop)
       self_->send(by, drop_set{});
-    std::move(pending).receive(
+    pending.receive(
         [](const set_prepared&) { ADD_FAILURE() << "was prepared"; },
         [&](const caf::error& error) { why = to_failure(error).message; });
     return why;

@@ -161,7 +161,7 @@ TEST_F(bad_input, csv_with_numbers_that_are_none) {
   refuses_csv("x,y\n1,0\n1e39,1\n", {"row 2", "column 'x'", "1e+39"});
   refuses_csv("x,y\n1,0\n-1e999,1\n", {"row 2", "column 'x'", "float32"});
   refuses_csv("x,y\n1,2\n1,nan\n", {"row 2", "column 'y'", "NaN"}, "y", {},
-              "mse");
+              loss_kind::mse);
 }
 
 TEST_F(bad_input, csv_with_labels_that_are_no_classes) {

@@ -233,7 +233,7 @@ TEST(compute_device, gives_the_weights_of_the_cpu_bit_by_bit) {
   for (const optimizer_spec& spec : specs)
     for (const char* backend : {"local", "ring-shm", "ring-tcp"})
       for (size_t world : {1, 2, 3}) {
-        SCOPED_TRACE(spec.kind + " over " + backend + " of " +
+        SCOPED_TRACE(to_string(spec.kind) + " over " + backend + " of " +
                      std::to_string(world));
         cluster on_cpu(world, 11, device_job(spec), setup_of(nowhere, backend));
         cluster there(world, 11, device_job(spec),

@@ -35,7 +35,8 @@ run_status some_status() {
   out.workers = {some_worker("w1", 1000.5, {30'000, 0.25, 128}),
                  some_worker("w2", 900, {30'000, 0.5, 128, 5e7})};
   out.workers[0].heartbeat_age = worker_status::seconds(0.1);
-  run_status::balancing& balance = out.run.emplace().balance;
+  out.run = run_status::numbers{};
+  run_status::balancing& balance = out.run->balance;
   balance.makespan_ratio = 1.25;
   balance.moves_in_flight = 3;
   balance.moved_by_skew = 2560;

@@ -149,7 +149,8 @@ TEST(progress, is_taken_from_the_status) {
   run_status status;
   status.state = run_phase::training;
   EXPECT_EQ(progress_of(status).state, "training");
-  run_status::numbers& run = status.run.emplace();
+  status.run = run_status::numbers{};
+  run_status::numbers& run = *status.run;
   run.epochs = 3;
   run.steps_total = 30;
   run.loss = 0.5;

@@ -53,7 +53,8 @@ run_status everything() {
   out.now = instant(1'000'000);
   out.workers = {ill_member()};
   out.trouble = "disk full";
-  run_status::numbers& run = out.run.emplace();
+  out.run = run_status::numbers{};
+  run_status::numbers& run = *out.run;
   run.name = "mlp-1";
   run.epochs = 3;
   run.epoch = epoch_number{2};
@@ -119,7 +120,8 @@ TEST(status_json, shows_nothing_that_is_not_known) {
 TEST(status_json, says_how_a_run_ended) {
   run_status over;
   over.state = run_phase::failed;
-  over.run.emplace().name = "mlp-1";
+  over.run = run_status::numbers{};
+  over.run->name = "mlp-1";
   over.ended = {1, "all are lost", "all are lost"};
   const nlohmann::json shown = status_json(over);
   EXPECT_EQ(shown["state"], "failed");

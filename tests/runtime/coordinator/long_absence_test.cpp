@@ -111,6 +111,18 @@ TEST_F(long_absence, of_the_coordinator_loses_no_step) {
   EXPECT_TRUE(now.stale.empty());
 }
 
+// The journal, which knows them, has no host and no pid of them.
+TEST_F(long_absence, names_no_host_of_workers_that_never_come_back) {
+  second_.core.resume(past_, term{2});
+  second_.core.take(data_prepared{second_.set()}, second_.now);
+  second_.now += std::chrono::hours(1);
+  const auto lost =
+      told<events::worker_lost>(second_.core.take(clock_tick{}, second_.now));
+  ASSERT_EQ(lost.size(), 2u);
+  for (const events::worker_lost& one : lost)
+    EXPECT_FALSE(one.process.has_value()) << one.worker;
+}
+
 TEST_F(long_absence, is_told_in_messages_of_bounded_size) {
   fence_order all{.term = term{2}, .level = generation{1}};
   final_ack part = answer(worker_id{1}, w1_, all);

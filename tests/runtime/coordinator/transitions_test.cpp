@@ -342,7 +342,7 @@ std::string outcome_of(const std::string& state, const std::string& event) {
   const run_phase phase = d->core.phase();
   scene in(*d);
   const played got = events_played.at(event)(in);
-  const std::string after(name_of(d->core.members().now()));
+  std::string after(name_of(d->core.members().now()));
   if (got.refused)
     return "refused";
   if (after != before)
