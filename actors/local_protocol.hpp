@@ -140,6 +140,7 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(ballast::plan_request)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(ballast::explain_request)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(ballast::plan_on)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(ballast::load_look)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(ballast::balance_policy)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(ballast::serve_file)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(ballast::drop_set)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(ballast::preparation_ended)
@@ -160,7 +161,7 @@ using planner_actor =
                      caf::replies_to<load_look>::with<balance_answer>,
                      caf::replies_to<plan_request>::with<control_reply>,
                      caf::replies_to<explain_request>::with<control_reply>,
-                     caf::reacts_to<set_balance>, caf::reacts_to<drop_set>>;
+                     caf::reacts_to<balance_policy>, caf::reacts_to<drop_set>>;
 
 /// SHARD MANAGER: knows the data set; decides who owns which interval.
 using shard_manager_actor = caf::typed_actor<

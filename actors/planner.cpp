@@ -76,18 +76,12 @@ planner::behavior_type planner::make_behavior() {
       },
       [this](const plan_request& request) { return explain(request); },
       [this](const explain_request& request) { return explain(request); },
-      [this](const set_balance& how) { set_policy(how); },
+      [this](const balance_policy& policy) {
+        if (balance_)
+          balance_->set_policy(policy);
+      },
       [this](const drop_set&) { balance_.reset(); },
   };
-}
-
-void planner::set_policy(const set_balance& how) {
-  if (!balance_)
-    return;
-  balance_policy policy = balance_->policy();
-  policy.enabled = how.enabled;
-  policy.skew_tv = how.skew_tv;
-  balance_->set_policy(policy);
 }
 
 control_reply planner::explain(const plan_request& request) const {

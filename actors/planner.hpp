@@ -22,7 +22,6 @@ public:
   const char* name() const override { return "planner"; }
 
 private:
-  void set_policy(const set_balance& how);
   control_reply explain(const plan_request& request) const;
   control_reply explain(const explain_request& request) const;
 

@@ -156,7 +156,7 @@ void shard_manager::set_policy(const set_balance& how) {
     return;
   policy_.enabled = how.enabled;
   policy_.skew_tv = how.skew_tv;
-  send(planner_, how);
+  send(planner_, policy_);
 }
 
 } // namespace ballast

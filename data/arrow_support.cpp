@@ -1,7 +1,8 @@
 #include "data/arrow_support.hpp"
 
+#include "store/refuse_file.hpp"
+
 #include <arrow/util/io_util.h>
-#include <cerrno>
 
 namespace ballast {
 
@@ -10,7 +11,7 @@ void check_arrow(const arrow::Status& status, errc code,
   if (status.ok())
     return;
   const int number = arrow::internal::ErrnoFromStatus(status);
-  if (number == ENOSPC || number == EDQUOT || number == EFBIG)
+  if (means_disk_full(number))
     throw ballast_error(errc::disk_full,
                         context + ": the disk is full (" + status.message() +
                             "); make room or point $BALLAST_CACHE elsewhere");

@@ -10,6 +10,7 @@
 #include "runtime/base/size_variables.hpp"
 #include "runtime/base/unique_fd.hpp"
 #include "store/atomic_file.hpp"
+#include "store/refuse_file.hpp"
 #include "store/work_watch.hpp"
 
 #include <algorithm>
@@ -131,7 +132,7 @@ prepare_cache::entry look_at(const fs::path& folder) {
 } // namespace
 
 [[noreturn]] void refuse_write(const fs::path& path, int number) {
-  const bool full = number == ENOSPC || number == EDQUOT || number == EFBIG;
+  const bool full = means_disk_full(number);
   throw ballast_error(full ? errc::disk_full : errc::run_dir_unusable,
                       "cannot write " + path.string() + ": " +
                           std::strerror(number) +

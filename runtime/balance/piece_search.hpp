@@ -54,7 +54,6 @@ private:
   void take_the_best();
   void improve_pairs();
   bool improve_pair(uint32_t a, uint32_t b);
-  void consider_single(size_t piece, uint32_t to, choice& best) const;
   void consider_swaps(const std::vector<choice>& there,
                       const std::vector<choice>& back, choice& best);
   std::vector<choice> best_singles(uint32_t from, uint32_t to) const;
