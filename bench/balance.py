@@ -8,7 +8,8 @@ planner    The mathematics alone, on one core (`ballast bench planner`): quotas
            a batch; and the minimum of random requests against HiGHS: 1,000,
            with --long 10,000 (a quarter of an hour on two cores).
 straggler  One of four workers four times slower, then another one, then none:
-           throughput from the 20th step after each change on, over the ideal.
+           throughput from the 20th step after each change on, over the ideal;
+           within an epoch, and where short epochs end meanwhile.
 skew       Fashion-MNIST sorted by label: how soon the skew is below 0.05, and
            how many rows move for that.
 moving     The step's 95th percentile while data move, over that without; and
