@@ -128,6 +128,10 @@ private:
     if (got == wanted) {
       return;
     }
+    // It listened before its address was known, so it has left since.
+    if (got == verdict::unknown_generation) {
+      lost(peer_, to_string(got) + " any more");
+    }
     throw collective_error(
         collective_errc::mismatch,
         "rank " + std::to_string(peer_) + " refused this rank in generation " +

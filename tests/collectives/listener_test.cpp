@@ -234,6 +234,24 @@ TEST_F(listener_test, a_port_where_nobody_listens_is_a_lost_peer) {
   }
 }
 
+// As on a busy machine: the others were aborted and gone before this rank was
+// scheduled.
+TEST_F(listener_test, a_peer_that_has_left_the_generation_is_lost) {
+  ears_.remove(door_);
+  auto own_door = std::make_shared<door>(options_of(1, 2));
+  std::vector<peer_address> peers(2);
+  peers[0].host = "127.0.0.1";
+  peers[0].port = ears_.port();
+  stop_switch stop;
+  try {
+    join_mesh(peers, own_door, stop, 1000, soon());
+    ADD_FAILURE() << "joined";
+  } catch (const collective_error& e) {
+    EXPECT_EQ(e.code(), collective_errc::peer_lost) << e.what();
+    EXPECT_EQ(e.peer(), 0);
+  }
+}
+
 TEST(ring_opening, tells_the_address_at_which_nobody_listens) {
   ring_config another_host;
   another_host.host_id = "another host";
