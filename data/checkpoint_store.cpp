@@ -5,6 +5,7 @@
 #include "runtime/base/fault_point.hpp"
 #include "runtime/base/json_text.hpp"
 #include "runtime/base/unique_fd.hpp"
+#include "store/refuse_file.hpp"
 #include "store/sync_path.hpp"
 
 #include <algorithm>
@@ -31,9 +32,8 @@ constexpr const char* manifest_name = "manifest.json";
 
 [[noreturn]] void fail(const fs::path& path, const char* action) {
   int number = errno;
-  throw ballast_error(number == ENOSPC || number == EDQUOT
-                          ? errc::disk_full
-                          : errc::run_dir_unusable,
+  throw ballast_error(means_disk_full(number) ? errc::disk_full
+                                              : errc::run_dir_unusable,
                       std::string("cannot ") + action + " " + path.string() +
                           ": " + std::strerror(number));
 }

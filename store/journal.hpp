@@ -81,7 +81,7 @@ struct journaled_recovery {
 };
 
 /// Everything up to `committed`, which is the last step of the run that every
-/// member of its generation has applied, with its epoch; step 0 before it.
+/// member of its generation has applied; step 0 before it.
 struct journal_content {
   ballast::term term{};
   std::optional<journaled_run> run;
@@ -89,7 +89,6 @@ struct journal_content {
   std::vector<journaled_plan> plans;             // ascending by number
   standing_requests asked;
   step_number committed{};
-  epoch_number committed_epoch{};
   std::vector<journaled_telling> told;
   std::vector<evaluation_report> evaluations; // ascending, of what counts
   std::vector<journaled_recovery> recoveries; // in order

@@ -162,11 +162,7 @@ journal_content read_all(sqlite::connection& on) {
     read_requests(on, out);
     if (has_table(on, "told")) // all of them came together
       read_told(on, out);
-    sqlite::statement query(on, "SELECT step, epoch FROM progress");
-    if (query.step()) {
-      out.committed = step_number{query.number(0)};
-      out.committed_epoch = epoch_number{query.number(1)};
-    }
+    out.committed = step_number{one_number(on, "SELECT step FROM progress")};
   } catch (...) {
     sqlite3_exec(on.handle(), "ROLLBACK", nullptr, nullptr, nullptr);
     throw;

@@ -2,6 +2,7 @@
 
 #include "runtime/base/errors.hpp"
 #include "runtime/base/unique_fd.hpp"
+#include "store/refuse_file.hpp"
 
 #include <cerrno>
 #include <cstring>
@@ -16,8 +17,7 @@ void sync_path(const std::filesystem::path& path) {
   const int number = errno;
   if (result != 0 && number != EINVAL && number != ENOENT)
     throw ballast_error(
-        number == ENOSPC || number == EDQUOT ? errc::disk_full
-                                             : errc::run_dir_unusable,
+        means_disk_full(number) ? errc::disk_full : errc::run_dir_unusable,
         "cannot sync " + path.string() + ": " + std::strerror(number));
 }
 

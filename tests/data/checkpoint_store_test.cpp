@@ -2,6 +2,9 @@
 // writer leaves them that was killed, or a disk that lies.
 #include "data/checkpoint_store.hpp"
 
+#include "tests/store/expect_error.hpp"
+#include "tests/store/small_disk.hpp"
+
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
@@ -56,6 +59,12 @@ protected:
 };
 
 using steps = std::vector<uint64_t>;
+
+TEST_F(checkpoints, wait_for_space_where_a_file_may_not_grow) {
+  small_disk full(4); // EFBIG
+  EXPECT_FAILURE(publish(10), errc::disk_full, "cannot write");
+  EXPECT_TRUE(names().empty()) << "what does not fit is taken back";
+}
 
 TEST_F(checkpoints, are_found_with_what_they_hold) {
   EXPECT_EQ(whole(), steps{});

@@ -83,7 +83,6 @@ void expect_everything(const journal_content& content) {
   EXPECT_EQ(nlohmann::json(content.plans[0].note), nlohmann::json(some_note()));
   EXPECT_EQ(nlohmann::json(content.plans[1].note), nlohmann::json(plan_note{}));
   EXPECT_EQ(content.committed, step_number{60});
-  EXPECT_EQ(content.committed_epoch, epoch_number{2});
   EXPECT_EQ(nlohmann::json(content.asked), nlohmann::json(some_requests()));
 }
 
