@@ -17,7 +17,10 @@ json to_json(const balance_spec& in) {
 }
 
 balance_spec balance_from(const json& in) {
-  return {in.at("enabled").get<bool>(), in.at("skew_tv").get<double>()};
+  balance_spec out;
+  out.enabled = in.at("enabled").get<bool>();
+  out.skew_tv = in.at("skew_tv").get<double>();
+  return out;
 }
 
 } // namespace

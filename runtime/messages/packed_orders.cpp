@@ -109,7 +109,7 @@ void put_intervals(packer& out, const std::vector<interval>& list) {
     while (end < list.size() && goes_on(list[end - 1], list[end]))
       ++end;
     // Two's complement: also a list that is not sorted comes out as it was.
-    out.put(uint64_t(value(list[i].chunk)) - last & UINT32_MAX);
+    out.put((uint64_t(value(list[i].chunk)) - last) & UINT32_MAX);
     out.put(end - i);
     out.put(list[i].begin);
     out.put(uint32_t(list[i].end - list[i].begin));
