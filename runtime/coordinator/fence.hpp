@@ -1,13 +1,15 @@
 /// One fence: the coordinator stops every generation up to `level` and learns
 /// what each of its members holds. It is over when everybody has answered, or
-/// is known to be dead; whoever does neither in time is excluded. The base of
-/// the next generation is the maximum over these fresh answers, never what a
-/// journal remembers.
+/// is known to be dead; whoever does neither by the deadline is excluded (see
+/// silence.cpp; how long that is follows from the heartbeat, see
+/// failure_detector.hpp). The base of the next generation is the maximum over
+/// these fresh answers, never what a journal remembers.
 #pragma once
 
-#include "runtime/coordinator/failure_detector.hpp"
+#include "runtime/base/instant.hpp"
 #include "runtime/messages/reports.hpp"
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <set>
@@ -18,8 +20,10 @@ namespace ballast {
 
 class fence {
 public:
-  fence(generation level, std::set<worker_id> asked, std::string reason)
-      : level_(level), awaited_(std::move(asked)), reason_(std::move(reason)) {}
+  fence(generation level, std::set<worker_id> asked, std::string reason,
+        instant begun, instant patience)
+      : level_(level), awaited_(std::move(asked)), reason_(std::move(reason)),
+        begun_(begun), deadline_(begun + patience) {}
 
   generation level() const { return level_; }
   const std::string& reason() const { return reason_; }
@@ -42,11 +46,25 @@ public:
   /// What they tell of the ends of epochs, in their order.
   std::vector<evaluation_report> evaluations() const;
 
+  // -- time
+  instant begun() const { return begun_; }
+  /// Who is still awaited is late.
+  bool overdue(instant now) const { return now > deadline_; }
+  /// Answers count until then, at least.
+  void wait_until(instant until) { deadline_ = std::max(deadline_, until); }
+  /// The coordinator itself stood still so long: nobody is late for that.
+  void excuse(instant away) {
+    begun_ += away;
+    deadline_ += away;
+  }
+
 private:
   generation level_;
   std::set<worker_id> awaited_;
   std::map<worker_id, final_ack> acks_;
   std::string reason_;
+  instant begun_;
+  instant deadline_;
 };
 
 } // namespace ballast

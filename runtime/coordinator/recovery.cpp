@@ -54,10 +54,8 @@ void fence_all(coordinator_parts& p, recovery_reason why, instant bad_sign,
   fenced next{.members = std::move(*p.members.members()),
               .pending = pending ? std::move(*pending) : pending_plans{},
               .recovery = std::move(times),
-              .held =
-                  fence(p.members.newest_generation(), asked, describe(why)),
-              .begun = now,
-              .deadline = now + p.nodes.detector().ack_patience()};
+              .held = fence(p.members.newest_generation(), asked, describe(why),
+                            now, p.nodes.detector().ack_patience())};
   const bool answered = next.held.complete();
   p.members.become(std::move(next));
   p.out.expect(asked.size() + 1);
@@ -82,7 +80,7 @@ void take_part_of_ack(coordinator_parts& p, fenced& s, const final_ack& ack,
   else
     s.members.commits.note(ack.records);
   // A worker that goes on telling is not late.
-  s.deadline = std::max(s.deadline, now + p.nodes.detector().ack_patience());
+  s.held.wait_until(now + p.nodes.detector().ack_patience());
   fence_order rest = p.fence_now();
   rest.known = std::max(rest.known, ack.records.back().step);
   p.out.put(send_fence{ack.worker, std::move(rest)});
@@ -96,8 +94,7 @@ void on(coordinator_parts& p, const final_ack& ack, instant now) {
     return;
   // The others get the usual time from here on.
   if (!p.run.delay.why().empty())
-    s->deadline =
-        std::max(s->deadline, now + p.nodes.detector().ack_patience());
+    s->held.wait_until(now + p.nodes.detector().ack_patience());
   if (ack.more && s->held.awaits(ack) && !ack.records.empty())
     return take_part_of_ack(p, *s, ack, now);
   if (ack.more || !s->held.take(ack))

@@ -54,12 +54,12 @@ bool waits_for_holder(coordinator_parts& p, fenced& s, instant now) {
     return false;
   if (p.run.requests.stops() && value(shown) == 0)
     return false; // nothing is lost
-  const instant until =
-      std::max(p.lost.return_until(),
-               s.begun + std::chrono::seconds(p.run.spec.elastic().grace_s));
+  const instant until = std::max(
+      p.lost.return_until(),
+      s.held.begun() + std::chrono::seconds(p.run.spec.elastic().grace_s));
   if (s.held.complete() || now >= until)
     return false;
-  s.deadline = now + p.nodes.detector().ack_patience();
+  s.held.wait_until(now + p.nodes.detector().ack_patience());
   std::string names;
   for (worker_id who : s.held.awaited()) {
     if (p.nodes.connected(who))
@@ -130,10 +130,8 @@ void excuse_own_freeze(coordinator_parts& p, instant now) {
   const instant away = gap - p.config.tick;
   p.nodes.excuse(away, now);
   p.lost.excuse(away);
-  if (fenced* s = p.members.in<fenced>()) {
-    s->deadline += away;
-    s->begun += away;
-  }
+  if (fenced* s = p.members.in<fenced>())
+    s->held.excuse(away);
   p.run.suspects.excuse(away);
 }
 
@@ -141,7 +139,7 @@ void judge_silence(coordinator_parts& p, instant now) {
   for (worker_id who : p.nodes.detector().suspects(now))
     judge_suspect(p, who, now);
   fenced* s = p.members.in<fenced>();
-  if (!s || now <= s->deadline || waits_for_holder(p, *s, now))
+  if (!s || !s->held.overdue(now) || waits_for_holder(p, *s, now))
     return;
   for (worker_id who : std::set(s->held.awaited())) {
     loss_cause cause = losses::not_returned{};

@@ -55,8 +55,6 @@ struct fenced {
   pending_plans pending;
   recovery_times recovery;
   fence held;
-  instant begun{};
-  instant deadline{};
   /// Of an earlier life of the coordinator: they may come back with a state.
   std::set<worker_id> may_return = {};
   bool short_of_workers = false; // below min_workers: the fence lasts

@@ -131,9 +131,8 @@ public:
             .pending = std::move(pending),
             .recovery = std::move(times),
             .held = fence(p_.members.newest_generation(), may_return,
-                          describe(why)),
-            .begun = now,
-            .deadline = now + p_.nodes.detector().return_patience(),
+                          describe(why), now,
+                          p_.nodes.detector().return_patience()),
             .may_return = may_return};
   }
 
