@@ -3,9 +3,9 @@
 /// whom it tells.
 #pragma once
 
+#include "actors/disk_full_retry.hpp"
 #include "actors/local_protocol.hpp"
 #include "actors/run_record.hpp"
-#include "actors/space_waiter.hpp"
 #include "runtime/coordinator/coordinator.hpp"
 #include "runtime/coordinator/run_status.hpp"
 #include "runtime/job/memory_need.hpp"
@@ -105,7 +105,7 @@ struct coordinator_state {
   std::thread helper; // fetches the model, writes the report
   std::thread copier; // fetches and writes checkpoints
   bool ending = false;
-  std::shared_ptr<space_waiter> space = std::make_shared<space_waiter>();
+  std::shared_ptr<disk_full_retry> space = std::make_shared<disk_full_retry>();
 };
 
 } // namespace ballast

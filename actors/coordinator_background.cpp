@@ -57,7 +57,7 @@ run_report make_report(const coordinator_core& core, const end_run& how) {
 }
 
 /// And tells of it afterwards, so that nobody wonders where the time went.
-void wait_for_space(space_waiter& space, std::chrono::seconds patience,
+void wait_for_space(disk_full_retry& space, std::chrono::seconds patience,
                     run_record& record, const std::function<void()>& work) {
   auto waited = space.patiently(patience, work);
   if (waited.count() > 0)

@@ -172,7 +172,7 @@ void coordinator_shell::tick() {
   if (!wait_.waiting())
     tell_core(clock_tick{});
   note_waiting_workers();
-  tell_trouble();
+  tell_disk_trouble();
 }
 
 bool coordinator_shell::summaries_due() {
@@ -200,7 +200,7 @@ void coordinator_shell::perform_now(const write_workers&) {
     record().workers(workers_json(status_of(core(), now())));
 }
 
-std::string coordinator_shell::trouble() {
+std::string coordinator_shell::disk_trouble() {
   for (std::string text :
        {wait_.sentence(), prepare_wait_.sentence(), state_->space->sentence()})
     if (!text.empty())
@@ -225,8 +225,8 @@ void coordinator_shell::perform_now(const write_event& what) {
 
 /// At once, and then every five seconds: also where it comes and goes, as with
 /// each attempt to write.
-void coordinator_shell::tell_trouble() {
-  std::string text = trouble();
+void coordinator_shell::tell_disk_trouble() {
+  std::string text = disk_trouble();
   bool tell = !text.empty() && ((last_trouble_.empty() && text != told_text_) ||
                                 clock_now() - told_ >= disk_wait::tell_every);
   last_trouble_ = text;
@@ -261,7 +261,7 @@ void coordinator_shell::note_waiting_workers() {
 run_status coordinator_shell::make_status() {
   run_status out = status_of(core(), now());
   out.now = clock_now(); // as in events.jsonl
-  out.trouble = trouble();
+  out.disk_trouble = disk_trouble();
   if (state_->ending || (!queue_.empty() && !core().active())) {
     out.state = run_phase::finishing;
   } else if (!core().active() && how_it_ended_) {

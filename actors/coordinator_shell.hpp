@@ -113,10 +113,22 @@ private:
   void prepare_again();
   void prepared(const set_prepared& made);
   void not_prepared(const prepare_data& what, const caf::error& why);
-  std::string trouble();
-  void tell_trouble();
+  std::string disk_trouble();
+  void tell_disk_trouble();
   void note_waiting_workers();
 
+  // One overload for each type of action; one that lacks does not compile.
+  /// For the disk.
+  template <class Recorded>
+  requires requires(run_record& on, const Recorded& what) { on.perform(what); }
+  void perform_now(const Recorded& what) { record().perform(what); }
+  /// For a worker, as it is.
+  template <class Order>
+  requires requires(const Order& one) {
+    one.to;
+    one.what;
+  }
+  void perform_now(const Order& what) { order(what.to, what.what); }
   void perform_now(const prepare_data& what);
   void perform_now(const place_shares& what);
   void perform_now(const send_assignment& what) {
@@ -124,33 +136,20 @@ private:
     copy.run_folder = record().folder().string();
     order(what.to, copy);
   }
-  void perform_now(const send_connect& what) { order(what.to, what.what); }
-  void perform_now(const send_command& what) { order(what.to, what.what); }
-  void perform_now(const send_plan& what) { order(what.to, what.what); }
-  void perform_now(const send_fetch& what) { order(what.to, what.what); }
   void perform_now(const observe_load& what);
-  void perform_now(const journal_offer& what) { record().perform(what); }
-  void perform_now(const journal_effective& what) { record().perform(what); }
-  void perform_now(const send_fence& what) { order(what.to, what.what); }
   void perform_now(const expel& what);
   void perform_now(const start_worker& what);
-  void perform_now(const journal_change& what) { record().perform(what); }
-  void perform_now(const journal_requests& what) { record().perform(what); }
   void perform_now(const apply_balance& what) {
     send(state_->shards, set_balance{what.what.enabled, what.what.skew_tv});
   }
-  void perform_now(const journal_commit& what) { record().perform(what); }
-  void perform_now(const write_steps& what) { record().perform(what); }
   void perform_now(const write_event& what);
   void perform_now(const write_workers&);
   void perform_now(const fetch_model& what);
   void perform_now(const publish_model& what);
   void perform_now(const fetch_checkpoint& what);
-  void perform_now(const refuse_checkpoint& what) { record().perform(what); }
   void perform_now(const serve_checkpoint& what) {
     send(state_->shards, serve_file{what.file});
   }
-  void perform_now(const undo_steps& what) { record().perform(what); }
   void perform_now(const give_up& what);
   void perform_now(const end_run& what);
 

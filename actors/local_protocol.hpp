@@ -11,6 +11,7 @@
 #pragma once
 
 #include "actors/protocol.hpp"
+#include "runtime/balance/chunk_labels.hpp"
 #include "runtime/balance/load.hpp"
 #include "runtime/balance/place_shares.hpp"
 #include "runtime/balance/policy.hpp"
@@ -90,10 +91,10 @@ struct set_balance {
 /// What the planner plans for from now on.
 struct plan_on {
   std::shared_ptr<const manifest> set;
+  std::shared_ptr<const chunk_labels> labels; // of the set
   balance_policy policy;
 };
-/// The load of a run, for the planner. Asked to stop, it breaks the search off
-/// and decides nothing.
+/// The load of a run. Asked to stop, the planner decides nothing.
 struct load_look {
   load_view view;
   std::stop_token stop;

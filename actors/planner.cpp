@@ -66,7 +66,8 @@ planner::behavior_type planner::make_behavior() {
   name_this_thread("bl-planner");
   return {
       [this](const plan_on& what) {
-        balance_ = std::make_unique<balancer>(what.policy, what.set);
+        balance_ =
+            std::make_unique<balancer>(what.policy, what.set, what.labels);
       },
       [this](const load_look& at) -> caf::result<balance_answer> {
         if (!balance_)

@@ -12,7 +12,7 @@
 /// All types are registered once, in `ballast_types`, for CAF 0.17.
 #pragma once
 
-#include "actors/protocol_shares.hpp"
+#include "actors/inspect_shared.hpp"
 #include "runtime/messages/messages.hpp"
 
 #include <caf/all.hpp>

@@ -23,6 +23,7 @@ namespace ballast {
 
 struct served_set::parts {
   std::shared_ptr<prepared_set> set;
+  std::shared_ptr<const chunk_labels> labels;
   std::unique_ptr<chunk_service> service;
   std::string manifest_text;
   std::string detail;
@@ -50,6 +51,7 @@ failure served_set::parts::make(const prepare_set& order,
     set = prepare(order.what, config.cache_folder,
                   {.stop = {stop.get_token(), progress}, .warn = config.warn});
     manifest_text = json_text(nlohmann::json(set->about()));
+    labels = std::make_shared<const chunk_labels>(set->about());
     service = chunk_service::start(
         config.bind_host, 0, order.token,
         [held = set](data_part part, chunk_id id) {
@@ -119,6 +121,10 @@ set_prepared served_set::about() const {
 
 std::shared_ptr<const manifest> served_set::content() const {
   return {parts_->set, &parts_->set->about()};
+}
+
+std::shared_ptr<const chunk_labels> served_set::labels() const {
+  return parts_->labels;
 }
 
 void served_set::serve(const std::string& checkpoint_file) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "actors/local_protocol.hpp"
+#include "runtime/balance/chunk_labels.hpp"
 #include "runtime/ledger/manifest.hpp"
 
 #include <cstdint>
@@ -37,6 +38,7 @@ public:
   // -- after its end without a failure ---
   set_prepared about() const;
   std::shared_ptr<const manifest> content() const;
+  std::shared_ptr<const chunk_labels> labels() const;
   /// As the blob "checkpoint" from now on; empty: none.
   void serve(const std::string& checkpoint_file);
 

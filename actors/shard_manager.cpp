@@ -99,7 +99,7 @@ void shard_manager::end(const preparation_ended& how) {
     promise_.deliver(to_error(how.problem, set_->detail()));
     return;
   }
-  send(planner_, plan_on{set_->content(), policy_});
+  send(planner_, plan_on{set_->content(), set_->labels(), policy_});
   promise_.deliver(set_->about());
 }
 
@@ -148,7 +148,7 @@ shard_manager::place_within(const place_shares& order) {
   // What is searched for now is for workers that train no more, and the cores
   // are wanted by those that recover.
   stop_looks();
-  return place(*set_->content(), policy_.skew_tv, order);
+  return place(*set_->content(), *set_->labels(), policy_.skew_tv, order);
 }
 
 void shard_manager::set_policy(const set_balance& how) {

@@ -126,13 +126,14 @@ json workers_json(const run_status& of) {
 }
 
 json status_json(const run_status& of) {
-  json out{{"run", nullptr},
-           {"state", to_string(of.state)},
-           {"term", value(of.term)},
-           {"t_ns", of.now.count()}, // as in events.jsonl
-           {"moves", json::array()},
-           {"error", nullptr},
-           {"trouble", of.trouble.empty() ? json() : json(of.trouble)}};
+  json out{
+      {"run", nullptr},
+      {"state", to_string(of.state)},
+      {"term", value(of.term)},
+      {"t_ns", of.now.count()}, // as in events.jsonl
+      {"moves", json::array()},
+      {"error", nullptr},
+      {"trouble", of.disk_trouble.empty() ? json() : json(of.disk_trouble)}};
   json list = json::array();
   for (const worker_status& one : of.workers)
     list.push_back(worker_json(one));

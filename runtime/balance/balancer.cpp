@@ -20,8 +20,11 @@ constexpr size_t compared_steps_min = 8;
 
 } // namespace
 
-balancer::balancer(balance_policy policy, std::shared_ptr<const manifest> set)
-    : policy_(policy), set_(std::move(set)), labels_(*set_),
+balancer::balancer(balance_policy policy, std::shared_ptr<const manifest> set,
+                   std::shared_ptr<const chunk_labels> labels)
+    : policy_(policy), set_(std::move(set)),
+      labels_(labels ? std::move(labels)
+                     : std::make_shared<const chunk_labels>(*set_)),
       rate_bytes_per_s_(policy.rate_bytes_per_s) {
   uint64_t bytes = 0;
   uint64_t rows = 0;
@@ -167,7 +170,7 @@ void balancer::new_plan(const plan& changed, bool same_round) {
   settled_at_.reset();
   moves_pause_ = coverage_pause_ = {};
   const label_counts before =
-      std::exchange(held_, count_labels(labels_, changed));
+      std::exchange(held_, count_labels(*labels_, changed));
   bool same_sizes = before.workers == held_.workers;
   for (size_t rank = 0; same_sizes && rank < held_.workers; ++rank)
     same_sizes = before.of_worker(rank) == held_.of_worker(rank);
@@ -179,7 +182,7 @@ void balancer::new_plan(const plan& changed, bool same_round) {
   }
   skews_ = skews(held_);
   const bool alone_before = !lone_.empty();
-  lone_ = lone_classes(labels_, changed);
+  lone_ = lone_classes(*labels_, changed);
   if (!alone_before)
     alone_since_ = window_;
   std::vector<uint64_t> of_class;

@@ -40,14 +40,14 @@ namespace ballast {
 
 class balancer {
 public:
-  balancer(balance_policy policy, std::shared_ptr<const manifest> set);
+  /// `labels`: of the set, where others use them, too; else it makes its own.
+  balancer(balance_policy policy, std::shared_ptr<const manifest> set,
+           std::shared_ptr<const chunk_labels> labels = {});
 
   /// Bounded work, whatever the size of the set. If `stop` says so the search
   /// is broken off, and nothing is decided; the view counts nevertheless.
   balance_answer observe(const load_view& view,
                          search_effort::stop_asked stop = {});
-
-  using split_view = ballast::split_view;
 
   // -- for explanations (explain.hpp); the plan exists after the first view
   const balance_state& state() const { return state_; }
@@ -59,11 +59,11 @@ public:
     state_.code = balance_code::undecided;
   }
   uint64_t rate_bytes_per_s() const { return rate_bytes_per_s_; }
-  const link_rates& links() const { return links_; }
+  const measured_rates& links() const { return links_; }
   /// How long these moves take, at the allowed rate and over these links.
   double copying_s(const std::vector<shard_move>& moves) const;
   const manifest& set() const { return *set_; }
-  const chunk_labels& labels() const { return labels_; }
+  const chunk_labels& labels() const { return *labels_; }
   uint32_t chunk_rows_max() const { return chunk_rows_max_; }
   const std::optional<plan>& current() const { return plan_; }
   const label_counts& held() const { return held_; }
@@ -145,7 +145,7 @@ private:
               std::vector<uint64_t> weights, std::string reason);
   balance_policy policy_;
   std::shared_ptr<const manifest> set_;
-  chunk_labels labels_;
+  std::shared_ptr<const chunk_labels> labels_;
   mutable search_effort effort_; // of this look
   std::optional<plan> plan_;
   label_counts held_;
@@ -191,7 +191,7 @@ private:
   uint64_t alone_since_ = 0; // window; a class has one holder since then
   uint32_t failures_ = 0;
   uint64_t stalled_until_ = 0; // a window
-  link_rates links_;
+  measured_rates links_;
   uint64_t rate_bytes_per_s_;
   std::vector<uint64_t> calm_us_;   // newest steps without a transfer
   std::vector<uint64_t> moving_us_; // steps during this transfer

@@ -34,7 +34,7 @@ balance_code balancer::decide_coverage(const load_view& view,
   if (list.moves.empty())
     return pause(coverage_pause_, nothing_moves(list));
   plan after = moved_plan(*plan_, list.moves, next(plan_->number), weights);
-  size_t left = lone_classes(labels_, after).size();
+  size_t left = lone_classes(*labels_, after).size();
   if (left >= alone.size())
     return pause(coverage_pause_, list.no_room ? balance_code::no_room
                                                : balance_code::at_optimum);

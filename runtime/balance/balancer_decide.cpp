@@ -94,8 +94,8 @@ std::string balancer::why_slower(const split_view& split) const {
     const worker_load& load = last_view_.workers.at(rank);
     if (split.best.rows[rank] >= split.takes[rank])
       continue;
-    if (!load.trouble.empty())
-      out += "; " + load.name + " takes less, its " + load.trouble;
+    if (!load.device_trouble.empty())
+      out += "; " + load.name + " takes less, its " + load.device_trouble;
     const double waiting = speeds_.at(load.worker).waiting();
     if (waiting >= waiting_told_min)
       out += "; " + load.name + " takes less, it waits for a core " +
@@ -115,7 +115,7 @@ std::vector<uint64_t> balancer::takes_of(const plan& of) const {
   return whole_takes(policy_.global_batch, weights);
 }
 
-balancer::split_view balancer::look_at_split() const {
+split_view balancer::look_at_split() const {
   split_view out;
   out.known = true;
   for (const share& one : plan_->shares) {

@@ -294,7 +294,7 @@ move_request balancer::how_to_move(const load_view& view) const {
           .room_bytes = std::move(room),
           .skew_max = policy_.skew_tv,
           .size_tolerance = policy_.size_tolerance,
-          .labels = &labels_,
+          .labels = labels_.get(),
           .effort = &effort_};
 }
 
@@ -366,7 +366,7 @@ void balancer::finish(balance_proposal& out, const split_view& split,
   } else if (!out.moves.empty() && !proposed_.to_measure) {
     weights = owned;
   }
-  label_counts held = count_labels(labels_, after);
+  label_counts held = count_labels(*labels_, after);
   std::vector<double> skewed = skews(held);
   for (size_t rank = 0; rank < after.shares.size(); ++rank)
     out.after.push_back({after.shares[rank].worker, owned[rank], skewed[rank]});

@@ -28,7 +28,7 @@ double rounded(double value) {
   return std::round(value * 1e4) / 1e4;
 }
 
-json side(const balancer& mind, const balancer::split_view& split,
+json side(const balancer& mind, const split_view& split,
           const label_counts& held, const plan& under,
           const std::vector<uint64_t>& takes) {
   std::vector<double> skewed = skews(held);
@@ -236,7 +236,7 @@ private:
   const balancer& mind_;
   const plan& now_;
   const balance_policy& policy_;
-  balancer::split_view split_;
+  split_view split_;
   search_effort effort_;
   std::vector<uint64_t> weights_; // of the batch, as it would be
   std::vector<uint64_t> sizes_;   // wanted
@@ -255,7 +255,7 @@ json explain_plan(const balancer& mind, bool certificate,
 json explain_worker(const balancer& mind, size_t rank) {
   const plan& now = *mind.current();
   const share& mine = now.shares.at(rank);
-  balancer::split_view split = mind.look_at_split();
+  split_view split = mind.look_at_split();
   const speed_estimate* speed = mind.speed_of(mine.worker);
   uint64_t chunks = 0;
   for (size_t i = 0; i < mine.intervals.size(); ++i)
@@ -278,7 +278,7 @@ json explain_worker(const balancer& mind, size_t rank) {
                     {"row_us", rounded(1e6 * speed->cost().per_row_s)},
                     {"error", rounded(speed->error())},
                     {"steady_windows", speed->steady_windows()}};
-  const std::string& trouble = mind.last_view().workers.at(rank).trouble;
+  const std::string& trouble = mind.last_view().workers.at(rank).device_trouble;
   out["waits_for_core"] =
       speed && speed->known() ? json(rounded(speed->waiting())) : json();
   out["device_trouble"] = trouble.empty() ? json() : json(trouble);

@@ -2,7 +2,7 @@
 /// actors/protocol.hpp defines when they are sent.
 #pragma once
 
-#include "runtime/balance/link_rates.hpp"
+#include "runtime/balance/measured_rates.hpp"
 #include "runtime/balance/shard_moves.hpp"
 #include "runtime/base/ids.hpp"
 #include "runtime/ledger/plan.hpp"
@@ -30,7 +30,7 @@ struct worker_load {
   uint64_t rows_left = 0; // owned and not consumed in this epoch
   std::vector<take_cost> costs;
   uint64_t store_free_bytes = UINT64_MAX;
-  std::string trouble = {}; // what may slow its device down; empty: nothing
+  std::string device_trouble = {}; // may slow it down; empty: nothing
 };
 
 /// A run while it trains. Sent every 50 ms.

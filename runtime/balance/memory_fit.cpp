@@ -192,8 +192,12 @@ memory_need fit_memory(const manifest& set, const plan& before, plan& out,
 
 placed_shares place(const manifest& set, double skew_tv,
                     const place_shares& what) {
+  return place(set, chunk_labels(set), skew_tv, what);
+}
+
+placed_shares place(const manifest& set, const chunk_labels& labels,
+                    double skew_tv, const place_shares& what) {
   placed_shares out;
-  const chunk_labels labels(set);
   out.what = what.before.shares.empty()
                  ? first_plan(set, what.workers, what.generation, what.number)
                  : repaired_plan(set, labels, skew_tv, what.before,

@@ -3,6 +3,7 @@
 /// from workers above their limit to those with most room. Pure.
 #pragma once
 
+#include "runtime/balance/chunk_labels.hpp"
 #include "runtime/balance/place_shares.hpp"
 #include "runtime/ledger/manifest.hpp"
 #include "runtime/ledger/plan.hpp"
@@ -26,6 +27,8 @@ memory_need fit_memory(const manifest& set, const plan& before, plan& out,
 
 /// The shard manager's reply to place_shares: the first plan or a repaired one,
 /// within the limits.
+placed_shares place(const manifest& set, const chunk_labels& labels,
+                    double skew_tv, const place_shares& what);
 placed_shares place(const manifest& set, double skew_tv,
                     const place_shares& what);
 

@@ -54,7 +54,7 @@ double size_excess(const balancer& of) {
   return out;
 }
 
-json asked(const balancer& of, const balancer::split_view& split,
+json asked(const balancer& of, const split_view& split,
            const weighed_plan& what) {
   const balance_policy& policy = of.policy();
   json out = json::array();
@@ -278,7 +278,7 @@ std::string would_change(const balancer& of) {
   return "";
 }
 
-json in_words(const balancer& of, const balancer::split_view& split,
+json in_words(const balancer& of, const split_view& split,
               const weighed_plan& what) {
   return {{"asked", asked(of, split, what)},
           {"prices", prices(of, what)},

@@ -42,8 +42,7 @@ std::string would_change(const balancer& of);
 
 /// Lists of sentences under "asked" and "prices", one under "why_not_more" and
 /// under "would_change". Precondition: a plan is in force.
-nlohmann::ordered_json in_words(const balancer& of,
-                                const balancer::split_view& split,
+nlohmann::ordered_json in_words(const balancer& of, const split_view& split,
                                 const weighed_plan& what);
 
 } // namespace ballast

@@ -96,7 +96,7 @@ const membership_change* membership::change() const {
   return plans && plans->change ? &*plans->change : nullptr;
 }
 
-const shard_transfer* membership::transfer() const {
+const pending_rebalance* membership::transfer() const {
   const auto* plans = std::visit(field_of<const pending_plans>{}, now_);
   return plans && plans->transfer ? &*plans->transfer : nullptr;
 }

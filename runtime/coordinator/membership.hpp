@@ -41,7 +41,7 @@ public:
   const generation_state* members() const;
   pending_plans* pending();
   const membership_change* change() const;
-  const shard_transfer* transfer() const;
+  const pending_rebalance* transfer() const;
   recovery_times* recovery();
   const recovery_times* recovery() const;
 

@@ -105,7 +105,7 @@ void observe(coordinator_parts& p, instant now) {
     worker_load& load = view.workers[rank];
     load.name = p.nodes.name_of(load.worker);
     load.rows_left = book->rows_left(rank);
-    load.trouble = trouble_of(standing, p.nodes.at(load.worker), now);
+    load.device_trouble = trouble_of(standing, p.nodes.at(load.worker), now);
   }
   view.transfer =
       s->pending.transfer || p.run.requests.paused() || p.run.requests.stops();
@@ -116,7 +116,7 @@ namespace {
 
 /// Everything is where it must be: journaled first, then offered.
 void offer_transfer(coordinator_parts& p, const generation_state& members,
-                    shard_transfer& transfer) {
+                    pending_rebalance& transfer) {
   const plan& offered = transfer.offered;
   transfer.sent = true;
   const balance_proposal& what = transfer.what;
@@ -133,7 +133,7 @@ void offer_transfer(coordinator_parts& p, const generation_state& members,
 
 /// Each new owner copies what it will own.
 void send_fetches(coordinator_parts& p, const generation_state& members,
-                  shard_transfer& transfer) {
+                  pending_rebalance& transfer) {
   // By new owner, then by present one.
   std::map<uint32_t, std::map<uint32_t, std::vector<interval>>> wanted;
   for (const shard_move& one : transfer.what.moves)
@@ -170,7 +170,7 @@ void on(coordinator_parts& p, balance_answer answer, instant now) {
     p.run.balance.ended(transfer_end::dropped); // overtaken by events
     return;
   }
-  shard_transfer& transfer = s->pending.transfer.emplace();
+  pending_rebalance& transfer = s->pending.transfer.emplace();
   transfer.begun = now;
   transfer.offered = moved_plan(s->members.current, what.moves,
                                 p.members.next_plan(), what.weights);
@@ -188,7 +188,7 @@ void on(coordinator_parts& p, const chunks_fetched& message, instant now) {
       message.number != pending->transfer->offered.number)
     return;
   const generation_state& members = *p.members.members();
-  shard_transfer& transfer = *pending->transfer;
+  pending_rebalance& transfer = *pending->transfer;
   transfer.bytes += message.bytes;
   transfer.refetched += message.refetched;
   note_copies(p, members, message);
@@ -212,7 +212,7 @@ void on(coordinator_parts& p, const chunks_fetched& message, instant now) {
 }
 
 void transfer_took_effect(coordinator_parts& p, step_number from) {
-  shard_transfer done =
+  pending_rebalance done =
       *std::exchange(p.members.pending()->transfer, std::nullopt);
   p.run.balance.ended(transfer_end::effective);
   tell_plan(p, done.offered, done.note, from);
@@ -243,7 +243,7 @@ void drop_transfer(coordinator_parts& p, const std::string& why,
   pending_plans* pending = p.members.pending();
   if (!pending || !pending->transfer)
     return;
-  shard_transfer gone = *std::exchange(pending->transfer, std::nullopt);
+  pending_rebalance gone = *std::exchange(pending->transfer, std::nullopt);
   p.run.balance.ended(how);
   p.out.tell(
       events::plan_dropped{gone.offered.number, gone.offered.generation, why});

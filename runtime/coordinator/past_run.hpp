@@ -3,7 +3,7 @@
 #pragma once
 
 #include "runtime/balance/plan_note.hpp"
-#include "runtime/coordinator/shard_transfer.hpp"
+#include "runtime/coordinator/balance_account.hpp"
 #include "runtime/coordinator/standing_requests.hpp"
 #include "runtime/job/job.hpp"
 #include "runtime/ledger/commit.hpp"

@@ -1,16 +1,19 @@
 /// How data and batch move between the workers of a generation: what is
 /// measured for the shard manager, its answers, and what they came to. The
-/// transfer itself is part of a state of `membership`. Begun anew with each
-/// run; pure.
+/// pending_rebalance itself is part of a state of `membership`. Begun anew with
+/// each run; pure.
 #pragma once
 
+#include "runtime/coordinator/balance_account.hpp"
 #include "runtime/coordinator/generation_state.hpp"
-#include "runtime/coordinator/shard_transfer.hpp"
 
 #include <optional>
 #include <vector>
 
 namespace ballast {
+
+/// Nobody looks at more steps or takes than this at once.
+constexpr size_t load_steps_max = 4096;
 
 class rebalance {
 public:

@@ -123,7 +123,7 @@ struct run_status {
   std::vector<worker_status> workers; // by their ids
   std::optional<numbers> run = {};
   std::optional<ending> ended = {};
-  std::string trouble = {}; // of the disk; empty: none
+  std::string disk_trouble = {}; // what is waited for; empty: nothing
 };
 
 } // namespace ballast

@@ -6,9 +6,9 @@
 #include "runtime/coordinator/fence.hpp"
 #include "runtime/coordinator/generation_state.hpp"
 #include "runtime/coordinator/past_run.hpp"
+#include "runtime/coordinator/pending_rebalance.hpp"
 #include "runtime/coordinator/recovery_times.hpp"
 #include "runtime/coordinator/run_phase.hpp"
-#include "runtime/coordinator/shard_transfer.hpp"
 
 #include <optional>
 #include <set>
@@ -20,7 +20,7 @@ namespace ballast {
 /// Plans that are on their way into force beside the present one.
 struct pending_plans {
   std::optional<membership_change> change;
-  std::optional<shard_transfer> transfer;
+  std::optional<pending_rebalance> transfer;
 };
 
 /// No job yet.

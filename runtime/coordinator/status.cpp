@@ -145,7 +145,7 @@ std::vector<worker_status> workers_of(const coordinator_core& core,
 run_status::balancing balance_of(const coordinator_core& core) {
   const run_state& of = core.run();
   const balance_account& done = of.balance.account();
-  const shard_transfer* transfer = core.members().transfer();
+  const pending_rebalance* transfer = core.members().transfer();
   const balance_spec asked = of.requests.standing().balance_of(of.spec.job);
   return {.enabled = asked.enabled,
           .skew_tv = asked.skew_tv,
@@ -179,7 +179,7 @@ run_status::numbers numbers_of(const coordinator_core& core) {
   out.samples = tally.samples;
   out.loss = tally.last.loss;
   out.samples_per_s = moves ? of.steps.rate() : tally.samples_per_s();
-  if (const shard_transfer* transfer = core.members().transfer())
+  if (const pending_rebalance* transfer = core.members().transfer())
     out.moves = transfer->what.moves;
   out.balance = balance_of(core);
   if (const generation_state* members = core.members().members())

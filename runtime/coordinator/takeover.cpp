@@ -130,9 +130,9 @@ public:
                         commit_tracker(last_->workers.size(), shown, shown)},
             .pending = std::move(pending),
             .recovery = std::move(times),
-            .held = fence(p_.members.newest_generation(), may_return,
-                          describe(why), now,
-                          p_.nodes.detector().return_patience()),
+            .held =
+                fence(p_.members.newest_generation(), may_return, describe(why),
+                      now, p_.nodes.detector().return_patience()),
             .may_return = may_return};
   }
 
@@ -170,7 +170,7 @@ private:
       if (one.effective || one.told)
         continue;
       if (one.body.generation == last_->generation) {
-        shard_transfer& transfer = out.transfer.emplace();
+        pending_rebalance& transfer = out.transfer.emplace();
         transfer.offered = one.body;
         transfer.note = one.note;
         transfer.sent = true;

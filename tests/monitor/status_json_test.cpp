@@ -52,7 +52,7 @@ run_status everything() {
   out.term = term{3};
   out.now = instant(1'000'000);
   out.workers = {ill_member()};
-  out.trouble = "disk full";
+  out.disk_trouble = "disk full";
   out.run = run_status::numbers{};
   run_status::numbers& run = *out.run;
   run.name = "mlp-1";

@@ -121,7 +121,8 @@ public:
                                          ? rows(now_.shares[rank])
                                          : part * (rank == late ? 3 : 1);
       if (rank == ill)
-        view.workers[rank].trouble = "cuda:0: slowed down by heat, for 3 s";
+        view.workers[rank].device_trouble =
+            "cuda:0: slowed down by heat, for 3 s";
       view.workers[rank].store_free_bytes = rank == full ? 0 : free_bytes;
     }
     view.last = std::exchange(last_, transfer_end::none);

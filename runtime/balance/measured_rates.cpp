@@ -1,4 +1,4 @@
-#include "runtime/balance/link_rates.hpp"
+#include "runtime/balance/measured_rates.hpp"
 
 #include <algorithm>
 
@@ -42,7 +42,7 @@ void add_all(copies& to, const std::deque<link_copy>& from) {
 /// The time that each receiver needs for its moves.
 class arrivals {
 public:
-  arrivals(const std::vector<worker_id>& ranks, const link_rates& links)
+  arrivals(const std::vector<worker_id>& ranks, const measured_rates& links)
       : ranks_(ranks), links_(links), busy_s_(ranks.size(), 0) {}
 
   /// The time of the slowest receiver, including this move.
@@ -59,14 +59,14 @@ public:
 
 private:
   const std::vector<worker_id>& ranks_;
-  const link_rates& links_;
+  const measured_rates& links_;
   std::vector<double> busy_s_; // by rank
   double longest_s_ = 0;
 };
 
 } // namespace
 
-void link_rates::add(const link_copy& copy) {
+void measured_rates::add(const link_copy& copy) {
   if (copy.bytes == 0 || copy.ns == 0)
     return;
   std::deque<link_copy>& seen = newest_[{copy.to, copy.from}];
@@ -75,21 +75,22 @@ void link_rates::add(const link_copy& copy) {
     seen.pop_front();
 }
 
-void link_rates::keep(const std::set<worker_id>& here) {
+void measured_rates::keep(const std::set<worker_id>& here) {
   std::erase_if(newest_, [&](const auto& one) {
     auto [to, from] = one.first;
     return !here.contains(to) || (from != worker_id{} && !here.contains(from));
   });
 }
 
-std::optional<double> link_rates::between(worker_id from, worker_id to) const {
+std::optional<double> measured_rates::between(worker_id from,
+                                              worker_id to) const {
   copies seen;
   if (auto found = newest_.find({to, from}); found != newest_.end())
     add_all(seen, found->second);
   return median_by_bytes(std::move(seen));
 }
 
-std::optional<double> link_rates::into(worker_id to) const {
+std::optional<double> measured_rates::into(worker_id to) const {
   copies seen;
   for (const auto& [pair, some] : newest_)
     if (pair.first == to)
@@ -97,7 +98,7 @@ std::optional<double> link_rates::into(worker_id to) const {
   return median_by_bytes(std::move(seen));
 }
 
-std::map<worker_id, size_t> link_rates::sources_of(worker_id to) const {
+std::map<worker_id, size_t> measured_rates::sources_of(worker_id to) const {
   std::map<worker_id, size_t> out;
   for (const auto& [pair, some] : newest_)
     if (pair.first == to)
@@ -106,7 +107,8 @@ std::map<worker_id, size_t> link_rates::sources_of(worker_id to) const {
 }
 
 double travel_s(const std::vector<shard_move>& moves,
-                const std::vector<worker_id>& ranks, const link_rates& links) {
+                const std::vector<worker_id>& ranks,
+                const measured_rates& links) {
   arrivals all(ranks, links);
   double out = 0;
   for (const shard_move& one : moves)
@@ -116,7 +118,7 @@ double travel_s(const std::vector<shard_move>& moves,
 
 size_t fit_in_travel(const std::vector<shard_move>& moves, double seconds,
                      const std::vector<worker_id>& ranks,
-                     const link_rates& links) {
+                     const measured_rates& links) {
   arrivals all(ranks, links);
   size_t fit = 0;
   while (fit < moves.size() && (all.with(moves[fit]) <= seconds || fit == 0))

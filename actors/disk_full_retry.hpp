@@ -14,7 +14,7 @@
 
 namespace ballast {
 
-class space_waiter {
+class disk_full_retry {
 public:
   /// Does the work, again and again while it throws disk_full, at most
   /// `patience` long; then it throws that. Returns how long it waited.

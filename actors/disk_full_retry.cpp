@@ -1,10 +1,10 @@
-#include "actors/space_waiter.hpp"
+#include "actors/disk_full_retry.hpp"
 
 namespace ballast {
 
 std::chrono::nanoseconds
-space_waiter::patiently(std::chrono::seconds patience,
-                        const std::function<void()>& work) {
+disk_full_retry::patiently(std::chrono::seconds patience,
+                           const std::function<void()>& work) {
   auto now = [] {
     return std::chrono::nanoseconds(
         std::chrono::steady_clock::now().time_since_epoch());
@@ -33,7 +33,7 @@ space_waiter::patiently(std::chrono::seconds patience,
     }
 }
 
-void space_waiter::stop() {
+void disk_full_retry::stop() {
   {
     std::lock_guard lock(mutex_);
     ++stops_;
@@ -41,7 +41,7 @@ void space_waiter::stop() {
   stopped_.notify_all();
 }
 
-std::string space_waiter::sentence() const {
+std::string disk_full_retry::sentence() const {
   std::lock_guard lock(mutex_);
   return sentence_;
 }

@@ -25,7 +25,7 @@ struct link_copy {
   uint64_t ns = 0; // of the request, without waiting for the rate limit
 };
 
-class link_rates {
+class measured_rates {
 public:
   void add(const link_copy& copy);
   /// Forgets all other workers.
@@ -46,11 +46,12 @@ private:
 /// sources of each in sequence. Unmeasured links take no time. `ranks`: the
 /// workers by rank.
 double travel_s(const std::vector<shard_move>& moves,
-                const std::vector<worker_id>& ranks, const link_rates& links);
+                const std::vector<worker_id>& ranks,
+                const measured_rates& links);
 
 /// How many of the first moves fit into that time; at least one.
 size_t fit_in_travel(const std::vector<shard_move>& moves, double seconds,
                      const std::vector<worker_id>& ranks,
-                     const link_rates& links);
+                     const measured_rates& links);
 
 } // namespace ballast

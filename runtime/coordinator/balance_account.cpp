@@ -1,4 +1,4 @@
-#include "runtime/coordinator/shard_transfer.hpp"
+#include "runtime/coordinator/balance_account.hpp"
 
 #include <utility>
 

@@ -1,6 +1,6 @@
 // Goal: link rates are what was measured, a hiccup does not change them, and
 // the balancer reckons with them. Method: tables, then one balancer.
-#include "runtime/balance/link_rates.hpp"
+#include "runtime/balance/measured_rates.hpp"
 
 #include "runtime/balance/balancer.hpp"
 #include "runtime/balance/explain.hpp"
@@ -17,37 +17,37 @@ using ::testing::Pair;
 constexpr uint64_t ms = 1'000'000;
 constexpr worker_id origin{}, w1{1}, w2{2}, w3{3};
 
-link_rates measured(const std::vector<link_copy>& copies) {
-  link_rates out;
+measured_rates measured(const std::vector<link_copy>& copies) {
+  measured_rates out;
   for (const link_copy& one : copies)
     out.add(one);
   return out;
 }
 
-TEST(link_rates, know_nothing_before_the_first_few_copies) {
-  link_rates none;
+TEST(measured_rates, know_nothing_before_the_first_few_copies) {
+  measured_rates none;
   EXPECT_FALSE(none.between(w1, w2));
   EXPECT_FALSE(none.into(w2));
-  link_rates two = measured({{w1, w2, 1000, ms}, {w1, w2, 1000, ms}});
+  measured_rates two = measured({{w1, w2, 1000, ms}, {w1, w2, 1000, ms}});
   EXPECT_FALSE(two.between(w1, w2));
   two.add({w3, w2, 1000, ms});
   EXPECT_FALSE(two.between(w1, w2));
   EXPECT_DOUBLE_EQ(*two.into(w2), 1e6);
 }
 
-TEST(link_rates, are_those_of_the_bytes_in_the_middle) {
-  link_rates links = measured({{w1, w2, 1000, ms},
-                               {w1, w2, 1000, ms},
-                               {w1, w2, 1000, 500 * ms}, // a hiccup
-                               {w1, w2, 10, ms},         // mere latency
-                               {w1, w2, 10, ms},
-                               {w1, w2, 10, ms},
-                               {w1, w2, 10, ms}});
+TEST(measured_rates, are_those_of_the_bytes_in_the_middle) {
+  measured_rates links = measured({{w1, w2, 1000, ms},
+                                   {w1, w2, 1000, ms},
+                                   {w1, w2, 1000, 500 * ms}, // a hiccup
+                                   {w1, w2, 10, ms},         // mere latency
+                                   {w1, w2, 10, ms},
+                                   {w1, w2, 10, ms},
+                                   {w1, w2, 10, ms}});
   EXPECT_DOUBLE_EQ(*links.between(w1, w2), 1e6);
 }
 
-TEST(link_rates, forget_old_copies_and_those_who_are_gone) {
-  link_rates links;
+TEST(measured_rates, forget_old_copies_and_those_who_are_gone) {
+  measured_rates links;
   for (int i = 0; i < 100; ++i)
     links.add({w1, w2, 1000, 10 * ms});
   for (int i = 0; i < 100; ++i)
@@ -63,8 +63,8 @@ TEST(link_rates, forget_old_copies_and_those_who_are_gone) {
   EXPECT_FALSE(links.into(w2));
 }
 
-TEST(link_rates, take_no_nonsense) {
-  link_rates links =
+TEST(measured_rates, take_no_nonsense) {
+  measured_rates links =
       measured({{w1, w2, 0, ms}, {w1, w2, 5, 0}, {w1, w2, 0, 0}});
   EXPECT_TRUE(links.sources_of(w2).empty());
 }
@@ -74,7 +74,7 @@ shard_move move_of(uint32_t from, uint32_t to, uint64_t bytes) {
 }
 
 TEST(travel, adds_up_for_a_receiver_and_runs_side_by_side_for_others) {
-  link_rates links;
+  measured_rates links;
   for (int i = 0; i < 3; ++i) {
     links.add({w1, w2, 1000, ms}); // 1 MB/s
     links.add({w1, w3, 2000, ms}); // 2 MB/s
@@ -97,7 +97,7 @@ TEST(travel, adds_up_for_a_receiver_and_runs_side_by_side_for_others) {
 }
 
 TEST(travel, is_cut_to_a_time_but_never_to_nothing) {
-  link_rates links;
+  measured_rates links;
   for (int i = 0; i < 3; ++i)
     links.add({w1, w2, 1000, ms});
   std::vector<worker_id> ranks{w1, w2};
