@@ -68,6 +68,17 @@ std::string chunk_fetcher::fetch_blob(const std::string& name,
   return client_of(origin_).fetch_blob(name, how);
 }
 
+chunk_ptr chunk_fetcher::fetch_rows(data_part part,
+                                    std::span<const row_ref> rows,
+                                    const row_shape& row, const terms& how) {
+  bulk_watch watch(origin_patience);
+  watch.given_up = how.given_up;
+  watch.progress = how.progress;
+  chunk_ptr out = client_of(origin_).fetch_rows(part, rows, row, watch);
+  done_.bytes += out->bytes;
+  return out;
+}
+
 void chunk_fetcher::fetch(const wanted_chunks& wanted, const chunk_source& from,
                           const terms& how) {
   const std::vector<chunk_info> missing = missing_of(wanted, wanted.chunks);

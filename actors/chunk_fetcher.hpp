@@ -62,6 +62,9 @@ public:
   /// error, once it is given up.
   void fetch(const wanted_chunks& wanted, const chunk_source& from,
              const terms& how);
+  /// Single rows, from the origin, as one chunk in their order.
+  chunk_ptr fetch_rows(data_part part, std::span<const row_ref> rows,
+                       const row_shape& row, const terms& how);
   /// Of the origin; its manifest, a checkpoint.
   std::string fetch_blob(const std::string& name,
                          const std::function<bool()>& given_up = {});

@@ -9,29 +9,6 @@ namespace ballast {
 
 namespace {
 
-/// The chunks of a share, each once.
-std::vector<chunk_info> chunks_of(const share& part, const manifest& set) {
-  std::vector<chunk_info> out;
-  for (const interval& one : part.intervals)
-    if (out.empty() || out.back().id != one.chunk)
-      out.push_back(set.train.at(value(one.chunk)));
-  return out;
-}
-
-void remove_present(std::vector<chunk_info>& chunks, data_part part,
-                    const chunk_store& store) {
-  std::erase_if(chunks, [&](const chunk_info& one) {
-    return store.find(part, one.id) != nullptr;
-  });
-}
-
-uint64_t sum_of_bytes(const std::vector<chunk_info>& chunks) {
-  uint64_t out = 0;
-  for (const chunk_info& one : chunks)
-    out += one.bytes;
-  return out;
-}
-
 /// Counts one down, unless there is none left.
 bool take_one(std::atomic<uint64_t>& left) {
   uint64_t now = left.load(std::memory_order_relaxed);
@@ -45,53 +22,22 @@ bool take_one(std::atomic<uint64_t>& left) {
 
 void run_data::open(const assignment& order, uint64_t store_limit_bytes,
                     const question& given_up) {
-  origin_.set_origin(order.origin);
-  if (store_)
+  if (residency_)
     return;
-  set_ = nlohmann::json::parse(origin_.fetch_blob("manifest", given_up))
+  chunk_fetcher origin(token_, order.origin);
+  set_ = nlohmann::json::parse(origin.fetch_blob("manifest", given_up))
              .get<manifest>();
   const uint64_t limit =
       store_limit_bytes > 0 ? store_limit_bytes : order.store_limit_bytes;
-  store_ = std::make_unique<chunk_store>(
+  residency_ = std::make_unique<share_residency>(
+      std::move(origin), set_,
       limit > 0 ? limit : available_memory_bytes() / 5 * 4);
+  opened_ = true;
 }
 
-void run_data::fetch_share(const assignment& order, const question& given_up) {
-  origin_.set_origin(order.origin);
-  const std::vector<share>& shares = order.first->shares;
-  size_t rank = 0;
-  while (shares.at(rank).worker != order.worker)
-    ++rank;
-  std::vector<chunk_info> train = chunks_of(shares[rank], set_);
-  std::vector<chunk_info> test;
-  for (size_t i = rank; i < set_.test.size(); i += shares.size())
-    test.push_back(set_.test[i]);
-  remove_present(train, data_part::train, *store_);
-  remove_present(test, data_part::test, *store_);
-  const uint64_t coming = sum_of_bytes(train) + sum_of_bytes(test);
-  // The coordinator counted what each worker is to own. What goes meanwhile is
-  // held a moment longer.
-  if (order.store_limit_bytes > 0)
-    store_->set_limit(
-        std::max(order.store_limit_bytes, store_->bytes() + coming));
-  coming_.begin(coming);
-  struct over {
-    bytes_coming& of;
-    ~over() { of.end(); }
-  } const whatever_happens{coming_};
-  const chunk_fetcher::terms how{
-      .purpose = "generation " + to_string(order.generation),
-      .given_up = given_up,
-      .progress = [this](uint64_t bytes) { coming_.arrived(bytes); }};
-  origin_.fetch({store_.get(), data_part::train, set_.row, std::move(train)},
-                origin_.origin(), how);
-  origin_.fetch({store_.get(), data_part::test, set_.row, std::move(test)},
-                origin_.origin(), how);
-  if (given_up && given_up())
-    throw ballast_error(errc::unreachable, "the share is wanted no more");
-  log().info("holds {} train and {} test chunks, {} MB",
-             store_->count(data_part::train), store_->count(data_part::test),
-             store_->bytes() >> 20);
+void run_data::bring_share(const assignment& order) {
+  residency_->set_origin(order.origin);
+  residency_->bring(*order.first, self_, order.store_limit_bytes);
 }
 
 void run_data::serve(const std::string& bind_host,
@@ -99,9 +45,9 @@ void run_data::serve(const std::string& bind_host,
   if (service_)
     return;
   service_ = chunk_service::start(
-      bind_host, 0, origin_.token(),
+      bind_host, 0, token_,
       [this](data_part part, chunk_id id) {
-        chunk_ptr found = store_->find(part, id);
+        chunk_ptr found = store().find(part, id);
         return found && take_one(damage_next_) ? damaged_copy(*found) : found;
       },
       std::move(blobs));
@@ -114,10 +60,16 @@ void run_data::stop_serving(std::chrono::milliseconds deadline) {
 
 chunks_fetched run_data::fetch(const assignment& self, const fetch_order& order,
                                const question& given_up) {
-  return fetch_for_plan(*store_, set_, self, order, given_up);
+  return fetch_for_plan(store(), set_, self, order, given_up);
+}
+
+std::pair<uint64_t, uint64_t> run_data::coming() const {
+  return opened_ ? residency_->coming() : std::pair<uint64_t, uint64_t>{};
 }
 
 void run_data::in_force(const plan& now) {
+  if (opened_)
+    residency_->bring_only(now, self_);
   std::lock_guard lock(release_mutex_);
   release_.in_force(now);
 }
@@ -130,10 +82,12 @@ void run_data::awaits(const fetch_order& order) {
 void run_data::release(const std::vector<step_record>& steps, const plan* next,
                        worker_id self) {
   std::lock_guard lock(release_mutex_);
-  const size_t gone = release_.applied(steps, next, self, set_, *store_);
+  if (!opened_)
+    return;
+  const size_t gone = release_.applied(steps, next, self, set_, store());
   if (gone > 0)
     log().info("released {} chunks; holds {} train and {} test chunks", gone,
-               store_->count(data_part::train), store_->count(data_part::test));
+               store().count(data_part::train), store().count(data_part::test));
 }
 
 } // namespace ballast

@@ -2,12 +2,13 @@
 /// that hands them to others. It knows which chunks are still on their way and
 /// which nobody needs here any more.
 ///
-/// Thread-safe, apart from open(), fetch_share() and serve(), which one thread
-/// at a time calls. Throws ballast_error.
+/// Thread-safe, apart from open() and serve(), which one thread at a time
+/// calls. Throws ballast_error.
 #pragma once
 
 #include "actors/chunk_fetcher.hpp"
 #include "actors/chunk_release.hpp"
+#include "actors/share_residency.hpp"
 #include "data/chunk_service.hpp"
 #include "data/chunk_store.hpp"
 #include "runtime/ledger/manifest.hpp"
@@ -26,33 +27,12 @@
 
 namespace ballast {
 
-/// How much of a share has arrived; every heartbeat says so.
-class bytes_coming {
-public:
-  void begin(uint64_t share) {
-    arrived_ = 0;
-    share_ = share;
-  }
-  void arrived(uint64_t bytes) { arrived_ += bytes; }
-  void end() { share_ = 0; }
-  /// Share and what of it is here: less, as long as it is not over.
-  std::pair<uint64_t, uint64_t> now() const {
-    const uint64_t share = share_;
-    return {share, share == 0 ? 0 : std::min<uint64_t>(arrived_, share - 1)};
-  }
-
-private:
-  std::atomic<uint64_t> share_{0};
-  std::atomic<uint64_t> arrived_{0};
-};
-
 class run_data {
 public:
   using question = std::function<bool()>;
 
-  /// `first` names token and origin.
   explicit run_data(const assignment& first)
-      : origin_(first.token, first.origin) {}
+      : token_(first.token), self_(first.worker) {}
 
   // -- loading, one thread at a time ------------------------------------------
 
@@ -61,19 +41,21 @@ public:
   /// memory.
   void open(const assignment& order, uint64_t store_limit_bytes,
             const question& given_up);
-  /// What `order`'s plan gives this worker and is not here yet; goes on as long
-  /// as something arrives. Throws if it is given up.
-  void fetch_share(const assignment& order, const question& given_up);
+  /// What `order`'s plan gives this worker and is not here yet is on its way
+  /// from now on; nothing waits for it.
+  void bring_share(const assignment& order);
   /// Serves chunks and blobs from now on, if it does not yet.
   void serve(const std::string& bind_host, chunk_service::blob_finder blobs);
   std::string fetch_blob(const std::string& name, const question& given_up) {
-    return origin_.fetch_blob(name, given_up);
+    return residency_->fetch_blob(name, given_up);
   }
 
   // -- from here on any thread, once it serves --------------------------------
 
   const manifest& set() const { return set_; }
-  chunk_store& store() { return *store_; }
+  chunk_store& store() { return residency_->store(); }
+  /// For the steps.
+  row_source& rows() { return *residency_; }
   std::string address() const { return service_->address(); }
   void stop_serving(std::chrono::milliseconds deadline);
   /// Chunks that it is to own soon. Never throws.
@@ -88,18 +70,20 @@ public:
   /// generation that gets ready, or null.
   void release(const std::vector<step_record>& steps, const plan* next,
                worker_id self);
-  std::pair<uint64_t, uint64_t> coming() const { return coming_.now(); }
+  /// Of what a step waits for: bytes, and how many of them have arrived.
+  std::pair<uint64_t, uint64_t> coming() const;
   /// A fault on purpose: that many more chunks are served damaged.
   void damage_next(uint64_t chunks) { damage_next_ = chunks; }
 
 private:
-  chunk_fetcher origin_;
+  const std::string token_;
+  const worker_id self_;
   manifest set_;
-  std::unique_ptr<chunk_store> store_;
+  std::unique_ptr<share_residency> residency_; // once the set is known
+  std::atomic<bool> opened_{false};
   std::unique_ptr<chunk_service> service_;
   std::mutex release_mutex_;
   chunk_release release_;
-  bytes_coming coming_;
   std::atomic<uint64_t> damage_next_{0};
 };
 

@@ -224,7 +224,7 @@ void engine::load_on_thread(worker_run& run, const assignment& order) {
 }
 
 void engine::load_beside_on_thread(worker_run& run, const assignment& order) {
-  run.data.fetch_share(order, stopped(order.generation));
+  run.data.bring_share(order);
   auto opening = open_collective(run, order, config_.bind_host);
   {
     std::lock_guard lock(mutex_);

@@ -49,7 +49,7 @@ std::optional<step_number> load_run(worker_run& run, const assignment& order,
   if (!run.built)
     built = std::async(std::launch::async,
                        [&run, &order] { build_replica(run, order); });
-  run.data.fetch_share(order, given_up);
+  run.data.bring_share(order);
   run.data.serve(bind_host,
                  [&run](const std::string& blob) -> std::optional<std::string> {
                    if (blob == "model")
@@ -99,10 +99,10 @@ std::shared_ptr<step_executor> make_executor(worker_run& run,
     };
   replica& trained = run.trained;
   return std::make_shared<step_executor>(
-      step_executor::parts{&what, &run.data.set(), &run.data.store(),
-                           trained.network.get(), trained.update.get(),
-                           trained.memory, &trained.state, trained.layout,
-                           order.worker, trained.device},
+      step_executor::parts{&what, &run.data.set(), &run.data.rows(),
+                           &run.data.store(), trained.network.get(),
+                           trained.update.get(), trained.memory, &trained.state,
+                           trained.layout, order.worker, trained.device},
       std::move(config), *order.first, std::move(core), std::move(listener));
 }
 

@@ -19,9 +19,9 @@ import statistics
 import sys
 import time
 
+from lib.kills import MB_25, emulated
 from lib.measure import Peer, Scratch, arguments, run_parts, say, table, warn_if_busy
 from lib.observed import Runs
-from recovery import MB_25, emulated
 
 WORKERS, STEP_US = 4, 50_000
 EVERY_S = (15, 5, 2)

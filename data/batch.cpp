@@ -89,6 +89,18 @@ void reserve_rows(batch& out, const row_shape& row, size_t rows) {
                                           std::to_string(from.rows) + " rows");
 }
 
+[[noreturn]] void refuse_missing(data_part part, std::span<const row_ref> rows,
+                                 const std::vector<row_place>& found) {
+  size_t first = 0;
+  while (found[first].in)
+    ++first;
+  throw ballast_error(errc::internal,
+                      "chunk " + to_string(rows[first].chunk) + " of " +
+                          to_string(part) +
+                          " is not in this process, though its rows are "
+                          "to be used; please report this");
+}
+
 /// The rows of a draw are scattered in memory: prefetch the next one while this
 /// one is converted. The first cache lines suffice, the hardware prefetches the
 /// rest.
@@ -105,16 +117,22 @@ void prefetch(const chunk& from, size_t row, size_t row_bytes) {
 
 void gather(const chunk_store& store, data_part part, const row_shape& row,
             std::span<const row_ref> rows, batch& out) {
+  if (store.find_all(part, rows, out.places) > 0)
+    refuse_missing(part, rows, out.places);
+  gather_places(part, row, out);
+}
+
+void gather_places(data_part part, const row_shape& row, batch& out) {
   constexpr size_t ahead = 4;
   const converter convert_rows(row);
-  reserve_rows(out, row, rows.size());
-  store.find_all(part, rows, out.chunks);
-  for (size_t i = 0; i < rows.size(); ++i) {
-    if (i + ahead < rows.size())
-      prefetch(*out.chunks[i + ahead], rows[i + ahead].row,
+  const size_t rows = out.places.size();
+  reserve_rows(out, row, rows);
+  for (size_t i = 0; i < rows; ++i) {
+    if (i + ahead < rows)
+      prefetch(*out.places[i + ahead].in, out.places[i + ahead].row,
                convert_rows.row_bytes);
-    const chunk& from = *out.chunks[i];
-    const size_t at = rows[i].row;
+    const chunk& from = *out.places[i].in;
+    const size_t at = out.places[i].row;
     if (at >= from.rows)
       refuse_row(from, part, at);
     convert_rows.rows(static_cast<const char*>(from.features) +
@@ -126,7 +144,7 @@ void gather(const chunk_store& store, data_part part, const row_shape& row,
       out.targets[i] = from.targets[at];
     out.sample_ids[i] = from.sample_ids[at];
   }
-  out.chunks.clear(); // an old batch must not keep a dropped chunk alive
+  out.places.clear(); // an old batch must not keep a dropped chunk alive
 }
 
 void gather_range(const chunk& from, const row_shape& row, uint32_t begin,

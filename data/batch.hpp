@@ -20,8 +20,8 @@ struct batch {
   std::vector<int64_t> labels; // classes
   std::vector<float> targets;  // regression
   std::vector<uint64_t> sample_ids;
-  /// The chunks of the rows; scratch of `gather`, empty outside of it.
-  std::vector<chunk_ptr> chunks;
+  /// Scratch of `gather`, empty outside of it.
+  std::vector<row_place> places;
 };
 
 /// out = the rows in the given order, value = float(stored) * float(scale) +
@@ -29,6 +29,9 @@ struct batch {
 /// missing from the store.
 void gather(const chunk_store& store, data_part part, const row_shape& row,
             std::span<const row_ref> rows, batch& out);
+
+/// The same of `out.places`, which all lie in chunks.
+void gather_places(data_part part, const row_shape& row, batch& out);
 
 /// out = rows [begin, begin + count) of one chunk, for evaluation.
 void gather_range(const chunk& from, const row_shape& row, uint32_t begin,

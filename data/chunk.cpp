@@ -190,4 +190,24 @@ std::string checksum(const chunk& what, const row_shape& row) {
   return hex16(hash.digest());
 }
 
+std::string checksum(const arrow::RecordBatch& of) {
+  content_hash hash;
+  for (const std::shared_ptr<arrow::ArrayData>& column : of.column_data()) {
+    const arrow::ArrayData* values = column.get();
+    int64_t first = values->offset;
+    int64_t count = values->length;
+    if (!values->child_data.empty()) {
+      const auto& list =
+          static_cast<const arrow::FixedSizeListType&>(*values->type);
+      values = values->child_data[0].get();
+      first = first * list.list_size() + values->offset;
+      count *= list.list_size();
+    }
+    const int64_t bytes = values->type->byte_width();
+    hash.update(values->buffers[1]->data() + first * bytes,
+                size_t(count * bytes));
+  }
+  return hex16(hash.digest());
+}
+
 } // namespace ballast

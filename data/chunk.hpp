@@ -38,6 +38,13 @@ struct chunk {
 };
 using chunk_ptr = std::shared_ptr<const chunk>;
 
+/// Where a row lies in memory: its chunk, or a few rows of several chunks that
+/// were fetched apart from them. Null: nowhere.
+struct row_place {
+  chunk_ptr in;
+  uint32_t row = 0;
+};
+
 /// Wraps a record batch; ballast_error{invalid_data} if its columns do not
 /// match `row`.
 chunk_ptr make_chunk(chunk_id id, const row_shape& row,
@@ -73,5 +80,7 @@ std::string checksum(const void* data, size_t bytes);
 /// (features, label, sample_id). It is therefore independent of Arrow's
 /// framing, and a received chunk is checked in place.
 std::string checksum(const chunk& what, const row_shape& row);
+/// The same, of a record batch that has the columns above.
+std::string checksum(const arrow::RecordBatch& of);
 
 } // namespace ballast

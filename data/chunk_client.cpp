@@ -153,6 +153,18 @@ public:
     }
   }
 
+  chunk_ptr fetch_rows(data_part part, std::span<const row_ref> rows,
+                       const row_shape& row, const bulk_watch& how) override {
+    for (int attempt = 1; attempt <= attempts_max; ++attempt)
+      if (chunk_ptr out = fetch_rows_once(part, rows, row, how))
+        return out;
+    throw ballast_error(errc::invalid_data,
+                        std::to_string(rows.size()) + " rows of " +
+                            to_string(part) + " from " + address_ +
+                            " arrived damaged " + std::to_string(attempts_max) +
+                            " times; look at that machine");
+  }
+
   std::string fetch_blob(const std::string& blob,
                          const bulk_watch& how) override {
     for (int attempt = 1; attempt <= attempts_max; ++attempt) {
@@ -207,6 +219,35 @@ private:
     }
     stream.read_to_its_end();
     return damaged;
+  }
+
+  /// Null if they arrived damaged.
+  chunk_ptr fetch_rows_once(data_part part, std::span<const row_ref> rows,
+                            const row_shape& row, const bulk_watch& how) {
+    const std::string what =
+        std::to_string(rows.size()) + " rows of " + to_string(part);
+    flight_ticket ticket{token_, part, {}, "", {rows.begin(), rows.end()}};
+    const uint64_t row_bytes = row.features * stored_bytes(row.stored) +
+                               sizeof(int32_t) + sizeof(uint64_t);
+    bulk_stream stream(open(ticket, what), how, rows.size() * row_bytes, 1);
+    const auto schema = take(stream.schema(), stream, what);
+    auto batch = next_batch(stream, what);
+    if (batch == nullptr)
+      throw ballast_error(errc::unreachable,
+                          address_ + " ended early, before " + what);
+    stream.read_to_its_end();
+    if (schema->metadata() == nullptr)
+      return nullptr;
+    const std::string sum =
+        schema->metadata()->Get(rows_checksum_key).ValueOr("");
+    chunk_ptr out;
+    try {
+      out = make_chunk(rows[0].chunk, row, std::move(batch));
+    } catch (const ballast_error&) {
+      return nullptr;
+    }
+    const bool whole = out->rows == rows.size() && checksum(*out, row) == sum;
+    return whole ? out : nullptr;
   }
 
   /// One chunk, joined from its messages; null at the end.

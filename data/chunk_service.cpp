@@ -75,6 +75,31 @@ private:
   uint64_t at_ = 0;
 };
 
+/// All rows in one batch, in the order of the ticket. Each chunk is looked up
+/// once if its rows follow each other.
+arrow::Result<std::shared_ptr<arrow::RecordBatchReader>>
+rows_reader(const flight_ticket& ticket, const chunk_service::finder& find) {
+  std::vector<std::shared_ptr<arrow::RecordBatch>> rows;
+  chunk_ptr held;
+  for (const row_ref& one : ticket.rows) {
+    if (!held || held->id != one.chunk)
+      held = find(ticket.part, one.chunk);
+    if (!held)
+      return chunk_reader::missing(ticket.part, one.chunk);
+    if (one.row >= held->rows)
+      return arrow::Status::KeyError("row ", std::to_string(one.row),
+                                     " of chunk ", to_string(one.chunk), " of ",
+                                     to_string(ticket.part), ", which has ",
+                                     std::to_string(held->rows));
+    rows.push_back(held->batch->Slice(one.row, 1));
+  }
+  ARROW_ASSIGN_OR_RAISE(auto all, arrow::ConcatenateRecordBatches(rows));
+  all = all->ReplaceSchemaMetadata(
+      arrow::KeyValueMetadata::Make({rows_checksum_key}, {checksum(*all)}));
+  const auto schema = all->schema();
+  return arrow::RecordBatchReader::Make({std::move(all)}, schema);
+}
+
 arrow::Result<std::shared_ptr<arrow::RecordBatchReader>>
 blob_reader(std::string content) {
   const int64_t bytes = int64_t(content.size());
@@ -173,6 +198,8 @@ private:
         return arrow::Status::KeyError("'", ticket->blob, "' is not held here");
       return blob_reader(std::move(*content));
     }
+    if (!ticket->rows.empty())
+      return rows_reader(*ticket, find_);
     const auto id = chunk_id(uint32_t(ticket->chunks[0].first));
     chunk_ptr first = find_(ticket->part, id);
     if (first == nullptr)

@@ -63,6 +63,10 @@ public:
         const row_shape& row, const bulk_watch& how,
         const std::function<void(chunk_ptr)>& arrived,
         const std::function<void(const chunk_info&)>& damaged = {}) = 0;
+  /// Single rows of chunks, at most flight_ticket::rows_max, as one chunk in
+  /// this order; checked against the sender's checksum. Errors as above.
+  virtual chunk_ptr fetch_rows(data_part part, std::span<const row_ref> rows,
+                               const row_shape& row, const bulk_watch& how) = 0;
   /// The complete, verified blob; errors as above.
   virtual std::string fetch_blob(const std::string& name,
                                  const bulk_watch& how) = 0;

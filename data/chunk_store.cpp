@@ -44,20 +44,17 @@ chunk_ptr chunk_store::find(data_part part, chunk_id id) const {
   return found != nullptr ? *found : nullptr;
 }
 
-void chunk_store::find_all(data_part part, std::span<const row_ref> rows,
-                           std::vector<chunk_ptr>& out) const {
+size_t chunk_store::find_all(data_part part, std::span<const row_ref> rows,
+                             std::vector<row_place>& out) const {
   out.resize(rows.size());
+  size_t missing = 0;
   const std::lock_guard lock(impl_->mutex);
   for (size_t i = 0; i < rows.size(); ++i) {
     const chunk_ptr* found = impl_->look_up(part, rows[i].chunk);
-    if (found == nullptr)
-      throw ballast_error(errc::internal,
-                          "chunk " + to_string(rows[i].chunk) + " of " +
-                              to_string(part) +
-                              " is not in this process, though its rows are "
-                              "to be used; please report this");
-    out[i] = *found;
+    out[i] = {found != nullptr ? *found : nullptr, rows[i].row};
+    missing += found == nullptr;
   }
+  return missing;
 }
 
 void chunk_store::put(data_part part, chunk_ptr what) {

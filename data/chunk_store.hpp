@@ -19,10 +19,11 @@ public:
 
   /// Null if the chunk is not here.
   chunk_ptr find(data_part part, chunk_id id) const;
-  /// out[i] = the chunk of rows[i], all looked up at once; they stay valid
-  /// while `out` holds them. ballast_error{internal} names a missing one.
-  void find_all(data_part part, std::span<const row_ref> rows,
-                std::vector<chunk_ptr>& out) const;
+  /// out[i] = where rows[i] lies, all looked up at once; their chunks stay
+  /// valid while `out` holds them. Returns the number of rows that are not
+  /// here.
+  size_t find_all(data_part part, std::span<const row_ref> rows,
+                  std::vector<row_place>& out) const;
   /// Replaces a chunk of the same number. Throws ballast_error{device_failed}
   /// that names the limit if it is exceeded.
   void put(data_part part, chunk_ptr what);

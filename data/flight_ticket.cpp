@@ -30,6 +30,22 @@ bool read_runs(const json& in, std::vector<id_run>& out) {
   return !out.empty();
 }
 
+bool read_rows(const json& in, std::vector<row_ref>& out) {
+  if (!in.is_array() || in.size() > flight_ticket::rows_max)
+    return false;
+  for (const json& pair : in) {
+    if (!pair.is_array() || pair.size() != 2 || !pair[0].is_number_unsigned() ||
+        !pair[1].is_number_unsigned())
+      return false;
+    const auto chunk = pair[0].get<uint64_t>();
+    const auto row = pair[1].get<uint64_t>();
+    if (chunk > UINT32_MAX || row > UINT32_MAX)
+      return false;
+    out.push_back({chunk_id(uint32_t(chunk)), uint32_t(row)});
+  }
+  return !out.empty();
+}
+
 } // namespace
 
 std::string encode(const flight_ticket& ticket) {
@@ -38,6 +54,13 @@ std::string encode(const flight_ticket& ticket) {
     out["blob"] = ticket.blob;
   } else {
     out["part"] = to_string(ticket.part);
+    json rows = json::array();
+    for (const row_ref& one : ticket.rows)
+      rows.push_back({value(one.chunk), one.row});
+    if (!rows.empty()) {
+      out["rows"] = std::move(rows);
+      return json_text(out);
+    }
     json runs = json::array();
     for (const id_run& run : ticket.chunks)
       runs.push_back({run.first, run.count});
@@ -67,8 +90,11 @@ std::optional<flight_ticket> decode_ticket(const std::string& text,
     out.blob = in["blob"].get<std::string>();
     return out.blob.empty() ? std::nullopt : std::optional(out);
   }
-  if (!is_text("part") || !in.contains("chunks") ||
-      !read_runs(in["chunks"], out.chunks))
+  const bool named =
+      in.contains("rows")
+          ? read_rows(in["rows"], out.rows)
+          : in.contains("chunks") && read_runs(in["chunks"], out.chunks);
+  if (!is_text("part") || !named)
     return std::nullopt;
   if (in["part"] == to_string(data_part::test))
     out.part = data_part::test;

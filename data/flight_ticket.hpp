@@ -11,12 +11,14 @@
 
 namespace ballast {
 
-/// Chunks of one part in this order, or a blob.
+/// Chunks of one part in this order, single rows of chunks, or a blob.
 struct flight_ticket {
   std::string token; // of the run
   data_part part = data_part::train;
-  std::vector<id_run> chunks; // numbers below 2^32
-  std::string blob;           // name; empty: chunks
+  std::vector<id_run> chunks;     // numbers below 2^32
+  std::string blob;               // name; empty: chunks or rows
+  std::vector<row_ref> rows = {}; // at most rows_max
+  static constexpr size_t rows_max = 65'536;
 };
 
 std::string encode(const flight_ticket& ticket);
@@ -27,6 +29,8 @@ std::optional<flight_ticket> decode_ticket(const std::string& text,
 /// Compares in constant time.
 bool same_token(const std::string& a, const std::string& b);
 
+/// Metadata of the schema of single rows: the checksum of them all.
+inline constexpr const char* rows_checksum_key = "ballast.rows_checksum";
 /// Metadata of a blob's schema.
 inline constexpr const char* blob_bytes_key = "ballast.bytes";
 inline constexpr const char* blob_checksum_key = "ballast.checksum";

@@ -1,5 +1,6 @@
 #include "gpu/prefetcher.hpp"
 
+#include "collectives/collective_error.hpp"
 #include "gpu/step_helpers.hpp"
 #include "runtime/base/check.hpp"
 #include "runtime/base/thread_name.hpp"
@@ -8,15 +9,16 @@
 
 namespace ballast {
 
-prefetcher::prefetcher(const chunk_store& store, row_shape row,
+prefetcher::prefetcher(row_source& rows, uint32_t features,
                        compute_device& device)
-    : store_(store), row_(std::move(row)), device_(device),
+    : rows_(rows), features_(features), device_(device),
       thread_([this] { work(); }) {}
 
 prefetcher::~prefetcher() {
   {
     std::lock_guard lock(mutex_);
     stop_ = true;
+    unwanted_ = true;
   }
   changed_.notify_all();
   thread_.join();
@@ -37,12 +39,23 @@ std::optional<prefetcher::ready> prefetcher::take() {
   std::unique_lock lock(mutex_);
   if (!order_)
     return std::nullopt;
-  changed_.wait(lock, [this] { return gathered_; });
+  changed_.wait(lock, [this] { return gathered_ || unwanted_; });
+  if (unwanted_)
+    throw collective_error(collective_errc::aborted,
+                           "aborted while the rows of a step were awaited");
   if (error_)
     std::rethrow_exception(error_);
   ready out{std::move(*order_), &batches_[turn_], views_[turn_]};
   order_.reset();
   return out;
+}
+
+void prefetcher::abort() {
+  {
+    std::lock_guard lock(mutex_);
+    unwanted_ = true;
+  }
+  changed_.notify_all();
 }
 
 void prefetcher::work() {
@@ -58,8 +71,10 @@ void prefetcher::work() {
     lock.unlock();
     std::exception_ptr error;
     try {
-      gather(store_, data_part::train, row_, order_->rows, target);
-      views_[slot] = device_.bring(slot, view(target), row_.features);
+      rows_.gather(
+          data_part::train, order_->rows, [this] { return unwanted_.load(); },
+          target);
+      views_[slot] = device_.bring(slot, view(target), features_);
     } catch (...) {
       error = std::current_exception();
     }

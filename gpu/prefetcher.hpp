@@ -1,12 +1,14 @@
-/// Gathers the next batch on a thread of its own, and copies it to the device,
-/// while the step thread computes. One order at a time, two batches in turn.
+/// Gathers the next batch on a thread of its own, from wherever its rows are,
+/// and copies it to the device, while the step thread computes. One order at a
+/// time, two batches in turn.
 #pragma once
 
 #include "data/batch.hpp"
-#include "data/chunk_store.hpp"
+#include "data/row_source.hpp"
 #include "gpu/device.hpp"
 #include "runtime/worker/worker_core.hpp"
 
+#include <atomic>
 #include <condition_variable>
 #include <exception>
 #include <mutex>
@@ -17,9 +19,9 @@ namespace ballast {
 
 class prefetcher {
 public:
-  /// Uses slots 0 and 1 of the device, which, like `store`, must outlive this
+  /// Uses slots 0 and 1 of the device, which, like `rows`, must outlive this
   /// object.
-  prefetcher(const chunk_store& store, row_shape row,
+  prefetcher(row_source& rows, uint32_t features,
              compute_device& device = cpu_device());
   ~prefetcher();
 
@@ -31,20 +33,24 @@ public:
     batch_view view = {};        // of all rows; likewise
   };
   /// Waits for the submitted order; nothing if there is none. Rethrows
-  /// exceptions of the gathering thread.
+  /// exceptions of the gathering thread; after abort() it throws
+  /// collective_error{aborted}.
   std::optional<ready> take();
+  /// Rows that are still on their way are wanted no more. Any thread.
+  void abort();
 
 private:
   void work();
 
-  const chunk_store& store_;
-  row_shape row_;
+  row_source& rows_;
+  const uint32_t features_;
   compute_device& device_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::optional<step_order> order_; // submitted and not yet taken
   bool gathered_ = false;
   bool stop_ = false;
+  std::atomic<bool> unwanted_{false}; // aborted, or about to end
   std::exception_ptr error_;
   batch batches_[2];
   batch_view views_[2];

@@ -27,7 +27,7 @@ step_executor::step_executor(parts with, worker_core_config config, plan first,
     : with_(std::move(with)), config_(std::move(config)),
       first_(std::move(first)), core_(std::move(core)),
       listener_(std::move(listener)),
-      prefetcher_(*with_.store, with_.set->row, *with_.device),
+      prefetcher_(*with_.rows, with_.set->row.features, *with_.device),
       buckets_(with_.layout, *with_.device),
       micro_(with_.what->train.micro_batch) {
   // Clears leftovers of an earlier generation from the model.
@@ -36,6 +36,7 @@ step_executor::step_executor(parts with, worker_core_config config, plan first,
   with_.model->take_statistics(statistics_);
   with_.state->statistics.resize(statistics_.size());
   enter(worker_phase::opening);
+  draw_first();
 }
 
 void step_executor::enter(worker_phase phase) {
@@ -69,6 +70,7 @@ void step_executor::abort(const std::string& reason) noexcept {
   if (next_)
     next_->group->abort(reason);
   with_.model->interrupt();
+  prefetcher_.abort();
   posted_.notify_all();
 }
 
@@ -167,9 +169,15 @@ float* step_executor::next_gradients() {
   return with_.memory.gradients[with_.state->turn % 2].get();
 }
 
-void step_executor::train(const generation_start& start) {
+void step_executor::draw_first() {
+  if (!core_ || std::exchange(drawing_, true))
+    return;
   if (auto first = core_->draw())
     prefetcher_.submit(std::move(*first));
+}
+
+void step_executor::train(const generation_start& start) {
+  draw_first();
   if (value(start.evaluate) > 0)
     evaluate(start.evaluate);
   if (start.paused && !stand_still())

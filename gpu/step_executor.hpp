@@ -77,7 +77,8 @@ public:
   struct parts {
     const job* what = nullptr;
     const manifest* set = nullptr;
-    const chunk_store* store = nullptr;
+    row_source* rows = nullptr;
+    const chunk_store* store = nullptr; // for its free space
     ballast::model* model = nullptr;
     ballast::optimizer* optimizer = nullptr;
     arenas memory;
@@ -129,6 +130,8 @@ private:
   void switch_over();
   void receive_last_step(const generation_start& start, bool late);
   float* next_gradients();
+  /// The rows of the first step are on their way as soon as they are known.
+  void draw_first();
   void train(const generation_start& start);
   void take_posts();
   void copy_state();
@@ -169,6 +172,7 @@ private:
   micro_batch micro_;
   uint32_t pass_rows_ = 0; // of the pass in progress
   bool leaving_ = false;   // and its buckets leave during the pass
+  bool drawing_ = false;   // the first order was drawn
 
   std::mutex gate_; // held while parameters change; guards *with_.state, too
   bool frozen_ = false;

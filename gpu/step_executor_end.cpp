@@ -32,15 +32,16 @@ void step_executor::evaluate(epoch_number epoch) {
   with_.model->bind({with_.memory.parameters.get(), count},
                     {next_gradients(), count});
   batch rows;
+  const row_source::question aborted = [this] {
+    std::lock_guard lock(mutex_);
+    return aborted_;
+  };
   // By ranks of the collective: the core may already have a plan that takes
   // effect after this.
   for (size_t i = size_t(group_->rank()); i < set.test.size();
        i += size_t(group_->size())) {
-    chunk_ptr from = with_.store->find(data_part::test, set.test[i].id);
-    if (!from)
-      throw ballast_error(errc::internal, "test chunk " +
-                                              to_string(set.test[i].id) +
-                                              " is not here");
+    const chunk_ptr from =
+        with_.rows->chunk_of(data_part::test, set.test[i].id, aborted);
     for (uint32_t begin = 0; begin < from->rows; begin += evaluation_rows) {
       uint32_t part = std::min(evaluation_rows, from->rows - begin);
       gather_range(*from, set.row, begin, part, rows);

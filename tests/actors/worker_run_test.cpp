@@ -32,6 +32,7 @@ protected:
       about.checksum = checksum(*chunks_.back(), row);
       set_.train.push_back(about);
       own.intervals.push_back({about.id, 0, 20});
+      own_rows_.push_back({about.id, 4});
     }
     set_.train_rows = 60;
     origin_ = chunk_service::start(
@@ -62,6 +63,7 @@ protected:
 
   manifest set_;
   std::vector<chunk_ptr> chunks_;
+  std::vector<row_ref> own_rows_;
   std::unique_ptr<chunk_service> origin_;
   assignment order_;
 };
@@ -69,20 +71,22 @@ protected:
 TEST_F(worker_loading, makes_data_model_and_service) {
   worker_run run(order_, nullptr);
   EXPECT_EQ(load(run, false), step_number{0});
-  EXPECT_EQ(run.data.store().count(data_part::train), 3u);
   EXPECT_FALSE(run.data.address().empty());
   EXPECT_TRUE(run.trained.network);
+  batch got;
+  run.data.rows().gather(data_part::train, own_rows_, {}, got);
+  EXPECT_EQ(got.rows, 3u);
 }
 
-TEST_F(worker_loading, goes_on_with_what_an_attempt_left_that_was_given_up) {
+TEST_F(worker_loading, goes_on_with_what_an_attempt_left_that_failed) {
   worker_run run(order_, nullptr);
-  // It knows the set already, and is to get its share.
-  run.data.open(order_, 1 << 24, {});
-  EXPECT_THROW((void)load(run, true), ballast_error);
-  EXPECT_TRUE(run.built);
+  order_.from_checkpoint = true; // which the origin does not have
+  EXPECT_THROW((void)load(run, false), ballast_error);
+  EXPECT_FALSE(run.has_state);
+  const std::string address = run.data.address();
+  order_.from_checkpoint = false;
   EXPECT_EQ(load(run, false), step_number{0});
-  EXPECT_EQ(run.data.store().count(data_part::train), 3u);
-  EXPECT_FALSE(run.data.address().empty());
+  EXPECT_EQ(run.data.address(), address);
 }
 
 TEST_F(worker_loading, keeps_its_state_when_it_loads_for_another_generation) {

@@ -1,6 +1,7 @@
 /// What the clusters of executor_cluster.hpp are made of.
 #pragma once
 
+#include "data/row_source.hpp"
 #include "gpu/device.hpp"
 #include "gpu/emulated_model.hpp"
 
@@ -34,7 +35,8 @@ struct fed {
 struct cluster_setup {
   std::string backend = "local";
   uint32_t test_chunks = 0;
-  bool copies = false; // keep what a checkpoint would
+  bool copies = false;        // keep what a checkpoint would
+  row_source* rows = nullptr; // null: all are here
   std::function<std::shared_ptr<compute_device>(size_t rank)> device =
       [](size_t) {
         return std::shared_ptr<compute_device>(&cpu_device(), [](auto*) {});

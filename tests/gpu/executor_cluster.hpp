@@ -41,6 +41,7 @@ public:
       set_.test.push_back(about);
       set_.test_rows += rows_per_chunk;
     }
+    rows_.emplace(store_, set_.row);
     for (size_t w = 0; w < world; ++w)
       workers_.push_back(std::make_unique<worker>(*this, w));
   }
@@ -103,10 +104,11 @@ public:
           copies[value(at)] = parameters();
         };
       executor = std::make_unique<step_executor>(
-          step_executor::parts{&in.what_, &in.set_, &in.store_, network.get(),
-                               update.get(), memory, &state,
-                               make_bucket_layout(network->parameters(), 64),
-                               self, device.get()},
+          step_executor::parts{
+              &in.what_, &in.set_, in.setup_.rows ? in.setup_.rows : &*in.rows_,
+              &in.store_, network.get(), update.get(), memory, &state,
+              make_bucket_layout(network->parameters(), 64), self,
+              device.get()},
           worker_core_config{rows, self, in.what_.train.epochs},
           in.deal(plan_number{1}, 0),
           worker_core({rows, self, in.what_.train.epochs},
@@ -179,6 +181,7 @@ public:
   cluster_setup setup_;
   chunk_store store_;
   manifest set_;
+  std::optional<resident_rows> rows_;
   std::mutex mutex_;
   std::map<uint64_t, std::vector<fed>> traced_;
   std::map<uint64_t, uint64_t> plans_;

@@ -117,6 +117,33 @@ TEST(step_executor, ends_in_a_pause_when_told_to_stop) {
   EXPECT_TRUE(c.workers_[1]->copies.empty()) << "one copy is enough";
 }
 
+/// Rows that never come.
+class no_rows final : public row_source {
+public:
+  void gather(data_part, std::span<const row_ref>, const question& given_up,
+              batch&) override {
+    asked.count_down();
+    while (!given_up())
+      std::this_thread::yield();
+    throw ballast_error(errc::unreachable, "given up");
+  }
+  chunk_ptr chunk_of(data_part, chunk_id, const question&) override {
+    return nullptr;
+  }
+  std::latch asked{1};
+};
+
+TEST(step_executor, leaves_a_wait_for_rows_when_aborted) {
+  no_rows never;
+  cluster c(1, 4, emulated_job(1, 16), {.rows = &never});
+  c.start();
+  never.asked.wait();
+  c.workers_[0]->executor->abort("test");
+  c.join();
+  ASSERT_TRUE(c.workers_[0]->failed);
+  EXPECT_EQ(c.workers_[0]->failed->code, errc::collective_failed);
+}
+
 TEST(step_executor, leaves_a_wait_for_others_when_aborted) {
   cluster c(2, 4, emulated_job(1, 10));
   c.workers_[1]->executor->abort("test");

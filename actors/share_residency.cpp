@@ -1,0 +1,338 @@
+#include "actors/share_residency.hpp"
+
+#include "monitor/logs/log.hpp"
+#include "runtime/base/thread_name.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+#include <sys/resource.h>
+#include <unistd.h>
+
+namespace ballast {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+/// One request behind the steps is for about this much, so that a step that
+/// waits has the link for itself soon.
+constexpr uint64_t request_bytes = 1 << 20;
+constexpr size_t request_chunks_max = 512;
+/// A step that lacks a row of a smaller chunk gets the chunk.
+constexpr uint64_t small_chunk_bytes = 64 << 10;
+constexpr int niceness = 10;
+/// After a failure.
+constexpr auto try_again_after = 500ms;
+constexpr auto look_every = 20ms;
+/// Between two log lines about an origin that is away.
+constexpr auto say_again_after = 10s;
+
+bool is_given_up(const row_source::question& given_up) {
+  return given_up && given_up();
+}
+
+const share* share_of(const plan& of, worker_id self, size_t& rank) {
+  for (rank = 0; rank < of.shares.size(); ++rank)
+    if (of.shares[rank].worker == self)
+      return &of.shares[rank];
+  return nullptr;
+}
+
+} // namespace
+
+share_residency::share_residency(chunk_fetcher connected, const manifest& set,
+                                 uint64_t store_limit_bytes)
+    : set_(set), store_(store_limit_bytes), urgent_(std::move(connected)),
+      origin_(urgent_.origin().address), thread_([this] { follow(); }) {}
+
+share_residency::~share_residency() {
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  changed_.notify_all();
+  thread_.join();
+}
+
+void share_residency::set_origin(const std::string& address) {
+  const std::lock_guard lock(mutex_);
+  origin_ = address;
+}
+
+// -- what is to come ----------------------------------------------------------
+
+share_residency::lacking share_residency::lacks(const plan& of,
+                                                worker_id self) const {
+  lacking out;
+  size_t rank = 0;
+  const share* own = share_of(of, self, rank);
+  if (own == nullptr)
+    return out;
+  for (const interval& one : own->intervals)
+    if ((out.train.empty() || out.train.back() != one.chunk) &&
+        !store_.find(data_part::train, one.chunk))
+      out.train.push_back(one.chunk);
+  // As an evaluation divides them.
+  for (size_t i = rank; i < set_.test.size(); i += of.shares.size())
+    if (!store_.find(data_part::test, set_.test[i].id))
+      out.test.push_back(set_.test[i].id);
+  return out;
+}
+
+/// The coordinator counted what each worker is to own. What goes meanwhile is
+/// held a moment longer.
+void share_residency::make_room(const lacking& coming, uint64_t limit_bytes) {
+  uint64_t bytes = store_.bytes();
+  for (chunk_id id : coming.train)
+    bytes += about(data_part::train, id).bytes;
+  for (chunk_id id : coming.test)
+    bytes += about(data_part::test, id).bytes;
+  store_.set_limit(std::max(limit_bytes, bytes));
+}
+
+void share_residency::bring(const plan& of, worker_id self,
+                            uint64_t limit_bytes) {
+  lacking more = lacks(of, self);
+  if (limit_bytes > 0)
+    make_room(more, limit_bytes);
+  {
+    const std::lock_guard lock(mutex_);
+    rest_.train.insert(rest_.train.end(), more.train.begin(), more.train.end());
+    rest_.test.insert(rest_.test.end(), more.test.begin(), more.test.end());
+  }
+  changed_.notify_all();
+}
+
+void share_residency::bring_only(const plan& of, worker_id self) {
+  lacking all = lacks(of, self);
+  {
+    const std::lock_guard lock(mutex_);
+    rest_ = std::move(all);
+  }
+  changed_.notify_all();
+}
+
+// -- behind the steps ---------------------------------------------------------
+
+wanted_chunks share_residency::next_request() {
+  const data_part part =
+      rest_.train.empty() ? data_part::test : data_part::train;
+  std::deque<chunk_id>& from =
+      part == data_part::train ? rest_.train : rest_.test;
+  wanted_chunks out{&store_, part, set_.row, {}};
+  uint64_t bytes = 0;
+  while (!from.empty() && bytes < request_bytes &&
+         out.chunks.size() < request_chunks_max) {
+    const chunk_id id = from.front();
+    from.pop_front();
+    if (store_.find(part, id))
+      continue;
+    out.chunks.push_back(about(part, id));
+    bytes += out.chunks.back().bytes;
+  }
+  return out;
+}
+
+void share_residency::follow() {
+  name_this_thread("bl-share");
+  // Of this thread; Linux knows no other meaning.
+  (void)::setpriority(PRIO_PROCESS, id_t(::gettid()), niceness);
+  std::unique_lock lock(mutex_);
+  chunk_fetcher fetcher(urgent_.token(), origin_);
+  const chunk_fetcher::terms how{.purpose = "the share",
+                                 .given_up = [this] { return stop_.load(); }};
+  bool some = false;
+  while (true) {
+    changed_.wait(lock, [this] {
+      return stop_ || (!rest_.none() && steps_waiting_ == 0);
+    });
+    if (stop_)
+      return;
+    const wanted_chunks next = next_request();
+    some = some || !next.chunks.empty();
+    fetcher.set_origin(origin_);
+    lock.unlock();
+    bool failed = false;
+    try {
+      fetcher.fetch(next, fetcher.origin(), how);
+    } catch (const std::exception& e) {
+      failed = true;
+      log().warn("the rest of the share: {}; steps ask for its rows themselves",
+                 e.what());
+    }
+    lock.lock();
+    if (failed) // what else is wanted may still come
+      changed_.wait_for(lock, try_again_after, [this] { return stop_.load(); });
+    else if (rest_.none() && std::exchange(some, false))
+      log().info("holds {} train and {} test chunks, {} MB",
+                 store_.count(data_part::train), store_.count(data_part::test),
+                 store_.bytes() >> 20);
+  }
+}
+
+// -- what a step waits for ----------------------------------------------------
+
+share_residency::missing_rows
+share_residency::missing_of(data_part part, std::span<const row_ref> rows,
+                            const std::vector<row_place>& places) const {
+  std::vector<size_t> all;
+  for (size_t i = 0; i < rows.size(); ++i)
+    if (!places[i].in)
+      all.push_back(i);
+  std::sort(all.begin(), all.end(),
+            [&](size_t a, size_t b) { return rows[a] < rows[b]; });
+  missing_rows out;
+  for (auto from = all.begin(); from != all.end();) {
+    const chunk_id id = rows[*from].chunk;
+    const auto to = std::find_if(from, all.end(),
+                                 [&](size_t i) { return rows[i].chunk != id; });
+    const chunk_info& whole = about(part, id);
+    const auto count = uint64_t(to - from);
+    if (whole.bytes <= small_chunk_bytes || count * 4 >= whole.rows) {
+      out.chunks.push_back(id);
+    } else {
+      out.rows.insert(out.rows.end(), from, to);
+      out.rows_bytes += count * whole.bytes / whole.rows;
+    }
+    from = to;
+  }
+  return out;
+}
+
+void share_residency::gather(data_part part, std::span<const row_ref> rows,
+                             const question& given_up, batch& out) {
+  while (store_.find_all(part, rows, out.places) > 0) {
+    const missing_rows missing = missing_of(part, rows, out.places);
+    if (!missing.chunks.empty()) {
+      fetch_now(part, missing.chunks, given_up);
+      continue;
+    }
+    fetch_rows_now(part, rows, missing, given_up, out.places);
+    break;
+  }
+  gather_places(part, set_.row, out);
+}
+
+chunk_ptr share_residency::chunk_of(data_part part, chunk_id id,
+                                    const question& given_up) {
+  chunk_ptr out = store_.find(part, id);
+  while (!out) {
+    fetch_now(part, {id}, given_up);
+    out = store_.find(part, id);
+  }
+  return out;
+}
+
+void share_residency::fetch_now(data_part part,
+                                const std::vector<chunk_id>& ids,
+                                const question& given_up) {
+  wanted_chunks wanted{&store_, part, set_.row, {}};
+  uint64_t bytes = 0;
+  for (chunk_id id : ids) {
+    wanted.chunks.push_back(about(part, id));
+    bytes += wanted.chunks.back().bytes;
+  }
+  insist(std::to_string(ids.size()) + " chunks", bytes, given_up,
+         [&](const chunk_fetcher::terms& how) {
+           urgent_.fetch(wanted, urgent_.origin(), how);
+         });
+}
+
+void share_residency::fetch_rows_now(data_part part,
+                                     std::span<const row_ref> rows,
+                                     const missing_rows& missing,
+                                     const question& given_up,
+                                     std::vector<row_place>& places) {
+  constexpr size_t at_once = 4096;
+  const std::span<const size_t> all = missing.rows;
+  for (size_t begin = 0; begin < all.size(); begin += at_once) {
+    const auto part_of =
+        all.subspan(begin, std::min(at_once, all.size() - begin));
+    std::vector<row_ref> wanted;
+    for (size_t i : part_of)
+      wanted.push_back(rows[i]);
+    chunk_ptr got;
+    insist(std::to_string(wanted.size()) + " rows",
+           missing.rows_bytes * part_of.size() / all.size(), given_up,
+           [&](const chunk_fetcher::terms& how) {
+             got = urgent_.fetch_rows(part, wanted, set_.row, how);
+           });
+    for (size_t k = 0; k < part_of.size(); ++k) {
+      const row_ref& one = wanted[k];
+      if (value(sample_at(about(part, one.chunk), one.row)) !=
+          got->sample_ids[k])
+        throw ballast_error(errc::invalid_data,
+                            "row " + std::to_string(one.row) + " of chunk " +
+                                to_string(one.chunk) + " of " +
+                                to_string(part) + " is another sample at " +
+                                urgent_.origin().address +
+                                "; prepare the data again");
+      places[part_of[k]] = {got, uint32_t(k)};
+    }
+  }
+}
+
+void share_residency::insist(
+    const std::string& what, uint64_t bytes, const question& given_up,
+    const std::function<void(const chunk_fetcher::terms&)>& fetch) {
+  std::string origin;
+  {
+    const std::lock_guard lock(mutex_);
+    ++steps_waiting_;
+    origin = origin_;
+  }
+  struct over {
+    share_residency& of;
+    ~over() {
+      of.coming_.end();
+      const std::lock_guard lock(of.mutex_);
+      --of.steps_waiting_;
+      of.changed_.notify_all();
+    }
+  } const whatever_happens{*this};
+  coming_.begin(bytes);
+  const chunk_fetcher::terms how{
+      .purpose = "the next step",
+      .given_up = given_up,
+      .progress = [this](uint64_t more) { coming_.arrived(more); }};
+  std::optional<std::chrono::steady_clock::time_point> said;
+  const std::lock_guard urgent(urgent_mutex_);
+  while (!is_given_up(given_up)) {
+    try {
+      urgent_.set_origin(origin);
+      fetch(how);
+      if (is_given_up(given_up))
+        break;
+      return;
+    } catch (const ballast_error& e) {
+      if (e.what_failed().code != errc::unreachable || is_given_up(given_up))
+        throw;
+      const auto now = std::chrono::steady_clock::now();
+      if (!said || now - *said > say_again_after) {
+        log().warn("a step waits for {} from the origin: {}", what, e.what());
+        said = now;
+      }
+    }
+    const auto until = std::chrono::steady_clock::now() + try_again_after;
+    std::unique_lock lock(mutex_);
+    while (!is_given_up(given_up) && std::chrono::steady_clock::now() < until)
+      changed_.wait_for(lock, look_every);
+    origin = origin_;
+  }
+  throw ballast_error(errc::unreachable, "the rows are wanted no more");
+}
+
+std::string share_residency::fetch_blob(const std::string& name,
+                                        const question& given_up) {
+  std::string origin;
+  {
+    const std::lock_guard lock(mutex_);
+    origin = origin_;
+  }
+  const std::lock_guard urgent(urgent_mutex_);
+  urgent_.set_origin(origin);
+  return urgent_.fetch_blob(name, given_up);
+}
+
+} // namespace ballast

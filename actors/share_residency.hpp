@@ -1,0 +1,126 @@
+/// Brings the rows that a worker's steps use into its store. What a step waits
+/// for comes first, on the thread that waits: of a large chunk only the rows
+/// themselves. The rest of the share follows beside training, on a thread of
+/// its own with low priority. So nothing but a step ever waits for data, and
+/// only for the rows that it uses itself.
+///
+/// Owns the store and the connections to the origin. Throws ballast_error:
+/// invalid_data (damaged at the origin, too), device_failed (no room). An
+/// origin that is away is waited for, as long as the rows are wanted.
+#pragma once
+
+#include "actors/chunk_fetcher.hpp"
+#include "data/row_source.hpp"
+#include "runtime/ledger/plan.hpp"
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace ballast {
+
+/// How much has arrived of what a step waits for; every heartbeat says so.
+class bytes_coming {
+public:
+  void begin(uint64_t awaited) {
+    arrived_ = 0;
+    awaited_ = awaited;
+  }
+  void arrived(uint64_t bytes) { arrived_ += bytes; }
+  void end() { awaited_ = 0; }
+  /// Awaited and what of it is here: less, as long as it is not over.
+  std::pair<uint64_t, uint64_t> now() const {
+    const uint64_t awaited = awaited_;
+    return {awaited,
+            awaited == 0 ? 0 : std::min<uint64_t>(arrived_, awaited - 1)};
+  }
+
+private:
+  std::atomic<uint64_t> awaited_{0};
+  std::atomic<uint64_t> arrived_{0};
+};
+
+class share_residency final : public row_source {
+public:
+  /// `connected`: to the origin, for what is urgent. `set` must outlive this.
+  share_residency(chunk_fetcher connected, const manifest& set,
+                  uint64_t store_limit_bytes);
+  ~share_residency() override;
+
+  // -- any thread -------------------------------------------------------------
+
+  chunk_store& store() { return store_; }
+  /// The origin was restarted elsewhere.
+  void set_origin(const std::string& address);
+  /// This share, and the test chunks of the rank, are to be here soon.
+  /// `limit_bytes`: of the store from now on, 0 = as it is.
+  void bring(const plan& of, worker_id self, uint64_t limit_bytes);
+  /// Likewise, and nothing else is.
+  void bring_only(const plan& of, worker_id self);
+  std::string fetch_blob(const std::string& name, const question& given_up);
+  std::pair<uint64_t, uint64_t> coming() const { return coming_.now(); }
+
+  // -- of the steps -----------------------------------------------------------
+
+  void gather(data_part part, std::span<const row_ref> rows,
+              const question& given_up, batch& out) override;
+  chunk_ptr chunk_of(data_part part, chunk_id id,
+                     const question& given_up) override;
+
+private:
+  /// Of the training set first; each once, those that are not here.
+  struct lacking {
+    std::deque<chunk_id> train;
+    std::deque<chunk_id> test;
+    bool none() const { return train.empty() && test.empty(); }
+  };
+  lacking lacks(const plan& of, worker_id self) const;
+  const chunk_info& about(data_part part, chunk_id id) const {
+    return part == data_part::train ? set_.train.at(value(id))
+                                    : set_.test.at(value(id));
+  }
+  void make_room(const lacking& coming, uint64_t limit_bytes);
+  /// What `places` lack.
+  struct missing_rows {
+    std::vector<chunk_id> chunks; // to be fetched whole
+    std::vector<size_t> rows;     // to be fetched alone, by chunk
+    uint64_t rows_bytes = 0;
+  };
+  missing_rows missing_of(data_part part, std::span<const row_ref> rows,
+                          const std::vector<row_place>& places) const;
+  /// Until these are here; throws if it is given up.
+  void fetch_now(data_part part, const std::vector<chunk_id>& ids,
+                 const question& given_up);
+  void fetch_rows_now(data_part part, std::span<const row_ref> rows,
+                      const missing_rows& missing, const question& given_up,
+                      std::vector<row_place>& places);
+  /// `fetch` from the origin, again as long as it cannot be reached.
+  void insist(const std::string& what, uint64_t bytes, const question& given_up,
+              const std::function<void(const chunk_fetcher::terms&)>& fetch);
+  void follow();
+  /// The next chunks to fetch, of one part.
+  wanted_chunks next_request();
+
+  const manifest& set_;
+  chunk_store store_;
+  bytes_coming coming_;
+
+  std::mutex urgent_mutex_; // guards the following, and is held for long
+  chunk_fetcher urgent_;
+
+  std::mutex mutex_; // guards all of the following
+  std::condition_variable changed_;
+  lacking rest_;
+  std::string origin_;
+  uint32_t steps_waiting_ = 0;
+  std::atomic<bool> stop_{false};
+  std::thread thread_;
+};
+
+} // namespace ballast

@@ -1,0 +1,106 @@
+#!/usr/bin/env python3
+"""What the size of a set costs where a run starts, or loses a worker.
+
+  ./dev bench ondemand [--repeats N] [--kills N] [--only PART] [--save] [--check]
+
+kill     kill -9 of a random one of 4 workers at a random moment, a model of
+         25 MB, steps of 50 ms, until the next step without it: with sets of
+         0.2 MB, of 1.6 GB in 2,000 chunks, and of 10^7 rows (640 MB) in 156,000
+         chunks. Each takes about as long as the first.
+start    From the command to the first step of the same jobs, prepared.
+
+Needs 4 GB of memory. The sets are prepared first, once, in the folder of the
+benchmark.
+"""
+import functools
+import os
+import random
+import signal
+import statistics
+import sys
+import time
+
+from lib.kills import MB_25, emulated, kills, p99, phase_table, seconds
+from lib.measure import Scratch, arguments, run_parts, say, table, warn_if_busy
+from lib.observed import Runs
+
+from harness.live_run import LiveRun
+
+WORKERS, STEP_US = 4, 50_000
+SETS = {
+    "0.2 MB": ({"rows": 10_007, "classes": 4, "features": 4}, {}),
+    "1.6 GB": ({"rows": 2_000_000, "classes": 4, "features": 200}, {"chunk_rows": 1_000}),
+    "10^7 rows": ({"rows": 10_000_000, "classes": 4, "features": 16}, {"chunk_rows": 64}),
+}
+OVER_SMALLEST_MAX = 1.25
+FIRST_STEP_S_MAX = 0.6
+
+
+def job_of(name):
+    train, data = SETS[name]
+    return emulated(WORKERS, MB_25, STEP_US, train=train, data=data)
+
+
+def kill(options, runs, verdicts):
+    dice = random.Random(4)
+    raw = {name: [] for name in options.sets}
+    for _ in range(options.repeats):
+        for name, found in raw.items():
+            each = max(1, options.kills // options.repeats)
+            found += runs.watch(job_of(name), kills(WORKERS, each, dice))
+    medians = {name: statistics.median(r["to_step_s"] for r in found) for name, found in raw.items()}
+    least = medians[options.sets[0]]
+    say(f"\nkill -9 of one of {WORKERS} workers, 25 MB, until the next step")
+    rows = [("set", "p50", "p99", "most", "kills", "over the first")]
+    for name, found in raw.items():
+        rows.append((name, *seconds([r["to_step_s"] for r in found]), f"{medians[name] / least:.2f} x"))
+    table(rows)
+    for name, found in raw.items():
+        say(f"\n  {name}, p99 {p99([r['to_step_s'] for r in found]):.3f} s")
+        phase_table(found)
+    for name in options.sets[1:]:
+        verdicts.at_most(f"kill, {name}, over {options.sets[0]}", medians[name] / least, OVER_SMALLEST_MAX, "x")
+    return raw
+
+
+def start(options, runs, verdicts):
+    raw = {name: [] for name in options.sets}
+    for name in raw:
+        runs.watch(job_of(name), lambda live: None)  # prepares it
+    for _ in range(options.repeats):
+        for name, found in raw.items():
+            begun_ns = time.monotonic_ns()
+            folder = os.path.join(runs.scratch, f"start-{len(found)}-{options.sets.index(name)}")
+            with LiveRun(job_of(name), folder, os.path.join(runs.scratch, "cache"), program=options.ballast) as live:
+                live.wait_full(WORKERS, steps=1)
+                found.append((live.steps.lines[0]["t_ns"] - begun_ns) / 1e9)
+                live.stop()
+    say("\nfrom the command to the first step, data prepared, 4 workers, 25 MB")
+    rows = [("set", "p50", "p99", "most", "starts")]
+    for name, found in raw.items():
+        rows.append((name, *seconds(found)))
+        verdicts.at_most(f"first step, {name}", statistics.median(found), FIRST_STEP_S_MAX, "s")
+    table(rows)
+    return raw
+
+
+PARTS = {"kill": kill, "start": start}
+
+
+def main():
+    def more(p):
+        p.add_argument("--kills", type=int, default=50, help="for each set (default 50)")
+        p.add_argument("--sets", choices=list(SETS), action="append", help="only this set; may be repeated")
+
+    options = arguments(__doc__.splitlines()[0], list(PARTS), more=more)
+    options.sets = options.sets or list(SETS)
+    warn_if_busy()
+    # On SIGTERM, still end the processes that it started.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    with Scratch() as scratch:
+        runs = Runs(options, scratch)
+        run_parts("ondemand", options, {name: functools.partial(part, options, runs) for name, part in PARTS.items()})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,49 @@
+/// Where the rows of a step come from: the seam between the ledger, which says
+/// which rows a step consumes, and residency, which knows where their bytes are
+/// at the moment. Wrong residency costs time, never correctness: any source
+/// gives the same bytes for the same rows.
+#pragma once
+
+#include "data/batch.hpp"
+#include "data/chunk_store.hpp"
+
+#include <functional>
+#include <span>
+
+namespace ballast {
+
+class row_source {
+public:
+  /// Polled while a call waits, from any thread; true: the rows are wanted no
+  /// more. May be empty.
+  using question = std::function<bool()>;
+
+  virtual ~row_source() = default;
+  /// out = the rows in the given order, as ballast::gather(), once their bytes
+  /// are here. One thread at a time. Throws ballast_error that names what is
+  /// missing; {unreachable} if it is given up.
+  virtual void gather(data_part part, std::span<const row_ref> rows,
+                      const question& given_up, batch& out) = 0;
+  /// A whole chunk, likewise.
+  virtual chunk_ptr chunk_of(data_part part, chunk_id id,
+                             const question& given_up) = 0;
+};
+
+/// Rows of chunks that all lie in a store.
+class resident_rows final : public row_source {
+public:
+  /// `store` must outlive this.
+  resident_rows(const chunk_store& store, row_shape row)
+      : store_(store), row_(std::move(row)) {}
+
+  void gather(data_part part, std::span<const row_ref> rows,
+              const question& given_up, batch& out) override;
+  chunk_ptr chunk_of(data_part part, chunk_id id,
+                     const question& given_up) override;
+
+private:
+  const chunk_store& store_;
+  const row_shape row_;
+};
+
+} // namespace ballast
