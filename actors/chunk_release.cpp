@@ -32,16 +32,6 @@ struct needed_chunks {
   }
 };
 
-size_t drop_rest(chunk_store& from, data_part part,
-                 const std::vector<chunk_info>& chunks,
-                 const std::vector<bool>& needed) {
-  size_t before = from.count(part);
-  for (size_t i = 0; i < chunks.size(); ++i)
-    if (!needed[i])
-      from.drop(part, chunks[i].id);
-  return before - from.count(part);
-}
-
 } // namespace
 
 size_t chunk_release::applied(const std::vector<step_record>& steps,
@@ -61,8 +51,8 @@ size_t chunk_release::applied(const std::vector<step_record>& steps,
   else
     fetched_.reset();
   fresh_.reset();
-  return drop_rest(from, data_part::train, set.train, needed.train) +
-         drop_rest(from, data_part::test, set.test, needed.test);
+  return from.keep_only(data_part::train, needed.train) +
+         from.keep_only(data_part::test, needed.test);
 }
 
 } // namespace ballast

@@ -140,8 +140,7 @@ void coordinator_shell::prepared(const set_prepared& made) {
   if (core().phase() != run_phase::preparing)
     return;
   try {
-    record().prepared(core().run().spec.job, made.set, made.manifest,
-                      config_.core.build_id);
+    record().prepared(core().run().spec.job, made, config_.core.build_id);
   } catch (const ballast_error& e) {
     if (e.what_failed().code == errc::disk_full)
       throw; // this comes again

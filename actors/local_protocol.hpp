@@ -24,6 +24,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <set>
@@ -81,9 +82,10 @@ struct prepare_set {
 };
 struct set_prepared {
   set_summary set;
-  std::string manifest; // JSON
+  std::string manifest;         // JSON
+  std::filesystem::path tables; // where those are that it names
 };
-/// From now on: whether anything is moved, and the skew that is good enough.
+/// From now on: are rows moved, and which skew is good enough.
 struct set_balance {
   bool enabled = true;
   double skew_tv = 0;
@@ -151,12 +153,10 @@ namespace ballast {
 
 /// How long a plan, or a look at the load, may take: seconds for 1,024 workers.
 constexpr std::chrono::minutes planning_deadline{2};
-/// Preparing a set takes as long as the set is large. The shard manager itself
-/// answers much sooner where it makes no progress (shard_manager.hpp).
+/// As long as the set is large; without progress the answer comes much sooner.
 constexpr std::chrono::minutes preparing_deadline{24 * 60};
 
-/// PLANNER: looks at the load and says what should move. For the shard manager
-/// only, which passes on what others ask.
+/// PLANNER: says what should move. Only the shard manager asks it.
 using planner_actor =
     caf::typed_actor<caf::reacts_to<plan_on>,
                      caf::replies_to<load_look>::with<balance_answer>,

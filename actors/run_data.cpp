@@ -1,9 +1,8 @@
 #include "actors/run_data.hpp"
 
 #include "data/host_memory.hpp"
+#include "data/set_tables.hpp"
 #include "monitor/logs/log.hpp"
-
-#include <nlohmann/json.hpp>
 
 namespace ballast {
 
@@ -25,8 +24,8 @@ void run_data::open(const assignment& order, uint64_t store_limit_bytes,
   if (residency_)
     return;
   chunk_fetcher origin(token_, order.origin);
-  set_ = nlohmann::json::parse(origin.fetch_blob("manifest", given_up))
-             .get<manifest>();
+  set_ = read_chunk_table(origin.fetch_blob("manifest", given_up),
+                          "the table of chunks of " + order.origin);
   const uint64_t limit =
       store_limit_bytes > 0 ? store_limit_bytes : order.store_limit_bytes;
   residency_ = std::make_unique<share_residency>(

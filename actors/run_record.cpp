@@ -1,8 +1,10 @@
 #include "actors/run_record.hpp"
 
+#include "actors/local_protocol.hpp"
 #include "actors/past_run_reader.hpp"
 #include "actors/resume_check.hpp"
 #include "data/checkpoint_store.hpp"
+#include "data/set_tables.hpp"
 #include "monitor/audit_run.hpp"
 #include "monitor/logs/log.hpp"
 #include "runtime/base/fault_point.hpp"
@@ -200,6 +202,18 @@ std::string digest_of(const nlohmann::json& about) {
   return digest_text(text_digest(0, json_text(about)));
 }
 
+/// The manifest with its chunks; without, if its table cannot be read.
+manifest with_chunks(const nlohmann::json& about,
+                     const std::filesystem::path& folder) {
+  auto out = about.get<manifest>();
+  try {
+    read_chunks(folder, out);
+  } catch (const ballast_error& e) {
+    log().warn("{}", e.what());
+  }
+  return out;
+}
+
 /// Where to look for what differs.
 std::string difference(const manifest& before, const manifest& now) {
   if (before.train_rows != now.train_rows)
@@ -208,12 +222,14 @@ std::string difference(const manifest& before, const manifest& now) {
            std::to_string(before.train_rows);
   size_t count = std::min(before.train.size(), now.train.size());
   for (size_t i = 0; i < count; ++i)
-    if (before.train[i].checksum != now.train[i].checksum &&
-        !now.train[i].source_rows.empty())
+    if (before.train[i].checksum != now.train[i].checksum) {
+      const std::vector<id_run>& rows = now.train[i].source_rows;
       return "the first change is in chunk " + std::to_string(i) +
-             ", which begins with row " +
-             std::to_string(now.train[i].source_rows[0].first + 1) +
-             " of the source";
+             (rows.empty()
+                  ? ""
+                  : ", which begins with row " +
+                        std::to_string(rows[0].first + 1) + " of the source");
+    }
   return before.test_rows != now.test_rows || before.train.size() == count
              ? "its test rows, its sources or how they are prepared differ"
              : "its chunks are cut differently";
@@ -222,43 +238,48 @@ std::string difference(const manifest& before, const manifest& now) {
 } // namespace
 
 /// What an earlier life journaled is about that set, and no other.
-void run_record::same_set(const journaled_run& run, const std::string& text) {
+void run_record::same_set(const journaled_run& run, const set_prepared& made) {
   constexpr const char* name = "manifest.json";
-  nlohmann::json now = nlohmann::json::parse(text);
+  nlohmann::json now = nlohmann::json::parse(made.manifest);
   nlohmann::json kept = read_json_file(directory_.file(name));
   std::error_code none;
   const bool was_there = std::filesystem::exists(directory_.file(name), none);
   bool whole = kept.is_object() && digest_of(kept) == run.manifest;
   if (digest_of(now) != run.manifest)
-    throw ballast_error(errc::run_dir_unusable,
-                        "the training data have changed since the run in " +
-                            directory_.path().string() + " began" +
-                            (whole ? ": " + difference(kept.get<manifest>(),
-                                                       now.get<manifest>())
-                                   : "") +
-                            "; it cannot go on with others");
+    throw ballast_error(
+        errc::run_dir_unusable,
+        "the training data have changed since the run in " +
+            directory_.path().string() + " began" +
+            (whole ? ": " + difference(with_chunks(kept, directory_.path()),
+                                       with_chunks(now, made.tables))
+                   : "") +
+            "; it cannot go on with others");
   if (whole)
     return;
   std::string why = was_there ? "was damaged or changed" : "was missing";
   if (was_there)
     std::filesystem::rename(directory_.file(name),
                             damaged_name(directory_.file(name)));
-  directory_.write_file(name, text, outlives::power);
+  directory_.write_file(name, made.manifest, outlives::power);
   warn(std::string(name) + " " + why +
        "; it is made again from the prepared data, which are those that the "
        "run began with");
   events_->append(events::manifest_restored{why});
 }
 
-void run_record::prepared(const job& what, const set_summary& set,
-                          const std::string& manifest,
+void run_record::prepared(const job& what, const set_prepared& made,
                           const std::string& build) {
-  if (auto begun = open_journal().content().run)
-    return same_set(*begun, manifest);
-  directory_.write_file("manifest.json", manifest, outlives::power);
-  open_journal().record_run({name_, what.seed, set.train_rows, to_json(what),
-                             digest_text(run_identity(token_, name_)), build,
-                             digest_of(nlohmann::json::parse(manifest))});
+  if (auto begun = open_journal().content().run) {
+    same_set(*begun, made);
+  } else {
+    directory_.write_file("manifest.json", made.manifest, outlives::power);
+    open_journal().record_run(
+        {name_, what.seed, made.set.train_rows, to_json(what),
+         digest_text(run_identity(token_, name_)), build,
+         digest_of(nlohmann::json::parse(made.manifest))});
+  }
+  if (!made.tables.empty())
+    tables_.begin(made.tables, directory_.path(), directory_.tmp());
 }
 
 void run_record::perform(const journal_change& what) {
@@ -306,11 +327,28 @@ void run_record::workers(const nlohmann::json& list) {
 
 std::string run_record::describe(const std::vector<row_ref>& rows) const {
   std::ifstream in(directory_.file("manifest.json"));
-  return describe_rows(nlohmann::json::parse(in).get<manifest>(), rows);
+  auto set = nlohmann::json::parse(in).get<manifest>();
+  if (set.tables)
+    tables_.complete();
+  read_chunks(directory_.path(), set);
+  read_samples(directory_.path(), set);
+  return describe_rows(set, rows);
+}
+
+/// Without them the audit says what is missing.
+void run_record::complete_tables() {
+  try {
+    tables_.complete();
+  } catch (const ballast_error& e) {
+    if (e.what_failed().code == errc::disk_full)
+      throw;
+    log().warn("{}", e.what());
+  }
 }
 
 nlohmann::ordered_json run_record::finish(run_report report) {
   report.wall_s = age_s();
+  complete_tables();
   // A disk that is full loses the last steps: what counts is what is written.
   if (report.steps != value(steps_.last()))
     report.lineage.clear(); // of steps that nobody can read
@@ -352,9 +390,10 @@ void run_record::discard() {
   // The folder was empty when this life took it.
   for (const char* name :
        {"job.json", token_name, "coordinator.json", "workers.json",
-        "manifest.json", "events.jsonl", "steps.jsonl", "report.json",
-        "ledger.sqlite", "ledger.sqlite-wal", "ledger.sqlite-shm",
-        "coordinator.lock", "logs", "trace", "checkpoints", "tmp"})
+        "manifest.json", chunk_table_name, sample_table_name, "events.jsonl",
+        "steps.jsonl", "report.json", "ledger.sqlite", "ledger.sqlite-wal",
+        "ledger.sqlite-shm", "coordinator.lock", "logs", "trace", "checkpoints",
+        "tmp"})
     std::filesystem::remove(folder / name, ignored); // no folder with content
   if (!had_lock_)
     std::filesystem::remove(folder / "run.lock", ignored);

@@ -3,6 +3,7 @@
 /// coordinator's thread, except `events()` and `probe()`, which are shared.
 #pragma once
 
+#include "actors/table_copy.hpp"
 #include "data/safetensors.hpp"
 #include "monitor/logs/event_log.hpp"
 #include "monitor/logs/step_log.hpp"
@@ -27,6 +28,8 @@
 #include <vector>
 
 namespace ballast {
+
+struct set_prepared; // actors/local_protocol.hpp
 
 /// Where the coordinator can be reached; the content of coordinator.json.
 struct coordinator_addresses {
@@ -82,8 +85,8 @@ public:
 
   /// The set is prepared: from here on the run can be audited. Throws
   /// run_dir_unusable where it is not the set that the run began with.
-  void prepared(const job& what, const set_summary& set,
-                const std::string& manifest, const std::string& build);
+  void prepared(const job& what, const set_prepared& made,
+                const std::string& build);
 
   // -- the core's actions, each throws ballast_error{disk_full}
   // ----------------
@@ -136,7 +139,8 @@ private:
   journal& open_journal();
   void read_checkpoints(past_run& out);
   void begin(const job& what, const coordinator_addresses& addresses);
-  void same_set(const journaled_run& run, const std::string& manifest);
+  void same_set(const journaled_run& run, const set_prepared& made);
+  void complete_tables();
   void warn(const std::string& text);
   void sync_history() const;
   void announce(const coordinator_addresses& addresses);
@@ -155,6 +159,7 @@ private:
   bool stop_is_over_ = false;
   std::function<void(const std::string&)> tell_;
   run_directory directory_;
+  mutable table_copy tables_; // ends before the folder is given back
   std::string name_;
   std::string token_;
   std::optional<journal> journal_; // closed when the run is over

@@ -3,6 +3,7 @@
 #include "actors/shard_manager.hpp"
 #include "data/chunk_service.hpp"
 #include "data/prepared_set.hpp"
+#include "data/set_tables.hpp"
 #include "data/source_error.hpp"
 #include "runtime/base/json_text.hpp"
 #include "runtime/base/thread_name.hpp"
@@ -26,6 +27,7 @@ struct served_set::parts {
   std::shared_ptr<const chunk_labels> labels;
   std::unique_ptr<chunk_service> service;
   std::string manifest_text;
+  std::string chunks; // the table that workers get
   std::string detail;
   std::stop_source stop; // of the thread
   std::shared_ptr<std::atomic<uint64_t>> progress =
@@ -51,6 +53,7 @@ failure served_set::parts::make(const prepare_set& order,
     set = prepare(order.what, config.cache_folder,
                   {.stop = {stop.get_token(), progress}, .warn = config.warn});
     manifest_text = json_text(nlohmann::json(set->about()));
+    chunks = chunk_table(set->about());
     labels = std::make_shared<const chunk_labels>(set->about());
     service = chunk_service::start(
         config.bind_host, 0, order.token,
@@ -59,7 +62,7 @@ failure served_set::parts::make(const prepare_set& order,
         },
         [this](const std::string& name) -> std::optional<std::string> {
           if (name == "manifest")
-            return manifest_text;
+            return chunks;
           if (name == "checkpoint")
             return checkpoint();
           return std::nullopt;
@@ -109,6 +112,8 @@ set_prepared served_set::about() const {
   const manifest& has = parts_->set->about();
   set_prepared out;
   out.manifest = parts_->manifest_text;
+  if (has.tables)
+    out.tables = parts_->set->folder();
   out.set.content_id = has.content_id;
   out.set.origin = parts_->service->address();
   out.set.train_rows = has.train_rows;

@@ -258,18 +258,8 @@ void share_residency::fetch_rows_now(data_part part,
            [&](const chunk_fetcher::terms& how) {
              got = urgent_.fetch_rows(part, wanted, set_.row, how);
            });
-    for (size_t k = 0; k < part_of.size(); ++k) {
-      const row_ref& one = wanted[k];
-      if (value(sample_at(about(part, one.chunk), one.row)) !=
-          got->sample_ids[k])
-        throw ballast_error(errc::invalid_data,
-                            "row " + std::to_string(one.row) + " of chunk " +
-                                to_string(one.chunk) + " of " +
-                                to_string(part) + " is another sample at " +
-                                urgent_.origin().address +
-                                "; prepare the data again");
+    for (size_t k = 0; k < part_of.size(); ++k)
       places[part_of[k]] = {got, uint32_t(k)};
-    }
   }
 }
 

@@ -1,6 +1,37 @@
 # ballast_test(NAME SOURCES... LIBRARIES... [LABELS...] [TIMEOUT s])
 # One GoogleTest program, one ctest entry per test case.
 include(GoogleTest)
+
+# Tests compile in batches of a folder: half of the time of a test is what it
+# includes. Each of these has helpers with the names of another's.
+set(BALLAST_TESTS_ALONE straggler_test lifecycle_test event_text_test
+    matrix_product recompute
+    chunk_store_test chunk_release_test share_residency_test worker_run_test)
+set(BALLAST_TEST_BATCH 6)
+
+function(ballast_batches name)
+  if(NOT BALLAST_UNITY)
+    return()
+  endif()
+  set_target_properties(${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+  set(last)
+  foreach(source ${ARGN})
+    cmake_path(GET source PARENT_PATH folder)
+    cmake_path(GET folder FILENAME folder)
+    cmake_path(GET source STEM file)
+    if(NOT folder STREQUAL last)
+      set(last ${folder})
+      set(count 0)
+    endif()
+    if(NOT file IN_LIST BALLAST_TESTS_ALONE)
+      math(EXPR batch "${count} / ${BALLAST_TEST_BATCH}")
+      math(EXPR count "${count} + 1")
+      set_source_files_properties(${source} PROPERTIES UNITY_GROUP
+                                                       "${folder}_${batch}")
+    endif()
+  endforeach()
+endfunction()
+
 function(ballast_test name)
   cmake_parse_arguments(T "" "TIMEOUT" "SOURCES;LIBRARIES;LABELS" ${ARGN})
   if(NOT T_TIMEOUT)
@@ -9,6 +40,7 @@ function(ballast_test name)
   add_executable(${name} ${T_SOURCES})
   target_link_libraries(${name} PRIVATE ${T_LIBRARIES} GTest::gmock
                                         GTest::gtest_main)
+  ballast_batches(${name} ${T_SOURCES})
   # Whole programs, not single cases: a process start per case would cost more
   # than the cases.
   set(arguments --gtest_brief=1)

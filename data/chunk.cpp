@@ -163,6 +163,22 @@ chunk_ptr make_chunk(chunk_id id, const row_shape& row,
   return out;
 }
 
+chunk_ptr chunk_within(const chunk& several, chunk_id id, uint32_t begin,
+                       uint32_t rows, const row_shape& row) {
+  auto out = std::make_shared<chunk>();
+  const size_t values = row.features * stored_bytes(row.stored);
+  out->id = id;
+  out->rows = rows;
+  out->features =
+      static_cast<const unsigned char*>(several.features) + begin * values;
+  out->labels = several.labels != nullptr ? several.labels + begin : nullptr;
+  out->targets = several.targets != nullptr ? several.targets + begin : nullptr;
+  out->sample_ids = several.sample_ids + begin;
+  out->bytes = rows * (values + sizeof(int32_t) + sizeof(uint64_t));
+  out->batch = several.batch->Slice(begin, rows);
+  return out;
+}
+
 chunk_ptr damaged_copy(const chunk& what) {
   constexpr int ids_column = 2;
   std::vector<uint64_t> ids(what.sample_ids, what.sample_ids + what.rows);

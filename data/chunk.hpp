@@ -50,6 +50,12 @@ struct row_place {
 chunk_ptr make_chunk(chunk_id id, const row_shape& row,
                      std::shared_ptr<arrow::RecordBatch> batch);
 
+/// Rows [begin, begin + rows) of a batch that holds several chunks in a row, as
+/// the chunk `id`. The memory of all of them stays as long as one of them is
+/// used. Precondition: the rows are there.
+chunk_ptr chunk_within(const chunk& several, chunk_id id, uint32_t begin,
+                       uint32_t rows, const row_shape& row);
+
 /// Bytes of one value of a stored type.
 size_t stored_bytes(stored_type stored);
 

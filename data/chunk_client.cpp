@@ -206,16 +206,24 @@ private:
         expected_bytes, 1);
     (void)take(stream.schema(), stream, name(part, *chunks[0]));
     std::vector<const chunk_info*> damaged;
+    std::shared_ptr<arrow::RecordBatch> batch;
+    chunk_ptr several; // what is in the batch; null: it is damaged
+    int64_t at = 0;    // rows of the batch that are read
     for (const chunk_info* expected : chunks) {
-      auto batch = next_batch(stream, name(part, *expected));
-      if (batch == nullptr)
-        throw ballast_error(errc::unreachable, address_ +
-                                                   " ended early, before " +
-                                                   name(part, *expected));
-      if (chunk_ptr chunk = whole_chunk(*expected, row, std::move(batch)))
+      if (batch == nullptr || at >= batch->num_rows()) {
+        batch = next_batch(stream, name(part, *expected));
+        if (batch == nullptr)
+          throw ballast_error(errc::unreachable, address_ +
+                                                     " ended early, before " +
+                                                     name(part, *expected));
+        several = readable(expected->id, row, batch);
+        at = 0;
+      }
+      if (chunk_ptr chunk = whole_chunk(*expected, row, several, at))
         arrived(std::move(chunk));
       else
         damaged.push_back(expected);
+      at += expected->rows;
     }
     stream.read_to_its_end();
     return damaged;
@@ -240,13 +248,9 @@ private:
       return nullptr;
     const std::string sum =
         schema->metadata()->Get(rows_checksum_key).ValueOr("");
-    chunk_ptr out;
-    try {
-      out = make_chunk(rows[0].chunk, row, std::move(batch));
-    } catch (const ballast_error&) {
-      return nullptr;
-    }
-    const bool whole = out->rows == rows.size() && checksum(*out, row) == sum;
+    chunk_ptr out = readable(rows[0].chunk, row, std::move(batch));
+    const bool whole =
+        out && out->rows == rows.size() && checksum(*out, row) == sum;
     return whole ? out : nullptr;
   }
 
@@ -268,18 +272,26 @@ private:
     return take(arrow::ConcatenateRecordBatches(parts), stream, what);
   }
 
-  /// Null if it is not the expected chunk.
-  static chunk_ptr whole_chunk(const chunk_info& expected, const row_shape& row,
-                               std::shared_ptr<arrow::RecordBatch> batch) {
-    chunk_ptr chunk;
+  /// Null if its columns are not those of the set.
+  static chunk_ptr readable(chunk_id first, const row_shape& row,
+                            std::shared_ptr<arrow::RecordBatch> batch) {
     try {
-      chunk = make_chunk(expected.id, row, std::move(batch));
+      return make_chunk(first, row, std::move(batch));
     } catch (const ballast_error&) {
       return nullptr;
     }
-    const bool whole = chunk->rows == expected.rows &&
-                       checksum(*chunk, row) == expected.checksum;
-    return whole ? chunk : nullptr;
+  }
+
+  /// What begins at row `at`; null if it is not the expected chunk.
+  static chunk_ptr whole_chunk(const chunk_info& expected, const row_shape& row,
+                               const chunk_ptr& several, int64_t at) {
+    if (!several || at + int64_t{expected.rows} > int64_t{several->rows})
+      return nullptr;
+    chunk_ptr chunk = several;
+    if (several->id != expected.id || several->rows != expected.rows)
+      chunk =
+          chunk_within(*several, expected.id, uint32_t(at), expected.rows, row);
+    return checksum(*chunk, row) == expected.checksum ? chunk : nullptr;
   }
 
   bool fetch_blob_once(const std::string& blob, const bulk_watch& how,

@@ -24,40 +24,40 @@ namespace {
     ::setenv("GRPC_VERBOSITY", "NONE", 0);
 
 constexpr int64_t message_bytes = int64_t(bulk_message_bytes);
+/// Smaller chunks share messages of about this size.
+constexpr uint64_t shared_message_bytes = 256 << 10;
 
 /// Reads one chunk after another while the stream is written, so that a long
-/// ticket costs no memory.
+/// ticket costs no memory. Small chunks that follow each other share a message:
+/// a message costs as much as the copy of a few hundred rows.
 class chunk_reader final : public arrow::RecordBatchReader {
 public:
   chunk_reader(flight_ticket ticket, chunk_service::finder find,
                chunk_ptr first)
       : ticket_(std::move(ticket)), find_(std::move(find)),
-        first_(std::move(first)) {}
+        schema_(first->batch->schema()), next_(std::move(first)) {}
 
-  std::shared_ptr<arrow::Schema> schema() const override {
-    return first_->batch->schema();
-  }
+  std::shared_ptr<arrow::Schema> schema() const override { return schema_; }
 
   arrow::Status ReadNext(std::shared_ptr<arrow::RecordBatch>* out) override {
     *out = nullptr;
-    if (run_ == ticket_.chunks.size())
-      return arrow::Status::OK();
-    const id_run& run = ticket_.chunks[run_];
-    const auto id = chunk_id(uint32_t(run.first + at_));
-    chunk_ptr found;
-    try {
-      // The first chunk was read already, for its schema.
-      found = std::exchange(begun_, true) ? find_(ticket_.part, id) : first_;
-    } catch (const std::exception& error) {
-      return arrow::Status::UnknownError(error.what());
+    std::vector<std::shared_ptr<arrow::RecordBatch>> several;
+    uint64_t bytes = 0;
+    while (bytes < shared_message_bytes) {
+      if (!next_ && failed_.ok())
+        failed_ = find_next();
+      // What was found before travels first.
+      if (!next_ ||
+          (!several.empty() && bytes + next_->bytes > shared_message_bytes))
+        break;
+      bytes += next_->bytes;
+      several.push_back(std::exchange(next_, nullptr)->batch);
     }
-    if (found == nullptr)
-      return missing(ticket_.part, id);
-    if (++at_ == run.count) {
-      ++run_;
-      at_ = 0;
-    }
-    *out = found->batch;
+    if (several.empty())
+      return failed_;
+    if (several.size() > 1)
+      return arrow::ConcatenateRecordBatches(several).Value(out);
+    *out = std::move(several[0]);
     return arrow::Status::OK();
   }
 
@@ -67,11 +67,31 @@ public:
   }
 
 private:
+  /// The chunk after the one that was taken last, if there is one.
+  arrow::Status find_next() {
+    if (run_ == ticket_.chunks.size())
+      return arrow::Status::OK();
+    if (++at_ == ticket_.chunks[run_].count) {
+      ++run_;
+      at_ = 0;
+    }
+    if (run_ == ticket_.chunks.size())
+      return arrow::Status::OK();
+    const auto id = chunk_id(uint32_t(ticket_.chunks[run_].first + at_));
+    try {
+      next_ = find_(ticket_.part, id);
+    } catch (const std::exception& error) {
+      return arrow::Status::UnknownError(error.what());
+    }
+    return next_ ? arrow::Status::OK() : missing(ticket_.part, id);
+  }
+
   flight_ticket ticket_;
   chunk_service::finder find_;
-  chunk_ptr first_; // keeps the schema
-  bool begun_ = false;
-  size_t run_ = 0;
+  std::shared_ptr<arrow::Schema> schema_;
+  chunk_ptr next_;       // found, and not taken
+  arrow::Status failed_; // what comes after it
+  size_t run_ = 0;       // of the chunk that was found last
   uint64_t at_ = 0;
 };
 

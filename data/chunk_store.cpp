@@ -93,6 +93,20 @@ void chunk_store::drop(data_part part, chunk_id id) {
   --place.count;
 }
 
+size_t chunk_store::keep_only(data_part part, const std::vector<bool>& kept) {
+  std::vector<chunk_ptr> dropped; // destroyed after the lock is released
+  const std::lock_guard lock(impl_->mutex);
+  impl::part_of& place = impl_->at(part);
+  for (size_t i = 0; i < place.chunks.size(); ++i)
+    if (place.chunks[i] && (i >= kept.size() || !kept[i])) {
+      impl_->bytes -= place.chunks[i]->bytes;
+      --place.count;
+      dropped.push_back(std::move(place.chunks[i]));
+      place.chunks[i] = nullptr;
+    }
+  return dropped.size();
+}
+
 uint64_t chunk_store::bytes() const {
   const std::lock_guard lock(impl_->mutex);
   return impl_->bytes;

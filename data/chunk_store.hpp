@@ -28,6 +28,8 @@ public:
   /// that names the limit if it is exceeded.
   void put(data_part part, chunk_ptr what);
   void drop(data_part part, chunk_id id);
+  /// Drops all chunks but those whose number has true here; how many went.
+  size_t keep_only(data_part part, const std::vector<bool>& kept);
   uint64_t bytes() const;
   /// Chunks in the store stay, also above a new limit.
   void set_limit(uint64_t bytes);

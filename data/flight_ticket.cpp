@@ -71,7 +71,8 @@ std::string encode(const flight_ticket& ticket) {
 
 std::optional<flight_ticket> decode_ticket(const std::string& text,
                                            std::string& why) {
-  why = "the ticket is no request for chunks or a blob";
+  why = "the ticket is no request for chunks, for up to 65536 rows, or for a "
+        "blob";
   if (text.size() > ticket_bytes_max)
     return std::nullopt;
   const json in = json::parse(text, nullptr, /*allow_exceptions=*/false);

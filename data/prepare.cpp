@@ -141,7 +141,7 @@ void write_set(const job& what, const std::string& key, const fs::path& folder,
       all_rows(about.test_rows), chunk_rows_of(what, about.test_rows))};
   about.test = write_chunks(folder / "test.arrow", about.row, from.test_rows,
                             chunks_of(test), stop);
-  write_manifest(folder, about);
+  write_manifest(folder, std::move(about));
 }
 
 /// Removes a half-written folder on every exit.

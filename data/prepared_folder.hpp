@@ -20,8 +20,9 @@ std::shared_ptr<prepared_set> open_held(const std::filesystem::path& folder,
                                         std::shared_ptr<file_lock> in_use,
                                         std::vector<std::string> sources);
 
-/// Writes manifest.json with a checksum of its own.
-void write_manifest(const std::filesystem::path& folder, const manifest& about);
+/// Writes manifest.json with a checksum of its own, and the tables of a set of
+/// many chunks.
+void write_manifest(const std::filesystem::path& folder, manifest about);
 
 /// Prepares a damaged set again; receives the description of the damage.
 using set_maker =

@@ -3,6 +3,7 @@
 #include "data/arrow_support.hpp"
 #include "data/content_hash.hpp"
 #include "data/prepare_cache.hpp"
+#include "data/set_tables.hpp"
 #include "runtime/base/fault_point.hpp"
 #include "runtime/base/json_text.hpp"
 
@@ -45,7 +46,9 @@ manifest read_manifest(const fs::path& folder) {
                           path.string() + ": is damaged: its checksum is " +
                               text_checksum(content) + ", expected " +
                               json_text(sum));
-    return content.get<manifest>();
+    auto out = content.get<manifest>();
+    read_chunks(folder, out);
+    return out;
   } catch (const nlohmann::json::exception& error) {
     throw ballast_error(errc::invalid_data,
                         path.string() + ": " + error.what());
@@ -110,11 +113,12 @@ private:
 class set_in_folder final : public prepared_set {
 public:
   explicit set_in_folder(const fs::path& folder)
-      : about_(read_manifest(folder)),
+      : folder_(folder), about_(read_manifest(folder)),
         train_(folder / "train.arrow", about_.train, about_.row),
         test_(folder / "test.arrow", about_.test, about_.row) {}
 
   const manifest& about() const override { return about_; }
+  fs::path folder() const override { return folder_; }
 
   chunk_ptr read(data_part part, chunk_id id) const override {
     if (int fault = fault_point("store.read"))
@@ -131,6 +135,7 @@ public:
   }
 
 private:
+  fs::path folder_;
   manifest about_;
   chunk_file train_;
   chunk_file test_;
@@ -147,7 +152,16 @@ std::shared_ptr<prepared_set> open_held(const fs::path& folder,
   return out;
 }
 
-void write_manifest(const fs::path& folder, const manifest& about) {
+void write_manifest(const fs::path& folder, manifest about) {
+  if (about.train.size() + about.test.size() > chunks_in_json_max) {
+    const auto write = [&](const char* name, const std::string& bytes) {
+      write_small_file(folder / name, bytes);
+      return checksum(bytes.data(), bytes.size());
+    };
+    about.tables = {write(chunk_table_name, chunk_table(about)),
+                    write(sample_table_name, sample_table(about)),
+                    about.train.size()};
+  }
   nlohmann::json content = about;
   content[checksum_key] = text_checksum(content);
   write_small_file(folder / "manifest.json", json_text(content));

@@ -1,7 +1,7 @@
-/// A prepared data set on disk: manifest.json, train.arrow, test.arrow (Arrow
-/// IPC files, batch i = chunk i) in one folder of the cache, complete or
-/// absent. Uses read calls, not a memory map: truncating an open file must
-/// cause an error, not a SIGBUS.
+/// A prepared data set on disk: manifest.json (and, of many chunks, the tables
+/// of set_tables.hpp), train.arrow, test.arrow (Arrow IPC files, batch i =
+/// chunk i) in one folder of the cache, complete or absent. Uses read calls,
+/// not a memory map: truncating an open file must cause an error, not a SIGBUS.
 #pragma once
 
 #include "data/chunk.hpp"
@@ -19,7 +19,10 @@ namespace ballast {
 class prepared_set {
 public:
   virtual ~prepared_set() = default;
+  /// Without samples if its JSON names tables.
   virtual const manifest& about() const = 0;
+  /// Where it lies.
+  virtual std::filesystem::path folder() const = 0;
   /// Reads a chunk's record batch and verifies the manifest's checksum;
   /// otherwise ballast_error{invalid_data} that names the file. Any thread.
   virtual chunk_ptr read(data_part part, chunk_id id) const = 0;

@@ -17,6 +17,7 @@ public:
         make_again_(std::move(make_again)) {}
 
   const manifest& about() const override { return about_; }
+  std::filesystem::path folder() const override { return current()->folder(); }
 
   chunk_ptr read(data_part part, chunk_id id) const override {
     std::shared_ptr<prepared_set> from = current();

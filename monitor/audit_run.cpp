@@ -1,5 +1,6 @@
 #include "monitor/audit_run.hpp"
 
+#include "data/set_tables.hpp"
 #include "runtime/base/errors.hpp"
 #include "runtime/base/json_text.hpp"
 #include "runtime/base/text_digest.hpp"
@@ -76,7 +77,8 @@ json read_if_there(const fs::path& file) {
   return read_json_file(file);
 }
 
-manifest read_manifest(const fs::path& folder) {
+/// `samples`: with what only an audit reads.
+manifest read_manifest(const fs::path& folder, bool samples) {
   fs::path file = folder / "manifest.json";
   std::error_code ignored;
   std::ifstream in = open_if_there(file);
@@ -85,9 +87,15 @@ manifest read_manifest(const fs::path& folder) {
   if (fs::is_directory(file, ignored))
     unusable(file.string() + " is a folder, expected a file");
   try {
-    return json::parse(in).get<manifest>();
+    auto out = json::parse(in).get<manifest>();
+    read_chunks(folder, out);
+    if (samples)
+      read_samples(folder, out);
+    return out;
   } catch (const json::exception& error) {
     unusable(file.string() + ": " + error.what());
+  } catch (const ballast_error& error) { // of a table
+    unusable(error.what_failed().message);
   }
 }
 
@@ -279,13 +287,13 @@ void check_lineage(const fs::path& folder, const journal_content& journal,
 
 std::optional<std::string> lineage_by_ledger(const fs::path& folder,
                                              step_number steps) {
-  return lineage_of(read_journal(folder), read_manifest(folder), steps);
+  return lineage_of(read_journal(folder), read_manifest(folder, false), steps);
 }
 
 audit_report audit_run_directory(const fs::path& folder) {
   // The journal first: steps.jsonl of a running run is then never behind it.
   journal_content journal = read_journal(folder);
-  manifest set = read_manifest(folder);
+  manifest set = read_manifest(folder, true);
   audit_input input = input_of(journal, set);
   uint64_t epochs = input.epochs, batch = input.run.config.global_batch;
   bool traced = input.traced;

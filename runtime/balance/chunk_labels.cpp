@@ -10,9 +10,11 @@ chunk_labels::chunk_labels(const manifest& set) {
   classes_ = std::max<size_t>(bins, 1);
   begins_.reserve(set.train.size() + 1);
   rows_.reserve(set.train.size());
+  bytes_.reserve(set.train.size());
   for (const chunk_info& chunk : set.train) {
     begins_.push_back(labels_.size());
     rows_.push_back(chunk.rows);
+    bytes_.push_back(chunk.bytes);
     if (bins == 0)
       labels_.push_back({0, double(chunk.rows)});
     else
@@ -23,10 +25,27 @@ chunk_labels::chunk_labels(const manifest& set) {
   begins_.push_back(labels_.size());
 }
 
+chunk_labels::chunk_labels(bool labelled, size_t classes)
+    : labelled_(labelled), classes_(classes), begins_{0} {}
+
+void chunk_labels::add(uint32_t rows, uint64_t bytes,
+                       const std::vector<double>& rows_by_class) {
+  rows_.push_back(rows);
+  bytes_.push_back(bytes);
+  for (uint32_t c = 0; c < rows_by_class.size(); ++c)
+    if (rows_by_class[c] > 0)
+      labels_.push_back({c, rows_by_class[c]});
+  begins_.push_back(labels_.size());
+}
+
 std::span<const label_rows> chunk_labels::of(chunk_id chunk) const {
   const size_t at = value(chunk);
   return std::span(labels_).subspan(begins_.at(at),
                                     begins_.at(at + 1) - begins_.at(at));
+}
+
+uint64_t chunk_labels::bytes_of(chunk_id chunk) const {
+  return bytes_.at(value(chunk));
 }
 
 uint32_t chunk_labels::rows_of(chunk_id chunk) const {

@@ -1,6 +1,7 @@
-/// The rows of each class in every chunk, without the classes that a chunk does
-/// not contain. A set of many classes has mostly empty histograms, and planning
-/// reads them again and again. Pure; built once for a set.
+/// What planning reads again and again of every chunk: its rows, its bytes, and
+/// its rows of each class, without the classes that it does not contain. A set
+/// of many classes has mostly empty histograms, and a manifest holds much more
+/// beside. Pure; built once for a set.
 #pragma once
 
 #include "runtime/balance/quota_distance.hpp"
@@ -15,6 +16,11 @@ namespace ballast {
 class chunk_labels {
 public:
   explicit chunk_labels(const manifest& set);
+  /// Of no chunk yet.
+  chunk_labels(bool labelled, size_t classes);
+  /// The next chunk; `rows_by_class` has one number for each class.
+  void add(uint32_t rows, uint64_t bytes,
+           const std::vector<double>& rows_by_class);
 
   /// False: rows have no labels, and all count as one class.
   bool labelled() const { return labelled_; }
@@ -25,11 +31,13 @@ public:
   /// proportions.
   std::vector<label_rows> of(const interval& part) const;
   uint32_t rows_of(chunk_id chunk) const;
+  uint64_t bytes_of(chunk_id chunk) const;
 
 private:
   bool labelled_ = false;
   size_t classes_ = 1;
   std::vector<uint32_t> rows_;     // by chunk
+  std::vector<uint64_t> bytes_;    // by chunk
   std::vector<size_t> begins_;     // by chunk, and the end of the last
   std::vector<label_rows> labels_; // of all chunks
 };

@@ -36,16 +36,19 @@ uint64_t test_bytes(const manifest& set, size_t rank, size_t world) {
 class fitting {
 public:
   fitting(const manifest& set, plan& all, std::span<const uint64_t> limits)
-      : set_(set), all_(all), limits_(limits), held_(held_bytes(set, all)) {
-    for (const share& part : all_.shares)
-      owned_.push_back(chunks_of(part));
-  }
+      : set_(set), all_(all), limits_(limits), held_(held_bytes(set, all)) {}
 
   bool fits() const {
     for (size_t rank = 0; rank < held_.size(); ++rank)
       if (held_[rank] > limits_[rank])
         return false;
     return true;
+  }
+
+  /// Before anything is shed or given: most plans fit, and need no sets.
+  void list_chunks() {
+    for (const share& part : all_.shares)
+      owned_.push_back(chunks_of(part));
   }
 
   /// Chunks that are new at this worker leave first, because they are not
@@ -177,6 +180,7 @@ memory_need fit_memory(const manifest& set, const plan& before, plan& out,
   fitting work(set, out, limits);
   if (work.fits())
     return {};
+  work.list_chunks();
   std::map<worker_id, std::set<chunk_id>> had;
   for (const share& one : before.shares)
     had[one.worker] = chunks_of(one);

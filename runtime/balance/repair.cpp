@@ -1,10 +1,12 @@
 #include "runtime/balance/repair.hpp"
 
+#include "runtime/balance/coarse_set.hpp"
 #include "runtime/balance/quota.hpp"
 #include "runtime/balance/shard_moves.hpp"
 #include "runtime/placement/placement.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <numeric>
 
@@ -18,6 +20,9 @@ constexpr double wider_budgets[] = {0.1, 0.2, 0.3, 0.5, 1};
 /// In units of search_effort: for the quota, and for the pieces.
 constexpr uint64_t quota_effort_max = 100'000'000;
 constexpr uint64_t effort_max = 50'000'000;
+/// Of more intervals, groups of them move: a run stands still meanwhile.
+constexpr size_t intervals_max = 8192;
+constexpr size_t groups = 4096;
 
 /// The workers of both memberships, the new one first, in its order.
 plan everybody(const plan& before, const std::vector<worker_id>& workers) {
@@ -138,17 +143,55 @@ quota least_moves(quota_request request, double skew_tv) {
 
 /// Pieces left at lost workers after whole moves go to the poorest worker.
 void give_away_rest(plan& all, size_t workers, plan_number number) {
+  std::vector<uint64_t> owned;
+  for (size_t rank = 0; rank < workers; ++rank)
+    owned.push_back(rows(all.shares[rank]));
+  std::vector<bool> richer(workers);
   for (size_t gone = workers; gone < all.shares.size(); ++gone)
     for (const interval& piece : all.shares[gone].intervals) {
-      auto poorest = std::min_element(
-          all.shares.begin(), all.shares.begin() + ptrdiff_t(workers),
-          [](const share& a, const share& b) { return rows(a) < rows(b); });
-      poorest->intervals.push_back(piece);
-      std::sort(poorest->intervals.begin(), poorest->intervals.end());
-      poorest->since = number;
-      poorest->stream = uint32_t(poorest - all.shares.begin());
+      const auto poorest =
+          size_t(std::min_element(owned.begin(), owned.end()) - owned.begin());
+      all.shares[poorest].intervals.push_back(piece);
+      owned[poorest] += rows(piece);
+      richer[poorest] = true;
     }
+  for (size_t rank = 0; rank < workers; ++rank) {
+    if (!richer[rank])
+      continue;
+    share& one = all.shares[rank];
+    std::sort(one.intervals.begin(), one.intervals.end());
+    one.since = number;
+    one.stream = uint32_t(rank);
+  }
   all.shares.resize(workers);
+}
+
+/// Fewest moves to the sizes.
+std::vector<shard_move>
+moves_to(const manifest& set, const chunk_labels& labels, const plan& all,
+         std::vector<uint64_t> sizes, double skew_tv,
+         std::function<bool(chunk_id, uint32_t)> locked) {
+  search_effort effort(effort_max);
+  const quota_request request{count_labels(labels, all), std::move(sizes),
+                              skew_tv, 2};
+  return choose_moves({.set = &set,
+                       .current = &all,
+                       .target = least_moves(request, skew_tv).target,
+                       .locked = std::move(locked),
+                       .bytes_max = 0,
+                       .room_bytes = {},
+                       .size_tolerance = 0.02,
+                       .cover = false,
+                       .labels = &labels,
+                       .effort = &effort})
+      .moves;
+}
+
+size_t interval_count(const plan& of) {
+  size_t out = 0;
+  for (const share& one : of.shares)
+    out += one.intervals.size();
+  return out;
 }
 
 } // namespace
@@ -166,23 +209,29 @@ plan repaired_plan(const manifest& set, const chunk_labels& labels,
                    plan_number number) {
   plan all = everybody(before, workers);
   std::vector<uint64_t> weights = speeds(all, before, workers.size());
-  search_effort effort(effort_max);
-  quota_request request{count_labels(labels, all),
-                        wanted_sizes(all, workers.size(), weights), skew_tv, 2};
-  move_list list = choose_moves({.set = &set,
-                                 .current = &all,
-                                 .target = least_moves(request, skew_tv).target,
-                                 .locked = {},
-                                 .bytes_max = 0,
-                                 .room_bytes = {},
-                                 .size_tolerance = 0.02,
-                                 .cover = false,
-                                 .labels = &labels,
-                                 .effort = &effort});
+  std::vector<uint64_t> sizes = wanted_sizes(all, workers.size(), weights);
+  std::vector<shard_move> moves;
+  if (interval_count(all) <= intervals_max) {
+    moves = moves_to(set, labels, all, std::move(sizes), skew_tv, {});
+  } else {
+    const coarse_set coarse(set, labels, all, groups);
+    // Only what lost its owner moves, if no newcomer waits for a part; what
+    // that does to labels is for the balancer to mend while steps go on.
+    const bool newcomer =
+        std::any_of(all.shares.begin(), all.shares.end(),
+                    [](const share& one) { return value(one.since) == 0; });
+    const auto stays = [&, newcomer](chunk_id, uint32_t rank) {
+      return !newcomer && rank < workers.size();
+    };
+    moves = coarse.of_intervals(moves_to(coarse.set(), coarse.labels(),
+                                         coarse.current(), std::move(sizes),
+                                         skew_tv, stays),
+                                set);
+  }
   bool by_rows = std::all_of(
       before.shares.begin(), before.shares.end(),
       [](const share& one) { return one.batch_weight == rows(one); });
-  plan out = moved_plan(all, list.moves, number, {});
+  plan out = moved_plan(all, moves, number, {});
   give_away_rest(out, workers.size(), number);
   out.number = number;
   out.generation = gen;

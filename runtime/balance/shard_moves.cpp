@@ -6,6 +6,7 @@
 #include "runtime/base/check.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <numeric>
 #include <optional>
 #include <queue>
@@ -194,32 +195,50 @@ without(const std::vector<interval>& from, const std::vector<interval>& parts) {
   return out;
 }
 
-/// The moves one after the other, or all at once, which leads to the same.
-void apply(plan& to, const std::vector<shard_move>& moves) {
-  std::vector<std::vector<interval>> leave(to.shares.size());
-  std::vector<std::vector<interval>> left(to.shares.size());
-  for (const shard_move& move : moves)
-    leave.at(move.from).push_back(move.what);
-  bool at_once = true;
-  for (size_t rank = 0; rank < leave.size() && at_once; ++rank) {
-    if (leave[rank].empty())
-      continue;
-    std::vector<interval> own = to.shares[rank].intervals;
-    if (!std::is_sorted(own.begin(), own.end()))
-      std::sort(own.begin(), own.end());
-    std::sort(leave[rank].begin(), leave[rank].end());
-    std::optional<std::vector<interval>> rest = without(own, leave[rank]);
-    at_once = rest.has_value();
-    left[rank] = std::move(rest).value_or(std::vector<interval>{});
-  }
-  for (size_t rank = 0; rank < leave.size() && at_once; ++rank)
-    if (!leave[rank].empty())
-      to.shares[rank].intervals = std::move(left[rank]);
+/// All moves at once, in time linear in the intervals. Nothing is done if what
+/// a worker gives away it gets by another of these moves.
+bool apply_at_once(plan& to, const std::vector<shard_move>& moves) {
+  const size_t ranks = to.shares.size();
+  std::vector<std::vector<interval>> leave(ranks), come(ranks), after(ranks);
   for (const shard_move& move : moves) {
-    if (!at_once)
-      take_out(to.shares.at(move.from).intervals, move.what);
+    leave.at(move.from).push_back(move.what);
+    come.at(move.to).push_back(move.what);
+  }
+  for (size_t rank = 0; rank < ranks; ++rank) {
+    const std::vector<interval>& own = to.shares[rank].intervals;
+    if (!std::is_sorted(own.begin(), own.end()))
+      return false;
+    std::sort(leave[rank].begin(), leave[rank].end());
+    std::sort(come[rank].begin(), come[rank].end());
+    if (leave[rank].empty() && come[rank].empty())
+      continue;
+    const std::vector<interval>* rest = &own;
+    std::optional<std::vector<interval>> fewer;
+    if (!leave[rank].empty()) {
+      fewer = without(own, leave[rank]);
+      if (!fewer)
+        return false;
+      rest = &*fewer;
+    }
+    after[rank].reserve(rest->size() + come[rank].size());
+    std::merge(rest->begin(), rest->end(), come[rank].begin(), come[rank].end(),
+               std::back_inserter(after[rank]));
+  }
+  for (size_t rank = 0; rank < ranks; ++rank)
+    if (!leave[rank].empty() || !come[rank].empty())
+      to.shares[rank].intervals = std::move(after[rank]);
+  return true;
+}
+
+void apply(plan& to, const std::vector<shard_move>& moves) {
+  if (apply_at_once(to, moves))
+    return;
+  for (const shard_move& move : moves) {
+    take_out(to.shares.at(move.from).intervals, move.what);
     to.shares.at(move.to).intervals.push_back(move.what);
   }
+  for (share& one : to.shares)
+    std::sort(one.intervals.begin(), one.intervals.end());
 }
 
 } // namespace
@@ -339,8 +358,6 @@ plan moved_plan(const plan& before, const std::vector<shard_move>& moves,
   apply(out, moves);
   for (uint32_t rank = 0; rank < out.shares.size(); ++rank) {
     share& part = out.shares[rank];
-    if (!std::is_sorted(part.intervals.begin(), part.intervals.end()))
-      std::sort(part.intervals.begin(), part.intervals.end());
     if (part.intervals != before.shares[rank].intervals) {
       part.since = number;
       part.stream = rank;

@@ -1,6 +1,7 @@
 #include "runtime/ledger/ledger.hpp"
 
 #include "runtime/base/check.hpp"
+#include "runtime/ledger/chunk_order.hpp"
 
 #include <algorithm>
 #include <numeric>
@@ -19,6 +20,12 @@ struct ledger::rules {
 struct ledger::consumed_interval {
   interval where;
   uint32_t consumed; // absolute: rows [where.begin, consumed) are consumed
+};
+
+/// What a plan takes from its owners, in order.
+struct ledger::handed_out {
+  std::vector<consumed_interval> all;
+  std::vector<uint32_t> first; // by chunk, and the end
 };
 
 uint64_t row_count(const ledger_config& config) {
@@ -200,21 +207,19 @@ sequence ledger::sequence_of(size_t rank) const {
 
 /// How many leading rows of `piece` are consumed, or nothing if its consumed
 /// rows are not a prefix because parts with different cursors were joined.
-/// `old` is a partition, sorted.
-std::optional<uint32_t>
-ledger::cursor_in(const interval& piece,
-                  const std::vector<consumed_interval>& old) {
-  auto part =
-      std::upper_bound(old.begin(), old.end(), piece,
-                       [](const interval& a, const consumed_interval& b) {
-                         return std::pair(a.chunk, a.begin) <
-                                std::pair(b.where.chunk, b.where.begin);
-                       });
+/// Precondition: `old` covers the piece.
+std::optional<uint32_t> ledger::cursor_in(const interval& piece,
+                                          const handed_out& old) {
+  const auto begin = old.all.begin() + old.first[value(piece.chunk)];
+  const auto end = old.all.begin() + old.first[value(piece.chunk) + 1];
+  auto part = std::upper_bound(begin, end, piece.begin,
+                               [](uint32_t at, const consumed_interval& b) {
+                                 return at < b.where.begin;
+                               });
+  BALLAST_CHECK(part != begin, "a plan hands out what another took");
   --part; // the interval that contains piece.begin
   uint32_t reached = piece.begin;
-  for (; part != old.end() && part->where.chunk == piece.chunk &&
-         part->where.begin < piece.end;
-       ++part) {
+  for (; part != end && part->where.begin < piece.end; ++part) {
     uint32_t from = std::max(part->where.begin, piece.begin);
     uint32_t to =
         std::clamp(part->consumed, from, std::min(part->where.end, piece.end));
@@ -227,10 +232,9 @@ ledger::cursor_in(const interval& piece,
   return reached - piece.begin;
 }
 
-std::vector<ledger::consumed_interval>
-ledger::handed_out(std::map<worker_id, size_t>& kept) const {
+ledger::handed_out ledger::hand_out(std::map<worker_id, size_t>& kept) const {
   const std::vector<share>& before = rules_->current.shares;
-  std::vector<consumed_interval> out;
+  handed_out out;
   for (size_t rank = 0; rank < before.size(); ++rank) {
     if (auto found = kept.find(before[rank].worker); found != kept.end()) {
       found->second = rank;
@@ -241,13 +245,12 @@ ledger::handed_out(std::map<worker_id, size_t>& kept) const {
         step_of_epoch_ == 0 ? nullptr : &followed(rank).cursors();
     for (size_t i = 0; i < before[rank].intervals.size(); ++i) {
       const interval& piece = before[rank].intervals[i];
-      out.push_back({piece, piece.begin + (cursors ? (*cursors)[i] : 0)});
+      out.all.push_back({piece, piece.begin + (cursors ? (*cursors)[i] : 0)});
     }
   }
-  std::sort(out.begin(), out.end(),
-            [](const consumed_interval& a, const consumed_interval& b) {
-              return a.where < b.where;
-            });
+  out.first =
+      order_by_chunk(out.all, rules_->config->chunk_rows.size(),
+                     [](const consumed_interval& one) { return one.where; });
   return out;
 }
 
@@ -262,7 +265,7 @@ std::optional<std::string> ledger::switch_to(const plan& p) {
   for (const share& part : p.shares)
     if (part.since != p.number)
       kept[part.worker] = 0;
-  std::vector<consumed_interval> old = handed_out(kept);
+  const handed_out old = hand_out(kept);
 
   ledger after = *this;
   size_t ranks = p.shares.size();

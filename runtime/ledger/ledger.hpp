@@ -95,11 +95,11 @@ private:
   /// The constants of the plan in force; shared between copies.
   struct rules;
   struct consumed_interval;
+  struct handed_out;
   void retake();
-  static std::optional<uint32_t>
-  cursor_in(const interval& piece, const std::vector<consumed_interval>& old);
-  std::vector<consumed_interval>
-  handed_out(std::map<worker_id, size_t>& kept) const;
+  static std::optional<uint32_t> cursor_in(const interval& piece,
+                                           const handed_out& old);
+  handed_out hand_out(std::map<worker_id, size_t>& kept) const;
   const sequence& followed(size_t rank) const;
 
   std::shared_ptr<const rules> rules_;

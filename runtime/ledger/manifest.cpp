@@ -12,6 +12,8 @@ namespace {
 
 using nlohmann::json;
 
+constexpr int tabled_version = 2;
+
 [[noreturn]] void refuse(const std::string& what) {
   throw json::other_error::create(501, "no manifest of Ballast: " + what,
                                   static_cast<const json*>(nullptr));
@@ -212,7 +214,7 @@ std::vector<id_run> compress(const std::vector<uint64_t>& ids) {
   return out;
 }
 
-void to_json(json& out, const manifest& in) {
+json manifest_header(const manifest& in) {
   json placement = json::array();
   for (const std::vector<chunk_id>& chunks : in.placement) {
     std::vector<uint64_t> ids;
@@ -221,50 +223,78 @@ void to_json(json& out, const manifest& in) {
       ids.push_back(value(id));
     placement.push_back(write_runs(compress(ids)));
   }
-  out = json{{"version", in.version},
-             {"content_id", in.content_id},
-             {"label", in.label},
-             {"sources", in.sources},
-             {"row", write_row(in.row)},
-             {"train_rows", in.train_rows},
-             {"test_rows", in.test_rows},
-             {"train", write_chunks(in.train)},
-             {"test", write_chunks(in.test)},
-             {"placement", std::move(placement)}};
+  json out{{"version", in.version},     {"content_id", in.content_id},
+           {"label", in.label},         {"sources", in.sources},
+           {"row", write_row(in.row)},  {"train_rows", in.train_rows},
+           {"test_rows", in.test_rows}, {"placement", std::move(placement)}};
   if (in.left_out)
     out["left_out"] = *in.left_out;
   if (in.whole_chunks)
     out["whole_chunks"] = true;
+  return out;
 }
 
-void from_json(const json& in, manifest& out) {
-  manifest read;
-  read.version = in.at("version").get<int>();
-  if (read.version != 1)
-    refuse("version " + std::to_string(read.version) + ", this build reads 1");
-  read.content_id = in.at("content_id").get<std::string>();
-  read.label = in.at("label").get<std::string>();
-  read.sources = in.at("sources").get<std::vector<std::string>>();
+manifest read_manifest_header(const json& in, size_t train_chunks) {
+  manifest out;
+  out.version = in.at("version").get<int>();
+  if (out.version != 1)
+    refuse("version " + std::to_string(out.version) + ", this build reads 1");
+  out.content_id = in.at("content_id").get<std::string>();
+  out.label = in.at("label").get<std::string>();
+  out.sources = in.at("sources").get<std::vector<std::string>>();
   if (in.contains("left_out"))
-    read.left_out = in.at("left_out").get<std::vector<std::string>>();
-  read.whole_chunks = in.value("whole_chunks", false);
-  read.row = read_row(in.at("row"));
-  read.train_rows = in.at("train_rows").get<uint64_t>();
-  read.test_rows = in.at("test_rows").get<uint64_t>();
-  read.train = read_chunks(in.at("train"), read.train_rows);
-  read.test = read_chunks(in.at("test"), read.test_rows);
+    out.left_out = in.at("left_out").get<std::vector<std::string>>();
+  out.whole_chunks = in.value("whole_chunks", false);
+  out.row = read_row(in.at("row"));
+  out.train_rows = in.at("train_rows").get<uint64_t>();
+  out.test_rows = in.at("test_rows").get<uint64_t>();
   for (const json& runs : in.at("placement")) {
-    std::vector<chunk_id>& chunks = read.placement.emplace_back();
+    std::vector<chunk_id>& chunks = out.placement.emplace_back();
     for (const id_run& run : read_runs(runs.get_ref<const std::string&>())) {
-      if (run.first + run.count > read.train.size())
+      if (run.first + run.count > train_chunks)
         refuse("its placement names chunk " +
                std::to_string(run.first + run.count - 1) + " of " +
-               std::to_string(read.train.size()));
+               std::to_string(train_chunks));
       for (uint64_t i = 0; i < run.count; ++i)
         chunks.push_back(chunk_id(uint32_t(run.first + i)));
     }
   }
-  out = std::move(read);
+  return out;
+}
+
+void to_json(json& out, const manifest& in) {
+  out = manifest_header(in);
+  if (in.tables) {
+    // Only this build knows of tables; one that does not shall say so.
+    out["version"] = tabled_version;
+    out["tables"] = {{"chunks", in.tables->chunks},
+                     {"samples", in.tables->samples},
+                     {"train_chunks", in.tables->train_chunks}};
+    return;
+  }
+  out["train"] = write_chunks(in.train);
+  out["test"] = write_chunks(in.test);
+}
+
+void from_json(const json& in, manifest& out) {
+  if (!in.contains("tables")) {
+    manifest read = read_manifest_header(
+        in, in.contains("train") ? in.at("train").size() : 0);
+    read.train = read_chunks(in.at("train"), read.train_rows);
+    read.test = read_chunks(in.at("test"), read.test_rows);
+    out = std::move(read);
+    return;
+  }
+  json header = in;
+  if (in.at("version") != tabled_version)
+    refuse("version " + json_text(in.at("version")) +
+           " with tables, this build reads " + std::to_string(tabled_version));
+  header["version"] = 1;
+  const json& tables = in.at("tables");
+  const auto chunks = tables.at("train_chunks").get<uint64_t>();
+  out = read_manifest_header(header, chunks);
+  out.tables = {tables.at("chunks").get<std::string>(),
+                tables.at("samples").get<std::string>(), chunks};
 }
 
 } // namespace ballast

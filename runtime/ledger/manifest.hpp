@@ -34,7 +34,8 @@ struct chunk_info {
   std::string checksum;
   /// Rows per class, or per bin of a regression target.
   std::vector<uint64_t> label_histogram;
-  /// sample_id of each row, in row order, as runs.
+  /// sample_id of each row, in row order, as runs. Workers get a manifest
+  /// without samples: a chunk brings its own.
   std::vector<id_run> samples;
   /// Lineage: the row number in the source (over all its files, from 0) of each
   /// row, in row order, as runs. With these the chunk can be rebuilt.
@@ -77,6 +78,14 @@ inline uint32_t histogram_bins(const row_shape& row) {
   return row.target_bins > 0 ? row.target_bins : row.classes;
 }
 
+/// Checksums of the two tables of a set of many chunks (data/set_tables.hpp).
+struct set_tables {
+  std::string chunks;
+  std::string samples;
+  uint64_t train_chunks = 0;
+  friend bool operator==(const set_tables&, const set_tables&) = default;
+};
+
 /// One prepared data set. Immutable once written.
 struct manifest {
   int version = 1;
@@ -94,6 +103,9 @@ struct manifest {
   uint64_t test_rows = 0;
   std::vector<chunk_info> train;
   std::vector<chunk_info> test;
+  /// The chunks are in tables beside the JSON, not in it; read from JSON alone,
+  /// `train` and `test` are empty.
+  std::optional<set_tables> tables = {};
   /// Chunks hold whole groups (job field `balance.group`) and are never cut.
   bool whole_chunks = false;
   /// First placement: the training chunks of each initial worker, in rank
@@ -111,6 +123,11 @@ std::string describe_rows(const manifest& set,
 
 /// Compresses a list to runs.
 std::vector<id_run> compress(const std::vector<uint64_t>& ids);
+
+/// The JSON of everything but the chunks.
+nlohmann::json manifest_header(const manifest& in);
+/// Throws as from_json does. `train_chunks`: their number, for the placement.
+manifest read_manifest_header(const nlohmann::json& in, size_t train_chunks);
 
 /// In JSON, runs are text: "0+256 300 302+3" is 0..255, 300, 302..304;
 /// `source_rows` is omitted if it equals `samples`.

@@ -60,6 +60,43 @@ cover_error(const std::vector<interval>& all,
   return std::nullopt;
 }
 
+/// True if every chunk has one owner, or owners whose parts follow each other.
+/// Most chunks have one: these are only counted off.
+bool covers(const plan& p, const std::vector<uint32_t>& chunk_rows) {
+  std::vector<bool> whole(chunk_rows.size());
+  std::vector<interval> parts;
+  size_t seen = 0;
+  for (const share& part : p.shares)
+    for (const interval& piece : part.intervals) {
+      const size_t chunk = value(piece.chunk);
+      if (rows(piece) < chunk_rows[chunk]) {
+        parts.push_back(piece);
+        continue;
+      }
+      if (whole[chunk])
+        return false;
+      whole[chunk] = true;
+      ++seen;
+    }
+  std::sort(parts.begin(), parts.end());
+  for (size_t i = 0; i < parts.size();) {
+    const size_t chunk = value(parts[i].chunk);
+    uint32_t reached = 0;
+    for (; i < parts.size() && value(parts[i].chunk) == chunk; ++i) {
+      if (parts[i].begin != reached)
+        return false;
+      reached = parts[i].end;
+    }
+    if (whole[chunk] || reached != chunk_rows[chunk])
+      return false;
+    ++seen;
+  }
+  // What is left has no rows.
+  return seen == chunk_rows.size() ||
+         seen + size_t(std::count(chunk_rows.begin(), chunk_rows.end(), 0u)) ==
+             chunk_rows.size();
+}
+
 } // namespace
 
 uint64_t rows(const share& part) {
@@ -75,7 +112,6 @@ partition_error(const plan& p, const std::vector<uint32_t>& chunk_rows) {
     return "the plan names no workers";
   std::set<worker_id> seen;
   std::set<std::pair<plan_number, uint32_t>> streams;
-  std::vector<interval> all;
   for (const share& part : p.shares) {
     if (auto error = share_error(p, part, chunk_rows))
       return error;
@@ -85,8 +121,12 @@ partition_error(const plan& p, const std::vector<uint32_t>& chunk_rows) {
       return "worker " + to_string(part.worker) + " draws by stream " +
              std::to_string(part.stream) + " of plan " + to_string(part.since) +
              ", and so does another";
-    all.insert(all.end(), part.intervals.begin(), part.intervals.end());
   }
+  if (covers(p, chunk_rows))
+    return std::nullopt;
+  std::vector<interval> all;
+  for (const share& part : p.shares)
+    all.insert(all.end(), part.intervals.begin(), part.intervals.end());
   std::sort(all.begin(), all.end());
   return cover_error(all, chunk_rows);
 }

@@ -31,6 +31,16 @@ constexpr uint32_t rows(const interval& part) {
   return part.end - part.begin;
 }
 
+/// The same rows of the next chunk: lists of many intervals are mostly runs of
+/// these, and are written as runs.
+constexpr bool goes_on(const interval& before, const interval& after) {
+  return value(after.chunk) == value(before.chunk) + 1 &&
+         after.begin == before.begin && after.end == before.end;
+}
+/// Most intervals of a share that are read from a message or file: bounds what
+/// a few bytes can make us allocate.
+constexpr uint64_t intervals_read_max = uint64_t{1} << 24;
+
 /// The part of one worker under a plan. Its index in `plan::shares` is its
 /// rank.
 struct share {
@@ -83,7 +93,8 @@ succession_error(const plan& before, const plan& after,
 plan first_plan(const manifest& set, const std::vector<worker_id>& workers,
                 generation gen, plan_number number);
 
-/// Intervals travel as [chunk, begin, end].
+/// Intervals are [chunk, begin, end]; many in a row, of `count` chunks with the
+/// same rows, are [first chunk, begin, end, count].
 void to_json(nlohmann::json& out, const plan& in);
 /// Throws nlohmann::json::exception if the text is not a plan. Does not check
 /// that it is a partition.

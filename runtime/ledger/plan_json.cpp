@@ -22,13 +22,41 @@ Number number_of(const json& in, const char* what) {
   return in.get<Number>();
 }
 
-interval interval_of(const json& in) {
-  if (!in.is_array() || in.size() != 3)
+/// Fewer in a row are written one by one.
+constexpr size_t run_min = 16;
+
+json write_intervals(const std::vector<interval>& list) {
+  json out = json::array();
+  for (size_t i = 0; i < list.size();) {
+    size_t end = i + 1;
+    while (end < list.size() && goes_on(list[end - 1], list[end]))
+      ++end;
+    const bool as_run = end - i >= run_min;
+    if (as_run)
+      out.push_back(
+          {value(list[i].chunk), list[i].begin, list[i].end, end - i});
+    for (; !as_run && i < end; ++i)
+      out.push_back({value(list[i].chunk), list[i].begin, list[i].end});
+    i = end;
+  }
+  return out;
+}
+
+void read_intervals(const json& in, std::vector<interval>& out) {
+  if (!in.is_array() || (in.size() != 3 && in.size() != 4))
     throw json::other_error::create(
         501, "plan: an interval is not [chunk, begin, end]", &in);
-  return {chunk_id(number_of<uint32_t>(in[0], "chunk")),
-          number_of<uint32_t>(in[1], "begin"),
-          number_of<uint32_t>(in[2], "end")};
+  const auto first = number_of<uint32_t>(in[0], "chunk");
+  const auto begin = number_of<uint32_t>(in[1], "begin");
+  const auto end = number_of<uint32_t>(in[2], "end");
+  const uint64_t count =
+      in.size() == 4 ? number_of<uint32_t>(in[3], "the number of chunks") : 1;
+  if (count == 0 || out.size() + count > intervals_read_max ||
+      first + count - 1 > std::numeric_limits<uint32_t>::max())
+    throw json::other_error::create(
+        501, "plan: a run of too many chunks, or of none", &in);
+  for (uint64_t i = 0; i < count; ++i)
+    out.push_back({chunk_id(uint32_t(first + i)), begin, end});
 }
 
 } // namespace
@@ -36,14 +64,11 @@ interval interval_of(const json& in) {
 void to_json(json& out, const plan& in) {
   json shares = json::array();
   for (const share& part : in.shares) {
-    json intervals = json::array();
-    for (const interval& piece : part.intervals)
-      intervals.push_back({value(piece.chunk), piece.begin, piece.end});
     shares.push_back({{"worker", value(part.worker)},
                       {"stream", part.stream},
                       {"since", value(part.since)},
                       {"batch_weight", part.batch_weight},
-                      {"intervals", std::move(intervals)}});
+                      {"intervals", write_intervals(part.intervals)}});
   }
   out = {{"number", value(in.number)},
          {"generation", value(in.generation)},
@@ -63,7 +88,7 @@ void from_json(const json& in, plan& out) {
     one.batch_weight =
         number_of<uint64_t>(part.at("batch_weight"), "batch_weight");
     for (const json& piece : part.at("intervals"))
-      one.intervals.push_back(interval_of(piece));
+      read_intervals(piece, one.intervals);
     read.shares.push_back(std::move(one));
   }
   out = std::move(read);

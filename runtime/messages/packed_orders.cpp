@@ -89,15 +89,6 @@ private:
   bool good_ = true;
 };
 
-/// Most chunks that one entry may stand for: bounds what a peer can make us
-/// allocate.
-constexpr uint64_t run_max = uint64_t{1} << 24;
-
-bool goes_on(const interval& before, const interval& after) {
-  return value(after.chunk) == value(before.chunk) + 1 &&
-         after.begin == before.begin && after.end == before.end;
-}
-
 void put_intervals(packer& out, const std::vector<interval>& list) {
   size_t runs = 0;
   for (size_t i = 0; i < list.size(); ++i)
@@ -126,7 +117,8 @@ void take_intervals(unpacker& in, std::vector<interval>& out) {
     const uint64_t count = in.number();
     const uint32_t begin = in.small();
     const uint32_t length = in.small();
-    if (count == 0 || count > run_max || out.size() + count > run_max)
+    if (count == 0 || count > intervals_read_max ||
+        out.size() + count > intervals_read_max)
       return in.refuse();
     for (uint64_t k = 0; k < count && in.good(); ++k)
       out.push_back({chunk_id(uint32_t(first + k)), begin, begin + length});

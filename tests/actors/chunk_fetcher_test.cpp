@@ -12,8 +12,8 @@
 namespace ballast {
 namespace {
 
-using testing::HasSubstr;
-using testing::IsEmpty;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 const std::string token = "secret";
 const row_shape row = shape_of(stored_type::uint8, 50, 3);

@@ -17,8 +17,8 @@
 namespace ballast {
 
 using namespace std::chrono_literals;
-using testing::AllOf;
-using testing::HasSubstr;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
 
 const char* const job_text = R"({"version": 1, "name": "played", "seed": 3,
   "data": {"train": {"format": "synthetic", "rows": 40, "classes": 2,

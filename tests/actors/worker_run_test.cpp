@@ -3,10 +3,10 @@
 #include "actors/worker_run.hpp"
 
 #include "data/chunk_service.hpp"
+#include "data/set_tables.hpp"
 #include "tests/data/some_chunks.hpp"
 
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 
 namespace ballast {
 namespace {
@@ -41,7 +41,7 @@ protected:
         [this](const std::string& name) -> std::optional<std::string> {
           if (name != "manifest")
             return std::nullopt;
-          return nlohmann::json(set_).dump();
+          return chunk_table(set_);
         });
     order_.run = "run";
     order_.worker = worker_id{7};

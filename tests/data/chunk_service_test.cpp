@@ -19,7 +19,7 @@ namespace ballast {
 namespace {
 
 using namespace std::chrono_literals;
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 const row_shape row = shape_of(stored_type::uint8, 50, 3);
 
@@ -95,6 +95,49 @@ TEST_F(chunk_flight, moves_chunks_unchanged_in_the_order_asked_for) {
     EXPECT_EQ(got[i]->sample_ids[3], 1000 * value(asked[i].id) + 3);
   }
   EXPECT_TRUE(fetch_all(*client, {}).empty());
+}
+
+TEST_F(chunk_flight, moves_single_rows_in_the_order_asked_for) {
+  origin from(7);
+  auto client = chunk_client::connect(from.service->address(), "secret", 10s);
+  const std::vector<row_ref> asked{
+      {chunk_id{5}, 3}, {chunk_id{0}, 19}, {chunk_id{5}, 0}, {chunk_id{5}, 3}};
+  const chunk_ptr got =
+      client->fetch_rows(data_part::train, asked, row, bulk_watch{10s});
+  ASSERT_EQ(got->rows, asked.size());
+  for (size_t i = 0; i < asked.size(); ++i) {
+    const uint32_t id = value(asked[i].chunk);
+    EXPECT_EQ(got->sample_ids[i], 1000 * id + asked[i].row);
+    EXPECT_EQ(got->labels[i], int32_t(asked[i].row % 3));
+    const auto* values = static_cast<const uint8_t*>(got->features);
+    EXPECT_EQ(values[i * 50 + 2], (id * 31 + asked[i].row * 7 + 2) % 251);
+  }
+}
+
+TEST_F(chunk_flight, names_a_row_that_no_chunk_has) {
+  origin from(2);
+  auto client = chunk_client::connect(from.service->address(), "secret", 10s);
+  const std::vector<row_ref> beyond{{chunk_id{1}, 21}};
+  const failure found = failure_of([&] {
+    client->fetch_rows(data_part::train, beyond, row, bulk_watch{10s});
+  });
+  EXPECT_EQ(found.code, errc::unreachable);
+  EXPECT_THAT(found.message, HasSubstr("row 21 of chunk 1"));
+  const std::vector<row_ref> nowhere{{chunk_id{9}, 0}};
+  EXPECT_THAT(failure_of([&] {
+                client->fetch_rows(data_part::train, nowhere, row,
+                                   bulk_watch{10s});
+              }).message,
+              HasSubstr("chunk 9"));
+}
+
+TEST_F(chunk_flight, refuses_more_rows_than_a_request_may_name) {
+  flight_ticket ticket;
+  ticket.token = "secret";
+  ticket.rows.resize(flight_ticket::rows_max + 1);
+  std::string why;
+  EXPECT_FALSE(decode_ticket(encode(ticket), why));
+  EXPECT_THAT(why, HasSubstr("rows"));
 }
 
 TEST_F(chunk_flight, serves_several_clients_at_once) {

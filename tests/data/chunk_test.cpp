@@ -9,7 +9,7 @@
 namespace ballast {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 std::string refusal(const row_shape& row,
                     const std::shared_ptr<arrow::RecordBatch>& batch) {

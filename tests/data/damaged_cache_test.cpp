@@ -16,9 +16,9 @@ namespace ballast {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::Not;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
 using strings = std::vector<std::string>;
 
 void flip_bit(const fs::path& path, uint64_t at, int bit = 0) {

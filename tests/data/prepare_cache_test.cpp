@@ -19,7 +19,7 @@ namespace ballast {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 /// Names in the cache folder that are neither complete sets nor housekeeping.
 std::vector<std::string> leftovers(const fs::path& cache) {

@@ -16,7 +16,7 @@ namespace ballast {
 namespace {
 
 namespace fs = std::filesystem;
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 void expect_refused(const job& what, const temporary_folder& folder, errc code,
                     const std::string& pointer, const std::string& says) {

@@ -19,9 +19,9 @@
 namespace ballast {
 namespace {
 
-using testing::AllOf;
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 source_request of_tokens(uint64_t seed = 1) {
   source_request out;

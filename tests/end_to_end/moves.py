@@ -278,7 +278,10 @@ class Released(Move):
             [body] = book.execute("SELECT body FROM plan WHERE step NOT NULL "
                                   "ORDER BY number DESC LIMIT 1").fetchone()
             names = dict(book.execute("SELECT worker, name FROM member"))
-        return {names[part["worker"]]: len({i[0] for i in part["intervals"]})
+        # [chunk, begin, end], or of many in a row [first, begin, end, count].
+        return {names[part["worker"]]:
+                len({first + k for first, _, _, *count in part["intervals"]
+                     for k in range(*count or [1])})
                 for part in json.loads(body)["shares"]}
 
     def test_chunks_of_a_newcomer_are_forgotten_by_the_others(self):

@@ -11,9 +11,9 @@
 namespace ballast {
 namespace {
 
-using testing::AllOf;
-using testing::HasSubstr;
-using testing::IsEmpty;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 cuda_device device(int index, int major, int minor) {
   return {.index = index, .name = "Test GPU", .major = major, .minor = minor};

@@ -9,9 +9,9 @@
 namespace ballast {
 namespace {
 
-using testing::AllOf;
-using testing::HasSubstr;
-using testing::IsEmpty;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 gpu_reading healthy() {
   gpu_reading out;

@@ -15,7 +15,7 @@
 namespace ballast {
 namespace {
 
-using testing::ElementsAre;
+using ::testing::ElementsAre;
 
 TEST(scale_copy, multiplies_every_element_by_the_weight) {
   const std::vector<float> from = {1, -2, 0.5F, 0};

@@ -7,8 +7,8 @@
 namespace ballast {
 namespace {
 
-using testing::AllOf;
-using testing::HasSubstr;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
 
 constexpr int version = 22809;
 

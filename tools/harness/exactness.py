@@ -9,6 +9,8 @@ crashes, joins and repeated attempts is checked by the same rule as a quiet one.
 import collections
 import json
 import pathlib
+import sys
+import unittest.mock
 
 
 class Findings:
@@ -53,14 +55,37 @@ def complete_lines(path, findings):
             findings.problem(f"{path.name} line {number} is no JSON")
 
 
+def table(path):
+    """Column name -> list, of an Arrow IPC stream."""
+    # Debian's NumPy is older than pyarrow accepts; without any it works.
+    with unittest.mock.patch.dict(sys.modules, {"numpy": None}):
+        import pyarrow.ipc  # only sets of many chunks have tables
+    with pyarrow.ipc.open_stream(path.read_bytes()) as reader:
+        return reader.read_all().to_pydict()
+
+
+def chunks_of(run):
+    """(id, rows, sample_ids) of each training chunk."""
+    manifest = json.loads((run / "manifest.json").read_text(encoding="utf-8"))
+    if "tables" not in manifest:
+        for chunk in manifest["train"]:
+            yield chunk["id"], chunk["rows"], expand(chunk["samples"])
+        return
+    rows = table(run / "chunks.arrow")["rows"]
+    runs = table(run / "samples.arrow")
+    for number in range(manifest["tables"]["train_chunks"]):
+        yield number, rows[number], [
+            first + k for first, count in zip(runs["samples"][number],
+                                              runs["sample_counts"][number])
+            for k in range(count)]
+
+
 def read_manifest(run, findings):
     """All sample_ids; they must count the prepared rows from 0."""
-    manifest = json.loads((run / "manifest.json").read_text(encoding="utf-8"))
     ids = []
-    for chunk in manifest["train"]:
-        of_chunk = expand(chunk["samples"])
-        if len(of_chunk) != chunk["rows"]:
-            findings.problem(f"chunk {chunk['id']} has {chunk['rows']} rows, "
+    for number, rows, of_chunk in chunks_of(run):
+        if len(of_chunk) != rows:
+            findings.problem(f"chunk {number} has {rows} rows, "
                              f"but {len(of_chunk)} samples")
         ids.extend(of_chunk)
     findings.rows = len(ids)

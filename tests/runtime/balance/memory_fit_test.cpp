@@ -27,7 +27,7 @@ manifest even_set(size_t chunks) {
   return out;
 }
 
-std::vector<uint32_t> chunk_rows(const manifest& set) {
+std::vector<uint32_t> rows_by_chunk(const manifest& set) {
   std::vector<uint32_t> out;
   for (const chunk_info& one : set.train)
     out.push_back(one.rows);
@@ -63,8 +63,8 @@ TEST(memory_fit, gives_rows_of_the_dead_only_to_those_who_can_hold_them) {
   placed_shares out = after(set, before, named({1, 3}), {400, 800});
   ASSERT_FALSE(out.lacks);
   EXPECT_EQ(held_bytes(set, out.what), (std::vector<uint64_t>{400, 800}));
-  EXPECT_EQ(partition_error(out.what, chunk_rows(set)), std::nullopt);
-  EXPECT_EQ(succession_error(before, out.what, chunk_rows(set)), std::nullopt);
+  EXPECT_EQ(partition_error(out.what, rows_by_chunk(set)), std::nullopt);
+  EXPECT_EQ(succession_error(before, out.what, rows_by_chunk(set)), std::nullopt);
   // Who got nothing stays where it is in the epoch.
   EXPECT_EQ(out.what.shares[0], before.shares[0]);
 }
@@ -87,7 +87,7 @@ TEST(memory_fit, gives_a_newcomer_no_more_than_it_can_hold) {
       after(set, before, named({1, 2, 3}), {UINT64_MAX, UINT64_MAX, 150});
   ASSERT_FALSE(out.lacks);
   EXPECT_EQ(held_bytes(set, out.what)[2], 100u);
-  EXPECT_EQ(partition_error(out.what, chunk_rows(set)), std::nullopt);
+  EXPECT_EQ(partition_error(out.what, rows_by_chunk(set)), std::nullopt);
 }
 
 TEST(memory_fit, counts_a_part_of_a_chunk_as_all_of_it) {
@@ -113,7 +113,7 @@ TEST(memory_fit, places_the_first_plan_within_the_limits) {
       set, 0.1,
       {generation{1}, plan_number{1}, named({1, 2, 3}), {}, {200, 400, 1000}});
   ASSERT_FALSE(out.lacks);
-  EXPECT_EQ(partition_error(out.what, chunk_rows(set)), std::nullopt);
+  EXPECT_EQ(partition_error(out.what, rows_by_chunk(set)), std::nullopt);
   EXPECT_EQ(held_bytes(set, out.what), (std::vector<uint64_t>{200, 400, 600}));
   EXPECT_EQ(out.what.shares[2].batch_weight, 60u);
 }
@@ -178,8 +178,8 @@ TEST(memory_fit, holds_for_random_sets_memberships_and_limits) {
     const std::vector<uint64_t> held = held_bytes(in.set, out.what);
     for (size_t rank = 0; rank < held.size(); ++rank)
       EXPECT_LE(held[rank], in.limits[rank]) << "rank " << rank;
-    EXPECT_EQ(partition_error(out.what, chunk_rows(in.set)), std::nullopt);
-    EXPECT_EQ(succession_error(before, out.what, chunk_rows(in.set)),
+    EXPECT_EQ(partition_error(out.what, rows_by_chunk(in.set)), std::nullopt);
+    EXPECT_EQ(succession_error(before, out.what, rows_by_chunk(in.set)),
               std::nullopt);
   }
   EXPECT_GT(fitted, 500);

@@ -7,7 +7,7 @@
 namespace ballast {
 namespace {
 
-using testing::ElementsAre;
+using ::testing::ElementsAre;
 
 constexpr uint64_t plenty = UINT64_MAX;
 

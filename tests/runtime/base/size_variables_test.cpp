@@ -7,8 +7,8 @@
 namespace ballast {
 namespace {
 
-using testing::AllOf;
-using testing::HasSubstr;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
 
 TEST(size_variables, say_nothing_where_they_are_not_set) {
   for (const char* text : {static_cast<const char*>(nullptr), ""}) {

@@ -11,8 +11,8 @@
 namespace ballast {
 namespace {
 
-using testing::AllOf;
-using testing::HasSubstr;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
 
 TEST(thrown_text, says_what_there_is_too_little_of) {
   EXPECT_THAT(thrown_text(std::bad_alloc()),

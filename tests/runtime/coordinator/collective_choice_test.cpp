@@ -7,7 +7,7 @@
 namespace ballast {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 rank_device gpu(const std::string& worker, const std::string& which,
                 const std::string& nccl = "2.28.9") {

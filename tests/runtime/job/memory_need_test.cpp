@@ -7,7 +7,7 @@
 namespace ballast {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 constexpr uint64_t gib = uint64_t{1} << 30;
 

@@ -166,6 +166,32 @@ TEST(plan, survives_json) {
   EXPECT_EQ(text["shares"][1]["intervals"].dump(), "[[0,6,10],[1,0,5]]");
 }
 
+TEST(plan, of_many_chunks_in_a_row_is_short_in_json) {
+  plan before = small_plan();
+  std::vector<interval>& own = before.shares[0].intervals;
+  own.clear();
+  for (uint32_t id = 0; id < 100'000; ++id)
+    own.push_back({chunk_id(id), 0, id == 70'000 ? 32u : 64u});
+  own.push_back({chunk_id(200'000), 0, 64});
+  const nlohmann::json text = before;
+  EXPECT_LT(text.dump().size(), 1000u);
+  EXPECT_EQ(text["shares"][0]["intervals"][0],
+            nlohmann::json({0, 0, 64, 70'000}));
+  EXPECT_EQ(text.get<plan>(), before);
+}
+
+TEST(plan, refuses_runs_that_no_plan_has) {
+  nlohmann::json text = small_plan();
+  nlohmann::json& first = text["shares"][0]["intervals"][0];
+  for (const nlohmann::json& wrong :
+       {nlohmann::json{0, 0, 64, 0}, nlohmann::json{0, 0, 64, -1},
+        nlohmann::json{0, 0, 64, uint64_t{1} << 30},
+        nlohmann::json{UINT32_MAX, 0, 64, 2}, nlohmann::json{0, 0, 64, 2, 1}}) {
+    first = wrong;
+    EXPECT_THROW(text.get<plan>(), nlohmann::json::exception) << wrong;
+  }
+}
+
 TEST(plan, refuses_json_with_numbers_that_do_not_fit) {
   nlohmann::json good = small_plan();
   for (auto [pointer, bad] :

@@ -6,7 +6,7 @@ namespace {
 
 using testing::test_random;
 
-uint64_t sum(const std::vector<uint64_t>& numbers) {
+uint64_t sum_of(const std::vector<uint64_t>& numbers) {
   return std::accumulate(numbers.begin(), numbers.end(), uint64_t{0});
 }
 
@@ -17,7 +17,7 @@ std::vector<uint64_t> literal_split(uint64_t global_batch,
   std::vector<uint64_t> left, takes(ranks.size(), 0);
   for (const take_input& rank : ranks)
     left.push_back(rank.rows_left);
-  uint64_t missing = std::min(global_batch, sum(left));
+  uint64_t missing = std::min(global_batch, sum_of(left));
   while (missing > 0) {
     wide weights = 0;
     for (size_t i = 0; i < ranks.size(); ++i)
@@ -37,7 +37,7 @@ std::vector<uint64_t> literal_split(uint64_t global_batch,
     std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
       return missing * weight(a) % total > missing * weight(b) % total;
     });
-    uint64_t rest = missing - sum(part);
+    uint64_t rest = missing - sum_of(part);
     for (size_t i = 0; i < rest; ++i)
       ++part[order[i]];
     for (size_t i = 0; i < ranks.size(); ++i) {
@@ -98,7 +98,7 @@ TEST(split_batch, agrees_with_the_rule_taken_literally) {
     uint64_t batch = random.between(1, random.one_in(2) ? 40 : 4096);
     std::vector<uint64_t> takes = split_batch(batch, ranks);
     ASSERT_EQ(takes, literal_split(batch, ranks));
-    ASSERT_EQ(sum(takes), std::min(batch, rows));
+    ASSERT_EQ(sum_of(takes), std::min(batch, rows));
     for (size_t i = 0; i < ranks.size(); ++i)
       ASSERT_LE(takes[i], ranks[i].rows_left);
   }

@@ -8,9 +8,9 @@
 namespace ballast {
 namespace {
 
-using testing::Each;
-using testing::ElementsAre;
-using testing::IsEmpty;
+using ::testing::Each;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
 
 /// Rows per bin.
 std::vector<int> counts(const std::vector<float>& targets, uint32_t bins_max) {
@@ -29,7 +29,7 @@ TEST(target_bins, hold_equally_many_rows) {
   targets.resize(1603, 0.125f);
   EXPECT_EQ(counts(targets, 16).size(), 16u);
   EXPECT_THAT(counts(targets, 16),
-              Each(testing::AllOf(testing::Ge(97), testing::Le(103))));
+              Each(::testing::AllOf(::testing::Ge(97), ::testing::Le(103))));
 }
 
 TEST(target_bins, are_one_for_each_target_where_they_are_few) {

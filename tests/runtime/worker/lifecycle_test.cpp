@@ -12,8 +12,8 @@
 namespace ballast {
 namespace {
 
-using testing::ElementsAre;
-using testing::IsEmpty;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
 
 constexpr generation now_gen{3};
 constexpr generation next_gen{4};

@@ -1,0 +1,48 @@
+/// A plan of very many intervals as one of few: consecutive intervals of an
+/// owner count as one chunk, with the sum of their rows, bytes and labels. A
+/// search over it takes as long for a million chunks as for a few thousand; its
+/// moves are read back as moves of the intervals. Neighbours have like labels
+/// where these matter (a sorted set, a set in files by origin), so little is
+/// lost. Pure.
+#pragma once
+
+#include "runtime/balance/chunk_labels.hpp"
+#include "runtime/balance/shard_moves.hpp"
+#include "runtime/ledger/manifest.hpp"
+#include "runtime/ledger/plan.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace ballast {
+
+class coarse_set {
+public:
+  /// At most about `groups` groups, at least a few dozen for each owner. Reads
+  /// everything; keeps nothing of it.
+  coarse_set(const manifest& set, const chunk_labels& labels, const plan& of,
+             size_t groups);
+
+  /// Rows and bytes of each group, no samples and no histograms (labels()).
+  const manifest& set() const { return set_; }
+  const chunk_labels& labels() const { return labels_; }
+  /// The same ranks as the plan.
+  const plan& current() const { return current_; }
+
+  /// Moves of groups, or parts of them, as moves of what is in them.
+  std::vector<shard_move> of_intervals(const std::vector<shard_move>& moves,
+                                       const manifest& set) const;
+
+private:
+  void close_group(uint32_t rank, std::vector<double>& sums);
+
+  manifest set_;
+  chunk_labels labels_;
+  plan current_;
+  std::vector<interval> members_; // by group
+  std::vector<size_t> begins_;    // of a group in members_, and the end
+  chunk_info open_;               // the group that is being filled
+};
+
+} // namespace ballast
