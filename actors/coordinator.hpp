@@ -3,10 +3,10 @@
 /// whom it tells.
 #pragma once
 
-#include "actors/disk_full_retry.hpp"
+#include "actors/coordinator_background.hpp"
 #include "actors/local_protocol.hpp"
 #include "actors/run_record.hpp"
-#include "runtime/coordinator/coordinator.hpp"
+#include "runtime/coordinator/parts.hpp"
 #include "runtime/coordinator/run_status.hpp"
 #include "runtime/job/memory_need.hpp"
 
@@ -16,7 +16,6 @@
 #include <mutex>
 #include <optional>
 #include <string>
-#include <thread>
 
 namespace ballast {
 
@@ -88,24 +87,15 @@ struct coordinator_state {
       : core(config, box) {}
   coordinator_state(const coordinator_state&) = delete;
   coordinator_state& operator=(const coordinator_state&) = delete;
-  ~coordinator_state() {
-    space->stop();
-    if (copier.joinable())
-      copier.join();
-    if (helper.joinable())
-      helper.join();
-  }
 
-  outbox box;            // where core puts its actions
-  coordinator_core core; // all decisions
+  outbox box;             // where core puts its actions
+  coordinator_parts core; // all decisions
   std::map<worker_id, gpu_worker_actor> handles;
   shard_manager_actor shards;
   std::shared_ptr<run_record> record;
-  uint64_t runs = 0;  // so many had a record
-  std::thread helper; // fetches the model, writes the report
-  std::thread copier; // fetches and writes checkpoints
+  uint64_t runs = 0; // so many had a record
   bool ending = false;
-  std::shared_ptr<disk_full_retry> space = std::make_shared<disk_full_retry>();
+  coordinator_background background;
 };
 
 } // namespace ballast

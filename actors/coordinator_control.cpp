@@ -16,13 +16,13 @@ struct coordinator_shell::control_handler {
         {}, run_begun{shell.record().name(), shell.record().folder().string()});
   }
   answer operator()(const status_request&) {
-    return shell.decided({}, shell.shown_status());
+    return shell.decided({}, status_shown{status_json(shell.status())});
   }
   answer operator()(const stop_request&) { return ask(stop_run{false}); }
   answer operator()(const balance_request& request) {
-    if (failure refused = core.ask(request, shell.now()))
+    if (failure refused = ballast::ask(core, request, shell.now()))
       return shell.decided(std::move(refused));
-    const run_state& of = core.run();
+    const run_state& of = core.run;
     const balance_spec now = of.requests.standing().balance_of(of.spec.job);
     return shell.decided({}, balance_set{now.enabled, now.skew_tv});
   }
@@ -60,11 +60,11 @@ struct coordinator_shell::control_handler {
   }
   template <class Request>
   answer ask(const Request& request) {
-    return shell.decided(core.ask(request, shell.now()));
+    return shell.decided(ballast::ask(core, request, shell.now()));
   }
 
   coordinator_shell& shell;
-  coordinator_core& core;
+  coordinator_parts& core;
 };
 
 caf::result<control_reply>
@@ -85,12 +85,12 @@ caf::result<control_reply> coordinator_shell::decided(failure refused,
     return control_reply{std::move(refused), {}};
   auto promise = make_response_promise<control_reply>();
   perform_decided();
-  perform_later({[promise, answer]() mutable {
-                   promise.deliver(control_reply{{}, answer});
-                 },
-                 [promise](const failure& why) mutable {
-                   promise.deliver(control_reply{why, {}});
-                 }});
+  queue_.add(queued_work{[promise, answer]() mutable {
+                           promise.deliver(control_reply{{}, answer});
+                         },
+                         [promise](const failure& why) mutable {
+                           promise.deliver(control_reply{why, {}});
+                         }});
   return promise;
 }
 

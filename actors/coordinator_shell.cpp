@@ -1,257 +1,100 @@
-/// Runs: how one begins, goes on from an earlier coordinator, and ends; and
-/// what is asked of shard manager and workers meanwhile.
+/// Which message is which event of the coordinator, and which action is which
+/// message, line or piece of work.
 #include "actors/coordinator_shell.hpp"
 
-#include "actors/resume_check.hpp"
-#include "runtime/base/printable.hpp"
+#include "actors/handler_exception.hpp"
+#include "runtime/base/fault_point.hpp"
 
-#include <algorithm>
-#include <fstream>
-#include <iterator>
-#include <set>
-#include <utility>
+#include <chrono>
+#include <system_error>
 
 namespace ballast {
 
 namespace {
 
-/// As far as the job alone shows it.
-failure asks_too_much(const job& what, const coordinator_shell_config& config) {
-  return config.only_machine ? machine_problem(what, *config.only_machine)
-                             : failure{};
+using namespace std::chrono_literals;
+
+constexpr auto tick_every = 50ms;
+
+/// What is written about all of them takes milliseconds.
+bool many_workers(const coordinator_parts& core) {
+  return core.nodes.all().size() > 64;
+}
+
+/// Asked once a tick. Of many workers every half second, and not in the way of
+/// a recovery, unless that takes long.
+bool summaries_due(const coordinator_parts& core, uint64_t tick) {
+  const bool waits = core.members.phase() == run_phase::recovering;
+  return tick % (waits ? 40 : 10) == 0 || !many_workers(core);
 }
 
 } // namespace
 
-/// Answers of the shard manager that come when their run is over say nothing.
-void coordinator_shell::perform_now(const place_shares& what) {
-  request(state_->shards, planning_deadline, what)
-      .then(
-          [this, of = what.generation,
-           run = state_->runs](const placed_shares& placed) {
-            if (run != state_->runs)
-              return;
-            if (placed.lacks)
-              tell_core(no_room_found{of, placed.lacks});
-            else
-              tell_core(shares_placed{placed.what, placed.shares});
-          },
-          [this, run = state_->runs](const caf::error& why) {
-            if (run == state_->runs)
-              tell_core(outside_trouble{to_failure(why)});
-          });
+// -- messages in --------------------------------------------------------------
+
+coordinator_shell::behavior_type coordinator_shell::make_behavior() {
+  delayed_send(this, tick_every, coordinator_tick{});
+  auto name_of_run =
+      [this](const failure& refused) -> caf::result<std::string> {
+    if (refused)
+      return to_error(refused);
+    return record().name();
+  };
+  return {
+      // From workers, in other processes.
+      [this](hello_atom, const worker_hello& who,
+             const gpu_worker_actor& handle) { return hello(who, handle); },
+      [this](const heartbeat& m) { on(core(), m, now()); },
+      [this](const worker_report& m) { tell_core(m); },
+      [this](drain_atom, worker_id who) { tell_core(leave_announced{who}); },
+      // From this process.
+      [this, name_of_run](const submit_job& order) {
+        return name_of_run(submit(order));
+      },
+      [this, name_of_run](const resume_run& order) {
+        return name_of_run(resume_past(order));
+      },
+      [this](const control_request& request) { return control(request); },
+      [this](const status_query&) {
+        return status_shown{status_json(status())};
+      },
+      [this](const process_exited& m) {
+        tell_core(process_ended{m.name, m.how});
+      },
+      [this](const stop_signal&) {
+        (void)ask(core(), stop_run{true}, now());
+        perform_decided();
+      },
+      [this](const checkpoint_saved& m) {
+        tell_core(checkpoint_written{m.after, m.file, m.problem});
+      },
+      [this](const saved_model& m) { model_saved(m); },
+      [this](const run_trouble& m) { tell_core(outside_trouble{m.why}); },
+      [this](const report_written& m) { ended(m); },
+      [this](const coordinator_tick&) { on_tick(); },
+  };
 }
 
-void coordinator_shell::perform_now(const observe_load& what) {
-  request(state_->shards, planning_deadline, what.what)
-      .then(
-          [this, run = state_->runs](const balance_answer& answer) {
-            if (run == state_->runs)
-              tell_core(answer);
-          },
-          [this, run = state_->runs](const caf::error& why) {
-            if (run != state_->runs)
-              return;
-            log().warn("no balance: {}", to_failure(why).message);
-            tell_core(balance_answer{});
-          });
+/// Its threads are waited for; what they still say meets nobody.
+void coordinator_shell::on_exit() {
+  queue_.clear(); // promises in it hold this actor
+  state_.reset();
 }
 
-void coordinator_shell::perform_now(const start_worker& what) {
-  log().info("starts worker {}", what.name);
-  if (config_.on_start_worker)
-    config_.on_start_worker(what.name);
-}
-
-/// Its messages count no more. If it ever wakes up it is told to drop what it
-/// has; whoever started it may end it before.
-void coordinator_shell::perform_now(const expel& what) {
-  auto found = state_->handles.find(what.who);
-  if (config_.on_expelled)
-    config_.on_expelled(core().name_of(what.who));
-  if (found == state_->handles.end())
-    return;
-  bool for_good = !what.dismissed.empty();
-  send(found->second,
-       command{core().config().term, generation{},
-               for_good ? command_kind::dismiss : command_kind::expel,
-               for_good              ? what.dismissed
-               : what.reason.empty() ? "excluded: it did not answer in time"
-                                     : what.reason});
-  demonitor(found->second.address());
-  state_->handles.erase(found);
-}
-
-/// As a message, so that what was decided beside it is done first.
-void coordinator_shell::perform_now(const give_up& what) {
-  failure why = what.why;
-  if (!what.rows.empty())
-    why.message += ": " + record().describe(what.rows) +
-                   "; take them out of the data, or mend what they break";
-  send(this, run_trouble{why});
-}
-
-void coordinator_shell::show_end(const run_outcome& how) {
-  run_phase state = core().phase();
-  // Its audit may have found what nobody had; or there is no report.
-  if (how.exit_code != 0 && state == run_phase::done)
-    state = run_phase::failed;
-  how_it_ended_ = {state, {how.exit_code, how.reason, {}}};
-  if (state == run_phase::failed)
-    how_it_ended_->second.error = how.reason;
-  status_.reset();
-}
-
-void coordinator_shell::ended(const report_written& report) {
-  coordinator_state& state = *state_;
-  if (state.helper.joinable())
-    state.helper.join();
-  state.ending = false;
-  send(state.shards, drop_set{});
-  run_outcome out;
-  out.name = record().name();
-  out.folder = report.report.empty() ? "" : record().folder().string();
-  out.exit_code = report.exit_code;
-  out.reason = no_report_->empty() ? outcome_reason_ : *no_report_;
-  out.report = report.report;
-  out.discarded = record().discarded();
-  out.detail = std::exchange(outcome_detail_, {});
-  show_end(out);
-  if (config_.on_run_ended)
-    config_.on_run_ended(out);
-}
-
-/// One run at a time, its end included.
-failure coordinator_shell::busy() {
-  if (!state_->ending && !core().active() && queue_.empty())
-    return {};
-  return {errc::busy,
-          "this coordinator is busy with run " + record().name() +
-              ": it does one job at a time",
-          {}};
-}
-
-/// From now on this is the run.
-void coordinator_shell::lead(std::shared_ptr<run_record> record) {
-  state_->record = record;
-  ++state_->runs;
-  gave_up_ = false;
-  config_.records->set(std::move(record));
-}
-
-caf::result<std::string>
-coordinator_shell::name_of_run(const failure& refused) {
-  if (refused)
-    return to_error(refused);
-  return record().name();
-}
-
-failure coordinator_shell::submit(const submit_job& order) {
-  if (failure refused = busy())
-    return refused;
-  if (failure refused = asks_too_much(order.what, config_))
-    return refused;
-  try {
-    lead(std::make_shared<run_record>(order.what, order.folder,
-                                      config_.runs_folder, config_.core.token,
-                                      *config_.addresses));
-  } catch (const ballast_error& e) {
-    return e.what_failed();
-  } catch (const std::exception& e) { // of std::filesystem, for example
-    return {errc::run_dir_unusable, printable(e.what()), {}};
-  }
-  if (config_.on_run_opened)
-    config_.on_run_opened(record(), order.what);
-  (void)core().submit(order.what, record().name(), record().term());
+caf::result<welcome> coordinator_shell::hello(const worker_hello& who,
+                                              const gpu_worker_actor& handle) {
+  const auto answer = greet(core(), who, now());
+  if (const auto* refused = std::get_if<failure>(&answer))
+    return to_error(*refused);
+  const welcome& accepted = std::get<welcome>(answer);
+  state_->handles[accepted.worker] = handle;
+  monitor(handle);
+  log().info("node {} joined from {} (pid {})", who.name, who.host, who.pid);
+  // Before what follows: it may be excluded once more.
+  if (config_.on_joined)
+    config_.on_joined(who.name);
   perform_decided();
-  return {};
-}
-
-/// Of a run that was taken over nothing is changed before this is decided.
-void coordinator_shell::go_on_with(const actions& decided) {
-  if (core().phase() != run_phase::failed)
-    try {
-      record().go_on();
-    } catch (const ballast_error& e) {
-      tell_core(outside_trouble{e.what_failed()});
-      return;
-    }
-  perform(decided);
-}
-
-/// Nothing was lost of a run that was killed before it began.
-failure coordinator_shell::begin_again(const std::string& folder,
-                                       const std::optional<job>& asked) {
-  std::optional<job> what = asked;
-  if (!what) {
-    std::ifstream file(folder + "/job.json");
-    std::string text(std::istreambuf_iterator<char>(file), {});
-    job_result parsed = parse_job(text, {}, "/");
-    if (!parsed.value)
-      return {errc::run_dir_unusable,
-              folder +
-                  "/job.json cannot be read; give the job: "
-                  "ballast run JOB.json --resume --run-dir " +
-                  folder,
-              {}};
-    what = *parsed.value;
-  }
-  try {
-    lead(run_record::begin_again(*what, folder, config_.core.token,
-                                 *config_.addresses));
-  } catch (const ballast_error& e) {
-    return e.what_failed();
-  }
-  if (config_.on_notice)
-    config_.on_notice("the run in " + folder +
-                      " was killed before its first step: it begins from the "
-                      "beginning");
-  if (config_.on_run_opened)
-    config_.on_run_opened(record(), *what);
-  (void)core().submit(*what, record().name(), record().term());
-  perform_decided();
-  return {};
-}
-
-failure coordinator_shell::resume_past(const resume_run& order) {
-  const std::string& folder = order.folder;
-  const std::optional<job>& wanted = order.what;
-  if (failure refused = busy())
-    return refused;
-  past_run past;
-  try {
-    // Not when a coordinator replaces one that died: that run has begun here.
-    if (wanted && order.again)
-      if (failure refused = asks_too_much(*wanted, config_))
-        return refused;
-    std::optional<journal_content> found = look_for_run(folder);
-    if (!found)
-      return begin_again(folder, wanted);
-    if (auto why = other_build(*found->run, config_.core.build_id);
-        !why.empty())
-      return {errc::other_build, folder + ": " + why, {}};
-    if (wanted)
-      if (auto why = cannot_go_on(begun_as(*found->run), *wanted); !why.empty())
-        return {errc::invalid_job, folder + ": " + why, {}};
-    auto taken = std::make_shared<run_record>(std::filesystem::path(folder),
-                                              *config_.addresses);
-    taken->tell_by(config_.on_notice);
-    past = taken->past();
-    if (wanted)
-      past.what = *wanted;
-    lead(std::move(taken));
-  } catch (const ballast_error& e) {
-    return e.what_failed();
-  } catch (const std::exception& e) {
-    return {errc::run_dir_unusable, printable(e.what()), {}};
-  }
-  past.alive = order.alive;
-  past.asked_again = order.again;
-  if (config_.on_run_opened)
-    config_.on_run_opened(record(), past.what);
-  (void)core().resume(std::move(past), record().term(), record().token());
-  perform_decided();
-  return {};
+  return accepted;
 }
 
 void coordinator_shell::down(const caf::down_msg& message) {
@@ -263,6 +106,250 @@ void coordinator_shell::down(const caf::down_msg& message) {
       tell_core(connection_lost{who, losses::connection_closed{}});
       return;
     }
+}
+
+void coordinator_shell::on_tick() {
+  if (int injected = fault_point("coordinator.tick"))
+    throw std::system_error(injected, std::generic_category(), "a tick");
+  status_.reset();
+  queue_.retry();
+  prepare_again();
+  if (!queue_.waiting())
+    tell_core(clock_tick{});
+  if (core().members.active())
+    queue_.add(notice_.note(core().nodes, clock_now()));
+  else
+    notice_.clear();
+  if (const std::string text = disk_trouble();
+      notice_.is_due(text, clock_now())) {
+    log().warn("{}", text);
+    if (config_.on_trouble)
+      config_.on_trouble(text);
+  }
+  const bool due = summaries_due(core(), ++ticks_);
+  if (due && workers_stale_ && !queue_.waiting())
+    queue_.add(queued_work{[this] { write_stale_workers(); }});
+  if (due && state_->record)
+    state_->record->probe()->status(status());
+  if (config_.on_tick && core().members.active())
+    config_.on_tick(status());
+  delayed_send(this, tick_every, coordinator_tick{});
+}
+
+const run_status& coordinator_shell::status() {
+  if (status_)
+    return *status_;
+  run_status out = status_of(core(), now());
+  out.now = clock_now(); // as in events.jsonl
+  out.disk_trouble = disk_trouble();
+  const bool active = core().members.active();
+  if (state_->ending || (!queue_.empty() && !active)) {
+    out.state = run_phase::finishing;
+  } else if (!active && how_it_ended_) {
+    out.state = how_it_ended_->first;
+    out.ended = how_it_ended_->second;
+  }
+  return status_.emplace(std::move(out));
+}
+
+std::string coordinator_shell::disk_trouble() {
+  for (std::string text : {queue_.sentence(), prepare_wait_.sentence(),
+                           state_->background.sentence()})
+    if (!text.empty())
+      return text;
+  return notice_.sentence(patience());
+}
+
+// -- actions out --------------------------------------------------------------
+
+/// One overload for each type of action; one that lacks does not compile.
+struct coordinator_shell::action_handler {
+  /// For the disk.
+  template <class Recorded>
+  requires requires(run_record& on, const Recorded& what) { on.perform(what); }
+  void operator()(const Recorded& what) { me->record().perform(what); }
+  /// For a worker, as it is.
+  template <class Order>
+  requires requires(const Order& one) {
+    one.to;
+    one.what;
+  }
+  void operator()(const Order& what) { order(what.to, what.what); }
+  void operator()(const send_assignment& what) {
+    assignment copy = what.what;
+    copy.run_folder = me->record().folder().string();
+    order(what.to, copy);
+  }
+  void operator()(const expel& what);
+
+  // For the shard manager.
+  void operator()(const prepare_data& what);
+  void operator()(const place_shares& what);
+  void operator()(const observe_load& what);
+  void operator()(const apply_balance& what) {
+    me->send(me->state_->shards,
+             set_balance{what.what.enabled, what.what.skew_tv});
+  }
+  void operator()(const serve_checkpoint& what) {
+    me->send(me->state_->shards, serve_file{what.file});
+  }
+
+  // For the background.
+  void operator()(const fetch_model& what) {
+    me->state_->background.save_model(work(), what);
+  }
+  void operator()(const publish_model& what) {
+    me->state_->background.save_model(work(), what);
+  }
+  void operator()(const fetch_checkpoint& what);
+
+  void operator()(const start_worker& what) {
+    log().info("starts worker {}", what.name);
+    if (me->config_.on_start_worker)
+      me->config_.on_start_worker(what.name);
+  }
+  void operator()(const write_event& what);
+  void operator()(const write_workers&);
+  void operator()(const give_up& what);
+  void operator()(const end_run& what) { me->end(what); }
+
+  template <class Message>
+  void order(worker_id to, const Message& what) {
+    auto found = me->state_->handles.find(to);
+    if (found != me->state_->handles.end())
+      me->send(found->second, what);
+  }
+  run_work work() { return {me, me->state_->record, me->patience()}; }
+
+  coordinator_shell* me;
+};
+
+/// Its messages count no more. If it ever wakes up it is told to drop what it
+/// has; whoever started it may end it before.
+void coordinator_shell::action_handler::operator()(const expel& what) {
+  auto& handles = me->state_->handles;
+  auto found = handles.find(what.who);
+  if (me->config_.on_expelled)
+    me->config_.on_expelled(me->core().nodes.name_of(what.who));
+  if (found == handles.end())
+    return;
+  bool for_good = !what.dismissed.empty();
+  me->send(found->second,
+           command{me->core().config.term, generation{},
+                   for_good ? command_kind::dismiss : command_kind::expel,
+                   for_good              ? what.dismissed
+                   : what.reason.empty() ? "excluded: it did not answer in time"
+                                         : what.reason});
+  me->demonitor(found->second.address());
+  handles.erase(found);
+}
+
+void coordinator_shell::action_handler::operator()(const prepare_data& what) {
+  me->request(me->state_->shards, preparing_deadline,
+              prepare_set{what.what, me->record().token()})
+      .then(
+          [me = me, run = me->state_->runs](const set_prepared& made) {
+            if (run == me->state_->runs)
+              me->queue_.add(queued_work{[me, made] { me->prepared(made); }});
+          },
+          [me = me, what, run = me->state_->runs](const caf::error& why) {
+            if (run == me->state_->runs)
+              me->not_prepared(what, why);
+          });
+}
+
+/// Answers of the shard manager that come when their run is over say nothing.
+void coordinator_shell::action_handler::operator()(const place_shares& what) {
+  me->request(me->state_->shards, planning_deadline, what)
+      .then(
+          [me = me, of = what.generation,
+           run = me->state_->runs](const placed_shares& placed) {
+            if (run != me->state_->runs)
+              return;
+            if (placed.lacks)
+              me->tell_core(no_room_found{of, placed.lacks});
+            else
+              me->tell_core(shares_placed{placed.what, placed.shares});
+          },
+          [me = me, run = me->state_->runs](const caf::error& why) {
+            if (run == me->state_->runs)
+              me->tell_core(outside_trouble{to_failure(why)});
+          });
+}
+
+void coordinator_shell::action_handler::operator()(const observe_load& what) {
+  me->request(me->state_->shards, planning_deadline, what.what)
+      .then(
+          [me = me, run = me->state_->runs](const balance_answer& answer) {
+            if (run == me->state_->runs)
+              me->tell_core(answer);
+          },
+          [me = me, run = me->state_->runs](const caf::error& why) {
+            if (run != me->state_->runs)
+              return;
+            log().warn("no balance: {}", to_failure(why).message);
+            me->tell_core(balance_answer{});
+          });
+}
+
+void coordinator_shell::action_handler::operator()(
+    const fetch_checkpoint& what) {
+  run_work of = work();
+  // The last one is what the run goes on from; without another one training
+  // does as well.
+  const coordinator_parts& core = me->core();
+  const bool last =
+      core.members.phase() == run_phase::finishing || core.run.requests.stops();
+  if (!last)
+    of.patience = 0s;
+  me->state_->background.save_checkpoint(of, what,
+                                         core.nodes.name_of(what.from));
+}
+
+/// What a user should see though the run goes on.
+void coordinator_shell::action_handler::operator()(const write_event& what) {
+  const auto* unopened = std::get_if<events::cannot_open>(&what.what);
+  if (unopened && me->config_.on_trouble)
+    me->config_.on_trouble(unopened->message + "; it is tried again, " +
+                           std::to_string(unopened->attempts) +
+                           " attempts failed so far");
+  me->record().perform(what);
+  me->status_.reset(); // shows no less than the events do
+}
+
+/// Of hundreds of workers the file takes milliseconds: not on the way of a
+/// change of the membership, and once for all that changes meanwhile.
+void coordinator_shell::action_handler::operator()(const write_workers&) {
+  me->workers_stale_ = many_workers(me->core());
+  if (!me->workers_stale_)
+    me->record().workers(workers_json(status_of(me->core(), me->now())));
+}
+
+/// As a message, so that what was decided beside it is done first.
+void coordinator_shell::action_handler::operator()(const give_up& what) {
+  failure why = what.why;
+  if (!what.rows.empty())
+    why.message += ": " + me->record().describe(what.rows) +
+                   "; take them out of the data, or mend what they break";
+  me->send(me, run_trouble{why});
+}
+
+coordinator_shell::coordinator_shell(caf::actor_config& actor,
+                                     shard_manager_actor shards,
+                                     coordinator_shell_config config)
+    : local_coordinator_actor::base(actor), config_(std::move(config)),
+      queue_({[this](const action& one) {
+                std::visit(
+                    [this](const auto& what) { action_handler{this}(what); },
+                    one);
+              },
+              [this](const failure& why) { give_up_queue(why); },
+              [this] { return patience(); }, [this] { return clock_now(); }}) {
+  config_.core.tick = tick_every;
+  state_.emplace(config_.core);
+  state_->shards = std::move(shards);
+  on_handler_exception(this, "coordinator", config_.on_defect);
+  set_down_handler([this](const caf::down_msg& m) { down(m); });
 }
 
 } // namespace ballast

@@ -2,7 +2,7 @@
 
 #include "runtime/base/errors.hpp"
 #include "runtime/base/text_digest.hpp"
-#include "runtime/coordinator/coordinator.hpp"
+#include "runtime/coordinator/parts.hpp"
 #include "runtime/ledger/lineage.hpp"
 #include "store/json_file.hpp"
 

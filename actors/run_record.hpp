@@ -11,7 +11,6 @@
 #include "monitor/report.hpp"
 #include "runtime/base/event_budget.hpp"
 #include "runtime/coordinator/actions.hpp"
-#include "runtime/coordinator/coordinator.hpp"
 #include "runtime/coordinator/past_run.hpp"
 #include "store/damaged_tail.hpp"
 #include "store/journal.hpp"

@@ -3,7 +3,7 @@
 #include "actors/handler_exception.hpp"
 #include "actors/planner.hpp"
 #include "actors/types.hpp"
-#include "runtime/balance/memory_fit.hpp"
+#include "runtime/balance/repair.hpp"
 
 #include <chrono>
 #include <string>

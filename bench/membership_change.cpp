@@ -17,9 +17,9 @@
 /// step, of that the coordinator's processor, and the ratio to the first world.
 #include "monitor/logs/event_text.hpp"
 #include "monitor/status_json.hpp"
-#include "runtime/balance/memory_fit.hpp"
-#include "runtime/coordinator/coordinator.hpp"
+#include "runtime/balance/repair.hpp"
 #include "runtime/coordinator/status.hpp"
+#include "runtime/coordinator/transitions.hpp"
 #include "runtime/ledger/manifest.hpp"
 #include "store/journal.hpp"
 
@@ -118,7 +118,7 @@ public:
     what.elastic.max_workers = workers;
     journal_->record_run({"bench-1", 1, set_.train_rows, to_json(what)});
     handle([&] {
-      (void)core_.submit(what, "bench-1", term{1});
+      (void)submit(core_, what, "bench-1", term{1});
       perform(box_.take());
       tell(data_prepared{summary_of(set_)});
     });
@@ -129,9 +129,9 @@ public:
   /// Kills one in the middle of an epoch; ms until the first step, and the
   /// coordinator's part of it.
   std::pair<double, double> lose_one() {
-    const auto workers = core_.members().members()->workers;
+    const auto workers = core_.members.members()->workers;
     dead_ = workers[workers.size() / 2];
-    recoveries_ = core_.run().steps.recoveries().size();
+    recoveries_ = core_.run.steps.recoveries().size();
     const double begun = now_;
     busy_ = 0;
     at(begun + noticed_ms, [this] {
@@ -139,7 +139,7 @@ public:
         tell(connection_lost{dead_, losses::connection_closed{}});
       });
     });
-    while (core_.run().steps.recoveries().size() == recoveries_ &&
+    while (core_.run.steps.recoveries().size() == recoveries_ &&
            !queue_.empty())
       next();
     return {now_ - begun, busy_};
@@ -208,26 +208,26 @@ private:
     hello.memory_bytes = uint64_t{16} << 30;
     hello.metrics_address = "http://10.0.0.1:9000";
     handle([&] {
-      (void)core_.hello(hello, time());
+      (void)greet(core_, hello, time());
       perform(box_.take());
     });
   }
 
   template <class Event>
   void tell(Event what) {
-    core_.take(std::move(what), time());
+    on(core_, std::move(what), time());
     perform(box_.take());
   }
 
   void tick() {
     handle([this] {
       size_t i = 0; // a quarter of the heartbeats each time
-      for (worker_id who : core_.members().members()->workers)
+      for (worker_id who : core_.members.members()->workers)
         if (who != dead_ && i++ % 4 == ticks_ % 4)
-          core_.take(heartbeat{who, core_.members().members()->number}, time());
+          on(core_, heartbeat{who, core_.members.members()->number}, time());
       tell(clock_tick{});
-      const bool waits = core_.phase() == run_phase::recovering;
-      if (core_.nodes().all().size() <= small_world ||
+      const bool waits = core_.members.phase() == run_phase::recovering;
+      if (core_.nodes.all().size() <= small_world ||
           ticks_ % (waits ? 40 : 10) == 0) {
         if (std::exchange(stale_, false))
           written_ += workers_json(status_of(core_, time())).dump(2).size();
@@ -266,7 +266,7 @@ private:
     written_ += text_of(what.what).fields.dump().size();
   }
   void perform(const write_workers&) {
-    stale_ = core_.nodes().all().size() > small_world;
+    stale_ = core_.nodes.all().size() > small_world;
     if (!stale_)
       written_ += workers_json(status_of(core_, time())).dump(2).size();
   }
@@ -279,7 +279,7 @@ private:
       ack.worker = who;
       ack.level = order.level;
       ack.holds_state = true;
-      ack.step = core_.run().steps.last().step;
+      ack.step = core_.run.steps.last().step;
       report(stop_ms, 60, [this, ack] { tell(ack); });
     });
   }
@@ -299,7 +299,7 @@ private:
     send(60, {&what.what.addresses.bytes()},
          [this, who = what.to, gen = what.what.generation] {
            report(connect_ms, 60, [this, who, gen] {
-             const auto& members = *core_.members().members();
+             const auto& members = *core_.members.members();
              tell(worker_ready{who, gen, members.commits.base()});
            });
            report(connect_ms + step_ms, 150, [this, who] { steps(who); });
@@ -307,18 +307,18 @@ private:
   }
   /// The first steps of a generation.
   void steps(worker_id who) {
-    const generation_state& members = *core_.members().members();
+    const generation_state& members = *core_.members.members();
     progress_report told;
     told.worker = who;
     told.generation = members.number;
-    const ledger& book = *core_.run().steps.book();
+    const ledger& book = *core_.run.steps.book();
     uint64_t last = value(members.commits.base());
     for (int i = 0; i < 3; ++i) {
       ++last;
       told.steps.push_back(
           {step_number{last},
            epoch_number{(last - 1) / book.steps_per_epoch() + 1},
-           members.current.number, core_.run().spec.job.train.global_batch, 1,
+           members.current.number, core_.run.spec.job.train.global_batch, 1,
            1 + last});
     }
     told.costs.push_back({64, 1000});
@@ -327,7 +327,7 @@ private:
 
   manifest set_;
   outbox box_;
-  coordinator_core core_;
+  coordinator_parts core_;
   std::optional<journal> journal_;
   std::multimap<double, std::function<void()>> queue_;
   std::vector<std::pair<size_t, std::function<void()>>> sent_;

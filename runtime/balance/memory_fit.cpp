@@ -1,8 +1,5 @@
 #include "runtime/balance/memory_fit.hpp"
 
-#include "runtime/balance/repair.hpp"
-#include "runtime/balance/skew.hpp"
-
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -192,26 +189,6 @@ memory_need fit_memory(const manifest& set, const plan& before, plan& out,
     for (share& one : out.shares)
       one.batch_weight = rows(one);
   return lacks;
-}
-
-placed_shares place(const manifest& set, double skew_tv,
-                    const place_shares& what) {
-  return place(set, chunk_labels(set), skew_tv, what);
-}
-
-placed_shares place(const manifest& set, const chunk_labels& labels,
-                    double skew_tv, const place_shares& what) {
-  placed_shares out;
-  out.what = what.before.shares.empty()
-                 ? first_plan(set, what.workers, what.generation, what.number)
-                 : repaired_plan(set, labels, skew_tv, what.before,
-                                 what.workers, what.generation, what.number);
-  out.lacks = fit_memory(set, what.before, out.what, what.limits);
-  const skew_report skews = measure_skew(labels, out.what);
-  for (size_t rank = 0; rank < out.what.shares.size(); ++rank)
-    out.shares.push_back({out.what.shares[rank].worker,
-                          rows(out.what.shares[rank]), skews.by_rank[rank]});
-  return out;
 }
 
 } // namespace ballast

@@ -3,8 +3,6 @@
 /// from workers above their limit to those with most room. Pure.
 #pragma once
 
-#include "runtime/balance/chunk_labels.hpp"
-#include "runtime/balance/place_shares.hpp"
 #include "runtime/ledger/manifest.hpp"
 #include "runtime/ledger/plan.hpp"
 #include "runtime/messages/messages.hpp"
@@ -24,12 +22,5 @@ std::vector<uint64_t> held_bytes(const manifest& set, const plan& of);
 /// unusable.
 memory_need fit_memory(const manifest& set, const plan& before, plan& out,
                        std::span<const uint64_t> limits);
-
-/// The shard manager's reply to place_shares: the first plan or a repaired one,
-/// within the limits.
-placed_shares place(const manifest& set, const chunk_labels& labels,
-                    double skew_tv, const place_shares& what);
-placed_shares place(const manifest& set, double skew_tv,
-                    const place_shares& what);
 
 } // namespace ballast

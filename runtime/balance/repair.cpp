@@ -1,8 +1,10 @@
 #include "runtime/balance/repair.hpp"
 
 #include "runtime/balance/coarse_set.hpp"
+#include "runtime/balance/memory_fit.hpp"
 #include "runtime/balance/quota.hpp"
 #include "runtime/balance/shard_moves.hpp"
+#include "runtime/balance/skew.hpp"
 #include "runtime/placement/placement.hpp"
 
 #include <algorithm>
@@ -243,6 +245,26 @@ plan repaired_plan(const manifest& set, const chunk_labels& labels,
     }
     one.batch_weight = by_rows ? rows(one) : weights[rank];
   }
+  return out;
+}
+
+placed_shares place(const manifest& set, double skew_tv,
+                    const place_shares& what) {
+  return place(set, chunk_labels(set), skew_tv, what);
+}
+
+placed_shares place(const manifest& set, const chunk_labels& labels,
+                    double skew_tv, const place_shares& what) {
+  placed_shares out;
+  out.what = what.before.shares.empty()
+                 ? first_plan(set, what.workers, what.generation, what.number)
+                 : repaired_plan(set, labels, skew_tv, what.before,
+                                 what.workers, what.generation, what.number);
+  out.lacks = fit_memory(set, what.before, out.what, what.limits);
+  const skew_report skews = measure_skew(labels, out.what);
+  for (size_t rank = 0; rank < out.what.shares.size(); ++rank)
+    out.shares.push_back({out.what.shares[rank].worker,
+                          rows(out.what.shares[rank]), skews.by_rank[rank]});
   return out;
 }
 

@@ -6,8 +6,10 @@
 #pragma once
 
 #include "runtime/balance/chunk_labels.hpp"
+#include "runtime/balance/place_shares.hpp"
 #include "runtime/ledger/manifest.hpp"
 #include "runtime/ledger/plan.hpp"
+#include "runtime/messages/messages.hpp"
 
 #include <vector>
 
@@ -23,5 +25,12 @@ plan repaired_plan(const manifest& set, const chunk_labels& labels,
                    double skew_tv, const plan& before,
                    const std::vector<worker_id>& workers, generation gen,
                    plan_number number);
+
+/// The shard manager's reply to place_shares: the first plan or a repaired one,
+/// within the limits (memory_fit.hpp).
+placed_shares place(const manifest& set, const chunk_labels& labels,
+                    double skew_tv, const place_shares& what);
+placed_shares place(const manifest& set, double skew_tv,
+                    const place_shares& what);
 
 } // namespace ballast

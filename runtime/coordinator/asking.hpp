@@ -1,7 +1,7 @@
 /// What users may ask of the coordinator: each request is refused, or what
 /// follows from it goes into the outbox. The refusal is the answer, an empty
-/// one means that it is done. Used by the facade, and where a change asks for
-/// it.
+/// one means that it is done. Called by the coordinator actor, and where a
+/// change asks for it.
 #pragma once
 
 #include "runtime/coordinator/events.hpp"

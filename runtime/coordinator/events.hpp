@@ -1,6 +1,6 @@
 /// What happens to the coordinator: each report and answer is a type, and
-/// coordinator::take has one overload for each. Reports of workers are those of
-/// runtime/messages. Plain data.
+/// transitions.hpp has one function `on` for each. Reports of workers are those
+/// of runtime/messages. Plain data.
 #pragma once
 
 #include "runtime/balance/load.hpp"

@@ -1,6 +1,12 @@
-/// The parts of the coordinator side by side, each with a state of its own that
-/// only it changes. The transitions work with them; the facade owns them. Used
-/// on the coordinator's thread.
+/// The coordinator: its parts side by side, each with a state of its own that
+/// only it changes. The transitions (transitions.hpp) work with them; the
+/// coordinator actor owns them and uses them on its thread.
+///
+///   roster, staffing, loss_reports   nodes, and what becomes of them
+///   membership                       what a run is at, and with which workers
+///   progress, checkpoints            what is committed, what is on the disk
+///   rebalance, connectivity          what moves, and what does not connect
+///   requests, poison                 what users ask for, what kills workers
 #pragma once
 
 #include "runtime/coordinator/checkpoints.hpp"
@@ -39,6 +45,7 @@ struct run_state {
 };
 
 struct coordinator_parts {
+  /// `to` outlives it.
   coordinator_parts(coordinator_config told, outbox& to)
       : config(std::move(told)), out(to),
         nodes(config.heartbeat, config.supervised), staff(config.supervised) {}
@@ -50,7 +57,7 @@ struct coordinator_parts {
   stragglers devices;
   loss_reports lost;
   membership members;
-  run_state run;
+  run_state run;      // the newest; without a name before the first one
   instant ticked{-1}; // the newest clock_tick; negative: none yet
 
   bool may_train(const node& who) const {

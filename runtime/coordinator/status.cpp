@@ -25,18 +25,19 @@ std::string to_string(worker_standing what) {
 
 namespace {
 
-worker_standing standing_of(const coordinator_core& core, const node& who,
+worker_standing standing_of(const coordinator_parts& core, const node& who,
                             bool member) {
   if (!who.connected)
     return who.left ? worker_standing::left : worker_standing::lost;
-  if (core.active() &&
-      (who.about.not_for == core.run().spec.name || who.held_back_until))
+  if (core.members.active() &&
+      (who.about.not_for == core.run.spec.name || who.held_back_until))
     return worker_standing::dismissed;
-  if (core.active() && (who.about.leaving || core.nodes().leaving(who.id)))
+  if (core.members.active() &&
+      (who.about.leaving || core.nodes.leaving(who.id)))
     return worker_standing::draining;
-  if (!member && core.active())
+  if (!member && core.members.active())
     return worker_standing::joining;
-  switch (core.phase()) {
+  switch (core.members.phase()) {
   case run_phase::recovering:
   case run_phase::training:
   case run_phase::paused:
@@ -52,10 +53,10 @@ worker_standing standing_of(const coordinator_core& core, const node& who,
 }
 
 /// Since its last word.
-std::optional<worker_status::seconds> word_age(const coordinator_core& core,
+std::optional<worker_status::seconds> word_age(const coordinator_parts& core,
                                                const node& who, instant now) {
   instant last =
-      who.connected ? core.nodes().detector().last_word(who.id) : who.last_word;
+      who.connected ? core.nodes.detector().last_word(who.id) : who.last_word;
   if (who.left || last == instant{})
     return std::nullopt;
   return now - last;
@@ -69,26 +70,26 @@ double rate(const progress_report& report) {
 
 /// Its id and rank, by id: nodes are looked at in that order.
 std::vector<std::pair<worker_id, size_t>>
-ranks_by_id(const coordinator_core& core) {
+ranks_by_id(const coordinator_parts& core) {
   std::vector<std::pair<worker_id, size_t>> out;
-  if (const generation_state* members = core.members().members())
+  if (const generation_state* members = core.members.members())
     for (worker_id who : members->workers)
       out.emplace_back(who, out.size());
   std::sort(out.begin(), out.end());
   return out;
 }
 
-uint64_t sum_of_weights(const coordinator_core& core) {
+uint64_t sum_of_weights(const coordinator_parts& core) {
   uint64_t out = 0;
-  if (const generation_state* members = core.members().members())
+  if (const generation_state* members = core.members.members())
     for (const share& one : members->current.shares)
       out += one.batch_weight;
   return out;
 }
 
-std::optional<worker_status::part> part_of(const coordinator_core& core,
+std::optional<worker_status::part> part_of(const coordinator_parts& core,
                                            size_t rank, uint64_t weights) {
-  const generation_state& members = *core.members().members();
+  const generation_state& members = *core.members.members();
   if (rank >= members.shares.size())
     return std::nullopt;
   worker_status::part out;
@@ -96,23 +97,23 @@ std::optional<worker_status::part> part_of(const coordinator_core& core,
   out.skew_tv = members.shares[rank].skew_tv;
   if (weights > 0)
     out.batch = double(members.current.shares[rank].batch_weight) /
-                double(weights) * double(core.run().spec.batch());
-  const auto& rates = core.run().balance.account().state.copy_bytes_per_s;
+                double(weights) * double(core.run.spec.batch());
+  const auto& rates = core.run.balance.account().state.copy_bytes_per_s;
   if (rank < rates.size() && rates[rank] > 0)
     out.copy_bytes_per_s = rates[rank];
   return out;
 }
 
-std::vector<worker_status> workers_of(const coordinator_core& core,
+std::vector<worker_status> workers_of(const coordinator_parts& core,
                                       instant now) {
   std::vector<worker_status> out;
-  out.reserve(core.nodes().all().size());
+  out.reserve(core.nodes.all().size());
   const auto ranks = ranks_by_id(core);
   auto rank = ranks.begin();
-  const auto ill = core.devices().standing();
+  const auto ill = core.devices.standing();
   auto trouble = ill.begin();
   const uint64_t weights = sum_of_weights(core);
-  for (const auto& [id, who] : core.nodes().all()) {
+  for (const auto& [id, who] : core.nodes.all()) {
     while (rank != ranks.end() && rank->first < id)
       ++rank;
     while (trouble != ill.end() && trouble->who < id)
@@ -136,16 +137,16 @@ std::vector<worker_status> workers_of(const coordinator_core& core,
     if (!member)
       continue;
     one.rank = rank->second;
-    one.samples_per_s = rate(core.run().balance.newest(rank->second));
+    one.samples_per_s = rate(core.run.balance.newest(rank->second));
     one.share = part_of(core, rank->second, weights);
   }
   return out;
 }
 
-run_status::balancing balance_of(const coordinator_core& core) {
-  const run_state& of = core.run();
+run_status::balancing balance_of(const coordinator_parts& core) {
+  const run_state& of = core.run;
   const balance_account& done = of.balance.account();
-  const pending_rebalance* transfer = core.members().transfer();
+  const pending_rebalance* transfer = core.members.transfer();
   const balance_spec asked = of.requests.standing().balance_of(of.spec.job);
   return {.enabled = asked.enabled,
           .skew_tv = asked.skew_tv,
@@ -163,13 +164,14 @@ run_status::balancing balance_of(const coordinator_core& core) {
               transfer && !transfer->sent ? transfer->what.moves.size() : 0};
 }
 
-run_status::numbers numbers_of(const coordinator_core& core) {
-  const run_state& of = core.run();
+run_status::numbers numbers_of(const coordinator_parts& core) {
+  const run_state& of = core.run;
   const run_tally& tally = of.steps.tally();
   const uint64_t epochs = of.spec.job.train.epochs;
   const uint64_t batch = of.spec.batch();
   const uint64_t per_epoch = (of.spec.set.train_rows + batch - 1) / batch;
-  const bool moves = core.active() && core.phase() != run_phase::paused;
+  const bool moves =
+      core.members.active() && core.members.phase() != run_phase::paused;
   run_status::numbers out;
   out.name = of.spec.name;
   out.epochs = epochs;
@@ -179,18 +181,18 @@ run_status::numbers numbers_of(const coordinator_core& core) {
   out.samples = tally.samples;
   out.loss = tally.last.loss;
   out.samples_per_s = moves ? of.steps.rate() : tally.samples_per_s();
-  if (const pending_rebalance* transfer = core.members().transfer())
+  if (const pending_rebalance* transfer = core.members.transfer())
     out.moves = transfer->what.moves;
   out.balance = balance_of(core);
-  if (const generation_state* members = core.members().members())
+  if (const generation_state* members = core.members.members())
     out.members = {members->workers.size(), members->number,
                    members->current.number, members->collective};
-  if (core.active() && of.links.to_show())
+  if (core.members.active() && of.links.to_show())
     out.cannot_open = of.links.cannot_open();
-  if (core.members().shortage())
-    out.lacks = core.members().shortage()->lacks;
+  if (core.members.shortage())
+    out.lacks = core.members.shortage()->lacks;
   out.waits = of.delay.why();
-  if (core.active())
+  if (core.members.active())
     out.requests = {of.requests.paused(), of.requests.stops()};
   if (tally.test)
     out.test = {tally.test->loss, {}};
@@ -201,32 +203,32 @@ run_status::numbers numbers_of(const coordinator_core& core) {
 
 } // namespace
 
-run_status status_of(const coordinator_core& core, instant now) {
+run_status status_of(const coordinator_parts& core, instant now) {
   run_status out;
-  out.state = core.phase();
-  out.term = core.config().term;
+  out.state = core.members.phase();
+  out.term = core.config.term;
   out.now = now;
   out.workers = workers_of(core, now);
-  if (core.members().in<idle>())
+  if (core.members.in<idle>())
     return out;
   run_status::numbers& shown = out.run.emplace(numbers_of(core));
   for (const worker_status& one : out.workers)
     if (one.share)
       shown.skew_tv_max = std::max(shown.skew_tv_max, one.share->skew_tv);
-  const job& what = core.run().spec.job;
-  if (core.phase() == run_phase::waiting)
+  const job& what = core.run.spec.job;
+  if (core.members.phase() == run_phase::waiting)
     shown.waiting_for_workers =
-        core.run().requests.standing().workers_of(what).value_or(
+        core.run.requests.standing().workers_of(what).value_or(
             what.elastic.workers);
-  const fenced* fence = core.members().in<fenced>();
+  const fenced* fence = core.members.in<fenced>();
   const bool too_few = fence && fence->short_of_workers;
   if (too_few)
     shown.waiting_for_workers = what.elastic.min_workers;
   // A recovery that waits for something is a wait to whoever looks.
-  if (core.phase() == run_phase::recovering &&
+  if (core.members.phase() == run_phase::recovering &&
       (too_few || shown.lacks || !shown.waits.empty()))
     out.state = run_phase::waiting;
-  if (const ended* end = core.members().in<ended>()) {
+  if (const ended* end = core.members.in<ended>()) {
     out.ended = run_status::ending{.exit_code = end->exit_code};
     if (end->how == run_phase::failed)
       out.ended->error = end->reason;

@@ -1,13 +1,17 @@
 /// What the coordinator does: for each event a function from the state it is in
 /// to the next one, and the transitions that several of them share. Each takes
 /// the parts, changes them through their methods, and puts what is to be done
-/// into the outbox, in order. Used by the facade and by each other only.
+/// into the outbox, in order. Events that do not fit the state change nothing
+/// (docs/architecture.md has the table). The coordinator actor calls greet(),
+/// submit(), take_over() and on().
 #pragma once
 
 #include "runtime/coordinator/events.hpp"
 #include "runtime/coordinator/parts.hpp"
 
+#include <concepts>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -17,6 +21,7 @@ using hello_answer = std::variant<welcome, failure>;
 
 // -- joining.cpp, losing.cpp, silence.cpp: nodes come and go ------------------
 
+/// A node introduces itself: it is taken in, or why not.
 hello_answer greet(coordinator_parts& p, const worker_hello& hello,
                    instant now);
 void on(coordinator_parts& p, const heartbeat& beat, instant now);
@@ -45,6 +50,7 @@ void forget_dead(coordinator_parts& p);
 
 // -- beginning.cpp, opening.cpp: from the job to the first step ---------------
 
+/// `life`: of the run's journal. A second job is refused.
 failure submit(coordinator_parts& p, const job& what, const std::string& name,
                term life);
 void on(coordinator_parts& p, data_prepared what, instant now);
@@ -73,7 +79,7 @@ journal_change journal_entry(const coordinator_parts& p, const plan& placed,
 // -- takeover.cpp: a run that an earlier life led -----------------------------
 
 failure take_over(coordinator_parts& p, past_run past, term life,
-                  std::string token);
+                  std::string token = {});
 /// preparing -> as the earlier life left it, behind a fence.
 void restore(coordinator_parts& p, past_run past, instant now);
 /// A worker of the earlier life, with all that it holds.
@@ -184,5 +190,11 @@ void end_without_holders(coordinator_parts& p, const std::string& reason);
 void fail(coordinator_parts& p, failure why);
 void finish(coordinator_parts& p, run_phase how, int exit_code,
             std::string reason, bool goes_on = false);
+
+/// A template, so that no event without a function becomes a report.
+template <std::same_as<worker_report> Report>
+void on(coordinator_parts& p, Report what, instant now) {
+  std::visit([&](auto& one) { on(p, std::move(one), now); }, what);
+}
 
 } // namespace ballast

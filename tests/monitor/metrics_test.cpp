@@ -2,7 +2,7 @@
 /// Method: every verb of every probe once, then the text is read.
 #include "monitor/metrics/metrics.hpp"
 
-#include "runtime/coordinator/coordinator.hpp"
+#include "runtime/coordinator/parts.hpp"
 #include "tests/source_root.hpp"
 #include "tests/store/temp_folder.hpp"
 

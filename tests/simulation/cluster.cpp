@@ -1,5 +1,6 @@
 #include "tests/simulation/cluster_parts.hpp"
 
+#include "runtime/coordinator/asking.hpp"
 #include "tests/runtime/coordinator/plain_set.hpp"
 
 #include <algorithm>
@@ -143,11 +144,11 @@ void cluster::hurt_somebody() {
       crash_coordinator();
   } else if (random_.one_in(3)) {
     freeze(victim, some(10'000, 3'000'000));
-  } else if (random_.one_in(6) && core_ && core_->active()) {
+  } else if (random_.one_in(6) && core_ && core_->members.active()) {
     log([&] { return victim.name + " is asked to leave"; });
     ++outcome_.drains;
     at_coordinator(0ns, [this, name = victim.name] {
-      (void)core_->ask(drain_request{name}, now_);
+      (void)ballast::ask(*core_, drain_request{name}, now_);
       perform(box_.take());
     });
   } else if (random_.one_in(8) && !options_.supervised) {
@@ -204,7 +205,7 @@ void cluster::cut_power() {
       past.alive.emplace();
       user_->paused.reset(); // who resumes a run wants it to train
     }
-    (void)core_->resume(std::move(past), term{++terms_});
+    (void)take_over(*core_, std::move(past), term{++terms_});
     perform(box_.take());
   });
 }
@@ -243,7 +244,7 @@ outcome cluster::run() {
   outcome_.took = now_;
   if (!over_)
     fail("the run does not end; it is " +
-         (core_ ? to_string(core_->phase()) : "without a coordinator"));
+         (core_ ? to_string(core_->members.phase()) : "without a coordinator"));
   return outcome_;
 }
 

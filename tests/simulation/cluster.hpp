@@ -7,7 +7,7 @@
 #pragma once
 
 #include "runtime/balance/balancer.hpp"
-#include "runtime/coordinator/coordinator.hpp"
+#include "runtime/coordinator/transitions.hpp"
 #include "runtime/ledger/manifest.hpp"
 #include "runtime/worker/coordinator_link.hpp"
 #include "runtime/worker/lifecycle.hpp"
@@ -179,7 +179,7 @@ private:
   std::map<uint32_t, std::unique_ptr<node_state>> nodes_; // by process number
   uint32_t processes_ = 0;
   outbox box_; // of the coordinator that lives
-  std::unique_ptr<coordinator_core> core_;
+  std::unique_ptr<coordinator_parts> core_;
   uint64_t life_ = 1; // of the coordinator; what an earlier one began is lost
   uint64_t terms_ = 1;
   instant stands_until_{};  // the coordinator's process

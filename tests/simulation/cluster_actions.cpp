@@ -1,7 +1,7 @@
 /// What the coordinator's shell does: one function for each kind of action.
 #include "tests/simulation/cluster_parts.hpp"
 
-#include "runtime/balance/memory_fit.hpp"
+#include "runtime/balance/repair.hpp"
 
 #include <algorithm>
 
@@ -24,7 +24,7 @@ struct cluster::performer {
             balance_policy{.global_batch = me->options_.global_batch},
             std::make_shared<manifest>(me->set_));
       // The run may have ended while its data were read.
-      if (me->core_->phase() == run_phase::preparing)
+      if (me->core_->members.phase() == run_phase::preparing)
         me->tell_core(data_prepared{summary});
     });
   }
@@ -93,7 +93,7 @@ struct cluster::performer {
   void operator()(const send_fence& one) {
     in.log([&] {
       return "fence " + to_string(one.what.level) + " to " +
-             in.core_->name_of(one.to) + ": " + one.what.reason;
+             in.core_->nodes.name_of(one.to) + ": " + one.what.reason;
     });
     in.to_node(one.to, [me = &in, order = one.what](node_state& who) {
       me->on_fence(who, order);
@@ -113,9 +113,9 @@ struct cluster::performer {
   /// Told once more, and then not spoken to.
   void operator()(const expel& out) {
     ++in.outcome_.excluded;
-    in.log([&] { return in.core_->name_of(out.who) + " is excluded"; });
+    in.log([&] { return in.core_->nodes.name_of(out.who) + " is excluded"; });
     bool for_good = !out.dismissed.empty();
-    command last{in.core_->config().term,
+    command last{in.core_->config.term,
                  {},
                  for_good ? command_kind::dismiss : command_kind::expel,
                  for_good ? out.dismissed : "excluded"};
@@ -126,7 +126,7 @@ struct cluster::performer {
       if (who->handle == out.who)
         who->handle = {};
     if (in.options_.supervised)
-      in.expelled(in.core_->name_of(out.who));
+      in.expelled(in.core_->nodes.name_of(out.who));
   }
 
   void operator()(const start_worker& one) {
@@ -174,7 +174,8 @@ void cluster::perform(const actions& list) {
       return crash_coordinator();
     std::visit(performer{*this}, one);
   }
-  if (core_ && std::exchange(last_phase_, core_->phase()) != core_->phase())
+  if (core_ && std::exchange(last_phase_, core_->members.phase()) !=
+                   core_->members.phase())
     last_progress_ = now_;
 }
 

@@ -5,6 +5,7 @@
 
 #include "runtime/balance/coverage.hpp"
 #include "runtime/balance/memory_fit.hpp"
+#include "runtime/balance/repair.hpp"
 
 #include <algorithm>
 
@@ -112,8 +113,8 @@ static uint64_t coverable(const manifest& set, const plan& now) {
 void cluster::check_coverage() {
   outcome_.same_since =
       std::max(disk_->trained_at, disk_->changed_at) - disk_->changed_at;
-  outcome_.stalled = core_ && core_->run().balance.account().state.code ==
-                                  balance_code::stalled;
+  outcome_.stalled =
+      core_ && core_->run.balance.account().state.code == balance_code::stalled;
   for (const auto& [number, one] : disk_->plans)
     if (one.effective)
       outcome_.lone_classes = coverable(set_, one.body);

@@ -16,7 +16,7 @@ void cluster::check_shown(const std::vector<committed_step>& steps) {
     disk_->steps.push_back(step);
     // Every living member of the current generation holds it.
     std::shared_ptr<const attempt> held;
-    const generation_state& members = *core_->members().members();
+    const generation_state& members = *core_->members.members();
     for (worker_id who : members.workers)
       for (auto& [process, node] : nodes_) {
         // A fence may just have decided on the next generation, in which some
@@ -87,13 +87,13 @@ void cluster::check_straggler(const events::straggler& told) {
 
 /// Whoever is ill was told of, in this life of the coordinator.
 void cluster::check_stragglers() {
-  if (!core_ || !core_->active())
+  if (!core_ || !core_->members.active())
     return;
   std::set<worker_id> standing;
-  for (const stragglers::finding& one : core_->devices().standing())
+  for (const stragglers::finding& one : core_->devices.standing())
     standing.insert(one.who);
   for (const auto& [process, who] : nodes_) {
-    if (who->handle == worker_id{} || !core_->nodes().connected(who->handle))
+    if (who->handle == worker_id{} || !core_->nodes.connected(who->handle))
       continue;
     if (!standing.contains(who->handle) && who->heard_ill)
       fail(who->name + " is ill and forgotten");

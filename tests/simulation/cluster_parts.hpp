@@ -106,7 +106,7 @@ void cluster::log(Line line) {
 
 template <class Event>
 void cluster::tell_core(Event what) {
-  core_->take(std::move(what), now_);
+  on(*core_, std::move(what), now_);
   perform(box_.take());
 }
 

@@ -95,7 +95,7 @@ void cluster::new_core() {
   config.supervised = options_.supervised;
   config.tick = std::chrono::milliseconds(50);
   box_ = {};
-  core_ = std::make_unique<coordinator_core>(config, box_);
+  core_ = std::make_unique<coordinator_parts>(config, box_);
 }
 
 void cluster::begin_run() {
@@ -107,7 +107,7 @@ void cluster::begin_run() {
   if (options_.supervised)
     for (uint32_t i = 1; i <= options_.workers; ++i)
       start_node("w" + std::to_string(i));
-  (void)core_->submit(what_, name, term{++terms_});
+  (void)submit(*core_, what_, name, term{++terms_});
   perform(box_.take());
 }
 
@@ -149,9 +149,9 @@ void cluster::restart_coordinator() {
   std::string name = "sim-" + std::to_string(run_number_);
   tick();
   if (disk_->plans.empty() && !options_.supervised)
-    (void)core_->submit(what_, name, term{++terms_});
+    (void)submit(*core_, what_, name, term{++terms_});
   else
-    (void)core_->resume(remembered(), term{++terms_});
+    (void)take_over(*core_, remembered(), term{++terms_});
   perform(box_.take());
 }
 

@@ -2,6 +2,8 @@
 /// accepted must come true, or its end be told.
 #include "tests/simulation/cluster_parts.hpp"
 
+#include "runtime/coordinator/asking.hpp"
+
 #include <algorithm>
 
 namespace ballast::simulation {
@@ -52,7 +54,7 @@ void cluster::ask(uint64_t kind) {
 failure cluster::user_request::answer(std::string& in_words) const {
   auto say = [&](const std::string& what, const auto& request) {
     in_words = what;
-    return in.core_->ask(request, in.now_);
+    return ballast::ask(*in.core_, request, in.now_);
   };
   auto fault = [&](const std::string& what, command_kind how, double amount) {
     return say(what + " " + name, injected_fault{name, how, amount});
@@ -85,7 +87,7 @@ void cluster::user_request::put() const {
   in.user_->last = in.now_;
   const uint64_t life = in.life_;
   worker_id meant{};
-  for (const auto& [id, who] : in.core_->nodes().all())
+  for (const auto& [id, who] : in.core_->nodes.all())
     if (who.connected && who.about.name == name)
       meant = id;
   const step_number shown{in.disk_->steps.size()};
@@ -116,13 +118,13 @@ void cluster::user_request::promise(worker_id meant, step_number shown) const {
     user.workers = number;
   // One without a part in the run has left by now, and no membership knows its
   // number: the next coordinator may give it to another worker.
-  if (kind == 5 && in.core_->nodes().at(meant).connected)
+  if (kind == 5 && in.core_->nodes.at(meant).connected)
     user.leaving.insert(meant);
   if (kind == 6)
-    for (worker_id one : in.core_->members().members()
-                             ? in.core_->members().members()->workers
+    for (worker_id one : in.core_->members.members()
+                             ? in.core_->members.members()->workers
                              : std::vector<worker_id>{})
-      if (one == meant && in.core_->nodes().at(one).connected)
+      if (one == meant && in.core_->nodes.at(one).connected)
         in.fail(name + " was evicted and is still a member");
 }
 
@@ -137,9 +139,9 @@ void cluster::see_to_requests() {
 
 void cluster::check_requests(instant since) {
   user_state& user = *user_;
-  if (!core_ || !core_->active() || since < user.quiet_at)
+  if (!core_ || !core_->members.active() || since < user.quiet_at)
     return;
-  run_phase phase = core_->phase();
+  run_phase phase = core_->members.phase();
   if (user.stop)
     fail("a stop was accepted, and the run is " + to_string(phase) + " " +
          std::to_string((now_ - since) / 1ms) + " ms later");
@@ -147,13 +149,13 @@ void cluster::check_requests(instant since) {
     fail("a pause was accepted, and the run is " + to_string(phase));
   if (user.paused == false && phase == run_phase::paused)
     fail("the run is paused, and nobody wants it to be");
-  const generation_state* now = core_->members().members();
+  const generation_state* now = core_->members.members();
   if (now && phase == run_phase::training) {
     const std::vector<worker_id>& members = now->workers;
     for (worker_id who : user.leaving)
       if (std::count(members.begin(), members.end(), who) > 0)
         fail("worker " + to_string(who) + " was to leave and is still here");
-    if (user.workers && options_.supervised && !core_->members().change() &&
+    if (user.workers && options_.supervised && !core_->members.change() &&
         members.size() != *user.workers)
       fail(std::to_string(*user.workers) + " workers were asked for, " +
            std::to_string(members.size()) + " train");
@@ -166,7 +168,7 @@ void cluster::check_requests(instant since) {
          ", and there is none");
   if (phase != run_phase::paused)
     return;
-  if (failure refused = core_->ask(resume_request{}, now_))
+  if (failure refused = ballast::ask(*core_, resume_request{}, now_))
     fail("nobody can end the pause: " + refused.message);
   log("asked: resume");
   user.paused = false;
@@ -185,16 +187,16 @@ void cluster::knock() {
       stranger.pid = 1;
       stranger.host = "elsewhere";
       stranger.build_id = "another";
-      auto answer = core_->hello(stranger, now_);
+      auto answer = greet(*core_, stranger, now_);
       const failure* refused = std::get_if<failure>(&answer);
       if (!refused || refused->code != errc::other_build)
         fail("a node of another build is taken in");
       // A second one with the name of somebody here.
-      for (const auto& [id, who] : core_->nodes().all())
+      for (const auto& [id, who] : core_->nodes.all())
         if (who.connected) {
           stranger.name = who.about.name;
           stranger.build_id = "b";
-          answer = core_->hello(stranger, now_);
+          answer = greet(*core_, stranger, now_);
           if (std::holds_alternative<welcome>(answer))
             fail("two nodes are named " + stranger.name);
           return;

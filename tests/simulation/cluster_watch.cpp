@@ -50,7 +50,8 @@ void cluster::check_undone(const undo_steps& what) {
 
 /// Whoever waits longer than this is told why.
 void cluster::check_waiting() {
-  if (!core_ || !core_->active() || core_->phase() == run_phase::paused) {
+  if (!core_ || !core_->members.active() ||
+      core_->members.phase() == run_phase::paused) {
     last_progress_ = now_;
     return;
   }
@@ -59,7 +60,7 @@ void cluster::check_waiting() {
     return;
   fail("for " + std::to_string((now_ - last_progress_) / 1ms) +
        " ms nothing has happened and nobody was told why; the run is " +
-       to_string(core_->phase()));
+       to_string(core_->members.phase()));
 }
 
 } // namespace ballast::simulation

@@ -36,7 +36,7 @@ void cluster::hello(node_state& who) {
   to_coordinator(who, [this, &who,
                        message = who.link.hello(std::move(about),
                                                 who.lifecycle.newest())] {
-    const auto answer = core_->hello(message, now_);
+    const auto answer = greet(*core_, message, now_);
     const welcome* accepted = std::get_if<welcome>(&answer);
     if (!accepted) {
       const failure& refused = std::get<failure>(answer);
@@ -117,7 +117,7 @@ void cluster::beat(node_state& who) {
       me.trouble.causes = uint8_t(random_.below(4));
     if (!me.link.alone())
       to_coordinator(me, [this, &me, id = me.id, trouble = me.trouble] {
-        core_->take(heartbeat{id, {}, {}, {}, trouble}, now_);
+        on(*core_, heartbeat{id, {}, {}, {}, trouble}, now_);
         if (id != me.handle) // of the worker that it was
           return;
         me.heard_ill = trouble.causes != 0;

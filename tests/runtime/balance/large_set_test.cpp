@@ -5,6 +5,7 @@
 #include "runtime/balance/explain.hpp"
 #include "runtime/balance/memory_fit.hpp"
 #include "runtime/balance/moves_bound.hpp"
+#include "runtime/balance/repair.hpp"
 #include "tests/runtime/balance/moves_fixture.hpp"
 
 #include <gmock/gmock.h>

@@ -2,7 +2,8 @@
 /// put there. For tests that look at the actions of one event.
 #pragma once
 
-#include "runtime/coordinator/coordinator.hpp"
+#include "runtime/coordinator/asking.hpp"
+#include "runtime/coordinator/transitions.hpp"
 
 #include <memory>
 #include <optional>
@@ -14,7 +15,7 @@ namespace ballast {
 class played_coordinator {
 public:
   explicit played_coordinator(coordinator_config config)
-      : core_(std::make_unique<coordinator_core>(std::move(config), *box_)) {}
+      : core_(std::make_unique<coordinator_parts>(std::move(config), *box_)) {}
 
   struct hello_result {
     std::optional<welcome> accepted;
@@ -22,7 +23,7 @@ public:
     actions then;
   };
   hello_result hello(const worker_hello& hello, instant now) {
-    auto answer = core_->hello(hello, now);
+    auto answer = greet(*core_, hello, now);
     hello_result out;
     if (const auto* accepted = std::get_if<welcome>(&answer))
       out.accepted = *accepted;
@@ -33,7 +34,7 @@ public:
   }
   template <class Event>
   actions take(Event what, instant now = {}) {
-    core_->take(std::move(what), now);
+    on(*core_, std::move(what), now);
     return box_->take();
   }
 
@@ -42,27 +43,28 @@ public:
     actions then;
   };
   reply submit(const job& what, const std::string& name, term life) {
-    failure refused = core_->submit(what, name, life);
+    failure refused = ballast::submit(*core_, what, name, life);
     return {std::move(refused), box_->take()};
   }
   reply resume(past_run past, term life, std::string token = {}) {
-    failure refused = core_->resume(std::move(past), life, std::move(token));
+    failure refused =
+        take_over(*core_, std::move(past), life, std::move(token));
     return {std::move(refused), box_->take()};
   }
   template <class Request>
   reply ask(const Request& what, instant now = {}) {
-    failure refused = core_->ask(what, now);
+    failure refused = ballast::ask(*core_, what, now);
     return {std::move(refused), box_->take()};
   }
 
   // -- what it knows
-  operator const coordinator_core&() const { return *core_; }
-  const roster& nodes() const { return core_->nodes(); }
-  const membership& members() const { return core_->members(); }
-  const run_state& run() const { return core_->run(); }
-  bool active() const { return core_->active(); }
-  run_phase phase() const { return core_->phase(); }
-  std::string name_of(worker_id who) const { return core_->name_of(who); }
+  operator const coordinator_parts&() const { return *core_; }
+  const roster& nodes() const { return core_->nodes; }
+  const membership& members() const { return core_->members; }
+  const run_state& run() const { return core_->run; }
+  bool active() const { return core_->members.active(); }
+  run_phase phase() const { return core_->members.phase(); }
+  std::string name_of(worker_id who) const { return core_->nodes.name_of(who); }
   const generation_state* generation() const { return members().members(); }
   const membership_change* change() const { return members().change(); }
   /// Null where nothing is fenced.
@@ -79,7 +81,7 @@ public:
 
 private:
   std::unique_ptr<outbox> box_ = std::make_unique<outbox>();
-  std::unique_ptr<coordinator_core> core_;
+  std::unique_ptr<coordinator_parts> core_;
 };
 
 } // namespace ballast

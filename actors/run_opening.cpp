@@ -1,0 +1,105 @@
+#include "actors/run_opening.hpp"
+
+#include "actors/past_run_reader.hpp"
+#include "actors/resume_check.hpp"
+#include "runtime/base/printable.hpp"
+
+#include <fstream>
+#include <iterator>
+#include <utility>
+
+namespace ballast {
+
+namespace {
+
+/// As far as the job alone shows it.
+failure asks_too_much(const job& what, const coordinator_shell_config& config) {
+  return config.only_machine ? machine_problem(what, *config.only_machine)
+                             : failure{};
+}
+
+opening_result begin_again(const coordinator_shell_config& config,
+                           const std::string& folder, std::optional<job> what) {
+  if (!what) {
+    std::ifstream file(folder + "/job.json");
+    std::string text(std::istreambuf_iterator<char>(file), {});
+    job_result parsed = parse_job(text, {}, "/");
+    if (!parsed.value)
+      return failure{errc::run_dir_unusable,
+                     folder +
+                         "/job.json cannot be read; give the job: "
+                         "ballast run JOB.json --resume --run-dir " +
+                         folder,
+                     {}};
+    what = *parsed.value;
+  }
+  auto record = run_record::begin_again(*what, folder, config.core.token,
+                                        *config.addresses);
+  return opened_run{std::move(record), *what, std::nullopt,
+                    "the run in " + folder +
+                        " was killed before its first step: it begins from the "
+                        "beginning"};
+}
+
+opening_result open_left_run(const coordinator_shell_config& config,
+                             const resume_run& order) {
+  const std::string& folder = order.folder;
+  const std::optional<job>& wanted = order.what;
+  // Not when a coordinator replaces one that died: that run has begun here.
+  if (wanted && order.again)
+    if (failure refused = asks_too_much(*wanted, config))
+      return refused;
+  std::optional<journal_content> found = look_for_run(folder);
+  if (!found)
+    return begin_again(config, folder, wanted);
+  if (auto why = other_build(*found->run, config.core.build_id); !why.empty())
+    return failure{errc::other_build, folder + ": " + why, {}};
+  if (wanted)
+    if (auto why = cannot_go_on(begun_as(*found->run), *wanted); !why.empty())
+      return failure{errc::invalid_job, folder + ": " + why, {}};
+  opened_run out;
+  out.record = std::make_shared<run_record>(std::filesystem::path(folder),
+                                            *config.addresses);
+  out.record->tell_by(config.on_notice);
+  past_run past = out.record->past();
+  if (wanted)
+    past.what = *wanted;
+  past.alive = order.alive;
+  past.asked_again = order.again;
+  out.what = past.what;
+  out.past = std::move(past);
+  return out;
+}
+
+/// What the disk answers becomes a refusal.
+template <class Open>
+opening_result refusing(Open open) {
+  try {
+    return open();
+  } catch (const ballast_error& e) {
+    return e.what_failed();
+  } catch (const std::exception& e) { // of std::filesystem, for example
+    return failure{errc::run_dir_unusable, printable(e.what()), {}};
+  }
+}
+
+} // namespace
+
+opening_result open_new_run(const coordinator_shell_config& config,
+                            const submit_job& order) {
+  return refusing([&]() -> opening_result {
+    if (failure refused = asks_too_much(order.what, config))
+      return refused;
+    return opened_run{std::make_shared<run_record>(
+                          order.what, order.folder, config.runs_folder,
+                          config.core.token, *config.addresses),
+                      order.what, std::nullopt};
+  });
+}
+
+opening_result open_past_run(const coordinator_shell_config& config,
+                             const resume_run& order) {
+  return refusing([&] { return open_left_run(config, order); });
+}
+
+} // namespace ballast

@@ -1,0 +1,48 @@
+#include "actors/run_summary.hpp"
+
+#include <algorithm>
+
+namespace ballast {
+
+run_report summary_of(const coordinator_parts& core, const end_run& how) {
+  const run_state& run = core.run;
+  const run_tally& tally = run.steps.tally();
+  const balance_account& balance = run.balance.account();
+  const generation_state* members = core.members.members();
+  run_report out;
+  out.state = how.state;
+  out.epochs = run.spec.job.train.epochs;
+  out.steps = value(tally.last.step);
+  out.samples = tally.samples;
+  out.reason = how.reason;
+  for (const auto& [reason, ms] : run.steps.recoveries())
+    out.recoveries.push_back({reason, ms});
+  if (tally.samples > 0) {
+    out.samples_per_s = double(tally.samples_per_s());
+    out.train_loss = tally.train_loss;
+  }
+  if (tally.test)
+    out.test_loss = tally.test->loss;
+  if (tally.test && run.spec.set.classes > 0)
+    out.test_accuracy = tally.test->accuracy;
+  out.generations = members ? value(members->number) : 0;
+  out.moved_samples = balance.moved_rows;
+  out.moved_bytes = balance.moved_bytes;
+  out.moved_bound_samples = balance.bound_rows;
+  if (members && !members->shares.empty()) {
+    double skew = 0;
+    for (const share_summary& one : members->shares)
+      skew = std::max(skew, one.skew_tv);
+    out.skew_tv_start = balance.skew_start.value_or(skew);
+    out.skew_tv_max = skew;
+  }
+  if (tally.samples > 0)
+    out.lineage = lineage_text(tally.lineage);
+  if (!run.model.sha256().empty())
+    out.weights_sha256 = run.model.sha256();
+  if (value(run.model.step()) > 0)
+    out.model_step = value(run.model.step());
+  return out;
+}
+
+} // namespace ballast
