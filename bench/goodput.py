@@ -19,6 +19,7 @@ import statistics
 import sys
 import time
 
+from lib.goodput import killed_often
 from lib.kills import MB_25, emulated
 from lib.measure import Peer, Scratch, arguments, run_parts, say, table, warn_if_busy
 from lib.observed import Runs
@@ -26,51 +27,6 @@ from lib.observed import Runs
 WORKERS, STEP_US = 4, 50_000
 EVERY_S = (15, 5, 2)
 GOODPUT_MIN = {15: 0.99, 5: 0.97, 2: 0.93}
-
-
-def processor_s(pids):
-    """User and system time of the processes, and of their dead children."""
-    total = 0
-    for pid in pids:
-        try:
-            with open(f"/proc/{pid}/stat", encoding="utf-8") as file:
-                fields = file.read().rpartition(")")[2].split()
-        except OSError:
-            continue
-        total += sum(int(fields[i]) for i in (11, 12, 13, 14))
-    return total / os.sysconf("SC_CLK_TCK")
-
-
-def watched(every_s, seconds, dice):
-    """`go(live)`: steps in `seconds` while a worker dies every `every_s`; 0: none dies."""
-
-    def go(live):
-        live.wait_full(WORKERS, steps=20)
-        begun, first = time.monotonic(), live.steps.lines[-1]["step"]
-        cpu = processor_s(live.process.family())
-        next_kill, killed = begun + (every_s or 1e9), 0
-        # Observes the run only at the moment of a kill: observing takes time from a processor that trains.
-        while (now := time.monotonic()) < begun + seconds:
-            time.sleep(max(0.0, min(next_kill, begun + seconds) - now))
-            if time.monotonic() < next_kill:
-                continue
-            next_kill += every_s
-            live.poll()
-            here = live.workers()
-            members = [name for name in live.members[live.newest] if name in here]
-            if members:
-                try:
-                    os.kill(here[dice.choice(members)], signal.SIGKILL)
-                    killed += 1
-                except ProcessLookupError:
-                    pass
-        spent = time.monotonic() - begun
-        cpu = processor_s(live.process.family()) - cpu
-        live.poll()
-        steps = live.steps.lines[-1]["step"] - first
-        return {"steps_per_s": steps / spent, "kills": killed, "processor_s": cpu, "seconds": spent}
-
-    return go
 
 
 def peers_of(peer, seconds):
@@ -103,7 +59,7 @@ def kills(options, runs, peer, verdicts):
     for repeat in range(options.repeats):
         for every in cases:
             job = emulated(WORKERS, MB_25, STEP_US, respawn_limit=1000)
-            raw["ballast"][every].append(runs.watch(job, watched(every, options.seconds, dice)))
+            raw["ballast"][every].append(runs.watch(job, killed_often(WORKERS, every, options.seconds, dice)))
             for name, measure in theirs.items() if repeat < options.peer_repeats else ():
                 raw.setdefault(name, {e: [] for e in cases})[every].append(measure(every))
     say(f"\ngoodput of {WORKERS} workers, 25 MB, steps of 50 ms, {options.seconds} s each, medians of {options.repeats}")

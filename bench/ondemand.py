@@ -1,13 +1,17 @@
 #!/usr/bin/env python3
 """What the size of a set costs where a run starts, or loses a worker.
 
-  ./dev bench ondemand [--repeats N] [--kills N] [--only PART] [--save] [--check]
+  ./dev bench ondemand [--repeats N] [--kills N] [--seconds S] [--only PART] [--save] [--check]
 
 kill     kill -9 of a random one of 4 workers at a random moment, a model of
          25 MB, steps of 50 ms, until the next step without it: with sets of
          0.2 MB, of 1.6 GB in 2,000 chunks, and of 10^7 rows (640 MB) in 156,000
          chunks. Each takes about as long as the first.
 start    From the command to the first step of the same jobs, prepared.
+join     A new process, from its start to its first step, and how long the three
+         others pause for it.
+goodput  Steps of a run with 10^7 rows in a time, with a kill every 15, 5 and
+         2 s, over those of the same run without.
 
 Needs 4 GB of memory. The sets are prepared first, once, in the folder of the
 benchmark.
@@ -20,6 +24,8 @@ import statistics
 import sys
 import time
 
+from lib.goodput import killed_often
+from lib.joins import joins
 from lib.kills import MB_25, emulated, kills, p99, phase_table, seconds
 from lib.measure import Scratch, arguments, run_parts, say, table, warn_if_busy
 from lib.observed import Runs
@@ -33,12 +39,16 @@ SETS = {
     "10^7 rows": ({"rows": 10_000_000, "classes": 4, "features": 16}, {"chunk_rows": 64}),
 }
 OVER_SMALLEST_MAX = 1.25
+JOIN_S_MAX = 0.8
+PAUSE_BEYOND_STEP_MS_MAX = 20
+JOINS = 3  # a repeat
+GOODPUT_MIN = {15: 0.98, 5: 0.96, 2: 0.90}
 FIRST_STEP_S_MAX = 0.6
 
 
-def job_of(name):
+def job_of(name, workers=WORKERS, **elastic):
     train, data = SETS[name]
-    return emulated(WORKERS, MB_25, STEP_US, train=train, data=data)
+    return emulated(workers, MB_25, STEP_US, train=train, data=data, **elastic)
 
 
 def kill(options, runs, verdicts):
@@ -84,12 +94,59 @@ def start(options, runs, verdicts):
     return raw
 
 
-PARTS = {"kill": kill, "start": start}
+def join(options, runs, verdicts):
+    raw = {name: [] for name in options.sets}
+    for _ in range(options.repeats):
+        for name, found in raw.items():
+            found += runs.watch(job_of(name, WORKERS - 1), joins(WORKERS, JOINS))
+    say("\na fourth worker joins three, 25 MB")
+    rows = [("set", "process to first step", "most", "a step", "longest pause", "most", "joins")]
+    for name, found in raw.items():
+        middle = {key: statistics.median(r[key] for r in found) for key in found[0]}
+        rows.append(
+            (
+                name,
+                f"{middle['join_s']:.3f} s",
+                f"{max(r['join_s'] for r in found):.3f} s",
+                f"{middle['step_ms']:.0f} ms",
+                f"{middle['pause_ms']:.0f} ms",
+                f"{max(r['pause_ms'] for r in found):.0f} ms",
+                len(found),
+            )
+        )
+        verdicts.at_most(f"join, {name}, to the first step", middle["join_s"], JOIN_S_MAX, "s")
+        beyond = statistics.median(r["pause_ms"] - r["step_ms"] for r in found)
+        verdicts.at_most(f"join, {name}, pause beyond a step", beyond, PAUSE_BEYOND_STEP_MS_MAX, "ms")
+    table(rows)
+    return raw
+
+
+def goodput(options, runs, verdicts):
+    dice = random.Random(1)
+    name = list(SETS)[-1]
+    raw = {every: [] for every in (0, *GOODPUT_MIN)}
+    for _ in range(options.repeats):
+        for every, found in raw.items():
+            job = job_of(name, respawn_limit=1000)
+            found.append(runs.watch(job, killed_often(WORKERS, every, options.seconds, dice)))
+    base = statistics.median(r["steps_per_s"] for r in raw[0])
+    say(f"\ngoodput, {name}, {options.seconds} s each; {base:.2f} steps a second undisturbed")
+    rows = [("a kill every", "goodput", "least", "kills")]
+    for every, least in GOODPUT_MIN.items():
+        shares = [r["steps_per_s"] / base for r in raw[every]]
+        rows.append((f"{every} s", f"{statistics.median(shares):.3f}", f"{min(shares):.3f}", sum(r["kills"] for r in raw[every])))
+        verdicts.at_least(f"goodput, {name}, a kill every {every} s", statistics.median(shares), least, "of undisturbed")
+    table(rows)
+    return raw
+
+
+PARTS = {"kill": kill, "start": start, "join": join, "goodput": goodput}
 
 
 def main():
     def more(p):
         p.add_argument("--kills", type=int, default=50, help="for each set (default 50)")
+        p.add_argument("--seconds", type=int, default=60, help="of each case of goodput (default 60)")
         p.add_argument("--sets", choices=list(SETS), action="append", help="only this set; may be repeated")
 
     options = arguments(__doc__.splitlines()[0], list(PARTS), more=more)

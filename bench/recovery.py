@@ -32,11 +32,10 @@ import subprocess
 import sys
 import time
 
+from lib.joins import joins
 from lib.kills import MB_25, emulated, gone, kills, p99, phase_table, results, seconds, strike
 from lib.measure import ROOT, Peer, Scratch, arguments, built, run_parts, say, table, warn_if_busy
 from lib.observed import Runs
-
-from harness.live_run import started_ns
 
 MB_100 = 25_000_000  # parameters
 KILL_P50_S_MAX = {4: 0.15, 2: 0.10}
@@ -110,42 +109,11 @@ def protocol(options, runs, _, verdicts):
 # -- join ----------------------------------------------------------------------
 
 
-def joins(runs, world, count):
-    """Grows from world - 1 to world workers and shrinks back, so many times."""
-
-    def go(live):
-        found = []
-        for _ in range(count):
-            live.wait_full(world - 1, steps=20)
-            before = set(live.workers())
-            asked_ns = time.monotonic_ns()
-            live.post("scale", workers=world)
-            live.wait_full(world, steps=10)
-            [name] = set(live.members[live.newest]) - before
-            begun_ns = started_ns(live.workers()[name])
-            first = next(s for s in live.steps.lines if name in live.members[s["generation"]])
-            usual = live.gaps(asked_ns - 2 * 10**9, asked_ns)[:-1]
-            around = live.gaps(begun_ns, first["t_ns"] + 10**9)
-            found.append(
-                {
-                    "join_s": (first["t_ns"] - begun_ns) / 1e9,
-                    "asked_s": (first["t_ns"] - asked_ns) / 1e9,
-                    "step_ms": statistics.median(usual) * 1e3,
-                    "step_after_ms": statistics.median(live.gaps(first["t_ns"], time.monotonic_ns())) * 1e3,
-                    "pause_ms": max(around) * 1e3,
-                }
-            )
-            live.post("scale", workers=world - 1)
-        return found
-
-    return go
-
-
 def join(options, runs, _, verdicts):
     raw = {MB_25: [], MB_100: []}
     for _ in range(options.repeats):
         for parameters, found in raw.items():
-            found += runs.watch(emulated(3, parameters, 50_000), joins(runs, 4, JOINS))
+            found += runs.watch(emulated(3, parameters, 50_000), joins(4, JOINS))
     say("\na fourth worker joins three")
     rows = [("", "process to first step", "most", "a step, of 3", "of 4", "longest pause", "most", "joins")]
     for parameters, found in raw.items():

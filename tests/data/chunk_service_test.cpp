@@ -261,10 +261,11 @@ TEST_F(chunk_flight, gives_up_on_a_silent_peer_at_the_deadline) {
 
 // Method: a finder that blocks until the client has given up.
 TEST_F(chunk_flight, gives_up_on_a_source_from_which_nothing_comes) {
+  constexpr uint32_t rows = 6000; // too large to share a message
   std::atomic<bool> given_up{false};
   std::vector<chunk_info> infos;
   for (uint32_t id = 0; id < 3; ++id) {
-    infos.push_back(info_of(*some_chunk<uint8_t>(id, 5, row)));
+    infos.push_back(info_of(*some_chunk<uint8_t>(id, rows, row)));
     infos.back().bytes = 1'000'000;
   }
   auto service =
@@ -272,7 +273,7 @@ TEST_F(chunk_flight, gives_up_on_a_source_from_which_nothing_comes) {
                            [&](data_part, chunk_id id) {
                              if (value(id) == 2)
                                given_up.wait(false);
-                             return some_chunk<uint8_t>(value(id), 5, row);
+                             return some_chunk<uint8_t>(value(id), rows, row);
                            },
                            {});
   auto client = chunk_client::connect(service->address(), "t", 10s);
