@@ -26,6 +26,8 @@ void run_data::open(const assignment& order, uint64_t store_limit_bytes,
   chunk_fetcher origin(token_, order.origin);
   set_ = read_chunk_table(origin.fetch_blob("manifest", given_up),
                           "the table of chunks of " + order.origin);
+  for (const chunk_info& one : set_.train)
+    chunk_rows_.push_back(one.rows);
   const uint64_t limit =
       store_limit_bytes > 0 ? store_limit_bytes : order.store_limit_bytes;
   residency_ = std::make_unique<share_residency>(
@@ -71,6 +73,11 @@ void run_data::in_force(const plan& now) {
     residency_->bring_only(now, self_);
   std::lock_guard lock(release_mutex_);
   release_.in_force(now);
+}
+
+void run_data::hold() {
+  if (opened_)
+    residency_->hold();
 }
 
 void run_data::awaits(const fetch_order& order) {

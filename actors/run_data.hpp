@@ -53,6 +53,7 @@ public:
   // -- from here on any thread, once it serves --------------------------------
 
   const manifest& set() const { return set_; }
+  const std::vector<uint32_t>& chunk_rows() const { return chunk_rows_; }
   chunk_store& store() { return residency_->store(); }
   /// For the steps.
   row_source& rows() { return *residency_; }
@@ -63,6 +64,8 @@ public:
                        const question& given_up);
   /// This plan is in force from the next step on.
   void in_force(const plan& now);
+  /// The generation is fenced.
+  void hold();
   /// These chunks are on their way for a plan that is not in force yet.
   void awaits(const fetch_order& order);
   /// These steps were applied: forgets what nobody needs here any more. Before
@@ -79,6 +82,7 @@ private:
   const std::string token_;
   const worker_id self_;
   manifest set_;
+  std::vector<uint32_t> chunk_rows_;           // of the training set
   std::unique_ptr<share_residency> residency_; // once the set is known
   std::atomic<bool> opened_{false};
   std::unique_ptr<chunk_service> service_;

@@ -22,6 +22,10 @@ constexpr size_t request_chunks_max = 512;
 /// A step that lacks a row of a smaller chunk gets the chunk.
 constexpr uint64_t small_chunk_bytes = 64 << 10;
 constexpr int niceness = 10;
+/// The batch of the next step is gathered while a step is made: with the third
+/// one the first step is over.
+constexpr uint32_t gathers_of_first_step = 3;
+constexpr auto held_longest = 1s;
 /// After a failure.
 constexpr auto try_again_after = 500ms;
 constexpr auto look_every = 20ms;
@@ -37,6 +41,17 @@ const share* share_of(const plan& of, worker_id self, size_t& rank) {
     if (of.shares[rank].worker == self)
       return &of.shares[rank];
   return nullptr;
+}
+
+/// Each once.
+void add_new(std::deque<chunk_id>& to, const std::deque<chunk_id>& more,
+             size_t chunks) {
+  std::vector<bool> there(chunks);
+  for (chunk_id id : to)
+    there[value(id)] = true;
+  for (chunk_id id : more)
+    if (!there[value(id)])
+      to.push_back(id);
 }
 
 } // namespace
@@ -69,13 +84,17 @@ share_residency::lacking share_residency::lacks(const plan& of,
   const share* own = share_of(of, self, rank);
   if (own == nullptr)
     return out;
+  const std::vector<bool> here =
+      store_.held(data_part::train, set_.train.size());
   for (const interval& one : own->intervals)
-    if ((out.train.empty() || out.train.back() != one.chunk) &&
-        !store_.find(data_part::train, one.chunk))
+    if (!here[value(one.chunk)] &&
+        (out.train.empty() || out.train.back() != one.chunk))
       out.train.push_back(one.chunk);
+  const std::vector<bool> test_here =
+      store_.held(data_part::test, set_.test.size());
   // As an evaluation divides them.
   for (size_t i = rank; i < set_.test.size(); i += of.shares.size())
-    if (!store_.find(data_part::test, set_.test[i].id))
+    if (!test_here[i])
       out.test.push_back(set_.test[i].id);
   return out;
 }
@@ -98,8 +117,8 @@ void share_residency::bring(const plan& of, worker_id self,
     make_room(more, limit_bytes);
   {
     const std::lock_guard lock(mutex_);
-    rest_.train.insert(rest_.train.end(), more.train.begin(), more.train.end());
-    rest_.test.insert(rest_.test.end(), more.test.begin(), more.test.end());
+    add_new(rest_.train, more.train, set_.train.size());
+    add_new(rest_.test, more.test, set_.test.size());
   }
   changed_.notify_all();
 }
@@ -111,6 +130,16 @@ void share_residency::bring_only(const plan& of, worker_id self) {
     rest_ = std::move(all);
   }
   changed_.notify_all();
+}
+
+void share_residency::hold() {
+  const std::lock_guard lock(mutex_);
+  gathers_held_ = gathers_of_first_step;
+  held_until_ = std::chrono::steady_clock::now() + held_longest;
+}
+
+bool share_residency::holds() const {
+  return gathers_held_ > 0 && std::chrono::steady_clock::now() < held_until_;
 }
 
 // -- behind the steps ---------------------------------------------------------
@@ -144,9 +173,15 @@ void share_residency::follow() {
                                  .given_up = [this] { return stop_.load(); }};
   bool some = false;
   while (true) {
-    changed_.wait(lock, [this] {
-      return stop_ || (!rest_.none() && steps_waiting_ == 0);
-    });
+    const auto may_go_on = [this] {
+      return stop_ || (!rest_.none() && steps_waiting_ == 0 && !holds());
+    };
+    while (!may_go_on()) {
+      if (holds())
+        changed_.wait_until(lock, held_until_);
+      else
+        changed_.wait(lock);
+    }
     if (stop_)
       return;
     const wanted_chunks next = next_request();
@@ -212,6 +247,9 @@ void share_residency::gather(data_part part, std::span<const row_ref> rows,
     break;
   }
   gather_places(part, set_.row, out);
+  const std::lock_guard lock(mutex_);
+  if (gathers_held_ > 0 && --gathers_held_ == 0)
+    changed_.notify_all();
 }
 
 chunk_ptr share_residency::chunk_of(data_part part, chunk_id id,

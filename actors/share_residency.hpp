@@ -14,6 +14,7 @@
 #include "runtime/ledger/plan.hpp"
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -63,6 +64,10 @@ public:
   void bring(const plan& of, worker_id self, uint64_t limit_bytes);
   /// Likewise, and nothing else is.
   void bring_only(const plan& of, worker_id self);
+  /// A generation has ended: what is not for a step leaves the processors and
+  /// the network to the way to the next one, until its first step is made, or
+  /// for a second.
+  void hold();
   std::string fetch_blob(const std::string& name, const question& given_up);
   std::pair<uint64_t, uint64_t> coming() const { return coming_.now(); }
 
@@ -81,6 +86,7 @@ private:
     bool none() const { return train.empty() && test.empty(); }
   };
   lacking lacks(const plan& of, worker_id self) const;
+  bool holds() const;
   const chunk_info& about(data_part part, chunk_id id) const {
     return part == data_part::train ? set_.train.at(value(id))
                                     : set_.test.at(value(id));
@@ -119,6 +125,8 @@ private:
   lacking rest_;
   std::string origin_;
   uint32_t steps_waiting_ = 0;
+  uint32_t gathers_held_ = 0; // so many more batches, and it goes on
+  std::chrono::steady_clock::time_point held_until_;
   std::atomic<bool> stop_{false};
   std::thread thread_;
 };

@@ -381,6 +381,7 @@ final_ack engine::fence(const fence_order& order) {
     run = run_;
     executor = run->executor;
   }
+  run->data.hold();
   held_state held;
   if (executor) {
     held = executor->freeze();

@@ -82,11 +82,10 @@ std::shared_ptr<step_executor> make_executor(worker_run& run,
                                              const assignment& order,
                                              step_listener listener) {
   const job& what = *run.what;
-  worker_core_config config{{what.seed, what.train.global_batch, {}},
-                            order.worker,
-                            what.train.epochs};
-  for (const chunk_info& one : run.data.set().train)
-    config.ledger.chunk_rows.push_back(one.rows);
+  worker_core_config config{
+      {what.seed, what.train.global_batch, run.data.chunk_rows()},
+      order.worker,
+      what.train.epochs};
   std::optional<worker_core> core;
   if (!order.beside)
     core.emplace(config, *order.first, order.start, *order.cursors);

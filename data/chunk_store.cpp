@@ -3,6 +3,7 @@
 #include "runtime/base/errors.hpp"
 #include "runtime/base/fault_point.hpp"
 
+#include <algorithm>
 #include <array>
 #include <mutex>
 #include <utility>
@@ -42,6 +43,15 @@ chunk_ptr chunk_store::find(data_part part, chunk_id id) const {
   const std::lock_guard lock(impl_->mutex);
   const chunk_ptr* found = impl_->look_up(part, id);
   return found != nullptr ? *found : nullptr;
+}
+
+std::vector<bool> chunk_store::held(data_part part, size_t count) const {
+  std::vector<bool> out(count);
+  const std::lock_guard lock(impl_->mutex);
+  const std::vector<chunk_ptr>& chunks = impl_->parts[size_t(part)].chunks;
+  for (size_t i = 0; i < std::min(count, chunks.size()); ++i)
+    out[i] = chunks[i] != nullptr;
+  return out;
 }
 
 size_t chunk_store::find_all(data_part part, std::span<const row_ref> rows,

@@ -19,6 +19,8 @@ public:
 
   /// Null if the chunk is not here.
   chunk_ptr find(data_part part, chunk_id id) const;
+  /// By number, true for each of the first `count` chunks that is here.
+  std::vector<bool> held(data_part part, size_t count) const;
   /// out[i] = where rows[i] lies, all looked up at once; their chunks stay
   /// valid while `out` holds them. Returns the number of rows that are not
   /// here.

@@ -122,6 +122,20 @@ TEST_F(residency, brings_the_whole_share_beside_the_steps) {
   expect_rows(got, {3});
 }
 
+TEST_F(residency, leaves_the_way_to_the_first_step_free) {
+  slow_origin origin;
+  share_residency here = of(origin);
+  here.hold();
+  here.bring(plan_, self, 0);
+  batch got;
+  here.gather(data_part::train, some_rows({0}), {}, got);
+  EXPECT_EQ(here.store().count(data_part::train), 1u) << "and nothing else";
+  here.gather(data_part::train, some_rows({1}), {}, got);
+  here.gather(data_part::train, some_rows({2}), {}, got);
+  while (here.store().count(data_part::train) < count)
+    std::this_thread::yield(); // the last one comes by itself
+}
+
 TEST_F(residency, says_how_much_a_step_waits_for) {
   slow_origin origin;
   share_residency here = of(origin);
