@@ -33,6 +33,7 @@ void run_data::open(const assignment& order, uint64_t store_limit_bytes,
   residency_ = std::make_unique<share_residency>(
       std::move(origin), set_,
       limit > 0 ? limit : available_memory_bytes() / 5 * 4);
+  residency_->hold(); // until the first step
   opened_ = true;
 }
 

@@ -53,7 +53,7 @@ failure served_set::parts::make(const prepare_set& order,
     set = prepare(order.what, config.cache_folder,
                   {.stop = {stop.get_token(), progress}, .warn = config.warn});
     manifest_text = json_text(nlohmann::json(set->about()));
-    chunks = chunk_table(set->about());
+    chunks = chunk_table(set->about(), chunk_columns_wanted::no_labels);
     labels = std::make_shared<const chunk_labels>(set->about());
     service = chunk_service::start(
         config.bind_host, 0, order.token,

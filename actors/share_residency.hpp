@@ -64,9 +64,9 @@ public:
   void bring(const plan& of, worker_id self, uint64_t limit_bytes);
   /// Likewise, and nothing else is.
   void bring_only(const plan& of, worker_id self);
-  /// A generation has ended: what is not for a step leaves the processors and
-  /// the network to the way to the next one, until its first step is made, or
-  /// for a second.
+  /// A generation is to begin: what is not for a step leaves the processors and
+  /// the network to the way there, until its first step is made, or for a
+  /// second.
   void hold();
   std::string fetch_blob(const std::string& name, const question& given_up);
   std::pair<uint64_t, uint64_t> coming() const { return coming_.now(); }

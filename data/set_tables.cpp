@@ -70,10 +70,11 @@ private:
   typename arrow::CTypeTraits<Number>::BuilderType builder_;
 };
 
-std::string stream_of(
-    const std::vector<std::pair<const char*, std::shared_ptr<arrow::Array>>>&
-        columns,
-    std::shared_ptr<const arrow::KeyValueMetadata> about) {
+using named_columns =
+    std::vector<std::pair<const char*, std::shared_ptr<arrow::Array>>>;
+
+std::string stream_of(const named_columns& columns,
+                      std::shared_ptr<const arrow::KeyValueMetadata> about) {
   std::vector<std::shared_ptr<arrow::Field>> fields;
   std::vector<std::shared_ptr<arrow::Array>> arrays;
   for (const auto& [name, array] : columns) {
@@ -113,6 +114,9 @@ public:
     throw ballast_error(errc::invalid_data, name_ + ": " + why);
   }
   size_t rows() const { return size_t(batch_->num_rows()); }
+  bool has(const char* name) const {
+    return batch_->GetColumnByName(name) != nullptr;
+  }
   std::string metadata(const char* key) const {
     const auto& all = batch_->schema()->metadata();
     return all == nullptr ? "" : all->Get(key).ValueOr("");
@@ -203,9 +207,30 @@ std::string verified(const std::filesystem::path& file,
   return out;
 }
 
+void read_labels(const table_reader& in, manifest& into) {
+  const size_t classes = histogram_bins(into.row);
+  const size_t train = into.train.size();
+  const arrow::LargeListArray& labels = in.lists("labels");
+  const arrow::LargeListArray& label_rows = in.lists("label_rows");
+  const auto* label = in.numbers<uint32_t>(labels, "labels");
+  const auto* of_label = in.numbers<uint64_t>(label_rows, "label_rows");
+  for (size_t i = 0; i < in.rows(); ++i) {
+    chunk_info& one = i < train ? into.train[i] : into.test[i - train];
+    one.label_histogram.resize(classes);
+    const auto [begin, end] = same_list(in, labels, label_rows, i);
+    for (int64_t k = begin; k < end; ++k) {
+      if (label[k] >= classes)
+        in.refuse("chunk " + std::to_string(i) + " has label " +
+                  std::to_string(label[k]) + " of " + std::to_string(classes));
+      one.label_histogram[label[k]] = of_label[k];
+    }
+  }
+}
+
 } // namespace
 
-std::string chunk_table(const manifest& of) {
+std::string chunk_table(const manifest& of, chunk_columns_wanted wanted) {
+  const bool with_labels = wanted == chunk_columns_wanted::all;
   column_builder<uint32_t> rows;
   column_builder<uint64_t> bytes, checksums;
   lists_builder<uint32_t> labels;
@@ -215,6 +240,8 @@ std::string chunk_table(const manifest& of) {
       rows.add(one.rows);
       bytes.add(one.bytes);
       checksums.add(number_of(one.checksum));
+      if (!with_labels)
+        continue;
       labels.begin();
       label_rows.begin();
       for (uint32_t label = 0; label < one.label_histogram.size(); ++label)
@@ -223,15 +250,17 @@ std::string chunk_table(const manifest& of) {
           label_rows.add(one.label_histogram[label]);
         }
     }
-  return stream_of(
-      {{"rows", rows.finish()},
-       {"bytes", bytes.finish()},
-       {"checksum", checksums.finish()},
-       {"labels", labels.finish()},
-       {"label_rows", label_rows.finish()}},
-      arrow::KeyValueMetadata::Make(
-          {header_key, train_chunks_key},
-          {json_text(manifest_header(of)), std::to_string(of.train.size())}));
+  named_columns columns{{"rows", rows.finish()},
+                        {"bytes", bytes.finish()},
+                        {"checksum", checksums.finish()}};
+  if (with_labels) {
+    columns.emplace_back("labels", labels.finish());
+    columns.emplace_back("label_rows", label_rows.finish());
+  }
+  return stream_of(columns, arrow::KeyValueMetadata::Make(
+                                {header_key, train_chunks_key},
+                                {json_text(manifest_header(of)),
+                                 std::to_string(of.train.size())}));
 }
 
 manifest read_chunk_table(const std::string& bytes, const std::string& name) {
@@ -249,14 +278,9 @@ manifest read_chunk_table(const std::string& bytes, const std::string& name) {
   } catch (const nlohmann::json::exception& error) {
     in.refuse(error.what());
   }
-  const size_t classes = histogram_bins(out.row);
   const auto* rows = in.column<uint32_t>("rows");
   const auto* sizes = in.column<uint64_t>("bytes");
   const auto* checksums = in.column<uint64_t>("checksum");
-  const arrow::LargeListArray& labels = in.lists("labels");
-  const arrow::LargeListArray& label_rows = in.lists("label_rows");
-  const auto* label = in.numbers<uint32_t>(labels, "labels");
-  const auto* of_label = in.numbers<uint64_t>(label_rows, "label_rows");
   out.train.reserve(train);
   out.test.reserve(in.rows() - train);
   for (size_t i = 0; i < in.rows(); ++i) {
@@ -266,15 +290,9 @@ manifest read_chunk_table(const std::string& bytes, const std::string& name) {
     one.rows = rows[i];
     one.bytes = sizes[i];
     one.checksum = hex16(checksums[i]);
-    one.label_histogram.resize(classes);
-    const auto [begin, end] = same_list(in, labels, label_rows, i);
-    for (int64_t k = begin; k < end; ++k) {
-      if (label[k] >= classes)
-        in.refuse("chunk " + std::to_string(i) + " has label " +
-                  std::to_string(label[k]) + " of " + std::to_string(classes));
-      one.label_histogram[label[k]] = of_label[k];
-    }
   }
+  if (in.has("labels"))
+    read_labels(in, out);
   for (const auto& [part, expected] :
        {std::pair(&out.train, out.train_rows), {&out.test, out.test_rows}})
     if (rows_of(*part) != expected)

@@ -14,6 +14,7 @@
 #include "runtime/ledger/manifest.hpp"
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <string>
 
@@ -25,8 +26,12 @@ inline constexpr const char* sample_table_name = "samples.arrow";
 /// readable JSON.
 constexpr size_t chunks_in_json_max = 4096;
 
-std::string chunk_table(const manifest& of);
-/// Everything but samples.
+/// Workers need no labels of chunks: these are most of the table.
+enum class chunk_columns_wanted : uint8_t { all, no_labels };
+std::string
+chunk_table(const manifest& of,
+            chunk_columns_wanted columns = chunk_columns_wanted::all);
+/// Everything but samples, and the labels if the table has none.
 manifest read_chunk_table(const std::string& bytes, const std::string& name);
 
 std::string sample_table(const manifest& of);

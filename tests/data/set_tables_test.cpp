@@ -60,6 +60,17 @@ TEST(set_tables, hold_a_manifest_and_apart_from_it_its_samples) {
   EXPECT_EQ(nlohmann::json(after), nlohmann::json(before));
 }
 
+TEST(set_tables, for_workers_are_without_labels) {
+  const manifest before = set_of(7);
+  const std::string table =
+      chunk_table(before, chunk_columns_wanted::no_labels);
+  EXPECT_LT(table.size(), chunk_table(before).size());
+  const manifest after = read_chunk_table(table, "here");
+  EXPECT_TRUE(after.train[0].label_histogram.empty());
+  EXPECT_EQ(after.train[6].checksum, before.train[6].checksum);
+  EXPECT_EQ(after.train[6].bytes, before.train[6].bytes);
+}
+
 TEST(set_tables, of_few_chunks_are_not_written) {
   const temporary_folder folder;
   write_manifest(folder / "", set_of(7));
