@@ -137,7 +137,7 @@ def goodput(options, runs, verdicts):
         rows.append((f"{every} s", f"{statistics.median(shares):.3f}", f"{min(shares):.3f}", sum(r["kills"] for r in raw[every])))
         verdicts.at_least(f"goodput, {name}, a kill every {every} s", statistics.median(shares), least, "of undisturbed")
     table(rows)
-    return raw
+    return {name: raw}
 
 
 PARTS = {"kill": kill, "start": start, "join": join, "goodput": goodput}
