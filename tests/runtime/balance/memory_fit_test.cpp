@@ -64,7 +64,8 @@ TEST(memory_fit, gives_rows_of_the_dead_only_to_those_who_can_hold_them) {
   ASSERT_FALSE(out.lacks);
   EXPECT_EQ(held_bytes(set, out.what), (std::vector<uint64_t>{400, 800}));
   EXPECT_EQ(partition_error(out.what, rows_by_chunk(set)), std::nullopt);
-  EXPECT_EQ(succession_error(before, out.what, rows_by_chunk(set)), std::nullopt);
+  EXPECT_EQ(succession_error(before, out.what, rows_by_chunk(set)),
+            std::nullopt);
   // Who got nothing stays where it is in the epoch.
   EXPECT_EQ(out.what.shares[0], before.shares[0]);
 }
