@@ -24,7 +24,7 @@ constexpr auto origin_patience = bulk_patience;
 constexpr double request_s = 0.05;
 /// How soon a fetch that waits for the rate notices that it is given up.
 constexpr auto look_every = 20ms;
-constexpr int niceness = 10;
+constexpr int fetch_niceness = 10;
 
 bool given_up(const chunk_fetcher::terms& how) {
   return how.given_up && how.given_up();
@@ -156,7 +156,7 @@ chunks_fetched fetch_for_plan(chunk_store& into, const manifest& set,
                               const assignment& self, const fetch_order& order,
                               const std::function<bool()>& given_up) {
   // Of this thread; Linux knows no other meaning.
-  (void)::setpriority(PRIO_PROCESS, id_t(::gettid()), niceness);
+  (void)::setpriority(PRIO_PROCESS, id_t(::gettid()), fetch_niceness);
   chunks_fetched out;
   out.worker = self.worker;
   out.generation = order.generation;

@@ -26,7 +26,7 @@ control_reply explained(const nlohmann::ordered_json& fields) {
 }
 
 control_reply explain_chunk_of(const balancer& from, uint64_t chunk) {
-  const size_t chunks = from.set().train.size();
+  const size_t chunks = from.set().chunks->train.size();
   if (chunk >= chunks)
     return refused(bad_request(
         "/chunk: expected 0 to " + std::to_string(chunks - 1), "/chunk"));
@@ -51,7 +51,7 @@ control_reply explain_worker_of(const balancer& from, const std::string& name) {
 failure nothing_to_explain(const balancer* from) {
   if (from == nullptr)
     return bad_request("no run trains here");
-  return from->current() ? failure{} : bad_request("no run trains here yet");
+  return from->now().some() ? failure{} : bad_request("no run trains here yet");
 }
 
 } // namespace

@@ -21,14 +21,14 @@ constexpr uint64_t request_bytes = 1 << 20;
 constexpr size_t request_chunks_max = 512;
 /// A step that lacks a row of a smaller chunk gets the chunk.
 constexpr uint64_t small_chunk_bytes = 64 << 10;
-constexpr int niceness = 10;
+constexpr int background_niceness = 10;
 /// The batch of the next step is gathered while a step is made: with the third
 /// one the first step is over.
 constexpr uint32_t gathers_of_first_step = 3;
 constexpr auto held_longest = 1s;
 /// After a failure.
 constexpr auto try_again_after = 500ms;
-constexpr auto look_every = 20ms;
+constexpr auto ask_again_every = 20ms;
 /// Between two log lines about an origin that is away.
 constexpr auto say_again_after = 10s;
 
@@ -166,7 +166,7 @@ wanted_chunks share_residency::next_request() {
 void share_residency::follow() {
   name_this_thread("bl-share");
   // Of this thread; Linux knows no other meaning.
-  (void)::setpriority(PRIO_PROCESS, id_t(::gettid()), niceness);
+  (void)::setpriority(PRIO_PROCESS, id_t(::gettid()), background_niceness);
   std::unique_lock lock(mutex_);
   chunk_fetcher fetcher(urgent_.token(), origin_);
   const chunk_fetcher::terms how{.purpose = "the share",
@@ -345,7 +345,7 @@ void share_residency::insist(
     const auto until = std::chrono::steady_clock::now() + try_again_after;
     std::unique_lock lock(mutex_);
     while (!is_given_up(given_up) && std::chrono::steady_clock::now() < until)
-      changed_.wait_for(lock, look_every);
+      changed_.wait_for(lock, ask_again_every);
     origin = origin_;
   }
   throw ballast_error(errc::unreachable, "the rows are wanted no more");

@@ -26,7 +26,7 @@ std::string text_of(double number) {
 }
 
 /// Looks up names in one file's columns.
-struct finder {
+struct column_finder {
   const std::string& file;
   const std::vector<table_column>& columns;
 
@@ -81,7 +81,7 @@ column_choice choose_columns(const std::string& file,
                              const source_spec& spec,
                              const source_request& request,
                              const std::vector<std::string>& wanted) {
-  const finder in{file, columns};
+  const column_finder in{file, columns};
   const std::string features_field = request.pointer + "/features";
   column_choice out;
   if (request.label != label_kind::none)

@@ -273,8 +273,8 @@ void first_look(const request_kind& kind, const planner_options& options) {
     std::printf(
         "first look:   %zu chunks, %s, %u workers, %u classes: %.0f ms, "
         "%s\n",
-        set->train.size(), kind.placement, kind.workers, kind.classes,
-        r.time.median_ms, to_string(answer.state.code).c_str());
+        set->train.size(), to_string(kind.placement).c_str(), kind.workers,
+        kind.classes, r.time.median_ms, to_string(answer.state.code).c_str());
   std::fflush(stdout);
 }
 

@@ -1,8 +1,6 @@
-/// The part of balancer that says why rows should move, and what speaks against
-/// looking for moves now.
+// The part of the balancer that says why rows should move, and what speaks
+// against looking for moves now.
 #include "runtime/balance/balancer.hpp"
-#include "runtime/balance/percent.hpp"
-#include "runtime/balance/skew.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -11,15 +9,56 @@ namespace ballast {
 
 namespace {
 
-/// A rise of the skew by less is not mentioned: it is shown as the same.
-constexpr double told_skew_min = 0.0005;
+/// The fraction of this epoch's time that workers would wait once these sizes
+/// are reached, if it is large enough to justify moving rows for this epoch
+/// alone; else 0.
+double lost_in_time(const sizes_request& request,
+                    const std::vector<uint64_t>& sizes, const load_view& view,
+                    const balance_policy& policy) {
+  const uint64_t epoch = view.steps_per_epoch;
+  if (epoch < policy.epoch_steps_min)
+    return 0; // no plan would take effect in time
+  const double lost = lost_in_this_epoch(request, sizes);
+  const double of_the_rest =
+      lost * double(epoch) / double(std::max(epoch, view.steps_left));
+  const bool worth_it = view.steps_left <= epoch
+                            ? lost > policy.lost_part_max
+                            : of_the_rest > policy.lost_and_back_max;
+  return worth_it ? lost : 0;
+}
+
+sizes_request request_of(const std::vector<uint64_t>& weights,
+                         const plan_view& now, const load_view& view,
+                         uint64_t batch, uint64_t row_bytes) {
+  sizes_request out;
+  out.weights = weights;
+  out.batch = batch;
+  for (size_t rank = 0; rank < weights.size(); ++rank) {
+    const worker_load& load = view.workers.at(rank);
+    out.owned.push_back(now.held.of_worker(rank));
+    out.left.push_back(load.rows_left);
+    out.room.push_back(load.store_free_bytes / row_bytes);
+  }
+  return out;
+}
 
 } // namespace
+
+std::vector<uint64_t>
+balancer::wanted_sizes(const std::vector<uint64_t>& weights) const {
+  const sizes_request request = request_of(
+      weights, now_, last_view_, policy_.global_batch, set_.row_bytes);
+  std::vector<uint64_t> lasting = lasting_sizes(request);
+  return lost_in_time(request, lasting, last_view_, policy_) == 0
+             ? lasting
+             : sizes_for_this_epoch(request);
+}
 
 move_cause balancer::find_cause(const split_view& split,
                                 const std::vector<uint64_t>& weights) const {
   move_cause out;
-  const sizes_request now = sizes_now(weights);
+  const sizes_request now = request_of(weights, now_, last_view_,
+                                       policy_.global_batch, set_.row_bytes);
   const std::vector<uint64_t> lasting = lasting_sizes(now);
   out.excess = most_excess(now, lasting);
   if (split.known) {
@@ -29,11 +68,11 @@ move_cause balancer::find_cause(const split_view& split,
     out.excess =
         std::min(out.excess, most_excess(now, lasting_sizes(measured)));
   }
-  for (size_t rank = 0; rank < plan_->shares.size(); ++rank)
-    if (held_.classes > 1 && skews_[rank] > skew_trigger(rank))
-      out.over_budget = std::max(out.over_budget, skews_[rank]);
-  out.lost = lost_in_time(now, now.owned);
-  out.by_size = out.excess > gain_min() || out.lost > 0;
+  for (size_t rank = 0; rank < now_.ranks.size(); ++rank)
+    if (now_.held.classes > 1 && now_.skew[rank] > skew_trigger(rank))
+      out.over_budget = std::max(out.over_budget, now_.skew[rank]);
+  out.lost = lost_in_time(now, now.owned, last_view_, policy_);
+  out.by_size = out.excess > speeds_.gain_min(policy_) || out.lost > 0;
   return out;
 }
 
@@ -42,10 +81,10 @@ balance_code balancer::wait_for(const move_cause& cause,
                                 const split_view& split) {
   const double error = std::hypot(sizes_error_, split.lasting_error);
   if (!cause.by_size && split.known &&
-      policy_.gain_errors * split.lasting_error <= gain_min())
+      policy_.gain_errors * split.lasting_error <= speeds_.gain_min(policy_))
     sizes_error_ = split.lasting_error;
   if (cause.by_size && cause.over_budget == 0 && !rest_.some()) {
-    if (!may_follow_speed())
+    if (!speeds_.may_move_rows(window_, policy_))
       return balance_code::dwell;
     if (cause.lost == 0 && cause.excess < policy_.gain_errors * error)
       return balance_code::noise_floor;
@@ -53,7 +92,7 @@ balance_code balancer::wait_for(const move_cause& cause,
   if (!cause.by_size && cause.over_budget == 0) {
     rest_ = {};
     const bool met =
-        (held_.classes <= 1 || state_.skew_max <= policy_.skew_tv) &&
+        (now_.held.classes <= 1 || state_.skew_max <= policy_.skew_tv) &&
         cause.excess <= policy_.size_tolerance;
     return met ? balance_code::at_optimum : balance_code::below_trigger;
   }
@@ -61,30 +100,6 @@ balance_code balancer::wait_for(const move_cause& cause,
     return wait;
   return window_ < moves_pause_.until ? moves_pause_.why
                                       : balance_code::planned;
-}
-
-std::string balancer::in_words(const move_cause& cause,
-                               const aimed_moves& chosen,
-                               bool to_measure) const {
-  std::string out;
-  if (cause.over_budget > 0)
-    out = "skew " + percent(cause.over_budget) + " over the budget of " +
-          percent(policy_.skew_tv);
-  if (cause.by_size)
-    out +=
-        (out.empty() ? "" : ", ") +
-        (cause.excess > gain_min()
-             ? "one owns " + percent(cause.excess) + " more than its part"
-             : percent(cause.lost) + " of the epoch would be waited for one");
-  if (to_measure)
-    out += "; first some rows for who has too few to be measured";
-  if (const double before = std::max(most_skew(held_), policy_.skew_tv);
-      held_.classes > 1 && chosen.skew_max > before + told_skew_min)
-    out += "; skew rises to " + percent(chosen.skew_max) +
-           ": no plan was found that reaches the sizes with less";
-  if (chosen.cut_short)
-    out += "; the search was cut short, there may be a better plan";
-  return out;
 }
 
 } // namespace ballast

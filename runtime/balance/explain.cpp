@@ -43,9 +43,10 @@ json side(const balancer& mind, const split_view& split,
     workers[worker_name(mind, rank)] = one;
     skew_max = std::max(skew_max, skewed[rank]);
   }
-  json out{{"step_ms", nullptr},
-           {"skew_tv_max", rounded(skew_max)},
-           {"classes_held_alone", lone_classes(mind.labels(), under).size()}};
+  json out{
+      {"step_ms", nullptr},
+      {"skew_tv_max", rounded(skew_max)},
+      {"classes_held_alone", lone_classes(*mind.set().labels, under).size()}};
   if (split.known)
     out["step_ms"] = rounded(1e3 * makespan_s(split.costs, takes));
   out["workers"] = workers;
@@ -55,13 +56,13 @@ json side(const balancer& mind, const split_view& split,
 /// Classes with a single holder, of one worker or of all.
 json list_lone(const balancer& mind, std::optional<size_t> rank) {
   json out = json::array();
-  for (const lone_class& one : mind.held_alone()) {
+  for (const lone_class& one : mind.now().lone) {
     if (out.size() == classes_listed_max)
       break;
     if (rank && *rank != one.rank)
       continue;
-    out.push_back(
-        {{"class", one.label}, {"rows", mind.held().at(one.rank, one.label)}});
+    out.push_back({{"class", one.label},
+                   {"rows", mind.now().held.at(one.rank, one.label)}});
     if (!rank)
       out.back()["worker"] = worker_name(mind, one.rank);
   }
@@ -74,16 +75,17 @@ json list_links(const balancer& mind, worker_id to) {
     return rate ? json(std::round(*rate)) : json();
   };
   json from = json::object();
-  for (auto [source, copies] : mind.links().sources_of(to)) {
+  for (auto [source, copies] : mind.copying().links().sources_of(to)) {
     std::string name = origin_name;
     for (const worker_load& one : mind.last_view().workers)
       if (one.worker == source)
         name = one.name;
-    from[name] = {{"bytes_per_s", number(mind.links().between(source, to))},
-                  {"copies", copies}};
+    from[name] = {
+        {"bytes_per_s", number(mind.copying().links().between(source, to))},
+        {"copies", copies}};
   }
-  return {{"bytes_per_s", number(mind.links().into(to))},
-          {"limit_bytes_per_s", mind.rate_bytes_per_s()},
+  return {{"bytes_per_s", number(mind.copying().links().into(to))},
+          {"limit_bytes_per_s", mind.copying().bytes_per_s()},
           {"from", from}};
 }
 
@@ -107,20 +109,18 @@ json list_moves(const balancer& mind, const move_list& list) {
 class dry_run {
 public:
   dry_run(const balancer& mind, search_effort::stop_asked stop)
-      : mind_(mind), now_(*mind.current()), policy_(mind.policy()),
-        split_(mind.look_at_split()),
-        effort_(policy_.search_effort, std::move(stop)) {
+      : mind_(mind), now_(mind.now().of), policy_(mind.policy()),
+        split_(mind.split()), effort_(policy_.search_effort, std::move(stop)) {
     for (const share& one : now_.shares)
       weights_.push_back(one.batch_weight);
-    std::vector<uint64_t> decided = weights_;
-    by_speed_ = mind.decide_weights(split_, decided);
+    by_speed_ = mind.speeds().judge(split_, mind.state().window, policy_);
     if (split_.known && split_.gain > split_.error)
       weights_ = split_.best.rows;
     sizes_ = mind.wanted_sizes(weights_);
     list_ = search();
     if (list_.moves.empty())
-      list_.after = mind.held();
-    reached_ = as_good_as(mind.held(), list_.after, policy_.skew_tv);
+      list_.after = mind.now().held;
+    reached_ = as_good_as(mind.now().held, list_.after, policy_.skew_tv);
   }
 
   json explained(bool certificate) {
@@ -132,7 +132,7 @@ public:
              {"window", mind_.state().window},
              {"code", to_string(mind_.state().code)},
              {"reason", sentence(mind_)}};
-    out["before"] = side(mind_, split_, mind_.held(), now_, split_.takes);
+    out["before"] = side(mind_, split_, mind_.now().held, now_, split_.takes);
     out["after"] = side(mind_, split_, list_.after,
                         moved_plan(now_, list_.moves, next(now_.number), {}),
                         split_by_shares(policy_.global_batch,
@@ -143,12 +143,19 @@ public:
     out["gap_rows"] = list_.rows - std::min(list_.rows, bound);
     if (certificate)
       out["certificate"] = certificate_json(reached_, proof);
-    out["takes_s"] = rounded(mind_.copying_s(list_.moves));
+    out["takes_s"] =
+        rounded(mind_.copying().seconds(list_.moves, mind_.now().ranks));
     out["moves"] = list_moves(mind_, list_);
     out["moves_total"] = list_.moves.size();
     out["held_alone"] = list_lone(mind_, std::nullopt);
     weighed_plan weighed{
-        list_.rows, bound, mind_.copying_s(list_.moves), sizes_, 0, 0, {}};
+        list_.rows,
+        bound,
+        mind_.copying().seconds(list_.moves, mind_.now().ranks),
+        sizes_,
+        0,
+        0,
+        {}};
     out["frontier"] = frontier(weighed);
     if (effort_.cut_short())
       out["cut_short"] = "the set is too large for a complete search: a better "
@@ -160,37 +167,38 @@ public:
 
 private:
   move_list search() {
-    move_list list = fewest_moves({mind_.held(), sizes_, policy_.skew_tv, 2},
-                                  {.set = &mind_.set(),
-                                   .current = &now_,
-                                   .target = {},
-                                   .locked = {},
-                                   .bytes_max = 0,
-                                   .room_bytes = {},
-                                   .skew_max = policy_.skew_tv,
-                                   .size_tolerance = policy_.size_tolerance,
-                                   .labels = &mind_.labels(),
-                                   .effort = &effort_})
-                         .list;
+    move_list list =
+        fewest_moves({mind_.now().held, sizes_, policy_.skew_tv, 2},
+                     {.set = mind_.set().chunks.get(),
+                      .current = &now_,
+                      .target = {},
+                      .locked = {},
+                      .bytes_max = 0,
+                      .room_bytes = {},
+                      .skew_max = policy_.skew_tv,
+                      .size_tolerance = policy_.size_tolerance,
+                      .labels = mind_.set().labels.get(),
+                      .effort = &effort_})
+            .list;
     if (!list.moves.empty()) // they give second holders, too
       return list;
-    return choose_moves(
-        {.set = &mind_.set(),
-         .current = &now_,
-         .target = best_quota(coverage_request(mind_.held(), policy_.skew_tv),
-                              exact_cells_max, &effort_)
-                       .target,
-         .locked = {},
-         .room_bytes = {},
-         .cover = true,
-         .labels = &mind_.labels(),
-         .effort = &effort_});
+    return choose_moves({.set = mind_.set().chunks.get(),
+                         .current = &now_,
+                         .target = best_quota(coverage_request(mind_.now().held,
+                                                               policy_.skew_tv),
+                                              exact_cells_max, &effort_)
+                                       .target,
+                         .locked = {},
+                         .room_bytes = {},
+                         .cover = true,
+                         .labels = mind_.set().labels.get(),
+                         .effort = &effort_});
   }
 
   /// The demands at the sizes that were reached, which may miss what is
   /// requested by a tolerance: only so do their prices compare.
   quota_request demands(double skew_tv) const {
-    return {mind_.held(), reached_.sizes, skew_tv, 2};
+    return {mind_.now().held, reached_.sizes, skew_tv, 2};
   }
 
   json frontier(weighed_plan& weighed) const {
@@ -198,7 +206,7 @@ private:
     // The prices are no part of the search, which may have used up its own.
     search_effort effort(effort_.stopped() ? 0 : policy_.search_effort);
     for (double budget : frontier_budgets) {
-      if (!effort.allows(fast_quota_effort(mind_.held())))
+      if (!effort.allows(fast_quota_effort(mind_.now().held)))
         break;
       const quota at = best_quota(demands(budget), frontier_cells_max, &effort);
       weighed.budgets.push_back({budget, at.bound});
@@ -213,16 +221,16 @@ private:
     weighed.sizes_only_rows = moves_bound(demands(1));
     double fresh = 0;
     for (uint64_t size : sizes_)
-      fresh += double(size) *
-               (1 - double(size) /
-                        double(std::max<uint64_t>(1, mind_.held().total())));
+      fresh +=
+          double(size) * (1 - double(size) / double(std::max<uint64_t>(
+                                                 1, mind_.now().held.total())));
     weighed.anew_rows = uint64_t(fresh);
     json out = json::array();
     out.push_back({{"what", "split the batch by speed"},
                    {"code", to_string(by_speed_)},
                    {"gain", rounded(split_.gain)},
                    {"gain_needed",
-                    rounded(std::max(mind_.split_gain_min(),
+                    rounded(std::max(mind_.speeds().split_gain_min(policy_),
                                      policy_.gain_errors * split_.error))}});
     out.push_back({{"what", "sizes only, whatever the labels"},
                    {"code", "SKEW"},
@@ -253,10 +261,10 @@ json explain_plan(const balancer& mind, bool certificate,
 }
 
 json explain_worker(const balancer& mind, size_t rank) {
-  const plan& now = *mind.current();
+  const plan& now = mind.now().of;
   const share& mine = now.shares.at(rank);
-  split_view split = mind.look_at_split();
-  const speed_estimate* speed = mind.speed_of(mine.worker);
+  split_view split = mind.split();
+  const speed_estimate* speed = mind.speeds().of(mine.worker);
   uint64_t chunks = 0;
   for (size_t i = 0; i < mine.intervals.size(); ++i)
     chunks += i == 0 || mine.intervals[i].chunk != mine.intervals[i - 1].chunk;
@@ -265,12 +273,12 @@ json explain_worker(const balancer& mind, size_t rank) {
            {"plan", value(now.number)},
            {"batch", split.takes[rank]},
            {"batch_best", nullptr},
-           {"rows", mind.held().of_worker(rank)},
+           {"rows", mind.now().held.of_worker(rank)},
            {"rows_left", mind.last_view().workers.at(rank).rows_left},
            {"chunks", chunks},
            {"cut_chunks", mine.intervals.size() - chunks},
-           {"skew_tv", rounded(mind.skew()[rank])},
-           {"skew_noise_floor", rounded(mind.noise_floors()[rank])}};
+           {"skew_tv", rounded(mind.now().skew[rank])},
+           {"skew_noise_floor", rounded(mind.now().noise_floors[rank])}};
   if (split.known)
     out["batch_best"] = split.best.rows[rank];
   if (speed && speed->known())
@@ -286,21 +294,22 @@ json explain_worker(const balancer& mind, size_t rank) {
   out["holds_alone"] = list_lone(mind, rank);
   // The classes that deviate most.
   std::vector<std::pair<double, size_t>> off;
-  double mine_rows = double(std::max<uint64_t>(1, mind.held().of_worker(rank)));
-  double all_rows = double(std::max<uint64_t>(1, mind.held().total()));
-  for (size_t label = 0; label < mind.held().classes; ++label) {
-    double part = double(mind.held().at(rank, label)) / mine_rows;
-    double all = double(mind.held().of_class(label)) / all_rows;
+  double mine_rows =
+      double(std::max<uint64_t>(1, mind.now().held.of_worker(rank)));
+  double all_rows = double(std::max<uint64_t>(1, mind.now().held.total()));
+  for (size_t label = 0; label < mind.now().held.classes; ++label) {
+    double part = double(mind.now().held.at(rank, label)) / mine_rows;
+    double all = double(mind.now().held.of_class(label)) / all_rows;
     off.emplace_back(part - all, label);
   }
   std::sort(off.begin(), off.end(), [](const auto& a, const auto& b) {
     return std::abs(a.first) > std::abs(b.first);
   });
-  if (mind.held().classes > 1) {
+  if (mind.now().held.classes > 1) {
     json classes = json::array();
     for (size_t i = 0; i < std::min<size_t>(off.size(), 5); ++i)
       classes.push_back({{"class", off[i].second},
-                         {"rows", mind.held().at(rank, off[i].second)},
+                         {"rows", mind.now().held.at(rank, off[i].second)},
                          {"share_over_global", rounded(off[i].first)}});
     out["classes"] = classes;
   }
@@ -311,25 +320,28 @@ json explain_worker(const balancer& mind, size_t rank) {
 }
 
 json explain_chunk(const balancer& mind, chunk_id id) {
-  const chunk_info& about = mind.set().train.at(value(id));
+  const chunk_info& about = mind.set().chunks->train.at(value(id));
   json owners = json::array();
   bool may_move = false;
-  const plan& now = *mind.current();
+  const plan& now = mind.now().of;
   for (size_t rank = 0; rank < now.shares.size(); ++rank)
     for (const interval& one : now.shares[rank].intervals)
       if (one.chunk == id) {
         owners.push_back({{"worker", worker_name(mind, rank)},
                           {"begin", one.begin},
                           {"end", one.end}});
-        may_move = may_move || !mind.stays(id, rank);
+        const arrival here{id, now.shares[rank].worker};
+        may_move = may_move || !(mind.arrivals().has_moved(here) ||
+                                 mind.arrivals().was_given(here));
       }
   json out{{"chunk", value(id)},
            {"rows", about.rows},
            {"bytes", about.bytes},
            {"owners", owners},
            {"classes", about.label_histogram}};
-  auto moved = mind.windows_since_move(id);
-  out["windows_since_move"] = moved ? json(*moved) : json();
+  const auto moved = mind.arrivals().last_move(id);
+  out["windows_since_move"] =
+      moved ? json(mind.state().window - *moved) : json();
   out["may_move"] = may_move;
   return out;
 }

@@ -12,7 +12,7 @@ constexpr double aims[] = {1, 0.95, 0.9, 0.8, 0.7, 0.55, 0.4, 0.2};
 /// With more cells than this every second aim is skipped: a slightly too
 /// careful plan is found sooner.
 constexpr size_t cells_of_all_aims = 2'000'000;
-constexpr double rounding = 1e-9;
+constexpr double rounding_skew = 1e-9;
 
 /// Chunks are cut if whole ones move this much more than the bound ...
 constexpr double over_bound_max = 1.03;
@@ -35,7 +35,7 @@ public:
   }
 
   bool met(const aimed_moves& one) const {
-    return one.skew_max <= demand_.skew_tv + rounding;
+    return one.skew_max <= demand_.skew_tv + rounding_skew;
   }
 
   /// A move without room has no room in parts either, nor with a smaller
@@ -105,7 +105,7 @@ aimed_moves fewest_moves(const quota_request& demand, const move_request& how) {
   const double enough = over_bound_max * double(search.bound()) + 1;
   // No plan for sizes may leave a worse skew if one of finer parts does not.
   const double skew_before =
-      std::max(demand.skew_tv, most_skew(demand.held)) + rounding;
+      std::max(demand.skew_tv, most_skew(demand.held)) + rounding_skew;
   size_t in_vain = 0;
   while (!how.set->whole_chunks && grain > 1 &&
          (!search.met(best) || double(best.list.rows) > enough)) {
@@ -116,7 +116,7 @@ aimed_moves fewest_moves(const quota_request& demand, const move_request& how) {
     const bool fewer = double(finer_one.list.rows) <
                        (1 - cuts_save_min) * double(best.list.rows);
     const bool nearer =
-        !search.met(best) && finer_one.skew_max < best.skew_max - rounding;
+        !search.met(best) && finer_one.skew_max < best.skew_max - rounding_skew;
     if (nearer || (fewer && (search.met(finer_one) || !search.met(best))))
       best = std::move(finer_one);
     else if (++in_vain >= in_vain_max && best.skew_max <= skew_before)

@@ -126,4 +126,9 @@ size_t fit_in_travel(const std::vector<shard_move>& moves, double seconds,
   return fit;
 }
 
+void cut_to(move_list& list, double seconds,
+            const std::vector<worker_id>& ranks, const measured_rates& links) {
+  cut_off(list, fit_in_travel(list.moves, seconds, ranks, links));
+}
+
 } // namespace ballast

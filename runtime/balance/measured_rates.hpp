@@ -54,4 +54,8 @@ size_t fit_in_travel(const std::vector<shard_move>& moves, double seconds,
                      const std::vector<worker_id>& ranks,
                      const measured_rates& links);
 
+/// Keeps these.
+void cut_to(move_list& list, double seconds,
+            const std::vector<worker_id>& ranks, const measured_rates& links);
+
 } // namespace ballast

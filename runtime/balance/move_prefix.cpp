@@ -5,7 +5,7 @@
 namespace ballast {
 namespace {
 
-constexpr double rounding = 1e-9;
+constexpr double rounding_rows = 1e-9;
 
 } // namespace
 
@@ -23,10 +23,10 @@ move_prefix::move_prefix(const std::vector<movable_piece>& pieces,
       smallest = std::min(smallest, held_.size_of(rank));
     skew_.push_back(held_.skew_of(rank));
   }
-  skew_allowed_ = std::max(skew_max, most_skew()) + rounding;
+  skew_allowed_ = std::max(skew_max, most_skew()) + rounding_rows;
   over_size_allowed_ =
       std::max(smallest > 0 ? chunk / smallest : 0, most_over_size()) +
-      rounding;
+      rounding_rows;
 }
 
 void move_prefix::move(const movable_piece& piece, uint32_t from, uint32_t to) {

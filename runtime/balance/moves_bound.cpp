@@ -12,7 +12,7 @@ namespace ballast {
 namespace {
 
 /// The finest resolution of the solver: parts of a row.
-constexpr int64_t parts_max = 1 << 16;
+constexpr int64_t row_parts_max = 1 << 16;
 constexpr int64_t units_max = int64_t{1} << 40;
 
 /// The fair rows of a cell, a fraction.
@@ -43,7 +43,7 @@ public:
     const std::vector<double> budget = budget_rows(what);
     const auto total = int64_t(what.held.total());
     parts_ = std::clamp<int64_t>(units_max / std::max<int64_t>(1, total), 1,
-                                 parts_max);
+                                 row_parts_max);
     problem_.supply.assign(classes_ + 2 * workers_, 0);
     for (size_t c = 0; c < classes_; ++c)
       problem_.supply[c] = parts_ * int64_t(what.held.of_class(c));

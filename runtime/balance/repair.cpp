@@ -21,7 +21,7 @@ namespace {
 constexpr double wider_budgets[] = {0.1, 0.2, 0.3, 0.5, 1};
 /// In units of search_effort: for the quota, and for the pieces.
 constexpr uint64_t quota_effort_max = 100'000'000;
-constexpr uint64_t effort_max = 50'000'000;
+constexpr uint64_t search_effort_max = 50'000'000;
 /// Of more intervals, groups of them move: a run stands still meanwhile.
 constexpr size_t intervals_max = 8192;
 constexpr size_t groups = 4096;
@@ -173,7 +173,7 @@ std::vector<shard_move>
 moves_to(const manifest& set, const chunk_labels& labels, const plan& all,
          std::vector<uint64_t> sizes, double skew_tv,
          std::function<bool(chunk_id, uint32_t)> locked) {
-  search_effort effort(effort_max);
+  search_effort effort(search_effort_max);
   const quota_request request{count_labels(labels, all), std::move(sizes),
                               skew_tv, 2};
   return choose_moves({.set = &set,

@@ -14,7 +14,7 @@
 namespace ballast {
 namespace {
 
-constexpr size_t sweeps_max = 4;
+constexpr size_t trim_sweeps_max = 4;
 /// Bound of the search, in changes that are tried.
 constexpr uint64_t changes_max = 4'000'000;
 constexpr size_t steps_max = 2; // of a change
@@ -23,7 +23,7 @@ constexpr size_t steps_max = 2; // of a change
 constexpr uint64_t label_effort = 8;
 /// A piece is cut only if this saves at least this fraction of all moved rows.
 constexpr double cut_saves_min = 0.01;
-constexpr double rounding = 1e-9;
+constexpr double trim_rounding = 1e-9;
 
 class trimmer {
 public:
@@ -40,14 +40,14 @@ public:
       const double size = held_.size_of(rank);
       off_max_.push_back(std::max(limits.size_tolerance * size,
                                   std::abs(held_.rows_of(rank) - size)) +
-                         rounding);
+                         trim_rounding);
       skew_max_.push_back(std::max(limits.skew_max, held_.skew_of(rank)) +
-                          rounding);
+                          trim_rounding);
     }
   }
 
   void run() {
-    for (size_t sweep = 0; sweep < sweeps_max; ++sweep) {
+    for (size_t sweep = 0; sweep < trim_sweeps_max; ++sweep) {
       bool better = false;
       collect();
       for (size_t i : moved_)
@@ -122,7 +122,7 @@ private:
           return false;
         if (labels && held_.size_of(ranks[i]) > 0 &&
             held_.least_skew_after(ranks[i], std::span(changes.data(), some)) >
-                skew_max_[ranks[i]] + rounding)
+                skew_max_[ranks[i]] + trim_rounding)
           return false;
       }
     return true;

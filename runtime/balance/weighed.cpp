@@ -24,7 +24,7 @@ std::string seconds(double s) {
 std::string unmeasured(const balancer& of) {
   std::string out;
   for (size_t rank = 0; rank < of.last_view().workers.size(); ++rank)
-    if (!of.is_measured(rank))
+    if (!of.speeds().is_measured(rank))
       out += (out.empty() ? "" : ", ") + worker_name(of, rank);
   return out;
 }
@@ -32,7 +32,7 @@ std::string unmeasured(const balancer& of) {
 /// The lowest skew at which rows of any worker move.
 double least_trigger(const balancer& of) {
   double out = 1;
-  for (size_t rank = 0; rank < of.skew().size(); ++rank)
+  for (size_t rank = 0; rank < of.now().skew.size(); ++rank)
     out = std::min(out, of.skew_trigger(rank));
   return out;
 }
@@ -42,14 +42,14 @@ double least_trigger(const balancer& of) {
 double size_excess(const balancer& of) {
   sizes_request owned;
   std::vector<uint64_t> weights;
-  for (size_t rank = 0; rank < of.held().workers; ++rank) {
-    owned.owned.push_back(of.held().of_worker(rank));
-    weights.push_back(of.current()->shares[rank].batch_weight);
+  for (size_t rank = 0; rank < of.now().held.workers; ++rank) {
+    owned.owned.push_back(of.now().held.of_worker(rank));
+    weights.push_back(of.now().of.shares[rank].batch_weight);
   }
   if (of.last_view().workers.size() != weights.size())
     return 0;
   double out = most_excess(owned, of.wanted_sizes(weights));
-  if (const split_view split = of.look_at_split(); split.known)
+  if (const split_view split = of.split(); split.known)
     out = std::min(out, most_excess(owned, of.wanted_sizes(split.best.rows)));
   return out;
 }
@@ -58,8 +58,8 @@ json asked(const balancer& of, const split_view& split,
            const weighed_plan& what) {
   const balance_policy& policy = of.policy();
   json out = json::array();
-  const std::vector<double>& skews = of.skew();
-  if (of.held().classes > 1) {
+  const std::vector<double>& skews = of.now().skew;
+  if (of.now().held.classes > 1) {
     const auto worst = std::max_element(skews.begin(), skews.end());
     const auto rank = size_t(worst - skews.begin());
     out.push_back("labels: " + worker_name(of, rank) +
@@ -78,7 +78,7 @@ json asked(const balancer& of, const split_view& split,
   double most = 0;
   for (size_t rank = 0; rank < what.sizes.size(); ++rank) {
     const auto wanted = double(what.sizes[rank]);
-    const auto owned = double(of.held().of_worker(rank));
+    const auto owned = double(of.now().held.of_worker(rank));
     const double off = owned - wanted;
     if (off > most) {
       most = off;
@@ -87,15 +87,15 @@ json asked(const balancer& of, const split_view& split,
   }
   if (most > 0)
     out.push_back("sizes: " + worker_name(of, worst) + " owns " +
-                  count_of_rows(of.held().of_worker(worst)) +
+                  count_of_rows(of.now().held.of_worker(worst)) +
                   (split.known ? ", its speed asks for "
                                : ", its part of the batch asks for ") +
                   std::to_string(what.sizes[worst]));
   else
     out.push_back("sizes: everybody owns what is asked for");
-  if (!of.held_alone().empty())
+  if (!of.now().lone.empty())
     out.push_back("holders: classes that one worker alone holds: " +
-                  std::to_string(of.held_alone().size()));
+                  std::to_string(of.now().lone.size()));
   return out;
 }
 
@@ -127,7 +127,7 @@ json prices(const balancer& of, const weighed_plan& what) {
                       : "nothing has to move");
   out.push_back("the same sizes alone, whatever the labels: " +
                 count_of_rows(what.sizes_only_rows) + " at least");
-  if (of.held().classes > 1)
+  if (of.now().held.classes > 1)
     for (const budget_price* one :
          neighbours(what.budgets, of.policy().skew_tv))
       out.push_back("with a skew budget of " + percent(one->skew_tv) + ": " +
@@ -143,7 +143,7 @@ std::string why_not_more(const balancer& of, const weighed_plan& what) {
     return of.state().code == balance_code::below_trigger
                ? sentence(of)
                : "nothing that can move helps";
-  if (of.held().classes <= 1)
+  if (of.now().held.classes <= 1)
     return "a size within " + percent(policy.size_tolerance) +
            " is good enough: nearer costs rows and saves no time";
   std::string out = "labels within the budget are good enough";
@@ -184,9 +184,9 @@ std::string sentence(const balancer& of) {
     if (const double off = size_excess(of); off > policy.size_tolerance)
       return "one owns " + percent(off) +
              " more than its part, but rows move from " +
-             percent(of.gain_min()) + " on";
+             percent(of.speeds().gain_min(policy)) + " on";
     return "a better split would shorten the step by less than " +
-           std::to_string(int(100 * of.split_gain_min())) + " %";
+           std::to_string(int(100 * of.speeds().split_gain_min(policy))) + " %";
   case balance_code::not_sustained:
     return "speeds are not sure yet: they changed a moment ago, or again and "
            "again, or spread widely";
@@ -209,7 +209,7 @@ std::string sentence(const balancer& of) {
     if (of.was_cut_short())
       return "a search that was cut short found no move; the set is too large "
              "for a complete one";
-    if (of.set().whole_chunks)
+    if (of.set().chunks->whole_chunks)
       return "chunks hold whole groups and are not cut: with these, no move "
              "brings skew (" +
              percent(of.state().skew_max) + ", budget " +
@@ -217,7 +217,7 @@ std::string sentence(const balancer& of) {
     return "skew " + percent(of.state().skew_max) +
            " stays over the budget of " + percent(policy.skew_tv) +
            ": limited by whole rows, and by chunks of " +
-           std::to_string(of.chunk_rows_max()) +
+           std::to_string(of.set().chunk_rows_max) +
            " rows, a part of which has the labels of all of it";
   case balance_code::no_room:
     return "those who should get something have no memory left for it";
@@ -231,8 +231,9 @@ std::string sentence(const balancer& of) {
 
 std::string would_change(const balancer& of) {
   const balance_policy& policy = of.policy();
-  const std::string gain = percent(std::max(
-      of.split_gain_min(), policy.gain_errors * of.state().split_error));
+  const std::string gain =
+      percent(std::max(of.speeds().split_gain_min(policy),
+                       policy.gain_errors * of.state().split_error));
   switch (of.state().code) {
   case balance_code::planned:
   case balance_code::pending:
@@ -241,7 +242,7 @@ std::string would_change(const balancer& of) {
   case balance_code::below_trigger:
   case balance_code::noise_floor:
     return "a split of the batch that wins " + gain + ", somebody who owns " +
-           percent(of.gain_min()) +
+           percent(of.speeds().gain_min(policy)) +
            " more rows than its part for sure, or a skew of " +
            percent(least_trigger(of));
   case balance_code::not_sustained:
@@ -264,7 +265,7 @@ std::string would_change(const balancer& of) {
   case balance_code::stalled:
     return "time: it is tried again by itself";
   case balance_code::limited:
-    return of.set().whole_chunks
+    return of.set().chunks->whole_chunks
                ? "smaller groups, a larger budget, or other workers"
                : "a larger budget, other workers, or a smaller chunk_rows in "
                  "the next run";

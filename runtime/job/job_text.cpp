@@ -12,7 +12,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr size_t shown_max = 60;
+constexpr size_t text_shown_max = 60;
 
 /// Finds the first error in a JSON text and its position.
 class text_checker : public nlohmann::json_sax<json> {
@@ -36,7 +36,7 @@ public:
   bool key(string_t& name) override {
     if (keys_.back().insert(name).second)
       return true;
-    problem = "the key '" + printable(name, shown_max) +
+    problem = "the key '" + printable(name, text_shown_max) +
               "' is given twice in one object";
     return false;
   }
@@ -148,7 +148,8 @@ std::string quote_value(const json& value) {
   if (value.is_array())
     return "a list of " + std::to_string(value.size());
   std::string text = json_text(value);
-  return printable(text, text.size() > shown_max ? shown_max - 3 : any_length);
+  return printable(text, text.size() > text_shown_max ? text_shown_max - 3
+                                                      : any_length);
 }
 
 } // namespace ballast

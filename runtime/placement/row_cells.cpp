@@ -9,7 +9,7 @@ namespace ballast {
 
 namespace {
 
-constexpr int rounds_max = 20;
+constexpr int cell_rounds_max = 20;
 constexpr uint64_t stream_of_centres = 0x63656c6c;
 
 double squared_distance(const float* point, const double* centre,
@@ -69,7 +69,7 @@ row_cells::row_cells(std::span<const float> points, size_t dimensions,
     : dimensions_(dimensions) {
   centres_ = first_centres(points, dimensions, cells_max);
   std::vector<int32_t> cell_of(points.size() / dimensions, -1);
-  for (int round = 0; round < rounds_max; ++round) {
+  for (int round = 0; round < cell_rounds_max; ++round) {
     bool changed = false;
     std::vector<double> sums(centres_.size());
     std::vector<double> members(count());

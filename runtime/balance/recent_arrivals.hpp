@@ -1,0 +1,47 @@
+/// Rows that arrived at a worker and stay there for now, by chunk: those that
+/// moved in the last windows, because a measurement that would send them on may
+/// be short-lived; and those that were given, to measure a worker or to cover a
+/// class, until a plan for sizes and labels is in force. Pure; one per
+/// balancer.
+#pragma once
+
+#include "runtime/base/ids.hpp"
+
+#include <compare>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <vector>
+
+namespace ballast {
+
+struct arrival {
+  chunk_id chunk{};
+  worker_id at{};
+  friend auto operator<=>(const arrival&, const arrival&) = default;
+};
+
+class recent_arrivals {
+public:
+  void moved(const std::vector<arrival>& which, uint64_t window);
+  void given(const std::vector<arrival>& which) {
+    given_.insert(which.begin(), which.end());
+  }
+  void forget_given() { given_.clear(); }
+  /// Forgets those that moved before this window.
+  void forget_before(uint64_t window);
+
+  bool none_moved() const { return moved_.empty(); }
+  bool none_given() const { return given_.empty(); }
+  bool has_moved(const arrival& what) const { return moved_.contains(what); }
+  bool was_given(const arrival& what) const { return given_.contains(what); }
+  /// The window of the chunk's newest move; empty: long ago, or never.
+  std::optional<uint64_t> last_move(chunk_id id) const;
+
+private:
+  std::map<arrival, uint64_t> moved_; // the window of each
+  std::set<arrival> given_;
+};
+
+} // namespace ballast
