@@ -89,7 +89,7 @@ void coordinator_background::save_model(const run_work& of,
     auto client = chunk_client::connect(what.address, token, 5s);
     // Fetched once, however often the disk has no room for it.
     return [&record, what, model = client->fetch_blob("model", bulk_patience)] {
-      return record.model(model, what.weights_sha256, what.step);
+      return record.models().publish(model, what.weights_sha256, what.step);
     };
   });
 }
@@ -97,8 +97,9 @@ void coordinator_background::save_model(const run_work& of,
 void coordinator_background::save_model(const run_work& of,
                                         const publish_model& what) {
   publish(of, [what](run_record& record) {
-    return
-        [&record, what] { return record.model_of(what.checkpoint, what.step); };
+    return [&record, what] {
+      return record.models().publish_checkpoint(what.checkpoint, what.step);
+    };
   });
 }
 
@@ -108,15 +109,16 @@ void coordinator_background::save_checkpoint(const run_work& of,
   if (copier_.joinable())
     copier_.join(); // it has reported, so it is at its end
   copier_ = std::thread([of, what, worker, token = of.record->token(),
-                         space = space_, history = of.record->history()] {
+                         space = space_,
+                         history = of.record->checkpoints().history()] {
     name_this_thread("bl-checkpoint");
     failure problem;
     std::string file;
     try {
       std::string state = fetch_state(what, worker, token);
       wait_for_space(*space, of.patience, *of.record, [&] {
-        file = of.record->checkpoint(what.after, state, what.keep, history,
-                                     what.requested);
+        file = of.record->checkpoints().publish(what.after, state, what.keep,
+                                                history, what.requested);
       });
     } catch (const ballast_error& e) {
       problem = e.what_failed();

@@ -329,7 +329,7 @@ void coordinator_shell::action_handler::operator()(const write_workers&) {
 void coordinator_shell::action_handler::operator()(const give_up& what) {
   failure why = what.why;
   if (!what.rows.empty())
-    why.message += ": " + me->record().describe(what.rows) +
+    why.message += ": " + me->record().set().describe(what.rows) +
                    "; take them out of the data, or mend what they break";
   me->send(me, run_trouble{why});
 }

@@ -6,18 +6,14 @@
 #include "data/checkpoint_store.hpp"
 #include "data/set_tables.hpp"
 #include "monitor/audit_run.hpp"
-#include "monitor/logs/log.hpp"
 #include "runtime/base/fault_point.hpp"
-#include "runtime/base/json_text.hpp"
 #include "runtime/base/text_digest.hpp"
 #include "runtime/ledger/lineage.hpp"
-#include "runtime/ledger/manifest.hpp"
 #include "store/atomic_file.hpp"
 #include "store/json_file.hpp"
 #include "store/refuse_file.hpp"
 
 #include <algorithm>
-#include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <unistd.h>
@@ -55,6 +51,13 @@ run_record::place adopt_place(const std::filesystem::path& folder) {
 
 constexpr const char* token_name = "run.key";
 
+std::string tell_undo(step_number to, step_number last,
+                      const std::string& reason) {
+  return "goes on from step " + to_string(to) + "; steps " +
+         to_string(next(to)) + " to " + to_string(last) +
+         " were committed but not saved and are done again: " + reason;
+}
+
 /// Every process that can read the token can speak as a worker of the run.
 void write_secret(const run_directory& in, const std::string& text) {
   const std::filesystem::path path = in.file(token_name);
@@ -82,11 +85,11 @@ run_record::run_record(place where, const std::optional<std::string>& token)
       directory_(std::move(where.directory)),
       name_(directory_.path().filename().string()),
       token_(token ? *token : read_secret(directory_.file(token_name))),
-      journal_(journal::open_for_writing(directory_.path())),
-      term_(journal_->term()),
-      events_(std::make_shared<event_log>(directory_.file("events.jsonl"))),
-      steps_(directory_.file("steps.jsonl")),
       probe_(std::make_shared<coordinator_probe>(name_)),
+      journal_(directory_.path(), probe_), term_(journal_.open().term()),
+      notices_(std::make_shared<event_log>(directory_.file("events.jsonl"))),
+      steps_(directory_.file("steps.jsonl")), set_(directory_, notices_),
+      models_(directory_, notices_), checkpoints_(directory_, notices_, probe_),
       started_(std::chrono::steady_clock::now()) {}
 
 run_record::run_record(const job& what, const std::string& folder,
@@ -119,17 +122,11 @@ run_record::run_record(const std::filesystem::path& folder,
                        const coordinator_addresses& addresses)
     : run_record(adopt_place(folder), std::nullopt) {
   // Its last words may be in the journal alone.
-  journal_->forget_events_after(events_->last());
-  std::chrono::nanoseconds began(journal_->content().began_ns);
+  journal_.open().forget_events_after(events()->last());
+  std::chrono::nanoseconds began(journal_.open().content().began_ns);
   if (began.count() > 0 && began < started_.time_since_epoch())
     started_ = std::chrono::steady_clock::time_point(began);
   announce(addresses);
-}
-
-void run_record::warn(const std::string& text) {
-  log().warn("{}", text);
-  if (tell_)
-    tell_(text);
 }
 
 void run_record::announce(const coordinator_addresses& addresses) {
@@ -152,32 +149,32 @@ void run_record::go_on() {
       continue;
     std::filesystem::rename(report, directory_.file(kept));
     if (!readable)
-      warn("report.json of the life before is no JSON object; it is kept as " +
-           kept);
+      notices_.warn(
+          "report.json of the life before is no JSON object; it is kept as " +
+          kept);
   }
   if (stop_is_over_) {
-    standing_requests asked = open_journal().content().asked;
+    standing_requests asked = journal_.open().content().asked;
     asked.stop.reset();
-    open_journal().record_requests(asked);
+    journal_.open().record_requests(asked);
   }
   for (const damaged_tail& one : tails_) {
     std::string kept = one.kept.filename().string();
     std::string file = kept.substr(0, kept.rfind(".damaged-"));
-    warn(file + " is damaged from line " + std::to_string(one.line) +
-         " on: " + one.why + "; those " + std::to_string(one.bytes) +
-         " bytes are kept as " + kept);
-    events_->append(
+    notices_.warn(file + " is damaged from line " + std::to_string(one.line) +
+                  " on: " + one.why + "; those " + std::to_string(one.bytes) +
+                  " bytes are kept as " + kept);
+    events()->append(
         events::damaged_tail{file, one.line, one.bytes, one.why, kept});
   }
-  for (const refuse_checkpoint& one : damaged_)
-    perform(one);
+  checkpoints_.refuse_damaged();
 }
 
 past_run run_record::past() {
   checkpoint_store(directory_.checkpoints()).remove_unfinished();
-  journal_content content = open_journal().content();
+  journal_content content = journal_.open().content();
   past_run out = read_past_run(directory_.path(), content);
-  read_checkpoints(out);
+  checkpoints_.read(out);
   // What was to stop it has: a user who resumes it wants it to go on.
   stop_is_over_ =
       out.asked.stop && std::filesystem::exists(directory_.file("report.json"));
@@ -189,128 +186,15 @@ past_run run_record::past() {
   return out;
 }
 
-journal& run_record::open_journal() {
-  if (!journal_)
-    throw ballast_error(errc::internal,
-                        "run " + name_ + " is over: its journal is closed");
-  return *journal_;
-}
-
-namespace {
-
-std::string digest_of(const nlohmann::json& about) {
-  return digest_text(text_digest(0, json_text(about)));
-}
-
-/// The manifest with its chunks; without, if its table cannot be read.
-manifest with_chunks(const nlohmann::json& about,
-                     const std::filesystem::path& folder) {
-  auto out = about.get<manifest>();
-  try {
-    read_chunks(folder, out);
-  } catch (const ballast_error& e) {
-    log().warn("{}", e.what());
-  }
-  return out;
-}
-
-/// Where to look for what differs.
-std::string difference(const manifest& before, const manifest& now) {
-  if (before.train_rows != now.train_rows)
-    return "it has " + std::to_string(now.train_rows) +
-           " training rows now, before it had " +
-           std::to_string(before.train_rows);
-  size_t count = std::min(before.train.size(), now.train.size());
-  for (size_t i = 0; i < count; ++i)
-    if (before.train[i].checksum != now.train[i].checksum) {
-      const std::vector<id_run>& rows = now.train[i].source_rows;
-      return "the first change is in chunk " + std::to_string(i) +
-             (rows.empty()
-                  ? ""
-                  : ", which begins with row " +
-                        std::to_string(rows[0].first + 1) + " of the source");
-    }
-  return before.test_rows != now.test_rows || before.train.size() == count
-             ? "its test rows, its sources or how they are prepared differ"
-             : "its chunks are cut differently";
-}
-
-} // namespace
-
-/// What an earlier life journaled is about that set, and no other.
-void run_record::same_set(const journaled_run& run, const set_prepared& made) {
-  constexpr const char* name = "manifest.json";
-  nlohmann::json now = nlohmann::json::parse(made.manifest);
-  nlohmann::json kept = read_json_file(directory_.file(name));
-  std::error_code none;
-  const bool was_there = std::filesystem::exists(directory_.file(name), none);
-  bool whole = kept.is_object() && digest_of(kept) == run.manifest;
-  if (digest_of(now) != run.manifest)
-    throw ballast_error(
-        errc::run_dir_unusable,
-        "the training data have changed since the run in " +
-            directory_.path().string() + " began" +
-            (whole ? ": " + difference(with_chunks(kept, directory_.path()),
-                                       with_chunks(now, made.tables))
-                   : "") +
-            "; it cannot go on with others");
-  if (whole)
-    return;
-  std::string why = was_there ? "was damaged or changed" : "was missing";
-  if (was_there)
-    std::filesystem::rename(directory_.file(name),
-                            damaged_name(directory_.file(name)));
-  directory_.write_file(name, made.manifest, outlives::power);
-  warn(std::string(name) + " " + why +
-       "; it is made again from the prepared data, which are those that the "
-       "run began with");
-  events_->append(events::manifest_restored{why});
-}
-
 void run_record::prepared(const job& what, const set_prepared& made,
                           const std::string& build) {
-  if (auto begun = open_journal().content().run) {
-    same_set(*begun, made);
-  } else {
-    directory_.write_file("manifest.json", made.manifest, outlives::power);
-    open_journal().record_run(
+  if (auto begun = journal_.open().content().run)
+    set_.check(made, begun->manifest);
+  else
+    journal_.open().record_run(
         {name_, what.seed, made.set.train_rows, to_json(what),
-         digest_text(run_identity(token_, name_)), build,
-         digest_of(nlohmann::json::parse(made.manifest))});
-  }
-  if (!made.tables.empty())
-    tables_.begin(made.tables, directory_.path(), directory_.tmp());
-}
-
-void run_record::perform(const journal_change& what) {
-  journaled_generation row;
-  row.number = what.generation;
-  for (size_t i = 0; i < what.workers.size(); ++i)
-    row.workers.push_back(
-        {what.workers[i], what.names[i], what.incarnations[i]});
-  open_journal().record_change(row, what.what, what.effective, what.note);
-  probe_->generation(what.generation);
-  probe_->world(uint32_t(what.workers.size()));
-  probe_->plan(what.effective ? coordinator_probe::plan_outcome::effective
-                              : coordinator_probe::plan_outcome::offered);
-}
-
-void run_record::perform(const journal_offer& what) {
-  open_journal().record_offer(what.what, what.note);
-  probe_->plan(coordinator_probe::plan_outcome::offered);
-}
-
-void run_record::perform(const journal_effective& what) {
-  open_journal().record_effective(what.number, what.from);
-  probe_->plan(coordinator_probe::plan_outcome::effective);
-}
-
-void run_record::perform(const journal_requests& what) {
-  open_journal().record_requests(what.what);
-}
-
-void run_record::perform(const journal_commit& what) {
-  open_journal().record_commit(what.step, what.epoch);
+         digest_text(run_identity(token_, name_)), build, set_.begin(made)});
+  set_.copy_tables(made);
 }
 
 void run_record::perform(const write_steps& what) {
@@ -321,34 +205,29 @@ void run_record::perform(const write_steps& what) {
   }
 }
 
+void run_record::perform(const undo_steps& what) {
+  // Where the disk is full this comes again.
+  step_number last = undoing_.value_or(steps_.last());
+  if (!undoing_)
+    notices_.warn(tell_undo(what.to, last, what.reason));
+  undoing_ = last;
+  journal_.open().record_undo(what.to, what.epoch);
+  samples_ -=
+      std::min(samples_, steps_.cut(what.to, directory_.file("undone.jsonl")));
+  checkpoints_.undo_after(what.to);
+  events()->append(events::undone{last, what.to, what.reason});
+  undoing_.reset();
+}
+
 void run_record::workers(const nlohmann::json& list) {
   directory_.write_json("workers.json", list);
 }
 
-std::string run_record::describe(const std::vector<row_ref>& rows) const {
-  std::ifstream in(directory_.file("manifest.json"));
-  auto set = nlohmann::json::parse(in).get<manifest>();
-  if (set.tables)
-    tables_.complete();
-  read_chunks(directory_.path(), set);
-  read_samples(directory_.path(), set);
-  return describe_rows(set, rows);
-}
-
-/// Without them the audit says what is missing.
-void run_record::complete_tables() {
-  try {
-    tables_.complete();
-  } catch (const ballast_error& e) {
-    if (e.what_failed().code == errc::disk_full)
-      throw;
-    log().warn("{}", e.what());
-  }
-}
-
 nlohmann::ordered_json run_record::finish(run_report report) {
-  report.wall_s = age_s();
-  complete_tables();
+  report.wall_s =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - started_)
+          .count();
+  set_.complete_tables();
   // A disk that is full loses the last steps: what counts is what is written.
   if (report.steps != value(steps_.last()))
     report.lineage.clear(); // of steps that nobody can read
@@ -365,13 +244,13 @@ nlohmann::ordered_json run_record::finish(run_report report) {
   (void)fault_point("report.write");
   nlohmann::ordered_json out = to_json(report);
   directory_.write_json("report.json", out, outlives::power);
-  events_->append(events::done{report.state, report.steps, report.reason});
-  journal_.reset();
+  events()->append(events::done{report.state, report.steps, report.reason});
+  journal_.close();
   return out;
 }
 
 void run_record::discard() {
-  journal_.reset();
+  journal_.close();
   if (resumed_)
     return;
   discarded_ = true;
@@ -399,12 +278,6 @@ void run_record::discard() {
     std::filesystem::remove(folder / "run.lock", ignored);
   if (!folder_was_there_)
     std::filesystem::remove(folder, ignored);
-}
-
-double run_record::age_s() const {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() -
-                                       started_)
-      .count();
 }
 
 } // namespace ballast

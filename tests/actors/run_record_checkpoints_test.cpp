@@ -19,7 +19,8 @@ TEST(run_record_checkpoints, are_not_published_before_their_steps_are_synced) {
   const checkpoint_identity after{
       {epoch_number{1}, step_number{7}}, generation{1}, plan_number{1}, 5};
   auto publish = [&] {
-    return record.checkpoint(after, "state", 2, record.history(), true);
+    return record.checkpoints().publish(after, "state", 2,
+                                        record.checkpoints().history(), true);
   };
   const auto place = folder / "run" / "checkpoints" / "step-7";
   ASSERT_STREQ(arm_fault_points("history.sync=eio@1"), "");

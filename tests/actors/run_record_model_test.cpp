@@ -18,7 +18,7 @@ protected:
   saved_model end_after(uint64_t step) {
     const std::vector<float> weight{float(step)};
     const std::vector<tensor_view> tensors{{"weight", {1}, weight}};
-    return record_.model(
+    return record_.models().publish(
         safetensors_bytes(tensors, {{"step", std::to_string(step)}}),
         weights_sha256(tensors), step_number{step});
   }

@@ -1,10 +1,10 @@
-/// The part of run_record that publishes models.
-#include "actors/run_record.hpp"
+#include "actors/run_models.hpp"
 
 #include "data/checkpoint_store.hpp"
 #include "data/safetensors.hpp"
 #include "runtime/base/errors.hpp"
 #include "runtime/base/fault_point.hpp"
+#include "store/damaged_tail.hpp"
 
 #include <algorithm>
 #include <cstdlib>
@@ -37,7 +37,7 @@ constexpr const char* unchecked_model = "model.safetensors.unchecked";
 /// One that cannot be read makes room under another name: nobody can say of
 /// which step it is, and the run must not fail for it.
 std::optional<tensor_file>
-run_record::earlier_model(const std::filesystem::path& place) {
+run_models::earlier(const std::filesystem::path& place) {
   if (!std::filesystem::exists(place))
     return std::nullopt;
   std::string why;
@@ -49,16 +49,18 @@ run_record::earlier_model(const std::filesystem::path& place) {
   std::filesystem::path kept = damaged_name(place);
   std::filesystem::rename(place, kept);
   std::string name = kept.filename().string();
-  warn("the model that an earlier life of the run left cannot be read (" + why +
-       "); it is kept as " + name);
-  events_->append(events::model_refused{why, name});
+  notices_.warn(
+      "the model that an earlier life of the run left cannot be read (" + why +
+      "); it is kept as " + name);
+  notices_.events()->append(events::model_refused{why, name});
   return std::nullopt;
 }
 
-saved_model run_record::publish(const std::filesystem::path& staged,
-                                const std::string& sha256, step_number step) {
+saved_model run_models::publish_staged(const std::filesystem::path& staged,
+                                       const std::string& sha256,
+                                       step_number step) {
   std::filesystem::path place = directory_.file("model.safetensors");
-  std::optional<tensor_file> before = earlier_model(place);
+  std::optional<tensor_file> before = earlier(place);
   if (before && step_in(*before) > step) {
     std::string name = "model-step-" + to_string(step) + ".safetensors";
     std::filesystem::rename(staged, directory_.file(name));
@@ -75,9 +77,9 @@ saved_model run_record::publish(const std::filesystem::path& staged,
   return {{}, sha256, step, {}};
 }
 
-saved_model run_record::model(const std::string& safetensors,
-                              const std::string& weights_sha256,
-                              step_number step) {
+saved_model run_models::publish(const std::string& safetensors,
+                                const std::string& weights_sha256,
+                                step_number step) {
   directory_.write_file(unchecked_model, safetensors, outlives::power);
   std::filesystem::path staged = directory_.file(unchecked_model);
   tensor_file file = read_safetensors(staged.string());
@@ -89,20 +91,20 @@ saved_model run_record::model(const std::string& safetensors,
                             weights_sha256.substr(0, 12) +
                             "...); it is not published");
   }
-  return publish(staged, weights_sha256, step);
+  return publish_staged(staged, weights_sha256, step);
 }
 
-saved_model run_record::model_of(const std::string& checkpoint,
-                                 step_number step) {
-  tensor_file file = read_safetensors(checkpoint);
+saved_model run_models::publish_checkpoint(const std::string& path,
+                                           step_number step) {
+  tensor_file file = read_safetensors(path);
   std::erase_if(file.tensors, [](const tensor_view& one) {
     return one.name.starts_with(optimizer_prefix);
   });
   directory_.write_file(unchecked_model,
                         safetensors_bytes(file.tensors, file.metadata),
                         outlives::power);
-  return publish(directory_.file(unchecked_model), parameters_sha256(file),
-                 step);
+  return publish_staged(directory_.file(unchecked_model),
+                        parameters_sha256(file), step);
 }
 
 } // namespace ballast

@@ -1,5 +1,4 @@
-/// The part of run_record that goes back, and keeps what it can go back to.
-#include "actors/run_record.hpp"
+#include "actors/run_checkpoints.hpp"
 
 #include "data/checkpoint_store.hpp"
 #include "runtime/base/errors.hpp"
@@ -12,18 +11,7 @@
 
 namespace ballast {
 
-namespace {
-
-std::string tell_undo(step_number to, step_number last,
-                      const std::string& reason) {
-  return "goes on from step " + to_string(to) + "; steps " +
-         to_string(next(to)) + " to " + to_string(last) +
-         " were committed but not saved and are done again: " + reason;
-}
-
-} // namespace
-
-void run_record::read_checkpoints(past_run& out) {
+void run_checkpoints::read(past_run& out) {
   for (const stored_checkpoint& one :
        checkpoint_store(directory_.checkpoints()).inspect()) {
     if (!one.problem.empty()) {
@@ -35,33 +23,28 @@ void run_record::read_checkpoints(past_run& out) {
   }
 }
 
-void run_record::perform(const undo_steps& what) {
-  // Where the disk is full this comes again.
-  step_number last = undoing_.value_or(steps_.last());
-  if (!undoing_)
-    warn(tell_undo(what.to, last, what.reason));
-  undoing_ = last;
-  open_journal().record_undo(what.to, what.epoch);
-  samples_ -=
-      std::min(samples_, steps_.cut(what.to, directory_.file("undone.jsonl")));
-  size_t aside = 0;
-  {
-    std::lock_guard guard(checkpoints_lock_);
-    ++history_;
-    std::erase_if(saved_, [&](step_number one) { return one > what.to; });
-    aside = checkpoint_store(directory_.checkpoints()).set_aside_after(what.to);
-  }
-  if (aside > 0)
-    warn("later checkpoints are kept in checkpoints/aside-N");
-  events_->append(events::undone{last, what.to, what.reason});
-  undoing_.reset();
+void run_checkpoints::refuse_damaged() {
+  for (const refuse_checkpoint& one : damaged_)
+    refuse(one);
 }
 
-void run_record::perform(const refuse_checkpoint& what) {
+void run_checkpoints::undo_after(step_number to) {
+  size_t aside = 0;
+  {
+    std::lock_guard guard(mutex_);
+    ++history_;
+    std::erase_if(saved_, [&](step_number one) { return one > to; });
+    aside = checkpoint_store(directory_.checkpoints()).set_aside_after(to);
+  }
+  if (aside > 0)
+    notices_.warn("later checkpoints are kept in checkpoints/aside-N");
+}
+
+void run_checkpoints::refuse(const refuse_checkpoint& what) {
   std::filesystem::path file(what.file);
   std::filesystem::path kept;
   {
-    std::lock_guard guard(checkpoints_lock_);
+    std::lock_guard guard(mutex_);
     kept = checkpoint_store(directory_.checkpoints()).set_aside(file);
     std::string name = file.parent_path().filename().string();
     std::erase_if(saved_, [&](step_number one) {
@@ -69,15 +52,15 @@ void run_record::perform(const refuse_checkpoint& what) {
     });
   }
   std::string shown = kept.lexically_relative(directory_.path()).string();
-  warn("the run cannot go on from " + file.parent_path().string() + ": " +
-       what.reason + "; it is kept as " + shown);
-  events_->append(events::checkpoint_refused{
+  notices_.warn("the run cannot go on from " + file.parent_path().string() +
+                ": " + what.reason + "; it is kept as " + shown);
+  notices_.events()->append(events::checkpoint_refused{
       file.parent_path().filename().string(), what.reason, shown});
 }
 
 /// Of an unsynced file a power cut keeps anything. A checkpoint counts only
 /// together with the steps and plans that led to it.
-void run_record::sync_history() const {
+void run_checkpoints::sync_history() const {
   if (int fault = fault_point("history.sync"))
     throw ballast_error(errc::run_dir_unusable,
                         "cannot sync " + directory_.path().string() + ": " +
@@ -95,16 +78,16 @@ void run_record::sync_history() const {
     sync_path(folder);
 }
 
-std::string run_record::checkpoint(const checkpoint_identity& after,
-                                   const std::string& state, uint32_t keep,
-                                   uint64_t history, bool requested) {
+std::string run_checkpoints::publish(const checkpoint_identity& after,
+                                     const std::string& state, uint32_t keep,
+                                     uint64_t history, bool requested) {
   auto begun = std::chrono::steady_clock::now();
   checkpoint_store store(directory_.checkpoints());
-  store.stage(after, name_, state);
+  store.stage(after, directory_.path().filename().string(), state);
   stored_checkpoint made;
   try {
     sync_history();
-    std::lock_guard guard(checkpoints_lock_);
+    std::lock_guard guard(mutex_);
     if (history_ != history)
       throw ballast_error(errc::stale_generation,
                           "the run went back behind step " +
@@ -123,9 +106,9 @@ std::string run_record::checkpoint(const checkpoint_identity& after,
   const events::checkpoint published{after.step, after.epoch, state.size(),
                                      std::chrono::steady_clock::now() - begun};
   probe_->event(published);
-  bool told = checkpoint_events_.take(begun.time_since_epoch());
+  bool told = events_.take(begun.time_since_epoch());
   if (told || requested)
-    events_->append(published);
+    notices_.events()->append(published);
   return made.file.string();
 }
 

@@ -1,0 +1,104 @@
+#include "actors/run_journal.hpp"
+
+#include "runtime/base/errors.hpp"
+
+#include <cstddef>
+#include <variant>
+
+namespace ballast {
+
+namespace {
+
+/// Keeps in the journal what outlives the coordinator that told it.
+struct memory {
+  journal& in;
+  uint64_t event;
+
+  void operator()(const events::plan_effective& e) const {
+    in.record_told({e.plan, e.generation, false}, event);
+  }
+  void operator()(const events::balanced& e) const { (*this)(e.what); }
+  void operator()(const events::plan_dropped& e) const {
+    in.record_told({e.plan, e.generation, true}, event);
+  }
+  void operator()(const events::evaluated& e) const {
+    evaluation_report what;
+    what.epoch = e.epoch;
+    what.loss = e.loss;
+    what.accuracy = e.accuracy.value_or(0);
+    what.rows = e.rows;
+    what.wall_ns = uint64_t(e.took.count() * 1e6);
+    in.record_evaluation(what, event);
+  }
+  void operator()(const events::generation_begun& e) const {
+    using begun = events::generation_begun;
+    if (const auto* how = std::get_if<begun::recovered>(&e.why))
+      in.record_recovery({describe(how->reason), how->whole.count()}, event);
+    if (std::holds_alternative<begun::from_checkpoint>(e.why))
+      in.record_restart(e.step, event);
+  }
+  template <class Other>
+  void operator()(const Other&) const {}
+};
+
+} // namespace
+
+journal& run_journal::open() {
+  if (!book_)
+    throw ballast_error(errc::internal,
+                        "the run is over: its journal is closed");
+  return *book_;
+}
+
+void run_journal::perform(const journal_change& what) {
+  journaled_generation row;
+  row.number = what.generation;
+  for (size_t i = 0; i < what.workers.size(); ++i)
+    row.workers.push_back(
+        {what.workers[i], what.names[i], what.incarnations[i]});
+  open().record_change(row, what.what, what.effective, what.note);
+  probe_->generation(what.generation);
+  probe_->world(uint32_t(what.workers.size()));
+  probe_->plan(what.effective ? coordinator_probe::plan_outcome::effective
+                              : coordinator_probe::plan_outcome::offered);
+}
+
+void run_journal::perform(const journal_offer& what) {
+  open().record_offer(what.what, what.note);
+  probe_->plan(coordinator_probe::plan_outcome::offered);
+}
+
+void run_journal::perform(const journal_effective& what) {
+  open().record_effective(what.number, what.from);
+  probe_->plan(coordinator_probe::plan_outcome::effective);
+}
+
+void run_journal::perform(const journal_requests& what) {
+  open().record_requests(what.what);
+}
+
+void run_journal::perform(const journal_commit& what) {
+  open().record_commit(what.step, what.epoch);
+}
+
+/// The journal first, with the number of the line: a line that is missing then
+/// was not told, and the next coordinator tells it.
+void run_journal::tell(const run_event& what, event_log& events) {
+  const event_text text = text_of(what);
+  log_event(text);
+  journal& book = open();
+  try {
+    events.append(text, [&](uint64_t number) {
+      std::visit(memory{book, number}, what);
+    });
+  } catch (const ballast_error&) {
+    try {
+      book.forget_events_after(events.last());
+    } catch (const ballast_error&) { // for the same reason; it comes again
+    }
+    throw;
+  }
+  probe_->event(what); // once, also where the disk was full first
+}
+
+} // namespace ballast

@@ -1,0 +1,37 @@
+/// Tells the user of a run what happens to it: a line in the log and at once
+/// where the run was begun, and events in events.jsonl. One per run_record,
+/// shared by its parts; any thread once `tell_by` was called.
+#pragma once
+
+#include "monitor/logs/event_log.hpp"
+#include "monitor/logs/log.hpp"
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+
+namespace ballast {
+
+class run_notices {
+public:
+  explicit run_notices(std::shared_ptr<event_log> events)
+      : events_(std::move(events)) {}
+
+  /// What a user should know at once is told there, too.
+  void tell_by(std::function<void(const std::string&)> tell) {
+    tell_ = std::move(tell);
+  }
+  void warn(const std::string& text) const {
+    log().warn("{}", text);
+    if (tell_)
+      tell_(text);
+  }
+  const std::shared_ptr<event_log>& events() const { return events_; }
+
+private:
+  std::shared_ptr<event_log> events_;
+  std::function<void(const std::string&)> tell_;
+};
+
+} // namespace ballast

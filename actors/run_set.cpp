@@ -1,0 +1,120 @@
+#include "actors/run_set.hpp"
+
+#include "actors/local_protocol.hpp"
+#include "data/set_tables.hpp"
+#include "monitor/logs/log.hpp"
+#include "runtime/base/json_text.hpp"
+#include "runtime/base/text_digest.hpp"
+#include "store/damaged_tail.hpp"
+#include "store/json_file.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+namespace ballast {
+
+namespace {
+
+constexpr const char* name = "manifest.json";
+
+std::string digest_of(const nlohmann::json& about) {
+  return digest_text(text_digest(0, json_text(about)));
+}
+
+/// The manifest with its chunks; without, if its table cannot be read.
+manifest with_chunks(const nlohmann::json& about,
+                     const std::filesystem::path& folder) {
+  auto out = about.get<manifest>();
+  try {
+    read_chunks(folder, out);
+  } catch (const ballast_error& e) {
+    log().warn("{}", e.what());
+  }
+  return out;
+}
+
+/// Where to look for what differs.
+std::string difference(const manifest& before, const manifest& now) {
+  if (before.train_rows != now.train_rows)
+    return "it has " + std::to_string(now.train_rows) +
+           " training rows now, before it had " +
+           std::to_string(before.train_rows);
+  size_t count = std::min(before.train.size(), now.train.size());
+  for (size_t i = 0; i < count; ++i)
+    if (before.train[i].checksum != now.train[i].checksum) {
+      const std::vector<id_run>& rows = now.train[i].source_rows;
+      return "the first change is in chunk " + std::to_string(i) +
+             (rows.empty()
+                  ? ""
+                  : ", which begins with row " +
+                        std::to_string(rows[0].first + 1) + " of the source");
+    }
+  return before.test_rows != now.test_rows || before.train.size() == count
+             ? "its test rows, its sources or how they are prepared differ"
+             : "its chunks are cut differently";
+}
+
+} // namespace
+
+std::string run_set::begin(const set_prepared& made) {
+  directory_.write_file(name, made.manifest, outlives::power);
+  return digest_of(nlohmann::json::parse(made.manifest));
+}
+
+void run_set::check(const set_prepared& made, const std::string& digest) {
+  nlohmann::json now = nlohmann::json::parse(made.manifest);
+  nlohmann::json kept = read_json_file(directory_.file(name));
+  std::error_code none;
+  const bool was_there = std::filesystem::exists(directory_.file(name), none);
+  bool whole = kept.is_object() && digest_of(kept) == digest;
+  if (digest_of(now) != digest)
+    throw ballast_error(
+        errc::run_dir_unusable,
+        "the training data have changed since the run in " +
+            directory_.path().string() + " began" +
+            (whole ? ": " + difference(with_chunks(kept, directory_.path()),
+                                       with_chunks(now, made.tables))
+                   : "") +
+            "; it cannot go on with others");
+  if (whole)
+    return;
+  std::string why = was_there ? "was damaged or changed" : "was missing";
+  if (was_there)
+    std::filesystem::rename(directory_.file(name),
+                            damaged_name(directory_.file(name)));
+  directory_.write_file(name, made.manifest, outlives::power);
+  notices_.warn(
+      std::string(name) + " " + why +
+      "; it is made again from the prepared data, which are those that the "
+      "run began with");
+  notices_.events()->append(events::manifest_restored{why});
+}
+
+void run_set::copy_tables(const set_prepared& made) {
+  if (!made.tables.empty())
+    tables_.begin(made.tables, directory_.path(), directory_.tmp());
+}
+
+void run_set::complete_tables() {
+  try {
+    tables_.complete();
+  } catch (const ballast_error& e) {
+    if (e.what_failed().code == errc::disk_full)
+      throw;
+    log().warn("{}", e.what());
+  }
+}
+
+std::string run_set::describe(const std::vector<row_ref>& rows) const {
+  std::ifstream in(directory_.file("manifest.json"));
+  auto set = nlohmann::json::parse(in).get<manifest>();
+  if (set.tables)
+    tables_.complete();
+  read_chunks(directory_.path(), set);
+  read_samples(directory_.path(), set);
+  return describe_rows(set, rows);
+}
+
+} // namespace ballast

@@ -1,0 +1,42 @@
+/// What a run keeps of the set that it trains on, so that it can be audited and
+/// gone on with: manifest.json, and the tables of a large one (data/
+/// set_tables.hpp), which are copied while the run goes on. Owned by
+/// run_record; one thread at a time.
+#pragma once
+
+#include "actors/run_notices.hpp"
+#include "actors/table_copy.hpp"
+#include "runtime/ledger/manifest.hpp"
+#include "store/run_directory.hpp"
+
+#include <string>
+#include <vector>
+
+namespace ballast {
+
+struct set_prepared; // actors/local_protocol.hpp
+
+class run_set {
+public:
+  run_set(const run_directory& directory, const run_notices& notices)
+      : directory_(directory), notices_(notices) {}
+
+  /// The run begins with this set: writes its manifest. Returns its digest.
+  std::string begin(const set_prepared& made);
+  /// It goes on: throws run_dir_unusable unless the run began with a manifest
+  /// of this digest. Makes a damaged one again.
+  void check(const set_prepared& made, const std::string& digest);
+  void copy_tables(const set_prepared& made);
+  /// Waits for the tables. Without them the audit says what is missing. Throws
+  /// disk_full.
+  void complete_tables();
+  /// Names rows of the training set as their owner knows them.
+  std::string describe(const std::vector<row_ref>& rows) const;
+
+private:
+  const run_directory& directory_;
+  const run_notices& notices_;
+  mutable table_copy tables_; // ends before the folder is given back
+};
+
+} // namespace ballast
