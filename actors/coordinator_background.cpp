@@ -20,8 +20,9 @@ void wait_for_space(disk_full_retry& space, std::chrono::seconds patience,
                     run_record& record, const std::function<void()>& work) {
   auto waited = space.patiently(patience, work);
   if (waited.count() > 0)
-    space.patiently(
-        patience, [&] { record.events()->append(events::disk_full{waited}); });
+    space.patiently(patience, [&] {
+      record.notices().events()->append(events::disk_full{waited});
+    });
 }
 
 /// What worker `worker` holds for a checkpoint.

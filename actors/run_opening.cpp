@@ -60,7 +60,7 @@ opening_result open_left_run(const coordinator_shell_config& config,
   opened_run out;
   out.record = std::make_shared<run_record>(std::filesystem::path(folder),
                                             *config.addresses);
-  out.record->tell_by(config.on_notice);
+  out.record->notices().tell_by(config.on_notice);
   past_run past = out.record->past();
   if (wanted)
     past.what = *wanted;

@@ -122,7 +122,7 @@ run_record::run_record(const std::filesystem::path& folder,
                        const coordinator_addresses& addresses)
     : run_record(adopt_place(folder), std::nullopt) {
   // Its last words may be in the journal alone.
-  journal_.open().forget_events_after(events()->last());
+  journal_.open().forget_events_after(notices_.events()->last());
   std::chrono::nanoseconds began(journal_.open().content().began_ns);
   if (began.count() > 0 && began < started_.time_since_epoch())
     started_ = std::chrono::steady_clock::time_point(began);
@@ -164,7 +164,7 @@ void run_record::go_on() {
     notices_.warn(file + " is damaged from line " + std::to_string(one.line) +
                   " on: " + one.why + "; those " + std::to_string(one.bytes) +
                   " bytes are kept as " + kept);
-    events()->append(
+    notices_.events()->append(
         events::damaged_tail{file, one.line, one.bytes, one.why, kept});
   }
   checkpoints_.refuse_damaged();
@@ -215,7 +215,7 @@ void run_record::perform(const undo_steps& what) {
   samples_ -=
       std::min(samples_, steps_.cut(what.to, directory_.file("undone.jsonl")));
   checkpoints_.undo_after(what.to);
-  events()->append(events::undone{last, what.to, what.reason});
+  notices_.events()->append(events::undone{last, what.to, what.reason});
   undoing_.reset();
 }
 
@@ -244,7 +244,8 @@ nlohmann::ordered_json run_record::finish(run_report report) {
   (void)fault_point("report.write");
   nlohmann::ordered_json out = to_json(report);
   directory_.write_json("report.json", out, outlives::power);
-  events()->append(events::done{report.state, report.steps, report.reason});
+  notices_.events()->append(
+      events::done{report.state, report.steps, report.reason});
   journal_.close();
   return out;
 }

@@ -1,7 +1,7 @@
 /// What the coordinator writes down about one run: the directory, and in it the
 /// journal, event and step logs, checkpoints, models and what is kept of the
 /// set, each a part of its own. One object per run, replaced whole; used by the
-/// coordinator's thread, except where a part says so, and `events()` and
+/// coordinator's thread, except where a part says so, and the event log and
 /// `probe()`, which are shared.
 #pragma once
 
@@ -70,16 +70,12 @@ public:
   bool untouched() const { return resumed_ && !went_on_; }
   /// No earlier life of it has begun.
   bool begins() const { return begins_; }
-  /// What a user should know at once is told there, too.
-  void tell_by(std::function<void(const std::string&)> tell) {
-    notices_.tell_by(std::move(tell));
-  }
   /// Of the run's data and gradient planes; survives its coordinators.
   const std::string& token() const { return token_; }
   const std::string& name() const { return name_; }
   const std::filesystem::path& folder() const { return directory_.path(); }
   ballast::term term() const { return term_; }
-  const std::shared_ptr<event_log>& events() const { return notices_.events(); }
+  run_notices& notices() { return notices_; }
   const std::shared_ptr<coordinator_probe>& probe() const { return probe_; }
 
   /// The set is prepared: from here on the run can be audited. Throws
@@ -91,7 +87,9 @@ public:
   template <class Action>
   requires requires(run_journal& in, const Action& what) { in.perform(what); }
   void perform(const Action& what) { journal_.perform(what); }
-  void perform(const write_event& what) { journal_.tell(what.what, *events()); }
+  void perform(const write_event& what) {
+    journal_.tell(what.what, *notices_.events());
+  }
   void perform(const write_steps& what);
   void perform(const undo_steps& what);
   void perform(const refuse_checkpoint& what) { checkpoints_.refuse(what); }

@@ -1,7 +1,7 @@
 #include "actors/worker_engine.hpp"
 
+#include "actors/engine_threads.hpp"
 #include "actors/worker_run.hpp"
-#include "runtime/base/thread_name.hpp"
 #include "runtime/worker/lifecycle.hpp"
 
 #include <algorithm>
@@ -67,36 +67,17 @@ private:
   void perform(const load_beside& what);
   void perform(const join_ranks& what);
   void perform(const join_beside& what);
-  void perform(const stop_generations& what);
   void perform(const drop_run& what);
   void perform(const answer_leave&) { listener_.left(); }
-  void perform(const post_command& what) {
-    if (run_->executor)
-      run_->executor->post(what.order.kind);
-  }
-  void perform(const post_plan& what) {
-    if (run_->executor)
-      run_->executor->post(what.pending);
-  }
-  void perform(const inject_fault& what) {
-    if (what.order.kind == command_kind::slow)
-      run_->trained.state.slow_factor = what.order.factor;
-    else
-      run_->data.damage_next(what.order.chunks);
-  }
-  void perform(const forget_steps& what) {
-    if (run_->executor)
-      run_->executor->recorded(what.recorded);
-  }
+  template <class Order>
+  requires requires(worker_run& run, const Order& what) { run.obey(what); }
+  void perform(const Order& what) { run_->obey(what); }
   void perform(const copy_chunks& what);
   void perform(const send_report& what) { listener_.report(what.what); }
   void perform(const end_process& what) { config_.device_lost(what.reason); }
 
   // -- on the threads
   void load_on_thread(worker_run& run, const assignment& order);
-  void load_beside_on_thread(worker_run& run, const assignment& order);
-  void loaded(worker_run& run, generation of,
-              const collective_opening& opening);
   step_listener listen(worker_run& run);
   /// The generation was stopped: what is done for it is pointless.
   std::function<bool()> stopped(generation of) const {
@@ -106,39 +87,23 @@ private:
     };
   }
 
-  /// Runs `work` for a generation on a thread, once `before` have ended: they
-  /// may be on their way out of a long forward pass, and the caller does not
-  /// wait for that. A throw is a failure to load.
+  /// A throw of this work for a generation is a failure to load.
   template <class Work>
-  std::thread start(std::vector<std::thread> before, const char* name,
-                    generation of, Work work);
-  std::vector<std::thread> take_threads();
-  static void join(std::vector<std::thread>& all) {
-    for (std::thread& one : all)
-      if (one.joinable())
-        one.join();
-  }
-  static void abort_openings(const worker_run& run, const std::string& reason);
+  engine_threads::work attempt(generation of, Work work);
 
   const engine_config config_;
   const engine_listener listener_;
   mutable std::mutex mutex_; // guards all of the following
   worker_lifecycle life_;
-  run_ptr run_;         // until drop_run is performed
-  std::thread compute_; // loads, connects, then is the step thread
-  std::thread beside_;  // opens the next generation meanwhile
-  std::thread copier_;  // gets chunks that are to be owned soon
+  run_ptr run_; // until drop_run is performed
+  engine_threads threads_;
 };
 
 // -- threads ------------------------------------------------------------------
 
 template <class Work>
-std::thread engine::start(std::vector<std::thread> before, const char* name,
-                          generation of, Work work) {
-  return std::thread([this, name, of, work = std::move(work),
-                      before = std::move(before)]() mutable {
-    set_thread_name(name);
-    join(before);
+engine_threads::work engine::attempt(generation of, Work work) {
+  return [this, of, work = std::move(work)]() mutable {
     auto failed = [this, of](worker_failed why) {
       locked([&] { return life_.on_load_failed(of, std::move(why)); });
     };
@@ -151,14 +116,7 @@ std::thread engine::start(std::vector<std::thread> before, const char* name,
     } catch (const std::exception& e) {
       failed({{}, of, errc::internal, e.what(), {}, {}});
     }
-  });
-}
-
-std::vector<std::thread> engine::take_threads() {
-  std::vector<std::thread> out;
-  for (std::thread* one : {&compute_, &beside_})
-    out.push_back(std::move(*one));
-  return out;
+  };
 }
 
 engine::~engine() {
@@ -166,10 +124,9 @@ engine::~engine() {
   {
     std::lock_guard lock(mutex_);
     perform(life_.leave("the process ends"));
-    all = take_threads();
-    all.push_back(std::move(copier_));
+    all = threads_.take();
   }
-  join(all);
+  engine_threads::join(all);
 }
 
 // -- loading ------------------------------------------------------------------
@@ -177,18 +134,25 @@ engine::~engine() {
 void engine::perform(const load_share& what) {
   if (!run_)
     run_ = std::make_shared<worker_run>(what.order, config_.device.get());
-  compute_ = start(
-      take_threads(), "bl-compute", what.order.generation,
-      [this, run = run_, order = what.order] { load_on_thread(*run, order); });
+  threads_.compute(
+      attempt(what.order.generation, [this, run = run_, order = what.order] {
+        load_on_thread(*run, order);
+      }));
 }
 
 void engine::perform(const load_beside& what) {
-  std::vector<std::thread> before;
-  before.push_back(std::move(beside_));
-  beside_ = start(std::move(before), "bl-next-gen", what.order.generation,
-                  [this, run = run_, order = what.order] {
-                    load_beside_on_thread(*run, order);
-                  });
+  threads_.beside(
+      attempt(what.order.generation, [this, run = run_, order = what.order] {
+        run->data.bring_share(order);
+        auto opening = open_collective(*run, order, config_.bind_host);
+        locked([&]() -> worker_actions {
+          if (!life_.wants(order.generation))
+            return {};
+          run->next_opening = opening;
+          return life_.on_loaded(order.generation, opening->address(),
+                                 run->data.address());
+        });
+      }));
 }
 
 void engine::load_on_thread(worker_run& run, const assignment& order) {
@@ -220,48 +184,29 @@ void engine::load_on_thread(worker_run& run, const assignment& order) {
     run.opening = opening;
     run.executor = std::move(executor);
   }
-  loaded(run, order.generation, *opening);
-}
-
-void engine::load_beside_on_thread(worker_run& run, const assignment& order) {
-  run.data.bring_share(order);
-  auto opening = open_collective(run, order, config_.bind_host);
-  {
-    std::lock_guard lock(mutex_);
-    if (!life_.wants(order.generation))
-      return;
-    run.next_opening = opening;
-  }
-  loaded(run, order.generation, *opening);
-}
-
-void engine::loaded(worker_run& run, generation of,
-                    const collective_opening& opening) {
   locked([&] {
-    return life_.on_loaded(of, opening.address(), run.data.address());
+    return life_.on_loaded(order.generation, opening->address(),
+                           run.data.address());
   });
 }
 
 // -- connecting and training --------------------------------------------------
 
 void engine::perform(const join_ranks& what) {
-  compute_ = start(
-      take_threads(), "bl-compute", what.order.generation,
+  threads_.compute(attempt(
+      what.order.generation,
       [run = run_, opening = run_->opening, executor = run_->executor,
        order = *life_.present(), what = what.order] {
         auto group = run->plane->connect(order, *opening, *what.addresses);
         executor->run(std::move(group), {what.stale, what.late, what.source,
                                          what.evaluate, what.paused});
-      });
+      }));
 }
 
 void engine::perform(const join_beside& what) {
-  std::vector<std::thread> before;
-  before.push_back(std::move(beside_));
-  beside_ = start(
-      std::move(before), "bl-next-gen", what.order.generation,
-      [this, run = run_, opening = run_->next_opening, order = *life_.next(),
-       what = what.order] {
+  threads_.beside(attempt(
+      what.order.generation, [this, run = run_, opening = run_->next_opening,
+                              order = *life_.next(), what = what.order] {
         auto group = run->plane->connect(order, *opening, *what.addresses);
         std::unique_ptr<collective> gone; // ends here, where nobody waits
         std::lock_guard lock(mutex_);
@@ -271,7 +216,7 @@ void engine::perform(const join_beside& what) {
             order.first,
             std::move(group),
             {what.stale, what.late, what.source, what.evaluate, what.paused}});
-      });
+      }));
 }
 
 step_listener engine::listen(worker_run& run) {
@@ -296,18 +241,16 @@ step_listener engine::listen(worker_run& run) {
 
 void engine::perform(const copy_chunks& what) {
   run_->data.awaits(what.order);
-  std::vector<std::thread> before;
-  before.push_back(std::move(copier_));
-  copier_ =
-      start(std::move(before), "bl-copy", what.order.generation,
-            [this, run = run_, self = *life_.present(), order = what.order] {
-              auto unwanted = [this, number = order.number] {
-                std::lock_guard lock(mutex_);
-                return !life_.wants_copy(number);
-              };
-              chunks_fetched done = run->data.fetch(self, order, unwanted);
-              locked([&] { return life_.on_fetched(std::move(done)); });
-            });
+  threads_.copy(
+      attempt(what.order.generation,
+              [this, run = run_, self = *life_.present(), order = what.order] {
+                auto unwanted = [this, number = order.number] {
+                  std::lock_guard lock(mutex_);
+                  return !life_.wants_copy(number);
+                };
+                chunks_fetched done = run->data.fetch(self, order, unwanted);
+                locked([&] { return life_.on_fetched(std::move(done)); });
+              }));
 }
 
 step_progress engine::drain() {
@@ -351,20 +294,6 @@ heartbeat engine::now() const {
 
 // -- stopping -----------------------------------------------------------------
 
-void engine::abort_openings(const worker_run& run, const std::string& reason) {
-  for (const auto& opening : {run.opening, run.next_opening})
-    if (opening)
-      opening->abort(reason);
-}
-
-void engine::perform(const stop_generations& what) {
-  if (run_->executor) {
-    run_->executor->freeze();
-    run_->executor->abort(what.reason);
-  }
-  abort_openings(*run_, what.reason);
-}
-
 final_ack engine::fence(const fence_order& order) {
   final_ack out;
   out.level = order.level;
@@ -393,7 +322,7 @@ final_ack engine::fence(const fence_order& order) {
     held = run->trained.state.held;
     run->trained.state.tell_after(order, out);
   }
-  abort_openings(*run, order.reason);
+  run->abort_openings(order.reason);
   if (run->opening)
     out.links = run->opening->silent();
   out.holds_state = held.holds;
@@ -409,17 +338,14 @@ void engine::freeze(const std::string& reason) {
 }
 
 void engine::perform(const drop_run& what) {
-  abort_openings(*run_, what.reason);
+  run_->abort_openings(what.reason);
   if (run_->executor)
     run_->executor->abort(what.reason);
-  std::vector<std::thread> before = take_threads();
-  before.push_back(std::move(copier_));
   // What comes next loads on the same thread, behind this.
-  compute_ = start(std::move(before), "bl-compute", {},
-                   [this, run = std::move(run_)]() mutable {
-                     run.reset();
-                     locked([&] { return life_.on_dropped(); });
-                   });
+  threads_.last(attempt({}, [this, run = std::move(run_)]() mutable {
+    run.reset();
+    locked([&] { return life_.on_dropped(); });
+  }));
 }
 
 } // namespace

@@ -33,6 +33,42 @@ worker_run::~worker_run() {
   data.stop_serving(1s);
 }
 
+void worker_run::obey(const post_command& what) {
+  if (executor)
+    executor->post(what.order.kind);
+}
+
+void worker_run::obey(const post_plan& what) {
+  if (executor)
+    executor->post(what.pending);
+}
+
+void worker_run::obey(const inject_fault& what) {
+  if (what.order.kind == command_kind::slow)
+    trained.state.slow_factor = what.order.factor;
+  else
+    data.damage_next(what.order.chunks);
+}
+
+void worker_run::obey(const forget_steps& what) {
+  if (executor)
+    executor->recorded(what.recorded);
+}
+
+void worker_run::obey(const stop_generations& what) {
+  if (executor) {
+    executor->freeze();
+    executor->abort(what.reason);
+  }
+  abort_openings(what.reason);
+}
+
+void worker_run::abort_openings(const std::string& reason) {
+  for (const auto& one : {opening, next_opening})
+    if (one)
+      one->abort(reason);
+}
+
 std::optional<step_number> load_run(worker_run& run, const assignment& order,
                                     const std::string& bind_host,
                                     uint64_t store_limit_bytes,

@@ -11,6 +11,7 @@
 #include "gpu/step_executor.hpp"
 #include "runtime/job/job.hpp"
 #include "runtime/messages/messages.hpp"
+#include "runtime/worker/lifecycle.hpp"
 
 #include <functional>
 #include <memory>
@@ -23,6 +24,14 @@ struct worker_run {
   /// `device`: where it computes; null: on the CPU.
   worker_run(const assignment& first, compute_device* device);
   ~worker_run();
+
+  // -- what the lifecycle decided; the engine's lock is held
+  void obey(const post_command& what);
+  void obey(const post_plan& what);
+  void obey(const inject_fault& what);
+  void obey(const forget_steps& what);
+  void obey(const stop_generations& what);
+  void abort_openings(const std::string& reason);
 
   const std::string name;
   // -- any thread

@@ -3,6 +3,7 @@
 #include "gpu/core_wait.hpp"
 #include "gpu/step_helpers.hpp"
 #include "runtime/base/disk_wait.hpp"
+#include "runtime/base/random.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -13,14 +14,6 @@
 
 namespace ballast {
 
-namespace {
-
-/// Waiting for a living peer is no error, however slow it is: heartbeats detect
-/// its death. This only bounds a hang that nothing else would notice.
-constexpr auto collective_patience = std::chrono::hours(1);
-
-} // namespace
-
 step_executor::step_executor(parts with, worker_core_config config, plan first,
                              std::optional<worker_core> core,
                              step_listener listener)
@@ -28,8 +21,9 @@ step_executor::step_executor(parts with, worker_core_config config, plan first,
       first_(std::move(first)), core_(std::move(core)),
       listener_(std::move(listener)),
       prefetcher_(*with_.rows, with_.set->row.features, *with_.device),
-      buckets_(with_.layout, *with_.device),
-      micro_(with_.what->train.micro_batch) {
+      pass_(with_.what->train, with_.set->row, *with_.model, *with_.device,
+            with_.memory, with_.layout),
+      finite_(with_.what->train, *with_.model, *with_.device, with_.memory) {
   // Clears leftovers of an earlier generation from the model.
   with_.model->resume();
   statistics_.resize(with_.model->statistics_count());
@@ -48,10 +42,6 @@ heartbeat step_executor::now() const {
   out.step = step_number{step_.load(std::memory_order_relaxed)};
   out.phase = phase_.load(std::memory_order_relaxed);
   return out;
-}
-
-deadline step_executor::patience() {
-  return std::chrono::steady_clock::now() + collective_patience;
 }
 
 // -- called by other threads -------------------------------------------------
@@ -127,7 +117,7 @@ void step_executor::run(std::unique_ptr<collective> group,
                        problem.code == errc::non_finite_gradient;
   if (!refused) // a slower peer may still read the end of such a step
     group_->abort(problem.message); // releases the communication thread
-  buckets_.drop();
+  pass_.drop();
   problem.worker = with_.self;
   {
     std::lock_guard lock(gate_);
@@ -138,7 +128,8 @@ void step_executor::run(std::unique_ptr<collective> group,
     problem.step = next(with_.state->held.step);
     problem.sample_ids = refused_ids_;
     // The state before that step may be intact: keep it for inspection.
-    if (group_->rank() == 0 && listener_.copy && damaged_parameter().empty())
+    if (group_->rank() == 0 && listener_.copy &&
+        finite_.damaged_parameter().empty())
       listener_.copy(with_.state->held.step);
   }
   listener_.report(std::move(problem));
@@ -163,10 +154,6 @@ void step_executor::watch_peers() {
     problem.lost_rank = rank;
     listener_.report(std::move(problem));
   });
-}
-
-float* step_executor::next_gradients() {
-  return with_.memory.gradients[with_.state->turn % 2].get();
 }
 
 void step_executor::draw_first() {
@@ -222,7 +209,7 @@ void step_executor::copy_if_due(const step_end& end) {
       (with_.state->copied_ns == 0 || monotonic_ns() - with_.state->copied_ns >=
                                           how.every_s * 1'000'000'000ULL);
   if (end.finish ? core_->stopped() : (due || copy_wanted_)) {
-    check_parameters();
+    finite_.check_parameters(with_.state->held.step);
     copy_state();
   }
   copy_wanted_ = false;
@@ -237,12 +224,14 @@ step_end step_executor::do_step(const prefetcher::ready& ready,
                                 uint64_t data_ns) {
   const step_order& order = ready.order;
   step_.store(value(order.at.step), std::memory_order_relaxed);
-  float* gradients = next_gradients();
+  float* gradients = with_.memory.gradients_of(with_.state->turn);
   enter(worker_phase::compute);
   trace(ready); // before the first bucket leaves this process
   uint64_t start_ns = monotonic_ns();
   const uint64_t waited_before_ns = core_wait_ns();
-  double loss_sum = gradient(ready, gradients);
+  const uint64_t seed =
+      mix(mix(with_.what->seed, value(order.at.step)), core_->rank());
+  double loss_sum = pass_.run(ready.view, seed, gradients, *group_, patience());
   slow_down(monotonic_ns() - start_ns);
   const uint64_t waited_ns =
       std::max(core_wait_ns(), waited_before_ns) - waited_before_ns;
@@ -308,8 +297,20 @@ void step_executor::trace(const prefetcher::ready& ready) {
     }
 }
 
+/// An injected fault; a fence interrupts it.
+void step_executor::slow_down(uint64_t computed_ns) {
+  double factor = with_.state->slow_factor.load(std::memory_order_relaxed);
+  if (factor <= 1)
+    return;
+  auto until =
+      std::chrono::steady_clock::now() +
+      std::chrono::nanoseconds(int64_t((factor - 1) * double(computed_ns)));
+  std::unique_lock lock(mutex_);
+  posted_.wait_until(lock, until, [this] { return aborted_; });
+}
+
 void step_executor::reduce(trailer& sums) {
-  buckets_.finish();
+  pass_.finish();
   if (!statistics_.empty()) {
     std::fill(statistics_.begin(), statistics_.end(), 0.0f);
     with_.model->take_statistics(statistics_);
@@ -340,7 +341,7 @@ void step_executor::apply(position at, const trailer& sums, float* gradients,
                                       learning_rate(how.optimizer, how.schedule,
                                                     step, core_->steps_total()),
                                       step))
-    refuse_gradient(at, gradients, samples);
+    finite_.refuse_gradient(at, gradients, samples);
   // Only what is done is applied: a device that fails later has no say then.
   with_.device->finish();
   if (!statistics.empty())

@@ -13,8 +13,9 @@
 
 #include "collectives/collective.hpp"
 #include "data/chunk_store.hpp"
-#include "gpu/bucket_reducer.hpp"
 #include "gpu/device.hpp"
+#include "gpu/finite_check.hpp"
+#include "gpu/gradient_pass.hpp"
 #include "gpu/model.hpp"
 #include "gpu/optimizer.hpp"
 #include "gpu/prefetcher.hpp"
@@ -22,7 +23,6 @@
 #include "runtime/job/job.hpp"
 #include "runtime/ledger/manifest.hpp"
 #include "runtime/messages/messages.hpp"
-#include "runtime/worker/micro_batch.hpp"
 #include "runtime/worker/worker_core.hpp"
 
 #include <atomic>
@@ -125,11 +125,9 @@ public:
 private:
   void watch_peers();
   void bring_to_base(const generation_start& start);
-  void receive_state(const generation_start& start, bool stale);
   void receive_position(const generation_start& start);
   void switch_over();
   void receive_last_step(const generation_start& start, bool late);
-  float* next_gradients();
   /// The rows of the first step are on their way as soon as they are known.
   void draw_first();
   void train(const generation_start& start);
@@ -140,26 +138,15 @@ private:
   step_end do_step(const prefetcher::ready& ready, uint64_t data_ns);
   /// Waits for space on a full disk, up to grace_s; a fence interrupts that.
   void trace(const prefetcher::ready& ready);
-  double gradient(const prefetcher::ready& ready, float* gradients);
-  /// In micro-batches, until one does not fit.
-  double accumulate(const batch_view& rows, uint64_t seed);
-  void drop_pass(const std::string& why);
   void slow_down(uint64_t computed_ns);
   void reduce(trailer& sums);
   /// Updates the parameters by the reduced gradients of a step.
   void apply(position at, const trailer& sums, float* gradients,
              std::vector<float>& statistics);
-  [[noreturn]] void refuse_gradient(position at, const float* gradients,
-                                    double samples);
-  /// Name of the first parameter with a value that is not finite.
-  std::string damaged_parameter();
-  void check_parameters();
   void copy_if_due(const step_end& end);
   void evaluate(epoch_number epoch);
   void finish();
   void enter(worker_phase phase);
-  /// Bounds a hang that nothing else would notice; a slow peer is no error.
-  static deadline patience();
 
   parts with_;
   worker_core_config config_;
@@ -167,12 +154,10 @@ private:
   std::optional<worker_core> core_;
   step_listener listener_;
   prefetcher prefetcher_;
-  bucket_reducer buckets_;
+  gradient_pass pass_;
+  finite_check finite_;
   std::vector<float> statistics_; // of the step in flight
-  micro_batch micro_;
-  uint32_t pass_rows_ = 0; // of the pass in progress
-  bool leaving_ = false;   // and its buckets leave during the pass
-  bool drawing_ = false;   // the first order was drawn
+  bool drawing_ = false;          // the first order was drawn
 
   std::mutex gate_; // held while parameters change; guards *with_.state, too
   bool frozen_ = false;

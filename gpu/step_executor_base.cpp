@@ -2,6 +2,7 @@
 /// generation: a newcomer receives the whole state, a rank one step behind
 /// receives the reduced gradients of that step.
 #include "gpu/step_executor.hpp"
+#include "gpu/step_helpers.hpp"
 #include "runtime/messages/start_message.hpp"
 
 #include <algorithm>
@@ -14,6 +15,22 @@ namespace {
 
 /// Reports are at most 100 ms old: older records are known already.
 constexpr size_t newcomer_records_max = 4096;
+
+/// Sends parameters, optimizer state and buffers from the source to ranks that
+/// lack them, this one too if it is stale.
+void share_state(collective& group, const step_executor::parts& with,
+                 const generation_start& start, bool stale) {
+  auto send = [&](std::span<float> values) {
+    if (!values.empty())
+      group.broadcast_to_lacking(values.data(), values.size_bytes(),
+                                 int(start.source), stale, patience());
+  };
+  send({with.memory.parameters.get(), with.memory.count});
+  for (const optimizer::state_vector& one : with.optimizer->state())
+    send(one.values);
+  for (const model::buffer& one : with.model->buffers())
+    send(one.values);
+}
 
 } // namespace
 
@@ -30,7 +47,7 @@ void step_executor::bring_to_base(const generation_start& start) {
       with_.state->held.holds = false;
     }
     receive_position(start);
-    receive_state(start, among(start.stale));
+    share_state(*group_, with_, start, among(start.stale));
   }
   step_number base{value(core_->stands_at().step) - 1};
   {
@@ -50,8 +67,7 @@ void step_executor::bring_to_base(const generation_start& start) {
 void step_executor::receive_last_step(const generation_start& start,
                                       bool late) {
   training_state& state = *with_.state;
-  float* gradients =
-      with_.memory.gradients[(state.turn + (late ? 0 : 1)) % 2].get();
+  float* gradients = with_.memory.gradients_of(state.turn + (late ? 0 : 1));
   trailer sums = state.last;
   std::vector<float> statistics = state.statistics;
   auto send = [&](float* values, size_t count) {
@@ -83,21 +99,6 @@ void step_executor::receive_last_step(const generation_start& start,
   std::lock_guard lock(mutex_);
   if (told && told->records.back().step == at.step)
     state.history.add(told->records.back());
-}
-
-/// Sends parameters, optimizer state and buffers from the source to ranks that
-/// lack them.
-void step_executor::receive_state(const generation_start& start, bool stale) {
-  auto send = [&](std::span<float> values) {
-    if (!values.empty())
-      group_->broadcast_to_lacking(values.data(), values.size_bytes(),
-                                   int(start.source), stale, patience());
-  };
-  send({with_.memory.parameters.get(), with_.memory.count});
-  for (const optimizer::state_vector& one : with_.optimizer->state())
-    send(one.values);
-  for (const model::buffer& one : with_.model->buffers())
-    send(one.values);
 }
 
 /// The source's position as words: a newcomer constructs its core from it.

@@ -30,7 +30,7 @@ void step_executor::evaluate(epoch_number epoch) {
   double sums[3] = {0, 0, 0}; // loss, correct, rows
   size_t count = with_.memory.count;
   with_.model->bind({with_.memory.parameters.get(), count},
-                    {next_gradients(), count});
+                    {with_.memory.gradients_of(with_.state->turn), count});
   batch rows;
   const row_source::question aborted = [this] {
     std::lock_guard lock(mutex_);
@@ -76,7 +76,7 @@ void step_executor::finish() {
   message.worker = with_.self;
   message.step = step_number{value(core_->stands_at().step) - 1};
   message.stopped = core_->stopped();
-  check_parameters();
+  finite_.check_parameters(with_.state->held.step);
   host_rooms room;
   const std::span<const float> values = on_host(
       *with_.device, with_.memory.parameters.get(), with_.memory.count, room);

@@ -1,9 +1,11 @@
 /// Small helpers shared by the files of step_executor.
 #pragma once
 
+#include "collectives/collective.hpp"
 #include "data/batch.hpp"
 #include "gpu/model.hpp"
 
+#include <chrono>
 #include <cstdint>
 #include <ctime>
 
@@ -13,6 +15,12 @@ inline uint64_t monotonic_ns() {
   timespec now{};
   clock_gettime(CLOCK_MONOTONIC, &now);
   return uint64_t(now.tv_sec) * 1'000'000'000 + uint64_t(now.tv_nsec);
+}
+
+/// Waiting for a living peer is no error, however slow it is: heartbeats detect
+/// its death. This only bounds a hang that nothing else would notice.
+inline deadline patience() {
+  return std::chrono::steady_clock::now() + std::chrono::hours(1);
 }
 
 /// All rows of a batch.

@@ -26,6 +26,8 @@ struct arenas {
   /// next one is applied.
   std::shared_ptr<float[]> gradients[2];
   size_t count = 0;
+  /// Of the step with this turn (training_state).
+  float* gradients_of(uint64_t turn) const { return gradients[turn % 2].get(); }
 };
 
 /// The start of a generation, beside the plan and the position in the core.

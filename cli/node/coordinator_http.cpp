@@ -99,7 +99,7 @@ http_handlers coordinator_handlers(caf::actor_system& system,
   };
   out.events = [records]() -> std::shared_ptr<event_log> {
     auto record = records->get();
-    return record ? record->events() : nullptr;
+    return record ? record->notices().events() : nullptr;
   };
   return out;
 }

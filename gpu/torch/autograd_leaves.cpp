@@ -21,10 +21,6 @@ private:
   size_t index_;
 };
 
-autograd_leaves::autograd_leaves(std::vector<at::Tensor> leaves) {
-  adopt(std::move(leaves));
-}
-
 void autograd_leaves::adopt(std::vector<at::Tensor> leaves) {
   leaves_ = std::move(leaves);
   done_.resize(leaves_.size());

@@ -21,10 +21,11 @@ class autograd_leaves {
 public:
   /// The first `bind` creates them.
   autograd_leaves() = default;
-  /// Uses these tensors, which other code computes with.
-  explicit autograd_leaves(std::vector<at::Tensor> leaves);
   ~autograd_leaves();
   autograd_leaves(const autograd_leaves&) = delete;
+
+  /// Uses these tensors, which other code computes with.
+  void adopt(std::vector<at::Tensor> leaves);
 
   /// Leaf i uses the memory of `values[i]`, its gradient that of
   /// `gradients[i]`. Not under inference mode, whose tensors cannot take part
@@ -48,7 +49,6 @@ public:
 private:
   class hook;
 
-  void adopt(std::vector<at::Tensor> leaves);
   void finish(size_t i);
 
   std::vector<at::Tensor> leaves_;

@@ -90,11 +90,11 @@ public:
       : torch_model(request, cnn_parameters(request)),
         image_(image_of(request.row, "cnn")), shapes_(blocks_of(request)),
         blocks_(shapes_.size()),
-        per_block_(what().model.batch_norm ? size_t{4} : size_t{2}) {
-    if (what().model.batch_norm)
+        per_block_(setting().what.model.batch_norm ? size_t{4} : size_t{2}) {
+    if (setting().what.model.batch_norm)
       for (size_t b = 0; b < shapes_.size(); ++b)
         norms().add("bn" + std::to_string(b + 1), shapes_[b].out_channels,
-                    place().elsewhere);
+                    setting().place.elsewhere);
   }
 
 private:
@@ -108,7 +108,7 @@ private:
   size_t fc() const { return shapes_.size() * per_block_; }
 
   void default_values(std::span<float> values) override {
-    default_filler fill(what().seed);
+    default_filler fill(setting().what.seed);
     auto of = [&](size_t i) {
       return values.subspan(parameters()[i].offset, parameters()[i].count);
     };
@@ -138,8 +138,8 @@ private:
 
   at::Tensor convolve(size_t b, const at::Tensor& input) {
     const block_shape& s = shapes_[b];
-    const at::Tensor& weight = parameter(first_parameter(b));
-    const at::Tensor& bias = parameter(first_parameter(b) + 1);
+    const at::Tensor& weight = arenas().parameter(first_parameter(b));
+    const at::Tensor& bias = arenas().parameter(first_parameter(b) + 1);
     if (b > 0 || !suits_direct_convolution(size_t(s.in_channels),
                                            size_t(s.out_channels)))
       return at::convolution(input, weight, bias, {1, 1}, {0, 0}, {1, 1}, false,
@@ -161,10 +161,10 @@ private:
     const block_shape& s = shapes_[b];
     at::Tensor x = convolve(b, input);
     if (!norms().empty())
-      x = training ? norms()[b].forward(x, parameter(first + 2),
-                                        parameter(first + 3))
-                   : norms()[b].predict(x, parameter(first + 2),
-                                        parameter(first + 3));
+      x = training ? norms()[b].forward(x, arenas().parameter(first + 2),
+                                        arenas().parameter(first + 3))
+                   : norms()[b].predict(x, arenas().parameter(first + 2),
+                                        arenas().parameter(first + 3));
     x = x.contiguous(channels_last);
     at::Tensor out =
         at::empty({x.size(0), s.out_channels, s.height / 2, s.width / 2},
@@ -189,13 +189,13 @@ private:
     relu_pool_backward(shape_of(b, rows), from.const_data_ptr<float>(),
                        state.winner.data(), x.mutable_data_ptr<float>());
     if (!norms().empty()) {
-      auto by = norms()[b].backward(x, parameter(first + 2));
+      auto by = norms()[b].backward(x, arenas().parameter(first + 2));
       add(first + 2, by.by_weight, ready);
       add(first + 3, by.by_bias, ready);
       x = by.by_input;
     }
     auto [by_input, by_weight, by_bias] = at::convolution_backward(
-        x, state.input, parameter(first),
+        x, state.input, arenas().parameter(first),
         at::OptionalIntArrayRef(s.out_channels), {1, 1}, {0, 0}, {1, 1}, false,
         {0, 0}, 1, {b > 0, true, true});
     state.input.reset();
@@ -206,7 +206,7 @@ private:
 
   void add(size_t i, const at::Tensor& more,
            const std::function<void(size_t)>& ready) const {
-    gradient(i).add_(more);
+    arenas().gradient(i).add_(more);
     if (ready)
       ready(i);
   }
@@ -226,7 +226,8 @@ private:
     const int64_t columns = goal().columns();
     outputs_.resize(size_t(input.size(0) * columns));
     at::Tensor out = tensor_over(outputs_.data(), {input.size(0), columns});
-    at::addmm_out(out, parameter(fc() + 1), input, parameter(fc()).t());
+    at::addmm_out(out, arenas().parameter(fc() + 1), input,
+                  arenas().parameter(fc()).t());
     return outputs_;
   }
 
@@ -239,28 +240,30 @@ private:
   at::Tensor outputs(const batch_view& batch, bool training,
                      uint64_t step_seed) override {
     at::Tensor x =
-        features_at(place(), batch,
+        features_at(setting().place, batch,
                     {batch.rows, image_.channels, image_.height, image_.width});
     for (size_t b = 0; b < shapes_.size(); ++b) {
       check_interrupt();
       const size_t first = first_parameter(b);
-      x = at::conv2d(x, leaf(first), leaf(first + 1));
+      x = at::conv2d(x, leaves()[first], leaves()[first + 1]);
       if (!norms().empty())
-        x = training ? norms()[b].forward(x, leaf(first + 2), leaf(first + 3))
-                     : norms()[b].predict(x, leaf(first + 2), leaf(first + 3));
+        x = training ? norms()[b].forward(x, leaves()[first + 2],
+                                          leaves()[first + 3])
+                     : norms()[b].predict(x, leaves()[first + 2],
+                                          leaves()[first + 3]);
       x = at::max_pool2d(x.relu(), {2, 2});
     }
     x = x.flatten(1);
-    if (training && what().model.dropout > 0) {
+    if (training && setting().what.model.dropout > 0) {
       at::manual_seed(step_seed);
-      x = at::dropout(x, what().model.dropout, true);
+      x = at::dropout(x, setting().what.model.dropout, true);
     }
-    return at::linear(x, leaf(fc()), leaf(fc() + 1));
+    return at::linear(x, leaves()[fc()], leaves()[fc() + 1]);
   }
 
   /// Each value is kept with probability 1 - p and scaled by 1 / (1 - p).
   at::Tensor dropout_mask(const at::Tensor& like, uint64_t step_seed) const {
-    const double keep = 1 - what().model.dropout;
+    const double keep = 1 - setting().what.model.dropout;
     return at::empty(like.sizes(), like.options())
         .bernoulli_(keep, at::make_generator<at::CPUGeneratorImpl>(step_seed))
         .div_(keep);
@@ -270,7 +273,7 @@ private:
                        const std::function<void(size_t)>& ready) override {
     at::Tensor input = features(batch, true);
     at::Tensor mask;
-    if (what().model.dropout > 0) {
+    if (setting().what.model.dropout > 0) {
       mask = dropout_mask(input, step_seed);
       input = at::mul(input, mask);
     }
@@ -280,7 +283,7 @@ private:
         tensor_over(outputs.data(), {int64_t(batch.rows), goal().columns()});
     add(fc() + 1, at::sum(by_output, 0), ready);
     add(fc(), at::mm(by_output.t(), input), ready);
-    at::Tensor x = at::mm(by_output, parameter(fc()));
+    at::Tensor x = at::mm(by_output, arenas().parameter(fc()));
     if (mask.defined())
       x.mul_(mask);
     const block_shape& last = shapes_.back();

@@ -70,7 +70,7 @@ private:
   size_t layers() const { return outputs_.size(); }
 
   void default_values(std::span<float> values) override {
-    default_filler fill(what().seed);
+    default_filler fill(setting().what.seed);
     for (size_t l = 0; l < layers(); ++l) {
       const parameter_info& weight = parameters()[2 * l];
       const parameter_info& bias = parameters()[2 * l + 1];
@@ -94,13 +94,15 @@ private:
     const int64_t in = widths_[l], out = widths_[l + 1];
     if (own_products_) {
       product_with_weight({size_t(rows), size_t(out), size_t(in)}, input,
-                          parameter_values(2 * l), parameter_values(2 * l + 1),
-                          output, scratch_);
+                          arenas().parameter_values(2 * l),
+                          arenas().parameter_values(2 * l + 1), output,
+                          scratch_);
       return;
     }
     at::Tensor to = tensor_over(output, {rows, out});
-    at::addmm_out(to, parameter(2 * l + 1), tensor_over(input, {rows, in}),
-                  parameter(2 * l).t());
+    at::addmm_out(to, arenas().parameter(2 * l + 1),
+                  tensor_over(input, {rows, in}),
+                  arenas().parameter(2 * l).t());
   }
 
   void add_weight_gradient(size_t l, int64_t rows, const float* by_output,
@@ -109,10 +111,10 @@ private:
     if (own_products_) {
       add_product_of_transposed({size_t(out), size_t(in), size_t(rows)},
                                 by_output, input,
-                                gradient_values(2 * l).data());
+                                arenas().gradient_values(2 * l).data());
       return;
     }
-    at::Tensor sum = gradient(2 * l);
+    at::Tensor sum = arenas().gradient(2 * l);
     at::addmm_out(sum, sum, tensor_over(by_output, {rows, out}).t(),
                   tensor_over(input, {rows, in}));
   }
@@ -122,11 +124,12 @@ private:
     const int64_t in = widths_[l], out = widths_[l + 1];
     if (own_products_) {
       product({size_t(rows), size_t(in), size_t(out)}, by_output,
-              parameter_values(2 * l), by_input);
+              arenas().parameter_values(2 * l), by_input);
       return;
     }
     at::Tensor to = tensor_over(by_input, {rows, in});
-    at::mm_out(to, tensor_over(by_output, {rows, out}), parameter(2 * l));
+    at::mm_out(to, tensor_over(by_output, {rows, out}),
+               arenas().parameter(2 * l));
   }
 
   const float* input_of(size_t l, const batch_view& batch) const {
@@ -152,10 +155,11 @@ private:
   bool wants_leaves() const override { return false; }
 
   at::Tensor outputs(const batch_view& batch, bool, uint64_t) override {
-    at::Tensor x = features_at(place(), batch, {batch.rows, widths_.front()});
+    at::Tensor x =
+        features_at(setting().place, batch, {batch.rows, widths_.front()});
     for (size_t l = 0; l < layers(); ++l) {
       check_interrupt();
-      x = at::linear(x, leaf(2 * l), leaf(2 * l + 1));
+      x = at::linear(x, leaves()[2 * l], leaves()[2 * l + 1]);
       if (l + 1 < layers())
         x = x.relu();
     }
@@ -168,7 +172,7 @@ private:
     const double loss = goal().differentiate(batch, last);
     const float* by_output = last.data();
     for (size_t l = layers(); l-- > 0;) {
-      add_column_sums(gradient_values(2 * l + 1).data(), by_output,
+      add_column_sums(arenas().gradient_values(2 * l + 1).data(), by_output,
                       size_t(batch.rows), size_t(widths_[l + 1]));
       if (ready)
         ready(2 * l + 1);
@@ -192,7 +196,7 @@ private:
   std::vector<std::vector<float>> outputs_;
   std::vector<std::vector<float>> gradients_;
   std::vector<float> scratch_;
-  bool own_products_ = threads() == 1 && suits_matrix_product();
+  bool own_products_ = setting().threads == 1 && suits_matrix_product();
 };
 
 } // namespace

@@ -99,7 +99,7 @@ public:
         image_(image_of(request.row, "resnet18")), cifar_(is_cifar(request)),
         units_(units_of(image_.channels, cifar_)) {
     for (const unit& u : units_)
-      norms().add(u.norm, u.out, place().elsewhere);
+      norms().add(u.norm, u.out, setting().place.elsewhere);
   }
 
 private:
@@ -107,7 +107,7 @@ private:
 
   // As torchvision: kaiming_normal by fan_out, batch norms as identities.
   void default_values(std::span<float> values) override {
-    default_filler fill(what().seed);
+    default_filler fill(setting().what.seed);
     auto of = [&](size_t i) {
       return values.subspan(parameters()[i].offset, parameters()[i].count);
     };
@@ -128,9 +128,10 @@ private:
   at::Tensor forward_unit(size_t i, const at::Tensor& input, pass how) {
     const unit& u = units_[i];
     const int64_t padding = u.kernel / 2;
-    const at::Tensor x = at::conv2d(input, leaf(3 * i), {}, u.stride, padding);
-    const at::Tensor& weight = leaf(3 * i + 1);
-    const at::Tensor& bias = leaf(3 * i + 2);
+    const at::Tensor x =
+        at::conv2d(input, leaves()[3 * i], {}, u.stride, padding);
+    const at::Tensor& weight = leaves()[3 * i + 1];
+    const at::Tensor& bias = leaves()[3 * i + 2];
     return how == pass::evaluation
                ? norms()[i].predict(x, weight, bias)
                : norms()[i].normalise(x, weight, bias, how == pass::again);
@@ -151,25 +152,25 @@ private:
     // Channels first: oneDNN uses its own layouts, and the operations between
     // its convolutions cost a fifth more with channels last.
     at::Tensor x =
-        features_at(place(), batch,
+        features_at(setting().place, batch,
                     {batch.rows, image_.channels, image_.height, image_.width});
     const pass how = training ? pass::training : pass::evaluation;
     x = forward_unit(0, x, how).relu_();
     if (!cifar_)
       x = at::max_pool2d(x, {3, 3}, {2, 2}, {1, 1});
     for (size_t i = 1; i < units_.size(); i += changes_shape(i) ? 3 : 2)
-      x = training && what().train.activation_checkpointing
+      x = training && setting().what.train.activation_checkpointing
               ? recomputed(x,
                            [this, i](const at::Tensor& input, bool again) {
-                             const autocast_scope types(place(),
-                                                        again && in_bfloat16());
+                             const autocast_scope types(
+                                 setting().place, again && setting().bfloat16);
                              return forward_block(i, input,
                                                   again ? pass::again
                                                         : pass::training);
                            })
               : forward_block(i, x, how);
     x = at::adaptive_avg_pool2d(x, {1, 1}).flatten(1);
-    return at::linear(x, leaf(fc()), leaf(fc() + 1));
+    return at::linear(x, leaves()[fc()], leaves()[fc() + 1]);
   }
 
   double differentiate(const batch_view& batch, uint64_t /*step_seed*/,

@@ -57,13 +57,13 @@ public:
       : torch_model(request, shapes_of(loaded)), loaded_(std::move(loaded)) {
     for (const script_tensor& one : loaded_.constants)
       constants_.push_back(constant_of(request.what->model.path, one));
-    take_leaves(tensors_of(loaded_));
-    row_sizes_.assign(row().shape.begin(), row().shape.end());
+    leaves().adopt(tensors_of(loaded_));
+    row_sizes_.assign(setting().row.shape.begin(), setting().row.shape.end());
     if (row_sizes_.empty())
-      row_sizes_ = {int64_t(row().features)};
+      row_sizes_ = {int64_t(setting().row.features)};
     for (size_t i = 0; i < parameters().size(); ++i)
       initial_.push_back(
-          leaf(i).detach().to(at::kCPU, at::kFloat, false, true));
+          leaves()[i].detach().to(at::kCPU, at::kFloat, false, true));
     check_outputs();
     check_training();
   }
@@ -101,7 +101,7 @@ private:
     return loaded_.module.forward({rows}).toTensor();
   }
   at::Tensor forward(const batch_view& batch) {
-    return forward(features_at(place(), batch, sizes_of(batch.rows)));
+    return forward(features_at(setting().place, batch, sizes_of(batch.rows)));
   }
 
   void check_outputs() {
@@ -109,16 +109,16 @@ private:
     at::Tensor out;
     loaded_.module.eval();
     try {
-      out = forward(at::zeros(sizes_of(2),
-                              at::TensorOptions().device(device_of(place()))));
+      out = forward(at::zeros(
+          sizes_of(2), at::TensorOptions().device(device_of(setting().place))));
     } catch (const std::exception& e) {
-      refuse_script(what().model.path, "forward fails on 2 rows of shape " +
-                                           to_string(row_sizes_) + ": " +
-                                           e.what());
+      refuse_script(setting().what.model.path,
+                    "forward fails on 2 rows of shape " +
+                        to_string(row_sizes_) + ": " + e.what());
     }
     if (out.scalar_type() != at::kFloat ||
         out.numel() != 2 * int64_t(goal().columns()) || out.size(0) != 2)
-      refuse_script(what().model.path,
+      refuse_script(setting().what.model.path,
                     "forward of 2 rows returns " + std::string(out.toString()) +
                         " of shape " + to_string(out.sizes().vec()) +
                         "; expected float32 of shape [2, " +
@@ -127,7 +127,7 @@ private:
 
   [[noreturn]] void refuse_changing(const std::string& name) const {
     refuse_script(
-        what().model.path,
+        setting().what.model.path,
         "buffer '" + name +
             "' changes in training; its values would differ between workers. "
             "Use layers without running statistics (GroupNorm, LayerNorm, "
@@ -149,10 +149,10 @@ private:
     at::manual_seed(0);
     loaded_.module.train(true);
     try {
-      forward(at::zeros(sizes_of(2),
-                        at::TensorOptions().device(device_of(place()))));
+      forward(at::zeros(
+          sizes_of(2), at::TensorOptions().device(device_of(setting().place))));
     } catch (const std::exception& e) {
-      refuse_script(what().model.path,
+      refuse_script(setting().what.model.path,
                     "forward in training mode fails on 2 rows of shape " +
                         to_string(row_sizes_) + ": " + e.what());
     }

@@ -15,11 +15,10 @@
 #include <c10/util/Exception.h>
 #include <cmath>
 #include <malloc.h>
+#include <optional>
 
 namespace ballast {
 namespace {
-
-constexpr size_t known_arenas_max = 8;
 
 /// Runs `f` and translates LibTorch's exceptions to the project's own.
 template <class F>
@@ -41,6 +40,11 @@ struct broken_off final : std::exception {
   const char* what() const noexcept override { return "interrupted"; }
 };
 
+/// The device to make current, if it is one that must be.
+std::optional<c10::Device> device_if_gpu(const model_place& place) {
+  return place.cuda >= 0 ? std::optional(device_of(place)) : std::nullopt;
+}
+
 /// LibTorch's thread count is a property of the calling thread, too.
 void use_threads(int threads) {
   thread_local int set = 0;
@@ -54,18 +58,16 @@ void use_threads(int threads) {
 torch_model::torch_model(
     const model_request& request,
     const std::vector<std::pair<std::string, std::vector<int64_t>>>& parameters)
-    : job_(*request.what), row_(request.row), goal_(job_, row_),
-      threads_(int(std::max(request.threads, 1U))), place_(request.place),
-      autocast_(job_.train.precision == compute_precision::bfloat16),
-      parameters_(lay_out(parameters)) {
-  if (!parameters_.empty())
-    count_ = parameters_.back().offset + parameters_.back().count;
-}
+    : setting_{*request.what, request.row, int(std::max(request.threads, 1U)),
+               request.place,
+               request.what->train.precision == compute_precision::bfloat16},
+      goal_(setting_.what, setting_.row),
+      arenas_(lay_out(parameters), setting_.place) {}
 
 void torch_model::initialize(std::span<float> parameters) {
   const std::vector<buffer> rest = buffers();
-  if (initialize_as_asked(job_.model, {parameters_, rest, aliases()},
-                          parameters)) {
+  if (initialize_as_asked(setting_.what.model,
+                          {this->parameters(), rest, aliases()}, parameters)) {
     if (!rest.empty())
       guarded("to take over buffers", [&] { constants_changed(); });
     return;
@@ -76,41 +78,18 @@ void torch_model::initialize(std::span<float> parameters) {
   });
 }
 
-const torch_model::views& torch_model::views_of(std::span<float> arena) {
-  if (arena.size() != count_)
-    throw ballast_error(errc::internal, "an arena of " +
-                                            std::to_string(arena.size()) +
-                                            " elements bound to a model of " +
-                                            std::to_string(count_));
-  for (const auto& [base, made] : known_)
-    if (base == arena.data())
-      return *made;
-  if (known_.size() >= known_arenas_max) // the old arenas are gone by now
-    std::erase_if(known_, [&](const auto& k) {
-      return k.second.get() != values_ && k.second.get() != gradients_;
-    });
-  auto made = std::make_unique<views>();
-  for (const parameter_info& p : parameters_)
-    made->push_back(tensor_at(place_, arena.data() + p.offset, p.shape));
-  known_.emplace_back(arena.data(), std::move(made));
-  return *known_.back().second;
-}
-
 void torch_model::bind(std::span<float> parameters,
                        std::span<float> gradients) {
   guarded("to bind arenas", [&] {
-    values_ = &views_of(parameters);
-    gradients_ = &views_of(gradients);
-    parameter_arena_ = parameters;
-    gradient_arena_ = gradients;
-    if (by_outputs() || wants_leaves())
-      leaves_->bind(*values_, *gradients_);
+    arenas_.bind(parameters, gradients);
+    if (setting_.by_outputs() || wants_leaves())
+      leaves_.bind(arenas_.parameters(), arenas_.gradients());
   });
 }
 
 double torch_model::accumulate(const batch_view& batch, uint64_t step_seed,
                                const std::function<void(size_t)>& ready) {
-  use_threads(threads_);
+  use_threads(setting_.threads);
   accumulates_ = true;
   const std::function<void(size_t)> checked = [&](size_t i) {
     check_interrupt();
@@ -122,10 +101,10 @@ double torch_model::accumulate(const batch_view& batch, uint64_t step_seed,
     guarded("in a training step", [&] {
       check_interrupt();
       c10::InferenceMode no_autograd;
-      c10::OptionalDeviceGuard here;
-      enter(here);
-      loss = by_outputs() ? differentiate_outputs(batch, step_seed, checked)
-                          : differentiate(batch, step_seed, checked);
+      const c10::OptionalDeviceGuard here(device_if_gpu(setting_.place));
+      loss = setting_.by_outputs()
+                 ? differentiate_outputs(batch, step_seed, checked)
+                 : differentiate(batch, step_seed, checked);
     });
   } catch (const broken_off&) {
     loss = std::nan("");
@@ -143,18 +122,17 @@ void torch_model::check_interrupt() const {
 }
 
 evaluation_sums torch_model::evaluate(const batch_view& batch) {
-  use_threads(threads_);
+  use_threads(setting_.threads);
   evaluation_sums sums;
   const auto rows = uint32_t(std::min<uint64_t>(
-      evaluation_rows(), job_.train.micro_batch.value_or(UINT32_MAX)));
+      evaluation_rows(), setting_.what.train.micro_batch.value_or(UINT32_MAX)));
   for (uint32_t begin = 0; begin < batch.rows; begin += rows) {
-    const batch_view part =
-        batch.slice(begin, std::min(rows, batch.rows - begin), row_.features);
+    const batch_view part = batch.slice(
+        begin, std::min(rows, batch.rows - begin), setting_.row.features);
     const evaluation_sums more = guarded("in an evaluation", [&] {
       c10::InferenceMode no_autograd;
-      c10::OptionalDeviceGuard here;
-      enter(here);
-      return by_outputs() ? judge_outputs(part) : judge(part);
+      const c10::OptionalDeviceGuard here(device_if_gpu(setting_.place));
+      return setting_.by_outputs() ? judge_outputs(part) : judge(part);
     });
     sums.loss += more.loss;
     sums.correct += more.correct;
@@ -171,20 +149,20 @@ torch_model::differentiate_outputs(const batch_view& batch, uint64_t step_seed,
   at::Tensor losses;
   {
     // The backward pass runs in the types of the forward pass.
-    const autocast_scope types(place_, autocast_);
+    const autocast_scope types(setting_.place, setting_.bfloat16);
     losses = losses_of(goal_, outputs(batch, true, step_seed),
-                       wanted_at(place_, batch));
+                       wanted_at(setting_.place, batch));
   }
-  leaves_->backward(losses, at::ones_like(losses), ready);
+  leaves_.backward(losses, at::ones_like(losses), ready);
   return losses.detach().sum(at::kDouble).item<double>();
 }
 
 evaluation_sums torch_model::judge_outputs(const batch_view& batch) {
   goal_.check_labels(batch);
   const c10::NoGradGuard no_grad;
-  const autocast_scope types(place_, autocast_);
+  const autocast_scope types(setting_.place, setting_.bfloat16);
   const at::Tensor found = outputs(batch, false, 0);
-  const wanted_outputs wanted = wanted_at(place_, batch);
+  const wanted_outputs wanted = wanted_at(setting_.place, batch);
   return {.loss =
               losses_of(goal_, found, wanted).sum(at::kDouble).item<double>(),
           .correct = correct_of(goal_, found, wanted),

@@ -12,6 +12,7 @@
 #pragma once
 
 #include "gpu/model.hpp"
+#include "gpu/torch/arena_tensors.hpp"
 #include "gpu/torch/autograd_leaves.hpp"
 #include "gpu/torch/batch_norm.hpp"
 #include "gpu/torch/objective.hpp"
@@ -21,7 +22,6 @@
 #include <ATen/core/Tensor.h>
 #include <atomic>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -29,12 +29,23 @@
 
 namespace ballast {
 
+/// What a model is made for, and how it computes.
+struct model_setting {
+  job what;
+  row_shape row;
+  int threads = 1;
+  model_place place;
+  bool bfloat16 = false;
+  /// True if the model computes by `outputs`.
+  bool by_outputs() const { return place.elsewhere || bfloat16; }
+};
+
 class torch_model : public model {
 public:
   const std::vector<parameter_info>& parameters() const final {
-    return parameters_;
+    return arenas_.infos();
   }
-  size_t parameter_count() const final { return count_; }
+  size_t parameter_count() const final { return arenas_.count(); }
   void initialize(std::span<float> parameters) final;
   void bind(std::span<float> parameters, std::span<float> gradients) final;
   double accumulate(const batch_view& batch, uint64_t step_seed,
@@ -96,63 +107,22 @@ protected:
   /// interrupted. In the backward pass every `ready` does that.
   void check_interrupt() const;
 
-  const job& what() const { return job_; }
-  const row_shape& row() const { return row_; }
-  int threads() const { return threads_; }
-  const model_place& place() const { return place_; }
-  bool in_bfloat16() const { return autocast_; }
-  /// True if this model computes by `outputs`.
-  bool by_outputs() const { return place_.elsewhere || autocast_; }
-  /// The parameters, with gradients; created by the first `bind`.
-  const at::Tensor& leaf(size_t i) const { return (*leaves_)[i]; }
-  autograd_leaves& leaves() { return *leaves_; }
-  /// Uses these leaves, which other code computes with.
-  void take_leaves(std::vector<at::Tensor> leaves) {
-    leaves_.emplace(std::move(leaves));
-  }
+  const model_setting& setting() const { return setting_; }
   const objective& goal() const { return goal_; }
+  const arena_tensors& arenas() const { return arenas_; }
+  /// The parameters, with gradients; created by the first `bind`.
+  autograd_leaves& leaves() { return leaves_; }
   /// Empty, unless the model adds some.
   batch_norms& norms() { return norms_; }
-  const at::Tensor& parameter(size_t i) const { return (*values_)[i]; }
-  const at::Tensor& gradient(size_t i) const { return (*gradients_)[i]; }
-  const std::vector<at::Tensor>& parameter_views() const { return *values_; }
-  const std::vector<at::Tensor>& gradient_views() const { return *gradients_; }
-  const float* parameter_values(size_t i) const {
-    return parameter_arena_.data() + parameters_[i].offset;
-  }
-  std::span<float> gradient_values(size_t i) const {
-    return gradient_arena_.subspan(parameters_[i].offset, parameters_[i].count);
-  }
 
 private:
-  using views = std::vector<at::Tensor>;
-
-  /// The parameters' tensors over this arena. Arenas alternate with every step,
-  /// so their tensors are cached.
-  const views& views_of(std::span<float> arena);
-
-  void enter(c10::OptionalDeviceGuard& device) const {
-    if (place_.cuda >= 0)
-      device.reset_device(device_of(place_));
-  }
-
-  job job_;
-  row_shape row_;
+  model_setting setting_;
   objective goal_;
-  int threads_;
-  model_place place_;
-  bool autocast_; // bfloat16
   std::atomic<bool> interrupted_{false};
   bool accumulates_ = false;
   batch_norms norms_;
-  std::optional<autograd_leaves> leaves_{std::in_place};
-  std::vector<parameter_info> parameters_;
-  size_t count_ = 0;
-  std::vector<std::pair<float*, std::unique_ptr<views>>> known_;
-  const views* values_ = nullptr;
-  const views* gradients_ = nullptr;
-  std::span<float> parameter_arena_;
-  std::span<float> gradient_arena_;
+  arena_tensors arenas_;
+  autograd_leaves leaves_;
 };
 
 /// A tensor over host memory, without ownership.

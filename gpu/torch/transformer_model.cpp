@@ -101,21 +101,22 @@ class transformer_model final : public torch_model {
 public:
   explicit transformer_model(const model_request& request)
       : torch_model(request, transformer_parameters(request)),
-        length_(request.row.features), width_(what().model.width),
-        heads_(what().model.heads), vocabulary_(vocabulary_of(request)) {}
+        length_(request.row.features), width_(setting().what.model.width),
+        heads_(setting().what.model.heads),
+        vocabulary_(vocabulary_of(request)) {}
 
 private:
   static size_t block(size_t layer) {
     return first_block + layer * parameters_a_block;
   }
-  size_t last_norm() const { return block(what().model.layers); }
+  size_t last_norm() const { return block(setting().what.model.layers); }
 
   // As GPT-2: the initial contribution of each layer to the residual stream
   // decreases with the number of layers.
   void default_values(std::span<float> values) override {
-    default_filler fill(what().seed);
+    default_filler fill(setting().what.seed);
     const double residual =
-        deviation / std::sqrt(2.0 * double(what().model.layers));
+        deviation / std::sqrt(2.0 * double(setting().what.model.layers));
     for (size_t i = 0; i < parameters().size(); ++i) {
       const parameter_info& p = parameters()[i];
       const std::span<float> to = values.subspan(p.offset, p.count);
@@ -127,15 +128,15 @@ private:
     }
   }
 
-  at::Tensor norm(size_t i, const at::Tensor& x) const {
-    return at::layer_norm(x, {width_}, leaf(i), leaf(i + 1));
+  at::Tensor norm(size_t i, const at::Tensor& x) {
+    return at::layer_norm(x, {width_}, leaves()[i], leaves()[i + 1]);
   }
-  at::Tensor linear(size_t i, const at::Tensor& x) const {
-    return at::linear(x, leaf(i), leaf(i + 1));
+  at::Tensor linear(size_t i, const at::Tensor& x) {
+    return at::linear(x, leaves()[i], leaves()[i + 1]);
   }
 
   // x: rows x length x width.
-  at::Tensor attention(size_t first, const at::Tensor& x) const {
+  at::Tensor attention(size_t first, const at::Tensor& x) {
     const int64_t rows = x.size(0);
     auto by_head = [&](const at::Tensor& part) {
       return part.view({rows, length_, heads_, width_ / heads_})
@@ -151,11 +152,11 @@ private:
                   out.transpose(1, 2).reshape({rows, length_, width_}));
   }
 
-  at::Tensor mlp(size_t first, const at::Tensor& x) const {
+  at::Tensor mlp(size_t first, const at::Tensor& x) {
     return linear(first + mlp_out, at::gelu(linear(first + mlp_in, x), "tanh"));
   }
 
-  at::Tensor forward_block(size_t l, at::Tensor x) const {
+  at::Tensor forward_block(size_t l, at::Tensor x) {
     check_interrupt();
     x = x.add(attention(block(l), norm(block(l) + norm_1, x)));
     return x.add(mlp(block(l), norm(block(l) + norm_2, x)));
@@ -163,19 +164,19 @@ private:
 
   /// The score of each token of the vocabulary to follow each position: (rows x
   /// length) x vocabulary.
-  at::Tensor scores(const at::Tensor& tokens) const {
-    at::Tensor x = at::embedding(leaf(token_embedding), tokens)
-                       .add(leaf(position_embedding));
-    for (size_t l = 0; l < what().model.layers; ++l)
-      x = what().train.activation_checkpointing
+  at::Tensor scores(const at::Tensor& tokens) {
+    at::Tensor x = at::embedding(leaves()[token_embedding], tokens)
+                       .add(leaves()[position_embedding]);
+    for (size_t l = 0; l < setting().what.model.layers; ++l)
+      x = setting().what.train.activation_checkpointing
               ? recomputed(x,
                            [this, l](const at::Tensor& input, bool again) {
-                             const autocast_scope types(place(),
-                                                        again && in_bfloat16());
+                             const autocast_scope types(
+                                 setting().place, again && setting().bfloat16);
                              return forward_block(l, input);
                            })
               : forward_block(l, x);
-    return at::linear(norm(last_norm(), x), leaf(token_embedding))
+    return at::linear(norm(last_norm(), x), leaves()[token_embedding])
         .view({-1, vocabulary_});
   }
 
@@ -190,10 +191,11 @@ private:
   double differentiate(const batch_view& batch, uint64_t /*step_seed*/,
                        const std::function<void(size_t)>& ready) override {
     const autograd_scope autograd; // first: it keeps tokens, too
-    const token_rows rows = token_rows_at(place(), batch, row(), vocabulary_);
+    const token_rows rows =
+        token_rows_at(setting().place, batch, setting().row, vocabulary_);
     at::Tensor loss;
     {
-      const autocast_scope types(place(), in_bfloat16());
+      const autocast_scope types(setting().place, setting().bfloat16);
       loss = losses(scores(rows.tokens), rows.next);
     }
     leaves().backward(
@@ -212,9 +214,10 @@ private:
   }
 
   evaluation_sums judge(const batch_view& batch) override {
-    const token_rows rows = token_rows_at(place(), batch, row(), vocabulary_);
+    const token_rows rows =
+        token_rows_at(setting().place, batch, setting().row, vocabulary_);
     const c10::NoGradGuard no_grad;
-    const autocast_scope types(place(), in_bfloat16());
+    const autocast_scope types(setting().place, setting().bfloat16);
     const at::Tensor found = scores(rows.tokens);
     return {.loss = sum_of_means(losses(found, rows.next)),
             .correct = sum_of_means(found.argmax(1).eq(rows.next.view(-1))),

@@ -57,8 +57,8 @@ TEST_F(run_record_model, takes_the_place_of_one_that_cannot_be_read) {
   EXPECT_EQ(second.step, step_number{9});
   EXPECT_EQ(weight_in("model.safetensors"), 9);
   EXPECT_TRUE(std::filesystem::exists(place.string() + ".damaged-1"));
-  ASSERT_EQ(record_.events()->after(0, 9).size(), 1u);
-  EXPECT_NE(record_.events()->after(0, 9)[0].line.find("damaged-1"),
+  ASSERT_EQ(record_.notices().events()->after(0, 9).size(), 1u);
+  EXPECT_NE(record_.notices().events()->after(0, 9)[0].line.find("damaged-1"),
             std::string::npos);
 }
 

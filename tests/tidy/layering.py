@@ -2,8 +2,8 @@
 """The rules of the layout that no compiler checks.
 
 Which folder may include which, which third-party header may be seen where,
-what the pure core must not touch, how long a file may be, and words that do
-not belong into the project. Debian installs all headers in the system path, so
+what the pure core must not touch, how long a file may be, how large a class,
+and words that do not belong into the project. Debian installs all headers in the system path, so
 CMake cannot keep them apart.
 
 usage: layering.py [ROOT]     prints FILE:LINE: offence; exit 1 if there is any
@@ -107,6 +107,7 @@ JSON_WRITER_EXCEPT = ("tests/", "bench/", JSON_WRITER)
 HEADER_LINES_MAX = 200
 SOURCE_LINES_MAX = 450
 FUNCTION_LINES_MAX = 70
+METHODS_MAX = 30  # of a class, public and private, each overload counted
 # Files whose long functions are tables, read row by row.
 TABLES = {"monitor/metrics/metric_catalogue.cpp", "runtime/base/errors.cpp",
           "runtime/job/job_fields.cpp", "runtime/job/job_fields_data.cpp",
@@ -317,6 +318,55 @@ def check_functions(name, lines):
                            f"{FUNCTION_LINES_MAX}")
 
 
+CLASS = re.compile(r"(?:^|\n)\s*(?:template\s*<[^;{}]*>\s*)?(?:class|struct)\s+"
+                   r"(\w+)(?:\s+final)?\s*(?::[^;{]*)?\{")
+
+
+def members(code, start):
+    """The declarations of the class whose body begins at `start`, without the
+    bodies of their own."""
+    depth = 0
+    now = ""
+    for char in code[start:]:
+        if char == "{":
+            depth += 1
+        elif char == "}":
+            depth -= 1
+            if depth < 0:
+                return
+            if depth == 0:
+                yield now
+                now = ""
+        elif depth == 0 and char == ";":
+            yield now
+            now = ""
+        elif depth == 0:
+            now += char
+
+
+def is_method(member):
+    member = re.sub(r"\b(public|private|protected)\s*:|\[\[\w+\]\]", "", member)
+    before = None
+    while member != before:
+        before, member = member, re.sub(r"<[^<>]*>", "", member)
+    member = member.strip()
+    if re.match(r"(using|friend|static_assert|enum|struct|class)\b", member):
+        return False
+    if "operator" not in member:
+        member = member.split("=")[0]
+    return re.search(r"(\w|operator\S{1,3})\s*\(", member) is not None
+
+
+def check_classes(lines):
+    code = "\n".join(without_comments(lines))
+    for found in CLASS.finditer(code):
+        count = sum(map(is_method, members(code, found.end())))
+        if count > METHODS_MAX:
+            yield code.count("\n", 0, found.start(1)) + 1, (
+                f"class {found[1]} has {count} methods, at most {METHODS_MAX}: "
+                "give a part with its state a class of its own")
+
+
 def check_file(name, root):
     """Yields (line number, offence)."""
     if name.endswith(NO_TEXT):
@@ -341,6 +391,8 @@ def check_file(name, root):
     if name.endswith(SOURCE_ENDINGS + HEADER_ENDINGS):
         yield from check_source(name, lines, root)
         yield from check_functions(name, lines)
+        if not name.startswith("tests/"):
+            yield from check_classes(lines)
 
 
 def main(root):

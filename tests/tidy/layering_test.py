@@ -56,6 +56,21 @@ class layering_test(unittest.TestCase):
         self.assert_found("gpu/a.cpp", '#include "model.hpp"\n',
                           "write includes from the root")
 
+    def test_a_class_has_few_methods(self):
+        def of(methods):
+            return (HEADER + "class wide final : public base<int> {\npublic:\n"
+                    "  std::function<void(int)> told; // no method()\n"
+                    "  using f = void(int);\n  int a = b(1);\n" +
+                    "".join(f"  bool f{i}(int a = g(1)) const {{ return a; }}\n"
+                            for i in range(methods // 2)) +
+                    "".join(f"  std::vector<int> g{i}(std::function<int(int)>);\n"
+                            for i in range(methods - methods // 2)) +
+                    "};\nint free();\n")
+        self.assert_clean("gpu/a.hpp", of(30))
+        self.assert_found("gpu/a.hpp", of(31),
+                          ":3: class wide has 31 methods, at most 30")
+        self.assert_clean("tests/gpu/a.cpp", of(31))
+
     def test_benchmarks_and_tests_share_python_in_tools_only(self):
         def importing(name, text):
             # Each tree has a root of its own: nothing is remembered of others.
@@ -87,8 +102,8 @@ class layering_test(unittest.TestCase):
                           body[:-14] + "}\n")
         self.assert_found("gpu/a.cpp", "int x;\n\nvoid f(int a,\n    int b) {\n"
                           + body + "}\n", ":3: a function of 72 lines")
-        self.assert_clean("gpu/a.cpp", "class a final : b {\npublic:\n" + body
-                          + "};\n")
+        self.assert_clean("gpu/a.cpp", "class a final : b {\npublic:\n"
+                          + body.replace("a()", "int a") + "};\n")
         self.assert_clean("runtime/base/errors.cpp", "int f() {\n" + body * 2
                           + "}\n")
 

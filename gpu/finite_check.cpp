@@ -1,8 +1,6 @@
-/// The part of step_executor that keeps infinities and NaN out of the model: it
-/// checks gradients before they are applied, and parameters before they are
-/// copied for a checkpoint and at the end.
+#include "gpu/finite_check.hpp"
+
 #include "gpu/kernels/largest_magnitude.hpp"
-#include "gpu/step_executor.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -33,20 +31,18 @@ finding worst_of(const std::vector<parameter_info>& parameters,
 
 } // namespace
 
-void step_executor::refuse_gradient(position at, const float* gradients,
-                                    double samples) {
+void finite_check::refuse_gradient(position at, const float* gradients,
+                                   double samples) const {
   host_rooms room;
-  const finding worst =
-      worst_of(with_.model->parameters(),
-               on_host(*with_.device, gradients, with_.memory.count, room));
+  const finding worst = worst_of(
+      model_.parameters(), on_host(device_, gradients, memory_.count, room));
   const std::string step =
       " of step " + to_string(at.step) + " (epoch " + to_string(at.epoch) + ")";
   const std::string what =
       std::isfinite(worst.largest)
           ? "the gradient of '" + worst.name + "'" + step + " is " +
                 std::to_string(double(worst.largest) / samples) +
-                ", whose square " +
-                to_string(with_.what->train.optimizer.kind) +
+                ", whose square " + to_string(how_.optimizer.kind) +
                 " cannot keep in float32"
           : "the gradient of '" + worst.name + "'" + step + " is not finite";
   throw ballast_error(errc::non_finite_gradient,
@@ -55,23 +51,22 @@ void step_executor::refuse_gradient(position at, const float* gradients,
                              "or look for broken values in the data");
 }
 
-std::string step_executor::damaged_parameter() {
+std::string finite_check::damaged_parameter() const {
   host_rooms room;
   const finding worst =
-      worst_of(with_.model->parameters(),
-               on_host(*with_.device, with_.memory.parameters.get(),
-                       with_.memory.count, room));
+      worst_of(model_.parameters(),
+               on_host(device_, memory_.parameters.get(), memory_.count, room));
   return std::isfinite(worst.largest) ? "" : worst.name;
 }
 
 /// No checkpoint and no model may contain parameters that an update has driven
 /// out of range: the loss of the next step would reveal them, if there is one.
-void step_executor::check_parameters() {
+void finite_check::check_parameters(step_number after) const {
   if (const std::string name = damaged_parameter(); !name.empty())
-    throw ballast_error(
-        errc::non_finite_parameter,
-        "the parameter '" + name + "' is not finite after step " +
-            to_string(with_.state->held.step) + "; lower train.optimizer.lr");
+    throw ballast_error(errc::non_finite_parameter,
+                        "the parameter '" + name +
+                            "' is not finite after step " + to_string(after) +
+                            "; lower train.optimizer.lr");
 }
 
 } // namespace ballast

@@ -1,0 +1,51 @@
+/// The gradient sum of a worker's own rows of a step, in micro-batches until
+/// one does not fit. Its buckets leave for the all-reduce as they become final.
+///
+/// Thread: the step thread. Model, device and arenas outlive it.
+#pragma once
+
+#include "collectives/collective.hpp"
+#include "gpu/bucket_reducer.hpp"
+#include "gpu/device.hpp"
+#include "gpu/model.hpp"
+#include "gpu/training_state.hpp"
+#include "runtime/job/job.hpp"
+#include "runtime/ledger/manifest.hpp"
+#include "runtime/worker/micro_batch.hpp"
+
+#include <cstdint>
+#include <string>
+
+namespace ballast {
+
+class gradient_pass {
+public:
+  gradient_pass(const train_spec& how, const row_shape& row, model& of,
+                compute_device& device, const arenas& memory,
+                bucket_layout layout);
+
+  /// The sum of the rows' losses. `gradients`: the arena of this step; `group`
+  /// reduces it, every operation by `until`. Throws
+  /// ballast_error{device_failed} if a single row does not fit.
+  double run(const batch_view& rows, uint64_t seed, float* gradients,
+             collective& group, deadline until);
+  /// Returns when every bucket is reduced; throws collective_error.
+  void finish() { buckets_.finish(); }
+  /// Abandons the step; the caller has aborted the collective.
+  void drop() noexcept { buckets_.drop(); }
+
+private:
+  double accumulate(const batch_view& rows, uint64_t seed);
+  void shrink(const std::string& why);
+
+  size_t features_; // of a row
+  model& model_;
+  compute_device& device_;
+  const arenas& memory_;
+  bucket_reducer buckets_;
+  micro_batch micro_;
+  uint32_t pass_rows_ = 0; // of the pass in progress
+  bool leaving_ = false;   // and its buckets leave during the pass
+};
+
+} // namespace ballast
