@@ -57,6 +57,7 @@ void fetch_from_any(coordinator_parts& p, const std::string& problem) {
 
 } // namespace
 
+template <>
 void on(coordinator_parts& p, const worker_finished& message, instant) {
   // Behind a fence they finish again, in the next generation.
   if (!p.members.member(message.worker, message.generation) ||

@@ -35,6 +35,7 @@ void want_copy(coordinator_parts& p) {
                           command_kind::checkpoint, "checkpoint"}});
 }
 
+template <>
 void on(coordinator_parts& p, const state_copied& message, instant) {
   if (!p.members.member(message.worker, message.generation) ||
       p.members.members()->rank_of(message.worker) != 0)

@@ -180,6 +180,7 @@ void on(coordinator_parts& p, balance_answer answer, instant now) {
     offer_transfer(p, s->members, transfer);
 }
 
+template <>
 void on(coordinator_parts& p, const chunks_fetched& message, instant now) {
   pending_plans* pending =
       p.members.in<fenced>() ? nullptr : p.members.pending();

@@ -142,6 +142,7 @@ void on(coordinator_parts& p, const no_room_found& what, instant) {
     p.members.become(waiting{});
 }
 
+template <>
 void on(coordinator_parts& p, const worker_loaded& message, instant now) {
   if (auto* change = p.members.change_beside(message.generation))
     return change_loaded(p, *change, message);
@@ -197,6 +198,7 @@ void all_are_ready(coordinator_parts& p, instant now) {
 
 } // namespace
 
+template <>
 void on(coordinator_parts& p, const worker_ready& message, instant now) {
   if (p.members.in<training>() && p.members.change_beside(message.generation))
     switched(p, message.base);

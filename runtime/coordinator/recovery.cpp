@@ -88,6 +88,7 @@ void take_part_of_ack(coordinator_parts& p, fenced& s, const final_ack& ack,
 
 } // namespace
 
+template <>
 void on(coordinator_parts& p, const final_ack& ack, instant now) {
   fenced* s = p.members.in<fenced>();
   if (!s || !p.nodes.connected(ack.worker))

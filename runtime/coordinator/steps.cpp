@@ -88,6 +88,7 @@ void commit_all(coordinator_parts& p, std::vector<committed_step> steps) {
                             .step = last}});
 }
 
+template <>
 void on(coordinator_parts& p, const progress_report& report, instant now) {
   // Also during a fence: what was applied before it counts. And a worker may
   // report after a switch what it applied before it, and the other way round.
@@ -116,6 +117,7 @@ void on(coordinator_parts& p, const progress_report& report, instant now) {
     tell_recovered(p, now);
 }
 
+template <>
 void on(coordinator_parts& p, const evaluation_report& report, instant) {
   // Who does the last step before a switch evaluates it as what it was then,
   // also one that leaves.
@@ -139,6 +141,7 @@ void note_evaluation(coordinator_parts& p, const evaluation_report& report) {
                            std::max(p.ticked, instant{0}));
 }
 
+template <>
 void on(coordinator_parts& p, const worker_paused& message, instant now) {
   if (!p.members.member(message.worker, message.generation))
     return;

@@ -48,6 +48,23 @@ void replace_workers(coordinator_parts& p);
 /// A long run sees many come and go.
 void forget_dead(coordinator_parts& p);
 
+// -- what workers report: each kind in the source of its topic ----------------
+
+template <class Report, class... Kinds>
+constexpr bool is_kind_of(const std::variant<Kinds...>*) {
+  return (std::same_as<Report, Kinds> || ...);
+}
+
+/// Specialised for every kind; one that lacks does not link.
+template <class Report>
+requires(is_kind_of<Report>(static_cast<worker_report*>(nullptr))) void on(
+    coordinator_parts& p, const Report& message, instant now);
+
+template <std::same_as<worker_report> Report>
+void on(coordinator_parts& p, const Report& what, instant now) {
+  std::visit([&](const auto& one) { on(p, one, now); }, what);
+}
+
 // -- beginning.cpp, opening.cpp: from the job to the first step ---------------
 
 /// `life`: of the run's journal. A second job is refused.
@@ -57,8 +74,6 @@ void on(coordinator_parts& p, data_prepared what, instant now);
 void on(coordinator_parts& p, const prepare_failed& what, instant now);
 void on(coordinator_parts& p, shares_placed what, instant now);
 void on(coordinator_parts& p, const no_room_found& what, instant now);
-void on(coordinator_parts& p, const worker_loaded& message, instant now);
-void on(coordinator_parts& p, const worker_ready& message, instant now);
 
 /// Everything of an earlier run is forgotten, or why there can be no other.
 failure begin_run(coordinator_parts& p, const job& what,
@@ -88,9 +103,6 @@ welcome welcome_back(coordinator_parts& p, const worker_hello& hello);
 
 // -- recovery.cpp, unfit.cpp: after a failure ---------------------------------
 
-void on(coordinator_parts& p, const worker_failed& message, instant now);
-void on(coordinator_parts& p, const final_ack& ack, instant now);
-
 /// opening, training -> fenced. `lost`: the worker that the reason names; given
 /// here, because the recovery may be over when this returns.
 void fence_all(coordinator_parts& p, recovery_reason why, instant bad_sign,
@@ -109,10 +121,6 @@ void tell_slow_opening(coordinator_parts& p, instant now);
 
 // -- steps.cpp: what is committed ---------------------------------------------
 
-void on(coordinator_parts& p, const progress_report& report, instant now);
-void on(coordinator_parts& p, const evaluation_report& report, instant now);
-void on(coordinator_parts& p, const worker_paused& message, instant now);
-
 void commit_all(coordinator_parts& p, std::vector<committed_step> steps);
 void note_evaluation(coordinator_parts& p, const evaluation_report& report);
 /// All of a generation are ready: what was asked before holds for it, too.
@@ -121,7 +129,6 @@ void steer(coordinator_parts& p);
 // -- change.cpp, moving.cpp: beside training ----------------------------------
 
 void on(coordinator_parts& p, balance_answer answer, instant now);
-void on(coordinator_parts& p, const chunks_fetched& message, instant now);
 
 bool may_change(const coordinator_parts& p);
 void consider_change(coordinator_parts& p);
@@ -149,7 +156,6 @@ void tell_plan(coordinator_parts& p, const plan& what, const plan_note& note,
 
 // -- going_back.cpp: checkpoints, and the way back to one ---------------------
 
-void on(coordinator_parts& p, const state_copied& message, instant now);
 void on(coordinator_parts& p, const checkpoint_written& what, instant now);
 
 void fetch_copy(coordinator_parts& p);
@@ -171,7 +177,6 @@ void park(coordinator_parts& p);
 
 // -- ending.cpp ---------------------------------------------------------------
 
-void on(coordinator_parts& p, const worker_finished& message, instant now);
 void on(coordinator_parts& p, const saved_model& what, instant now);
 void on(coordinator_parts& p, const outside_trouble& what, instant now);
 
@@ -190,11 +195,5 @@ void end_without_holders(coordinator_parts& p, const std::string& reason);
 void fail(coordinator_parts& p, failure why);
 void finish(coordinator_parts& p, run_phase how, int exit_code,
             std::string reason, bool goes_on = false);
-
-/// A template, so that no event without a function becomes a report.
-template <std::same_as<worker_report> Report>
-void on(coordinator_parts& p, Report what, instant now) {
-  std::visit([&](auto& one) { on(p, std::move(one), now); }, what);
-}
 
 } // namespace ballast

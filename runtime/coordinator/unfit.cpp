@@ -307,6 +307,7 @@ bool may_report(const coordinator_parts& p, const worker_failed& message) {
 
 } // namespace
 
+template <>
 void on(coordinator_parts& p, const worker_failed& message, instant now) {
   if (!may_report(p, message))
     return;

@@ -2,7 +2,7 @@
 /// report carries the generation it belongs to; the coordinator drops those of
 /// an earlier one. All of them travel as one `worker_report`: a new kind is a
 /// struct here with its fields() in the order in which they travel, a member of
-/// the variant, and its `on` in runtime/coordinator/transitions.hpp.
+/// the variant, and its `on` in runtime/coordinator/ (transitions.hpp).
 #pragma once
 
 #include "runtime/base/errors.hpp"

@@ -103,7 +103,13 @@ class CoordinatorKilled(Takeover):
             wait_until(lambda: thief.connect_ex((host, int(port))), "its end")
         with contextlib.closing(socket.socket()) as thief:
             thief.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            thief.bind((host, int(port)))
+
+            def bound():  # its last connections may hold the port for a moment
+                with contextlib.suppress(OSError):
+                    thief.bind((host, int(port)))
+                    return True
+
+            wait_until(bound, "the port")
             thief.listen()
             one.signal(signal.SIGCONT)
             self.ended_well(one, run, 20)
