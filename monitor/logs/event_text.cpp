@@ -133,6 +133,10 @@ event_text line(const fault_injected& e) {
            {"amount", e.amount}}};
 }
 
+event_text line(const noted& e) {
+  return {"note", {{"text", e.text}}};
+}
+
 event_text line(const epoch_ended& e) {
   return {"epoch",
           {{"epoch", value(e.epoch)},

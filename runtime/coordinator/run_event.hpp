@@ -72,6 +72,10 @@ struct fault_injected {
   command_kind what{};
   double amount = 0;
 };
+/// What a user wants to find again in the history of the run.
+struct noted {
+  std::string text;
+};
 struct epoch_ended {
   epoch_number epoch{};
   step_number step{};
@@ -268,15 +272,15 @@ namespace ballast {
 using run_event = std::variant<
     events::coordinator_started, events::waiting, events::waiting_for_memory,
     events::paused, events::resumed, events::scaled, events::balance_set,
-    events::fault_injected, events::epoch_ended, events::evaluated,
-    events::undone, events::error, events::step_refused, events::respawn_ended,
-    events::disk_full, events::done, events::worker_joined,
-    events::worker_returned, events::worker_left, events::worker_lost,
-    events::straggler, events::cannot_open, events::generation_begun,
-    events::plan_offered, events::plan_effective, events::plan_dropped,
-    events::balanced, events::moved, events::chunk_damaged, events::checkpoint,
-    events::checkpoint_failed, events::checkpoint_refused,
-    events::model_refused, events::steps_restored, events::manifest_restored,
-    events::damaged_tail>;
+    events::fault_injected, events::noted, events::epoch_ended,
+    events::evaluated, events::undone, events::error, events::step_refused,
+    events::respawn_ended, events::disk_full, events::done,
+    events::worker_joined, events::worker_returned, events::worker_left,
+    events::worker_lost, events::straggler, events::cannot_open,
+    events::generation_begun, events::plan_offered, events::plan_effective,
+    events::plan_dropped, events::balanced, events::moved,
+    events::chunk_damaged, events::checkpoint, events::checkpoint_failed,
+    events::checkpoint_refused, events::model_refused, events::steps_restored,
+    events::manifest_restored, events::damaged_tail>;
 
 } // namespace ballast

@@ -54,6 +54,8 @@ std::vector<example> of_the_run() {
        R"({"enabled":true,"skew_tv":0.3})"},
       {fault_injected{"w1", command_kind::slow, 4.5}, "fault",
        R"({"worker":"w1","what":"slow","amount":4.5})"},
+      {noted{"the rack is cooled again"}, "note",
+       R"({"text":"the rack is cooled again"})"},
       {epoch_ended{epoch_number{1}, step_number{10}, 500, 0.25}, "epoch",
        R"({"epoch":1,"step":10,"samples":500,"train_loss":0.25})"},
       {evaluated{epoch_number{1}, 0.5, 100, milliseconds(1.5), 0.75},
