@@ -33,6 +33,7 @@ struct coordinator_shell::control_handler {
   answer operator()(const scale_request& request) { return ask(request); }
   answer operator()(const drain_request& request) { return ask(request); }
   answer operator()(const evict_request& request) { return ask(request); }
+  answer operator()(const note_request& request) { return ask(request); }
   // Only the shard manager knows; it answers whoever asked.
   answer operator()(const plan_request& request) { return ask_shards(request); }
   answer operator()(const explain_request& request) {

@@ -11,6 +11,9 @@ namespace ballast {
 
 namespace {
 
+/// A line of events.jsonl stays one that people read.
+constexpr size_t note_bytes_max = 500;
+
 /// Nothing of the kind can be meant now.
 failure nothing_to(const char* do_what, const coordinator_parts& p) {
   const bool stops = p.members.active() && p.run.requests.stops();
@@ -103,6 +106,18 @@ void stop_preparing(coordinator_parts& p, const preparing& s) {
 }
 
 } // namespace
+
+failure ask(coordinator_parts& p, const note_request& what, instant) {
+  if (!p.members.active())
+    return nothing_to("note", p);
+  if (what.text.empty() || what.text.size() > note_bytes_max)
+    return {errc::bad_request,
+            "/text: expected 1 to " + std::to_string(note_bytes_max) +
+                " characters, found " + std::to_string(what.text.size()),
+            "/text"};
+  p.out.tell(events::noted{what.text});
+  return {};
+}
 
 failure ask(coordinator_parts& p, const stop_run& what, instant) {
   if (!p.members.active())

@@ -17,6 +17,7 @@ failure ask(coordinator_parts& p, const scale_request& what, instant now);
 failure ask(coordinator_parts& p, const drain_request& what, instant now);
 failure ask(coordinator_parts& p, const evict_request& what, instant now);
 failure ask(coordinator_parts& p, const balance_request& what, instant now);
+failure ask(coordinator_parts& p, const note_request& what, instant now);
 failure ask(coordinator_parts& p, const injected_fault& what, instant now);
 
 } // namespace ballast

@@ -140,11 +140,24 @@ struct explain_request {
   }
 };
 
+struct note_request {
+  static constexpr const char* type = "note";
+  static constexpr const char* doc =
+      "Writes a line into the history of the run: what was done to it, and "
+      "why. Events, page and dashboards show it.";
+  std::string text;
+  static std::vector<field> keys() {
+    return request_keys<note_request>().must(
+        "text", &note_request::text, "The line, of 1 to 500 characters.");
+  }
+};
+
 /// Every type of message, in the order of help texts and schema.
 using control_request =
     std::variant<submit_request, status_request, pause_request, resume_request,
                  stop_request, checkpoint_request, scale_request, drain_request,
                  evict_request, balance_request, plan_request, explain_request,
-                 slow_request, stall_request, damage_request, kill_request>;
+                 note_request, slow_request, stall_request, damage_request,
+                 kill_request>;
 
 } // namespace ballast

@@ -162,7 +162,7 @@ class Watching(Cluster):
         self.assertEqual([one["title"] for one in schema["control"]["oneOf"]],
                          ["submit", "status", "pause", "resume", "stop",
                           "checkpoint", "scale", "drain_worker", "evict_worker",
-                          "set_balance", "plan", "explain", "slow_worker",
+                          "set_balance", "plan", "explain", "note", "slow_worker",
                           "stall_worker", "damage_chunks", "kill_worker"])
 
     def test_events_come_live_and_from_the_number_that_was_asked_for(self):

@@ -121,6 +121,21 @@ size_t commands(const actions& list, command_kind kind) {
   return out;
 }
 
+TEST(requests, a_note_is_told_and_is_a_line) {
+  auto d = in_phase("training");
+  auto told = d->core.ask(note_request{"new switch"});
+  EXPECT_FALSE(told.refused);
+  ASSERT_EQ(pick<write_event>(told.then).size(), 1u);
+  EXPECT_EQ(std::get<events::noted>(pick<write_event>(told.then)[0].what).text,
+            "new switch");
+  EXPECT_FALSE(d->core.ask(note_request{std::string(500, 'a')}).refused);
+  for (const std::string& text : {std::string(), std::string(501, 'a')}) {
+    const failure refused = d->core.ask(note_request{text}).refused;
+    EXPECT_EQ(refused.code, errc::bad_request);
+    EXPECT_EQ(refused.pointer, "/text");
+  }
+}
+
 TEST(requests, a_worker_that_is_sought_where_none_is_here_is_told_so) {
   played_coordinator idle({});
   EXPECT_EQ(idle.ask(drain_request{"w1"}).refused.message,

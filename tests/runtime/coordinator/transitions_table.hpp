@@ -69,6 +69,7 @@ ask checkpoint     refused   refused   refused   acts      acts      acts      a
 ask drain          refused   acts      acts      acts      acts      acts      acts      acts      acts      refused   refused   refused
 ask evict          acts      acts      acts      fenced    waiting   fenced    fenced    fenced    waiting   acts      refused   acts
 ask fault          refused   acts      acts      acts      acts      acts      acts      acts      acts      acts      refused   refused
+ask note           refused   acts      acts      acts      acts      acts      acts      acts      acts      acts      acts      refused
 ask pause          refused   acts      acts      acts      acts      acts      acts      notes     acts      refused   refused   refused
 ask resume         refused   refused   refused   refused   refused   refused   refused   training  refused   refused   refused   refused
 ask scale          refused   refused   refused   refused   refused   refused   refused   refused   refused   refused   refused   refused

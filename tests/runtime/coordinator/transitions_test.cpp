@@ -328,6 +328,7 @@ const std::map<std::string, std::function<played(scene&)>> events_played{
      [](scene& in) {
        return ask(in, balance_request{true, {}});
      }},
+    {"ask note", [](scene& in) { return ask(in, note_request{"a note"}); }},
     {"ask fault",
      [](scene& in) {
        return ask(in, injected_fault{in.d.core.name_of(in.who),
@@ -386,7 +387,7 @@ TEST(transitions, table_names_every_state_and_every_event) {
   EXPECT_EQ(std::variant_size_v<coordinator_request>, 9u);
   // Two ways to open, three to train; failures of two kinds, hello and submit.
   EXPECT_EQ(states().size(), 9u + 1 + 2);
-  EXPECT_EQ(rows().size(), 23u + 9 + 1 + 2);
+  EXPECT_EQ(rows().size(), 23u + 10 + 1 + 2);
 }
 
 TEST(transitions, diagram_in_the_documentation_is_that_of_the_table) {

@@ -30,6 +30,8 @@ TEST(control, reads_every_type_that_it_offers) {
       message["factor"] = 2;
     if (type == "scale")
       message["workers"] = 3;
+    if (type == "note")
+      message["text"] = "a note";
     control_result result = parse_control(message.dump());
     ASSERT_TRUE(result.value) << result.refused.message;
     EXPECT_EQ(result.value->id, "x1");
