@@ -93,9 +93,4 @@ struct injected_fault {
   double amount = 0;
 };
 
-using coordinator_request =
-    std::variant<pause_request, resume_request, checkpoint_request, stop_run,
-                 scale_request, drain_request, evict_request, balance_request,
-                 injected_fault>;
-
 } // namespace ballast
