@@ -27,6 +27,11 @@ constexpr metric_entry catalogue[] = {
      "Mean training loss over the samples of the newest committed step."},
     {"ballast_epoch", gauge, "", "run", "coordinator",
      "Epoch of the newest committed step, from 1."},
+    {"ballast_evaluation_loss", gauge, "", "run", "coordinator",
+     "Mean loss of the test rows after the last epoch that was evaluated."},
+    {"ballast_evaluation_accuracy", gauge, "ratio", "run", "coordinator",
+     "Part of the test rows that were classified correctly then. Absent where "
+     "labels are no classes."},
     {"ballast_generation", gauge, "", "run", "coordinator",
      "Number of the membership in force."},
     {"ballast_world_size", gauge, "", "run", "coordinator",

@@ -289,6 +289,8 @@ struct coordinator_probe::metrics {
   Gauge* last_commit = nullptr;
   Gauge* loss = nullptr;
   Gauge* epoch = nullptr;
+  Gauge* evaluation_loss = nullptr;
+  Gauge* evaluation_accuracy = nullptr;
   Gauge* generation = nullptr;
   Gauge* world = nullptr;
   Gauge* skew_max = nullptr;
@@ -360,6 +362,10 @@ void coordinator_probe::event(const run_event& what) {
     plan(plan_outcome::dropped);
   } else if (const auto* e = std::get_if<events::checkpoint>(&what)) {
     m.checkpoints.Observe(seconds(e->took));
+  } else if (const auto* e = std::get_if<events::evaluated>(&what)) {
+    m.set(m.evaluation_loss, "ballast_evaluation_loss", e->loss);
+    if (e->accuracy)
+      m.set(m.evaluation_accuracy, "ballast_evaluation_accuracy", *e->accuracy);
   }
   if (errc code = code_of(what); code != errc::none)
     m.errors.at(code)->Increment();

@@ -77,6 +77,7 @@ void use(worker_probe& probe) {
 std::string coordinator_text() {
   coordinator_probe probe("fashion-1");
   use(probe);
+  probe.event(events::evaluated{.loss = 1, .accuracy = 0.5});
   return probe.text();
 }
 
@@ -161,6 +162,9 @@ TEST(metrics, count_what_events_tell) {
   probe.event(events::plan_offered{});
   probe.event(
       events::checkpoint{.step = {}, .epoch = {}, .bytes = 1, .took = {}});
+  probe.event(events::evaluated{.loss = 0.25});
+  EXPECT_THAT(probe.text(), Not(HasSubstr("ballast_evaluation_accuracy")));
+  probe.event(events::evaluated{.loss = 0.5, .accuracy = 0.75});
   for (const run_event& one : std::initializer_list<run_event>{
            events::step_refused{{errc::non_finite_loss, "", {}}, {}, {}},
            events::checkpoint_failed{{}, {errc::unreachable, "", {}}},
@@ -174,6 +178,8 @@ TEST(metrics, count_what_events_tell) {
            "ballast_plans_total{run=\"r\",outcome=\"dropped\"} 1\n",
            "ballast_plans_total{run=\"r\",outcome=\"offered\"} 0\n",
            "ballast_checkpoint_seconds_count{run=\"r\"} 1\n",
+           "ballast_evaluation_loss{run=\"r\"} 0.5\n",
+           "ballast_evaluation_accuracy{run=\"r\"} 0.75\n",
            "ballast_errors_total{run=\"r\",code=\"non_finite_loss\"} 1\n",
            "ballast_errors_total{run=\"r\",code=\"unreachable\"} 1\n",
            "ballast_errors_total{run=\"r\",code=\"worker_lost\"} 1\n",
