@@ -223,6 +223,14 @@ event_text line(const worker_lost& e) {
   return {"worker_lost", std::move(out)};
 }
 
+event_text line(const state_received& e) {
+  return {"state_received",
+          {{"worker", e.worker},
+           {"generation", value(e.generation)},
+           {"bytes", e.bytes},
+           {"ms", e.took.count()}}};
+}
+
 event_text line(const straggler& e) {
   ordered_json out{{"worker", e.worker},
                    {"device", e.device},

@@ -147,6 +147,13 @@ struct worker_lost {
   loss_cause cause;
 };
 /// News of a device in trouble.
+/// A newcomer has the training state of the others.
+struct state_received {
+  std::string worker;
+  ballast::generation generation{};
+  uint64_t bytes = 0;
+  milliseconds took{};
+};
 struct straggler {
   std::string worker;
   std::string device;
@@ -276,11 +283,12 @@ using run_event = std::variant<
     events::evaluated, events::undone, events::error, events::step_refused,
     events::respawn_ended, events::disk_full, events::done,
     events::worker_joined, events::worker_returned, events::worker_left,
-    events::worker_lost, events::straggler, events::cannot_open,
-    events::generation_begun, events::plan_offered, events::plan_effective,
-    events::plan_dropped, events::balanced, events::moved,
-    events::chunk_damaged, events::checkpoint, events::checkpoint_failed,
-    events::checkpoint_refused, events::model_refused, events::steps_restored,
-    events::manifest_restored, events::damaged_tail>;
+    events::worker_lost, events::state_received, events::straggler,
+    events::cannot_open, events::generation_begun, events::plan_offered,
+    events::plan_effective, events::plan_dropped, events::balanced,
+    events::moved, events::chunk_damaged, events::checkpoint,
+    events::checkpoint_failed, events::checkpoint_refused,
+    events::model_refused, events::steps_restored, events::manifest_restored,
+    events::damaged_tail>;
 
 } // namespace ballast

@@ -107,6 +107,9 @@ std::vector<example> of_workers() {
        R"("reason":"evicted on request"})"},
       {worker_lost{"w3", 2, {}, losses::evicted{}}, "worker_lost",
        R"({"worker":"w3","incarnation":2,"reason":"evicted on request"})"},
+      {state_received{"w3", generation{4}, 4096, milliseconds(1.5)},
+       "state_received",
+       R"({"worker":"w3","generation":4,"bytes":4096,"ms":1.5})"},
       {straggler{"w2", "cuda:0", "h1", may, false, {}}, "straggler",
        R"({"worker":"w2","device":"cuda:0","host":"h1","causes":["heat"],)"
        R"("over":false,"reason":"w2 may be held up by its cuda:0: slowed )"
