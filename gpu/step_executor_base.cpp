@@ -17,10 +17,12 @@ namespace {
 constexpr size_t newcomer_records_max = 4096;
 
 /// Sends parameters, optimizer state and buffers from the source to ranks that
-/// lack them, this one too if it is stale.
-void share_state(collective& group, const step_executor::parts& with,
-                 const generation_start& start, bool stale) {
+/// lack them, this one too if it is stale. Returns their bytes.
+uint64_t share_state(collective& group, const step_executor::parts& with,
+                     const generation_start& start, bool stale) {
+  uint64_t bytes = 0;
   auto send = [&](std::span<float> values) {
+    bytes += values.size_bytes();
     if (!values.empty())
       group.broadcast_to_lacking(values.data(), values.size_bytes(),
                                  int(start.source), stale, patience());
@@ -30,6 +32,7 @@ void share_state(collective& group, const step_executor::parts& with,
     send(one.values);
   for (const model::buffer& one : with.model->buffers())
     send(one.values);
+  return bytes;
 }
 
 } // namespace
@@ -47,7 +50,12 @@ void step_executor::bring_to_base(const generation_start& start) {
       with_.state->held.holds = false;
     }
     receive_position(start);
-    share_state(*group_, with_, start, among(start.stale));
+    const uint64_t begin_ns = monotonic_ns();
+    const bool stale = among(start.stale);
+    const uint64_t bytes = share_state(*group_, with_, start, stale);
+    if (stale)
+      listener_.report(
+          state_arrived{with_.self, {}, bytes, monotonic_ns() - begin_ns});
   }
   step_number base{value(core_->stands_at().step) - 1};
   {

@@ -199,6 +199,17 @@ void all_are_ready(coordinator_parts& p, instant now) {
 } // namespace
 
 template <>
+void on(coordinator_parts& p, const state_arrived& message, instant) {
+  // Of a join it comes before any member says that the switch happened.
+  if (!p.members.member(message.worker, message.generation) &&
+      !p.members.change_beside(message.generation))
+    return;
+  p.out.tell(events::state_received{p.nodes.name_of(message.worker),
+                                    message.generation, message.bytes,
+                                    std::chrono::nanoseconds(message.wall_ns)});
+}
+
+template <>
 void on(coordinator_parts& p, const worker_ready& message, instant now) {
   if (p.members.in<training>() && p.members.change_beside(message.generation))
     switched(p, message.base);

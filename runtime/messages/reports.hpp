@@ -125,6 +125,15 @@ struct worker_failed {
   }
 };
 
+/// This newcomer has received the training state, before it is ready.
+struct state_arrived {
+  worker_id worker{};
+  ballast::generation generation{};
+  uint64_t bytes = 0;
+  uint64_t wall_ns = 0;
+  auto fields() { return std::tie(worker, generation, bytes, wall_ns); }
+};
+
 /// The collective is open and the parameters are those of `base`.
 struct worker_ready {
   worker_id worker{};
@@ -162,8 +171,8 @@ struct final_ack {
 constexpr size_t records_told_max = 65'536;
 
 using worker_report =
-    std::variant<worker_loaded, worker_ready, final_ack, progress_report,
-                 evaluation_report, worker_paused, worker_finished,
-                 worker_failed, state_copied, chunks_fetched>;
+    std::variant<worker_loaded, state_arrived, worker_ready, final_ack,
+                 progress_report, evaluation_report, worker_paused,
+                 worker_finished, worker_failed, state_copied, chunks_fetched>;
 
 } // namespace ballast

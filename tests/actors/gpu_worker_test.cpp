@@ -65,6 +65,7 @@ struct played_engine final : worker_engine {
 /// A report as a test expects it.
 struct words {
   std::string operator()(const worker_loaded&) { return "loaded"; }
+  std::string operator()(const state_arrived&) { return "received"; }
   std::string operator()(const worker_ready&) { return "ready"; }
   std::string operator()(const final_ack& m) {
     return "ack " + to_string(m.level);

@@ -49,6 +49,7 @@ prepare_failed     no_run    ended     not_here  not_here  not_here  not_here  n
 shares_placed      no_run    not_asked not_asked acts      acts      not_asked acts      not_asked stopped   over      over      no_run
 no_room_found      no_run    not_asked not_asked waiting   acts      not_asked acts      not_asked stopped   over      over      no_run
 worker_loaded      no_run    no_member no_member acts      acts      not_here  not_here  not_here  stopped   over      no_member no_run
+state_arrived      no_run    no_member no_member acts      acts      acts      acts      acts      acts      acts      no_member no_run
 worker_ready       no_run    no_member no_member training  training  acts      acts      training  stopped   over      no_member no_run
 progress_report    no_run    no_member no_member notes     acts      acts      acts      acts      acts      acts      no_member no_run
 evaluation_report  no_run    no_member no_member acts      acts      acts      acts      acts      acts      acts      no_member no_run

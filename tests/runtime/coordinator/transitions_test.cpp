@@ -264,6 +264,10 @@ const std::map<std::string, std::function<played(scene&)>> events_played{
      [](scene& in) {
        return take(in, evaluation_report{in.who, in.gen, epoch_number{1}});
      }},
+    {"state_arrived",
+     [](scene& in) {
+       return take(in, state_arrived{in.who, in.gen, 4096, 1000});
+     }},
     {"worker_paused",
      [](scene& in) {
        return take_all(in, worker_paused{in.who, in.gen, step_number{2}});
@@ -383,10 +387,10 @@ TEST(transitions, every_event_in_every_state_does_what_the_table_says) {
 TEST(transitions, table_names_every_state_and_every_event) {
   // A state or an event that is added has to be added here, too.
   EXPECT_EQ(std::variant_size_v<membership_state>, 9u);
-  EXPECT_EQ(std::variant_size_v<coordinator_event>, 23u);
+  EXPECT_EQ(std::variant_size_v<coordinator_event>, 24u);
   // Two ways to open, three to train; failures of two kinds, hello and submit.
   EXPECT_EQ(states().size(), 9u + 1 + 2);
-  EXPECT_EQ(rows().size(), 23u + 10 + 1 + 2);
+  EXPECT_EQ(rows().size(), 24u + 10 + 1 + 2);
 }
 
 TEST(transitions, diagram_in_the_documentation_is_that_of_the_table) {

@@ -115,6 +115,7 @@ struct words {
 
 private:
   static std::string kind(const worker_loaded&) { return "loaded"; }
+  static std::string kind(const state_arrived&) { return "received"; }
   static std::string kind(const worker_ready&) { return "ready"; }
   static std::string kind(const final_ack&) { return "ack"; }
   static std::string kind(const progress_report&) { return "progress"; }
