@@ -5,9 +5,9 @@
 #include <iterator>
 #include <utility>
 
-namespace ballast {
+namespace ballast::actors {
 
-void action_queue::add(actions list) {
+void action_queue::add(coordinator::actions list) {
   std::move(list.begin(), list.end(), std::back_inserter(queue_));
   if (!wait_.waiting())
     work_off();
@@ -54,7 +54,7 @@ void action_queue::perform(entry& one) {
   if (auto* work = std::get_if<queued_work>(&one))
     work->todo();
   else
-    by_.perform(std::get<action>(one));
+    by_.perform(std::get<coordinator::action>(one));
 }
 
 bool action_queue::waits_for(const failure& why) {
@@ -71,8 +71,10 @@ void action_queue::note_space() {
   std::string message = wait_.message();
   instant took = wait_.over(by_.clock());
   waited_ += took;
-  log().info("there is space again after {} ms", took.count() / 1'000'000);
-  queue_.emplace_front(write_event{events::disk_full{took, {}, message}});
+  monitor::log().info("there is space again after {} ms",
+                      took.count() / 1'000'000);
+  queue_.emplace_front(coordinator::write_event{
+      coordinator::events::disk_full{took, {}, message}});
 }
 
 void action_queue::drop(const failure& why) {
@@ -82,4 +84,4 @@ void action_queue::drop(const failure& why) {
       work->dropped(why);
 }
 
-} // namespace ballast
+} // namespace ballast::actors

@@ -17,7 +17,7 @@
 #include <string>
 #include <variant>
 
-namespace ballast {
+namespace ballast::actors {
 
 /// Work that keeps its place among the core's actions.
 struct queued_work {
@@ -32,7 +32,7 @@ public:
 
   struct performer {
     /// Throws ballast_error; what throws for a full disk is performed again.
-    std::function<void(const action&)> perform;
+    std::function<void(const coordinator::action&)> perform;
     /// The entry in front failed for good and is dropped; the next one follows.
     std::function<void(const failure&)> failed;
     /// How long this run waits for space.
@@ -42,7 +42,7 @@ public:
   explicit action_queue(performer by) : by_(std::move(by)) {}
 
   /// Performed at once, unless something before it waits.
-  void add(actions list);
+  void add(coordinator::actions list);
   void add(queued_work what);
   /// Tries again what waits for space, if that is due.
   void retry();
@@ -61,7 +61,7 @@ public:
   }
 
 private:
-  using entry = std::variant<action, queued_work>;
+  using entry = std::variant<coordinator::action, queued_work>;
 
   void work_off();
   void perform(entry& one);
@@ -76,4 +76,4 @@ private:
   instant waited_{0};       // in all, by the core's clock
 };
 
-} // namespace ballast
+} // namespace ballast::actors

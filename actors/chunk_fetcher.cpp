@@ -8,7 +8,7 @@
 #include <thread>
 #include <unistd.h>
 
-namespace ballast {
+namespace ballast::actors {
 
 namespace {
 
@@ -30,16 +30,18 @@ bool given_up(const chunk_fetcher::terms& how) {
   return how.given_up && how.given_up();
 }
 
-std::vector<chunk_info> missing_of(const wanted_chunks& wanted,
-                                   std::span<const chunk_info> chunks) {
-  std::vector<chunk_info> out;
-  for (const chunk_info& one : chunks)
+std::vector<ledger::chunk_info>
+missing_of(const wanted_chunks& wanted,
+           std::span<const ledger::chunk_info> chunks) {
+  std::vector<ledger::chunk_info> out;
+  for (const ledger::chunk_info& one : chunks)
     if (!wanted.into->find(wanted.part, one.id))
       out.push_back(one);
   return out;
 }
 
-size_t request_size(std::span<const chunk_info> left, uint64_t bytes_per_s) {
+size_t request_size(std::span<const ledger::chunk_info> left,
+                    uint64_t bytes_per_s) {
   if (bytes_per_s == 0)
     return left.size();
   double room = double(bytes_per_s) * request_s;
@@ -51,11 +53,11 @@ size_t request_size(std::span<const chunk_info> left, uint64_t bytes_per_s) {
 
 } // namespace
 
-chunk_client& chunk_fetcher::client_of(const chunk_source& from) {
+data::chunk_client& chunk_fetcher::client_of(const chunk_source& from) {
   if (!client_ || connected_to_ != from.address) {
-    client_ = chunk_client::connect(from.address, token_,
-                                    is_origin(from) ? origin_connect_deadline
-                                                    : peer_connect_deadline);
+    client_ = data::chunk_client::connect(
+        from.address, token_,
+        is_origin(from) ? origin_connect_deadline : peer_connect_deadline);
     connected_to_ = from.address;
   }
   return *client_;
@@ -63,27 +65,29 @@ chunk_client& chunk_fetcher::client_of(const chunk_source& from) {
 
 std::string chunk_fetcher::fetch_blob(const std::string& name,
                                       const std::function<bool()>& given_up) {
-  bulk_watch how(origin_patience);
+  data::bulk_watch how(origin_patience);
   how.given_up = given_up;
   return client_of(origin_).fetch_blob(name, how);
 }
 
-chunk_ptr chunk_fetcher::fetch_rows(data_part part,
-                                    std::span<const row_ref> rows,
-                                    const row_shape& row, const terms& how) {
-  bulk_watch watch(origin_patience);
+data::chunk_ptr chunk_fetcher::fetch_rows(data::data_part part,
+                                          std::span<const ledger::row_ref> rows,
+                                          const ledger::row_shape& row,
+                                          const terms& how) {
+  data::bulk_watch watch(origin_patience);
   watch.given_up = how.given_up;
   watch.progress = how.progress;
-  chunk_ptr out = client_of(origin_).fetch_rows(part, rows, row, watch);
+  data::chunk_ptr out = client_of(origin_).fetch_rows(part, rows, row, watch);
   done_.bytes += out->bytes;
   return out;
 }
 
 void chunk_fetcher::fetch(const wanted_chunks& wanted, const chunk_source& from,
                           const terms& how) {
-  const std::vector<chunk_info> missing = missing_of(wanted, wanted.chunks);
+  const std::vector<ledger::chunk_info> missing =
+      missing_of(wanted, wanted.chunks);
   chunk_source source = from;
-  std::span<const chunk_info> left = missing;
+  std::span<const ledger::chunk_info> left = missing;
   while (!left.empty() && !given_up(how)) {
     // Not behind the last one: nobody gains by that, and the plan waits for it.
     wait_for_rate(how);
@@ -97,8 +101,8 @@ void chunk_fetcher::fetch(const wanted_chunks& wanted, const chunk_source& from,
       // Room that is not here is not at the origin either.
       if (is_origin(source) || code == errc::device_failed)
         throw;
-      log().warn("chunks of {} for {}: {}; takes them from the origin",
-                 source.name, how.purpose, e.what());
+      monitor::log().warn("chunks of {} for {}: {}; takes them from the origin",
+                          source.name, how.purpose, e.what());
       // What arrived damaged is counted already.
       done_.refetched += code != errc::invalid_data;
       source = origin_;
@@ -110,26 +114,26 @@ void chunk_fetcher::fetch(const wanted_chunks& wanted, const chunk_source& from,
 }
 
 void chunk_fetcher::request(const wanted_chunks& wanted,
-                            std::span<const chunk_info> part,
+                            std::span<const ledger::chunk_info> part,
                             const chunk_source& from, const terms& how) {
-  chunk_client& client = client_of(from);
-  const std::vector<chunk_info> still = missing_of(wanted, part);
+  data::chunk_client& client = client_of(from);
+  const std::vector<ledger::chunk_info> still = missing_of(wanted, part);
   const uint64_t before = done_.bytes;
   const auto begun = steady::now();
-  bulk_watch watch =
-      is_origin(from) ? bulk_watch(origin_patience) : bulk_watch(peer_patience);
+  data::bulk_watch watch = is_origin(from) ? data::bulk_watch(origin_patience)
+                                           : data::bulk_watch(peer_patience);
   watch.given_up = how.given_up;
   watch.progress = how.progress;
   client.fetch(
       wanted.part, still, wanted.row, watch,
-      [&](chunk_ptr got) {
+      [&](data::chunk_ptr got) {
         done_.bytes += got->bytes;
         wanted.into->put(wanted.part, std::move(got));
         ++done_.chunks;
       },
-      [&](const chunk_info& one) {
-        log().warn("chunk {} for {} arrived damaged from {}", to_string(one.id),
-                   how.purpose, from.name);
+      [&](const ledger::chunk_info& one) {
+        monitor::log().warn("chunk {} for {} arrived damaged from {}",
+                            to_string(one.id), how.purpose, from.name);
         ++done_.refetched;
         if (done_.damaged.size() < damaged_told_max)
           done_.damaged.push_back({from.name, one.id});
@@ -152,7 +156,8 @@ void chunk_fetcher::wait_for_rate(const terms& how) const {
     std::this_thread::sleep_until(std::min(due, steady::now() + look_every));
 }
 
-chunks_fetched fetch_for_plan(chunk_store& into, const manifest& set,
+chunks_fetched fetch_for_plan(data::chunk_store& into,
+                              const ledger::manifest& set,
                               const assignment& self, const fetch_order& order,
                               const std::function<bool()>& given_up) {
   // Of this thread; Linux knows no other meaning.
@@ -168,12 +173,13 @@ chunks_fetched fetch_for_plan(chunk_store& into, const manifest& set,
   try {
     for (const fetch_order::source& from : order.sources) {
       (void)fault_point("copy.fetch");
-      wanted_chunks wanted{&into, data_part::train, set.row, {}};
-      for (const interval& piece : from.pieces)
+      wanted_chunks wanted{&into, data::data_part::train, set.row, {}};
+      for (const ledger::interval& piece : from.pieces)
         wanted.chunks.push_back(set.train.at(value(piece.chunk)));
       fetcher.fetch(wanted, {from.name, from.address}, how);
     }
-    log().info("copied {} chunks for {}", fetcher.done().chunks, how.purpose);
+    monitor::log().info("copied {} chunks for {}", fetcher.done().chunks,
+                        how.purpose);
   } catch (const ballast_error& e) {
     out.problem = e.what_failed();
   } catch (const std::exception& e) {
@@ -187,4 +193,4 @@ chunks_fetched fetch_for_plan(chunk_store& into, const manifest& set,
   return out;
 }
 
-} // namespace ballast
+} // namespace ballast::actors

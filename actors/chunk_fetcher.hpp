@@ -21,7 +21,7 @@
 #include <string>
 #include <vector>
 
-namespace ballast {
+namespace ballast::actors {
 
 /// A process that serves chunks.
 struct chunk_source {
@@ -31,10 +31,10 @@ struct chunk_source {
 
 /// Of one kind, for one store.
 struct wanted_chunks {
-  chunk_store* into = nullptr;
-  data_part part = data_part::train;
-  row_shape row;
-  std::vector<chunk_info> chunks;
+  data::chunk_store* into = nullptr;
+  data::data_part part = data::data_part::train;
+  ledger::row_shape row;
+  std::vector<ledger::chunk_info> chunks;
 };
 
 class chunk_fetcher {
@@ -63,8 +63,9 @@ public:
   void fetch(const wanted_chunks& wanted, const chunk_source& from,
              const terms& how);
   /// Single rows, from the origin, as one chunk in their order.
-  chunk_ptr fetch_rows(data_part part, std::span<const row_ref> rows,
-                       const row_shape& row, const terms& how);
+  data::chunk_ptr fetch_rows(data::data_part part,
+                             std::span<const ledger::row_ref> rows,
+                             const ledger::row_shape& row, const terms& how);
   /// Of the origin; its manifest, a checkpoint.
   std::string fetch_blob(const std::string& name,
                          const std::function<bool()>& given_up = {});
@@ -79,14 +80,16 @@ private:
   bool is_origin(const chunk_source& one) const {
     return one.address == origin_.address;
   }
-  chunk_client& client_of(const chunk_source& from);
-  void request(const wanted_chunks& wanted, std::span<const chunk_info> part,
+  data::chunk_client& client_of(const chunk_source& from);
+  void request(const wanted_chunks& wanted,
+               std::span<const ledger::chunk_info> part,
                const chunk_source& from, const terms& how);
   void wait_for_rate(const terms& how) const;
 
   std::string token_;
   chunk_source origin_;
-  std::unique_ptr<chunk_client> client_; // the first call on one takes long
+  std::unique_ptr<data::chunk_client>
+      client_; // the first call on one takes long
   std::string connected_to_;
   account done_;
   std::chrono::steady_clock::time_point begun_ =
@@ -96,8 +99,9 @@ private:
 /// The chunks that `order` names, with a fetcher of its own. Never throws: the
 /// answer says what went wrong. Lowers the priority of the calling thread,
 /// because training comes first.
-chunks_fetched fetch_for_plan(chunk_store& into, const manifest& set,
+chunks_fetched fetch_for_plan(data::chunk_store& into,
+                              const ledger::manifest& set,
                               const assignment& self, const fetch_order& order,
                               const std::function<bool()>& given_up);
 
-} // namespace ballast
+} // namespace ballast::actors

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace ballast {
+namespace ballast::actors {
 
 namespace {
 
@@ -11,14 +11,14 @@ struct needed_chunks {
   std::vector<bool> train;
   std::vector<bool> test;
 
-  explicit needed_chunks(const manifest& set)
+  explicit needed_chunks(const ledger::manifest& set)
       : train(set.train.size()), test(set.test.size()) {}
 
-  void add(const plan& what, worker_id self) {
+  void add(const ledger::plan& what, worker_id self) {
     for (size_t rank = 0; rank < what.shares.size(); ++rank) {
       if (what.shares[rank].worker != self)
         continue;
-      for (const interval& part : what.shares[rank].intervals)
+      for (const ledger::interval& part : what.shares[rank].intervals)
         train[value(part.chunk)] = true;
       // As an evaluation divides them.
       for (size_t i = rank; i < test.size(); i += what.shares.size())
@@ -27,20 +27,21 @@ struct needed_chunks {
   }
   void add(const fetch_order& what) {
     for (const fetch_order::source& from : what.sources)
-      for (const interval& part : from.pieces)
+      for (const ledger::interval& part : from.pieces)
         train[value(part.chunk)] = true;
   }
 };
 
 } // namespace
 
-size_t chunk_release::applied(const std::vector<step_record>& steps,
-                              const plan* next, worker_id self,
-                              const manifest& set, chunk_store& from) {
-  if (!fresh_ ||
-      std::none_of(steps.begin(), steps.end(), [this](const step_record& one) {
-        return one.plan == fresh_->number;
-      }))
+size_t chunk_release::applied(const std::vector<ledger::step_record>& steps,
+                              const ledger::plan* next, worker_id self,
+                              const ledger::manifest& set,
+                              data::chunk_store& from) {
+  if (!fresh_ || std::none_of(steps.begin(), steps.end(),
+                              [this](const ledger::step_record& one) {
+                                return one.plan == fresh_->number;
+                              }))
     return 0;
   needed_chunks needed(set);
   needed.add(*fresh_, self);
@@ -51,8 +52,8 @@ size_t chunk_release::applied(const std::vector<step_record>& steps,
   else
     fetched_.reset();
   fresh_.reset();
-  return from.keep_only(data_part::train, needed.train) +
-         from.keep_only(data_part::test, needed.test);
+  return from.keep_only(data::data_part::train, needed.train) +
+         from.keep_only(data::data_part::test, needed.test);
 }
 
-} // namespace ballast
+} // namespace ballast::actors

@@ -15,22 +15,24 @@
 #include <optional>
 #include <vector>
 
-namespace ballast {
+namespace ballast::actors {
 
 class chunk_release {
 public:
   /// This worker acts under that plan from its next step on.
-  void in_force(const plan& now) { fresh_ = now; }
+  void in_force(const ledger::plan& now) { fresh_ = now; }
   /// These chunks are fetched for a plan that is not in force yet.
   void fetching(const fetch_order& what) { fetched_ = what; }
   /// These steps were applied. Drops what `self` needs neither now nor, if
   /// another generation is getting ready, under `next`; how many chunks.
-  size_t applied(const std::vector<step_record>& steps, const plan* next,
-                 worker_id self, const manifest& set, chunk_store& from);
+  size_t applied(const std::vector<ledger::step_record>& steps,
+                 const ledger::plan* next, worker_id self,
+                 const ledger::manifest& set, data::chunk_store& from);
 
 private:
-  std::optional<plan> fresh_; // in force, but no step of it is applied yet
+  std::optional<ledger::plan>
+      fresh_; // in force, but no step of it is applied yet
   std::optional<fetch_order> fetched_;
 };
 
-} // namespace ballast
+} // namespace ballast::actors

@@ -17,7 +17,7 @@
 #include <optional>
 #include <string>
 
-namespace ballast {
+namespace ballast::actors {
 
 /// The record of the newest run, shared with the HTTP server's threads.
 class record_slot {
@@ -50,7 +50,7 @@ struct run_outcome {
 };
 
 struct coordinator_shell_config {
-  coordinator_config core;
+  coordinator::coordinator_config core;
   /// Filled in before the first job.
   std::shared_ptr<coordinator_addresses> addresses =
       std::make_shared<coordinator_addresses>();
@@ -61,7 +61,7 @@ struct coordinator_shell_config {
   std::shared_ptr<record_slot> records = std::make_shared<record_slot>();
   /// Called on the coordinator's thread after every tick of a run, for a
   /// progress line; may be empty.
-  std::function<void(const run_status&)> on_tick;
+  std::function<void(const coordinator::run_status&)> on_tick;
   /// A run directory exists, before its data are prepared; may be empty.
   std::function<void(const run_record&, const job&)> on_run_opened;
   /// A line that whoever started the run should see at once.
@@ -83,13 +83,13 @@ struct coordinator_shell_config {
 
 /// What the coordinator has; gone with it, once its threads are at their end.
 struct coordinator_state {
-  explicit coordinator_state(const coordinator_config& config)
+  explicit coordinator_state(const coordinator::coordinator_config& config)
       : core(config, box) {}
   coordinator_state(const coordinator_state&) = delete;
   coordinator_state& operator=(const coordinator_state&) = delete;
 
-  outbox box;             // where core puts its actions
-  coordinator_parts core; // all decisions
+  coordinator::outbox box;             // where core puts its actions
+  coordinator::coordinator_parts core; // all decisions
   std::map<worker_id, gpu_worker_actor> handles;
   shard_manager_actor shards;
   std::shared_ptr<run_record> record;
@@ -98,4 +98,4 @@ struct coordinator_state {
   coordinator_background background;
 };
 
-} // namespace ballast
+} // namespace ballast::actors

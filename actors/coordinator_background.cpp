@@ -9,7 +9,7 @@
 #include <chrono>
 #include <utility>
 
-namespace ballast {
+namespace ballast::actors {
 
 namespace {
 
@@ -21,16 +21,16 @@ void wait_for_space(disk_full_retry& space, std::chrono::seconds patience,
   auto waited = space.patiently(patience, work);
   if (waited.count() > 0)
     space.patiently(patience, [&] {
-      record.notices().events()->append(events::disk_full{waited});
+      record.notices().events()->append(coordinator::events::disk_full{waited});
     });
 }
 
 /// What worker `worker` holds for a checkpoint.
-std::string fetch_state(const fetch_checkpoint& what, const std::string& worker,
-                        const std::string& token) {
+std::string fetch_state(const coordinator::fetch_checkpoint& what,
+                        const std::string& worker, const std::string& token) {
   (void)fault_point("checkpoint.fetch");
   try {
-    auto client = chunk_client::connect(what.address, token, 5s);
+    auto client = data::chunk_client::connect(what.address, token, 5s);
     return client->fetch_blob("checkpoint-" + to_string(what.after.step),
                               bulk_patience);
   } catch (const ballast_error& e) {
@@ -84,10 +84,10 @@ void coordinator_background::publish(const run_work& of, Get get) {
 }
 
 void coordinator_background::save_model(const run_work& of,
-                                        const fetch_model& what) {
+                                        const coordinator::fetch_model& what) {
   publish(of, [what, token = of.record->token()](run_record& record) {
     (void)fault_point("model.fetch");
-    auto client = chunk_client::connect(what.address, token, 5s);
+    auto client = data::chunk_client::connect(what.address, token, 5s);
     // Fetched once, however often the disk has no room for it.
     return [&record, what, model = client->fetch_blob("model", bulk_patience)] {
       return record.models().publish(model, what.weights_sha256, what.step);
@@ -95,8 +95,8 @@ void coordinator_background::save_model(const run_work& of,
   });
 }
 
-void coordinator_background::save_model(const run_work& of,
-                                        const publish_model& what) {
+void coordinator_background::save_model(
+    const run_work& of, const coordinator::publish_model& what) {
   publish(of, [what](run_record& record) {
     return [&record, what] {
       return record.models().publish_checkpoint(what.checkpoint, what.step);
@@ -104,9 +104,9 @@ void coordinator_background::save_model(const run_work& of,
   });
 }
 
-void coordinator_background::save_checkpoint(const run_work& of,
-                                             const fetch_checkpoint& what,
-                                             const std::string& worker) {
+void coordinator_background::save_checkpoint(
+    const run_work& of, const coordinator::fetch_checkpoint& what,
+    const std::string& worker) {
   if (copier_.joinable())
     copier_.join(); // it has reported, so it is at its end
   copier_ = std::thread([of, what, worker, token = of.record->token(),
@@ -123,8 +123,8 @@ void coordinator_background::save_checkpoint(const run_work& of,
       });
     } catch (const ballast_error& e) {
       problem = e.what_failed();
-      log().warn("no checkpoint of step {}: {}", value(what.after.step),
-                 e.what());
+      monitor::log().warn("no checkpoint of step {}: {}",
+                          value(what.after.step), e.what());
     } catch (const std::exception& e) {
       problem = {errc::internal, std::string("a checkpoint: ") + e.what(), {}};
     }
@@ -133,8 +133,8 @@ void coordinator_background::save_checkpoint(const run_work& of,
 }
 
 void coordinator_background::write_report(const run_work& of,
-                                          const end_run& what,
-                                          run_report report,
+                                          const coordinator::end_run& what,
+                                          monitor::run_report report,
                                           bool nothing_happened) {
   no_report_->clear();
   start_helper([of, what, nothing_happened, problem = no_report_,
@@ -156,9 +156,9 @@ void coordinator_background::write_report(const run_work& of,
         }
       }
     } catch (const std::exception& e) {
-      log().error("writing the report: {}", e.what());
+      monitor::log().error("writing the report: {}", e.what());
       // A run without a report is no success.
-      if (what.state != to_string(run_phase::failed)) {
+      if (what.state != to_string(coordinator::run_phase::failed)) {
         exit_code = 1;
         *problem = e.what();
       }
@@ -167,4 +167,4 @@ void coordinator_background::write_report(const run_work& of,
   });
 }
 
-} // namespace ballast
+} // namespace ballast::actors

@@ -15,7 +15,7 @@
 #include <string>
 #include <thread>
 
-namespace ballast {
+namespace ballast::actors {
 
 /// The run that a thread works for.
 struct run_work {
@@ -30,16 +30,17 @@ public:
   ~coordinator_background();
 
   /// From a worker, or from a checkpoint; answers with saved_model.
-  void save_model(const run_work& of, const fetch_model& what);
-  void save_model(const run_work& of, const publish_model& what);
+  void save_model(const run_work& of, const coordinator::fetch_model& what);
+  void save_model(const run_work& of, const coordinator::publish_model& what);
   /// Beside everything else: fetching and the disk take their time. Answers
   /// with checkpoint_saved.
-  void save_checkpoint(const run_work& of, const fetch_checkpoint& what,
+  void save_checkpoint(const run_work& of,
+                       const coordinator::fetch_checkpoint& what,
                        const std::string& worker);
   /// Answers with report_written; of a run in which nothing happened the folder
   /// is removed instead.
-  void write_report(const run_work& of, const end_run& what, run_report report,
-                    bool nothing_happened);
+  void write_report(const run_work& of, const coordinator::end_run& what,
+                    monitor::run_report report, bool nothing_happened);
   /// The model or the report has been answered for.
   void join_helper();
 
@@ -62,4 +63,4 @@ private:
   std::shared_ptr<std::string> no_report_ = std::make_shared<std::string>();
 };
 
-} // namespace ballast
+} // namespace ballast::actors

@@ -4,7 +4,7 @@
 
 #include <utility>
 
-namespace ballast {
+namespace ballast::actors {
 
 struct coordinator_shell::control_handler {
   using answer = caf::result<control_reply>;
@@ -16,13 +16,16 @@ struct coordinator_shell::control_handler {
         {}, run_begun{shell.record().name(), shell.record().folder().string()});
   }
   answer operator()(const status_request&) {
-    return shell.decided({}, status_shown{status_json(shell.status())});
+    return shell.decided({},
+                         status_shown{monitor::status_json(shell.status())});
   }
-  answer operator()(const stop_request&) { return ask(stop_run{false}); }
+  answer operator()(const stop_request&) {
+    return ask(coordinator::stop_run{false});
+  }
   answer operator()(const balance_request& request) {
-    if (failure refused = ballast::ask(core, request, shell.now()))
+    if (failure refused = coordinator::ask(core, request, shell.now()))
       return shell.decided(std::move(refused));
-    const run_state& of = core.run;
+    const coordinator::run_state& of = core.run;
     const balance_spec now = of.requests.standing().balance_of(of.spec.job);
     return shell.decided({}, balance_set{now.enabled, now.skew_tv});
   }
@@ -57,15 +60,15 @@ struct coordinator_shell::control_handler {
     return shell.delegate(shell.state_->shards, request);
   }
   answer fault(const std::string& worker, command_kind how, double amount) {
-    return ask(injected_fault{worker, how, amount});
+    return ask(coordinator::injected_fault{worker, how, amount});
   }
   template <class Request>
   answer ask(const Request& request) {
-    return shell.decided(ballast::ask(core, request, shell.now()));
+    return shell.decided(coordinator::ask(core, request, shell.now()));
   }
 
   coordinator_shell& shell;
-  coordinator_parts& core;
+  coordinator::coordinator_parts& core;
 };
 
 caf::result<control_reply>
@@ -95,4 +98,4 @@ caf::result<control_reply> coordinator_shell::decided(failure refused,
   return promise;
 }
 
-} // namespace ballast
+} // namespace ballast::actors

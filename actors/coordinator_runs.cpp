@@ -5,7 +5,7 @@
 
 #include <utility>
 
-namespace ballast {
+namespace ballast::actors {
 
 /// One run at a time, its end included.
 failure coordinator_shell::busy() {
@@ -46,7 +46,8 @@ failure coordinator_shell::lead(opening_result opened) {
     (void)take_over(core(), std::move(*run.past), record().term(),
                     record().token());
   else
-    (void)ballast::submit(core(), run.what, record().name(), record().term());
+    (void)coordinator::submit(core(), run.what, record().name(),
+                              record().term());
   perform_decided();
   return {};
 }
@@ -56,36 +57,38 @@ failure coordinator_shell::lead(opening_result opened) {
 void coordinator_shell::prepared(const set_prepared& made) {
   std::string message = prepare_wait_.message();
   if (instant took = prepare_wait_.over(clock_now()); took.count() > 0)
-    queue_.add(actions{write_event{events::disk_full{took, {}, message}}});
+    queue_.add(coordinator::actions{coordinator::write_event{
+        coordinator::events::disk_full{took, {}, message}}});
   // The run may have ended while its data were read.
-  if (core().members.phase() != run_phase::preparing)
+  if (core().members.phase() != coordinator::run_phase::preparing)
     return;
   try {
     record().prepared(core().run.spec.job, made, config_.core.build_id);
   } catch (const ballast_error& e) {
     if (e.what_failed().code == errc::disk_full)
       throw; // this comes again
-    tell_core(prepare_failed{e.what_failed()});
+    tell_core(coordinator::prepare_failed{e.what_failed()});
     return;
   }
-  on(core(), data_prepared{made.set}, now());
-  actions decided = state_->box.take();
+  on(core(), coordinator::data_prepared{made.set}, now());
+  coordinator::actions decided = state_->box.take();
   // Of a run that was taken over nothing is changed before this is decided.
-  if (core().members.phase() != run_phase::failed)
+  if (core().members.phase() != coordinator::run_phase::failed)
     try {
       record().go_on();
     } catch (const ballast_error& e) {
-      tell_core(outside_trouble{e.what_failed()});
+      tell_core(coordinator::outside_trouble{e.what_failed()});
       return;
     }
   queue_.add(std::move(decided));
 }
 
 /// A full disk is waited for, as every other write of the run.
-void coordinator_shell::not_prepared(const prepare_data& what,
+void coordinator_shell::not_prepared(const coordinator::prepare_data& what,
                                      const caf::error& why) {
   failure problem = to_failure(why);
-  const bool preparing = core().members.phase() == run_phase::preparing;
+  const bool preparing =
+      core().members.phase() == coordinator::run_phase::preparing;
   if (preparing)
     outcome_detail_ = detail_of(why);
   if (problem.code == errc::disk_full && preparing &&
@@ -96,15 +99,15 @@ void coordinator_shell::not_prepared(const prepare_data& what,
   if (problem.code == errc::disk_full)
     problem.message +=
         "; waited for " + std::to_string(patience().count()) + " s";
-  tell_core(prepare_failed{std::move(problem)});
+  tell_core(coordinator::prepare_failed{std::move(problem)});
 }
 
 void coordinator_shell::prepare_again() {
   if (!prepare_again_ || !prepare_wait_.due(clock_now()))
     return;
-  prepare_data what = *std::exchange(prepare_again_, std::nullopt);
-  if (core().members.phase() == run_phase::preparing)
-    queue_.add(actions{what});
+  coordinator::prepare_data what = *std::exchange(prepare_again_, std::nullopt);
+  if (core().members.phase() == coordinator::run_phase::preparing)
+    queue_.add(coordinator::actions{what});
   else
     (void)prepare_wait_.over(clock_now()); // another run waits anew
 }
@@ -112,7 +115,7 @@ void coordinator_shell::prepare_again() {
 void coordinator_shell::write_stale_workers() {
   if (!workers_stale_ || !state_->record)
     return;
-  record().workers(workers_json(status_of(core(), now())));
+  record().workers(monitor::workers_json(status_of(core(), now())));
   workers_stale_ = false;
 }
 
@@ -120,12 +123,13 @@ void coordinator_shell::write_stale_workers() {
 
 /// How long this run waits for space: not once it has failed for the lack.
 std::chrono::seconds coordinator_shell::patience() {
-  const bool none = gave_up_ || core().members.phase() == run_phase::idle;
+  const bool none =
+      gave_up_ || core().members.phase() == coordinator::run_phase::idle;
   return std::chrono::seconds(none ? 0 : core().run.spec.elastic().grace_s);
 }
 
 void coordinator_shell::give_up_queue(failure why) {
-  log().error("{}", why.message);
+  monitor::log().error("{}", why.message);
   if (!core().members.active())
     return;
   if (why.code == errc::disk_full) {
@@ -136,7 +140,7 @@ void coordinator_shell::give_up_queue(failure why) {
     gave_up_ = true;
   }
   queue_.drop(why);
-  tell_core(outside_trouble{std::move(why)});
+  tell_core(coordinator::outside_trouble{std::move(why)});
 }
 
 /// A full disk takes no other worker's model either.
@@ -148,10 +152,10 @@ void coordinator_shell::model_saved(const saved_model& what) {
 
 // -- the end ------------------------------------------------------------------
 
-void coordinator_shell::end(const end_run& what) {
+void coordinator_shell::end(const coordinator::end_run& what) {
   // A stop was asked for and is obeyed: that is an end of its own, which the
   // report tells, also where the run could not go on before it.
-  if (what.state == to_string(run_phase::stopped))
+  if (what.state == to_string(coordinator::run_phase::stopped))
     record().go_on();
   state_->ending = true;
   write_stale_workers();
@@ -190,16 +194,16 @@ void coordinator_shell::ended(const report_written& report) {
   out.report = report.report;
   out.discarded = record().discarded();
   out.detail = std::exchange(outcome_detail_, {});
-  run_phase shown = core().members.phase();
+  coordinator::run_phase shown = core().members.phase();
   // Its audit may have found what nobody had; or there is no report.
-  if (out.exit_code != 0 && shown == run_phase::done)
-    shown = run_phase::failed;
+  if (out.exit_code != 0 && shown == coordinator::run_phase::done)
+    shown = coordinator::run_phase::failed;
   how_it_ended_ = {shown, {out.exit_code, out.reason, {}}};
-  if (shown == run_phase::failed)
+  if (shown == coordinator::run_phase::failed)
     how_it_ended_->second.error = out.reason;
   status_.reset();
   if (config_.on_run_ended)
     config_.on_run_ended(out);
 }
 
-} // namespace ballast
+} // namespace ballast::actors

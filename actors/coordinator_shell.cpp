@@ -8,7 +8,7 @@
 #include <chrono>
 #include <system_error>
 
-namespace ballast {
+namespace ballast::actors {
 
 namespace {
 
@@ -17,14 +17,14 @@ using namespace std::chrono_literals;
 constexpr auto tick_every = 50ms;
 
 /// What is written about all of them takes milliseconds.
-bool many_workers(const coordinator_parts& core) {
+bool many_workers(const coordinator::coordinator_parts& core) {
   return core.nodes.all().size() > 64;
 }
 
 /// Asked once a tick. Of many workers every half second, and not in the way of
 /// a recovery, unless that takes long.
-bool summaries_due(const coordinator_parts& core, uint64_t tick) {
-  const bool waits = core.members.phase() == run_phase::recovering;
+bool summaries_due(const coordinator::coordinator_parts& core, uint64_t tick) {
+  const bool waits = core.members.phase() == coordinator::run_phase::recovering;
   return tick % (waits ? 40 : 10) == 0 || !many_workers(core);
 }
 
@@ -46,7 +46,9 @@ coordinator_shell::behavior_type coordinator_shell::make_behavior() {
              const gpu_worker_actor& handle) { return hello(who, handle); },
       [this](const heartbeat& m) { on(core(), m, now()); },
       [this](const worker_report& m) { tell_core(m); },
-      [this](drain_atom, worker_id who) { tell_core(leave_announced{who}); },
+      [this](drain_atom, worker_id who) {
+        tell_core(coordinator::leave_announced{who});
+      },
       // From this process.
       [this, name_of_run](const submit_job& order) {
         return name_of_run(submit(order));
@@ -56,20 +58,22 @@ coordinator_shell::behavior_type coordinator_shell::make_behavior() {
       },
       [this](const control_request& request) { return control(request); },
       [this](const status_query&) {
-        return status_shown{status_json(status())};
+        return status_shown{monitor::status_json(status())};
       },
       [this](const process_exited& m) {
-        tell_core(process_ended{m.name, m.how});
+        tell_core(coordinator::process_ended{m.name, m.how});
       },
       [this](const stop_signal&) {
-        (void)ask(core(), stop_run{true}, now());
+        (void)ask(core(), coordinator::stop_run{true}, now());
         perform_decided();
       },
       [this](const checkpoint_saved& m) {
-        tell_core(checkpoint_written{m.after, m.file, m.problem});
+        tell_core(coordinator::checkpoint_written{m.after, m.file, m.problem});
       },
       [this](const saved_model& m) { model_saved(m); },
-      [this](const run_trouble& m) { tell_core(outside_trouble{m.why}); },
+      [this](const run_trouble& m) {
+        tell_core(coordinator::outside_trouble{m.why});
+      },
       [this](const report_written& m) { ended(m); },
       [this](const coordinator_tick&) { on_tick(); },
   };
@@ -89,7 +93,8 @@ caf::result<welcome> coordinator_shell::hello(const worker_hello& who,
   const welcome& accepted = std::get<welcome>(answer);
   state_->handles[accepted.worker] = handle;
   monitor(handle);
-  log().info("node {} joined from {} (pid {})", who.name, who.host, who.pid);
+  monitor::log().info("node {} joined from {} (pid {})", who.name, who.host,
+                      who.pid);
   // Before what follows: it may be excluded once more.
   if (config_.on_joined)
     config_.on_joined(who.name);
@@ -103,7 +108,7 @@ void coordinator_shell::down(const caf::down_msg& message) {
     if (it->second.address() == message.source) {
       worker_id who = it->first;
       handles.erase(it);
-      tell_core(connection_lost{who, losses::connection_closed{}});
+      tell_core(coordinator::connection_lost{who, losses::connection_closed{}});
       return;
     }
 }
@@ -115,14 +120,14 @@ void coordinator_shell::on_tick() {
   queue_.retry();
   prepare_again();
   if (!queue_.waiting())
-    tell_core(clock_tick{});
+    tell_core(coordinator::clock_tick{});
   if (core().members.active())
     queue_.add(notice_.note(core().nodes, clock_now()));
   else
     notice_.clear();
   if (const std::string text = disk_trouble();
       notice_.is_due(text, clock_now())) {
-    log().warn("{}", text);
+    monitor::log().warn("{}", text);
     if (config_.on_trouble)
       config_.on_trouble(text);
   }
@@ -136,15 +141,15 @@ void coordinator_shell::on_tick() {
   delayed_send(this, tick_every, coordinator_tick{});
 }
 
-const run_status& coordinator_shell::status() {
+const coordinator::run_status& coordinator_shell::status() {
   if (status_)
     return *status_;
-  run_status out = status_of(core(), now());
+  coordinator::run_status out = status_of(core(), now());
   out.now = clock_now(); // as in events.jsonl
   out.disk_trouble = disk_trouble();
   const bool active = core().members.active();
   if (state_->ending || (!queue_.empty() && !active)) {
-    out.state = run_phase::finishing;
+    out.state = coordinator::run_phase::finishing;
   } else if (!active && how_it_ended_) {
     out.state = how_it_ended_->first;
     out.ended = how_it_ended_->second;
@@ -175,43 +180,43 @@ struct coordinator_shell::action_handler {
     one.what;
   }
   void operator()(const Order& what) { order(what.to, what.what); }
-  void operator()(const send_assignment& what) {
+  void operator()(const coordinator::send_assignment& what) {
     assignment copy = what.what;
     copy.run_folder = me->record().folder().string();
     order(what.to, copy);
   }
-  void operator()(const expel& what);
+  void operator()(const coordinator::expel& what);
 
   // For the shard manager.
-  void operator()(const prepare_data& what);
-  void operator()(const place_shares& what);
-  void operator()(const observe_load& what);
-  void operator()(const apply_balance& what) {
+  void operator()(const coordinator::prepare_data& what);
+  void operator()(const balance::place_shares& what);
+  void operator()(const coordinator::observe_load& what);
+  void operator()(const coordinator::apply_balance& what) {
     me->send(me->state_->shards,
              set_balance{what.what.enabled, what.what.skew_tv});
   }
-  void operator()(const serve_checkpoint& what) {
+  void operator()(const coordinator::serve_checkpoint& what) {
     me->send(me->state_->shards, serve_file{what.file});
   }
 
   // For the background.
-  void operator()(const fetch_model& what) {
+  void operator()(const coordinator::fetch_model& what) {
     me->state_->background.save_model(work(), what);
   }
-  void operator()(const publish_model& what) {
+  void operator()(const coordinator::publish_model& what) {
     me->state_->background.save_model(work(), what);
   }
-  void operator()(const fetch_checkpoint& what);
+  void operator()(const coordinator::fetch_checkpoint& what);
 
-  void operator()(const start_worker& what) {
-    log().info("starts worker {}", what.name);
+  void operator()(const coordinator::start_worker& what) {
+    monitor::log().info("starts worker {}", what.name);
     if (me->config_.on_start_worker)
       me->config_.on_start_worker(what.name);
   }
-  void operator()(const write_event& what);
-  void operator()(const write_workers&);
-  void operator()(const give_up& what);
-  void operator()(const end_run& what) { me->end(what); }
+  void operator()(const coordinator::write_event& what);
+  void operator()(const coordinator::write_workers&);
+  void operator()(const coordinator::give_up& what);
+  void operator()(const coordinator::end_run& what) { me->end(what); }
 
   template <class Message>
   void order(worker_id to, const Message& what) {
@@ -226,7 +231,8 @@ struct coordinator_shell::action_handler {
 
 /// Its messages count no more. If it ever wakes up it is told to drop what it
 /// has; whoever started it may end it before.
-void coordinator_shell::action_handler::operator()(const expel& what) {
+void coordinator_shell::action_handler::operator()(
+    const coordinator::expel& what) {
   auto& handles = me->state_->handles;
   auto found = handles.find(what.who);
   if (me->config_.on_expelled)
@@ -244,7 +250,8 @@ void coordinator_shell::action_handler::operator()(const expel& what) {
   handles.erase(found);
 }
 
-void coordinator_shell::action_handler::operator()(const prepare_data& what) {
+void coordinator_shell::action_handler::operator()(
+    const coordinator::prepare_data& what) {
   me->request(me->state_->shards, preparing_deadline,
               prepare_set{what.what, me->record().token()})
       .then(
@@ -259,7 +266,8 @@ void coordinator_shell::action_handler::operator()(const prepare_data& what) {
 }
 
 /// Answers of the shard manager that come when their run is over say nothing.
-void coordinator_shell::action_handler::operator()(const place_shares& what) {
+void coordinator_shell::action_handler::operator()(
+    const balance::place_shares& what) {
   me->request(me->state_->shards, planning_deadline, what)
       .then(
           [me = me, of = what.generation,
@@ -267,39 +275,42 @@ void coordinator_shell::action_handler::operator()(const place_shares& what) {
             if (run != me->state_->runs)
               return;
             if (placed.lacks)
-              me->tell_core(no_room_found{of, placed.lacks});
+              me->tell_core(coordinator::no_room_found{of, placed.lacks});
             else
-              me->tell_core(shares_placed{placed.what, placed.shares});
+              me->tell_core(
+                  coordinator::shares_placed{placed.what, placed.shares});
           },
           [me = me, run = me->state_->runs](const caf::error& why) {
             if (run == me->state_->runs)
-              me->tell_core(outside_trouble{to_failure(why)});
+              me->tell_core(coordinator::outside_trouble{to_failure(why)});
           });
 }
 
-void coordinator_shell::action_handler::operator()(const observe_load& what) {
+void coordinator_shell::action_handler::operator()(
+    const coordinator::observe_load& what) {
   me->request(me->state_->shards, planning_deadline, what.what)
       .then(
-          [me = me, run = me->state_->runs](const balance_answer& answer) {
+          [me = me,
+           run = me->state_->runs](const balance::balance_answer& answer) {
             if (run == me->state_->runs)
               me->tell_core(answer);
           },
           [me = me, run = me->state_->runs](const caf::error& why) {
             if (run != me->state_->runs)
               return;
-            log().warn("no balance: {}", to_failure(why).message);
-            me->tell_core(balance_answer{});
+            monitor::log().warn("no balance: {}", to_failure(why).message);
+            me->tell_core(balance::balance_answer{});
           });
 }
 
 void coordinator_shell::action_handler::operator()(
-    const fetch_checkpoint& what) {
+    const coordinator::fetch_checkpoint& what) {
   run_work of = work();
   // The last one is what the run goes on from; without another one training
   // does as well.
-  const coordinator_parts& core = me->core();
-  const bool last =
-      core.members.phase() == run_phase::finishing || core.run.requests.stops();
+  const coordinator::coordinator_parts& core = me->core();
+  const bool last = core.members.phase() == coordinator::run_phase::finishing ||
+                    core.run.requests.stops();
   if (!last)
     of.patience = 0s;
   me->state_->background.save_checkpoint(of, what,
@@ -307,8 +318,10 @@ void coordinator_shell::action_handler::operator()(
 }
 
 /// What a user should see though the run goes on.
-void coordinator_shell::action_handler::operator()(const write_event& what) {
-  const auto* unopened = std::get_if<events::cannot_open>(&what.what);
+void coordinator_shell::action_handler::operator()(
+    const coordinator::write_event& what) {
+  const auto* unopened =
+      std::get_if<coordinator::events::cannot_open>(&what.what);
   if (unopened && me->config_.on_trouble)
     me->config_.on_trouble(unopened->message + "; it is tried again, " +
                            std::to_string(unopened->attempts) +
@@ -319,14 +332,17 @@ void coordinator_shell::action_handler::operator()(const write_event& what) {
 
 /// Of hundreds of workers the file takes milliseconds: not on the way of a
 /// change of the membership, and once for all that changes meanwhile.
-void coordinator_shell::action_handler::operator()(const write_workers&) {
+void coordinator_shell::action_handler::operator()(
+    const coordinator::write_workers&) {
   me->workers_stale_ = many_workers(me->core());
   if (!me->workers_stale_)
-    me->record().workers(workers_json(status_of(me->core(), me->now())));
+    me->record().workers(
+        monitor::workers_json(status_of(me->core(), me->now())));
 }
 
 /// As a message, so that what was decided beside it is done first.
-void coordinator_shell::action_handler::operator()(const give_up& what) {
+void coordinator_shell::action_handler::operator()(
+    const coordinator::give_up& what) {
   failure why = what.why;
   if (!what.rows.empty())
     why.message += ": " + me->record().set().describe(what.rows) +
@@ -338,7 +354,7 @@ coordinator_shell::coordinator_shell(caf::actor_config& actor,
                                      shard_manager_actor shards,
                                      coordinator_shell_config config)
     : local_coordinator_actor::base(actor), config_(std::move(config)),
-      queue_({[this](const action& one) {
+      queue_({[this](const coordinator::action& one) {
                 std::visit(
                     [this](const auto& what) { action_handler{this}(what); },
                     one);
@@ -352,4 +368,4 @@ coordinator_shell::coordinator_shell(caf::actor_config& actor,
   set_down_handler([this](const caf::down_msg& m) { down(m); });
 }
 
-} // namespace ballast
+} // namespace ballast::actors

@@ -21,7 +21,7 @@
 #include <string>
 #include <utility>
 
-namespace ballast {
+namespace ballast::actors {
 
 class coordinator_shell final : public local_coordinator_actor::base {
 public:
@@ -35,7 +35,7 @@ private:
   struct action_handler;  // performs one of each type of action
   struct control_handler; // one answer for each type of request
 
-  coordinator_parts& core() { return state_->core; }
+  coordinator::coordinator_parts& core() { return state_->core; }
   run_record& record() { return *state_->record; }
   instant clock_now() const { return clock().now().time_since_epoch(); }
   instant now() const { return queue_.core_time(); }
@@ -61,7 +61,7 @@ private:
                                      control_answer answer = {});
   /// What is shown outside: a run has ended once its report is written. Made
   /// once a tick, and once more where a user has asked for something since.
-  const run_status& status();
+  const coordinator::run_status& status();
 
   // -- how a run begins and ends (coordinator_runs.cpp)
   /// Begins the job. Refused: busy, invalid_job, run_dir_*.
@@ -70,10 +70,11 @@ private:
   failure busy();
   failure lead(opening_result opened);
   void prepared(const set_prepared& made);
-  void not_prepared(const prepare_data& what, const caf::error& why);
+  void not_prepared(const coordinator::prepare_data& what,
+                    const caf::error& why);
   void prepare_again();
   void model_saved(const saved_model& what);
-  void end(const end_run& what);
+  void end(const coordinator::end_run& what);
   void ended(const report_written& report);
   void write_stale_workers();
 
@@ -87,15 +88,18 @@ private:
   action_queue queue_;
   bool gave_up_ = false; // this run has failed for a full disk
   disk_wait prepare_wait_;
-  std::optional<prepare_data> prepare_again_;
+  std::optional<coordinator::prepare_data> prepare_again_;
   disk_notice notice_;
   bool workers_stale_ = false; // workers.json is not what it should be
   uint64_t ticks_ = 0;
   std::string outcome_reason_;
   std::string outcome_detail_;
   /// As the report of the last run has it.
-  std::optional<std::pair<run_phase, run_status::ending>> how_it_ended_;
-  std::optional<run_status> status_; // of this tick, if somebody looked
+  std::optional<
+      std::pair<coordinator::run_phase, coordinator::run_status::ending>>
+      how_it_ended_;
+  std::optional<coordinator::run_status>
+      status_; // of this tick, if somebody looked
 };
 
-} // namespace ballast
+} // namespace ballast::actors

@@ -1,6 +1,6 @@
 #include "actors/disk_full_retry.hpp"
 
-namespace ballast {
+namespace ballast::actors {
 
 std::chrono::nanoseconds
 disk_full_retry::patiently(std::chrono::seconds patience,
@@ -46,4 +46,4 @@ std::string disk_full_retry::sentence() const {
   return sentence_;
 }
 
-} // namespace ballast
+} // namespace ballast::actors

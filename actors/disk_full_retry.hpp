@@ -12,7 +12,7 @@
 #include <mutex>
 #include <string>
 
-namespace ballast {
+namespace ballast::actors {
 
 class disk_full_retry {
 public:
@@ -32,4 +32,4 @@ private:
   std::string sentence_;
 };
 
-} // namespace ballast
+} // namespace ballast::actors

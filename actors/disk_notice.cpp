@@ -2,10 +2,11 @@
 
 #include "runtime/base/disk_wait.hpp"
 
-namespace ballast {
+namespace ballast::actors {
 
-actions disk_notice::note(const roster& nodes, instant now) {
-  actions out;
+coordinator::actions disk_notice::note(const coordinator::roster& nodes,
+                                       instant now) {
+  coordinator::actions out;
   for (const auto& [id, who] : nodes.all()) {
     bool waits = who.connected && who.last.phase == worker_phase::disk_full;
     if (waits) {
@@ -17,7 +18,8 @@ actions disk_notice::note(const roster& nodes, instant now) {
       continue;
     instant took = now - found->second;
     workers_.erase(found);
-    out.push_back(write_event{events::disk_full{took, who.about.name}});
+    out.push_back(coordinator::write_event{
+        coordinator::events::disk_full{took, who.about.name}});
   }
   return out;
 }
@@ -41,4 +43,4 @@ bool disk_notice::is_due(const std::string& text, instant now) {
   return due;
 }
 
-} // namespace ballast
+} // namespace ballast::actors

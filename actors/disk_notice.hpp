@@ -9,7 +9,7 @@
 #include <map>
 #include <string>
 
-namespace ballast {
+namespace ballast::actors {
 
 class disk_notice {
 public:
@@ -17,7 +17,7 @@ public:
 
   /// Workers say so in their heartbeats. Returns the events of waits that are
   /// over.
-  actions note(const roster& nodes, instant now);
+  coordinator::actions note(const coordinator::roster& nodes, instant now);
   /// No run is under way.
   void clear() { workers_.clear(); }
   /// The first worker that waits, as a sentence; empty: none does.
@@ -33,4 +33,4 @@ private:
   instant told_{0};
 };
 
-} // namespace ballast
+} // namespace ballast::actors

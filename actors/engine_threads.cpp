@@ -4,7 +4,7 @@
 
 #include <utility>
 
-namespace ballast {
+namespace ballast::actors {
 
 namespace {
 
@@ -55,4 +55,4 @@ void engine_threads::join(std::vector<std::thread>& all) {
       one.join();
 }
 
-} // namespace ballast
+} // namespace ballast::actors

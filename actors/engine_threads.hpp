@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-namespace ballast {
+namespace ballast::actors {
 
 class engine_threads {
 public:
@@ -33,4 +33,4 @@ private:
   std::thread copier_;
 };
 
-} // namespace ballast
+} // namespace ballast::actors

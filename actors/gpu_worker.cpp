@@ -11,7 +11,9 @@
 #include <unistd.h>
 #include <utility>
 
-namespace ballast {
+namespace ballast::actors {
+
+using worker::link_step;
 
 namespace {
 
@@ -53,14 +55,14 @@ engine_listener listen(caf::actor_addr weak) {
 }
 
 /// What the step thread did, in one message; and for the metrics.
-progress_report report_of(step_progress done, const heartbeat& now,
-                          worker_probe* probe) {
+progress_report report_of(gpu::step_progress done, const heartbeat& now,
+                          monitor::worker_probe* probe) {
   progress_report out;
   out.worker = now.worker;
   out.generation = now.generation;
   out.steps = std::move(done.steps);
   out.store_free_bytes = done.store_free_bytes;
-  for (const step_timing& one : done.timings) {
+  for (const gpu::step_timing& one : done.timings) {
     out.rows += one.rows;
     out.data_ns += one.data_ns;
     out.compute_ns += one.compute_ns;
@@ -163,7 +165,7 @@ void gpu_worker::report(worker_report what) {
 /// Also without a coordinator, so that nothing piles up: the next one asks for
 /// every step that it does not know of.
 void gpu_worker::send_progress() {
-  step_progress done = engine_->drain();
+  gpu::step_progress done = engine_->drain();
   auto probe = config_.probes ? config_.probes->get() : nullptr;
   if (probe)
     probe->collective_bytes(done.bytes_sent);
@@ -179,7 +181,7 @@ void gpu_worker::count_error(errc code) {
 
 void gpu_worker::on_report(const worker_report& what) {
   if (auto* failed = std::get_if<worker_failed>(&what)) {
-    log().error("{}", failed->message);
+    monitor::log().error("{}", failed->message);
     count_error(failed->code);
   } else if (auto* fetched = std::get_if<chunks_fetched>(&what)) {
     count_error(fetched->problem.code);
@@ -213,13 +215,14 @@ void gpu_worker::on_assignment(const assignment& order) {
     return;
   set_heart();
   if (config_.probes)
-    config_.probes->set(std::make_shared<worker_probe>(order.run, order.name));
+    config_.probes->set(
+        std::make_shared<monitor::worker_probe>(order.run, order.name));
   std::filesystem::path logs = std::filesystem::path(order.run_folder) / "logs";
   if (config_.log_to_folder && !order.run_folder.empty() &&
       std::filesystem::is_directory(logs))
-    log_to_folder(logs);
-  log().info("run {}, generation {}: loading as {}.{}", order.run,
-             value(order.generation), order.name, order.incarnation);
+    monitor::log_to_folder(logs);
+  monitor::log().info("run {}, generation {}: loading as {}.{}", order.run,
+                      value(order.generation), order.name, order.incarnation);
   engine_->load(order);
   keep_time();
 }
@@ -230,15 +233,16 @@ void gpu_worker::on_fence(const fence_order& order) {
   final_ack ack = engine_->fence(order);
   ack.worker = link_.me().worker;
   if (!ack.more) // the rest is asked for at once
-    log().warn("fenced up to generation {}: {}; holds {}", value(order.level),
-               order.reason,
-               ack.holds_state ? "step " + to_string(ack.step) : "no state");
+    monitor::log().warn("fenced up to generation {}: {}; holds {}",
+                        value(order.level), order.reason,
+                        ack.holds_state ? "step " + to_string(ack.step)
+                                        : "no state");
   send(coordinator_, worker_report(std::move(ack)));
 }
 
 void gpu_worker::on_command(const command& order) {
   const std::string run = link_.run();
-  const link_decision decided =
+  const worker::link_decision decided =
       link_.on_command(order, engine_->now().generation);
   if (decided.what == link_step::take)
     return engine_->tell(order);
@@ -251,49 +255,50 @@ void gpu_worker::on_command(const command& order) {
   const bool over = order.kind == command_kind::release ||
                     order.kind == command_kind::abandon;
   if (order.kind == command_kind::expel)
-    log().warn("excluded: {}; joins again as a new worker", order.reason);
+    monitor::log().warn("excluded: {}; joins again as a new worker",
+                        order.reason);
   else if (order.kind == command_kind::dismiss)
-    log().error("takes no more part in run {}: {}", run, order.reason);
+    monitor::log().error("takes no more part in run {}: {}", run, order.reason);
   else if (order.kind == command_kind::leave)
-    log().info("has left run {}", run);
+    monitor::log().info("has left run {}", run);
   else if (order.kind == command_kind::abandon)
-    log().warn("run {} is abandoned: {}", run, order.reason);
+    monitor::log().warn("run {} is abandoned: {}", run, order.reason);
   else
-    log().info("run {} is over", run);
+    monitor::log().info("run {} is over", run);
   carry_out(decided);
   if (over && decided.what == link_step::drop_run) {
     if (config_.probes)
       config_.probes->set(nullptr);
-    log_to_stderr_only();
+    monitor::log_to_stderr_only();
   }
 }
 
 // -- the coordinator ----------------------------------------------------------
 
-void gpu_worker::carry_out(const link_decision& what) {
+void gpu_worker::carry_out(const worker::link_decision& what) {
   switch (what.what) {
   case link_step::say_hello:
     say_hello();
     break;
   case link_step::hello_later:
     if (!what.reason.empty())
-      log().warn("{}", what.reason);
+      monitor::log().warn("{}", what.reason);
     delayed_send(this, stranger_pause, join_atom::value);
     break;
   case link_step::look_again:
     if (!what.reason.empty())
-      log().warn("{}", what.reason);
+      monitor::log().warn("{}", what.reason);
     search();
     break;
   case link_step::drop_run:
     engine_->leave(what.reason);
     break;
   case link_step::ask_to_leave:
-    log().info("was asked to end: leaves run {}", link_.run());
+    monitor::log().info("was asked to end: leaves run {}", link_.run());
     send(coordinator_, drain_atom::value, link_.me().worker);
     break;
   case link_step::freeze:
-    log().warn("the run was killed: keeps what it has");
+    monitor::log().warn("the run was killed: keeps what it has");
     engine_->freeze(what.reason);
     carry_out(link_.on_coordinator_lost(now()));
     break;
@@ -325,9 +330,10 @@ void gpu_worker::say_hello() {
           caf::actor_cast<gpu_worker_actor>(this))
       .then(
           [this](const welcome& answer) {
-            const link_decision decided = link_.on_welcome(answer);
-            log().info("joined as {}.{} (worker {})", config_.hello.name,
-                       answer.incarnation, value(answer.worker));
+            const worker::link_decision decided = link_.on_welcome(answer);
+            monitor::log().info("joined as {}.{} (worker {})",
+                                config_.hello.name, answer.incarnation,
+                                value(answer.worker));
             carry_out(decided);
           },
           [this](const caf::error& refused) {
@@ -347,4 +353,4 @@ void gpu_worker::search() {
   });
 }
 
-} // namespace ballast
+} // namespace ballast::actors

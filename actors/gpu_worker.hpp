@@ -15,23 +15,23 @@
 #include <mutex>
 #include <string>
 
-namespace ballast {
+namespace ballast::actors {
 
 /// The metrics of the run a worker is in, shared with its HTTP server.
 class probe_slot {
 public:
-  std::shared_ptr<worker_probe> get() const {
+  std::shared_ptr<monitor::worker_probe> get() const {
     std::lock_guard lock(mutex_);
     return probe_;
   }
-  void set(std::shared_ptr<worker_probe> probe) {
+  void set(std::shared_ptr<monitor::worker_probe> probe) {
     std::lock_guard lock(mutex_);
     probe_ = std::move(probe);
   }
 
 private:
   mutable std::mutex mutex_;
-  std::shared_ptr<worker_probe> probe_;
+  std::shared_ptr<monitor::worker_probe> probe_;
 };
 
 struct gpu_worker_config {
@@ -70,7 +70,7 @@ private:
   void pass_on(const worker_report& what);
   void report(worker_report what);
   void send_progress();
-  void carry_out(const link_decision& what);
+  void carry_out(const worker::link_decision& what);
   void say_hello();
   void set_heart();
   void search();
@@ -85,7 +85,7 @@ private:
 
   const gpu_worker_config config_;
   coordinator_actor coordinator_;
-  coordinator_link link_;
+  worker::coordinator_link link_;
   std::shared_ptr<worker_engine> engine_;
   heart_actor heart_;
   /// How it beats, as far as it was told.
@@ -102,4 +102,4 @@ private:
   bool ticking_ = false;
 };
 
-} // namespace ballast
+} // namespace ballast::actors

@@ -18,36 +18,36 @@
 #include <string>
 #include <vector>
 
-namespace ballast {
+namespace ballast::actors {
 
 class gradient_plane {
 public:
   /// `wanted`: the job's train.collective. `device` outlives this.
-  gradient_plane(collective_kind wanted, compute_device& device);
+  gradient_plane(collective_kind wanted, gpu::compute_device& device);
 
   /// Memory that its collectives reach is allocated with this.
-  collective_backend& backend() { return *backend_; }
+  collectives::collective_backend& backend() { return *backend_; }
   /// A collective that listens, for the generation of `order`, over `count`
   /// gradients.
-  std::shared_ptr<collective_opening> open(const assignment& order,
-                                           const std::string& bind_host,
-                                           uint64_t layout_hash, size_t count);
+  std::shared_ptr<collectives::collective_opening>
+  open(const assignment& order, const std::string& bind_host,
+       uint64_t layout_hash, size_t count);
   /// All ranks joined, for tensors that are where this worker computes.
-  std::unique_ptr<collective>
-  connect(const assignment& order, collective_opening& opening,
+  std::unique_ptr<collectives::collective>
+  connect(const assignment& order, collectives::collective_opening& opening,
           const std::vector<std::string>& addresses);
 
 private:
-  collective_backend& backend_of(const assignment& order);
-  bool needs_mirror(const collective_backend& group) const;
+  collectives::collective_backend& backend_of(const assignment& order);
+  bool needs_mirror(const collectives::collective_backend& group) const;
 
   collective_kind wanted_;
-  compute_device& device_;
-  std::unique_ptr<collective_backend> backend_;
-  std::unique_ptr<collective_backend> nccl_;
+  gpu::compute_device& device_;
+  std::unique_ptr<collectives::collective_backend> backend_;
+  std::unique_ptr<collectives::collective_backend> nccl_;
   /// Of the host, for collectives that do not reach into the device.
   std::shared_ptr<float[]> mirror_;
   size_t count_ = 0;
 };
 
-} // namespace ballast
+} // namespace ballast::actors

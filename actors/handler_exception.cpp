@@ -4,7 +4,7 @@
 #include "runtime/base/printable.hpp"
 #include "runtime/base/thrown_text.hpp"
 
-namespace ballast {
+namespace ballast::actors {
 
 std::string handler_exception_text(const std::string& actor,
                                    const std::exception_ptr& thrown) {
@@ -16,8 +16,8 @@ std::string handler_exception_text(const std::string& actor,
   } catch (...) {
   }
   std::string out = "internal error in the " + actor + ": " + why;
-  log().error("{}", out);
+  monitor::log().error("{}", out);
   return out;
 }
 
-} // namespace ballast
+} // namespace ballast::actors

@@ -9,7 +9,7 @@
 
 #include <caf/all.hpp>
 
-namespace ballast {
+namespace ballast::actors {
 
 /// "internal error in the coordinator: what()".
 std::string handler_exception_text(const std::string& actor,
@@ -28,4 +28,4 @@ void on_handler_exception(Pointer self, const std::string& actor,
       });
 }
 
-} // namespace ballast
+} // namespace ballast::actors

@@ -8,7 +8,7 @@
 #include <system_error>
 #include <utility>
 
-namespace ballast {
+namespace ballast::actors {
 
 heart_actor::behavior_type heart::make_behavior() {
   if (config_.own_thread)
@@ -43,4 +43,4 @@ void heart::beat() {
   send(to_, std::move(out));
 }
 
-} // namespace ballast
+} // namespace ballast::actors

@@ -11,7 +11,7 @@
 #include <functional>
 #include <string>
 
-namespace ballast {
+namespace ballast::actors {
 
 struct heart_config {
   /// What the worker does now; waits for nothing.
@@ -48,4 +48,4 @@ private:
   std::chrono::milliseconds every_{0}; // 0: it does not beat yet
 };
 
-} // namespace ballast
+} // namespace ballast::actors

@@ -1,8 +1,7 @@
-/// Every message within the coordinator's process, and nothing else: what its
-/// HTTP server, its supervisor, its own threads, the coordinator and the shard
-/// manager say to each other. None of these types can be written to a
-/// connection, so no other process can send one, whatever handle it has. What
-/// crosses processes is in protocol.hpp.
+/// Every message within the coordinator's process: what its HTTP server, its
+/// supervisor, its threads, the coordinator and the shard manager say to each
+/// other. None of these types can be written to a connection, so no other
+/// process can send one. What crosses processes is in protocol.hpp.
 ///
 ///   HTTP server, supervisor --submit, control, status ...--> coordinator
 ///   threads of the coordinator --saved, written ...-->       coordinator
@@ -31,7 +30,7 @@
 #include <stop_token>
 #include <string>
 
-namespace ballast {
+namespace ballast::actors {
 
 // -- to the coordinator -------------------------------------------------------
 
@@ -57,7 +56,7 @@ struct process_exited {
 struct stop_signal {};
 /// A checkpoint is published in this file, or why it is not.
 struct checkpoint_saved {
-  checkpoint_identity after;
+  ledger::checkpoint_identity after;
   std::string file;
   failure problem;
 };
@@ -92,13 +91,13 @@ struct set_balance {
 };
 /// What the planner plans for from now on.
 struct plan_on {
-  std::shared_ptr<const manifest> set;
-  std::shared_ptr<const chunk_labels> labels; // of the set
-  balance_policy policy;
+  std::shared_ptr<const ledger::manifest> set;
+  std::shared_ptr<const balance::chunk_labels> labels; // of the set
+  balance::balance_policy policy;
 };
 /// The load of a run. Asked to stop, the planner decides nothing.
 struct load_look {
-  load_view view;
+  balance::load_view view;
   std::stop_token stop;
 };
 /// Serve this file as the blob "checkpoint"; empty: none.
@@ -117,39 +116,39 @@ struct preparation_tick {
   uint64_t number = 0;
 };
 
-} // namespace ballast
+} // namespace ballast::actors
 
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(ballast::submit_job)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(ballast::resume_run)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(ballast::actors::submit_job)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(ballast::actors::resume_run)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(ballast::control_request)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(ballast::control_reply)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(ballast::status_query)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(ballast::actors::status_query)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(ballast::status_shown)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(ballast::process_exited)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(ballast::stop_signal)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(ballast::actors::process_exited)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(ballast::actors::stop_signal)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(ballast::saved_model)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(ballast::checkpoint_saved)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(ballast::run_trouble)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(ballast::report_written)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(ballast::coordinator_tick)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(ballast::prepare_set)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(ballast::set_prepared)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(ballast::place_shares)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(ballast::actors::checkpoint_saved)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(ballast::actors::run_trouble)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(ballast::actors::report_written)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(ballast::actors::coordinator_tick)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(ballast::actors::prepare_set)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(ballast::actors::set_prepared)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(ballast::balance::place_shares)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(ballast::placed_shares)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(ballast::load_view)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(ballast::balance_answer)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(ballast::set_balance)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(ballast::balance::load_view)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(ballast::balance::balance_answer)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(ballast::actors::set_balance)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(ballast::plan_request)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(ballast::explain_request)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(ballast::plan_on)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(ballast::load_look)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(ballast::balance_policy)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(ballast::serve_file)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(ballast::drop_set)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(ballast::preparation_ended)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(ballast::preparation_tick)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(ballast::actors::plan_on)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(ballast::actors::load_look)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(ballast::balance::balance_policy)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(ballast::actors::serve_file)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(ballast::actors::drop_set)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(ballast::actors::preparation_ended)
+CAF_ALLOW_UNSAFE_MESSAGE_TYPE(ballast::actors::preparation_tick)
 
-namespace ballast {
+namespace ballast::actors {
 
 /// How long a plan, or a look at the load, may take: seconds for 1,024 workers.
 constexpr std::chrono::minutes planning_deadline{2};
@@ -159,10 +158,11 @@ constexpr std::chrono::minutes preparing_deadline{24 * 60};
 /// PLANNER: says what should move. Only the shard manager asks it.
 using planner_actor =
     caf::typed_actor<caf::reacts_to<plan_on>,
-                     caf::replies_to<load_look>::with<balance_answer>,
+                     caf::replies_to<load_look>::with<balance::balance_answer>,
                      caf::replies_to<plan_request>::with<control_reply>,
                      caf::replies_to<explain_request>::with<control_reply>,
-                     caf::reacts_to<balance_policy>, caf::reacts_to<drop_set>>;
+                     caf::reacts_to<balance::balance_policy>,
+                     caf::reacts_to<drop_set>>;
 
 /// SHARD MANAGER: knows the data set; decides who owns which interval.
 using shard_manager_actor = caf::typed_actor<
@@ -170,9 +170,9 @@ using shard_manager_actor = caf::typed_actor<
     caf::replies_to<prepare_set>::with<set_prepared>,
     // A plan for these workers, with each share's counts: the first one, or
     // what follows from the plan before; or what does not fit.
-    caf::replies_to<place_shares>::with<placed_shares>,
+    caf::replies_to<balance::place_shares>::with<placed_shares>,
     // The load of a run: what is to be said of it, and what should change.
-    caf::replies_to<load_view>::with<balance_answer>,
+    caf::replies_to<balance::load_view>::with<balance::balance_answer>,
     // Questions of users. Refused as: bad_request, unknown_worker.
     caf::replies_to<plan_request>::with<control_reply>,
     caf::replies_to<explain_request>::with<control_reply>,
@@ -192,9 +192,9 @@ using local_coordinator_actor = coordinator_actor::extend<
     // GET /v1/status. Answered at once.
     caf::replies_to<status_query>::with<status_shown>,
     caf::reacts_to<process_exited>, caf::reacts_to<stop_signal>,
-    // INTERNAL: from threads of its own, and from itself.
+    // INTERNAL: from its threads, and from itself.
     caf::reacts_to<saved_model>, caf::reacts_to<checkpoint_saved>,
     caf::reacts_to<run_trouble>, caf::reacts_to<report_written>,
     caf::reacts_to<coordinator_tick>>;
 
-} // namespace ballast
+} // namespace ballast::actors

@@ -11,7 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-namespace ballast {
+namespace ballast::actors {
 
 namespace {
 
@@ -20,7 +20,7 @@ using nlohmann::json;
 
 void for_each_line(const fs::path& file,
                    const std::function<void(const json&)>& use) {
-  for_each_json_line(
+  store::for_each_json_line(
       file, [&](const json& line, uint64_t) { use(line); },
       [&](uint64_t number, const std::string& why) {
         throw ballast_error(errc::run_dir_unusable, file.string() + " line " +
@@ -29,8 +29,8 @@ void for_each_line(const fs::path& file,
       });
 }
 
-committed_step step_of(const json& line) {
-  committed_step out;
+ledger::committed_step step_of(const json& line) {
+  ledger::committed_step out;
   out.step = step_number{line.at("step").get<uint64_t>()};
   out.epoch = epoch_number{line.at("epoch").get<uint64_t>()};
   out.generation = generation{line.at("generation").get<uint64_t>()};
@@ -45,11 +45,12 @@ committed_step step_of(const json& line) {
 }
 
 /// What was told of plans, and what balancing came to by those in force.
-void read_told(const journal_content& journal, past_run& out) {
+void read_told(const store::journal_content& journal,
+               coordinator::past_run& out) {
   std::map<std::pair<plan_number, generation>, bool> dropped;
-  for (const journaled_telling& one : journal.told)
+  for (const store::journaled_telling& one : journal.told)
     dropped[{one.number, one.generation}] = one.dropped;
-  for (past_plan& one : out.plans) {
+  for (coordinator::past_plan& one : out.plans) {
     auto found = dropped.find({one.body.number, one.body.generation});
     one.told = found != dropped.end();
     if (!one.effective && (!one.told || found->second))
@@ -67,7 +68,7 @@ void read_told(const journal_content& journal, past_run& out) {
 
 } // namespace
 
-job begun_as(const journaled_run& run) {
+job begun_as(const store::journaled_run& run) {
   job_result parsed = parse_job(json_text(run.job), {}, "/");
   if (!parsed.value)
     throw ballast_error(parsed.mistakes.at(0));
@@ -79,27 +80,28 @@ job begun_as(const journaled_run& run) {
   return *parsed.value;
 }
 
-past_run read_past_run(const fs::path& folder, const journal_content& journal) {
+coordinator::past_run read_past_run(const fs::path& folder,
+                                    const store::journal_content& journal) {
   if (!journal.run)
     throw ballast_error(errc::run_dir_unusable,
                         folder.string() +
                             " holds a run that ended before its first step: "
                             "begin again in another folder");
-  past_run out;
+  coordinator::past_run out;
   out.begun = begun_as(*journal.run);
   out.what = out.begun;
   out.name = journal.run->name;
   out.rows = journal.run->rows;
-  for (const journaled_generation& one : journal.generations) {
-    past_membership& row = out.memberships.emplace_back();
+  for (const store::journaled_generation& one : journal.generations) {
+    coordinator::past_membership& row = out.memberships.emplace_back();
     row.generation = one.number;
-    for (const journaled_worker& who : one.workers) {
+    for (const store::journaled_worker& who : one.workers) {
       row.workers.push_back(who.id);
       row.names.push_back(who.name);
       row.incarnations.push_back(who.incarnation);
     }
   }
-  for (const journaled_plan& one : journal.plans)
+  for (const store::journaled_plan& one : journal.plans)
     out.plans.push_back({one.body, one.effective, one.note});
   for_each_line(folder / "steps.jsonl", [&out](const json& line) {
     out.steps.push_back(step_of(line));
@@ -113,7 +115,7 @@ past_run read_past_run(const fs::path& folder, const journal_content& journal) {
     out.test = one;
     out.evaluated_ns[one.epoch] = one.wall_ns;
   }
-  for (const journaled_recovery& one : journal.recoveries)
+  for (const store::journaled_recovery& one : journal.recoveries)
     out.recoveries.emplace_back(one.reason, one.ms);
   out.restarts.insert(journal.restarts.begin(), journal.restarts.end());
   read_told(journal, out);
@@ -142,4 +144,4 @@ std::string cannot_go_on(const job& begun, const job& asked) {
          "; only how it is run may change (elastic, balance, checkpoint)";
 }
 
-} // namespace ballast
+} // namespace ballast::actors

@@ -8,18 +8,18 @@
 #include <filesystem>
 #include <string>
 
-namespace ballast {
+namespace ballast::actors {
 
 /// Throws ballast_error{run_dir_unusable} where the run ended before its data
 /// were prepared, or a file is damaged.
-past_run read_past_run(const std::filesystem::path& folder,
-                       const journal_content& journal);
+coordinator::past_run read_past_run(const std::filesystem::path& folder,
+                                    const store::journal_content& journal);
 
 /// The job that the run began with. Throws run_dir_unusable, invalid_job.
-job begun_as(const journaled_run& run);
+job begun_as(const store::journaled_run& run);
 
 /// Why `asked` cannot go on with a run that began as `begun`, or nothing: only
 /// what says how to run may differ, not what is learned.
 std::string cannot_go_on(const job& begun, const job& asked);
 
-} // namespace ballast
+} // namespace ballast::actors

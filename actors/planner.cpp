@@ -9,7 +9,7 @@
 #include <string>
 #include <utility>
 
-namespace ballast {
+namespace ballast::actors {
 
 namespace {
 
@@ -25,7 +25,7 @@ control_reply explained(const nlohmann::ordered_json& fields) {
   return {{}, balance_explained{fields}};
 }
 
-control_reply explain_chunk_of(const balancer& from, uint64_t chunk) {
+control_reply explain_chunk_of(const balance::balancer& from, uint64_t chunk) {
   const size_t chunks = from.set().chunks->train.size();
   if (chunk >= chunks)
     return refused(bad_request(
@@ -33,7 +33,8 @@ control_reply explain_chunk_of(const balancer& from, uint64_t chunk) {
   return explained(explain_chunk(from, chunk_id(uint32_t(chunk))));
 }
 
-control_reply explain_worker_of(const balancer& from, const std::string& name) {
+control_reply explain_worker_of(const balance::balancer& from,
+                                const std::string& name) {
   const auto& workers = from.last_view().workers;
   std::string here;
   for (size_t rank = 0; rank < workers.size(); ++rank) {
@@ -48,7 +49,7 @@ control_reply explain_worker_of(const balancer& from, const std::string& name) {
 }
 
 /// Why nothing can be explained now, or nothing.
-failure nothing_to_explain(const balancer* from) {
+failure nothing_to_explain(const balance::balancer* from) {
   if (from == nullptr)
     return bad_request("no run trains here");
   return from->now().some() ? failure{} : bad_request("no run trains here yet");
@@ -66,10 +67,10 @@ planner::behavior_type planner::make_behavior() {
   name_this_thread("bl-planner");
   return {
       [this](const plan_on& what) {
-        balance_ =
-            std::make_unique<balancer>(what.policy, what.set, what.labels);
+        balance_ = std::make_unique<balance::balancer>(what.policy, what.set,
+                                                       what.labels);
       },
-      [this](const load_look& at) -> caf::result<balance_answer> {
+      [this](const load_look& at) -> caf::result<balance::balance_answer> {
         if (!balance_)
           return to_error(bad_request("no data set is prepared"));
         return balance_->observe(at.view,
@@ -77,7 +78,7 @@ planner::behavior_type planner::make_behavior() {
       },
       [this](const plan_request& request) { return explain(request); },
       [this](const explain_request& request) { return explain(request); },
-      [this](const balance_policy& policy) {
+      [this](const balance::balance_policy& policy) {
         if (balance_)
           balance_->set_policy(policy);
       },
@@ -101,4 +102,4 @@ control_reply planner::explain(const explain_request& request) const {
                        : explain_worker_of(*balance_, *request.worker);
 }
 
-} // namespace ballast
+} // namespace ballast::actors

@@ -11,7 +11,7 @@
 #include <memory>
 #include <string>
 
-namespace ballast {
+namespace ballast::actors {
 
 class planner final : public planner_actor::base {
 public:
@@ -25,7 +25,7 @@ private:
   control_reply explain(const plan_request& request) const;
   control_reply explain(const explain_request& request) const;
 
-  std::unique_ptr<balancer> balance_; // null: no data set
+  std::unique_ptr<balance::balancer> balance_; // null: no data set
 };
 
-} // namespace ballast
+} // namespace ballast::actors

@@ -56,30 +56,8 @@ typename Inspector::result_type inspect(Inspector& f, worker_report& x) {
   }
 }
 template <class Inspector>
-typename Inspector::result_type inspect(Inspector& f, interval& x) {
-  return f(caf::meta::type_name("interval"), x.chunk, x.begin, x.end);
-}
-template <class Inspector>
-typename Inspector::result_type inspect(Inspector& f, share& x) {
-  return f(caf::meta::type_name("share"), x.worker, x.since, x.batch_weight,
-           x.intervals, x.stream);
-}
-template <class Inspector>
-typename Inspector::result_type inspect(Inspector& f, plan& x) {
-  return f(caf::meta::type_name("plan"), x.number, x.generation, x.shares);
-}
-template <class Inspector>
-typename Inspector::result_type inspect(Inspector& f, position& x) {
-  return f(caf::meta::type_name("position"), x.epoch, x.step);
-}
-template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, failure& x) {
   return f(caf::meta::type_name("failure"), x.code, x.message, x.pointer);
-}
-template <class Inspector>
-typename Inspector::result_type inspect(Inspector& f, worker_cursor& x) {
-  return f(caf::meta::type_name("worker_cursor"), x.worker, x.draws, x.cursors,
-           x.digest);
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, worker_hello& x) {
@@ -106,11 +84,6 @@ template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, heartbeat& x) {
   return f(caf::meta::type_name("heartbeat"), x.worker, x.generation, x.step,
            x.phase, x.trouble, x.share_bytes, x.arrived_bytes, x.silent);
-}
-template <class Inspector>
-typename Inspector::result_type inspect(Inspector& f, step_record& x) {
-  return f(caf::meta::type_name("step_record"), x.step, x.epoch, x.plan,
-           x.samples, x.loss, x.t_ns);
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, assignment& x) {
@@ -151,6 +124,38 @@ typename Inspector::result_type inspect(Inspector& f, plan_offer& x) {
 
 } // namespace ballast
 
+namespace ballast::ledger {
+
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, interval& x) {
+  return f(caf::meta::type_name("interval"), x.chunk, x.begin, x.end);
+}
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, share& x) {
+  return f(caf::meta::type_name("share"), x.worker, x.since, x.batch_weight,
+           x.intervals, x.stream);
+}
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, plan& x) {
+  return f(caf::meta::type_name("plan"), x.number, x.generation, x.shares);
+}
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, position& x) {
+  return f(caf::meta::type_name("position"), x.epoch, x.step);
+}
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, worker_cursor& x) {
+  return f(caf::meta::type_name("worker_cursor"), x.worker, x.draws, x.cursors,
+           x.digest);
+}
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, step_record& x) {
+  return f(caf::meta::type_name("step_record"), x.step, x.epoch, x.plan,
+           x.samples, x.loss, x.t_ns);
+}
+
+} // namespace ballast::ledger
+
 CAF_BEGIN_TYPE_ID_BLOCK(ballast, caf::first_custom_type_id)
   // The ids are what travels: those up to heartbeat stay as they are, so that
   // builds that differ can say so to each other. Append the others.
@@ -164,17 +169,17 @@ CAF_BEGIN_TYPE_ID_BLOCK(ballast, caf::first_custom_type_id)
   CAF_ADD_TYPE_ID(ballast, (ballast::errc))
   CAF_ADD_TYPE_ID(ballast, (ballast::worker_phase))
   CAF_ADD_TYPE_ID(ballast, (ballast::command_kind))
-  CAF_ADD_TYPE_ID(ballast, (ballast::interval))
-  CAF_ADD_TYPE_ID(ballast, (ballast::share))
-  CAF_ADD_TYPE_ID(ballast, (ballast::plan))
-  CAF_ADD_TYPE_ID(ballast, (ballast::position))
+  CAF_ADD_TYPE_ID(ballast, (ballast::ledger::interval))
+  CAF_ADD_TYPE_ID(ballast, (ballast::ledger::share))
+  CAF_ADD_TYPE_ID(ballast, (ballast::ledger::plan))
+  CAF_ADD_TYPE_ID(ballast, (ballast::ledger::position))
   CAF_ADD_TYPE_ID(ballast, (ballast::failure))
-  CAF_ADD_TYPE_ID(ballast, (ballast::worker_cursor))
+  CAF_ADD_TYPE_ID(ballast, (ballast::ledger::worker_cursor))
   CAF_ADD_TYPE_ID(ballast, (ballast::worker_hello))
   CAF_ADD_TYPE_ID(ballast, (ballast::welcome))
   CAF_ADD_TYPE_ID(ballast, (ballast::heartbeat))
   CAF_ADD_TYPE_ID(ballast, (ballast::worker_report))
-  CAF_ADD_TYPE_ID(ballast, (ballast::step_record))
+  CAF_ADD_TYPE_ID(ballast, (ballast::ledger::step_record))
   CAF_ADD_TYPE_ID(ballast, (ballast::assignment))
   CAF_ADD_TYPE_ID(ballast, (ballast::connect_order))
   CAF_ADD_TYPE_ID(ballast, (ballast::command))
@@ -191,7 +196,7 @@ CAF_BEGIN_TYPE_ID_BLOCK(ballast, caf::first_custom_type_id)
 CAF_END_TYPE_ID_BLOCK(ballast)
 CAF_ERROR_CODE_ENUM(ballast::errc, "ballast")
 
-namespace ballast {
+namespace ballast::actors {
 
 /// GPU WORKER: holds one rank's data, model and step thread; does what the
 /// coordinator says, reports what happened.
@@ -241,4 +246,4 @@ using coordinator_actor = caf::typed_actor<
     // generation.
     caf::reacts_to<worker_report>>;
 
-} // namespace ballast
+} // namespace ballast::actors

@@ -12,33 +12,33 @@
 #include <utility>
 #include <vector>
 
-namespace ballast {
+namespace ballast::actors {
 
 namespace {
 
 /// Parameters and buffers by name, as views of the host's memory. `buffers`:
 /// the names of those that the hash of the weights leaves out.
-std::vector<tensor_view> tensors_of(const replica& of, nlohmann::json& buffers,
-                                    host_rooms& room) {
+std::vector<data::tensor_view>
+tensors_of(const replica& of, nlohmann::json& buffers, gpu::host_rooms& room) {
   const std::span<const float> values =
       on_host(*of.device, of.memory.parameters.get(), of.memory.count, room);
-  std::vector<tensor_view> out;
-  for (const parameter_info& one : of.network->parameters())
+  std::vector<data::tensor_view> out;
+  for (const gpu::parameter_info& one : of.network->parameters())
     out.push_back({one.name, one.shape, values.subspan(one.offset, one.count)});
   buffers = nlohmann::json::array();
-  for (const model::alias& one : of.network->aliases()) {
-    const parameter_info& as = of.network->parameters().at(one.parameter);
+  for (const gpu::model::alias& one : of.network->aliases()) {
+    const gpu::parameter_info& as = of.network->parameters().at(one.parameter);
     out.push_back({one.name, as.shape, values.subspan(as.offset, as.count)});
     buffers.push_back(one.name);
   }
-  for (const model::buffer& one : of.network->buffers()) {
+  for (const gpu::model::buffer& one : of.network->buffers()) {
     out.push_back({one.name, one.shape, one.values});
     buffers.push_back(one.name);
   }
   return out;
 }
 
-std::string file_of(const std::vector<tensor_view>& tensors,
+std::string file_of(const std::vector<data::tensor_view>& tensors,
                     const nlohmann::json& buffers, const std::string& run,
                     step_number after) {
   return safetensors_bytes(tensors, {{"format", "pt"},
@@ -69,16 +69,16 @@ void check_memory(const replica& of, const job& what, uint64_t parameters,
 
 } // namespace
 
-void build(replica& out, const job& what, const row_shape& row,
-           uint32_t local_workers, collective_backend& backend) {
+void build(replica& out, const job& what, const ledger::row_shape& row,
+           uint32_t local_workers, collectives::collective_backend& backend) {
   if (what.model.kind == model_kind::emulated)
     check_memory(out, what, what.model.parameters, local_workers);
   const machine_size machine = this_machine();
   if (failure why = threads_problem(what.train.threads, machine))
     throw ballast_error(why);
   const uint32_t threads = compute_threads(what.train, local_workers, machine);
-  compute_device& device = *out.device;
-  out.network = make_model({&what, row, threads, device.place()});
+  gpu::compute_device& device = *out.device;
+  out.network = gpu::make_model({&what, row, threads, device.place()});
   const size_t count = out.network->parameter_count();
   check_memory(out, what, count, local_workers);
   out.memory.count = count;
@@ -92,19 +92,19 @@ void build(replica& out, const job& what, const row_shape& row,
 
 std::string model_bytes(const replica& of, const std::string& run) {
   nlohmann::json buffers;
-  host_rooms room;
-  const std::vector<tensor_view> tensors = tensors_of(of, buffers, room);
+  gpu::host_rooms room;
+  const std::vector<data::tensor_view> tensors = tensors_of(of, buffers, room);
   return file_of(tensors, buffers, run, of.state.held.step);
 }
 
 std::string state_bytes(const replica& of, const std::string& run,
                         step_number after) {
   nlohmann::json buffers;
-  host_rooms room;
-  std::vector<tensor_view> tensors = tensors_of(of, buffers, room);
-  for (const optimizer::state_vector& one : of.update->state())
+  gpu::host_rooms room;
+  std::vector<data::tensor_view> tensors = tensors_of(of, buffers, room);
+  for (const gpu::optimizer::state_vector& one : of.update->state())
     tensors.push_back(
-        {optimizer_prefix + one.name,
+        {data::optimizer_prefix + one.name,
          {int64_t(one.values.size())},
          on_host(*of.device, one.values.data(), one.values.size(), room)});
   return file_of(tensors, buffers, run, after);
@@ -112,11 +112,12 @@ std::string state_bytes(const replica& of, const std::string& run,
 
 step_number load_state(replica& into, std::string checkpoint,
                        step_number start) {
-  tensor_file file = parse_safetensors(std::move(checkpoint), "checkpoint");
+  data::tensor_file file =
+      data::parse_safetensors(std::move(checkpoint), "checkpoint");
   // Buffers lie on the host, arenas where this worker computes.
-  auto take = [&file](compute_device& to, const std::string& name,
+  auto take = [&file](gpu::compute_device& to, const std::string& name,
                       std::span<float> values) {
-    const tensor_view* found = file.find(name);
+    const data::tensor_view* found = file.find(name);
     if (!found || found->values.size() != values.size())
       throw ballast_error(
           errc::invalid_data,
@@ -125,13 +126,13 @@ step_number load_state(replica& into, std::string checkpoint,
               " values there, " + std::to_string(values.size()) + " here");
     to.upload(values.data(), found->values.data(), values.size());
   };
-  for (const parameter_info& one : into.network->parameters())
+  for (const gpu::parameter_info& one : into.network->parameters())
     take(*into.device, one.name,
          {into.memory.parameters.get() + one.offset, one.count});
-  for (const model::buffer& one : into.network->buffers())
-    take(cpu_device(), one.name, one.values);
-  for (const optimizer::state_vector& one : into.update->state())
-    take(*into.device, optimizer_prefix + one.name, one.values);
+  for (const gpu::model::buffer& one : into.network->buffers())
+    take(gpu::cpu_device(), one.name, one.values);
+  for (const gpu::optimizer::state_vector& one : into.update->state())
+    take(*into.device, data::optimizer_prefix + one.name, one.values);
   const uint64_t step =
       std::strtoull(file.metadata["step"].c_str(), nullptr, 10);
   if (step + 1 != value(start))
@@ -141,4 +142,4 @@ step_number load_state(replica& into, std::string checkpoint,
   return step_number{step};
 }
 
-} // namespace ballast
+} // namespace ballast::actors

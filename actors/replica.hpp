@@ -18,22 +18,22 @@
 #include <optional>
 #include <string>
 
-namespace ballast {
+namespace ballast::actors {
 
 struct replica {
   /// Where it computes; outlives the run.
-  compute_device* device = &cpu_device();
-  std::unique_ptr<model> network;
-  std::unique_ptr<optimizer> update;
-  arenas memory;
-  bucket_layout layout;
-  training_state state;
+  gpu::compute_device* device = &gpu::cpu_device();
+  std::unique_ptr<gpu::model> network;
+  std::unique_ptr<gpu::optimizer> update;
+  gpu::arenas memory;
+  gpu::bucket_layout layout;
+  gpu::training_state state;
 };
 
 /// Parameters as the job's seed makes them. `local_workers` share this host's
 /// memory and cores. `backend` allocates what it is to reach.
-void build(replica& out, const job& what, const row_shape& row,
-           uint32_t local_workers, collective_backend& backend);
+void build(replica& out, const job& what, const ledger::row_shape& row,
+           uint32_t local_workers, collectives::collective_backend& backend);
 /// Parameters and buffers, as a safetensors file.
 std::string model_bytes(const replica& of, const std::string& run);
 /// And the optimizer's state, after that step.
@@ -71,4 +71,4 @@ private:
   std::shared_ptr<const std::string> bytes_;
 };
 
-} // namespace ballast
+} // namespace ballast::actors

@@ -11,7 +11,7 @@
 #include <system_error>
 #include <unistd.h>
 
-namespace ballast {
+namespace ballast::actors {
 
 namespace {
 
@@ -67,7 +67,7 @@ void check_file(const fs::path& file) {
 }
 
 /// Whoever is no worker of the run lacks it.
-void check_key(const fs::path& file, const journaled_run& run) {
+void check_key(const fs::path& file, const store::journaled_run& run) {
   std::string token;
   if (there(file)) {
     check_file(file);
@@ -77,7 +77,7 @@ void check_key(const fs::path& file, const journaled_run& run) {
     refuse(file.string() + (there(file) ? " is empty" : " is missing") +
            ": without it nobody can prove to belong to the run. Nothing was "
            "changed; put it back");
-  if (run.identity != digest_text(run_identity(token, run.name)))
+  if (run.identity != digest_text(ledger::run_identity(token, run.name)))
     refuse(file.string() +
            " is not the key that the run began with. Nothing was changed; put "
            "that one back");
@@ -85,10 +85,10 @@ void check_key(const fs::path& file, const journaled_run& run) {
 
 } // namespace
 
-std::optional<journal_content> look_for_run(const fs::path& folder) {
+std::optional<store::journal_content> look_for_run(const fs::path& folder) {
   if (!there(folder))
     refuse("there is no run directory " + folder.string());
-  fs::path file = folder / journal::file_name;
+  fs::path file = folder / store::journal::file_name;
   if (!there(file) && !there(folder / "job.json") &&
       !there(folder / "run.lock"))
     refuse(folder.string() +
@@ -100,9 +100,9 @@ std::optional<journal_content> look_for_run(const fs::path& folder) {
       refuse_ledger(file, there(file) ? "is empty" : "is missing", proof);
     return std::nullopt;
   }
-  std::optional<journal_content> out;
+  std::optional<store::journal_content> out;
   try {
-    out = read_journal(folder, true);
+    out = store::read_journal(folder, true);
   } catch (const ballast_error& e) {
     if (proof)
       refuse_ledger(file, std::string("cannot be read (") + e.what() + ")",
@@ -124,14 +124,15 @@ void check_past_files(const fs::path& folder) {
   for (const char* name : {"steps.jsonl", "events.jsonl", "undone.jsonl",
                            "coordinator.json", "workers.json"})
     check_file(folder / name);
-  const nlohmann::json report = read_json_file(folder / "report.json");
-  if (report.is_object() &&
-      report.value("state", nlohmann::json()) == to_string(run_phase::done))
+  const nlohmann::json report = store::read_json_file(folder / "report.json");
+  if (report.is_object() && report.value("state", nlohmann::json()) ==
+                                to_string(coordinator::run_phase::done))
     refuse("the run in " + folder.string() +
            " is done: there is nothing to go on with");
 }
 
-std::string other_build(const journaled_run& run, const std::string& build) {
+std::string other_build(const store::journaled_run& run,
+                        const std::string& build) {
   if (run.build == build)
     return {};
   return "the run was begun by build " +
@@ -141,4 +142,4 @@ std::string other_build(const journaled_run& run, const std::string& build) {
          "with the build that began it";
 }
 
-} // namespace ballast
+} // namespace ballast::actors

@@ -9,11 +9,11 @@
 #include <chrono>
 #include <cstring>
 
-namespace ballast {
+namespace ballast::actors {
 
-void run_checkpoints::read(past_run& out) {
-  for (const stored_checkpoint& one :
-       checkpoint_store(directory_.checkpoints()).inspect()) {
+void run_checkpoints::read(coordinator::past_run& out) {
+  for (const data::stored_checkpoint& one :
+       data::checkpoint_store(directory_.checkpoints()).inspect()) {
     if (!one.problem.empty()) {
       damaged_.push_back({one.file.string(), one.problem});
       continue;
@@ -24,7 +24,7 @@ void run_checkpoints::read(past_run& out) {
 }
 
 void run_checkpoints::refuse_damaged() {
-  for (const refuse_checkpoint& one : damaged_)
+  for (const coordinator::refuse_checkpoint& one : damaged_)
     refuse(one);
 }
 
@@ -34,18 +34,19 @@ void run_checkpoints::undo_after(step_number to) {
     std::lock_guard guard(mutex_);
     ++history_;
     std::erase_if(saved_, [&](step_number one) { return one > to; });
-    aside = checkpoint_store(directory_.checkpoints()).set_aside_after(to);
+    aside =
+        data::checkpoint_store(directory_.checkpoints()).set_aside_after(to);
   }
   if (aside > 0)
     notices_.warn("later checkpoints are kept in checkpoints/aside-N");
 }
 
-void run_checkpoints::refuse(const refuse_checkpoint& what) {
+void run_checkpoints::refuse(const coordinator::refuse_checkpoint& what) {
   std::filesystem::path file(what.file);
   std::filesystem::path kept;
   {
     std::lock_guard guard(mutex_);
-    kept = checkpoint_store(directory_.checkpoints()).set_aside(file);
+    kept = data::checkpoint_store(directory_.checkpoints()).set_aside(file);
     std::string name = file.parent_path().filename().string();
     std::erase_if(saved_, [&](step_number one) {
       return name == "step-" + to_string(one);
@@ -54,7 +55,7 @@ void run_checkpoints::refuse(const refuse_checkpoint& what) {
   std::string shown = kept.lexically_relative(directory_.path()).string();
   notices_.warn("the run cannot go on from " + file.parent_path().string() +
                 ": " + what.reason + "; it is kept as " + shown);
-  notices_.events()->append(events::checkpoint_refused{
+  notices_.events()->append(coordinator::events::checkpoint_refused{
       file.parent_path().filename().string(), what.reason, shown});
 }
 
@@ -67,24 +68,24 @@ void run_checkpoints::sync_history() const {
                             std::strerror(fault));
   for (const char* name : {"steps.jsonl", "events.jsonl", "ledger.sqlite-wal",
                            "ledger.sqlite", "job.json", "run.key"})
-    sync_path(directory_.file(name));
+    store::sync_path(directory_.file(name));
   std::error_code ignored;
   for (const auto& trace :
        std::filesystem::directory_iterator(directory_.trace(), ignored))
-    sync_path(trace.path());
+    store::sync_path(trace.path());
   for (const auto& folder :
        {directory_.trace(), directory_.checkpoints(), directory_.path(),
         directory_.path().parent_path()})
-    sync_path(folder);
+    store::sync_path(folder);
 }
 
-std::string run_checkpoints::publish(const checkpoint_identity& after,
+std::string run_checkpoints::publish(const ledger::checkpoint_identity& after,
                                      const std::string& state, uint32_t keep,
                                      uint64_t history, bool requested) {
   auto begun = std::chrono::steady_clock::now();
-  checkpoint_store store(directory_.checkpoints());
+  data::checkpoint_store store(directory_.checkpoints());
   store.stage(after, directory_.path().filename().string(), state);
-  stored_checkpoint made;
+  data::stored_checkpoint made;
   try {
     sync_history();
     std::lock_guard guard(mutex_);
@@ -103,8 +104,9 @@ std::string run_checkpoints::publish(const checkpoint_identity& after,
     store.drop(after);
     throw;
   }
-  const events::checkpoint published{after.step, after.epoch, state.size(),
-                                     std::chrono::steady_clock::now() - begun};
+  const coordinator::events::checkpoint published{
+      after.step, after.epoch, state.size(),
+      std::chrono::steady_clock::now() - begun};
   probe_->event(published);
   bool told = events_.take(begun.time_since_epoch());
   if (told || requested)
@@ -112,4 +114,4 @@ std::string run_checkpoints::publish(const checkpoint_identity& after,
   return made.file.string();
 }
 
-} // namespace ballast
+} // namespace ballast::actors

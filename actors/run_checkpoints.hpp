@@ -19,20 +19,21 @@
 #include <string>
 #include <vector>
 
-namespace ballast {
+namespace ballast::actors {
 
 class run_checkpoints {
 public:
-  run_checkpoints(const run_directory& directory, const run_notices& notices,
-                  std::shared_ptr<coordinator_probe> probe)
+  run_checkpoints(const store::run_directory& directory,
+                  const run_notices& notices,
+                  std::shared_ptr<monitor::coordinator_probe> probe)
       : directory_(directory), notices_(notices), probe_(std::move(probe)) {}
 
   /// Those that an earlier life left. Damaged ones are known from here on.
-  void read(past_run& out);
+  void read(coordinator::past_run& out);
   /// Sets the damaged ones aside, and says so.
   void refuse_damaged();
   /// The run cannot go on from this one: it is kept under another name.
-  void refuse(const refuse_checkpoint& what);
+  void refuse(const coordinator::refuse_checkpoint& what);
   /// The run went back to this step: later ones do not count any more.
   void undo_after(step_number to);
   /// Grows whenever steps are undone.
@@ -41,17 +42,17 @@ public:
   /// go on from it is on the disk before. Refused where steps were undone since
   /// history() was `history`. `requested`: its event is written in any case.
   /// Throws disk_full, run_dir_unusable, stale_generation.
-  std::string publish(const checkpoint_identity& after,
+  std::string publish(const ledger::checkpoint_identity& after,
                       const std::string& state, uint32_t keep, uint64_t history,
                       bool requested);
 
 private:
   void sync_history() const;
 
-  const run_directory& directory_;
+  const store::run_directory& directory_;
   const run_notices& notices_;
-  std::shared_ptr<coordinator_probe> probe_;
-  std::vector<refuse_checkpoint> damaged_; // found by read()
+  std::shared_ptr<monitor::coordinator_probe> probe_;
+  std::vector<coordinator::refuse_checkpoint> damaged_; // found by read()
   std::mutex mutex_;
   std::atomic<uint64_t> history_{0};
   /// Published by this run, and of the history that counts; ascending. Only
@@ -60,4 +61,4 @@ private:
   event_budget events_{40}; // of the thread that publishes them
 };
 
-} // namespace ballast
+} // namespace ballast::actors

@@ -4,7 +4,7 @@
 #include "data/set_tables.hpp"
 #include "monitor/logs/log.hpp"
 
-namespace ballast {
+namespace ballast::actors {
 
 namespace {
 
@@ -24,15 +24,15 @@ void run_data::open(const assignment& order, uint64_t store_limit_bytes,
   if (residency_)
     return;
   chunk_fetcher origin(token_, order.origin);
-  set_ = read_chunk_table(origin.fetch_blob("manifest", given_up),
-                          "the table of chunks of " + order.origin);
-  for (const chunk_info& one : set_.train)
+  set_ = data::read_chunk_table(origin.fetch_blob("manifest", given_up),
+                                "the table of chunks of " + order.origin);
+  for (const ledger::chunk_info& one : set_.train)
     chunk_rows_.push_back(one.rows);
   const uint64_t limit =
       store_limit_bytes > 0 ? store_limit_bytes : order.store_limit_bytes;
   residency_ = std::make_unique<share_residency>(
       std::move(origin), set_,
-      limit > 0 ? limit : available_memory_bytes() / 5 * 4);
+      limit > 0 ? limit : data::available_memory_bytes() / 5 * 4);
   residency_->hold(); // until the first step
   opened_ = true;
 }
@@ -43,13 +43,13 @@ void run_data::bring_share(const assignment& order) {
 }
 
 void run_data::serve(const std::string& bind_host,
-                     chunk_service::blob_finder blobs) {
+                     data::chunk_service::blob_finder blobs) {
   if (service_)
     return;
-  service_ = chunk_service::start(
+  service_ = data::chunk_service::start(
       bind_host, 0, token_,
-      [this](data_part part, chunk_id id) {
-        chunk_ptr found = store().find(part, id);
+      [this](data::data_part part, chunk_id id) {
+        data::chunk_ptr found = store().find(part, id);
         return found && take_one(damage_next_) ? damaged_copy(*found) : found;
       },
       std::move(blobs));
@@ -69,7 +69,7 @@ std::pair<uint64_t, uint64_t> run_data::coming() const {
   return opened_ ? residency_->coming() : std::pair<uint64_t, uint64_t>{};
 }
 
-void run_data::in_force(const plan& now) {
+void run_data::in_force(const ledger::plan& now) {
   if (opened_)
     residency_->bring_only(now, self_);
   std::lock_guard lock(release_mutex_);
@@ -86,15 +86,16 @@ void run_data::awaits(const fetch_order& order) {
   release_.fetching(order);
 }
 
-void run_data::release(const std::vector<step_record>& steps, const plan* next,
-                       worker_id self) {
+void run_data::release(const std::vector<ledger::step_record>& steps,
+                       const ledger::plan* next, worker_id self) {
   std::lock_guard lock(release_mutex_);
   if (!opened_)
     return;
   const size_t gone = release_.applied(steps, next, self, set_, store());
   if (gone > 0)
-    log().info("released {} chunks; holds {} train and {} test chunks", gone,
-               store().count(data_part::train), store().count(data_part::test));
+    monitor::log().info("released {} chunks; holds {} train and {} test chunks",
+                        gone, store().count(data::data_part::train),
+                        store().count(data::data_part::test));
 }
 
-} // namespace ballast
+} // namespace ballast::actors

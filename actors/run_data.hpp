@@ -25,7 +25,7 @@
 #include <utility>
 #include <vector>
 
-namespace ballast {
+namespace ballast::actors {
 
 class run_data {
 public:
@@ -45,25 +45,26 @@ public:
   /// from now on; nothing waits for it.
   void bring_share(const assignment& order);
   /// Serves chunks and blobs from now on, if it does not yet.
-  void serve(const std::string& bind_host, chunk_service::blob_finder blobs);
+  void serve(const std::string& bind_host,
+             data::chunk_service::blob_finder blobs);
   std::string fetch_blob(const std::string& name, const question& given_up) {
     return residency_->fetch_blob(name, given_up);
   }
 
   // -- from here on any thread, once it serves --------------------------------
 
-  const manifest& set() const { return set_; }
+  const ledger::manifest& set() const { return set_; }
   const std::vector<uint32_t>& chunk_rows() const { return chunk_rows_; }
-  chunk_store& store() { return residency_->store(); }
+  data::chunk_store& store() { return residency_->store(); }
   /// For the steps.
-  row_source& rows() { return *residency_; }
+  data::row_source& rows() { return *residency_; }
   std::string address() const { return service_->address(); }
   void stop_serving(std::chrono::milliseconds deadline);
   /// Chunks that it is to own soon. Never throws.
   chunks_fetched fetch(const assignment& self, const fetch_order& order,
                        const question& given_up);
   /// This plan is in force from the next step on.
-  void in_force(const plan& now);
+  void in_force(const ledger::plan& now);
   /// The generation is fenced.
   void hold();
   /// These chunks are on their way for a plan that is not in force yet.
@@ -71,8 +72,8 @@ public:
   /// These steps were applied: forgets what nobody needs here any more. Before
   /// anybody else can know of them, and send more. `next`: the plan of a
   /// generation that gets ready, or null.
-  void release(const std::vector<step_record>& steps, const plan* next,
-               worker_id self);
+  void release(const std::vector<ledger::step_record>& steps,
+               const ledger::plan* next, worker_id self);
   /// Of what a step waits for: bytes, and how many of them have arrived.
   std::pair<uint64_t, uint64_t> coming() const;
   /// A fault on purpose: that many more chunks are served damaged.
@@ -81,14 +82,14 @@ public:
 private:
   const std::string token_;
   const worker_id self_;
-  manifest set_;
+  ledger::manifest set_;
   std::vector<uint32_t> chunk_rows_;           // of the training set
   std::unique_ptr<share_residency> residency_; // once the set is known
   std::atomic<bool> opened_{false};
-  std::unique_ptr<chunk_service> service_;
+  std::unique_ptr<data::chunk_service> service_;
   std::mutex release_mutex_;
   chunk_release release_;
   std::atomic<uint64_t> damage_next_{0};
 };
 
-} // namespace ballast
+} // namespace ballast::actors

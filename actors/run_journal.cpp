@@ -5,23 +5,25 @@
 #include <cstddef>
 #include <variant>
 
-namespace ballast {
+namespace ballast::actors {
 
 namespace {
 
 /// Keeps in the journal what outlives the coordinator that told it.
 struct memory {
-  journal& in;
+  store::journal& in;
   uint64_t event;
 
-  void operator()(const events::plan_effective& e) const {
+  void operator()(const coordinator::events::plan_effective& e) const {
     in.record_told({e.plan, e.generation, false}, event);
   }
-  void operator()(const events::balanced& e) const { (*this)(e.what); }
-  void operator()(const events::plan_dropped& e) const {
+  void operator()(const coordinator::events::balanced& e) const {
+    (*this)(e.what);
+  }
+  void operator()(const coordinator::events::plan_dropped& e) const {
     in.record_told({e.plan, e.generation, true}, event);
   }
-  void operator()(const events::evaluated& e) const {
+  void operator()(const coordinator::events::evaluated& e) const {
     evaluation_report what;
     what.epoch = e.epoch;
     what.loss = e.loss;
@@ -30,10 +32,11 @@ struct memory {
     what.wall_ns = uint64_t(e.took.count() * 1e6);
     in.record_evaluation(what, event);
   }
-  void operator()(const events::generation_begun& e) const {
-    using begun = events::generation_begun;
+  void operator()(const coordinator::events::generation_begun& e) const {
+    using begun = coordinator::events::generation_begun;
     if (const auto* how = std::get_if<begun::recovered>(&e.why))
-      in.record_recovery({describe(how->reason), how->whole.count()}, event);
+      in.record_recovery(
+          {coordinator::describe(how->reason), how->whole.count()}, event);
     if (std::holds_alternative<begun::from_checkpoint>(e.why))
       in.record_restart(e.step, event);
   }
@@ -43,15 +46,15 @@ struct memory {
 
 } // namespace
 
-journal& run_journal::open() {
+store::journal& run_journal::open() {
   if (!book_)
     throw ballast_error(errc::internal,
                         "the run is over: its journal is closed");
   return *book_;
 }
 
-void run_journal::perform(const journal_change& what) {
-  journaled_generation row;
+void run_journal::perform(const coordinator::journal_change& what) {
+  store::journaled_generation row;
   row.number = what.generation;
   for (size_t i = 0; i < what.workers.size(); ++i)
     row.workers.push_back(
@@ -59,34 +62,36 @@ void run_journal::perform(const journal_change& what) {
   open().record_change(row, what.what, what.effective, what.note);
   probe_->generation(what.generation);
   probe_->world(uint32_t(what.workers.size()));
-  probe_->plan(what.effective ? coordinator_probe::plan_outcome::effective
-                              : coordinator_probe::plan_outcome::offered);
+  probe_->plan(what.effective
+                   ? monitor::coordinator_probe::plan_outcome::effective
+                   : monitor::coordinator_probe::plan_outcome::offered);
 }
 
-void run_journal::perform(const journal_offer& what) {
+void run_journal::perform(const coordinator::journal_offer& what) {
   open().record_offer(what.what, what.note);
-  probe_->plan(coordinator_probe::plan_outcome::offered);
+  probe_->plan(monitor::coordinator_probe::plan_outcome::offered);
 }
 
-void run_journal::perform(const journal_effective& what) {
+void run_journal::perform(const coordinator::journal_effective& what) {
   open().record_effective(what.number, what.from);
-  probe_->plan(coordinator_probe::plan_outcome::effective);
+  probe_->plan(monitor::coordinator_probe::plan_outcome::effective);
 }
 
-void run_journal::perform(const journal_requests& what) {
+void run_journal::perform(const coordinator::journal_requests& what) {
   open().record_requests(what.what);
 }
 
-void run_journal::perform(const journal_commit& what) {
+void run_journal::perform(const coordinator::journal_commit& what) {
   open().record_commit(what.step, what.epoch);
 }
 
 /// The journal first, with the number of the line: a line that is missing then
 /// was not told, and the next coordinator tells it.
-void run_journal::tell(const run_event& what, event_log& events) {
-  const event_text text = text_of(what);
+void run_journal::tell(const coordinator::run_event& what,
+                       monitor::event_log& events) {
+  const monitor::event_text text = monitor::text_of(what);
   log_event(text);
-  journal& book = open();
+  store::journal& book = open();
   try {
     events.append(text, [&](uint64_t number) {
       std::visit(memory{book, number}, what);
@@ -101,4 +106,4 @@ void run_journal::tell(const run_event& what, event_log& events) {
   probe_->event(what); // once, also where the disk was full first
 }
 
-} // namespace ballast
+} // namespace ballast::actors

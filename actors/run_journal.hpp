@@ -13,31 +13,32 @@
 #include <optional>
 #include <utility>
 
-namespace ballast {
+namespace ballast::actors {
 
 class run_journal {
 public:
   run_journal(const std::filesystem::path& folder,
-              std::shared_ptr<coordinator_probe> probe)
-      : book_(journal::open_for_writing(folder)), probe_(std::move(probe)) {}
+              std::shared_ptr<monitor::coordinator_probe> probe)
+      : book_(store::journal::open_for_writing(folder)),
+        probe_(std::move(probe)) {}
 
   /// Throws ballast_error{internal} once it is closed.
-  journal& open();
+  store::journal& open();
   void close() { book_.reset(); }
 
   // -- the core's actions; each throws ballast_error{disk_full}
-  void perform(const journal_change& what);
-  void perform(const journal_offer& what);
-  void perform(const journal_effective& what);
-  void perform(const journal_requests& what);
-  void perform(const journal_commit& what);
+  void perform(const coordinator::journal_change& what);
+  void perform(const coordinator::journal_offer& what);
+  void perform(const coordinator::journal_effective& what);
+  void perform(const coordinator::journal_requests& what);
+  void perform(const coordinator::journal_commit& what);
   /// Appends the event to its log, and keeps what the next coordinator must
   /// know of it.
-  void tell(const run_event& what, event_log& events);
+  void tell(const coordinator::run_event& what, monitor::event_log& events);
 
 private:
-  std::optional<journal> book_;
-  std::shared_ptr<coordinator_probe> probe_;
+  std::optional<store::journal> book_;
+  std::shared_ptr<monitor::coordinator_probe> probe_;
 };
 
-} // namespace ballast
+} // namespace ballast::actors

@@ -11,22 +11,22 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-namespace ballast {
+namespace ballast::actors {
 
 namespace {
 
 /// Buffers, like running means, are no parameters.
-std::string parameters_sha256(tensor_file& file) {
+std::string parameters_sha256(data::tensor_file& file) {
   auto buffers =
       nlohmann::json::parse(file.metadata["buffers"], nullptr, false);
-  std::vector<tensor_view> parameters;
-  for (const tensor_view& one : file.tensors)
+  std::vector<data::tensor_view> parameters;
+  for (const data::tensor_view& one : file.tensors)
     if (std::find(buffers.begin(), buffers.end(), one.name) == buffers.end())
       parameters.push_back(one);
   return weights_sha256(parameters);
 }
 
-step_number step_in(tensor_file& file) {
+step_number step_in(data::tensor_file& file) {
   return step_number{std::strtoull(file.metadata["step"].c_str(), nullptr, 10)};
 }
 
@@ -36,23 +36,23 @@ constexpr const char* unchecked_model = "model.safetensors.unchecked";
 
 /// One that cannot be read makes room under another name: nobody can say of
 /// which step it is, and the run must not fail for it.
-std::optional<tensor_file>
+std::optional<data::tensor_file>
 run_models::earlier(const std::filesystem::path& place) {
   if (!std::filesystem::exists(place))
     return std::nullopt;
   std::string why;
   try {
-    return read_safetensors(place.string());
+    return data::read_safetensors(place.string());
   } catch (const ballast_error& e) {
     why = e.what();
   }
-  std::filesystem::path kept = damaged_name(place);
+  std::filesystem::path kept = store::damaged_name(place);
   std::filesystem::rename(place, kept);
   std::string name = kept.filename().string();
   notices_.warn(
       "the model that an earlier life of the run left cannot be read (" + why +
       "); it is kept as " + name);
-  notices_.events()->append(events::model_refused{why, name});
+  notices_.events()->append(coordinator::events::model_refused{why, name});
   return std::nullopt;
 }
 
@@ -60,7 +60,7 @@ saved_model run_models::publish_staged(const std::filesystem::path& staged,
                                        const std::string& sha256,
                                        step_number step) {
   std::filesystem::path place = directory_.file("model.safetensors");
-  std::optional<tensor_file> before = earlier(place);
+  std::optional<data::tensor_file> before = earlier(place);
   if (before && step_in(*before) > step) {
     std::string name = "model-step-" + to_string(step) + ".safetensors";
     std::filesystem::rename(staged, directory_.file(name));
@@ -80,9 +80,9 @@ saved_model run_models::publish_staged(const std::filesystem::path& staged,
 saved_model run_models::publish(const std::string& safetensors,
                                 const std::string& weights_sha256,
                                 step_number step) {
-  directory_.write_file(unchecked_model, safetensors, outlives::power);
+  directory_.write_file(unchecked_model, safetensors, store::outlives::power);
   std::filesystem::path staged = directory_.file(unchecked_model);
-  tensor_file file = read_safetensors(staged.string());
+  data::tensor_file file = data::read_safetensors(staged.string());
   if (parameters_sha256(file) != weights_sha256) {
     std::filesystem::remove(staged);
     throw ballast_error(errc::digest_mismatch,
@@ -96,15 +96,15 @@ saved_model run_models::publish(const std::string& safetensors,
 
 saved_model run_models::publish_checkpoint(const std::string& path,
                                            step_number step) {
-  tensor_file file = read_safetensors(path);
-  std::erase_if(file.tensors, [](const tensor_view& one) {
-    return one.name.starts_with(optimizer_prefix);
+  data::tensor_file file = data::read_safetensors(path);
+  std::erase_if(file.tensors, [](const data::tensor_view& one) {
+    return one.name.starts_with(data::optimizer_prefix);
   });
   directory_.write_file(unchecked_model,
                         safetensors_bytes(file.tensors, file.metadata),
-                        outlives::power);
+                        store::outlives::power);
   return publish_staged(directory_.file(unchecked_model),
                         parameters_sha256(file), step);
 }
 
-} // namespace ballast
+} // namespace ballast::actors

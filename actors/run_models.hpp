@@ -13,11 +13,11 @@
 #include <optional>
 #include <string>
 
-namespace ballast {
+namespace ballast::actors {
 
 class run_models {
 public:
-  run_models(const run_directory& directory, const run_notices& notices)
+  run_models(const store::run_directory& directory, const run_notices& notices)
       : directory_(directory), notices_(notices) {}
 
   /// Publishes model.safetensors, unless its parameters are not those that
@@ -28,12 +28,12 @@ public:
   saved_model publish_checkpoint(const std::string& file, step_number step);
 
 private:
-  std::optional<tensor_file> earlier(const std::filesystem::path& place);
+  std::optional<data::tensor_file> earlier(const std::filesystem::path& place);
   saved_model publish_staged(const std::filesystem::path& staged,
                              const std::string& sha256, step_number step);
 
-  const run_directory& directory_;
+  const store::run_directory& directory_;
   const run_notices& notices_;
 };
 
-} // namespace ballast
+} // namespace ballast::actors

@@ -11,11 +11,11 @@
 #include <string>
 #include <utility>
 
-namespace ballast {
+namespace ballast::actors {
 
 class run_notices {
 public:
-  explicit run_notices(std::shared_ptr<event_log> events)
+  explicit run_notices(std::shared_ptr<monitor::event_log> events)
       : events_(std::move(events)) {}
 
   /// What a user should know at once is told there, too.
@@ -23,15 +23,15 @@ public:
     tell_ = std::move(tell);
   }
   void warn(const std::string& text) const {
-    log().warn("{}", text);
+    monitor::log().warn("{}", text);
     if (tell_)
       tell_(text);
   }
-  const std::shared_ptr<event_log>& events() const { return events_; }
+  const std::shared_ptr<monitor::event_log>& events() const { return events_; }
 
 private:
-  std::shared_ptr<event_log> events_;
+  std::shared_ptr<monitor::event_log> events_;
   std::function<void(const std::string&)> tell_;
 };
 
-} // namespace ballast
+} // namespace ballast::actors

@@ -8,7 +8,7 @@
 #include <iterator>
 #include <utility>
 
-namespace ballast {
+namespace ballast::actors {
 
 namespace {
 
@@ -49,7 +49,7 @@ opening_result open_left_run(const coordinator_shell_config& config,
   if (wanted && order.again)
     if (failure refused = asks_too_much(*wanted, config))
       return refused;
-  std::optional<journal_content> found = look_for_run(folder);
+  std::optional<store::journal_content> found = look_for_run(folder);
   if (!found)
     return begin_again(config, folder, wanted);
   if (auto why = other_build(*found->run, config.core.build_id); !why.empty())
@@ -61,7 +61,7 @@ opening_result open_left_run(const coordinator_shell_config& config,
   out.record = std::make_shared<run_record>(std::filesystem::path(folder),
                                             *config.addresses);
   out.record->notices().tell_by(config.on_notice);
-  past_run past = out.record->past();
+  coordinator::past_run past = out.record->past();
   if (wanted)
     past.what = *wanted;
   past.alive = order.alive;
@@ -102,4 +102,4 @@ opening_result open_past_run(const coordinator_shell_config& config,
   return refusing([&] { return open_left_run(config, order); });
 }
 
-} // namespace ballast
+} // namespace ballast::actors

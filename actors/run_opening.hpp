@@ -11,13 +11,13 @@
 #include <string>
 #include <variant>
 
-namespace ballast {
+namespace ballast::actors {
 
 struct opened_run {
   std::shared_ptr<run_record> record;
   job what;
-  std::optional<past_run> past; // empty: it begins
-  std::string notice = {};      // for the user; may be empty
+  std::optional<coordinator::past_run> past; // empty: it begins
+  std::string notice = {};                   // for the user; may be empty
 };
 using opening_result = std::variant<opened_run, failure>;
 
@@ -29,4 +29,4 @@ opening_result open_new_run(const coordinator_shell_config& config,
 opening_result open_past_run(const coordinator_shell_config& config,
                              const resume_run& order);
 
-} // namespace ballast
+} // namespace ballast::actors

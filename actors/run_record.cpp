@@ -18,7 +18,7 @@
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
-namespace ballast {
+namespace ballast::actors {
 
 namespace {
 
@@ -29,8 +29,8 @@ run_record::place make_place(const job& what, const std::string& folder,
   bool was_there = !folder.empty() && std::filesystem::exists(path, too_long);
   bool had_lock =
       was_there && std::filesystem::exists(path / "run.lock", too_long);
-  return {folder.empty() ? run_directory::create(base, what.name)
-                         : run_directory::create_at(folder),
+  return {folder.empty() ? store::run_directory::create(base, what.name)
+                         : store::run_directory::create_at(folder),
           was_there,
           had_lock,
           false,
@@ -40,11 +40,12 @@ run_record::place make_place(const job& what, const std::string& folder,
 /// What a power cut tore is cut off before anybody reads it. Whatever else
 /// forbids to go on is found before.
 run_record::place adopt_place(const std::filesystem::path& folder) {
-  run_record::place out{run_directory::adopt(folder), true, true, true, {}};
+  run_record::place out{
+      store::run_directory::adopt(folder), true, true, true, {}};
   check_past_files(out.directory.path());
   for (auto [name, key] :
        {std::pair("steps.jsonl", "step"), std::pair("events.jsonl", "seq")})
-    if (auto cut = cut_damaged_tail(out.directory.file(name), key))
+    if (auto cut = store::cut_damaged_tail(out.directory.file(name), key))
       out.tails.push_back(std::move(*cut));
   return out;
 }
@@ -59,14 +60,15 @@ std::string tell_undo(step_number to, step_number last,
 }
 
 /// Every process that can read the token can speak as a worker of the run.
-void write_secret(const run_directory& in, const std::string& text) {
+void write_secret(const store::run_directory& in, const std::string& text) {
   const std::filesystem::path path = in.file(token_name);
   try {
-    atomic_file file(path, {.permissions = 0600, .unfinished_in = in.tmp()});
+    store::atomic_file file(path,
+                            {.permissions = 0600, .unfinished_in = in.tmp()});
     file.append(text);
     file.publish();
-  } catch (const file_failure& problem) {
-    refuse_file(path, problem.action(), problem.number());
+  } catch (const store::file_failure& problem) {
+    store::refuse_file(path, problem.action(), problem.number());
   }
 }
 
@@ -85,9 +87,10 @@ run_record::run_record(place where, const std::optional<std::string>& token)
       directory_(std::move(where.directory)),
       name_(directory_.path().filename().string()),
       token_(token ? *token : read_secret(directory_.file(token_name))),
-      probe_(std::make_shared<coordinator_probe>(name_)),
+      probe_(std::make_shared<monitor::coordinator_probe>(name_)),
       journal_(directory_.path(), probe_), term_(journal_.open().term()),
-      notices_(std::make_shared<event_log>(directory_.file("events.jsonl"))),
+      notices_(std::make_shared<monitor::event_log>(
+          directory_.file("events.jsonl"))),
       steps_(directory_.file("steps.jsonl")), set_(directory_, notices_),
       models_(directory_, notices_), checkpoints_(directory_, notices_, probe_),
       started_(std::chrono::steady_clock::now()) {}
@@ -112,7 +115,7 @@ run_record::begin_again(const job& what, const std::filesystem::path& folder,
 void run_record::begin(const job& what,
                        const coordinator_addresses& addresses) {
   begins_ = true;
-  directory_.write_json("job.json", to_json(what), outlives::power);
+  directory_.write_json("job.json", to_json(what), store::outlives::power);
   write_secret(directory_, token_);
   (void)fault_point("run.begin");
   announce(addresses);
@@ -142,7 +145,7 @@ void run_record::go_on() {
     return;
   std::error_code ignored;
   std::filesystem::path report = directory_.file("report.json");
-  const bool readable = read_json_file(report).is_object();
+  const bool readable = store::read_json_file(report).is_object();
   for (int life = 1; std::filesystem::exists(report, ignored); ++life) {
     std::string kept = "report-" + std::to_string(life) + ".json";
     if (std::filesystem::exists(directory_.file(kept), ignored))
@@ -154,26 +157,26 @@ void run_record::go_on() {
           kept);
   }
   if (stop_is_over_) {
-    standing_requests asked = journal_.open().content().asked;
+    coordinator::standing_requests asked = journal_.open().content().asked;
     asked.stop.reset();
     journal_.open().record_requests(asked);
   }
-  for (const damaged_tail& one : tails_) {
+  for (const store::damaged_tail& one : tails_) {
     std::string kept = one.kept.filename().string();
     std::string file = kept.substr(0, kept.rfind(".damaged-"));
     notices_.warn(file + " is damaged from line " + std::to_string(one.line) +
                   " on: " + one.why + "; those " + std::to_string(one.bytes) +
                   " bytes are kept as " + kept);
-    notices_.events()->append(
-        events::damaged_tail{file, one.line, one.bytes, one.why, kept});
+    notices_.events()->append(coordinator::events::damaged_tail{
+        file, one.line, one.bytes, one.why, kept});
   }
   checkpoints_.refuse_damaged();
 }
 
-past_run run_record::past() {
-  checkpoint_store(directory_.checkpoints()).remove_unfinished();
-  journal_content content = journal_.open().content();
-  past_run out = read_past_run(directory_.path(), content);
+coordinator::past_run run_record::past() {
+  data::checkpoint_store(directory_.checkpoints()).remove_unfinished();
+  store::journal_content content = journal_.open().content();
+  coordinator::past_run out = read_past_run(directory_.path(), content);
   checkpoints_.read(out);
   // What was to stop it has: a user who resumes it wants it to go on.
   stop_is_over_ =
@@ -181,7 +184,7 @@ past_run run_record::past() {
   if (stop_is_over_)
     out.asked.stop.reset();
   samples_ = 0;
-  for (const committed_step& step : out.steps)
+  for (const ledger::committed_step& step : out.steps)
     samples_ += step.samples;
   return out;
 }
@@ -193,19 +196,20 @@ void run_record::prepared(const job& what, const set_prepared& made,
   else
     journal_.open().record_run(
         {name_, what.seed, made.set.train_rows, to_json(what),
-         digest_text(run_identity(token_, name_)), build, set_.begin(made)});
+         digest_text(ledger::run_identity(token_, name_)), build,
+         set_.begin(made)});
   set_.copy_tables(made);
 }
 
-void run_record::perform(const write_steps& what) {
+void run_record::perform(const coordinator::write_steps& what) {
   steps_.append(what.steps);
-  for (const committed_step& step : what.steps) {
+  for (const ledger::committed_step& step : what.steps) {
     samples_ += step.samples;
     probe_->committed(step.step, step.epoch, step.samples, step.loss);
   }
 }
 
-void run_record::perform(const undo_steps& what) {
+void run_record::perform(const coordinator::undo_steps& what) {
   // Where the disk is full this comes again.
   step_number last = undoing_.value_or(steps_.last());
   if (!undoing_)
@@ -215,7 +219,8 @@ void run_record::perform(const undo_steps& what) {
   samples_ -=
       std::min(samples_, steps_.cut(what.to, directory_.file("undone.jsonl")));
   checkpoints_.undo_after(what.to);
-  notices_.events()->append(events::undone{last, what.to, what.reason});
+  notices_.events()->append(
+      coordinator::events::undone{last, what.to, what.reason});
   undoing_.reset();
 }
 
@@ -223,7 +228,7 @@ void run_record::workers(const nlohmann::json& list) {
   directory_.write_json("workers.json", list);
 }
 
-nlohmann::ordered_json run_record::finish(run_report report) {
+nlohmann::ordered_json run_record::finish(monitor::run_report report) {
   report.wall_s =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - started_)
           .count();
@@ -234,18 +239,18 @@ nlohmann::ordered_json run_record::finish(run_report report) {
   report.steps = value(steps_.last());
   report.samples = samples_;
   if (report.steps > 0)
-    report.audit = audit_counts(directory_.path());
+    report.audit = monitor::audit_counts(directory_.path());
   // What cannot be shown to be exact is no success.
-  if (report.state == to_string(run_phase::done) && report.audit &&
+  if (report.state == to_string(coordinator::run_phase::done) && report.audit &&
       !report.audit->problem.empty()) {
-    report.state = to_string(run_phase::failed);
+    report.state = to_string(coordinator::run_phase::failed);
     report.reason = "the audit of the run found: " + report.audit->problem;
   }
   (void)fault_point("report.write");
   nlohmann::ordered_json out = to_json(report);
-  directory_.write_json("report.json", out, outlives::power);
+  directory_.write_json("report.json", out, store::outlives::power);
   notices_.events()->append(
-      events::done{report.state, report.steps, report.reason});
+      coordinator::events::done{report.state, report.steps, report.reason});
   journal_.close();
   return out;
 }
@@ -270,10 +275,10 @@ void run_record::discard() {
   // The folder was empty when this life took it.
   for (const char* name :
        {"job.json", token_name, "coordinator.json", "workers.json",
-        "manifest.json", chunk_table_name, sample_table_name, "events.jsonl",
-        "steps.jsonl", "report.json", "ledger.sqlite", "ledger.sqlite-wal",
-        "ledger.sqlite-shm", "coordinator.lock", "logs", "trace", "checkpoints",
-        "tmp"})
+        "manifest.json", data::chunk_table_name, data::sample_table_name,
+        "events.jsonl", "steps.jsonl", "report.json", "ledger.sqlite",
+        "ledger.sqlite-wal", "ledger.sqlite-shm", "coordinator.lock", "logs",
+        "trace", "checkpoints", "tmp"})
     std::filesystem::remove(folder / name, ignored); // no folder with content
   if (!had_lock_)
     std::filesystem::remove(folder / "run.lock", ignored);
@@ -281,4 +286,4 @@ void run_record::discard() {
     std::filesystem::remove(folder, ignored);
 }
 
-} // namespace ballast
+} // namespace ballast::actors

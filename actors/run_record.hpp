@@ -28,7 +28,7 @@
 #include <string>
 #include <vector>
 
-namespace ballast {
+namespace ballast::actors {
 
 /// Where the coordinator can be reached; the content of coordinator.json.
 struct coordinator_addresses {
@@ -40,11 +40,11 @@ class run_record {
 public:
   /// The directory, and what was there before this life.
   struct place {
-    run_directory directory;
+    store::run_directory directory;
     bool was_there = false; // the folder
     bool had_lock = false;
     bool resumed = false;
-    std::vector<damaged_tail> tails; // cut off
+    std::vector<store::damaged_tail> tails; // cut off
   };
 
   /// `folder` empty: BASE/NAME-N. Throws ballast_error: run_dir_in_use,
@@ -62,7 +62,7 @@ public:
               const std::string& token, const coordinator_addresses& addresses);
 
   /// What the life before left.
-  past_run past();
+  coordinator::past_run past();
   /// It does: how it ended counts no more. Before that nothing is changed.
   void go_on();
   /// Taken over, and not gone on with: whatever ends it now leaves the folder
@@ -76,7 +76,9 @@ public:
   const std::filesystem::path& folder() const { return directory_.path(); }
   ballast::term term() const { return term_; }
   run_notices& notices() { return notices_; }
-  const std::shared_ptr<coordinator_probe>& probe() const { return probe_; }
+  const std::shared_ptr<monitor::coordinator_probe>& probe() const {
+    return probe_;
+  }
 
   /// The set is prepared: from here on the run can be audited. Throws
   /// run_dir_unusable where it is not the set that the run began with.
@@ -87,12 +89,14 @@ public:
   template <class Action>
   requires requires(run_journal& in, const Action& what) { in.perform(what); }
   void perform(const Action& what) { journal_.perform(what); }
-  void perform(const write_event& what) {
+  void perform(const coordinator::write_event& what) {
     journal_.tell(what.what, *notices_.events());
   }
-  void perform(const write_steps& what);
-  void perform(const undo_steps& what);
-  void perform(const refuse_checkpoint& what) { checkpoints_.refuse(what); }
+  void perform(const coordinator::write_steps& what);
+  void perform(const coordinator::undo_steps& what);
+  void perform(const coordinator::refuse_checkpoint& what) {
+    checkpoints_.refuse(what);
+  }
   void workers(const nlohmann::json& list);
 
   run_checkpoints& checkpoints() { return checkpoints_; }
@@ -101,7 +105,7 @@ public:
 
   /// Audit and report of an ended run; any thread, nothing else is written at
   /// the same time. Returns the report.
-  nlohmann::ordered_json finish(run_report report);
+  nlohmann::ordered_json finish(monitor::run_report report);
   /// The run never began: removes the files that this life wrote, by name, and
   /// the folder if it made that and nothing else is in it. Where an earlier
   /// life left anything nothing is removed.
@@ -121,16 +125,16 @@ private:
   bool begins_ = false;
   bool discarded_ = false;
   std::atomic<bool> went_on_{false};
-  std::vector<damaged_tail> tails_;
+  std::vector<store::damaged_tail> tails_;
   bool stop_is_over_ = false;
-  run_directory directory_;
+  store::run_directory directory_;
   std::string name_;
   std::string token_;
-  std::shared_ptr<coordinator_probe> probe_;
+  std::shared_ptr<monitor::coordinator_probe> probe_;
   run_journal journal_; // closed when the run is over
   ballast::term term_{};
   run_notices notices_;
-  step_log steps_;
+  monitor::step_log steps_;
   run_set set_;
   run_models models_;
   run_checkpoints checkpoints_;
@@ -139,4 +143,4 @@ private:
   std::chrono::steady_clock::time_point started_;
 };
 
-} // namespace ballast
+} // namespace ballast::actors

@@ -13,7 +13,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-namespace ballast {
+namespace ballast::actors {
 
 namespace {
 
@@ -24,19 +24,20 @@ std::string digest_of(const nlohmann::json& about) {
 }
 
 /// The manifest with its chunks; without, if its table cannot be read.
-manifest with_chunks(const nlohmann::json& about,
-                     const std::filesystem::path& folder) {
-  auto out = about.get<manifest>();
+ledger::manifest with_chunks(const nlohmann::json& about,
+                             const std::filesystem::path& folder) {
+  auto out = about.get<ledger::manifest>();
   try {
-    read_chunks(folder, out);
+    data::read_chunks(folder, out);
   } catch (const ballast_error& e) {
-    log().warn("{}", e.what());
+    monitor::log().warn("{}", e.what());
   }
   return out;
 }
 
 /// Where to look for what differs.
-std::string difference(const manifest& before, const manifest& now) {
+std::string difference(const ledger::manifest& before,
+                       const ledger::manifest& now) {
   if (before.train_rows != now.train_rows)
     return "it has " + std::to_string(now.train_rows) +
            " training rows now, before it had " +
@@ -44,7 +45,7 @@ std::string difference(const manifest& before, const manifest& now) {
   size_t count = std::min(before.train.size(), now.train.size());
   for (size_t i = 0; i < count; ++i)
     if (before.train[i].checksum != now.train[i].checksum) {
-      const std::vector<id_run>& rows = now.train[i].source_rows;
+      const std::vector<ledger::id_run>& rows = now.train[i].source_rows;
       return "the first change is in chunk " + std::to_string(i) +
              (rows.empty()
                   ? ""
@@ -59,13 +60,13 @@ std::string difference(const manifest& before, const manifest& now) {
 } // namespace
 
 std::string run_set::begin(const set_prepared& made) {
-  directory_.write_file(name, made.manifest, outlives::power);
+  directory_.write_file(name, made.manifest, store::outlives::power);
   return digest_of(nlohmann::json::parse(made.manifest));
 }
 
 void run_set::check(const set_prepared& made, const std::string& digest) {
   nlohmann::json now = nlohmann::json::parse(made.manifest);
-  nlohmann::json kept = read_json_file(directory_.file(name));
+  nlohmann::json kept = store::read_json_file(directory_.file(name));
   std::error_code none;
   const bool was_there = std::filesystem::exists(directory_.file(name), none);
   bool whole = kept.is_object() && digest_of(kept) == digest;
@@ -83,13 +84,13 @@ void run_set::check(const set_prepared& made, const std::string& digest) {
   std::string why = was_there ? "was damaged or changed" : "was missing";
   if (was_there)
     std::filesystem::rename(directory_.file(name),
-                            damaged_name(directory_.file(name)));
-  directory_.write_file(name, made.manifest, outlives::power);
+                            store::damaged_name(directory_.file(name)));
+  directory_.write_file(name, made.manifest, store::outlives::power);
   notices_.warn(
       std::string(name) + " " + why +
       "; it is made again from the prepared data, which are those that the "
       "run began with");
-  notices_.events()->append(events::manifest_restored{why});
+  notices_.events()->append(coordinator::events::manifest_restored{why});
 }
 
 void run_set::copy_tables(const set_prepared& made) {
@@ -103,18 +104,18 @@ void run_set::complete_tables() {
   } catch (const ballast_error& e) {
     if (e.what_failed().code == errc::disk_full)
       throw;
-    log().warn("{}", e.what());
+    monitor::log().warn("{}", e.what());
   }
 }
 
-std::string run_set::describe(const std::vector<row_ref>& rows) const {
+std::string run_set::describe(const std::vector<ledger::row_ref>& rows) const {
   std::ifstream in(directory_.file("manifest.json"));
-  auto set = nlohmann::json::parse(in).get<manifest>();
+  auto set = nlohmann::json::parse(in).get<ledger::manifest>();
   if (set.tables)
     tables_.complete();
-  read_chunks(directory_.path(), set);
-  read_samples(directory_.path(), set);
+  data::read_chunks(directory_.path(), set);
+  data::read_samples(directory_.path(), set);
   return describe_rows(set, rows);
 }
 
-} // namespace ballast
+} // namespace ballast::actors

@@ -12,13 +12,13 @@
 #include <string>
 #include <vector>
 
-namespace ballast {
+namespace ballast::actors {
 
 struct set_prepared; // actors/local_protocol.hpp
 
 class run_set {
 public:
-  run_set(const run_directory& directory, const run_notices& notices)
+  run_set(const store::run_directory& directory, const run_notices& notices)
       : directory_(directory), notices_(notices) {}
 
   /// The run begins with this set: writes its manifest. Returns its digest.
@@ -31,12 +31,12 @@ public:
   /// disk_full.
   void complete_tables();
   /// Names rows of the training set as their owner knows them.
-  std::string describe(const std::vector<row_ref>& rows) const;
+  std::string describe(const std::vector<ledger::row_ref>& rows) const;
 
 private:
-  const run_directory& directory_;
+  const store::run_directory& directory_;
   const run_notices& notices_;
   mutable table_copy tables_; // ends before the folder is given back
 };
 
-} // namespace ballast
+} // namespace ballast::actors

@@ -2,14 +2,15 @@
 
 #include <algorithm>
 
-namespace ballast {
+namespace ballast::actors {
 
-run_report summary_of(const coordinator_parts& core, const end_run& how) {
-  const run_state& run = core.run;
-  const run_tally& tally = run.steps.tally();
-  const balance_account& balance = run.balance.account();
-  const generation_state* members = core.members.members();
-  run_report out;
+monitor::run_report summary_of(const coordinator::coordinator_parts& core,
+                               const coordinator::end_run& how) {
+  const coordinator::run_state& run = core.run;
+  const coordinator::run_tally& tally = run.steps.tally();
+  const coordinator::balance_account& balance = run.balance.account();
+  const coordinator::generation_state* members = core.members.members();
+  monitor::run_report out;
   out.state = how.state;
   out.epochs = run.spec.job.train.epochs;
   out.steps = value(tally.last.step);
@@ -37,7 +38,7 @@ run_report summary_of(const coordinator_parts& core, const end_run& how) {
     out.skew_tv_max = skew;
   }
   if (tally.samples > 0)
-    out.lineage = lineage_text(tally.lineage);
+    out.lineage = ledger::lineage_text(tally.lineage);
   if (!run.model.sha256().empty())
     out.weights_sha256 = run.model.sha256();
   if (value(run.model.step()) > 0)
@@ -45,4 +46,4 @@ run_report summary_of(const coordinator_parts& core, const end_run& how) {
   return out;
 }
 
-} // namespace ballast
+} // namespace ballast::actors

@@ -5,8 +5,9 @@
 #include "runtime/coordinator/actions.hpp"
 #include "runtime/coordinator/parts.hpp"
 
-namespace ballast {
+namespace ballast::actors {
 
-run_report summary_of(const coordinator_parts& core, const end_run& how);
+monitor::run_report summary_of(const coordinator::coordinator_parts& core,
+                               const coordinator::end_run& how);
 
-} // namespace ballast
+} // namespace ballast::actors

@@ -2,7 +2,7 @@
 
 #include "runtime/base/errors.hpp"
 
-namespace ballast {
+namespace ballast::actors {
 
 namespace {
 
@@ -29,7 +29,7 @@ sample_trace::sample_trace(const assignment& order)
   }
 }
 
-void sample_trace::write(const step_order& order,
+void sample_trace::write(const worker::step_order& order,
                          const std::vector<uint64_t>& ids) {
   line_.clear();
   line_ += "{\"generation\":" + to_string(order.generation) +
@@ -47,4 +47,4 @@ void sample_trace::write(const step_order& order,
   file_->append(line_);
 }
 
-} // namespace ballast
+} // namespace ballast::actors

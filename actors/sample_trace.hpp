@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-namespace ballast {
+namespace ballast::actors {
 
 class sample_trace {
 public:
@@ -21,12 +21,12 @@ public:
   /// now, write() opens it.
   explicit sample_trace(const assignment& order);
   /// Throws ballast_error{disk_full}.
-  void write(const step_order& order, const std::vector<uint64_t>& ids);
+  void write(const worker::step_order& order, const std::vector<uint64_t>& ids);
 
 private:
   std::filesystem::path path_;
-  std::optional<line_file> file_;
+  std::optional<store::line_file> file_;
   std::string line_;
 };
 
-} // namespace ballast
+} // namespace ballast::actors

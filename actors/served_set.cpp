@@ -20,12 +20,12 @@
 #include <thread>
 #include <utility>
 
-namespace ballast {
+namespace ballast::actors {
 
 struct served_set::parts {
-  std::shared_ptr<prepared_set> set;
-  std::shared_ptr<const chunk_labels> labels;
-  std::unique_ptr<chunk_service> service;
+  std::shared_ptr<data::prepared_set> set;
+  std::shared_ptr<const balance::chunk_labels> labels;
+  std::unique_ptr<data::chunk_service> service;
   std::string manifest_text;
   std::string chunks; // the table that workers get
   std::string detail;
@@ -50,14 +50,15 @@ struct served_set::parts {
 failure served_set::parts::make(const prepare_set& order,
                                 const shard_manager_config& config) {
   try {
-    set = prepare(order.what, config.cache_folder,
-                  {.stop = {stop.get_token(), progress}, .warn = config.warn});
+    set = data::prepare(
+        order.what, config.cache_folder,
+        {.stop = {stop.get_token(), progress}, .warn = config.warn});
     manifest_text = json_text(nlohmann::json(set->about()));
-    chunks = chunk_table(set->about(), chunk_columns_wanted::no_labels);
-    labels = std::make_shared<const chunk_labels>(set->about());
-    service = chunk_service::start(
+    chunks = chunk_table(set->about(), data::chunk_columns_wanted::no_labels);
+    labels = std::make_shared<const balance::chunk_labels>(set->about());
+    service = data::chunk_service::start(
         config.bind_host, 0, order.token,
-        [held = set](data_part part, chunk_id id) {
+        [held = set](data::data_part part, chunk_id id) {
           return held->read(part, id);
         },
         [this](const std::string& name) -> std::optional<std::string> {
@@ -68,7 +69,7 @@ failure served_set::parts::make(const prepare_set& order,
           return std::nullopt;
         });
     return {};
-  } catch (const source_error& e) {
+  } catch (const data::source_error& e) {
     detail = e.detail();
     return e.what_failed();
   } catch (const ballast_error& e) {
@@ -109,7 +110,7 @@ const std::string& served_set::detail() const {
 }
 
 set_prepared served_set::about() const {
-  const manifest& has = parts_->set->about();
+  const ledger::manifest& has = parts_->set->about();
   set_prepared out;
   out.manifest = parts_->manifest_text;
   if (has.tables)
@@ -119,16 +120,16 @@ set_prepared served_set::about() const {
   out.set.train_rows = has.train_rows;
   out.set.test_rows = has.test_rows;
   out.set.classes = has.row.classes;
-  for (const chunk_info& one : has.train)
+  for (const ledger::chunk_info& one : has.train)
     out.set.chunk_rows.push_back(one.rows);
   return out;
 }
 
-std::shared_ptr<const manifest> served_set::content() const {
+std::shared_ptr<const ledger::manifest> served_set::content() const {
   return {parts_->set, &parts_->set->about()};
 }
 
-std::shared_ptr<const chunk_labels> served_set::labels() const {
+std::shared_ptr<const balance::chunk_labels> served_set::labels() const {
   return parts_->labels;
 }
 
@@ -137,4 +138,4 @@ void served_set::serve(const std::string& checkpoint_file) {
   parts_->checkpoint_file = checkpoint_file;
 }
 
-} // namespace ballast
+} // namespace ballast::actors

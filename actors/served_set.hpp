@@ -12,7 +12,7 @@
 #include <memory>
 #include <string>
 
-namespace ballast {
+namespace ballast::actors {
 
 struct shard_manager_config;
 
@@ -37,8 +37,8 @@ public:
 
   // -- after its end without a failure ---
   set_prepared about() const;
-  std::shared_ptr<const manifest> content() const;
-  std::shared_ptr<const chunk_labels> labels() const;
+  std::shared_ptr<const ledger::manifest> content() const;
+  std::shared_ptr<const balance::chunk_labels> labels() const;
   /// As the blob "checkpoint" from now on; empty: none.
   void serve(const std::string& checkpoint_file);
 
@@ -47,4 +47,4 @@ private:
   std::unique_ptr<parts> parts_;
 };
 
-} // namespace ballast
+} // namespace ballast::actors

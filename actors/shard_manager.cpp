@@ -9,7 +9,7 @@
 #include <string>
 #include <utility>
 
-namespace ballast {
+namespace ballast::actors {
 
 namespace {
 
@@ -30,9 +30,12 @@ shard_manager::shard_manager(caf::actor_config& actor,
 shard_manager::behavior_type shard_manager::make_behavior() {
   return {
       [this](const prepare_set& order) { return prepare(order); },
-      [this](const place_shares& order) { return place_within(order); },
+      [this](const balance::place_shares& order) {
+        return place_within(order);
+      },
       // The planner answers whoever asked.
-      [this](const load_view& view) -> caf::result<balance_answer> {
+      [this](const balance::load_view& view)
+          -> caf::result<balance::balance_answer> {
         return delegate(planner_, load_look{view, looks_.get_token()});
       },
       [this](const plan_request& request) -> caf::result<control_reply> {
@@ -142,7 +145,7 @@ void shard_manager::drop() {
 }
 
 caf::result<placed_shares>
-shard_manager::place_within(const place_shares& order) {
+shard_manager::place_within(const balance::place_shares& order) {
   if (state_ != set_state::ready)
     return to_error(not_prepared);
   // What is searched for now is for workers that train no more, and the cores
@@ -159,4 +162,4 @@ void shard_manager::set_policy(const set_balance& how) {
   send(planner_, policy_);
 }
 
-} // namespace ballast
+} // namespace ballast::actors

@@ -20,7 +20,7 @@
 #include <stop_token>
 #include <string>
 
-namespace ballast {
+namespace ballast::actors {
 
 struct shard_manager_config {
   std::string bind_host = "127.0.0.1";
@@ -45,7 +45,7 @@ public:
 private:
   caf::result<set_prepared> prepare(const prepare_set& order);
   void end(const preparation_ended& how);
-  caf::result<placed_shares> place_within(const place_shares& order);
+  caf::result<placed_shares> place_within(const balance::place_shares& order);
   void set_policy(const set_balance& how);
   void check_progress(const preparation_tick& of);
   void refuse(const failure& why);
@@ -55,9 +55,9 @@ private:
 
   shard_manager_config config_;
   planner_actor planner_;
-  std::stop_source looks_;   // ends those that the planner was asked for
-  balance_policy policy_;    // of the set
-  uint64_t last_number_ = 0; // of a set
+  std::stop_source looks_;         // ends those that the planner was asked for
+  balance::balance_policy policy_; // of the set
+  uint64_t last_number_ = 0;       // of a set
   /// The set that is prepared, or in preparation, under last_number_.
   std::unique_ptr<served_set> set_;
   enum class set_state : uint8_t { none, preparing, failed, ready };
@@ -68,4 +68,4 @@ private:
   std::map<uint64_t, std::unique_ptr<served_set>> leaving_;
 };
 
-} // namespace ballast
+} // namespace ballast::actors

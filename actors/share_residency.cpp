@@ -9,7 +9,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-namespace ballast {
+namespace ballast::actors {
 
 namespace {
 
@@ -32,11 +32,12 @@ constexpr auto ask_again_every = 20ms;
 /// Between two log lines about an origin that is away.
 constexpr auto say_again_after = 10s;
 
-bool is_given_up(const row_source::question& given_up) {
+bool is_given_up(const data::row_source::question& given_up) {
   return given_up && given_up();
 }
 
-const share* share_of(const plan& of, worker_id self, size_t& rank) {
+const ledger::share* share_of(const ledger::plan& of, worker_id self,
+                              size_t& rank) {
   for (rank = 0; rank < of.shares.size(); ++rank)
     if (of.shares[rank].worker == self)
       return &of.shares[rank];
@@ -56,7 +57,8 @@ void add_new(std::deque<chunk_id>& to, const std::deque<chunk_id>& more,
 
 } // namespace
 
-share_residency::share_residency(chunk_fetcher connected, const manifest& set,
+share_residency::share_residency(chunk_fetcher connected,
+                                 const ledger::manifest& set,
                                  uint64_t store_limit_bytes)
     : set_(set), store_(store_limit_bytes), urgent_(std::move(connected)),
       origin_(urgent_.origin().address), thread_([this] { follow(); }) {}
@@ -77,21 +79,21 @@ void share_residency::set_origin(const std::string& address) {
 
 // -- what is to come ----------------------------------------------------------
 
-share_residency::lacking share_residency::lacks(const plan& of,
+share_residency::lacking share_residency::lacks(const ledger::plan& of,
                                                 worker_id self) const {
   lacking out;
   size_t rank = 0;
-  const share* own = share_of(of, self, rank);
+  const ledger::share* own = share_of(of, self, rank);
   if (own == nullptr)
     return out;
   const std::vector<bool> here =
-      store_.held(data_part::train, set_.train.size());
-  for (const interval& one : own->intervals)
+      store_.held(data::data_part::train, set_.train.size());
+  for (const ledger::interval& one : own->intervals)
     if (!here[value(one.chunk)] &&
         (out.train.empty() || out.train.back() != one.chunk))
       out.train.push_back(one.chunk);
   const std::vector<bool> test_here =
-      store_.held(data_part::test, set_.test.size());
+      store_.held(data::data_part::test, set_.test.size());
   // As an evaluation divides them.
   for (size_t i = rank; i < set_.test.size(); i += of.shares.size())
     if (!test_here[i])
@@ -104,13 +106,13 @@ share_residency::lacking share_residency::lacks(const plan& of,
 void share_residency::make_room(const lacking& coming, uint64_t limit_bytes) {
   uint64_t bytes = store_.bytes();
   for (chunk_id id : coming.train)
-    bytes += about(data_part::train, id).bytes;
+    bytes += about(data::data_part::train, id).bytes;
   for (chunk_id id : coming.test)
-    bytes += about(data_part::test, id).bytes;
+    bytes += about(data::data_part::test, id).bytes;
   store_.set_limit(std::max(limit_bytes, bytes));
 }
 
-void share_residency::bring(const plan& of, worker_id self,
+void share_residency::bring(const ledger::plan& of, worker_id self,
                             uint64_t limit_bytes) {
   lacking more = lacks(of, self);
   if (limit_bytes > 0)
@@ -123,7 +125,7 @@ void share_residency::bring(const plan& of, worker_id self,
   changed_.notify_all();
 }
 
-void share_residency::bring_only(const plan& of, worker_id self) {
+void share_residency::bring_only(const ledger::plan& of, worker_id self) {
   lacking all = lacks(of, self);
   {
     const std::lock_guard lock(mutex_);
@@ -145,10 +147,10 @@ bool share_residency::holds() const {
 // -- behind the steps ---------------------------------------------------------
 
 wanted_chunks share_residency::next_request() {
-  const data_part part =
-      rest_.train.empty() ? data_part::test : data_part::train;
+  const data::data_part part =
+      rest_.train.empty() ? data::data_part::test : data::data_part::train;
   std::deque<chunk_id>& from =
-      part == data_part::train ? rest_.train : rest_.test;
+      part == data::data_part::train ? rest_.train : rest_.test;
   wanted_chunks out{&store_, part, set_.row, {}};
   uint64_t bytes = 0;
   while (!from.empty() && bytes < request_bytes &&
@@ -193,24 +195,27 @@ void share_residency::follow() {
       fetcher.fetch(next, fetcher.origin(), how);
     } catch (const std::exception& e) {
       failed = true;
-      log().warn("the rest of the share: {}; steps ask for its rows themselves",
-                 e.what());
+      monitor::log().warn(
+          "the rest of the share: {}; steps ask for its rows themselves",
+          e.what());
     }
     lock.lock();
     if (failed) // what else is wanted may still come
       changed_.wait_for(lock, try_again_after, [this] { return stop_.load(); });
     else if (rest_.none() && std::exchange(some, false))
-      log().info("holds {} train and {} test chunks, {} MB",
-                 store_.count(data_part::train), store_.count(data_part::test),
-                 store_.bytes() >> 20);
+      monitor::log().info("holds {} train and {} test chunks, {} MB",
+                          store_.count(data::data_part::train),
+                          store_.count(data::data_part::test),
+                          store_.bytes() >> 20);
   }
 }
 
 // -- what a step waits for ----------------------------------------------------
 
 share_residency::missing_rows
-share_residency::missing_of(data_part part, std::span<const row_ref> rows,
-                            const std::vector<row_place>& places) const {
+share_residency::missing_of(data::data_part part,
+                            std::span<const ledger::row_ref> rows,
+                            const std::vector<data::row_place>& places) const {
   std::vector<size_t> all;
   for (size_t i = 0; i < rows.size(); ++i)
     if (!places[i].in)
@@ -222,7 +227,7 @@ share_residency::missing_of(data_part part, std::span<const row_ref> rows,
     const chunk_id id = rows[*from].chunk;
     const auto to = std::find_if(from, all.end(),
                                  [&](size_t i) { return rows[i].chunk != id; });
-    const chunk_info& whole = about(part, id);
+    const ledger::chunk_info& whole = about(part, id);
     const auto count = uint64_t(to - from);
     if (whole.bytes <= small_chunk_bytes || count * 4 >= whole.rows) {
       out.chunks.push_back(id);
@@ -235,8 +240,9 @@ share_residency::missing_of(data_part part, std::span<const row_ref> rows,
   return out;
 }
 
-void share_residency::gather(data_part part, std::span<const row_ref> rows,
-                             const question& given_up, batch& out) {
+void share_residency::gather(data::data_part part,
+                             std::span<const ledger::row_ref> rows,
+                             const question& given_up, data::batch& out) {
   while (store_.find_all(part, rows, out.places) > 0) {
     const missing_rows missing = missing_of(part, rows, out.places);
     if (!missing.chunks.empty()) {
@@ -252,9 +258,9 @@ void share_residency::gather(data_part part, std::span<const row_ref> rows,
     changed_.notify_all();
 }
 
-chunk_ptr share_residency::chunk_of(data_part part, chunk_id id,
-                                    const question& given_up) {
-  chunk_ptr out = store_.find(part, id);
+data::chunk_ptr share_residency::chunk_of(data::data_part part, chunk_id id,
+                                          const question& given_up) {
+  data::chunk_ptr out = store_.find(part, id);
   while (!out) {
     fetch_now(part, {id}, given_up);
     out = store_.find(part, id);
@@ -262,7 +268,7 @@ chunk_ptr share_residency::chunk_of(data_part part, chunk_id id,
   return out;
 }
 
-void share_residency::fetch_now(data_part part,
+void share_residency::fetch_now(data::data_part part,
                                 const std::vector<chunk_id>& ids,
                                 const question& given_up) {
   wanted_chunks wanted{&store_, part, set_.row, {}};
@@ -277,20 +283,20 @@ void share_residency::fetch_now(data_part part,
          });
 }
 
-void share_residency::fetch_rows_now(data_part part,
-                                     std::span<const row_ref> rows,
+void share_residency::fetch_rows_now(data::data_part part,
+                                     std::span<const ledger::row_ref> rows,
                                      const missing_rows& missing,
                                      const question& given_up,
-                                     std::vector<row_place>& places) {
+                                     std::vector<data::row_place>& places) {
   constexpr size_t at_once = 4096;
   const std::span<const size_t> all = missing.rows;
   for (size_t begin = 0; begin < all.size(); begin += at_once) {
     const auto part_of =
         all.subspan(begin, std::min(at_once, all.size() - begin));
-    std::vector<row_ref> wanted;
+    std::vector<ledger::row_ref> wanted;
     for (size_t i : part_of)
       wanted.push_back(rows[i]);
-    chunk_ptr got;
+    data::chunk_ptr got;
     insist(std::to_string(wanted.size()) + " rows",
            missing.rows_bytes * part_of.size() / all.size(), given_up,
            [&](const chunk_fetcher::terms& how) {
@@ -338,7 +344,8 @@ void share_residency::insist(
         throw;
       const auto now = std::chrono::steady_clock::now();
       if (!said || now - *said > say_again_after) {
-        log().warn("a step waits for {} from the origin: {}", what, e.what());
+        monitor::log().warn("a step waits for {} from the origin: {}", what,
+                            e.what());
         said = now;
       }
     }
@@ -363,4 +370,4 @@ std::string share_residency::fetch_blob(const std::string& name,
   return urgent_.fetch_blob(name, given_up);
 }
 
-} // namespace ballast
+} // namespace ballast::actors

@@ -24,7 +24,7 @@
 #include <utility>
 #include <vector>
 
-namespace ballast {
+namespace ballast::actors {
 
 /// How much has arrived of what a step waits for; every heartbeat says so.
 class bytes_coming {
@@ -47,23 +47,23 @@ private:
   std::atomic<uint64_t> arrived_{0};
 };
 
-class share_residency final : public row_source {
+class share_residency final : public data::row_source {
 public:
   /// `connected`: to the origin, for what is urgent. `set` must outlive this.
-  share_residency(chunk_fetcher connected, const manifest& set,
+  share_residency(chunk_fetcher connected, const ledger::manifest& set,
                   uint64_t store_limit_bytes);
   ~share_residency() override;
 
   // -- any thread -------------------------------------------------------------
 
-  chunk_store& store() { return store_; }
+  data::chunk_store& store() { return store_; }
   /// The origin was restarted elsewhere.
   void set_origin(const std::string& address);
   /// This share, and the test chunks of the rank, are to be here soon.
   /// `limit_bytes`: of the store from now on, 0 = as it is.
-  void bring(const plan& of, worker_id self, uint64_t limit_bytes);
+  void bring(const ledger::plan& of, worker_id self, uint64_t limit_bytes);
   /// Likewise, and nothing else is.
-  void bring_only(const plan& of, worker_id self);
+  void bring_only(const ledger::plan& of, worker_id self);
   /// A generation is to begin: what is not for a step leaves the processors and
   /// the network to the way there, until its first step is made, or for a
   /// second.
@@ -73,10 +73,10 @@ public:
 
   // -- of the steps -----------------------------------------------------------
 
-  void gather(data_part part, std::span<const row_ref> rows,
-              const question& given_up, batch& out) override;
-  chunk_ptr chunk_of(data_part part, chunk_id id,
-                     const question& given_up) override;
+  void gather(data::data_part part, std::span<const ledger::row_ref> rows,
+              const question& given_up, data::batch& out) override;
+  data::chunk_ptr chunk_of(data::data_part part, chunk_id id,
+                           const question& given_up) override;
 
 private:
   /// Of the training set first; each once, those that are not here.
@@ -85,11 +85,11 @@ private:
     std::deque<chunk_id> test;
     bool none() const { return train.empty() && test.empty(); }
   };
-  lacking lacks(const plan& of, worker_id self) const;
+  lacking lacks(const ledger::plan& of, worker_id self) const;
   bool holds() const;
-  const chunk_info& about(data_part part, chunk_id id) const {
-    return part == data_part::train ? set_.train.at(value(id))
-                                    : set_.test.at(value(id));
+  const ledger::chunk_info& about(data::data_part part, chunk_id id) const {
+    return part == data::data_part::train ? set_.train.at(value(id))
+                                          : set_.test.at(value(id));
   }
   void make_room(const lacking& coming, uint64_t limit_bytes);
   /// What `places` lack.
@@ -98,14 +98,16 @@ private:
     std::vector<size_t> rows;     // to be fetched alone, by chunk
     uint64_t rows_bytes = 0;
   };
-  missing_rows missing_of(data_part part, std::span<const row_ref> rows,
-                          const std::vector<row_place>& places) const;
+  missing_rows missing_of(data::data_part part,
+                          std::span<const ledger::row_ref> rows,
+                          const std::vector<data::row_place>& places) const;
   /// Until these are here; throws if it is given up.
-  void fetch_now(data_part part, const std::vector<chunk_id>& ids,
+  void fetch_now(data::data_part part, const std::vector<chunk_id>& ids,
                  const question& given_up);
-  void fetch_rows_now(data_part part, std::span<const row_ref> rows,
+  void fetch_rows_now(data::data_part part,
+                      std::span<const ledger::row_ref> rows,
                       const missing_rows& missing, const question& given_up,
-                      std::vector<row_place>& places);
+                      std::vector<data::row_place>& places);
   /// `fetch` from the origin, again as long as it cannot be reached.
   void insist(const std::string& what, uint64_t bytes, const question& given_up,
               const std::function<void(const chunk_fetcher::terms&)>& fetch);
@@ -113,8 +115,8 @@ private:
   /// The next chunks to fetch, of one part.
   wanted_chunks next_request();
 
-  const manifest& set_;
-  chunk_store store_;
+  const ledger::manifest& set_;
+  data::chunk_store store_;
   bytes_coming coming_;
 
   std::mutex urgent_mutex_; // guards the following, and is held for long
@@ -131,4 +133,4 @@ private:
   std::thread thread_;
 };
 
-} // namespace ballast
+} // namespace ballast::actors

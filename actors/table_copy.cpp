@@ -11,7 +11,7 @@
 #include <system_error>
 #include <vector>
 
-namespace ballast {
+namespace ballast::actors {
 
 namespace {
 
@@ -31,20 +31,20 @@ void copy(const fs::path& from, const fs::path& to,
   if (!in)
     throw ballast_error(errc::invalid_data, from.string() + " is missing");
   try {
-    atomic_file out(to, {.unfinished_in = unfinished_in});
+    store::atomic_file out(to, {.unfinished_in = unfinished_in});
     std::vector<char> block(1 << 20);
     while (in.read(block.data(), std::streamsize(block.size())) ||
            in.gcount() > 0)
       out.append(block.data(), size_t(in.gcount()));
     out.publish();
-  } catch (const file_failure& e) {
-    refuse_file(to, e.action(), e.number());
+  } catch (const store::file_failure& e) {
+    store::refuse_file(to, e.action(), e.number());
   }
 }
 
 void copy_tables(const fs::path& from, const fs::path& to,
                  const fs::path& unfinished_in) {
-  for (const char* name : {chunk_table_name, sample_table_name})
+  for (const char* name : {data::chunk_table_name, data::sample_table_name})
     copy(from / name, to / name, unfinished_in);
 }
 
@@ -60,8 +60,8 @@ void table_copy::begin(const fs::path& from, const fs::path& to,
     try {
       copy_tables(from, to, unfinished_in);
     } catch (const std::exception& e) {
-      log().warn("the tables of the set: {}; they are copied at the end",
-                 e.what());
+      monitor::log().warn(
+          "the tables of the set: {}; they are copied at the end", e.what());
     }
   });
 }
@@ -73,4 +73,4 @@ void table_copy::complete() {
     copy_tables(from_, to_, unfinished_in_);
 }
 
-} // namespace ballast
+} // namespace ballast::actors

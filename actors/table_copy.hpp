@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <thread>
 
-namespace ballast {
+namespace ballast::actors {
 
 class table_copy {
 public:
@@ -29,4 +29,4 @@ private:
   std::jthread thread_;
 };
 
-} // namespace ballast
+} // namespace ballast::actors

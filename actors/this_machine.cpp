@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <thread>
 
-namespace ballast {
+namespace ballast::actors {
 
 machine_size this_machine() {
-  return {total_memory_bytes(),
+  return {data::total_memory_bytes(),
           std::max(1u, std::thread::hardware_concurrency())};
 }
 
-} // namespace ballast
+} // namespace ballast::actors

@@ -3,10 +3,10 @@
 
 #include "runtime/job/memory_need.hpp"
 
-namespace ballast {
+namespace ballast::actors {
 
 /// Memory: physical, or less where a cgroup of this process says so. Cores:
 /// those that it may run on.
 machine_size this_machine();
 
-} // namespace ballast
+} // namespace ballast::actors

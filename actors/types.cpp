@@ -1,6 +1,6 @@
 #include "actors/types.hpp"
 
-namespace ballast {
+namespace ballast::actors {
 
 system_config::system_config() {
   add_message_types<caf::id_block::ballast>();
@@ -60,4 +60,4 @@ failure to_failure(const caf::error& what) {
   return out;
 }
 
-} // namespace ballast
+} // namespace ballast::actors

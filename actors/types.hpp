@@ -6,7 +6,7 @@
 
 #include <caf/io/all.hpp>
 
-namespace ballast {
+namespace ballast::actors {
 
 class system_config : public caf::actor_system_config {
 public:
@@ -21,4 +21,4 @@ caf::error to_error(const failure& what, const std::string& detail);
 std::string detail_of(const caf::error& what);
 failure to_failure(const caf::error& what);
 
-} // namespace ballast
+} // namespace ballast::actors

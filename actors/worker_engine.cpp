@@ -12,7 +12,7 @@
 #include <variant>
 #include <vector>
 
-namespace ballast {
+namespace ballast::actors {
 
 namespace {
 
@@ -49,7 +49,7 @@ public:
     std::lock_guard lock(mutex_);
     return life_.newest();
   }
-  step_progress drain() override;
+  gpu::step_progress drain() override;
   heartbeat now() const override;
 
 private:
@@ -59,26 +59,28 @@ private:
     std::lock_guard lock(mutex_);
     perform(decide());
   }
-  void perform(const worker_actions& todo) {
-    for (const worker_action& one : todo)
+  void perform(const worker::worker_actions& todo) {
+    for (const worker::worker_action& one : todo)
       std::visit([this](const auto& what) { perform(what); }, one);
   }
-  void perform(const load_share& what);
-  void perform(const load_beside& what);
-  void perform(const join_ranks& what);
-  void perform(const join_beside& what);
-  void perform(const drop_run& what);
-  void perform(const answer_leave&) { listener_.left(); }
+  void perform(const worker::load_share& what);
+  void perform(const worker::load_beside& what);
+  void perform(const worker::join_ranks& what);
+  void perform(const worker::join_beside& what);
+  void perform(const worker::drop_run& what);
+  void perform(const worker::answer_leave&) { listener_.left(); }
   template <class Order>
   requires requires(worker_run& run, const Order& what) { run.obey(what); }
   void perform(const Order& what) { run_->obey(what); }
-  void perform(const copy_chunks& what);
-  void perform(const send_report& what) { listener_.report(what.what); }
-  void perform(const end_process& what) { config_.device_lost(what.reason); }
+  void perform(const worker::copy_chunks& what);
+  void perform(const worker::send_report& what) { listener_.report(what.what); }
+  void perform(const worker::end_process& what) {
+    config_.device_lost(what.reason);
+  }
 
   // -- on the threads
   void load_on_thread(worker_run& run, const assignment& order);
-  step_listener listen(worker_run& run);
+  gpu::step_listener listen(worker_run& run);
   /// The generation was stopped: what is done for it is pointless.
   std::function<bool()> stopped(generation of) const {
     return [this, of] {
@@ -94,7 +96,7 @@ private:
   const engine_config config_;
   const engine_listener listener_;
   mutable std::mutex mutex_; // guards all of the following
-  worker_lifecycle life_;
+  worker::worker_lifecycle life_;
   run_ptr run_; // until drop_run is performed
   engine_threads threads_;
 };
@@ -109,7 +111,7 @@ engine_threads::work engine::attempt(generation of, Work work) {
     };
     try {
       work();
-    } catch (const collective_error& e) {
+    } catch (const collectives::collective_error& e) {
       failed(report_of(e, of));
     } catch (const ballast_error& e) {
       failed({{}, of, e.what_failed().code, e.what(), {}, {}});
@@ -131,7 +133,7 @@ engine::~engine() {
 
 // -- loading ------------------------------------------------------------------
 
-void engine::perform(const load_share& what) {
+void engine::perform(const worker::load_share& what) {
   if (!run_)
     run_ = std::make_shared<worker_run>(what.order, config_.device.get());
   threads_.compute(
@@ -140,12 +142,12 @@ void engine::perform(const load_share& what) {
       }));
 }
 
-void engine::perform(const load_beside& what) {
+void engine::perform(const worker::load_beside& what) {
   threads_.beside(
       attempt(what.order.generation, [this, run = run_, order = what.order] {
         run->data.bring_share(order);
         auto opening = open_collective(*run, order, config_.bind_host);
-        locked([&]() -> worker_actions {
+        locked([&]() -> worker::worker_actions {
           if (!life_.wants(order.generation))
             return {};
           run->next_opening = opening;
@@ -158,9 +160,9 @@ void engine::perform(const load_beside& what) {
 void engine::load_on_thread(worker_run& run, const assignment& order) {
   // The old generation's sockets and threads go before the new ones come; the
   // arenas are free then.
-  std::shared_ptr<step_executor> gone;
-  std::shared_ptr<collective_opening> closed;
-  std::shared_ptr<collective_opening> next_closed;
+  std::shared_ptr<gpu::step_executor> gone;
+  std::shared_ptr<collectives::collective_opening> closed;
+  std::shared_ptr<collectives::collective_opening> next_closed;
   {
     std::lock_guard lock(mutex_);
     gone = std::move(run.executor);
@@ -192,7 +194,7 @@ void engine::load_on_thread(worker_run& run, const assignment& order) {
 
 // -- connecting and training --------------------------------------------------
 
-void engine::perform(const join_ranks& what) {
+void engine::perform(const worker::join_ranks& what) {
   threads_.compute(attempt(
       what.order.generation,
       [run = run_, opening = run_->opening, executor = run_->executor,
@@ -203,24 +205,25 @@ void engine::perform(const join_ranks& what) {
       }));
 }
 
-void engine::perform(const join_beside& what) {
+void engine::perform(const worker::join_beside& what) {
   threads_.beside(attempt(
       what.order.generation, [this, run = run_, opening = run_->next_opening,
                               order = *life_.next(), what = what.order] {
         auto group = run->plane->connect(order, *opening, *what.addresses);
-        std::unique_ptr<collective> gone; // ends here, where nobody waits
+        std::unique_ptr<collectives::collective>
+            gone; // ends here, where nobody waits
         std::lock_guard lock(mutex_);
         if (!life_.wants(what.generation))
           return;
-        gone = run->executor->post(next_generation{
+        gone = run->executor->post(gpu::next_generation{
             order.first,
             std::move(group),
             {what.stale, what.late, what.source, what.evaluate, what.paused}});
       }));
 }
 
-step_listener engine::listen(worker_run& run) {
-  step_listener steps;
+gpu::step_listener engine::listen(worker_run& run) {
+  gpu::step_listener steps;
   steps.report = [this](worker_report what) {
     locked([&] { return life_.on_report(std::move(what)); });
   };
@@ -231,7 +234,7 @@ step_listener engine::listen(worker_run& run) {
     run.opening = std::move(run.next_opening);
     run.data.in_force(*life_.present()->first);
   };
-  steps.replanned = [&run](const plan& now) { run.data.in_force(now); };
+  steps.replanned = [&run](const ledger::plan& now) { run.data.in_force(now); };
   steps.copy = [this, &run](step_number after) {
     run.copy.put(after, state_bytes(run.trained, run.name, after));
     locked([&] { return life_.on_report(state_copied{{}, {}, after}); });
@@ -239,7 +242,7 @@ step_listener engine::listen(worker_run& run) {
   return steps;
 }
 
-void engine::perform(const copy_chunks& what) {
+void engine::perform(const worker::copy_chunks& what) {
   run_->data.awaits(what.order);
   threads_.copy(
       attempt(what.order.generation,
@@ -253,10 +256,10 @@ void engine::perform(const copy_chunks& what) {
               }));
 }
 
-step_progress engine::drain() {
-  step_progress out;
+gpu::step_progress engine::drain() {
+  gpu::step_progress out;
   run_ptr run;
-  shared_value<plan> next;
+  shared_value<ledger::plan> next;
   worker_id self{};
   {
     std::lock_guard lock(mutex_);
@@ -298,7 +301,7 @@ final_ack engine::fence(const fence_order& order) {
   final_ack out;
   out.level = order.level;
   run_ptr run;
-  std::shared_ptr<step_executor> executor;
+  std::shared_ptr<gpu::step_executor> executor;
   {
     std::lock_guard lock(mutex_);
     // Its action is what follows, without the lock: an apply that is waited for
@@ -311,7 +314,7 @@ final_ack engine::fence(const fence_order& order) {
     executor = run->executor;
   }
   run->data.hold();
-  held_state held;
+  gpu::held_state held;
   if (executor) {
     held = executor->freeze();
     executor->tell_after(order, out);
@@ -337,7 +340,7 @@ void engine::freeze(const std::string& reason) {
          .reason = reason});
 }
 
-void engine::perform(const drop_run& what) {
+void engine::perform(const worker::drop_run& what) {
   run_->abort_openings(what.reason);
   if (run_->executor)
     run_->executor->abort(what.reason);
@@ -355,4 +358,4 @@ std::unique_ptr<worker_engine> make_worker_engine(engine_config config,
   return std::make_unique<engine>(std::move(config), std::move(listener));
 }
 
-} // namespace ballast
+} // namespace ballast::actors

@@ -13,7 +13,7 @@
 #include <memory>
 #include <string>
 
-namespace ballast {
+namespace ballast::actors {
 
 /// Called on the engine's threads.
 struct engine_listener {
@@ -42,7 +42,7 @@ public:
   /// Copies chunks beside everything else.
   virtual void fetch(const fetch_order& order) = 0;
   /// What was applied since the last call.
-  virtual step_progress drain() = 0;
+  virtual gpu::step_progress drain() = 0;
   /// Waits for nothing; any thread.
   virtual heartbeat now() const = 0;
   /// Ends every thread of the run and frees its memory, in the background.
@@ -53,7 +53,7 @@ struct engine_config {
   std::string bind_host = "127.0.0.1";
   uint64_t store_limit_bytes = 0; // 0 = four fifths of the free memory
   /// Where it computes; null: on the CPU.
-  std::shared_ptr<compute_device> device = {};
+  std::shared_ptr<gpu::compute_device> device = {};
   /// Called where the device fails while it trains: the process is to end.
   /// Empty: that is reported as a failure of the run.
   std::function<void(const std::string& why)> device_lost = {};
@@ -62,4 +62,4 @@ struct engine_config {
 std::unique_ptr<worker_engine> make_worker_engine(engine_config config,
                                                   engine_listener listener);
 
-} // namespace ballast
+} // namespace ballast::actors

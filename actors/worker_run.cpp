@@ -4,7 +4,7 @@
 #include <future>
 #include <utility>
 
-namespace ballast {
+namespace ballast::actors {
 
 namespace {
 
@@ -13,7 +13,8 @@ using namespace std::chrono_literals;
 void build_replica(worker_run& run, const assignment& order) {
   const job& what = *run.what;
   if (what.model.kind == model_kind::emulated)
-    run.trained.device = &cpu_device(); // what it measures is not the device
+    run.trained.device =
+        &gpu::cpu_device(); // what it measures is not the device
   run.plane.emplace(what.train.collective, *run.trained.device);
   build(run.trained, what, run.data.set().row, order.local_workers,
         run.plane->backend());
@@ -22,7 +23,7 @@ void build_replica(worker_run& run, const assignment& order) {
 
 } // namespace
 
-worker_run::worker_run(const assignment& first, compute_device* device)
+worker_run::worker_run(const assignment& first, gpu::compute_device* device)
     : name(first.run), data(first) {
   if (device)
     trained.device = device;
@@ -33,29 +34,29 @@ worker_run::~worker_run() {
   data.stop_serving(1s);
 }
 
-void worker_run::obey(const post_command& what) {
+void worker_run::obey(const worker::post_command& what) {
   if (executor)
     executor->post(what.order.kind);
 }
 
-void worker_run::obey(const post_plan& what) {
+void worker_run::obey(const worker::post_plan& what) {
   if (executor)
     executor->post(what.pending);
 }
 
-void worker_run::obey(const inject_fault& what) {
+void worker_run::obey(const worker::inject_fault& what) {
   if (what.order.kind == command_kind::slow)
     trained.state.slow_factor = what.order.factor;
   else
     data.damage_next(what.order.chunks);
 }
 
-void worker_run::obey(const forget_steps& what) {
+void worker_run::obey(const worker::forget_steps& what) {
   if (executor)
     executor->recorded(what.recorded);
 }
 
-void worker_run::obey(const stop_generations& what) {
+void worker_run::obey(const worker::stop_generations& what) {
   if (executor) {
     executor->freeze();
     executor->abort(what.reason);
@@ -107,38 +108,38 @@ std::optional<step_number> load_run(worker_run& run, const assignment& order,
   return held;
 }
 
-std::shared_ptr<collective_opening> open_collective(worker_run& run,
-                                                    const assignment& order,
-                                                    const std::string& host) {
+std::shared_ptr<collectives::collective_opening>
+open_collective(worker_run& run, const assignment& order,
+                const std::string& host) {
   return run.plane->open(order, host, layout_hash(run.trained.layout),
                          run.trained.memory.count);
 }
 
-std::shared_ptr<step_executor> make_executor(worker_run& run,
-                                             const assignment& order,
-                                             step_listener listener) {
+std::shared_ptr<gpu::step_executor> make_executor(worker_run& run,
+                                                  const assignment& order,
+                                                  gpu::step_listener listener) {
   const job& what = *run.what;
-  worker_core_config config{
+  worker::worker_core_config config{
       {what.seed, what.train.global_batch, run.data.chunk_rows()},
       order.worker,
       what.train.epochs};
-  std::optional<worker_core> core;
+  std::optional<worker::worker_core> core;
   if (!order.beside)
     core.emplace(config, *order.first, order.start, *order.cursors);
   if (what.trace_samples && !run.trace)
     run.trace.emplace(order);
   if (run.trace)
-    listener.trace = [&run](const step_order& step,
+    listener.trace = [&run](const worker::step_order& step,
                             const std::vector<uint64_t>& ids) {
       run.trace->write(step, ids);
     };
   replica& trained = run.trained;
-  return std::make_shared<step_executor>(
-      step_executor::parts{&what, &run.data.set(), &run.data.rows(),
-                           &run.data.store(), trained.network.get(),
-                           trained.update.get(), trained.memory, &trained.state,
-                           trained.layout, order.worker, trained.device},
+  return std::make_shared<gpu::step_executor>(
+      gpu::step_executor::parts{
+          &what, &run.data.set(), &run.data.rows(), &run.data.store(),
+          trained.network.get(), trained.update.get(), trained.memory,
+          &trained.state, trained.layout, order.worker, trained.device},
       std::move(config), *order.first, std::move(core), std::move(listener));
 }
 
-} // namespace ballast
+} // namespace ballast::actors

@@ -18,19 +18,19 @@
 #include <optional>
 #include <string>
 
-namespace ballast {
+namespace ballast::actors {
 
 struct worker_run {
   /// `device`: where it computes; null: on the CPU.
-  worker_run(const assignment& first, compute_device* device);
+  worker_run(const assignment& first, gpu::compute_device* device);
   ~worker_run();
 
   // -- what the lifecycle decided; the engine's lock is held
-  void obey(const post_command& what);
-  void obey(const post_plan& what);
-  void obey(const inject_fault& what);
-  void obey(const forget_steps& what);
-  void obey(const stop_generations& what);
+  void obey(const worker::post_command& what);
+  void obey(const worker::post_plan& what);
+  void obey(const worker::inject_fault& what);
+  void obey(const worker::forget_steps& what);
+  void obey(const worker::stop_generations& what);
   void abort_openings(const std::string& reason);
 
   const std::string name;
@@ -45,9 +45,11 @@ struct worker_run {
   bool has_state = false; // the replica: of some step
   std::optional<sample_trace> trace;
   // -- guarded by the engine
-  std::shared_ptr<collective_opening> opening;      // of the present generation
-  std::shared_ptr<collective_opening> next_opening; // of the one beside it
-  std::shared_ptr<step_executor> executor;
+  std::shared_ptr<collectives::collective_opening>
+      opening; // of the present generation
+  std::shared_ptr<collectives::collective_opening>
+      next_opening; // of the one beside it
+  std::shared_ptr<gpu::step_executor> executor;
 };
 
 /// What of the run is not here yet: data, model, and the service that hands
@@ -58,12 +60,13 @@ std::optional<step_number> load_run(worker_run& run, const assignment& order,
                                     const std::string& bind_host,
                                     uint64_t store_limit_bytes,
                                     const std::function<bool()>& given_up);
-std::shared_ptr<collective_opening> open_collective(worker_run& run,
-                                                    const assignment& order,
-                                                    const std::string& host);
+std::shared_ptr<collectives::collective_opening>
+open_collective(worker_run& run, const assignment& order,
+                const std::string& host);
 /// The step thread of a generation, ready to run. A newcomer beside others gets
 /// its position with the state.
-std::shared_ptr<step_executor>
-make_executor(worker_run& run, const assignment& order, step_listener listener);
+std::shared_ptr<gpu::step_executor> make_executor(worker_run& run,
+                                                  const assignment& order,
+                                                  gpu::step_listener listener);
 
-} // namespace ballast
+} // namespace ballast::actors

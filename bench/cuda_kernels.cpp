@@ -32,8 +32,8 @@ constexpr uint32_t features = 784;
 class stopwatch {
 public:
   stopwatch() {
-    check_cuda(cudaEventCreate(&begin_), "cudaEventCreate");
-    check_cuda(cudaEventCreate(&end_), "cudaEventCreate");
+    gpu::check_cuda(cudaEventCreate(&begin_), "cudaEventCreate");
+    gpu::check_cuda(cudaEventCreate(&end_), "cudaEventCreate");
   }
   stopwatch(const stopwatch&) = delete;
   stopwatch& operator=(const stopwatch&) = delete;
@@ -43,13 +43,14 @@ public:
   }
   /// Of one launch, in milliseconds.
   double time(const std::function<void()>& launch) {
-    check_cuda(cudaEventRecord(begin_), "cudaEventRecord");
+    gpu::check_cuda(cudaEventRecord(begin_), "cudaEventRecord");
     for (int i = 0; i < launches; ++i)
       launch();
-    check_cuda(cudaEventRecord(end_), "cudaEventRecord");
-    check_cuda(cudaEventSynchronize(end_), "cudaEventSynchronize");
+    gpu::check_cuda(cudaEventRecord(end_), "cudaEventRecord");
+    gpu::check_cuda(cudaEventSynchronize(end_), "cudaEventSynchronize");
     float ms = 0;
-    check_cuda(cudaEventElapsedTime(&ms, begin_, end_), "cudaEventElapsedTime");
+    gpu::check_cuda(cudaEventElapsedTime(&ms, begin_, end_),
+                    "cudaEventElapsedTime");
     return double(ms) / launches;
   }
 
@@ -79,10 +80,11 @@ struct kernel_inputs {
         p(values_of(count)), g(values_of(count)), m(values_of(count)),
         v(values_of(count)), many(labels_of(count, 1000)),
         few(labels_of(count, 10)), order(order_of(rows)),
-        stored(rows * features), counts(1001), pieces(norm_pieces(count)),
-        scale(1), bucket_end(trailer::floats) {
-    check_cuda(cudaMemset(v.data(), 0, count * sizeof(float)), "cudaMemset");
-    check_cuda(cudaMemset(stored.data(), 7, stored.size()), "cudaMemset");
+        stored(rows * features), counts(1001), pieces(gpu::norm_pieces(count)),
+        scale(1), bucket_end(worker::trailer::floats) {
+    gpu::check_cuda(cudaMemset(v.data(), 0, count * sizeof(float)),
+                    "cudaMemset");
+    gpu::check_cuda(cudaMemset(stored.data(), 7, stored.size()), "cudaMemset");
   }
 
   static std::vector<float> values_of(size_t count) {
@@ -107,14 +109,14 @@ struct kernel_inputs {
 
   size_t count;
   size_t rows;
-  device_memory<float> p, g, m, v;
-  device_memory<int32_t> many, few;
-  device_memory<uint32_t> order;
-  device_memory<uint8_t> stored;
-  device_memory<uint64_t> counts;
-  device_memory<double> pieces;
-  device_memory<clipped> scale;
-  device_memory<float> bucket_end;
+  gpu::device_memory<float> p, g, m, v;
+  gpu::device_memory<int32_t> many, few;
+  gpu::device_memory<uint32_t> order;
+  gpu::device_memory<uint8_t> stored;
+  gpu::device_memory<uint64_t> counts;
+  gpu::device_memory<double> pieces;
+  gpu::device_memory<gpu::clipped> scale;
+  gpu::device_memory<float> bucket_end;
 };
 
 /// `in` outlives them.
@@ -124,20 +126,21 @@ std::vector<benchmark_case> cases_on(kernel_inputs& in) {
   const double gathered = double(in.rows) * features;
   const optimizer_spec spec{.kind = optimizer_kind::adamw,
                             .weight_decay = 0.01};
-  const sgd_rule sgd = make_sgd_rule(spec, 0.001, 1e-6);
-  const adam_rule adam = make_adam_rule(spec, 0.001, 1e-6, 10);
+  const gpu::sgd_rule sgd = gpu::make_sgd_rule(spec, 0.001, 1e-6);
+  const gpu::adam_rule adam = gpu::make_adam_rule(spec, 0.001, 1e-6, 10);
   std::vector<benchmark_case> cases;
   auto add = [&cases](std::string name, double bytes,
                       std::function<void()> launch) {
     cases.push_back({std::move(name), bytes, std::move(launch)});
   };
   add("copy", 2 * size, [=, &in] {
-    check_cuda(cudaMemcpyAsync(in.m.data(), in.g.data(), count * sizeof(float),
-                               cudaMemcpyDeviceToDevice),
-               "copy");
+    gpu::check_cuda(cudaMemcpyAsync(in.m.data(), in.g.data(),
+                                    count * sizeof(float),
+                                    cudaMemcpyDeviceToDevice),
+                    "copy");
   });
   add("scale_copy", 2 * size, [=, &in] {
-    launch_scale_copy(in.g.data(), in.m.data(), count, 0.5F, nullptr);
+    gpu::launch_scale_copy(in.g.data(), in.m.data(), count, 0.5F, nullptr);
   });
   add("clip_by_norm", size, [=, &in] {
     launch_clip_by_norm(in.g.data(), count, 0.01, 1, in.pieces.data(),
@@ -155,24 +158,26 @@ std::vector<benchmark_case> cases_on(kernel_inputs& in) {
                 nullptr, nullptr);
   });
   add("label_histogram, 10 classes", size, [=, &in] {
-    launch_label_histogram(in.few.data(), count, 10, in.counts.data(), nullptr);
+    gpu::launch_label_histogram(in.few.data(), count, 10, in.counts.data(),
+                                nullptr);
   });
   add("label_histogram, 1000 classes", size, [=, &in] {
-    launch_label_histogram(in.many.data(), count, 1000, in.counts.data(),
-                           nullptr);
+    gpu::launch_label_histogram(in.many.data(), count, 1000, in.counts.data(),
+                                nullptr);
   });
   add("gather_rows, uint8", 5 * gathered, [=, &in] {
     launch_gather_rows(
-        row_block<uint8_t>{in.stored.data(), uint32_t(in.rows), features},
+        gpu::row_block<uint8_t>{in.stored.data(), uint32_t(in.rows), features},
         in.order.data(), in.rows, 1.0F / 255, 0, in.m.data(), nullptr);
   });
   add("gather_rows, float32", 8 * gathered, [=, &in] {
     launch_gather_rows(
-        row_block<float>{in.g.data(), uint32_t(in.rows), features},
+        gpu::row_block<float>{in.g.data(), uint32_t(in.rows), features},
         in.order.data(), in.rows, 0.5F, 0, in.m.data(), nullptr);
   });
-  add("write_trailer", sizeof(float) * trailer::floats, [=, &in] {
-    launch_write_trailer(trailer{}, nullptr, in.bucket_end.data(), nullptr);
+  add("write_trailer", sizeof(float) * worker::trailer::floats, [=, &in] {
+    gpu::launch_write_trailer(worker::trailer{}, nullptr, in.bucket_end.data(),
+                              nullptr);
   });
   return cases;
 }
@@ -206,8 +211,8 @@ nlohmann::ordered_json measure(size_t mebibytes, int rounds) {
 
 int main(int argc, char** argv) {
   nlohmann::ordered_json out;
-  const cuda_report report = probe_cuda();
-  const std::string reason = why_no_gpu(report);
+  const gpu::cuda_report report = gpu::probe_cuda();
+  const std::string reason = gpu::why_no_gpu(report);
   if (!reason.empty()) {
     out["no_gpu"] = reason;
     std::printf("%s\n", out.dump().c_str());
@@ -220,10 +225,10 @@ int main(int argc, char** argv) {
   if (sizes.empty())
     sizes = {64, 256};
   try {
-    check_cuda(cudaSetDevice(0), "cudaSetDevice");
+    gpu::check_cuda(cudaSetDevice(0), "cudaSetDevice");
     out["device"] = report.devices[0].name;
-    out["driver"] = cuda_version_text(report.driver_version);
-    out["runtime"] = cuda_version_text(report.runtime_version);
+    out["driver"] = gpu::cuda_version_text(report.driver_version);
+    out["runtime"] = gpu::cuda_version_text(report.runtime_version);
     out["kernels"] = nlohmann::ordered_json::array();
     for (size_t mebibytes : sizes)
       for (auto& row : measure(mebibytes, rounds))

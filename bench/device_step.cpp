@@ -20,14 +20,14 @@
 #include <cstring>
 #include <exception>
 
-namespace ballast {
+namespace ballast::bench {
 namespace {
 
 struct rows_in_memory {
   std::vector<float> features;
   std::vector<int64_t> labels;
 
-  rows_in_memory(const row_shape& row, uint32_t rows) : labels(rows) {
+  rows_in_memory(const ledger::row_shape& row, uint32_t rows) : labels(rows) {
     const counter_random random(1, 2);
     uint64_t draw = 0;
     for (size_t i = 0; i < size_t(rows) * row.features; ++i)
@@ -37,7 +37,7 @@ struct rows_in_memory {
     for (int64_t& label : labels)
       label = int64_t(random.below(row.classes, draw++));
   }
-  batch_view view() const {
+  gpu::batch_view view() const {
     return {.features = features.data(),
             .labels = labels.data(),
             .rows = uint32_t(labels.size())};
@@ -59,7 +59,7 @@ int run(char** arguments) {
   what.model.kind = kind;
   what.train.precision = parse_word<compute_precision>(arguments[4]).value();
   what.train.optimizer = {.kind = optimizer_kind::adamw, .lr = 1e-3};
-  row_shape row;
+  ledger::row_shape row;
   if (kind == model_kind::transformer) {
     what.train.loss = loss_kind::next_token;
     what.model.width = number(arguments[7]);
@@ -75,14 +75,14 @@ int run(char** arguments) {
     row.classes = 10;
   }
 
-  std::unique_ptr<compute_device> opened;
-  if (std::optional<int> index = cuda_index(device_name)) {
-    if (failure why = torch_on_cuda())
+  std::unique_ptr<gpu::compute_device> opened;
+  if (std::optional<int> index = gpu::cuda_index(device_name)) {
+    if (failure why = gpu::torch_on_cuda())
       throw ballast_error(why);
-    opened = open_cuda_device(*index);
+    opened = gpu::open_cuda_device(*index);
   }
-  compute_device& device = opened ? *opened : cpu_device();
-  auto backend = make_backend("local");
+  gpu::compute_device& device = opened ? *opened : gpu::cpu_device();
+  auto backend = gpu::make_backend("local");
   const char* threads = std::getenv("BALLAST_BENCH_THREADS");
   auto network =
       make_model({&what, row, threads ? number(threads) : 1, device.place()});
@@ -100,7 +100,8 @@ int run(char** arguments) {
   double loss = 0;
   for (uint32_t step = 1; step <= steps; ++step) {
     const auto begin = std::chrono::steady_clock::now();
-    const batch_view batch = device.bring(step % 2, data.view(), row.features);
+    const gpu::batch_view batch =
+        device.bring(step % 2, data.view(), row.features);
     device.clear(gradients.get(), count);
     loss = network->accumulate(batch, step, {});
     update->apply({parameters.get(), count}, {gradients.get(), count},
@@ -115,7 +116,7 @@ int run(char** arguments) {
 }
 
 } // namespace
-} // namespace ballast
+} // namespace ballast::bench
 
 int main(int count, char** arguments) {
   if (count != 10) {
@@ -125,7 +126,7 @@ int main(int count, char** arguments) {
     return 2;
   }
   try {
-    return ballast::run(arguments);
+    return ballast::bench::run(arguments);
   } catch (const std::exception& e) {
     std::fprintf(stderr, "device_step: %s\n", e.what());
     return 1;

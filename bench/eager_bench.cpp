@@ -11,7 +11,7 @@
 #include <torch/nn.h>
 #include <torch/optim.h>
 
-namespace ballast {
+namespace ballast::bench {
 namespace {
 
 using torch::Tensor;
@@ -21,7 +21,7 @@ constexpr uint32_t classes = 10;
 
 struct workload {
   job what;
-  row_shape row;
+  ledger::row_shape row;
   uint32_t rows;
 };
 
@@ -65,7 +65,7 @@ void ballast_step(benchmark::State& state, workload of) {
   of.what.train.optimizer.kind = optimizer_kind::adamw;
   auto tested = make_model({&of.what, of.row, threads});
   const size_t count = tested->parameter_count();
-  auto update = make_optimizer(of.what.train.optimizer, count);
+  auto update = gpu::make_optimizer(of.what.train.optimizer, count);
   std::vector<float> parameters(count), gradients(count);
   tested->initialize(parameters);
   tested->bind(parameters, gradients);
@@ -224,6 +224,6 @@ BENCHMARK_CAPTURE(ballast_step, transformer, tokens())->UseRealTime();
 BENCHMARK_CAPTURE(eager_transformer_step, transformer, tokens())->UseRealTime();
 
 } // namespace
-} // namespace ballast
+} // namespace ballast::bench
 
 BENCHMARK_MAIN();

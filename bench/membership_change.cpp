@@ -79,10 +79,10 @@ double cpu_ms() {
   return double(now.tv_sec) * 1e3 + double(now.tv_nsec) / 1e6;
 }
 
-manifest make_set(uint32_t chunks) {
-  manifest out;
+ledger::manifest make_set(uint32_t chunks) {
+  ledger::manifest out;
   for (uint32_t i = 0; i < chunks; ++i) {
-    chunk_info chunk;
+    ledger::chunk_info chunk;
     chunk.id = chunk_id(i);
     chunk.rows = 256;
     chunk.bytes = 200'000;
@@ -92,11 +92,11 @@ manifest make_set(uint32_t chunks) {
   return out;
 }
 
-set_summary summary_of(const manifest& set) {
+set_summary summary_of(const ledger::manifest& set) {
   set_summary out;
   out.origin = "10.0.0.1:40001";
   out.train_rows = set.train_rows;
-  for (const chunk_info& chunk : set.train)
+  for (const ledger::chunk_info& chunk : set.train)
     out.chunk_rows.push_back(chunk.rows);
   return out;
 }
@@ -107,7 +107,7 @@ public:
   explicit cluster(uint32_t workers, const std::filesystem::path& folder)
       : set_(make_set(8 * workers)),
         core_({.build_id = "b", .token = std::string(32, 't')}, box_),
-        journal_(journal::open_for_writing(folder)) {
+        journal_(store::journal::open_for_writing(folder)) {
     for (uint32_t i = 1; i <= workers; ++i)
       join("w" + std::to_string(i));
     job what;
@@ -120,7 +120,7 @@ public:
     handle([&] {
       (void)submit(core_, what, "bench-1", term{1});
       perform(box_.take());
-      tell(data_prepared{summary_of(set_)});
+      tell(coordinator::data_prepared{summary_of(set_)});
     });
     run();
     at(now_, [this] { tick(); });
@@ -136,7 +136,7 @@ public:
     busy_ = 0;
     at(begun + noticed_ms, [this] {
       handle([this] {
-        tell(connection_lost{dead_, losses::connection_closed{}});
+        tell(coordinator::connection_lost{dead_, losses::connection_closed{}});
       });
     });
     while (core_.run.steps.recoveries().size() == recoveries_ &&
@@ -225,33 +225,35 @@ private:
       for (worker_id who : core_.members.members()->workers)
         if (who != dead_ && i++ % 4 == ticks_ % 4)
           on(core_, heartbeat{who, core_.members.members()->number}, time());
-      tell(clock_tick{});
-      const bool waits = core_.members.phase() == run_phase::recovering;
+      tell(coordinator::clock_tick{});
+      const bool waits =
+          core_.members.phase() == coordinator::run_phase::recovering;
       if (core_.nodes.all().size() <= small_world ||
           ticks_ % (waits ? 40 : 10) == 0) {
         if (std::exchange(stale_, false))
-          written_ += workers_json(status_of(core_, time())).dump(2).size();
-        written_ += status_json(status_of(core_, time())).size();
+          written_ +=
+              monitor::workers_json(status_of(core_, time())).dump(2).size();
+        written_ += monitor::status_json(status_of(core_, time())).size();
       }
       ++ticks_;
     });
     at(now_ + tick_ms, [this] { tick(); });
   }
 
-  void perform(const actions& list) {
-    for (const action& one : list)
+  void perform(const coordinator::actions& list) {
+    for (const coordinator::action& one : list)
       std::visit([this](const auto& what) { perform(what); }, one);
   }
   template <class Other>
   void perform(const Other&) {}
 
-  void perform(const place_shares& what) {
+  void perform(const balance::place_shares& what) {
     // Runs on another actor's thread; the coordinator's waits for nothing else.
     placed_shares placed = place(set_, 0.1, what);
-    tell(shares_placed{placed.what, placed.shares});
+    tell(coordinator::shares_placed{placed.what, placed.shares});
   }
-  void perform(const journal_change& what) {
-    journaled_generation row;
+  void perform(const coordinator::journal_change& what) {
+    store::journaled_generation row;
     row.number = what.generation;
     for (size_t i = 0; i < what.workers.size(); ++i)
       row.workers.push_back(
@@ -262,16 +264,17 @@ private:
     waited_ +=
         std::max(0.0, (wall_ms() - begun) - (cpu_ms() + queued_ms() - cpu));
   }
-  void perform(const write_event& what) {
-    written_ += text_of(what.what).fields.dump().size();
+  void perform(const coordinator::write_event& what) {
+    written_ += monitor::text_of(what.what).fields.dump().size();
   }
-  void perform(const write_workers&) {
+  void perform(const coordinator::write_workers&) {
     stale_ = core_.nodes.all().size() > small_world;
     if (!stale_)
-      written_ += workers_json(status_of(core_, time())).dump(2).size();
+      written_ +=
+          monitor::workers_json(status_of(core_, time())).dump(2).size();
   }
 
-  void perform(const send_fence& what) {
+  void perform(const coordinator::send_fence& what) {
     send(60, {&what.what.reason}, [this, who = what.to, order = what.what] {
       if (who == dead_)
         return;
@@ -283,7 +286,7 @@ private:
       report(stop_ms, 60, [this, ack] { tell(ack); });
     });
   }
-  void perform(const send_assignment& what) {
+  void perform(const coordinator::send_assignment& what) {
     const assignment& order = what.what;
     send(120,
          {&order.name, &order.run, &order.job, &order.origin, &order.token,
@@ -295,7 +298,7 @@ private:
            });
          });
   }
-  void perform(const send_connect& what) {
+  void perform(const coordinator::send_connect& what) {
     send(60, {&what.what.addresses.bytes()},
          [this, who = what.to, gen = what.what.generation] {
            report(connect_ms, 60, [this, who, gen] {
@@ -307,11 +310,11 @@ private:
   }
   /// The first steps of a generation.
   void steps(worker_id who) {
-    const generation_state& members = *core_.members.members();
+    const coordinator::generation_state& members = *core_.members.members();
     progress_report told;
     told.worker = who;
     told.generation = members.number;
-    const ledger& book = *core_.run.steps.book();
+    const ledger::ledger& book = *core_.run.steps.book();
     uint64_t last = value(members.commits.base());
     for (int i = 0; i < 3; ++i) {
       ++last;
@@ -325,10 +328,10 @@ private:
     tell(told);
   }
 
-  manifest set_;
-  outbox box_;
-  coordinator_parts core_;
-  std::optional<journal> journal_;
+  ledger::manifest set_;
+  coordinator::outbox box_;
+  coordinator::coordinator_parts core_;
+  std::optional<store::journal> journal_;
   std::multimap<double, std::function<void()>> queue_;
   std::vector<std::pair<size_t, std::function<void()>>> sent_;
   std::string buffer_;

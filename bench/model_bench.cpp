@@ -10,14 +10,14 @@
 #include <numeric>
 #include <thread>
 
-namespace ballast {
+namespace ballast::bench {
 namespace {
 
 struct rows_in_memory {
   std::vector<float> features;
   std::vector<int64_t> labels;
   std::vector<uint64_t> ids;
-  batch_view view(uint32_t rows) const {
+  gpu::batch_view view(uint32_t rows) const {
     return {.features = features.data(),
             .labels = labels.data(),
             .sample_ids = ids.data(),
@@ -55,13 +55,13 @@ job wide(job what) {
 /// Gradient sum of a batch, then the update; arenas alternate as in a worker.
 void step(benchmark::State& state, const job& what) {
   const auto rows = uint32_t(state.range(0));
-  row_shape shape;
+  ledger::row_shape shape;
   shape.features = 784;
   shape.shape = {28, 28};
   shape.classes = 10;
   auto tested = make_model({.what = &what, .row = shape, .threads = 1});
   const size_t count = tested->parameter_count();
-  auto update = make_optimizer(what.train.optimizer, count);
+  auto update = gpu::make_optimizer(what.train.optimizer, count);
   std::vector<float> parameters(count);
   std::vector<float> gradients[2] = {std::vector<float>(count),
                                      std::vector<float>(count)};
@@ -87,7 +87,7 @@ void interrupted(benchmark::State& state, const job& what) {
     return std::chrono::duration<double>(span).count();
   };
   const auto rows = uint32_t(state.range(0));
-  row_shape shape;
+  ledger::row_shape shape;
   shape.shape = {3, 64, 64};
   shape.features = 3 * 64 * 64;
   shape.classes = 10;
@@ -127,7 +127,7 @@ void interrupted(benchmark::State& state, const job& what) {
 
 void update_only(benchmark::State& state, optimizer_kind kind) {
   const auto count = size_t(state.range(0));
-  auto update = make_optimizer({.kind = kind}, count);
+  auto update = gpu::make_optimizer({.kind = kind}, count);
   std::vector<float> parameters(count), gradients(count, 0.1F);
   uint64_t done = 0;
   for (auto _ : state)
@@ -156,6 +156,6 @@ BENCHMARK_CAPTURE(update_only, adamw, optimizer_kind::adamw)
 BENCHMARK_CAPTURE(update_only, sgd, optimizer_kind::sgd)->Arg(101'770);
 
 } // namespace
-} // namespace ballast
+} // namespace ballast::bench
 
 BENCHMARK_MAIN();

@@ -17,7 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-namespace ballast {
+namespace ballast::cli {
 
 child_process start_child(const std::string& name,
                           std::vector<std::string> arguments,
@@ -101,7 +101,7 @@ bool writes(pid_t pid, const std::string& log) {
 } // namespace
 
 bool adopted_worker::running() const {
-  if (start_ticks == 0 || ballast::start_ticks(pid) != start_ticks)
+  if (start_ticks == 0 || cli::start_ticks(pid) != start_ticks)
     return false;
   // A node started by hand serves other runs, too.
   std::ifstream file("/proc/" + std::to_string(pid) + "/cmdline",
@@ -174,4 +174,4 @@ process_end end_of(int status, const std::string& log) {
   return {process_end::kind::exited, WEXITSTATUS(status), words};
 }
 
-} // namespace ballast
+} // namespace ballast::cli

@@ -11,7 +11,7 @@
 #include <sys/types.h>
 #include <vector>
 
-namespace ballast {
+namespace ballast::cli {
 
 struct child_process {
   std::string name;
@@ -59,4 +59,4 @@ process_end end_of(int status, const std::string& log = {});
 /// is one.
 std::string last_words(const std::string& log);
 
-} // namespace ballast
+} // namespace ballast::cli

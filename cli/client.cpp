@@ -11,7 +11,7 @@
 #include <mutex>
 #include <thread>
 
-namespace ballast {
+namespace ballast::cli {
 
 namespace {
 
@@ -220,4 +220,4 @@ void coordinator_client::stream(
     unreachable(to_text(result.error()));
 }
 
-} // namespace ballast
+} // namespace ballast::cli

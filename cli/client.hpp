@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-namespace ballast {
+namespace ballast::cli {
 
 class coordinator_client {
 public:
@@ -38,4 +38,4 @@ private:
   std::string run_directory_; // empty if `to` was an address
 };
 
-} // namespace ballast
+} // namespace ballast::cli

@@ -18,7 +18,7 @@
 #include <thread>
 #include <unistd.h>
 
-namespace ballast {
+namespace ballast::cli {
 
 namespace {
 
@@ -113,7 +113,8 @@ int wait_for_end(const coordinator_client& client, const std::string& run,
   for (int strange = 0; strange < strange_max;) {
     json status = fetch_status_again(client, patience);
     const std::string state = status.value("state", "");
-    const std::optional<run_phase> phase = parse_word<run_phase>(state);
+    const std::optional<coordinator::run_phase> phase =
+        parse_word<coordinator::run_phase>(state);
     json waits = status.value("waits", json());
     if (waits.is_string() && waits != told) {
       told = waits;
@@ -121,9 +122,10 @@ int wait_for_end(const coordinator_client& client, const std::string& run,
     }
     if (status.value("run", json()) != json(run)) {
       ++strange;
-    } else if (phase == run_phase::failed || phase == run_phase::done ||
-               phase == run_phase::stopped) {
-      const bool failed = phase == run_phase::failed;
+    } else if (phase == coordinator::run_phase::failed ||
+               phase == coordinator::run_phase::done ||
+               phase == coordinator::run_phase::stopped) {
+      const bool failed = phase == coordinator::run_phase::failed;
       const int code = status.value("exit_code", failed ? 1 : 0);
       json why =
           status.value(failed ? "error" : "reason", json("no reason given"));
@@ -249,4 +251,4 @@ int docs_command(const std::string& topic) {
   return 0;
 }
 
-} // namespace ballast
+} // namespace ballast::cli

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-namespace ballast {
+namespace ballast::cli {
 
 /// Reads and checks a job file; relative paths are taken from its folder.
 /// Throws job_refused.
@@ -34,4 +34,4 @@ int submit_command(const std::string& to, const std::string& path,
 /// Generated documents: "job", "errors", "schema".
 int docs_command(const std::string& topic);
 
-} // namespace ballast
+} // namespace ballast::cli

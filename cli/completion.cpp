@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-namespace ballast {
+namespace ballast::cli {
 
 namespace {
 
@@ -72,4 +72,4 @@ std::string bash_completion(const std::vector<std::string>& commands) {
                "complete -o default -F _ballast ballast\n";
 }
 
-} // namespace ballast
+} // namespace ballast::cli

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-namespace ballast {
+namespace ballast::cli {
 
 /// The script; `commands` are those of the program.
 std::string bash_completion(const std::vector<std::string>& commands);
 
-} // namespace ballast
+} // namespace ballast::cli

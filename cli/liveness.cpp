@@ -5,7 +5,7 @@
 #include <cerrno>
 #include <sys/socket.h>
 
-namespace ballast {
+namespace ballast::cli {
 
 bool liveness_socket::send(const nlohmann::json& line) {
   std::string text = json_text(line) + "\n";
@@ -82,4 +82,4 @@ process_end process_end_of(const nlohmann::json& line) {
   return out;
 }
 
-} // namespace ballast
+} // namespace ballast::cli

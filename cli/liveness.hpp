@@ -26,7 +26,7 @@
 #include <string>
 #include <thread>
 
-namespace ballast {
+namespace ballast::cli {
 
 /// The value of "exited", and what it says.
 nlohmann::json to_json(const std::string& name, const process_end& how);
@@ -56,4 +56,4 @@ private:
   std::string received_;
 };
 
-} // namespace ballast
+} // namespace ballast::cli

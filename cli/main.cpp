@@ -23,7 +23,7 @@
 #include <iostream>
 #include <string>
 
-namespace ballast {
+namespace ballast::cli {
 namespace {
 
 /// One line for each mistake.
@@ -386,10 +386,10 @@ bool output_is_written() {
 }
 
 } // namespace
-} // namespace ballast
+} // namespace ballast::cli
 
 int main(int argc, char** argv) {
-  ballast::explain_terminate();
-  int exit_code = ballast::guarded_main(argc, argv);
-  return ballast::output_is_written() || exit_code != 0 ? exit_code : 1;
+  ballast::cli::explain_terminate();
+  int exit_code = ballast::cli::guarded_main(argc, argv);
+  return ballast::cli::output_is_written() || exit_code != 0 ? exit_code : 1;
 }

@@ -5,7 +5,7 @@
 #include <dlfcn.h>
 #include <filesystem>
 
-namespace ballast {
+namespace ballast::cli {
 
 namespace {
 
@@ -47,4 +47,4 @@ int call_node_library(const std::string& command,
   return function(int(copies.size()), argv.data());
 }
 
-} // namespace ballast
+} // namespace ballast::cli

@@ -8,11 +8,11 @@
 #include <string>
 #include <vector>
 
-namespace ballast {
+namespace ballast::cli {
 
 /// Calls ballast_<command>_main of the library. Throws ballast_error: internal
 /// if the library cannot be opened, not_in_build if it lacks the command.
 int call_node_library(const std::string& command,
                       const std::vector<std::string>& arguments);
 
-} // namespace ballast
+} // namespace ballast::cli

@@ -5,7 +5,7 @@
 
 #include <sys/resource.h>
 
-namespace ballast {
+namespace ballast::cli {
 
 void need_open_files(uint32_t workers) {
   rlimit limit{};
@@ -21,4 +21,4 @@ void need_open_files(uint32_t workers) {
     throw ballast_error(errc::usage, why);
 }
 
-} // namespace ballast
+} // namespace ballast::cli

@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <system_error>
 
-namespace ballast {
+namespace ballast::cli {
 
 namespace fs = std::filesystem;
 
@@ -35,4 +35,4 @@ void opened_logs::remove() const {
   }
 }
 
-} // namespace ballast
+} // namespace ballast::cli

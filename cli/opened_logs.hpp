@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace ballast {
+namespace ballast::cli {
 
 class opened_logs {
 public:
@@ -25,4 +25,4 @@ private:
   std::vector<std::string> made_;
 };
 
-} // namespace ballast
+} // namespace ballast::cli

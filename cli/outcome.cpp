@@ -8,12 +8,12 @@
 #include <fstream>
 #include <sys/stat.h>
 
-namespace ballast {
+namespace ballast::cli {
 
 namespace {
 
-std::optional<run_phase> state_of(const nlohmann::json& report) {
-  return parse_word<run_phase>(report.value("state", ""));
+std::optional<coordinator::run_phase> state_of(const nlohmann::json& report) {
+  return parse_word<coordinator::run_phase>(report.value("state", ""));
 }
 
 } // namespace
@@ -23,9 +23,9 @@ std::optional<outcome> outcome_of(const std::string& folder, bool interrupted) {
   nlohmann::json report = nlohmann::json::parse(file, nullptr, false);
   if (!report.is_object())
     return std::nullopt;
-  const std::optional<run_phase> state = state_of(report);
-  int exit_code = state == run_phase::done ? 0 : 1;
-  if (state == run_phase::stopped)
+  const std::optional<coordinator::run_phase> state = state_of(report);
+  int exit_code = state == coordinator::run_phase::done ? 0 : 1;
+  if (state == coordinator::run_phase::stopped)
     exit_code = interrupted ? 130 : 0;
   return outcome{exit_code, report.value("reason", ""), folder, report, false};
 }
@@ -87,10 +87,10 @@ void tell(const outcome& how, bool json) {
   else if (how.report.is_object())
     std::printf("%s\n", json_text(how.report).c_str());
   std::fflush(stdout);
-  const bool stopped =
-      how.report.is_object() && state_of(how.report) == run_phase::stopped;
+  const bool stopped = how.report.is_object() &&
+                       state_of(how.report) == coordinator::run_phase::stopped;
   if (how.exit_code != 0 || stopped)
     std::fprintf(stderr, "ballast: %s\n", how.reason.c_str());
 }
 
-} // namespace ballast
+} // namespace ballast::cli

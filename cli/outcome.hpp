@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-namespace ballast {
+namespace ballast::cli {
 
 struct outcome {
   int exit_code = 1;
@@ -30,4 +30,4 @@ std::string stamp_of_report(const std::string& folder);
 /// A run has begun in that folder, however short it was.
 bool holds_run(const std::string& folder);
 
-} // namespace ballast
+} // namespace ballast::cli

@@ -9,7 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-namespace ballast {
+namespace ballast::cli {
 
 std::string boot_id() {
   std::ifstream file("/proc/sys/kernel/random/boot_id");
@@ -47,4 +47,4 @@ void signal_process(pid_t pid, uint64_t started, int number) {
     ::kill(pid, number); // a kernel without pidfd
 }
 
-} // namespace ballast
+} // namespace ballast::cli

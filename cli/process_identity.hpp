@@ -6,7 +6,7 @@
 #include <string>
 #include <sys/types.h>
 
-namespace ballast {
+namespace ballast::cli {
 
 /// Of this boot of the host; empty if /proc does not have it.
 std::string boot_id();
@@ -17,4 +17,4 @@ std::optional<uint64_t> start_ticks(pid_t pid);
 /// start time.
 void signal_process(pid_t pid, uint64_t started, int number);
 
-} // namespace ballast
+} // namespace ballast::cli

@@ -6,7 +6,7 @@
 #include <cstdio>
 #include <vector>
 
-namespace ballast {
+namespace ballast::cli {
 
 namespace {
 
@@ -140,4 +140,4 @@ std::string status_screen(const json& status) {
   return out;
 }
 
-} // namespace ballast
+} // namespace ballast::cli

@@ -5,8 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-namespace ballast {
+namespace ballast::cli {
 
 std::string status_screen(const nlohmann::json& status);
 
-} // namespace ballast
+} // namespace ballast::cli

@@ -24,7 +24,7 @@
 #include <utility>
 #include <vector>
 
-namespace ballast {
+namespace ballast::cli {
 
 namespace {
 
@@ -447,4 +447,4 @@ int run_supervised(const run_options& options) {
   return how.exit_code;
 }
 
-} // namespace ballast
+} // namespace ballast::cli

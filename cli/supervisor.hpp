@@ -7,7 +7,7 @@
 
 #include <string>
 
-namespace ballast {
+namespace ballast::cli {
 
 /// The parsed command line. The job is valid, with --set and --workers applied
 /// and its paths absolute.
@@ -27,4 +27,4 @@ struct run_options {
 /// signal. Throws ballast_error if it cannot begin.
 int run_supervised(const run_options& options);
 
-} // namespace ballast
+} // namespace ballast::cli

@@ -8,7 +8,7 @@
 #include <new>
 #include <string>
 
-namespace ballast {
+namespace ballast::cli {
 
 namespace {
 
@@ -42,4 +42,4 @@ void explain_terminate() {
   std::set_terminate(explain);
 }
 
-} // namespace ballast
+} // namespace ballast::cli

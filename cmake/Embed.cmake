@@ -12,7 +12,7 @@ foreach(name IN LISTS names)
 endforeach()
 file(WRITE "${OUT}"
      "// Made of ${NAMES} by cmake/Embed.cmake.\n#include \"monitor/http/http_page.hpp\"\n\n"
-     "namespace ballast {\n\nnamespace {\n\n"
+     "namespace ballast::monitor {\n\nnamespace {\n\n"
      "constexpr page_file files[] = {\n${entries}};\n\n} // namespace\n\n"
      "std::span<const page_file> page_files() {\n  return files;\n}\n\n"
-     "} // namespace ballast\n")
+     "} // namespace ballast::monitor\n")

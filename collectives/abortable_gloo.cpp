@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-namespace ballast {
+namespace ballast::collectives {
 
 using gloo::transport::Pair;
 using gloo::transport::UnboundBuffer;
@@ -100,4 +100,4 @@ void abortable_gloo::check() const {
   }
 }
 
-} // namespace ballast
+} // namespace ballast::collectives

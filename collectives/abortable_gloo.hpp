@@ -15,7 +15,7 @@
 #include <mutex>
 #include <set>
 
-namespace ballast {
+namespace ballast::collectives {
 
 class abortable_gloo final : public gloo::transport::Context {
 public:
@@ -40,4 +40,4 @@ private:
   std::set<gloo::transport::UnboundBuffer*> waited_for_;
 };
 
-} // namespace ballast
+} // namespace ballast::collectives

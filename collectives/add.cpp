@@ -11,7 +11,7 @@
 #include <immintrin.h>
 #endif
 
-namespace ballast {
+namespace ballast::collectives {
 
 namespace {
 
@@ -176,4 +176,4 @@ void use_add_variant(const std::string& name) {
   throw std::invalid_argument("this processor has no variant '" + name + "'");
 }
 
-} // namespace ballast
+} // namespace ballast::collectives

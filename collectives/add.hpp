@@ -12,7 +12,7 @@
 #include <span>
 #include <string>
 
-namespace ballast {
+namespace ballast::collectives {
 
 /// target[i] += source[i], `count` elements.
 void add_into(void* target, const void* source, size_t count,
@@ -30,4 +30,4 @@ std::span<const std::string> add_variants();
 /// For tests: selects the variant for add_into and sum_of.
 void use_add_variant(const std::string& name);
 
-} // namespace ballast
+} // namespace ballast::collectives

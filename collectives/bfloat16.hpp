@@ -5,7 +5,7 @@
 #include <bit>
 #include <cstdint>
 
-namespace ballast {
+namespace ballast::collectives {
 
 inline float from_bfloat16(uint16_t bits) {
   return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16);
@@ -19,4 +19,4 @@ inline uint16_t to_bfloat16(float value) {
   return static_cast<uint16_t>((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16);
 }
 
-} // namespace ballast
+} // namespace ballast::collectives

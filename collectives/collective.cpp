@@ -5,7 +5,7 @@
 #include <cstring>
 #include <new>
 
-namespace ballast {
+namespace ballast::collectives {
 
 namespace {
 
@@ -64,4 +64,4 @@ slice slice_of(size_t count, int rank, int size) {
   return {begin, begin + each + (r < more ? 1 : 0)};
 }
 
-} // namespace ballast
+} // namespace ballast::collectives

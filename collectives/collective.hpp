@@ -24,7 +24,7 @@
 #include <utility>
 #include <vector>
 
-namespace ballast {
+namespace ballast::collectives {
 
 enum class element_type : uint8_t { float32, float64, bfloat16 };
 constexpr size_t size_of(element_type type) {
@@ -158,4 +158,4 @@ struct slice {
 };
 slice slice_of(size_t count, int rank, int size);
 
-} // namespace ballast
+} // namespace ballast::collectives

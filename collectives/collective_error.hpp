@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-namespace ballast {
+namespace ballast::collectives {
 
 enum class collective_errc : uint8_t {
   peer_lost,   // a rank's process is dead
@@ -23,11 +23,16 @@ enum class collective_errc : uint8_t {
   unsupported, // this backend does not offer the operation
   unable,      // this process lacks a resource, such as descriptors
 };
+
+} // namespace ballast::collectives
+
 template <>
-inline constexpr auto words_of<collective_errc> =
+inline constexpr auto ballast::words_of<ballast::collectives::collective_errc> =
     std::to_array<std::string_view>({"peer_lost", "timeout", "aborted",
                                      "mismatch", "poisoned", "unsupported",
                                      "unable"});
+
+namespace ballast::collectives {
 
 class collective_error : public std::runtime_error {
 public:
@@ -51,4 +56,4 @@ private:
 /// The report to the coordinator about a failed collective of this generation.
 worker_failed report_of(const collective_error& e, generation of);
 
-} // namespace ballast
+} // namespace ballast::collectives

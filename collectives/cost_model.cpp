@@ -4,7 +4,7 @@
 #include <bit>
 #include <cmath>
 
-namespace ballast {
+namespace ballast::collectives {
 
 namespace {
 
@@ -71,4 +71,4 @@ link_cost fit_link_cost(double small_s, double large_s, double bytes, int steps,
   return cost;
 }
 
-} // namespace ballast
+} // namespace ballast::collectives

@@ -7,7 +7,7 @@
 
 #include <cstddef>
 
-namespace ballast {
+namespace ballast::collectives {
 
 /// The cost of one step on a link: latency_s + bytes * byte_s.
 struct link_cost {
@@ -38,4 +38,4 @@ size_t one_shot_limit(const link_cost& cost, int ranks, size_t limit);
 link_cost fit_link_cost(double small_s, double large_s, double bytes, int steps,
                         double moved_ratio);
 
-} // namespace ballast
+} // namespace ballast::collectives

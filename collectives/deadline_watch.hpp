@@ -12,7 +12,7 @@
 #include <thread>
 #include <utility>
 
-namespace ballast {
+namespace ballast::collectives {
 
 class deadline_watch {
 public:
@@ -51,4 +51,4 @@ private:
   std::thread thread_;
 };
 
-} // namespace ballast
+} // namespace ballast::collectives

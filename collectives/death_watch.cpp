@@ -9,7 +9,7 @@
 #include <cstddef>
 #include <utility>
 
-namespace ballast {
+namespace ballast::collectives {
 
 // Every pointer store below leaves the list consistent, because the kernel may
 // walk it at any moment.
@@ -67,4 +67,4 @@ void death_watch::forget(death_mark& mark) {
   }
 }
 
-} // namespace ballast
+} // namespace ballast::collectives

@@ -15,7 +15,7 @@
 #include <mutex>
 #include <thread>
 
-namespace ballast {
+namespace ballast::collectives {
 
 /// One watcher's mark of one watched process, in memory that both map; must not
 /// move while it is registered.
@@ -53,4 +53,4 @@ private:
   std::thread thread_;
 };
 
-} // namespace ballast
+} // namespace ballast::collectives

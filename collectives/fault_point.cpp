@@ -4,7 +4,7 @@
 #include <memory>
 #include <mutex>
 
-namespace ballast {
+namespace ballast::collectives {
 
 namespace {
 
@@ -57,4 +57,4 @@ void reach(fault_point point, int rank) {
   }
 }
 
-} // namespace ballast
+} // namespace ballast::collectives

@@ -6,7 +6,7 @@
 #include <functional>
 #include <string>
 
-namespace ballast {
+namespace ballast::collectives {
 
 enum class fault_point : uint8_t {
   before_open,    // addresses are known, nothing is connected
@@ -25,4 +25,4 @@ std::string to_string(fault_point point);
 void set_fault_hook(std::function<void(fault_point, int rank)> hook);
 void reach(fault_point point, int rank);
 
-} // namespace ballast
+} // namespace ballast::collectives

@@ -9,7 +9,7 @@
 #include <climits>
 #include <ctime>
 
-namespace ballast {
+namespace ballast::collectives {
 
 namespace {
 
@@ -64,4 +64,4 @@ void futex_wake_all(std::atomic<uint32_t>& word) noexcept {
   syscall(SYS_futex, raw(&word), FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
 }
 
-} // namespace ballast
+} // namespace ballast::collectives

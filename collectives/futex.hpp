@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <span>
 
-namespace ballast {
+namespace ballast::collectives {
 
 static_assert(std::atomic<uint32_t>::is_always_lock_free);
 
@@ -25,4 +25,4 @@ void futex_wait_any(std::span<const futex_watch> watches,
 
 void futex_wake_all(std::atomic<uint32_t>& word) noexcept;
 
-} // namespace ballast
+} // namespace ballast::collectives

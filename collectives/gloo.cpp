@@ -20,7 +20,7 @@
 #include <atomic>
 #include <mutex>
 
-namespace ballast {
+namespace ballast::collectives {
 
 namespace {
 
@@ -418,4 +418,4 @@ std::unique_ptr<collective_backend> make_gloo_backend() {
   return std::make_unique<gloo_backend>();
 }
 
-} // namespace ballast
+} // namespace ballast::collectives

@@ -15,8 +15,8 @@
 
 #include <memory>
 
-namespace ballast {
+namespace ballast::collectives {
 
 std::unique_ptr<collective_backend> make_gloo_backend();
 
-} // namespace ballast
+} // namespace ballast::collectives

@@ -8,7 +8,7 @@
 #include <cstring>
 #include <system_error>
 
-namespace ballast {
+namespace ballast::collectives {
 
 namespace {
 
@@ -88,7 +88,7 @@ proof_bytes make_proof(const std::string& token, const std::string& side,
   std::string message = side;
   message.append(reinterpret_cast<const char*>(&hello), sizeof hello);
   message.append(acceptor.begin(), acceptor.end());
-  return hmac_sha256(token, message);
+  return data::hmac_sha256(token, message);
 }
 
 bool same_proof(const proof_bytes& a, const proof_bytes& b) {
@@ -107,4 +107,4 @@ nonce link_nonce(const nonce& connector, const nonce& acceptor) {
   return out;
 }
 
-} // namespace ballast
+} // namespace ballast::collectives

@@ -17,7 +17,7 @@
 #include <cstdint>
 #include <string>
 
-namespace ballast {
+namespace ballast::collectives {
 
 using nonce = std::array<uint8_t, 16>;
 using proof_bytes = std::array<uint8_t, 32>;
@@ -45,12 +45,12 @@ struct hello_frame {
   int32_t size;
   uint64_t generation;
   uint64_t layout_hash;
-  ballast::nonce nonce;
+  collectives::nonce nonce;
 };
 struct answer_frame {
   verdict result;
   uint32_t unused;
-  ballast::nonce nonce;
+  collectives::nonce nonce;
   proof_bytes proof;
 };
 struct proof_frame {
@@ -74,4 +74,4 @@ bool same_proof(const proof_bytes& a, const proof_bytes& b);
 /// on it.
 nonce link_nonce(const nonce& connector, const nonce& acceptor);
 
-} // namespace ballast
+} // namespace ballast::collectives

@@ -2,7 +2,7 @@
 
 #include <map>
 
-namespace ballast {
+namespace ballast::collectives {
 
 host_map map_hosts(const std::vector<std::string>& host_ids, int rank,
                    size_t local_max) {
@@ -30,4 +30,4 @@ host_map map_hosts(const std::vector<std::string>& host_ids, int rank,
   return out;
 }
 
-} // namespace ballast
+} // namespace ballast::collectives

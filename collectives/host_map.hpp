@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace ballast {
+namespace ballast::collectives {
 
 struct host_map {
   /// Ranks that share memory with this one, ascending, including itself.
@@ -22,4 +22,4 @@ struct host_map {
 host_map map_hosts(const std::vector<std::string>& host_ids, int rank,
                    size_t local_max);
 
-} // namespace ballast
+} // namespace ballast::collectives

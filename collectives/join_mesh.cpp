@@ -9,7 +9,7 @@
 #include <optional>
 #include <system_error>
 
-namespace ballast {
+namespace ballast::collectives {
 
 namespace {
 
@@ -337,4 +337,4 @@ std::vector<stream_mesh::link> join_mesh(const std::vector<peer_address>& peers,
   return mesh_joining(peers, *door, stop, link_timeout_ms, until, silent).run();
 }
 
-} // namespace ballast
+} // namespace ballast::collectives

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-namespace ballast {
+namespace ballast::collectives {
 
 /// Where a rank listens, and whether it shares a host.
 struct peer_address {
@@ -48,4 +48,4 @@ std::vector<stream_mesh::link> join_mesh(const std::vector<peer_address>& peers,
                                          deadline until,
                                          silent_links* silent = nullptr);
 
-} // namespace ballast
+} // namespace ballast::collectives

@@ -10,7 +10,7 @@
 #include <fstream>
 #include <system_error>
 
-namespace ballast {
+namespace ballast::collectives {
 
 namespace {
 
@@ -171,4 +171,4 @@ join_shm(const collective_options& options, const std::vector<int>& ranks,
                                      std::move(marks), std::move(stop));
 }
 
-} // namespace ballast
+} // namespace ballast::collectives

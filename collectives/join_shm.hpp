@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-namespace ballast {
+namespace ballast::collectives {
 
 /// Equal exactly for processes that can share memory: this boot of this kernel,
 /// this network namespace. Empty if sharing is impossible. The environment
@@ -25,4 +25,4 @@ join_shm(const collective_options& options, const std::vector<int>& ranks,
          const std::shared_ptr<death_watch>& watch,
          std::shared_ptr<stop_switch> stop, deadline until);
 
-} // namespace ballast
+} // namespace ballast::collectives

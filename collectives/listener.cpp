@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <cstring>
 
-namespace ballast {
+namespace ballast::collectives {
 
 using std::chrono::steady_clock;
 
@@ -50,7 +50,7 @@ struct listener::pending {
   size_t have = 0; // bytes received of the current frame
   hello_frame hello{};
   proof_frame proof{};
-  ballast::nonce own{};
+  collectives::nonce own{};
   std::shared_ptr<door> where;
 };
 
@@ -210,4 +210,4 @@ bool listener::take_proof(pending& p) {
   return false;
 }
 
-} // namespace ballast
+} // namespace ballast::collectives

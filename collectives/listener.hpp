@@ -19,13 +19,13 @@
 #include <thread>
 #include <vector>
 
-namespace ballast {
+namespace ballast::collectives {
 
 /// A connection on which both ends proved the token.
 struct proved_link {
   int peer = -1;
   unique_fd fd;
-  ballast::nonce nonce{};
+  collectives::nonce nonce{};
 };
 
 /// The queue in which one opening receives its peers. Arrivals signal `bell`.
@@ -96,4 +96,4 @@ private:
   std::thread thread_;
 };
 
-} // namespace ballast
+} // namespace ballast::collectives

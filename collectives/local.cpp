@@ -13,7 +13,7 @@
 #include <optional>
 #include <utility>
 
-namespace ballast {
+namespace ballast::collectives {
 
 namespace {
 
@@ -389,4 +389,4 @@ std::unique_ptr<collective_backend> make_local_backend() {
   return std::make_unique<local_backend>();
 }
 
-} // namespace ballast
+} // namespace ballast::collectives

@@ -8,8 +8,8 @@
 
 #include <memory>
 
-namespace ballast {
+namespace ballast::collectives {
 
 std::unique_ptr<collective_backend> make_local_backend();
 
-} // namespace ballast
+} // namespace ballast::collectives

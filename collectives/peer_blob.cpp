@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace ballast {
+namespace ballast::collectives {
 
 namespace {
 
@@ -122,4 +122,4 @@ void check_options(const std::string& backend,
                    std::to_string(ranks_max));
 }
 
-} // namespace ballast
+} // namespace ballast::collectives

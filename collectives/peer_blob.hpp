@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-namespace ballast {
+namespace ballast::collectives {
 
 /// A printable blob: the facts of `options` and the backend's own `payload`.
 std::string make_peer_blob(const std::string& backend,
@@ -30,4 +30,4 @@ check_peer_blobs(const std::string& backend, const collective_options& options,
 void check_options(const std::string& backend,
                    const collective_options& options, int ranks_max);
 
-} // namespace ballast
+} // namespace ballast::collectives

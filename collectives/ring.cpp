@@ -13,7 +13,7 @@
 #include <optional>
 #include <system_error>
 
-namespace ballast {
+namespace ballast::collectives {
 
 namespace {
 
@@ -276,4 +276,4 @@ std::unique_ptr<collective_backend> make_ring_backend(const std::string& name,
   return std::make_unique<ring_backend>(name, std::move(config));
 }
 
-} // namespace ballast
+} // namespace ballast::collectives

@@ -18,7 +18,7 @@
 #include <optional>
 #include <string>
 
-namespace ballast {
+namespace ballast::collectives {
 
 struct ring_config {
   bool share_memory = true; // with ranks of this host
@@ -34,4 +34,4 @@ struct ring_config {
 std::unique_ptr<collective_backend> make_ring_backend(const std::string& name,
                                                       ring_config config);
 
-} // namespace ballast
+} // namespace ballast::collectives

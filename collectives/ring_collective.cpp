@@ -6,7 +6,7 @@
 #include <thread>
 #include <vector>
 
-namespace ballast {
+namespace ballast::collectives {
 
 namespace {
 
@@ -372,4 +372,4 @@ cost_model ring_collective::measure(deadline until) {
   return found;
 }
 
-} // namespace ballast
+} // namespace ballast::collectives

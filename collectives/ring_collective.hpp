@@ -17,7 +17,7 @@
 #include <memory>
 #include <optional>
 
-namespace ballast {
+namespace ballast::collectives {
 
 class ring_collective final : public collective {
 public:
@@ -87,4 +87,4 @@ private:
   std::atomic<bool> cut_{false};
 };
 
-} // namespace ballast
+} // namespace ballast::collectives

@@ -11,7 +11,7 @@
 #include <cerrno>
 #include <system_error>
 
-namespace ballast {
+namespace ballast::collectives {
 
 namespace {
 
@@ -157,4 +157,4 @@ arena_book::~arena_book() {
   }
 }
 
-} // namespace ballast
+} // namespace ballast::collectives

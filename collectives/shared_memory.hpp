@@ -13,7 +13,7 @@
 #include <thread>
 #include <vector>
 
-namespace ballast {
+namespace ballast::collectives {
 
 class shared_memory {
 public:
@@ -70,4 +70,4 @@ private:
   std::thread unmapper_;
 };
 
-} // namespace ballast
+} // namespace ballast::collectives

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <thread>
 
-namespace ballast {
+namespace ballast::collectives {
 
 namespace {
 
@@ -398,4 +398,4 @@ void shm_algorithms::barrier(deadline until) {
   group_.meet(call, until); // nothing was read: the next call sees a failure
 }
 
-} // namespace ballast
+} // namespace ballast::collectives

@@ -13,7 +13,7 @@
 
 #include <atomic>
 
-namespace ballast {
+namespace ballast::collectives {
 
 class shm_algorithms {
 public:
@@ -54,4 +54,4 @@ private:
   std::atomic<uint64_t> bytes_{0}; // published to peers
 };
 
-} // namespace ballast
+} // namespace ballast::collectives

@@ -12,7 +12,7 @@
 #include <immintrin.h>
 #endif
 
-namespace ballast {
+namespace ballast::collectives {
 
 namespace {
 
@@ -326,4 +326,4 @@ void shm_group::fail(collective_errc code, const std::string& what,
   end_with(shm_end::failed);
 }
 
-} // namespace ballast
+} // namespace ballast::collectives

@@ -25,7 +25,7 @@
 #include <thread>
 #include <vector>
 
-namespace ballast {
+namespace ballast::collectives {
 
 constexpr int shm_ranks_max = 64;
 /// Size of one of a rank's two staging buffers, for data outside of its arenas.
@@ -158,4 +158,4 @@ private:
   std::chrono::milliseconds look_every_{100};
 };
 
-} // namespace ballast
+} // namespace ballast::collectives

@@ -16,7 +16,7 @@
 #include <memory>
 #include <system_error>
 
-namespace ballast {
+namespace ballast::collectives {
 
 namespace {
 
@@ -311,4 +311,4 @@ void drain_eventfd(int fd) noexcept {
   (void)!::read(fd, &count, sizeof count);
 }
 
-} // namespace ballast
+} // namespace ballast::collectives

@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <string>
 
-namespace ballast {
+namespace ballast::collectives {
 
 /// Listens on `host` (numeric address or name) at a free port, returned in
 /// `port`.
@@ -54,4 +54,4 @@ unique_fd make_eventfd();
 void signal_eventfd(int fd) noexcept;
 void drain_eventfd(int fd) noexcept;
 
-} // namespace ballast
+} // namespace ballast::collectives

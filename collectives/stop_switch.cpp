@@ -1,6 +1,6 @@
 #include "collectives/stop_switch.hpp"
 
-namespace ballast {
+namespace ballast::collectives {
 
 bool stop_switch::stop(collective_errc code, const std::string& what, int peer,
                        const std::vector<dead_link>& links) noexcept {
@@ -25,4 +25,4 @@ void stop_switch::raise() const {
   throw collective_error(code_, what_, peer_, links_);
 }
 
-} // namespace ballast
+} // namespace ballast::collectives

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-namespace ballast {
+namespace ballast::collectives {
 
 class stop_switch {
 public:
@@ -46,4 +46,4 @@ private:
   std::vector<dead_link> links_;
 };
 
-} // namespace ballast
+} // namespace ballast::collectives

@@ -7,7 +7,7 @@
 #include <bit>
 #include <cstring>
 
-namespace ballast {
+namespace ballast::collectives {
 
 namespace {
 
@@ -406,4 +406,4 @@ void stream_algorithms::barrier(deadline until) {
   }
 }
 
-} // namespace ballast
+} // namespace ballast::collectives

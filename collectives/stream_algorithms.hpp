@@ -16,7 +16,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace ballast {
+namespace ballast::collectives {
 
 enum class reduce_way : uint8_t { ring, doubling };
 
@@ -62,4 +62,4 @@ private:
   std::vector<char> scratch_;
 };
 
-} // namespace ballast
+} // namespace ballast::collectives

@@ -11,7 +11,7 @@
 #include <cstring>
 #include <utility>
 
-namespace ballast {
+namespace ballast::collectives {
 
 namespace {
 
@@ -40,7 +40,7 @@ struct frame {
 struct goodbye {
   uint32_t magic;
   uint32_t unused[3];
-  ballast::nonce nonce;
+  collectives::nonce nonce;
 };
 static_assert(sizeof(frame) == sizeof(goodbye));
 
@@ -395,4 +395,4 @@ void stream_mesh::throw_lost(int peer) const {
                          peer);
 }
 
-} // namespace ballast
+} // namespace ballast::collectives

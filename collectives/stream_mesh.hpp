@@ -22,7 +22,7 @@
 #include <span>
 #include <vector>
 
-namespace ballast {
+namespace ballast::collectives {
 
 /// The data to send, polled as it becomes available.
 class byte_source {
@@ -58,7 +58,7 @@ class stream_mesh {
 public:
   struct link {
     unique_fd fd; // empty for this rank itself
-    ballast::nonce nonce{};
+    collectives::nonce nonce{};
     bool gone = false; // left properly
     /// Since when every check found it without an acknowledgement; zero: it
     /// acknowledges.
@@ -154,4 +154,4 @@ private:
   std::span<char> left_;
 };
 
-} // namespace ballast
+} // namespace ballast::collectives

@@ -4,18 +4,18 @@
 
 #include <arrow/util/io_util.h>
 
-namespace ballast {
+namespace ballast::data {
 
 void check_arrow(const arrow::Status& status, errc code,
                  const std::string& context) {
   if (status.ok())
     return;
   const int number = arrow::internal::ErrnoFromStatus(status);
-  if (means_disk_full(number))
+  if (store::means_disk_full(number))
     throw ballast_error(errc::disk_full,
                         context + ": the disk is full (" + status.message() +
                             "); make room or point $BALLAST_CACHE elsewhere");
   throw ballast_error(code, context + ": " + status.message());
 }
 
-} // namespace ballast
+} // namespace ballast::data

@@ -9,7 +9,7 @@
 #include <string>
 #include <utility>
 
-namespace ballast {
+namespace ballast::data {
 
 /// Throws ballast_error{code} "context: Arrow's message" unless ok; a full disk
 /// is disk_full whatever `code` says.
@@ -23,4 +23,4 @@ T take_arrow(arrow::Result<T> result, errc code, const std::string& context) {
   return std::move(result).ValueUnsafe();
 }
 
-} // namespace ballast
+} // namespace ballast::data

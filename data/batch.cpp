@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cstring>
 
-namespace ballast {
+namespace ballast::data {
 
 namespace {
 
@@ -27,7 +27,7 @@ struct converter {
   float scale;
   float offset;
 
-  explicit converter(const row_shape& row)
+  explicit converter(const ledger::row_shape& row)
       : features(row.features),
         row_bytes(row.features * stored_bytes(row.stored)),
         scale(float(row.scale)), offset(float(row.offset)) {
@@ -37,15 +37,15 @@ struct converter {
       what = kind::copy;
   }
 
-  static kind kind_of(stored_type stored) {
+  static kind kind_of(ledger::stored_type stored) {
     switch (stored) {
-    case stored_type::uint8:
+    case ledger::stored_type::uint8:
       return kind::uint8;
-    case stored_type::int16:
+    case ledger::stored_type::int16:
       return kind::int16;
-    case stored_type::int32:
+    case ledger::stored_type::int32:
       return kind::int32;
-    case stored_type::float32:
+    case ledger::stored_type::float32:
       break;
     }
     return kind::float32;
@@ -73,7 +73,7 @@ struct converter {
   }
 };
 
-void reserve_rows(batch& out, const row_shape& row, size_t rows) {
+void reserve_rows(batch& out, const ledger::row_shape& row, size_t rows) {
   out.rows = uint32_t(rows);
   out.features.resize(rows * row.features);
   out.labels.resize(row.classes > 0 ? rows : 0);
@@ -89,7 +89,8 @@ void reserve_rows(batch& out, const row_shape& row, size_t rows) {
                                           std::to_string(from.rows) + " rows");
 }
 
-[[noreturn]] void refuse_missing(data_part part, std::span<const row_ref> rows,
+[[noreturn]] void refuse_missing(data_part part,
+                                 std::span<const ledger::row_ref> rows,
                                  const std::vector<row_place>& found) {
   size_t first = 0;
   while (found[first].in)
@@ -115,14 +116,15 @@ void prefetch(const chunk& from, size_t row, size_t row_bytes) {
 
 } // namespace
 
-void gather(const chunk_store& store, data_part part, const row_shape& row,
-            std::span<const row_ref> rows, batch& out) {
+void gather(const chunk_store& store, data_part part,
+            const ledger::row_shape& row, std::span<const ledger::row_ref> rows,
+            batch& out) {
   if (store.find_all(part, rows, out.places) > 0)
     refuse_missing(part, rows, out.places);
   gather_places(part, row, out);
 }
 
-void gather_places(data_part part, const row_shape& row, batch& out) {
+void gather_places(data_part part, const ledger::row_shape& row, batch& out) {
   constexpr size_t ahead = 4;
   const converter convert_rows(row);
   const size_t rows = out.places.size();
@@ -147,8 +149,8 @@ void gather_places(data_part part, const row_shape& row, batch& out) {
   out.places.clear(); // an old batch must not keep a dropped chunk alive
 }
 
-void gather_range(const chunk& from, const row_shape& row, uint32_t begin,
-                  uint32_t count, batch& out) {
+void gather_range(const chunk& from, const ledger::row_shape& row,
+                  uint32_t begin, uint32_t count, batch& out) {
   const converter convert_rows(row);
   if (count > from.rows || begin > from.rows - count)
     throw ballast_error(errc::internal,
@@ -168,4 +170,4 @@ void gather_range(const chunk& from, const row_shape& row, uint32_t begin,
   std::copy_n(from.sample_ids + begin, count, out.sample_ids.begin());
 }
 
-} // namespace ballast
+} // namespace ballast::data

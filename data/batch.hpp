@@ -10,7 +10,7 @@
 #include <span>
 #include <vector>
 
-namespace ballast {
+namespace ballast::data {
 
 class chunk_store;
 
@@ -27,14 +27,15 @@ struct batch {
 /// out = the rows in the given order, value = float(stored) * float(scale) +
 /// float(offset), in float32. Throws ballast_error{internal} that names a chunk
 /// missing from the store.
-void gather(const chunk_store& store, data_part part, const row_shape& row,
-            std::span<const row_ref> rows, batch& out);
+void gather(const chunk_store& store, data_part part,
+            const ledger::row_shape& row, std::span<const ledger::row_ref> rows,
+            batch& out);
 
 /// The same of `out.places`, which all lie in chunks.
-void gather_places(data_part part, const row_shape& row, batch& out);
+void gather_places(data_part part, const ledger::row_shape& row, batch& out);
 
 /// out = rows [begin, begin + count) of one chunk, for evaluation.
-void gather_range(const chunk& from, const row_shape& row, uint32_t begin,
-                  uint32_t count, batch& out);
+void gather_range(const chunk& from, const ledger::row_shape& row,
+                  uint32_t begin, uint32_t count, batch& out);
 
-} // namespace ballast
+} // namespace ballast::data

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-namespace ballast {
+namespace ballast::data {
 
 namespace fs = std::filesystem;
 
@@ -55,4 +55,4 @@ fs::path default_cache_folder() {
   return "/tmp/ballast-" + std::to_string(::geteuid());
 }
 
-} // namespace ballast
+} // namespace ballast::data

@@ -19,7 +19,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-namespace ballast {
+namespace ballast::data {
 
 namespace {
 
@@ -32,8 +32,8 @@ constexpr const char* manifest_name = "manifest.json";
 
 [[noreturn]] void fail(const fs::path& path, const char* action) {
   int number = errno;
-  throw ballast_error(means_disk_full(number) ? errc::disk_full
-                                              : errc::run_dir_unusable,
+  throw ballast_error(store::means_disk_full(number) ? errc::disk_full
+                                                     : errc::run_dir_unusable,
                       std::string("cannot ") + action + " " + path.string() +
                           ": " + std::strerror(number));
 }
@@ -130,14 +130,14 @@ uint64_t number_of_hex(const std::string& text) {
              : 0;
 }
 
-nlohmann::ordered_json about(const checkpoint_identity& holds,
+nlohmann::ordered_json about(const ledger::checkpoint_identity& holds,
                              const std::string& run, std::string_view state) {
   return {{"run", run},
           {"step", value(holds.step)},
           {"epoch", value(holds.epoch)},
           {"generation", value(holds.generation)},
           {"plan", value(holds.plan)},
-          {"lineage", lineage_text(holds.lineage)},
+          {"lineage", ledger::lineage_text(holds.lineage)},
           {"bytes", state.size()},
           {"xxh64", hash_of(state)}};
 }
@@ -209,7 +209,7 @@ fs::path place_in(const fs::path& folder, step_number step) {
 checkpoint_store::checkpoint_store(fs::path folder)
     : folder_(std::move(folder)) {}
 
-void checkpoint_store::stage(const checkpoint_identity& holds,
+void checkpoint_store::stage(const ledger::checkpoint_identity& holds,
                              const std::string& run,
                              std::string_view state) const {
   fs::path staged = staged_in(folder_, holds.step);
@@ -223,7 +223,7 @@ void checkpoint_store::stage(const checkpoint_identity& holds,
     write_synced(staged / state_name, state);
     write_synced(staged / manifest_name,
                  json_lines_text(about(holds, run, state)) + "\n");
-    sync_path(staged);
+    store::sync_path(staged);
   } catch (...) {
     fs::remove_all(staged, problem);
     throw;
@@ -231,7 +231,7 @@ void checkpoint_store::stage(const checkpoint_identity& holds,
 }
 
 stored_checkpoint
-checkpoint_store::publish(const checkpoint_identity& holds) const {
+checkpoint_store::publish(const ledger::checkpoint_identity& holds) const {
   fs::path staged = staged_in(folder_, holds.step);
   fs::path place = place_in(folder_, holds.step);
   try {
@@ -239,7 +239,7 @@ checkpoint_store::publish(const checkpoint_identity& holds) const {
     set_aside(place / state_name); // of undone steps
     if (::rename(staged.c_str(), place.c_str()) != 0)
       fail(place, "publish");
-    sync_path(folder_);
+    store::sync_path(folder_);
   } catch (...) {
     drop(holds);
     throw;
@@ -247,7 +247,7 @@ checkpoint_store::publish(const checkpoint_identity& holds) const {
   return {holds, place / state_name, {}};
 }
 
-void checkpoint_store::drop(const checkpoint_identity& holds) const {
+void checkpoint_store::drop(const ledger::checkpoint_identity& holds) const {
   std::error_code problem;
   fs::remove_all(staged_in(folder_, holds.step), problem);
 }
@@ -276,7 +276,7 @@ fs::path checkpoint_store::set_aside(const fs::path& file) const {
     return {};
   fs::path aside = make_aside(folder_);
   move_into(from, aside);
-  sync_path(folder_);
+  store::sync_path(folder_);
   return aside / from.filename();
 }
 
@@ -291,7 +291,7 @@ size_t checkpoint_store::set_aside_after(step_number step) const {
   fs::path aside = make_aside(folder_);
   for (const fs::path& one : behind)
     move_into(one, aside);
-  sync_path(folder_);
+  store::sync_path(folder_);
   return behind.size();
 }
 
@@ -302,4 +302,4 @@ void checkpoint_store::remove_unfinished() const {
       fs::remove_all(entry.path(), problem);
 }
 
-} // namespace ballast
+} // namespace ballast::data

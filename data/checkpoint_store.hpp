@@ -14,14 +14,14 @@
 #include <string_view>
 #include <vector>
 
-namespace ballast {
+namespace ballast::data {
 
 /// Names of the optimizer's tensors in a state file begin with this; all other
 /// tensors belong to the model.
 inline const std::string optimizer_prefix = "optimizer/";
 
 struct stored_checkpoint {
-  checkpoint_identity holds;
+  ledger::checkpoint_identity holds;
   std::filesystem::path file; // the state
   std::string problem;        // why it is incomplete; empty: it is complete
 };
@@ -33,12 +33,12 @@ public:
 
   /// Writes the state under a temporary name; it is on disk when this returns.
   /// Throws ballast_error: disk_full, run_dir_unusable.
-  void stage(const checkpoint_identity& holds, const std::string& run,
+  void stage(const ledger::checkpoint_identity& holds, const std::string& run,
              std::string_view state) const;
   /// Publishes a staged checkpoint atomically. Throws likewise.
-  stored_checkpoint publish(const checkpoint_identity& holds) const;
+  stored_checkpoint publish(const ledger::checkpoint_identity& holds) const;
   /// Discards a staged checkpoint.
-  void drop(const checkpoint_identity& holds) const;
+  void drop(const ledger::checkpoint_identity& holds) const;
   /// Removes a checkpoint that a newer one replaces.
   void remove(step_number step) const;
   /// All checkpoints, ascending; reads every byte.
@@ -56,4 +56,4 @@ private:
   std::filesystem::path folder_;
 };
 
-} // namespace ballast
+} // namespace ballast::data

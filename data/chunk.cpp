@@ -7,19 +7,19 @@
 #include <arrow/api.h>
 #include <arrow/util/align_util.h>
 
-namespace ballast {
+namespace ballast::data {
 
 namespace {
 
-std::shared_ptr<arrow::DataType> arrow_type(stored_type stored) {
+std::shared_ptr<arrow::DataType> arrow_type(ledger::stored_type stored) {
   switch (stored) {
-  case stored_type::uint8:
+  case ledger::stored_type::uint8:
     return arrow::uint8();
-  case stored_type::int16:
+  case ledger::stored_type::int16:
     return arrow::int16();
-  case stored_type::int32:
+  case ledger::stored_type::int32:
     return arrow::int32();
-  case stored_type::float32:
+  case ledger::stored_type::float32:
     return arrow::float32();
   }
   BALLAST_CHECK(false, "values of no type");
@@ -76,20 +76,20 @@ std::string to_string(data_part part) {
   return part == data_part::train ? "train" : "test";
 }
 
-size_t stored_bytes(stored_type stored) {
+size_t stored_bytes(ledger::stored_type stored) {
   switch (stored) {
-  case stored_type::uint8:
+  case ledger::stored_type::uint8:
     return 1;
-  case stored_type::int16:
+  case ledger::stored_type::int16:
     return 2;
-  case stored_type::int32:
-  case stored_type::float32:
+  case ledger::stored_type::int32:
+  case ledger::stored_type::float32:
     return 4;
   }
   return 0;
 }
 
-std::shared_ptr<arrow::Schema> chunk_schema(const row_shape& row) {
+std::shared_ptr<arrow::Schema> chunk_schema(const ledger::row_shape& row) {
   auto item = arrow::field("item", arrow_type(row.stored), false);
   return arrow::schema(
       {arrow::field("features",
@@ -99,7 +99,7 @@ std::shared_ptr<arrow::Schema> chunk_schema(const row_shape& row) {
        arrow::field("sample_id", arrow::uint64(), false)});
 }
 
-std::shared_ptr<arrow::RecordBatch> make_batch(const row_shape& row,
+std::shared_ptr<arrow::RecordBatch> make_batch(const ledger::row_shape& row,
                                                chunk_columns columns) {
   const std::shared_ptr<arrow::Schema> schema = chunk_schema(row);
   const int64_t rows = int64_t(columns.sample_ids.size());
@@ -115,7 +115,7 @@ std::shared_ptr<arrow::RecordBatch> make_batch(const row_shape& row,
   return arrow::RecordBatch::Make(schema, rows, {features, label, ids});
 }
 
-chunk_ptr make_chunk(chunk_id id, const row_shape& row,
+chunk_ptr make_chunk(chunk_id id, const ledger::row_shape& row,
                      std::shared_ptr<arrow::RecordBatch> batch) {
   const std::shared_ptr<arrow::Schema> expected = chunk_schema(row);
   if (!batch->schema()->Equals(*expected, /*check_metadata=*/false))
@@ -164,7 +164,7 @@ chunk_ptr make_chunk(chunk_id id, const row_shape& row,
 }
 
 chunk_ptr chunk_within(const chunk& several, chunk_id id, uint32_t begin,
-                       uint32_t rows, const row_shape& row) {
+                       uint32_t rows, const ledger::row_shape& row) {
   auto out = std::make_shared<chunk>();
   const size_t values = row.features * stored_bytes(row.stored);
   out->id = id;
@@ -194,7 +194,7 @@ chunk_ptr damaged_copy(const chunk& what) {
   return out;
 }
 
-std::string checksum(const chunk& what, const row_shape& row) {
+std::string checksum(const chunk& what, const ledger::row_shape& row) {
   content_hash hash;
   const size_t rows = what.rows;
   hash.update(what.features, rows * row.features * stored_bytes(row.stored));
@@ -226,4 +226,4 @@ std::string checksum(const arrow::RecordBatch& of) {
   return hex16(hash.digest());
 }
 
-} // namespace ballast
+} // namespace ballast::data

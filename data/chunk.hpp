@@ -20,7 +20,7 @@ class RecordBatch;
 class Schema;
 } // namespace arrow
 
-namespace ballast {
+namespace ballast::data {
 
 /// The set that a chunk belongs to.
 enum class data_part : uint8_t { train, test };
@@ -47,20 +47,20 @@ struct row_place {
 
 /// Wraps a record batch; ballast_error{invalid_data} if its columns do not
 /// match `row`.
-chunk_ptr make_chunk(chunk_id id, const row_shape& row,
+chunk_ptr make_chunk(chunk_id id, const ledger::row_shape& row,
                      std::shared_ptr<arrow::RecordBatch> batch);
 
 /// Rows [begin, begin + rows) of a batch that holds several chunks in a row, as
 /// the chunk `id`. The memory of all of them stays as long as one of them is
 /// used. Precondition: the rows are there.
 chunk_ptr chunk_within(const chunk& several, chunk_id id, uint32_t begin,
-                       uint32_t rows, const row_shape& row);
+                       uint32_t rows, const ledger::row_shape& row);
 
 /// Bytes of one value of a stored type.
-size_t stored_bytes(stored_type stored);
+size_t stored_bytes(ledger::stored_type stored);
 
 /// The columns above, for `row`.
-std::shared_ptr<arrow::Schema> chunk_schema(const row_shape& row);
+std::shared_ptr<arrow::Schema> chunk_schema(const ledger::row_shape& row);
 
 /// Columns for a new chunk: rows x features values of the stored type, and
 /// labels or targets.
@@ -71,7 +71,7 @@ struct chunk_columns {
   std::vector<uint64_t> sample_ids;
 };
 /// Takes ownership of the columns without copying them.
-std::shared_ptr<arrow::RecordBatch> make_batch(const row_shape& row,
+std::shared_ptr<arrow::RecordBatch> make_batch(const ledger::row_shape& row,
                                                chunk_columns columns);
 
 /// A copy with one byte flipped, as by broken memory or network, so that its
@@ -85,8 +85,8 @@ std::string checksum(const void* data, size_t bytes);
 /// The checksum of a chunk: over the values of its columns, one after another
 /// (features, label, sample_id). It is therefore independent of Arrow's
 /// framing, and a received chunk is checked in place.
-std::string checksum(const chunk& what, const row_shape& row);
+std::string checksum(const chunk& what, const ledger::row_shape& row);
 /// The same, of a record batch that has the columns above.
 std::string checksum(const arrow::RecordBatch& of);
 
-} // namespace ballast
+} // namespace ballast::data

@@ -11,7 +11,7 @@
 #include <charconv>
 #include <string_view>
 
-namespace ballast {
+namespace ballast::data {
 
 namespace flight = arrow::flight;
 
@@ -131,17 +131,18 @@ public:
     }
   }
 
-  void fetch(data_part part, std::span<const chunk_info> chunks,
-             const row_shape& row, const bulk_watch& how,
-             const std::function<void(chunk_ptr)>& arrived,
-             const std::function<void(const chunk_info&)>& damaged) override {
-    std::vector<const chunk_info*> missing;
-    for (const chunk_info& chunk : chunks)
+  void fetch(
+      data_part part, std::span<const ledger::chunk_info> chunks,
+      const ledger::row_shape& row, const bulk_watch& how,
+      const std::function<void(chunk_ptr)>& arrived,
+      const std::function<void(const ledger::chunk_info&)>& damaged) override {
+    std::vector<const ledger::chunk_info*> missing;
+    for (const ledger::chunk_info& chunk : chunks)
       missing.push_back(&chunk);
     for (int attempt = 1; !missing.empty(); ++attempt) {
       missing = fetch_once(part, missing, row, how, arrived);
       if (damaged)
-        for (const chunk_info* one : missing)
+        for (const ledger::chunk_info* one : missing)
           damaged(*one);
       if (!missing.empty() && attempt == attempts_max)
         throw ballast_error(
@@ -153,8 +154,9 @@ public:
     }
   }
 
-  chunk_ptr fetch_rows(data_part part, std::span<const row_ref> rows,
-                       const row_shape& row, const bulk_watch& how) override {
+  chunk_ptr fetch_rows(data_part part, std::span<const ledger::row_ref> rows,
+                       const ledger::row_shape& row,
+                       const bulk_watch& how) override {
     for (int attempt = 1; attempt <= attempts_max; ++attempt)
       if (chunk_ptr out = fetch_rows_once(part, rows, row, how))
         return out;
@@ -190,26 +192,27 @@ private:
   }
 
   /// Passes on intact chunks; returns the others.
-  std::vector<const chunk_info*>
-  fetch_once(data_part part, const std::vector<const chunk_info*>& chunks,
-             const row_shape& row, const bulk_watch& how,
+  std::vector<const ledger::chunk_info*>
+  fetch_once(data_part part,
+             const std::vector<const ledger::chunk_info*>& chunks,
+             const ledger::row_shape& row, const bulk_watch& how,
              const std::function<void(chunk_ptr)>& arrived) {
     std::vector<uint64_t> ids;
     ids.reserve(chunks.size());
     uint64_t expected_bytes = 0;
-    for (const chunk_info* chunk : chunks) {
+    for (const ledger::chunk_info* chunk : chunks) {
       ids.push_back(value(chunk->id));
       expected_bytes += chunk->bytes;
     }
     bulk_stream stream(
-        open({token_, part, compress(ids), ""}, name(part, *chunks[0])), how,
-        expected_bytes, 1);
+        open({token_, part, ledger::compress(ids), ""}, name(part, *chunks[0])),
+        how, expected_bytes, 1);
     (void)take(stream.schema(), stream, name(part, *chunks[0]));
-    std::vector<const chunk_info*> damaged;
+    std::vector<const ledger::chunk_info*> damaged;
     std::shared_ptr<arrow::RecordBatch> batch;
     chunk_ptr several; // what is in the batch; null: it is damaged
     int64_t at = 0;    // rows of the batch that are read
-    for (const chunk_info* expected : chunks) {
+    for (const ledger::chunk_info* expected : chunks) {
       if (batch == nullptr || at >= batch->num_rows()) {
         batch = next_batch(stream, name(part, *expected));
         if (batch == nullptr)
@@ -230,8 +233,10 @@ private:
   }
 
   /// Null if they arrived damaged.
-  chunk_ptr fetch_rows_once(data_part part, std::span<const row_ref> rows,
-                            const row_shape& row, const bulk_watch& how) {
+  chunk_ptr fetch_rows_once(data_part part,
+                            std::span<const ledger::row_ref> rows,
+                            const ledger::row_shape& row,
+                            const bulk_watch& how) {
     const std::string what =
         std::to_string(rows.size()) + " rows of " + to_string(part);
     flight_ticket ticket{token_, part, {}, "", {rows.begin(), rows.end()}};
@@ -273,7 +278,7 @@ private:
   }
 
   /// Null if its columns are not those of the set.
-  static chunk_ptr readable(chunk_id first, const row_shape& row,
+  static chunk_ptr readable(chunk_id first, const ledger::row_shape& row,
                             std::shared_ptr<arrow::RecordBatch> batch) {
     try {
       return make_chunk(first, row, std::move(batch));
@@ -283,7 +288,8 @@ private:
   }
 
   /// What begins at row `at`; null if it is not the expected chunk.
-  static chunk_ptr whole_chunk(const chunk_info& expected, const row_shape& row,
+  static chunk_ptr whole_chunk(const ledger::chunk_info& expected,
+                               const ledger::row_shape& row,
                                const chunk_ptr& several, int64_t at) {
     if (!several || at + int64_t{expected.rows} > int64_t{several->rows})
       return nullptr;
@@ -331,7 +337,7 @@ private:
     out.reserve(std::min(bytes, believed_max));
   }
 
-  static std::string name(data_part part, const chunk_info& chunk) {
+  static std::string name(data_part part, const ledger::chunk_info& chunk) {
     return "chunk " + to_string(chunk.id) + " of " + to_string(part);
   }
 
@@ -388,4 +394,4 @@ chunk_client::connect(const std::string& address, const std::string& token,
   return out;
 }
 
-} // namespace ballast
+} // namespace ballast::data

@@ -12,7 +12,7 @@
 #include <cstdlib>
 #include <utility>
 
-namespace ballast {
+namespace ballast::data {
 
 namespace flight = arrow::flight;
 
@@ -101,7 +101,7 @@ arrow::Result<std::shared_ptr<arrow::RecordBatchReader>>
 rows_reader(const flight_ticket& ticket, const chunk_service::finder& find) {
   std::vector<std::shared_ptr<arrow::RecordBatch>> rows;
   chunk_ptr held;
-  for (const row_ref& one : ticket.rows) {
+  for (const ledger::row_ref& one : ticket.rows) {
     if (!held || held->id != one.chunk)
       held = find(ticket.part, one.chunk);
     if (!held)
@@ -284,4 +284,4 @@ std::unique_ptr<chunk_service> chunk_service::start(const std::string& host,
   return std::make_unique<running_service>(host, std::move(server));
 }
 
-} // namespace ballast
+} // namespace ballast::data

@@ -19,7 +19,7 @@
 #include <string>
 #include <vector>
 
-namespace ballast {
+namespace ballast::data {
 
 class chunk_service {
 public:
@@ -59,17 +59,19 @@ public:
   /// passed on before remain valid. A stall is {unreachable}, too, and reports
   /// how many bytes had arrived and how long nothing did.
   virtual void
-  fetch(data_part part, std::span<const chunk_info> chunks,
-        const row_shape& row, const bulk_watch& how,
+  fetch(data_part part, std::span<const ledger::chunk_info> chunks,
+        const ledger::row_shape& row, const bulk_watch& how,
         const std::function<void(chunk_ptr)>& arrived,
-        const std::function<void(const chunk_info&)>& damaged = {}) = 0;
+        const std::function<void(const ledger::chunk_info&)>& damaged = {}) = 0;
   /// Single rows of chunks, at most flight_ticket::rows_max, as one chunk in
   /// this order; checked against the sender's checksum. Errors as above.
-  virtual chunk_ptr fetch_rows(data_part part, std::span<const row_ref> rows,
-                               const row_shape& row, const bulk_watch& how) = 0;
+  virtual chunk_ptr fetch_rows(data_part part,
+                               std::span<const ledger::row_ref> rows,
+                               const ledger::row_shape& row,
+                               const bulk_watch& how) = 0;
   /// The complete, verified blob; errors as above.
   virtual std::string fetch_blob(const std::string& name,
                                  const bulk_watch& how) = 0;
 };
 
-} // namespace ballast
+} // namespace ballast::data

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-namespace ballast {
+namespace ballast::data {
 
 struct chunk_store::impl {
   explicit impl(uint64_t limit) : limit_bytes(limit) {}
@@ -54,7 +54,8 @@ std::vector<bool> chunk_store::held(data_part part, size_t count) const {
   return out;
 }
 
-size_t chunk_store::find_all(data_part part, std::span<const row_ref> rows,
+size_t chunk_store::find_all(data_part part,
+                             std::span<const ledger::row_ref> rows,
                              std::vector<row_place>& out) const {
   out.resize(rows.size());
   size_t missing = 0;
@@ -137,4 +138,4 @@ size_t chunk_store::count(data_part part) const {
   return impl_->at(part).count;
 }
 
-} // namespace ballast
+} // namespace ballast::data

@@ -10,7 +10,7 @@
 #include <span>
 #include <vector>
 
-namespace ballast {
+namespace ballast::data {
 
 class chunk_store {
 public:
@@ -24,7 +24,7 @@ public:
   /// out[i] = where rows[i] lies, all looked up at once; their chunks stay
   /// valid while `out` holds them. Returns the number of rows that are not
   /// here.
-  size_t find_all(data_part part, std::span<const row_ref> rows,
+  size_t find_all(data_part part, std::span<const ledger::row_ref> rows,
                   std::vector<row_place>& out) const;
   /// Replaces a chunk of the same number. Throws ballast_error{device_failed}
   /// that names the limit if it is exceeded.
@@ -43,4 +43,4 @@ private:
   std::unique_ptr<impl> impl_;
 };
 
-} // namespace ballast
+} // namespace ballast::data

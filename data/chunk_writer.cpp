@@ -16,11 +16,11 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-namespace ballast {
+namespace ballast::data {
 
 namespace {
 
-chunk_columns columns_of(const part_rows& part, const row_shape& row,
+chunk_columns columns_of(const part_rows& part, const ledger::row_shape& row,
                          std::span<const uint64_t> samples) {
   const source_table& table = *part.table;
   const size_t row_bytes = row.features * stored_bytes(row.stored);
@@ -39,32 +39,33 @@ chunk_columns columns_of(const part_rows& part, const row_shape& row,
   return out;
 }
 
-chunk_info describe(const part_rows& part, const row_shape& row,
-                    std::span<const uint64_t> samples, const chunk& made) {
-  chunk_info out;
+ledger::chunk_info describe(const part_rows& part, const ledger::row_shape& row,
+                            std::span<const uint64_t> samples,
+                            const chunk& made) {
+  ledger::chunk_info out;
   out.id = made.id;
   out.rows = made.rows;
   out.checksum = checksum(made, row);
   out.label_histogram.resize(histogram_bins(row));
   const std::vector<int32_t>& bin = part.table->histogram_bin();
   std::vector<uint64_t> ids(samples.begin(), samples.end());
-  out.samples = compress(ids);
+  out.samples = ledger::compress(ids);
   for (uint64_t& id : ids) {
     id = part.table_rows[id];
     if (!bin.empty())
       ++out.label_histogram[size_t(bin[id])];
   }
-  out.source_rows = compress(ids);
+  out.source_rows = ledger::compress(ids);
   return out;
 }
 
 } // namespace
 
-std::vector<chunk_info>
-write_chunks(const std::filesystem::path& path, const row_shape& row,
+std::vector<ledger::chunk_info>
+write_chunks(const std::filesystem::path& path, const ledger::row_shape& row,
              const part_rows& part,
              const std::vector<std::span<const uint64_t>>& chunks,
-             const work_watch& stop) {
+             const store::work_watch& stop) {
   constexpr errc failed = errc::run_dir_unusable;
   const std::string context = "cannot write " + path.string();
   if (int fault = fault_point("cache.write"))
@@ -76,14 +77,15 @@ write_chunks(const std::filesystem::path& path, const row_shape& row,
   auto writer =
       take_arrow(arrow::ipc::MakeFileWriter(file, chunk_schema(row), options),
                  failed, context);
-  std::vector<chunk_info> out;
+  std::vector<ledger::chunk_info> out;
   out.reserve(chunks.size());
   for (std::span<const uint64_t> samples : chunks) {
     check_stop(stop);
     const chunk_ptr made =
         make_chunk(chunk_id(uint32_t(out.size())), row,
                    make_batch(row, columns_of(part, row, samples)));
-    chunk_info& info = out.emplace_back(describe(part, row, samples, *made));
+    ledger::chunk_info& info =
+        out.emplace_back(describe(part, row, samples, *made));
     int64_t bytes = 0;
     check_arrow(arrow::ipc::GetRecordBatchSize(*made->batch, options, &bytes),
                 failed, context);
@@ -92,8 +94,8 @@ write_chunks(const std::filesystem::path& path, const row_shape& row,
   }
   check_arrow(writer->Close(), failed, context);
   check_arrow(file->Close(), failed, context);
-  sync_path(path);
+  store::sync_path(path);
   return out;
 }
 
-} // namespace ballast
+} // namespace ballast::data

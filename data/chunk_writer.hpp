@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-namespace ballast {
+namespace ballast::data {
 
 /// Rows of one part of the prepared set, in order: sample i is row
 /// `table_rows[i]` of `table`.
@@ -20,10 +20,10 @@ struct part_rows {
 
 /// Writes `path` (synced) and returns the description of each chunk. `row` as
 /// in the manifest. ballast_error{disk_full|run_dir_unusable|stopped}.
-std::vector<chunk_info>
-write_chunks(const std::filesystem::path& path, const row_shape& row,
+std::vector<ledger::chunk_info>
+write_chunks(const std::filesystem::path& path, const ledger::row_shape& row,
              const part_rows& part,
              const std::vector<std::span<const uint64_t>>& chunks,
-             const work_watch& stop = {});
+             const store::work_watch& stop = {});
 
-} // namespace ballast
+} // namespace ballast::data

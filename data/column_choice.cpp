@@ -8,7 +8,7 @@
 #include <cstring>
 #include <set>
 
-namespace ballast {
+namespace ballast::data {
 
 namespace {
 
@@ -111,14 +111,14 @@ column_choice choose_columns(const std::string& file,
 }
 
 void table_rows::keep(size_t index, std::string_view cell) {
-  kept_column& column = table_.kept[index];
+  placement::kept_column& column = table_.kept[index];
   column.cells.push_back(numbers_[index].of(cell, column.texts));
 }
 
 void table_rows::finish(size_t features) {
   table_.row.features = uint32_t(features);
   table_.row.shape = {uint32_t(features)};
-  table_.row.stored = stored_type::float32;
+  table_.row.stored = ledger::stored_type::float32;
   table_.features.resize(values_.size() * sizeof(float));
   if (!values_.empty())
     std::memcpy(table_.features.data(), values_.data(), table_.features.size());
@@ -165,4 +165,4 @@ void table_rows::refuse_new_class(double number, const std::string& column,
                      request_.pointer, "label " + text_of(number));
 }
 
-} // namespace ballast
+} // namespace ballast::data

@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-namespace ballast {
+namespace ballast::data {
 
 struct table_column {
   std::string name;
@@ -116,7 +116,7 @@ private:
   source_table& table_;
   const source_request& request_;
   std::vector<float> values_;
-  std::vector<text_numbers> numbers_; // by kept column
+  std::vector<placement::text_numbers> numbers_; // by kept column
 };
 
-} // namespace ballast
+} // namespace ballast::data

@@ -6,7 +6,7 @@
 #include <bit>
 #include <xxhash.h>
 
-namespace ballast {
+namespace ballast::data {
 
 static_assert(std::endian::native == std::endian::little,
               "Arrow buffers are hashed in place, little-endian");
@@ -43,4 +43,4 @@ std::string checksum(const void* data, size_t bytes) {
   return hex16(hash.digest());
 }
 
-} // namespace ballast
+} // namespace ballast::data

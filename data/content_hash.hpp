@@ -11,7 +11,7 @@
 
 struct XXH64_state_s;
 
-namespace ballast {
+namespace ballast::data {
 
 class content_hash {
 public:
@@ -31,4 +31,4 @@ private:
 /// 16 lower-case hex digits.
 std::string hex16(uint64_t number);
 
-} // namespace ballast
+} // namespace ballast::data

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace ballast {
+namespace ballast::data {
 
 csv_records::csv_records(std::string_view text) : text_(text) {
   if (text_.starts_with("\xEF\xBB\xBF"))
@@ -62,4 +62,4 @@ bool csv_records::next(std::vector<std::string_view>& fields) {
   }
 }
 
-} // namespace ballast
+} // namespace ballast::data

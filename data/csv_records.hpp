@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-namespace ballast {
+namespace ballast::data {
 
 class csv_records {
 public:
@@ -34,4 +34,4 @@ private:
   std::deque<std::string> unescaped_; // fields with doubled quotes
 };
 
-} // namespace ballast
+} // namespace ballast::data

@@ -11,7 +11,7 @@
 #include <limits>
 #include <map>
 
-namespace ballast {
+namespace ballast::data {
 
 namespace {
 
@@ -239,4 +239,4 @@ source_table read_csv(const source_spec& spec, const source_request& request) {
   return out;
 }
 
-} // namespace ballast
+} // namespace ballast::data

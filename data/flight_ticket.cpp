@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace ballast {
+namespace ballast::data {
 
 using nlohmann::json;
 
@@ -14,14 +14,14 @@ constexpr int ticket_version = 1;
 /// Enough for about a million randomly placed chunks.
 constexpr size_t ticket_bytes_max = size_t{16} << 20;
 
-bool read_runs(const json& in, std::vector<id_run>& out) {
+bool read_runs(const json& in, std::vector<ledger::id_run>& out) {
   if (!in.is_array())
     return false;
   for (const json& pair : in) {
     if (!pair.is_array() || pair.size() != 2 || !pair[0].is_number_unsigned() ||
         !pair[1].is_number_unsigned())
       return false;
-    const id_run run{pair[0].get<uint64_t>(), pair[1].get<uint64_t>()};
+    const ledger::id_run run{pair[0].get<uint64_t>(), pair[1].get<uint64_t>()};
     if (run.first > UINT32_MAX || run.count == 0 ||
         run.count > UINT32_MAX - run.first + 1)
       return false;
@@ -30,7 +30,7 @@ bool read_runs(const json& in, std::vector<id_run>& out) {
   return !out.empty();
 }
 
-bool read_rows(const json& in, std::vector<row_ref>& out) {
+bool read_rows(const json& in, std::vector<ledger::row_ref>& out) {
   if (!in.is_array() || in.size() > flight_ticket::rows_max)
     return false;
   for (const json& pair : in) {
@@ -55,14 +55,14 @@ std::string encode(const flight_ticket& ticket) {
   } else {
     out["part"] = to_string(ticket.part);
     json rows = json::array();
-    for (const row_ref& one : ticket.rows)
+    for (const ledger::row_ref& one : ticket.rows)
       rows.push_back({value(one.chunk), one.row});
     if (!rows.empty()) {
       out["rows"] = std::move(rows);
       return json_text(out);
     }
     json runs = json::array();
-    for (const id_run& run : ticket.chunks)
+    for (const ledger::id_run& run : ticket.chunks)
       runs.push_back({run.first, run.count});
     out["chunks"] = std::move(runs);
   }
@@ -111,4 +111,4 @@ bool same_token(const std::string& a, const std::string& b) {
   return differs == 0;
 }
 
-} // namespace ballast
+} // namespace ballast::data

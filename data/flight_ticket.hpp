@@ -9,15 +9,15 @@
 #include <string>
 #include <vector>
 
-namespace ballast {
+namespace ballast::data {
 
 /// Chunks of one part in this order, single rows of chunks, or a blob.
 struct flight_ticket {
   std::string token; // of the run
   data_part part = data_part::train;
-  std::vector<id_run> chunks;     // numbers below 2^32
-  std::string blob;               // name; empty: chunks or rows
-  std::vector<row_ref> rows = {}; // at most rows_max
+  std::vector<ledger::id_run> chunks;     // numbers below 2^32
+  std::string blob;                       // name; empty: chunks or rows
+  std::vector<ledger::row_ref> rows = {}; // at most rows_max
   static constexpr size_t rows_max = 65'536;
 };
 
@@ -39,4 +39,4 @@ inline constexpr const char* more_follows = "more";
 /// The action that opens a channel and checks the token.
 inline constexpr const char* hello_action = "hello";
 
-} // namespace ballast
+} // namespace ballast::data

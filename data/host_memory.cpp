@@ -8,7 +8,7 @@
 #include <optional>
 #include <string>
 
-namespace ballast {
+namespace ballast::data {
 
 namespace {
 
@@ -108,4 +108,4 @@ uint64_t total_memory_bytes(const fs::path& root) {
   return limited_by_groups(kib ? *kib * 1024 : UINT64_MAX, root, limit_in);
 }
 
-} // namespace ballast
+} // namespace ballast::data

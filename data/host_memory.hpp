@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <filesystem>
 
-namespace ballast {
+namespace ballast::data {
 
 /// BALLAST_MEMORY_MB in the environment overrides it; ballast_error{usage} if
 /// that is not a valid amount. `root` contains /proc and /sys; tests pass
@@ -16,4 +16,4 @@ uint64_t available_memory_bytes(const std::filesystem::path& root = "/");
 /// The most that it may use, whatever else is in use now.
 uint64_t total_memory_bytes(const std::filesystem::path& root = "/");
 
-} // namespace ballast
+} // namespace ballast::data

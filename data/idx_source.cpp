@@ -11,7 +11,7 @@
 #include <cmath>
 #include <cstring>
 
-namespace ballast {
+namespace ballast::data {
 
 namespace {
 
@@ -164,20 +164,20 @@ void read_images(idx_file& in, source_table& out) {
   out.features = read_values(in);
   switch (in.header.type) {
   case idx_type::uint8:
-    out.row.stored = stored_type::uint8;
+    out.row.stored = ledger::stored_type::uint8;
     return;
   case idx_type::int8:
   case idx_type::int16:
-    out.row.stored = stored_type::int16;
+    out.row.stored = ledger::stored_type::int16;
     out.features = converted<int16_t>(out.features, in, values_a_row);
     return;
   case idx_type::int32:
-    out.row.stored = stored_type::int32;
+    out.row.stored = ledger::stored_type::int32;
     out.features = converted<int32_t>(out.features, in, values_a_row);
     return;
   case idx_type::float32:
   case idx_type::float64:
-    out.row.stored = stored_type::float32;
+    out.row.stored = ledger::stored_type::float32;
     out.features = converted<float>(out.features, in, values_a_row);
   }
 }
@@ -231,4 +231,4 @@ source_table read_idx(const source_spec& spec, const source_request& request) {
   return out;
 }
 
-} // namespace ballast
+} // namespace ballast::data

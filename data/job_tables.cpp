@@ -12,32 +12,32 @@
 #include <array>
 #include <utility>
 
-namespace ballast {
+namespace ballast::data {
 
 namespace {
 
-std::array<float, token_profile_size> profile_of(const source_table& table,
-                                                 uint64_t row) {
+std::array<float, placement::token_profile_size>
+profile_of(const source_table& table, uint64_t row) {
   std::vector<float> tokens(table.row.features);
   row_values(table, row, tokens);
-  std::array<float, token_profile_size> out{};
-  token_profile(tokens, out);
+  std::array<float, placement::token_profile_size> out{};
+  placement::token_profile(tokens, out);
   return out;
 }
 
 /// The cells of the training rows.
-row_cells token_cells(const source_table& table,
-                      const std::vector<uint64_t>& rows) {
-  const size_t taken = std::min(rows.size(), rows_looked_at_max);
+placement::row_cells token_cells(const source_table& table,
+                                 const std::vector<uint64_t>& rows) {
+  const size_t taken = std::min(rows.size(), placement::rows_looked_at_max);
   std::vector<float> points;
   for (size_t i = 0; i < taken; ++i) {
     const auto point = profile_of(table, rows[i * rows.size() / taken]);
     points.insert(points.end(), point.begin(), point.end());
   }
-  return row_cells(points, token_profile_size);
+  return placement::row_cells(points, placement::token_profile_size);
 }
 
-void put_into_cells(const row_cells& cells, source_table& table) {
+void put_into_cells(const placement::row_cells& cells, source_table& table) {
   for (uint64_t row = 0; row < table.rows; ++row)
     table.target_bins.push_back(cells.of(profile_of(table, row)));
 }
@@ -54,7 +54,7 @@ std::vector<column_to_keep> kept_of(const job& what) {
 
 } // namespace
 
-job_tables::job_tables(const job& what, const work_watch& stop) {
+job_tables::job_tables(const job& what, const store::work_watch& stop) {
   source_request request;
   request.stop = stop;
   request.kept = kept_of(what);
@@ -68,17 +68,18 @@ job_tables::job_tables(const job& what, const work_watch& stop) {
     request.like = &train;
     request.kept.resize(what.balance.by.size()); // groups: those of `train`
     test = read_source(*what.data.test, request);
-    const stored_type stored = wider_type(train.row.stored, test->row.stored);
+    const ledger::stored_type stored =
+        wider_type(train.row.stored, test->row.stored);
     widen(train, stored);
     widen(*test, stored);
-    test_rows = {&*test, all_rows(test->rows)};
+    test_rows = {&*test, placement::all_rows(test->rows)};
   } else {
     test_rows.table_rows =
         choose_test_rows(train.labels, train.row.classes, train.rows,
                          what.data.test_fraction, what.seed);
   }
   train_rows.table_rows = what.data.test
-                              ? all_rows(train.rows)
+                              ? placement::all_rows(train.rows)
                               : rows_without(train.rows, test_rows.table_rows);
   if (request.label == label_kind::target)
     choose_bins();
@@ -98,16 +99,16 @@ job_tables::job_tables(const job& what, const work_watch& stop) {
 void job_tables::choose_joint_bins(size_t columns) {
   // These columns are no longer needed; that of groups stays.
   const auto end = train.kept.begin() + ptrdiff_t(columns);
-  std::vector<kept_column> both(std::move_iterator(train.kept.begin()),
-                                std::move_iterator(end));
+  std::vector<placement::kept_column> both(
+      std::move_iterator(train.kept.begin()), std::move_iterator(end));
   for (size_t i = 0; test && i < columns; ++i)
     append(both[i], test->kept[i]);
-  joint_bins bins = bins_of_columns(both, train_rows.table_rows);
-  if (bins.count > joint_bins_max)
+  placement::joint_bins bins = bins_of_columns(both, train_rows.table_rows);
+  if (bins.count > placement::joint_bins_max)
     throw ballast_error(errc::invalid_data,
                         "the columns have " + std::to_string(bins.count) +
                             " different combinations of values, at most " +
-                            std::to_string(joint_bins_max) +
+                            std::to_string(placement::joint_bins_max) +
                             " can be counted; leave a column out",
                         "/balance/by");
   train.row.target_bins = bins.count;
@@ -123,20 +124,20 @@ void job_tables::choose_bins() {
   std::vector<float> targets;
   for (uint64_t row : train_rows.table_rows)
     targets.push_back(train.targets[row]);
-  const std::vector<float> edges = bin_edges(std::move(targets));
+  const std::vector<float> edges = placement::bin_edges(std::move(targets));
   train.row.target_bins = uint32_t(edges.size() + 1);
   for (float target : train.targets)
-    train.target_bins.push_back(bin_of(target, edges));
+    train.target_bins.push_back(placement::bin_of(target, edges));
   for (float target : test ? test->targets : std::vector<float>{})
-    test->target_bins.push_back(bin_of(target, edges));
+    test->target_bins.push_back(placement::bin_of(target, edges));
 }
 
 void job_tables::choose_cells() {
-  const row_cells cells = token_cells(train, train_rows.table_rows);
+  const placement::row_cells cells = token_cells(train, train_rows.table_rows);
   train.row.target_bins = cells.count();
   put_into_cells(cells, train);
   if (test)
     put_into_cells(cells, *test);
 }
 
-} // namespace ballast
+} // namespace ballast::data

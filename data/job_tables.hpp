@@ -13,7 +13,7 @@
 #include <span>
 #include <vector>
 
-namespace ballast {
+namespace ballast::data {
 
 struct job_tables {
   source_table train;
@@ -24,7 +24,7 @@ struct job_tables {
   std::span<const uint32_t> groups; // by row of `train`; empty: no groups
 
   /// ballast_error as read_source throws them, and of `balance`.
-  job_tables(const job& what, const work_watch& stop);
+  job_tables(const job& what, const store::work_watch& stop);
   job_tables(const job_tables&) = delete;
 
 private:
@@ -33,4 +33,4 @@ private:
   void choose_cells();
 };
 
-} // namespace ballast
+} // namespace ballast::data

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <cstring>
 
-namespace ballast {
+namespace ballast::data {
 namespace {
 
 template <class Stored>
@@ -76,4 +76,4 @@ const number_type* find_number_type(std::string_view name) {
   return found == std::end(types) ? nullptr : found;
 }
 
-} // namespace ballast
+} // namespace ballast::data

@@ -5,7 +5,7 @@
 #include <span>
 #include <string_view>
 
-namespace ballast {
+namespace ballast::data {
 
 struct number_type {
   std::string_view name; // as in the file: "BF16"
@@ -19,4 +19,4 @@ struct number_type {
 /// Null for an unsupported type.
 const number_type* find_number_type(std::string_view name);
 
-} // namespace ballast
+} // namespace ballast::data

@@ -12,7 +12,7 @@
 
 #include <set>
 
-namespace ballast {
+namespace ballast::data {
 
 namespace {
 
@@ -267,4 +267,4 @@ source_table read_parquet(const source_spec& spec,
   return out;
 }
 
-} // namespace ballast
+} // namespace ballast::data

@@ -15,7 +15,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace ballast {
+namespace ballast::data {
 
 namespace fs = std::filesystem;
 
@@ -27,7 +27,7 @@ using nlohmann::json;
 constexpr std::chrono::minutes wait_max{30};
 
 void reshape(const std::vector<uint32_t>& shape, const std::string& pointer,
-             row_shape& row) {
+             ledger::row_shape& row) {
   uint64_t values = 1;
   std::string text;
   for (uint32_t length : shape) {
@@ -46,7 +46,7 @@ void reshape(const std::vector<uint32_t>& shape, const std::string& pointer,
 
 /// Deterministic steps are folded into scale, offset and shape, so that a pixel
 /// stays a byte.
-void apply_pipeline(const job& what, row_shape& row) {
+void apply_pipeline(const job& what, ledger::row_shape& row) {
   for (size_t i = 0; i < what.data.pipeline.size(); ++i) {
     const pipeline_step& step = what.data.pipeline[i];
     const std::string pointer = "/data/pipeline/" + std::to_string(i);
@@ -64,10 +64,11 @@ void apply_pipeline(const job& what, row_shape& row) {
 
 uint32_t chunk_rows_of(const job& what, uint64_t rows) {
   return uint32_t(what.data.chunk_rows.value_or(
-      chunk_rows_for(rows, what.elastic.workers)));
+      balance::chunk_rows_for(rows, what.elastic.workers)));
 }
 
-std::vector<chunk_layout> place(const job& what, const job_tables& from) {
+std::vector<balance::chunk_layout> place(const job& what,
+                                         const job_tables& from) {
   const std::vector<uint64_t>& rows = from.train_rows.table_rows;
   std::vector<int32_t> labels;
   std::vector<int32_t> counted_by;
@@ -86,11 +87,11 @@ std::vector<chunk_layout> place(const job& what, const job_tables& from) {
     for (uint64_t row : rows)
       column.push_back(all[row]);
   }
-  const placement_rows of{rows.size(), labels, from.placement_bins, column,
-                          groups};
+  const placement::placement_rows of{rows.size(), labels, from.placement_bins,
+                                     column, groups};
   if (failure mistake = placement_mistake(spec, of, what.elastic.workers))
     throw ballast_error(mistake);
-  return lay_out_chunks(
+  return balance::lay_out_chunks(
       spec,
       {rows.size(), counted_by, histogram_bins(from.train.row), column, groups},
       place_rows(spec, of, what.elastic.workers, what.seed),
@@ -100,10 +101,10 @@ std::vector<chunk_layout> place(const job& what, const job_tables& from) {
 /// Chunks are numbered worker after worker, so each worker has a contiguous
 /// range.
 std::vector<std::vector<chunk_id>>
-chunks_by_worker(const std::vector<chunk_layout>& lists) {
+chunks_by_worker(const std::vector<balance::chunk_layout>& lists) {
   std::vector<std::vector<chunk_id>> out;
   uint32_t next_id = 0;
-  for (const chunk_layout& list : lists) {
+  for (const balance::chunk_layout& list : lists) {
     std::vector<chunk_id>& chunks = out.emplace_back();
     while (chunks.size() < list.chunk_rows.size())
       chunks.push_back(chunk_id(next_id++));
@@ -120,10 +121,10 @@ std::vector<std::string> sources_of(const job& what) {
 }
 
 void write_set(const job& what, const std::string& key, const fs::path& folder,
-               const work_watch& stop) {
+               const store::work_watch& stop) {
   const job_tables from(what, stop);
   check_stop(stop);
-  manifest about;
+  ledger::manifest about;
   about.sources = sources_of(what);
   about.content_id = key;
   about.label = from.train.label;
@@ -132,13 +133,14 @@ void write_set(const job& what, const std::string& key, const fs::path& folder,
   apply_pipeline(what, about.row);
   about.train_rows = from.train_rows.table_rows.size();
   about.test_rows = from.test_rows.table_rows.size();
-  const std::vector<chunk_layout> lists = place(what, from);
+  const std::vector<balance::chunk_layout> lists = place(what, from);
   about.placement = chunks_by_worker(lists);
   about.whole_chunks = !what.balance.group.empty();
   about.train = write_chunks(folder / "train.arrow", about.row, from.train_rows,
                              chunks_of(lists), stop);
-  const std::vector<chunk_layout> test{cut_in_order(
-      all_rows(about.test_rows), chunk_rows_of(what, about.test_rows))};
+  const std::vector<balance::chunk_layout> test{
+      balance::cut_in_order(placement::all_rows(about.test_rows),
+                            chunk_rows_of(what, about.test_rows))};
   about.test = write_chunks(folder / "test.arrow", about.row, from.test_rows,
                             chunks_of(test), stop);
   write_manifest(folder, std::move(about));
@@ -156,7 +158,7 @@ struct folder_guard {
 
 /// Under the exclusive lock of `key`: prepares the set and moves it into place.
 void make_set(const job& what, const json& identity, const std::string& key,
-              prepare_cache& cache, const work_watch& stop) {
+              prepare_cache& cache, const store::work_watch& stop) {
   const fs::path making = cache.making_of(key);
   const fs::path place = cache.folder_of(key);
   folder_guard guard{making};
@@ -173,13 +175,13 @@ void make_set(const job& what, const json& identity, const std::string& key,
                             ": changed while the data were prepared; try again "
                             "when it is complete",
                         "/data/train");
-  sync_path(making);
+  store::sync_path(making);
   if (int fault = fault_point("cache.rename"))
     refuse_write(place, fault);
   fs::rename(making, place, error);
   if (error)
     refuse_write(place, error.value());
-  sync_path(place.parent_path());
+  store::sync_path(place.parent_path());
 }
 
 /// Finds the set of a job in the cache, or prepares it.
@@ -199,7 +201,7 @@ public:
     // Between the locks another process may prepare, evict or set aside the
     // set: look again.
     for (int round = 0; round < rounds_max; ++round) {
-      take(file_lock::mode::shared);
+      take(store::file_lock::mode::shared);
       if (auto out = open_if_whole()) {
         if (made) {
           cache_.evict(cache_limit_bytes());
@@ -207,7 +209,7 @@ public:
         }
         return out;
       }
-      take(file_lock::mode::exclusive);
+      take(store::file_lock::mode::exclusive);
       if (is_there())
         continue; // another process prepared it meanwhile
       make();
@@ -243,7 +245,7 @@ private:
 
   /// Warns of columns left out implicitly; a user who wanted one would
   /// otherwise miss it only in the model.
-  void tell_left_out(const manifest& about) const {
+  void tell_left_out(const ledger::manifest& about) const {
     if (options_.warn && about.left_out && !about.left_out->empty())
       options_.warn(printable(about.sources.at(0)) + ": left out " +
                     list_of(*about.left_out) +
@@ -256,12 +258,12 @@ private:
 
   /// The lock under the present name. A damaged set keeps its lock when it is
   /// set aside, and its users hold that one: they do not block a new set.
-  void take(file_lock::mode as) {
+  void take(store::file_lock::mode as) {
     constexpr std::chrono::seconds slice{1};
     for (auto waited = slice; waited <= wait_max; waited += slice) {
       if (!lock_ || !lock_->is_at(cache_.lock_path_of(key_)))
-        lock_ = std::make_shared<file_lock>(cache_.lock_of(key_));
-      if (ballast::take(*lock_, as, slice, options_.stop) &&
+        lock_ = std::make_shared<store::file_lock>(cache_.lock_of(key_));
+      if (data::take(*lock_, as, slice, options_.stop) &&
           lock_->is_at(cache_.lock_path_of(key_)))
         return;
     }
@@ -273,7 +275,7 @@ private:
 
   /// Earlier builds judged columns by the first row alone, and silently left
   /// out a numeric one that began with text.
-  void check_looked_at_all_rows(const manifest& about) const {
+  void check_looked_at_all_rows(const ledger::manifest& about) const {
     if (what_.data.train.format == source_format::csv &&
         what_.data.train.features.empty() && !about.left_out)
       throw ballast_error(errc::invalid_data,
@@ -312,7 +314,7 @@ private:
   prepare_cache cache_;
   const json identity_;
   std::string key_;
-  std::shared_ptr<file_lock> lock_;
+  std::shared_ptr<store::file_lock> lock_;
 };
 
 } // namespace
@@ -330,4 +332,4 @@ std::shared_ptr<prepared_set> prepare(const job& what,
   return repairing_set(first->find_or_make(), again);
 }
 
-} // namespace ballast
+} // namespace ballast::data

@@ -25,7 +25,7 @@
 #include <unistd.h>
 #include <vector>
 
-namespace ballast {
+namespace ballast::data {
 
 namespace fs = std::filesystem;
 
@@ -69,7 +69,7 @@ void check_owner(const fs::path& path) {
 }
 
 std::string hash_bytes_of(const std::string& path, const std::string& pointer,
-                          const work_watch& stop) {
+                          const store::work_watch& stop) {
   content_hash hash;
   unique_fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   std::vector<char> block(size_t{1} << 20);
@@ -132,7 +132,7 @@ prepare_cache::entry look_at(const fs::path& folder) {
 } // namespace
 
 [[noreturn]] void refuse_write(const fs::path& path, int number) {
-  const bool full = means_disk_full(number);
+  const bool full = store::means_disk_full(number);
   throw ballast_error(full ? errc::disk_full : errc::run_dir_unusable,
                       "cannot write " + path.string() + ": " +
                           std::strerror(number) +
@@ -144,28 +144,28 @@ prepare_cache::entry look_at(const fs::path& folder) {
 
 void write_small_file(const fs::path& path, const std::string& content) {
   try {
-    atomic_file out(path, {.fault = [](const char* action) {
-                      return action == std::string_view("write")
-                                 ? fault_point("cache.write")
-                                 : 0;
-                    }});
+    store::atomic_file out(path, {.fault = [](const char* action) {
+                             return action == std::string_view("write")
+                                        ? fault_point("cache.write")
+                                        : 0;
+                           }});
     out.append(content);
     out.publish();
-  } catch (const file_failure& problem) {
+  } catch (const store::file_failure& problem) {
     refuse_write(path, problem.number());
   }
 }
 
 /// The lock, not taken yet.
-static file_lock lock_at(const fs::path& path) {
-  file_lock out(path, {.permissions = 0666});
+static store::file_lock lock_at(const fs::path& path) {
+  store::file_lock out(path, {.permissions = 0666});
   if (!out)
     refuse_write(path, out.error());
   return out;
 }
 
-bool take(file_lock& lock, file_lock::mode as, std::chrono::milliseconds wait,
-          const work_watch& stop) {
+bool take(store::file_lock& lock, store::file_lock::mode as,
+          std::chrono::milliseconds wait, const store::work_watch& stop) {
   const bool taken = lock.take(as, wait, stop);
   if (lock.error() != 0)
     throw ballast_error(errc::run_dir_unusable,
@@ -194,16 +194,16 @@ fs::path prepare_cache::lock_path_of(const std::string& key) const {
   return folder_ / "locks" / key;
 }
 
-file_lock prepare_cache::lock_of(const std::string& key) const {
+store::file_lock prepare_cache::lock_of(const std::string& key) const {
   return lock_at(lock_path_of(key));
 }
 
 fs::path prepare_cache::set_aside(const std::string& key,
-                                  const file_lock& held) const {
+                                  const store::file_lock& held) const {
   // One at a time: who comes second finds that the lock has moved.
-  file_lock turn = lock_at(lock_path_of(key + ".turn"));
+  store::file_lock turn = lock_at(lock_path_of(key + ".turn"));
   constexpr std::chrono::seconds patience{10};
-  if (!take(turn, file_lock::mode::exclusive, patience) ||
+  if (!take(turn, store::file_lock::mode::exclusive, patience) ||
       !held.is_at(lock_path_of(key)))
     return {};
   std::vector<std::pair<int64_t, std::string>> older;
@@ -235,7 +235,7 @@ fs::path prepare_cache::set_aside(const std::string& key,
 
 std::string prepare_cache::hash_of(const std::string& path,
                                    const std::string& pointer,
-                                   const work_watch& stop) {
+                                   const store::work_watch& stop) {
   using nlohmann::json;
   const file_stamp stamp = stamp_of(path, pointer);
   std::error_code error;
@@ -272,8 +272,8 @@ void prepare_cache::touch(const std::string& key) const {
 
 /// False: in use.
 bool prepare_cache::remove(const std::string& name) const {
-  file_lock lock = lock_of(lock_name_of(name));
-  if (!take(lock, file_lock::mode::exclusive))
+  store::file_lock lock = lock_of(lock_name_of(name));
+  if (!take(lock, store::file_lock::mode::exclusive))
     return false;
   std::error_code ignored;
   if (is_key(name)) {
@@ -298,8 +298,8 @@ std::vector<prepare_cache::entry> prepare_cache::entries() const {
     if (!is_key(name) && !is_damaged(name) && !is_unfinished(name))
       continue;
     out.push_back(look_at(one.path()));
-    file_lock lock = lock_of(lock_name_of(name));
-    out.back().in_use = !take(lock, file_lock::mode::exclusive);
+    store::file_lock lock = lock_of(lock_name_of(name));
+    out.back().in_use = !take(lock, store::file_lock::mode::exclusive);
   }
   std::sort(out.begin(), out.end(), [](const entry& a, const entry& b) {
     return std::pair(a.used_ns, a.name) < std::pair(b.used_ns, b.name);
@@ -343,4 +343,4 @@ uint64_t cache_limit_bytes() {
   return told.bytes.value_or(uint64_t(limit_default_gb * 1e9));
 }
 
-} // namespace ballast
+} // namespace ballast::data

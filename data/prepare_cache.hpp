@@ -17,13 +17,14 @@
 #include <string>
 #include <vector>
 
-namespace ballast {
+namespace ballast::data {
 
 /// Throws the ballast_error for a write that failed with this errno.
 [[noreturn]] void refuse_write(const std::filesystem::path& path, int number);
 /// Takes a lock of the cache; false if others held it until `wait` was over.
-bool take(file_lock& lock, file_lock::mode as,
-          std::chrono::milliseconds wait = {}, const work_watch& stop = {});
+bool take(store::file_lock& lock, store::file_lock::mode as,
+          std::chrono::milliseconds wait = {},
+          const store::work_watch& stop = {});
 
 class prepare_cache {
 public:
@@ -34,18 +35,18 @@ public:
   /// Hash of a source file's bytes; remembered, so that an unchanged file is
   /// read once.
   std::string hash_of(const std::string& path, const std::string& pointer,
-                      const work_watch& stop = {});
+                      const store::work_watch& stop = {});
 
   std::filesystem::path folder_of(const std::string& key) const;
   std::filesystem::path making_of(const std::string& key) const;
   std::filesystem::path lock_path_of(const std::string& key) const;
-  file_lock lock_of(const std::string& key) const;
+  store::file_lock lock_of(const std::string& key) const;
 
   /// Moves a damaged set, together with its lock, to KEY.damaged-K, so that its
   /// users do not block the process that prepares it again. Returns the new
   /// path; nothing if another process was faster.
   std::filesystem::path set_aside(const std::string& key,
-                                  const file_lock& held) const;
+                                  const store::file_lock& held) const;
   /// Marks the set as used now.
   void touch(const std::string& key) const;
   /// Removes the least recently used sets until all fit into `limit_bytes`, and
@@ -81,4 +82,4 @@ uint64_t cache_limit_bytes();
 void write_small_file(const std::filesystem::path& path,
                       const std::string& content);
 
-} // namespace ballast
+} // namespace ballast::data

@@ -10,19 +10,21 @@
 #include <string>
 #include <vector>
 
-namespace ballast {
+namespace ballast::data {
 
 /// Opens a folder that `prepare` wrote and holds the lock `in_use` as long as
 /// the set lives; ballast_error{invalid_data} if the folder is incomplete.
 /// `sources` are the files as this job names them (equal content may have other
 /// paths).
-std::shared_ptr<prepared_set> open_held(const std::filesystem::path& folder,
-                                        std::shared_ptr<file_lock> in_use,
-                                        std::vector<std::string> sources);
+std::shared_ptr<prepared_set>
+open_held(const std::filesystem::path& folder,
+          std::shared_ptr<store::file_lock> in_use,
+          std::vector<std::string> sources);
 
 /// Writes manifest.json with a checksum of its own, and the tables of a set of
 /// many chunks.
-void write_manifest(const std::filesystem::path& folder, manifest about);
+void write_manifest(const std::filesystem::path& folder,
+                    ledger::manifest about);
 
 /// Prepares a damaged set again; receives the description of the damage.
 using set_maker =
@@ -33,4 +35,4 @@ using set_maker =
 std::shared_ptr<prepared_set> repairing_set(std::shared_ptr<prepared_set> now,
                                             set_maker make_again);
 
-} // namespace ballast
+} // namespace ballast::data

@@ -16,7 +16,7 @@
 #include <nlohmann/json.hpp>
 #include <system_error>
 
-namespace ballast {
+namespace ballast::data {
 
 namespace fs = std::filesystem;
 
@@ -29,7 +29,7 @@ std::string text_checksum(const nlohmann::json& content) {
   return checksum(text.data(), text.size());
 }
 
-manifest read_manifest(const fs::path& folder) {
+ledger::manifest read_manifest(const fs::path& folder) {
   const fs::path path = folder / "manifest.json";
   std::ifstream in(path);
   if (!in)
@@ -46,7 +46,7 @@ manifest read_manifest(const fs::path& folder) {
                           path.string() + ": is damaged: its checksum is " +
                               text_checksum(content) + ", expected " +
                               json_text(sum));
-    auto out = content.get<manifest>();
+    auto out = content.get<ledger::manifest>();
     read_chunks(folder, out);
     return out;
   } catch (const nlohmann::json::exception& error) {
@@ -58,8 +58,9 @@ manifest read_manifest(const fs::path& folder) {
 /// One Arrow IPC file.
 class chunk_file {
 public:
-  chunk_file(const fs::path& path, const std::vector<chunk_info>& chunks,
-             const row_shape& row)
+  chunk_file(const fs::path& path,
+             const std::vector<ledger::chunk_info>& chunks,
+             const ledger::row_shape& row)
       : path_(path.string()), row_(row), chunks_(chunks) {
     // Its calls come back with fewer bytes where the file was cut.
     file_ = take_arrow(arrow::io::ReadableFile::Open(path_), errc::invalid_data,
@@ -103,8 +104,8 @@ public:
 
 private:
   std::string path_;
-  row_shape row_;
-  const std::vector<chunk_info>& chunks_;
+  ledger::row_shape row_;
+  const std::vector<ledger::chunk_info>& chunks_;
   std::shared_ptr<arrow::io::ReadableFile> file_;
   std::shared_ptr<arrow::ipc::RecordBatchFileReader> reader_;
   mutable std::mutex mutex_;
@@ -117,7 +118,7 @@ public:
         train_(folder / "train.arrow", about_.train, about_.row),
         test_(folder / "test.arrow", about_.test, about_.row) {}
 
-  const manifest& about() const override { return about_; }
+  const ledger::manifest& about() const override { return about_; }
   fs::path folder() const override { return folder_; }
 
   chunk_ptr read(data_part part, chunk_id id) const override {
@@ -128,7 +129,7 @@ public:
     return (part == data_part::train ? train_ : test_).read(id);
   }
 
-  void hold(std::shared_ptr<file_lock> in_use,
+  void hold(std::shared_ptr<store::file_lock> in_use,
             std::vector<std::string> sources) {
     in_use_ = std::move(in_use);
     about_.sources = std::move(sources);
@@ -136,23 +137,23 @@ public:
 
 private:
   fs::path folder_;
-  manifest about_;
+  ledger::manifest about_;
   chunk_file train_;
   chunk_file test_;
-  std::shared_ptr<file_lock> in_use_;
+  std::shared_ptr<store::file_lock> in_use_;
 };
 
 } // namespace
 
-std::shared_ptr<prepared_set> open_held(const fs::path& folder,
-                                        std::shared_ptr<file_lock> in_use,
-                                        std::vector<std::string> sources) {
+std::shared_ptr<prepared_set>
+open_held(const fs::path& folder, std::shared_ptr<store::file_lock> in_use,
+          std::vector<std::string> sources) {
   auto out = std::make_shared<set_in_folder>(folder);
   out->hold(std::move(in_use), std::move(sources));
   return out;
 }
 
-void write_manifest(const fs::path& folder, manifest about) {
+void write_manifest(const fs::path& folder, ledger::manifest about) {
   if (about.train.size() + about.test.size() > chunks_in_json_max) {
     const auto write = [&](const char* name, const std::string& bytes) {
       write_small_file(folder / name, bytes);
@@ -167,4 +168,4 @@ void write_manifest(const fs::path& folder, manifest about) {
   write_small_file(folder / "manifest.json", json_text(content));
 }
 
-} // namespace ballast
+} // namespace ballast::data

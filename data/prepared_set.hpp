@@ -14,13 +14,13 @@
 #include <memory>
 #include <string>
 
-namespace ballast {
+namespace ballast::data {
 
 class prepared_set {
 public:
   virtual ~prepared_set() = default;
   /// Without samples if its JSON names tables.
-  virtual const manifest& about() const = 0;
+  virtual const ledger::manifest& about() const = 0;
   /// Where it lies.
   virtual std::filesystem::path folder() const = 0;
   /// Reads a chunk's record batch and verifies the manifest's checksum;
@@ -30,7 +30,7 @@ public:
 
 struct prepare_options {
   /// Ends the preparing with ballast_error{stopped}; shows that it gets on.
-  work_watch stop = {};
+  store::work_watch stop = {};
   /// Told of a damaged set, and of columns that were left out, on any thread;
   /// may be empty.
   std::function<void(const std::string&)> warn = {};
@@ -53,4 +53,4 @@ std::shared_ptr<prepared_set> prepare(const job& what,
 /// the user's home folder; else /tmp/ballast-UID.
 std::filesystem::path default_cache_folder();
 
-} // namespace ballast
+} // namespace ballast::data

@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-namespace ballast {
+namespace ballast::data {
 
 namespace {
 
@@ -16,7 +16,7 @@ public:
       : about_(now->about()), now_(std::move(now)),
         make_again_(std::move(make_again)) {}
 
-  const manifest& about() const override { return about_; }
+  const ledger::manifest& about() const override { return about_; }
   std::filesystem::path folder() const override { return current()->folder(); }
 
   chunk_ptr read(data_part part, chunk_id id) const override {
@@ -61,7 +61,7 @@ private:
     now_ = std::move(fresh);
   }
 
-  const manifest about_;
+  const ledger::manifest about_;
   mutable std::mutex mutex_; // guards now_
   mutable std::shared_ptr<prepared_set> now_;
   mutable std::mutex repairing_; // held throughout a repair
@@ -79,4 +79,4 @@ std::shared_ptr<prepared_set> repairing_set(std::shared_ptr<prepared_set> now,
   return std::make_shared<repairing>(std::move(now), std::move(make_again));
 }
 
-} // namespace ballast
+} // namespace ballast::data

@@ -2,11 +2,12 @@
 
 #include "runtime/base/errors.hpp"
 
-namespace ballast {
+namespace ballast::data {
 
-void resident_rows::gather(data_part part, std::span<const row_ref> rows,
+void resident_rows::gather(data_part part,
+                           std::span<const ledger::row_ref> rows,
                            const question&, batch& out) {
-  ballast::gather(store_, part, row_, rows, out);
+  data::gather(store_, part, row_, rows, out);
 }
 
 chunk_ptr resident_rows::chunk_of(data_part part, chunk_id id,
@@ -18,4 +19,4 @@ chunk_ptr resident_rows::chunk_of(data_part part, chunk_id id,
   return found;
 }
 
-} // namespace ballast
+} // namespace ballast::data

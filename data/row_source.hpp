@@ -10,7 +10,7 @@
 #include <functional>
 #include <span>
 
-namespace ballast {
+namespace ballast::data {
 
 class row_source {
 public:
@@ -22,7 +22,7 @@ public:
   /// out = the rows in the given order, as ballast::gather(), once their bytes
   /// are here. One thread at a time. Throws ballast_error that names what is
   /// missing; {unreachable} if it is given up.
-  virtual void gather(data_part part, std::span<const row_ref> rows,
+  virtual void gather(data_part part, std::span<const ledger::row_ref> rows,
                       const question& given_up, batch& out) = 0;
   /// A whole chunk, likewise.
   virtual chunk_ptr chunk_of(data_part part, chunk_id id,
@@ -33,17 +33,17 @@ public:
 class resident_rows final : public row_source {
 public:
   /// `store` must outlive this.
-  resident_rows(const chunk_store& store, row_shape row)
+  resident_rows(const chunk_store& store, ledger::row_shape row)
       : store_(store), row_(std::move(row)) {}
 
-  void gather(data_part part, std::span<const row_ref> rows,
+  void gather(data_part part, std::span<const ledger::row_ref> rows,
               const question& given_up, batch& out) override;
   chunk_ptr chunk_of(data_part part, chunk_id id,
                      const question& given_up) override;
 
 private:
   const chunk_store& store_;
-  const row_shape row_;
+  const ledger::row_shape row_;
 };
 
-} // namespace ballast
+} // namespace ballast::data

@@ -17,7 +17,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-namespace ballast {
+namespace ballast::data {
 namespace {
 
 static_assert(std::endian::native == std::endian::little,
@@ -235,4 +235,4 @@ std::string weights_sha256(const std::vector<tensor_view>& tensors) {
   return hash.hex_digest();
 }
 
-} // namespace ballast
+} // namespace ballast::data

@@ -17,7 +17,7 @@
 #include <string_view>
 #include <vector>
 
-namespace ballast {
+namespace ballast::data {
 
 /// A view of a tensor.
 struct tensor_view {
@@ -58,4 +58,4 @@ tensor_file parse_safetensors(std::string_view bytes, const std::string& name);
 /// ordered by name.
 std::string weights_sha256(const std::vector<tensor_view>& tensors);
 
-} // namespace ballast
+} // namespace ballast::data

@@ -7,7 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace ballast {
+namespace ballast::data {
 
 namespace {
 
@@ -22,7 +22,7 @@ bool is_regression(const job& what) {
 
 /// The inputs that determine the content of one source, besides the seed.
 json identity_of(const source_spec& spec, const std::string& pointer,
-                 prepare_cache& cache, const work_watch& stop) {
+                 prepare_cache& cache, const store::work_watch& stop) {
   if (spec.format == source_format::synthetic)
     return {
         {"rows", spec.rows}, {"classes", spec.classes}, {"width", spec.width}};
@@ -87,7 +87,7 @@ label_kind label_of(const job& what) {
 }
 
 nlohmann::json set_identity(const job& what, prepare_cache& cache,
-                            const work_watch& stop) {
+                            const store::work_watch& stop) {
   const data_spec& data = what.data;
   json out{{"format", format_of_sets},
            {"regression", is_regression(what)},
@@ -100,15 +100,15 @@ nlohmann::json set_identity(const job& what, prepare_cache& cache,
   else
     out["test_fraction"] = data.test_fraction;
   if (is_regression(what))
-    out["target_bins"] = target_bins_max;
+    out["target_bins"] = placement::target_bins_max;
   if (label_of(what) == label_kind::none) {
     out["tokens"] = true;
-    out["cells"] = row_cells_max;
+    out["cells"] = placement::row_cells_max;
   }
   if (!what.balance.by.empty())
     out.update({{"by", what.balance.by},
-                {"bins_of_numbers", target_bins_max},
-                {"bins_of_texts", texts_max}});
+                {"bins_of_numbers", placement::target_bins_max},
+                {"bins_of_texts", placement::texts_max}});
   if (!what.balance.group.empty())
     out.update({{"group", what.balance.group}, {"order_of_groups", "lists"}});
   for (const pipeline_step& step : data.pipeline)
@@ -129,4 +129,4 @@ nlohmann::json set_identity(const job& what, prepare_cache& cache,
   return out;
 }
 
-} // namespace ballast
+} // namespace ballast::data

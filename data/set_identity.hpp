@@ -9,7 +9,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
-namespace ballast {
+namespace ballast::data {
 
 /// The kind of label that the job's rows have.
 label_kind label_of(const job& what);
@@ -17,11 +17,11 @@ label_kind label_of(const job& what);
 /// Its hash is the key of the set. Reads the source files, or the cache's
 /// memory of their hashes.
 nlohmann::json set_identity(const job& what, prepare_cache& cache,
-                            const work_watch& stop);
+                            const store::work_watch& stop);
 
 /// The source that differs between two identities of one job, for a message;
 /// empty if none does.
 std::string changed_source(const job& what, const nlohmann::json& before,
                            const nlohmann::json& now);
 
-} // namespace ballast
+} // namespace ballast::data

@@ -17,7 +17,7 @@
 #include <tuple>
 #include <utility>
 
-namespace ballast {
+namespace ballast::data {
 
 namespace {
 
@@ -165,18 +165,18 @@ std::pair<int64_t, int64_t> same_list(const table_reader& in,
   return {a.value_offset(at), a.value_offset(at) + a.value_length(at)};
 }
 
-uint64_t rows_of(const std::vector<chunk_info>& chunks) {
+uint64_t rows_of(const std::vector<ledger::chunk_info>& chunks) {
   uint64_t out = 0;
-  for (const chunk_info& one : chunks)
+  for (const ledger::chunk_info& one : chunks)
     out += one.rows;
   return out;
 }
 
 void add_runs(lists_builder<uint64_t>& first, lists_builder<uint32_t>& count,
-              const std::vector<id_run>& runs) {
+              const std::vector<ledger::id_run>& runs) {
   first.begin();
   count.begin();
-  for (const id_run& run : runs) {
+  for (const ledger::id_run& run : runs) {
     first.add(run.first);
     count.add(uint32_t(run.count));
   }
@@ -207,7 +207,7 @@ std::string verified(const std::filesystem::path& file,
   return out;
 }
 
-void read_labels(const table_reader& in, manifest& into) {
+void read_labels(const table_reader& in, ledger::manifest& into) {
   const size_t classes = histogram_bins(into.row);
   const size_t train = into.train.size();
   const arrow::LargeListArray& labels = in.lists("labels");
@@ -215,7 +215,7 @@ void read_labels(const table_reader& in, manifest& into) {
   const auto* label = in.numbers<uint32_t>(labels, "labels");
   const auto* of_label = in.numbers<uint64_t>(label_rows, "label_rows");
   for (size_t i = 0; i < in.rows(); ++i) {
-    chunk_info& one = i < train ? into.train[i] : into.test[i - train];
+    ledger::chunk_info& one = i < train ? into.train[i] : into.test[i - train];
     one.label_histogram.resize(classes);
     const auto [begin, end] = same_list(in, labels, label_rows, i);
     for (int64_t k = begin; k < end; ++k) {
@@ -229,14 +229,15 @@ void read_labels(const table_reader& in, manifest& into) {
 
 } // namespace
 
-std::string chunk_table(const manifest& of, chunk_columns_wanted wanted) {
+std::string chunk_table(const ledger::manifest& of,
+                        chunk_columns_wanted wanted) {
   const bool with_labels = wanted == chunk_columns_wanted::all;
   column_builder<uint32_t> rows;
   column_builder<uint64_t> bytes, checksums;
   lists_builder<uint32_t> labels;
   lists_builder<uint64_t> label_rows;
-  for (const std::vector<chunk_info>* part : {&of.train, &of.test})
-    for (const chunk_info& one : *part) {
+  for (const std::vector<ledger::chunk_info>* part : {&of.train, &of.test})
+    for (const ledger::chunk_info& one : *part) {
       rows.add(one.rows);
       bytes.add(one.bytes);
       checksums.add(number_of(one.checksum));
@@ -263,7 +264,8 @@ std::string chunk_table(const manifest& of, chunk_columns_wanted wanted) {
                                  std::to_string(of.train.size())}));
 }
 
-manifest read_chunk_table(const std::string& bytes, const std::string& name) {
+ledger::manifest read_chunk_table(const std::string& bytes,
+                                  const std::string& name) {
   const table_reader in(bytes, name);
   size_t train = 0;
   const std::string count = in.metadata(train_chunks_key);
@@ -271,10 +273,10 @@ manifest read_chunk_table(const std::string& bytes, const std::string& name) {
   if (train > in.rows())
     in.refuse("it has " + std::to_string(in.rows()) + " chunks, of which " +
               count + " are to train");
-  manifest out;
+  ledger::manifest out;
   try {
-    out = read_manifest_header(nlohmann::json::parse(in.metadata(header_key)),
-                               train);
+    out = ledger::read_manifest_header(
+        nlohmann::json::parse(in.metadata(header_key)), train);
   } catch (const nlohmann::json::exception& error) {
     in.refuse(error.what());
   }
@@ -284,8 +286,8 @@ manifest read_chunk_table(const std::string& bytes, const std::string& name) {
   out.train.reserve(train);
   out.test.reserve(in.rows() - train);
   for (size_t i = 0; i < in.rows(); ++i) {
-    std::vector<chunk_info>& part = i < train ? out.train : out.test;
-    chunk_info& one = part.emplace_back();
+    std::vector<ledger::chunk_info>& part = i < train ? out.train : out.test;
+    ledger::chunk_info& one = part.emplace_back();
     one.id = chunk_id(uint32_t(i < train ? i : i - train));
     one.rows = rows[i];
     one.bytes = sizes[i];
@@ -301,11 +303,11 @@ manifest read_chunk_table(const std::string& bytes, const std::string& name) {
   return out;
 }
 
-std::string sample_table(const manifest& of) {
+std::string sample_table(const ledger::manifest& of) {
   lists_builder<uint64_t> samples, sources;
   lists_builder<uint32_t> sample_counts, source_counts;
-  for (const std::vector<chunk_info>* part : {&of.train, &of.test})
-    for (const chunk_info& one : *part) {
+  for (const std::vector<ledger::chunk_info>* part : {&of.train, &of.test})
+    for (const ledger::chunk_info& one : *part) {
       add_runs(samples, sample_counts, one.samples);
       if (one.source_rows != one.samples) {
         add_runs(sources, source_counts, one.source_rows);
@@ -322,7 +324,7 @@ std::string sample_table(const manifest& of) {
 }
 
 void read_sample_table(const std::string& bytes, const std::string& name,
-                       manifest& into) {
+                       ledger::manifest& into) {
   const table_reader in(bytes, name);
   const size_t train = into.train.size();
   if (in.rows() != train + into.test.size())
@@ -336,7 +338,7 @@ void read_sample_table(const std::string& bytes, const std::string& name,
     const auto* firsts = in.numbers<uint64_t>(first, ids);
     const auto* many = in.numbers<uint32_t>(count, counts);
     const auto [begin, end] = same_list(in, first, count, row);
-    std::vector<id_run> out;
+    std::vector<ledger::id_run> out;
     out.reserve(size_t(end - begin));
     uint64_t rows = 0;
     for (int64_t k = begin; k < end; ++k) {
@@ -350,7 +352,7 @@ void read_sample_table(const std::string& bytes, const std::string& name,
     return out;
   };
   for (size_t i = 0; i < in.rows(); ++i) {
-    chunk_info& one = i < train ? into.train[i] : into.test[i - train];
+    ledger::chunk_info& one = i < train ? into.train[i] : into.test[i - train];
     one.samples = read("samples", "sample_counts", i, one.rows);
     one.source_rows =
         in.lists("source_rows").IsNull(int64_t(i))
@@ -359,11 +361,11 @@ void read_sample_table(const std::string& bytes, const std::string& name,
   }
 }
 
-void read_chunks(const std::filesystem::path& folder, manifest& into) {
+void read_chunks(const std::filesystem::path& folder, ledger::manifest& into) {
   if (!into.tables)
     return;
   const std::filesystem::path file = folder / chunk_table_name;
-  manifest read =
+  ledger::manifest read =
       read_chunk_table(verified(file, into.tables->chunks), file.string());
   if (read.train_rows != into.train_rows || read.test_rows != into.test_rows ||
       read.train.size() != into.tables->train_chunks)
@@ -373,11 +375,11 @@ void read_chunks(const std::filesystem::path& folder, manifest& into) {
   into.test = std::move(read.test);
 }
 
-void read_samples(const std::filesystem::path& folder, manifest& into) {
+void read_samples(const std::filesystem::path& folder, ledger::manifest& into) {
   if (!into.tables)
     return;
   const std::filesystem::path file = folder / sample_table_name;
   read_sample_table(verified(file, into.tables->samples), file.string(), into);
 }
 
-} // namespace ballast
+} // namespace ballast::data

@@ -18,7 +18,7 @@
 #include <filesystem>
 #include <string>
 
-namespace ballast {
+namespace ballast::data {
 
 inline constexpr const char* chunk_table_name = "chunks.arrow";
 inline constexpr const char* sample_table_name = "samples.arrow";
@@ -29,18 +29,19 @@ constexpr size_t chunks_in_json_max = 4096;
 /// Workers need no labels of chunks: these are most of the table.
 enum class chunk_columns_wanted : uint8_t { all, no_labels };
 std::string
-chunk_table(const manifest& of,
+chunk_table(const ledger::manifest& of,
             chunk_columns_wanted columns = chunk_columns_wanted::all);
 /// Everything but samples, and the labels if the table has none.
-manifest read_chunk_table(const std::string& bytes, const std::string& name);
+ledger::manifest read_chunk_table(const std::string& bytes,
+                                  const std::string& name);
 
-std::string sample_table(const manifest& of);
+std::string sample_table(const ledger::manifest& of);
 void read_sample_table(const std::string& bytes, const std::string& name,
-                       manifest& into);
+                       ledger::manifest& into);
 
 /// Reads the tables of a manifest whose JSON names them from its folder and
 /// verifies their checksums; does nothing if it names none.
-void read_chunks(const std::filesystem::path& folder, manifest& into);
-void read_samples(const std::filesystem::path& folder, manifest& into);
+void read_chunks(const std::filesystem::path& folder, ledger::manifest& into);
+void read_samples(const std::filesystem::path& folder, ledger::manifest& into);
 
-} // namespace ballast
+} // namespace ballast::data

@@ -5,7 +5,7 @@
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
 
-namespace ballast {
+namespace ballast::data {
 
 sha256::sha256() : context_(EVP_MD_CTX_new()) {
   BALLAST_CHECK(
@@ -45,4 +45,4 @@ std::array<uint8_t, 32> hmac_sha256(std::string_view key,
   return out;
 }
 
-} // namespace ballast
+} // namespace ballast::data

@@ -13,7 +13,7 @@
 
 struct evp_md_ctx_st;
 
-namespace ballast {
+namespace ballast::data {
 
 class sha256 {
 public:
@@ -32,4 +32,4 @@ private:
 std::array<uint8_t, 32> hmac_sha256(std::string_view key,
                                     std::string_view message);
 
-} // namespace ballast
+} // namespace ballast::data

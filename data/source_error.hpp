@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-namespace ballast {
+namespace ballast::data {
 
 class source_error : public ballast_error {
 public:
@@ -26,4 +26,4 @@ private:
   std::string text_;
 };
 
-} // namespace ballast
+} // namespace ballast::data

@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <zlib.h>
 
-namespace ballast {
+namespace ballast::data {
 
 namespace {
 
@@ -122,7 +122,8 @@ struct source_file::stream {
   uint64_t taken_bytes = 0;
 };
 
-source_file::source_file(std::string path, std::string pointer, work_watch stop)
+source_file::source_file(std::string path, std::string pointer,
+                         store::work_watch stop)
     : path_(std::move(path)), pointer_(std::move(pointer)),
       stop_(std::move(stop)), stream_(std::make_unique<stream>()) {
   stream_->packed_bytes = stamp_of(path_, pointer_).size;
@@ -188,4 +189,4 @@ uint64_t source_file::bytes_at_most() const {
   return (stream_->packed_bytes + 1) * 1032;
 }
 
-} // namespace ballast
+} // namespace ballast::data

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-namespace ballast {
+namespace ballast::data {
 
 /// The files named by a path, a glob or a file:// URI (with %20 for a blank),
 /// sorted; never empty. Other schemes are refused as not in this build.
@@ -22,7 +22,8 @@ class source_file {
 public:
   /// `pointer` = the job's field, for errors. `stop` cancels reading with
   /// ballast_error{stopped}.
-  source_file(std::string path, std::string pointer, work_watch stop = {});
+  source_file(std::string path, std::string pointer,
+              store::work_watch stop = {});
   ~source_file();
   source_file(const source_file&) = delete;
   source_file& operator=(const source_file&) = delete;
@@ -40,7 +41,7 @@ private:
   struct stream;
   std::string path_;
   std::string pointer_;
-  work_watch stop_;
+  store::work_watch stop_;
   std::unique_ptr<stream> stream_;
 };
 
@@ -54,4 +55,4 @@ struct file_stamp {
 };
 file_stamp stamp_of(const std::string& path, const std::string& pointer);
 
-} // namespace ballast
+} // namespace ballast::data

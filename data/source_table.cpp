@@ -12,7 +12,9 @@
 #include <cmath>
 #include <cstring>
 
-namespace ballast {
+namespace ballast::data {
+
+using ledger::stored_type;
 
 namespace {
 
@@ -283,4 +285,4 @@ std::vector<std::string> files_of(const source_spec& spec,
   return expand_uri(spec.uri, pointer + "/uri");
 }
 
-} // namespace ballast
+} // namespace ballast::data

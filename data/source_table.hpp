@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-namespace ballast {
+namespace ballast::data {
 
 /// More classes indicate a wrong label column; every chunk counts its rows by
 /// class.
@@ -24,7 +24,7 @@ constexpr int64_t classes_max = 65536;
 constexpr int64_t tokens_max = 1 << 24;
 
 struct source_table {
-  row_shape row;
+  ledger::row_shape row;
   uint64_t rows = 0;
   std::vector<unsigned char> features;
   std::vector<int32_t> labels;      // classes; all 0 without labels
@@ -37,7 +37,7 @@ struct source_table {
   /// chosen by content.
   std::optional<std::vector<std::string>> left_out;
   /// The columns of source_request::kept, in its order.
-  std::vector<kept_column> kept;
+  std::vector<placement::kept_column> kept;
   /// The files in order, each with the number of its first row.
   struct file {
     std::string path;
@@ -79,7 +79,7 @@ struct source_request {
   /// For tables (csv, parquet) only.
   std::vector<column_to_keep> kept = {};
   /// Ends the reading with ballast_error{stopped}.
-  work_watch stop = {};
+  store::work_watch stop = {};
 };
 
 source_table read_idx(const source_spec& spec, const source_request& request);
@@ -112,9 +112,9 @@ std::vector<double> column_values(const source_table& table,
 void row_values(const source_table& table, uint64_t row, std::span<float> out);
 
 /// The smallest stored type that holds both.
-stored_type wider_type(stored_type a, stored_type b);
+ledger::stored_type wider_type(ledger::stored_type a, ledger::stored_type b);
 /// Converts the features to a wider stored type.
-void widen(source_table& table, stored_type stored);
+void widen(source_table& table, ledger::stored_type stored);
 /// Turns float32 features into the smallest exact type, in place.
 void narrow(source_table& table);
 
@@ -122,4 +122,4 @@ void narrow(source_table& table);
 std::vector<std::string> files_of(const source_spec& spec,
                                   const std::string& pointer);
 
-} // namespace ballast
+} // namespace ballast::data

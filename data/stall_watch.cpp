@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace ballast {
+namespace ballast::data {
 
 namespace {
 
@@ -83,4 +83,4 @@ void stall_watch::watch() {
   }
 }
 
-} // namespace ballast
+} // namespace ballast::data

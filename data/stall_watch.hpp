@@ -11,7 +11,7 @@
 #include <string>
 #include <thread>
 
-namespace ballast {
+namespace ballast::data {
 
 /// How a transfer is watched.
 struct bulk_watch {
@@ -57,4 +57,4 @@ private:
   std::thread thread_;
 };
 
-} // namespace ballast
+} // namespace ballast::data

@@ -9,7 +9,7 @@
 #include <cmath>
 #include <cstring>
 
-namespace ballast {
+namespace ballast::data {
 
 namespace {
 
@@ -52,7 +52,7 @@ source_table make_tokens(const source_spec& spec,
   out.rows = spec.rows;
   out.row.features = spec.width;
   out.row.shape = {spec.width};
-  out.row.stored = stored_type::float32;
+  out.row.stored = ledger::stored_type::float32;
   out.row.classes = 1;
   out.row.vocabulary = spec.classes;
   out.labels.assign(spec.rows, 0);
@@ -89,7 +89,7 @@ source_table make_synthetic(const source_spec& spec,
   out.label = "label";
   out.row.features = spec.width;
   out.row.shape = {spec.width};
-  out.row.stored = stored_type::float32;
+  out.row.stored = ledger::stored_type::float32;
   out.row.classes = regression ? 0 : spec.classes;
   const size_t groups = regression ? 1 : spec.classes;
   const std::vector<float> means =
@@ -118,4 +118,4 @@ source_table make_synthetic(const source_spec& spec,
   return out;
 }
 
-} // namespace ballast
+} // namespace ballast::data

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace ballast {
+namespace ballast::data {
 
 namespace {
 constexpr uint64_t stream_split = 0x73706c69740001;
@@ -25,7 +25,8 @@ std::vector<uint64_t> choose_test_rows(std::span<const int32_t> labels,
     weights.push_back(double(members.size()));
   const uint64_t wanted =
       std::max<uint64_t>(1, uint64_t(std::llround(fraction * double(rows))));
-  const std::vector<uint64_t> counts = split_by_shares(wanted, weights);
+  const std::vector<uint64_t> counts =
+      placement::split_by_shares(wanted, weights);
   std::vector<uint64_t> out;
   for (size_t label = 0; label < by_class.size(); ++label) {
     std::vector<uint64_t>& members = by_class[label];
@@ -53,4 +54,4 @@ std::vector<uint64_t> rows_without(uint64_t rows,
   return out;
 }
 
-} // namespace ballast
+} // namespace ballast::data

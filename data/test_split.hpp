@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-namespace ballast {
+namespace ballast::data {
 
 /// About `fraction` of the rows, drawn at random from `seed`, ascending, in
 /// proportion from each class (largest remainder), which keeps at least one row
@@ -19,4 +19,4 @@ std::vector<uint64_t> choose_test_rows(std::span<const int32_t> labels,
 std::vector<uint64_t> rows_without(uint64_t rows,
                                    const std::vector<uint64_t>& test);
 
-} // namespace ballast
+} // namespace ballast::data

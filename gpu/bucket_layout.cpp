@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace ballast {
+namespace ballast::gpu {
 
 namespace {
 
@@ -74,4 +74,4 @@ uint64_t layout_hash(const bucket_layout& layout) {
   return hash;
 }
 
-} // namespace ballast
+} // namespace ballast::gpu

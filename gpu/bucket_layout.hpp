@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace ballast {
+namespace ballast::gpu {
 
 struct bucket {
   size_t offset = 0; // elements, from the start of the arena
@@ -36,4 +36,4 @@ bucket_layout make_bucket_layout(const std::vector<parameter_info>& parameters,
 /// For collective_options: ranks with another layout are refused.
 uint64_t layout_hash(const bucket_layout& layout);
 
-} // namespace ballast
+} // namespace ballast::gpu

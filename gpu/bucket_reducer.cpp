@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <utility>
 
-namespace ballast {
+namespace ballast::gpu {
 
 namespace {
 
@@ -60,8 +60,8 @@ bucket_reducer::~bucket_reducer() {
     thread_.join();
 }
 
-void bucket_reducer::begin(float* gradients, collective& group,
-                           deadline until) {
+void bucket_reducer::begin(float* gradients, collectives::collective& group,
+                           collectives::deadline until) {
   std::lock_guard lock(mutex_);
   waiting_for_ = parameters_in_;
   gradients_ = gradients;
@@ -91,7 +91,7 @@ void bucket_reducer::parameter_ready(size_t parameter) {
 void bucket_reducer::reduce(size_t bucket) {
   const auto& part = layout_.buckets[bucket];
   group_->all_reduce(gradients_ + part.offset, part.count,
-                     element_type::float32, until_);
+                     collectives::element_type::float32, until_);
 }
 
 void bucket_reducer::finish() {
@@ -141,4 +141,4 @@ void bucket_reducer::work() {
   }
 }
 
-} // namespace ballast
+} // namespace ballast::gpu

@@ -22,7 +22,7 @@
 #include <thread>
 #include <vector>
 
-namespace ballast {
+namespace ballast::gpu {
 
 class bucket_reducer {
 public:
@@ -33,7 +33,8 @@ public:
 
   /// Begins a step: its gradients will be in `gradients`, `group` reduces them,
   /// every operation by `until`.
-  void begin(float* gradients, collective& group, deadline until);
+  void begin(float* gradients, collectives::collective& group,
+             collectives::deadline until);
   /// The gradient of parameter i is final, or will be once the device has
   /// executed everything enqueued so far.
   void parameter_ready(size_t parameter);
@@ -55,8 +56,8 @@ private:
   std::vector<size_t> parameters_in_; // per bucket
   std::vector<size_t> waiting_for_;   // per bucket, in this step
   float* gradients_ = nullptr;
-  collective* group_ = nullptr;
-  deadline until_{};
+  collectives::collective* group_ = nullptr;
+  collectives::deadline until_{};
 
   std::mutex mutex_;
   std::condition_variable changed_;
@@ -68,4 +69,4 @@ private:
   std::thread thread_; // only if there are several buckets
 };
 
-} // namespace ballast
+} // namespace ballast::gpu

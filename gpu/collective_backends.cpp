@@ -10,7 +10,10 @@
 #include <cstdint>
 #include <optional>
 
-namespace ballast {
+namespace ballast::gpu {
+
+using collectives::collective_errc;
+using collectives::collective_error;
 
 namespace {
 
@@ -26,13 +29,18 @@ enum class backend_kind : uint8_t {
 
 } // namespace
 
+} // namespace ballast::gpu
+
 template <>
-inline constexpr auto words_of<backend_kind> = std::to_array<std::string_view>(
-    {"ring", "ring-shm", "ring-tcp", "gloo", "local", "nccl", "auto"});
+inline constexpr auto ballast::words_of<ballast::gpu::backend_kind> =
+    std::to_array<std::string_view>({"ring", "ring-shm", "ring-tcp", "gloo",
+                                     "local", "nccl", "auto"});
+
+namespace ballast::gpu {
 
 namespace {
 
-std::unique_ptr<collective_backend> nccl_backend_on(int cuda) {
+std::unique_ptr<collectives::collective_backend> nccl_backend_on(int cuda) {
   if (cuda >= 0) {
     return open_nccl_backend(cuda);
   }
@@ -60,8 +68,8 @@ std::vector<std::string> backend_names() {
           words_of<backend_kind>.begin() + int(backend_kind::nccl)};
 }
 
-std::unique_ptr<collective_backend> make_backend(const std::string& name,
-                                                 int cuda) {
+std::unique_ptr<collectives::collective_backend>
+make_backend(const std::string& name, int cuda) {
   const std::optional<backend_kind> kind = parse_word<backend_kind>(name);
   if (!kind) {
     refuse_unknown(name);
@@ -69,19 +77,20 @@ std::unique_ptr<collective_backend> make_backend(const std::string& name,
   switch (*kind) {
   case backend_kind::ring:
   case backend_kind::automatic:
-    return make_ring_backend(to_string(backend_kind::ring), {});
+    return collectives::make_ring_backend(
+        ballast::to_string(backend_kind::ring), {});
   case backend_kind::ring_shm:
-    return make_ring_backend(name, {.cross_hosts = false});
+    return collectives::make_ring_backend(name, {.cross_hosts = false});
   case backend_kind::ring_tcp:
-    return make_ring_backend(name, {.share_memory = false});
+    return collectives::make_ring_backend(name, {.share_memory = false});
   case backend_kind::gloo:
-    return make_gloo_backend();
+    return collectives::make_gloo_backend();
   case backend_kind::local:
-    return make_local_backend();
+    return collectives::make_local_backend();
   case backend_kind::nccl:
     return nccl_backend_on(cuda);
   }
   BALLAST_CHECK(false, "a backend of no kind");
 }
 
-} // namespace ballast
+} // namespace ballast::gpu

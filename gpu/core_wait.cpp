@@ -7,7 +7,7 @@
 #include <string_view>
 #include <unistd.h>
 
-namespace ballast {
+namespace ballast::gpu {
 
 uint64_t core_wait_ns() {
   // Bound to the thread that opened it.
@@ -26,4 +26,4 @@ uint64_t core_wait_ns() {
   return out;
 }
 
-} // namespace ballast
+} // namespace ballast::gpu

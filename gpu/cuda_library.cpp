@@ -3,7 +3,7 @@
 #include "gpu/cuda/door.hpp"
 #include "gpu/own_library.hpp"
 
-namespace ballast {
+namespace ballast::gpu {
 namespace {
 
 #ifdef BALLAST_CUDA_BUILT
@@ -97,15 +97,16 @@ std::unique_ptr<compute_device> open_cuda_device(int index) {
   return out;
 }
 
-std::unique_ptr<collective_backend> open_nccl_backend(int device) {
+std::unique_ptr<collectives::collective_backend> open_nccl_backend(int device) {
   failure why = why_not_device(probe_cuda(), device);
-  std::unique_ptr<collective_backend> out;
+  std::unique_ptr<collectives::collective_backend> out;
   if (!why)
     out.reset(door().make_nccl(device, &why));
   if (!out)
-    throw collective_error(collective_errc::unsupported,
-                           "no collective backend 'nccl' here: " + why.message);
+    throw collectives::collective_error(
+        collectives::collective_errc::unsupported,
+        "no collective backend 'nccl' here: " + why.message);
   return out;
 }
 
-} // namespace ballast
+} // namespace ballast::gpu

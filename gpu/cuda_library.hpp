@@ -10,7 +10,7 @@
 
 #include <memory>
 
-namespace ballast {
+namespace ballast::gpu {
 
 cuda_report probe_cuda();
 nccl_report probe_nccl();
@@ -19,10 +19,10 @@ nccl_report probe_nccl();
 failure try_cuda_device(int index);
 /// The backend "nccl" of one GPU; collective_error{unsupported} with the reason
 /// if it is unavailable.
-std::unique_ptr<collective_backend> open_nccl_backend(int device);
+std::unique_ptr<collectives::collective_backend> open_nccl_backend(int device);
 
 /// Creates a context on cuda:`index`; ballast_error{device_failed} with one
 /// line if that fails.
 std::unique_ptr<compute_device> open_cuda_device(int index);
 
-} // namespace ballast
+} // namespace ballast::gpu

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
-namespace ballast {
+namespace ballast::gpu {
 namespace {
 
 /// The first NCCL that supports shrinking, revoking and aborting as a group.
@@ -147,4 +147,4 @@ std::optional<int> cuda_index(const std::string& device) {
   return index;
 }
 
-} // namespace ballast
+} // namespace ballast::gpu

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-namespace ballast {
+namespace ballast::gpu {
 
 /// The first obstacle on the way to a usable GPU, in this order.
 enum class cuda_state : uint8_t {
@@ -73,4 +73,4 @@ std::string nccl_trouble(const nccl_report& report);
 /// The N of "cuda:N"; nothing for any other text.
 std::optional<int> cuda_index(const std::string& device);
 
-} // namespace ballast
+} // namespace ballast::gpu

@@ -2,15 +2,15 @@
 
 #include <algorithm>
 
-namespace ballast {
+namespace ballast::gpu {
 namespace {
 
 class host_device final : public compute_device {
 public:
   std::string name() const override { return "cpu"; }
   model_place place() const override { return {}; }
-  std::shared_ptr<float[]> allocate(size_t floats,
-                                    collective_backend& group) override {
+  std::shared_ptr<float[]>
+  allocate(size_t floats, collectives::collective_backend& group) override {
     std::shared_ptr<float[]> out = group.allocate_arena(floats);
     // Touches the pages now: the other workers would wait for page faults in a
     // newcomer's first step.
@@ -31,10 +31,10 @@ public:
                                size_t) override {
     return memory;
   }
-  std::unique_ptr<optimizer> make_optimizer(const optimizer_spec& spec,
-                                            size_t count,
-                                            collective_backend&) override {
-    return ballast::make_optimizer(spec, count);
+  std::unique_ptr<optimizer>
+  make_optimizer(const optimizer_spec& spec, size_t count,
+                 collectives::collective_backend&) override {
+    return gpu::make_optimizer(spec, count);
   }
   batch_view bring(size_t, const batch_view& rows, uint32_t) override {
     return rows;
@@ -60,4 +60,4 @@ std::span<const float> on_host(compute_device& device, const float* values,
   return {room.back().get(), count};
 }
 
-} // namespace ballast
+} // namespace ballast::gpu

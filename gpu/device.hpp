@@ -28,7 +28,7 @@
 #include <string>
 #include <vector>
 
-namespace ballast {
+namespace ballast::gpu {
 
 class compute_device {
 public:
@@ -46,8 +46,8 @@ public:
 
   /// A zeroed arena, 64-byte aligned, that may outlive this object. On the CPU
   /// `group` allocates it, so call this before the collective is prepared.
-  virtual std::shared_ptr<float[]> allocate(size_t floats,
-                                            collective_backend& group) = 0;
+  virtual std::shared_ptr<float[]>
+  allocate(size_t floats, collectives::collective_backend& group) = 0;
   /// The offset of `at`, in floats, from the begin of the arena that contains
   /// it; nothing for host memory. Any thread.
   virtual std::optional<size_t> place_in_arena(const void* at) const = 0;
@@ -67,7 +67,7 @@ public:
   /// Its state is in arenas of this device.
   virtual std::unique_ptr<optimizer>
   make_optimizer(const optimizer_spec& spec, size_t count,
-                 collective_backend& group) = 0;
+                 collectives::collective_backend& group) = 0;
 
   // -- input ------------------------------------------------------------------
 
@@ -98,4 +98,4 @@ using host_rooms = std::vector<std::unique_ptr<float[]>>;
 std::span<const float> on_host(compute_device& device, const float* values,
                                size_t count, host_rooms& room);
 
-} // namespace ballast
+} // namespace ballast::gpu

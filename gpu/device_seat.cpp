@@ -5,7 +5,7 @@
 #include <unistd.h>
 #include <utility>
 
-namespace ballast {
+namespace ballast::gpu {
 namespace {
 
 bool is_ours(const std::filesystem::path& folder) {
@@ -32,13 +32,13 @@ device_seat::take(const std::filesystem::path& folder,
   for (int round = 0; round < rounds_max; ++round)
     for (int gpu : gpus) {
       // No link in a folder that all can write may lead elsewhere.
-      file_lock got(
+      store::file_lock got(
           folder / (std::to_string(gpu) + ".seat-" + std::to_string(round)),
           {.follow_links = false, .permissions = 0600});
-      if (got && got.take(file_lock::mode::exclusive))
+      if (got && got.take(store::file_lock::mode::exclusive))
         return device_seat(gpu, std::move(got));
     }
   return std::nullopt;
 }
 
-} // namespace ballast
+} // namespace ballast::gpu

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-namespace ballast {
+namespace ballast::gpu {
 
 class device_seat {
 public:
@@ -27,10 +27,11 @@ public:
   int gpu() const { return gpu_; }
 
 private:
-  device_seat(int gpu, file_lock lock) : gpu_(gpu), lock_(std::move(lock)) {}
+  device_seat(int gpu, store::file_lock lock)
+      : gpu_(gpu), lock_(std::move(lock)) {}
 
   int gpu_;
-  file_lock lock_;
+  store::file_lock lock_;
 };
 
-} // namespace ballast
+} // namespace ballast::gpu

@@ -20,7 +20,9 @@
 
 extern char** environ;
 
-namespace ballast {
+namespace ballast::gpu {
+
+using collectives::collective_errc;
 
 namespace {
 
@@ -239,7 +241,7 @@ private:
           r == victim && plan_.where ? static_cast<int>(*plan_.where) : -1;
       // Sometimes at a later pass through the point.
       const bool repeats =
-          plan_.where && *plan_.where >= fault_point::operation;
+          plan_.where && *plan_.where >= collectives::fault_point::operation;
       uint64_t hits = repeats ? 1 + random_.below(30, 4 * round + 1) : 1;
       ranks_[r]->tell("prepare " + std::to_string(round) + " " +
                       std::to_string(where) + " " + std::to_string(hits) + " " +
@@ -303,7 +305,7 @@ private:
   /// Only the control plane notices a silent rank, or one that never came.
   bool must_abort() const {
     return plan_.what == harm::stop ||
-           (plan_.where && *plan_.where < fault_point::after_open);
+           (plan_.where && *plan_.where < collectives::fault_point::after_open);
   }
 
   /// The reaction of a coordinator to a silent worker.
@@ -414,4 +416,4 @@ drill_report run_drill(const drill_plan& plan) {
   return drill(plan).run();
 }
 
-} // namespace ballast
+} // namespace ballast::gpu

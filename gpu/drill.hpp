@@ -17,7 +17,7 @@
 #include <string>
 #include <vector>
 
-namespace ballast {
+namespace ballast::gpu {
 
 enum class harm : uint8_t { kill, stop, exit, abort };
 std::string to_string(harm what);
@@ -30,7 +30,7 @@ struct drill_plan {
   int rounds = 10; // generations, each with a fault in one rank
   harm what = harm::kill;
   /// Where it happens; empty: at any time, by a signal from outside.
-  std::optional<fault_point> where;
+  std::optional<collectives::fault_point> where;
   size_t floats = size_t{1} << 18; // of the largest all-reduce
   /// Deadline of every connect and operation. A backend that does not detect
   /// deaths leaves only then, and may report a timeout; if the machine is too
@@ -64,4 +64,4 @@ drill_report run_drill(const drill_plan& plan);
 bool is_drill_rank();
 int run_drill_rank();
 
-} // namespace ballast
+} // namespace ballast::gpu

@@ -16,7 +16,7 @@
 #include <sstream>
 #include <thread>
 
-namespace ballast {
+namespace ballast::gpu {
 
 namespace {
 
@@ -50,7 +50,7 @@ public:
 
   /// Runs generations until told to end.
   int run() {
-    set_fault_hook([this](fault_point at, int rank) {
+    collectives::set_fault_hook([this](collectives::fault_point at, int rank) {
       if (rank == rank_ && static_cast<int>(at) == where_ && --hits_ == 0) {
         hurt();
       }
@@ -121,7 +121,7 @@ private:
   }
 
   void one_generation(uint64_t number) {
-    collective_options options;
+    collectives::collective_options options;
     options.generation = generation{number};
     options.rank = rank_;
     options.size = ranks_;
@@ -141,9 +141,10 @@ private:
     std::thread ears([this] { listen_for_abort(); });
     try {
       reduce_for_ever(*opening, addresses);
-    } catch (const collective_error& e) {
-      say("out " + std::to_string(now_ns()) + " " + to_string(e.code()) + " " +
-          std::to_string(e.peer()) + " " + e.what());
+    } catch (const collectives::collective_error& e) {
+      say("out " + std::to_string(now_ns()) + " " +
+          ballast::to_string(e.code()) + " " + std::to_string(e.peer()) + " " +
+          e.what());
     }
     ears.join();
     std::lock_guard lock(mutex_);
@@ -158,14 +159,14 @@ private:
     abort("fenced");
   }
 
-  void reduce_for_ever(collective_opening& opening,
+  void reduce_for_ever(collectives::collective_opening& opening,
                        const std::vector<std::string>& addresses) {
     const int64_t began = now_ns();
     auto soon = [this] {
       return std::chrono::steady_clock::now() + operation_;
     };
     auto joined = opening.connect(addresses, soon());
-    collective* group = joined.get();
+    collectives::collective* group = joined.get();
     {
       std::lock_guard lock(mutex_);
       joined_ = std::move(joined);
@@ -178,7 +179,8 @@ private:
       for (size_t i = 0; i < count; ++i) {
         data[i] = brought(rank_, round, i);
       }
-      group->all_reduce(data, count, element_type::float32, soon());
+      group->all_reduce(data, count, collectives::element_type::float32,
+                        soon());
       for (size_t i = 0; i < count; ++i) {
         float sum = 0;
         for (int r = 0; r < ranks_; ++r) {
@@ -195,8 +197,8 @@ private:
   }
 
   /// Other operations: training uses mostly all-reduces, but not only.
-  void something_else(collective& group, uint64_t round, float* data,
-                      size_t count, deadline until) {
+  void something_else(collectives::collective& group, uint64_t round,
+                      float* data, size_t count, collectives::deadline until) {
     if (round % 4 == 1) {
       const int root = static_cast<int>(round) % ranks_;
       data[count - 1] = static_cast<float>(rank_ + 1);
@@ -209,7 +211,7 @@ private:
     }
   }
 
-  std::unique_ptr<collective_backend> backend_;
+  std::unique_ptr<collectives::collective_backend> backend_;
   int rank_;
   int ranks_;
   std::shared_ptr<float[]> arena_;
@@ -221,8 +223,8 @@ private:
   std::atomic<int> hits_{0};
   std::atomic<harm> what_{harm::kill};
   std::mutex mutex_;
-  collective_opening* opening_ = nullptr;
-  std::unique_ptr<collective> joined_;
+  collectives::collective_opening* opening_ = nullptr;
+  std::unique_ptr<collectives::collective> joined_;
 };
 
 } // namespace
@@ -253,4 +255,4 @@ int run_drill_rank() {
   }
 }
 
-} // namespace ballast
+} // namespace ballast::gpu

@@ -11,7 +11,7 @@
 #include <limits>
 #include <sys/prctl.h>
 
-namespace ballast {
+namespace ballast::gpu {
 namespace {
 
 // A multiple of the cycle of c_j and of the length of a vector register.
@@ -142,4 +142,4 @@ void emulated_model::resume() noexcept {
   interrupted_ = false;
 }
 
-} // namespace ballast
+} // namespace ballast::gpu

@@ -16,7 +16,7 @@
 #include <condition_variable>
 #include <mutex>
 
-namespace ballast {
+namespace ballast::gpu {
 
 /// a(id): in [-1, 1), a pure function of the id (multiple of 2^-52).
 double emulated_target(sample_id id);
@@ -64,4 +64,4 @@ private:
   bool interrupted_ = false; // under mutex_
 };
 
-} // namespace ballast
+} // namespace ballast::gpu

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace ballast {
+namespace ballast::gpu {
 
 namespace {
 
@@ -31,7 +31,7 @@ finding worst_of(const std::vector<parameter_info>& parameters,
 
 } // namespace
 
-void finite_check::refuse_gradient(position at, const float* gradients,
+void finite_check::refuse_gradient(ledger::position at, const float* gradients,
                                    double samples) const {
   host_rooms room;
   const finding worst = worst_of(
@@ -69,4 +69,4 @@ void finite_check::check_parameters(step_number after) const {
                             "; lower train.optimizer.lr");
 }
 
-} // namespace ballast
+} // namespace ballast::gpu

@@ -11,7 +11,7 @@
 
 #include <string>
 
-namespace ballast {
+namespace ballast::gpu {
 
 class finite_check {
 public:
@@ -20,7 +20,7 @@ public:
       : how_(how), model_(of), device_(device), memory_(memory) {}
 
   /// Throws ballast_error{non_finite_gradient}, which names the parameter.
-  [[noreturn]] void refuse_gradient(position at, const float* gradients,
+  [[noreturn]] void refuse_gradient(ledger::position at, const float* gradients,
                                     double samples) const;
   /// Name of the first parameter with a value that is not finite, or empty.
   std::string damaged_parameter() const;
@@ -34,4 +34,4 @@ private:
   const arenas& memory_;
 };
 
-} // namespace ballast
+} // namespace ballast::gpu

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace ballast {
+namespace ballast::gpu {
 
 device_trouble gpu_trouble(const gpu_reading& first, const gpu_reading& now) {
   device_trouble out;
@@ -29,4 +29,4 @@ device_trouble gpu_trouble(const gpu_reading& first, const gpu_reading& now) {
   return out;
 }
 
-} // namespace ballast
+} // namespace ballast::gpu

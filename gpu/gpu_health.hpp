@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <optional>
 
-namespace ballast {
+namespace ballast::gpu {
 
 /// Empty fields: the GPU, or this NVML, does not report them.
 struct gpu_reading {
@@ -44,4 +44,4 @@ inline bool is_slowed(const gpu_reading& now) {
 /// normal operation. `first` is the reading at the worker's start.
 device_trouble gpu_trouble(const gpu_reading& first, const gpu_reading& now);
 
-} // namespace ballast
+} // namespace ballast::gpu

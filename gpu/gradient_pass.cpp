@@ -6,16 +6,18 @@
 #include <utility>
 #include <vector>
 
-namespace ballast {
+namespace ballast::gpu {
 
-gradient_pass::gradient_pass(const train_spec& how, const row_shape& row,
-                             model& of, compute_device& device,
-                             const arenas& memory, bucket_layout layout)
+gradient_pass::gradient_pass(const train_spec& how,
+                             const ledger::row_shape& row, model& of,
+                             compute_device& device, const arenas& memory,
+                             bucket_layout layout)
     : features_(row.features), model_(of), device_(device), memory_(memory),
       buckets_(std::move(layout), device), micro_(how.micro_batch) {}
 
 double gradient_pass::run(const batch_view& rows, uint64_t seed,
-                          float* gradients, collective& group, deadline until) {
+                          float* gradients, collectives::collective& group,
+                          collectives::deadline until) {
   size_t count = memory_.count;
   device_.clear(gradients, count);
   model_.bind({memory_.parameters.get(), count}, {gradients, count});
@@ -66,4 +68,4 @@ void gradient_pass::shrink(const std::string& why) {
   model_.take_statistics(dropped);
 }
 
-} // namespace ballast
+} // namespace ballast::gpu

@@ -16,11 +16,11 @@
 #include <cstdint>
 #include <string>
 
-namespace ballast {
+namespace ballast::gpu {
 
 class gradient_pass {
 public:
-  gradient_pass(const train_spec& how, const row_shape& row, model& of,
+  gradient_pass(const train_spec& how, const ledger::row_shape& row, model& of,
                 compute_device& device, const arenas& memory,
                 bucket_layout layout);
 
@@ -28,7 +28,7 @@ public:
   /// reduces it, every operation by `until`. Throws
   /// ballast_error{device_failed} if a single row does not fit.
   double run(const batch_view& rows, uint64_t seed, float* gradients,
-             collective& group, deadline until);
+             collectives::collective& group, collectives::deadline until);
   /// Returns when every bucket is reduced; throws collective_error.
   void finish() { buckets_.finish(); }
   /// Abandons the step; the caller has aborted the collective.
@@ -43,9 +43,9 @@ private:
   compute_device& device_;
   const arenas& memory_;
   bucket_reducer buckets_;
-  micro_batch micro_;
+  worker::micro_batch micro_;
   uint32_t pass_rows_ = 0; // of the pass in progress
   bool leaving_ = false;   // and its buckets leave during the pass
 };
 
-} // namespace ballast
+} // namespace ballast::gpu

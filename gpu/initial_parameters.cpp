@@ -7,7 +7,7 @@
 #include <optional>
 #include <set>
 
-namespace ballast {
+namespace ballast::gpu {
 namespace {
 
 constexpr const char* init_pointer = "/model/init";
@@ -25,7 +25,7 @@ std::string listed(const std::vector<std::string>& names) {
 
 /// Takes the wanted tensors from a file, and collects mismatches.
 struct matcher {
-  const tensor_file& file;
+  const data::tensor_file& file;
   std::set<std::string> known;
   std::vector<std::string> missing;
   std::vector<std::string> misshapen;
@@ -33,7 +33,7 @@ struct matcher {
   void take(const std::string& name, const std::vector<int64_t>& shape,
             std::span<float> out) {
     known.insert(name);
-    const tensor_view* found = file.find(name);
+    const data::tensor_view* found = file.find(name);
     if (!found)
       missing.push_back(name + " " + to_string(shape));
     else if (found->shape != shape)
@@ -45,13 +45,13 @@ struct matcher {
   /// An alias may be missing, but must equal its parameter.
   void check(const std::string& name, std::span<const float> values) {
     known.insert(name);
-    const tensor_view* found = file.find(name);
+    const data::tensor_view* found = file.find(name);
     if (found && !std::ranges::equal(found->values, values))
       misshapen.push_back(name + " differs from the parameter it is tied to");
   }
   std::vector<std::string> unexpected() const {
     std::vector<std::string> out;
-    for (const tensor_view& t : file.tensors)
+    for (const data::tensor_view& t : file.tensors)
       if (!known.contains(t.name) &&
           !(t.shape.empty() && file.integers.contains(t.name)))
         out.push_back(t.name + " " + to_string(t.shape));
@@ -91,9 +91,9 @@ bool initialize_as_asked(const model_spec& spec, const model_tensors& of,
     std::fill(arena.begin(), arena.end(), 0.0F);
     return true;
   }
-  tensor_file file;
+  data::tensor_file file;
   try {
-    file = read_safetensors(spec.init);
+    file = data::read_safetensors(spec.init);
   } catch (const ballast_error& e) {
     throw ballast_error(errc::invalid_job, e.what(), init_pointer);
   }
@@ -122,4 +122,4 @@ bool initialize_as_asked(const model_spec& spec, const model_tensors& of,
   return true;
 }
 
-} // namespace ballast
+} // namespace ballast::gpu

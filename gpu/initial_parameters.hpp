@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-namespace ballast {
+namespace ballast::gpu {
 
 /// The tensors of a model that a file can hold.
 struct model_tensors {
@@ -33,4 +33,4 @@ std::vector<parameter_info> lay_out(
 /// "[128, 784]", for messages.
 std::string to_string(const std::vector<int64_t>& shape);
 
-} // namespace ballast
+} // namespace ballast::gpu

@@ -5,7 +5,7 @@
 #include "gpu/torch/factory.hpp"
 #include "runtime/base/errors.hpp"
 
-namespace ballast {
+namespace ballast::gpu {
 namespace {
 
 /// The functions of libballast_torch.so, loaded once and kept.
@@ -109,4 +109,4 @@ failure torch_on_cuda() {
   return why;
 }
 
-} // namespace ballast
+} // namespace ballast::gpu

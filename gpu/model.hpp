@@ -20,7 +20,7 @@
 #include <string>
 #include <vector>
 
-namespace ballast {
+namespace ballast::gpu {
 
 /// Values of a batch in the memory of the computing device; null if that is the
 /// host.
@@ -153,7 +153,7 @@ public:
 /// The inputs from which a model is built.
 struct model_request {
   const job* what = nullptr;
-  row_shape row = {};
+  ledger::row_shape row = {};
   uint32_t threads = 1;
   model_place place = {};
 };
@@ -178,4 +178,4 @@ void preload_torch();
 /// one line if this LibTorch has none.
 failure torch_on_cuda();
 
-} // namespace ballast
+} // namespace ballast::gpu

@@ -1,6 +1,6 @@
 #include "gpu/nccl_environment.hpp"
 
-namespace ballast {
+namespace ballast::gpu {
 namespace {
 
 struct rule {
@@ -60,4 +60,4 @@ std::string nccl_environment_refusal(
   return {};
 }
 
-} // namespace ballast
+} // namespace ballast::gpu

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace ballast {
+namespace ballast::gpu {
 
 struct environment_problem {
   std::string variable;
@@ -25,4 +25,4 @@ std::vector<environment_problem> nccl_environment_problems(
 std::string nccl_environment_refusal(
     const std::function<const char*(const char*)>& value_of);
 
-} // namespace ballast
+} // namespace ballast::gpu

@@ -6,7 +6,10 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-namespace ballast {
+namespace ballast::gpu {
+
+using collectives::collective_errc;
+using collectives::collective_error;
 namespace {
 
 nccl_introduction read(const std::string& text, int rank) {
@@ -67,4 +70,4 @@ std::string nccl_meeting_place(const std::vector<std::string>& all,
   return ranks.empty() ? std::string() : ranks[0].id;
 }
 
-} // namespace ballast
+} // namespace ballast::gpu

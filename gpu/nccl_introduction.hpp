@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace ballast {
+namespace ballast::gpu {
 
 struct nccl_introduction {
   int version = 0; // 22809: 2.28.9
@@ -26,4 +26,4 @@ std::string gpu_identity(const std::string& bus);
 std::string nccl_meeting_place(const std::vector<std::string>& all,
                                int own_version);
 
-} // namespace ballast
+} // namespace ballast::gpu

@@ -2,7 +2,7 @@
 
 #include <dlfcn.h>
 
-namespace ballast {
+namespace ballast::gpu {
 namespace {
 
 // NVML's own header comes with the toolkit; the part used here has not changed
@@ -147,4 +147,4 @@ std::unique_ptr<nvml_reader> nvml_reader::open(const std::string& bus,
   return std::make_unique<reader>(ask, device);
 }
 
-} // namespace ballast
+} // namespace ballast::gpu

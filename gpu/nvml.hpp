@@ -9,7 +9,7 @@
 #include <memory>
 #include <string>
 
-namespace ballast {
+namespace ballast::gpu {
 
 constexpr const char* nvml_library_name = "libnvidia-ml.so.1";
 
@@ -25,4 +25,4 @@ public:
   virtual gpu_reading read() = 0;
 };
 
-} // namespace ballast
+} // namespace ballast::gpu

@@ -10,7 +10,7 @@
 #include <cmath>
 #include <limits>
 
-namespace ballast {
+namespace ballast::gpu {
 namespace {
 
 // The loops. Element by element without contraction, so that the result depends
@@ -154,4 +154,4 @@ std::unique_ptr<optimizer> make_optimizer(const optimizer_spec& spec,
   BALLAST_CHECK(false, "an optimizer of no kind");
 }
 
-} // namespace ballast
+} // namespace ballast::gpu

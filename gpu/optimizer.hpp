@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-namespace ballast {
+namespace ballast::gpu {
 
 /// lr of `step` (from 1) under the schedule; `total_steps` of the whole run.
 double learning_rate(const optimizer_spec& optimizer,
@@ -53,4 +53,4 @@ double largest_gradient(const optimizer_spec& spec);
 std::unique_ptr<optimizer> make_optimizer(const optimizer_spec& spec,
                                           size_t parameter_count);
 
-} // namespace ballast
+} // namespace ballast::gpu

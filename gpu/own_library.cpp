@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <vector>
 
-namespace ballast {
+namespace ballast::gpu {
 namespace {
 
 namespace fs = std::filesystem;
@@ -59,4 +59,4 @@ void* function_of(own_library& library, const char* name) {
   return found;
 }
 
-} // namespace ballast
+} // namespace ballast::gpu

@@ -4,7 +4,7 @@
 
 #include <string>
 
-namespace ballast {
+namespace ballast::gpu {
 
 struct own_library {
   void* handle = nullptr;
@@ -20,4 +20,4 @@ own_library open_own_library(const std::string& name);
 /// A function of it; null and `library.why_not` set if it does not exist.
 void* function_of(own_library& library, const char* name);
 
-} // namespace ballast
+} // namespace ballast::gpu

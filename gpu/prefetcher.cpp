@@ -7,9 +7,9 @@
 
 #include <utility>
 
-namespace ballast {
+namespace ballast::gpu {
 
-prefetcher::prefetcher(row_source& rows, uint32_t features,
+prefetcher::prefetcher(data::row_source& rows, uint32_t features,
                        compute_device& device)
     : rows_(rows), features_(features), device_(device),
       thread_([this] { work(); }) {}
@@ -24,7 +24,7 @@ prefetcher::~prefetcher() {
   thread_.join();
 }
 
-void prefetcher::submit(step_order order) {
+void prefetcher::submit(worker::step_order order) {
   {
     std::lock_guard lock(mutex_);
     BALLAST_CHECK(!order_, "an order is already under way");
@@ -41,8 +41,9 @@ std::optional<prefetcher::ready> prefetcher::take() {
     return std::nullopt;
   changed_.wait(lock, [this] { return gathered_ || unwanted_; });
   if (unwanted_)
-    throw collective_error(collective_errc::aborted,
-                           "aborted while the rows of a step were awaited");
+    throw collectives::collective_error(
+        collectives::collective_errc::aborted,
+        "aborted while the rows of a step were awaited");
   if (error_)
     std::rethrow_exception(error_);
   ready out{std::move(*order_), &batches_[turn_], views_[turn_]};
@@ -66,14 +67,14 @@ void prefetcher::work() {
     if (stop_)
       return;
     const size_t slot = turn_;
-    batch& target = batches_[slot];
+    data::batch& target = batches_[slot];
     // The order is not modified while gathered_ is false.
     lock.unlock();
     std::exception_ptr error;
     try {
       rows_.gather(
-          data_part::train, order_->rows, [this] { return unwanted_.load(); },
-          target);
+          data::data_part::train, order_->rows,
+          [this] { return unwanted_.load(); }, target);
       views_[slot] = device_.bring(slot, view(target), features_);
     } catch (...) {
       error = std::current_exception();
@@ -85,4 +86,4 @@ void prefetcher::work() {
   }
 }
 
-} // namespace ballast
+} // namespace ballast::gpu

@@ -15,22 +15,22 @@
 #include <optional>
 #include <thread>
 
-namespace ballast {
+namespace ballast::gpu {
 
 class prefetcher {
 public:
   /// Uses slots 0 and 1 of the device, which, like `rows`, must outlive this
   /// object.
-  prefetcher(row_source& rows, uint32_t features,
+  prefetcher(data::row_source& rows, uint32_t features,
              compute_device& device = cpu_device());
   ~prefetcher();
 
   /// Starts gathering; precondition: the last order was taken.
-  void submit(step_order order);
+  void submit(worker::step_order order);
   struct ready {
-    step_order order;
-    const batch* rows = nullptr; // valid until the next but one submit
-    batch_view view = {};        // of all rows; likewise
+    worker::step_order order;
+    const data::batch* rows = nullptr; // valid until the next but one submit
+    batch_view view = {};              // of all rows; likewise
   };
   /// Waits for the submitted order; nothing if there is none. Rethrows
   /// exceptions of the gathering thread; after abort() it throws
@@ -42,20 +42,20 @@ public:
 private:
   void work();
 
-  row_source& rows_;
+  data::row_source& rows_;
   const uint32_t features_;
   compute_device& device_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::optional<step_order> order_; // submitted and not yet taken
+  std::optional<worker::step_order> order_; // submitted and not yet taken
   bool gathered_ = false;
   bool stop_ = false;
   std::atomic<bool> unwanted_{false}; // aborted, or about to end
   std::exception_ptr error_;
-  batch batches_[2];
+  data::batch batches_[2];
   batch_view views_[2];
   size_t turn_ = 0;
   std::thread thread_;
 };
 
-} // namespace ballast
+} // namespace ballast::gpu

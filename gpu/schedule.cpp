@@ -5,7 +5,7 @@
 #include <cmath>
 #include <numbers>
 
-namespace ballast {
+namespace ballast::gpu {
 
 // Warm-up rises linearly and reaches lr at step `warmup_steps`. The decay runs
 // over the remaining steps: the first of them has lr, the last one of the run
@@ -45,4 +45,4 @@ double learning_rate(const optimizer_spec& optimizer,
   return optimizer.lr;
 }
 
-} // namespace ballast
+} // namespace ballast::gpu

@@ -4,61 +4,67 @@
 
 #include <algorithm>
 
-namespace ballast {
+namespace ballast::gpu {
 namespace {
 
-class staged_collective final : public collective {
+class staged_collective final : public collectives::collective {
 public:
-  staged_collective(std::unique_ptr<collective> inner, compute_device& device,
-                    std::shared_ptr<float[]> mirror, size_t mirror_floats)
+  staged_collective(std::unique_ptr<collectives::collective> inner,
+                    compute_device& device, std::shared_ptr<float[]> mirror,
+                    size_t mirror_floats)
       : device_(device), mirror_(std::move(mirror)),
         mirror_floats_(mirror_floats), inner_(std::move(inner)) {}
 
   int rank() const override { return inner_->rank(); }
   int size() const override { return inner_->size(); }
-  collective_state state() const override { return inner_->state(); }
+  collectives::collective_state state() const override {
+    return inner_->state();
+  }
 
-  void all_reduce(void* data, size_t count, element_type type,
-                  deadline until) override {
+  void all_reduce(void* data, size_t count, collectives::element_type type,
+                  collectives::deadline until) override {
     in_mirror(data, count * size_of(type),
               [&](void* at) { inner_->all_reduce(at, count, type, until); });
   }
-  void reduce_scatter(void* data, size_t count, element_type type,
-                      deadline until) override {
+  void reduce_scatter(void* data, size_t count, collectives::element_type type,
+                      collectives::deadline until) override {
     in_mirror(data, count * size_of(type), [&](void* at) {
       inner_->reduce_scatter(at, count, type, until);
     });
   }
-  void all_gather(void* data, size_t count, element_type type,
-                  deadline until) override {
+  void all_gather(void* data, size_t count, collectives::element_type type,
+                  collectives::deadline until) override {
     in_mirror(data, count * size_of(type),
               [&](void* at) { inner_->all_gather(at, count, type, until); });
   }
 
   // State vectors follow each other at the same offsets of their arenas. They
   // bypass the mirror, which a slower rank may still be reading.
-  void broadcast(void* data, size_t bytes, int root, deadline until) override {
+  void broadcast(void* data, size_t bytes, int root,
+                 collectives::deadline until) override {
     const bool mine = rank() == root;
     in_room(data, bytes, mine, !mine,
             [&](void* at) { inner_->broadcast(at, bytes, root, until); });
   }
   void broadcast_to_lacking(void* data, size_t bytes, int root, bool lacks,
-                            deadline until) override {
+                            collectives::deadline until) override {
     const bool mine = rank() == root;
     // A rank that holds the data may have to forward it.
     in_room(data, bytes, mine || !lacks, !mine && lacks, [&](void* at) {
       inner_->broadcast_to_lacking(at, bytes, root, lacks, until);
     });
   }
-  void send(const void* data, size_t bytes, int to, deadline until) override {
+  void send(const void* data, size_t bytes, int to,
+            collectives::deadline until) override {
     in_room(const_cast<void*>(data), bytes, true, false,
             [&](void* at) { inner_->send(at, bytes, to, until); });
   }
-  void receive(void* data, size_t bytes, int from, deadline until) override {
+  void receive(void* data, size_t bytes, int from,
+               collectives::deadline until) override {
     in_room(data, bytes, false, true,
             [&](void* at) { inner_->receive(at, bytes, from, until); });
   }
-  void barrier(deadline until) override { inner_->barrier(until); }
+  void barrier(collectives::deadline until) override { inner_->barrier(until); }
 
   void on_peer_lost(std::function<void(int)> lost) override {
     inner_->on_peer_lost(std::move(lost));
@@ -66,7 +72,7 @@ public:
   void abort(const std::string& reason) noexcept override {
     inner_->abort(reason);
   }
-  void close(deadline until) override { inner_->close(until); }
+  void close(collectives::deadline until) override { inner_->close(until); }
   uint64_t bytes_sent() const override { return inner_->bytes_sent(); }
 
 private:
@@ -109,17 +115,18 @@ private:
   compute_device& device_;
   std::shared_ptr<float[]> mirror_;
   size_t mirror_floats_;
-  std::unique_ptr<collective> inner_; // destroyed first: peers read the mirror
+  std::unique_ptr<collectives::collective>
+      inner_; // destroyed first: peers read the mirror
 };
 
 } // namespace
 
-std::unique_ptr<collective>
-make_staged_collective(std::unique_ptr<collective> inner,
+std::unique_ptr<collectives::collective>
+make_staged_collective(std::unique_ptr<collectives::collective> inner,
                        compute_device& device, std::shared_ptr<float[]> mirror,
                        size_t mirror_floats) {
   return std::make_unique<staged_collective>(std::move(inner), device,
                                              std::move(mirror), mirror_floats);
 }
 
-} // namespace ballast
+} // namespace ballast::gpu

@@ -13,14 +13,14 @@
 
 #include <memory>
 
-namespace ballast {
+namespace ballast::gpu {
 
 /// Gradients keep their offsets in `mirror`, which is allocated by the inner
 /// collective and as long as the longest arena: slower ranks may still read a
 /// bucket while the next one is staged. `device` must outlive the collective.
-std::unique_ptr<collective>
-make_staged_collective(std::unique_ptr<collective> inner,
+std::unique_ptr<collectives::collective>
+make_staged_collective(std::unique_ptr<collectives::collective> inner,
                        compute_device& device, std::shared_ptr<float[]> mirror,
                        size_t mirror_floats);
 
-} // namespace ballast
+} // namespace ballast::gpu

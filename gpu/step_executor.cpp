@@ -12,10 +12,14 @@
 #include <span>
 #include <utility>
 
-namespace ballast {
+namespace ballast::gpu {
 
-step_executor::step_executor(parts with, worker_core_config config, plan first,
-                             std::optional<worker_core> core,
+using collectives::collective_errc;
+using collectives::collective_error;
+
+step_executor::step_executor(parts with, worker::worker_core_config config,
+                             ledger::plan first,
+                             std::optional<worker::worker_core> core,
                              step_listener listener)
     : with_(std::move(with)), config_(std::move(config)),
       first_(std::move(first)), core_(std::move(core)),
@@ -90,7 +94,7 @@ void step_executor::recorded(step_number last) {
 
 // -- the loop ----------------------------------------------------------------
 
-void step_executor::run(std::unique_ptr<collective> group,
+void step_executor::run(std::unique_ptr<collectives::collective> group,
                         generation_start start) {
   worker_failed problem;
   try {
@@ -178,7 +182,7 @@ void step_executor::train(const generation_start& start) {
     uint64_t data_ns = monotonic_ns() - begin_ns;
     if (auto following = core_->draw())
       prefetcher_.submit(std::move(*following));
-    step_end end = do_step(*ready, data_ns);
+    worker::step_end end = do_step(*ready, data_ns);
     copy_if_due(end);
     // The ranks of the step evaluate it, including those that leave then.
     if (end.epoch_ended)
@@ -200,7 +204,7 @@ void step_executor::train(const generation_start& start) {
 /// After the configured steps and seconds, on request, and before a stop, so
 /// that the run can continue from there. The last step of a run leaves the
 /// model instead.
-void step_executor::copy_if_due(const step_end& end) {
+void step_executor::copy_if_due(const worker::step_end& end) {
   if (group_->rank() != 0 || !listener_.copy)
     return;
   const checkpoint_spec& how = with_.what->checkpoint;
@@ -220,9 +224,9 @@ void step_executor::copy_state() {
   listener_.copy(with_.state->held.step);
 }
 
-step_end step_executor::do_step(const prefetcher::ready& ready,
-                                uint64_t data_ns) {
-  const step_order& order = ready.order;
+worker::step_end step_executor::do_step(const prefetcher::ready& ready,
+                                        uint64_t data_ns) {
+  const worker::step_order& order = ready.order;
   step_.store(value(order.at.step), std::memory_order_relaxed);
   float* gradients = with_.memory.gradients_of(with_.state->turn);
   enter(worker_phase::compute);
@@ -237,7 +241,7 @@ step_end step_executor::do_step(const prefetcher::ready& ready,
       std::max(core_wait_ns(), waited_before_ns) - waited_before_ns;
   uint64_t computed_ns = monotonic_ns();
   enter(worker_phase::reduce);
-  trailer sums = core_->contribution(order.rows.size(), loss_sum);
+  worker::trailer sums = core_->contribution(order.rows.size(), loss_sum);
   reduce(sums);
   uint64_t reduced_ns = monotonic_ns();
   enter(worker_phase::apply);
@@ -252,15 +256,16 @@ step_end step_executor::do_step(const prefetcher::ready& ready,
     refused_ids_ = ready.rows->sample_ids;
     throw;
   }
-  step_end end = core_->applied();
+  worker::step_end end = core_->applied();
   uint64_t applied_ns = monotonic_ns();
   std::lock_guard lock(mutex_);
-  const step_record record{order.at.step,
-                           order.at.epoch,
-                           order.plan,
-                           order.samples,
-                           double(sums.loss_sum()) / double(order.samples),
-                           applied_ns};
+  const ledger::step_record record{order.at.step,
+                                   order.at.epoch,
+                                   order.plan,
+                                   order.samples,
+                                   double(sums.loss_sum()) /
+                                       double(order.samples),
+                                   applied_ns};
   with_.state->history.add(record);
   progress_.steps.push_back(record);
   progress_.timings.push_back({data_ns, computed_ns - start_ns, waited_ns,
@@ -309,20 +314,20 @@ void step_executor::slow_down(uint64_t computed_ns) {
   posted_.wait_until(lock, until, [this] { return aborted_; });
 }
 
-void step_executor::reduce(trailer& sums) {
+void step_executor::reduce(worker::trailer& sums) {
   pass_.finish();
   if (!statistics_.empty()) {
     std::fill(statistics_.begin(), statistics_.end(), 0.0f);
     with_.model->take_statistics(statistics_);
     group_->all_reduce(statistics_.data(), statistics_.size(),
-                       element_type::float32, patience());
+                       collectives::element_type::float32, patience());
   }
-  group_->all_reduce(sums.data(), trailer::floats, element_type::float32,
-                     patience());
+  group_->all_reduce(sums.data(), worker::trailer::floats,
+                     collectives::element_type::float32, patience());
 }
 
-void step_executor::apply(position at, const trailer& sums, float* gradients,
-                          std::vector<float>& statistics) {
+void step_executor::apply(ledger::position at, const worker::trailer& sums,
+                          float* gradients, std::vector<float>& statistics) {
   if (!std::isfinite(sums.loss_sum()))
     throw ballast_error(errc::non_finite_loss,
                         "the loss of step " + to_string(at.step) + " (epoch " +
@@ -353,4 +358,4 @@ void step_executor::apply(position at, const trailer& sums, float* gradients,
   state.held = {true, at.step};
 }
 
-} // namespace ballast
+} // namespace ballast::gpu

@@ -33,7 +33,7 @@
 #include <optional>
 #include <vector>
 
-namespace ballast {
+namespace ballast::gpu {
 
 /// Callbacks to the owner, on the step thread.
 struct step_listener {
@@ -44,10 +44,11 @@ struct step_listener {
   std::function<void()> switched;
   /// A plan of the same generation is in force. No later step uses rows of
   /// chunks that it gives to other workers.
-  std::function<void(const plan&)> replanned;
+  std::function<void(const ledger::plan&)> replanned;
   /// One complete record of the step's samples, before any of its data is sent.
   /// Empty if the job does not trace.
-  std::function<void(const step_order&, const std::vector<uint64_t>& ids)>
+  std::function<void(const worker::step_order&,
+                     const std::vector<uint64_t>& ids)>
       trace;
   /// Rank 0 is at this step: copy the state for a checkpoint. Empty: no
   /// checkpoints.
@@ -66,7 +67,7 @@ struct step_timing {
 
 /// Everything applied since the last drain().
 struct step_progress {
-  std::vector<step_record> steps;
+  std::vector<ledger::step_record> steps;
   std::vector<step_timing> timings; // one for each of `steps`
   uint64_t bytes_sent = 0;          // by the collective
   uint64_t store_free_bytes = 0;
@@ -76,11 +77,11 @@ class step_executor {
 public:
   struct parts {
     const job* what = nullptr;
-    const manifest* set = nullptr;
-    row_source* rows = nullptr;
-    const chunk_store* store = nullptr; // for its free space
-    ballast::model* model = nullptr;
-    ballast::optimizer* optimizer = nullptr;
+    const ledger::manifest* set = nullptr;
+    data::row_source* rows = nullptr;
+    const data::chunk_store* store = nullptr; // for its free space
+    gpu::model* model = nullptr;
+    gpu::optimizer* optimizer = nullptr;
     arenas memory;
     training_state* state = nullptr;
     bucket_layout layout;
@@ -90,22 +91,24 @@ public:
   };
   /// A newcomer has no core yet: the received state determines its position.
   /// `first` is the plan of its generation.
-  step_executor(parts with, worker_core_config config, plan first,
-                std::optional<worker_core> core, step_listener listener);
+  step_executor(parts with, worker::worker_core_config config,
+                ledger::plan first, std::optional<worker::worker_core> core,
+                step_listener listener);
 
   /// Trains until the run ends, is stopped, or fails; then reports finished or
   /// failed, once, and returns. Nothing is reported after freeze().
-  void run(std::unique_ptr<collective> group, generation_start start);
+  void run(std::unique_ptr<collectives::collective> group,
+           generation_start start);
 
   /// Takes effect between two steps.
   void post(command_kind kind);
   /// A pending plan whose chunks are all in the store; it names the same
   /// generation, or a later one without this worker.
-  void post(plan pending);
+  void post(ledger::plan pending);
   /// Likewise, with the collective of the generation that it names. Returns the
   /// unused collective of the generation before this one, if any: freeing the
   /// memory of workers that left takes long, and no step should wait for it.
-  std::unique_ptr<collective> post(next_generation next);
+  std::unique_ptr<collectives::collective> post(next_generation next);
   /// Nothing is applied from now on. Waits for an apply in progress, but for
   /// nothing else: a long forward pass continues and its result is dropped.
   held_state freeze();
@@ -135,23 +138,23 @@ private:
   void copy_state();
   /// False if the run was stopped meanwhile.
   bool stand_still();
-  step_end do_step(const prefetcher::ready& ready, uint64_t data_ns);
+  worker::step_end do_step(const prefetcher::ready& ready, uint64_t data_ns);
   /// Waits for space on a full disk, up to grace_s; a fence interrupts that.
   void trace(const prefetcher::ready& ready);
   void slow_down(uint64_t computed_ns);
-  void reduce(trailer& sums);
+  void reduce(worker::trailer& sums);
   /// Updates the parameters by the reduced gradients of a step.
-  void apply(position at, const trailer& sums, float* gradients,
+  void apply(ledger::position at, const worker::trailer& sums, float* gradients,
              std::vector<float>& statistics);
-  void copy_if_due(const step_end& end);
+  void copy_if_due(const worker::step_end& end);
   void evaluate(epoch_number epoch);
   void finish();
   void enter(worker_phase phase);
 
   parts with_;
-  worker_core_config config_;
-  plan first_;
-  std::optional<worker_core> core_;
+  worker::worker_core_config config_;
+  ledger::plan first_;
+  std::optional<worker::worker_core> core_;
   step_listener listener_;
   prefetcher prefetcher_;
   gradient_pass pass_;
@@ -165,19 +168,19 @@ private:
   mutable std::mutex mutex_; // guards the members that other threads use
   std::condition_variable posted_;
   std::vector<command_kind> posts_;
-  std::optional<plan> pending_;
+  std::optional<ledger::plan> pending_;
   std::optional<next_generation> next_;
   step_progress progress_;
   uint64_t bytes_told_ = 0; // of those that group_ sent
   bool copy_wanted_ = false;
   std::vector<uint64_t> refused_ids_; // of a step that must not be applied
-  std::unique_ptr<collective> group_;
+  std::unique_ptr<collectives::collective> group_;
   /// Of the generation before: slower ranks may still read from it.
-  std::unique_ptr<collective> last_group_;
+  std::unique_ptr<collectives::collective> last_group_;
   bool aborted_ = false;
 
   std::atomic<uint64_t> step_{0};
   std::atomic<worker_phase> phase_{worker_phase::opening};
 };
 
-} // namespace ballast
+} // namespace ballast::gpu

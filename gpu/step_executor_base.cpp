@@ -9,7 +9,10 @@
 #include <span>
 #include <utility>
 
-namespace ballast {
+namespace ballast::gpu {
+
+using collectives::collective_errc;
+using collectives::collective_error;
 
 namespace {
 
@@ -18,7 +21,8 @@ constexpr size_t newcomer_records_max = 4096;
 
 /// Sends parameters, optimizer state and buffers from the source to ranks that
 /// lack them, this one too if it is stale. Returns their bytes.
-uint64_t share_state(collective& group, const step_executor::parts& with,
+uint64_t share_state(collectives::collective& group,
+                     const step_executor::parts& with,
                      const generation_start& start, bool stale) {
   uint64_t bytes = 0;
   auto send = [&](std::span<float> values) {
@@ -76,7 +80,7 @@ void step_executor::receive_last_step(const generation_start& start,
                                       bool late) {
   training_state& state = *with_.state;
   float* gradients = with_.memory.gradients_of(state.turn + (late ? 0 : 1));
-  trailer sums = state.last;
+  worker::trailer sums = state.last;
   std::vector<float> statistics = state.statistics;
   auto send = [&](float* values, size_t count) {
     if (count > 0)
@@ -84,13 +88,13 @@ void step_executor::receive_last_step(const generation_start& start,
                                    int(start.source), late, patience());
   };
   send(gradients, with_.memory.count);
-  send(sums.data(), trailer::floats);
+  send(sums.data(), worker::trailer::floats);
   send(statistics.data(), statistics.size());
   std::vector<uint64_t> words;
   {
     std::lock_guard lock(mutex_);
     start_message told{core_->stands_at(), {}, {}};
-    told.records = {state.history.last().value_or(step_record{})};
+    told.records = {state.history.last().value_or(ledger::step_record{})};
     words = to_words(told);
   }
   group_->broadcast(words.data(), words.size() * sizeof(uint64_t),
@@ -101,8 +105,8 @@ void step_executor::receive_last_step(const generation_start& start,
   std::lock_guard gate(gate_);
   if (frozen_)
     throw collective_error(collective_errc::aborted, "frozen before the apply");
-  position next = core_->stands_at();
-  position at{next.epoch, step_number{value(next.step) - 1}};
+  ledger::position next = core_->stands_at();
+  ledger::position at{next.epoch, step_number{value(next.step) - 1}};
   apply(at, sums, gradients, statistics);
   std::lock_guard lock(mutex_);
   if (told && told->records.back().step == at.step)
@@ -158,4 +162,4 @@ void step_executor::switch_over() {
   bring_to_base(next->start);
 }
 
-} // namespace ballast
+} // namespace ballast::gpu

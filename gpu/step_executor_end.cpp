@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-namespace ballast {
+namespace ballast::gpu {
 
 namespace {
 
@@ -22,7 +22,7 @@ constexpr size_t evaluations_max = 16'384;
 } // namespace
 
 void step_executor::evaluate(epoch_number epoch) {
-  const manifest& set = *with_.set;
+  const ledger::manifest& set = *with_.set;
   if (set.test_rows == 0)
     return;
   enter(worker_phase::evaluate);
@@ -31,8 +31,8 @@ void step_executor::evaluate(epoch_number epoch) {
   size_t count = with_.memory.count;
   with_.model->bind({with_.memory.parameters.get(), count},
                     {with_.memory.gradients_of(with_.state->turn), count});
-  batch rows;
-  const row_source::question aborted = [this] {
+  data::batch rows;
+  const data::row_source::question aborted = [this] {
     std::lock_guard lock(mutex_);
     return aborted_;
   };
@@ -40,8 +40,8 @@ void step_executor::evaluate(epoch_number epoch) {
   // effect after this.
   for (size_t i = size_t(group_->rank()); i < set.test.size();
        i += size_t(group_->size())) {
-    const chunk_ptr from =
-        with_.rows->chunk_of(data_part::test, set.test[i].id, aborted);
+    const data::chunk_ptr from =
+        with_.rows->chunk_of(data::data_part::test, set.test[i].id, aborted);
     for (uint32_t begin = 0; begin < from->rows; begin += evaluation_rows) {
       uint32_t part = std::min(evaluation_rows, from->rows - begin);
       gather_range(*from, set.row, begin, part, rows);
@@ -52,7 +52,7 @@ void step_executor::evaluate(epoch_number epoch) {
       sums[2] += got.rows;
     }
   }
-  group_->all_reduce(sums, 3, element_type::float64, patience());
+  group_->all_reduce(sums, 3, collectives::element_type::float64, patience());
   evaluation_report report;
   report.worker = with_.self;
   report.epoch = epoch;
@@ -80,7 +80,7 @@ void step_executor::finish() {
   host_rooms room;
   const std::span<const float> values = on_host(
       *with_.device, with_.memory.parameters.get(), with_.memory.count, room);
-  std::vector<tensor_view> tensors;
+  std::vector<data::tensor_view> tensors;
   for (const parameter_info& one : with_.model->parameters())
     tensors.push_back(
         {one.name, one.shape, values.subspan(one.offset, one.count)});
@@ -88,4 +88,4 @@ void step_executor::finish() {
   listener_.report(std::move(message));
 }
 
-} // namespace ballast
+} // namespace ballast::gpu

@@ -4,7 +4,10 @@
 
 #include <utility>
 
-namespace ballast {
+namespace ballast::gpu {
+
+using collectives::collective_errc;
+using collectives::collective_error;
 
 void step_executor::post(command_kind kind) {
   {
@@ -14,7 +17,7 @@ void step_executor::post(command_kind kind) {
   posted_.notify_all();
 }
 
-void step_executor::post(plan pending) {
+void step_executor::post(ledger::plan pending) {
   {
     std::lock_guard lock(mutex_);
     pending_ = std::move(pending);
@@ -22,8 +25,9 @@ void step_executor::post(plan pending) {
   posted_.notify_all();
 }
 
-std::unique_ptr<collective> step_executor::post(next_generation next) {
-  std::unique_ptr<collective> before;
+std::unique_ptr<collectives::collective>
+step_executor::post(next_generation next) {
+  std::unique_ptr<collectives::collective> before;
   {
     std::lock_guard lock(mutex_);
     before = std::move(last_group_);
@@ -112,4 +116,4 @@ bool step_executor::stand_still() {
   }
 }
 
-} // namespace ballast
+} // namespace ballast::gpu

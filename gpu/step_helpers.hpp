@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <ctime>
 
-namespace ballast {
+namespace ballast::gpu {
 
 inline uint64_t monotonic_ns() {
   timespec now{};
@@ -19,12 +19,12 @@ inline uint64_t monotonic_ns() {
 
 /// Waiting for a living peer is no error, however slow it is: heartbeats detect
 /// its death. This only bounds a hang that nothing else would notice.
-inline deadline patience() {
+inline collectives::deadline patience() {
   return std::chrono::steady_clock::now() + std::chrono::hours(1);
 }
 
 /// All rows of a batch.
-inline batch_view view(const batch& from) {
+inline batch_view view(const data::batch& from) {
   return {.features = from.features.data(),
           .labels = from.labels.empty() ? nullptr : from.labels.data(),
           .targets = from.targets.empty() ? nullptr : from.targets.data(),
@@ -32,4 +32,4 @@ inline batch_view view(const batch& from) {
           .rows = from.rows};
 }
 
-} // namespace ballast
+} // namespace ballast::gpu

@@ -17,7 +17,7 @@
 #include <memory>
 #include <vector>
 
-namespace ballast {
+namespace ballast::gpu {
 
 /// The flat buffers of one worker; they outlive generations.
 struct arenas {
@@ -45,8 +45,8 @@ struct generation_start {
 
 /// The generation after this one, opened while training continues.
 struct next_generation {
-  plan what;
-  std::unique_ptr<collective> group;
+  ledger::plan what;
+  std::unique_ptr<collectives::collective> group;
   generation_start start;
 };
 
@@ -64,11 +64,11 @@ struct training_state {
   /// applied one are in the other.
   uint64_t turn = 0;
   /// Reduced trailer and statistics of the last applied step.
-  trailer last;
+  worker::trailer last;
   std::vector<float> statistics;
   /// Applied steps, for processes that do not know of them yet: a newcomer, a
   /// restarted coordinator.
-  step_history history;
+  worker::step_history history;
   std::deque<evaluation_report> evaluations; // likewise
 
   /// Adds what the fence does not know of; steps are limited to the size of one
@@ -93,4 +93,4 @@ inline void training_state::tell_after(const fence_order& known,
         out.evaluations.push_back(one);
 }
 
-} // namespace ballast
+} // namespace ballast::gpu

@@ -18,7 +18,7 @@
 #include <set>
 #include <system_error>
 
-namespace ballast {
+namespace ballast::monitor {
 
 namespace {
 
@@ -50,7 +50,7 @@ void for_each_line(
   auto where = [&name](uint64_t number) {
     return name + " line " + std::to_string(number);
   };
-  bool read = for_each_json_line(
+  bool read = store::for_each_json_line(
       file,
       [&](const json& line, uint64_t number) { use(line, where(number)); },
       [&](uint64_t number, const std::string& why) {
@@ -74,11 +74,11 @@ std::ifstream open_if_there(const fs::path& file) {
 /// Discarded if it is missing or not JSON.
 json read_if_there(const fs::path& file) {
   (void)open_if_there(file);
-  return read_json_file(file);
+  return store::read_json_file(file);
 }
 
 /// `samples`: with what only an audit reads.
-manifest read_manifest(const fs::path& folder, bool samples) {
+ledger::manifest read_manifest(const fs::path& folder, bool samples) {
   fs::path file = folder / "manifest.json";
   std::error_code ignored;
   std::ifstream in = open_if_there(file);
@@ -87,10 +87,10 @@ manifest read_manifest(const fs::path& folder, bool samples) {
   if (fs::is_directory(file, ignored))
     unusable(file.string() + " is a folder, expected a file");
   try {
-    auto out = json::parse(in).get<manifest>();
-    read_chunks(folder, out);
+    auto out = json::parse(in).get<ledger::manifest>();
+    data::read_chunks(folder, out);
     if (samples)
-      read_samples(folder, out);
+      data::read_samples(folder, out);
     return out;
   } catch (const json::exception& error) {
     unusable(file.string() + ": " + error.what());
@@ -99,10 +99,11 @@ manifest read_manifest(const fs::path& folder, bool samples) {
   }
 }
 
-audit_input input_of(const journal_content& journal, const manifest& set) {
+ledger::audit_input input_of(const store::journal_content& journal,
+                             const ledger::manifest& set) {
   if (!journal.run)
     unusable("the journal names no run: it ended before its first step");
-  audit_input out;
+  ledger::audit_input out;
   out.set = &set;
   try {
     const json& job = journal.run->job;
@@ -113,19 +114,19 @@ audit_input input_of(const journal_content& journal, const manifest& set) {
   } catch (const json::exception& error) {
     unusable(std::string("the job in the journal: ") + error.what());
   }
-  for (const chunk_info& chunk : set.train)
+  for (const ledger::chunk_info& chunk : set.train)
     out.run.config.chunk_rows.push_back(chunk.rows);
-  for (const journaled_plan& one : journal.plans)
+  for (const store::journaled_plan& one : journal.plans)
     if (one.effective)
       out.run.plans.push_back({one.body, *one.effective});
   return out;
 }
 
-void read_steps(const fs::path& folder, audit& into) {
+void read_steps(const fs::path& folder, ledger::audit& into) {
   for_each_line(
       folder / "steps.jsonl", "steps.jsonl",
       [&](const json& line, const std::string&) {
-        step_line step;
+        ledger::step_line step;
         step.at.step = step_number{number_at(line, "step")};
         step.at.epoch = epoch_number{number_at(line, "epoch")};
         step.generation = generation{number_at(line, "generation")};
@@ -138,16 +139,17 @@ void read_steps(const fs::path& folder, audit& into) {
 }
 
 /// "NAME.INCARNATION.jsonl" -> worker.
-std::map<std::string, worker_id> trace_owners(const journal_content& journal) {
+std::map<std::string, worker_id>
+trace_owners(const store::journal_content& journal) {
   std::map<std::string, worker_id> out;
-  for (const journaled_generation& one : journal.generations)
-    for (const journaled_worker& worker : one.workers)
+  for (const store::journaled_generation& one : journal.generations)
+    for (const store::journaled_worker& worker : one.workers)
       out[worker.name + "." + std::to_string(worker.incarnation) + ".jsonl"] =
           worker.id;
   return out;
 }
 
-void read_trace(const fs::path& file, worker_id owner, audit& into) {
+void read_trace(const fs::path& file, worker_id owner, ledger::audit& into) {
   std::vector<uint64_t> ids;
   for_each_line(
       file, "trace/" + file.filename().string(),
@@ -156,7 +158,7 @@ void read_trace(const fs::path& file, worker_id owner, audit& into) {
         for (const json& id : line.at("ids"))
           ids.push_back(id.is_number_unsigned() ? id.get<uint64_t>()
                                                 : UINT64_MAX);
-        trace_line trace;
+        ledger::trace_line trace;
         trace.worker = owner;
         trace.generation = generation{number_at(line, "generation")};
         trace.plan = plan_number{number_at(line, "plan")};
@@ -169,8 +171,8 @@ void read_trace(const fs::path& file, worker_id owner, audit& into) {
       [&](const std::string& what) { into.problem(what); });
 }
 
-void read_traces(const fs::path& folder, const journal_content& journal,
-                 audit& into) {
+void read_traces(const fs::path& folder, const store::journal_content& journal,
+                 ledger::audit& into) {
   std::map<std::string, worker_id> owners = trace_owners(journal);
   std::vector<fs::path> files;
   std::error_code missing;
@@ -190,8 +192,9 @@ void read_traces(const fs::path& folder, const journal_content& journal,
 }
 
 /// Checks the run's own report. An unfinished or killed run has none.
-void check_report(const fs::path& folder, const journal_content& journal,
-                  uint64_t steps_committed, uint64_t steps_total, audit& into) {
+void check_report(const fs::path& folder, const store::journal_content& journal,
+                  uint64_t steps_committed, uint64_t steps_total,
+                  ledger::audit& into) {
   std::error_code ignored;
   if (!fs::exists(folder / "report.json", ignored))
     return;
@@ -220,9 +223,9 @@ std::string first_difference(const json& a, const json& b) {
 }
 
 /// Checks other files, and the journal's own rows, against the journal.
-void check_origin(const fs::path& folder, const journal_content& journal,
-                  audit& into) {
-  const journaled_run& run = *journal.run;
+void check_origin(const fs::path& folder, const store::journal_content& journal,
+                  ledger::audit& into) {
+  const store::journaled_run& run = *journal.run;
   if (json seed = run.job.value("seed", json(run.seed)); seed != run.seed)
     into.problem("the journal has seed " + std::to_string(run.seed) +
                  ", its job " + json_text(seed));
@@ -239,11 +242,11 @@ void check_origin(const fs::path& folder, const journal_content& journal,
       digest_text(text_digest(0, json_text(about))) != run.manifest)
     into.problem("manifest.json is not the one that the run began with");
   std::map<generation, std::set<worker_id>> members;
-  for (const journaled_generation& one : journal.generations)
-    for (const journaled_worker& worker : one.workers)
+  for (const store::journaled_generation& one : journal.generations)
+    for (const store::journaled_worker& worker : one.workers)
       members[one.number].insert(worker.id);
-  for (const journaled_plan& one : journal.plans)
-    for (const share& part : one.body.shares)
+  for (const store::journaled_plan& one : journal.plans)
+    for (const ledger::share& part : one.body.shares)
       if (!members[one.body.generation].contains(part.worker))
         into.problem("the journal has worker " + to_string(part.worker) +
                      " in plan " + to_string(one.body.number) +
@@ -251,27 +254,30 @@ void check_origin(const fs::path& folder, const journal_content& journal,
                      to_string(one.body.generation));
 }
 
-std::optional<std::string> lineage_of(const journal_content& journal,
-                                      const manifest& set, step_number steps) {
+std::optional<std::string> lineage_of(const store::journal_content& journal,
+                                      const ledger::manifest& set,
+                                      step_number steps) {
   if (!journal.run || journal.run->identity.size() != 16)
     return std::nullopt;
-  audit_input input = input_of(journal, set);
-  uint64_t out = lineage_begin(
+  ledger::audit_input input = input_of(journal, set);
+  uint64_t out = ledger::lineage_begin(
       std::strtoull(journal.run->identity.c_str(), nullptr, 16),
       input.run.config.seed, input.run.config.global_batch, set.content_id);
-  ledger_walk walk(input.run);
+  ledger::ledger_walk walk(input.run);
   for (uint64_t step = 1; step <= value(steps); ++step) {
     bool entered = false;
-    std::optional<committed_step> done = walk.walk(entered);
+    std::optional<ledger::committed_step> done = walk.walk(entered);
     if (!done)
       return std::nullopt;
     out = lineage_after(out, *done, entered ? &walk.book().current() : nullptr);
   }
-  return lineage_text(out);
+  return ledger::lineage_text(out);
 }
 
-void check_lineage(const fs::path& folder, const journal_content& journal,
-                   const manifest& set, uint64_t steps, audit& into) {
+void check_lineage(const fs::path& folder,
+                   const store::journal_content& journal,
+                   const ledger::manifest& set, uint64_t steps,
+                   ledger::audit& into) {
   json report = read_if_there(folder / "report.json");
   if (!report.is_object() || !report.contains("lineage") ||
       report.value("steps", json()) != steps)
@@ -287,17 +293,18 @@ void check_lineage(const fs::path& folder, const journal_content& journal,
 
 std::optional<std::string> lineage_by_ledger(const fs::path& folder,
                                              step_number steps) {
-  return lineage_of(read_journal(folder), read_manifest(folder, false), steps);
+  return lineage_of(store::read_journal(folder), read_manifest(folder, false),
+                    steps);
 }
 
-audit_report audit_run_directory(const fs::path& folder) {
+ledger::audit_report audit_run_directory(const fs::path& folder) {
   // The journal first: steps.jsonl of a running run is then never behind it.
-  journal_content journal = read_journal(folder);
-  manifest set = read_manifest(folder, true);
-  audit_input input = input_of(journal, set);
+  store::journal_content journal = store::read_journal(folder);
+  ledger::manifest set = read_manifest(folder, true);
+  ledger::audit_input input = input_of(journal, set);
   uint64_t epochs = input.epochs, batch = input.run.config.global_batch;
   bool traced = input.traced;
-  audit all(std::move(input));
+  ledger::audit all(std::move(input));
   if (journal.run->rows != set.train_rows)
     all.problem("the journal is of a set of " +
                 std::to_string(journal.run->rows) + " rows, the manifest of " +
@@ -319,8 +326,8 @@ audit_report audit_run_directory(const fs::path& folder) {
 
 std::optional<audit_result> audit_counts(const fs::path& folder) {
   try {
-    audit_report found = audit_run_directory(folder);
-    sample_counts counts = found.counts();
+    ledger::audit_report found = audit_run_directory(folder);
+    ledger::sample_counts counts = found.counts();
     return audit_result{
         counts.expected, counts.once, counts.lost, counts.repeated,
         found.fine() ? std::string() : found.first_problems.at(0)};
@@ -329,4 +336,4 @@ std::optional<audit_result> audit_counts(const fs::path& folder) {
   }
 }
 
-} // namespace ballast
+} // namespace ballast::monitor

@@ -11,12 +11,12 @@
 #include <filesystem>
 #include <optional>
 
-namespace ballast {
+namespace ballast::monitor {
 
 /// Throws ballast_error{run_dir_unusable} if a required file is missing or
 /// unreadable, because nothing can be said then. A file that contradicts
 /// another is a problem in the report, not an error.
-audit_report audit_run_directory(const std::filesystem::path& folder);
+ledger::audit_report audit_run_directory(const std::filesystem::path& folder);
 
 /// Digest of the plans and of the first `steps` steps according to the ledger:
 /// the one that a checkpoint of that step and the report must have. Nothing if
@@ -28,4 +28,4 @@ lineage_by_ledger(const std::filesystem::path& folder, step_number steps);
 /// be audited.
 std::optional<audit_result> audit_counts(const std::filesystem::path& folder);
 
-} // namespace ballast
+} // namespace ballast::monitor

@@ -1,6 +1,6 @@
 #include "monitor/report.hpp"
 
-namespace ballast {
+namespace ballast::monitor {
 
 namespace {
 
@@ -61,4 +61,4 @@ ordered_json to_json(const run_report& in) {
   return out;
 }
 
-} // namespace ballast
+} // namespace ballast::monitor

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace ballast {
+namespace ballast::monitor {
 
 /// One loss of a worker and the return to training.
 struct recovery {
@@ -60,4 +60,4 @@ struct run_report {
 /// Keys in the documented order.
 nlohmann::ordered_json to_json(const run_report& in);
 
-} // namespace ballast
+} // namespace ballast::monitor

@@ -2,7 +2,7 @@
 
 #include "monitor/logs/event_text.hpp"
 
-namespace ballast {
+namespace ballast::monitor {
 
 namespace {
 
@@ -13,7 +13,7 @@ json null_or(const std::optional<T>& what) {
   return what ? json(*what) : json();
 }
 
-json identity_json(const worker_status& of) {
+json identity_json(const coordinator::worker_status& of) {
   return {{"name", of.name},
           {"incarnation", of.incarnation},
           {"pid", of.pid},
@@ -26,8 +26,8 @@ json identity_json(const worker_status& of) {
           {"boot_id", of.boot_id}};
 }
 
-json trouble_json(const worker_status& of) {
-  const stragglers::finding& what = of.ill->what;
+json trouble_json(const coordinator::worker_status& of) {
+  const coordinator::stragglers::finding& what = of.ill->what;
   json out{{"causes", cause_names(what.what)},
            {"since_s", of.ill->since.count()},
            {"slow", what.slow()},
@@ -38,7 +38,7 @@ json trouble_json(const worker_status& of) {
   return out;
 }
 
-json worker_json(const worker_status& of) {
+json worker_json(const coordinator::worker_status& of) {
   json out = identity_json(of);
   out["heartbeat_age_s"] =
       of.heartbeat_age ? json(of.heartbeat_age->count()) : json();
@@ -58,7 +58,7 @@ json worker_json(const worker_status& of) {
   return out;
 }
 
-json balance_json(const run_status::balancing& of) {
+json balance_json(const coordinator::run_status::balancing& of) {
   return {{"enabled", of.enabled},
           {"skew_tv", of.skew_tv},
           {"code", to_string(of.code)},
@@ -71,7 +71,7 @@ json balance_json(const run_status::balancing& of) {
           {"moved_bound_samples", of.bound_rows}};
 }
 
-void add_members(json& out, const run_status::membership& of) {
+void add_members(json& out, const coordinator::run_status::membership& of) {
   out["world"] = of.world;
   out["generation"] = value(of.generation);
   out["plan"] = value(of.plan);
@@ -80,7 +80,7 @@ void add_members(json& out, const run_status::membership& of) {
     out["collective_reason"] = of.collective.reason;
 }
 
-void add_run(json& out, const run_status::numbers& of) {
+void add_run(json& out, const coordinator::run_status::numbers& of) {
   out["run"] = of.name;
   out["epochs"] = of.epochs;
   out["epoch"] = value(of.epoch);
@@ -90,7 +90,7 @@ void add_run(json& out, const run_status::numbers& of) {
   out["loss"] = of.samples == 0 ? json() : json(of.loss);
   out["samples_per_s"] = of.samples_per_s;
   out["skew_tv_max"] = of.skew_tv_max;
-  for (const shard_move& one : of.moves)
+  for (const balance::shard_move& one : of.moves)
     out["moves"].push_back({{"chunk", value(one.what.chunk)},
                             {"rows", rows(one.what)},
                             {"from", one.from},
@@ -118,24 +118,24 @@ void add_run(json& out, const run_status::numbers& of) {
 
 } // namespace
 
-json workers_json(const run_status& of) {
+json workers_json(const coordinator::run_status& of) {
   json list = json::array();
-  for (const worker_status& one : of.workers)
+  for (const coordinator::worker_status& one : of.workers)
     list.push_back(identity_json(one));
   return {{"workers", list}};
 }
 
-json status_json(const run_status& of) {
+json status_json(const coordinator::run_status& of) {
   json out{
       {"run", nullptr},
-      {"state", to_string(of.state)},
+      {"state", ballast::to_string(of.state)},
       {"term", value(of.term)},
       {"t_ns", of.now.count()}, // as in events.jsonl
       {"moves", json::array()},
       {"error", nullptr},
       {"trouble", of.disk_trouble.empty() ? json() : json(of.disk_trouble)}};
   json list = json::array();
-  for (const worker_status& one : of.workers)
+  for (const coordinator::worker_status& one : of.workers)
     list.push_back(worker_json(one));
   out["workers"] = std::move(list);
   if (of.run)
@@ -150,4 +150,4 @@ json status_json(const run_status& of) {
   return out;
 }
 
-} // namespace ballast
+} // namespace ballast::monitor

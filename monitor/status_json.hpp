@@ -5,11 +5,11 @@
 
 #include <nlohmann/json.hpp>
 
-namespace ballast {
+namespace ballast::monitor {
 
 /// GET /v1/status.
-nlohmann::json status_json(const run_status& of);
+nlohmann::json status_json(const coordinator::run_status& of);
 /// workers.json.
-nlohmann::json workers_json(const run_status& of);
+nlohmann::json workers_json(const coordinator::run_status& of);
 
-} // namespace ballast
+} // namespace ballast::monitor

@@ -8,7 +8,7 @@
 #include <unistd.h>
 #include <utility>
 
-namespace ballast {
+namespace ballast::store {
 
 namespace {
 
@@ -85,4 +85,4 @@ void atomic_file::publish() {
     (void)::fsync(parent.get());
 }
 
-} // namespace ballast
+} // namespace ballast::store

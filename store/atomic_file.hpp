@@ -13,7 +13,7 @@
 #include <string_view>
 #include <system_error>
 
-namespace ballast {
+namespace ballast::store {
 
 /// What a file must outlive: this process, or a loss of power too.
 enum class outlives { process, power };
@@ -70,4 +70,4 @@ private:
   unique_fd file_;
 };
 
-} // namespace ballast
+} // namespace ballast::store

@@ -3,7 +3,7 @@
 #include <cstdio>
 #include <ctime>
 
-namespace ballast {
+namespace ballast::store {
 
 namespace {
 
@@ -40,4 +40,4 @@ std::string utc_time(int64_t wall_ns) {
   return text;
 }
 
-} // namespace ballast
+} // namespace ballast::store

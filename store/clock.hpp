@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string>
 
-namespace ballast {
+namespace ballast::store {
 
 /// CLOCK_MONOTONIC, nanoseconds since boot.
 int64_t monotonic_ns();
@@ -17,4 +17,4 @@ int64_t wall_ns_of(int64_t t_ns);
 /// "2026-01-31T12:34:56.789Z" of nanoseconds since 1970.
 std::string utc_time(int64_t wall_ns);
 
-} // namespace ballast
+} // namespace ballast::store

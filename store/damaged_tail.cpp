@@ -11,7 +11,7 @@
 #include <system_error>
 #include <unistd.h>
 
-namespace ballast {
+namespace ballast::store {
 
 namespace {
 
@@ -90,4 +90,4 @@ std::optional<damaged_tail> cut_damaged_tail(const fs::path& file,
   return out;
 }
 
-} // namespace ballast
+} // namespace ballast::store

@@ -8,7 +8,7 @@
 #include <optional>
 #include <string>
 
-namespace ballast {
+namespace ballast::store {
 
 struct damaged_tail {
   std::filesystem::path kept; // FILE.damaged-K
@@ -27,4 +27,4 @@ std::filesystem::path damaged_name(const std::filesystem::path& file);
 std::optional<damaged_tail> cut_damaged_tail(const std::filesystem::path& file,
                                              const char* key);
 
-} // namespace ballast
+} // namespace ballast::store

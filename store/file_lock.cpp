@@ -12,7 +12,7 @@
 #include <thread>
 #include <unistd.h>
 
-namespace ballast {
+namespace ballast::store {
 
 file_lock::file_lock(const std::filesystem::path& path)
     : file_lock(path, options{}) {}
@@ -82,4 +82,4 @@ std::string file_lock::holder() const {
   return pid.empty() ? "another process" : "process " + pid;
 }
 
-} // namespace ballast
+} // namespace ballast::store

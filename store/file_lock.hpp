@@ -11,7 +11,7 @@
 #include <filesystem>
 #include <string>
 
-namespace ballast {
+namespace ballast::store {
 
 class file_lock {
 public:
@@ -54,4 +54,4 @@ private:
   int error_ = 0;
 };
 
-} // namespace ballast
+} // namespace ballast::store

@@ -9,7 +9,7 @@
 
 #include <unistd.h>
 
-namespace ballast {
+namespace ballast::store {
 
 namespace {
 
@@ -130,7 +130,8 @@ struct journal::state {
           .run();
   }
 
-  void insert(const plan& p, const std::optional<position>& effective) {
+  void insert(const ledger::plan& p,
+              const std::optional<ledger::position>& effective) {
     if (p.number <= last_plan)
       contradiction("plan " + to_string(p.number) + " after " +
                     to_string(last_plan));
@@ -145,7 +146,7 @@ struct journal::state {
     row.run();
   }
 
-  void insert(plan_number number, const plan_note& note) {
+  void insert(plan_number number, const balance::plan_note& note) {
     sqlite::statement(*db, "INSERT INTO plan_note VALUES (?, ?)")
         .bind(1, value(number))
         .bind(2, json_text(nlohmann::json(note)))
@@ -223,8 +224,9 @@ void journal::record_run(const journaled_run& run) {
 }
 
 void journal::record_change(const journaled_generation& membership,
-                            const plan& p, std::optional<position> effective,
-                            const plan_note& note) {
+                            const ledger::plan& p,
+                            std::optional<ledger::position> effective,
+                            const balance::plan_note& note) {
   state_->set(durable::now);
   sqlite::transaction change(*state_->db);
   state_->insert(membership);
@@ -235,7 +237,8 @@ void journal::record_change(const journaled_generation& membership,
   state_->last_plan = p.number;
 }
 
-void journal::record_offer(const plan& p, const plan_note& note) {
+void journal::record_offer(const ledger::plan& p,
+                           const balance::plan_note& note) {
   if (p.generation != state_->last_generation)
     contradiction("an offer for generation " + to_string(p.generation) +
                   " in generation " + to_string(state_->last_generation));
@@ -247,7 +250,7 @@ void journal::record_offer(const plan& p, const plan_note& note) {
   state_->last_plan = p.number;
 }
 
-void journal::record_effective(plan_number number, position from) {
+void journal::record_effective(plan_number number, ledger::position from) {
   state_->set(durable::now);
   sqlite::transaction change(*state_->db);
   {
@@ -270,7 +273,7 @@ void journal::record_effective(plan_number number, position from) {
   change.commit();
 }
 
-void journal::record_requests(const standing_requests& asked) {
+void journal::record_requests(const coordinator::standing_requests& asked) {
   state_->set(durable::now);
   sqlite::statement(*state_->db,
                     "INSERT INTO asked VALUES (1, ?) ON CONFLICT (one)"
@@ -359,4 +362,4 @@ journal_content journal::content() const {
   return read_all(*state_->db);
 }
 
-} // namespace ballast
+} // namespace ballast::store

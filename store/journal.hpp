@@ -25,7 +25,7 @@
 #include <string>
 #include <vector>
 
-namespace ballast {
+namespace ballast::store {
 
 /// The worker behind a worker_id.
 struct journaled_worker {
@@ -45,10 +45,10 @@ struct journaled_generation {
 };
 
 struct journaled_plan {
-  plan body;
+  ledger::plan body;
   /// The first step under it; nothing while it is only offered, or revoked.
-  std::optional<position> effective;
-  plan_note note;
+  std::optional<ledger::position> effective;
+  balance::plan_note note;
 };
 
 /// The run as requested; `job` with every default filled in.
@@ -87,7 +87,7 @@ struct journal_content {
   std::optional<journaled_run> run;
   std::vector<journaled_generation> generations; // ascending
   std::vector<journaled_plan> plans;             // ascending by number
-  standing_requests asked;
+  coordinator::standing_requests asked;
   step_number committed{};
   std::vector<journaled_telling> told;
   std::vector<evaluation_report> evaluations; // ascending, of what counts
@@ -116,15 +116,16 @@ public:
   void record_run(const journaled_run& run);
   /// A membership and its plan in one transaction, so that a recovery waits for
   /// the disk once.
-  void record_change(const journaled_generation& membership, const plan& p,
-                     std::optional<position> effective = {},
-                     const plan_note& note = {});
+  void record_change(const journaled_generation& membership,
+                     const ledger::plan& p,
+                     std::optional<ledger::position> effective = {},
+                     const balance::plan_note& note = {});
   /// A plan of the newest generation is offered.
-  void record_offer(const plan& p, const plan_note& note = {});
+  void record_offer(const ledger::plan& p, const balance::plan_note& note = {});
   /// An offered plan is in force from `from` on. Idempotent.
-  void record_effective(plan_number number, position from);
+  void record_effective(plan_number number, ledger::position from);
   /// All user requests that are in force; replaces the earlier record.
-  void record_requests(const standing_requests& asked);
+  void record_requests(const coordinator::standing_requests& asked);
 
   // -- progress: survives the process at once, the power later ---
   /// Every step up to this one is committed. Only record_undo goes back.
@@ -156,4 +157,4 @@ private:
 journal_content read_journal(const std::filesystem::path& folder,
                              bool thoroughly = false);
 
-} // namespace ballast
+} // namespace ballast::store

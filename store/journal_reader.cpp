@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <system_error>
 
-namespace ballast {
+namespace ballast::store {
 
 uint64_t one_number(sqlite::connection& on, const char* sql) {
   sqlite::statement query(on, sql);
@@ -41,29 +41,29 @@ bool has_table(sqlite::connection& on, const char* name) {
   return query.step() && query.number(0) > 0;
 }
 
-std::map<plan_number, plan_note> read_notes(sqlite::connection& on) {
-  std::map<plan_number, plan_note> out;
+std::map<plan_number, balance::plan_note> read_notes(sqlite::connection& on) {
+  std::map<plan_number, balance::plan_note> out;
   if (!has_table(on, "plan_note"))
     return out;
   sqlite::statement query(on, "SELECT number, what FROM plan_note");
   while (query.step())
     out[plan_number{query.number(0)}] =
-        nlohmann::json::parse(query.text(1)).get<plan_note>();
+        nlohmann::json::parse(query.text(1)).get<balance::plan_note>();
   return out;
 }
 
 void read_plans(sqlite::connection& on, journal_content& out) {
   sqlite::statement query(on,
                           "SELECT body, epoch, step FROM plan ORDER BY number");
-  std::map<plan_number, plan_note> notes = read_notes(on);
+  std::map<plan_number, balance::plan_note> notes = read_notes(on);
   while (query.step()) {
     journaled_plan one;
-    one.body = nlohmann::json::parse(query.text(0)).get<plan>();
+    one.body = nlohmann::json::parse(query.text(0)).get<ledger::plan>();
     if (auto found = notes.find(one.body.number); found != notes.end())
       one.note = std::move(found->second);
     if (!query.is_null(1))
-      one.effective =
-          position{epoch_number{query.number(1)}, step_number{query.number(2)}};
+      one.effective = ledger::position{epoch_number{query.number(1)},
+                                       step_number{query.number(2)}};
     out.plans.push_back(std::move(one));
   }
 }
@@ -73,7 +73,8 @@ void read_requests(sqlite::connection& on, journal_content& out) {
     return;
   sqlite::statement query(on, "SELECT what FROM asked");
   if (query.step())
-    out.asked = nlohmann::json::parse(query.text(0)).get<standing_requests>();
+    out.asked = nlohmann::json::parse(query.text(0))
+                    .get<coordinator::standing_requests>();
 }
 
 void read_origin(sqlite::connection& on, journaled_run& out) {
@@ -244,4 +245,4 @@ journal_content read_journal(const fs::path& folder, bool thoroughly) {
   return read_by(file, "", thoroughly);
 }
 
-} // namespace ballast
+} // namespace ballast::store

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <filesystem>
 
-namespace ballast {
+namespace ballast::store {
 
 /// The journal format that this build writes and reads.
 constexpr int journal_schema_version = 1;
@@ -21,4 +21,4 @@ journal_content read_all(sqlite::connection& on);
 /// Throws run_dir_unusable for a journal of another format.
 void check_version(sqlite::connection& on, const std::filesystem::path& folder);
 
-} // namespace ballast
+} // namespace ballast::store

@@ -2,7 +2,7 @@
 
 #include <fstream>
 
-namespace ballast {
+namespace ballast::store {
 
 nlohmann::json read_json_file(const std::filesystem::path& file) {
   std::error_code ignored;
@@ -13,4 +13,4 @@ nlohmann::json read_json_file(const std::filesystem::path& file) {
   return nlohmann::json::parse(in, nullptr, false);
 }
 
-} // namespace ballast
+} // namespace ballast::store

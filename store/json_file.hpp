@@ -5,9 +5,9 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-namespace ballast {
+namespace ballast::store {
 
 /// Its value; discarded if the file is missing, unreadable or not JSON.
 nlohmann::json read_json_file(const std::filesystem::path& file);
 
-} // namespace ballast
+} // namespace ballast::store

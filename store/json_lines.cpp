@@ -3,7 +3,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-namespace ballast {
+namespace ballast::store {
 
 bool for_each_json_line(
     const std::filesystem::path& file,
@@ -27,4 +27,4 @@ bool for_each_json_line(
   return true;
 }
 
-} // namespace ballast
+} // namespace ballast::store

@@ -7,7 +7,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
-namespace ballast {
+namespace ballast::store {
 
 /// Calls `use` with every complete line and its number from 1. A torn last line
 /// is skipped: its writer died, or is still writing it. A line that is not
@@ -18,4 +18,4 @@ bool for_each_json_line(
     const std::function<void(const nlohmann::json&, uint64_t number)>& use,
     const std::function<void(uint64_t number, const std::string& why)>& broken);
 
-} // namespace ballast
+} // namespace ballast::store

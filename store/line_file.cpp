@@ -9,7 +9,7 @@
 #include <unistd.h>
 #include <utility>
 
-namespace ballast {
+namespace ballast::store {
 
 namespace {
 
@@ -110,4 +110,4 @@ std::string line_file::last_line() const {
   return line;
 }
 
-} // namespace ballast
+} // namespace ballast::store

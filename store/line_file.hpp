@@ -13,7 +13,7 @@
 #include <string>
 #include <string_view>
 
-namespace ballast {
+namespace ballast::store {
 
 class line_file {
 public:
@@ -46,4 +46,4 @@ private:
   uint64_t bytes_ = 0; // always at the end of a line
 };
 
-} // namespace ballast
+} // namespace ballast::store

@@ -6,7 +6,7 @@
 #include <string>
 #include <system_error>
 
-namespace ballast {
+namespace ballast::store {
 
 bool means_disk_full(int error_number) {
   return error_number == ENOSPC || error_number == EDQUOT ||
@@ -28,4 +28,4 @@ void refuse_file(const std::filesystem::path& path, std::string_view action,
   throw ballast_error(errc::run_dir_unusable, what);
 }
 
-} // namespace ballast
+} // namespace ballast::store

@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <string_view>
 
-namespace ballast {
+namespace ballast::store {
 
 /// True for an errno that means that a space, quota or size limit is reached.
 bool means_disk_full(int error_number);
@@ -17,4 +17,4 @@ bool means_disk_full(int error_number);
                               std::string_view action, int error_number,
                               std::string_view otherwise = {});
 
-} // namespace ballast
+} // namespace ballast::store

@@ -12,7 +12,7 @@
 #include <unistd.h>
 #include <utility>
 
-namespace ballast {
+namespace ballast::store {
 
 namespace {
 
@@ -190,4 +190,4 @@ void run_directory::write_json(const std::string& name,
   write_file(name, json_lines_text(content) + "\n", durability);
 }
 
-} // namespace ballast
+} // namespace ballast::store

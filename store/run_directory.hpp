@@ -15,7 +15,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
-namespace ballast {
+namespace ballast::store {
 
 class run_directory {
 public:
@@ -62,4 +62,4 @@ private:
   file_lock lock_; // none: not the owner
 };
 
-} // namespace ballast
+} // namespace ballast::store

@@ -8,7 +8,7 @@
 #include <cerrno>
 #include <system_error>
 
-namespace ballast::sqlite {
+namespace ballast::store::sqlite {
 
 std::string uri_of(const std::filesystem::path& file, const char* query) {
   static const char* hex = "0123456789ABCDEF";
@@ -166,4 +166,4 @@ void transaction::commit() {
   on_.after_commit();
 }
 
-} // namespace ballast::sqlite
+} // namespace ballast::store::sqlite

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-namespace ballast::sqlite {
+namespace ballast::store::sqlite {
 
 /// A path as a file: URI, whatever characters it contains.
 std::string uri_of(const std::filesystem::path& file, const char* query);
@@ -76,4 +76,4 @@ private:
   bool open_ = true;
 };
 
-} // namespace ballast::sqlite
+} // namespace ballast::store::sqlite

@@ -9,7 +9,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-namespace ballast {
+namespace ballast::store {
 
 void sync_path(const std::filesystem::path& path) {
   unique_fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
@@ -21,4 +21,4 @@ void sync_path(const std::filesystem::path& path) {
         "cannot sync " + path.string() + ": " + std::strerror(number));
 }
 
-} // namespace ballast
+} // namespace ballast::store

@@ -3,7 +3,7 @@
 #include "runtime/base/errors.hpp"
 #include "store/refuse_file.hpp"
 
-namespace ballast {
+namespace ballast::store {
 
 file_lock take_term_lock(const std::filesystem::path& file) {
   file_lock lock(file);
@@ -20,4 +20,4 @@ file_lock take_term_lock(const std::filesystem::path& file) {
   return lock;
 }
 
-} // namespace ballast
+} // namespace ballast::store

@@ -7,10 +7,10 @@
 
 #include <filesystem>
 
-namespace ballast {
+namespace ballast::store {
 
 /// Whoever lets go of it gives the lock back. Throws run_dir_in_use while
 /// another process holds it, run_dir_unusable, disk_full.
 file_lock take_term_lock(const std::filesystem::path& file);
 
-} // namespace ballast
+} // namespace ballast::store

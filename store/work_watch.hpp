@@ -11,7 +11,7 @@
 #include <stop_token>
 #include <utility>
 
-namespace ballast {
+namespace ballast::store {
 
 class work_watch {
 public:
@@ -41,4 +41,4 @@ inline void check_stop(const work_watch& watch) {
                         "stopped while the data were being prepared");
 }
 
-} // namespace ballast
+} // namespace ballast::store

@@ -7,10 +7,12 @@
 
 namespace ballast::policies {
 
-band_tracker::band_tracker(const band& wanted, const label_counts& held,
+band_tracker::band_tracker(const band& wanted,
+                           const balance::label_counts& held,
                            const std::vector<double>& parts)
     : wanted_(wanted), held_(held),
-      targets_(split_by_shares(held.total(), parts)), is_out_(held.workers) {
+      targets_(placement::split_by_shares(held.total(), parts)),
+      is_out_(held.workers) {
   for (size_t label = 0; label < held.classes; ++label)
     share_of_.push_back(double(held.of_class(label)) / double(held.total()));
   for (size_t worker = 0; worker < held.workers; ++worker)

@@ -19,7 +19,7 @@ struct band {
 class band_tracker {
 public:
   /// `parts` of all units by worker; they sum to 1.
-  band_tracker(const band& wanted, const label_counts& held,
+  band_tracker(const band& wanted, const balance::label_counts& held,
                const std::vector<double>& parts);
 
   void move(size_t label, size_t from, size_t to);
@@ -34,7 +34,7 @@ private:
   void renew(size_t worker);
 
   band wanted_;
-  label_counts held_;
+  balance::label_counts held_;
   std::vector<uint64_t> sizes_;
   std::vector<uint64_t> targets_;
   std::vector<double> share_of_; // by class

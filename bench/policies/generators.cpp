@@ -17,7 +17,7 @@ std::vector<int32_t> labels_in(generator::order order, uint32_t classes,
   std::vector<double> weights;
   for (uint32_t label = 0; label < classes; ++label)
     weights.push_back(0.5 + random.unit(label));
-  std::vector<uint64_t> of_class = split_by_shares(rows, weights);
+  std::vector<uint64_t> of_class = placement::split_by_shares(rows, weights);
   std::vector<int32_t> out;
   for (uint64_t file = 0; file < 2; ++file)
     for (uint32_t label = 0; label < classes; ++label) {
@@ -70,8 +70,9 @@ instance generate(const generator& how, uint32_t workers, uint32_t classes,
     for (uint32_t worker = 0; worker < workers; ++worker)
       spec.shares.push_back(
           std::exp(normal(counter_random(seed, shares), worker)));
-  out.rows = place_rows(spec, {rows, out.labels, classes}, workers, seed);
-  out.held = label_counts(workers, classes);
+  out.rows =
+      placement::place_rows(spec, {rows, out.labels, classes}, workers, seed);
+  out.held = balance::label_counts(workers, classes);
   for (uint32_t worker = 0; worker < workers; ++worker)
     for (uint64_t row : out.rows[worker])
       ++out.held.at(worker, size_t(out.labels[row]));

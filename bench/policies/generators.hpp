@@ -30,7 +30,7 @@ const std::vector<generator>& generators();
 struct instance {
   std::vector<int32_t> labels;             // by row
   std::vector<std::vector<uint64_t>> rows; // by worker
-  label_counts held;
+  balance::label_counts held;
   std::vector<double> parts; // of all rows, by worker; sum to 1
 };
 

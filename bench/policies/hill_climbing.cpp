@@ -18,7 +18,7 @@ struct hill_climbing::errors {
   std::vector<double> size; // beyond the target, by worker
   std::vector<double> cell; // likewise, [worker * classes + label]
 
-  errors(const label_counts& index, const std::vector<double>& parts)
+  errors(const balance::label_counts& index, const std::vector<double>& parts)
       : workers(index.workers), classes(index.classes), size(index.workers),
         cell(index.workers * index.classes) {
     for (size_t label = 0; label < classes; ++label) {
@@ -43,7 +43,7 @@ struct hill_climbing::errors {
   }
 };
 
-double hill_climbing::gain(const label_counts& index,
+double hill_climbing::gain(const balance::label_counts& index,
                            const std::vector<double>& parts, size_t label,
                            size_t from, size_t to) {
   return errors(index, parts).gain(label, from, to);

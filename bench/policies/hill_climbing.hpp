@@ -35,7 +35,7 @@ public:
   std::vector<unit_move> tick(const cluster_view& view) override;
 
   /// The decrease of the error if a unit of the label moved.
-  static double gain(const label_counts& index,
+  static double gain(const balance::label_counts& index,
                      const std::vector<double>& parts, size_t label,
                      size_t from, size_t to);
 

@@ -5,7 +5,7 @@
 
 namespace ballast::policies {
 
-unit_places::unit_places(const label_counts& held)
+unit_places::unit_places(const balance::label_counts& held)
     : counts_(held), at_(held.workers * held.classes) {
   for (size_t worker = 0; worker < held.workers; ++worker)
     for (size_t label = 0; label < held.classes; ++label)

@@ -36,9 +36,9 @@ struct unit_move {
 /// class, in the initial placement. Moving costs O(1).
 class unit_places {
 public:
-  explicit unit_places(const label_counts& held);
+  explicit unit_places(const balance::label_counts& held);
 
-  const label_counts& counts() const { return counts_; }
+  const balance::label_counts& counts() const { return counts_; }
   const std::vector<uint32_t>& units_at(size_t worker, size_t label) const {
     return at_[worker * counts_.classes + label];
   }
@@ -49,7 +49,7 @@ public:
   void move(uint32_t unit, uint32_t to);
 
 private:
-  label_counts counts_;
+  balance::label_counts counts_;
   std::vector<std::vector<uint32_t>> at_; // [worker * classes + label]
   std::vector<uint32_t> owner_;           // by unit, as the next two
   std::vector<uint32_t> label_;
@@ -59,8 +59,8 @@ private:
 /// The input of a balancer. Loads are as old as the newest report; the places
 /// of units are current.
 struct cluster_view {
-  const label_counts& reported;     // units, by worker and class
-  const std::vector<double>& parts; // of every label, by worker; sums to 1
+  const balance::label_counts& reported; // units, by worker and class
+  const std::vector<double>& parts;      // of every label, by worker; sums to 1
   const unit_places& places;
   const std::vector<unit_move>& in_flight;
   uint64_t now = 0;         // ticks

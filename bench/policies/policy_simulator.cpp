@@ -26,10 +26,11 @@ constexpr uint32_t chunks_per_worker = 25;
 const band wanted;
 
 uint64_t bound_for(const instance& what) {
-  return moves_bound({.held = what.held,
-                      .sizes = split_by_shares(what.held.total(), what.parts),
-                      .skew_tv = wanted.skew_tv,
-                      .holders_min = 0});
+  return balance::moves_bound(
+      {.held = what.held,
+       .sizes = placement::split_by_shares(what.held.total(), what.parts),
+       .skew_tv = wanted.skew_tv,
+       .holders_min = 0});
 }
 
 void print(const generator& how, uint32_t workers, uint64_t seed,

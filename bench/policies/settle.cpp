@@ -19,15 +19,15 @@ constexpr uint64_t idle_ticks_max = 64;
 constexpr uint64_t rounds_max = 20;
 constexpr double rounding = 1e-9;
 
-std::vector<uint64_t> sizes_of(const label_counts& held) {
+std::vector<uint64_t> sizes_of(const balance::label_counts& held) {
   std::vector<uint64_t> out;
   for (size_t worker = 0; worker < held.workers; ++worker)
     out.push_back(held.of_worker(worker));
   return out;
 }
 
-settled state_of(const label_counts& after, const std::vector<double>& parts,
-                 const band& wanted) {
+settled state_of(const balance::label_counts& after,
+                 const std::vector<double>& parts, const band& wanted) {
   band_tracker now(wanted, after, parts);
   settled out;
   out.balanced = now.balanced();
@@ -39,7 +39,7 @@ settled state_of(const label_counts& after, const std::vector<double>& parts,
 
 } // namespace
 
-settled settle(policy& who, const label_counts& held,
+settled settle(policy& who, const balance::label_counts& held,
                const std::vector<double>& parts, const band& wanted) {
   unit_places places(held);
   band_tracker now(wanted, held, parts);
@@ -68,21 +68,22 @@ settled settle(policy& who, const label_counts& held,
   return out;
 }
 
-settled settle_by_quota(const label_counts& held,
+settled settle_by_quota(const balance::label_counts& held,
                         const std::vector<double>& parts, const band& wanted) {
   settled before = state_of(held, parts, wanted);
   if (before.balanced)
     return before;
-  quota found = best_quota({.held = held,
-                            .sizes = split_by_shares(held.total(), parts),
-                            .skew_tv = wanted.skew_tv});
+  balance::quota found = balance::best_quota(
+      {.held = held,
+       .sizes = placement::split_by_shares(held.total(), parts),
+       .skew_tv = wanted.skew_tv});
   settled out = state_of(found.target, parts, wanted);
   out.moved = found.moved;
   out.ticks = 1;
   return out;
 }
 
-double whole_row_skew(const label_counts& held) {
+double whole_row_skew(const balance::label_counts& held) {
   double out = 0;
   uint64_t total = held.total();
   for (size_t worker = 0; worker < held.workers; ++worker) {
@@ -98,22 +99,22 @@ double whole_row_skew(const label_counts& held) {
   return out;
 }
 
-quota quota_for_same_balance(const label_counts& held,
-                             const label_counts& reached) {
-  return best_quota({.held = held,
-                     .sizes = sizes_of(reached),
-                     .skew_tv = whole_row_skew(reached) + rounding,
-                     .holders_min = 0});
+balance::quota quota_for_same_balance(const balance::label_counts& held,
+                                      const balance::label_counts& reached) {
+  return balance::best_quota({.held = held,
+                              .sizes = sizes_of(reached),
+                              .skew_tv = whole_row_skew(reached) + rounding,
+                              .holders_min = 0});
 }
 
 settled settle_by_chunks(const instance& what, uint32_t chunk_rows,
                          const band& wanted) {
-  manifest set;
+  ledger::manifest set;
   set.row.classes = uint32_t(what.held.classes);
   for (const std::vector<uint64_t>& list : what.rows) {
     set.placement.emplace_back();
     for (size_t i = 0; i < list.size(); i += chunk_rows) {
-      chunk_info chunk;
+      ledger::chunk_info chunk;
       chunk.id = chunk_id(uint32_t(set.train.size()));
       chunk.rows = uint32_t(std::min<size_t>(chunk_rows, list.size() - i));
       chunk.bytes = chunk.rows;
@@ -128,24 +129,25 @@ settled settle_by_chunks(const instance& what, uint32_t chunk_rows,
   std::vector<worker_id> workers;
   for (uint32_t i = 0; i < what.rows.size(); ++i)
     workers.push_back(worker_id(i + 1));
-  plan first = first_plan(set, workers, generation{1}, plan_number{1});
+  ledger::plan first = first_plan(set, workers, generation{1}, plan_number{1});
   settled before = state_of(what.held, what.parts, wanted);
   if (before.balanced)
     return before;
-  std::vector<uint64_t> sizes = split_by_shares(set.train_rows, what.parts);
+  std::vector<uint64_t> sizes =
+      placement::split_by_shares(set.train_rows, what.parts);
   // Like the balancer's aim: every class ends a quarter of a chunk off its
   // quota.
   double off = double(what.held.classes) * chunk_rows / 4 /
                double(*std::min_element(sizes.begin(), sizes.end()));
-  quota target = best_quota(
+  balance::quota target = balance::best_quota(
       {.held = what.held,
        .sizes = sizes,
        .skew_tv = std::max(0.2 * wanted.skew_tv, wanted.skew_tv - off)});
-  move_list list = choose_moves({.set = &set,
-                                 .current = &first,
-                                 .target = target.target,
-                                 .locked = {},
-                                 .room_bytes = {}});
+  balance::move_list list = balance::choose_moves({.set = &set,
+                                                   .current = &first,
+                                                   .target = target.target,
+                                                   .locked = {},
+                                                   .room_bytes = {}});
   settled out = state_of(list.after, what.parts, wanted);
   out.moved = list.rows;
   out.ticks = 1;

@@ -17,28 +17,28 @@ struct settled {
   bool balanced = false; // else it stalled, or moved without end
   double skew = 0;       // of the worst worker
   double size_error = 0; // likewise
-  label_counts after;
+  balance::label_counts after;
 };
 
-settled settle(policy& who, const label_counts& held,
+settled settle(policy& who, const balance::label_counts& held,
                const std::vector<double>& parts, const band& wanted);
 
 /// Our planner, for the band: exact sizes, the whole budget. A balanced
 /// placement stays.
-settled settle_by_quota(const label_counts& held,
+settled settle_by_quota(const balance::label_counts& held,
                         const std::vector<double>& parts, const band& wanted);
 
 /// Skew in whole rows: rows beyond the whole rows of a fair share, as a
 /// fraction of the worker's rows. Between the total variation distance and that
 /// plus classes / size; no worker can have less of it than its whole rows
 /// allow.
-double whole_row_skew(const label_counts& held);
+double whole_row_skew(const balance::label_counts& held);
 
 /// Our planner for exactly the balance that another policy has reached: the
 /// same size of every worker, and no worker more skewed than its worst in whole
 /// rows.
-quota quota_for_same_balance(const label_counts& held,
-                             const label_counts& reached);
+balance::quota quota_for_same_balance(const balance::label_counts& held,
+                                      const balance::label_counts& reached);
 
 /// Our planner with whole chunks of this many rows (a few are cut for sizes),
 /// as in the product: rows moved, and the resulting balance.

@@ -11,8 +11,9 @@ namespace {
 
 constexpr size_t speeds_remembered = 5;
 
-label_counts times(const label_counts& counts, uint64_t factor) {
-  label_counts out = counts;
+balance::label_counts times(const balance::label_counts& counts,
+                            uint64_t factor) {
+  balance::label_counts out = counts;
   for (uint64_t& cell : out.rows)
     cell *= factor;
   return out;
@@ -20,7 +21,7 @@ label_counts times(const label_counts& counts, uint64_t factor) {
 
 struct load_report {
   uint64_t tick = 0;
-  label_counts held;
+  balance::label_counts held;
   std::vector<double> speeds; // since the report before
 };
 
@@ -35,7 +36,7 @@ std::vector<double> parts_by_speed(const std::vector<load_report>& reports,
     std::vector<double> seen;
     for (size_t i = first; i <= visible; ++i)
       seen.push_back(reports[i].speeds[worker]);
-    out.push_back(median(seen));
+    out.push_back(balance::median(seen));
   }
   double sum = std::accumulate(out.begin(), out.end(), 0.0);
   for (double& part : out)
@@ -43,7 +44,7 @@ std::vector<double> parts_by_speed(const std::vector<load_report>& reports,
   return out;
 }
 
-uint32_t overlap(const interval& a, const interval& b) {
+uint32_t overlap(const ledger::interval& a, const ledger::interval& b) {
   uint32_t begin = std::max(a.begin, b.begin);
   uint32_t end = std::min(a.end, b.end);
   return end > begin ? end - begin : 0;
@@ -53,7 +54,8 @@ uint32_t overlap(const interval& a, const interval& b) {
 
 // -- what moved ---------------------------------------------------------------
 
-void move_history::add(const interval& what, uint32_t from, uint32_t to) {
+void move_history::add(const ledger::interval& what, uint32_t from,
+                       uint32_t to) {
   std::vector<one_move>& before = of_chunk_[what.chunk];
   uint32_t again = 0;
   uint32_t back = 0;
@@ -72,7 +74,7 @@ void move_history::note_report(bool balanced) {
   balanced_.push_back(balanced);
 }
 
-story move_history::told(const label_counts& last) const {
+story move_history::told(const balance::label_counts& last) const {
   story out;
   out.rounds = rounds_;
   out.moved = moved_;
@@ -93,8 +95,8 @@ story move_history::told(const label_counts& last) const {
 
 // -- the world ----------------------------------------------------------------
 
-label_counts world_parts::chunks() const {
-  label_counts out(what_.workers, what_.classes);
+balance::label_counts world_parts::chunks() const {
+  balance::label_counts out(what_.workers, what_.classes);
   uint32_t total = what_.classes * what_.chunks_per_class;
   for (uint32_t i = 0; i < total; ++i)
     ++out.at(what_.sorted ? size_t(i) * what_.workers / total
@@ -129,7 +131,7 @@ uint64_t world_parts::ticks_of_move(uint32_t unit) const {
 
 story play(policy& who, const scenario& what, const band& wanted) {
   const world_parts world(what);
-  label_counts first = world.chunks();
+  balance::label_counts first = world.chunks();
   unit_places places(first);
   band_tracker truth(wanted, first, world.equal_parts());
   move_history history(times(first, what.chunk_rows));

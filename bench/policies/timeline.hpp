@@ -64,19 +64,19 @@ std::vector<scenario> scenarios();
 /// All moves so far, and whether a unit had moved before.
 class move_history {
 public:
-  explicit move_history(const label_counts& first) : first_(first) {}
-  void add(const interval& what, uint32_t from, uint32_t to);
+  explicit move_history(const balance::label_counts& first) : first_(first) {}
+  void add(const ledger::interval& what, uint32_t from, uint32_t to);
   void note_report(bool balanced);
   void note_round() { ++rounds_; }
   /// `last`: the workers' final holdings, in rows.
-  story told(const label_counts& last) const;
+  story told(const balance::label_counts& last) const;
 
 private:
   struct one_move {
-    interval what;
+    ledger::interval what;
     uint32_t from = 0;
   };
-  label_counts first_; // rows
+  balance::label_counts first_; // rows
   std::map<chunk_id, std::vector<one_move>> of_chunk_;
   uint64_t rounds_ = 0;
   uint64_t moved_ = 0;
@@ -89,7 +89,7 @@ private:
 class world_parts {
 public:
   explicit world_parts(const scenario& what) : what_(what) {}
-  label_counts chunks() const; // held at first
+  balance::label_counts chunks() const; // held at first
   std::vector<double> equal_parts() const;
   double speed(uint32_t worker, uint64_t report) const; // 1 = the initial speed
   uint64_t ticks_of_move(uint32_t unit) const;

@@ -17,11 +17,11 @@ constexpr uint64_t steps_per_report = 10;
 constexpr double step_s = 0.025; // of equal parts, at full speed
 constexpr uint64_t row_bytes = 784;
 
-manifest make_set(const scenario& what) {
-  manifest out;
+ledger::manifest make_set(const scenario& what) {
+  ledger::manifest out;
   out.row.classes = what.classes;
   for (uint32_t i = 0; i < what.classes * what.chunks_per_class; ++i) {
-    chunk_info one;
+    ledger::chunk_info one;
     one.id = chunk_id(i);
     one.rows = what.chunk_rows;
     one.bytes = what.chunk_rows * row_bytes;
@@ -33,14 +33,15 @@ manifest make_set(const scenario& what) {
   return out;
 }
 
-plan first_of(const scenario& what) {
-  plan out{plan_number{1}, generation{1}, {}};
+ledger::plan first_of(const scenario& what) {
+  ledger::plan out{plan_number{1}, generation{1}, {}};
   for (uint32_t rank = 0; rank < what.workers; ++rank)
     out.shares.push_back({worker_id{rank + 1}, plan_number{1}, 0, {}, rank});
   uint32_t total = what.classes * what.chunks_per_class;
   for (uint32_t i = 0; i < total; ++i) {
-    share& owner = out.shares[what.sorted ? size_t(i) * what.workers / total
-                                          : i % what.workers];
+    ledger::share& owner =
+        out.shares[what.sorted ? size_t(i) * what.workers / total
+                               : i % what.workers];
     owner.intervals.push_back({chunk_id(i), 0, what.chunk_rows});
     owner.batch_weight += what.chunk_rows;
   }
@@ -51,11 +52,12 @@ class run_of_ours {
 public:
   run_of_ours(const scenario& what, const band& wanted)
       : what_(what), wanted_(wanted), world_(what),
-        set_(std::make_shared<manifest>(make_set(what))), now_(first_of(what)),
-        mind_(balance_policy{.global_batch = global_batch,
-                             .skew_tv = wanted.skew_tv},
+        set_(std::make_shared<ledger::manifest>(make_set(what))),
+        now_(first_of(what)),
+        mind_(balance::balance_policy{.global_batch = global_batch,
+                                      .skew_tv = wanted.skew_tv},
               set_),
-        history_(count_labels(*set_, now_)) {}
+        history_(balance::count_labels(*set_, now_)) {}
 
   story tell() {
     for (uint64_t tick = 0;
@@ -67,24 +69,24 @@ public:
       if (reports_.size() > what_.reports_late)
         look(tick, fresh);
     }
-    return history_.told(count_labels(*set_, now_));
+    return history_.told(balance::count_labels(*set_, now_));
   }
 
 private:
   void land(uint64_t tick) {
     if (!under_way_ || tick < lands_at_)
       return;
-    for (const shard_move& one : under_way_->moves)
+    for (const balance::shard_move& one : under_way_->moves)
       history_.add(one.what, one.from, one.to);
     now_ = moved_plan(now_, under_way_->moves, next(now_.number),
                       under_way_->weights);
     under_way_.reset();
-    last_ = transfer_end::effective;
+    last_ = balance::transfer_end::effective;
   }
 
   /// Ten steps, and the workers' report about them.
   void report() {
-    load_view view;
+    balance::load_view view;
     view.generation = now_.generation;
     view.number = now_.number;
     if (std::exchange(told_, now_.number) != now_.number)
@@ -93,18 +95,19 @@ private:
     view.steps_left_in_epoch = view.steps_per_epoch;
     view.steps_left = 1'000'000;
     view.transfer = under_way_.has_value();
-    view.last = std::exchange(last_, transfer_end::none);
+    view.last = std::exchange(last_, balance::transfer_end::none);
     std::vector<double> weights;
-    for (const share& one : now_.shares)
+    for (const ledger::share& one : now_.shares)
       weights.push_back(double(one.batch_weight));
-    std::vector<uint64_t> takes = split_by_shares(global_batch, weights);
+    std::vector<uint64_t> takes =
+        placement::split_by_shares(global_batch, weights);
     double row_s = step_s * what_.workers / double(global_batch);
     double longest = 0;
     for (uint32_t rank = 0; rank < what_.workers; ++rank) {
       double took =
           row_s * double(takes[rank]) / world_.speed(rank, reports_.size());
       longest = std::max(longest, took);
-      worker_load load;
+      balance::worker_load load;
       load.worker = now_.shares[rank].worker;
       load.rows_left = rows(now_.shares[rank]);
       load.costs.assign(steps_per_report,
@@ -115,7 +118,7 @@ private:
     // Rounded up: a window is 250 ms.
     clock_ms_ += uint64_t(std::ceil(1e3 * longest * steps_per_report));
     view.now_ms = clock_ms_;
-    band_tracker truth(wanted_, count_labels(*set_, now_),
+    band_tracker truth(wanted_, balance::count_labels(*set_, now_),
                        world_.equal_parts());
     history_.note_report(truth.balanced());
     reports_.push_back(std::move(view));
@@ -124,26 +127,27 @@ private:
   /// Between two reports the newest one is shown again, without its
   /// measurements.
   void look(uint64_t tick, bool fresh) {
-    load_view view = reports_[reports_.size() - 1 - what_.reports_late];
+    balance::load_view view =
+        reports_[reports_.size() - 1 - what_.reports_late];
     if (!fresh) {
       view.changed = {};
       view.step_us.clear();
-      view.last = transfer_end::none;
-      for (worker_load& one : view.workers)
+      view.last = balance::transfer_end::none;
+      for (balance::worker_load& one : view.workers)
         one.costs.clear();
     }
     view.now_ms = clock_ms_ + tick % what_.ticks_per_report;
-    balance_answer answer = mind_.observe(view);
-    if (answer.state.code != balance_code::planned)
+    balance::balance_answer answer = mind_.observe(view);
+    if (answer.state.code != balance::balance_code::planned)
       return;
     if (under_way_ || answer.proposal.base != now_.number) {
-      if (last_ == transfer_end::none)
-        last_ = transfer_end::dropped;
+      if (last_ == balance::transfer_end::none)
+        last_ = balance::transfer_end::dropped;
       return;
     }
     under_way_ = std::move(answer.proposal);
     lands_at_ = tick + 1;
-    for (const shard_move& one : under_way_->moves)
+    for (const balance::shard_move& one : under_way_->moves)
       lands_at_ = std::max(lands_at_,
                            tick + world_.ticks_of_move(value(one.what.chunk)));
     history_.note_round();
@@ -152,16 +156,16 @@ private:
   scenario what_;
   band wanted_;
   world_parts world_;
-  std::shared_ptr<const manifest> set_;
-  plan now_;
-  balancer mind_;
+  std::shared_ptr<const ledger::manifest> set_;
+  ledger::plan now_;
+  balance::balancer mind_;
   move_history history_;
   plan_number told_{};
   uint64_t clock_ms_ = 1000;
-  std::vector<load_view> reports_;
-  std::optional<balance_proposal> under_way_;
+  std::vector<balance::load_view> reports_;
+  std::optional<balance::balance_proposal> under_way_;
   uint64_t lands_at_ = 0;
-  transfer_end last_ = transfer_end::none;
+  balance::transfer_end last_ = balance::transfer_end::none;
 };
 
 } // namespace

@@ -10,18 +10,18 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-namespace ballast {
+namespace ballast::cli {
 
 namespace {
 
-nlohmann::ordered_json to_json(const sample_counts& in) {
+nlohmann::ordered_json to_json(const ledger::sample_counts& in) {
   return {{"expected", in.expected},
           {"once", in.once},
           {"lost", in.lost},
           {"repeated", in.repeated}};
 }
 
-nlohmann::ordered_json to_json(const audit_report& in) {
+nlohmann::ordered_json to_json(const ledger::audit_report& in) {
   nlohmann::ordered_json out = to_json(in.counts());
   out["fine"] = in.fine();
   out["epochs_finished"] = in.epochs_finished;
@@ -38,13 +38,13 @@ nlohmann::ordered_json to_json(const audit_report& in) {
   return out;
 }
 
-std::string text(const sample_counts& in) {
+std::string text(const ledger::sample_counts& in) {
   return std::to_string(in.once) + " of " + std::to_string(in.expected) +
          " samples once, " + std::to_string(in.lost) + " lost, " +
          std::to_string(in.repeated) + " repeated";
 }
 
-void print(const audit_report& report) {
+void print(const ledger::audit_report& report) {
   std::cout << "ledger  " << text(report.ledger) << " ("
             << report.epochs_finished << " finished epochs)\n"
             << "steps   " << report.steps_committed
@@ -75,7 +75,7 @@ int usage(const std::string& wrong) {
 
 } // namespace
 
-} // namespace ballast
+} // namespace ballast::cli
 
 /// argv[0] is "audit".
 extern "C" __attribute__((visibility("default"))) int
@@ -88,30 +88,30 @@ ballast_audit_main(int argc, char** argv) {
     if (argument == "--json") {
       json = true;
     } else if (argument == "--help" || argument == "-h") {
-      std::cout << usage_line
+      std::cout << cli::usage_line
                 << "Was every sample used exactly once, and do all records of "
                    "the run agree? Exit code 0\nonly if so.\n";
       return 0;
     } else if (argument.starts_with("-")) {
-      return usage("unknown option " + argument);
+      return cli::usage("unknown option " + argument);
     } else if (folder.empty()) {
       folder = argument;
     } else {
-      return usage("one run directory at a time");
+      return cli::usage("one run directory at a time");
     }
   }
   if (folder.empty())
-    return usage("which run directory?");
+    return cli::usage("which run directory?");
   try {
-    audit_report report = audit_run_directory(folder);
-    for (std::string& one : file_problems(folder)) {
+    ledger::audit_report report = monitor::audit_run_directory(folder);
+    for (std::string& one : cli::file_problems(folder)) {
       ++report.problems;
       report.first_problems.push_back(std::move(one));
     }
     if (json)
-      std::cout << json_lines_text(to_json(report)) << std::endl;
+      std::cout << json_lines_text(cli::to_json(report)) << std::endl;
     else
-      print(report);
+      cli::print(report);
     if (!report.fine())
       std::cerr << "ballast audit: " << report.problems << " problems in "
                 << folder << ", the first: " << report.first_problems.front()

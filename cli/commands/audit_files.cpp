@@ -15,7 +15,7 @@
 #include <nlohmann/json.hpp>
 #include <unistd.h>
 
-namespace ballast {
+namespace ballast::cli {
 
 namespace {
 
@@ -23,18 +23,18 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 
 void check_checkpoints(const fs::path& folder, std::vector<std::string>& out) {
-  for (const stored_checkpoint& one :
-       checkpoint_store(folder / "checkpoints").inspect()) {
+  for (const data::stored_checkpoint& one :
+       data::checkpoint_store(folder / "checkpoints").inspect()) {
     std::string name = "checkpoints/step-" + to_string(one.holds.step) + ": ";
     if (!one.problem.empty()) {
       out.push_back(name + one.problem);
       continue;
     }
-    auto expected = lineage_by_ledger(folder, one.holds.step);
-    if (expected && *expected != lineage_text(one.holds.lineage))
+    auto expected = monitor::lineage_by_ledger(folder, one.holds.step);
+    if (expected && *expected != ledger::lineage_text(one.holds.lineage))
       out.push_back(name + "it is of lineage " +
-                    lineage_text(one.holds.lineage) + ", by the ledger it is " +
-                    *expected);
+                    ledger::lineage_text(one.holds.lineage) +
+                    ", by the ledger it is " + *expected);
   }
 }
 
@@ -50,17 +50,18 @@ void check_model(const fs::path& folder, const json& report,
       !report["weights_sha256"].is_string())
     return;
   const bool model = there(folder / "model.safetensors");
-  if (!model && report.value("state", "") == to_string(run_phase::failed))
+  if (!model &&
+      report.value("state", "") == to_string(coordinator::run_phase::failed))
     return; // which reports the reason
   if (!model)
     return out.push_back("model.safetensors is missing, though report.json "
                          "names it by weights_sha256");
   try {
-    tensor_file file =
-        read_safetensors((folder / "model.safetensors").string());
+    data::tensor_file file =
+        data::read_safetensors((folder / "model.safetensors").string());
     json buffers = json::parse(file.metadata["buffers"], nullptr, false);
-    std::vector<tensor_view> parameters;
-    for (const tensor_view& one : file.tensors)
+    std::vector<data::tensor_view> parameters;
+    for (const data::tensor_view& one : file.tensors)
       if (std::find(buffers.begin(), buffers.end(), one.name) == buffers.end())
         parameters.push_back(one);
     if (report["weights_sha256"] != weights_sha256(parameters))
@@ -83,13 +84,13 @@ void check_key(const fs::path& folder, const json& report,
       out.push_back("run.key is missing");
     return;
   }
-  const journal_content journal = read_journal(folder);
+  const store::journal_content journal = store::read_journal(folder);
   if (::access(file.c_str(), R_OK) != 0 || !journal.run ||
       journal.run->identity.empty())
     return;
   std::string token;
   std::ifstream(file) >> token;
-  if (digest_text(run_identity(token, journal.run->name)) !=
+  if (digest_text(ledger::run_identity(token, journal.run->name)) !=
       journal.run->identity)
     out.push_back("run.key is not the key that the run began with");
 }
@@ -111,7 +112,7 @@ void check_kinds(const fs::path& folder, std::vector<std::string>& out) {
 } // namespace
 
 std::vector<std::string> file_problems(const fs::path& folder) {
-  const json report = read_json_file(folder / "report.json");
+  const json report = store::read_json_file(folder / "report.json");
   std::vector<std::string> out;
   check_kinds(folder, out);
   check_key(folder, report, out);
@@ -120,4 +121,4 @@ std::vector<std::string> file_problems(const fs::path& folder) {
   return out;
 }
 
-} // namespace ballast
+} // namespace ballast::cli

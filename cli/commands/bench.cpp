@@ -13,9 +13,9 @@ ballast_bench_main(int argc, char** argv) {
   using namespace ballast;
   std::string name = argc > 1 ? argv[1] : "";
   if (name == "allreduce")
-    return bench_allreduce(argc - 1, argv + 1);
+    return cli::bench_allreduce(argc - 1, argv + 1);
   if (name == "planner")
-    return bench_planner(argc - 1, argv + 1);
+    return cli::bench_planner(argc - 1, argv + 1);
   if (name == "--help" || name == "-h") {
     std::cout << "usage: ballast bench allreduce [OPTIONS]\n"
                  "       ballast bench planner [OPTIONS]\n";

@@ -28,7 +28,7 @@
 
 extern char** environ;
 
-namespace ballast {
+namespace ballast::cli {
 
 namespace {
 
@@ -39,15 +39,15 @@ using steady_clock = std::chrono::steady_clock;
 /// A joined backend of this rank, with its buffer.
 struct contestant {
   std::string name;
-  std::unique_ptr<collective_backend> backend;
+  std::unique_ptr<collectives::collective_backend> backend;
   std::shared_ptr<float[]> arena;
-  std::unique_ptr<collective_opening> opening;
-  std::unique_ptr<collective> joined;
+  std::unique_ptr<collectives::collective_opening> opening;
+  std::unique_ptr<collectives::collective> joined;
   std::vector<double> ms;
   int block = 1; // rounds before the next backend
 };
 
-deadline in_a_minute() {
+collectives::deadline in_a_minute() {
   return steady_clock::now() + std::chrono::minutes(1);
 }
 
@@ -62,11 +62,11 @@ std::string read_line() {
 /// Prints this rank's address, reads all of them, joins.
 void join(contestant& c, const bench_options& options, size_t floats,
           uint64_t number) {
-  c.backend = make_backend(c.name);
+  c.backend = gpu::make_backend(c.name);
   c.arena = options.heap ? std::shared_ptr<float[]>(new float[floats]())
                          : c.backend->allocate_arena(floats);
   std::fill_n(c.arena.get(), floats, 0.0f);
-  collective_options what;
+  collectives::collective_options what;
   what.generation = generation{number};
   what.rank = options.as_rank;
   what.size = options.of;
@@ -84,8 +84,8 @@ void join(contestant& c, const bench_options& options, size_t floats,
 
 double reduce_once(contestant& c, size_t floats) {
   auto start = steady_clock::now();
-  c.joined->all_reduce(c.arena.get(), floats, element_type::float32,
-                       in_a_minute());
+  c.joined->all_reduce(c.arena.get(), floats,
+                       collectives::element_type::float32, in_a_minute());
   return std::chrono::duration<double, std::milli>(steady_clock::now() - start)
       .count();
 }
@@ -319,12 +319,12 @@ int run_kills(const bench_options& options) {
   bool well = true;
   for (const std::string& backend : options.backends) {
     for (int ranks : options.ranks) {
-      drill_plan plan;
+      gpu::drill_plan plan;
       plan.backend = backend;
       plan.ranks = ranks;
       plan.rounds = options.kills;
       plan.child = {"ballast", "bench", "allreduce"};
-      drill_report report = run_drill(plan);
+      gpu::drill_report report = run_drill(plan);
       well &= report.well();
       for (const std::string& complaint : report.complaints) {
         std::fprintf(stderr, "ballast: %s: %s\n", backend.c_str(),
@@ -370,8 +370,8 @@ int run_bench(const bench_options& options) {
 } // namespace
 
 int bench_allreduce(int argc, char** argv) {
-  if (is_drill_rank()) {
-    return run_drill_rank();
+  if (gpu::is_drill_rank()) {
+    return gpu::run_drill_rank();
   }
   for (int i = 1; i < argc; ++i) {
     if (std::strcmp(argv[i], "--help") == 0 ||
@@ -389,8 +389,8 @@ int bench_allreduce(int argc, char** argv) {
   } catch (const usage_error& e) {
     std::fprintf(stderr, "ballast: %s\n%s", e.what(), bench_usage_text);
     return 2;
-  } catch (const collective_error& e) {
-    bool usage = e.code() == collective_errc::unsupported;
+  } catch (const collectives::collective_error& e) {
+    bool usage = e.code() == collectives::collective_errc::unsupported;
     std::fprintf(stderr, "ballast: %s\n", e.what());
     return usage ? 2 : 1;
   } catch (const std::exception& e) {
@@ -399,4 +399,4 @@ int bench_allreduce(int argc, char** argv) {
   }
 }
 
-} // namespace ballast
+} // namespace ballast::cli

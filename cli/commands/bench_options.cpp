@@ -6,7 +6,7 @@
 #include <charconv>
 #include <sstream>
 
-namespace ballast {
+namespace ballast::cli {
 
 const char* const bench_usage_text =
     "usage: ballast bench allreduce [--ranks 2,4] [--bytes 65536,16777216]\n"
@@ -91,9 +91,10 @@ bench_options parse_bench_options(int argc, char** argv) {
     }
   }
   for (const std::string& name : options.backends) {
-    make_backend(name); // fails for an unknown name before any process starts
+    gpu::make_backend(
+        name); // fails for an unknown name before any process starts
   }
   return options;
 }
 
-} // namespace ballast
+} // namespace ballast::cli

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace ballast {
+namespace ballast::cli {
 
 struct bench_options {
   std::vector<int> ranks = {2, 4};
@@ -36,4 +36,4 @@ bench_options parse_bench_options(int argc, char** argv);
 /// "a,b" as two texts.
 std::vector<std::string> split(const std::string& text);
 
-} // namespace ballast
+} // namespace ballast::cli

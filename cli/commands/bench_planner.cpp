@@ -19,7 +19,7 @@
 #include <string>
 #include <vector>
 
-namespace ballast {
+namespace ballast::cli {
 namespace {
 
 const char* const usage_text =
@@ -72,19 +72,20 @@ std::vector<std::vector<uint64_t>> place(const request_kind& kind) {
   placement_spec spec;
   spec.kind = kind.placement;
   spec.alpha = alpha;
-  return place_rows(spec, {rows, labels, kind.classes}, kind.workers, seed);
+  return placement::place_rows(spec, {rows, labels, kind.classes}, kind.workers,
+                               seed);
 }
 
 /// A set with its first placement, in chunks.
-manifest chunked(const request_kind& kind) {
+ledger::manifest chunked(const request_kind& kind) {
   uint64_t rows = kind.rows_per_worker * kind.workers;
-  manifest set;
+  ledger::manifest set;
   set.row.classes = kind.classes;
   set.train_rows = rows;
   for (const std::vector<uint64_t>& list : place(kind)) {
     set.placement.emplace_back();
     for (size_t i = 0; i < list.size(); i += kind.chunk_rows) {
-      chunk_info chunk;
+      ledger::chunk_info chunk;
       chunk.id = chunk_id(uint32_t(set.train.size()));
       chunk.rows = uint32_t(std::min(kind.chunk_rows, list.size() - i));
       chunk.bytes = chunk.rows * 788;
@@ -98,7 +99,7 @@ manifest chunked(const request_kind& kind) {
   return set;
 }
 
-plan first_plan_of(const manifest& set) {
+ledger::plan first_plan_of(const ledger::manifest& set) {
   std::vector<worker_id> workers;
   for (size_t w = 0; w < set.placement.size(); ++w)
     workers.push_back(worker_id(uint32_t(w + 1)));
@@ -106,20 +107,20 @@ plan first_plan_of(const manifest& set) {
 }
 
 /// Every second worker is twice as fast.
-quota_request request_of(const label_counts& held) {
-  quota_request out;
+balance::quota_request request_of(const balance::label_counts& held) {
+  balance::quota_request out;
   out.held = held;
   std::vector<double> speeds;
   for (size_t w = 0; w < held.workers; ++w)
     speeds.push_back(w % 2 ? 2 : 1);
-  out.sizes = split_by_shares(held.total(), speeds);
+  out.sizes = placement::split_by_shares(held.total(), speeds);
   out.skew_tv = skew_tv;
   return out;
 }
 
-std::vector<step_cost> some_costs() {
+std::vector<balance::step_cost> some_costs() {
   counter_random random(seed, 0);
-  std::vector<step_cost> out;
+  std::vector<balance::step_cost> out;
   for (uint64_t i = 0; out.size() < split_workers; i += 3)
     out.push_back({1e-3 + 0.01 * random.unit(i),
                    1e-5 + 1e-4 * random.unit(i + 1),
@@ -171,12 +172,12 @@ double gap_percent(double moved, double bound) {
 }
 
 void quotas(const request_kind& kind, const planner_options& options) {
-  quota_request what;
+  balance::quota_request what;
   {
-    manifest set = chunked(kind);
-    what = request_of(count_labels(set, first_plan_of(set)));
+    ledger::manifest set = chunked(kind);
+    what = request_of(balance::count_labels(set, first_plan_of(set)));
   }
-  quota fast, exact;
+  balance::quota fast, exact;
   row fast_row{"fast_quota", kind.workers, kind.classes};
   fast_row.time = measure(options.seconds, [&] { fast = fast_quota(what); });
   fast_row.moved = double(fast.moved);
@@ -212,14 +213,15 @@ void quotas(const request_kind& kind, const planner_options& options) {
 }
 
 void chunks(const request_kind& kind, const planner_options& options) {
-  manifest set = chunked(kind);
-  plan now = first_plan_of(set);
-  quota wanted = best_quota(request_of(count_labels(set, now)));
-  move_request what;
+  ledger::manifest set = chunked(kind);
+  ledger::plan now = first_plan_of(set);
+  balance::quota wanted =
+      best_quota(request_of(balance::count_labels(set, now)));
+  balance::move_request what;
   what.set = &set;
   what.current = &now;
   what.target = wanted.target;
-  move_list list;
+  balance::move_list list;
   row r{"choose_moves", kind.workers, kind.classes};
   r.time = measure(options.seconds, [&] { list = choose_moves(what); });
   r.moved = double(list.rows);
@@ -236,8 +238,8 @@ void chunks(const request_kind& kind, const planner_options& options) {
 }
 
 /// Of a run whose workers are equal and measured.
-load_view view_of(const plan& now) {
-  load_view out;
+balance::load_view view_of(const ledger::plan& now) {
+  balance::load_view out;
   out.generation = now.generation;
   out.number = now.number;
   out.changed = now;
@@ -245,8 +247,8 @@ load_view view_of(const plan& now) {
   out.steps_per_epoch = out.steps_left_in_epoch = 1000;
   out.steps_left = 100'000;
   out.step_us = {50'000, 50'000, 50'000};
-  for (const share& one : now.shares) {
-    worker_load load;
+  for (const ledger::share& one : now.shares) {
+    balance::worker_load load;
     load.worker = one.worker;
     load.rows_left = rows(one);
     load.costs.assign(3, {32, 3'200'000});
@@ -256,13 +258,14 @@ load_view view_of(const plan& now) {
 }
 
 void first_look(const request_kind& kind, const planner_options& options) {
-  const auto set = std::make_shared<const manifest>(chunked(kind));
-  const plan now = first_plan_of(*set);
-  const load_view view = view_of(now);
-  balance_answer answer;
+  const auto set = std::make_shared<const ledger::manifest>(chunked(kind));
+  const ledger::plan now = first_plan_of(*set);
+  const balance::load_view view = view_of(now);
+  balance::balance_answer answer;
   row r{"first_look", kind.workers, kind.classes};
   r.time = measure(options.seconds, [&] {
-    balancer mind({.global_batch = 32 * kind.workers, .skew_tv = skew_tv}, set);
+    balance::balancer mind(
+        {.global_batch = 32 * kind.workers, .skew_tv = skew_tv}, set);
     answer = mind.observe(view);
   });
   r.moved = double(answer.proposal.moved_rows);
@@ -279,8 +282,8 @@ void first_look(const request_kind& kind, const planner_options& options) {
 }
 
 void split(const planner_options& options) {
-  std::vector<step_cost> costs = some_costs();
-  batch_split found;
+  std::vector<balance::step_cost> costs = some_costs();
+  balance::batch_split found;
   row r{"batch_split", split_workers, 0};
   r.time = measure(options.seconds,
                    [&] { found = split_by_cost(split_rows, costs); });
@@ -348,4 +351,4 @@ int bench_planner(int argc, char** argv) {
   return 0;
 }
 
-} // namespace ballast
+} // namespace ballast::cli

@@ -2,9 +2,9 @@
 /// machine.
 #pragma once
 
-namespace ballast {
+namespace ballast::cli {
 
 /// Arguments from the name on ("planner", options). Returns the exit code.
 int bench_planner(int argc, char** argv);
 
-} // namespace ballast
+} // namespace ballast::cli

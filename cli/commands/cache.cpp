@@ -14,14 +14,14 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
-namespace ballast {
+namespace ballast::cli {
 
 namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-std::string state_of(const prepare_cache::entry& one) {
+std::string state_of(const data::prepare_cache::entry& one) {
   return one.whole()                 ? "whole"
          : one.name.ends_with("tmp") ? "unfinished"
                                      : "damaged";
@@ -36,7 +36,7 @@ std::string time_text(int64_t ns) {
   return text;
 }
 
-json entry_json(const fs::path& folder, const prepare_cache::entry& one) {
+json entry_json(const fs::path& folder, const data::prepare_cache::entry& one) {
   std::ifstream in(folder / one.name / "manifest.json");
   json about = json::parse(in, nullptr, false);
   if (!about.is_object())
@@ -72,28 +72,30 @@ void print(const json& one) {
 }
 
 json listed(const fs::path& folder,
-            const std::vector<prepare_cache::entry>& entries) {
+            const std::vector<data::prepare_cache::entry>& entries) {
   json out = json::array();
-  for (const prepare_cache::entry& one : entries)
+  for (const data::prepare_cache::entry& one : entries)
     out.push_back(entry_json(folder, one));
   return out;
 }
 
-uint64_t bytes_of(const std::vector<prepare_cache::entry>& entries) {
+uint64_t bytes_of(const std::vector<data::prepare_cache::entry>& entries) {
   uint64_t out = 0;
-  for (const prepare_cache::entry& one : entries)
+  for (const data::prepare_cache::entry& one : entries)
     out += one.bytes;
   return out;
 }
 
 void list(const fs::path& folder,
-          const std::vector<prepare_cache::entry>& entries, bool as_json) {
+          const std::vector<data::prepare_cache::entry>& entries,
+          bool as_json) {
   const json all = listed(folder, entries);
   if (as_json) {
-    std::cout << json_lines_text(json{{"folder", folder.string()},
-                                      {"bytes", bytes_of(entries)},
-                                      {"limit_bytes", cache_limit_bytes()},
-                                      {"entries", all}})
+    std::cout << json_lines_text(
+                     json{{"folder", folder.string()},
+                          {"bytes", bytes_of(entries)},
+                          {"limit_bytes", data::cache_limit_bytes()},
+                          {"entries", all}})
               << "\n";
     return;
   }
@@ -102,14 +104,14 @@ void list(const fs::path& folder,
   std::printf("%s: %zu entries, %.1f MB of %.0f MB\n",
               printable(folder.string()).c_str(), entries.size(),
               double(bytes_of(entries)) / 1e6,
-              double(cache_limit_bytes()) / 1e6);
+              double(data::cache_limit_bytes()) / 1e6);
 }
 
 void clear(const fs::path& folder, bool as_json) {
-  std::vector<prepare_cache::entry> before;
-  std::vector<prepare_cache::entry> kept;
+  std::vector<data::prepare_cache::entry> before;
+  std::vector<data::prepare_cache::entry> kept;
   if (fs::exists(folder)) {
-    const prepare_cache cache(folder);
+    const data::prepare_cache cache(folder);
     before = cache.entries();
     kept = cache.clear();
   }
@@ -133,7 +135,7 @@ void clear(const fs::path& folder, bool as_json) {
 
 } // namespace
 
-} // namespace ballast
+} // namespace ballast::cli
 
 extern "C" __attribute__((visibility("default"))) int
 ballast_cache_main(int argc, char** argv) {
@@ -150,14 +152,15 @@ ballast_cache_main(int argc, char** argv) {
     command->add_flag("--json", as_json, "As JSON");
   try {
     app.parse(argc, argv);
-    cache_limit_bytes(); // reports a mistake in it before anything is removed
-    const std::filesystem::path folder = default_cache_folder();
+    data::cache_limit_bytes(); // reports a mistake in it before anything is
+                               // removed
+    const std::filesystem::path folder = data::default_cache_folder();
     if (clearing->parsed())
-      clear(folder, as_json);
+      cli::clear(folder, as_json);
     else if (std::filesystem::exists(folder))
-      list(folder, prepare_cache(folder).entries(), as_json);
+      cli::list(folder, data::prepare_cache(folder).entries(), as_json);
     else
-      list(folder, {}, as_json);
+      cli::list(folder, {}, as_json);
     return 0;
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : 2;

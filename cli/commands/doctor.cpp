@@ -9,7 +9,7 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
-namespace ballast {
+namespace ballast::cli {
 
 namespace {
 
@@ -64,7 +64,7 @@ void print_text(const std::vector<check>& checks) {
 
 } // namespace
 
-} // namespace ballast
+} // namespace ballast::cli
 
 /// argv[0] is "doctor".
 extern "C" __attribute__((visibility("default"))) int
@@ -86,11 +86,11 @@ ballast_doctor_main(int argc, char** argv) {
     }
     json = true;
   }
-  std::vector<check> checks;
-  check_machine(checks);
-  check_devices(checks);
-  check_libraries(checks);
-  check_places(checks);
-  json ? print_json(checks) : print_text(checks);
+  std::vector<cli::check> checks;
+  cli::check_machine(checks);
+  cli::check_devices(checks);
+  cli::check_libraries(checks);
+  cli::check_places(checks);
+  json ? cli::print_json(checks) : cli::print_text(checks);
   return 0;
 }

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace ballast {
+namespace ballast::cli {
 
 enum class finding : uint8_t {
   fine,
@@ -28,4 +28,4 @@ void check_cuda_devices(std::vector<check>& out);
 void check_libraries(std::vector<check>& out);
 void check_places(std::vector<check>& out);
 
-} // namespace ballast
+} // namespace ballast::cli

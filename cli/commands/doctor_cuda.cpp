@@ -10,7 +10,7 @@
 #include <dlfcn.h>
 #include <sstream>
 
-namespace ballast {
+namespace ballast::cli {
 
 namespace {
 
@@ -76,15 +76,15 @@ check driver() {
   }
   out.result = finding::fine;
   out.what_to_do.clear();
-  out.found =
-      "for CUDA up to " + cuda_version_text(version) + ", " + gpus_of(found);
+  out.found = "for CUDA up to " + gpu::cuda_version_text(version) + ", " +
+              gpus_of(found);
   return out;
 }
 
-check cuda_part(const cuda_report& report) {
+check cuda_part(const gpu::cuda_report& report) {
   check out{group, "CUDA part", finding::fine, {}, {}};
   if (report.runtime_version != 0)
-    out.found = "CUDA " + cuda_version_text(report.runtime_version) +
+    out.found = "CUDA " + gpu::cuda_version_text(report.runtime_version) +
                 ", for compute capability 8.0 and later";
   const std::string reason = why_no_gpu(report);
   if (!reason.empty()) {
@@ -95,7 +95,7 @@ check cuda_part(const cuda_report& report) {
   return out;
 }
 
-check gpu(const cuda_report& report, const cuda_device& device) {
+check gpu(const gpu::cuda_report& report, const gpu::cuda_device& device) {
   constexpr double gib = 1024.0 * 1024 * 1024;
   check out{
       group, "cuda:" + std::to_string(device.index), finding::note, {}, {}};
@@ -105,12 +105,12 @@ check gpu(const cuda_report& report, const cuda_device& device) {
        << " GiB, compute capability " << device.major << "." << device.minor;
   failure why = why_not_device(report, device.index);
   if (!why)
-    why = try_cuda_device(device.index);
+    why = gpu::try_cuda_device(device.index);
   text << (why ? "; cannot be used: " + why.message
                : std::string("; runs Ballast's kernels"));
   if (!why) {
     out.result = finding::fine;
-    if (const failure models = torch_on_cuda()) {
+    if (const failure models = gpu::torch_on_cuda()) {
       out.result = finding::note;
       text << ", no models";
       out.what_to_do = models.message;
@@ -121,10 +121,11 @@ check gpu(const cuda_report& report, const cuda_device& device) {
 }
 
 check nccl() {
-  const nccl_report report = probe_nccl();
+  const gpu::nccl_report report = gpu::probe_nccl();
   check out{group, "NCCL", finding::fine, {}, {}};
   if (report.running_version != 0)
-    out.found = nccl_version_text(report.running_version) + ", " + report.file;
+    out.found =
+        gpu::nccl_version_text(report.running_version) + ", " + report.file;
   const std::string trouble = nccl_trouble(report);
   if (!trouble.empty()) {
     out.result = finding::note;
@@ -132,7 +133,7 @@ check nccl() {
     out.what_to_do = report.compiled_version == 0
                          ? ""
                          : "install NCCL " +
-                               nccl_version_text(report.compiled_version) +
+                               gpu::nccl_version_text(report.compiled_version) +
                                ", or build again with the one that is here";
   }
   return out;
@@ -142,18 +143,18 @@ check nccl() {
 
 void check_cuda_devices(std::vector<check>& out) {
   out.push_back(driver());
-  const cuda_report report = probe_cuda();
+  const gpu::cuda_report report = gpu::probe_cuda();
   out.push_back(cuda_part(report));
-  for (const cuda_device& device : report.devices)
+  for (const gpu::cuda_device& device : report.devices)
     out.push_back(gpu(report, device));
-  if (report.state != cuda_state::not_built)
+  if (report.state != gpu::cuda_state::not_built)
     out.push_back(nccl());
-  for (const environment_problem& one :
-       nccl_environment_problems([](const char* name) {
+  for (const gpu::environment_problem& one :
+       gpu::nccl_environment_problems([](const char* name) {
          return static_cast<const char*>(std::getenv(name));
        }))
     out.push_back({group, one.variable, finding::note,
                    "'" + one.value + "' " + one.why, "unset " + one.variable});
 }
 
-} // namespace ballast
+} // namespace ballast::cli

@@ -16,7 +16,7 @@
 #include <sqlite3.h>
 #include <system_error>
 
-namespace ballast {
+namespace ballast::cli {
 
 namespace {
 
@@ -85,7 +85,7 @@ check torch() {
   Dl_info here{};
   dladdr(reinterpret_cast<const void*>(&loaded_file), &here);
   fs::path file = fs::path(here.dli_fname ? here.dli_fname : "").parent_path() /
-                  torch_library_name;
+                  gpu::torch_library_name;
   std::error_code error;
   if (!fs::exists(file, error)) {
     out.found = "not in this build (" + file.string() + " is absent)";
@@ -118,8 +118,8 @@ void check_libraries(std::vector<check>& out) {
   out.push_back(
       library("SQLite", SQLITE_VERSION, sqlite3_libversion(), "libsqlite3"));
   out.push_back(library("prometheus-cpp", "", "libprometheus-cpp-core"));
-  out.push_back(
-      library("cpp-httplib", http_library_version(), "libcpp-httplib"));
+  out.push_back(library("cpp-httplib", monitor::http_library_version(),
+                        "libcpp-httplib"));
   out.push_back(library(
       "spdlog", dotted(SPDLOG_VER_MAJOR, SPDLOG_VER_MINOR, SPDLOG_VER_PATCH),
       "libspdlog"));
@@ -130,4 +130,4 @@ void check_libraries(std::vector<check>& out) {
               ""));
 }
 
-} // namespace ballast
+} // namespace ballast::cli

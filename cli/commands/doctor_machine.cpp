@@ -15,7 +15,7 @@
 #include <thread>
 #include <unistd.h>
 
-namespace ballast {
+namespace ballast::cli {
 
 namespace {
 
@@ -124,7 +124,7 @@ check descriptors() {
 
 check loopback() {
   check out{"machine", "loopback", finding::fine, {}, {}};
-  failure why = why_not_bound("anything", "127.0.0.1", 0);
+  failure why = monitor::why_not_bound("anything", "127.0.0.1", 0);
   out.found = why ? why.message : "a port of 127.0.0.1 can be bound";
   if (why) {
     out.result = finding::missing;
@@ -194,7 +194,7 @@ void check_devices(std::vector<check>& out) {
 }
 
 void check_places(std::vector<check>& out) {
-  out.push_back(disk("cache of data", default_cache_folder(),
+  out.push_back(disk("cache of data", data::default_cache_folder(),
                      "point $BALLAST_CACHE to a local disk with space"));
   std::error_code error;
   out.push_back(disk("run directories", fs::current_path(error) / "runs",
@@ -207,4 +207,4 @@ void check_places(std::vector<check>& out) {
                  there ? "" : "apt-get install dataset-fashion-mnist"});
 }
 
-} // namespace ballast
+} // namespace ballast::cli

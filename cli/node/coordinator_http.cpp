@@ -6,7 +6,7 @@
 
 #include <chrono>
 
-namespace ballast {
+namespace ballast::cli {
 
 namespace {
 
@@ -14,27 +14,28 @@ constexpr auto request_deadline = std::chrono::seconds(10);
 
 /// Asks the coordinator on behalf of an HTTP request; any thread.
 nlohmann::json ask_status(caf::actor_system& system,
-                          const local_coordinator_actor& whom) {
+                          const actors::local_coordinator_actor& whom) {
   caf::scoped_actor self{system};
   nlohmann::json out;
-  self->request(whom, request_deadline, status_query{})
-      .receive(
-          [&](const status_shown& shown) { out = shown.status; },
-          [&](const caf::error& why) { throw ballast_error(to_failure(why)); });
+  self->request(whom, request_deadline, actors::status_query{})
+      .receive([&](const status_shown& shown) { out = shown.status; },
+               [&](const caf::error& why) {
+                 throw ballast_error(actors::to_failure(why));
+               });
   return out;
 }
 
 /// The one place where a control message is JSON: a request from here on, and a
 /// value that comes back.
-http_reply ask_control(caf::actor_system& system,
-                       const local_coordinator_actor& whom,
-                       const std::string& body) {
+monitor::http_reply ask_control(caf::actor_system& system,
+                                const actors::local_coordinator_actor& whom,
+                                const std::string& body) {
   control_result message = parse_control(body);
   if (!message.value)
     return {http_status(message.refused),
             make_reply_error(message.id, message.refused)};
   caf::scoped_actor self{system};
-  http_reply out;
+  monitor::http_reply out;
   self->request(whom, request_deadline, message.value->request)
       .receive(
           [&](const control_reply& reply) {
@@ -42,7 +43,7 @@ http_reply ask_control(caf::actor_system& system,
             out = {made.status, std::move(made.body)};
           },
           [&](const caf::error& why) {
-            out = {503, make_reply_error("", to_failure(why))};
+            out = {503, make_reply_error("", actors::to_failure(why))};
           });
   return out;
 }
@@ -61,7 +62,7 @@ nlohmann::json targets(const nlohmann::json& status,
   add(own_address, "");
   for (const auto& one : status["workers"]) {
     std::string url = one["metrics"];
-    if (one["state"] != to_string(worker_standing::lost) &&
+    if (one["state"] != to_string(coordinator::worker_standing::lost) &&
         url.starts_with("http://"))
       add(url.substr(7), one["name"]);
   }
@@ -70,15 +71,16 @@ nlohmann::json targets(const nlohmann::json& status,
 
 } // namespace
 
-http_handlers coordinator_handlers(caf::actor_system& system,
-                                   const local_coordinator_actor& whom,
-                                   std::shared_ptr<record_slot> records,
-                                   std::shared_ptr<std::string> own_address) {
-  http_handlers out;
+monitor::http_handlers
+coordinator_handlers(caf::actor_system& system,
+                     const actors::local_coordinator_actor& whom,
+                     std::shared_ptr<actors::record_slot> records,
+                     std::shared_ptr<std::string> own_address) {
+  monitor::http_handlers out;
   auto status = [&system, whom] { return ask_status(system, whom); };
   out.metrics = [records] {
     auto record = records->get();
-    return record ? record->probe()->text() : idle_metrics();
+    return record ? record->probe()->text() : monitor::idle_metrics();
   };
   out.unhealthy = [&system, whom]() -> std::optional<std::string> {
     try {
@@ -97,15 +99,15 @@ http_handlers coordinator_handlers(caf::actor_system& system,
   out.control = [&system, whom](const std::string& body) {
     return ask_control(system, whom, body);
   };
-  out.events = [records]() -> std::shared_ptr<event_log> {
+  out.events = [records]() -> std::shared_ptr<monitor::event_log> {
     auto record = records->get();
     return record ? record->notices().events() : nullptr;
   };
   return out;
 }
 
-std::string serve(http_server& server, const host_port& where,
-                  const http_handlers& handlers,
+std::string serve(monitor::http_server& server, const host_port& where,
+                  const monitor::http_handlers& handlers,
                   const std::function<void(const std::string&)>& elsewhere) {
   try {
     return to_string(server.start(where.host, where.port, handlers));
@@ -119,4 +121,4 @@ std::string serve(http_server& server, const host_port& where,
   }
 }
 
-} // namespace ballast
+} // namespace ballast::cli

@@ -12,20 +12,21 @@
 #include <memory>
 #include <string>
 
-namespace ballast {
+namespace ballast::cli {
 
 /// `own_address` is filled in once the server is bound. `system` must outlive
 /// the server.
-http_handlers coordinator_handlers(caf::actor_system& system,
-                                   const local_coordinator_actor& whom,
-                                   std::shared_ptr<record_slot> records,
-                                   std::shared_ptr<std::string> own_address);
+monitor::http_handlers
+coordinator_handlers(caf::actor_system& system,
+                     const actors::local_coordinator_actor& whom,
+                     std::shared_ptr<actors::record_slot> records,
+                     std::shared_ptr<std::string> own_address);
 
 /// Binds the server; its address. A port that is taken is no reason to end a
 /// run which has begun: where `elsewhere` is there it hears of it, and the port
 /// is a free one.
-std::string serve(http_server& server, const host_port& where,
-                  const http_handlers& handlers,
+std::string serve(monitor::http_server& server, const host_port& where,
+                  const monitor::http_handlers& handlers,
                   const std::function<void(const std::string&)>& elsewhere);
 
-} // namespace ballast
+} // namespace ballast::cli

@@ -33,21 +33,21 @@
 #include <thread>
 #include <unistd.h>
 
-namespace ballast {
+namespace ballast::cli {
 
 namespace {
 
 using namespace std::chrono_literals;
 
 /// One coordinator per state folder, as long as the lock is held.
-file_lock lock_state(const std::filesystem::path& state) {
+store::file_lock lock_state(const std::filesystem::path& state) {
   std::error_code problem;
   std::filesystem::create_directories(state, problem);
-  file_lock lock(state / "coordinator.lock");
+  store::file_lock lock(state / "coordinator.lock");
   if (!lock)
     throw ballast_error(errc::run_dir_unusable,
                         "--state " + state.string() + " is not writable");
-  if (!lock.take(file_lock::mode::exclusive))
+  if (!lock.take(store::file_lock::mode::exclusive))
     throw ballast_error(errc::run_dir_in_use,
                         "--state " + state.string() +
                             " belongs to another coordinator that is alive");
@@ -55,16 +55,16 @@ file_lock lock_state(const std::filesystem::path& state) {
 }
 
 void write_addresses(const std::filesystem::path& folder,
-                     const coordinator_addresses& addresses) {
+                     const actors::coordinator_addresses& addresses) {
   nlohmann::ordered_json content{{"pid", getpid()},
                                  {"control", addresses.control},
                                  {"http", addresses.http}};
   try {
-    atomic_file file(folder / "coordinator.json");
+    store::atomic_file file(folder / "coordinator.json");
     file.append(json_lines_text(content) + "\n");
     file.publish();
-  } catch (const file_failure& problem) {
-    log().warn("coordinator.json: {}", problem.what());
+  } catch (const store::file_failure& problem) {
+    monitor::log().warn("coordinator.json: {}", problem.what());
   }
 }
 
@@ -113,33 +113,33 @@ public:
   void announce();
 
 private:
-  coordinator_shell_config shell();
+  actors::coordinator_shell_config shell();
   /// Informs the user of `ballast run`.
   std::function<void(const std::string&)> on_notice() {
     return [to = supervisor_](const std::string& text) {
       to->send({{"notice", text}});
     };
   }
-  void run_ended(const run_outcome& how);
+  void run_ended(const actors::run_outcome& how);
   [[noreturn]] void leave_by_defect(const std::string& why);
 
   const node_options& options_;
   std::shared_ptr<liveness_socket> supervisor_; // null: started by hand
   std::filesystem::path state_;
-  file_lock state_lock_; // one coordinator per state folder
+  store::file_lock state_lock_; // one coordinator per state folder
   // Threads of CAF run until the process ends: never destroyed.
-  system_config& config_ = *new system_config;
+  actors::system_config& config_ = *new actors::system_config;
   caf::actor_system& system_ = *new caf::actor_system(config_);
-  local_coordinator_actor actor_;
-  http_server http_;
-  std::shared_ptr<coordinator_addresses> addresses_ =
-      std::make_shared<coordinator_addresses>();
+  actors::local_coordinator_actor actor_;
+  monitor::http_server http_;
+  std::shared_ptr<actors::coordinator_addresses> addresses_ =
+      std::make_shared<actors::coordinator_addresses>();
   std::shared_ptr<progress_tap> progress_;
-  std::shared_ptr<record_slot> records_;
+  std::shared_ptr<actors::record_slot> records_;
 };
 
-coordinator_shell_config coordinator_process::shell() {
-  coordinator_shell_config out;
+actors::coordinator_shell_config coordinator_process::shell() {
+  actors::coordinator_shell_config out;
   out.core.build_id =
       options_.build_id.empty() ? build_id() : options_.build_id;
   out.core.token = make_token();
@@ -150,15 +150,15 @@ coordinator_shell_config coordinator_process::shell() {
   // The addresses are known only once everything listens, and the actor needs
   // them only when a job comes.
   out.addresses = addresses_;
-  out.on_run_ended = [this](const run_outcome& how) { run_ended(how); };
+  out.on_run_ended = [this](const actors::run_outcome& how) { run_ended(how); };
   out.on_defect = [this](const std::string& why) { leave_by_defect(why); };
   if (!supervisor_)
     return out;
-  out.only_machine = this_machine();
+  out.only_machine = actors::this_machine();
   if (may_have_gpu())
     out.only_machine->memory_bytes = 0; // the model may be in a GPU's memory
   progress_ = std::make_shared<progress_tap>(!options_.no_progress);
-  out.on_tick = [tap = progress_](const run_status& status) {
+  out.on_tick = [tap = progress_](const coordinator::run_status& status) {
     tap->tick(status);
   };
   out.on_trouble = [tap = progress_](const std::string& line) {
@@ -174,11 +174,11 @@ coordinator_shell_config coordinator_process::shell() {
     to->send({{"joined", name}});
   };
   out.on_run_opened = [to = supervisor_, tap = progress_,
-                       silent = options_.no_progress](const run_record& record,
-                                                      const job& what) {
-    log_to_folder(record.folder() / "logs");
+                       silent = options_.no_progress](
+                          const actors::run_record& record, const job& what) {
+    monitor::log_to_folder(record.folder() / "logs");
     if (!silent && record.begins())
-      tap->say(first_line(record.name(), what));
+      tap->say(monitor::first_line(record.name(), what));
     to->send({{"run",
                {{"name", record.name()},
                 {"folder", record.folder().string()},
@@ -188,9 +188,10 @@ coordinator_shell_config coordinator_process::shell() {
   return out;
 }
 
-void coordinator_process::run_ended(const run_outcome& how) {
-  log().info("run {} ended with exit code {}{}", how.name, how.exit_code,
-             how.reason.empty() ? "" : ": " + how.reason);
+void coordinator_process::run_ended(const actors::run_outcome& how) {
+  monitor::log().info("run {} ended with exit code {}{}", how.name,
+                      how.exit_code,
+                      how.reason.empty() ? "" : ": " + how.reason);
   if (!supervisor_)
     return;
   nlohmann::json report =
@@ -216,7 +217,7 @@ void coordinator_process::leave_by_defect(const std::string& why) {
     text += "; the run directory " + folder +
             " is kept, `ballast run JOB.json --resume --run-dir " + folder +
             "` goes on with it";
-  log().flush();
+  monitor::log().flush();
   if (supervisor_)
     supervisor_->send({{"ended",
                         {{"exit_code", 1},
@@ -237,8 +238,8 @@ void coordinator_process::listen() {
   check_bind(web, "--http", options_.insecure);
   if (!supervisor_)
     state_lock_ = lock_state(state_);
-  shard_manager_config shard_config;
-  shard_config.cache_folder = default_cache_folder();
+  actors::shard_manager_config shard_config;
+  shard_config.cache_folder = data::default_cache_folder();
   // The workers fetch their chunks from the address at which they reach the
   // coordinator.
   shard_config.bind_host = control.host;
@@ -247,25 +248,26 @@ void coordinator_process::listen() {
                         "--listen " + options_.listen +
                             ": give the address at which the workers reach "
                             "this node");
-  coordinator_shell_config config = shell();
+  actors::coordinator_shell_config config = shell();
   records_ = config.records;
   shard_config.on_defect = config.on_defect;
   shard_config.warn = [run = supervisor_ != nullptr](const std::string& why) {
-    log().warn("{}", why);
+    monitor::log().warn("{}", why);
     if (run) // its log goes to the file only
       std::fprintf(stderr, "warning: %s\n", why.c_str());
   };
   // Each on a thread of its own: the one waits for disks, the other plans.
-  actor_ = system_.spawn<coordinator_shell, caf::detached>(
-      system_.spawn<shard_manager, caf::detached>(shard_config),
+  actor_ = system_.spawn<actors::coordinator_shell, caf::detached>(
+      system_.spawn<actors::shard_manager, caf::detached>(shard_config),
       std::move(config));
   auto own_http = std::make_shared<std::string>();
   *own_http = serve(http_, web,
                     coordinator_handlers(system_, actor_, records_, own_http),
                     options_.http_again ? on_notice() : nullptr);
   // Workers get to know what they may say, and nothing else.
-  auto port = system_.middleman().publish(
-      coordinator_actor(actor_), control.port, control.host.c_str(), true);
+  auto port =
+      system_.middleman().publish(actors::coordinator_actor(actor_),
+                                  control.port, control.host.c_str(), true);
   if (!port)
     throw ballast_error(errc::port_in_use,
                         "--listen " + options_.listen +
@@ -288,12 +290,13 @@ void coordinator_process::announce() {
       !open.empty()) {
     auto& resume = *new patient_resume(system_, actor_);
     resume.begin(
-        resume_run{.folder = open.string()},
+        actors::resume_run{.folder = open.string()},
         [](const std::string& name) {
-          log().info("goes on with run {}", name);
+          monitor::log().info("goes on with run {}", name);
         },
         [open](const failure& why) {
-          log().warn("cannot go on with {}: {}", open.string(), why.message);
+          monitor::log().warn("cannot go on with {}: {}", open.string(),
+                              why.message);
         });
   }
   std::printf("coordinator %s\nhttp %s\n", addresses_->control.c_str(),
@@ -307,8 +310,8 @@ int run_coordinator(const node_options& options) {
   std::shared_ptr<liveness_socket> supervisor;
   if (options.liveness_fd >= 0)
     supervisor = std::make_shared<liveness_socket>(options.liveness_fd);
-  start_log("coordinator",
-            supervisor ? spdlog::level::off : spdlog::level::info);
+  monitor::start_log("coordinator",
+                     supervisor ? spdlog::level::off : spdlog::level::info);
   sigset_t signals;
   sigemptyset(&signals);
   sigaddset(&signals, SIGINT);
@@ -331,11 +334,11 @@ int run_coordinator(const node_options& options) {
   process.announce();
   int got = 0;
   sigwait(&signals, &got);
-  log().info("ends on signal {}", got);
-  log().flush();
+  monitor::log().info("ends on signal {}", got);
+  monitor::log().flush();
   // Only this process stops; workers see its connection close.
   std::fflush(nullptr);
   std::_Exit(130);
 }
 
-} // namespace ballast
+} // namespace ballast::cli

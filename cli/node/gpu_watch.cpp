@@ -6,7 +6,7 @@
 #include <chrono>
 #include <utility>
 
-namespace ballast {
+namespace ballast::cli {
 namespace {
 
 constexpr auto between = std::chrono::seconds(1);
@@ -20,7 +20,7 @@ bool differ(const device_trouble& a, const device_trouble& b) {
 } // namespace
 
 gpu_watch::gpu_watch(std::string name, std::string bus,
-                     std::function<void(const gpu_reading&)> seen)
+                     std::function<void(const gpu::gpu_reading&)> seen)
     : name_(std::move(name)), bus_(std::move(bus)), seen_(std::move(seen)),
       thread_([this] { watch(); }) {}
 
@@ -40,26 +40,27 @@ device_trouble gpu_watch::trouble() const {
 
 void gpu_watch::watch() {
   std::string why;
-  const auto reader = nvml_reader::open(bus_, why);
+  const auto reader = gpu::nvml_reader::open(bus_, why);
   if (!reader) {
-    log().warn("{}: no metrics of the GPU: {}", name_, why);
+    monitor::log().warn("{}: no metrics of the GPU: {}", name_, why);
     return;
   }
-  const gpu_reading first = reader->read();
+  const gpu::gpu_reading first = reader->read();
   std::unique_lock lock(mutex_);
   while (!stop_) {
     lock.unlock();
-    const gpu_reading now = reader->read();
+    const gpu::gpu_reading now = reader->read();
     seen_(now);
     const device_trouble found = gpu_trouble(first, now);
     if (differ(found, trouble_) && found.causes != 0)
-      log().warn("{} holds this worker up: {}", name_, describe(found));
+      monitor::log().warn("{} holds this worker up: {}", name_,
+                          describe(found));
     else if (differ(found, trouble_))
-      log().info("{} is well again", name_);
+      monitor::log().info("{} is well again", name_);
     lock.lock();
     trouble_ = found;
     changed_.wait_for(lock, between, [this] { return stop_; });
   }
 }
 
-} // namespace ballast
+} // namespace ballast::cli

@@ -12,13 +12,13 @@
 #include <string>
 #include <thread>
 
-namespace ballast {
+namespace ballast::cli {
 
 class gpu_watch {
 public:
   /// `seen` is called on the thread of the watch.
   gpu_watch(std::string name, std::string bus,
-            std::function<void(const gpu_reading&)> seen);
+            std::function<void(const gpu::gpu_reading&)> seen);
   /// As of the last reading. Any thread.
   device_trouble trouble() const;
 
@@ -29,7 +29,7 @@ private:
 
   std::string name_;
   std::string bus_;
-  std::function<void(const gpu_reading&)> seen_;
+  std::function<void(const gpu::gpu_reading&)> seen_;
   mutable std::mutex mutex_; // guards trouble_ and stop_
   device_trouble trouble_;
   std::condition_variable changed_;
@@ -37,4 +37,4 @@ private:
   std::thread thread_;
 };
 
-} // namespace ballast
+} // namespace ballast::cli

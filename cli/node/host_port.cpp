@@ -8,7 +8,7 @@
 #include <stdexcept>
 #include <sys/socket.h>
 
-namespace ballast {
+namespace ballast::cli {
 
 host_port parse_host_port(const std::string& text, const std::string& option) {
   size_t colon = text.rfind(':');
@@ -71,4 +71,4 @@ void check_bind(const host_port& where, const std::string& option,
                             "all the same");
 }
 
-} // namespace ballast
+} // namespace ballast::cli

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-namespace ballast {
+namespace ballast::cli {
 
 /// "HOST:PORT", "[::1]:PORT"; ballast_error{usage} with the option's name.
 struct host_port {
@@ -19,4 +19,4 @@ std::string local_address_towards(const host_port& peer);
 void check_bind(const host_port& where, const std::string& option,
                 bool insecure);
 
-} // namespace ballast
+} // namespace ballast::cli

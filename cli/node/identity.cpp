@@ -7,7 +7,7 @@
 #include <link.h>
 #include <random>
 
-namespace ballast {
+namespace ballast::cli {
 
 namespace {
 
@@ -73,4 +73,4 @@ std::string make_token() {
   return out;
 }
 
-} // namespace ballast
+} // namespace ballast::cli

@@ -3,7 +3,7 @@
 
 #include <string>
 
-namespace ballast {
+namespace ballast::cli {
 
 /// The linker's build id of the library that contains the code. Only equal
 /// builds may join one cluster.
@@ -12,4 +12,4 @@ std::string build_id();
 /// 128 random bits in hex, the shared secret of a run.
 std::string make_token();
 
-} // namespace ballast
+} // namespace ballast::cli

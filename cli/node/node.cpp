@@ -39,7 +39,7 @@ extern "C" __attribute__((visibility("default"))) int
 ballast_node_main(int argc, char** argv) {
   using namespace ballast;
   mallopt(M_ARENA_MAX, heaps_max);
-  node_options options;
+  cli::node_options options;
   CLI::App app{"A long-lived process of a cluster: the coordinator, or a "
                "worker that joins one",
                "ballast node"};
@@ -87,12 +87,15 @@ ballast_node_main(int argc, char** argv) {
     if (!options.coordinator && options.join.empty())
       throw ballast_error(errc::usage, "say --coordinator or --join HOST:PORT");
     // Needed later, but validated before anything is opened.
-    options.coordinator ? cache_limit_bytes() : available_memory_bytes();
+    options.coordinator ? data::cache_limit_bytes()
+                        : data::available_memory_bytes();
     std::signal(SIGPIPE, SIG_IGN);
     // A limit on file sizes then acts like a full disk: a failed write.
     std::signal(SIGXFSZ, SIG_IGN);
-    need_threads(options.coordinator ? coordinator_threads : worker_threads);
-    return options.coordinator ? run_coordinator(options) : run_worker(options);
+    cli::need_threads(options.coordinator ? coordinator_threads
+                                          : worker_threads);
+    return options.coordinator ? cli::run_coordinator(options)
+                               : cli::run_worker(options);
   } catch (const CLI::ParseError& e) {
     return app.exit(e) == 0 ? 0 : 2;
   } catch (const ballast_error& e) {

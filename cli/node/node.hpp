@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-namespace ballast {
+namespace ballast::cli {
 
 struct node_options {
   bool coordinator = false;
@@ -35,4 +35,4 @@ struct node_options {
 int run_coordinator(const node_options& options);
 int run_worker(const node_options& options);
 
-} // namespace ballast
+} // namespace ballast::cli

@@ -8,7 +8,7 @@
 #include <cstdio>
 #include <thread>
 
-namespace ballast {
+namespace ballast::cli {
 
 namespace {
 
@@ -20,7 +20,7 @@ std::chrono::nanoseconds resume_clock() {
 
 } // namespace
 
-void patient_resume::begin(const resume_run& what,
+void patient_resume::begin(const actors::resume_run& what,
                            std::function<void(const std::string&)> accepted,
                            std::function<void(const failure&)> refused) {
   const uint32_t grace_s =
@@ -60,18 +60,18 @@ void patient_resume::over() {
   std::lock_guard lock(mutex_);
   under_way_ = false;
   if (interrupted_)
-    caf::anon_send(whom_, stop_signal{});
+    caf::anon_send(whom_, actors::stop_signal{});
 }
 
 failure
-patient_resume::ask(const resume_run& what,
+patient_resume::ask(const actors::resume_run& what,
                     const std::function<void(const std::string&)>& accepted) {
   failure out;
   caf::scoped_actor self{system_};
   self->request(whom_, resume_deadline, what)
       .receive([&](const std::string& name) { accepted(name); },
-               [&](const caf::error& why) { out = to_failure(why); });
+               [&](const caf::error& why) { out = actors::to_failure(why); });
   return out;
 }
 
-} // namespace ballast
+} // namespace ballast::cli

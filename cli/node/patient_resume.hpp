@@ -10,15 +10,16 @@
 #include <mutex>
 #include <string>
 
-namespace ballast {
+namespace ballast::cli {
 
 class patient_resume {
 public:
-  patient_resume(caf::actor_system& system, local_coordinator_actor whom)
+  patient_resume(caf::actor_system& system,
+                 actors::local_coordinator_actor whom)
       : system_(system), whom_(std::move(whom)) {}
 
   /// `accepted` gets the name of the run; both are called on the thread.
-  void begin(const resume_run& what,
+  void begin(const actors::resume_run& what,
              std::function<void(const std::string&)> accepted,
              std::function<void(const failure&)> refused);
   /// True: the run is told as soon as it is taken over.
@@ -26,14 +27,14 @@ public:
 
 private:
   void over();
-  failure ask(const resume_run& what,
+  failure ask(const actors::resume_run& what,
               const std::function<void(const std::string&)>& accepted);
 
   caf::actor_system& system_;
-  local_coordinator_actor whom_;
+  actors::local_coordinator_actor whom_;
   std::mutex mutex_;
   std::atomic<bool> interrupted_ = false;
   std::atomic<bool> under_way_ = false;
 };
 
-} // namespace ballast
+} // namespace ballast::cli

@@ -4,13 +4,13 @@
 #include <cstdio>
 #include <unistd.h>
 
-namespace ballast {
+namespace ballast::cli {
 
 progress_tap::progress_tap(bool enabled) : printer_(STDERR_FILENO, enabled) {}
 
-void progress_tap::tick(const run_status& status) {
+void progress_tap::tick(const coordinator::run_status& status) {
   auto now = std::chrono::steady_clock::now().time_since_epoch();
-  last_ = progress_of(status);
+  last_ = monitor::progress_of(status);
   printer_.update(last_, now.count());
 }
 
@@ -31,4 +31,4 @@ void progress_tap::finish(const nlohmann::json& report) {
   printer_.finish(last_);
 }
 
-} // namespace ballast
+} // namespace ballast::cli

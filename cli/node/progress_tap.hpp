@@ -7,21 +7,21 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-namespace ballast {
+namespace ballast::cli {
 
 /// Used on the coordinator's thread.
 class progress_tap {
 public:
   explicit progress_tap(bool enabled);
-  void tick(const run_status& status);
+  void tick(const coordinator::run_status& status);
   /// A line of its own on stderr, also without progress.
   void say(const std::string& line);
   /// The run has ended; `report` may be null.
   void finish(const nlohmann::json& report);
 
 private:
-  progress_printer printer_;
-  progress_state last_;
+  monitor::progress_printer printer_;
+  monitor::progress_state last_;
 };
 
-} // namespace ballast
+} // namespace ballast::cli

@@ -14,7 +14,7 @@
 #include <set>
 #include <string>
 
-namespace ballast {
+namespace ballast::cli {
 
 namespace {
 
@@ -31,8 +31,8 @@ std::optional<job> job_in(const nlohmann::json& line) {
   return read.value;
 }
 
-resume_run resume_in(const nlohmann::json& line) {
-  resume_run out;
+actors::resume_run resume_in(const nlohmann::json& line) {
+  actors::resume_run out;
   out.folder = line.at("folder").get<std::string>();
   out.what = job_in(line);
   if (line.contains("alive") && line["alive"].is_array())
@@ -45,7 +45,7 @@ resume_run resume_in(const nlohmann::json& line) {
 
 void follow_supervisor(std::shared_ptr<liveness_socket> supervisor,
                        caf::actor_system& system,
-                       local_coordinator_actor whom) {
+                       actors::local_coordinator_actor whom) {
   name_this_thread("bl-supervisor");
   auto accepted = [](const std::string&) {};
   auto& resume = *new patient_resume(system, whom); // as long as the process
@@ -58,18 +58,19 @@ void follow_supervisor(std::shared_ptr<liveness_socket> supervisor,
     if (auto what = job_in(line)) {
       caf::scoped_actor self{system};
       self->request(whom, submit_deadline,
-                    submit_job{*what, line.value("run_dir", "")})
+                    actors::submit_job{*what, line.value("run_dir", "")})
           .receive(accepted, [&refuse](const caf::error& why) {
-            refuse(to_failure(why));
+            refuse(actors::to_failure(why));
           });
     } else if (line.contains("resume")) {
       resume.begin(resume_in(line["resume"]), accepted, refuse);
     } else if (line.contains("exited")) {
-      caf::anon_send(whom, process_exited{line["exited"].value("name", ""),
-                                          process_end_of(line["exited"])});
+      caf::anon_send(whom,
+                     actors::process_exited{line["exited"].value("name", ""),
+                                            process_end_of(line["exited"])});
     } else if (line.contains("signal")) {
       if (!resume.interrupt())
-        caf::anon_send(whom, stop_signal{});
+        caf::anon_send(whom, actors::stop_signal{});
     }
   };
   while (true) {
@@ -84,4 +85,4 @@ void follow_supervisor(std::shared_ptr<liveness_socket> supervisor,
   }
 }
 
-} // namespace ballast
+} // namespace ballast::cli

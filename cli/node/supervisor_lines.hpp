@@ -7,12 +7,12 @@
 
 #include <memory>
 
-namespace ballast {
+namespace ballast::cli {
 
 /// Runs until the supervisor's end of the socket closes, which ends this
 /// process.
 [[noreturn]] void follow_supervisor(std::shared_ptr<liveness_socket> supervisor,
                                     caf::actor_system& system,
-                                    local_coordinator_actor whom);
+                                    actors::local_coordinator_actor whom);
 
-} // namespace ballast
+} // namespace ballast::cli

@@ -5,7 +5,7 @@
 #include <thread>
 #include <vector>
 
-namespace ballast {
+namespace ballast::cli {
 
 void need_threads(uint32_t count) {
   std::latch over(1);
@@ -18,4 +18,4 @@ void need_threads(uint32_t count) {
     threads.emplace_back([&over] { over.wait(); });
 }
 
-} // namespace ballast
+} // namespace ballast::cli

@@ -9,23 +9,23 @@
 #include <cstdlib>
 #include <unistd.h>
 
-namespace ballast {
+namespace ballast::cli {
 namespace {
 
 /// The reason against any GPU here; empty if there is none.
-std::string why_no_training(const cuda_report& report) {
+std::string why_no_training(const gpu::cuda_report& report) {
   if (std::string why = why_no_gpu(report); !why.empty())
     return why;
-  if (std::string why = nccl_environment_refusal(
+  if (std::string why = gpu::nccl_environment_refusal(
           [](const char* name) { return std::getenv(name); });
       !why.empty())
     return why;
-  return torch_on_cuda().message;
+  return gpu::torch_on_cuda().message;
 }
 
 worker_device on_gpu(int index) {
   worker_device out;
-  out.device = open_cuda_device(index);
+  out.device = gpu::open_cuda_device(index);
   out.name = out.device->name();
   return out;
 }
@@ -33,14 +33,15 @@ worker_device on_gpu(int index) {
 worker_device choose_any() {
   if (!may_have_gpu())
     return {};
-  const cuda_report report = probe_cuda();
+  const gpu::cuda_report report = gpu::probe_cuda();
   std::string why = why_no_training(report);
   std::vector<int> gpus;
-  for (const cuda_device& one : report.devices)
+  for (const gpu::cuda_device& one : report.devices)
     if (why.empty() && !why_not_device(report, one.index))
       gpus.push_back(one.index);
   while (!gpus.empty()) {
-    auto seat = device_seat::take(device_seat::default_folder(), gpus);
+    auto seat =
+        gpu::device_seat::take(gpu::device_seat::default_folder(), gpus);
     const int index = seat ? seat->gpu() : gpus.front();
     try {
       worker_device out = on_gpu(index);
@@ -48,11 +49,11 @@ worker_device choose_any() {
       return out;
     } catch (const ballast_error& e) {
       why = e.what();
-      log().warn("{}", why);
+      monitor::log().warn("{}", why);
       std::erase(gpus, index);
     }
   }
-  log().warn("trains on the CPU: {}", why);
+  monitor::log().warn("trains on the CPU: {}", why);
   return {};
 }
 
@@ -68,11 +69,11 @@ worker_device choose_device(const std::string& asked) {
     return {};
   if (asked == "auto")
     return choose_any();
-  const std::optional<int> index = cuda_index(asked);
+  const std::optional<int> index = gpu::cuda_index(asked);
   if (!index)
     throw ballast_error(
         errc::usage, "--device takes auto, cpu or cuda:N, not '" + asked + "'");
-  const cuda_report report = probe_cuda();
+  const gpu::cuda_report report = gpu::probe_cuda();
   std::string why = why_not_device(report, *index).message;
   if (why.empty())
     why = why_no_training(report);
@@ -81,4 +82,4 @@ worker_device choose_device(const std::string& asked) {
   return on_gpu(*index);
 }
 
-} // namespace ballast
+} // namespace ballast::cli

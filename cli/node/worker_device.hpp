@@ -10,13 +10,13 @@
 #include <optional>
 #include <string>
 
-namespace ballast {
+namespace ballast::cli {
 
 struct worker_device {
   std::string name = "cpu";
-  std::shared_ptr<compute_device> device = {}; // null: the CPU
+  std::shared_ptr<gpu::compute_device> device = {}; // null: the CPU
   /// Held as long as the process lives.
-  std::optional<device_seat> seat = {};
+  std::optional<gpu::device_seat> seat = {};
 };
 
 /// Throws ballast_error{usage} for another text, {device_failed} with one line
@@ -27,4 +27,4 @@ worker_device choose_device(const std::string& asked);
 /// CUDA part.
 bool may_have_gpu();
 
-} // namespace ballast
+} // namespace ballast::cli

@@ -32,7 +32,7 @@
 #include <thread>
 #include <unistd.h>
 
-namespace ballast {
+namespace ballast::cli {
 
 namespace {
 
@@ -74,7 +74,7 @@ public:
         follow(descriptor);
       }).detach();
   }
-  void hand_over(const local_worker_actor& worker) {
+  void hand_over(const actors::local_worker_actor& worker) {
     std::lock_guard lock(mutex_);
     worker_ = worker;
   }
@@ -93,7 +93,7 @@ private:
   }
 
   std::mutex mutex_;
-  local_worker_actor worker_;
+  actors::local_worker_actor worker_;
 };
 
 std::string host_name() {
@@ -126,17 +126,18 @@ std::string node_name(const node_options& options) {
 }
 
 /// One attempt with a deadline, because a peer may accept and stay silent.
-coordinator_actor connect_once(caf::actor_system& system,
-                               caf::scoped_actor& self, const host_port& where,
-                               std::string& problem) {
-  coordinator_actor out;
+actors::coordinator_actor connect_once(caf::actor_system& system,
+                                       caf::scoped_actor& self,
+                                       const host_port& where,
+                                       std::string& problem) {
+  actors::coordinator_actor out;
   self->request(system.middleman().actor_handle(), 2s, caf::connect_atom::value,
                 where.host, where.port)
       .receive(
           [&](const caf::node_id&, const caf::strong_actor_ptr& found,
               const std::set<std::string>&) {
             if (found)
-              out = caf::actor_cast<coordinator_actor>(found);
+              out = caf::actor_cast<actors::coordinator_actor>(found);
             else
               problem = "something else than a coordinator answers there";
           },
@@ -148,8 +149,8 @@ coordinator_actor connect_once(caf::actor_system& system,
   return out;
 }
 
-coordinator_actor find_coordinator(caf::actor_system& system,
-                                   const node_options& options) {
+actors::coordinator_actor find_coordinator(caf::actor_system& system,
+                                           const node_options& options) {
   host_port where = parse_host_port(options.join, "--join");
   caf::scoped_actor self{system};
   auto until =
@@ -159,7 +160,8 @@ coordinator_actor find_coordinator(caf::actor_system& system,
   std::mutex mutex;
   std::condition_variable never;
   while (true) {
-    coordinator_actor found = connect_once(system, self, where, problem);
+    actors::coordinator_actor found =
+        connect_once(system, self, where, problem);
     if (found)
       return found;
     if (std::chrono::steady_clock::now() >= until)
@@ -185,9 +187,9 @@ host_port newest_address(const node_options& options,
 
 /// Retries until a coordinator answers. The worker itself decides when to give
 /// up.
-coordinator_actor find_again(caf::actor_system& system,
-                             const node_options& options,
-                             const std::string& run_folder) {
+actors::coordinator_actor find_again(caf::actor_system& system,
+                                     const node_options& options,
+                                     const std::string& run_folder) {
   std::mutex mutex;
   std::condition_variable never;
   for (bool by_file = true;; by_file = !by_file) {
@@ -198,7 +200,7 @@ coordinator_actor find_again(caf::actor_system& system,
     }
     caf::scoped_actor self{system};
     std::string problem;
-    coordinator_actor found =
+    actors::coordinator_actor found =
         connect_once(system, self,
                      by_file ? newest_address(options, run_folder)
                              : parse_host_port(options.join, "--join"),
@@ -208,11 +210,12 @@ coordinator_actor find_again(caf::actor_system& system,
   }
 }
 
-http_handlers worker_handlers(std::shared_ptr<probe_slot> probes) {
-  http_handlers out;
+monitor::http_handlers
+worker_handlers(std::shared_ptr<actors::probe_slot> probes) {
+  monitor::http_handlers out;
   out.metrics = [probes] {
     auto probe = probes->get();
-    return probe ? probe->text() : idle_metrics();
+    return probe ? probe->text() : monitor::idle_metrics();
   };
   out.unhealthy = [] { return std::optional<std::string>(); };
   out.not_ready = out.unhealthy;
@@ -229,7 +232,8 @@ sigset_t end_signals() {
 
 /// What the coordinator learns of this process.
 worker_hello hello_of(const node_options& options, const std::string& name,
-                      const worker_device& place, const http_address& metrics) {
+                      const worker_device& place,
+                      const monitor::http_address& metrics) {
   worker_hello out;
   out.name = name;
   out.pid = uint32_t(getpid());
@@ -237,14 +241,14 @@ worker_hello hello_of(const node_options& options, const std::string& name,
   out.device = place.name;
   out.start_ticks = start_ticks(getpid()).value_or(0);
   out.boot_id = boot_id();
-  out.memory_bytes = available_memory_bytes();
+  out.memory_bytes = data::available_memory_bytes();
   if (place.device) {
-    out.gpu = gpu_identity(place.device->bus());
-    const nccl_report nccl = probe_nccl();
+    out.gpu = gpu::gpu_identity(place.device->bus());
+    const gpu::nccl_report nccl = gpu::probe_nccl();
     if (const std::string why = nccl_trouble(nccl); !why.empty())
-      log().warn("NCCL {}", why);
+      monitor::log().warn("NCCL {}", why);
     else
-      out.nccl = nccl_version_text(nccl.running_version);
+      out.nccl = gpu::nccl_version_text(nccl.running_version);
   }
   out.build_id = options.build_id.empty() ? build_id() : options.build_id;
   out.metrics_address = "http://" + to_string(metrics);
@@ -252,11 +256,10 @@ worker_hello hello_of(const node_options& options, const std::string& name,
 }
 
 /// `place` and `latch` live as long as the process.
-std::unique_ptr<worker_engine> engine_on(const std::string& host,
-                                         const worker_device& place,
-                                         exit_latch& latch,
-                                         engine_listener listener) {
-  engine_config engine;
+std::unique_ptr<actors::worker_engine>
+engine_on(const std::string& host, const worker_device& place,
+          exit_latch& latch, actors::engine_listener listener) {
+  actors::engine_config engine;
   engine.bind_host = host;
   engine.device = place.device;
   // CUDA errors are sticky: every later call in the process fails too. This
@@ -271,13 +274,13 @@ std::unique_ptr<worker_engine> engine_on(const std::string& host,
 
 void preload_libraries() {
   name_this_thread("bl-preload");
-  preload_torch();
+  gpu::preload_torch();
 }
 
 /// On a thread that ends with the process, or when it succeeds.
 void look_again(caf::actor_system& system, const node_options& options,
                 const std::string& run_folder,
-                std::function<void(coordinator_actor)> found) {
+                std::function<void(actors::coordinator_actor)> found) {
   std::thread([&system, &options, run_folder, found = std::move(found)] {
     name_this_thread("bl-reconnect");
     found(find_again(system, options, run_folder));
@@ -286,8 +289,8 @@ void look_again(caf::actor_system& system, const node_options& options,
 
 /// A signal drains the worker. A second one, or the end of the grace period,
 /// ends the process at once.
-void drain_on_signals(const local_worker_actor& actor, exit_latch& latch,
-                      uint32_t grace_s) {
+void drain_on_signals(const actors::local_worker_actor& actor,
+                      exit_latch& latch, uint32_t grace_s) {
   std::thread([actor, &latch, grace_s] {
     name_this_thread("bl-signals");
     sigset_t ends = end_signals();
@@ -304,8 +307,8 @@ void drain_on_signals(const local_worker_actor& actor, exit_latch& latch,
 /// wait for peers that may be gone.
 [[noreturn]] void end_process(int code, const std::string& reason) {
   // The reason must be the last line, whatever other threads still log.
-  log().flush();
-  log().set_level(spdlog::level::off);
+  monitor::log().flush();
+  monitor::log().set_level(spdlog::level::off);
   if (code != 0)
     std::fprintf(stderr, "ballast: %s\n", reason.c_str());
   std::fflush(nullptr);
@@ -318,7 +321,7 @@ int run_worker(const node_options& options) {
   sigset_t ends = end_signals();
   pthread_sigmask(SIG_BLOCK, &ends, nullptr); // before any thread starts
   std::string name = node_name(options);
-  start_log(name);
+  monitor::start_log(name);
   // Leaked on purpose, as below: work on a device may outlive this function.
   auto& place = *new worker_device(choose_device(options.device));
   host_port metrics = parse_host_port(options.metrics, "--metrics");
@@ -334,29 +337,30 @@ int run_worker(const node_options& options) {
   // purpose, because CAF's threads may still call it during the exit.
   auto& latch = *new exit_latch;
   auto& watch = *new supervisor_watch(options.liveness_fd);
-  auto probes = std::make_shared<probe_slot>();
+  auto probes = std::make_shared<actors::probe_slot>();
   auto& health = *new std::unique_ptr<gpu_watch>;
   if (place.device)
     health = std::make_unique<gpu_watch>(place.name, place.device->bus(),
-                                         [probes](const gpu_reading& now) {
+                                         [probes](const gpu::gpu_reading& now) {
                                            if (auto probe = probes->get())
                                              probe->gpu(now);
                                          });
-  http_server http;
-  http_address bound =
+  monitor::http_server http;
+  monitor::http_address bound =
       http.start(metrics.host, metrics.port, worker_handlers(probes));
 
-  auto& config = *new system_config;
+  auto& config = *new actors::system_config;
   auto& system = *new caf::actor_system(config);
-  coordinator_actor coordinator = find_coordinator(system, options);
-  gpu_worker_config worker;
+  actors::coordinator_actor coordinator = find_coordinator(system, options);
+  actors::gpu_worker_config worker;
   worker.hello = hello_of(options, name, place, bound);
   worker.once = options.once;
   worker.log_to_folder = options.liveness_fd < 0;
   worker.probes = probes;
   if (health)
     worker.device_trouble = [&health] { return health->trouble(); };
-  worker.make_engine = [host, &place, &latch](engine_listener listener) {
+  worker.make_engine = [host, &place,
+                        &latch](actors::engine_listener listener) {
     return engine_on(host, place, latch, std::move(listener));
   };
   worker.look_again = [&system, &options](const std::string& run_folder,
@@ -366,8 +370,8 @@ int run_worker(const node_options& options) {
   worker.on_exit = [&latch](int code, std::string reason) {
     latch.leave(code, std::move(reason));
   };
-  auto actor =
-      system.spawn<gpu_worker, caf::detached>(coordinator, std::move(worker));
+  auto actor = system.spawn<actors::gpu_worker, caf::detached>(
+      coordinator, std::move(worker));
   caf::anon_send(actor, join_atom::value);
   drain_on_signals(actor, latch, options.grace_s);
   watch.hand_over(actor);
@@ -383,4 +387,4 @@ int run_worker(const node_options& options) {
   end_process(code, reason);
 }
 
-} // namespace ballast
+} // namespace ballast::cli

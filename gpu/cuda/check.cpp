@@ -4,7 +4,7 @@
 
 #include <string>
 
-namespace ballast {
+namespace ballast::gpu {
 
 void check_cuda(cudaError_t code, const char* what) {
   if (code == cudaSuccess)
@@ -15,4 +15,4 @@ void check_cuda(cudaError_t code, const char* what) {
                           " (" + cudaGetErrorName(code) + ")");
 }
 
-} // namespace ballast
+} // namespace ballast::gpu

@@ -8,7 +8,7 @@
 #include <map>
 #include <mutex>
 
-namespace ballast {
+namespace ballast::gpu {
 
 struct cuda_arenas::book {
   explicit book(int index) : device(index) {}
@@ -98,4 +98,4 @@ std::optional<size_t> cuda_arenas::place_of(const void* at) const {
   return size_t(wanted - begin) / sizeof(float);
 }
 
-} // namespace ballast
+} // namespace ballast::gpu

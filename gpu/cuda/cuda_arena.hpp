@@ -9,7 +9,7 @@
 #include <memory>
 #include <optional>
 
-namespace ballast {
+namespace ballast::gpu {
 
 class cuda_arenas {
 public:
@@ -26,4 +26,4 @@ private:
   std::shared_ptr<book> book_;
 };
 
-} // namespace ballast
+} // namespace ballast::gpu

@@ -8,7 +8,7 @@
 #include <deque>
 #include <mutex>
 
-namespace ballast {
+namespace ballast::gpu {
 namespace {
 
 class cuda_device final : public compute_device {
@@ -42,7 +42,7 @@ public:
   }
 
   std::shared_ptr<float[]> allocate(size_t floats,
-                                    collective_backend&) override {
+                                    collectives::collective_backend&) override {
     return arenas_.allocate(floats);
   }
   std::optional<size_t> place_in_arena(const void* at) const override {
@@ -74,9 +74,9 @@ public:
             }};
   }
 
-  std::unique_ptr<optimizer> make_optimizer(const optimizer_spec& spec,
-                                            size_t count,
-                                            collective_backend&) override {
+  std::unique_ptr<optimizer>
+  make_optimizer(const optimizer_spec& spec, size_t count,
+                 collectives::collective_backend&) override {
     use();
     return make_cuda_optimizer(spec, count, index_, arenas_);
   }
@@ -139,4 +139,4 @@ std::unique_ptr<compute_device> make_cuda_device(int index) {
   return std::make_unique<cuda_device>(index);
 }
 
-} // namespace ballast
+} // namespace ballast::gpu

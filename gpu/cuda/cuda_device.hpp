@@ -18,9 +18,9 @@
 
 #include <memory>
 
-namespace ballast {
+namespace ballast::gpu {
 
 /// Throws ballast_error{device_failed} if the device cannot run a kernel.
 std::unique_ptr<compute_device> make_cuda_device(int index);
 
-} // namespace ballast
+} // namespace ballast::gpu

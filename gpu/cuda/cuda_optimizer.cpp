@@ -5,7 +5,7 @@
 #include "gpu/cuda/kernels.hpp"
 #include "runtime/base/errors.hpp"
 
-namespace ballast {
+namespace ballast::gpu {
 namespace {
 
 class cuda_optimizer final : public optimizer {
@@ -100,4 +100,4 @@ std::unique_ptr<optimizer> make_cuda_optimizer(const optimizer_spec& spec,
   return std::make_unique<cuda_optimizer>(spec, count, device, arenas);
 }
 
-} // namespace ballast
+} // namespace ballast::gpu

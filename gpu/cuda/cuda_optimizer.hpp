@@ -6,7 +6,7 @@
 
 #include <memory>
 
-namespace ballast {
+namespace ballast::gpu {
 
 class cuda_arenas;
 
@@ -16,4 +16,4 @@ std::unique_ptr<optimizer> make_cuda_optimizer(const optimizer_spec& spec,
                                                size_t count, int device,
                                                cuda_arenas& arenas);
 
-} // namespace ballast
+} // namespace ballast::gpu

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-namespace ballast {
+namespace ballast::gpu {
 
 template <class T>
 class device_memory {
@@ -56,4 +56,4 @@ private:
   size_t count_;
 };
 
-} // namespace ballast
+} // namespace ballast::gpu

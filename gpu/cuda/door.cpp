@@ -10,7 +10,7 @@
 #include <cstdlib>
 #include <string>
 
-namespace ballast {
+namespace ballast::gpu {
 namespace {
 
 std::string reason_of(cudaError_t code) {
@@ -85,16 +85,16 @@ void run_a_kernel(int index) {
 }
 
 } // namespace
-} // namespace ballast
+} // namespace ballast::gpu
 
 extern "C" {
 
 __attribute__((visibility("default"))) void
-ballast_cuda_probe(ballast::cuda_report* out) {
+ballast_cuda_probe(ballast::gpu::cuda_report* out) {
   try {
-    ballast::probe(*out);
+    ballast::gpu::probe(*out);
   } catch (const std::exception& e) {
-    out->state = ballast::cuda_state::failed;
+    out->state = ballast::gpu::cuda_state::failed;
     out->detail = e.what();
   }
 }
@@ -102,7 +102,7 @@ ballast_cuda_probe(ballast::cuda_report* out) {
 __attribute__((visibility("default"))) void
 ballast_cuda_try_device(int index, ballast::failure* why) {
   try {
-    ballast::run_a_kernel(index);
+    ballast::gpu::run_a_kernel(index);
   } catch (const std::exception& e) {
     *why = {ballast::errc::device_failed,
             "cuda:" + std::to_string(index) + ": " + e.what(),
@@ -111,9 +111,9 @@ ballast_cuda_try_device(int index, ballast::failure* why) {
 }
 
 __attribute__((visibility("default"))) void
-ballast_nccl_probe(ballast::nccl_report* out) {
+ballast_nccl_probe(ballast::gpu::nccl_report* out) {
   try {
-    const ballast::nccl_library& nccl = ballast::loaded_nccl();
+    const ballast::gpu::nccl_library& nccl = ballast::gpu::loaded_nccl();
     out->compiled_version = nccl.compiled_version;
     out->running_version = nccl.running_version;
     out->file = nccl.file;
@@ -123,21 +123,21 @@ ballast_nccl_probe(ballast::nccl_report* out) {
   }
 }
 
-__attribute__((visibility("default"))) ballast::collective_backend*
+__attribute__((visibility("default"))) ballast::collectives::collective_backend*
 ballast_make_nccl_backend(int device, ballast::failure* why) {
   try {
-    return ballast::make_nccl_backend(device).release();
+    return ballast::gpu::make_nccl_backend(device).release();
   } catch (const std::exception& e) {
     *why = {ballast::errc::device_failed, e.what(), {}};
     return nullptr;
   }
 }
 
-__attribute__((visibility("default"))) ballast::compute_device*
+__attribute__((visibility("default"))) ballast::gpu::compute_device*
 ballast_make_cuda_device(int index, ballast::failure* why) {
   try {
-    ballast::run_a_kernel(index);
-    return ballast::make_cuda_device(index).release();
+    ballast::gpu::run_a_kernel(index);
+    return ballast::gpu::make_cuda_device(index).release();
   } catch (const std::exception& e) {
     *why = {ballast::errc::device_failed,
             "cuda:" + std::to_string(index) + ": " + e.what(),

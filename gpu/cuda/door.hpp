@@ -8,7 +8,7 @@
 #include "gpu/cuda_report.hpp"
 #include "gpu/device.hpp"
 
-namespace ballast {
+namespace ballast::gpu {
 
 constexpr const char* cuda_library_name = "libballast_cuda.so";
 
@@ -28,7 +28,7 @@ constexpr const char* nccl_probe_name = "ballast_nccl_probe";
 /// Null and `*why` set if NCCL or the device cannot be used. The caller owns
 /// it. Its methods throw collective_error, which does cross the boundary (both
 /// sides know its type by name).
-using nccl_factory = collective_backend*(int device, failure* why);
+using nccl_factory = collectives::collective_backend*(int device, failure* why);
 constexpr const char* nccl_factory_name = "ballast_make_nccl_backend";
 
 /// Null and `*why` set if the GPU cannot be used. The caller owns it. Its
@@ -36,4 +36,4 @@ constexpr const char* nccl_factory_name = "ballast_make_nccl_backend";
 using cuda_device_factory = compute_device*(int index, failure* why);
 constexpr const char* cuda_device_factory_name = "ballast_make_cuda_device";
 
-} // namespace ballast
+} // namespace ballast::gpu

@@ -6,7 +6,7 @@
 
 #include <cuda_runtime.h>
 
-namespace ballast {
+namespace ballast::gpu {
 namespace {
 
 // -- one loop for all ---------------------------------------------------------
@@ -94,15 +94,15 @@ struct scale_copy_op {
 };
 
 struct trailer_values {
-  float values[trailer::floats];
+  float values[worker::trailer::floats];
 };
 
 __global__ void write_trailer_kernel(trailer_values counts,
                                      const float* loss_sum, float* to) {
   const unsigned i = threadIdx.x;
-  if (i < trailer::floats)
-    to[i] =
-        i == trailer::loss_sum_at && loss_sum ? *loss_sum : counts.values[i];
+  if (i < worker::trailer::floats)
+    to[i] = i == worker::trailer::loss_sum_at && loss_sum ? *loss_sum
+                                                          : counts.values[i];
 }
 
 // -- optimizers ---------------------------------------------------------------
@@ -314,10 +314,10 @@ void launch_scale_copy(const float* from, float* to, size_t count, float weight,
          "scale_copy", stream);
 }
 
-void launch_write_trailer(const trailer& counts, const float* loss_sum,
+void launch_write_trailer(const worker::trailer& counts, const float* loss_sum,
                           float* to, cuda_stream stream) {
   trailer_values values;
-  for (size_t i = 0; i < trailer::floats; ++i)
+  for (size_t i = 0; i < worker::trailer::floats; ++i)
     values.values[i] = counts.data()[i];
   write_trailer_kernel<<<1, 32, 0, stream>>>(values, loss_sum, to);
   check_launch("write_trailer");
@@ -355,4 +355,4 @@ void launch_gather_rows(const row_block<float>& from, const uint32_t* index,
   launch_gather_by<float4>(from, index, count, scale, offset, to, stream);
 }
 
-} // namespace ballast
+} // namespace ballast::gpu

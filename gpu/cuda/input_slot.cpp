@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-namespace ballast {
+namespace ballast::gpu {
 namespace {
 
 /// The alignment of the driver's own allocations.
@@ -76,4 +76,4 @@ batch_view input_slot::bring(const batch_view& rows, uint32_t features) {
   return out;
 }
 
-} // namespace ballast
+} // namespace ballast::gpu

@@ -7,7 +7,7 @@
 
 #include <cstddef>
 
-namespace ballast {
+namespace ballast::gpu {
 
 class input_slot {
 public:
@@ -27,4 +27,4 @@ private:
   size_t bytes_ = 0;
 };
 
-} // namespace ballast
+} // namespace ballast::gpu

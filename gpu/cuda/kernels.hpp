@@ -17,7 +17,7 @@
 
 struct CUstream_st; // the target type of cudaStream_t
 
-namespace ballast {
+namespace ballast::gpu {
 
 using cuda_stream = CUstream_st*;
 
@@ -26,7 +26,7 @@ using cuda_stream = CUstream_st*;
 void launch_scale_copy(const float* from, float* to, size_t count, float weight,
                        cuda_stream stream);
 /// `counts` is copied into the launch, so the caller may reuse it at once.
-void launch_write_trailer(const trailer& counts, const float* loss_sum,
+void launch_write_trailer(const worker::trailer& counts, const float* loss_sum,
                           float* to, cuda_stream stream);
 
 // -- clipping (gpu/kernels/global_norm.hpp) -----------------------------------
@@ -65,4 +65,4 @@ void launch_gather_rows(const row_block<float>& from, const uint32_t* index,
                         size_t count, float scale, float offset, float* to,
                         cuda_stream stream);
 
-} // namespace ballast
+} // namespace ballast::gpu

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace ballast {
+namespace ballast::gpu {
 namespace {
 
 /// A processor holds 2,048 threads, 8 blocks; twice that, so that blocks that
@@ -29,4 +29,4 @@ void check_launch(const char* kernel) {
   check_cuda(cudaGetLastError(), kernel);
 }
 
-} // namespace ballast
+} // namespace ballast::gpu

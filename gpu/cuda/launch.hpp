@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-namespace ballast {
+namespace ballast::gpu {
 
 constexpr int threads_per_block = 256;
 
@@ -16,4 +16,4 @@ unsigned blocks_for(size_t items);
 /// was refused.
 void check_launch(const char* kernel);
 
-} // namespace ballast
+} // namespace ballast::gpu

@@ -9,7 +9,10 @@
 #include <cstdlib>
 #include <cstring>
 
-namespace ballast {
+namespace ballast::gpu {
+
+using collectives::collective_errc;
+using collectives::collective_error;
 namespace {
 
 using std::chrono::steady_clock;
@@ -17,13 +20,13 @@ using std::chrono::steady_clock;
 /// Host buffers travel in pieces of this size.
 constexpr size_t staging_bytes = size_t{4} << 20;
 
-ncclDataType_t nccl_type(element_type type) {
+ncclDataType_t nccl_type(collectives::element_type type) {
   switch (type) {
-  case element_type::float64:
+  case collectives::element_type::float64:
     return ncclFloat64;
-  case element_type::bfloat16:
+  case collectives::element_type::bfloat16:
     return ncclBfloat16;
-  case element_type::float32:
+  case collectives::element_type::float32:
     break;
   }
   return ncclFloat32;
@@ -66,11 +69,11 @@ struct stream_parts {
   }
 };
 
-class nccl_collective final : public collective {
+class nccl_collective final : public collectives::collective {
 public:
   nccl_collective(std::shared_ptr<nccl_device> device,
                   nccl_communicator_ptr communicator,
-                  const collective_options& options)
+                  const collectives::collective_options& options)
       : device_(std::move(device)), communicator_(std::move(communicator)),
         rank_(options.rank), size_(options.size) {}
 
@@ -79,7 +82,7 @@ public:
   /// end.
   ~nccl_collective() override {
     try {
-      if (state_ != collective_state::closed) {
+      if (state_ != collectives::collective_state::closed) {
         device_->abort(communicator_, {collective_errc::aborted,
                                        "the collective was dropped"});
         device_->wait_gone(*communicator_);
@@ -92,14 +95,14 @@ public:
 
   int rank() const override { return rank_; }
   int size() const override { return size_; }
-  collective_state state() const override { return state_; }
+  collectives::collective_state state() const override { return state_; }
 
-  void open(deadline until) {
+  void open(collectives::deadline until) {
     on_owner(until, [this] { parts_.open(); });
   }
 
-  void all_reduce(void* data, size_t count, element_type type,
-                  deadline until) override {
+  void all_reduce(void* data, size_t count, collectives::element_type type,
+                  collectives::deadline until) override {
     const nccl_library& nccl = device_->nccl();
     in_pieces(data, count, size_of(type), "all_reduce", until,
               [&, type](void* at, size_t elements) {
@@ -114,11 +117,11 @@ public:
 
   // Training does not use these two: our slices may differ by an element, which
   // NCCL's operations do not allow.
-  void reduce_scatter(void* data, size_t count, element_type type,
-                      deadline until) override {
+  void reduce_scatter(void* data, size_t count, collectives::element_type type,
+                      collectives::deadline until) override {
     const nccl_library& nccl = device_->nccl();
     for (int root = 0; root < size_; ++root) {
-      const slice part = slice_of(count, root, size_);
+      const collectives::slice part = collectives::slice_of(count, root, size_);
       in_pieces(static_cast<char*>(data) + part.begin * size_of(type),
                 part.end - part.begin, size_of(type), "reduce_scatter", until,
                 [&, type, root](void* at, size_t elements) {
@@ -130,16 +133,17 @@ public:
     bytes_sent_ +=
         count * size_of(type) * uint64_t(size_ - 1) / uint64_t(size_);
   }
-  void all_gather(void* data, size_t count, element_type type,
-                  deadline until) override {
+  void all_gather(void* data, size_t count, collectives::element_type type,
+                  collectives::deadline until) override {
     for (int root = 0; root < size_; ++root) {
-      const slice part = slice_of(count, root, size_);
+      const collectives::slice part = collectives::slice_of(count, root, size_);
       broadcast(static_cast<char*>(data) + part.begin * size_of(type),
                 (part.end - part.begin) * size_of(type), root, until);
     }
   }
 
-  void send(const void* data, size_t bytes, int to, deadline until) override {
+  void send(const void* data, size_t bytes, int to,
+            collectives::deadline until) override {
     check_rank(to);
     const nccl_library& nccl = device_->nccl();
     in_pieces(const_cast<void*>(data), bytes, 1, "send", until,
@@ -149,7 +153,8 @@ public:
               });
     bytes_sent_ += bytes;
   }
-  void receive(void* data, size_t bytes, int from, deadline until) override {
+  void receive(void* data, size_t bytes, int from,
+               collectives::deadline until) override {
     check_rank(from);
     const nccl_library& nccl = device_->nccl();
     in_pieces(data, bytes, 1, "receive", until,
@@ -159,7 +164,8 @@ public:
               });
   }
 
-  void broadcast(void* data, size_t bytes, int root, deadline until) override {
+  void broadcast(void* data, size_t bytes, int root,
+                 collectives::deadline until) override {
     check_rank(root);
     const nccl_library& nccl = device_->nccl();
     in_pieces(data, bytes, 1, "broadcast", until,
@@ -170,23 +176,23 @@ public:
     bytes_sent_ += rank_ == root ? bytes : 0;
   }
 
-  void barrier(deadline until) override {
+  void barrier(collectives::deadline until) override {
     float nothing = 0;
-    all_reduce(&nothing, 1, element_type::float32, until);
+    all_reduce(&nothing, 1, collectives::element_type::float32, until);
   }
 
   void abort(const std::string& reason) noexcept override {
-    if (state_ == collective_state::closed)
+    if (state_ == collectives::collective_state::closed)
       return;
     try {
       communicator_->mark({collective_errc::aborted, reason});
     } catch (...) { // no memory for the text: the deadline ends the operation
     }
-    state_ = collective_state::dead;
+    state_ = collectives::collective_state::dead;
   }
 
-  void close(deadline until) override {
-    state_ = collective_state::draining;
+  void close(collectives::deadline until) override {
+    state_ = collectives::collective_state::draining;
     barrier(until);
     on_owner(until, [this, until] {
       const nccl_library& nccl = device_->nccl();
@@ -197,7 +203,7 @@ public:
                     [&] { return nccl.comm_destroy(communicator_->handle); });
       communicator_->handle = nullptr;
     });
-    state_ = collective_state::closed;
+    state_ = collectives::collective_state::closed;
   }
 
   uint64_t bytes_sent() const override { return bytes_sent_; }
@@ -212,8 +218,8 @@ private:
   }
 
   template <class Task>
-  void on_owner(deadline until, Task&& task) {
-    if (state_ == collective_state::closed)
+  void on_owner(collectives::deadline until, Task&& task) {
+    if (state_ == collectives::collective_state::closed)
       throw collective_error(collective_errc::aborted,
                              "the collective is closed");
     try {
@@ -229,7 +235,7 @@ private:
 
   template <class Issue>
   void in_pieces(void* data, size_t count, size_t element_bytes,
-                 const char* what, deadline until, Issue issue) {
+                 const char* what, collectives::deadline until, Issue issue) {
     if (count == 0)
       return on_owner(until, [this] { communicator_->throw_if_marked(); });
     on_owner(until, [&, data, count] {
@@ -246,7 +252,7 @@ private:
 
   template <class Issue>
   void reduce_here(void* data, size_t elements, const char* what,
-                   deadline until, Issue& issue) {
+                   collectives::deadline until, Issue& issue) {
     device_->call(*communicator_, what, [&] { return issue(data, elements); });
     device_->poll_issued(communicator_, what, until);
     wait(what, until);
@@ -254,7 +260,7 @@ private:
 
   template <class Issue>
   void staged(char* host, size_t elements, size_t bytes, const char* what,
-              deadline until, Issue& issue) {
+              collectives::deadline until, Issue& issue) {
     std::memcpy(parts_.pinned, host, bytes);
     check_cuda(cudaMemcpyAsync(parts_.device, parts_.pinned, bytes,
                                cudaMemcpyHostToDevice, parts_.stream),
@@ -270,7 +276,7 @@ private:
   }
 
   /// Polls: CUDA never waits for a stream that carries NCCL's work.
-  void wait(const char* what, deadline until) {
+  void wait(const char* what, collectives::deadline until) {
     check_cuda(cudaEventRecord(parts_.event, parts_.stream), what);
     device_->poll(communicator_, what, until, [&] {
       const cudaError_t state = cudaEventQuery(parts_.event);
@@ -286,7 +292,8 @@ private:
   const int rank_;
   const int size_;
   stream_parts parts_;
-  std::atomic<collective_state> state_{collective_state::ready};
+  std::atomic<collectives::collective_state> state_{
+      collectives::collective_state::ready};
   std::atomic<uint64_t> bytes_sent_{0};
 };
 
@@ -297,10 +304,10 @@ std::string bus_of(int device) {
   return bus;
 }
 
-class nccl_opening final : public collective_opening {
+class nccl_opening final : public collectives::collective_opening {
 public:
   nccl_opening(std::shared_ptr<nccl_device> device,
-               const collective_options& options)
+               const collectives::collective_options& options)
       : device_(std::move(device)), options_(options) {
     nccl_introduction mine{device_->nccl().running_version,
                            gpu_identity(bus_of(device_->index())),
@@ -324,8 +331,9 @@ public:
 
   const std::string& address() const override { return address_; }
 
-  std::unique_ptr<collective> connect(const std::vector<std::string>& addresses,
-                                      deadline until) override {
+  std::unique_ptr<collectives::collective>
+  connect(const std::vector<std::string>& addresses,
+          collectives::deadline until) override {
     const std::string id =
         nccl_meeting_place(check_peer_blobs("nccl", options_, addresses),
                            device_->nccl().running_version);
@@ -356,7 +364,7 @@ public:
   }
 
 private:
-  void join(const std::string& id, deadline until) {
+  void join(const std::string& id, collectives::deadline until) {
     ncclUniqueId meet;
     std::memcpy(meet.internal, id.data(), sizeof meet.internal);
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
@@ -369,20 +377,20 @@ private:
   }
 
   std::shared_ptr<nccl_device> device_;
-  collective_options options_;
+  collectives::collective_options options_;
   std::string address_;
   nccl_communicator_ptr communicator_ = std::make_shared<nccl_communicator>();
   std::atomic<bool> joined_{false};
 };
 
-class nccl_backend final : public collective_backend {
+class nccl_backend final : public collectives::collective_backend {
 public:
   nccl_backend(int device, const nccl_library& nccl)
       : device_(std::make_shared<nccl_device>(device, nccl)) {}
 
   std::string name() const override { return "nccl"; }
 
-  collective_capabilities capabilities() const override {
+  collectives::collective_capabilities capabilities() const override {
     return {.abortable = true,
             .sees_peer_death = false, // not over NVLink: heartbeats detect it
             .ranks_max = 1024,
@@ -393,8 +401,8 @@ public:
             .device_memory = true};
   }
 
-  std::unique_ptr<collective_opening>
-  prepare(const collective_options& options) override {
+  std::unique_ptr<collectives::collective_opening>
+  prepare(const collectives::collective_options& options) override {
     check_options("nccl", options, capabilities().ranks_max);
     return std::make_unique<nccl_opening>(device_, options);
   }
@@ -405,7 +413,7 @@ private:
 
 } // namespace
 
-std::unique_ptr<collective_backend> make_nccl_backend(int device) {
+std::unique_ptr<collectives::collective_backend> make_nccl_backend(int device) {
   const nccl_library& nccl = loaded_nccl();
   if (nccl.running_version == 0)
     throw collective_error(collective_errc::unsupported,
@@ -419,4 +427,4 @@ std::unique_ptr<collective_backend> make_nccl_backend(int device) {
   return std::make_unique<nccl_backend>(device, nccl);
 }
 
-} // namespace ballast
+} // namespace ballast::gpu

@@ -10,9 +10,9 @@
 
 #include <memory>
 
-namespace ballast {
+namespace ballast::gpu {
 
 /// collective_error{unsupported} if NCCL or the device cannot be used.
-std::unique_ptr<collective_backend> make_nccl_backend(int device);
+std::unique_ptr<collectives::collective_backend> make_nccl_backend(int device);
 
-} // namespace ballast
+} // namespace ballast::gpu

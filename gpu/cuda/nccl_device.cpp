@@ -2,7 +2,10 @@
 
 #include <utility>
 
-namespace ballast {
+namespace ballast::gpu {
+
+using collectives::collective_errc;
+using collectives::collective_error;
 namespace {
 
 using std::chrono::steady_clock;
@@ -82,7 +85,7 @@ nccl_device::~nccl_device() {
   watchdog_.join();
 }
 
-void nccl_device::run(std::function<void()> task, deadline until) {
+void nccl_device::run(std::function<void()> task, collectives::deadline until) {
   auto posted = std::make_shared<posted_task>();
   posted->work = std::move(task);
   std::unique_lock lock(mutex_);
@@ -197,7 +200,8 @@ void nccl_device::call(nccl_communicator& of, const char* what,
 }
 
 void nccl_device::poll(const nccl_communicator_ptr& of, const char* what,
-                       deadline until, const std::function<bool()>& done) {
+                       collectives::deadline until,
+                       const std::function<bool()>& done) {
   patient_poll between;
   while (true) {
     const bool seen = done();
@@ -224,7 +228,7 @@ void nccl_device::poll(const nccl_communicator_ptr& of, const char* what,
 }
 
 void nccl_device::poll_issued(const nccl_communicator_ptr& of, const char* what,
-                              deadline until) {
+                              collectives::deadline until) {
   poll(of, what, until, [&] {
     ncclResult_t state = ncclInProgress;
     std::lock_guard nobody_else(in_nccl_);
@@ -235,4 +239,4 @@ void nccl_device::poll_issued(const nccl_communicator_ptr& of, const char* what,
   });
 }
 
-} // namespace ballast
+} // namespace ballast::gpu

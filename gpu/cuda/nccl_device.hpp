@@ -34,7 +34,7 @@
 #include <thread>
 #include <vector>
 
-namespace ballast {
+namespace ballast::gpu {
 
 constexpr std::chrono::seconds abort_deadline{5};
 
@@ -44,12 +44,12 @@ struct nccl_communicator {
 
   std::atomic<bool> marked{false};
   std::mutex mutex; // guards the following members
-  std::optional<collective_error> why;
+  std::optional<collectives::collective_error> why;
   bool condemned = false; // queued for the watchdog
   bool gone = false;      // aborted or destroyed: no kernel of it runs any more
 
   /// The first reason is kept. True if this call marked it.
-  bool mark(const collective_error& reason);
+  bool mark(const collectives::collective_error& reason);
   void throw_if_marked();
 };
 using nccl_communicator_ptr = std::shared_ptr<nccl_communicator>;
@@ -68,7 +68,7 @@ public:
   /// Runs `task` on the owner thread and returns when it is done; rethrows its
   /// exception. The task observes its own deadline; if it is still not done
   /// `abort_deadline` after `until`, this throws poisoned.
-  void run(std::function<void()> task, deadline until);
+  void run(std::function<void()> task, collectives::deadline until);
 
   // -- on the owner thread ----------------------------------------------------
 
@@ -77,17 +77,18 @@ public:
             const std::function<ncclResult_t()>& function);
   /// Polls until `done` holds. Throws if `of` is marked meanwhile, reports an
   /// error of its own, or the deadline passes; the last two mark it.
-  void poll(const nccl_communicator_ptr& of, const char* what, deadline until,
-            const std::function<bool()>& done);
+  void poll(const nccl_communicator_ptr& of, const char* what,
+            collectives::deadline until, const std::function<bool()>& done);
   /// Polls until NCCL has enqueued the call: the stream is free again.
   void poll_issued(const nccl_communicator_ptr& of, const char* what,
-                   deadline until);
+                   collectives::deadline until);
 
   // -- any thread
   // --------------------------------------------------------------
 
   /// Marks it, and queues it for one abort by the watchdog. Returns at once.
-  void abort(const nccl_communicator_ptr& what, const collective_error& why);
+  void abort(const nccl_communicator_ptr& what,
+             const collectives::collective_error& why);
   /// Waits until it is gone; throws poisoned after `abort_deadline`.
   void wait_gone(nccl_communicator& what);
 
@@ -101,7 +102,7 @@ private:
   void own();
   void watch();
   [[noreturn]] void fail(const nccl_communicator_ptr& of,
-                         const collective_error& why);
+                         const collectives::collective_error& why);
 
   const int index_;
   const nccl_library& nccl_;
@@ -118,6 +119,6 @@ private:
 };
 
 /// Maps NCCL's result to a collective_errc.
-collective_errc code_of(ncclResult_t result);
+collectives::collective_errc code_of(ncclResult_t result);
 
-} // namespace ballast
+} // namespace ballast::gpu

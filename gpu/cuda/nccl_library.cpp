@@ -3,7 +3,7 @@
 #include <cstdlib>
 #include <dlfcn.h>
 
-namespace ballast {
+namespace ballast::gpu {
 namespace {
 
 constexpr const char* soname = "libnccl.so.2";
@@ -76,4 +76,4 @@ const nccl_library& loaded_nccl() {
   return library;
 }
 
-} // namespace ballast
+} // namespace ballast::gpu

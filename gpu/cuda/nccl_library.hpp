@@ -9,7 +9,7 @@
 
 #include <string>
 
-namespace ballast {
+namespace ballast::gpu {
 
 struct nccl_library {
   int compiled_version = NCCL_VERSION_CODE;
@@ -43,4 +43,4 @@ struct nccl_library {
 /// (NCCL_SOCKET_RETRY_CNT and others) unless the user has set them.
 const nccl_library& loaded_nccl();
 
-} // namespace ballast
+} // namespace ballast::gpu

@@ -5,7 +5,7 @@
 
 #include <cuda_runtime.h>
 
-namespace ballast {
+namespace ballast::gpu {
 namespace {
 
 // -- the norm -----------------------------------------------------------------
@@ -199,4 +199,4 @@ void launch_label_histogram(const int32_t* labels, size_t count,
   check_launch("label_histogram");
 }
 
-} // namespace ballast
+} // namespace ballast::gpu

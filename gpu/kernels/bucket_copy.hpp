@@ -6,7 +6,7 @@
 
 #include <cstddef>
 
-namespace ballast {
+namespace ballast::gpu {
 
 /// to[i] = from[i] * weight. In place if both are the same; otherwise they must
 /// not overlap. The weight is applied here and not by the reduction, so that
@@ -16,6 +16,6 @@ void scale_copy(const float* from, float* to, size_t count, float weight);
 /// to[0..16) = this worker's contribution. The host knows counts and raised
 /// lanes; the loss sum comes from the device that computed the gradient, unless
 /// `loss_sum` is null.
-void write_trailer(trailer counts, const float* loss_sum, float* to);
+void write_trailer(worker::trailer counts, const float* loss_sum, float* to);
 
-} // namespace ballast
+} // namespace ballast::gpu

@@ -2,7 +2,7 @@
 
 #include <limits>
 
-namespace ballast {
+namespace ballast::gpu {
 namespace {
 
 template <class Stored>
@@ -30,4 +30,4 @@ void gather_rows(const row_block<float>& from, const uint32_t* index,
   gather(from, index, count, scale, offset, to);
 }
 
-} // namespace ballast
+} // namespace ballast::gpu

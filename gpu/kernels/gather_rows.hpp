@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace ballast {
+namespace ballast::gpu {
 
 /// Rows x features values, stored one after another.
 template <class Stored>
@@ -24,4 +24,4 @@ void gather_rows(const row_block<uint8_t>& from, const uint32_t* index,
 void gather_rows(const row_block<float>& from, const uint32_t* index,
                  size_t count, float scale, float offset, float* to);
 
-} // namespace ballast
+} // namespace ballast::gpu

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <vector>
 
-namespace ballast {
+namespace ballast::gpu {
 namespace {
 
 /// lanes[0] = the sum of all, pairwise with halving distance.
@@ -44,4 +44,4 @@ double sum_of_squares(const float* values, size_t count) {
   return tree_sum(lanes, norm_lanes);
 }
 
-} // namespace ballast
+} // namespace ballast::gpu

@@ -16,7 +16,7 @@
 #include <cmath>
 #include <cstddef>
 
-namespace ballast {
+namespace ballast::gpu {
 
 constexpr size_t norm_lanes = 1024;
 constexpr size_t norm_piece = 16 * norm_lanes;
@@ -45,4 +45,4 @@ BALLAST_HOST_DEVICE clipped clip_by_norm(double sum_of_squares,
   return out;
 }
 
-} // namespace ballast
+} // namespace ballast::gpu

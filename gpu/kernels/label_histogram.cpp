@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace ballast {
+namespace ballast::gpu {
 
 void label_histogram(const int32_t* labels, size_t count, uint32_t classes,
                      uint64_t* counts) {
@@ -11,4 +11,4 @@ void label_histogram(const int32_t* labels, size_t count, uint32_t classes,
     ++counts[std::min(uint32_t(labels[i]), classes)];
 }
 
-} // namespace ballast
+} // namespace ballast::gpu

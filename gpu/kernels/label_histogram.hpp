@@ -5,11 +5,11 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace ballast {
+namespace ballast::gpu {
 
 /// Adds to counts[0 .. classes]: counts[label] for labels in [0, classes), and
 /// counts[classes] for all others, which no prepared set has.
 void label_histogram(const int32_t* labels, size_t count, uint32_t classes,
                      uint64_t* counts);
 
-} // namespace ballast
+} // namespace ballast::gpu

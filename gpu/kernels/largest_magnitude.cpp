@@ -6,7 +6,7 @@
 #include <bit>
 #include <cstdint>
 
-namespace ballast {
+namespace ballast::gpu {
 namespace {
 
 BALLAST_VECTORIZED
@@ -23,4 +23,4 @@ float largest_magnitude(const float* values, size_t count) {
   return std::bit_cast<float>(largest_bits(values, count));
 }
 
-} // namespace ballast
+} // namespace ballast::gpu

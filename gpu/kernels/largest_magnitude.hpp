@@ -6,8 +6,8 @@
 
 #include <cstddef>
 
-namespace ballast {
+namespace ballast::gpu {
 
 float largest_magnitude(const float* values, size_t count);
 
-} // namespace ballast
+} // namespace ballast::gpu

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-namespace ballast {
+namespace ballast::gpu {
 
 sgd_rule make_sgd_rule(const optimizer_spec& spec, double gradient_scale,
                        double lr) {
@@ -35,4 +35,4 @@ double largest_gradient(const optimizer_spec& spec) {
   return spec.kind == optimizer_kind::sgd ? most : std::sqrt(most);
 }
 
-} // namespace ballast
+} // namespace ballast::gpu

@@ -10,8 +10,10 @@
 #include <cstdint>
 
 namespace ballast {
-
 struct optimizer_spec;
+} // namespace ballast
+
+namespace ballast::gpu {
 
 struct sgd_rule {
   float gradient_scale;
@@ -73,4 +75,4 @@ BALLAST_HOST_DEVICE adam_values adam_update(adam_values at, float g,
   return at;
 }
 
-} // namespace ballast
+} // namespace ballast::gpu

@@ -4,7 +4,7 @@
 
 #include <string>
 
-namespace ballast {
+namespace ballast::gpu {
 
 namespace {
 
@@ -47,4 +47,4 @@ const arena_tensors::tensors& arena_tensors::over(std::span<float> arena) {
   return *known_.back().second;
 }
 
-} // namespace ballast
+} // namespace ballast::gpu

@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-namespace ballast {
+namespace ballast::gpu {
 
 class arena_tensors {
 public:
@@ -53,4 +53,4 @@ private:
   std::span<float> gradient_arena_;
 };
 
-} // namespace ballast
+} // namespace ballast::gpu

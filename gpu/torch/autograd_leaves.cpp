@@ -6,7 +6,7 @@
 #include <torch/csrc/autograd/function_hook.h>
 #include <torch/csrc/autograd/variable.h>
 
-namespace ballast {
+namespace ballast::gpu {
 
 class autograd_leaves::hook final
     : public torch::autograd::PostAccumulateGradHook {
@@ -87,4 +87,4 @@ autograd_scope::autograd_scope() {
   c10::AutogradState::get_tls_state().set_multithreading_enabled(false);
 }
 
-} // namespace ballast
+} // namespace ballast::gpu

@@ -15,7 +15,7 @@
 #include <functional>
 #include <vector>
 
-namespace ballast {
+namespace ballast::gpu {
 
 class autograd_leaves {
 public:
@@ -65,4 +65,4 @@ private:
   const c10::InferenceMode off_{false}; // its destructor restores everything
 };
 
-} // namespace ballast
+} // namespace ballast::gpu

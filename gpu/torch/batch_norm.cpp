@@ -10,7 +10,7 @@
 #include <c10/core/GradMode.h>
 #include <c10/core/InferenceMode.h>
 
-namespace ballast {
+namespace ballast::gpu {
 namespace {
 
 constexpr double eps = 1e-5;
@@ -174,4 +174,4 @@ std::vector<model::buffer> batch_norms::buffers() {
   return out;
 }
 
-} // namespace ballast
+} // namespace ballast::gpu

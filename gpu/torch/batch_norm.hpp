@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-namespace ballast {
+namespace ballast::gpu {
 
 class batch_norm {
 public:
@@ -95,4 +95,4 @@ private:
   std::vector<std::string> names_;
 };
 
-} // namespace ballast
+} // namespace ballast::gpu

@@ -22,7 +22,7 @@
 #include <ATen/ops/mul.h>
 #include <ATen/ops/sum.h>
 
-namespace ballast {
+namespace ballast::gpu {
 namespace {
 
 constexpr auto channels_last = at::MemoryFormat::ChannelsLast;
@@ -308,4 +308,4 @@ std::unique_ptr<model> make_cnn_model(const model_request& request) {
   return std::make_unique<cnn_model>(request);
 }
 
-} // namespace ballast
+} // namespace ballast::gpu

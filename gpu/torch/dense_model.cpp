@@ -9,7 +9,7 @@
 #include <ATen/ops/linear.h>
 #include <ATen/ops/mm.h>
 
-namespace ballast {
+namespace ballast::gpu {
 namespace {
 
 BALLAST_VECTORIZED
@@ -205,4 +205,4 @@ std::unique_ptr<model> make_dense_model(const model_request& request) {
   return std::make_unique<dense_model>(request);
 }
 
-} // namespace ballast
+} // namespace ballast::gpu

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace ballast {
+namespace ballast::gpu {
 namespace {
 
 constexpr size_t lanes = 16; // output channels at a time
@@ -65,4 +65,4 @@ void direct_convolution(const direct_convolution_shape& s, const float* images,
         }
 }
 
-} // namespace ballast
+} // namespace ballast::gpu

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <vector>
 
-namespace ballast {
+namespace ballast::gpu {
 
 struct direct_convolution_shape {
   size_t rows = 0;
@@ -26,4 +26,4 @@ void direct_convolution(const direct_convolution_shape& shape,
                         const float* bias, float* out,
                         std::vector<float>& scratch);
 
-} // namespace ballast
+} // namespace ballast::gpu

@@ -7,7 +7,7 @@
 #include "gpu/model.hpp"
 #include "runtime/base/errors.hpp"
 
-namespace ballast {
+namespace ballast::gpu {
 
 constexpr const char* torch_library_name = "libballast_torch.so";
 constexpr const char* torch_factory_name = "ballast_make_torch_model";
@@ -19,4 +19,4 @@ using torch_factory = model*(const model_request* request, failure* why);
 using torch_cuda_loader = void(failure* why);
 constexpr const char* torch_cuda_loader_name = "ballast_load_torch_cuda";
 
-} // namespace ballast
+} // namespace ballast::gpu

@@ -3,9 +3,10 @@
 #include "gpu/initial_parameters.hpp"
 #include "runtime/base/errors.hpp"
 
-namespace ballast {
+namespace ballast::gpu {
 
-image_size image_of(const row_shape& row, const std::string& model_kind) {
+image_size image_of(const ledger::row_shape& row,
+                    const std::string& model_kind) {
   const std::vector<uint32_t>& s = row.shape;
   if (s.size() == 2)
     return {1, s[0], s[1]};
@@ -21,4 +22,4 @@ image_size image_of(const row_shape& row, const std::string& model_kind) {
       "/model/kind");
 }
 
-} // namespace ballast
+} // namespace ballast::gpu

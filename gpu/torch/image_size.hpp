@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string>
 
-namespace ballast {
+namespace ballast::gpu {
 
 struct image_size {
   int64_t channels = 0;
@@ -16,6 +16,7 @@ struct image_size {
 
 /// From the shape of a row: height x width, or channels x height x width.
 /// ballast_error{invalid_job, "/model/kind"} for other shapes.
-image_size image_of(const row_shape& row, const std::string& model_kind);
+image_size image_of(const ledger::row_shape& row,
+                    const std::string& model_kind);
 
-} // namespace ballast
+} // namespace ballast::gpu

@@ -7,7 +7,7 @@
 #define BALLAST_AVX512 __attribute__((target("avx512f")))
 #endif
 
-namespace ballast {
+namespace ballast::gpu {
 
 #if defined(__x86_64__)
 namespace {
@@ -158,4 +158,4 @@ void add_product_of_transposed(const product_shape&, const float*, const float*,
 
 #endif
 
-} // namespace ballast
+} // namespace ballast::gpu

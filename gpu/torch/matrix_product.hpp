@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <vector>
 
-namespace ballast {
+namespace ballast::gpu {
 
 /// True if this CPU can compute them.
 bool has_matrix_product();
@@ -32,4 +32,4 @@ void product(const product_shape& shape, const float* a, const float* b,
 void add_product_of_transposed(const product_shape& shape, const float* a,
                                const float* b, float* c);
 
-} // namespace ballast
+} // namespace ballast::gpu

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <cmath>
 
-namespace ballast {
+namespace ballast::gpu {
 
-objective::objective(const job& what, const row_shape& row)
+objective::objective(const job& what, const ledger::row_shape& row)
     : classes_(row.classes), weights_(what.train.class_weights.begin(),
                                       what.train.class_weights.end()) {
   const loss_kind loss = what.train.loss;
@@ -154,4 +154,4 @@ evaluation_sums objective::evaluate(const batch_view& batch,
   return sums;
 }
 
-} // namespace ballast
+} // namespace ballast::gpu

@@ -13,13 +13,13 @@
 #include <span>
 #include <vector>
 
-namespace ballast {
+namespace ballast::gpu {
 
 class objective {
 public:
   /// Throws ballast_error{invalid_job}, with pointer, if loss, model and label
   /// do not match.
-  objective(const job& what, const row_shape& row);
+  objective(const job& what, const ledger::row_shape& row);
 
   enum class kind { softmax, sigmoid, squared };
   kind what() const { return kind_; }
@@ -48,4 +48,4 @@ private:
   std::vector<float> weights_;
 };
 
-} // namespace ballast
+} // namespace ballast::gpu

@@ -9,7 +9,7 @@
 #include <c10/util/Exception.h>
 #include <dlfcn.h>
 
-namespace ballast {
+namespace ballast::gpu {
 namespace {
 
 constexpr const char* cuda_part = "libtorch_cuda.so";
@@ -105,12 +105,12 @@ autocast_scope::~autocast_scope() {
   at::autocast::set_autocast_enabled(type_, false);
 }
 
-} // namespace ballast
+} // namespace ballast::gpu
 
 extern "C" __attribute__((visibility("default"))) void
 ballast_load_torch_cuda(ballast::failure* why) {
   using namespace ballast;
-  static_assert(
-      std::is_same_v<decltype(ballast_load_torch_cuda), torch_cuda_loader>);
-  *why = load_torch_cuda();
+  static_assert(std::is_same_v<decltype(ballast_load_torch_cuda),
+                               gpu::torch_cuda_loader>);
+  *why = gpu::load_torch_cuda();
 }

@@ -13,7 +13,7 @@
 #include <ATen/core/Tensor.h>
 #include <c10/core/DeviceGuard.h>
 
-namespace ballast {
+namespace ballast::gpu {
 
 /// Opens LibTorch's CUDA part, once. not_in_build if there is none,
 /// device_failed if it finds no GPU.
@@ -45,4 +45,4 @@ private:
   bool on_;
 };
 
-} // namespace ballast
+} // namespace ballast::gpu

@@ -6,7 +6,7 @@
 #include <torch/csrc/autograd/custom_function.h>
 #include <utility>
 
-namespace ballast {
+namespace ballast::gpu {
 namespace {
 
 /// The state of the random generator that an operation without one of its own
@@ -79,4 +79,4 @@ at::Tensor recomputed(const at::Tensor& input, block_function block) {
                                              random_state(input.device())));
 }
 
-} // namespace ballast
+} // namespace ballast::gpu

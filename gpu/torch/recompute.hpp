@@ -9,7 +9,7 @@
 #include <ATen/core/Tensor.h>
 #include <functional>
 
-namespace ballast {
+namespace ballast::gpu {
 
 /// Computes one output from the parameters' leaves and this input. `again` is
 /// set in the backward pass, when its side effects (statistics) have happened
@@ -21,4 +21,4 @@ using block_function =
 /// require gradients, and `block` is kept until the backward pass.
 at::Tensor recomputed(const at::Tensor& input, block_function block);
 
-} // namespace ballast
+} // namespace ballast::gpu

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace ballast {
+namespace ballast::gpu {
 namespace {
 
 /// The addresses of the four values of an output.
@@ -90,4 +90,4 @@ void relu_pool_backward(const image_shape& s, const float* by_out,
   }
 }
 
-} // namespace ballast
+} // namespace ballast::gpu

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace ballast {
+namespace ballast::gpu {
 
 struct image_shape {
   size_t rows = 0;
@@ -23,4 +23,4 @@ void relu_pool(const image_shape& shape, const float* in, float* out,
 void relu_pool_backward(const image_shape& shape, const float* by_out,
                         const uint8_t* winner, float* by_in);
 
-} // namespace ballast
+} // namespace ballast::gpu

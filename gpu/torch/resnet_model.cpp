@@ -18,7 +18,7 @@
 #include <array>
 #include <cmath>
 
-namespace ballast {
+namespace ballast::gpu {
 namespace {
 
 using named_shapes = std::vector<std::pair<std::string, std::vector<int64_t>>>;
@@ -207,4 +207,4 @@ std::unique_ptr<model> make_resnet_model(const model_request& request) {
   return std::make_unique<resnet_model>(request);
 }
 
-} // namespace ballast
+} // namespace ballast::gpu

@@ -6,7 +6,7 @@
 #include <caffe2/serialize/inline_container.h>
 #include <fstream>
 
-namespace ballast {
+namespace ballast::gpu {
 
 void refuse_script(const std::string& path, const std::string& why) {
   throw ballast_error(errc::invalid_job, path + ": " + why, "/model/path");
@@ -114,4 +114,4 @@ script_file load_script(const std::string& path, at::Device device) {
   return out;
 }
 
-} // namespace ballast
+} // namespace ballast::gpu

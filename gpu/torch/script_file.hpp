@@ -10,7 +10,7 @@
 #include <torch/script.h>
 #include <vector>
 
-namespace ballast {
+namespace ballast::gpu {
 
 struct script_tensor {
   std::string name;
@@ -31,4 +31,4 @@ script_file load_script(const std::string& path, at::Device device);
 [[noreturn]] void refuse_script(const std::string& path,
                                 const std::string& why);
 
-} // namespace ballast
+} // namespace ballast::gpu

@@ -6,7 +6,7 @@
 #include "gpu/torch/torch_model.hpp"
 #include "runtime/base/errors.hpp"
 
-namespace ballast {
+namespace ballast::gpu {
 namespace {
 
 std::vector<at::Tensor> tensors_of(const script_file& file) {
@@ -209,4 +209,4 @@ std::unique_ptr<model> make_script_model(const model_request& request) {
       request, load_script(request.what->model.path, device_of(request.place)));
 }
 
-} // namespace ballast
+} // namespace ballast::gpu

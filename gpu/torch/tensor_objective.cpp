@@ -7,7 +7,7 @@
 #include <ATen/ops/cross_entropy_loss.h>
 #include <ATen/ops/square.h>
 
-namespace ballast {
+namespace ballast::gpu {
 namespace {
 
 /// Undefined if all classes have equal weights.
@@ -66,4 +66,4 @@ double correct_of(const objective& goal, const at::Tensor& outputs,
   return likeliest.eq(wanted.labels).sum().item().toDouble();
 }
 
-} // namespace ballast
+} // namespace ballast::gpu

@@ -7,7 +7,7 @@
 
 #include <ATen/core/Tensor.h>
 
-namespace ballast {
+namespace ballast::gpu {
 
 /// Labels or targets of a batch at the model's place; undefined if the batch
 /// has none.
@@ -24,4 +24,4 @@ at::Tensor losses_of(const objective& goal, const at::Tensor& outputs,
 double correct_of(const objective& goal, const at::Tensor& outputs,
                   const wanted_outputs& wanted);
 
-} // namespace ballast
+} // namespace ballast::gpu

@@ -6,7 +6,7 @@
 #include <ATen/ops/empty.h>
 #include <ATen/ops/full_like.h>
 
-namespace ballast {
+namespace ballast::gpu {
 namespace {
 
 [[noreturn]] void refuse(const batch_view& batch, uint32_t row, size_t at,
@@ -22,8 +22,8 @@ namespace {
                           " (/model/vocabulary says how many the model knows)");
 }
 
-int64_t token_at(const batch_view& batch, const row_shape& row, uint32_t r,
-                 size_t i, int64_t vocabulary) {
+int64_t token_at(const batch_view& batch, const ledger::row_shape& row,
+                 uint32_t r, size_t i, int64_t vocabulary) {
   const float value = batch.features[size_t(r) * row.features + i];
   const bool inside = value >= 0 && value < float(vocabulary); // false for NaN
   const int64_t token = inside ? int64_t(value) : 0;
@@ -34,7 +34,7 @@ int64_t token_at(const batch_view& batch, const row_shape& row, uint32_t r,
 
 } // namespace
 
-token_rows token_rows_of(const batch_view& batch, const row_shape& row,
+token_rows token_rows_of(const batch_view& batch, const ledger::row_shape& row,
                          int64_t vocabulary) {
   const size_t length = row.features;
   const auto options = at::TensorOptions().dtype(at::kLong);
@@ -54,7 +54,7 @@ token_rows token_rows_of(const batch_view& batch, const row_shape& row,
 }
 
 token_rows token_rows_at(const model_place& place, const batch_view& batch,
-                         const row_shape& row, int64_t vocabulary) {
+                         const ledger::row_shape& row, int64_t vocabulary) {
   if (!place.elsewhere)
     return token_rows_of(batch, row, vocabulary);
   for (uint32_t r = 0; r < batch.rows; ++r)
@@ -68,4 +68,4 @@ token_rows token_rows_at(const model_place& place, const batch_view& batch,
   return {tokens, next};
 }
 
-} // namespace ballast
+} // namespace ballast::gpu

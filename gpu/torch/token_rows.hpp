@@ -5,7 +5,7 @@
 
 #include <ATen/core/Tensor.h>
 
-namespace ballast {
+namespace ballast::gpu {
 
 /// Marks the end of a row, which has no next token; cross_entropy_loss ignores
 /// it.
@@ -18,10 +18,10 @@ struct token_rows {
 
 /// ballast_error{invalid_data} names the sample if a value is not a whole
 /// number from 0 to below `vocabulary`.
-token_rows token_rows_of(const batch_view& batch, const row_shape& row,
+token_rows token_rows_of(const batch_view& batch, const ledger::row_shape& row,
                          int64_t vocabulary);
 /// The same at the model's place; the host checks its own copy only.
 token_rows token_rows_at(const model_place& place, const batch_view& batch,
-                         const row_shape& row, int64_t vocabulary);
+                         const ledger::row_shape& row, int64_t vocabulary);
 
-} // namespace ballast
+} // namespace ballast::gpu

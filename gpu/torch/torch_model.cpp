@@ -17,7 +17,7 @@
 #include <malloc.h>
 #include <optional>
 
-namespace ballast {
+namespace ballast::gpu {
 namespace {
 
 /// Runs `f` and translates LibTorch's exceptions to the project's own.
@@ -232,16 +232,16 @@ std::unique_ptr<model> make(const model_request& request) {
 }
 
 } // namespace
-} // namespace ballast
+} // namespace ballast::gpu
 
-extern "C" __attribute__((visibility("default"))) ballast::model*
-ballast_make_torch_model(const ballast::model_request* request,
+extern "C" __attribute__((visibility("default"))) ballast::gpu::model*
+ballast_make_torch_model(const ballast::gpu::model_request* request,
                          ballast::failure* why) {
   using namespace ballast;
   static_assert(
-      std::is_same_v<decltype(ballast_make_torch_model), torch_factory>);
+      std::is_same_v<decltype(ballast_make_torch_model), gpu::torch_factory>);
   try {
-    return make(*request).release();
+    return gpu::make(*request).release();
   } catch (const ballast_error& e) {
     *why = e.what_failed();
   } catch (const c10::Error& e) {

@@ -27,12 +27,12 @@
 #include <utility>
 #include <vector>
 
-namespace ballast {
+namespace ballast::gpu {
 
 /// What a model is made for, and how it computes.
 struct model_setting {
   job what;
-  row_shape row;
+  ledger::row_shape row;
   int threads = 1;
   model_place place;
   bool bfloat16 = false;
@@ -149,4 +149,4 @@ std::unique_ptr<model> make_resnet_model(const model_request& request);
 std::unique_ptr<model> make_script_model(const model_request& request);
 std::unique_ptr<model> make_transformer_model(const model_request& request);
 
-} // namespace ballast
+} // namespace ballast::gpu

@@ -29,7 +29,7 @@
 #include <c10/core/GradMode.h>
 #include <cmath>
 
-namespace ballast {
+namespace ballast::gpu {
 namespace {
 
 using named_shapes = std::vector<std::pair<std::string, std::vector<int64_t>>>;
@@ -52,7 +52,7 @@ constexpr size_t mlp_in = 8;
 constexpr size_t mlp_out = 10;
 
 int64_t vocabulary_of(const model_request& request) {
-  const row_shape& row = request.row;
+  const ledger::row_shape& row = request.row;
   if (row.vocabulary == 0)
     throw ballast_error(errc::invalid_job,
                         "model 'transformer' needs rows of tokens; set the "
@@ -241,4 +241,4 @@ std::unique_ptr<model> make_transformer_model(const model_request& request) {
   return std::make_unique<transformer_model>(request);
 }
 
-} // namespace ballast
+} // namespace ballast::gpu

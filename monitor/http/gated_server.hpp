@@ -8,7 +8,7 @@
 #include <memory>
 #include <sys/socket.h>
 
-namespace ballast {
+namespace ballast::monitor {
 
 /// httplib accepts connections and answers complete requests; the gate does
 /// everything between.
@@ -41,4 +41,4 @@ public:
   void shutdown() override {}
 };
 
-} // namespace ballast
+} // namespace ballast::monitor

@@ -4,7 +4,7 @@
 #include <arpa/inet.h>
 #include <cctype>
 
-namespace ballast {
+namespace ballast::monitor {
 
 namespace {
 
@@ -63,4 +63,4 @@ bool is_json_type(std::string_view content_type) {
   return equal_ignoring_case(type, "application/json");
 }
 
-} // namespace ballast
+} // namespace ballast::monitor

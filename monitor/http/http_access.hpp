@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-namespace ballast {
+namespace ballast::monitor {
 
 /// The host of "host", "host:port", "[::1]:port"; brackets removed.
 std::string_view host_part(std::string_view host_header);
@@ -26,4 +26,4 @@ bool origin_allowed(std::string_view origin, std::string_view host_header);
 /// True if the media type is application/json, whatever its parameters.
 bool is_json_type(std::string_view content_type);
 
-} // namespace ballast
+} // namespace ballast::monitor

@@ -8,7 +8,7 @@
 #include <sys/socket.h>
 #include <system_error>
 
-namespace ballast {
+namespace ballast::monitor {
 
 namespace {
 
@@ -53,4 +53,4 @@ failure why_not_bound(const std::string& what, const std::string& host,
           {}};
 }
 
-} // namespace ballast
+} // namespace ballast::monitor

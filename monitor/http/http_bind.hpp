@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <string>
 
-namespace ballast {
+namespace ballast::monitor {
 
 /// Binds TCP `host`:`port` and releases it at once. port_in_use, or usage if
 /// the host is not one of this machine; none on success. `what` names the
@@ -15,4 +15,4 @@ namespace ballast {
 failure why_not_bound(const std::string& what, const std::string& host,
                       uint16_t port);
 
-} // namespace ballast
+} // namespace ballast::monitor

@@ -20,7 +20,7 @@
 #include <utility>
 #include <vector>
 
-namespace ballast {
+namespace ballast::monitor {
 
 namespace {
 
@@ -372,4 +372,4 @@ void http_gate::stop() {
     impl_->thread.join();
 }
 
-} // namespace ballast
+} // namespace ballast::monitor

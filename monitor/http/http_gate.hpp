@@ -15,7 +15,7 @@
 #include <memory>
 #include <string>
 
-namespace ballast {
+namespace ballast::monitor {
 
 struct gate_limits {
   intake_limits request;
@@ -54,4 +54,4 @@ private:
   std::unique_ptr<impl> impl_;
 };
 
-} // namespace ballast
+} // namespace ballast::monitor

@@ -5,7 +5,7 @@
 #include <charconv>
 #include <utility>
 
-namespace ballast {
+namespace ballast::monitor {
 
 namespace {
 
@@ -180,4 +180,4 @@ bool http_intake::take_chunk() {
   return true;
 }
 
-} // namespace ballast
+} // namespace ballast::monitor

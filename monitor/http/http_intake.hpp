@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-namespace ballast {
+namespace ballast::monitor {
 
 struct intake_limits {
   size_t line_bytes_max = 8192;    // of the request line and of each header
@@ -58,4 +58,4 @@ private:
   std::string why_;
 };
 
-} // namespace ballast
+} // namespace ballast::monitor

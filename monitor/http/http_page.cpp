@@ -4,7 +4,7 @@
 
 #include <string>
 
-namespace ballast {
+namespace ballast::monitor {
 
 std::string_view content_type(std::string_view name) {
   if (name.ends_with(".html"))
@@ -18,4 +18,4 @@ std::string_view content_type(std::string_view name) {
   return "image/svg+xml";
 }
 
-} // namespace ballast
+} // namespace ballast::monitor

@@ -6,7 +6,7 @@
 #include <span>
 #include <string_view>
 
-namespace ballast {
+namespace ballast::monitor {
 
 struct page_file {
   std::string_view name; // index.html is served at /, the others at /page/NAME
@@ -18,4 +18,4 @@ std::span<const page_file> page_files();
 /// By the extension of a file name.
 std::string_view content_type(std::string_view name);
 
-} // namespace ballast
+} // namespace ballast::monitor

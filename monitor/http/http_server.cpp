@@ -18,7 +18,7 @@
 #include <thread>
 #include <unistd.h>
 
-namespace ballast {
+namespace ballast::monitor {
 
 namespace {
 
@@ -417,4 +417,4 @@ void http_server::stop() {
   state_.reset();
 }
 
-} // namespace ballast
+} // namespace ballast::monitor

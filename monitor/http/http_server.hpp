@@ -16,7 +16,7 @@
 #include <string>
 #include <string_view>
 
-namespace ballast {
+namespace ballast::monitor {
 
 class event_log;
 
@@ -95,4 +95,4 @@ std::string error_body(std::string_view code, std::string_view message);
 /// The library's version, for `ballast doctor`.
 std::string http_library_version();
 
-} // namespace ballast
+} // namespace ballast::monitor

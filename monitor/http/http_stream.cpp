@@ -6,7 +6,7 @@
 #include <poll.h>
 #include <sys/socket.h>
 
-namespace ballast {
+namespace ballast::monitor {
 
 namespace {
 
@@ -45,4 +45,4 @@ ssize_t socket_stream::write(const char* bytes, size_t count) {
   return -1;
 }
 
-} // namespace ballast
+} // namespace ballast::monitor

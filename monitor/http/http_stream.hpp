@@ -7,7 +7,7 @@
 #include <stop_token>
 #include <string>
 
-namespace ballast {
+namespace ballast::monitor {
 
 /// Reads a complete request from memory.
 class request_stream : public httplib::Stream {
@@ -57,4 +57,4 @@ private:
   std::stop_token stopping_;
 };
 
-} // namespace ballast
+} // namespace ballast::monitor

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <fstream>
 
-namespace ballast {
+namespace ballast::monitor {
 
 namespace {
 
@@ -42,8 +42,8 @@ uint64_t event_log::append(const event_text& what,
   std::lock_guard lock(mutex_);
   uint64_t seq = last_ + 1;
   nlohmann::ordered_json content = {{"seq", seq},
-                                    {"t_ns", monotonic_ns()},
-                                    {"time", utc_time(wall_ns())},
+                                    {"t_ns", store::monotonic_ns()},
+                                    {"time", store::utc_time(store::wall_ns())},
                                     {"kind", what.kind}};
   for (const auto& [key, field] : what.fields.items()) {
     if (content.contains(key))
@@ -99,4 +99,4 @@ std::vector<event> event_log::wait_after(uint64_t seq, size_t count,
   return copy_after(seq, count);
 }
 
-} // namespace ballast
+} // namespace ballast::monitor

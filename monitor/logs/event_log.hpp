@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-namespace ballast {
+namespace ballast::monitor {
 
 struct event {
   uint64_t seq = 0; // from 1, without gaps
@@ -34,7 +34,9 @@ public:
   /// Appends {"seq":..,"t_ns":..,"time":"..","kind":KIND, fields...} and
   /// returns its number. Throws ballast_error{disk_full}; the event then did
   /// not happen.
-  uint64_t append(const run_event& what) { return append(text_of(what)); }
+  uint64_t append(const coordinator::run_event& what) {
+    return append(text_of(what));
+  }
   /// Its fields are an object without those four keys. `before` is called with
   /// its number before the line is written; if it throws nothing happened.
   uint64_t append(const event_text& what,
@@ -62,9 +64,9 @@ private:
   const size_t kept_;
   mutable std::mutex mutex_;
   mutable std::condition_variable_any appended_;
-  line_file file_;
+  store::line_file file_;
   std::deque<event> events_;
   uint64_t last_ = 0;
 };
 
-} // namespace ballast
+} // namespace ballast::monitor

@@ -7,10 +7,11 @@
 #include <cstdio>
 #include <utility>
 
-namespace ballast::events {
+namespace ballast::monitor {
 
 namespace {
 
+namespace events = coordinator::events;
 using ordered_json = nlohmann::ordered_json;
 
 std::string whole_seconds(std::chrono::nanoseconds span) {
@@ -21,7 +22,7 @@ std::string whole_seconds(std::chrono::nanoseconds span) {
 
 // -- parts of lines ----------------------------------------------------------
 
-ordered_json process(const worker_process& of) {
+ordered_json process(const events::worker_process& of) {
   return {{"worker", of.worker},
           {"incarnation", of.incarnation},
           {"pid", of.pid},
@@ -35,12 +36,12 @@ void append(ordered_json& object, const std::string& name, ordered_json what) {
 }
 
 /// `skew_tv_max`, and by name `skew_tv`, `rows` and `batch`.
-ordered_json shares_of(const std::vector<worker_share>& all) {
+ordered_json shares_of(const std::vector<coordinator::worker_share>& all) {
   double worst = 0;
   ordered_json skew = ordered_json::object();
   ordered_json rows = skew;
   ordered_json batch = skew;
-  for (const worker_share& one : all) {
+  for (const coordinator::worker_share& one : all) {
     worst = std::max(worst, one.skew_tv);
     append(skew, one.worker, one.skew_tv);
     append(rows, one.worker, one.rows);
@@ -59,21 +60,22 @@ ordered_json error_fields(const failure& why) {
 }
 
 struct generation_reason {
-  std::string operator()(const generation_begun::first&) const {
+  std::string operator()(const events::generation_begun::first&) const {
     return "start";
   }
-  std::string operator()(const generation_begun::from_checkpoint& one) const {
+  std::string
+  operator()(const events::generation_begun::from_checkpoint& one) const {
     return "checkpoint of step " + to_string(one.of);
   }
-  std::string operator()(const generation_begun::switched& one) const {
+  std::string operator()(const events::generation_begun::switched& one) const {
     return one.leave ? "leave" : "join";
   }
-  std::string operator()(const generation_begun::recovered& one) const {
-    return describe(one.reason);
+  std::string operator()(const events::generation_begun::recovered& one) const {
+    return coordinator::describe(one.reason);
   }
 };
 
-ordered_json phases_of(const generation_begun::recovered& how) {
+ordered_json phases_of(const events::generation_begun::recovered& how) {
   return {
       {"detect", how.detect.count()}, {"fence", how.fence.count()},
       {"plan", how.plan.count()},     {"open", how.open.count()},
@@ -82,7 +84,7 @@ ordered_json phases_of(const generation_begun::recovered& how) {
 
 // -- one line for each kind of event -----------------------------------------
 
-event_text line(const coordinator_started& e) {
+event_text line(const events::coordinator_started& e) {
   ordered_json out{{"term", value(e.term)}, {"run", e.run}, {"build", e.build}};
   if (e.resumed)
     out.update({{"resumed", true},
@@ -91,7 +93,7 @@ event_text line(const coordinator_started& e) {
   return {"coordinator_started", std::move(out)};
 }
 
-event_text line(const waiting& e) {
+event_text line(const events::waiting& e) {
   return {"waiting",
           {{"workers", e.workers},
            {"min_workers", e.min_workers},
@@ -99,7 +101,7 @@ event_text line(const waiting& e) {
            {"reason", e.reason}}};
 }
 
-event_text line(const waiting_for_memory& e) {
+event_text line(const events::waiting_for_memory& e) {
   return {"waiting",
           {{"workers", e.workers},
            {"lacking_bytes", e.lacks.lacking_bytes},
@@ -107,37 +109,37 @@ event_text line(const waiting_for_memory& e) {
            {"reason", e.reason}}};
 }
 
-event_text line(const paused& e) {
+event_text line(const events::paused& e) {
   return {"paused", {{"step", value(e.step)}}};
 }
 
-event_text line(const resumed& e) {
+event_text line(const events::resumed& e) {
   ordered_json out{{"step", value(e.step)}};
   if (e.by_takeover)
     out["reason"] = "the run is resumed by its user";
   return {"resumed", std::move(out)};
 }
 
-event_text line(const scaled& e) {
+event_text line(const events::scaled& e) {
   return {"scale", {{"workers", e.workers}}};
 }
 
-event_text line(const balance_set& e) {
+event_text line(const events::balance_set& e) {
   return {"set_balance", {{"enabled", e.enabled}, {"skew_tv", e.skew_tv}}};
 }
 
-event_text line(const fault_injected& e) {
+event_text line(const events::fault_injected& e) {
   return {"fault",
           {{"worker", e.worker},
            {"what", to_string(e.what)},
            {"amount", e.amount}}};
 }
 
-event_text line(const noted& e) {
+event_text line(const events::noted& e) {
   return {"note", {{"text", e.text}}};
 }
 
-event_text line(const epoch_ended& e) {
+event_text line(const events::epoch_ended& e) {
   return {"epoch",
           {{"epoch", value(e.epoch)},
            {"step", value(e.step)},
@@ -145,7 +147,7 @@ event_text line(const epoch_ended& e) {
            {"train_loss", e.train_loss}}};
 }
 
-event_text line(const evaluated& e) {
+event_text line(const events::evaluated& e) {
   ordered_json out{{"epoch", value(e.epoch)},
                    {"test_loss", e.loss},
                    {"test_rows", e.rows},
@@ -155,16 +157,16 @@ event_text line(const evaluated& e) {
   return {"evaluation", std::move(out)};
 }
 
-event_text line(const undone& e) {
+event_text line(const events::undone& e) {
   return {"undone",
           {{"from", value(e.from)}, {"to", value(e.to)}, {"reason", e.reason}}};
 }
 
-event_text line(const error& e) {
+event_text line(const events::error& e) {
   return {"error", error_fields(e.why)};
 }
 
-event_text line(const step_refused& e) {
+event_text line(const events::step_refused& e) {
   ordered_json samples = ordered_json::object();
   for (const auto& [worker, ids] : e.samples)
     samples[worker] = ids;
@@ -174,7 +176,7 @@ event_text line(const step_refused& e) {
   return {"error", std::move(out)};
 }
 
-event_text line(const respawn_ended& e) {
+event_text line(const events::respawn_ended& e) {
   return {
       "error",
       {{"code", to_string(errc::worker_lost)},
@@ -184,7 +186,7 @@ event_text line(const respawn_ended& e) {
                        " s; no more are started. The last one: " + e.last}}};
 }
 
-event_text line(const disk_full& e) {
+event_text line(const events::disk_full& e) {
   ordered_json out = ordered_json::object();
   if (!e.worker.empty())
     out["worker"] = e.worker;
@@ -194,28 +196,28 @@ event_text line(const disk_full& e) {
   return {"disk_full", std::move(out)};
 }
 
-event_text line(const done& e) {
+event_text line(const events::done& e) {
   ordered_json out{{"state", e.state}, {"steps", e.steps}};
   if (!e.reason.empty())
     out["reason"] = e.reason;
   return {"done", std::move(out)};
 }
 
-event_text line(const worker_joined& e) {
+event_text line(const events::worker_joined& e) {
   ordered_json out = process(e);
   out["device"] = e.device;
   return {"worker_joined", std::move(out)};
 }
 
-event_text line(const worker_returned& e) {
+event_text line(const events::worker_returned& e) {
   return {"worker_returned", process(e)};
 }
 
-event_text line(const worker_left& e) {
+event_text line(const events::worker_left& e) {
   return {"worker_left", process(e)};
 }
 
-event_text line(const worker_lost& e) {
+event_text line(const events::worker_lost& e) {
   ordered_json out{{"worker", e.worker}, {"incarnation", e.incarnation}};
   if (e.process)
     out.update({{"pid", e.process->pid}, {"host", e.process->host}});
@@ -223,7 +225,7 @@ event_text line(const worker_lost& e) {
   return {"worker_lost", std::move(out)};
 }
 
-event_text line(const state_received& e) {
+event_text line(const events::state_received& e) {
   return {"state_received",
           {{"worker", e.worker},
            {"generation", value(e.generation)},
@@ -231,7 +233,7 @@ event_text line(const state_received& e) {
            {"ms", e.took.count()}}};
 }
 
-event_text line(const straggler& e) {
+event_text line(const events::straggler& e) {
   ordered_json out{{"worker", e.worker},
                    {"device", e.device},
                    {"host", e.host},
@@ -246,7 +248,7 @@ event_text line(const straggler& e) {
   return {"straggler", std::move(out)};
 }
 
-event_text line(const cannot_open& e) {
+event_text line(const events::cannot_open& e) {
   ordered_json out{{"attempts", e.attempts},
                    {"retry_ms", e.retry.count()},
                    {"message", e.message}};
@@ -257,14 +259,15 @@ event_text line(const cannot_open& e) {
   return {"cannot_open", std::move(out)};
 }
 
-event_text line(const generation_begun& e) {
+event_text line(const events::generation_begun& e) {
   ordered_json out{{"generation", value(e.number)},
                    {"step", value(e.step)},
                    {"workers", e.workers},
                    {"reason", std::visit(generation_reason{}, e.why)}};
-  if (std::holds_alternative<generation_begun::from_checkpoint>(e.why))
+  if (std::holds_alternative<events::generation_begun::from_checkpoint>(e.why))
     out["from_checkpoint"] = true;
-  if (const auto* how = std::get_if<generation_begun::recovered>(&e.why)) {
+  if (const auto* how =
+          std::get_if<events::generation_begun::recovered>(&e.why)) {
     out["ms"] = how->whole.count();
     out["phases_ms"] = phases_of(*how);
   }
@@ -274,7 +277,7 @@ event_text line(const generation_begun& e) {
   return {"generation", std::move(out)};
 }
 
-event_text line(const plan_offered& e) {
+event_text line(const events::plan_offered& e) {
   return {"plan",
           {{"plan", value(e.plan)},
            {"generation", value(e.generation)},
@@ -282,7 +285,7 @@ event_text line(const plan_offered& e) {
            {"reason", "membership"}}};
 }
 
-event_text line(const plan_effective& e) {
+event_text line(const events::plan_effective& e) {
   ordered_json out{{"plan", value(e.plan)},
                    {"generation", value(e.generation)},
                    {"step", value(e.step)},
@@ -292,7 +295,7 @@ event_text line(const plan_effective& e) {
   return {"plan", std::move(out)};
 }
 
-event_text line(const plan_dropped& e) {
+event_text line(const events::plan_dropped& e) {
   return {"plan",
           {{"plan", value(e.plan)},
            {"generation", value(e.generation)},
@@ -300,7 +303,7 @@ event_text line(const plan_dropped& e) {
            {"reason", e.reason}}};
 }
 
-event_text line(const balanced& e) {
+event_text line(const events::balanced& e) {
   ordered_json out{{"plan", value(e.what.plan)},
                    {"generation", value(e.what.generation)},
                    {"step", value(e.what.step)},
@@ -317,7 +320,7 @@ event_text line(const balanced& e) {
   return {"balance", std::move(out)};
 }
 
-event_text line(const moved& e) {
+event_text line(const events::moved& e) {
   return {"move",
           {{"plan", value(e.plan)},
            {"rows", e.rows},
@@ -327,7 +330,7 @@ event_text line(const moved& e) {
            {"ms", e.took.count()}}};
 }
 
-event_text line(const chunk_damaged& e) {
+event_text line(const events::chunk_damaged& e) {
   return {"damaged",
           {{"plan", value(e.plan)},
            {"chunk", value(e.chunk)},
@@ -335,7 +338,7 @@ event_text line(const chunk_damaged& e) {
            {"worker", e.worker}}};
 }
 
-event_text line(const checkpoint& e) {
+event_text line(const events::checkpoint& e) {
   return {"checkpoint",
           {{"step", value(e.step)},
            {"epoch", value(e.epoch)},
@@ -343,35 +346,35 @@ event_text line(const checkpoint& e) {
            {"ms", e.took.count()}}};
 }
 
-event_text line(const checkpoint_failed& e) {
+event_text line(const events::checkpoint_failed& e) {
   return {"checkpoint_failed",
           {{"step", value(e.step)},
            {"code", to_string(e.why.code)},
            {"message", e.why.message}}};
 }
 
-event_text line(const checkpoint_refused& e) {
+event_text line(const events::checkpoint_refused& e) {
   return {
       "checkpoint_refused",
       {{"checkpoint", e.checkpoint}, {"reason", e.reason}, {"kept", e.kept}}};
 }
 
-event_text line(const model_refused& e) {
+event_text line(const events::model_refused& e) {
   return {"model_refused", {{"reason", e.reason}, {"kept", e.kept}}};
 }
 
-event_text line(const steps_restored& e) {
+event_text line(const events::steps_restored& e) {
   return {"steps_restored",
           {{"from", value(e.from)},
            {"to", value(e.to)},
            {"reason", "steps.jsonl lacked them, the ledger proves them"}}};
 }
 
-event_text line(const manifest_restored& e) {
+event_text line(const events::manifest_restored& e) {
   return {"manifest_restored", {{"reason", e.reason}}};
 }
 
-event_text line(const damaged_tail& e) {
+event_text line(const events::damaged_tail& e) {
   return {"damaged_tail",
           {{"file", e.file},
            {"line", e.line},
@@ -382,16 +385,12 @@ event_text line(const damaged_tail& e) {
 
 } // namespace
 
-} // namespace ballast::events
-
-namespace ballast {
-
-event_text text_of(const run_event& what) {
-  return std::visit([](const auto& one) { return events::line(one); }, what);
+event_text text_of(const coordinator::run_event& what) {
+  return std::visit([](const auto& one) { return line(one); }, what);
 }
 
-std::string sentence(const stragglers::finding& what, const std::string& name,
-                     const std::string& device) {
+std::string sentence(const coordinator::stragglers::finding& what,
+                     const std::string& name, const std::string& device) {
   const std::string why = "its " + device + ": " + describe(what.what);
   if (what.ratio == 0)
     return name + " may be held up by " + why;
@@ -411,4 +410,4 @@ void log_event(const event_text& what) {
     log().info("{} {}", what.kind, json_text(what.fields));
 }
 
-} // namespace ballast
+} // namespace ballast::monitor

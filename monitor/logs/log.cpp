@@ -10,7 +10,7 @@
 #include <spdlog/sinks/stdout_sinks.h>
 #include <unistd.h>
 
-namespace ballast {
+namespace ballast::monitor {
 
 namespace {
 
@@ -95,4 +95,4 @@ spdlog::logger& log() {
   return *the_outputs().logger;
 }
 
-} // namespace ballast
+} // namespace ballast::monitor

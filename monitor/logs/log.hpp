@@ -9,7 +9,7 @@
 #include <spdlog/logger.h>
 #include <string>
 
-namespace ballast {
+namespace ballast::monitor {
 
 /// Names the process in every line ("coordinator", "w1"). `stderr_level` is the
 /// least level for stderr; the file gets everything from info on. Called once
@@ -26,4 +26,4 @@ void log_to_stderr_only();
 
 spdlog::logger& log();
 
-} // namespace ballast
+} // namespace ballast::monitor

@@ -5,7 +5,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-namespace ballast {
+namespace ballast::monitor {
 
 namespace {
 
@@ -49,12 +49,12 @@ void write_all(int descriptor, const std::string& text) {
 
 } // namespace
 
-progress_state progress_of(const run_status& of) {
+progress_state progress_of(const coordinator::run_status& of) {
   progress_state out;
-  out.state = to_string(of.state);
+  out.state = ballast::to_string(of.state);
   if (!of.run)
     return out;
-  const run_status::numbers& run = *of.run;
+  const coordinator::run_status::numbers& run = *of.run;
   out.epoch = value(run.epoch);
   out.epochs = run.epochs;
   out.step = value(run.step);
@@ -85,7 +85,8 @@ std::string render_progress(const progress_state& state) {
       out += "  ";
     out += text;
   };
-  const bool training = state.state == to_string(run_phase::training);
+  const bool training =
+      state.state == ballast::to_string(coordinator::run_phase::training);
   if (!training)
     part(state.state);
   part("epoch " + std::to_string(state.epoch) + "/" +
@@ -159,4 +160,4 @@ void progress_printer::print(const progress_state& state) {
   line_open_ = true;
 }
 
-} // namespace ballast
+} // namespace ballast::monitor

@@ -8,7 +8,7 @@
 #include <optional>
 #include <string>
 
-namespace ballast {
+namespace ballast::monitor {
 
 struct progress_state {
   std::string state = "training"; // shown instead of numbers before step 1
@@ -24,7 +24,7 @@ struct progress_state {
   std::optional<double> eta_s;
 };
 
-progress_state progress_of(const run_status& of);
+progress_state progress_of(const coordinator::run_status& of);
 
 /// "epoch 2/3  step 310/705  84,120 samples/s  loss 0.4312  world 2
 /// generation 1  skew 0.02  ETA 0:05", on one line. What is unknown is left
@@ -63,4 +63,4 @@ private:
   std::optional<int64_t> printed_ns_;
 };
 
-} // namespace ballast
+} // namespace ballast::monitor

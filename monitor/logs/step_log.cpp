@@ -8,12 +8,12 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-namespace ballast {
+namespace ballast::monitor {
 
 namespace {
 
 /// The documented keys in the documented order.
-std::string line_of(const committed_step& step) {
+std::string line_of(const ledger::committed_step& step) {
   nlohmann::ordered_json line = {
       {"step", value(step.step)},
       {"epoch", value(step.epoch)},
@@ -23,7 +23,7 @@ std::string line_of(const committed_step& step) {
       {"samples", step.samples},
       {"loss", step.loss},
       {"t_ns", step.t_ns},
-      {"time", utc_time(wall_ns_of(int64_t(step.t_ns)))},
+      {"time", store::utc_time(store::wall_ns_of(int64_t(step.t_ns)))},
   };
   return json_text(line) + "\n";
 }
@@ -44,10 +44,10 @@ step_log::step_log(const std::filesystem::path& file)
   last_ = step_number{line["step"].get<uint64_t>()};
 }
 
-void step_log::append(std::span<const committed_step> steps) {
+void step_log::append(std::span<const ledger::committed_step> steps) {
   step_number last = last_;
   std::string lines;
-  for (const committed_step& step : steps) {
+  for (const ledger::committed_step& step : steps) {
     if (step.step != next(last))
       throw ballast_error(errc::internal,
                           "committed step " + to_string(step.step) +
@@ -74,7 +74,7 @@ uint64_t step_log::cut(step_number to, const std::filesystem::path& undone) {
       samples += step.value("samples", uint64_t{0});
     lines += line + "\n";
   }
-  line_file kept(undone, "undo.append");
+  store::line_file kept(undone, "undo.append");
   kept.append(lines);
   kept.sync();
   file_.shorten(bytes_kept);
@@ -82,4 +82,4 @@ uint64_t step_log::cut(step_number to, const std::filesystem::path& undone) {
   return samples;
 }
 
-} // namespace ballast
+} // namespace ballast::monitor

@@ -9,7 +9,7 @@
 
 #include <span>
 
-namespace ballast {
+namespace ballast::monitor {
 
 class step_log {
 public:
@@ -20,8 +20,8 @@ public:
   /// Appends the steps with one write. Throws ballast_error: internal if the
   /// first is not last() + 1 or they are not consecutive (nothing is written
   /// then), disk_full.
-  void append(std::span<const committed_step> steps);
-  void append(const committed_step& step) { append({&step, 1}); }
+  void append(std::span<const ledger::committed_step> steps);
+  void append(const ledger::committed_step& step) { append({&step, 1}); }
 
   /// Moves every line after step `to` to `undone`, which is on disk before they
   /// are removed here. Returns their samples.
@@ -31,8 +31,8 @@ public:
   step_number last() const { return last_; }
 
 private:
-  line_file file_;
+  store::line_file file_;
   step_number last_{};
 };
 
-} // namespace ballast
+} // namespace ballast::monitor

@@ -3,7 +3,7 @@
 
 #include <string>
 
-namespace ballast {
+namespace ballast::monitor {
 
 namespace {
 
@@ -131,7 +131,7 @@ std::span<const metric_entry> metric_catalogue() {
 }
 
 std::span<const std::string_view> run_states() {
-  return words_of<run_phase>;
+  return words_of<coordinator::run_phase>;
 }
 
 std::string metric_reference() {
@@ -166,4 +166,4 @@ std::string metric_reference() {
   return out;
 }
 
-} // namespace ballast
+} // namespace ballast::monitor

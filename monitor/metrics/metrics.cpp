@@ -13,7 +13,10 @@
 #include <prometheus/text_serializer.h>
 #include <set>
 
-namespace ballast {
+namespace ballast::monitor {
+
+namespace events = coordinator::events;
+namespace recovery_reasons = coordinator::recovery_reasons;
 
 namespace {
 
@@ -119,7 +122,7 @@ double seconds(events::milliseconds time) {
 }
 
 /// Of an event that tells of an error.
-errc code_of(const run_event& what) {
+errc code_of(const coordinator::run_event& what) {
   if (const auto* e = std::get_if<events::error>(&what))
     return e->why.code;
   if (const auto* e = std::get_if<events::step_refused>(&what))
@@ -203,7 +206,7 @@ struct coordinator_probe::metrics {
   }
 
   /// Counters of totals since the begin of the run.
-  void show(const run_status::balancing& now) {
+  void show(const coordinator::run_status::balancing& now) {
     set(makespan, "ballast_balance_makespan_ratio", now.makespan_ratio);
     in_flight.Set(double(now.moves_in_flight));
     auto raise = [](Counter& counter, uint64_t to) {
@@ -219,7 +222,7 @@ struct coordinator_probe::metrics {
   }
 
   /// A member, which has a share.
-  void show(const worker_status& now) {
+  void show(const coordinator::worker_status& now) {
     std::lock_guard lock(mutex);
     worker_gauges& one = workers[now.name];
     set(one.rate, rates, now.name, now.samples_per_s);
@@ -310,7 +313,7 @@ void coordinator_probe::committed(step_number, epoch_number epoch,
   m.set(m.epoch, "ballast_epoch", double(value(epoch)));
   m.set(m.loss, "ballast_loss", loss);
   m.set(m.last_commit, "ballast_last_commit_timestamp_seconds",
-        double(wall_ns()) / 1e9);
+        double(store::wall_ns()) / 1e9);
 }
 
 void coordinator_probe::generation(ballast::generation number) {
@@ -329,21 +332,21 @@ void coordinator_probe::state(std::string_view state) {
     gauge->Set(name == state ? 1 : 0);
 }
 
-void coordinator_probe::status(const run_status& now) {
+void coordinator_probe::status(const coordinator::run_status& now) {
   metrics& m = *metrics_;
-  state(to_string(now.state));
+  state(ballast::to_string(now.state));
   if (now.run)
     m.show(now.run->balance);
   std::set<std::string> members;
-  for (const worker_status& one : now.workers) {
-    if (one.state == worker_standing::lost || !one.share)
+  for (const coordinator::worker_status& one : now.workers) {
+    if (one.state == coordinator::worker_standing::lost || !one.share)
       continue;
     members.insert(one.name);
     m.show(one);
   }
   // A sum over the workers must not count rows that a worker owns no more. A
   // later worker may have the name of an earlier one.
-  for (const worker_status& one : now.workers)
+  for (const coordinator::worker_status& one : now.workers)
     if (!members.contains(one.name))
       m.forget(one.name);
 }
@@ -352,7 +355,7 @@ void coordinator_probe::plan(plan_outcome outcome) {
   metrics_->plan[size_t(outcome)]->Increment();
 }
 
-void coordinator_probe::event(const run_event& what) {
+void coordinator_probe::event(const coordinator::run_event& what) {
   metrics& m = *metrics_;
   if (const auto* e = std::get_if<events::generation_begun>(&what)) {
     if (const auto* how =
@@ -407,7 +410,7 @@ void worker_probe::step(const step_phases& seconds, uint64_t samples) {
   metrics_->samples.Increment(double(samples));
 }
 
-void worker_probe::gpu(const gpu_reading& now) {
+void worker_probe::gpu(const gpu::gpu_reading& now) {
   exposition& out = metrics_->out;
   auto show = [&out](const char* name, const auto& value,
                      const Labels& labels = {}) {
@@ -442,4 +445,4 @@ std::string worker_probe::text() const {
   return metrics_->out.text();
 }
 
-} // namespace ballast
+} // namespace ballast::monitor

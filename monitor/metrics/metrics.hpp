@@ -19,7 +19,7 @@
 #include <string_view>
 #include <vector>
 
-namespace ballast {
+namespace ballast::monitor {
 
 enum class metric_type : uint8_t { counter, gauge, histogram };
 
@@ -56,13 +56,13 @@ public:
   void state(std::string_view state); // one of run_states()
   /// Gauges that follow from the state of the run, not from events. Workers
   /// that own nothing any more are no longer exported.
-  void status(const run_status& now);
+  void status(const coordinator::run_status& now);
 
   enum class plan_outcome { offered, effective, dropped };
   void plan(plan_outcome outcome);
   /// Something happened that a line of events.jsonl tells, or would tell if
   /// there were not so many like it.
-  void event(const run_event& what);
+  void event(const coordinator::run_event& what);
 
   /// Prometheus text exposition.
   std::string text() const;
@@ -92,7 +92,7 @@ public:
   void collective_bytes(uint64_t bytes);
   void error(errc code);
   /// The readings of the worker's GPU; missing ones are not exported.
-  void gpu(const gpu_reading& now);
+  void gpu(const gpu::gpu_reading& now);
 
   std::string text() const;
 
@@ -101,4 +101,4 @@ private:
   std::unique_ptr<metrics> metrics_;
 };
 
-} // namespace ballast
+} // namespace ballast::monitor

@@ -7,16 +7,16 @@
 #include <tuple>
 #include <utility>
 
-namespace ballast {
+namespace ballast::balance {
 
-balanced_set::balanced_set(std::shared_ptr<const manifest> set,
+balanced_set::balanced_set(std::shared_ptr<const ledger::manifest> set,
                            std::shared_ptr<const chunk_labels> known)
     : chunks(std::move(set)),
       labels(known ? std::move(known)
                    : std::make_shared<const chunk_labels>(*chunks)) {
   uint64_t bytes = 0;
   uint64_t rows = 0;
-  for (const chunk_info& one : chunks->train) {
+  for (const ledger::chunk_info& one : chunks->train) {
     bytes += one.bytes;
     chunk_bytes_max = std::max(chunk_bytes_max, one.bytes);
     chunk_rows_max = std::max(chunk_rows_max, one.rows);
@@ -25,7 +25,8 @@ balanced_set::balanced_set(std::shared_ptr<const manifest> set,
   row_bytes = std::max<uint64_t>(1, bytes / std::max<uint64_t>(1, rows));
 }
 
-balancer::balancer(balance_policy policy, std::shared_ptr<const manifest> set,
+balancer::balancer(balance_policy policy,
+                   std::shared_ptr<const ledger::manifest> set,
                    std::shared_ptr<const chunk_labels> labels)
     : policy_(policy), set_(std::move(set), std::move(labels)),
       copying_(policy.rate_bytes_per_s) {}
@@ -117,7 +118,7 @@ void balancer::end_transfer(const load_view& view) {
   proposed_ = {};
 }
 
-void balancer::new_plan(const plan& changed, bool same_round) {
+void balancer::new_plan(const ledger::plan& changed, bool same_round) {
   const plan_view before = std::exchange(now_, view_of(changed, *set_.labels));
   plan_window_ = window_;
   moves_pause_ = coverage_pause_ = {};
@@ -149,4 +150,4 @@ void balancer::end_windows(const load_view& view) {
                           std::min<uint64_t>(window_, policy_.dwell_windows));
 }
 
-} // namespace ballast
+} // namespace ballast::balance

@@ -36,15 +36,15 @@
 #include <string>
 #include <vector>
 
-namespace ballast {
+namespace ballast::balance {
 
 /// The set of a run, and the sizes by which moves are measured.
 struct balanced_set {
   /// `labels`: of the set, where others use them, too; else it makes its own.
-  explicit balanced_set(std::shared_ptr<const manifest> set,
+  explicit balanced_set(std::shared_ptr<const ledger::manifest> set,
                         std::shared_ptr<const chunk_labels> labels = {});
 
-  std::shared_ptr<const manifest> chunks;
+  std::shared_ptr<const ledger::manifest> chunks;
   std::shared_ptr<const chunk_labels> labels;
   uint64_t row_bytes = 1;       // mean
   uint64_t chunk_bytes_max = 0; // of the largest chunk
@@ -53,7 +53,7 @@ struct balanced_set {
 
 class balancer {
 public:
-  balancer(balance_policy policy, std::shared_ptr<const manifest> set,
+  balancer(balance_policy policy, std::shared_ptr<const ledger::manifest> set,
            std::shared_ptr<const chunk_labels> labels = {});
 
   /// Bounded work, whatever the size of the set. If `stop` says so the search
@@ -85,7 +85,7 @@ public:
 private:
   void take_in(const load_view& view);
   void end_transfer(const load_view& view);
-  void new_plan(const plan& changed, bool same_round);
+  void new_plan(const ledger::plan& changed, bool same_round);
   void end_windows(const load_view& view);
   balance_code decide(const load_view& view, balance_proposal& out);
   move_cause find_cause(const split_view& split,
@@ -139,4 +139,4 @@ private:
   uint64_t stalled_until_ = 0; // a window
 };
 
-} // namespace ballast
+} // namespace ballast::balance

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace ballast {
+namespace ballast::balance {
 
 namespace {
 
@@ -102,4 +102,4 @@ balance_code balancer::wait_for(const move_cause& cause,
                                       : balance_code::planned;
 }
 
-} // namespace ballast
+} // namespace ballast::balance

@@ -3,7 +3,7 @@
 
 #include <utility>
 
-namespace ballast {
+namespace ballast::balance {
 
 /// Moves one row of each such class without patience: the loss that it guards
 /// against comes without warning.
@@ -33,7 +33,8 @@ balance_code balancer::decide_coverage(const load_view& view,
   cut_to(list, double(policy_.round_ms) / 1e3, now_.ranks, copying_.links());
   if (list.moves.empty())
     return pause(coverage_pause_, nothing_moves(list));
-  plan after = moved_plan(now_.of, list.moves, next(now_.of.number), weights);
+  ledger::plan after =
+      moved_plan(now_.of, list.moves, next(now_.of.number), weights);
   size_t left = lone_classes(*set_.labels, after).size();
   if (left >= alone.size())
     return pause(coverage_pause_, list.no_room ? balance_code::no_room
@@ -59,4 +60,4 @@ balance_code balancer::decide_coverage(const load_view& view,
   return balance_code::planned;
 }
 
-} // namespace ballast
+} // namespace ballast::balance

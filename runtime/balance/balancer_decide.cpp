@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace ballast {
+namespace ballast::balance {
 
 namespace {
 
@@ -66,7 +66,7 @@ balance_code balancer::decide(const load_view& view, balance_proposal& out) {
     return balance_code::at_optimum;
 
   std::vector<uint64_t> weights;
-  for (const share& one : now_.of.shares)
+  for (const ledger::share& one : now_.of.shares)
     weights.push_back(one.batch_weight);
   // If speeds never settle, other moves would postpone this for ever.
   bool waited =
@@ -104,4 +104,4 @@ split_view balancer::split() const {
   return speeds_.split(takes_of(now_.of, policy_.global_batch), policy_);
 }
 
-} // namespace ballast
+} // namespace ballast::balance

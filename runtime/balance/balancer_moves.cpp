@@ -10,7 +10,7 @@
 #include <cmath>
 #include <utility>
 
-namespace ballast {
+namespace ballast::balance {
 
 namespace {
 
@@ -323,9 +323,10 @@ balance_code balancer::pause(search_pause& which, balance_code why) {
 
 void balancer::finish(balance_proposal& out, const split_view& split,
                       std::vector<uint64_t> weights, std::string reason) {
-  plan after = moved_plan(now_.of, out.moves, next(now_.of.number), weights);
+  ledger::plan after =
+      moved_plan(now_.of, out.moves, next(now_.of.number), weights);
   std::vector<uint64_t> owned;
-  for (const share& one : after.shares)
+  for (const ledger::share& one : after.shares)
     owned.push_back(rows(one));
   if (split.known) {
     double by_owned_s =
@@ -353,4 +354,4 @@ void balancer::finish(balance_proposal& out, const split_view& split,
   out.reason = std::move(reason);
 }
 
-} // namespace ballast
+} // namespace ballast::balance

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <limits>
 
-namespace ballast {
+namespace ballast::balance {
 namespace {
 
 constexpr double infinite = std::numeric_limits<double>::infinity();
@@ -246,4 +246,4 @@ batch_split split_by_cost(uint64_t global_batch,
   return out;
 }
 
-} // namespace ballast
+} // namespace ballast::balance

@@ -11,7 +11,7 @@
 #include <span>
 #include <vector>
 
-namespace ballast {
+namespace ballast::balance {
 
 /// Compute time of a take of b rows on one worker, waiting for others excluded:
 /// fixed_s + per_row_s * b, plus micro_fixed_s for every micro-batch after the
@@ -55,4 +55,4 @@ struct split_view {
   double lasting_error = 0; // the same for a change that must last
 };
 
-} // namespace ballast
+} // namespace ballast::balance

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace ballast {
+namespace ballast::balance {
 namespace {
 
 constexpr int guesses = 3;
@@ -49,4 +49,4 @@ budget_search::narrowed(const std::vector<int64_t>& to) const {
   return out;
 }
 
-} // namespace ballast
+} // namespace ballast::balance

@@ -2,16 +2,16 @@
 
 #include <algorithm>
 
-namespace ballast {
+namespace ballast::balance {
 
-chunk_labels::chunk_labels(const manifest& set) {
+chunk_labels::chunk_labels(const ledger::manifest& set) {
   const size_t bins = histogram_bins(set.row);
   labelled_ = bins > 0;
   classes_ = std::max<size_t>(bins, 1);
   begins_.reserve(set.train.size() + 1);
   rows_.reserve(set.train.size());
   bytes_.reserve(set.train.size());
-  for (const chunk_info& chunk : set.train) {
+  for (const ledger::chunk_info& chunk : set.train) {
     begins_.push_back(labels_.size());
     rows_.push_back(chunk.rows);
     bytes_.push_back(chunk.bytes);
@@ -52,7 +52,7 @@ uint32_t chunk_labels::rows_of(chunk_id chunk) const {
   return rows_.at(value(chunk));
 }
 
-std::vector<label_rows> chunk_labels::of(const interval& part) const {
+std::vector<label_rows> chunk_labels::of(const ledger::interval& part) const {
   const std::span<const label_rows> all = of(part.chunk);
   std::vector<label_rows> out(all.begin(), all.end());
   const double ratio = double(rows(part)) / double(rows_of(part.chunk));
@@ -61,4 +61,4 @@ std::vector<label_rows> chunk_labels::of(const interval& part) const {
   return out;
 }
 
-} // namespace ballast
+} // namespace ballast::balance

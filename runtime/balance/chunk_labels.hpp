@@ -11,11 +11,11 @@
 #include <span>
 #include <vector>
 
-namespace ballast {
+namespace ballast::balance {
 
 class chunk_labels {
 public:
-  explicit chunk_labels(const manifest& set);
+  explicit chunk_labels(const ledger::manifest& set);
   /// Of no chunk yet.
   chunk_labels(bool labelled, size_t classes);
   /// The next chunk; `rows_by_class` has one number for each class.
@@ -29,7 +29,7 @@ public:
   std::span<const label_rows> of(chunk_id chunk) const;
   /// The same of a part of a chunk, which has its labels in the same
   /// proportions.
-  std::vector<label_rows> of(const interval& part) const;
+  std::vector<label_rows> of(const ledger::interval& part) const;
   uint32_t rows_of(chunk_id chunk) const;
   uint64_t bytes_of(chunk_id chunk) const;
 
@@ -42,4 +42,4 @@ private:
   std::vector<label_rows> labels_; // of all chunks
 };
 
-} // namespace ballast
+} // namespace ballast::balance

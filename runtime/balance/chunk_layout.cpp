@@ -7,7 +7,7 @@
 #include <map>
 #include <utility>
 
-namespace ballast {
+namespace ballast::balance {
 
 namespace {
 
@@ -32,7 +32,8 @@ void append(chunk_layout& to, const std::vector<uint64_t>& rows,
 }
 
 chunk_layout class_by_class(const std::vector<uint64_t>& rows,
-                            const placement_rows& of, uint32_t chunk_rows) {
+                            const placement::placement_rows& of,
+                            uint32_t chunk_rows) {
   std::vector<std::vector<uint64_t>> of_class(of.classes);
   for (uint64_t row : rows)
     of_class[size_t(of.labels[row])].push_back(row);
@@ -47,7 +48,7 @@ chunk_layout class_by_class(const std::vector<uint64_t>& rows,
 
 /// The most frequent class of these rows.
 int32_t usual_class(const std::vector<uint64_t>& rows,
-                    const placement_rows& of) {
+                    const placement::placement_rows& of) {
   std::map<int32_t, size_t> times;
   for (uint64_t row : rows)
     ++times[of.labels[row]];
@@ -60,10 +61,10 @@ int32_t usual_class(const std::vector<uint64_t>& rows,
 /// As many whole groups in a chunk as fit, at least one; groups with the same
 /// most frequent class are adjacent.
 chunk_layout group_by_group(const std::vector<uint64_t>& rows,
-                            const placement_rows& of, uint32_t chunk_rows,
-                            bool sorted) {
+                            const placement::placement_rows& of,
+                            uint32_t chunk_rows, bool sorted) {
   const std::vector<std::vector<uint64_t>> groups =
-      rows_by_group(rows, of.groups);
+      placement::rows_by_group(rows, of.groups);
   std::vector<std::pair<int32_t, size_t>> order; // by frequent class, stable
   for (size_t index = 0; index < groups.size(); ++index)
     order.emplace_back(sorted ? usual_class(groups[index], of) : 0, index);
@@ -97,7 +98,7 @@ chunk_layout cut_in_order(std::vector<uint64_t> rows, uint32_t chunk_rows) {
 }
 
 std::vector<chunk_layout>
-lay_out_chunks(const placement_spec& spec, const placement_rows& of,
+lay_out_chunks(const placement_spec& spec, const placement::placement_rows& of,
                std::vector<std::vector<uint64_t>> lists, uint32_t chunk_rows) {
   const bool file_order = spec.kind == placement_kind::contiguous ||
                           spec.kind == placement_kind::sizes;
@@ -138,4 +139,4 @@ chunks_of(const std::vector<chunk_layout>& lists) {
   return out;
 }
 
-} // namespace ballast
+} // namespace ballast::balance

@@ -17,7 +17,7 @@
 #include <span>
 #include <vector>
 
-namespace ballast {
+namespace ballast::balance {
 
 /// Rows in storage order, and the number of rows in each chunk, none 0.
 struct chunk_layout {
@@ -37,11 +37,11 @@ chunk_layout cut_in_order(std::vector<uint64_t> rows, uint32_t chunk_rows);
 /// `chunk_rows`; there are at most as many shorter chunks as full ones, or a
 /// few.
 std::vector<chunk_layout>
-lay_out_chunks(const placement_spec& spec, const placement_rows& of,
+lay_out_chunks(const placement_spec& spec, const placement::placement_rows& of,
                std::vector<std::vector<uint64_t>> lists, uint32_t chunk_rows);
 
 /// The rows of each chunk, one list after the other.
 std::vector<std::span<const uint64_t>>
 chunks_of(const std::vector<chunk_layout>& lists);
 
-} // namespace ballast
+} // namespace ballast::balance

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace ballast {
+namespace ballast::balance {
 namespace {
 
 constexpr uint32_t needed_max = 2;
@@ -51,4 +51,4 @@ std::vector<uint32_t> class_holders::lacking() const {
   return out;
 }
 
-} // namespace ballast
+} // namespace ballast::balance

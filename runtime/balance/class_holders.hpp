@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace ballast {
+namespace ballast::balance {
 
 class class_holders {
 public:
@@ -39,4 +39,4 @@ private:
   std::vector<uint32_t> needed_;  // by class: 0, 1 or 2
 };
 
-} // namespace ballast
+} // namespace ballast::balance

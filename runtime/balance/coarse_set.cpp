@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <optional>
 
-namespace ballast {
+namespace ballast::balance {
 
 namespace {
 
@@ -13,8 +13,8 @@ constexpr size_t groups_of_owner_min = 64;
 
 } // namespace
 
-coarse_set::coarse_set(const manifest& set, const chunk_labels& labels,
-                       const plan& of, size_t groups)
+coarse_set::coarse_set(const ledger::manifest& set, const chunk_labels& labels,
+                       const ledger::plan& of, size_t groups)
     : labels_(labels.labelled(), labels.classes()), current_{of.number,
                                                              of.generation,
                                                              {}} {
@@ -25,12 +25,12 @@ coarse_set::coarse_set(const manifest& set, const chunk_labels& labels,
   std::vector<double> sums(labels.classes());
   begins_.push_back(0);
   for (uint32_t rank = 0; rank < of.shares.size(); ++rank) {
-    const share& from = of.shares[rank];
+    const ledger::share& from = of.shares[rank];
     current_.shares.push_back(
         {from.worker, from.since, from.batch_weight, {}, from.stream});
     const uint64_t rows_of_group = rows(from) / of_owner + 1;
     std::optional<chunk_id> last; // pieces of a chunk are neighbours
-    for (const interval& one : from.intervals) {
+    for (const ledger::interval& one : from.intervals) {
       const uint32_t all = labels.rows_of(one.chunk);
       const double part =
           rows(one) == all ? 1 : double(rows(one)) / double(all);
@@ -62,13 +62,13 @@ void coarse_set::close_group(uint32_t rank, std::vector<double>& sums) {
 
 std::vector<shard_move>
 coarse_set::of_intervals(const std::vector<shard_move>& moves,
-                         const manifest& set) const {
+                         const ledger::manifest& set) const {
   std::vector<shard_move> out;
   for (const shard_move& move : moves) {
     const size_t group = value(move.what.chunk);
     uint32_t at = 0; // in the rows of the group
     for (size_t i = begins_[group]; i < begins_[group + 1]; ++i) {
-      const interval& one = members_[i];
+      const ledger::interval& one = members_[i];
       const uint32_t begin = std::max(at, move.what.begin);
       const uint32_t end = std::min(at + rows(one), move.what.end);
       if (begin < end)
@@ -84,4 +84,4 @@ coarse_set::of_intervals(const std::vector<shard_move>& moves,
   return out;
 }
 
-} // namespace ballast
+} // namespace ballast::balance

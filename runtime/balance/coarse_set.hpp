@@ -15,34 +15,34 @@
 #include <cstdint>
 #include <vector>
 
-namespace ballast {
+namespace ballast::balance {
 
 class coarse_set {
 public:
   /// At most about `groups` groups, at least a few dozen for each owner. Reads
   /// everything; keeps nothing of it.
-  coarse_set(const manifest& set, const chunk_labels& labels, const plan& of,
-             size_t groups);
+  coarse_set(const ledger::manifest& set, const chunk_labels& labels,
+             const ledger::plan& of, size_t groups);
 
   /// Rows and bytes of each group, no samples and no histograms (labels()).
-  const manifest& set() const { return set_; }
+  const ledger::manifest& set() const { return set_; }
   const chunk_labels& labels() const { return labels_; }
   /// The same ranks as the plan.
-  const plan& current() const { return current_; }
+  const ledger::plan& current() const { return current_; }
 
   /// Moves of groups, or parts of them, as moves of what is in them.
   std::vector<shard_move> of_intervals(const std::vector<shard_move>& moves,
-                                       const manifest& set) const;
+                                       const ledger::manifest& set) const;
 
 private:
   void close_group(uint32_t rank, std::vector<double>& sums);
 
-  manifest set_;
+  ledger::manifest set_;
   chunk_labels labels_;
-  plan current_;
-  std::vector<interval> members_; // by group
-  std::vector<size_t> begins_;    // of a group in members_, and the end
-  chunk_info open_;               // the group that is being filled
+  ledger::plan current_;
+  std::vector<ledger::interval> members_; // by group
+  std::vector<size_t> begins_;            // of a group in members_, and the end
+  ledger::chunk_info open_;               // the group that is being filled
 };
 
-} // namespace ballast
+} // namespace ballast::balance

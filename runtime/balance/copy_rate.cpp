@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <set>
 
-namespace ballast {
+namespace ballast::balance {
 
 namespace {
 
@@ -50,4 +50,4 @@ double copy_rate::seconds(const std::vector<shard_move>& moves,
   return std::max(bytes / double(bytes_per_s_), travel_s(moves, ranks, links_));
 }
 
-} // namespace ballast
+} // namespace ballast::balance

@@ -13,7 +13,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace ballast {
+namespace ballast::balance {
 
 class copy_rate {
 public:
@@ -39,4 +39,4 @@ private:
   std::vector<uint64_t> moving_us_; // steps during this transfer
 };
 
-} // namespace ballast
+} // namespace ballast::balance

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace ballast {
+namespace ballast::balance {
 
 namespace {
 
@@ -12,12 +12,13 @@ constexpr double slack = 0.01;
 
 } // namespace
 
-std::vector<lone_class> lone_classes(const manifest& set, const plan& of) {
+std::vector<lone_class> lone_classes(const ledger::manifest& set,
+                                     const ledger::plan& of) {
   return lone_classes(chunk_labels(set), of);
 }
 
 std::vector<lone_class> lone_classes(const chunk_labels& labels,
-                                     const plan& of) {
+                                     const ledger::plan& of) {
   if (!labels.labelled())
     return {};
   struct holding {
@@ -29,7 +30,7 @@ std::vector<lone_class> lone_classes(const chunk_labels& labels,
   size_t active = 0;
   for (uint32_t rank = 0; rank < of.shares.size(); ++rank) {
     active += !of.shares[rank].intervals.empty();
-    for (const interval& part : of.shares[rank].intervals) {
+    for (const ledger::interval& part : of.shares[rank].intervals) {
       for (const label_rows& some : labels.of(part.chunk)) {
         holding& now = classes.at(some.label);
         now.holders += now.holders == 0 || now.last != rank;
@@ -56,4 +57,4 @@ quota_request coverage_request(const label_counts& held, double skew_tv) {
   return out;
 }
 
-} // namespace ballast
+} // namespace ballast::balance

@@ -14,7 +14,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace ballast {
+namespace ballast::balance {
 
 /// A class with a single holder, although other workers could hold some of it.
 struct lone_class {
@@ -24,12 +24,13 @@ struct lone_class {
 };
 
 /// By class, ascending.
-std::vector<lone_class> lone_classes(const manifest& set, const plan& of);
+std::vector<lone_class> lone_classes(const ledger::manifest& set,
+                                     const ledger::plan& of);
 std::vector<lone_class> lone_classes(const chunk_labels& labels,
-                                     const plan& of);
+                                     const ledger::plan& of);
 
 /// A request that covers these classes and changes nothing else: sizes stay,
 /// and so does the skew.
 quota_request coverage_request(const label_counts& held, double skew_tv);
 
-} // namespace ballast
+} // namespace ballast::balance

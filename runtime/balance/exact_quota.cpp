@@ -15,7 +15,7 @@
 #include <algorithm>
 #include <optional>
 
-namespace ballast {
+namespace ballast::balance {
 namespace {
 
 class quota_graph {
@@ -110,4 +110,4 @@ quota exact_quota(const quota_request& what) {
   });
 }
 
-} // namespace ballast
+} // namespace ballast::balance

@@ -10,7 +10,7 @@
 #include <cmath>
 #include <map>
 
-namespace ballast {
+namespace ballast::balance {
 
 namespace {
 
@@ -29,7 +29,7 @@ double rounded(double value) {
 }
 
 json side(const balancer& mind, const split_view& split,
-          const label_counts& held, const plan& under,
+          const label_counts& held, const ledger::plan& under,
           const std::vector<uint64_t>& takes) {
   std::vector<double> skewed = skews(held);
   json workers = json::object();
@@ -111,7 +111,7 @@ public:
   dry_run(const balancer& mind, search_effort::stop_asked stop)
       : mind_(mind), now_(mind.now().of), policy_(mind.policy()),
         split_(mind.split()), effort_(policy_.search_effort, std::move(stop)) {
-    for (const share& one : now_.shares)
+    for (const ledger::share& one : now_.shares)
       weights_.push_back(one.batch_weight);
     by_speed_ = mind.speeds().judge(split_, mind.state().window, policy_);
     if (split_.known && split_.gain > split_.error)
@@ -133,9 +133,10 @@ public:
              {"code", to_string(mind_.state().code)},
              {"reason", sentence(mind_)}};
     out["before"] = side(mind_, split_, mind_.now().held, now_, split_.takes);
-    out["after"] = side(mind_, split_, list_.after,
-                        moved_plan(now_, list_.moves, next(now_.number), {}),
-                        split_by_shares(policy_.global_batch,
+    out["after"] =
+        side(mind_, split_, list_.after,
+             moved_plan(now_, list_.moves, next(now_.number), {}),
+             placement::split_by_shares(policy_.global_batch,
                                         {weights_.begin(), weights_.end()}));
     out["moved_rows"] = list_.rows;
     out["moved_bytes"] = list_.bytes;
@@ -242,7 +243,7 @@ private:
   }
 
   const balancer& mind_;
-  const plan& now_;
+  const ledger::plan& now_;
   const balance_policy& policy_;
   split_view split_;
   search_effort effort_;
@@ -261,8 +262,8 @@ json explain_plan(const balancer& mind, bool certificate,
 }
 
 json explain_worker(const balancer& mind, size_t rank) {
-  const plan& now = mind.now().of;
-  const share& mine = now.shares.at(rank);
+  const ledger::plan& now = mind.now().of;
+  const ledger::share& mine = now.shares.at(rank);
   split_view split = mind.split();
   const speed_estimate* speed = mind.speeds().of(mine.worker);
   uint64_t chunks = 0;
@@ -320,12 +321,12 @@ json explain_worker(const balancer& mind, size_t rank) {
 }
 
 json explain_chunk(const balancer& mind, chunk_id id) {
-  const chunk_info& about = mind.set().chunks->train.at(value(id));
+  const ledger::chunk_info& about = mind.set().chunks->train.at(value(id));
   json owners = json::array();
   bool may_move = false;
-  const plan& now = mind.now().of;
+  const ledger::plan& now = mind.now().of;
   for (size_t rank = 0; rank < now.shares.size(); ++rank)
-    for (const interval& one : now.shares[rank].intervals)
+    for (const ledger::interval& one : now.shares[rank].intervals)
       if (one.chunk == id) {
         owners.push_back({{"worker", worker_name(mind, rank)},
                           {"begin", one.begin},
@@ -346,4 +347,4 @@ json explain_chunk(const balancer& mind, chunk_id id) {
   return out;
 }
 
-} // namespace ballast
+} // namespace ballast::balance

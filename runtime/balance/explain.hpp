@@ -6,7 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace ballast {
+namespace ballast::balance {
 
 /// A dry run: the plan that balancing would make without its patience limits
 /// (triggers, sustained windows, dwell, bytes per round): moves, before and
@@ -22,4 +22,4 @@ nlohmann::ordered_json explain_worker(const balancer& mind, size_t rank);
 
 nlohmann::ordered_json explain_chunk(const balancer& mind, chunk_id id);
 
-} // namespace ballast
+} // namespace ballast::balance

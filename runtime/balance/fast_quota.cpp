@@ -15,7 +15,7 @@
 #include <algorithm>
 #include <limits>
 
-namespace ballast {
+namespace ballast::balance {
 namespace {
 
 constexpr int64_t unlimited = std::numeric_limits<int64_t>::max() / 4;
@@ -284,4 +284,4 @@ quota fast_quota(const quota_request& what) {
   });
 }
 
-} // namespace ballast
+} // namespace ballast::balance

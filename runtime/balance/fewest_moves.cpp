@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-namespace ballast {
+namespace ballast::balance {
 namespace {
 
 /// Fractions of the budget.
@@ -96,7 +96,7 @@ private:
 
 aimed_moves fewest_moves(const quota_request& demand, const move_request& how) {
   uint32_t grain = 1;
-  for (const chunk_info& chunk : how.set->train)
+  for (const ledger::chunk_info& chunk : how.set->train)
     grain = std::max(grain, chunk.rows);
   search_effort no_limit;
   search_effort& effort = how.effort ? *how.effort : no_limit;
@@ -127,4 +127,4 @@ aimed_moves fewest_moves(const quota_request& demand, const move_request& how) {
   return best;
 }
 
-} // namespace ballast
+} // namespace ballast::balance

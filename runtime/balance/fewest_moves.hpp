@@ -9,7 +9,7 @@
 #include "runtime/balance/quota.hpp"
 #include "runtime/balance/shard_moves.hpp"
 
-namespace ballast {
+namespace ballast::balance {
 
 struct aimed_moves {
   move_list list;
@@ -23,4 +23,4 @@ struct aimed_moves {
 /// returns the closest result.
 aimed_moves fewest_moves(const quota_request& demand, const move_request& how);
 
-} // namespace ballast
+} // namespace ballast::balance

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace ballast {
+namespace ballast::balance {
 
 held_labels::held_labels(const label_counts& target)
     : classes_(target.classes), global_(target.classes),
@@ -85,4 +85,4 @@ double held_labels::least_skew_after(uint32_t rank,
   return size_after <= 0 ? 0 : (off + more * slope) / (2 * size_after);
 }
 
-} // namespace ballast
+} // namespace ballast::balance

@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-namespace ballast {
+namespace ballast::balance {
 
 class held_labels {
 public:
@@ -56,4 +56,4 @@ private:
   std::vector<uint32_t> touched_;  // scratch
 };
 
-} // namespace ballast
+} // namespace ballast::balance

@@ -1,6 +1,6 @@
 #include "runtime/balance/load.hpp"
 
-namespace ballast {
+namespace ballast::balance {
 
 std::string to_string(balance_code code) {
   switch (code) {
@@ -52,4 +52,4 @@ std::string to_string(balance_cause cause) {
   return "UNKNOWN";
 }
 
-} // namespace ballast
+} // namespace ballast::balance

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-namespace ballast {
+namespace ballast::balance {
 
 /// The outcome of the last proposal.
 enum class transfer_end : uint8_t {
@@ -37,7 +37,8 @@ struct worker_load {
 struct load_view {
   ballast::generation generation{};
   plan_number number{}; // of the plan in force
-  plan changed; // that plan, if the last view had another one; else no shares
+  ledger::plan
+      changed; // that plan, if the last view had another one; else no shares
   uint64_t now_ms = 0; // of a steady clock
   uint64_t steps_per_epoch = 0;
   uint64_t steps_left_in_epoch = 0;
@@ -120,4 +121,4 @@ struct balance_answer {
   balance_proposal proposal;
 };
 
-} // namespace ballast
+} // namespace ballast::balance

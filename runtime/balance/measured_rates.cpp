@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace ballast {
+namespace ballast::balance {
 
 namespace {
 
@@ -131,4 +131,4 @@ void cut_to(move_list& list, double seconds,
   cut_off(list, fit_in_travel(list.moves, seconds, ranks, links));
 }
 
-} // namespace ballast
+} // namespace ballast::balance

@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-namespace ballast {
+namespace ballast::balance {
 
 /// One request of a copy from another worker or from the origin.
 struct link_copy {
@@ -58,4 +58,4 @@ size_t fit_in_travel(const std::vector<shard_move>& moves, double seconds,
 void cut_to(move_list& list, double seconds,
             const std::vector<worker_id>& ranks, const measured_rates& links);
 
-} // namespace ballast
+} // namespace ballast::balance

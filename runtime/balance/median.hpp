@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <vector>
 
-namespace ballast {
+namespace ballast::balance {
 
 /// The upper of the two in the middle; 0 of an empty list.
 template <class Number>
@@ -16,4 +16,4 @@ Number median(std::vector<Number> values) {
   return *middle;
 }
 
-} // namespace ballast
+} // namespace ballast::balance

@@ -5,7 +5,7 @@
 #include <optional>
 #include <set>
 
-namespace ballast {
+namespace ballast::balance {
 
 namespace {
 
@@ -13,17 +13,17 @@ namespace {
 struct homeless_chunk {
   chunk_id id{};
   uint64_t bytes = 0;
-  std::vector<interval> pieces;
+  std::vector<ledger::interval> pieces;
 };
 
-std::set<chunk_id> chunks_of(const share& part) {
+std::set<chunk_id> chunks_of(const ledger::share& part) {
   std::set<chunk_id> out;
-  for (const interval& piece : part.intervals)
+  for (const ledger::interval& piece : part.intervals)
     out.insert(piece.chunk);
   return out;
 }
 
-uint64_t test_bytes(const manifest& set, size_t rank, size_t world) {
+uint64_t test_bytes(const ledger::manifest& set, size_t rank, size_t world) {
   uint64_t out = 0;
   for (size_t i = rank; i < set.test.size(); i += world)
     out += set.test[i].bytes;
@@ -32,7 +32,8 @@ uint64_t test_bytes(const manifest& set, size_t rank, size_t world) {
 
 class fitting {
 public:
-  fitting(const manifest& set, plan& all, std::span<const uint64_t> limits)
+  fitting(const ledger::manifest& set, ledger::plan& all,
+          std::span<const uint64_t> limits)
       : set_(set), all_(all), limits_(limits), held_(held_bytes(set, all)) {}
 
   bool fits() const {
@@ -44,7 +45,7 @@ public:
 
   /// Before anything is shed or given: most plans fit, and need no sets.
   void list_chunks() {
-    for (const share& part : all_.shares)
+    for (const ledger::share& part : all_.shares)
       owned_.push_back(chunks_of(part));
   }
 
@@ -90,11 +91,12 @@ private:
 
   void take_from(size_t rank, chunk_id id) {
     homeless_chunk out{id, bytes_of(id), {}};
-    std::erase_if(all_.shares[rank].intervals, [&](const interval& piece) {
-      if (piece.chunk == id)
-        out.pieces.push_back(piece);
-      return piece.chunk == id;
-    });
+    std::erase_if(all_.shares[rank].intervals,
+                  [&](const ledger::interval& piece) {
+                    if (piece.chunk == id)
+                      out.pieces.push_back(piece);
+                    return piece.chunk == id;
+                  });
     held_[rank] -= out.bytes;
     owned_[rank].erase(id);
     homeless_.push_back(std::move(out));
@@ -119,27 +121,27 @@ private:
     return true;
   }
 
-  const manifest& set_;
-  plan& all_;
+  const ledger::manifest& set_;
+  ledger::plan& all_;
   std::span<const uint64_t> limits_;
   std::vector<uint64_t> held_;
   std::vector<std::set<chunk_id>> owned_;
   std::vector<homeless_chunk> homeless_;
 };
 
-bool weighs_by_rows(const plan& of) {
-  return std::all_of(of.shares.begin(), of.shares.end(), [](const share& one) {
-    return one.batch_weight == rows(one);
-  });
+bool weighs_by_rows(const ledger::plan& of) {
+  return std::all_of(
+      of.shares.begin(), of.shares.end(),
+      [](const ledger::share& one) { return one.batch_weight == rows(one); });
 }
 
 /// An unchanged share keeps its position in the epoch.
-void renew_changed(plan& out, const plan& before) {
-  std::map<worker_id, const share*> old;
-  for (const share& one : before.shares)
+void renew_changed(ledger::plan& out, const ledger::plan& before) {
+  std::map<worker_id, const ledger::share*> old;
+  for (const ledger::share& one : before.shares)
     old[one.worker] = &one;
   for (size_t rank = 0; rank < out.shares.size(); ++rank) {
-    share& one = out.shares[rank];
+    ledger::share& one = out.shares[rank];
     std::sort(one.intervals.begin(), one.intervals.end());
     auto found = old.find(one.worker);
     if (found != old.end() && found->second->intervals == one.intervals) {
@@ -154,12 +156,13 @@ void renew_changed(plan& out, const plan& before) {
 
 } // namespace
 
-std::vector<uint64_t> held_bytes(const manifest& set, const plan& of) {
+std::vector<uint64_t> held_bytes(const ledger::manifest& set,
+                                 const ledger::plan& of) {
   std::vector<uint64_t> out;
   for (size_t rank = 0; rank < of.shares.size(); ++rank) {
     uint64_t sum = test_bytes(set, rank, of.shares.size());
     std::optional<chunk_id> last; // sorted: pieces of a chunk are neighbours
-    for (const interval& piece : of.shares[rank].intervals) {
+    for (const ledger::interval& piece : of.shares[rank].intervals) {
       if (last != piece.chunk)
         sum += set.train.at(value(piece.chunk)).bytes;
       last = piece.chunk;
@@ -169,8 +172,8 @@ std::vector<uint64_t> held_bytes(const manifest& set, const plan& of) {
   return out;
 }
 
-memory_need fit_memory(const manifest& set, const plan& before, plan& out,
-                       std::span<const uint64_t> limits) {
+memory_need fit_memory(const ledger::manifest& set, const ledger::plan& before,
+                       ledger::plan& out, std::span<const uint64_t> limits) {
   if (limits.empty())
     return {};
   const bool by_rows = weighs_by_rows(out);
@@ -179,16 +182,16 @@ memory_need fit_memory(const manifest& set, const plan& before, plan& out,
     return {};
   work.list_chunks();
   std::map<worker_id, std::set<chunk_id>> had;
-  for (const share& one : before.shares)
+  for (const ledger::share& one : before.shares)
     had[one.worker] = chunks_of(one);
   for (size_t rank = 0; rank < out.shares.size(); ++rank)
     work.shed(rank, had[out.shares[rank].worker]);
   const memory_need lacks = work.give_out();
   renew_changed(out, before);
   if (by_rows)
-    for (share& one : out.shares)
+    for (ledger::share& one : out.shares)
       one.batch_weight = rows(one);
   return lacks;
 }
 
-} // namespace ballast
+} // namespace ballast::balance

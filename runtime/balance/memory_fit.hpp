@@ -11,16 +11,17 @@
 #include <span>
 #include <vector>
 
-namespace ballast {
+namespace ballast::balance {
 
 /// The bytes that each worker holds under a plan, by rank: each chunk of which
 /// it owns a part, once, and its part of the test set.
-std::vector<uint64_t> held_bytes(const manifest& set, const plan& of);
+std::vector<uint64_t> held_bytes(const ledger::manifest& set,
+                                 const ledger::plan& of);
 
 /// `limits` by rank, UINT64_MAX = none. Rows that a worker owned `before` stay
 /// if possible. If the set does not fit, reports by how much, and `out` is
 /// unusable.
-memory_need fit_memory(const manifest& set, const plan& before, plan& out,
-                       std::span<const uint64_t> limits);
+memory_need fit_memory(const ledger::manifest& set, const ledger::plan& before,
+                       ledger::plan& out, std::span<const uint64_t> limits);
 
-} // namespace ballast
+} // namespace ballast::balance

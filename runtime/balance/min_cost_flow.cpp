@@ -3,7 +3,7 @@
 #include <lemon/network_simplex.h>
 #include <lemon/smart_graph.h>
 
-namespace ballast {
+namespace ballast::balance {
 
 std::optional<flow> min_cost_flow(const flow_problem& what) {
   lemon::SmartDigraph graph;
@@ -35,4 +35,4 @@ std::optional<flow> min_cost_flow(const flow_problem& what) {
   return out;
 }
 
-} // namespace ballast
+} // namespace ballast::balance

@@ -8,7 +8,7 @@
 #include <optional>
 #include <vector>
 
-namespace ballast {
+namespace ballast::balance {
 
 struct flow_arc {
   uint32_t from = 0;
@@ -34,4 +34,4 @@ struct flow {
 /// throughout.
 std::optional<flow> min_cost_flow(const flow_problem& what);
 
-} // namespace ballast
+} // namespace ballast::balance

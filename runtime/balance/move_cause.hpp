@@ -1,7 +1,7 @@
 /// Why rows should move from one worker to another. Plain data.
 #pragma once
 
-namespace ballast {
+namespace ballast::balance {
 
 struct move_cause {
   /// A worker that owns more than its part ends every epoch late; one with more
@@ -12,4 +12,4 @@ struct move_cause {
   bool by_size = false;
 };
 
-} // namespace ballast
+} // namespace ballast::balance

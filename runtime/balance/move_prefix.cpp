@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace ballast {
+namespace ballast::balance {
 namespace {
 
 constexpr double rounding_rows = 1e-9;
@@ -52,4 +52,4 @@ bool move_prefix::good() const {
   return most_skew() <= skew_allowed_ && good_sizes();
 }
 
-} // namespace ballast
+} // namespace ballast::balance

@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace ballast {
+namespace ballast::balance {
 
 class move_prefix {
 public:
@@ -34,4 +34,4 @@ private:
   double over_size_allowed_ = 0; // part of the size
 };
 
-} // namespace ballast
+} // namespace ballast::balance

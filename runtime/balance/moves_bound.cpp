@@ -8,7 +8,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-namespace ballast {
+namespace ballast::balance {
 namespace {
 
 /// The finest resolution of the solver: parts of a row.
@@ -192,4 +192,4 @@ uint64_t whole_rows(double bound) {
   return uint64_t(std::ceil(std::max(0.0, bound - rounding)));
 }
 
-} // namespace ballast
+} // namespace ballast::balance

@@ -23,7 +23,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <vector>
 
-namespace ballast {
+namespace ballast::balance {
 
 struct moves_certificate {
   std::vector<int64_t> class_prices;  // by class; rows moved for one more row
@@ -72,4 +72,4 @@ nlohmann::ordered_json certificate_json(const quota_request& what,
 /// The bound for whole rows that follows from one for fractions.
 uint64_t whole_rows(double bound);
 
-} // namespace ballast
+} // namespace ballast::balance

@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <string>
 
-namespace ballast {
+namespace ballast::balance {
 
 inline std::string percent(double part) {
   char text[32];
@@ -12,4 +12,4 @@ inline std::string percent(double part) {
   return text;
 }
 
-} // namespace ballast
+} // namespace ballast::balance

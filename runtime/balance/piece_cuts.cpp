@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <cmath>
 
-namespace ballast {
+namespace ballast::balance {
 
 void piece_search::cut(size_t index, uint32_t rows_away, uint32_t to) {
-  const interval whole = pieces_[index].what;
+  const ledger::interval whole = pieces_[index].what;
   const uint32_t middle = whole.end - rows_away;
   movable_piece rest = part_of(pieces_[index], whole.begin, middle);
   movable_piece away = part_of(pieces_[index], middle, whole.end);
@@ -194,4 +194,4 @@ void piece_search::cut_for_sizes() {
   }
 }
 
-} // namespace ballast
+} // namespace ballast::balance

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace ballast {
+namespace ballast::balance {
 
 class piece_lists {
 public:
@@ -72,4 +72,4 @@ inline piece_lists::list piece_lists::of(uint32_t rank) const {
   return {{*this, first_[rank]}, {*this, none}};
 }
 
-} // namespace ballast
+} // namespace ballast::balance

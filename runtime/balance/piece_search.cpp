@@ -4,7 +4,7 @@
 #include <cmath>
 #include <queue>
 
-namespace ballast {
+namespace ballast::balance {
 namespace {
 
 /// Gain in rows that a row of bytes must bring; below it a piece moves for
@@ -335,4 +335,4 @@ void piece_search::spread(uint32_t label, uint32_t from) {
   perform(best);
 }
 
-} // namespace ballast
+} // namespace ballast::balance

@@ -14,7 +14,7 @@
 #include <optional>
 #include <vector>
 
-namespace ballast {
+namespace ballast::balance {
 
 /// The assignment of pieces, and the remaining distance.
 class piece_search {
@@ -100,4 +100,4 @@ private:
   uint64_t kept_for_later_ = 0;    // ... that all steps leave
 };
 
-} // namespace ballast
+} // namespace ballast::balance

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace ballast {
+namespace ballast::balance {
 
 /// Requests an owner for every interval. `before` without shares: the first
 /// plan of the run.
@@ -16,9 +16,9 @@ struct place_shares {
   ballast::generation generation{};
   plan_number number{};
   std::vector<worker_id> workers; // by rank
-  plan before;
+  ledger::plan before;
   /// Bytes of chunks that each may hold, by rank; empty = no limits.
   std::vector<uint64_t> limits = {};
 };
 
-} // namespace ballast
+} // namespace ballast::balance

@@ -1,6 +1,6 @@
 #include "runtime/balance/plan_note.hpp"
 
-namespace ballast {
+namespace ballast::balance {
 
 namespace {
 
@@ -49,4 +49,4 @@ void from_json(const json& in, plan_note& out) {
                  plan_number(told.value("round", uint64_t{0}))};
 }
 
-} // namespace ballast
+} // namespace ballast::balance

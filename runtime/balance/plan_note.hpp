@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-namespace ballast {
+namespace ballast::balance {
 
 struct plan_note {
   std::string reason;                // in words
@@ -34,4 +34,4 @@ struct plan_note {
 void to_json(nlohmann::json& out, const plan_note& in);
 void from_json(const nlohmann::json& in, plan_note& out);
 
-} // namespace ballast
+} // namespace ballast::balance

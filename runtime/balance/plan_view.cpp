@@ -6,16 +6,16 @@
 #include <algorithm>
 #include <cstddef>
 
-namespace ballast {
+namespace ballast::balance {
 
 double plan_view::skew_max() const {
   return skew.empty() ? 0 : *std::max_element(skew.begin(), skew.end());
 }
 
-plan_view view_of(const plan& in_force, const chunk_labels& labels) {
+plan_view view_of(const ledger::plan& in_force, const chunk_labels& labels) {
   plan_view out;
   out.of = in_force;
-  for (const share& one : in_force.shares)
+  for (const ledger::share& one : in_force.shares)
     out.ranks.push_back(one.worker);
   out.held = count_labels(labels, in_force);
   out.lone = lone_classes(labels, in_force);
@@ -29,9 +29,9 @@ plan_view view_of(const plan& in_force, const chunk_labels& labels) {
   return out;
 }
 
-std::vector<uint64_t> takes_of(const plan& of, uint64_t global_batch) {
+std::vector<uint64_t> takes_of(const ledger::plan& of, uint64_t global_batch) {
   std::vector<uint64_t> weights;
-  for (const share& one : of.shares)
+  for (const ledger::share& one : of.shares)
     weights.push_back(one.batch_weight);
   if (std::all_of(weights.begin(), weights.end(),
                   [](uint64_t w) { return w == 0; }))
@@ -48,4 +48,4 @@ bool same_sizes(const label_counts& a, const label_counts& b) {
   return true;
 }
 
-} // namespace ballast
+} // namespace ballast::balance

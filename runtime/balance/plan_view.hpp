@@ -11,10 +11,10 @@
 #include <cstdint>
 #include <vector>
 
-namespace ballast {
+namespace ballast::balance {
 
 struct plan_view {
-  plan of; // no shares: there is no plan yet
+  ledger::plan of; // no shares: there is no plan yet
   std::vector<worker_id> ranks;
   label_counts held;
   std::vector<lone_class> lone;
@@ -26,12 +26,12 @@ struct plan_view {
   double skew_max() const;
 };
 
-plan_view view_of(const plan& in_force, const chunk_labels& labels);
+plan_view view_of(const ledger::plan& in_force, const chunk_labels& labels);
 
 /// Of a full batch, by rank.
-std::vector<uint64_t> takes_of(const plan& of, uint64_t global_batch);
+std::vector<uint64_t> takes_of(const ledger::plan& of, uint64_t global_batch);
 
 /// All workers own as many rows as before.
 bool same_sizes(const label_counts& a, const label_counts& b);
 
-} // namespace ballast
+} // namespace ballast::balance

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-namespace ballast {
+namespace ballast::balance {
 
 struct balance_policy {
   bool enabled = true;
@@ -95,4 +95,4 @@ struct balance_policy {
   uint32_t stalled_windows = 40;
 };
 
-} // namespace ballast
+} // namespace ballast::balance

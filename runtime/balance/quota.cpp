@@ -10,7 +10,7 @@
 #include <numbers>
 #include <numeric>
 
-namespace ballast {
+namespace ballast::balance {
 namespace {
 
 __extension__ using wide = unsigned __int128;
@@ -248,4 +248,4 @@ double most_skew(const label_counts& held) {
   return out;
 }
 
-} // namespace ballast
+} // namespace ballast::balance

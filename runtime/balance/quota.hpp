@@ -14,7 +14,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace ballast {
+namespace ballast::balance {
 
 /// Rows by worker and class.
 struct label_counts {
@@ -88,4 +88,4 @@ double skew_by_chance(const std::vector<uint64_t>& of_class, uint64_t rows);
 /// The largest skew; 0 without workers.
 double most_skew(const label_counts& held);
 
-} // namespace ballast
+} // namespace ballast::balance

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace ballast {
+namespace ballast::balance {
 namespace {
 
 // Enough to decide between otherwise equal pieces ...
@@ -140,4 +140,4 @@ double quota_distance::label_gain(const movable_piece& piece, uint32_t from,
   return label_change(piece, from, -1) + label_change(piece, to, 1);
 }
 
-} // namespace ballast
+} // namespace ballast::balance

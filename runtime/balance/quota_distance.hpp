@@ -15,7 +15,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace ballast {
+namespace ballast::balance {
 
 /// Rows of one class; a fraction if the piece is a part of a chunk.
 struct label_rows {
@@ -25,7 +25,7 @@ struct label_rows {
 
 /// An interval that can move to another worker as a whole.
 struct movable_piece {
-  interval what;
+  ledger::interval what;
   uint32_t part_of = 0; // number of the interval of the plan that contains it
   uint32_t owner = 0;   // rank
   uint32_t goes_to = 0; // rank; = owner if it stays
@@ -89,4 +89,4 @@ private:
   std::vector<double> surplus_;
 };
 
-} // namespace ballast
+} // namespace ballast::balance

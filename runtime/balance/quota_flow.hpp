@@ -14,7 +14,7 @@
 #include <optional>
 #include <vector>
 
-namespace ballast {
+namespace ballast::balance {
 
 constexpr int budget_rounds = 4;
 /// The fraction of the rows that another round must win, by the proven bound or
@@ -142,4 +142,4 @@ moves_certificate prices_of(const std::vector<int64_t>& potentials,
 /// budgets stay met; a class without a possible swap stays as it is.
 void add_holders(quota_problem& p);
 
-} // namespace ballast
+} // namespace ballast::balance

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-namespace ballast {
+namespace ballast::balance {
 namespace {
 
 /// Of all classes together. With thousands of them that lack holders there are
@@ -130,4 +130,4 @@ void add_holders(quota_problem& p) {
   swaps(p).run();
 }
 
-} // namespace ballast
+} // namespace ballast::balance

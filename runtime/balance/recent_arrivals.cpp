@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace ballast {
+namespace ballast::balance {
 
 void recent_arrivals::moved(const std::vector<arrival>& which,
                             uint64_t window) {
@@ -22,4 +22,4 @@ std::optional<uint64_t> recent_arrivals::last_move(chunk_id id) const {
   return out;
 }
 
-} // namespace ballast
+} // namespace ballast::balance

@@ -14,7 +14,7 @@
 #include <set>
 #include <vector>
 
-namespace ballast {
+namespace ballast::balance {
 
 struct arrival {
   chunk_id chunk{};
@@ -44,4 +44,4 @@ private:
   std::set<arrival> given_;
 };
 
-} // namespace ballast
+} // namespace ballast::balance

@@ -12,7 +12,7 @@
 #include <map>
 #include <numeric>
 
-namespace ballast {
+namespace ballast::balance {
 
 namespace {
 
@@ -27,34 +27,35 @@ constexpr size_t intervals_max = 8192;
 constexpr size_t groups = 4096;
 
 /// The workers of both memberships, the new one first, in its order.
-plan everybody(const plan& before, const std::vector<worker_id>& workers) {
-  std::map<worker_id, const share*> old;
-  for (const share& one : before.shares)
+ledger::plan everybody(const ledger::plan& before,
+                       const std::vector<worker_id>& workers) {
+  std::map<worker_id, const ledger::share*> old;
+  for (const ledger::share& one : before.shares)
     old[one.worker] = &one;
-  plan out{before.number, before.generation, {}};
+  ledger::plan out{before.number, before.generation, {}};
   for (worker_id who : workers) {
     auto found = old.find(who);
-    out.shares.push_back(found == old.end() ? share{who, {}, 0, {}, 0}
+    out.shares.push_back(found == old.end() ? ledger::share{who, {}, 0, {}, 0}
                                             : *found->second);
     old.erase(who);
   }
-  for (const share& one : before.shares)
+  for (const ledger::share& one : before.shares)
     if (old.contains(one.worker))
       out.shares.push_back(one);
   return out;
 }
 
 /// Of the remaining workers: their shares of a batch, or all equal.
-std::vector<uint64_t> speeds(const plan& all, const plan& before,
-                             size_t workers) {
+std::vector<uint64_t> speeds(const ledger::plan& all,
+                             const ledger::plan& before, size_t workers) {
   uint64_t sum = 0;
-  for (const share& one : before.shares)
+  for (const ledger::share& one : before.shares)
     sum += one.batch_weight;
   uint64_t mean =
       std::max<uint64_t>(1, sum / std::max<size_t>(1, before.shares.size()));
   std::vector<uint64_t> out;
   for (size_t rank = 0; rank < workers; ++rank) {
-    const share& one = all.shares[rank];
+    const ledger::share& one = all.shares[rank];
     out.push_back(value(one.since) == 0 || one.batch_weight == 0
                       ? mean
                       : one.batch_weight);
@@ -78,7 +79,7 @@ std::vector<uint64_t> level(uint64_t total, const std::vector<uint64_t>& owned,
     }
     if (std::all_of(free.begin(), free.end(), [](double w) { return w == 0; }))
       return owned;
-    std::vector<uint64_t> sizes = split_by_shares(rest, free);
+    std::vector<uint64_t> sizes = placement::split_by_shares(rest, free);
     bool changed = false;
     for (size_t i = 0; i < owned.size(); ++i) {
       bool wrong = give ? sizes[i] > owned[i] : sizes[i] < owned[i];
@@ -92,12 +93,12 @@ std::vector<uint64_t> level(uint64_t total, const std::vector<uint64_t>& owned,
   }
 }
 
-std::vector<uint64_t> wanted_sizes(const plan& all, size_t workers,
+std::vector<uint64_t> wanted_sizes(const ledger::plan& all, size_t workers,
                                    const std::vector<uint64_t>& weights) {
   uint64_t total = 0;
-  for (const share& one : all.shares)
+  for (const ledger::share& one : all.shares)
     total += rows(one);
-  std::vector<uint64_t> sizes = split_by_shares(
+  std::vector<uint64_t> sizes = placement::split_by_shares(
       total, {weights.begin(), weights.end()}); // right for newcomers
   std::vector<size_t> stayers;
   std::vector<uint64_t> owned, parts;
@@ -144,13 +145,13 @@ quota least_moves(quota_request request, double skew_tv) {
 }
 
 /// Pieces left at lost workers after whole moves go to the poorest worker.
-void give_away_rest(plan& all, size_t workers, plan_number number) {
+void give_away_rest(ledger::plan& all, size_t workers, plan_number number) {
   std::vector<uint64_t> owned;
   for (size_t rank = 0; rank < workers; ++rank)
     owned.push_back(rows(all.shares[rank]));
   std::vector<bool> richer(workers);
   for (size_t gone = workers; gone < all.shares.size(); ++gone)
-    for (const interval& piece : all.shares[gone].intervals) {
+    for (const ledger::interval& piece : all.shares[gone].intervals) {
       const auto poorest =
           size_t(std::min_element(owned.begin(), owned.end()) - owned.begin());
       all.shares[poorest].intervals.push_back(piece);
@@ -160,7 +161,7 @@ void give_away_rest(plan& all, size_t workers, plan_number number) {
   for (size_t rank = 0; rank < workers; ++rank) {
     if (!richer[rank])
       continue;
-    share& one = all.shares[rank];
+    ledger::share& one = all.shares[rank];
     std::sort(one.intervals.begin(), one.intervals.end());
     one.since = number;
     one.stream = uint32_t(rank);
@@ -170,8 +171,8 @@ void give_away_rest(plan& all, size_t workers, plan_number number) {
 
 /// Fewest moves to the sizes.
 std::vector<shard_move>
-moves_to(const manifest& set, const chunk_labels& labels, const plan& all,
-         std::vector<uint64_t> sizes, double skew_tv,
+moves_to(const ledger::manifest& set, const chunk_labels& labels,
+         const ledger::plan& all, std::vector<uint64_t> sizes, double skew_tv,
          std::function<bool(chunk_id, uint32_t)> locked) {
   search_effort effort(search_effort_max);
   const quota_request request{count_labels(labels, all), std::move(sizes),
@@ -189,27 +190,29 @@ moves_to(const manifest& set, const chunk_labels& labels, const plan& all,
       .moves;
 }
 
-size_t interval_count(const plan& of) {
+size_t interval_count(const ledger::plan& of) {
   size_t out = 0;
-  for (const share& one : of.shares)
+  for (const ledger::share& one : of.shares)
     out += one.intervals.size();
   return out;
 }
 
 } // namespace
 
-plan repaired_plan(const manifest& set, double skew_tv, const plan& before,
-                   const std::vector<worker_id>& workers, generation gen,
-                   plan_number number) {
+ledger::plan repaired_plan(const ledger::manifest& set, double skew_tv,
+                           const ledger::plan& before,
+                           const std::vector<worker_id>& workers,
+                           generation gen, plan_number number) {
   return repaired_plan(set, chunk_labels(set), skew_tv, before, workers, gen,
                        number);
 }
 
-plan repaired_plan(const manifest& set, const chunk_labels& labels,
-                   double skew_tv, const plan& before,
-                   const std::vector<worker_id>& workers, generation gen,
-                   plan_number number) {
-  plan all = everybody(before, workers);
+ledger::plan repaired_plan(const ledger::manifest& set,
+                           const chunk_labels& labels, double skew_tv,
+                           const ledger::plan& before,
+                           const std::vector<worker_id>& workers,
+                           generation gen, plan_number number) {
+  ledger::plan all = everybody(before, workers);
   std::vector<uint64_t> weights = speeds(all, before, workers.size());
   std::vector<uint64_t> sizes = wanted_sizes(all, workers.size(), weights);
   std::vector<shard_move> moves;
@@ -219,9 +222,9 @@ plan repaired_plan(const manifest& set, const chunk_labels& labels,
     const coarse_set coarse(set, labels, all, groups);
     // Only what lost its owner moves, if no newcomer waits for a part; what
     // that does to labels is for the balancer to mend while steps go on.
-    const bool newcomer =
-        std::any_of(all.shares.begin(), all.shares.end(),
-                    [](const share& one) { return value(one.since) == 0; });
+    const bool newcomer = std::any_of(
+        all.shares.begin(), all.shares.end(),
+        [](const ledger::share& one) { return value(one.since) == 0; });
     const auto stays = [&, newcomer](chunk_id, uint32_t rank) {
       return !newcomer && rank < workers.size();
     };
@@ -232,13 +235,13 @@ plan repaired_plan(const manifest& set, const chunk_labels& labels,
   }
   bool by_rows = std::all_of(
       before.shares.begin(), before.shares.end(),
-      [](const share& one) { return one.batch_weight == rows(one); });
-  plan out = moved_plan(all, moves, number, {});
+      [](const ledger::share& one) { return one.batch_weight == rows(one); });
+  ledger::plan out = moved_plan(all, moves, number, {});
   give_away_rest(out, workers.size(), number);
   out.number = number;
   out.generation = gen;
   for (size_t rank = 0; rank < workers.size(); ++rank) {
-    share& one = out.shares[rank];
+    ledger::share& one = out.shares[rank];
     if (value(one.since) == 0) { // a newcomer that got nothing
       one.since = number;
       one.stream = uint32_t(rank);
@@ -248,12 +251,12 @@ plan repaired_plan(const manifest& set, const chunk_labels& labels,
   return out;
 }
 
-placed_shares place(const manifest& set, double skew_tv,
+placed_shares place(const ledger::manifest& set, double skew_tv,
                     const place_shares& what) {
   return place(set, chunk_labels(set), skew_tv, what);
 }
 
-placed_shares place(const manifest& set, const chunk_labels& labels,
+placed_shares place(const ledger::manifest& set, const chunk_labels& labels,
                     double skew_tv, const place_shares& what) {
   placed_shares out;
   out.what = what.before.shares.empty()
@@ -268,4 +271,4 @@ placed_shares place(const manifest& set, const chunk_labels& labels,
   return out;
 }
 
-} // namespace ballast
+} // namespace ballast::balance

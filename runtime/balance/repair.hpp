@@ -13,24 +13,26 @@
 
 #include <vector>
 
-namespace ballast {
+namespace ballast::balance {
 
 /// `workers` in rank order. Pure; the result is a partition if `before` is one.
 /// Batch weights stay in proportion to the known speeds: a newcomer counts as
 /// the mean of the others.
-plan repaired_plan(const manifest& set, double skew_tv, const plan& before,
-                   const std::vector<worker_id>& workers, generation gen,
-                   plan_number number);
-plan repaired_plan(const manifest& set, const chunk_labels& labels,
-                   double skew_tv, const plan& before,
-                   const std::vector<worker_id>& workers, generation gen,
-                   plan_number number);
+ledger::plan repaired_plan(const ledger::manifest& set, double skew_tv,
+                           const ledger::plan& before,
+                           const std::vector<worker_id>& workers,
+                           generation gen, plan_number number);
+ledger::plan repaired_plan(const ledger::manifest& set,
+                           const chunk_labels& labels, double skew_tv,
+                           const ledger::plan& before,
+                           const std::vector<worker_id>& workers,
+                           generation gen, plan_number number);
 
 /// The shard manager's reply to place_shares: the first plan or a repaired one,
 /// within the limits (memory_fit.hpp).
-placed_shares place(const manifest& set, const chunk_labels& labels,
+placed_shares place(const ledger::manifest& set, const chunk_labels& labels,
                     double skew_tv, const place_shares& what);
-placed_shares place(const manifest& set, double skew_tv,
+placed_shares place(const ledger::manifest& set, double skew_tv,
                     const place_shares& what);
 
-} // namespace ballast
+} // namespace ballast::balance

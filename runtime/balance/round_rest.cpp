@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace ballast {
+namespace ballast::balance {
 
 round_rest::round_rest(const move_list& first,
                        const std::vector<uint64_t>& sizes) {
@@ -45,4 +45,4 @@ move_list round_rest::next(uint64_t bytes_max) const {
   return out;
 }
 
-} // namespace ballast
+} // namespace ballast::balance

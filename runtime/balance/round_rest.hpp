@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace ballast {
+namespace ballast::balance {
 
 class round_rest {
 public:
@@ -33,4 +33,4 @@ private:
   double excess_ = 0; // over the sizes requested then
 };
 
-} // namespace ballast
+} // namespace ballast::balance

@@ -11,7 +11,7 @@
 #include <functional>
 #include <utility>
 
-namespace ballast {
+namespace ballast::balance {
 
 class search_effort {
 public:
@@ -51,4 +51,4 @@ private:
   stop_asked stop_;
 };
 
-} // namespace ballast
+} // namespace ballast::balance

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cstdint>
 
-namespace ballast {
+namespace ballast::balance {
 
 struct search_pause {
   balance_code why = balance_code::at_optimum;
@@ -25,4 +25,4 @@ struct search_pause {
   }
 };
 
-} // namespace ballast
+} // namespace ballast::balance

@@ -12,7 +12,7 @@
 #include <queue>
 #include <utility>
 
-namespace ballast {
+namespace ballast::balance {
 namespace {
 
 /// Whole numbers that sum to `total`, by largest remainder, ties to the lowest.
@@ -35,14 +35,14 @@ void round_to(uint64_t total, const std::vector<double>& parts, uint64_t* out) {
 
 /// The price of each chunk's bytes in rows of mean size; a set without byte
 /// counts uses rows.
-std::vector<double> prices(const manifest& set) {
+std::vector<double> prices(const ledger::manifest& set) {
   uint64_t all_rows = 0, all_bytes = 0;
-  for (const chunk_info& chunk : set.train) {
+  for (const ledger::chunk_info& chunk : set.train) {
     all_rows += chunk.rows;
     all_bytes += chunk.bytes;
   }
   std::vector<double> out;
-  for (const chunk_info& chunk : set.train)
+  for (const ledger::chunk_info& chunk : set.train)
     out.push_back(all_bytes == 0 ? double(chunk.rows)
                                  : std::max(1.0, double(chunk.bytes)) *
                                        double(all_rows) / double(all_bytes));
@@ -54,8 +54,8 @@ std::vector<movable_piece> pieces_of(const move_request& what,
   std::vector<double> price = prices(*what.set);
   std::vector<movable_piece> out;
   uint32_t intervals = 0;
-  auto add = [&](uint32_t rank, const interval& part) {
-    const chunk_info& chunk = what.set->train.at(value(part.chunk));
+  auto add = [&](uint32_t rank, const ledger::interval& part) {
+    const ledger::chunk_info& chunk = what.set->train.at(value(part.chunk));
     movable_piece piece;
     piece.what = part;
     piece.part_of = intervals;
@@ -70,7 +70,7 @@ std::vector<movable_piece> pieces_of(const move_request& what,
     out.push_back(std::move(piece));
   };
   for (uint32_t rank = 0; rank < what.current->shares.size(); ++rank)
-    for (const interval& part : what.current->shares[rank].intervals) {
+    for (const ledger::interval& part : what.current->shares[rank].intervals) {
       const uint32_t all = rows(part);
       const uint32_t parts =
           what.part_rows_max == 0
@@ -86,7 +86,7 @@ std::vector<movable_piece> pieces_of(const move_request& what,
 
 /// Joins adjacent parts of an interval that move the same way.
 std::vector<movable_piece> joined(std::vector<movable_piece> pieces) {
-  std::vector<std::pair<interval, size_t>> order; // cheaper to sort
+  std::vector<std::pair<ledger::interval, size_t>> order; // cheaper to sort
   for (size_t i = 0; i < pieces.size(); ++i)
     order.emplace_back(pieces[i].what, i);
   std::sort(order.begin(), order.end());
@@ -156,9 +156,10 @@ std::vector<ordered_move> in_order(const std::vector<movable_piece>& pieces,
 }
 
 /// Removes `part` from the intervals, one of which contains it.
-void take_out(std::vector<interval>& from, const interval& part) {
+void take_out(std::vector<ledger::interval>& from,
+              const ledger::interval& part) {
   for (size_t i = 0; i < from.size(); ++i) {
-    interval whole = from[i];
+    ledger::interval whole = from[i];
     if (whole.chunk != part.chunk || part.begin < whole.begin ||
         part.end > whole.end)
       continue;
@@ -174,15 +175,16 @@ void take_out(std::vector<interval>& from, const interval& part) {
 
 /// The same for many parts at once, in one pass; both sorted. Nothing if a part
 /// is not contained: it may have arrived by another move.
-std::optional<std::vector<interval>>
-without(const std::vector<interval>& from, const std::vector<interval>& parts) {
-  std::vector<interval> out;
+std::optional<std::vector<ledger::interval>>
+without(const std::vector<ledger::interval>& from,
+        const std::vector<ledger::interval>& parts) {
+  std::vector<ledger::interval> out;
   size_t next_one = 0;
-  for (interval whole : from) {
+  for (ledger::interval whole : from) {
     while (next_one < parts.size() && parts[next_one].chunk == whole.chunk &&
            parts[next_one].begin >= whole.begin &&
            parts[next_one].end <= whole.end) {
-      const interval& part = parts[next_one++];
+      const ledger::interval& part = parts[next_one++];
       if (whole.begin < part.begin)
         out.push_back({whole.chunk, whole.begin, part.begin});
       whole.begin = part.end;
@@ -197,23 +199,24 @@ without(const std::vector<interval>& from, const std::vector<interval>& parts) {
 
 /// All moves at once, in time linear in the intervals. Nothing is done if what
 /// a worker gives away it gets by another of these moves.
-bool apply_at_once(plan& to, const std::vector<shard_move>& moves) {
+bool apply_at_once(ledger::plan& to, const std::vector<shard_move>& moves) {
   const size_t ranks = to.shares.size();
-  std::vector<std::vector<interval>> leave(ranks), come(ranks), after(ranks);
+  std::vector<std::vector<ledger::interval>> leave(ranks), come(ranks),
+      after(ranks);
   for (const shard_move& move : moves) {
     leave.at(move.from).push_back(move.what);
     come.at(move.to).push_back(move.what);
   }
   for (size_t rank = 0; rank < ranks; ++rank) {
-    const std::vector<interval>& own = to.shares[rank].intervals;
+    const std::vector<ledger::interval>& own = to.shares[rank].intervals;
     if (!std::is_sorted(own.begin(), own.end()))
       return false;
     std::sort(leave[rank].begin(), leave[rank].end());
     std::sort(come[rank].begin(), come[rank].end());
     if (leave[rank].empty() && come[rank].empty())
       continue;
-    const std::vector<interval>* rest = &own;
-    std::optional<std::vector<interval>> fewer;
+    const std::vector<ledger::interval>* rest = &own;
+    std::optional<std::vector<ledger::interval>> fewer;
     if (!leave[rank].empty()) {
       fewer = without(own, leave[rank]);
       if (!fewer)
@@ -230,28 +233,28 @@ bool apply_at_once(plan& to, const std::vector<shard_move>& moves) {
   return true;
 }
 
-void apply(plan& to, const std::vector<shard_move>& moves) {
+void apply(ledger::plan& to, const std::vector<shard_move>& moves) {
   if (apply_at_once(to, moves))
     return;
   for (const shard_move& move : moves) {
     take_out(to.shares.at(move.from).intervals, move.what);
     to.shares.at(move.to).intervals.push_back(move.what);
   }
-  for (share& one : to.shares)
+  for (ledger::share& one : to.shares)
     std::sort(one.intervals.begin(), one.intervals.end());
 }
 
 } // namespace
 
-label_counts count_labels(const manifest& set, const plan& of) {
+label_counts count_labels(const ledger::manifest& set, const ledger::plan& of) {
   return count_labels(chunk_labels(set), of);
 }
 
-label_counts count_labels(const chunk_labels& labels, const plan& of) {
+label_counts count_labels(const chunk_labels& labels, const ledger::plan& of) {
   label_counts out(of.shares.size(), labels.classes());
   for (size_t rank = 0; rank < of.shares.size(); ++rank) {
     std::vector<double> sums(out.classes);
-    for (const interval& part : of.shares[rank].intervals) {
+    for (const ledger::interval& part : of.shares[rank].intervals) {
       const double ratio =
           double(rows(part)) / double(labels.rows_of(part.chunk));
       for (const label_rows& some : labels.of(part.chunk))
@@ -347,17 +350,18 @@ void cut_off(move_list& list, size_t fit) {
   }
 }
 
-plan moved_plan(const plan& before, const std::vector<shard_move>& moves,
-                plan_number number,
-                const std::vector<uint64_t>& batch_weights) {
+ledger::plan moved_plan(const ledger::plan& before,
+                        const std::vector<shard_move>& moves,
+                        plan_number number,
+                        const std::vector<uint64_t>& batch_weights) {
   BALLAST_CHECK(batch_weights.empty() ||
                     batch_weights.size() == before.shares.size(),
                 "as many batch weights as workers");
-  plan out = before;
+  ledger::plan out = before;
   out.number = number;
   apply(out, moves);
   for (uint32_t rank = 0; rank < out.shares.size(); ++rank) {
-    share& part = out.shares[rank];
+    ledger::share& part = out.shares[rank];
     if (part.intervals != before.shares[rank].intervals) {
       part.since = number;
       part.stream = rank;
@@ -368,4 +372,4 @@ plan moved_plan(const plan& before, const std::vector<shard_move>& moves,
   return out;
 }
 
-} // namespace ballast
+} // namespace ballast::balance

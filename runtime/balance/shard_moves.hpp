@@ -28,11 +28,11 @@
 #include <functional>
 #include <vector>
 
-namespace ballast {
+namespace ballast::balance {
 
 /// Changes the owner of an interval. Its bytes are those of its whole chunk.
 struct shard_move {
-  interval what;
+  ledger::interval what;
   uint32_t from = 0; // rank
   uint32_t to = 0;   // rank
   uint64_t bytes = 0;
@@ -42,8 +42,8 @@ struct shard_move {
 };
 
 struct move_request {
-  const manifest* set = nullptr;
-  const plan* current = nullptr; // ranks of `target` are its ranks
+  const ledger::manifest* set = nullptr;
+  const ledger::plan* current = nullptr; // ranks of `target` are its ranks
   label_counts target;
   /// Chunks that must stay with an owner (a rank), such as those that it
   /// received recently; null = none.
@@ -88,8 +88,8 @@ struct move_list {
 /// The rows of each class in a share. Parts of chunks count as their fraction
 /// of the chunk's histogram, rounded so that the counts of a share sum to its
 /// rows. Without classes: one class.
-label_counts count_labels(const manifest& set, const plan& of);
-label_counts count_labels(const chunk_labels& labels, const plan& of);
+label_counts count_labels(const ledger::manifest& set, const ledger::plan& of);
+label_counts count_labels(const chunk_labels& labels, const ledger::plan& of);
 
 /// If the effort runs out, what was found so far; sizes are no worse than
 /// before.
@@ -106,7 +106,9 @@ void cut_off(move_list& list, size_t fit);
 /// generation. An untouched share keeps `since`, `stream` and its intervals;
 /// `batch_weights` by rank (empty = rows owned). Pieces of one chunk that meet
 /// in one share stay separate, because within an epoch intervals are only cut.
-plan moved_plan(const plan& before, const std::vector<shard_move>& moves,
-                plan_number number, const std::vector<uint64_t>& batch_weights);
+ledger::plan moved_plan(const ledger::plan& before,
+                        const std::vector<shard_move>& moves,
+                        plan_number number,
+                        const std::vector<uint64_t>& batch_weights);
 
-} // namespace ballast
+} // namespace ballast::balance

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
-namespace ballast {
+namespace ballast::balance {
 
 namespace {
 
@@ -21,12 +21,13 @@ constexpr uint64_t least_row = 1;
 std::vector<uint64_t> taken_of(uint64_t total, const sizes_request& what) {
   std::vector<double> weights(what.weights.begin(), what.weights.end());
   if (what.batch == 0)
-    return split_by_shares(total, weights);
-  std::vector<uint64_t> out = split_by_shares(what.batch, weights);
+    return placement::split_by_shares(total, weights);
+  std::vector<uint64_t> out = placement::split_by_shares(what.batch, weights);
   for (size_t rank = 0; rank < out.size(); ++rank)
     if (out[rank] == 0 && what.weights[rank] > 0)
-      return split_by_shares(total, weights);
-  std::vector<uint64_t> rest = split_by_shares(total % what.batch, weights);
+      return placement::split_by_shares(total, weights);
+  std::vector<uint64_t> rest =
+      placement::split_by_shares(total % what.batch, weights);
   for (size_t rank = 0; rank < out.size(); ++rank)
     out[rank] = out[rank] * (total / what.batch) + rest[rank];
   return out;
@@ -54,7 +55,7 @@ void respect_room(const sizes_request& what, std::vector<uint64_t>& sizes) {
       sizes = what.owned;
       return;
     }
-    std::vector<uint64_t> more = split_by_shares(too_many, others);
+    std::vector<uint64_t> more = placement::split_by_shares(too_many, others);
     for (size_t rank = 0; rank < sizes.size(); ++rank)
       sizes[rank] += more[rank];
   }
@@ -64,7 +65,7 @@ void respect_room(const sizes_request& what, std::vector<uint64_t>& sizes) {
 
 std::vector<uint64_t> whole_takes(uint64_t batch,
                                   const std::vector<uint64_t>& weights) {
-  return split_by_shares(batch, {weights.begin(), weights.end()});
+  return placement::split_by_shares(batch, {weights.begin(), weights.end()});
 }
 
 std::vector<uint64_t> lasting_sizes(const sizes_request& what) {
@@ -106,7 +107,7 @@ std::vector<uint64_t> sizes_for_this_epoch(const sizes_request& what) {
   if (std::all_of(sizes.begin(), sizes.end(),
                   [](double size) { return size == 0; }))
     return lasting_sizes(what);
-  std::vector<uint64_t> out = split_by_shares(owned, sizes);
+  std::vector<uint64_t> out = placement::split_by_shares(owned, sizes);
   respect_room(what, out);
   return out;
 }
@@ -144,4 +145,4 @@ double lost_in_this_epoch(const sizes_request& what,
   return (latest - 1) * left / owned;
 }
 
-} // namespace ballast
+} // namespace ballast::balance

@@ -14,7 +14,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace ballast {
+namespace ballast::balance {
 
 /// By rank.
 struct sizes_request {
@@ -48,4 +48,4 @@ double most_excess(const sizes_request& what,
 double lost_in_this_epoch(const sizes_request& what,
                           const std::vector<uint64_t>& sizes);
 
-} // namespace ballast
+} // namespace ballast::balance

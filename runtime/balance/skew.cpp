@@ -6,7 +6,7 @@
 #include <cmath>
 #include <numeric>
 
-namespace ballast {
+namespace ballast::balance {
 namespace {
 
 double sum(const std::vector<double>& numbers) {
@@ -30,15 +30,15 @@ double total_variation(const std::vector<double>& a,
   return std::clamp(distance / 2, 0.0, 1.0);
 }
 
-skew_report measure_skew(const manifest& set, const plan& p) {
+skew_report measure_skew(const ledger::manifest& set, const ledger::plan& p) {
   return measure_skew(chunk_labels(set), p);
 }
 
-skew_report measure_skew(const chunk_labels& labels, const plan& p) {
+skew_report measure_skew(const chunk_labels& labels, const ledger::plan& p) {
   skew_report out{skews(count_labels(labels, p))};
   for (double one : out.by_rank)
     out.max = std::max(out.max, one);
   return out;
 }
 
-} // namespace ballast
+} // namespace ballast::balance

@@ -14,7 +14,7 @@
 
 #include <vector>
 
-namespace ballast {
+namespace ballast::balance {
 
 /// In [0, 1]. Histograms of different totals are compared as distributions; 0
 /// if one of them is empty.
@@ -27,7 +27,7 @@ struct skew_report {
 };
 
 /// Precondition: `set` contains every chunk that `p` names.
-skew_report measure_skew(const manifest& set, const plan& p);
-skew_report measure_skew(const chunk_labels& labels, const plan& p);
+skew_report measure_skew(const ledger::manifest& set, const ledger::plan& p);
+skew_report measure_skew(const chunk_labels& labels, const ledger::plan& p);
 
-} // namespace ballast
+} // namespace ballast::balance

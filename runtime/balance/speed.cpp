@@ -7,7 +7,7 @@
 #include <numbers>
 #include <utility>
 
-namespace ballast {
+namespace ballast::balance {
 
 namespace {
 
@@ -266,4 +266,4 @@ double speed_estimate::lasting_error() const {
   return std::max(error(), of_median * spread_all / std::sqrt(windows));
 }
 
-} // namespace ballast
+} // namespace ballast::balance

@@ -16,7 +16,7 @@
 #include <deque>
 #include <vector>
 
-namespace ballast {
+namespace ballast::balance {
 
 class speed_estimate {
 public:
@@ -104,4 +104,4 @@ private:
   uint32_t steady_before_ = UINT32_MAX;
 };
 
-} // namespace ballast
+} // namespace ballast::balance

@@ -11,7 +11,7 @@
 #include <span>
 #include <utility>
 
-namespace ballast {
+namespace ballast::balance {
 namespace {
 
 constexpr size_t trim_sweeps_max = 4;
@@ -301,4 +301,4 @@ void trim_moves(std::vector<movable_piece>& pieces, const label_counts& target,
   trimmer(pieces, target, limits, effort).run();
 }
 
-} // namespace ballast
+} // namespace ballast::balance

@@ -12,7 +12,7 @@
 
 #include <vector>
 
-namespace ballast {
+namespace ballast::balance {
 
 struct trim_limits {
   double skew_max = 1;
@@ -25,4 +25,4 @@ struct trim_limits {
 void trim_moves(std::vector<movable_piece>& pieces, const label_counts& target,
                 const trim_limits& limits, search_effort& effort);
 
-} // namespace ballast
+} // namespace ballast::balance

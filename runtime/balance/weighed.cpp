@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstdio>
 
-namespace ballast {
+namespace ballast::balance {
 
 namespace {
 
@@ -287,4 +287,4 @@ json in_words(const balancer& of, const split_view& split,
           {"would_change", would_change(of)}};
 }
 
-} // namespace ballast
+} // namespace ballast::balance

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-namespace ballast {
+namespace ballast::balance {
 
 /// The cost of another skew budget: the least number of rows.
 struct budget_price {
@@ -45,4 +45,4 @@ std::string would_change(const balancer& of);
 nlohmann::ordered_json in_words(const balancer& of, const split_view& split,
                                 const weighed_plan& what);
 
-} // namespace ballast
+} // namespace ballast::balance

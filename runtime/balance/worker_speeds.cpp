@@ -6,17 +6,17 @@
 #include <set>
 #include <utility>
 
-namespace ballast {
+namespace ballast::balance {
 
 namespace {
 
 /// The part of a batch that each worker takes.
-std::map<worker_id, double> parts(const plan& of) {
+std::map<worker_id, double> parts(const ledger::plan& of) {
   double total = 0;
-  for (const share& one : of.shares)
+  for (const ledger::share& one : of.shares)
     total += double(one.batch_weight);
   std::map<worker_id, double> out;
-  for (const share& one : of.shares)
+  for (const ledger::share& one : of.shares)
     out[one.worker] = total > 0 ? double(one.batch_weight) / total : 0;
   return out;
 }
@@ -56,7 +56,7 @@ void worker_speeds::end_window(uint64_t window, const balance_policy& policy) {
     });
 }
 
-void worker_speeds::follow(const plan& before, const plan& next,
+void worker_speeds::follow(const ledger::plan& before, const ledger::plan& next,
                            uint64_t window) {
   followed_.push_back(window);
   std::map<worker_id, double> trend;
@@ -233,4 +233,4 @@ uint64_t worker_speeds::changes() const {
   return out;
 }
 
-} // namespace ballast
+} // namespace ballast::balance

@@ -17,7 +17,7 @@
 #include <optional>
 #include <vector>
 
-namespace ballast {
+namespace ballast::balance {
 
 class worker_speeds {
 public:
@@ -26,7 +26,8 @@ public:
   /// The next plan changes the weights to follow speeds. A change in the
   /// direction of the last one is a drift and worth following; one that
   /// reverses it may reverse again soon.
-  void follow(const plan& before, const plan& next, uint64_t window);
+  void follow(const ledger::plan& before, const ledger::plan& next,
+              uint64_t window);
   /// This plan is in force; forgets workers that it does not name.
   void new_plan(const plan_view& now, uint64_t global_batch);
 
@@ -75,4 +76,4 @@ private:
   std::optional<uint64_t> settled_after_; // so many changes of speed
 };
 
-} // namespace ballast
+} // namespace ballast::balance

@@ -1,6 +1,6 @@
 #include "runtime/coordinator/actions.hpp"
 
-namespace ballast {
+namespace ballast::coordinator {
 
 action::action(const action& other) = default;
 action::action(action&& other) noexcept = default;
@@ -8,4 +8,4 @@ action& action::operator=(const action& other) = default;
 action& action::operator=(action&& other) noexcept = default;
 action::~action() = default;
 
-} // namespace ballast
+} // namespace ballast::coordinator

@@ -19,7 +19,7 @@
 #include <variant>
 #include <vector>
 
-namespace ballast {
+namespace ballast::coordinator {
 
 /// Shard manager: read, place and chunk the data, serve the chunks.
 struct prepare_data {
@@ -32,19 +32,19 @@ struct journal_change {
   std::vector<worker_id> workers;
   std::vector<std::string> names;
   std::vector<uint32_t> incarnations;
-  plan what;
-  std::optional<position> effective;
-  plan_note note;
+  ledger::plan what;
+  std::optional<ledger::position> effective;
+  balance::plan_note note;
 };
 /// A plan of the membership in force is offered.
 struct journal_offer {
-  plan what;
-  plan_note note;
+  ledger::plan what;
+  balance::plan_note note;
 };
 /// An offered plan took effect.
 struct journal_effective {
   plan_number number{};
-  position from;
+  ledger::position from;
 };
 struct journal_commit {
   step_number step{};
@@ -83,7 +83,7 @@ struct send_fetch {
 /// Shard manager: look at this, and say what should change; answered with
 /// on_balance.
 struct observe_load {
-  load_view what;
+  balance::load_view what;
 };
 struct send_command {
   worker_id to{};
@@ -91,7 +91,7 @@ struct send_command {
 };
 /// Lines for steps.jsonl, in order.
 struct write_steps {
-  std::vector<committed_step> steps;
+  std::vector<ledger::committed_step> steps;
 };
 /// Forget a worker that is excluded; whoever started it may replace it.
 struct expel {
@@ -129,7 +129,7 @@ struct publish_model {
 struct fetch_checkpoint {
   worker_id from{};
   std::string address;
-  checkpoint_identity after;
+  ledger::checkpoint_identity after;
   uint32_t keep = 2;
   bool requested = false; // also its event is written in any case
 };
@@ -152,7 +152,7 @@ struct undo_steps {
 /// answers with on_trouble.
 struct give_up {
   failure why;
-  std::vector<row_ref> rows;
+  std::vector<ledger::row_ref> rows;
 };
 /// The run is over: audit, report.json, then tell whoever waits.
 struct end_run {
@@ -166,14 +166,14 @@ struct end_run {
 /// One of these. Its copies, moves and ends are written once, in actions.cpp:
 /// compilers need seconds for them, in every file that keeps an action.
 struct action
-    : std::variant<prepare_data, place_shares, journal_change, journal_offer,
-                   journal_effective, journal_commit, journal_requests,
-                   apply_balance, send_assignment, send_connect, send_fence,
-                   send_plan, send_fetch, observe_load, send_command, expel,
-                   start_worker, write_steps, write_event, write_workers,
-                   fetch_model, publish_model, fetch_checkpoint,
-                   refuse_checkpoint, serve_checkpoint, undo_steps, give_up,
-                   end_run> {
+    : std::variant<prepare_data, balance::place_shares, journal_change,
+                   journal_offer, journal_effective, journal_commit,
+                   journal_requests, apply_balance, send_assignment,
+                   send_connect, send_fence, send_plan, send_fetch,
+                   observe_load, send_command, expel, start_worker, write_steps,
+                   write_event, write_workers, fetch_model, publish_model,
+                   fetch_checkpoint, refuse_checkpoint, serve_checkpoint,
+                   undo_steps, give_up, end_run> {
   using variant::variant;
   action(const action& other);
   action(action&& other) noexcept;
@@ -183,4 +183,4 @@ struct action
 };
 using actions = std::vector<action>;
 
-} // namespace ballast
+} // namespace ballast::coordinator

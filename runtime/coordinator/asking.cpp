@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace ballast {
+namespace ballast::coordinator {
 
 namespace {
 
@@ -19,7 +19,7 @@ failure nothing_to(const char* do_what, const coordinator_parts& p) {
   const bool stops = p.members.active() && p.run.requests.stops();
   return {errc::bad_request,
           std::string("nothing to ") + do_what + ": the run is " +
-              (stops ? "being stopped" : to_string(p.members.phase())),
+              (stops ? "being stopped" : ballast::to_string(p.members.phase())),
           {}};
 }
 
@@ -77,7 +77,8 @@ failure ask(coordinator_parts& p, const checkpoint_request&, instant) {
     break;
   default:
     return {errc::bad_request,
-            "nothing to copy: the run is " + to_string(p.members.phase()),
+            "nothing to copy: the run is " +
+                ballast::to_string(p.members.phase()),
             {}};
   }
   p.run.copies.asked();
@@ -260,4 +261,4 @@ failure ask(coordinator_parts& p, const injected_fault& what, instant) {
   return {};
 }
 
-} // namespace ballast
+} // namespace ballast::coordinator

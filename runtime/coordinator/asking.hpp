@@ -7,7 +7,7 @@
 #include "runtime/coordinator/events.hpp"
 #include "runtime/coordinator/parts.hpp"
 
-namespace ballast {
+namespace ballast::coordinator {
 
 failure ask(coordinator_parts& p, const pause_request&, instant now);
 failure ask(coordinator_parts& p, const resume_request&, instant now);
@@ -20,4 +20,4 @@ failure ask(coordinator_parts& p, const balance_request& what, instant now);
 failure ask(coordinator_parts& p, const note_request& what, instant now);
 failure ask(coordinator_parts& p, const injected_fault& what, instant now);
 
-} // namespace ballast
+} // namespace ballast::coordinator

@@ -2,9 +2,9 @@
 
 #include <utility>
 
-namespace ballast {
+namespace ballast::coordinator {
 
-void balance_account::count(const plan_note::of_balance& what) {
+void balance_account::count(const balance::plan_note::of_balance& what) {
   if (what.moved_rows > 0) {
     // A round's own plans do not add up: what one of them moves too much, the
     // next one may have to move back.
@@ -15,11 +15,11 @@ void balance_account::count(const plan_note::of_balance& what) {
   }
   ++plans;
   moved_rows += what.moved_rows;
-  if (what.cause == balance_cause::skew)
+  if (what.cause == balance::balance_cause::skew)
     moved_by_skew += what.moved_rows;
-  if (what.cause == balance_cause::coverage)
+  if (what.cause == balance::balance_cause::coverage)
     moved_by_coverage += what.moved_rows;
   moved_bytes += what.moved_bytes;
 }
 
-} // namespace ballast
+} // namespace ballast::coordinator

@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <optional>
 
-namespace ballast {
+namespace ballast::coordinator {
 
 /// What balancing did in a run; repair is not counted.
 struct balance_account {
@@ -22,10 +22,10 @@ struct balance_account {
   plan_number round{};           // the last one
   uint64_t round_bound_rows = 0; // its part
   std::optional<double> skew_start;
-  balance_state state; // what the last window saw
+  balance::balance_state state; // what the last window saw
 
   /// A plan for balance took effect.
-  void count(const plan_note::of_balance& what);
+  void count(const balance::plan_note::of_balance& what);
 };
 
-} // namespace ballast
+} // namespace ballast::coordinator

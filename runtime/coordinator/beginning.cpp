@@ -6,13 +6,14 @@
 #include <algorithm>
 #include <utility>
 
-namespace ballast {
+namespace ballast::coordinator {
 
 failure begin_run(coordinator_parts& p, const job& what,
                   const std::string& name, term life) {
   if (p.members.active())
     return {errc::busy,
-            "run " + p.run.spec.name + " is " + to_string(p.members.phase()) +
+            "run " + p.run.spec.name + " is " +
+                ballast::to_string(p.members.phase()) +
                 ": this coordinator does one job at a time",
             {}};
   p.config.term = life;
@@ -46,8 +47,8 @@ void on(coordinator_parts& p, data_prepared what, instant now) {
   run_spec& spec = p.run.spec;
   spec.set = std::move(what.set);
   const uint64_t lineage =
-      lineage_begin(run_identity(p.config.token, spec.name), spec.job.seed,
-                    spec.batch(), spec.set.content_id);
+      ledger::lineage_begin(ledger::run_identity(p.config.token, spec.name),
+                            spec.job.seed, spec.batch(), spec.set.content_id);
   p.run.steps.begin(lineage);
   p.run.copies.begin(lineage);
   p.out.put(apply_balance{p.run.requests.standing().balance_of(spec.job)});
@@ -97,7 +98,7 @@ void form_generation(coordinator_parts& p) {
   p.staff.formed();
   const step_number last = p.run.steps.last().step;
   generation_state members(p.members.next_generation(), ready,
-                           commit_tracker(ready.size(), last, last));
+                           ledger::commit_tracker(ready.size(), last, last));
   members.from_seed = value(last) == 0;
   members.from_checkpoint = !members.from_seed;
   p.run.balance.begin_generation(ready.size());
@@ -108,8 +109,8 @@ void form_generation(coordinator_parts& p) {
   }
   p.members.become(opening{std::move(members), {}});
   p.members.next_plan();
-  const std::optional<ledger>& book = p.run.steps.book();
-  p.out.put(p.placing(ready, book ? book->current() : plan{}));
+  const std::optional<ledger::ledger>& book = p.run.steps.book();
+  p.out.put(p.placing(ready, book ? book->current() : ledger::plan{}));
 }
 
 collective_choice choose_collective(const coordinator_parts& p,
@@ -127,9 +128,11 @@ collective_choice choose_collective(const coordinator_parts& p,
                            p.run.links.nccl_failed());
 }
 
-journal_change journal_entry(const coordinator_parts& p, const plan& placed,
+journal_change journal_entry(const coordinator_parts& p,
+                             const ledger::plan& placed,
                              const std::vector<worker_id>& workers,
-                             std::optional<position> from, plan_note note) {
+                             std::optional<ledger::position> from,
+                             balance::plan_note note) {
   journal_change out{
       placed.generation, workers, p.names(workers), {}, placed, from,
       std::move(note)};
@@ -161,4 +164,4 @@ void send_assignments(coordinator_parts& p, const std::vector<worker_id>& to,
   }
 }
 
-} // namespace ballast
+} // namespace ballast::coordinator

@@ -16,7 +16,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace ballast {
+namespace ballast::coordinator {
 
 bool may_change(const coordinator_parts& p) {
   const training* s = p.members.in<training>();
@@ -91,7 +91,7 @@ void change_placed(coordinator_parts& p, membership_change& change,
   change.offered = std::move(what.what);
   change.shares = std::move(what.shares);
   change.collective = choose_collective(p, change.workers);
-  const plan& offered = change.offered;
+  const ledger::plan& offered = change.offered;
   p.run.steps.offer(offered);
   p.out.put(journal_entry(p, offered, change.workers, std::nullopt,
                           {"membership", change.shares, {}}));
@@ -158,10 +158,10 @@ void switched(coordinator_parts& p, step_number base) {
     else
       left.push_back(who);
   }
-  generation_state members(change.number, change.workers,
-                           commit_tracker(change.workers.size(),
-                                          before.commits.committed(), base,
-                                          before.commits.waiting()));
+  generation_state members(
+      change.number, change.workers,
+      ledger::commit_tracker(change.workers.size(), before.commits.committed(),
+                             base, before.commits.waiting()));
   members.before = before.number;
   members.collective = std::move(change.collective);
   members.current = std::move(change.offered);
@@ -200,4 +200,4 @@ void release_leavers(coordinator_parts& p) {
       let_go(p, who);
 }
 
-} // namespace ballast
+} // namespace ballast::coordinator

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-namespace ballast {
+namespace ballast::coordinator {
 
 namespace {
 
@@ -58,7 +58,7 @@ bool checkpoints::fetch(outbox& out, const generation_state& members,
   return false;
 }
 
-checkpoints::written checkpoints::take(const checkpoint_identity& after,
+checkpoints::written checkpoints::take(const ledger::checkpoint_identity& after,
                                        std::string file, bool failed,
                                        uint32_t keep) {
   if (on_its_way_ != after)
@@ -91,4 +91,4 @@ bool checkpoints::due_again(instant now) {
   return true;
 }
 
-} // namespace ballast
+} // namespace ballast::coordinator

@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-namespace ballast {
+namespace ballast::coordinator {
 
 class checkpoints {
 public:
@@ -41,7 +41,7 @@ public:
   void want() { wanted_ = true; }
   bool wanted() const { return wanted_; }
   void forget_copies();
-  const std::optional<checkpoint_identity>& on_its_way() const {
+  const std::optional<ledger::checkpoint_identity>& on_its_way() const {
     return on_its_way_;
   }
 
@@ -59,8 +59,8 @@ public:
   // -- what became of one
   enum class written { strange, superseded, failed, published };
   /// `strange`: of an earlier run, or of a history that was undone.
-  written take(const checkpoint_identity& after, std::string file, bool failed,
-               uint32_t keep);
+  written take(const ledger::checkpoint_identity& after, std::string file,
+               bool failed, uint32_t keep);
   /// One that was asked for could not be fetched: asked for again later.
   void try_again(instant now);
   /// True if that is due.
@@ -77,8 +77,8 @@ private:
   uint32_t failures_ = 0; // in a row, of one that was asked for
   /// Fetched and written just now. What comes back may be of a history that
   /// was undone meanwhile, or of an earlier run.
-  std::optional<checkpoint_identity> on_its_way_;
+  std::optional<ledger::checkpoint_identity> on_its_way_;
   std::optional<step_number> copied_; // by rank 0, not fetched yet
 };
 
-} // namespace ballast
+} // namespace ballast::coordinator

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <map>
 
-namespace ballast {
+namespace ballast::coordinator {
 namespace {
 
 /// Empty where NCCL can join them.
@@ -48,4 +48,4 @@ collective_choice choose_collective(collective_kind asked,
           "every worker has a GPU of its own, and NCCL " + ranks[0].nccl};
 }
 
-} // namespace ballast
+} // namespace ballast::coordinator

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-namespace ballast {
+namespace ballast::coordinator {
 
 /// What matters of a worker; from its hello.
 struct rank_device {
@@ -34,4 +34,4 @@ collective_choice choose_collective(collective_kind asked,
                                     const std::vector<rank_device>& ranks,
                                     const std::string& nccl_failed);
 
-} // namespace ballast
+} // namespace ballast::coordinator

@@ -8,7 +8,7 @@
 #include <set>
 #include <string>
 
-namespace ballast {
+namespace ballast::coordinator {
 
 struct coordinator_config {
   ballast::term term{1};
@@ -26,4 +26,4 @@ struct coordinator_config {
   std::set<std::string> ended_runs = {};
 };
 
-} // namespace ballast
+} // namespace ballast::coordinator

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace ballast {
+namespace ballast::coordinator {
 
 void connectivity::note_links(const membership& of, worker_id who,
                               generation in,
@@ -100,4 +100,4 @@ std::optional<instant> connectivity::away_until(const std::string& name,
   return found->second.until;
 }
 
-} // namespace ballast
+} // namespace ballast::coordinator

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-namespace ballast {
+namespace ballast::coordinator {
 
 class connectivity {
 public:
@@ -77,4 +77,4 @@ private:
   std::map<std::string, absence> absent_; // also those that are back
 };
 
-} // namespace ballast
+} // namespace ballast::coordinator

@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-namespace ballast {
+namespace ballast::coordinator {
 
 class delay_notice {
 public:
@@ -36,4 +36,4 @@ private:
   std::optional<instant> since_;
 };
 
-} // namespace ballast
+} // namespace ballast::coordinator

@@ -6,7 +6,7 @@
 #include <map>
 #include <utility>
 
-namespace ballast {
+namespace ballast::coordinator {
 
 namespace {
 
@@ -235,7 +235,8 @@ void finish(coordinator_parts& p, run_phase how, int exit_code,
     p.command_all(how == run_phase::failed ? command_kind::abandon
                                            : command_kind::release,
                   reason);
-  p.out.put(end_run{to_string(how), exit_code, std::move(reason), goes_on});
+  p.out.put(
+      end_run{ballast::to_string(how), exit_code, std::move(reason), goes_on});
 }
 
-} // namespace ballast
+} // namespace ballast::coordinator

@@ -14,7 +14,7 @@
 #include <variant>
 #include <vector>
 
-namespace ballast {
+namespace ballast::coordinator {
 
 // -- from the transport and the supervisor ------------------------------------
 
@@ -43,7 +43,7 @@ struct prepare_failed {
 };
 /// The answer to place_shares.
 struct shares_placed {
-  plan what;
+  ledger::plan what;
   std::vector<share_summary> shares;
 };
 /// The other one: the workers of that generation cannot hold the set.
@@ -56,7 +56,7 @@ struct no_room_found {
 
 /// The copy of the state after that step is published, or why not.
 struct checkpoint_written {
-  checkpoint_identity after;
+  ledger::checkpoint_identity after;
   std::string file;
   failure problem;
 };
@@ -76,7 +76,7 @@ using coordinator_event = decltype(joined(
     worker_report(),
     std::variant<heartbeat, connection_lost, process_ended, leave_announced,
                  data_prepared, prepare_failed, shares_placed, no_room_found,
-                 balance_answer, saved_model, checkpoint_written,
+                 balance::balance_answer, saved_model, checkpoint_written,
                  outside_trouble, clock_tick>()));
 
 // -- from users; the others are in runtime/messages/control_request.hpp -------
@@ -93,4 +93,4 @@ struct injected_fault {
   double amount = 0;
 };
 
-} // namespace ballast
+} // namespace ballast::coordinator

@@ -10,7 +10,7 @@
 #include <map>
 #include <vector>
 
-namespace ballast {
+namespace ballast::coordinator {
 
 class failure_detector {
 public:
@@ -65,4 +65,4 @@ private:
   instant newest_{};
 };
 
-} // namespace ballast
+} // namespace ballast::coordinator

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace ballast {
+namespace ballast::coordinator {
 
 bool fence::take(const final_ack& ack) {
   if (!awaits(ack))
@@ -37,4 +37,4 @@ std::vector<evaluation_report> fence::evaluations() const {
   return out;
 }
 
-} // namespace ballast
+} // namespace ballast::coordinator

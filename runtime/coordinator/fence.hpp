@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-namespace ballast {
+namespace ballast::coordinator {
 
 class fence {
 public:
@@ -67,4 +67,4 @@ private:
   instant deadline_;
 };
 
-} // namespace ballast
+} // namespace ballast::coordinator

@@ -1,6 +1,6 @@
 #include "runtime/coordinator/final_model.hpp"
 
-namespace ballast {
+namespace ballast::coordinator {
 
 void final_model::in_vain(std::string why) {
   if (!search_)
@@ -25,4 +25,4 @@ void final_model::saved(const std::string& weights_sha256, step_number step) {
   step_ = step;
 }
 
-} // namespace ballast
+} // namespace ballast::coordinator

@@ -9,7 +9,7 @@
 #include <string>
 #include <utility>
 
-namespace ballast {
+namespace ballast::coordinator {
 
 class final_model {
 public:
@@ -43,4 +43,4 @@ private:
   step_number step_{};
 };
 
-} // namespace ballast
+} // namespace ballast::coordinator

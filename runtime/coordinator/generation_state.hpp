@@ -16,17 +16,17 @@
 #include <string>
 #include <vector>
 
-namespace ballast {
+namespace ballast::coordinator {
 
 struct generation_state {
   ballast::generation number{};
   std::vector<worker_id> workers; // by rank
   collective_choice collective;
-  plan current;
+  ledger::plan current;
   std::vector<share_summary> shares;       // by rank
   std::vector<std::string> addresses;      // by rank, empty until loaded
   std::vector<std::string> data_addresses; // by rank, likewise
-  commit_tracker commits;
+  ledger::commit_tracker commits;
   /// The one before a switch: its last reports may come after the switch.
   ballast::generation before{};
   bool from_seed = false;       // every worker makes the first state anew
@@ -42,7 +42,7 @@ struct generation_state {
   std::map<worker_id, worker_finished> finished;
 
   generation_state(ballast::generation of, std::vector<worker_id> ranks,
-                   commit_tracker steps)
+                   ledger::commit_tracker steps)
       : number(of), workers(std::move(ranks)), addresses(workers.size()),
         data_addresses(workers.size()), commits(std::move(steps)) {}
 
@@ -73,7 +73,7 @@ struct membership_change {
   ballast::generation number{};
   std::vector<worker_id> workers; // by rank
   collective_choice collective;
-  plan offered;
+  ledger::plan offered;
   std::vector<share_summary> shares;
   std::vector<std::string> addresses;
   std::vector<std::string> data_addresses;
@@ -87,4 +87,4 @@ struct membership_change {
   }
 };
 
-} // namespace ballast
+} // namespace ballast::coordinator

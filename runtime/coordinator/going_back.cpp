@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace ballast {
+namespace ballast::coordinator {
 
 bool owes_copy(const coordinator_parts& p) {
   return p.run.requests.owes_copy(p.run.copies.newest().step());
@@ -156,4 +156,4 @@ void park(coordinator_parts& p) {
   form_generation(p);
 }
 
-} // namespace ballast
+} // namespace ballast::coordinator

@@ -4,7 +4,7 @@
 #include "runtime/coordinator/asking.hpp"
 #include "runtime/coordinator/transitions.hpp"
 
-namespace ballast {
+namespace ballast::coordinator {
 
 namespace {
 
@@ -116,4 +116,4 @@ void on(coordinator_parts& p, const leave_announced& what, instant now) {
   (void)ask(p, drain_request{p.nodes.name_of(what.worker)}, now);
 }
 
-} // namespace ballast
+} // namespace ballast::coordinator

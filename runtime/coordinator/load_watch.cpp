@@ -1,6 +1,6 @@
 #include "runtime/coordinator/load_watch.hpp"
 
-namespace ballast {
+namespace ballast::coordinator {
 
 void load_watch::heard(const heartbeat& beat, instant now) {
   if (beat.arrived_bytes >= beat.share_bytes) {
@@ -30,4 +30,4 @@ std::vector<load_watch::finding> load_watch::stalled() {
   return out;
 }
 
-} // namespace ballast
+} // namespace ballast::coordinator

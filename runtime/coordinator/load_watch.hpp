@@ -11,7 +11,7 @@
 #include <map>
 #include <vector>
 
-namespace ballast {
+namespace ballast::coordinator {
 
 class load_watch {
 public:
@@ -42,4 +42,4 @@ private:
   std::map<worker_id, entry> known_;
 };
 
-} // namespace ballast
+} // namespace ballast::coordinator

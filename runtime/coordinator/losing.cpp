@@ -3,7 +3,7 @@
 
 #include <utility>
 
-namespace ballast {
+namespace ballast::coordinator {
 
 namespace {
 
@@ -196,4 +196,4 @@ void forget_dead(coordinator_parts& p) {
       p.nodes.forget(dead[i]);
 }
 
-} // namespace ballast
+} // namespace ballast::coordinator

@@ -1,6 +1,6 @@
 #include "runtime/coordinator/loss_reports.hpp"
 
-namespace ballast {
+namespace ballast::coordinator {
 
 namespace {
 
@@ -32,4 +32,4 @@ void loss_reports::excuse(instant away) {
   return_until_ += away;
 }
 
-} // namespace ballast
+} // namespace ballast::coordinator

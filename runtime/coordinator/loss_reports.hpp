@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-namespace ballast {
+namespace ballast::coordinator {
 
 /// A worker is lost.
 struct loss_report {
@@ -62,4 +62,4 @@ private:
   instant return_until_{};
 };
 
-} // namespace ballast
+} // namespace ballast::coordinator

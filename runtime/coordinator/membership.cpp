@@ -6,7 +6,7 @@
 #include <array>
 #include <type_traits>
 
-namespace ballast {
+namespace ballast::coordinator {
 
 namespace {
 
@@ -150,4 +150,4 @@ bool membership::all_ready() const {
   return members() && members()->all_ready();
 }
 
-} // namespace ballast
+} // namespace ballast::coordinator

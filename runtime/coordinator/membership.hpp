@@ -12,7 +12,7 @@
 #include <utility>
 #include <variant>
 
-namespace ballast {
+namespace ballast::coordinator {
 
 class membership {
 public:
@@ -85,4 +85,4 @@ private:
 /// "waiting", "training", ... as in states.hpp.
 std::string_view name_of(const membership_state& state);
 
-} // namespace ballast
+} // namespace ballast::coordinator

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace ballast {
+namespace ballast::coordinator {
 
 host_shares::host_shares(const std::map<worker_id, node>& nodes,
                          const std::map<std::string, uint64_t>& memory,
@@ -47,4 +47,4 @@ std::vector<uint64_t> store_limits(const std::map<worker_id, node>& nodes,
   return limited ? out : std::vector<uint64_t>{};
 }
 
-} // namespace ballast
+} // namespace ballast::coordinator

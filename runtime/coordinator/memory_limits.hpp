@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-namespace ballast {
+namespace ballast::coordinator {
 
 class host_shares {
 public:
@@ -49,4 +49,4 @@ std::vector<uint64_t> store_limits(const std::map<worker_id, node>& nodes,
                                    const host_shares& hosts,
                                    const std::vector<worker_id>& workers);
 
-} // namespace ballast
+} // namespace ballast::coordinator

@@ -15,7 +15,7 @@
 #include <map>
 #include <utility>
 
-namespace ballast {
+namespace ballast::coordinator {
 
 namespace {
 
@@ -37,10 +37,11 @@ std::string trouble_of(const std::vector<stragglers::finding>& standing,
 /// Each new owner's part of all bytes that are copied. The rate is shared out
 /// by it, so that all are done at the same time: the plan waits for the last
 /// one.
-std::map<uint32_t, double> copied_parts(const std::vector<shard_move>& moves) {
+std::map<uint32_t, double>
+copied_parts(const std::vector<balance::shard_move>& moves) {
   std::map<uint32_t, double> out;
   double all = 0;
-  for (const shard_move& one : moves) {
+  for (const balance::shard_move& one : moves) {
     const double bytes = double(one.bytes) + 1; // of an empty one, too
     out[one.to] += bytes;
     all += bytes;
@@ -54,7 +55,7 @@ std::map<uint32_t, double> copied_parts(const std::vector<shard_move>& moves) {
 void note_copies(coordinator_parts& p, const generation_state& members,
                  const chunks_fetched& message) {
   for (const chunk_request& one : message.requests) {
-    link_copy copy{{}, message.worker, one.bytes, one.ns};
+    balance::link_copy copy{{}, message.worker, one.bytes, one.ns};
     for (worker_id who : members.workers)
       if (p.nodes.name_of(who) == one.source)
         copy.from = who;
@@ -87,12 +88,12 @@ void tell_stragglers(coordinator_parts& p, instant now) {
 /// The shard manager looks at the load.
 void observe(coordinator_parts& p, instant now) {
   const training* s = p.members.in<training>();
-  const std::optional<ledger>& book = p.run.steps.book();
+  const std::optional<ledger::ledger>& book = p.run.steps.book();
   if (!s || s->paused || s->pending.change || s->recovery ||
       p.run.balance.observing() || !book || !s->members.all_ready() ||
       book->current().number != s->members.current.number)
     return;
-  load_view view = p.run.balance.look(s->members);
+  balance::load_view view = p.run.balance.look(s->members);
   view.now_ms = uint64_t(
       std::chrono::duration_cast<std::chrono::milliseconds>(now).count());
   view.steps_per_epoch = book->steps_per_epoch();
@@ -102,7 +103,7 @@ void observe(coordinator_parts& p, instant now) {
   view.steps_left_in_epoch = view.steps_per_epoch - done % view.steps_per_epoch;
   const std::vector<stragglers::finding> standing = p.devices.standing();
   for (size_t rank = 0; rank < view.workers.size(); ++rank) {
-    worker_load& load = view.workers[rank];
+    balance::worker_load& load = view.workers[rank];
     load.name = p.nodes.name_of(load.worker);
     load.rows_left = book->rows_left(rank);
     load.device_trouble = trouble_of(standing, p.nodes.at(load.worker), now);
@@ -117,11 +118,11 @@ namespace {
 /// Everything is where it must be: journaled first, then offered.
 void offer_transfer(coordinator_parts& p, const generation_state& members,
                     pending_rebalance& transfer) {
-  const plan& offered = transfer.offered;
+  const ledger::plan& offered = transfer.offered;
   transfer.sent = true;
-  const balance_proposal& what = transfer.what;
+  const balance::balance_proposal& what = transfer.what;
   transfer.note = {what.reason, what.after,
-                   plan_note::of_balance{
+                   balance::plan_note::of_balance{
                        what.cause, p.run.balance.account().state.makespan_ratio,
                        what.moved_rows, transfer.bytes, what.bound_rows,
                        what.round_bound_rows, what.round}};
@@ -135,8 +136,8 @@ void offer_transfer(coordinator_parts& p, const generation_state& members,
 void send_fetches(coordinator_parts& p, const generation_state& members,
                   pending_rebalance& transfer) {
   // By new owner, then by present one.
-  std::map<uint32_t, std::map<uint32_t, std::vector<interval>>> wanted;
-  for (const shard_move& one : transfer.what.moves)
+  std::map<uint32_t, std::map<uint32_t, std::vector<ledger::interval>>> wanted;
+  for (const balance::shard_move& one : transfer.what.moves)
     wanted[one.to][one.from].push_back(one.what);
   const std::map<uint32_t, double> parts = copied_parts(transfer.what.moves);
   for (auto& [to, sources] : wanted) {
@@ -157,17 +158,17 @@ void send_fetches(coordinator_parts& p, const generation_state& members,
 
 } // namespace
 
-void on(coordinator_parts& p, balance_answer answer, instant now) {
-  const bool planned = answer.state.code == balance_code::planned;
+void on(coordinator_parts& p, balance::balance_answer answer, instant now) {
+  const bool planned = answer.state.code == balance::balance_code::planned;
   if (!p.members.active() || !p.run.balance.answered(std::move(answer.state)) ||
       !planned)
     return;
-  balance_proposal& what = answer.proposal;
+  balance::balance_proposal& what = answer.proposal;
   training* s = p.members.in<training>();
   if (!s || !may_change(p) || s->pending.transfer || p.run.requests.paused() ||
       what.generation != s->members.number ||
       what.base != s->members.current.number) {
-    p.run.balance.ended(transfer_end::dropped); // overtaken by events
+    p.run.balance.ended(balance::transfer_end::dropped); // overtaken by events
     return;
   }
   pending_rebalance& transfer = s->pending.transfer.emplace();
@@ -200,7 +201,7 @@ void on(coordinator_parts& p, const chunks_fetched& message, instant now) {
   if (message.problem)
     return drop_transfer(
         p, name + " could not copy its chunks: " + message.problem.message,
-        transfer_end::failed);
+        balance::transfer_end::failed);
   transfer.fetching.erase(message.worker);
   if (!transfer.fetching.empty())
     return;
@@ -215,15 +216,15 @@ void on(coordinator_parts& p, const chunks_fetched& message, instant now) {
 void transfer_took_effect(coordinator_parts& p, step_number from) {
   pending_rebalance done =
       *std::exchange(p.members.pending()->transfer, std::nullopt);
-  p.run.balance.ended(transfer_end::effective);
+  p.run.balance.ended(balance::transfer_end::effective);
   tell_plan(p, done.offered, done.note, from);
   generation_state& members = *p.members.members();
   members.current = std::move(done.offered);
   members.shares = std::move(done.note.shares);
 }
 
-void tell_plan(coordinator_parts& p, const plan& what, const plan_note& note,
-               step_number from) {
+void tell_plan(coordinator_parts& p, const ledger::plan& what,
+               const balance::plan_note& note, step_number from) {
   std::vector<std::string> names;
   names.reserve(note.shares.size());
   for (const share_summary& one : note.shares)
@@ -240,7 +241,7 @@ void tell_plan(coordinator_parts& p, const plan& what, const plan_note& note,
 }
 
 void drop_transfer(coordinator_parts& p, const std::string& why,
-                   transfer_end how) {
+                   balance::transfer_end how) {
   pending_plans* pending = p.members.pending();
   if (!pending || !pending->transfer)
     return;
@@ -250,4 +251,4 @@ void drop_transfer(coordinator_parts& p, const std::string& why,
       events::plan_dropped{gone.offered.number, gone.offered.generation, why});
 }
 
-} // namespace ballast
+} // namespace ballast::coordinator

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-namespace ballast {
+namespace ballast::coordinator {
 
 /// A node that said hello; keeps its worker_id until it is lost.
 struct node {
@@ -39,9 +39,9 @@ struct departure {
 /// A worker that died in the midst of a step. What it was at is known once the
 /// fence is over, how it died once its end is explained; whichever comes first.
 struct step_death {
-  std::optional<std::vector<row_ref>> rows;
+  std::optional<std::vector<ledger::row_ref>> rows;
   std::optional<loss_cause> how = {}; // by its own fault; none: not known yet
   bool nobody_survived = false;       // so nobody knows what it was at
 };
 
-} // namespace ballast
+} // namespace ballast::coordinator

@@ -6,7 +6,7 @@
 
 #include <utility>
 
-namespace ballast {
+namespace ballast::coordinator {
 
 namespace {
 
@@ -21,21 +21,21 @@ void tell_start(coordinator_parts& p, const generation_state& members,
 }
 
 /// Journals the plan and sends every worker what it has to load.
-void assign(coordinator_parts& p, opening& s, const ledger& start) {
+void assign(coordinator_parts& p, opening& s, const ledger::ledger& start) {
   generation_state& members = s.members;
-  const plan& placed = members.current;
+  const ledger::plan& placed = members.current;
   members.collective = choose_collective(p, members.workers);
-  const position at = start.next();
-  std::vector<worker_cursor> cursors;
-  if (at != position{})
+  const ledger::position at = start.next();
+  std::vector<ledger::worker_cursor> cursors;
+  if (at != ledger::position{})
     for (size_t rank = 0; rank < members.workers.size(); ++rank)
       cursors.push_back(start.cursor_of(rank));
-  const plan_note note{s.recovery || members.from_checkpoint
-                           ? "repair"
-                           : "placement " +
-                                 to_string(p.run.spec.job.data.placement.kind),
-                       members.shares,
-                       {}};
+  const balance::plan_note note{
+      s.recovery || members.from_checkpoint
+          ? "repair"
+          : "placement " + to_string(p.run.spec.job.data.placement.kind),
+      members.shares,
+      {}};
   p.out.put(journal_entry(p, placed, members.workers, at, note));
   if (!s.recovery)
     tell_start(p, members, at.step);
@@ -53,7 +53,7 @@ void assign(coordinator_parts& p, opening& s, const ledger& start) {
   send_assignments(p, members.workers, std::move(common));
 }
 
-failure misfit(const plan& what, const std::string& why) {
+failure misfit(const ledger::plan& what, const std::string& why) {
   return {errc::internal, "plan " + to_string(what.number) + ": " + why, {}};
 }
 
@@ -70,7 +70,7 @@ void on(coordinator_parts& p, shares_placed what, instant now) {
   p.members.set_shortage({});
   generation_state& members = s->members;
   p.run.steps.open_book(p.run.spec.rows(), what.what);
-  ledger start =
+  ledger::ledger start =
       p.run.steps.book_after(members.commits.waiting(members.commits.base()));
   if (start.current().number != what.what.number)
     if (auto wrong = start.switch_to(what.what))
@@ -224,4 +224,4 @@ void on(coordinator_parts& p, const worker_ready& message, instant now) {
     all_are_ready(p, now);
 }
 
-} // namespace ballast
+} // namespace ballast::coordinator

@@ -6,7 +6,7 @@
 #include <tuple>
 #include <utility>
 
-namespace ballast {
+namespace ballast::coordinator {
 
 std::chrono::milliseconds opening_attempts::wait() const {
   std::chrono::milliseconds out = wait_least;
@@ -127,4 +127,4 @@ std::vector<worker_id> whom_to_dismiss(const std::vector<broken_link>& broken,
   return out;
 }
 
-} // namespace ballast
+} // namespace ballast::coordinator

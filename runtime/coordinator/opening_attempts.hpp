@@ -18,7 +18,7 @@
 #include <utility>
 #include <vector>
 
-namespace ballast {
+namespace ballast::coordinator {
 
 /// Nothing goes between two workers, as `from` found out on their connection.
 struct broken_link {
@@ -118,4 +118,4 @@ std::vector<worker_id> whom_to_dismiss(const std::vector<broken_link>& broken,
                                        const std::set<worker_id>& spared,
                                        const std::set<worker_id>& unheard_of);
 
-} // namespace ballast
+} // namespace ballast::coordinator

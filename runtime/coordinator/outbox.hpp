@@ -7,7 +7,7 @@
 
 #include <utility>
 
-namespace ballast {
+namespace ballast::coordinator {
 
 class outbox {
 public:
@@ -26,4 +26,4 @@ private:
   actions list_;
 };
 
-} // namespace ballast
+} // namespace ballast::coordinator

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-namespace ballast {
+namespace ballast::coordinator {
 
 std::vector<std::string>
 coordinator_parts::names(const std::vector<worker_id>& of) const {
@@ -35,8 +35,9 @@ bool coordinator_parts::waits_for_memory() const {
          shortage->here == connected(nodes);
 }
 
-place_shares coordinator_parts::placing(const std::vector<worker_id>& workers,
-                                        plan before) const {
+balance::place_shares
+coordinator_parts::placing(const std::vector<worker_id>& workers,
+                           ledger::plan before) const {
   const host_shares hosts = nodes.shares(workers, staff.on_each_host());
   return {members.newest_generation(), members.newest_plan(), workers,
           std::move(before), store_limits(nodes.all(), hosts, workers)};
@@ -52,4 +53,4 @@ fence_order coordinator_parts::fence_now() const {
           .reason = held.reason()};
 }
 
-} // namespace ballast
+} // namespace ballast::coordinator

@@ -29,7 +29,7 @@
 #include <string>
 #include <vector>
 
-namespace ballast {
+namespace ballast::coordinator {
 
 /// What belongs to one run: replaced whole when the next one begins.
 struct run_state {
@@ -37,7 +37,7 @@ struct run_state {
   progress steps;
   checkpoints copies;
   rebalance balance;
-  ballast::requests requests;
+  coordinator::requests requests;
   connectivity links;
   poison suspects;
   final_model model;
@@ -71,10 +71,10 @@ struct coordinator_parts {
   /// Nothing has changed since it was seen that not all of the set fits.
   bool waits_for_memory() const;
   /// The plan of the newest generation for these workers.
-  place_shares placing(const std::vector<worker_id>& workers,
-                       plan before) const;
+  balance::place_shares placing(const std::vector<worker_id>& workers,
+                                ledger::plan before) const;
   /// While it is fenced: asks for all that a report may have been lost of.
   fence_order fence_now() const;
 };
 
-} // namespace ballast
+} // namespace ballast::coordinator

@@ -19,7 +19,7 @@
 #include <utility>
 #include <vector>
 
-namespace ballast {
+namespace ballast::coordinator {
 
 struct past_membership {
   ballast::generation generation{};
@@ -29,14 +29,14 @@ struct past_membership {
 };
 
 struct past_plan {
-  plan body;
-  std::optional<position> effective; // empty: only offered
-  plan_note note;
+  ledger::plan body;
+  std::optional<ledger::position> effective; // empty: only offered
+  balance::plan_note note;
   bool told = false; // by an event: that it took effect, or was dropped
 };
 
 struct past_checkpoint {
-  checkpoint_identity holds;
+  ledger::checkpoint_identity holds;
   std::string file;
 };
 
@@ -44,10 +44,10 @@ struct past_run {
   job begun; // as it was first asked for: the data are prepared for that
   job what;  // as it is asked for now
   std::string name;
-  uint64_t rows = 0;                        // of the training set
-  std::vector<past_membership> memberships; // ascending
-  std::vector<past_plan> plans;             // ascending
-  std::vector<committed_step> steps;        // all that were shown
+  uint64_t rows = 0;                         // of the training set
+  std::vector<past_membership> memberships;  // ascending
+  std::vector<past_plan> plans;              // ascending
+  std::vector<ledger::committed_step> steps; // all that were shown
   bool undone = false; // steps were shown once that the run went back behind
   step_number committed{};                       // up to here, by the journal
   std::vector<past_checkpoint> checkpoints;      // ascending
@@ -63,4 +63,4 @@ struct past_run {
   balance_account balance; // without its state
 };
 
-} // namespace ballast
+} // namespace ballast::coordinator

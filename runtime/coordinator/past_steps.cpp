@@ -4,13 +4,13 @@
 #include <limits>
 #include <map>
 
-namespace ballast {
+namespace ballast::coordinator {
 
 namespace {
 
 /// Why a line of steps.jsonl is not the step of the ledger; empty if it is.
-std::string difference(const committed_step& line,
-                       const committed_step& expected) {
+std::string difference(const ledger::committed_step& line,
+                       const ledger::committed_step& expected) {
   auto at = [&line](const char* field, uint64_t is, uint64_t should) {
     return "steps.jsonl: step " + to_string(line.step) + " has " + field + " " +
            std::to_string(is) + ", by the ledger it is " +
@@ -33,8 +33,8 @@ std::string difference(const committed_step& line,
   return {};
 }
 
-std::string why_other(const checkpoint_identity& holds,
-                      const checkpoint_identity& expected) {
+std::string why_other(const ledger::checkpoint_identity& holds,
+                      const ledger::checkpoint_identity& expected) {
   if (holds.generation == generation{})
     return "its manifest names no generation, plan and lineage";
   if (holds.generation != expected.generation || holds.plan != expected.plan)
@@ -45,14 +45,14 @@ std::string why_other(const checkpoint_identity& holds,
            to_string(expected.plan);
   return "it is of other steps than the ledger's: of another run, of steps "
          "that were undone, or the ledger was changed (lineage " +
-         lineage_text(holds.lineage) + ", the run's is " +
-         lineage_text(expected.lineage) + ")";
+         ledger::lineage_text(holds.lineage) + ", the run's is " +
+         ledger::lineage_text(expected.lineage) + ")";
 }
 
 class checker {
 public:
-  checker(const past_run& past, const recorded_run& record, uint64_t lineage,
-          bool evaluates)
+  checker(const past_run& past, const ledger::recorded_run& record,
+          uint64_t lineage, bool evaluates)
       : past_(past), walk_(record), evaluates_(evaluates) {
     out_.tally.lineage = lineage;
     out_.points.push_back({{}, out_.tally, std::nullopt});
@@ -61,9 +61,9 @@ public:
   }
 
   bool take_lines() {
-    for (const committed_step& line : past_.steps) {
+    for (const ledger::committed_step& line : past_.steps) {
       bool entered = false;
-      std::optional<committed_step> expected = walk_.walk(entered);
+      std::optional<ledger::committed_step> expected = walk_.walk(entered);
       std::string wrong =
           expected ? difference(line, *expected)
                    : "the ledger contradicts itself: " + *walk_.error();
@@ -94,10 +94,10 @@ public:
     for (const auto& [step, one] : saved_)
       last = std::max(last, step);
     run_tally ahead = out_.tally;
-    std::vector<committed_step> more;
+    std::vector<ledger::committed_step> more;
     while (ahead.last.step < last && value(ahead.last.step) < steps_max) {
       bool entered = false;
-      std::optional<committed_step> step = walk_.walk(entered);
+      std::optional<ledger::committed_step> step = walk_.walk(entered);
       if (!step)
         return; // what lies behind is refused, by name
       step->loss = std::numeric_limits<double>::quiet_NaN();
@@ -121,7 +121,8 @@ public:
   }
 
 private:
-  void count(run_tally& to, const committed_step& step, bool entered) const {
+  void count(run_tally& to, const ledger::committed_step& step,
+             bool entered) const {
     to.lineage = lineage_after(to.lineage, step,
                                entered ? &walk_.book().current() : nullptr);
     auto evaluated = past_.evaluated_ns.find(to.last.epoch);
@@ -157,7 +158,7 @@ private:
   }
 
   const past_run& past_;
-  ledger_walk walk_;
+  ledger::ledger_walk walk_;
   bool evaluates_;
   std::map<step_number, const past_checkpoint*> saved_;
   past_steps out_;
@@ -165,7 +166,8 @@ private:
 
 } // namespace
 
-past_steps check_past_steps(const past_run& past, const recorded_run& record,
+past_steps check_past_steps(const past_run& past,
+                            const ledger::recorded_run& record,
                             uint64_t lineage, uint64_t steps_max,
                             bool evaluates) {
   checker one(past, record, lineage, evaluates);
@@ -175,4 +177,4 @@ past_steps check_past_steps(const past_run& past, const recorded_run& record,
   return one.result();
 }
 
-} // namespace ballast
+} // namespace ballast::coordinator

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-namespace ballast {
+namespace ballast::coordinator {
 
 struct refused_checkpoint {
   past_checkpoint what;
@@ -22,16 +22,18 @@ struct refused_checkpoint {
 struct past_steps {
   failure problem; // then nothing else counts
   run_tally tally;
-  std::optional<ledger> book; // none before the first plan
+  std::optional<ledger::ledger> book; // none before the first plan
   std::vector<restart_point> points;
-  std::vector<committed_step> lost; // steps.jsonl lacks them; loss unknown
+  std::vector<ledger::committed_step>
+      lost; // steps.jsonl lacks them; loss unknown
   std::vector<refused_checkpoint> refused;
 };
 
 /// `lineage`: before the first step. `steps_max`: of the whole run.
 /// `evaluates`: at the end of each epoch, which is no time of training.
-past_steps check_past_steps(const past_run& past, const recorded_run& record,
+past_steps check_past_steps(const past_run& past,
+                            const ledger::recorded_run& record,
                             uint64_t lineage, uint64_t steps_max,
                             bool evaluates = false);
 
-} // namespace ballast
+} // namespace ballast::coordinator

@@ -11,19 +11,19 @@
 #include <cstdint>
 #include <set>
 
-namespace ballast {
+namespace ballast::coordinator {
 
 /// Chunks on their way to the workers that are to own them, or new weights on
 /// their way into force: a plan of the membership in force.
 struct pending_rebalance {
-  balance_proposal what;
-  plan offered;                 // once every chunk is where it must be
+  balance::balance_proposal what;
+  ledger::plan offered;         // once every chunk is where it must be
   std::set<worker_id> fetching; // not done with that
   bool sent = false;            // offered to everybody: no way back but a fence
-  plan_note note;               // then
+  balance::plan_note note;      // then
   uint64_t bytes = 0;           // that really travelled
   uint32_t refetched = 0;
   instant begun{};
 };
 
-} // namespace ballast
+} // namespace ballast::coordinator

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-namespace ballast {
+namespace ballast::coordinator {
 
 namespace {
 
@@ -13,14 +13,14 @@ constexpr uint32_t deaths_max = 3;
 
 } // namespace
 
-void poison::locate(std::optional<ledger> at, uint64_t epochs) {
+void poison::locate(std::optional<ledger::ledger> at, uint64_t epochs) {
   if (at && value(at->next().epoch) <= epochs) {
-    const std::vector<share>& shares = at->current().shares;
+    const std::vector<ledger::share>& shares = at->current().shares;
     for (size_t rank = 0; rank < shares.size(); ++rank) {
       auto found = deaths_.find(shares[rank].worker);
       if (found == deaths_.end() || found->second.rows)
         continue;
-      sequence own = at->sequence_of(rank);
+      ledger::sequence own = at->sequence_of(rank);
       own.draw(at->takes()[rank], found->second.rows.emplace());
     }
   }
@@ -74,8 +74,8 @@ void poison::judge(outbox& out, const std::string& name, step_death death,
           {}});
     return;
   }
-  std::vector<row_ref> guilty;
-  for (const row_ref& row : *death.rows)
+  std::vector<ledger::row_ref> guilty;
+  for (const ledger::row_ref& row : *death.rows)
     if (++suspects_[row] >= deaths_max)
       guilty.push_back(row);
   if (!guilty.empty())
@@ -88,11 +88,11 @@ void poison::judge(outbox& out, const std::string& name, step_death death,
                     std::move(guilty)});
 }
 
-void poison::acquit(const ledger& at) {
-  std::vector<row_ref> rows;
+void poison::acquit(const ledger::ledger& at) {
+  std::vector<ledger::row_ref> rows;
   for (size_t rank = 0; rank < at.takes().size(); ++rank)
     at.sequence_of(rank).draw(at.takes()[rank], rows);
-  for (const row_ref& row : rows)
+  for (const ledger::row_ref& row : rows)
     suspects_.erase(row);
 }
 
@@ -108,4 +108,4 @@ bool poison::refuse(const worker_failed& message, instant now) {
   return first;
 }
 
-} // namespace ballast
+} // namespace ballast::coordinator

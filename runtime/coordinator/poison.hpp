@@ -17,7 +17,7 @@
 #include <string>
 #include <vector>
 
-namespace ballast {
+namespace ballast::coordinator {
 
 /// No worker may apply this step; what each of them fed to it.
 struct refused_step {
@@ -36,7 +36,7 @@ public:
   void died(worker_id who) { deaths_[who]; }
   /// The fence is over. `at`: the ledger behind what the survivors hold, and
   /// under the plan in force; none: which plan that was cannot be told.
-  void locate(std::optional<ledger> at, uint64_t epochs);
+  void locate(std::optional<ledger::ledger> at, uint64_t epochs);
   /// The run goes back: what the last ones were at is not known.
   void nobody_survived();
   /// How it died is known.
@@ -47,10 +47,12 @@ public:
   void judge(outbox& out, const roster& nodes, step_number back_to);
   /// Before a step is committed: its samples killed no worker. `at`: under its
   /// plan.
-  void acquit(const ledger& at);
+  void acquit(const ledger::ledger& at);
   bool died_any() const { return !deaths_.empty(); }
   bool suspects_any() const { return !suspects_.empty(); }
-  const std::map<row_ref, uint32_t>& suspects() const { return suspects_; }
+  const std::map<ledger::row_ref, uint32_t>& suspects() const {
+    return suspects_;
+  }
   /// All samples of the epoch are committed.
   void epoch_over() { suspects_.clear(); }
   /// The run will not go back behind it.
@@ -76,9 +78,9 @@ private:
   std::map<worker_id, step_death> deaths_;
   /// Samples in flight when a worker died by its own fault, and how often; a
   /// step that is committed acquits its own.
-  std::map<row_ref, uint32_t> suspects_;
+  std::map<ledger::row_ref, uint32_t> suspects_;
   /// Deaths by their own fault of last workers, since the newest checkpoint.
   uint32_t deaths_in_vain_ = 0;
 };
 
-} // namespace ballast
+} // namespace ballast::coordinator

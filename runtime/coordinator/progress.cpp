@@ -4,10 +4,10 @@
 
 #include <algorithm>
 
-namespace ballast {
+namespace ballast::coordinator {
 
 void progress::restore(const past_run& past, run_tally tally,
-                       std::optional<ledger> book) {
+                       std::optional<ledger::ledger> book) {
   tally_ = tally;
   book_ = std::move(book);
   sound_ = !past.steps.empty() || past.undone ||
@@ -45,45 +45,47 @@ void progress::forget_plans() {
     plans_[book_->current().number] = book_->current();
 }
 
-void progress::open_book(const ledger_config& rows, const plan& first) {
+void progress::open_book(const ledger::ledger_config& rows,
+                         const ledger::plan& first) {
   if (!book_)
     book_.emplace(rows, first);
 }
 
-void progress::offer(const plan& what) {
+void progress::offer(const ledger::plan& what) {
   issue(what);
   offered_.insert(what.number);
 }
 
 /// The plan of the next step.
-void progress::enter(ledger& book, plan_number number) const {
+void progress::enter(ledger::ledger& book, plan_number number) const {
   if (number == book.current().number)
     return;
   auto refused = book.switch_to(plans_.at(number));
   BALLAST_CHECK(!refused, "an applied plan must fit: " + *refused);
 }
 
-ledger progress::book_after(const std::vector<committed_step>& steps) const {
-  ledger out = *book_;
-  for (const committed_step& step : steps) {
+ledger::ledger
+progress::book_after(const std::vector<ledger::committed_step>& steps) const {
+  ledger::ledger out = *book_;
+  for (const ledger::committed_step& step : steps) {
     enter(out, step.plan);
     out.advance();
   }
   return out;
 }
 
-ledger progress::book_under(plan_number number) const {
-  ledger out = *book_;
+ledger::ledger progress::book_under(plan_number number) const {
+  ledger::ledger out = *book_;
   enter(out, number);
   return out;
 }
 
-position progress::behind(step_number base) const {
+ledger::position progress::behind(step_number base) const {
   uint64_t per_epoch = book_->steps_per_epoch();
   return {epoch_number{value(base) / per_epoch + 1}, next(base)};
 }
 
-bool progress::commit(const committed_step& step, uint64_t rows) {
+bool progress::commit(const ledger::committed_step& step, uint64_t rows) {
   sound_ = true;
   if (ahead_ && ahead_->current().number == step.plan &&
       ahead_->next() == book_->next())
@@ -108,10 +110,10 @@ bool progress::evaluated(const evaluation_report& report) {
   return true;
 }
 
-epoch_number
-progress::evaluation_owed(const std::vector<committed_step>& inherited) const {
-  position at = book_->next();
-  for (const committed_step& step : inherited)
+epoch_number progress::evaluation_owed(
+    const std::vector<ledger::committed_step>& inherited) const {
+  ledger::position at = book_->next();
+  for (const ledger::committed_step& step : inherited)
     at = {step.epoch, next(step.step)};
   if (value(at.step) == 1)
     return {};
@@ -142,4 +144,4 @@ void progress::tell_untold(outbox& out) {
       out.tell(std::move(*untold));
 }
 
-} // namespace ballast
+} // namespace ballast::coordinator

@@ -15,15 +15,15 @@
 #include <utility>
 #include <vector>
 
-namespace ballast {
+namespace ballast::coordinator {
 
 class progress {
 public:
   // -- what is committed
   const run_tally& tally() const { return tally_; }
-  const committed_step& last() const { return tally_.last; }
+  const ledger::committed_step& last() const { return tally_.last; }
   /// The ledger behind the last committed step; none before the first plan.
-  const std::optional<ledger>& book() const { return book_; }
+  const std::optional<ledger::ledger>& book() const { return book_; }
   /// A step was committed once, also if it is undone now.
   bool sound() const { return sound_; }
   /// The last one that was undone, when the run last went back.
@@ -41,7 +41,7 @@ public:
   void begin(uint64_t lineage) { tally_.lineage = lineage; }
   /// As an earlier life left it.
   void restore(const past_run& past, run_tally tally,
-               std::optional<ledger> book);
+               std::optional<ledger::ledger> book);
   /// What was shown after that point is undone.
   void go_back(const restart_point& point);
   /// No worker holds the state any more, and the disk does.
@@ -53,33 +53,36 @@ public:
   }
 
   // -- plans
-  void open_book(const ledger_config& rows, const plan& first);
-  void issue(const plan& what) { plans_[what.number] = what; }
+  void open_book(const ledger::ledger_config& rows, const ledger::plan& first);
+  void issue(const ledger::plan& what) { plans_[what.number] = what; }
   /// Not in force yet.
-  void offer(const plan& what);
-  const plan& issued(plan_number number) const { return plans_.at(number); }
+  void offer(const ledger::plan& what);
+  const ledger::plan& issued(plan_number number) const {
+    return plans_.at(number);
+  }
   /// True if it was offered and not known to be in force.
   bool take_effect(plan_number number) { return offered_.erase(number) > 0; }
   /// The ledger behind those steps, which follow the last committed one.
-  ledger book_after(const std::vector<committed_step>& steps) const;
+  ledger::ledger
+  book_after(const std::vector<ledger::committed_step>& steps) const;
   /// Where a new generation begins, under its plan: its first step finds it
   /// made. To follow the draws of hundreds of workers takes a millisecond.
-  void begins(ledger ahead) { ahead_ = std::move(ahead); }
+  void begins(ledger::ledger ahead) { ahead_ = std::move(ahead); }
   /// The ledger at the next step, under that plan.
-  ledger book_under(plan_number number) const;
+  ledger::ledger book_under(plan_number number) const;
   /// Of the step behind `base`.
-  position behind(step_number base) const;
+  ledger::position behind(step_number base) const;
 
   // -- steps and evaluations
   /// True if it ended an epoch of `rows`.
-  bool commit(const committed_step& step, uint64_t rows);
+  bool commit(const ledger::committed_step& step, uint64_t rows);
   /// False if it is known. Equal on every rank: the first word counts, even if
   /// its worker dies before the others speak.
   bool evaluated(const evaluation_report& report);
   /// The epoch whose evaluation no worker reported, though its last step is
   /// before the one behind `inherited`; 0: none.
   epoch_number
-  evaluation_owed(const std::vector<committed_step>& inherited) const;
+  evaluation_owed(const std::vector<ledger::committed_step>& inherited) const;
 
   // -- events that quick epochs would fill the disk with
   /// One that is left out is still written at the end of the run, if no newer
@@ -88,13 +91,15 @@ public:
   void tell_untold(outbox& out);
 
 private:
-  void enter(ledger& book, plan_number number) const;
+  void enter(ledger::ledger& book, plan_number number) const;
 
   run_tally tally_;
-  std::optional<ledger> book_;
-  std::optional<ledger> ahead_; // of the newest plan, while it has no step
-  std::map<plan_number, plan> plans_; // issued, and not older than the book's
-  std::set<plan_number> offered_;     // of these, not journaled as effective
+  std::optional<ledger::ledger> book_;
+  std::optional<ledger::ledger>
+      ahead_; // of the newest plan, while it has no step
+  std::map<plan_number, ledger::plan>
+      plans_;                     // issued, and not older than the book's
+  std::set<plan_number> offered_; // of these, not journaled as effective
   sliding_rate rate_;
   bool sound_ = false;
   step_number undone_{};
@@ -106,4 +111,4 @@ private:
   std::map<size_t, thinned> thinned_; // by place in run_event
 };
 
-} // namespace ballast
+} // namespace ballast::coordinator

@@ -4,7 +4,7 @@
 #include <charconv>
 #include <string_view>
 
-namespace ballast {
+namespace ballast::coordinator {
 
 std::string with_names(const std::string& text,
                        std::span<const std::string> names) {
@@ -29,4 +29,4 @@ std::string with_names(const std::string& text,
   return out + text.substr(std::min(at, text.size()));
 }
 
-} // namespace ballast
+} // namespace ballast::coordinator

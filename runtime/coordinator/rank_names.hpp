@@ -5,10 +5,10 @@
 #include <span>
 #include <string>
 
-namespace ballast {
+namespace ballast::coordinator {
 
 /// Every "rank 2" in `text` becomes `names[2]`; what has no name stays.
 std::string with_names(const std::string& text,
                        std::span<const std::string> names);
 
-} // namespace ballast
+} // namespace ballast::coordinator

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace ballast {
+namespace ballast::coordinator {
 
 void rebalance::begin_generation(size_t world) {
   account_.state.copy_bytes_per_s.clear(); // by rank
@@ -14,7 +14,7 @@ void rebalance::begin_generation(size_t world) {
 }
 
 void rebalance::report(size_t rank, const progress_report& report) {
-  worker_load& load = loads_.at(rank);
+  balance::worker_load& load = loads_.at(rank);
   load.store_free_bytes = report.store_free_bytes;
   for (const take_cost& one : report.costs)
     if (load.costs.size() < load_steps_max)
@@ -32,13 +32,13 @@ void rebalance::step_took(uint64_t us) {
     step_us_.push_back(us);
 }
 
-void rebalance::copied(const link_copy& copy) {
+void rebalance::copied(const balance::link_copy& copy) {
   if (copies_.size() < load_steps_max)
     copies_.push_back(copy);
 }
 
-load_view rebalance::look(const generation_state& members) {
-  load_view view;
+balance::load_view rebalance::look(const generation_state& members) {
+  balance::load_view view;
   view.generation = members.number;
   view.number = members.current.number;
   if (std::exchange(observed_, view.number) != view.number)
@@ -50,12 +50,12 @@ load_view rebalance::look(const generation_state& members) {
     view.workers.push_back(loads_[rank]);
     loads_[rank].costs.clear();
   }
-  view.last = std::exchange(last_, transfer_end::none);
+  view.last = std::exchange(last_, balance::transfer_end::none);
   observing_ = true;
   return view;
 }
 
-bool rebalance::answered(balance_state state) {
+bool rebalance::answered(balance::balance_state state) {
   if (!std::exchange(observing_, false))
     return false;
   account_.state = std::move(state);
@@ -71,4 +71,4 @@ void rebalance::placed(const std::vector<share_summary>& shares) {
   account_.skew_start = skew;
 }
 
-} // namespace ballast
+} // namespace ballast::coordinator

@@ -10,7 +10,7 @@
 #include <optional>
 #include <vector>
 
-namespace ballast {
+namespace ballast::coordinator {
 
 /// Nobody looks at more steps or takes than this at once.
 constexpr size_t load_steps_max = 4096;
@@ -23,7 +23,7 @@ public:
   void report(size_t rank, const progress_report& report);
   /// Between two committed steps.
   void step_took(uint64_t us);
-  void copied(const link_copy& copy);
+  void copied(const balance::link_copy& copy);
   /// The newest report of a rank.
   const progress_report& newest(size_t rank) const { return newest_.at(rank); }
 
@@ -32,11 +32,11 @@ public:
   bool observing() const { return observing_; }
   /// What was measured, for its next look; names and ledger are left to the
   /// caller.
-  load_view look(const generation_state& members);
+  balance::load_view look(const generation_state& members);
   /// False where no look was asked for.
-  bool answered(balance_state state);
+  bool answered(balance::balance_state state);
   /// The last answer was overtaken by events, or its plan came to an end.
-  void ended(transfer_end how) { last_ = how; }
+  void ended(balance::transfer_end how) { last_ = how; }
 
   // -- what balancing came to
   const balance_account& account() const { return account_; }
@@ -44,17 +44,20 @@ public:
   /// The first shares of the run, or later ones.
   void placed(const std::vector<share_summary>& shares);
   /// A plan of the shard manager took effect.
-  void count(const plan_note::of_balance& what) { account_.count(what); }
+  void count(const balance::plan_note::of_balance& what) {
+    account_.count(what);
+  }
 
 private:
-  std::vector<progress_report> newest_; // by rank
-  std::vector<worker_load> loads_;      // by rank
+  std::vector<progress_report> newest_;     // by rank
+  std::vector<balance::worker_load> loads_; // by rank
   std::vector<uint64_t> step_us_;
-  std::vector<link_copy> copies_;
+  std::vector<balance::link_copy> copies_;
   plan_number observed_{}; // of the plan that it last saw
   bool observing_ = false;
-  transfer_end last_ = transfer_end::none; // that it does not know of yet
+  balance::transfer_end last_ =
+      balance::transfer_end::none; // that it does not know of yet
   balance_account account_;
 };
 
-} // namespace ballast
+} // namespace ballast::coordinator

@@ -13,7 +13,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace ballast {
+namespace ballast::coordinator {
 
 namespace {
 
@@ -213,8 +213,8 @@ bool too_few(coordinator_parts& p, fenced& s, size_t workers) {
 
 /// In force, also where no step was committed under it yet: what those that
 /// died were at.
-void locate_deaths(coordinator_parts& p, const fenced& s, ledger at) {
-  const plan& last = s.members.current;
+void locate_deaths(coordinator_parts& p, const fenced& s, ledger::ledger at) {
+  const ledger::plan& last = s.members.current;
   bool fits = last.number <= at.current().number || !at.switch_to(last);
   // Whether an offer was in force already cannot be told.
   fits = fits && !(s.pending.transfer && s.pending.transfer->sent);
@@ -224,13 +224,13 @@ void locate_deaths(coordinator_parts& p, const fenced& s, ledger at) {
 }
 
 /// Pending plans that took effect though no report said so; the plan in force.
-plan settle_plans(coordinator_parts& p, fenced& s,
-                  const std::vector<committed_step>& inherited,
-                  step_number base) {
+ledger::plan settle_plans(coordinator_parts& p, fenced& s,
+                          const std::vector<ledger::committed_step>& inherited,
+                          step_number base) {
   if (!p.run.steps.book())
     return {}; // nothing was ever placed
-  ledger at = p.run.steps.book_after(inherited);
-  plan out = at.current();
+  ledger::ledger at = p.run.steps.book_after(inherited);
+  ledger::plan out = at.current();
   if (s.pending.transfer && s.pending.transfer->offered.number == out.number)
     transfer_took_effect(p, base);
   if (s.pending.change && s.pending.change->offered.number == out.number)
@@ -242,8 +242,8 @@ plan settle_plans(coordinator_parts& p, fenced& s,
 
 /// What the dead had reported and what the living add to it: steps that all
 /// members applied commit.
-std::vector<step_record> hear_answers(coordinator_parts& p, fenced& s) {
-  std::vector<step_record> out;
+std::vector<ledger::step_record> hear_answers(coordinator_parts& p, fenced& s) {
+  std::vector<ledger::step_record> out;
   for (const auto& [who, ack] : s.held.acks()) {
     out.insert(out.end(), ack.records.begin(), ack.records.end());
     if (s.members.holds(who))
@@ -280,22 +280,24 @@ std::optional<step_number> find_base(coordinator_parts& p, const fenced& s) {
 void open_next(coordinator_parts& p, fenced& s, next_generation of,
                step_number base, instant now) {
   const step_number committed = s.members.commits.committed();
-  const std::vector<committed_step> inherited = s.members.commits.waiting(base);
+  const std::vector<ledger::committed_step> inherited =
+      s.members.commits.waiting(base);
   if (value(committed) + inherited.size() != value(base))
     return fail(p, {errc::internal,
                     "the parameters contain steps up to " + to_string(base) +
                         ", but nobody can tell what all of them were",
                     {}});
-  plan before = settle_plans(p, s, inherited, base);
+  ledger::plan before = settle_plans(p, s, inherited, base);
   drop_transfer(p, describe(s.recovery.reason));
   recovery_times times = std::move(s.recovery);
   times.acked = now;
   if (p.run.links.generations().failures() == 0) // else it goes on
     p.run.delay.over();
   const size_t world = of.workers.size();
-  generation_state members(
-      p.members.next_generation(), of.workers,
-      commit_tracker(world, s.members.commits.committed(), base, inherited));
+  generation_state members(p.members.next_generation(), of.workers,
+                           ledger::commit_tracker(world,
+                                                  s.members.commits.committed(),
+                                                  base, inherited));
   members.leavers = std::move(of.leavers);
   members.from_seed = !of.source;
   members.stale = std::move(of.stale);
@@ -314,7 +316,7 @@ void decide(coordinator_parts& p, instant now) {
   p.run.links.judge_nccl(all_answered(s));
   if (judge_opening(p, now))
     return;
-  const std::vector<step_record> reported = hear_answers(p, s);
+  const std::vector<ledger::step_record> reported = hear_answers(p, s);
   const std::optional<step_number> base = find_base(p, s);
   if (!base)
     return;
@@ -352,4 +354,4 @@ void tell_recovered(coordinator_parts& p, instant now) {
                                .collective = s.members.collective});
 }
 
-} // namespace ballast
+} // namespace ballast::coordinator

@@ -1,6 +1,6 @@
 #include "runtime/coordinator/recovery_times.hpp"
 
-namespace ballast {
+namespace ballast::coordinator {
 
 namespace {
 
@@ -25,4 +25,4 @@ std::string describe(const recovery_reason& what) {
   return std::visit(reason_text{}, what);
 }
 
-} // namespace ballast
+} // namespace ballast::coordinator

@@ -8,7 +8,7 @@
 #include <string>
 #include <variant>
 
-namespace ballast {
+namespace ballast::coordinator {
 
 /// Why a recovery began, as the coordinator saw it.
 namespace recovery_reasons {
@@ -61,4 +61,4 @@ struct model_search {
   instant until{};
 };
 
-} // namespace ballast
+} // namespace ballast::coordinator

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace ballast {
+namespace ballast::coordinator {
 
 bool requests::owes_copy(step_number newest) const {
   return standing_.copy && newest < std::max(step_number{1}, *standing_.copy);
@@ -47,4 +47,4 @@ void requests::balance(outbox& out, const job& of, const balance_spec& how) {
   journal(out);
 }
 
-} // namespace ballast
+} // namespace ballast::coordinator

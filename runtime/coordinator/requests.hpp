@@ -11,7 +11,7 @@
 #include <set>
 #include <utility>
 
-namespace ballast {
+namespace ballast::coordinator {
 
 class requests {
 public:
@@ -61,4 +61,4 @@ private:
   bool parks_ = false;
 };
 
-} // namespace ballast
+} // namespace ballast::coordinator

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace ballast {
+namespace ballast::coordinator {
 
 std::string describe_node(const node& who) {
   return "worker " + who.about.name + " (pid " + std::to_string(who.about.pid) +
@@ -169,4 +169,4 @@ std::set<worker_id> connected(const roster& of) {
   return out;
 }
 
-} // namespace ballast
+} // namespace ballast::coordinator

@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-namespace ballast {
+namespace ballast::coordinator {
 
 /// As events name it.
 events::worker_process process_of(const node& who);
@@ -97,4 +97,4 @@ private:
 /// The nodes that are here.
 std::set<worker_id> connected(const roster& of);
 
-} // namespace ballast
+} // namespace ballast::coordinator

@@ -24,7 +24,7 @@
 #include <variant>
 #include <vector>
 
-namespace ballast::events {
+namespace ballast::coordinator::events {
 
 using milliseconds = std::chrono::duration<double, std::milli>;
 
@@ -215,7 +215,7 @@ struct plan_dropped {
 /// A plan that the shard manager wanted is in force.
 struct balanced {
   plan_effective what;
-  plan_note::of_balance balance;
+  balance::plan_note::of_balance balance;
   uint64_t moved_rows_total = 0;
   uint64_t bound_rows_total = 0;
 };
@@ -272,9 +272,9 @@ struct damaged_tail {
   std::string kept;
 };
 
-} // namespace ballast::events
+} // namespace ballast::coordinator::events
 
-namespace ballast {
+namespace ballast::coordinator {
 
 using run_event = std::variant<
     events::coordinator_started, events::waiting, events::waiting_for_memory,
@@ -291,4 +291,4 @@ using run_event = std::variant<
     events::model_refused, events::steps_restored, events::manifest_restored,
     events::damaged_tail>;
 
-} // namespace ballast
+} // namespace ballast::coordinator

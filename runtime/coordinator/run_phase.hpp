@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-namespace ballast {
+namespace ballast::coordinator {
 
 enum class run_phase : uint8_t {
   idle,      // no job
@@ -20,9 +20,11 @@ enum class run_phase : uint8_t {
   failed,
   stopped,
 };
-template <>
-inline constexpr auto words_of<run_phase> = std::to_array<std::string_view>(
-    {"idle", "preparing", "waiting", "loading", "training", "paused",
-     "recovering", "finishing", "done", "failed", "stopped"});
 
-} // namespace ballast
+} // namespace ballast::coordinator
+
+template <>
+inline constexpr auto ballast::words_of<ballast::coordinator::run_phase> =
+    std::to_array<std::string_view>({"idle", "preparing", "waiting", "loading",
+                                     "training", "paused", "recovering",
+                                     "finishing", "done", "failed", "stopped"});

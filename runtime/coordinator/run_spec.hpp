@@ -7,7 +7,7 @@
 
 #include <string>
 
-namespace ballast {
+namespace ballast::coordinator {
 
 struct run_spec {
   ballast::job job;
@@ -16,7 +16,9 @@ struct run_spec {
 
   uint64_t batch() const { return job.train.global_batch; }
   const elastic_spec& elastic() const { return job.elastic; }
-  ledger_config rows() const { return {job.seed, batch(), set.chunk_rows}; }
+  ledger::ledger_config rows() const {
+    return {job.seed, batch(), set.chunk_rows};
+  }
 };
 
-} // namespace ballast
+} // namespace ballast::coordinator

@@ -17,7 +17,7 @@
 #include <string>
 #include <vector>
 
-namespace ballast {
+namespace ballast::coordinator {
 
 enum class worker_standing : uint8_t {
   joining,
@@ -64,7 +64,7 @@ struct run_status {
   struct balancing {
     bool enabled = false;
     double skew_tv = 0;
-    balance_code code{};
+    balance::balance_code code{};
     std::string why;
     std::string would_change;
     double makespan_ratio = 1;
@@ -100,7 +100,7 @@ struct run_status {
     double loss = 0; // meant only where there are samples
     uint64_t samples_per_s = 0;
     double skew_tv_max = 0;
-    std::vector<shard_move> moves; // from and to by rank
+    std::vector<balance::shard_move> moves; // from and to by rank
     balancing balance;
     std::optional<membership> members = {};
     std::optional<uint32_t> waiting_for_workers = {};
@@ -126,4 +126,4 @@ struct run_status {
   std::string disk_trouble = {}; // what is waited for; empty: nothing
 };
 
-} // namespace ballast
+} // namespace ballast::coordinator

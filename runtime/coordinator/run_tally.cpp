@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace ballast {
+namespace ballast::coordinator {
 
 namespace {
 
@@ -15,7 +15,7 @@ constexpr uint64_t mark_every_ns = 100'000'000;
 
 } // namespace
 
-bool run_tally::count(const committed_step& step, uint64_t rows) {
+bool run_tally::count(const ledger::committed_step& step, uint64_t rows) {
   uint64_t ns = step.t_ns - std::min(step.t_ns, last.t_ns);
   // CLOCK_MONOTONIC begins again when the machine does.
   bool known = timed && step.t_ns >= last.t_ns &&
@@ -45,7 +45,7 @@ bool run_tally::count(const committed_step& step, uint64_t rows) {
   return true;
 }
 
-checkpoint_identity run_tally::identity() const {
+ledger::checkpoint_identity run_tally::identity() const {
   return {{last.epoch, last.step}, last.generation, last.plan, lineage};
 }
 
@@ -73,4 +73,4 @@ uint64_t sliding_rate::per_s() const {
                   double(newest_.t_ns - marks_.front().t_ns));
 }
 
-} // namespace ballast
+} // namespace ballast::coordinator

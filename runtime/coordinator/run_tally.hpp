@@ -12,11 +12,11 @@
 #include <optional>
 #include <string>
 
-namespace ballast {
+namespace ballast::coordinator {
 
 struct run_tally {
-  uint64_t samples = 0; // committed
-  committed_step last;  // newest committed step
+  uint64_t samples = 0;        // committed
+  ledger::committed_step last; // newest committed step
   double epoch_loss_sum = 0;
   uint64_t epoch_samples = 0;
   uint64_t epoch_loss_samples = 0;  // of steps whose loss is known
@@ -31,11 +31,11 @@ struct run_tally {
   bool timed = false;        // the next step follows `last` without a break
 
   /// True if the step ended an epoch of `rows`.
-  bool count(const committed_step& step, uint64_t rows);
+  bool count(const ledger::committed_step& step, uint64_t rows);
   /// Samples of the timed steps over their time; 0 where there is none.
   uint64_t samples_per_s() const;
   /// Of the state behind the last step.
-  checkpoint_identity identity() const;
+  ledger::checkpoint_identity identity() const;
 };
 
 /// A step to which the run can go back: its state is on the disk, or is the
@@ -43,7 +43,7 @@ struct run_tally {
 struct restart_point {
   std::string checkpoint; // its file; empty: from the seed
   run_tally tally;
-  std::optional<ledger> book; // none before the first plan
+  std::optional<ledger::ledger> book; // none before the first plan
   step_number step() const { return tally.last.step; }
 };
 
@@ -64,4 +64,4 @@ private:
   mark newest_;
 };
 
-} // namespace ballast
+} // namespace ballast::coordinator

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-namespace ballast {
+namespace ballast::coordinator {
 
 namespace {
 
@@ -181,4 +181,4 @@ void on(coordinator_parts& p, const clock_tick&, instant now) {
   tell_slow_opening(p, now);
 }
 
-} // namespace ballast
+} // namespace ballast::coordinator

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace ballast {
+namespace ballast::coordinator {
 
 namespace {
 
@@ -88,4 +88,4 @@ std::vector<std::string> staffing::replace(size_t here, bool waits) {
   return out;
 }
 
-} // namespace ballast
+} // namespace ballast::coordinator

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-namespace ballast {
+namespace ballast::coordinator {
 
 class staffing {
 public:
@@ -70,4 +70,4 @@ private:
   bool began_ = false; // a generation was formed
 };
 
-} // namespace ballast
+} // namespace ballast::coordinator

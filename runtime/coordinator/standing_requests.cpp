@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace ballast {
+namespace ballast::coordinator {
 
 namespace {
 
@@ -73,4 +73,4 @@ void from_json(const json& in, standing_requests& out) {
     out.copy = step_number{in["copy"].get<uint64_t>()};
 }
 
-} // namespace ballast
+} // namespace ballast::coordinator

@@ -14,7 +14,7 @@
 #include <optional>
 #include <set>
 
-namespace ballast {
+namespace ballast::coordinator {
 
 struct standing_requests {
   struct of_balance { // set_balance
@@ -45,4 +45,4 @@ struct standing_requests {
 void to_json(nlohmann::json& out, const standing_requests& in);
 void from_json(const nlohmann::json& in, standing_requests& out);
 
-} // namespace ballast
+} // namespace ballast::coordinator

@@ -15,7 +15,7 @@
 #include <string>
 #include <variant>
 
-namespace ballast {
+namespace ballast::coordinator {
 
 /// Plans that are on their way into force beside the present one.
 struct pending_plans {
@@ -82,4 +82,4 @@ using membership_state =
     std::variant<idle, preparing, waiting, opening, training, fenced, finishing,
                  publishing, ended>;
 
-} // namespace ballast
+} // namespace ballast::coordinator

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace ballast {
+namespace ballast::coordinator {
 
 std::string to_string(worker_standing what) {
   switch (what) {
@@ -82,7 +82,7 @@ ranks_by_id(const coordinator_parts& core) {
 uint64_t sum_of_weights(const coordinator_parts& core) {
   uint64_t out = 0;
   if (const generation_state* members = core.members.members())
-    for (const share& one : members->current.shares)
+    for (const ledger::share& one : members->current.shares)
       out += one.batch_weight;
   return out;
 }
@@ -236,4 +236,4 @@ run_status status_of(const coordinator_parts& core, instant now) {
   return out;
 }
 
-} // namespace ballast
+} // namespace ballast::coordinator

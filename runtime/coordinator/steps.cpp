@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace ballast {
+namespace ballast::coordinator {
 
 namespace {
 
@@ -14,7 +14,7 @@ constexpr uint64_t recorded_every = 16'384;
 
 /// Its plan may have taken effect without a word. Told first: the next
 /// coordinator tells what is not.
-void enter_plan_of(coordinator_parts& p, committed_step& step) {
+void enter_plan_of(coordinator_parts& p, ledger::committed_step& step) {
   pending_plans* pending = p.members.pending();
   if (pending && pending->transfer && pending->transfer->sent &&
       pending->transfer->offered.number == step.plan)
@@ -24,7 +24,7 @@ void enter_plan_of(coordinator_parts& p, committed_step& step) {
     tell_switch(p, *pending->change, step.step);
   if (p.run.steps.take_effect(step.plan))
     p.out.put(journal_effective{step.plan, {step.epoch, step.step}});
-  const plan& under = p.run.steps.issued(step.plan);
+  const ledger::plan& under = p.run.steps.issued(step.plan);
   step.generation = under.generation;
   step.world = uint32_t(under.shares.size());
 }
@@ -36,9 +36,9 @@ void keep_point(coordinator_parts& p) {
   fetch_copy(p);
 }
 
-void commit(coordinator_parts& p, const committed_step& step) {
+void commit(coordinator_parts& p, const ledger::committed_step& step) {
   generation_state& members = *p.members.members();
-  const committed_step& last = p.run.steps.last();
+  const ledger::committed_step& last = p.run.steps.last();
   if (last.t_ns > 0 && step.t_ns > last.t_ns)
     p.run.balance.step_took((step.t_ns - last.t_ns) / 1000);
   if (step.generation == members.number &&
@@ -64,16 +64,17 @@ void commit(coordinator_parts& p, const committed_step& step) {
 
 } // namespace
 
-void commit_all(coordinator_parts& p, std::vector<committed_step> steps) {
+void commit_all(coordinator_parts& p,
+                std::vector<ledger::committed_step> steps) {
   if (steps.empty())
     return;
-  for (committed_step& step : steps)
+  for (ledger::committed_step& step : steps)
     enter_plan_of(p, step);
   const step_number last = steps.back().step;
   const uint64_t count = steps.size();
   // First what is shown, then what follows from it.
   p.out.put(write_steps{steps});
-  for (const committed_step& step : steps)
+  for (const ledger::committed_step& step : steps)
     commit(p, step);
   // Now and then workers hear which steps they need not keep.
   if (value(last) / recorded_every == (value(last) - count) / recorded_every)
@@ -175,4 +176,4 @@ void steer(coordinator_parts& p) {
     want_copy(p);
 }
 
-} // namespace ballast
+} // namespace ballast::coordinator

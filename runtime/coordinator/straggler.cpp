@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace ballast {
+namespace ballast::coordinator {
 
 void stragglers::heard(worker_id who, const device_trouble& what, instant now) {
   auto found = known_.find(who);
@@ -82,4 +82,4 @@ std::vector<stragglers::finding> stragglers::standing() const {
   return out;
 }
 
-} // namespace ballast
+} // namespace ballast::coordinator

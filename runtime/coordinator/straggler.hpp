@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-namespace ballast {
+namespace ballast::coordinator {
 
 class stragglers {
 public:
@@ -60,4 +60,4 @@ private:
   std::map<worker_id, entry> known_; // only those in trouble
 };
 
-} // namespace ballast
+} // namespace ballast::coordinator

@@ -10,7 +10,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace ballast {
+namespace ballast::coordinator {
 
 namespace {
 
@@ -20,8 +20,9 @@ bool has_left(const past_run& past, const past_membership& of, worker_id who) {
     if (one.body.generation > of.generation && one.effective) {
       const auto& shares = one.body.shares;
       return one.note.reason == "membership" &&
-             std::none_of(shares.begin(), shares.end(),
-                          [who](const share& s) { return s.worker == who; });
+             std::none_of(
+                 shares.begin(), shares.end(),
+                 [who](const ledger::share& s) { return s.worker == who; });
     }
   return false;
 }
@@ -127,7 +128,8 @@ public:
     recovery_times times{.reason = why, .begun = now};
     times.fenced = now;
     return {.members = {last_->generation, last_->workers,
-                        commit_tracker(last_->workers.size(), shown, shown)},
+                        ledger::commit_tracker(last_->workers.size(), shown,
+                                               shown)},
             .pending = std::move(pending),
             .recovery = std::move(times),
             .held =
@@ -206,7 +208,7 @@ void fence_returning(coordinator_parts& p, fenced next, instant now) {
 /// Workers of generations that took a step.
 void prove_earlier(coordinator_parts& p, const past_run& past) {
   std::set<generation> trained;
-  for (const committed_step& step : past.steps)
+  for (const ledger::committed_step& step : past.steps)
     trained.insert(step.generation);
   for (const past_membership& one : past.memberships)
     if (trained.contains(one.generation))
@@ -234,7 +236,7 @@ void restore(coordinator_parts& p, past_run past, instant now) {
                      " rows now, the run began with " +
                      std::to_string(past.rows) + ": it cannot go on",
                  {}});
-  recorded_run record{spec.rows(), {}};
+  ledger::recorded_run record{spec.rows(), {}};
   for (const past_plan& one : past.plans)
     if (one.effective)
       record.plans.push_back({one.body, *one.effective});
@@ -287,4 +289,4 @@ welcome welcome_back(coordinator_parts& p, const worker_hello& hello) {
           uint32_t(p.config.heartbeat.count())};
 }
 
-} // namespace ballast
+} // namespace ballast::coordinator

@@ -1,9 +1,7 @@
-/// What the coordinator does: for each event a function from the state it is in
-/// to the next one, and the transitions that several of them share. Each takes
-/// the parts, changes them through their methods, and puts what is to be done
-/// into the outbox, in order. Events that do not fit the state change nothing
-/// (docs/architecture.md has the table). The coordinator actor calls greet(),
-/// submit(), take_over() and on().
+/// What the coordinator does: for each event a function from its state to the
+/// next one, and the transitions that several share. Each changes the parts
+/// through their methods, and puts what is to be done into the outbox, in
+/// order. Events that do not fit the state change nothing.
 #pragma once
 
 #include "runtime/coordinator/events.hpp"
@@ -15,7 +13,7 @@
 #include <variant>
 #include <vector>
 
-namespace ballast {
+namespace ballast::coordinator {
 
 using hello_answer = std::variant<welcome, failure>;
 
@@ -87,9 +85,11 @@ void send_assignments(coordinator_parts& p, const std::vector<worker_id>& to,
 /// What sums the gradients of these workers.
 collective_choice choose_collective(const coordinator_parts& p,
                                     const std::vector<worker_id>& workers);
-journal_change journal_entry(const coordinator_parts& p, const plan& placed,
+journal_change journal_entry(const coordinator_parts& p,
+                             const ledger::plan& placed,
                              const std::vector<worker_id>& workers,
-                             std::optional<position> from, plan_note note);
+                             std::optional<ledger::position> from,
+                             balance::plan_note note);
 
 // -- takeover.cpp: a run that an earlier life led -----------------------------
 
@@ -121,14 +121,15 @@ void tell_slow_opening(coordinator_parts& p, instant now);
 
 // -- steps.cpp: what is committed ---------------------------------------------
 
-void commit_all(coordinator_parts& p, std::vector<committed_step> steps);
+void commit_all(coordinator_parts& p,
+                std::vector<ledger::committed_step> steps);
 void note_evaluation(coordinator_parts& p, const evaluation_report& report);
 /// All of a generation are ready: what was asked before holds for it, too.
 void steer(coordinator_parts& p);
 
 // -- change.cpp, moving.cpp: beside training ----------------------------------
 
-void on(coordinator_parts& p, balance_answer answer, instant now);
+void on(coordinator_parts& p, balance::balance_answer answer, instant now);
 
 bool may_change(const coordinator_parts& p);
 void consider_change(coordinator_parts& p);
@@ -149,10 +150,10 @@ void tell_stragglers(coordinator_parts& p, instant now);
 /// `from`: its first step, or the one before it at a fence.
 void transfer_took_effect(coordinator_parts& p, step_number from);
 void drop_transfer(coordinator_parts& p, const std::string& why,
-                   transfer_end how = transfer_end::dropped);
+                   balance::transfer_end how = balance::transfer_end::dropped);
 /// The one event that says that a plan took effect, and from which step on.
-void tell_plan(coordinator_parts& p, const plan& what, const plan_note& note,
-               step_number from);
+void tell_plan(coordinator_parts& p, const ledger::plan& what,
+               const balance::plan_note& note, step_number from);
 
 // -- going_back.cpp: checkpoints, and the way back to one ---------------------
 
@@ -196,4 +197,4 @@ void fail(coordinator_parts& p, failure why);
 void finish(coordinator_parts& p, run_phase how, int exit_code,
             std::string reason, bool goes_on = false);
 
-} // namespace ballast
+} // namespace ballast::coordinator

@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace ballast {
+namespace ballast::coordinator {
 
 namespace {
 
@@ -333,4 +333,4 @@ void on(coordinator_parts& p, const worker_failed& message, instant now) {
   collective_broke(p, message, now);
 }
 
-} // namespace ballast
+} // namespace ballast::coordinator

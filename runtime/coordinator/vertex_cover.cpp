@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <map>
 
-namespace ballast {
+namespace ballast::coordinator {
 
 namespace {
 
@@ -89,4 +89,4 @@ std::vector<size_t> vertex_cover(std::span<const graph_edge> edges,
                                       : greedy_cover(edges, dear);
 }
 
-} // namespace ballast
+} // namespace ballast::coordinator

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-namespace ballast {
+namespace ballast::coordinator {
 
 using graph_edge = std::pair<size_t, size_t>;
 
@@ -21,4 +21,4 @@ std::vector<size_t> vertex_cover(std::span<const graph_edge> edges,
                                  size_t dear);
 constexpr size_t exact_max = 16;
 
-} // namespace ballast
+} // namespace ballast::coordinator

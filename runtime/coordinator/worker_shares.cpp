@@ -2,13 +2,14 @@
 
 #include <algorithm>
 
-namespace ballast {
+namespace ballast::coordinator {
 
 std::vector<worker_share>
-worker_shares(const std::vector<std::string>& names, const plan& current,
+worker_shares(const std::vector<std::string>& names,
+              const ledger::plan& current,
               const std::vector<share_summary>& shares, uint64_t global_batch) {
   uint64_t weights = 0;
-  for (const share& one : current.shares)
+  for (const ledger::share& one : current.shares)
     weights += one.batch_weight;
   std::vector<worker_share> out;
   for (size_t rank = 0; rank < shares.size() && rank < names.size(); ++rank)
@@ -19,4 +20,4 @@ worker_shares(const std::vector<std::string>& names, const plan& current,
   return out;
 }
 
-} // namespace ballast
+} // namespace ballast::coordinator

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-namespace ballast {
+namespace ballast::coordinator {
 
 struct worker_share {
   std::string worker;
@@ -20,7 +20,8 @@ struct worker_share {
 
 /// By rank. `names` and `shares` by rank, too.
 std::vector<worker_share>
-worker_shares(const std::vector<std::string>& names, const plan& current,
+worker_shares(const std::vector<std::string>& names,
+              const ledger::plan& current,
               const std::vector<share_summary>& shares, uint64_t global_batch);
 
-} // namespace ballast
+} // namespace ballast::coordinator

@@ -6,7 +6,7 @@
 #include <iterator>
 #include <numeric>
 
-namespace ballast {
+namespace ballast::ledger {
 namespace {
 
 constexpr size_t doubtful_lines_max = 5;
@@ -311,4 +311,4 @@ audit_report audit::report() {
   return report_;
 }
 
-} // namespace ballast
+} // namespace ballast::ledger

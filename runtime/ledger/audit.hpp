@@ -17,7 +17,7 @@
 #include <string>
 #include <vector>
 
-namespace ballast {
+namespace ballast::ledger {
 
 struct audit_input {
   const manifest* set = nullptr; // must outlive the audit
@@ -160,4 +160,4 @@ private:
   audit_report report_;
 };
 
-} // namespace ballast
+} // namespace ballast::ledger

@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace ballast {
+namespace ballast::ledger {
 
 /// Orders `all`, where `where(entry)` is an entry's interval, of a chunk below
 /// `chunks`. Returns the index of the first entry of each chunk, and last the
@@ -36,4 +36,4 @@ std::vector<uint32_t> order_by_chunk(std::vector<Entry>& all, size_t chunks,
   return first;
 }
 
-} // namespace ballast
+} // namespace ballast::ledger

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace ballast {
+namespace ballast::ledger {
 
 commit_tracker::commit_tracker(size_t world, step_number committed,
                                step_number base,
@@ -66,4 +66,4 @@ std::vector<committed_step> commit_tracker::collect() {
   return out;
 }
 
-} // namespace ballast
+} // namespace ballast::ledger

@@ -9,7 +9,7 @@
 #include <map>
 #include <vector>
 
-namespace ballast {
+namespace ballast::ledger {
 
 /// One applied step, as one worker saw it.
 struct step_record {
@@ -71,4 +71,4 @@ private:
   std::map<step_number, committed_step> waiting_; // after committed_
 };
 
-} // namespace ballast
+} // namespace ballast::ledger

@@ -1,6 +1,6 @@
 #include "runtime/ledger/fenwick.hpp"
 
-namespace ballast {
+namespace ballast::ledger {
 
 fenwick_tree::fenwick_tree(const std::vector<uint32_t>& counts) {
   while (size_ < counts.size())
@@ -12,4 +12,4 @@ fenwick_tree::fenwick_tree(const std::vector<uint32_t>& counts) {
     nodes_[i + (i & -i)] += nodes_[i];
 }
 
-} // namespace ballast
+} // namespace ballast::ledger

@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace ballast {
+namespace ballast::ledger {
 
 class fenwick_tree {
 public:
@@ -44,4 +44,4 @@ private:
   std::vector<uint64_t> nodes_;
 };
 
-} // namespace ballast
+} // namespace ballast::ledger

@@ -6,7 +6,7 @@
 #include <functional>
 #include <map>
 
-namespace ballast {
+namespace ballast::ledger {
 namespace {
 
 /// Deals whole chunks to `count` workers so that their rows differ least: the
@@ -59,4 +59,4 @@ plan first_plan(const manifest& set, const std::vector<worker_id>& workers,
   return out;
 }
 
-} // namespace ballast
+} // namespace ballast::ledger

@@ -7,7 +7,7 @@
 #include <numeric>
 #include <utility>
 
-namespace ballast {
+namespace ballast::ledger {
 
 struct ledger::rules {
   std::shared_ptr<const ledger_config> config;
@@ -312,4 +312,4 @@ std::optional<std::string> ledger::switch_to(const plan& p) {
   return std::nullopt;
 }
 
-} // namespace ballast
+} // namespace ballast::ledger

@@ -20,7 +20,7 @@
 #include <string>
 #include <vector>
 
-namespace ballast {
+namespace ballast::ledger {
 
 /// A position in the run: the next step, and its epoch.
 struct position {
@@ -116,4 +116,4 @@ private:
   mutable std::vector<std::shared_ptr<const sequence>> followed_;
 };
 
-} // namespace ballast
+} // namespace ballast::ledger

@@ -3,7 +3,7 @@
 #include "runtime/base/random.hpp"
 #include "runtime/base/text_digest.hpp"
 
-namespace ballast {
+namespace ballast::ledger {
 
 namespace {
 
@@ -47,4 +47,4 @@ std::string lineage_text(uint64_t lineage) {
   return digest_text(lineage);
 }
 
-} // namespace ballast
+} // namespace ballast::ledger

@@ -14,7 +14,7 @@
 #include <string>
 #include <string_view>
 
-namespace ballast {
+namespace ballast::ledger {
 
 /// The identity of a checkpoint: the state after `step`, the generation and
 /// plan that made that step, and the digest of all steps up to it.
@@ -41,4 +41,4 @@ uint64_t lineage_after(uint64_t before, const committed_step& step,
 /// 16 hex digits, as in checkpoint manifests and the audit.
 std::string lineage_text(uint64_t lineage);
 
-} // namespace ballast
+} // namespace ballast::ledger

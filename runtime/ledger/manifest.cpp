@@ -6,7 +6,7 @@
 #include <charconv>
 #include <nlohmann/json.hpp>
 
-namespace ballast {
+namespace ballast::ledger {
 
 namespace {
 
@@ -297,4 +297,4 @@ void from_json(const json& in, manifest& out) {
                 tables.at("samples").get<std::string>(), chunks};
 }
 
-} // namespace ballast
+} // namespace ballast::ledger

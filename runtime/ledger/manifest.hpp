@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-namespace ballast {
+namespace ballast::ledger {
 
 /// Consecutive numbers: first, first + 1, ..., first + count - 1.
 struct id_run {
@@ -45,9 +45,14 @@ struct chunk_info {
 /// How a value lies in a chunk; a wider type holds every value of those before
 /// it (float32: of int32 the nearest).
 enum class stored_type : uint8_t { uint8, int16, int32, float32 };
+
+} // namespace ballast::ledger
+
 template <>
-inline constexpr auto words_of<stored_type> =
+inline constexpr auto ballast::words_of<ballast::ledger::stored_type> =
     std::to_array<std::string_view>({"uint8", "int16", "int32", "float32"});
+
+namespace ballast::ledger {
 
 /// The shape of a row as the model sees it.
 struct row_shape {
@@ -136,4 +141,4 @@ void to_json(nlohmann::json& out, const manifest& in);
 /// contradicts itself (chunk numbers, row counts).
 void from_json(const nlohmann::json& in, manifest& out);
 
-} // namespace ballast
+} // namespace ballast::ledger

@@ -4,7 +4,7 @@
 
 #include <numeric>
 
-namespace ballast {
+namespace ballast::ledger {
 
 std::vector<uint32_t> random_permutation(uint64_t seed, uint64_t stream,
                                          uint32_t n) {
@@ -35,4 +35,4 @@ std::vector<uint32_t> epoch_permutation(uint64_t seed, epoch_number epoch,
   return random_permutation(seed, stream, chunk_rows);
 }
 
-} // namespace ballast
+} // namespace ballast::ledger

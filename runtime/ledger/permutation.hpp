@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace ballast {
+namespace ballast::ledger {
 
 /// A uniform permutation of 0, 1, ..., n - 1 (Fisher-Yates, one block of the
 /// generator for two swaps). A pure function of (seed, stream, n). About 10 ns
@@ -21,4 +21,4 @@ enum class stream_purpose : uint64_t {
   draw = 2,        // which interval a share draws from
 };
 
-} // namespace ballast
+} // namespace ballast::ledger

@@ -4,7 +4,7 @@
 #include <map>
 #include <set>
 
-namespace ballast {
+namespace ballast::ledger {
 namespace {
 
 std::string text(const interval& part) {
@@ -160,4 +160,4 @@ succession_error(const plan& before, const plan& after,
   return std::nullopt;
 }
 
-} // namespace ballast
+} // namespace ballast::ledger

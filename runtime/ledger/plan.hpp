@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-namespace ballast {
+namespace ballast::ledger {
 
 struct manifest;
 
@@ -100,4 +100,4 @@ void to_json(nlohmann::json& out, const plan& in);
 /// that it is a partition.
 void from_json(const nlohmann::json& in, plan& out);
 
-} // namespace ballast
+} // namespace ballast::ledger

@@ -3,7 +3,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-namespace ballast {
+namespace ballast::ledger {
 namespace {
 
 using nlohmann::json;
@@ -94,4 +94,4 @@ void from_json(const json& in, plan& out) {
   out = std::move(read);
 }
 
-} // namespace ballast
+} // namespace ballast::ledger

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
-namespace ballast {
+namespace ballast::ledger {
 
 replay::replay(const recorded_run& run) {
   if (run.plans.empty()) {
@@ -92,4 +92,4 @@ std::optional<committed_step> ledger_walk::walk(bool& entered) {
   return out;
 }
 
-} // namespace ballast
+} // namespace ballast::ledger

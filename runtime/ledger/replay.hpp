@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-namespace ballast {
+namespace ballast::ledger {
 
 /// A plan and the first step under it.
 struct plan_in_force {
@@ -70,4 +70,4 @@ private:
   plan_number last_plan_{};
 };
 
-} // namespace ballast
+} // namespace ballast::ledger

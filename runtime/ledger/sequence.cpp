@@ -4,7 +4,7 @@
 #include "runtime/base/random.hpp"
 #include "runtime/ledger/permutation.hpp"
 
-namespace ballast {
+namespace ballast::ledger {
 
 struct sequence::layout {
   uint64_t seed;
@@ -129,4 +129,4 @@ uint64_t sequence::digest() const {
   return mix(hash, cursors_.size());
 }
 
-} // namespace ballast
+} // namespace ballast::ledger

@@ -18,7 +18,7 @@
 #include <memory>
 #include <vector>
 
-namespace ballast {
+namespace ballast::ledger {
 
 /// A row of a chunk in storage order.
 struct row_ref {
@@ -73,4 +73,4 @@ private:
   std::vector<std::shared_ptr<const std::vector<uint32_t>>> orders_;
 };
 
-} // namespace ballast
+} // namespace ballast::ledger

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace ballast {
+namespace ballast::ledger {
 namespace {
 
 // Weights and batches may be any 64-bit number; their products need 128 bits.
@@ -70,4 +70,4 @@ std::vector<uint64_t> split_batch(uint64_t global_batch,
   return takes;
 }
 
-} // namespace ballast
+} // namespace ballast::ledger

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-namespace ballast {
+namespace ballast::ledger {
 
 /// The input of one rank to the split of a step.
 struct take_input {
@@ -22,4 +22,4 @@ struct take_input {
 std::vector<uint64_t> split_batch(uint64_t global_batch,
                                   std::span<const take_input> ranks);
 
-} // namespace ballast
+} // namespace ballast::ledger

@@ -50,7 +50,7 @@ struct share_summary {
 
 /// The shard manager's answer to place_shares.
 struct placed_shares {
-  plan what; // meant only where all of it fits
+  ledger::plan what; // meant only where all of it fits
   std::vector<share_summary> shares;
   memory_need lacks;
 };

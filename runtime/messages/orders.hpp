@@ -36,10 +36,10 @@ struct assignment {
   uint32_t local_workers = 1; // of this run on its host, itself included
   uint32_t heartbeat_ms = 200;
   uint32_t orphan_s = 0; // so long it waits for a coordinator that died
-  position start;
-  shared_value<plan> first;
+  ledger::position start;
+  shared_value<ledger::plan> first;
   /// Where each rank's share stands at `start`; empty = nothing consumed.
-  shared_value<std::vector<worker_cursor>> cursors;
+  shared_value<std::vector<ledger::worker_cursor>> cursors;
   /// Beside the generation that trains now: get ready for this one while it
   /// goes on. Where it starts is told at the switch.
   bool beside = false;
@@ -118,9 +118,9 @@ struct fetch_order {
   ballast::generation generation{};
   plan_number number{}; // of the plan that will need them
   struct source {
-    std::string name;             // of a worker that has them
-    std::string address;          // its chunk service
-    std::vector<interval> pieces; // their chunks travel whole
+    std::string name;                     // of a worker that has them
+    std::string address;                  // its chunk service
+    std::vector<ledger::interval> pieces; // their chunks travel whole
   };
   std::vector<source> sources;
   uint64_t bytes_per_s = 0; // 0 = no limit
@@ -129,7 +129,7 @@ struct fetch_order {
 /// A pending plan; a worker installs it, then contributes to its lane.
 struct plan_offer {
   ballast::term term{};
-  plan what;
+  ledger::plan what;
 };
 
 } // namespace ballast

@@ -89,7 +89,7 @@ private:
   bool good_ = true;
 };
 
-void put_intervals(packer& out, const std::vector<interval>& list) {
+void put_intervals(packer& out, const std::vector<ledger::interval>& list) {
   size_t runs = 0;
   for (size_t i = 0; i < list.size(); ++i)
     runs += i == 0 || !goes_on(list[i - 1], list[i]);
@@ -109,7 +109,7 @@ void put_intervals(packer& out, const std::vector<interval>& list) {
   }
 }
 
-void take_intervals(unpacker& in, std::vector<interval>& out) {
+void take_intervals(unpacker& in, std::vector<ledger::interval>& out) {
   const size_t runs = in.count();
   uint32_t last = 0;
   for (size_t i = 0; i < runs && in.good(); ++i) {
@@ -117,8 +117,8 @@ void take_intervals(unpacker& in, std::vector<interval>& out) {
     const uint64_t count = in.number();
     const uint32_t begin = in.small();
     const uint32_t length = in.small();
-    if (count == 0 || count > intervals_read_max ||
-        out.size() + count > intervals_read_max)
+    if (count == 0 || count > ledger::intervals_read_max ||
+        out.size() + count > ledger::intervals_read_max)
       return in.refuse();
     for (uint64_t k = 0; k < count && in.good(); ++k)
       out.push_back({chunk_id(uint32_t(first + k)), begin, begin + length});
@@ -128,12 +128,12 @@ void take_intervals(unpacker& in, std::vector<interval>& out) {
 
 } // namespace
 
-std::string pack(const plan& what) {
+std::string pack(const ledger::plan& what) {
   packer out;
   out.put(value(what.number));
   out.put(value(what.generation));
   out.put(what.shares.size());
-  for (const share& one : what.shares) {
+  for (const ledger::share& one : what.shares) {
     out.put(value(one.worker));
     out.put(value(one.since));
     out.put(one.batch_weight);
@@ -143,12 +143,12 @@ std::string pack(const plan& what) {
   return out.take();
 }
 
-bool unpack(const std::string& bytes, plan& out) {
+bool unpack(const std::string& bytes, ledger::plan& out) {
   unpacker in(bytes);
   out.number = plan_number{in.number()};
   out.generation = generation{in.number()};
   out.shares.resize(in.count());
-  for (share& one : out.shares) {
+  for (ledger::share& one : out.shares) {
     one.worker = worker_id{decltype(value(one.worker))(in.number())};
     one.since = plan_number{in.number()};
     one.batch_weight = in.number();
@@ -158,10 +158,10 @@ bool unpack(const std::string& bytes, plan& out) {
   return in.ended();
 }
 
-std::string pack(const std::vector<worker_cursor>& what) {
+std::string pack(const std::vector<ledger::worker_cursor>& what) {
   packer out;
   out.put(what.size());
-  for (const worker_cursor& one : what) {
+  for (const ledger::worker_cursor& one : what) {
     out.put(value(one.worker));
     out.put(one.draws);
     out.put_hash(one.digest);
@@ -172,10 +172,10 @@ std::string pack(const std::vector<worker_cursor>& what) {
   return out.take();
 }
 
-bool unpack(const std::string& bytes, std::vector<worker_cursor>& out) {
+bool unpack(const std::string& bytes, std::vector<ledger::worker_cursor>& out) {
   unpacker in(bytes);
   out.resize(in.count());
-  for (worker_cursor& one : out) {
+  for (ledger::worker_cursor& one : out) {
     one.worker = worker_id{decltype(value(one.worker))(in.number())};
     one.draws = in.number();
     one.digest = in.hash();

@@ -12,13 +12,13 @@
 
 namespace ballast {
 
-std::string pack(const plan& what);
-std::string pack(const std::vector<worker_cursor>& what);
+std::string pack(const ledger::plan& what);
+std::string pack(const std::vector<ledger::worker_cursor>& what);
 std::string pack(const std::vector<std::string>& what);
 
 /// False if the bytes are none of these; `out` is then of no meaning.
-bool unpack(const std::string& bytes, plan& out);
-bool unpack(const std::string& bytes, std::vector<worker_cursor>& out);
+bool unpack(const std::string& bytes, ledger::plan& out);
+bool unpack(const std::string& bytes, std::vector<ledger::worker_cursor>& out);
 bool unpack(const std::string& bytes, std::vector<std::string>& out);
 
 } // namespace ballast

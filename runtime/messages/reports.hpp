@@ -46,7 +46,7 @@ struct take_cost {
 struct progress_report {
   worker_id worker{};
   ballast::generation generation{};
-  std::vector<step_record> steps;
+  std::vector<ledger::step_record> steps;
   uint64_t rows = 0; // consumed by this worker
   uint64_t data_ns = 0;
   uint64_t compute_ns = 0; // without waiting for others
@@ -151,8 +151,8 @@ struct final_ack {
   /// False: the worker cannot vouch for its parameters (it has none yet, or
   /// they were being received); it counts as a joiner.
   bool holds_state = false;
-  step_number step{};               // last applied
-  std::vector<step_record> records; // later than the fence's `known`
+  step_number step{};                       // last applied
+  std::vector<ledger::step_record> records; // later than the fence's `known`
   /// Of epochs later than the fence's `evaluated`, oldest first: their reports
   /// may have met nobody.
   std::vector<evaluation_report> evaluations;

@@ -7,7 +7,7 @@ namespace ballast {
 std::vector<uint64_t> to_words(const start_message& in) {
   std::vector<uint64_t> out{value(in.at.epoch), value(in.at.step),
                             in.cursors.size()};
-  for (const worker_cursor& one : in.cursors) {
+  for (const ledger::worker_cursor& one : in.cursors) {
     out.push_back(value(one.worker));
     out.push_back(one.draws);
     out.push_back(one.digest);
@@ -15,7 +15,7 @@ std::vector<uint64_t> to_words(const start_message& in) {
     out.insert(out.end(), one.cursors.begin(), one.cursors.end());
   }
   out.push_back(in.records.size());
-  for (const step_record& one : in.records)
+  for (const ledger::step_record& one : in.records)
     out.insert(out.end(),
                {value(one.step), value(one.epoch), value(one.plan), one.samples,
                 std::bit_cast<uint64_t>(one.loss), one.t_ns});
@@ -54,7 +54,7 @@ std::optional<start_message> start_from_words(std::span<const uint64_t> words) {
   out.at.epoch = epoch_number{in.take()};
   out.at.step = step_number{in.take()};
   for (uint64_t ranks = in.take_count(); ranks > 0; --ranks) {
-    worker_cursor one;
+    ledger::worker_cursor one;
     one.worker = static_cast<worker_id>(in.take());
     one.draws = in.take();
     one.digest = in.take();
@@ -63,7 +63,7 @@ std::optional<start_message> start_from_words(std::span<const uint64_t> words) {
     out.cursors.push_back(std::move(one));
   }
   for (uint64_t records = in.take_count(); records > 0; --records) {
-    step_record one;
+    ledger::step_record one;
     one.step = step_number{in.take()};
     one.epoch = epoch_number{in.take()};
     one.plan = plan_number{in.take()};

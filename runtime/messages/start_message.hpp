@@ -14,9 +14,9 @@
 namespace ballast {
 
 struct start_message {
-  position at;
-  std::vector<worker_cursor> cursors; // by rank
-  std::vector<step_record> records;   // ascending
+  ledger::position at;
+  std::vector<ledger::worker_cursor> cursors; // by rank
+  std::vector<ledger::step_record> records;   // ascending
 };
 
 std::vector<uint64_t> to_words(const start_message& in);

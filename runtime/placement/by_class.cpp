@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-namespace ballast {
+namespace ballast::placement {
 
 namespace {
 
@@ -121,4 +121,4 @@ row_lists place_by_matrix(const placement_rows& of,
   return out;
 }
 
-} // namespace ballast
+} // namespace ballast::placement

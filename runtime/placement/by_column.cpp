@@ -5,7 +5,7 @@
 #include <map>
 #include <set>
 
-namespace ballast {
+namespace ballast::placement {
 
 namespace {
 
@@ -73,4 +73,4 @@ row_lists place_continuous(const placement_rows& of, double strictness,
   return cut(order, split_by_shares(of.rows, std::vector<double>(workers, 1)));
 }
 
-} // namespace ballast
+} // namespace ballast::placement

@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-namespace ballast {
+namespace ballast::placement {
 
 row_lists place_in_order(const placement_rows& of,
                          const std::vector<double>& weights) {
@@ -38,4 +38,4 @@ std::vector<double> rising_weights(placement_kind kind, uint32_t workers) {
   return out;
 }
 
-} // namespace ballast
+} // namespace ballast::placement

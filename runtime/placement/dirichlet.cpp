@@ -6,7 +6,7 @@
 #include <limits>
 #include <numeric>
 
-namespace ballast {
+namespace ballast::placement {
 
 namespace {
 
@@ -153,4 +153,4 @@ row_lists place_inner_dirichlet(const placement_rows& of, double alpha,
   return out;
 }
 
-} // namespace ballast
+} // namespace ballast::placement

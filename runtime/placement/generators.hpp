@@ -5,7 +5,7 @@
 
 #include "runtime/placement/row_lists.hpp"
 
-namespace ballast {
+namespace ballast::placement {
 
 // -- by size (by_size.cpp) ----------------------------------------------------
 
@@ -74,4 +74,4 @@ uint64_t count_groups(const placement_rows& of);
 row_lists place_continuous(const placement_rows& of, double strictness,
                            uint32_t workers, uint64_t seed);
 
-} // namespace ballast
+} // namespace ballast::placement

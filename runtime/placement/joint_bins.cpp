@@ -11,7 +11,7 @@
 #include <optional>
 #include <set>
 
-namespace ballast {
+namespace ballast::placement {
 
 namespace {
 
@@ -144,4 +144,4 @@ joint_bins bins_of_columns(std::span<const kept_column> columns,
   return out;
 }
 
-} // namespace ballast
+} // namespace ballast::placement

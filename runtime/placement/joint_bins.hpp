@@ -13,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-namespace ballast {
+namespace ballast::placement {
 
 /// A table column; each cell holds the number of its text, in the order of
 /// first appearance.
@@ -55,4 +55,4 @@ struct joint_bins {
 joint_bins bins_of_columns(std::span<const kept_column> columns,
                            std::span<const uint64_t> rows);
 
-} // namespace ballast
+} // namespace ballast::placement

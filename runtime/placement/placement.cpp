@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <numeric>
 
-namespace ballast {
+namespace ballast::placement {
 
 namespace {
 
@@ -161,4 +161,4 @@ row_lists place_rows(const placement_spec& spec, const placement_rows& of,
   return out;
 }
 
-} // namespace ballast
+} // namespace ballast::placement

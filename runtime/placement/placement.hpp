@@ -35,7 +35,7 @@
 #include <span>
 #include <vector>
 
-namespace ballast {
+namespace ballast::placement {
 
 /// The input of a placement.
 struct placement_rows {
@@ -71,4 +71,4 @@ std::vector<std::vector<uint64_t>> place_rows(const placement_spec& spec,
 std::vector<uint64_t> split_by_shares(uint64_t total,
                                       const std::vector<double>& weights);
 
-} // namespace ballast
+} // namespace ballast::placement

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <limits>
 
-namespace ballast {
+namespace ballast::placement {
 
 namespace {
 
@@ -106,4 +106,4 @@ int32_t row_cells::of(std::span<const float> point) const {
   return int32_t(nearest);
 }
 
-} // namespace ballast
+} // namespace ballast::placement

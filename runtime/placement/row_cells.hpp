@@ -11,7 +11,7 @@
 #include <span>
 #include <vector>
 
-namespace ballast {
+namespace ballast::placement {
 
 constexpr uint32_t row_cells_max = 16;
 /// Size of the sample, spread over all rows.
@@ -42,4 +42,4 @@ private:
   std::vector<double> centres_;
 };
 
-} // namespace ballast
+} // namespace ballast::placement

@@ -6,7 +6,7 @@
 #include <numeric>
 #include <set>
 
-namespace ballast {
+namespace ballast::placement {
 
 std::vector<uint64_t> all_rows(uint64_t rows) {
   std::vector<uint64_t> out(rows);
@@ -86,4 +86,4 @@ void leave_at_least(row_lists& lists, uint64_t least) {
     }
 }
 
-} // namespace ballast
+} // namespace ballast::placement

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace ballast {
+namespace ballast::placement {
 
 using row_lists = std::vector<std::vector<uint64_t>>;
 
@@ -46,4 +46,4 @@ void shuffle_workers(row_lists& lists, uint64_t seed);
 /// list, ties to the lowest worker. Does nothing if there are not enough rows.
 void leave_at_least(row_lists& lists, uint64_t least);
 
-} // namespace ballast
+} // namespace ballast::placement

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <iterator>
 
-namespace ballast {
+namespace ballast::placement {
 
 std::vector<float> bin_edges(std::vector<float> targets, uint32_t bins_max) {
   std::sort(targets.begin(), targets.end());
@@ -35,4 +35,4 @@ int32_t bin_of(float target, const std::vector<float>& edges) {
                  edges.begin());
 }
 
-} // namespace ballast
+} // namespace ballast::placement

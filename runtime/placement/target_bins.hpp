@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace ballast {
+namespace ballast::placement {
 
 constexpr uint32_t target_bins_max = 16;
 
@@ -19,4 +19,4 @@ std::vector<float> bin_edges(std::vector<float> targets,
 /// In [0, edges.size()].
 int32_t bin_of(float target, const std::vector<float>& edges);
 
-} // namespace ballast
+} // namespace ballast::placement

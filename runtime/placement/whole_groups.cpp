@@ -5,7 +5,7 @@
 #include <numeric>
 #include <set>
 
-namespace ballast {
+namespace ballast::placement {
 
 namespace {
 
@@ -93,4 +93,4 @@ size_t different_groups(std::span<const uint32_t> group) {
   return std::set<uint32_t>(group.begin(), group.end()).size();
 }
 
-} // namespace ballast
+} // namespace ballast::placement

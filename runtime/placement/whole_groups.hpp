@@ -6,7 +6,7 @@
 
 #include <span>
 
-namespace ballast {
+namespace ballast::placement {
 
 /// In the order of first appearance. `group`: by row, numbers from 0.
 row_lists rows_by_group(std::span<const uint64_t> rows,
@@ -23,4 +23,4 @@ row_lists with_whole_groups(const row_lists& lists,
 /// The number of different groups.
 size_t different_groups(std::span<const uint32_t> group);
 
-} // namespace ballast
+} // namespace ballast::placement

@@ -2,7 +2,7 @@
 
 #include "runtime/base/run_mark.hpp"
 
-namespace ballast {
+namespace ballast::worker {
 
 namespace {
 
@@ -182,4 +182,4 @@ link_decision coordinator_link::on_time(step_number at, instant now) {
           1};
 }
 
-} // namespace ballast
+} // namespace ballast::worker

@@ -12,7 +12,7 @@
 #include <string>
 #include <utility>
 
-namespace ballast {
+namespace ballast::worker {
 
 enum class link_step : uint8_t {
   ignore,
@@ -107,4 +107,4 @@ private:
   step_number last_step_{};
 };
 
-} // namespace ballast
+} // namespace ballast::worker

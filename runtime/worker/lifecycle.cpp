@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace ballast {
+namespace ballast::worker {
 
 namespace {
 
@@ -280,4 +280,4 @@ worker_actions worker_lifecycle::on_dropped() {
   return out;
 }
 
-} // namespace ballast
+} // namespace ballast::worker

@@ -21,7 +21,7 @@
 #include <variant>
 #include <vector>
 
-namespace ballast {
+namespace ballast::worker {
 
 // -- what its owner does, in this order ---------------------------------------
 
@@ -58,7 +58,7 @@ struct post_command {
   command order;
 };
 struct post_plan {
-  plan pending;
+  ledger::plan pending;
 };
 /// Of a user who wants to see what the others do: a slow worker, damaged
 /// chunks.
@@ -179,4 +179,4 @@ private:
       state_;
 };
 
-} // namespace ballast
+} // namespace ballast::worker

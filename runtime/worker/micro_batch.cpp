@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace ballast {
+namespace ballast::worker {
 
 micro_batch::micro_batch(std::optional<uint64_t> most)
     : most_(std::clamp<uint64_t>(most.value_or(UINT32_MAX), 1, UINT32_MAX)) {}
@@ -24,4 +24,4 @@ bool micro_batch::did_not_fit(uint32_t rows) {
   return true;
 }
 
-} // namespace ballast
+} // namespace ballast::worker

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <optional>
 
-namespace ballast {
+namespace ballast::worker {
 
 class micro_batch {
 public:
@@ -30,4 +30,4 @@ private:
   uint32_t proven_ = 0;
 };
 
-} // namespace ballast
+} // namespace ballast::worker

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace ballast {
+namespace ballast::worker {
 
 namespace {
 
@@ -11,14 +11,14 @@ constexpr size_t run_steps_max = 4096;
 
 } // namespace
 
-bool step_history::run::goes_on_with(const step_record& record) const {
+bool step_history::run::goes_on_with(const ledger::step_record& record) const {
   return record.step == next(last()) && record.epoch == epoch &&
          record.plan == plan && record.samples == samples &&
          record.t_ns >= last_ns && record.t_ns - last_ns <= UINT32_MAX &&
          steps.size() < run_steps_max;
 }
 
-void step_history::add(const step_record& record) {
+void step_history::add(const ledger::step_record& record) {
   drop_from(record.step);
   if (runs_.empty() || !runs_.back().goes_on_with(record)) {
     if (!runs_.empty())
@@ -40,10 +40,10 @@ void step_history::add(const step_record& record) {
   ++size_;
 }
 
-void step_history::assign(const std::vector<step_record>& records) {
+void step_history::assign(const std::vector<ledger::step_record>& records) {
   runs_.clear();
   size_ = 0;
-  for (const step_record& one : records)
+  for (const ledger::step_record& one : records)
     add(one);
 }
 
@@ -69,8 +69,8 @@ void step_history::recorded(step_number last) {
   }
 }
 
-std::optional<step_record> step_history::last() const {
-  std::vector<step_record> out = newest(1);
+std::optional<ledger::step_record> step_history::last() const {
+  std::vector<ledger::step_record> out = newest(1);
   if (out.empty())
     return std::nullopt;
   return out.back();
@@ -81,7 +81,7 @@ bool step_history::goes_beyond(step_number known) const {
 }
 
 void step_history::append(const run& from, step_number known, size_t most,
-                          std::vector<step_record>& out) {
+                          std::vector<ledger::step_record>& out) {
   uint64_t t_ns = from.first_ns;
   for (size_t i = 0; i < from.steps.size() && out.size() < most; ++i) {
     t_ns += from.steps[i].gap_ns;
@@ -93,9 +93,9 @@ void step_history::append(const run& from, step_number known, size_t most,
   }
 }
 
-std::vector<step_record> step_history::after(step_number known,
-                                             size_t most) const {
-  std::vector<step_record> out;
+std::vector<ledger::step_record> step_history::after(step_number known,
+                                                     size_t most) const {
+  std::vector<ledger::step_record> out;
   auto first =
       std::partition_point(runs_.begin(), runs_.end(),
                            [&](const run& one) { return one.last() <= known; });
@@ -104,8 +104,8 @@ std::vector<step_record> step_history::after(step_number known,
   return out;
 }
 
-std::vector<step_record> step_history::newest(size_t most) const {
-  std::vector<step_record> out;
+std::vector<ledger::step_record> step_history::newest(size_t most) const {
+  std::vector<ledger::step_record> out;
   size_t counted = 0;
   auto first = runs_.end();
   while (first != runs_.begin() && counted < most)
@@ -124,4 +124,4 @@ size_t step_history::bytes() const {
   return out;
 }
 
-} // namespace ballast
+} // namespace ballast::worker

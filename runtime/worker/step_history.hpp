@@ -15,23 +15,23 @@
 #include <optional>
 #include <vector>
 
-namespace ballast {
+namespace ballast::worker {
 
 class step_history {
 public:
   /// A step that was taken again replaces the old one and all after it.
-  void add(const step_record& record);
-  void assign(const std::vector<step_record>& records);
+  void add(const ledger::step_record& record);
+  void assign(const std::vector<ledger::step_record>& records);
   /// The coordinator has these steps, and those before, on its disk. The newest
   /// `kept` stay all the same: a power cut may take what a disk promised.
   void recorded(step_number last);
 
   bool empty() const { return runs_.empty(); }
-  std::optional<step_record> last() const;
+  std::optional<ledger::step_record> last() const;
   /// The oldest `most` of those later than `known`, in order.
-  std::vector<step_record> after(step_number known, size_t most) const;
+  std::vector<ledger::step_record> after(step_number known, size_t most) const;
   /// The newest `most`, in order.
-  std::vector<step_record> newest(size_t most) const;
+  std::vector<ledger::step_record> newest(size_t most) const;
   /// There are steps later than this one.
   bool goes_beyond(step_number known) const;
 
@@ -58,14 +58,14 @@ private:
     step_number last() const {
       return step_number{value(first) + steps.size() - 1};
     }
-    bool goes_on_with(const step_record& record) const;
+    bool goes_on_with(const ledger::step_record& record) const;
   };
   void drop_from(step_number first);
   static void append(const run& from, step_number known, size_t most,
-                     std::vector<step_record>& out);
+                     std::vector<ledger::step_record>& out);
 
   std::deque<run> runs_; // ascending
   size_t size_ = 0;
 };
 
-} // namespace ballast
+} // namespace ballast::worker

@@ -15,7 +15,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace ballast {
+namespace ballast::worker {
 
 class trailer {
 public:
@@ -45,4 +45,4 @@ private:
   std::array<float, floats> values_{};
 };
 
-} // namespace ballast
+} // namespace ballast::worker

@@ -4,18 +4,18 @@
 
 #include <utility>
 
-namespace ballast {
+namespace ballast::worker {
 
 namespace {
 
-bool names(const plan& p, worker_id who) {
-  for (const share& part : p.shares)
+bool names(const ledger::plan& p, worker_id who) {
+  for (const ledger::share& part : p.shares)
     if (part.worker == who)
       return true;
   return false;
 }
 
-size_t rank_in(const plan& p, worker_id self) {
+size_t rank_in(const ledger::plan& p, worker_id self) {
   for (size_t rank = 0; rank < p.shares.size(); ++rank)
     if (p.shares[rank].worker == self)
       return rank;
@@ -24,8 +24,9 @@ size_t rank_in(const plan& p, worker_id self) {
 
 } // namespace
 
-worker_core::worker_core(worker_core_config config, plan first, position start,
-                         std::vector<worker_cursor> cursors)
+worker_core::worker_core(worker_core_config config, ledger::plan first,
+                         ledger::position start,
+                         std::vector<ledger::worker_cursor> cursors)
     : config_(std::move(config)),
       applied_(config_.ledger, first, start, std::move(cursors)),
       ahead_(applied_), own_(ahead_.sequence_of(rank_in(first, config_.self))),
@@ -38,20 +39,20 @@ uint64_t worker_core::steps_total() const {
   return config_.epochs * applied_.steps_per_epoch();
 }
 
-std::vector<worker_cursor> worker_core::cursors() const {
-  std::vector<worker_cursor> out;
+std::vector<ledger::worker_cursor> worker_core::cursors() const {
+  std::vector<ledger::worker_cursor> out;
   for (size_t rank = 0; rank < world(); ++rank)
     out.push_back(applied_.cursor_of(rank));
   return out;
 }
 
-bool worker_core::ends_before(position at) const {
+bool worker_core::ends_before(ledger::position at) const {
   return stopped_ || value(at.epoch) > config_.epochs ||
          (agreed_ && agreed_->stop && at.step > agreed_->after);
 }
 
 void worker_core::renew_own_sequence() {
-  const share& mine = ahead_.current().shares[ahead_rank_];
+  const ledger::share& mine = ahead_.current().shares[ahead_rank_];
   if (mine.since == own_since_ && ahead_.next().epoch == own_epoch_)
     return;
   own_ = ahead_.sequence_of(ahead_rank_);
@@ -60,7 +61,7 @@ void worker_core::renew_own_sequence() {
 }
 
 std::optional<step_order> worker_core::draw() {
-  position at = ahead_.next();
+  ledger::position at = ahead_.next();
   BALLAST_CHECK(value(at.step) <= value(applied_.next().step) + 1,
                 "drawing more than one step ahead");
   if (ends_before(at))
@@ -147,7 +148,7 @@ failure worker_core::reduced(const trailer& sums) {
 
 step_end worker_core::applied() {
   step_end out;
-  position done = applied_.next();
+  ledger::position done = applied_.next();
   out.epoch_ended = applied_.last_of_epoch();
   applied_.advance();
   if (agreed_ && agreed_->after == done.step) {
@@ -177,7 +178,7 @@ step_end worker_core::applied() {
   return out;
 }
 
-failure worker_core::install(const plan& pending) {
+failure worker_core::install(const ledger::plan& pending) {
   if (pending.generation < applied_.current().generation)
     return {errc::stale_generation,
             "plan " + to_string(pending.number) + " belongs to generation " +
@@ -199,4 +200,4 @@ failure worker_core::install(const plan& pending) {
   return {};
 }
 
-} // namespace ballast
+} // namespace ballast::worker

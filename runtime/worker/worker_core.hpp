@@ -18,21 +18,21 @@
 #include <optional>
 #include <vector>
 
-namespace ballast {
+namespace ballast::worker {
 
 struct worker_core_config {
-  ledger_config ledger;
+  ledger::ledger_config ledger;
   worker_id self{};
   uint64_t epochs = 1;
 };
 
 /// One step as this worker will do it.
 struct step_order {
-  position at;
+  ledger::position at;
   ballast::generation generation{};
   plan_number plan{};
-  uint64_t samples = 0;      // of all workers
-  std::vector<row_ref> rows; // own, in the order of the sequence
+  uint64_t samples = 0;              // of all workers
+  std::vector<ledger::row_ref> rows; // own, in the order of the sequence
 };
 
 /// What an applied step brings with it.
@@ -47,8 +47,9 @@ struct step_end {
 class worker_core {
 public:
   /// Precondition: `first` names `self` and is a partition.
-  worker_core(worker_core_config config, plan first, position start,
-              std::vector<worker_cursor> cursors = {});
+  worker_core(worker_core_config config, ledger::plan first,
+              ledger::position start,
+              std::vector<ledger::worker_cursor> cursors = {});
 
   // -- steps ------------------------------------------------------------------
 
@@ -67,7 +68,7 @@ public:
 
   /// A pending plan whose data are all here: joins its lane from now on.
   /// Refused (with the reason) if it is not newer or not of this generation.
-  failure install(const plan& pending);
+  failure install(const ledger::plan& pending);
   void request_pause() { pause_wanted_ = true; }
   void request_stop() { stop_wanted_ = true; }
   /// All ranks stand still at one place and are told to end there.
@@ -78,35 +79,35 @@ public:
   // -- state ------------------------------------------------------------------
 
   /// The next step to apply.
-  position stands_at() const { return applied_.next(); }
+  ledger::position stands_at() const { return applied_.next(); }
   size_t rank() const { return rank_; }
   size_t world() const { return applied_.current().shares.size(); }
-  const plan& current() const { return applied_.current(); }
+  const ledger::plan& current() const { return applied_.current(); }
   uint64_t steps_total() const;
   /// Where everybody stands, by rank; for a joiner.
-  std::vector<worker_cursor> cursors() const;
+  std::vector<ledger::worker_cursor> cursors() const;
   bool stopped() const { return stopped_; }
 
 private:
   /// Something all ranks agreed on, in force after `after`.
   struct agreement {
     step_number after{};
-    std::optional<plan> switch_to;
+    std::optional<ledger::plan> switch_to;
     bool pause = false;
     bool stop = false;
   };
-  bool ends_before(position at) const;
+  bool ends_before(ledger::position at) const;
   void renew_own_sequence();
 
   worker_core_config config_;
-  ledger applied_; // stands at the step in flight
-  ledger ahead_;   // stands at the next step to draw
-  sequence own_;   // stands where ahead_ stands
+  ledger::ledger applied_; // stands at the step in flight
+  ledger::ledger ahead_;   // stands at the next step to draw
+  ledger::sequence own_;   // stands where ahead_ stands
   plan_number own_since_{};
   epoch_number own_epoch_{};
   size_t rank_ = 0;       // under applied_'s plan
   size_t ahead_rank_ = 0; // under ahead_'s plan
-  std::optional<plan> pending_;
+  std::optional<ledger::plan> pending_;
   plan_number contributed_{}; // the plan whose lane this step's trailer raised
   std::optional<agreement> agreed_;
   bool contributed_pause_ = false;
@@ -116,4 +117,4 @@ private:
   bool stopped_ = false;
 };
 
-} // namespace ballast
+} // namespace ballast::worker

@@ -10,7 +10,7 @@
 #include <chrono>
 #include <vector>
 
-namespace ballast {
+namespace ballast::actors {
 
 class test_system_config : public system_config {
 public:
@@ -73,4 +73,4 @@ public:
   caf::scheduler::test_coordinator& scheduler;
 };
 
-} // namespace ballast
+} // namespace ballast::actors

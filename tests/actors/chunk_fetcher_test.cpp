@@ -9,14 +9,14 @@
 #include <atomic>
 #include <gmock/gmock.h>
 
-namespace ballast {
+namespace ballast::actors {
 namespace {
 
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 const std::string token = "secret";
-const row_shape row = shape_of(stored_type::uint8, 50, 3);
+const ledger::row_shape row = data::shape_of(ledger::stored_type::uint8, 50, 3);
 
 class chunk_fetching : public testing::Test {
 protected:
@@ -25,16 +25,16 @@ protected:
   /// Serves every chunk, the first ones with a flipped byte.
   struct source {
     std::atomic<int> damage{0};
-    std::unique_ptr<chunk_service> service;
+    std::unique_ptr<data::chunk_service> service;
   };
 
   void SetUp() override {
-    if (under_thread_sanitizer)
+    if (data::under_thread_sanitizer)
       GTEST_SKIP() << "gRPC is not built for the thread sanitizer";
     set_.row = row;
     for (uint32_t id = 0; id < count; ++id) {
-      chunks_.push_back(some_chunk<uint8_t>(id, 20, row));
-      chunk_info about;
+      chunks_.push_back(data::some_chunk<uint8_t>(id, 20, row));
+      ledger::chunk_info about;
       about.id = chunk_id(id);
       about.rows = 20;
       about.bytes = chunks_.back()->bytes;
@@ -43,10 +43,10 @@ protected:
       order_pieces_.push_back({about.id, 0, 20});
     }
     for (source* one : {&worker_, &origin_})
-      one->service = chunk_service::start(
+      one->service = data::chunk_service::start(
           "127.0.0.1", 0, token,
-          [this, one](data_part, chunk_id id) {
-            const chunk_ptr& good = chunks_.at(value(id));
+          [this, one](data::data_part, chunk_id id) {
+            const data::chunk_ptr& good = chunks_.at(value(id));
             return one->damage-- > 0 ? damaged_copy(*good) : good;
           },
           {});
@@ -63,9 +63,9 @@ protected:
 
   /// What is in the store is what the manifest says.
   void expect_whole(size_t chunks) {
-    EXPECT_EQ(store_.count(data_part::train), chunks);
-    for (const chunk_info& one : set_.train)
-      if (chunk_ptr got = store_.find(data_part::train, one.id)) {
+    EXPECT_EQ(store_.count(data::data_part::train), chunks);
+    for (const ledger::chunk_info& one : set_.train)
+      if (data::chunk_ptr got = store_.find(data::data_part::train, one.id)) {
         EXPECT_EQ(checksum(*got, row), one.checksum);
       }
   }
@@ -79,13 +79,13 @@ protected:
 
   std::chrono::steady_clock::time_point begun_ =
       std::chrono::steady_clock::now();
-  manifest set_;
-  std::vector<chunk_ptr> chunks_;
-  std::vector<interval> order_pieces_;
+  ledger::manifest set_;
+  std::vector<data::chunk_ptr> chunks_;
+  std::vector<ledger::interval> order_pieces_;
   assignment self_;
   source worker_;
   source origin_;
-  chunk_store store_{1 << 24};
+  data::chunk_store store_{1 << 24};
 };
 
 TEST_F(chunk_fetching, counts_nothing_where_all_is_well) {
@@ -167,7 +167,7 @@ TEST_F(chunk_fetching, keeps_nothing_that_is_damaged_everywhere) {
 
 TEST_F(chunk_fetching, says_when_there_is_no_room_and_asks_nobody_else) {
   origin_.damage = 1000; // would show
-  chunk_store small(chunks_[0]->bytes * 2);
+  data::chunk_store small(chunks_[0]->bytes * 2);
   fetch_order order;
   order.sources = {{"w2", worker_.service->address(), order_pieces_}};
   chunks_fetched got =
@@ -181,10 +181,11 @@ TEST_F(chunk_fetching, says_when_there_is_no_room_and_asks_nobody_else) {
 // ---------------------------------------------------
 
 TEST_F(chunk_fetching, gets_only_what_is_missing_of_a_share) {
-  store_.put(data_part::train, chunks_[1]);
+  store_.put(data::data_part::train, chunks_[1]);
   chunk_fetcher fetcher(token, self_.origin);
   uint64_t told = 0;
-  fetcher.fetch({&store_, data_part::train, row, set_.train}, fetcher.origin(),
+  fetcher.fetch({&store_, data::data_part::train, row, set_.train},
+                fetcher.origin(),
                 {.purpose = "generation 1",
                  .progress = [&](uint64_t bytes) { told += bytes; }});
   expect_whole(count);
@@ -193,11 +194,11 @@ TEST_F(chunk_fetching, gets_only_what_is_missing_of_a_share) {
 }
 
 TEST_F(chunk_fetching, asks_nobody_for_a_share_that_is_here) {
-  for (const chunk_ptr& one : chunks_)
-    store_.put(data_part::train, one);
+  for (const data::chunk_ptr& one : chunks_)
+    store_.put(data::data_part::train, one);
   chunk_fetcher fetcher(token, "127.0.0.1:1"); // where nobody is
-  fetcher.fetch({&store_, data_part::train, row, set_.train}, fetcher.origin(),
-                {.purpose = "generation 1"});
+  fetcher.fetch({&store_, data::data_part::train, row, set_.train},
+                fetcher.origin(), {.purpose = "generation 1"});
   EXPECT_EQ(fetcher.done().chunks, 0u);
 }
 
@@ -205,7 +206,7 @@ TEST_F(chunk_fetching, throws_if_the_origin_sends_rubbish) {
   origin_.damage = 1000;
   chunk_fetcher fetcher(token, self_.origin);
   try {
-    fetcher.fetch({&store_, data_part::train, row, set_.train},
+    fetcher.fetch({&store_, data::data_part::train, row, set_.train},
                   fetcher.origin(), {.purpose = "generation 1"});
     FAIL() << "of damaged chunks";
   } catch (const ballast_error& e) {
@@ -215,10 +216,11 @@ TEST_F(chunk_fetching, throws_if_the_origin_sends_rubbish) {
 
 TEST_F(chunk_fetching, returns_once_it_is_given_up) {
   chunk_fetcher fetcher(token, self_.origin);
-  fetcher.fetch({&store_, data_part::train, row, set_.train}, fetcher.origin(),
+  fetcher.fetch({&store_, data::data_part::train, row, set_.train},
+                fetcher.origin(),
                 {.purpose = "generation 1", .given_up = [] { return true; }});
-  EXPECT_EQ(store_.count(data_part::train), 0u);
+  EXPECT_EQ(store_.count(data::data_part::train), 0u);
 }
 
 } // namespace
-} // namespace ballast
+} // namespace ballast::actors

@@ -7,7 +7,7 @@
 #include <algorithm>
 
 #ifndef BALLAST_NO_FAULT_POINTS
-namespace ballast {
+namespace ballast::actors {
 namespace {
 
 class coordinator_disk : public played_run {
@@ -146,5 +146,5 @@ TEST_F(coordinator_disk, ends_the_run_at_once_where_the_disk_is_broken) {
 }
 
 } // namespace
-} // namespace ballast
+} // namespace ballast::actors
 #endif

@@ -4,7 +4,7 @@
 #include "data/chunk_service.hpp"
 #include "tests/actors/played_run.hpp"
 
-namespace ballast {
+namespace ballast::actors {
 namespace {
 
 using coordinator_test = played_run;
@@ -134,4 +134,4 @@ TEST_F(coordinator_test, removes_the_directory_of_a_run_whose_data_are_bad) {
 }
 
 } // namespace
-} // namespace ballast
+} // namespace ballast::actors

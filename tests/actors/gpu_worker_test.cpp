@@ -9,7 +9,7 @@
 #include <gtest/gtest.h>
 #include <latch>
 
-namespace ballast {
+namespace ballast::actors {
 namespace {
 
 using namespace std::chrono_literals;
@@ -19,7 +19,7 @@ struct played_engine final : worker_engine {
   struct memory {
     engine_listener listener;
     std::vector<std::string> calls;
-    step_progress progress;
+    gpu::step_progress progress;
     heartbeat now;
     /// What takes long in a fence.
     std::function<void()> in_fence = [] {};
@@ -48,8 +48,8 @@ struct played_engine final : worker_engine {
   }
   void offer(const plan_offer&) override { seen->calls.push_back("offer"); }
   void fetch(const fetch_order&) override { seen->calls.push_back("fetch"); }
-  step_progress drain() override {
-    step_progress out = std::move(seen->progress);
+  gpu::step_progress drain() override {
+    gpu::step_progress out = std::move(seen->progress);
     seen->progress = {};
     return out;
   }
@@ -324,4 +324,4 @@ TEST(gpu_worker_threads, beats_while_an_order_takes_its_time) {
 }
 
 } // namespace
-} // namespace ballast
+} // namespace ballast::actors

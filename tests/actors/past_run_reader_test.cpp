@@ -10,22 +10,23 @@
 #include <fstream>
 #include <gtest/gtest.h>
 
-namespace ballast {
+namespace ballast::actors {
 namespace {
 
-journaled_plan some_plan(uint64_t number, uint64_t of, const char* reason) {
-  journaled_plan out;
+store::journaled_plan some_plan(uint64_t number, uint64_t of,
+                                const char* reason) {
+  store::journaled_plan out;
   out.body.number = plan_number{number};
   out.body.generation = generation{of};
   out.note.reason = reason;
   return out;
 }
 
-past_run read(std::vector<journaled_telling> told) {
-  temp_folder folder;
+coordinator::past_run read(std::vector<store::journaled_telling> told) {
+  store::temp_folder folder;
   std::ofstream(folder / "steps.jsonl") << "";
-  journal_content journal;
-  journaled_run& run = journal.run.emplace();
+  store::journal_content journal;
+  store::journaled_run& run = journal.run.emplace();
   run.name = "run-1";
   run.seed = 1;
   run.job = to_json(*parse_job(R"({
@@ -36,22 +37,24 @@ past_run read(std::vector<journaled_telling> told) {
   journal.plans = {some_plan(1, 1, "placement"), some_plan(2, 1, "skew"),
                    some_plan(3, 1, "size"), some_plan(4, 1, "size"),
                    some_plan(5, 1, "coverage")};
-  journal.plans[0].effective = position{epoch_number{1}, step_number{1}};
+  journal.plans[0].effective =
+      ledger::position{epoch_number{1}, step_number{1}};
   journal.plans[0].note.shares = {{worker_id{1}, 50, 0.25},
                                   {worker_id{2}, 50, 0.5}};
-  journal.plans[2].effective = position{epoch_number{1}, step_number{4}};
+  journal.plans[2].effective =
+      ledger::position{epoch_number{1}, step_number{4}};
   for (size_t i = 1; i < 5; ++i) {
     const uint64_t rows = 10 * (i + 1);
-    journal.plans[i].note.balance =
-        plan_note::of_balance{i == 1   ? balance_cause::skew
-                              : i == 4 ? balance_cause::coverage
-                                       : balance_cause::size,
-                              1.5,
-                              rows,
-                              10 * rows,
-                              rows,
-                              rows - 5,
-                              plan_number{i < 4 ? 1u : 4u}};
+    journal.plans[i].note.balance = balance::plan_note::of_balance{
+        i == 1   ? balance::balance_cause::skew
+        : i == 4 ? balance::balance_cause::coverage
+                 : balance::balance_cause::size,
+        1.5,
+        rows,
+        10 * rows,
+        rows,
+        rows - 5,
+        plan_number{i < 4 ? 1u : 4u}};
   }
   journal.told = std::move(told);
   journal.recoveries = {{"worker w2 lost: its process is gone", 75.5}};
@@ -66,8 +69,8 @@ past_run read(std::vector<journaled_telling> told) {
 }
 
 TEST(past_run_reader, says_of_which_plans_an_event_tells) {
-  past_run past = read({{plan_number{1}, generation{1}, false},
-                        {plan_number{3}, generation{1}, false}});
+  coordinator::past_run past = read({{plan_number{1}, generation{1}, false},
+                                     {plan_number{3}, generation{1}, false}});
   ASSERT_EQ(past.plans.size(), 5u);
   EXPECT_TRUE(past.plans[0].told);
   EXPECT_FALSE(past.plans[1].told) << "only that it was offered";
@@ -77,8 +80,8 @@ TEST(past_run_reader, says_of_which_plans_an_event_tells) {
 
 // It was never journaled, so the next coordinator gave its number again.
 TEST(past_run_reader, does_not_take_one_plan_for_another_of_its_number) {
-  past_run past = read({{plan_number{2}, generation{7}, true},
-                        {plan_number{3}, generation{1}, true}});
+  coordinator::past_run past = read({{plan_number{2}, generation{7}, true},
+                                     {plan_number{3}, generation{1}, true}});
   EXPECT_FALSE(past.plans.at(1).told);
   EXPECT_TRUE(past.plans.at(2).told);
 }
@@ -87,9 +90,9 @@ TEST(past_run_reader, counts_what_balancing_came_to) {
   // Plans 2 and 3 belong to one round: its bound is that of the last of them.
   // The last one took effect, and its coordinator died before it journaled
   // that; the one before was dropped.
-  past_run past = read({{plan_number{2}, generation{1}, false},
-                        {plan_number{4}, generation{1}, true},
-                        {plan_number{5}, generation{1}, false}});
+  coordinator::past_run past = read({{plan_number{2}, generation{1}, false},
+                                     {plan_number{4}, generation{1}, true},
+                                     {plan_number{5}, generation{1}, false}});
   EXPECT_EQ(past.balance.plans, 3u);
   EXPECT_EQ(past.balance.moved_rows, 20u + 30 + 50);
   EXPECT_EQ(past.balance.moved_by_skew, 20u);
@@ -100,7 +103,7 @@ TEST(past_run_reader, counts_what_balancing_came_to) {
 }
 
 TEST(past_run_reader, takes_the_rest_from_the_journal_too) {
-  past_run past = read({});
+  coordinator::past_run past = read({});
   ASSERT_TRUE(past.test);
   EXPECT_EQ(past.test->epoch, epoch_number{2});
   EXPECT_EQ(past.test->loss, 0.25);
@@ -112,4 +115,4 @@ TEST(past_run_reader, takes_the_rest_from_the_journal_too) {
 }
 
 } // namespace
-} // namespace ballast
+} // namespace ballast::actors

@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-namespace ballast {
+namespace ballast::actors {
 
 using namespace std::chrono_literals;
 using ::testing::AllOf;
@@ -40,8 +40,8 @@ played_shards(shard_manager_actor::pointer, failure refuse) {
         out.manifest = R"({"played": true})";
         return out;
       },
-      [](const place_shares& order) {
-        plan out{order.number, order.generation, {}};
+      [](const balance::place_shares& order) {
+        ledger::plan out{order.number, order.generation, {}};
         std::vector<share_summary> counts;
         for (uint32_t i = 0; i < order.workers.size(); ++i) {
           out.shares.push_back(
@@ -50,7 +50,7 @@ played_shards(shard_manager_actor::pointer, failure refuse) {
         }
         return placed_shares{out, counts, {}};
       },
-      [](const load_view&) { return balance_answer{}; },
+      [](const balance::load_view&) { return balance::balance_answer{}; },
       [](const plan_request&) {
         return control_reply{{}, balance_explained{{{"moved_rows", 7}}}};
       },
@@ -167,7 +167,7 @@ protected:
     run();
   }
 
-  temporary_folder folder;
+  data::temporary_folder folder;
   std::string data_address = "127.0.0.1:1";
   local_coordinator_actor boss;
   std::vector<std::shared_ptr<orders>> workers;
@@ -177,4 +177,4 @@ protected:
   std::vector<run_outcome>& outcomes = *all_outcomes;
 };
 
-} // namespace ballast
+} // namespace ballast::actors

@@ -13,7 +13,7 @@
 #include <gtest/gtest.h>
 #include <numeric>
 
-namespace ballast {
+namespace ballast::actors {
 namespace {
 
 using namespace std::chrono_literals;
@@ -21,13 +21,13 @@ using namespace std::chrono_literals;
 constexpr size_t count = 40;
 
 /// An emulated model on `device`, its parameters from `first` on.
-void fill(replica& parts, guarded_device& device, float first) {
+void fill(replica& parts, gpu::guarded_device& device, float first) {
   parts.device = &device;
   model_spec what;
   what.kind = model_kind::emulated;
   what.parameters = count;
-  auto backend = make_backend("local");
-  parts.network = std::make_unique<emulated_model>(what);
+  auto backend = gpu::make_backend("local");
+  parts.network = std::make_unique<gpu::emulated_model>(what);
   parts.update =
       device.make_optimizer({.kind = optimizer_kind::adamw}, count, *backend);
   parts.memory.count = count;
@@ -42,34 +42,35 @@ void fill(replica& parts, guarded_device& device, float first) {
   }
 }
 
-std::vector<float> values_of(guarded_device& device, const float* at) {
+std::vector<float> values_of(gpu::guarded_device& device, const float* at) {
   std::vector<float> out(count);
   device.download(out.data(), at, count);
   return out;
 }
 
 TEST(replica, saves_what_lies_on_a_device_and_takes_it_over_there) {
-  if (under_thread_sanitizer)
+  if (data::under_thread_sanitizer)
     GTEST_SKIP() << "the service's threads are not compiled for it";
-  guarded_device device;
+  gpu::guarded_device device;
   replica saved;
   fill(saved, device, 1);
   const std::string bytes = state_bytes(saved, "run", step_number{7});
-  const tensor_file file = parse_safetensors(bytes, "state");
+  const data::tensor_file file = data::parse_safetensors(bytes, "state");
   ASSERT_TRUE(file.find("weight"));
   EXPECT_EQ(file.find("weight")->values[39], 40);
   ASSERT_TRUE(file.find("optimizer/exp_avg_sq"));
   EXPECT_EQ(file.find("optimizer/exp_avg_sq")->values[0], 2001);
 
-  auto service = chunk_service::start(
-      "127.0.0.1", 0, "token", [](data_part, chunk_id) { return chunk_ptr(); },
+  auto service = data::chunk_service::start(
+      "127.0.0.1", 0, "token",
+      [](data::data_part, chunk_id) { return data::chunk_ptr(); },
       [&](const std::string& name) -> std::optional<std::string> {
         return name == "checkpoint" ? std::optional(bytes) : std::nullopt;
       });
-  guarded_device other;
+  gpu::guarded_device other;
   replica fresh;
   fill(fresh, other, 500);
-  auto origin = chunk_client::connect(service->address(), "token", 10s);
+  auto origin = data::chunk_client::connect(service->address(), "token", 10s);
   EXPECT_EQ(load_state(fresh, origin->fetch_blob("checkpoint", bulk_patience),
                        step_number{8}),
             step_number{7});
@@ -85,4 +86,4 @@ TEST(replica, saves_what_lies_on_a_device_and_takes_it_over_there) {
 }
 
 } // namespace
-} // namespace ballast
+} // namespace ballast::actors

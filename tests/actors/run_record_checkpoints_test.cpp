@@ -7,16 +7,16 @@
 #include <gtest/gtest.h>
 
 #ifndef BALLAST_NO_FAULT_POINTS
-namespace ballast {
+namespace ballast::actors {
 namespace {
 
 TEST(run_record_checkpoints, are_not_published_before_their_steps_are_synced) {
-  temp_folder folder;
+  store::temp_folder folder;
   job what;
   what.name = "synced";
   run_record record(what, (folder / "run").string(), folder.path(), "token",
                     {});
-  const checkpoint_identity after{
+  const ledger::checkpoint_identity after{
       {epoch_number{1}, step_number{7}}, generation{1}, plan_number{1}, 5};
   auto publish = [&] {
     return record.checkpoints().publish(after, "state", 2,
@@ -32,5 +32,5 @@ TEST(run_record_checkpoints, are_not_published_before_their_steps_are_synced) {
 }
 
 } // namespace
-} // namespace ballast
+} // namespace ballast::actors
 #endif

@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-namespace ballast {
+namespace ballast::actors {
 namespace {
 
 class run_record_model : public ::testing::Test {
@@ -17,19 +17,19 @@ protected:
   /// A run that ends after this step with a weight that tells so.
   saved_model end_after(uint64_t step) {
     const std::vector<float> weight{float(step)};
-    const std::vector<tensor_view> tensors{{"weight", {1}, weight}};
+    const std::vector<data::tensor_view> tensors{{"weight", {1}, weight}};
     return record_.models().publish(
         safetensors_bytes(tensors, {{"step", std::to_string(step)}}),
         weights_sha256(tensors), step_number{step});
   }
 
   float weight_in(const std::string& name) {
-    return read_safetensors((folder_ / "run" / name).string())
+    return data::read_safetensors((folder_ / "run" / name).string())
         .tensors.at(0)
         .values[0];
   }
 
-  temp_folder folder_;
+  store::temp_folder folder_;
   run_record record_;
 };
 
@@ -71,4 +71,4 @@ TEST_F(run_record_model, takes_the_place_of_a_folder) {
 }
 
 } // namespace
-} // namespace ballast
+} // namespace ballast::actors

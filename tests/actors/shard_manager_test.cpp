@@ -11,7 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
-namespace ballast {
+namespace ballast::actors {
 namespace {
 
 using namespace std::chrono_literals;
@@ -67,10 +67,12 @@ protected:
   std::string lacks_set() {
     std::string out;
     self_
-        ->request(
-            actor_, patience,
-            place_shares{
-                generation{1}, plan_number{1}, {worker_id{1}}, plan{}, {}})
+        ->request(actor_, patience,
+                  balance::place_shares{generation{1},
+                                        plan_number{1},
+                                        {worker_id{1}},
+                                        ledger::plan{},
+                                        {}})
         .receive([&](const placed_shares&) {},
                  [&](const caf::error& why) { out = to_failure(why).message; });
     return out;
@@ -81,15 +83,15 @@ protected:
     placed_shares out;
     self_
         ->request(actor_, patience,
-                  place_shares{generation{1}, plan_number{1}, workers, plan{},
-                               limits})
+                  balance::place_shares{generation{1}, plan_number{1}, workers,
+                                        ledger::plan{}, limits})
         .receive([&](const placed_shares& got) { out = got; },
                  [](const caf::error& why) {
                    ADD_FAILURE() << to_failure(why).message;
                  });
     return out;
   }
-  plan place(const std::vector<worker_id>& workers) {
+  ledger::plan place(const std::vector<worker_id>& workers) {
     return place_within(workers, {}).what;
   }
 
@@ -113,10 +115,10 @@ protected:
     return std::get<balance_explained>(ask(request).answer).fields;
   }
 
-  balance_answer observe(const load_view& view) {
-    balance_answer out;
+  balance::balance_answer observe(const balance::load_view& view) {
+    balance::balance_answer out;
     self_->request(actor_, patience, view)
-        .receive([&](const balance_answer& got) { out = got; },
+        .receive([&](const balance::balance_answer& got) { out = got; },
                  [](const caf::error& why) {
                    ADD_FAILURE() << to_failure(why).message;
                  });
@@ -124,13 +126,13 @@ protected:
   }
 
   /// A run under this plan, in which nothing was measured yet.
-  static load_view first_view(const plan& now) {
-    load_view out;
+  static balance::load_view first_view(const ledger::plan& now) {
+    balance::load_view out;
     out.number = now.number;
     out.generation = now.generation;
     out.changed = now;
     out.steps_per_epoch = out.steps_left_in_epoch = out.steps_left = 100;
-    for (const share& one : now.shares) {
+    for (const ledger::share& one : now.shares) {
       out.workers.emplace_back();
       out.workers.back().worker = one.worker;
       out.workers.back().name = "w" + to_string(one.worker);
@@ -139,7 +141,7 @@ protected:
     return out;
   }
 
-  temp_folder folder_;
+  store::temp_folder folder_;
   system_config config_;
   caf::actor_system system_{config_};
   caf::scoped_actor self_{system_};
@@ -156,7 +158,7 @@ TEST_F(shard_manager_test, prepares_places_and_forgets_a_set) {
             105u);
   EXPECT_EQ(nlohmann::json::parse(prepared_.manifest)["content_id"],
             set.content_id);
-  plan placed = place({worker_id{1}, worker_id{2}});
+  ledger::plan placed = place({worker_id{1}, worker_id{2}});
   ASSERT_EQ(placed.shares.size(), 2u);
   EXPECT_EQ(rows(placed.shares[0]) + rows(placed.shares[1]), 105u);
   self_->send(actor_, drop_set{});
@@ -196,12 +198,12 @@ TEST_F(shard_manager_test, says_when_there_is_nothing_to_explain_yet) {
 TEST_F(shard_manager_test, balances_as_it_is_told) {
   self_->send(actor_, set_balance{false, 0.5}); // nothing to tell yet
   prepare(105);
-  load_view view = first_view(place({worker_id{1}, worker_id{2}}));
-  EXPECT_NE(observe(view).state.code, balance_code::disabled);
+  balance::load_view view = first_view(place({worker_id{1}, worker_id{2}}));
+  EXPECT_NE(observe(view).state.code, balance::balance_code::disabled);
   self_->send(actor_, set_balance{false, 0.25});
-  EXPECT_EQ(observe(view).state.code, balance_code::disabled);
+  EXPECT_EQ(observe(view).state.code, balance::balance_code::disabled);
   self_->send(actor_, set_balance{true, 0.25});
-  EXPECT_NE(observe(view).state.code, balance_code::disabled);
+  EXPECT_NE(observe(view).state.code, balance::balance_code::disabled);
 }
 
 TEST_F(shard_manager_test, places_shares_without_waiting_for_a_search) {
@@ -209,27 +211,27 @@ TEST_F(shard_manager_test, places_shares_without_waiting_for_a_search) {
   std::vector<worker_id> all;
   for (uint32_t id = 1; id <= 8; ++id)
     all.push_back(worker_id{id});
-  load_view view = first_view(place(all));
+  balance::load_view view = first_view(place(all));
   view.steps_per_epoch = view.steps_left_in_epoch = view.steps_left = 100'000;
   view.now_ms = 1000;
   view.step_us = {50'000, 50'000, 50'000};
-  for (worker_load& one : view.workers)
+  for (balance::worker_load& one : view.workers)
     one.costs.assign(3, {64, 6'400'000});
-  balance_answer looked;
+  balance::balance_answer looked;
   auto look = self_->request(actor_, patience, view);
   EXPECT_EQ(place({worker_id{1}, worker_id{2}}).shares.size(), 2U);
   look.receive(
-      [&](const balance_answer& got) { looked = got; },
+      [&](const balance::balance_answer& got) { looked = got; },
       [](const caf::error& why) { ADD_FAILURE() << to_failure(why).message; });
-  EXPECT_EQ(looked.state.code, balance_code::undecided)
+  EXPECT_EQ(looked.state.code, balance::balance_code::undecided)
       << "it is for workers that have changed";
-  EXPECT_EQ(observe(view).state.code, balance_code::planned);
+  EXPECT_EQ(observe(view).state.code, balance::balance_code::planned);
 }
 
 TEST_F(shard_manager_test, explains_a_run_of_one_worker) {
   prepare(105);
-  load_view view = first_view(place({worker_id{1}}));
-  EXPECT_EQ(observe(view).state.code, balance_code::at_optimum);
+  balance::load_view view = first_view(place({worker_id{1}}));
+  EXPECT_EQ(observe(view).state.code, balance::balance_code::at_optimum);
   nlohmann::json plan = fields_of(plan_request{});
   EXPECT_EQ(plan["moved_rows"], 0);
   EXPECT_TRUE(plan["moves"].empty());
@@ -266,4 +268,4 @@ TEST_F(shard_manager_test, answers_when_a_set_is_dropped_or_gets_no_further) {
 }
 
 } // namespace
-} // namespace ballast
+} // namespace ballast::actors

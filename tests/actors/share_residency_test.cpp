@@ -10,13 +10,13 @@
 #include <gtest/gtest.h>
 #include <set>
 
-namespace ballast {
+namespace ballast::actors {
 namespace {
 
 using namespace std::chrono_literals;
 
 const std::string token = "secret";
-const row_shape row = shape_of(stored_type::uint8, 50, 3);
+const ledger::row_shape row = data::shape_of(ledger::stored_type::uint8, 50, 3);
 constexpr worker_id self{7};
 constexpr uint32_t chunk_rows = 20;
 
@@ -24,12 +24,12 @@ constexpr uint32_t chunk_rows = 20;
 class slow_origin {
 public:
   slow_origin() {
-    service_ = chunk_service::start(
+    service_ = data::chunk_service::start(
         "127.0.0.1", 0, token,
-        [this](data_part, chunk_id id) {
+        [this](data::data_part, chunk_id id) {
           std::unique_lock lock(mutex_);
           changed_.wait(lock, [&] { return !kept_.contains(value(id)); });
-          return some_chunk<uint8_t>(value(id), chunk_rows, row);
+          return data::some_chunk<uint8_t>(value(id), chunk_rows, row);
         },
         {});
   }
@@ -53,7 +53,7 @@ private:
   std::mutex mutex_;
   std::condition_variable changed_;
   std::set<uint32_t> kept_;
-  std::unique_ptr<chunk_service> service_;
+  std::unique_ptr<data::chunk_service> service_;
 };
 
 class residency : public testing::Test {
@@ -61,13 +61,14 @@ protected:
   static constexpr uint32_t count = 4;
 
   void SetUp() override {
-    if (under_thread_sanitizer)
+    if (data::under_thread_sanitizer)
       GTEST_SKIP() << "gRPC is not built for the thread sanitizer";
     set_.row = row;
-    share own{self, plan_number{1}, chunk_rows, {}, 0};
+    ledger::share own{self, plan_number{1}, chunk_rows, {}, 0};
     for (uint32_t id = 0; id < count; ++id) {
-      const chunk_ptr one = some_chunk<uint8_t>(id, chunk_rows, row);
-      chunk_info about;
+      const data::chunk_ptr one =
+          data::some_chunk<uint8_t>(id, chunk_rows, row);
+      ledger::chunk_info about;
       about.id = chunk_id(id);
       about.rows = chunk_rows;
       about.bytes = one->bytes;
@@ -76,36 +77,38 @@ protected:
       set_.train.push_back(about);
       own.intervals.push_back({about.id, 0, chunk_rows});
     }
-    plan_ = plan{plan_number{1}, {}, {own}};
+    plan_ = ledger::plan{plan_number{1}, {}, {own}};
   }
 
   share_residency of(const slow_origin& origin, uint64_t limit = 1 << 24) {
     return {chunk_fetcher(token, origin.address()), set_, limit};
   }
-  static std::vector<row_ref> some_rows(std::vector<uint32_t> chunks) {
-    std::vector<row_ref> out;
+  static std::vector<ledger::row_ref> some_rows(std::vector<uint32_t> chunks) {
+    std::vector<ledger::row_ref> out;
     for (uint32_t id : chunks)
       out.push_back({chunk_id(id), id + 3});
     return out;
   }
-  static void expect_rows(const batch& got, std::vector<uint32_t> chunks) {
+  static void expect_rows(const data::batch& got,
+                          std::vector<uint32_t> chunks) {
     ASSERT_EQ(got.rows, chunks.size());
     for (size_t i = 0; i < chunks.size(); ++i)
       EXPECT_EQ(got.sample_ids[i], 1000 * chunks[i] + chunks[i] + 3);
   }
 
-  manifest set_;
-  plan plan_;
+  ledger::manifest set_;
+  ledger::plan plan_;
   uint64_t bytes_ = 0;
 };
 
 TEST_F(residency, gathers_rows_that_nobody_has_brought) {
   slow_origin origin;
   share_residency here = of(origin);
-  batch got;
-  here.gather(data_part::train, some_rows({2, 0, 2}), {}, got);
+  data::batch got;
+  here.gather(data::data_part::train, some_rows({2, 0, 2}), {}, got);
   expect_rows(got, {2, 0, 2});
-  EXPECT_EQ(here.store().count(data_part::train), 2u) << "and nothing else";
+  EXPECT_EQ(here.store().count(data::data_part::train), 2u)
+      << "and nothing else";
 }
 
 TEST_F(residency, brings_the_whole_share_beside_the_steps) {
@@ -113,12 +116,12 @@ TEST_F(residency, brings_the_whole_share_beside_the_steps) {
   share_residency here = of(origin);
   origin.keep_back(3);
   here.bring(plan_, self, 0);
-  batch got;
-  here.gather(data_part::train, some_rows({0, 1, 2}), {}, got);
+  data::batch got;
+  here.gather(data::data_part::train, some_rows({0, 1, 2}), {}, got);
   expect_rows(got, {0, 1, 2}); // though the rest of the share is on its way
-  EXPECT_FALSE(here.store().find(data_part::train, chunk_id{3}));
+  EXPECT_FALSE(here.store().find(data::data_part::train, chunk_id{3}));
   origin.let_go();
-  here.gather(data_part::train, some_rows({3}), {}, got);
+  here.gather(data::data_part::train, some_rows({3}), {}, got);
   expect_rows(got, {3});
 }
 
@@ -127,12 +130,13 @@ TEST_F(residency, leaves_the_way_to_the_first_step_free) {
   share_residency here = of(origin);
   here.hold();
   here.bring(plan_, self, 0);
-  batch got;
-  here.gather(data_part::train, some_rows({0}), {}, got);
-  EXPECT_EQ(here.store().count(data_part::train), 1u) << "and nothing else";
-  here.gather(data_part::train, some_rows({1}), {}, got);
-  here.gather(data_part::train, some_rows({2}), {}, got);
-  while (here.store().count(data_part::train) < count)
+  data::batch got;
+  here.gather(data::data_part::train, some_rows({0}), {}, got);
+  EXPECT_EQ(here.store().count(data::data_part::train), 1u)
+      << "and nothing else";
+  here.gather(data::data_part::train, some_rows({1}), {}, got);
+  here.gather(data::data_part::train, some_rows({2}), {}, got);
+  while (here.store().count(data::data_part::train) < count)
     std::this_thread::yield(); // the last one comes by itself
 }
 
@@ -142,14 +146,14 @@ TEST_F(residency, says_how_much_a_step_waits_for) {
   EXPECT_EQ(here.coming().first, 0u);
   origin.keep_back(1);
   std::atomic<bool> awaited{false};
-  const row_source::question waits = [&] {
+  const data::row_source::question waits = [&] {
     awaited = awaited || here.coming().first > 0;
     awaited.notify_all();
     return false;
   };
-  batch got;
+  data::batch got;
   auto step = std::async(std::launch::async, [&] {
-    here.gather(data_part::train, some_rows({1}), waits, got);
+    here.gather(data::data_part::train, some_rows({1}), waits, got);
   });
   awaited.wait(false);
   EXPECT_EQ(here.coming().first, set_.train[1].bytes);
@@ -164,10 +168,11 @@ TEST_F(residency, leaves_a_wait_that_is_given_up) {
   share_residency here = of(origin);
   origin.keep_back(1);
   std::atomic<bool> unwanted{false};
-  batch got;
+  data::batch got;
   auto step = std::async(std::launch::async, [&] {
     here.gather(
-        data_part::train, some_rows({1}), [&] { return unwanted.load(); }, got);
+        data::data_part::train, some_rows({1}), [&] { return unwanted.load(); },
+        got);
   });
   unwanted = true;
   EXPECT_THROW(step.get(), ballast_error);
@@ -176,17 +181,17 @@ TEST_F(residency, leaves_a_wait_that_is_given_up) {
 TEST_F(residency, waits_for_an_origin_that_comes_back_elsewhere) {
   auto origin = std::make_unique<slow_origin>();
   share_residency here = of(*origin);
-  batch got;
-  here.gather(data_part::train, some_rows({0}), {}, got);
+  data::batch got;
+  here.gather(data::data_part::train, some_rows({0}), {}, got);
   origin->shut_down();
   std::atomic<int> looks{0}; // some of them after the first refusal
-  const row_source::question waits = [&] {
+  const data::row_source::question waits = [&] {
     ++looks;
     looks.notify_all();
     return false;
   };
   auto step = std::async(std::launch::async, [&] {
-    here.gather(data_part::train, some_rows({1}), waits, got);
+    here.gather(data::data_part::train, some_rows({1}), waits, got);
   });
   for (int seen = 0; seen < 10; seen = looks)
     looks.wait(seen);
@@ -199,10 +204,10 @@ TEST_F(residency, waits_for_an_origin_that_comes_back_elsewhere) {
 TEST_F(residency, names_the_limit_that_a_chunk_does_not_fit_into) {
   slow_origin origin;
   share_residency here = of(origin, bytes_ / count);
-  batch got;
-  here.gather(data_part::train, some_rows({0}), {}, got);
+  data::batch got;
+  here.gather(data::data_part::train, some_rows({0}), {}, got);
   try {
-    here.gather(data_part::train, some_rows({1}), {}, got);
+    here.gather(data::data_part::train, some_rows({1}), {}, got);
     FAIL() << "it does not fit";
   } catch (const ballast_error& e) {
     EXPECT_EQ(e.what_failed().code, errc::device_failed) << e.what();
@@ -213,8 +218,8 @@ TEST_F(residency, makes_room_for_a_share_that_is_to_come) {
   slow_origin origin;
   share_residency here = of(origin, bytes_ / count);
   here.bring(plan_, self, 1);
-  batch got;
-  here.gather(data_part::train, some_rows({0, 1, 2, 3}), {}, got);
+  data::batch got;
+  here.gather(data::data_part::train, some_rows({0, 1, 2, 3}), {}, got);
   expect_rows(got, {0, 1, 2, 3});
 }
 
@@ -222,9 +227,10 @@ TEST_F(residency, has_the_test_chunks_of_its_rank) {
   slow_origin origin;
   set_.test = set_.train;
   share_residency here = of(origin);
-  EXPECT_EQ(here.chunk_of(data_part::test, chunk_id{2}, {})->id, chunk_id{2});
-  EXPECT_FALSE(here.store().find(data_part::train, chunk_id{2}));
+  EXPECT_EQ(here.chunk_of(data::data_part::test, chunk_id{2}, {})->id,
+            chunk_id{2});
+  EXPECT_FALSE(here.store().find(data::data_part::train, chunk_id{2}));
 }
 
 } // namespace
-} // namespace ballast
+} // namespace ballast::actors

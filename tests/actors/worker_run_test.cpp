@@ -8,22 +8,22 @@
 
 #include <gtest/gtest.h>
 
-namespace ballast {
+namespace ballast::actors {
 namespace {
 
 const std::string token = "secret";
-const row_shape row = shape_of(stored_type::uint8, 50, 3);
+const ledger::row_shape row = data::shape_of(ledger::stored_type::uint8, 50, 3);
 
 class worker_loading : public testing::Test {
 protected:
   void SetUp() override {
-    if (under_thread_sanitizer)
+    if (data::under_thread_sanitizer)
       GTEST_SKIP() << "gRPC is not built for the thread sanitizer";
     set_.row = row;
-    share own{worker_id{7}, plan_number{1}, 20, {}, 0};
+    ledger::share own{worker_id{7}, plan_number{1}, 20, {}, 0};
     for (uint32_t id = 0; id < 3; ++id) {
-      chunks_.push_back(some_chunk<uint8_t>(id, 20, row));
-      chunk_info about;
+      chunks_.push_back(data::some_chunk<uint8_t>(id, 20, row));
+      ledger::chunk_info about;
       about.id = chunk_id(id);
       about.rows = 20;
       about.samples = {{id * 20, 20}};
@@ -35,19 +35,19 @@ protected:
       own_rows_.push_back({about.id, 4});
     }
     set_.train_rows = 60;
-    origin_ = chunk_service::start(
+    origin_ = data::chunk_service::start(
         "127.0.0.1", 0, token,
-        [this](data_part, chunk_id id) { return chunks_.at(value(id)); },
+        [this](data::data_part, chunk_id id) { return chunks_.at(value(id)); },
         [this](const std::string& name) -> std::optional<std::string> {
           if (name != "manifest")
             return std::nullopt;
-          return chunk_table(set_);
+          return data::chunk_table(set_);
         });
     order_.run = "run";
     order_.worker = worker_id{7};
     order_.token = token;
     order_.origin = origin_->address();
-    order_.first = plan{plan_number{1}, {}, {own}};
+    order_.first = ledger::plan{plan_number{1}, {}, {own}};
     order_.job = R"({"version": 1, "name": "played", "seed": 3,
       "data": {"train": {"format": "synthetic", "rows": 60, "classes": 3,
                "features": 50}, "test_fraction": 0},
@@ -61,10 +61,10 @@ protected:
                     [given_up] { return given_up; });
   }
 
-  manifest set_;
-  std::vector<chunk_ptr> chunks_;
-  std::vector<row_ref> own_rows_;
-  std::unique_ptr<chunk_service> origin_;
+  ledger::manifest set_;
+  std::vector<data::chunk_ptr> chunks_;
+  std::vector<ledger::row_ref> own_rows_;
+  std::unique_ptr<data::chunk_service> origin_;
   assignment order_;
 };
 
@@ -73,8 +73,8 @@ TEST_F(worker_loading, makes_data_model_and_service) {
   EXPECT_EQ(load(run, false), step_number{0});
   EXPECT_FALSE(run.data.address().empty());
   EXPECT_TRUE(run.trained.network);
-  batch got;
-  run.data.rows().gather(data_part::train, own_rows_, {}, got);
+  data::batch got;
+  run.data.rows().gather(data::data_part::train, own_rows_, {}, got);
   EXPECT_EQ(got.rows, 3u);
 }
 
@@ -96,4 +96,4 @@ TEST_F(worker_loading, keeps_its_state_when_it_loads_for_another_generation) {
 }
 
 } // namespace
-} // namespace ballast
+} // namespace ballast::actors

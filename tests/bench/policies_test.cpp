@@ -48,14 +48,14 @@ public:
   uint64_t now = 1;
 
 private:
-  static label_counts counts(const std::vector<uint64_t>& held) {
-    label_counts out(held.size(), 1);
+  static balance::label_counts counts(const std::vector<uint64_t>& held) {
+    balance::label_counts out(held.size(), 1);
     out.rows = held;
     return out;
   }
   unit_places places_;
   std::vector<double> parts_;
-  label_counts reported_;
+  balance::label_counts reported_;
   uint64_t told_ = 1;
   std::vector<unit_move> wanted_;
 };
@@ -184,9 +184,9 @@ TEST(region_score, forgets_what_has_ended_if_it_is_overwritten) {
 }
 
 TEST(hill_climbing, knows_the_error_that_a_move_would_leave) {
-  label_counts index(2, 2);
+  balance::label_counts index(2, 2);
   index.rows = {7, 1, 2, 4};
-  auto error = [](const label_counts& of) {
+  auto error = [](const balance::label_counts& of) {
     double out = 0;
     for (size_t worker = 0; worker < 2; ++worker) {
       out += std::pow(double(of.of_worker(worker)) - 7, 2);
@@ -195,7 +195,7 @@ TEST(hill_climbing, knows_the_error_that_a_move_would_leave) {
     }
     return out;
   };
-  label_counts after = index;
+  balance::label_counts after = index;
   after.rows = {6, 1, 3, 4};
   EXPECT_DOUBLE_EQ(hill_climbing::gain(index, {0.5, 0.5}, 0, 0, 1),
                    error(index) - error(after));
@@ -228,7 +228,7 @@ TEST(hill_climbing, mends_twice_what_is_reported_twice) {
 }
 
 TEST(unit_places, keeps_every_unit_in_one_place) {
-  label_counts first(2, 2);
+  balance::label_counts first(2, 2);
   first.rows = {2, 1, 0, 3};
   unit_places places(first);
   places.move(0, 1);

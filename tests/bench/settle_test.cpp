@@ -11,7 +11,7 @@ namespace ballast::policies {
 namespace {
 
 struct small_instance {
-  label_counts held;
+  balance::label_counts held;
   std::vector<double> parts;
 };
 
@@ -46,7 +46,7 @@ TEST(settle, loses_and_makes_up_no_sample) {
 }
 
 TEST(settle, leaves_alone_what_is_balanced) {
-  label_counts held(4, 3);
+  balance::label_counts held(4, 3);
   for (uint64_t& cell : held.rows)
     cell = 50;
   for (const auto& who : all_policies(1)) {
@@ -58,7 +58,7 @@ TEST(settle, leaves_alone_what_is_balanced) {
 
 TEST(settle, says_who_stalls_before_the_band) {
   // Half of a difference of one is nothing.
-  label_counts held(2, 2);
+  balance::label_counts held(2, 2);
   held.rows = {2, 1, 1, 2};
   for (const auto& who : all_policies(1)) {
     settled found = settle(*who, held, {0.5, 0.5}, {.skew_tv = 0.01});
@@ -72,7 +72,7 @@ TEST(settle, our_planner_moves_no_more_than_anybody_for_the_same_balance) {
     small_instance what = some_instance(seed);
     for (const auto& who : all_policies(seed)) {
       settled found = settle(*who, what.held, what.parts, {});
-      quota ours = quota_for_same_balance(what.held, found.after);
+      balance::quota ours = quota_for_same_balance(what.held, found.after);
       EXPECT_LE(ours.moved, found.moved) << who->name() << ", seed " << seed;
     }
   }
@@ -83,7 +83,7 @@ TEST(settle, our_planner_reaches_the_same_balance) {
     small_instance what = some_instance(seed);
     for (const auto& who : all_policies(seed)) {
       settled found = settle(*who, what.held, what.parts, {});
-      quota ours = quota_for_same_balance(what.held, found.after);
+      balance::quota ours = quota_for_same_balance(what.held, found.after);
       for (double skew : skews(ours.target))
         EXPECT_LE(skew, whole_row_skew(found.after) + 1e-9)
             << who->name() << ", seed " << seed;
@@ -94,7 +94,7 @@ TEST(settle, our_planner_reaches_the_same_balance) {
 }
 
 TEST(settle, counts_skew_in_whole_rows_of_a_fair_share) {
-  label_counts held(2, 2);
+  balance::label_counts held(2, 2);
   held.rows = {5, 2, 2, 5}; // fair: 3.5 of each, of whole rows 3
   EXPECT_NEAR(whole_row_skew(held), 2.0 / 7, 1e-12);
 }

@@ -14,13 +14,13 @@ namespace {
 const band wanted;
 
 TEST(timeline, counts_what_moves_again_and_what_comes_back) {
-  label_counts first(3, 1);
+  balance::label_counts first(3, 1);
   first.rows = {100, 0, 0};
   move_history history(first);
   history.add({chunk_id{0}, 0, 40}, 0, 1);
   history.add({chunk_id{0}, 10, 40}, 1, 2);
   history.add({chunk_id{0}, 20, 40}, 2, 0);
-  label_counts last = first;
+  balance::label_counts last = first;
   last.rows = {80, 10, 10};
   story told = history.told(last);
   EXPECT_EQ(told.moved, 90u);

@@ -13,7 +13,7 @@
 #include <type_traits>
 #include <vector>
 
-namespace ballast {
+namespace ballast::collectives {
 namespace {
 
 class add_variant : public ::testing::TestWithParam<std::string> {
@@ -127,4 +127,4 @@ TEST(add, an_unknown_variant_is_refused) {
 }
 
 } // namespace
-} // namespace ballast
+} // namespace ballast::collectives

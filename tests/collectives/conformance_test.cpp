@@ -15,7 +15,7 @@
 #include <cstring>
 #include <numeric>
 
-namespace ballast {
+namespace ballast::collectives {
 namespace {
 
 using ballast::testing::check_sum;
@@ -378,15 +378,15 @@ TEST(collective_backend, slices_cover_everything_once) {
 
 TEST(collective_backend, an_unknown_name_is_refused_with_the_known_ones) {
   try {
-    make_backend("carrier-pigeon");
+    gpu::make_backend("carrier-pigeon");
     FAIL();
   } catch (const collective_error& e) {
     EXPECT_EQ(e.code(), collective_errc::unsupported);
-    for (const std::string& name : backend_names()) {
+    for (const std::string& name : gpu::backend_names()) {
       EXPECT_NE(std::string(e.what()).find(name), std::string::npos);
     }
   }
-  EXPECT_NO_THROW(make_backend("auto"));
+  EXPECT_NO_THROW(gpu::make_backend("auto"));
 }
 
 TEST(collective_backend, bfloat16_rounds_to_the_nearest_even) {
@@ -400,4 +400,4 @@ TEST(collective_backend, bfloat16_rounds_to_the_nearest_even) {
 }
 
 } // namespace
-} // namespace ballast
+} // namespace ballast::collectives

@@ -27,23 +27,23 @@ constexpr bool sanitized = true; // ten times as slow: less of the same
 constexpr bool sanitized = false;
 #endif
 
-using rank_main = std::function<void(collective&)>;
+using rank_main = std::function<void(collectives::collective&)>;
 
-inline deadline in(std::chrono::milliseconds time) {
+inline collectives::deadline in(std::chrono::milliseconds time) {
   return std::chrono::steady_clock::now() + time;
 }
 /// Ends nothing that works, and a test that hangs.
-inline deadline soon() {
+inline collectives::deadline soon() {
   return in(std::chrono::seconds(60));
 }
 
 /// The error of one rank, if it had one.
-using outcome = std::optional<collective_error>;
+using outcome = std::optional<collectives::collective_error>;
 
 /// What the suites run over: the backends by name, and the ring with its ranks
 /// spread over two pretended hosts, so that both transports are in use.
 inline std::vector<std::string> suite_names() {
-  std::vector<std::string> names = backend_names();
+  std::vector<std::string> names = gpu::backend_names();
   if (sanitized) { // among ranks of one host it is ring-shm
     std::erase(names, "ring");
   }
@@ -61,7 +61,7 @@ suite_test_name(const ::testing::TestParamInfo<std::string>& info) {
 
 /// The suite has up to 8 ranks, and NCCL takes one for each GPU.
 inline std::string why_no_nccl() {
-  const cuda_report report = probe_cuda();
+  const gpu::cuda_report report = gpu::probe_cuda();
   std::string reason = why_no_gpu(report);
   if (!reason.empty())
     return reason;
@@ -71,21 +71,22 @@ inline std::string why_no_nccl() {
                    std::to_string(report.devices.size());
 }
 
-inline std::unique_ptr<collective_backend>
+inline std::unique_ptr<collectives::collective_backend>
 make_suite_backend(const std::string& name, int rank) {
   if (name == "nccl")
-    return open_nccl_backend(rank);
+    return gpu::open_nccl_backend(rank);
   if (name == "ring-two-hosts") {
-    ring_config config;
+    collectives::ring_config config;
     config.host_id = "host " + std::to_string(rank % 2);
     return make_ring_backend(name, config);
   }
-  return make_backend(name);
+  return gpu::make_backend(name);
 }
 
 class rank_group {
 public:
-  using maker = std::function<std::unique_ptr<collective_backend>(int rank)>;
+  using maker =
+      std::function<std::unique_ptr<collectives::collective_backend>(int rank)>;
 
   rank_group(const maker& make, int size) : size_(size) {
     for (int r = 0; r < size; ++r) {
@@ -97,21 +98,23 @@ public:
                    size) {}
 
   int size() const { return size_; }
-  collective_backend& backend(int rank) { return *backends_[rank]; }
-  collective_capabilities can() const {
+  collectives::collective_backend& backend(int rank) {
+    return *backends_[rank];
+  }
+  collectives::collective_capabilities can() const {
     return backends_.front()->capabilities();
   }
 
   /// Options of the next generation; `edit` may spoil them for one rank.
-  using edit = std::function<void(collective_options&)>;
+  using edit = std::function<void(collectives::collective_options&)>;
 
-  std::vector<std::unique_ptr<collective_opening>>
+  std::vector<std::unique_ptr<collectives::collective_opening>>
   prepare(const edit& change = {}) {
     static std::atomic<uint64_t> generations{1};
     const uint64_t number = generations++;
-    std::vector<std::unique_ptr<collective_opening>> open;
+    std::vector<std::unique_ptr<collectives::collective_opening>> open;
     for (int r = 0; r < size_; ++r) {
-      collective_options options;
+      collectives::collective_options options;
       options.generation = generation{number};
       options.rank = r;
       options.size = size_;
@@ -128,14 +131,14 @@ public:
   /// Opens a generation, runs `body` on every rank at once, closes nothing.
   /// One outcome a rank.
   std::vector<outcome> run(const rank_main& body, const edit& change = {},
-                           deadline join_until = soon()) {
+                           collectives::deadline join_until = soon()) {
     auto open = prepare(change);
     std::vector<std::string> addresses;
     for (auto& o : open) {
       addresses.push_back(o->address());
     }
     return each_rank([&](int r) {
-      std::unique_ptr<collective> joined =
+      std::unique_ptr<collectives::collective> joined =
           open[r]->connect(addresses, join_until);
       body(*joined);
     });
@@ -149,7 +152,7 @@ public:
       threads.emplace_back([&, r] {
         try {
           body(r);
-        } catch (const collective_error& e) {
+        } catch (const collectives::collective_error& e) {
           out[r] = e;
         }
       });
@@ -162,7 +165,7 @@ public:
 
 private:
   int size_;
-  std::vector<std::unique_ptr<collective_backend>> backends_;
+  std::vector<std::unique_ptr<collectives::collective_backend>> backends_;
 };
 
 /// "" where every rank is well, else what went wrong where.

@@ -12,7 +12,7 @@
 #include <cerrno>
 #include <cstring>
 
-namespace ballast {
+namespace ballast::collectives {
 namespace {
 
 using ballast::testing::complaints;
@@ -135,4 +135,4 @@ TEST(ring_links, a_cut_cable_is_noticed_on_both_sides) {
 }
 
 } // namespace
-} // namespace ballast
+} // namespace ballast::collectives

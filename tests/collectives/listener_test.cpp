@@ -10,7 +10,7 @@
 
 #include <thread>
 
-namespace ballast {
+namespace ballast::collectives {
 namespace {
 
 using namespace std::chrono_literals;
@@ -258,7 +258,7 @@ TEST(ring_opening, tells_the_address_at_which_nobody_listens) {
   auto gone = make_ring_backend("ring", another_host);
   const std::string address = gone->prepare(options_of(0, 2))->address();
   gone.reset();
-  auto here = make_backend("ring");
+  auto here = gpu::make_backend("ring");
   auto opening = here->prepare(options_of(1, 2));
   try {
     opening->connect({address, opening->address()}, soon());
@@ -273,4 +273,4 @@ TEST(ring_opening, tells_the_address_at_which_nobody_listens) {
 }
 
 } // namespace
-} // namespace ballast
+} // namespace ballast::collectives

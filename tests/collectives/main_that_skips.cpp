@@ -10,7 +10,8 @@ int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
   const int code = RUN_ALL_TESTS();
   const testing::UnitTest& all = *testing::UnitTest::GetInstance();
-  const std::string reason = ballast::why_no_gpu(ballast::probe_cuda());
+  const std::string reason =
+      ballast::gpu::why_no_gpu(ballast::gpu::probe_cuda());
   if (code != 0 || all.skipped_test_count() == 0 ||
       all.skipped_test_count() < all.test_to_run_count())
     return code;

@@ -20,7 +20,7 @@
 #include <new>
 #include <system_error>
 
-namespace ballast {
+namespace ballast::collectives {
 namespace {
 
 using ballast::testing::complaints;
@@ -258,4 +258,4 @@ INSTANTIATE_TEST_SUITE_P(all, generations,
                          ballast::testing::suite_test_name);
 
 } // namespace
-} // namespace ballast
+} // namespace ballast::collectives

@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-namespace ballast {
+namespace ballast::collectives {
 namespace {
 
 using ranks = std::vector<int>;
@@ -99,4 +99,4 @@ TEST(cost_model, finds_the_numbers_that_made_the_times) {
 }
 
 } // namespace
-} // namespace ballast
+} // namespace ballast::collectives

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 
-namespace ballast {
+namespace ballast::collectives {
 namespace {
 
 using ballast::testing::soon;
@@ -101,4 +101,4 @@ TEST(stream_mesh, sends_before_it_has_received_everything) {
 }
 
 } // namespace
-} // namespace ballast
+} // namespace ballast::collectives

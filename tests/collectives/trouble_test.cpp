@@ -12,7 +12,7 @@
 #include <mutex>
 #include <thread>
 
-namespace ballast {
+namespace ballast::collectives {
 namespace {
 
 using namespace std::chrono_literals;
@@ -460,4 +460,4 @@ INSTANTIATE_TEST_SUITE_P(all, collective_trouble,
                          ballast::testing::suite_test_name);
 
 } // namespace
-} // namespace ballast
+} // namespace ballast::collectives

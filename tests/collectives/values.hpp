@@ -30,8 +30,8 @@ inline uint64_t random_bits(uint64_t seed, uint64_t stream, uint64_t counter) {
 }
 
 template <class T>
-std::string check_sum(collective& c, size_t count, element_type type,
-                      size_t shift = 0) {
+std::string check_sum(collectives::collective& c, size_t count,
+                      collectives::element_type type, size_t shift = 0) {
   std::vector<T> data(count + shift + 1, T(77));
   for (size_t i = 0; i < count; ++i) {
     data[shift + i] = static_cast<T>(small_value(c.rank(), i));

@@ -10,7 +10,7 @@
 #include <parquet/arrow/writer.h>
 #include <sys/stat.h>
 
-namespace ballast {
+namespace ballast::data {
 namespace {
 
 namespace fs = std::filesystem;
@@ -344,4 +344,4 @@ TEST_F(bad_input, parquet_with_a_missing_value) {
 }
 
 } // namespace
-} // namespace ballast
+} // namespace ballast::data

@@ -6,10 +6,10 @@
 
 #include <gmock/gmock.h>
 
-namespace ballast {
+namespace ballast::data {
 namespace {
 
-std::vector<row_ref> mixed_rows() {
+std::vector<ledger::row_ref> mixed_rows() {
   return {{chunk_id{1}, 4},
           {chunk_id{0}, 0},
           {chunk_id{1}, 0},
@@ -18,9 +18,9 @@ std::vector<row_ref> mixed_rows() {
 }
 
 template <class T>
-void expect_gathered(stored_type stored, uint32_t features, uint32_t classes,
-                     double scale, double offset) {
-  row_shape row = shape_of(stored, features, classes);
+void expect_gathered(ledger::stored_type stored, uint32_t features,
+                     uint32_t classes, double scale, double offset) {
+  ledger::row_shape row = shape_of(stored, features, classes);
   row.scale = scale;
   row.offset = offset;
   chunk_store store(1 << 24);
@@ -29,7 +29,7 @@ void expect_gathered(stored_type stored, uint32_t features, uint32_t classes,
   for (const chunk_ptr& chunk : chunks)
     store.put(data_part::train, chunk);
   batch out;
-  const std::vector<row_ref> rows = mixed_rows();
+  const std::vector<ledger::row_ref> rows = mixed_rows();
   gather(store, data_part::train, row, rows, out);
   ASSERT_EQ(out.rows, rows.size());
   ASSERT_EQ(out.features.size(), rows.size() * features);
@@ -42,7 +42,7 @@ void expect_gathered(stored_type stored, uint32_t features, uint32_t classes,
     for (uint32_t j = 0; j < features; ++j)
       ASSERT_EQ(out.features[i * features + j],
                 float(values[j]) * float(scale) + float(offset))
-          << to_string(stored) << " row " << i << " value " << j;
+          << ballast::to_string(stored) << " row " << i << " value " << j;
     EXPECT_EQ(out.sample_ids[i], from.sample_ids[rows[i].row]);
     if (classes > 0) {
       EXPECT_EQ(out.labels[i], from.labels[rows[i].row]);
@@ -54,21 +54,22 @@ void expect_gathered(stored_type stored, uint32_t features, uint32_t classes,
 
 TEST(batch, gathers_every_stored_type_in_the_order_asked_for) {
   for (uint32_t features : {1, 3, 16, 784}) {
-    expect_gathered<uint8_t>(stored_type::uint8, features, 4, 1.0 / 255, 0);
-    expect_gathered<int16_t>(stored_type::int16, features, 4, 0.5, -1);
-    expect_gathered<int32_t>(stored_type::int32, features, 0, 2, 0);
-    expect_gathered<float>(stored_type::float32, features, 0, 1, 0);
-    expect_gathered<float>(stored_type::float32, features, 4, 0.25, 3);
+    expect_gathered<uint8_t>(ledger::stored_type::uint8, features, 4, 1.0 / 255,
+                             0);
+    expect_gathered<int16_t>(ledger::stored_type::int16, features, 4, 0.5, -1);
+    expect_gathered<int32_t>(ledger::stored_type::int32, features, 0, 2, 0);
+    expect_gathered<float>(ledger::stored_type::float32, features, 0, 1, 0);
+    expect_gathered<float>(ledger::stored_type::float32, features, 4, 0.25, 3);
   }
 }
 
 TEST(batch, is_reused_for_fewer_and_more_rows) {
-  const row_shape row = shape_of(stored_type::uint8, 3, 4);
+  const ledger::row_shape row = shape_of(ledger::stored_type::uint8, 3, 4);
   chunk_store store(1 << 20);
   store.put(data_part::train, some_chunk<uint8_t>(0, 10, row));
   batch out;
   for (uint32_t count : {4, 1, 0, 10}) {
-    std::vector<row_ref> rows;
+    std::vector<ledger::row_ref> rows;
     for (uint32_t i = 0; i < count; ++i)
       rows.push_back({chunk_id{0}, i});
     gather(store, data_part::train, row, rows, out);
@@ -81,7 +82,7 @@ TEST(batch, is_reused_for_fewer_and_more_rows) {
 }
 
 TEST(batch, copies_a_range_for_evaluation) {
-  const row_shape row = shape_of(stored_type::uint8, 3, 4);
+  const ledger::row_shape row = shape_of(ledger::stored_type::uint8, 3, 4);
   const chunk_ptr chunk = some_chunk<uint8_t>(2, 10, row);
   batch out;
   gather_range(*chunk, row, 4, 6, out);
@@ -95,11 +96,11 @@ TEST(batch, copies_a_range_for_evaluation) {
 }
 
 TEST(batch, names_the_chunk_or_row_that_is_not_there) {
-  const row_shape row = shape_of(stored_type::uint8, 3, 4);
+  const ledger::row_shape row = shape_of(ledger::stored_type::uint8, 3, 4);
   chunk_store store(1 << 20);
   store.put(data_part::train, some_chunk<uint8_t>(0, 10, row));
   batch out;
-  auto message = [&](row_ref asked) -> std::string {
+  auto message = [&](ledger::row_ref asked) -> std::string {
     try {
       gather(store, data_part::train, row, std::vector{asked}, out);
     } catch (const ballast_error& error) {
@@ -116,17 +117,17 @@ TEST(batch, names_the_chunk_or_row_that_is_not_there) {
 }
 
 TEST(batch, does_not_keep_dropped_chunks_alive) {
-  const row_shape row = shape_of(stored_type::uint8, 3, 4);
+  const ledger::row_shape row = shape_of(ledger::stored_type::uint8, 3, 4);
   chunk_store store(1 << 20);
   chunk_ptr chunk = some_chunk<uint8_t>(0, 10, row);
-  const std::weak_ptr<const ballast::chunk> watched = chunk;
+  const std::weak_ptr<const data::chunk> watched = chunk;
   store.put(data_part::train, std::move(chunk));
   batch out;
-  gather(store, data_part::train, row, std::vector<row_ref>{{chunk_id{0}, 1}},
-         out);
+  gather(store, data_part::train, row,
+         std::vector<ledger::row_ref>{{chunk_id{0}, 1}}, out);
   store.drop(data_part::train, chunk_id{0});
   EXPECT_TRUE(watched.expired());
 }
 
 } // namespace
-} // namespace ballast
+} // namespace ballast::data

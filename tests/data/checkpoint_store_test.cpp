@@ -11,7 +11,7 @@
 #include <fstream>
 #include <gtest/gtest.h>
 
-namespace ballast {
+namespace ballast::data {
 namespace {
 
 namespace fs = std::filesystem;
@@ -26,7 +26,7 @@ protected:
   }
   void TearDown() override { fs::remove_all(folder); }
 
-  static checkpoint_identity identity(uint64_t step) {
+  static ledger::checkpoint_identity identity(uint64_t step) {
     return {{epoch_number{1}, step_number{step}},
             generation{2},
             plan_number{3},
@@ -61,7 +61,7 @@ protected:
 using steps = std::vector<uint64_t>;
 
 TEST_F(checkpoints, wait_for_space_where_a_file_may_not_grow) {
-  small_disk full(4); // EFBIG
+  store::small_disk full(4); // EFBIG
   EXPECT_FAILURE(publish(10), errc::disk_full, "cannot write");
   EXPECT_TRUE(names().empty()) << "what does not fit is taken back";
 }
@@ -148,4 +148,4 @@ TEST_F(checkpoints, keep_aside_those_behind_a_step) {
 }
 
 } // namespace
-} // namespace ballast
+} // namespace ballast::data

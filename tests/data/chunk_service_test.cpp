@@ -15,16 +15,16 @@
 #include <sys/wait.h>
 #include <thread>
 
-namespace ballast {
+namespace ballast::data {
 namespace {
 
 using namespace std::chrono_literals;
 using ::testing::HasSubstr;
 
-const row_shape row = shape_of(stored_type::uint8, 50, 3);
+const ledger::row_shape row = shape_of(ledger::stored_type::uint8, 50, 3);
 
-chunk_info info_of(const chunk& what) {
-  chunk_info out;
+ledger::chunk_info info_of(const chunk& what) {
+  ledger::chunk_info out;
   out.id = what.id;
   out.rows = what.rows;
   out.checksum = checksum(what, row);
@@ -42,7 +42,7 @@ protected:
 /// A store with `count` chunks and a service for it.
 struct origin {
   chunk_store store{1 << 24};
-  std::vector<chunk_info> infos;
+  std::vector<ledger::chunk_info> infos;
   std::map<std::string, std::string> blobs;
   std::unique_ptr<chunk_service> service;
 
@@ -74,7 +74,7 @@ failure failure_of(Call call) {
 }
 
 std::vector<chunk_ptr> fetch_all(chunk_client& client,
-                                 const std::vector<chunk_info>& infos) {
+                                 const std::vector<ledger::chunk_info>& infos) {
   std::vector<chunk_ptr> out;
   client.fetch(data_part::train, infos, row, 10s,
                [&](chunk_ptr chunk) { out.push_back(std::move(chunk)); });
@@ -84,8 +84,8 @@ std::vector<chunk_ptr> fetch_all(chunk_client& client,
 TEST_F(chunk_flight, moves_chunks_unchanged_in_the_order_asked_for) {
   origin from(7);
   auto client = chunk_client::connect(from.service->address(), "secret", 10s);
-  const std::vector<chunk_info> asked{from.infos[5], from.infos[0],
-                                      from.infos[1], from.infos[6]};
+  const std::vector<ledger::chunk_info> asked{from.infos[5], from.infos[0],
+                                              from.infos[1], from.infos[6]};
   const std::vector<chunk_ptr> got = fetch_all(*client, asked);
   ASSERT_EQ(got.size(), asked.size());
   for (size_t i = 0; i < got.size(); ++i) {
@@ -100,7 +100,7 @@ TEST_F(chunk_flight, moves_chunks_unchanged_in_the_order_asked_for) {
 TEST_F(chunk_flight, moves_single_rows_in_the_order_asked_for) {
   origin from(7);
   auto client = chunk_client::connect(from.service->address(), "secret", 10s);
-  const std::vector<row_ref> asked{
+  const std::vector<ledger::row_ref> asked{
       {chunk_id{5}, 3}, {chunk_id{0}, 19}, {chunk_id{5}, 0}, {chunk_id{5}, 3}};
   const chunk_ptr got =
       client->fetch_rows(data_part::train, asked, row, bulk_watch{10s});
@@ -117,13 +117,13 @@ TEST_F(chunk_flight, moves_single_rows_in_the_order_asked_for) {
 TEST_F(chunk_flight, names_a_row_that_no_chunk_has) {
   origin from(2);
   auto client = chunk_client::connect(from.service->address(), "secret", 10s);
-  const std::vector<row_ref> beyond{{chunk_id{1}, 21}};
+  const std::vector<ledger::row_ref> beyond{{chunk_id{1}, 21}};
   const failure found = failure_of([&] {
     client->fetch_rows(data_part::train, beyond, row, bulk_watch{10s});
   });
   EXPECT_EQ(found.code, errc::unreachable);
   EXPECT_THAT(found.message, HasSubstr("row 21 of chunk 1"));
-  const std::vector<row_ref> nowhere{{chunk_id{9}, 0}};
+  const std::vector<ledger::row_ref> nowhere{{chunk_id{9}, 0}};
   EXPECT_THAT(failure_of([&] {
                 client->fetch_rows(data_part::train, nowhere, row,
                                    bulk_watch{10s});
@@ -189,14 +189,15 @@ TEST_F(chunk_flight, fetches_a_damaged_chunk_once_more) {
                                       },
                                       {});
   auto client = chunk_client::connect(service->address(), "t", 10s);
-  const std::vector<chunk_info> infos{info_of(*good[0]), info_of(*good[1])};
+  const std::vector<ledger::chunk_info> infos{info_of(*good[0]),
+                                              info_of(*good[1])};
   damage = 1;
   std::vector<chunk_ptr> got;
   std::vector<chunk_id> damaged;
   client->fetch(
       data_part::train, infos, row, 10s,
       [&](chunk_ptr chunk) { got.push_back(std::move(chunk)); },
-      [&](const chunk_info& one) { damaged.push_back(one.id); });
+      [&](const ledger::chunk_info& one) { damaged.push_back(one.id); });
   ASSERT_EQ(got.size(), 2u);
   EXPECT_EQ(checksum(*got[1], row), infos[1].checksum);
   EXPECT_EQ(damaged, std::vector<chunk_id>{chunk_id{1}});
@@ -213,7 +214,7 @@ TEST_F(chunk_flight, fetches_a_damaged_chunk_once_more) {
 TEST_F(chunk_flight, takes_a_chunk_of_another_shape_for_damage) {
   origin from(1);
   auto client = chunk_client::connect(from.service->address(), "secret", 10s);
-  const row_shape other = shape_of(stored_type::uint8, 49, 3);
+  const ledger::row_shape other = shape_of(ledger::stored_type::uint8, 49, 3);
   const failure wrong = failure_of([&] {
     client->fetch(data_part::train, from.infos, other, 10s,
                   [](chunk_ptr) { FAIL() << "handed on"; });
@@ -263,7 +264,7 @@ TEST_F(chunk_flight, gives_up_on_a_silent_peer_at_the_deadline) {
 TEST_F(chunk_flight, gives_up_on_a_source_from_which_nothing_comes) {
   constexpr uint32_t rows = 6000; // too large to share a message
   std::atomic<bool> given_up{false};
-  std::vector<chunk_info> infos;
+  std::vector<ledger::chunk_info> infos;
   for (uint32_t id = 0; id < 3; ++id) {
     infos.push_back(info_of(*some_chunk<uint8_t>(id, rows, row)));
     infos.back().bytes = 1'000'000;
@@ -307,7 +308,7 @@ TEST_F(chunk_flight, goes_on_with_a_slow_source_as_long_as_something_arrives) {
                            },
                            {});
   auto client = chunk_client::connect(service->address(), "t", 10s);
-  std::vector<chunk_info> infos;
+  std::vector<ledger::chunk_info> infos;
   for (uint32_t id = 0; id < 12; ++id)
     infos.push_back(info_of(*some_chunk<uint8_t>(id, 5, row)));
   size_t arrived = 0;
@@ -329,7 +330,8 @@ TEST_F(chunk_flight, breaks_off_what_is_wanted_no_more) {
                                       },
                                       {});
   auto client = chunk_client::connect(service->address(), "t", 10s);
-  const std::vector<chunk_info> infos{info_of(*some_chunk<uint8_t>(0, 5, row))};
+  const std::vector<ledger::chunk_info> infos{
+      info_of(*some_chunk<uint8_t>(0, 5, row))};
   bulk_watch how(1h);
   how.given_up = [] { return true; };
   const failure ended = failure_of([&] {
@@ -342,13 +344,14 @@ TEST_F(chunk_flight, breaks_off_what_is_wanted_no_more) {
 
 // Method: one chunk of 9 MB, which travels in three messages.
 TEST_F(chunk_flight, moves_a_chunk_that_is_larger_than_one_message) {
-  const row_shape wide = shape_of(stored_type::float32, 30'000, 0);
+  const ledger::row_shape wide =
+      shape_of(ledger::stored_type::float32, 30'000, 0);
   chunk_ptr large = some_chunk<float>(0, 77, wide);
   ASSERT_GT(large->bytes, 2 * bulk_message_bytes);
   auto service = chunk_service::start(
       "127.0.0.1", 0, "t", [&](data_part, chunk_id) { return large; }, {});
   auto client = chunk_client::connect(service->address(), "t", 10s);
-  chunk_info info;
+  ledger::chunk_info info;
   info.rows = 77;
   info.bytes = large->bytes;
   info.checksum = checksum(*large, wide);
@@ -374,7 +377,8 @@ TEST_F(chunk_flight, survives_a_finder_that_throws) {
                                       },
                                       {});
   auto client = chunk_client::connect(service->address(), "t", 10s);
-  const std::vector<chunk_info> infos{info_of(*some_chunk<uint8_t>(0, 5, row))};
+  const std::vector<ledger::chunk_info> infos{
+      info_of(*some_chunk<uint8_t>(0, 5, row))};
   EXPECT_THAT(failure_of([&] { fetch_all(*client, infos); }).message,
               HasSubstr("the map is gone"));
 }
@@ -421,7 +425,7 @@ TEST(flight_ticket, survives_its_own_text) {
   ASSERT_TRUE(chunks) << why;
   EXPECT_EQ(chunks->token, "a \"token\"");
   EXPECT_EQ(chunks->part, data_part::test);
-  EXPECT_EQ(chunks->chunks, (std::vector<id_run>{{5, 2}, {0, 1}}));
+  EXPECT_EQ(chunks->chunks, (std::vector<ledger::id_run>{{5, 2}, {0, 1}}));
   const auto blob = decode_ticket(encode({"t", {}, {}, "model"}), why);
   ASSERT_TRUE(blob) << why;
   EXPECT_EQ(blob->blob, "model");
@@ -456,4 +460,4 @@ TEST(flight_ticket, compares_tokens_whole) {
 }
 
 } // namespace
-} // namespace ballast
+} // namespace ballast::data

@@ -6,10 +6,10 @@
 #include <gmock/gmock.h>
 #include <thread>
 
-namespace ballast {
+namespace ballast::data {
 namespace {
 
-const row_shape row = shape_of(stored_type::uint8, 4, 3);
+const ledger::row_shape row = shape_of(ledger::stored_type::uint8, 4, 3);
 constexpr uint64_t row_bytes = 4 + 4 + 8;
 
 TEST(chunk_store, finds_what_was_put_in_its_own_part) {
@@ -60,7 +60,7 @@ TEST(chunk_store, counts_a_replaced_chunk_once) {
 TEST(chunk_store, frees_the_memory_of_a_dropped_chunk) {
   chunk_store store(1 << 20);
   chunk_ptr chunk = some_chunk<uint8_t>(0, 10, row);
-  const std::weak_ptr<const ballast::chunk> watched = chunk;
+  const std::weak_ptr<const data::chunk> watched = chunk;
   store.put(data_part::train, std::move(chunk));
   EXPECT_FALSE(watched.expired());
   store.drop(data_part::train, chunk_id{0});
@@ -89,4 +89,4 @@ TEST(chunk_store, keeps_count_under_many_threads) {
 }
 
 } // namespace
-} // namespace ballast
+} // namespace ballast::data

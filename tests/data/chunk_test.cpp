@@ -6,12 +6,12 @@
 #include <arrow/api.h>
 #include <gmock/gmock.h>
 
-namespace ballast {
+namespace ballast::data {
 namespace {
 
 using ::testing::HasSubstr;
 
-std::string refusal(const row_shape& row,
+std::string refusal(const ledger::row_shape& row,
                     const std::shared_ptr<arrow::RecordBatch>& batch) {
   try {
     make_chunk(chunk_id{3}, row, batch);
@@ -23,7 +23,7 @@ std::string refusal(const row_shape& row,
 }
 
 TEST(chunk, points_into_its_record_batch) {
-  const row_shape row = shape_of(stored_type::int16, 3, 4);
+  const ledger::row_shape row = shape_of(ledger::stored_type::int16, 3, 4);
   const chunk_ptr chunk = some_chunk<int16_t>(2, 5, row);
   ASSERT_EQ(chunk->rows, 5u);
   const auto* values = static_cast<const int16_t*>(chunk->features);
@@ -36,7 +36,7 @@ TEST(chunk, points_into_its_record_batch) {
 }
 
 TEST(chunk, of_a_slice_starts_at_the_slice) {
-  const row_shape row = shape_of(stored_type::float32, 2, 0);
+  const ledger::row_shape row = shape_of(ledger::stored_type::float32, 2, 0);
   const chunk_ptr whole = some_chunk<float>(1, 6, row);
   const chunk_ptr part =
       make_chunk(chunk_id{1}, row, whole->batch->Slice(2, 3));
@@ -47,22 +47,22 @@ TEST(chunk, of_a_slice_starts_at_the_slice) {
 }
 
 TEST(chunk, refuses_columns_that_are_not_as_the_row_says) {
-  const row_shape row = shape_of(stored_type::uint8, 3, 4);
+  const ledger::row_shape row = shape_of(ledger::stored_type::uint8, 3, 4);
   const auto batch = some_chunk<uint8_t>(0, 5, row)->batch;
   EXPECT_EQ(refusal(row, batch), "");
-  EXPECT_THAT(refusal(shape_of(stored_type::uint8, 2, 4), batch),
+  EXPECT_THAT(refusal(shape_of(ledger::stored_type::uint8, 2, 4), batch),
               HasSubstr("chunk 3 has the columns"));
-  EXPECT_THAT(refusal(shape_of(stored_type::int16, 3, 4), batch),
+  EXPECT_THAT(refusal(shape_of(ledger::stored_type::int16, 3, 4), batch),
               HasSubstr("expected"));
-  EXPECT_THAT(refusal(shape_of(stored_type::uint8, 3, 0), batch),
+  EXPECT_THAT(refusal(shape_of(ledger::stored_type::uint8, 3, 0), batch),
               HasSubstr("float"));
   // One class fewer than the labels use.
-  EXPECT_THAT(refusal(shape_of(stored_type::uint8, 3, 3), batch),
+  EXPECT_THAT(refusal(shape_of(ledger::stored_type::uint8, 3, 3), batch),
               HasSubstr("label 3 in row 3, there are 3 classes"));
 }
 
 TEST(chunk, refuses_buffers_shorter_than_claimed) {
-  const row_shape row = shape_of(stored_type::uint8, 3, 4);
+  const ledger::row_shape row = shape_of(ledger::stored_type::uint8, 3, 4);
   const auto batch = some_chunk<uint8_t>(0, 5, row)->batch;
   const auto claimed = arrow::RecordBatch::Make(
       batch->schema(), 6,
@@ -72,7 +72,7 @@ TEST(chunk, refuses_buffers_shorter_than_claimed) {
 }
 
 TEST(chunk, checksum_covers_every_column) {
-  const row_shape row = shape_of(stored_type::uint8, 2, 3);
+  const ledger::row_shape row = shape_of(ledger::stored_type::uint8, 2, 3);
   const chunk_ptr chunk = some_chunk<uint8_t>(0, 4, row);
   const std::string before = checksum(*chunk, row);
   EXPECT_EQ(before, checksum(*some_chunk<uint8_t>(0, 4, row), row));
@@ -92,4 +92,4 @@ TEST(chunk, checksum_covers_every_column) {
 }
 
 } // namespace
-} // namespace ballast
+} // namespace ballast::data

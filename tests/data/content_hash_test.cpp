@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace ballast {
+namespace ballast::data {
 namespace {
 
 std::string hash_of(const std::string& text) {
@@ -42,4 +42,4 @@ TEST(content_hash, sees_every_single_changed_bit) {
 }
 
 } // namespace
-} // namespace ballast
+} // namespace ballast::data

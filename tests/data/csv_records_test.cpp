@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace ballast {
+namespace ballast::data {
 namespace {
 
 using records = std::vector<std::vector<std::string>>;
@@ -57,4 +57,4 @@ TEST(csv_records, notices_a_quote_that_never_closes) {
 }
 
 } // namespace
-} // namespace ballast
+} // namespace ballast::data

@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-namespace ballast {
+namespace ballast::data {
 namespace {
 
 namespace fs = std::filesystem;
@@ -46,7 +46,7 @@ void flip_a_value(const fs::path& path, uint64_t sample) {
 strings content_of(const prepared_set& set) {
   strings out;
   for (data_part part : {data_part::train, data_part::test})
-    for (const chunk_info& one :
+    for (const ledger::chunk_info& one :
          part == data_part::train ? set.about().train : set.about().test)
       out.push_back(checksum(*set.read(part, one.id), set.about().row));
   return out;
@@ -274,4 +274,4 @@ TEST(prepare, ends_soon_once_it_is_stopped) {
 }
 
 } // namespace
-} // namespace ballast
+} // namespace ballast::data

@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-namespace ballast {
+namespace ballast::data {
 namespace {
 
 constexpr uint64_t mib = 1 << 20;
@@ -77,4 +77,4 @@ TEST_F(host_memory, in_all_is_that_of_the_machine_or_of_the_least_group) {
 }
 
 } // namespace
-} // namespace ballast
+} // namespace ballast::data

@@ -15,7 +15,7 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 
-namespace ballast {
+namespace ballast::data {
 namespace {
 
 namespace fs = std::filesystem;
@@ -286,4 +286,4 @@ TEST(prepare_cache, leaves_nothing_half_written_on_a_full_disk) {
 }
 
 } // namespace
-} // namespace ballast
+} // namespace ballast::data

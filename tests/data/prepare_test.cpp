@@ -12,7 +12,7 @@
 #include <set>
 #include <thread>
 
-namespace ballast {
+namespace ballast::data {
 namespace {
 
 namespace fs = std::filesystem;
@@ -35,12 +35,12 @@ TEST(prepare, cuts_each_workers_rows_into_chunks) {
   tiny.what.data.pipeline = {{pipeline_op::scale, 0.5, {}},
                              {pipeline_op::scale, 0.25, {}}};
   const auto set = prepare(tiny.what, tiny.cache);
-  const manifest& about = set->about();
+  const ledger::manifest& about = set->about();
   EXPECT_EQ(about.train_rows, 11u);
   EXPECT_EQ(about.test_rows, 0u);
   EXPECT_EQ(about.row.features, 6u);
   EXPECT_EQ(about.row.shape, (std::vector<uint32_t>{2, 3}));
-  EXPECT_EQ(about.row.stored, stored_type::uint8);
+  EXPECT_EQ(about.row.stored, ledger::stored_type::uint8);
   EXPECT_EQ(about.row.scale, 0.125);
   EXPECT_EQ(about.row.classes, 3u);
   EXPECT_EQ(about.sources,
@@ -48,13 +48,13 @@ TEST(prepare, cuts_each_workers_rows_into_chunks) {
                                       tiny.what.data.train.labels}));
   // 6 rows: 4 + 2; 5 rows: 4 + 1.
   std::vector<uint32_t> rows;
-  for (const chunk_info& chunk : about.train)
+  for (const ledger::chunk_info& chunk : about.train)
     rows.push_back(chunk.rows);
   EXPECT_EQ(rows, (std::vector<uint32_t>{4, 2, 4, 1}));
   EXPECT_EQ(about.placement,
             (std::vector<std::vector<chunk_id>>{{chunk_id{0}, chunk_id{1}},
                                                 {chunk_id{2}, chunk_id{3}}}));
-  for (const chunk_info& info : about.train) {
+  for (const ledger::chunk_info& info : about.train) {
     const chunk_ptr chunk = set->read(data_part::train, info.id);
     ASSERT_EQ(chunk->rows, info.rows);
     EXPECT_EQ(checksum(*chunk, about.row), info.checksum);
@@ -90,14 +90,14 @@ TEST(prepare, uses_every_source_row_exactly_once) {
       what.data.test_fraction = fraction;
       SCOPED_TRACE(std::string(kind) + " " + std::to_string(fraction));
       const auto set = prepare(what, folder / "cache");
-      const manifest& about = set->about();
+      const ledger::manifest& about = set->about();
       EXPECT_EQ(about.test_rows, fraction > 0 ? 12u : 0u);
       std::set<uint64_t> sources;
       for (const data_part part : {data_part::train, data_part::test}) {
         std::set<uint64_t> samples;
         const auto& chunks =
             part == data_part::train ? about.train : about.test;
-        for (const chunk_info& info : chunks) {
+        for (const ledger::chunk_info& info : chunks) {
           const chunk_ptr chunk = set->read(part, info.id);
           const std::vector<uint64_t> lineage = expand(info.source_rows);
           ASSERT_EQ(lineage.size(), info.rows);
@@ -125,7 +125,7 @@ TEST(prepare, splits_each_class_by_the_test_fraction) {
   what.data.test_fraction = 0.2;
   const auto set = prepare(what, folder / "cache");
   std::vector<uint64_t> histogram(4);
-  for (const chunk_info& info : set->about().test)
+  for (const ledger::chunk_info& info : set->about().test)
     for (size_t label = 0; label < 4; ++label)
       histogram[label] += info.label_histogram[label];
   EXPECT_EQ(histogram, (std::vector<uint64_t>{2, 2, 2, 2}));
@@ -228,7 +228,7 @@ TEST(prepare, counts_regression_targets_by_bins) {
   std::vector<uint64_t> sums(16);
   float highest_of_first = 0;
   float lowest_of_second = 100;
-  for (const chunk_info& info : set->about().train) {
+  for (const ledger::chunk_info& info : set->about().train) {
     ASSERT_EQ(info.label_histogram.size(), 16u);
     for (size_t bin = 0; bin < 16; ++bin)
       sums[bin] += info.label_histogram[bin];
@@ -242,7 +242,7 @@ TEST(prepare, counts_regression_targets_by_bins) {
   EXPECT_EQ(sums, std::vector<uint64_t>(16, 5));
   EXPECT_LT(highest_of_first, lowest_of_second);
   uint64_t test_rows = 0;
-  for (const chunk_info& info : set->about().test)
+  for (const ledger::chunk_info& info : set->about().test)
     for (uint64_t rows : info.label_histogram)
       test_rows += rows;
   EXPECT_EQ(test_rows, 20u);
@@ -274,7 +274,7 @@ TEST(prepare, counts_rows_by_the_columns_that_balance_goes_by) {
   std::multiset<uint64_t> sums;
   for (size_t bin = 0; bin < 6; ++bin) {
     uint64_t rows = 0;
-    for (const chunk_info& info : set->about().train)
+    for (const ledger::chunk_info& info : set->about().train)
       rows += info.label_histogram.at(bin);
     sums.insert(rows);
   }
@@ -291,7 +291,7 @@ TEST(prepare, cuts_chunks_by_the_size_of_a_share_where_the_job_leaves_it_open) {
   job what = job_of(synthetic_source(640, 2, 3));
   what.data.chunk_rows.reset();
   const auto set = prepare(what, folder / "cache");
-  for (const chunk_info& chunk : set->about().train)
+  for (const ledger::chunk_info& chunk : set->about().train)
     EXPECT_EQ(chunk.rows, 10u) << "32 of 320 rows";
 }
 
@@ -334,7 +334,7 @@ TEST(prepare, keeps_groups_in_one_chunk_of_one_worker) {
   const auto set = prepare(what, folder / "cache");
   EXPECT_TRUE(set->about().whole_chunks);
   std::map<uint64_t, std::set<chunk_id>> chunks_of_patient;
-  for (const chunk_info& info : set->about().train) {
+  for (const ledger::chunk_info& info : set->about().train) {
     EXPECT_LE(info.rows, 20u);
     for (uint32_t row = 0; row < info.rows; ++row)
       chunks_of_patient[value(sample_at(info, row)) * 11 % 40].insert(info.id);
@@ -352,7 +352,7 @@ TEST(prepare, stores_train_and_test_alike) {
       table_source(source_format::csv,
                    folder.write("b.csv", "y,note,z,x\n1,hello,0.5,-4\n"), "y");
   const auto set = prepare(what, folder / "cache");
-  EXPECT_EQ(set->about().row.stored, stored_type::float32);
+  EXPECT_EQ(set->about().row.stored, ledger::stored_type::float32);
   const chunk_ptr test = set->read(data_part::test, chunk_id{0});
   // By name, in the order of the training set.
   EXPECT_EQ(static_cast<const float*>(test->features)[0], -4.0f);
@@ -403,7 +403,7 @@ TEST(prepare, reads_chunks_from_many_threads) {
   std::vector<std::thread> threads;
   for (int i = 0; i < 4; ++i)
     threads.emplace_back([&] {
-      for (const chunk_info& info : set->about().train)
+      for (const ledger::chunk_info& info : set->about().train)
         EXPECT_EQ(
             checksum(*set->read(data_part::train, info.id), set->about().row),
             info.checksum);
@@ -443,4 +443,4 @@ assert batch.schema.field("features").type == pa.list_(
 }
 
 } // namespace
-} // namespace ballast
+} // namespace ballast::data

@@ -15,7 +15,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-namespace ballast {
+namespace ballast::data {
 namespace {
 
 namespace fs = std::filesystem;
@@ -234,4 +234,4 @@ TEST(weights_sha256, does_not_depend_on_the_order_of_the_list) {
 }
 
 } // namespace
-} // namespace ballast
+} // namespace ballast::data

@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-namespace ballast {
+namespace ballast::data {
 namespace {
 
 TEST(set_identity, tells_which_source_changed) {
@@ -31,4 +31,4 @@ TEST(set_identity, tells_which_source_changed) {
 }
 
 } // namespace
-} // namespace ballast
+} // namespace ballast::data

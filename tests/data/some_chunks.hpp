@@ -9,7 +9,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-namespace ballast {
+namespace ballast::data {
 
 /// The wheel's gRPC and Arrow are not built for the thread sanitizer: it does
 /// not see how their threads synchronise and takes all they hand over for
@@ -22,15 +22,15 @@ constexpr bool under_thread_sanitizer = false;
 #endif
 
 /// `features` values a row, scale 1, shape {features}.
-inline row_shape shape_of(stored_type stored, uint32_t features,
-                          uint32_t classes) {
+inline ledger::row_shape shape_of(ledger::stored_type stored, uint32_t features,
+                                  uint32_t classes) {
   return {features, {features}, stored, 1, 0, classes};
 }
 
 /// Value j of row i of chunk `id` = (id * 31 + i * 7 + j) % 251;
 /// label (or target) = i % classes; sample_id = 1000 * id + i.
 template <class T>
-chunk_ptr some_chunk(uint32_t id, uint32_t rows, const row_shape& row) {
+chunk_ptr some_chunk(uint32_t id, uint32_t rows, const ledger::row_shape& row) {
   chunk_columns columns;
   std::vector<T> values;
   for (uint32_t i = 0; i < rows; ++i) {
@@ -76,4 +76,4 @@ private:
   std::filesystem::path path_;
 };
 
-} // namespace ballast
+} // namespace ballast::data

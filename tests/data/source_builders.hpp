@@ -9,7 +9,7 @@
 #include <vector>
 #include <zlib.h>
 
-namespace ballast {
+namespace ballast::data {
 
 inline std::string big_endian(uint32_t number) {
   return {char(number >> 24), char(number >> 16), char(number >> 8),
@@ -97,4 +97,4 @@ inline job job_of(source_spec train, uint32_t chunk_rows = 4) {
   return out;
 }
 
-} // namespace ballast
+} // namespace ballast::data

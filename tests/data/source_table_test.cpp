@@ -9,7 +9,9 @@
 #include <gmock/gmock.h>
 #include <parquet/arrow/writer.h>
 
-namespace ballast {
+namespace ballast::data {
+
+using ledger::stored_type;
 namespace {
 
 using strings = std::vector<std::string>;
@@ -313,7 +315,7 @@ TEST(source_table, widens_without_changing_a_value) {
           : wide == stored_type::int16 ? values_of<int16_t>(table)[i]
           : wide == stored_type::int32 ? values_of<int32_t>(table)[i]
                                        : values_of<float>(table)[i];
-      EXPECT_EQ(got, expected) << to_string(wide);
+      EXPECT_EQ(got, expected) << ballast::to_string(wide);
     }
   }
   EXPECT_EQ(wider_type(stored_type::int16, stored_type::uint8),
@@ -350,4 +352,4 @@ TEST(column_values, gives_features_as_they_are_stored_and_the_label) {
 }
 
 } // namespace
-} // namespace ballast
+} // namespace ballast::data

@@ -6,7 +6,7 @@
 
 #include <filesystem>
 
-namespace ballast {
+namespace ballast::data {
 
 /// 11 images of 2 x 3 pixels, 3 classes.
 struct tiny_idx {
@@ -16,4 +16,4 @@ struct tiny_idx {
                                folder.write("labels", idx_labels(11, 3))));
 };
 
-} // namespace ballast
+} // namespace ballast::data

@@ -16,7 +16,7 @@
 #include <parquet/arrow/writer.h>
 #include <set>
 
-namespace ballast {
+namespace ballast::data {
 namespace {
 
 using ::testing::AllOf;
@@ -43,9 +43,9 @@ job tokens_job(source_spec train) {
 
 std::vector<float> features_of(const prepared_set& set, data_part part) {
   std::vector<float> out;
-  const std::vector<chunk_info>& chunks =
+  const std::vector<ledger::chunk_info>& chunks =
       part == data_part::train ? set.about().train : set.about().test;
-  for (const chunk_info& info : chunks) {
+  for (const ledger::chunk_info& info : chunks) {
     batch rows;
     gather_range(*set.read(part, info.id), set.about().row, 0, info.rows, rows);
     out.insert(out.end(), rows.features.begin(), rows.features.end());
@@ -60,7 +60,7 @@ TEST(tokens, of_a_csv_are_all_columns_and_know_their_vocabulary) {
   EXPECT_EQ(table.rows, 2u);
   EXPECT_EQ(table.row.features, 3u);
   EXPECT_EQ(table.row.vocabulary, 301u);
-  EXPECT_EQ(table.row.stored, stored_type::int16);
+  EXPECT_EQ(table.row.stored, ledger::stored_type::int16);
   EXPECT_EQ(table.row.classes, 1u);
   EXPECT_THAT(table.labels, ElementsAre(0, 0));
   EXPECT_EQ(table.label, "");
@@ -69,9 +69,10 @@ TEST(tokens, of_a_csv_are_all_columns_and_know_their_vocabulary) {
 TEST(tokens, are_kept_in_the_smallest_type_that_holds_them) {
   temporary_folder folder;
   for (const auto& [largest, stored] :
-       std::map<std::string, stored_type>{{"255", stored_type::uint8},
-                                          {"32767", stored_type::int16},
-                                          {"50256", stored_type::float32}}) {
+       std::map<std::string, ledger::stored_type>{
+           {"255", ledger::stored_type::uint8},
+           {"32767", ledger::stored_type::int16},
+           {"50256", ledger::stored_type::float32}}) {
     const source_table table =
         read_source(csv_of(folder, "a,b\n0," + largest + "\n"), of_tokens());
     EXPECT_EQ(table.row.stored, stored);
@@ -126,7 +127,7 @@ TEST(tokens, that_are_synthetic_are_a_function_of_seed_and_row) {
   EXPECT_TRUE(std::equal(small.features.begin(), small.features.end(),
                          large.features.begin()));
   EXPECT_EQ(large.row.vocabulary, 40u);
-  EXPECT_EQ(large.row.stored, stored_type::uint8);
+  EXPECT_EQ(large.row.stored, ledger::stored_type::uint8);
   EXPECT_NE(read_source(synthetic_source(60, 40, 9), of_tokens(4)).features,
             large.features);
   source_request test = of_tokens(3);
@@ -176,7 +177,7 @@ TEST(tokens, are_counted_by_rows_that_look_alike) {
   what.elastic.workers = 2;
   const auto set = prepare(what, folder / "cache");
   EXPECT_EQ(set->about().row.target_bins, 2u);
-  for (const chunk_info& info : set->about().train)
+  for (const ledger::chunk_info& info : set->about().train)
     EXPECT_THAT(info.label_histogram, testing::Contains(info.rows));
 }
 
@@ -186,12 +187,12 @@ TEST(tokens, are_prepared_split_and_read_back) {
   what.data.test_fraction = 0.2;
   what.data.placement.kind = placement_kind::stratified;
   const auto set = prepare(what, folder / "cache");
-  const row_shape& row = set->about().row;
+  const ledger::row_shape& row = set->about().row;
   EXPECT_EQ(row.vocabulary, 300u);
   EXPECT_EQ(row.classes, 1u);
   EXPECT_EQ(set->about().train_rows, 40u);
   EXPECT_EQ(set->about().test_rows, 10u);
-  for (const chunk_info& info : set->about().train) {
+  for (const ledger::chunk_info& info : set->about().train) {
     EXPECT_EQ(info.label_histogram.size(), row.target_bins);
     EXPECT_EQ(
         std::reduce(info.label_histogram.begin(), info.label_histogram.end()),
@@ -258,4 +259,4 @@ TEST(tokens, are_refused_with_file_row_and_column_where_they_are_none) {
 }
 
 } // namespace
-} // namespace ballast
+} // namespace ballast::data

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-namespace ballast {
+namespace ballast::data {
 
 inline void
 write_safetensors(const std::string& path,
@@ -18,4 +18,4 @@ write_safetensors(const std::string& path,
   std::ofstream(path, std::ios::binary) << bytes;
 }
 
-} // namespace ballast
+} // namespace ballast::data

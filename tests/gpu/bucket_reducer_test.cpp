@@ -8,7 +8,7 @@
 #include <semaphore>
 #include <stdexcept>
 
-namespace ballast {
+namespace ballast::gpu {
 namespace {
 
 std::vector<parameter_info> pieces(std::vector<size_t> counts) {
@@ -21,7 +21,7 @@ std::vector<parameter_info> pieces(std::vector<size_t> counts) {
   return out;
 }
 
-class noting_collective final : public collective {
+class noting_collective final : public collectives::collective {
 public:
   struct call {
     float* data;
@@ -30,18 +30,22 @@ public:
   };
   int rank() const override { return 0; }
   int size() const override { return 1; }
-  collective_state state() const override { return collective_state::ready; }
-  void all_reduce(void* data, size_t count, element_type, deadline) override {
+  collectives::collective_state state() const override {
+    return collectives::collective_state::ready;
+  }
+  void all_reduce(void* data, size_t count, collectives::element_type,
+                  collectives::deadline) override {
     if (fail)
-      throw collective_error(collective_errc::peer_lost, "played");
+      throw collectives::collective_error(
+          collectives::collective_errc::peer_lost, "played");
     calls.push_back(
         {static_cast<float*>(data), count, std::this_thread::get_id()});
     reduced.release();
   }
-  void broadcast(void*, size_t, int, deadline) override {}
-  void barrier(deadline) override {}
+  void broadcast(void*, size_t, int, collectives::deadline) override {}
+  void barrier(collectives::deadline) override {}
   void abort(const std::string&) noexcept override {}
-  void close(deadline) override {}
+  void close(collectives::deadline) override {}
   uint64_t bytes_sent() const override { return 0; }
   std::vector<call> calls;
   std::counting_semaphore<> reduced{0};
@@ -151,9 +155,9 @@ TEST(bucket_reducer, throws_in_finish_what_the_thread_met) {
   buckets.begin(gradients.data(), group, {});
   buckets.parameter_ready(1);
   buckets.parameter_ready(0);
-  EXPECT_THROW(buckets.finish(), collective_error);
+  EXPECT_THROW(buckets.finish(), collectives::collective_error);
   buckets.drop();
 }
 
 } // namespace
-} // namespace ballast
+} // namespace ballast::gpu

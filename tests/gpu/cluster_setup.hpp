@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-namespace ballast {
+namespace ballast::gpu {
 
 inline constexpr uint32_t rows_per_chunk = 16;
 
@@ -35,8 +35,8 @@ struct fed {
 struct cluster_setup {
   std::string backend = "local";
   uint32_t test_chunks = 0;
-  bool copies = false;        // keep what a checkpoint would
-  row_source* rows = nullptr; // null: all are here
+  bool copies = false;              // keep what a checkpoint would
+  data::row_source* rows = nullptr; // null: all are here
   std::function<std::shared_ptr<compute_device>(size_t rank)> device =
       [](size_t) {
         return std::shared_ptr<compute_device>(&cpu_device(), [](auto*) {});
@@ -47,4 +47,4 @@ struct cluster_setup {
       };
 };
 
-} // namespace ballast
+} // namespace ballast::gpu

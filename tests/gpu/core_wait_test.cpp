@@ -9,7 +9,7 @@
 #include <sched.h>
 #include <thread>
 
-namespace ballast {
+namespace ballast::gpu {
 namespace {
 
 using std::chrono::steady_clock;
@@ -51,4 +51,4 @@ TEST(core_wait, grows_while_another_thread_has_the_core) {
 }
 
 } // namespace
-} // namespace ballast
+} // namespace ballast::gpu

@@ -8,7 +8,10 @@
 #include <gmock/gmock.h>
 #include <map>
 
-namespace ballast {
+namespace ballast::gpu {
+
+using collectives::collective_errc;
+using collectives::collective_error;
 namespace {
 
 using ::testing::AllOf;
@@ -206,4 +209,4 @@ TEST(cuda_library, tries_no_device_that_is_not_there) {
 }
 
 } // namespace
-} // namespace ballast
+} // namespace ballast::gpu

@@ -7,7 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-namespace ballast {
+namespace ballast::gpu {
 namespace {
 
 namespace fs = std::filesystem;
@@ -72,4 +72,4 @@ TEST_F(device_seats, are_not_looked_for_in_the_folder_of_somebody_else) {
 }
 
 } // namespace
-} // namespace ballast
+} // namespace ballast::gpu

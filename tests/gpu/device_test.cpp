@@ -10,7 +10,7 @@
 #include <cmath>
 #include <numeric>
 
-namespace ballast {
+namespace ballast::gpu {
 namespace {
 
 constexpr auto patience = std::chrono::seconds(60); // a deadlock, not slowness
@@ -403,11 +403,12 @@ TEST(staged_collective, copies_nothing_where_one_rank_sums_nothing) {
   device.upload(arena.get(), values.data(), 20);
   auto mirror = group->allocate_arena(20);
   auto opening = group->prepare({.generation = generation{1}, .token = "t"});
-  const deadline soon = std::chrono::steady_clock::now() + patience;
+  const collectives::deadline soon =
+      std::chrono::steady_clock::now() + patience;
   auto staged = make_staged_collective(
       opening->connect({opening->address()}, soon), device, mirror, 20);
   const size_t before = device.uploads + device.downloads;
-  staged->all_reduce(arena.get(), 20, element_type::float32, soon);
+  staged->all_reduce(arena.get(), 20, collectives::element_type::float32, soon);
   EXPECT_EQ(device.uploads + device.downloads, before);
   std::vector<float> after(20);
   device.download(after.data(), arena.get(), 20);
@@ -426,4 +427,4 @@ TEST(compute_device, of_the_cpu_copies_nothing) {
 }
 
 } // namespace
-} // namespace ballast
+} // namespace ballast::gpu

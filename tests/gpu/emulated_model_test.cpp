@@ -7,7 +7,7 @@
 #include <numeric>
 #include <thread>
 
-namespace ballast {
+namespace ballast::gpu {
 namespace {
 
 struct bound_model {
@@ -153,4 +153,4 @@ TEST(make_model, refuses_zeros_where_nothing_would_learn) {
 }
 
 } // namespace
-} // namespace ballast
+} // namespace ballast::gpu

@@ -15,27 +15,27 @@
 #include <mutex>
 #include <thread>
 
-namespace ballast {
+namespace ballast::gpu {
 
 class cluster {
 public:
   cluster(size_t world, uint32_t chunks, job what, cluster_setup setup = {})
       : world_(world), what_(std::move(what)), setup_(std::move(setup)),
         store_(1 << 20) {
-    set_.row = shape_of(stored_type::uint8, 1, 2);
+    set_.row = data::shape_of(ledger::stored_type::uint8, 1, 2);
     for (uint32_t c = 0; c < chunks; ++c) {
-      store_.put(data_part::train,
-                 some_chunk<uint8_t>(c, rows_per_chunk, set_.row));
-      chunk_info about;
+      store_.put(data::data_part::train,
+                 data::some_chunk<uint8_t>(c, rows_per_chunk, set_.row));
+      ledger::chunk_info about;
       about.id = chunk_id(c);
       about.rows = rows_per_chunk;
       set_.train.push_back(about);
       set_.train_rows += rows_per_chunk;
     }
     for (uint32_t c = 0; c < setup_.test_chunks; ++c) {
-      store_.put(data_part::test,
-                 some_chunk<uint8_t>(100 + c, rows_per_chunk, set_.row));
-      chunk_info about;
+      store_.put(data::data_part::test,
+                 data::some_chunk<uint8_t>(100 + c, rows_per_chunk, set_.row));
+      ledger::chunk_info about;
       about.id = chunk_id(100 + c);
       about.rows = rows_per_chunk;
       set_.test.push_back(about);
@@ -46,13 +46,13 @@ public:
       workers_.push_back(std::make_unique<worker>(*this, w));
   }
 
-  plan deal(plan_number number, size_t shift) const {
-    plan out{number, generation{1}, {}};
+  ledger::plan deal(plan_number number, size_t shift) const {
+    ledger::plan out{number, generation{1}, {}};
     for (size_t w = 0; w < world_; ++w)
       out.shares.push_back(
           {worker_id(uint32_t(w + 1)), number, 0, {}, uint32_t(w)});
     for (uint32_t c = 0; c < set_.train.size(); ++c) {
-      share& owner = out.shares[(c + shift) % world_];
+      ledger::share& owner = out.shares[(c + shift) % world_];
       owner.intervals.push_back({chunk_id(c), 0, rows_per_chunk});
       owner.batch_weight += rows_per_chunk;
     }
@@ -76,11 +76,12 @@ public:
       device->upload(memory.parameters.get(), values.data(), count);
       update =
           device->make_optimizer(in.what_.train.optimizer, count, *backend);
-      ledger_config rows{in.what_.seed, in.what_.train.global_batch, {}};
-      for (const chunk_info& one : in.set_.train)
+      ledger::ledger_config rows{
+          in.what_.seed, in.what_.train.global_batch, {}};
+      for (const ledger::chunk_info& one : in.set_.train)
         rows.chunk_rows.push_back(one.rows);
       step_listener listener;
-      listener.trace = [&in](const step_order& order,
+      listener.trace = [&in](const ballast::worker::step_order& order,
                              const std::vector<uint64_t>& ids) {
         std::lock_guard lock(in.mutex_);
         in.traced_[value(order.at.step)].push_back(
@@ -109,10 +110,11 @@ public:
               &in.store_, network.get(), update.get(), memory, &state,
               make_bucket_layout(network->parameters(), 64), self,
               device.get()},
-          worker_core_config{rows, self, in.what_.train.epochs},
+          ballast::worker::worker_core_config{rows, self,
+                                              in.what_.train.epochs},
           in.deal(plan_number{1}, 0),
-          worker_core({rows, self, in.what_.train.epochs},
-                      in.deal(plan_number{1}, 0), {}),
+          ballast::worker::worker_core({rows, self, in.what_.train.epochs},
+                                       in.deal(plan_number{1}, 0), {}),
           listener);
     }
     std::vector<float> parameters() const {
@@ -122,7 +124,7 @@ public:
       return {values.begin(), values.end()};
     }
     std::shared_ptr<compute_device> device;
-    std::unique_ptr<collective_backend> backend;
+    std::unique_ptr<collectives::collective_backend> backend;
     std::unique_ptr<model> network;
     worker_id self;
     arenas memory;
@@ -137,7 +139,7 @@ public:
   };
 
   void start(const generation_start& how = {}) {
-    std::vector<std::unique_ptr<collective_opening>> openings;
+    std::vector<std::unique_ptr<collectives::collective_opening>> openings;
     std::vector<std::string> addresses;
     for (size_t w = 0; w < world_; ++w) {
       openings.push_back(workers_[w]->backend->prepare(
@@ -179,9 +181,9 @@ public:
   size_t world_;
   job what_;
   cluster_setup setup_;
-  chunk_store store_;
-  manifest set_;
-  std::optional<resident_rows> rows_;
+  data::chunk_store store_;
+  ledger::manifest set_;
+  std::optional<data::resident_rows> rows_;
   std::mutex mutex_;
   std::map<uint64_t, std::vector<fed>> traced_;
   std::map<uint64_t, uint64_t> plans_;
@@ -191,4 +193,4 @@ public:
   std::vector<std::thread> threads_;
 };
 
-} // namespace ballast
+} // namespace ballast::gpu

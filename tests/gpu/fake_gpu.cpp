@@ -18,6 +18,7 @@
 namespace {
 
 using namespace ballast;
+using namespace ballast::gpu;
 
 constexpr int gpus = 2;
 constexpr const char* buses[gpus] = {"0000:17:00.0", "0000:65:00.0"};
@@ -28,17 +29,18 @@ std::string wanted_nccl() {
   return text ? text : "";
 }
 
-class played_opening final : public collective_opening {
+class played_opening final : public collectives::collective_opening {
 public:
-  played_opening(std::unique_ptr<collective_opening> ring,
+  played_opening(std::unique_ptr<collectives::collective_opening> ring,
                  guarded_device& device, std::shared_ptr<float[]> mirror)
       : ring_(std::move(ring)), device_(device), mirror_(std::move(mirror)) {}
   const std::string& address() const override { return ring_->address(); }
-  std::unique_ptr<collective> connect(const std::vector<std::string>& addresses,
-                                      deadline until) override {
+  std::unique_ptr<collectives::collective>
+  connect(const std::vector<std::string>& addresses,
+          collectives::deadline until) override {
     if (wanted_nccl() == "broken")
-      throw collective_error(collective_errc::unsupported,
-                             "unhandled system error");
+      throw collectives::collective_error(
+          collectives::collective_errc::unsupported, "unhandled system error");
     return make_staged_collective(ring_->connect(addresses, until), device_,
                                   mirror_, device_.largest);
   }
@@ -47,22 +49,22 @@ public:
   }
 
 private:
-  std::unique_ptr<collective_opening> ring_;
+  std::unique_ptr<collectives::collective_opening> ring_;
   guarded_device& device_;
   std::shared_ptr<float[]> mirror_;
 };
 
-class played_nccl final : public collective_backend {
+class played_nccl final : public collectives::collective_backend {
 public:
   explicit played_nccl(guarded_device& device) : device_(device) {}
   std::string name() const override { return "nccl"; }
-  collective_capabilities capabilities() const override {
-    collective_capabilities out = ring_->capabilities();
+  collectives::collective_capabilities capabilities() const override {
+    collectives::collective_capabilities out = ring_->capabilities();
     out.device_memory = true;
     return out;
   }
-  std::unique_ptr<collective_opening>
-  prepare(const collective_options& options) override {
+  std::unique_ptr<collectives::collective_opening>
+  prepare(const collectives::collective_options& options) override {
     auto mirror = ring_->allocate_arena(device_.largest);
     return std::make_unique<played_opening>(ring_->prepare(options), device_,
                                             std::move(mirror));
@@ -70,7 +72,8 @@ public:
 
 private:
   guarded_device& device_;
-  std::unique_ptr<collective_backend> ring_ = make_ring_backend("ring", {});
+  std::unique_ptr<collectives::collective_backend> ring_ =
+      collectives::make_ring_backend("ring", {});
 };
 
 torch_factory* real_models() {
@@ -98,7 +101,8 @@ void ballast_nccl_probe(nccl_report* out) {
   else
     out->compiled_version = out->running_version = 22809;
 }
-collective_backend* ballast_make_nccl_backend(int device, failure*) {
+collectives::collective_backend* ballast_make_nccl_backend(int device,
+                                                           failure*) {
   return new played_nccl(*made[device]);
 }
 compute_device* ballast_make_cuda_device(int index, failure*) {

@@ -8,7 +8,7 @@
 #include <limits>
 #include <utility>
 
-namespace ballast {
+namespace ballast::gpu {
 namespace {
 
 /// The emulated model; in its `at`-th step it adds `extra` to one gradient.
@@ -131,4 +131,4 @@ TEST(finite_step, makes_no_model_and_no_copy_of_infinite_parameters) {
 }
 
 } // namespace
-} // namespace ballast
+} // namespace ballast::gpu

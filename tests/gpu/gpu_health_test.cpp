@@ -6,7 +6,7 @@
 #include <dlfcn.h>
 #include <gmock/gmock.h>
 
-namespace ballast {
+namespace ballast::gpu {
 namespace {
 
 using ::testing::AllOf;
@@ -105,4 +105,4 @@ TEST(nvml_reader, says_why_it_cannot_be_had) {
 }
 
 } // namespace
-} // namespace ballast
+} // namespace ballast::gpu

@@ -16,7 +16,7 @@
 #include <map>
 #include <mutex>
 
-namespace ballast {
+namespace ballast::gpu {
 
 class guarded_device final : public compute_device {
 public:
@@ -34,7 +34,7 @@ public:
   }
 
   std::shared_ptr<float[]> allocate(size_t floats,
-                                    collective_backend&) override {
+                                    collectives::collective_backend&) override {
     return allocate(floats);
   }
   std::shared_ptr<float[]> allocate(size_t floats) {
@@ -62,9 +62,9 @@ public:
     return memory;
   }
 
-  std::unique_ptr<optimizer> make_optimizer(const optimizer_spec& spec,
-                                            size_t count,
-                                            collective_backend&) override {
+  std::unique_ptr<optimizer>
+  make_optimizer(const optimizer_spec& spec, size_t count,
+                 collectives::collective_backend&) override {
     return std::make_unique<update>(*this, spec, count);
   }
 
@@ -144,7 +144,7 @@ private:
   class update final : public optimizer {
   public:
     update(guarded_device& of, const optimizer_spec& spec, size_t count)
-        : of_(of), rules_(ballast::make_optimizer(spec, count)), count_(count) {
+        : of_(of), rules_(gpu::make_optimizer(spec, count)), count_(count) {
       for (const state_vector& one : rules_->state())
         states_.push_back({one.name, of.allocate(count)});
     }
@@ -197,4 +197,4 @@ private:
   uint64_t done_ = 0;
 };
 
-} // namespace ballast
+} // namespace ballast::gpu

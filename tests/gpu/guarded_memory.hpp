@@ -13,7 +13,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-namespace ballast {
+namespace ballast::gpu {
 
 /// Blocks of such memory. Threads: any.
 class guarded_memory : public std::enable_shared_from_this<guarded_memory> {
@@ -84,4 +84,4 @@ private:
   std::map<const char*, pages> by_guard_;
 };
 
-} // namespace ballast
+} // namespace ballast::gpu

@@ -12,7 +12,7 @@
 #include <gmock/gmock.h>
 #include <limits>
 
-namespace ballast {
+namespace ballast::gpu {
 namespace {
 
 using ::testing::ElementsAre;
@@ -32,20 +32,20 @@ TEST(scale_copy, works_in_place_and_on_nothing) {
 }
 
 TEST(write_trailer, puts_counts_lanes_and_the_loss_of_the_device_together) {
-  trailer counts;
+  worker::trailer counts;
   counts.set_samples(7);
   counts.set_loss_sum(1);
   counts.raise_plan_lane(plan_number{3});
   counts.raise_stop_lane();
   const float loss_sum = 2.5F;
-  std::vector<float> to(trailer::floats + 1, 9);
+  std::vector<float> to(worker::trailer::floats + 1, 9);
   write_trailer(counts, &loss_sum, to.data());
-  std::vector<float> expected(trailer::floats + 1, 0);
+  std::vector<float> expected(worker::trailer::floats + 1, 0);
   expected[0] = 7;
   expected[1] = 2.5F;
   expected[2 + 3] = 1;
   expected[11] = 1;
-  expected[trailer::floats] = 9; // not its own
+  expected[worker::trailer::floats] = 9; // not its own
   EXPECT_EQ(to, expected);
   write_trailer(counts, nullptr, to.data());
   EXPECT_EQ(to[1], 1);
@@ -174,4 +174,4 @@ TEST(gather_rows, makes_a_row_that_is_not_there_show_in_the_loss) {
 }
 
 } // namespace
-} // namespace ballast
+} // namespace ballast::gpu

@@ -4,7 +4,7 @@
 
 #include <gmock/gmock.h>
 
-namespace ballast {
+namespace ballast::gpu {
 namespace {
 
 using ::testing::AllOf;
@@ -17,8 +17,8 @@ void expect_refused(const std::vector<std::string>& all, int peer,
   try {
     nccl_meeting_place(all, version);
     ADD_FAILURE() << "ranks joined that do not fit";
-  } catch (const collective_error& e) {
-    EXPECT_EQ(e.code(), collective_errc::mismatch);
+  } catch (const collectives::collective_error& e) {
+    EXPECT_EQ(e.code(), collectives::collective_errc::mismatch);
     EXPECT_EQ(e.peer(), peer);
     EXPECT_THAT(e.what(), says);
   }
@@ -64,4 +64,4 @@ TEST(nccl_introduction, takes_no_other_text) {
 }
 
 } // namespace
-} // namespace ballast
+} // namespace ballast::gpu

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <gtest/gtest.h>
 
-namespace ballast {
+namespace ballast::gpu {
 namespace {
 
 constexpr size_t count = 1037; // no multiple of a vector register
@@ -204,4 +204,4 @@ TEST(learning_rate, survives_runs_shorter_than_the_warm_up) {
 }
 
 } // namespace
-} // namespace ballast
+} // namespace ballast::gpu

@@ -3,7 +3,7 @@
 // local collective and the emulated model without sleeping.
 #include "tests/gpu/executor_cluster.hpp"
 
-namespace ballast {
+namespace ballast::gpu {
 namespace {
 
 /// The same training in double, from the trace alone.
@@ -62,13 +62,13 @@ TEST(step_executor, tells_once_what_the_collective_sent) {
   c.join();
   // Every step sends its gradient and its trailer.
   EXPECT_GT(c.workers_[1]->executor->drain().bytes_sent,
-            16 * trailer::floats * sizeof(float));
+            16 * worker::trailer::floats * sizeof(float));
   EXPECT_EQ(c.workers_[1]->executor->drain().bytes_sent, 0u);
 }
 
 TEST(step_executor, switches_to_an_offered_plan_without_losing_a_sample) {
   cluster c(3, 30, emulated_job(6, 10));
-  plan second = c.deal(plan_number{2}, 1);
+  ledger::plan second = c.deal(plan_number{2}, 1);
   // Waiting before anybody starts: the lane fills in step 1, so that step 3 is
   // the first one under it.
   for (auto& one : c.workers_)
@@ -118,16 +118,17 @@ TEST(step_executor, ends_in_a_pause_when_told_to_stop) {
 }
 
 /// Rows that never come.
-class no_rows final : public row_source {
+class no_rows final : public data::row_source {
 public:
-  void gather(data_part, std::span<const row_ref>, const question& given_up,
-              batch&) override {
+  void gather(data::data_part, std::span<const ledger::row_ref>,
+              const question& given_up, data::batch&) override {
     asked.count_down();
     while (!given_up())
       std::this_thread::yield();
     throw ballast_error(errc::unreachable, "given up");
   }
-  chunk_ptr chunk_of(data_part, chunk_id, const question&) override {
+  data::chunk_ptr chunk_of(data::data_part, chunk_id,
+                           const question&) override {
     return nullptr;
   }
   std::latch asked{1};
@@ -171,4 +172,4 @@ TEST(step_executor, ends_with_the_step_named_when_the_loss_is_not_finite) {
 }
 
 } // namespace
-} // namespace ballast
+} // namespace ballast::gpu

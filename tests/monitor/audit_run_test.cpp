@@ -15,7 +15,7 @@
 #include <sstream>
 #include <unistd.h>
 
-namespace ballast {
+namespace ballast::monitor {
 namespace {
 
 namespace fs = std::filesystem;
@@ -43,9 +43,9 @@ protected:
 
   /// 2 workers, 4 chunks of 25 rows, batches of 8, 2 epochs: 26 steps.
   void write_run(uint64_t steps, bool traced, const std::string& state = "") {
-    manifest set;
+    ledger::manifest set;
     for (uint32_t id = 0; id < 4; ++id) {
-      chunk_info chunk;
+      ledger::chunk_info chunk;
       chunk.id = chunk_id{id};
       chunk.rows = 25;
       chunk.checksum = "0123456789abcdef";
@@ -54,35 +54,36 @@ protected:
       set.train.push_back(chunk);
     }
     set.train_rows = 100;
-    set.row = {1, {1}, stored_type::float32, 1, 0, 1};
+    set.row = {1, {1}, ledger::stored_type::float32, 1, 0, 1};
     set.placement = {{chunk_id{0}, chunk_id{1}, chunk_id{2}}, {chunk_id{3}}};
     write_text(folder_ / "manifest.json", json(set).dump());
 
     std::vector<worker_id> workers{worker_id{1}, worker_id{2}};
-    plan first = first_plan(set, workers, generation{1}, plan_number{1});
-    ledger_config config{5, 8, {25, 25, 25, 25}};
-    journal book = journal::open_for_writing(folder_);
+    ledger::plan first =
+        first_plan(set, workers, generation{1}, plan_number{1});
+    ledger::ledger_config config{5, 8, {25, 25, 25, 25}};
+    store::journal book = store::journal::open_for_writing(folder_);
     json job{{"train", {{"epochs", 2}, {"global_batch", 8}}},
              {"trace_samples", traced}};
     book.record_run({"test-1", config.seed, 100, job});
     book.record_change(
         {generation{1}, {{workers[0], "w1", 1}, {workers[1], "w.2", 1}}}, first,
-        position{});
+        ledger::position{});
 
-    ledger run(config, first);
+    ledger::ledger run(config, first);
     step_log lines(folder_ / "steps.jsonl");
-    std::optional<line_file> traces[2];
+    std::optional<store::line_file> traces[2];
     for (int rank = 0; traced && rank < 2; ++rank)
       traces[rank].emplace(folder_ / "trace" /
                            (rank ? "w.2.1.jsonl" : "w1.1.jsonl"));
-    position last;
+    ledger::position last;
     for (uint64_t step = 1; step <= steps; ++step) {
       last = run.next();
       for (size_t rank = 0; traced && rank < 2; ++rank) {
-        std::vector<row_ref> rows;
+        std::vector<ledger::row_ref> rows;
         run.sequence_of(rank).draw(run.takes()[rank], rows);
         json ids = json::array();
-        for (const row_ref& row : rows)
+        for (const ledger::row_ref& row : rows)
           ids.push_back(value(row.chunk) * 25 + row.row);
         traces[rank]->append(json{
             {"generation", 1},
@@ -122,9 +123,9 @@ protected:
 
 TEST_F(audit_run, is_fine_with_a_whole_run) {
   write_run(26, true, "done");
-  audit_report report = audit_run_directory(folder_);
+  ledger::audit_report report = audit_run_directory(folder_);
   EXPECT_TRUE(report.fine()) << problems();
-  EXPECT_EQ(report.counts(), (sample_counts{200, 200, 0, 0}));
+  EXPECT_EQ(report.counts(), (ledger::sample_counts{200, 200, 0, 0}));
   EXPECT_EQ(report.steps_committed, 26U);
   EXPECT_EQ(report.trace_lines, 52U);
   auto counts = audit_counts(folder_);
@@ -143,7 +144,7 @@ TEST_F(audit_run, is_fine_with_a_stopped_run_and_one_that_goes_on) {
   std::ofstream(folder_ / "trace/w1.1.jsonl", std::ios::app) << "{\"gener";
   EXPECT_EQ(problems(), "");
   EXPECT_EQ(audit_run_directory(folder_).counts(),
-            (sample_counts{116, 116, 0, 0}));
+            (ledger::sample_counts{116, 116, 0, 0}));
 }
 
 TEST_F(audit_run, finds_what_was_changed_in_each_file) {
@@ -246,4 +247,4 @@ TEST_F(audit_run, says_what_is_missing_where_nothing_can_be_said) {
 }
 
 } // namespace
-} // namespace ballast
+} // namespace ballast::monitor

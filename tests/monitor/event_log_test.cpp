@@ -8,7 +8,7 @@
 
 #include <thread>
 
-namespace ballast {
+namespace ballast::monitor {
 namespace {
 
 using std::chrono::milliseconds;
@@ -25,7 +25,7 @@ std::vector<uint64_t> numbers(const std::vector<event>& events) {
 using seqs = std::vector<uint64_t>;
 
 TEST(event_log, writes_number_times_kind_and_fields) {
-  temp_folder folder;
+  store::temp_folder folder;
   event_log log(folder / "events.jsonl");
   EXPECT_EQ(log.append(event_text{"epoch", {{"epoch", 1}, {"loss", 0.5}}}), 1u);
   nlohmann::json sorted = {{"b", 1}, {"a", 2}};
@@ -44,7 +44,7 @@ TEST(event_log, writes_number_times_kind_and_fields) {
 }
 
 TEST(event_log, refuses_a_field_that_would_hide_its_own) {
-  temp_folder folder;
+  store::temp_folder folder;
   event_log log(folder / "e");
   EXPECT_FAILURE(log.append(event_text{"epoch", {{"seq", 9}}}), errc::internal,
                  "'seq'");
@@ -52,12 +52,12 @@ TEST(event_log, refuses_a_field_that_would_hide_its_own) {
 }
 
 TEST(event_log, tells_the_number_of_a_line_before_it_is_written) {
-  temp_folder folder;
+  store::temp_folder folder;
   event_log log(folder / "e");
   log.append(event_text{"a", {}});
   log.append(event_text{"b", {}}, [&](uint64_t seq) {
     EXPECT_EQ(seq, 2u);
-    EXPECT_EQ(content_of(folder / "e").find("\"b\""), std::string::npos);
+    EXPECT_EQ(store::content_of(folder / "e").find("\"b\""), std::string::npos);
   });
   EXPECT_FAILURE(log.append(event_text{"c", {}},
                             [](uint64_t) {
@@ -69,7 +69,7 @@ TEST(event_log, tells_the_number_of_a_line_before_it_is_written) {
 }
 
 TEST(event_log, keeps_only_the_newest_in_memory) {
-  temp_folder folder;
+  store::temp_folder folder;
   event_log log(folder / "e", 3);
   EXPECT_EQ(log.first_kept(), 1u);
   for (int i = 0; i < 5; ++i)
@@ -83,7 +83,7 @@ TEST(event_log, keeps_only_the_newest_in_memory) {
 }
 
 TEST(event_log, continues_an_earlier_file) {
-  temp_folder folder;
+  store::temp_folder folder;
   {
     event_log log(folder / "e");
     for (int i = 0; i < 4; ++i)
@@ -96,7 +96,7 @@ TEST(event_log, continues_an_earlier_file) {
 }
 
 TEST(event_log, wakes_a_subscriber_that_waits) {
-  temp_folder folder;
+  store::temp_folder folder;
   event_log log(folder / "e");
   std::stop_source stop;
   std::vector<event> got;
@@ -108,7 +108,7 @@ TEST(event_log, wakes_a_subscriber_that_waits) {
 }
 
 TEST(event_log, lets_a_subscriber_go_on_timeout_and_on_stop) {
-  temp_folder folder;
+  store::temp_folder folder;
   event_log log(folder / "e");
   std::stop_source stop;
   EXPECT_TRUE(log.wait_after(0, 10, milliseconds(1), stop.get_token()).empty());
@@ -120,7 +120,7 @@ TEST(event_log, lets_a_subscriber_go_on_timeout_and_on_stop) {
 }
 
 TEST(event_log, loses_and_repeats_nothing_with_many_writers_and_readers) {
-  temp_folder folder;
+  store::temp_folder folder;
   event_log log(folder / "e");
   constexpr uint64_t writers = 4, each = 100;
   std::stop_source stop;
@@ -154,11 +154,11 @@ TEST(event_log, loses_and_repeats_nothing_with_many_writers_and_readers) {
 }
 
 TEST(event_log, an_event_that_does_not_fit_on_the_disk_did_not_happen) {
-  temp_folder folder;
+  store::temp_folder folder;
   event_log log(folder / "e");
   log.append(event_text{"x", {}});
   {
-    small_disk disk(120);
+    store::small_disk disk(120);
     EXPECT_FAILURE(
         log.append(event_text{"x", {{"pad", std::string(200, 'x')}}}),
         errc::disk_full, "/e");
@@ -168,11 +168,11 @@ TEST(event_log, an_event_that_does_not_fit_on_the_disk_did_not_happen) {
 }
 
 TEST(event_log, survives_text_that_is_no_utf8) {
-  temp_folder folder;
+  store::temp_folder folder;
   event_log log(folder / "e");
   log.append(event_text{"error", {{"reason", "bad \xff byte"}}});
   EXPECT_TRUE(nlohmann::json::accept(log.after(0).at(0).line));
 }
 
 } // namespace
-} // namespace ballast
+} // namespace ballast::monitor

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace ballast {
+namespace ballast::monitor {
 namespace {
 
 TEST(http_access, finds_the_host_of_a_host_header) {
@@ -33,4 +33,4 @@ TEST(http_access, bound_everywhere_any_literal_address_and_its_name_do) {
 }
 
 } // namespace
-} // namespace ballast
+} // namespace ballast::monitor

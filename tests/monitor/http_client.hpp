@@ -12,7 +12,7 @@
 #include <unistd.h>
 #include <utility>
 
-namespace ballast {
+namespace ballast::monitor {
 
 struct http_answer {
   int status = 0;
@@ -120,4 +120,4 @@ inline http_answer http(uint16_t port, const std::string& method,
   return parse_answer(connection.read_to_end());
 }
 
-} // namespace ballast
+} // namespace ballast::monitor

@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 #include <string>
 
-namespace ballast {
+namespace ballast::monitor {
 namespace {
 
 using state = http_intake::state;
@@ -85,4 +85,4 @@ TEST(http_intake, tells_once_that_the_client_waits_to_go_on) {
 }
 
 } // namespace
-} // namespace ballast
+} // namespace ballast::monitor

@@ -12,7 +12,7 @@
 #include <gmock/gmock.h>
 #include <thread>
 
-namespace ballast {
+namespace ballast::monitor {
 namespace {
 
 using ::testing::HasSubstr;
@@ -50,7 +50,7 @@ struct coordinator {
     return http(port, "POST", "/v1/control", headers, body);
   }
 
-  temp_folder folder;
+  store::temp_folder folder;
   std::shared_ptr<event_log> events;
   std::atomic<bool> ready{true};
   std::atomic<int> controlled{0};
@@ -414,4 +414,4 @@ TEST(http_server, prints_addresses_as_they_are_typed) {
 }
 
 } // namespace
-} // namespace ballast
+} // namespace ballast::monitor

@@ -7,11 +7,11 @@
 #include <regex>
 #include <thread>
 
-namespace ballast {
+namespace ballast::monitor {
 namespace {
 
 TEST(log, writes_time_level_process_and_text_into_the_folder) {
-  temp_folder folder;
+  store::temp_folder folder;
   start_log("w7", spdlog::level::off);
   log().info("before the folder is known");
   log_to_folder(folder.path());
@@ -20,7 +20,7 @@ TEST(log, writes_time_level_process_and_text_into_the_folder) {
   log().debug("not asked for");
   log_to_stderr_only();
   log().info("of another job");
-  std::string content = content_of(folder / "w7.log");
+  std::string content = store::content_of(folder / "w7.log");
   std::regex lines(
       R"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3} info w7: joined as w7
 \d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3} warning w7: slow
@@ -29,7 +29,7 @@ TEST(log, writes_time_level_process_and_text_into_the_folder) {
 }
 
 TEST(log, takes_lines_of_many_threads_whole) {
-  temp_folder folder;
+  store::temp_folder folder;
   start_log("w8", spdlog::level::off);
   log_to_folder(folder.path());
   std::vector<std::thread> threads;
@@ -50,12 +50,12 @@ TEST(log, takes_lines_of_many_threads_whole) {
 }
 
 TEST(log, says_where_it_cannot_write) {
-  temp_folder folder;
-  write_content(folder / "file", "x");
+  store::temp_folder folder;
+  store::write_content(folder / "file", "x");
   start_log("w9", spdlog::level::off);
   EXPECT_FAILURE(log_to_folder(folder / "file"), errc::run_dir_unusable,
                  "w9.log");
 }
 
 } // namespace
-} // namespace ballast
+} // namespace ballast::monitor

@@ -13,30 +13,31 @@
 #include <set>
 #include <sstream>
 
-namespace ballast {
+namespace ballast::monitor {
 namespace {
 
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-worker_status some_worker(const std::string& name, double samples_per_s,
-                          worker_status::part share) {
-  worker_status out;
+coordinator::worker_status some_worker(const std::string& name,
+                                       double samples_per_s,
+                                       coordinator::worker_status::part share) {
+  coordinator::worker_status out;
   out.name = name;
-  out.state = worker_standing::training;
+  out.state = coordinator::worker_standing::training;
   out.samples_per_s = samples_per_s;
   out.share = share;
   return out;
 }
 
-run_status some_status() {
-  run_status out;
-  out.state = run_phase::training;
+coordinator::run_status some_status() {
+  coordinator::run_status out;
+  out.state = coordinator::run_phase::training;
   out.workers = {some_worker("w1", 1000.5, {30'000, 0.25, 128}),
                  some_worker("w2", 900, {30'000, 0.5, 128, 5e7})};
-  out.workers[0].heartbeat_age = worker_status::seconds(0.1);
-  out.run = run_status::numbers{};
-  run_status::balancing& balance = out.run->balance;
+  out.workers[0].heartbeat_age = coordinator::worker_status::seconds(0.1);
+  out.run = coordinator::run_status::numbers{};
+  coordinator::run_status::balancing& balance = out.run->balance;
   balance.makespan_ratio = 1.25;
   balance.moves_in_flight = 3;
   balance.moved_by_skew = 2560;
@@ -54,7 +55,7 @@ void use(coordinator_probe& probe) {
   probe.committed(step_number{2}, epoch_number{1}, 100, 2.25);
   probe.status(some_status());
   probe.plan(coordinator_probe::plan_outcome::effective);
-  probe.event(events::error{{errc::worker_lost, "w1", {}}});
+  probe.event(coordinator::events::error{{errc::worker_lost, "w1", {}}});
 }
 
 void use(worker_probe& probe) {
@@ -62,13 +63,13 @@ void use(worker_probe& probe) {
   probe.step({0.001, 0.01, 0.002, 0.0005}, 127);
   probe.collective_bytes(400'000);
   probe.error(errc::collective_failed);
-  gpu_reading gpu;
+  gpu::gpu_reading gpu;
   gpu.utilization_ratio = 0.9;
   gpu.memory_used_bytes = 600;
   gpu.memory_bytes = 1000;
   gpu.power_watts = 400;
   gpu.temperature_celsius = 60;
-  gpu.clock_reasons = clock_power_cap;
+  gpu.clock_reasons = gpu::clock_power_cap;
   gpu.sent_bytes_per_second = gpu.received_bytes_per_second = 1024;
   gpu.memory_errors = 1;
   probe.gpu(gpu);
@@ -77,7 +78,7 @@ void use(worker_probe& probe) {
 std::string coordinator_text() {
   coordinator_probe probe("fashion-1");
   use(probe);
-  probe.event(events::evaluated{.loss = 1, .accuracy = 0.5});
+  probe.event(coordinator::events::evaluated{.loss = 1, .accuracy = 0.5});
   return probe.text();
 }
 
@@ -140,35 +141,40 @@ TEST(metrics, counts_and_shows_what_happened) {
 
 TEST(metrics, count_what_events_tell) {
   coordinator_probe probe("r");
-  probe.event(events::generation_begun{
+  probe.event(coordinator::events::generation_begun{
       .number = generation{2},
       .step = step_number{8},
       .workers = {"w1"},
       .why =
-          events::generation_begun::recovered{
+          coordinator::events::generation_begun::recovered{
               .reason =
-                  recovery_reasons::worker_lost{
+                  coordinator::recovery_reasons::worker_lost{
                       "w2", process_end{process_end::kind::killed, 9}},
-              .whole = events::milliseconds(75),
-              .detect = events::milliseconds(2),
-              .fence = events::milliseconds(10),
-              .plan = events::milliseconds(3),
-              .open = events::milliseconds(30),
-              .sync = events::milliseconds(20),
-              .first_step = events::milliseconds(10)},
+              .whole = coordinator::events::milliseconds(75),
+              .detect = coordinator::events::milliseconds(2),
+              .fence = coordinator::events::milliseconds(10),
+              .plan = coordinator::events::milliseconds(3),
+              .open = coordinator::events::milliseconds(30),
+              .sync = coordinator::events::milliseconds(20),
+              .first_step = coordinator::events::milliseconds(10)},
       .collective = {}});
-  probe.event(events::generation_begun{}); // the first is no recovery
-  probe.event(events::plan_dropped{});
-  probe.event(events::plan_offered{});
   probe.event(
-      events::checkpoint{.step = {}, .epoch = {}, .bytes = 1, .took = {}});
-  probe.event(events::evaluated{.loss = 0.25});
+      coordinator::events::generation_begun{}); // the first is no recovery
+  probe.event(coordinator::events::plan_dropped{});
+  probe.event(coordinator::events::plan_offered{});
+  probe.event(coordinator::events::checkpoint{
+      .step = {}, .epoch = {}, .bytes = 1, .took = {}});
+  probe.event(coordinator::events::evaluated{.loss = 0.25});
   EXPECT_THAT(probe.text(), Not(HasSubstr("ballast_evaluation_accuracy")));
-  probe.event(events::evaluated{.loss = 0.5, .accuracy = 0.75});
-  for (const run_event& one : std::initializer_list<run_event>{
-           events::step_refused{{errc::non_finite_loss, "", {}}, {}, {}},
-           events::checkpoint_failed{{}, {errc::unreachable, "", {}}},
-           events::respawn_ended{}, events::disk_full{}, events::waiting{}})
+  probe.event(coordinator::events::evaluated{.loss = 0.5, .accuracy = 0.75});
+  for (const coordinator::run_event& one :
+       std::initializer_list<coordinator::run_event>{
+           coordinator::events::step_refused{
+               {errc::non_finite_loss, "", {}}, {}, {}},
+           coordinator::events::checkpoint_failed{{},
+                                                  {errc::unreachable, "", {}}},
+           coordinator::events::respawn_ended{},
+           coordinator::events::disk_full{}, coordinator::events::waiting{}})
     probe.event(one);
   const std::string text = probe.text();
   for (const char* line : {
@@ -191,9 +197,9 @@ TEST(metrics, count_what_events_tell) {
 TEST(metrics, show_what_a_gpu_says_and_nothing_else) {
   worker_probe probe("r", "w1");
   EXPECT_THAT(probe.text(), Not(HasSubstr("ballast_gpu_")));
-  gpu_reading now;
+  gpu::gpu_reading now;
   now.temperature_celsius = 91;
-  now.clock_reasons = clock_power_cap;
+  now.clock_reasons = gpu::clock_power_cap;
   now.sent_bytes_per_second = 1024;
   probe.gpu(now);
   EXPECT_THAT(probe.text(), HasSubstr("ballast_gpu_temperature_celsius{run="
@@ -202,7 +208,7 @@ TEST(metrics, show_what_a_gpu_says_and_nothing_else) {
               HasSubstr("ballast_gpu_slowed{run=\"r\",worker=\"w1\"} 0\n"));
   EXPECT_THAT(probe.text(), HasSubstr("direction=\"sent\"} 1024\n"));
   EXPECT_THAT(probe.text(), Not(HasSubstr("ballast_gpu_power")));
-  now.clock_reasons = clock_thermal_hardware;
+  now.clock_reasons = gpu::clock_thermal_hardware;
   probe.gpu(now);
   EXPECT_THAT(probe.text(),
               HasSubstr("ballast_gpu_slowed{run=\"r\",worker=\"w1\"} 1\n"));
@@ -219,8 +225,8 @@ TEST(metrics, shows_no_value_that_is_not_known_yet) {
 TEST(metrics, forgets_a_worker_that_is_gone) {
   coordinator_probe probe("r");
   use(probe);
-  run_status now = some_status();
-  now.workers[1].state = worker_standing::lost;
+  coordinator::run_status now = some_status();
+  now.workers[1].state = coordinator::worker_standing::lost;
   now.workers.push_back(some_worker("nobody", 1, {}));
   now.workers[2].share.reset();
   probe.status(now);
@@ -234,11 +240,12 @@ TEST(metrics, forgets_a_worker_that_is_gone) {
 TEST(metrics, knows_every_state_of_a_run) {
   std::set<std::string_view> known(run_states().begin(), run_states().end());
   std::set<std::string> used;
-  for (auto phase = run_phase::idle;;
-       phase = run_phase(static_cast<uint8_t>(phase) + 1)) {
-    EXPECT_TRUE(known.count(to_string(phase))) << to_string(phase);
-    used.insert(to_string(phase));
-    if (phase == run_phase::stopped)
+  for (auto phase = coordinator::run_phase::idle;;
+       phase = coordinator::run_phase(static_cast<uint8_t>(phase) + 1)) {
+    EXPECT_TRUE(known.count(ballast::to_string(phase)))
+        << ballast::to_string(phase);
+    used.insert(ballast::to_string(phase));
+    if (phase == coordinator::run_phase::stopped)
       break;
   }
   EXPECT_EQ(used.size(), known.size());
@@ -259,15 +266,15 @@ TEST(metrics, survives_any_name) {
 TEST(metrics, pleases_promtool) {
   if (std::system("command -v promtool >/dev/null 2>&1") != 0)
     GTEST_SKIP() << "promtool is not installed";
-  temp_folder folder;
+  store::temp_folder folder;
   for (const std::string& text :
        {coordinator_text(), worker_text(), idle_metrics()}) {
-    write_content(folder / "metrics", text);
+    store::write_content(folder / "metrics", text);
     std::string command = "promtool check metrics < " +
                           (folder / "metrics").string() + " > " +
                           (folder / "said").string() + " 2>&1";
     EXPECT_EQ(std::system(command.c_str()), 0);
-    EXPECT_EQ(content_of(folder / "said"), "");
+    EXPECT_EQ(store::content_of(folder / "said"), "");
   }
 }
 
@@ -275,11 +282,11 @@ TEST(metrics, are_documented) {
   std::filesystem::path page = source_root() / "docs/metrics.md";
   if (std::getenv("BALLAST_UPDATE_DOCS")) {
     std::filesystem::create_directories(page.parent_path());
-    write_content(page, metric_reference());
+    store::write_content(page, metric_reference());
   }
-  EXPECT_EQ(content_of(page), metric_reference())
+  EXPECT_EQ(store::content_of(page), metric_reference())
       << "run monitor_tests with BALLAST_UPDATE_DOCS=1";
 }
 
 } // namespace
-} // namespace ballast
+} // namespace ballast::monitor

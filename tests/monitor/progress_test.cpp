@@ -7,7 +7,7 @@
 #include <pty.h>
 #include <unistd.h>
 
-namespace ballast {
+namespace ballast::monitor {
 namespace {
 
 progress_state some_state() {
@@ -86,7 +86,7 @@ TEST(progress, prints_numbers_and_durations_for_people) {
 }
 
 TEST(progress, piped_is_a_line_every_five_seconds) {
-  temp_folder folder;
+  store::temp_folder folder;
   int file = open((folder / "out").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   progress_printer printer(file);
   EXPECT_FALSE(printer.terminal());
@@ -98,18 +98,18 @@ TEST(progress, piped_is_a_line_every_five_seconds) {
   state.state = "done";
   printer.finish(state);
   close(file);
-  EXPECT_EQ(content_of(folder / "out"), "0\n5000\n10000\ndone\n");
+  EXPECT_EQ(store::content_of(folder / "out"), "0\n5000\n10000\ndone\n");
 }
 
 TEST(progress, prints_nothing_when_switched_off) {
-  temp_folder folder;
+  store::temp_folder folder;
   int file = open((folder / "out").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   progress_printer printer(file, false);
   printer.update(some_state(), 0);
   printer.clear();
   printer.finish(some_state());
   close(file);
-  EXPECT_EQ(content_of(folder / "out"), "");
+  EXPECT_EQ(store::content_of(folder / "out"), "");
 }
 
 TEST(progress, rewrites_one_line_of_a_terminal_and_cuts_it_to_the_width) {
@@ -146,11 +146,11 @@ TEST(progress, rewrites_one_line_of_a_terminal_and_cuts_it_to_the_width) {
 }
 
 TEST(progress, is_taken_from_the_status) {
-  run_status status;
-  status.state = run_phase::training;
+  coordinator::run_status status;
+  status.state = coordinator::run_phase::training;
   EXPECT_EQ(progress_of(status).state, "training");
-  status.run = run_status::numbers{};
-  run_status::numbers& run = *status.run;
+  status.run = coordinator::run_status::numbers{};
+  coordinator::run_status::numbers& run = *status.run;
   run.epochs = 3;
   run.steps_total = 30;
   run.loss = 0.5;
@@ -177,4 +177,4 @@ TEST(progress, is_taken_from_the_status) {
 }
 
 } // namespace
-} // namespace ballast
+} // namespace ballast::monitor

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace ballast {
+namespace ballast::monitor {
 namespace {
 
 const char* documented =
@@ -51,4 +51,4 @@ TEST(report, shows_what_is_known) {
 }
 
 } // namespace
-} // namespace ballast
+} // namespace ballast::monitor

@@ -5,12 +5,12 @@
 
 #include <gtest/gtest.h>
 
-namespace ballast {
+namespace ballast::monitor {
 namespace {
 
 using std::chrono::milliseconds;
 
-worker_status some_worker(const std::string& name) {
+coordinator::worker_status some_worker(const std::string& name) {
   return {.name = name,
           .incarnation = 2,
           .pid = 4711,
@@ -21,15 +21,15 @@ worker_status some_worker(const std::string& name) {
           .boot_id = "b-1"};
 }
 
-worker_status ill_member() {
-  worker_status out = some_worker("w1");
-  out.state = worker_standing::training;
+coordinator::worker_status ill_member() {
+  coordinator::worker_status out = some_worker("w1");
+  out.state = coordinator::worker_standing::training;
   out.rank = 0;
   out.heartbeat_age = milliseconds(250);
   out.phase = worker_phase::compute;
   out.samples_per_s = 1000.5;
   out.share = {60, 0.25, 37.5, 5e6};
-  stragglers::finding what{worker_id{1}, {}, {}, 1.75};
+  coordinator::stragglers::finding what{worker_id{1}, {}, {}, 1.75};
   what.what.add(device_cause::heat);
   what.what.celsius = 91;
   out.ill = {what, milliseconds(1500)};
@@ -46,15 +46,15 @@ constexpr const char* ill_member_text =
     R"x(of its cuda:0: slowed down by heat (91 degrees)","row_time_ratio":1.75,)x"
     R"x("since_s":1.5,"slow":true}})x";
 
-run_status everything() {
-  run_status out;
-  out.state = run_phase::waiting;
+coordinator::run_status everything() {
+  coordinator::run_status out;
+  out.state = coordinator::run_phase::waiting;
   out.term = term{3};
   out.now = instant(1'000'000);
   out.workers = {ill_member()};
   out.disk_trouble = "disk full";
-  out.run = run_status::numbers{};
-  run_status::numbers& run = *out.run;
+  out.run = coordinator::run_status::numbers{};
+  coordinator::run_status::numbers& run = *out.run;
   run.name = "mlp-1";
   run.epochs = 3;
   run.epoch = epoch_number{2};
@@ -67,7 +67,7 @@ run_status everything() {
   run.moves = {{{chunk_id{4}, 0, 10}, 1, 0, 100, 5}};
   run.balance.enabled = true;
   run.balance.skew_tv = 0.1;
-  run.balance.code = balance_code::pending;
+  run.balance.code = balance::balance_code::pending;
   run.balance.why = "a plan is under way";
   run.balance.would_change = "its end";
   run.balance.makespan_ratio = 1.5;
@@ -88,7 +88,7 @@ run_status everything() {
 TEST(status_json, shows_everything_there_is) {
   EXPECT_EQ(
       status_json(everything()).dump(),
-      R"({"balance":{"code":")" + to_string(balance_code::pending) +
+      R"({"balance":{"code":")" + to_string(balance::balance_code::pending) +
           R"(","enabled":true,"makespan_ratio":1.5,"moved_bound_samples":15,)"
           R"("moved_bytes":200,"moved_samples":20,"plans":2,"skew_tv":0.1,)"
           R"("why":"a plan is under way","would_change":"its end"},)"
@@ -107,7 +107,7 @@ TEST(status_json, shows_everything_there_is) {
 }
 
 TEST(status_json, shows_nothing_that_is_not_known) {
-  run_status idle;
+  coordinator::run_status idle;
   idle.workers = {some_worker("w2")};
   EXPECT_EQ(status_json(idle).dump(),
             R"({"error":null,"moves":[],"run":null,"state":"idle","t_ns":0,)"
@@ -118,9 +118,9 @@ TEST(status_json, shows_nothing_that_is_not_known) {
 }
 
 TEST(status_json, says_how_a_run_ended) {
-  run_status over;
-  over.state = run_phase::failed;
-  over.run = run_status::numbers{};
+  coordinator::run_status over;
+  over.state = coordinator::run_phase::failed;
+  over.run = coordinator::run_status::numbers{};
   over.run->name = "mlp-1";
   over.ended = {1, "all are lost", "all are lost"};
   const nlohmann::json shown = status_json(over);
@@ -142,4 +142,4 @@ TEST(status_json, of_workers_alone_says_who_they_are) {
 }
 
 } // namespace
-} // namespace ballast
+} // namespace ballast::monitor

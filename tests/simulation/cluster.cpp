@@ -48,12 +48,12 @@ cluster::cluster(cluster_options options)
       user_(std::make_unique<user_state>()) {
   if (options.balanced) {
     set_.row.classes = 2;
-    for (chunk_info& chunk : set_.train)
+    for (ledger::chunk_info& chunk : set_.train)
       chunk.label_histogram = {chunk.rows, 0};
     set_.train[0].label_histogram = {set_.train[0].rows - 2, 2};
   }
   if (options.cramped)
-    for (chunk_info& chunk : set_.train)
+    for (ledger::chunk_info& chunk : set_.train)
       chunk.bytes = chunk_bytes;
   new_core();
 }
@@ -148,7 +148,7 @@ void cluster::hurt_somebody() {
     log([&] { return victim.name + " is asked to leave"; });
     ++outcome_.drains;
     at_coordinator(0ns, [this, name = victim.name] {
-      (void)ballast::ask(*core_, drain_request{name}, now_);
+      (void)coordinator::ask(*core_, drain_request{name}, now_);
       perform(box_.take());
     });
   } else if (random_.one_in(8) && !options_.supervised) {
@@ -199,7 +199,7 @@ void cluster::cut_power() {
       for (uint32_t i = 0; i < options_.workers; ++i)
         start_node();
     tick();
-    past_run past = remembered();
+    coordinator::past_run past = remembered();
     past.asked_again = true;
     if (options_.supervised) {
       past.alive.emplace();
@@ -215,7 +215,7 @@ void cluster::cut_power() {
 void cluster::tick() {
   if (over_ || !core_)
     return;
-  tell_core(clock_tick{});
+  tell_core(coordinator::clock_tick{});
   check_stragglers();
   check_waiting();
   at_coordinator(50ms, [this] { tick(); });

@@ -85,13 +85,13 @@ private:
   worker_failed broken_off(const node_state& who, const group& in);
 
   // -- coordinator
-  void perform(const actions& list);
+  void perform(const coordinator::actions& list);
   /// An event, and what the coordinator does about it.
   template <class Event>
   void tell_core(Event what);
   void tick();
   void begin_run();
-  void run_ended(const end_run& how);
+  void run_ended(const coordinator::end_run& how);
 
   // -- users
   void schedule_request();
@@ -104,8 +104,8 @@ private:
   void connect_to_coordinator(node_state& who);
   void hello(node_state& who);
   void look_for_coordinator(node_state& who);
-  void carry_out(node_state& who, const link_decision& what);
-  void perform(node_state& who, const worker_actions& list);
+  void carry_out(node_state& who, const worker::link_decision& what);
+  void perform(node_state& who, const worker::worker_actions& list);
   void pass_on(node_state& who, const worker_report& what);
   void step_thread_reports(node_state& who, worker_report what);
   void end_step_thread(node_state& who);
@@ -121,17 +121,17 @@ private:
   void load_next(node_state& who, const assignment& order);
   void join(node_state& who, const connect_order& order, bool beside);
   void fetch(node_state& who, const fetch_order& order);
-  balance_answer some_answer(const load_view& view);
-  balance_answer answer(const load_view& view);
+  balance::balance_answer some_answer(const balance::load_view& view);
+  balance::balance_answer answer(const balance::load_view& view);
   void forget_others(node_state& who);
-  void hold_share(node_state& who, const plan& of);
+  void hold_share(node_state& who, const ledger::plan& of);
   uint64_t room_bytes() const;
   void connected_beside(node_state& who);
   void switch_over(node_state& who);
   void hand_over(const std::shared_ptr<group>& in, node_state& source);
   void announce(node_state& who, step_number base);
   void begin(node_state& who, const connect_order& order);
-  ledger_config rows() const;
+  ledger::ledger_config rows() const;
   void start_steps(node_state& who, bool paused);
   void take_posts(node_state& who);
   void stand_still(node_state& who);
@@ -144,24 +144,24 @@ private:
   void break_group(const std::shared_ptr<group>& which);
 
   // -- the disk
-  past_run remembered() const;
-  void keep(const journal_change& what);
-  void keep(const journal_offer& what);
-  void keep(const journal_effective& what);
-  void keep(const write_event& what);
-  void keep(const undo_steps& what);
-  void publish(const fetch_checkpoint& what);
-  void publish(const fetch_model& what);
-  void publish(const publish_model& what);
+  coordinator::past_run remembered() const;
+  void keep(const coordinator::journal_change& what);
+  void keep(const coordinator::journal_offer& what);
+  void keep(const coordinator::journal_effective& what);
+  void keep(const coordinator::write_event& what);
+  void keep(const coordinator::undo_steps& what);
+  void publish(const coordinator::fetch_checkpoint& what);
+  void publish(const coordinator::fetch_model& what);
+  void publish(const coordinator::publish_model& what);
   void publish_parameters(const lineage& state);
 
   // -- invariants
-  void check_shown(const std::vector<committed_step>& steps);
+  void check_shown(const std::vector<ledger::committed_step>& steps);
   void check_journal(const lineage& applied);
-  void check_undone(const undo_steps& what);
+  void check_undone(const coordinator::undo_steps& what);
   void check_coverage();
   void check_room(const node_state& who, const assignment& order);
-  void check_straggler(const events::straggler& told);
+  void check_straggler(const coordinator::events::straggler& told);
   void check_stragglers();
   void check_waiting();
   void check_told();
@@ -170,22 +170,22 @@ private:
 
   cluster_options options_;
   ballast::testing::test_random random_;
-  manifest set_;
-  std::unique_ptr<balancer> mind_; // dies with the coordinator
+  ledger::manifest set_;
+  std::unique_ptr<balance::balancer> mind_; // dies with the coordinator
   job what_;
   instant now_{};
   uint64_t sequence_ = 0;
   std::vector<due> queue_;                                // a heap
   std::map<uint32_t, std::unique_ptr<node_state>> nodes_; // by process number
   uint32_t processes_ = 0;
-  outbox box_; // of the coordinator that lives
-  std::unique_ptr<coordinator_parts> core_;
+  coordinator::outbox box_; // of the coordinator that lives
+  std::unique_ptr<coordinator::coordinator_parts> core_;
   uint64_t life_ = 1; // of the coordinator; what an earlier one began is lost
   uint64_t terms_ = 1;
-  instant stands_until_{};  // the coordinator's process
-  bool crash_soon_ = false; // in the midst of what it does next
-  instant last_progress_{}; // or word of why there is none
-  run_phase last_phase_{};  // when that was looked at
+  instant stands_until_{};              // the coordinator's process
+  bool crash_soon_ = false;             // in the midst of what it does next
+  instant last_progress_{};             // or word of why there is none
+  coordinator::run_phase last_phase_{}; // when that was looked at
   uint32_t run_number_ = 1;
   std::map<generation, std::shared_ptr<group>> groups_;
   std::map<std::pair<uint32_t, uint32_t>, instant> apart_; // processes, until

@@ -11,22 +11,22 @@
 
 namespace ballast::simulation {
 
-void cluster::hold_share(node_state& who, const plan& of) {
-  for (const share& part : of.shares)
+void cluster::hold_share(node_state& who, const ledger::plan& of) {
+  for (const ledger::share& part : of.shares)
     if (part.worker == who.id)
-      for (const interval& one : part.intervals)
+      for (const ledger::interval& one : part.intervals)
         who.chunks.insert(one.chunk);
 }
 
 void cluster::forget_others(node_state& who) {
-  plan now = *std::exchange(who.fresh, std::nullopt);
+  ledger::plan now = *std::exchange(who.fresh, std::nullopt);
   std::set<chunk_id> had = std::exchange(who.chunks, {});
   hold_share(who, now);
   if (const assignment* next = who.lifecycle.next())
     hold_share(who, next->first);
   if (who.fetched && who.fetched->number > now.number)
     for (const fetch_order::source& from : who.fetched->sources)
-      for (const interval& piece : from.pieces)
+      for (const ledger::interval& piece : from.pieces)
         who.chunks.insert(piece.chunk);
   std::erase_if(who.chunks, [&](chunk_id id) { return !had.contains(id); });
 }
@@ -40,7 +40,7 @@ uint64_t cluster::room_bytes() const {
 void cluster::check_room(const node_state& who, const assignment& order) {
   if (!options_.cramped)
     return;
-  const std::vector<uint64_t> held = held_bytes(set_, *order.first);
+  const std::vector<uint64_t> held = balance::held_bytes(set_, *order.first);
   for (size_t rank = 0; rank < held.size(); ++rank)
     if (order.first->shares[rank].worker == order.worker &&
         held[rank] > room_bytes())
@@ -48,61 +48,63 @@ void cluster::check_room(const node_state& who, const assignment& order) {
            " bytes, and has room for " + std::to_string(room_bytes()));
 }
 
-balance_answer cluster::some_answer(const load_view& view) {
-  balance_answer out;
+balance::balance_answer cluster::some_answer(const balance::load_view& view) {
+  balance::balance_answer out;
   if (options_.cramped) // whims do not look at room
     return out;
   if (!random_.one_in(3) || !disk_->plans.contains(view.number))
     return out;
-  const plan& now = disk_->plans.at(view.number).body;
+  const ledger::plan& now = disk_->plans.at(view.number).body;
   size_t world = now.shares.size();
-  balance_proposal& what = out.proposal;
+  balance::balance_proposal& what = out.proposal;
   what.generation = view.generation;
   what.base = view.number;
-  std::set<interval> taken;
+  std::set<ledger::interval> taken;
   for (uint64_t i = random_.below(4); world > 1 && i > 0; --i) {
     auto from = uint32_t(random_.below(world));
     auto to = uint32_t((from + 1 + random_.below(world - 1)) % world);
     const auto& pieces = now.shares[from].intervals;
     if (pieces.empty())
       continue;
-    interval piece = pieces[random_.below(pieces.size())];
+    ledger::interval piece = pieces[random_.below(pieces.size())];
     if (!taken.insert(piece).second)
       continue;
-    if (ballast::rows(piece) > 1 && random_.one_in(3))
-      piece.begin += uint32_t(1 + random_.below(ballast::rows(piece) - 1));
+    if (ledger::rows(piece) > 1 && random_.one_in(3))
+      piece.begin += uint32_t(1 + random_.below(ledger::rows(piece) - 1));
     what.moves.push_back({piece, from, to, 100, 1});
-    what.moved_rows += ballast::rows(piece);
+    what.moved_rows += ledger::rows(piece);
   }
-  plan after = moved_plan(now, what.moves, next(now.number), {});
-  for (const share& part : after.shares) {
-    what.after.push_back({part.worker, ballast::rows(part), 0});
-    what.weights.push_back(random_.one_in(2) ? ballast::rows(part)
+  ledger::plan after = moved_plan(now, what.moves, next(now.number), {});
+  for (const ledger::share& part : after.shares) {
+    what.after.push_back({part.worker, ledger::rows(part), 0});
+    what.weights.push_back(random_.one_in(2) ? ledger::rows(part)
                                              : random_.below(20));
   }
   what.reason = "on a whim";
-  out.state.code = balance_code::planned;
+  out.state.code = balance::balance_code::planned;
   return out;
 }
 
-balance_answer cluster::answer(const load_view& view) {
+balance::balance_answer cluster::answer(const balance::load_view& view) {
   if (!mind_)
     return some_answer(view);
-  balance_answer out = mind_->observe(view);
-  if (out.state.code == balance_code::planned) {
+  balance::balance_answer out = mind_->observe(view);
+  if (out.state.code == balance::balance_code::planned) {
     log([&] { return "wants: " + out.proposal.reason; });
-    outcome_.lone_plans += out.proposal.cause == balance_cause::coverage;
+    outcome_.lone_plans +=
+        out.proposal.cause == balance::balance_cause::coverage;
   }
   return out;
 }
 
 /// Classes of one worker alone that another one could hold a row of: who owns
 /// next to nothing would be over the budget of skew with it.
-static uint64_t coverable(const manifest& set, const plan& now) {
+static uint64_t coverable(const ledger::manifest& set,
+                          const ledger::plan& now) {
   constexpr uint64_t rows_min = 20;
   uint64_t out = 0;
-  for (const lone_class& one : lone_classes(set, now))
-    out += std::ranges::any_of(now.shares, [&](const share& other) {
+  for (const balance::lone_class& one : balance::lone_classes(set, now))
+    out += std::ranges::any_of(now.shares, [&](const ledger::share& other) {
       return other.worker != now.shares[one.rank].worker &&
              rows(other) >= rows_min;
     });
@@ -113,8 +115,8 @@ static uint64_t coverable(const manifest& set, const plan& now) {
 void cluster::check_coverage() {
   outcome_.same_since =
       std::max(disk_->trained_at, disk_->changed_at) - disk_->changed_at;
-  outcome_.stalled =
-      core_ && core_->run.balance.account().state.code == balance_code::stalled;
+  outcome_.stalled = core_ && core_->run.balance.account().state.code ==
+                                  balance::balance_code::stalled;
   for (const auto& [number, one] : disk_->plans)
     if (one.effective)
       outcome_.lone_classes = coverable(set_, one.body);
@@ -133,7 +135,7 @@ void cluster::fetch(node_state& who, const fetch_order& order) {
       message.problem = {errc::unreachable, "nobody answers", {}};
     else
       for (const fetch_order::source& from : order.sources)
-        for (const interval& piece : from.pieces)
+        for (const ledger::interval& piece : from.pieces)
           me.chunks.insert(piece.chunk);
     perform(me, me.lifecycle.on_fetched(message));
   });

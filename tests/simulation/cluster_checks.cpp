@@ -7,16 +7,16 @@
 
 namespace ballast::simulation {
 
-void cluster::check_shown(const std::vector<committed_step>& steps) {
+void cluster::check_shown(const std::vector<ledger::committed_step>& steps) {
   last_progress_ = now_;
-  for (const committed_step& step : steps) {
+  for (const ledger::committed_step& step : steps) {
     if (value(step.step) != disk_->steps.size() + 1)
       fail("step " + to_string(step.step) + " is shown after step " +
            std::to_string(disk_->steps.size()));
     disk_->steps.push_back(step);
     // Every living member of the current generation holds it.
     std::shared_ptr<const attempt> held;
-    const generation_state& members = *core_->members.members();
+    const coordinator::generation_state& members = *core_->members.members();
     for (worker_id who : members.workers)
       for (auto& [process, node] : nodes_) {
         // A fence may just have decided on the next generation, in which some
@@ -45,12 +45,12 @@ void cluster::check_shown(const std::vector<committed_step>& steps) {
 
 /// What an audit will read tells the same as what was done.
 void cluster::check_journal(const lineage& applied) {
-  recorded_run run{rows(), {}};
+  ledger::recorded_run run{rows(), {}};
   for (const auto& [number, one] : disk_->plans)
     if (one.effective)
       run.plans.push_back({one.body, *one.effective});
-  replay again(run);
-  std::vector<std::vector<row_ref>> drawn;
+  ledger::replay again(run);
+  std::vector<std::vector<ledger::row_ref>> drawn;
   for (const auto& one : applied) {
     if (again.error())
       fail("the journal contradicts itself: " + *again.error());
@@ -66,7 +66,7 @@ void cluster::check_journal(const lineage& applied) {
 }
 
 /// What is told of a device is what its heartbeats said.
-void cluster::check_straggler(const events::straggler& told) {
+void cluster::check_straggler(const coordinator::events::straggler& told) {
   const std::string& name = told.worker;
   const node_state* who = nullptr;
   for (const auto& [process, one] : nodes_)
@@ -75,7 +75,7 @@ void cluster::check_straggler(const events::straggler& told) {
   if (!who)
     fail("a straggler nobody knows: " + name);
   const instant age = now_ - who->last_ill;
-  if (told.over != (age >= stragglers::over_after))
+  if (told.over != (age >= coordinator::stragglers::over_after))
     fail("the device of " + name + " was last ill " +
          std::to_string(age.count() / 1'000'000) +
          " ms ago, and is told of as " + (told.over ? "well" : "ill"));
@@ -90,7 +90,7 @@ void cluster::check_stragglers() {
   if (!core_ || !core_->members.active())
     return;
   std::set<worker_id> standing;
-  for (const stragglers::finding& one : core_->devices.standing())
+  for (const coordinator::stragglers::finding& one : core_->devices.standing())
     standing.insert(one.who);
   for (const auto& [process, who] : nodes_) {
     if (who->handle == worker_id{} || !core_->nodes.connected(who->handle))
@@ -105,7 +105,7 @@ void cluster::check_stragglers() {
 /// Every plan under which a step was done is told of in the events.
 void cluster::check_told() {
   std::set<plan_number> told(disk_->told.begin(), disk_->told.end());
-  for (const committed_step& step : disk_->steps)
+  for (const ledger::committed_step& step : disk_->steps)
     if (!disk_->told_lost && !told.contains(step.plan))
       fail("step " + to_string(step.step) + " is shown under plan " +
            to_string(step.plan) + ", of which no event tells");
@@ -131,7 +131,7 @@ void cluster::check_end() {
     return;
   const lineage& last = *disk_->model;
   check_journal(last);
-  std::map<uint64_t, std::vector<row_ref>> used;
+  std::map<uint64_t, std::vector<ledger::row_ref>> used;
   for (const auto& one : last)
     for (const auto& part : one->rows)
       used[value(one->at.epoch)].insert(used[value(one->at.epoch)].end(),

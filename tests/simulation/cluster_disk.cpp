@@ -6,8 +6,8 @@
 namespace ballast::simulation {
 
 /// What journal and files hold.
-past_run cluster::remembered() const {
-  past_run out;
+coordinator::past_run cluster::remembered() const {
+  coordinator::past_run out;
   out.begun = what_;
   out.what = what_;
   out.name = "sim-" + std::to_string(run_number_);
@@ -33,7 +33,7 @@ past_run cluster::remembered() const {
   return out;
 }
 
-void cluster::keep(const journal_change& what) {
+void cluster::keep(const coordinator::journal_change& what) {
   if (!what.effective)
     ++outcome_.joins;
   if (what.generation <= disk_->journaled)
@@ -57,15 +57,15 @@ void cluster::keep(const journal_change& what) {
   });
 }
 
-void cluster::keep(const journal_offer& what) {
+void cluster::keep(const coordinator::journal_offer& what) {
   if (what.what.generation != disk_->journaled)
     fail("an offer for generation " + to_string(what.what.generation));
   disk_->plans[what.what.number] = {what.what, std::nullopt, what.note, false};
   log([&] { return "plan " + to_string(what.what.number) + " offered"; });
 }
 
-void cluster::keep(const journal_effective& what) {
-  past_plan& one = disk_->plans.at(what.number);
+void cluster::keep(const coordinator::journal_effective& what) {
+  coordinator::past_plan& one = disk_->plans.at(what.number);
   if (one.effective && *one.effective != what.from)
     fail("plan " + to_string(what.number) + " gets a second position");
   one.effective = what.from;
@@ -75,14 +75,17 @@ void cluster::keep(const journal_effective& what) {
 }
 
 /// Of each plan it is told once how it ended: that it is in force, or dropped.
-void cluster::keep(const write_event& what) {
-  if (std::holds_alternative<events::waiting>(what.what) ||
-      std::holds_alternative<events::waiting_for_memory>(what.what) ||
-      std::holds_alternative<events::cannot_open>(what.what))
+void cluster::keep(const coordinator::write_event& what) {
+  if (std::holds_alternative<coordinator::events::waiting>(what.what) ||
+      std::holds_alternative<coordinator::events::waiting_for_memory>(
+          what.what) ||
+      std::holds_alternative<coordinator::events::cannot_open>(what.what))
     last_progress_ = now_;
-  const auto* effective = std::get_if<events::plan_effective>(&what.what);
-  const auto* dropped = std::get_if<events::plan_dropped>(&what.what);
-  const auto* balanced = std::get_if<events::balanced>(&what.what);
+  const auto* effective =
+      std::get_if<coordinator::events::plan_effective>(&what.what);
+  const auto* dropped =
+      std::get_if<coordinator::events::plan_dropped>(&what.what);
+  const auto* balanced = std::get_if<coordinator::events::balanced>(&what.what);
   if (!effective && !dropped && !balanced)
     return;
   const plan_number number = effective ? effective->plan
@@ -108,7 +111,7 @@ void cluster::keep(const write_event& what) {
     known->second.told = true;
 }
 
-void cluster::keep(const undo_steps& what) {
+void cluster::keep(const coordinator::undo_steps& what) {
   log([&] {
     return "back to step " + to_string(what.to) + ": " + what.reason;
   });
@@ -129,7 +132,7 @@ void cluster::keep(const undo_steps& what) {
 }
 
 /// Fetched, written, renamed: the coordinator may die between any of these.
-void cluster::publish(const fetch_checkpoint& copy) {
+void cluster::publish(const coordinator::fetch_checkpoint& copy) {
   at_coordinator(some(1000, 60'000), [this, what = copy,
                                       history = disk_->history] {
     std::string file = "step-" + to_string(what.after.step);
@@ -139,15 +142,15 @@ void cluster::publish(const fetch_checkpoint& copy) {
         from = who.get();
     if (!from || now_ < from->frozen_until || !from->copy ||
         from->copy->size() != value(what.after.step))
-      return tell_core(checkpoint_written{
+      return tell_core(coordinator::checkpoint_written{
           what.after, "", {errc::unreachable, "nobody answers", {}}});
     at_coordinator(some(100, 20'000), [this, what, file, history,
                                        held = *from->copy] {
       if (now_ < disk_->full_until)
-        return tell_core(checkpoint_written{
+        return tell_core(coordinator::checkpoint_written{
             what.after, "", {errc::disk_full, "the disk is full", {}}});
       if (history != disk_->history) // of steps that were undone meanwhile
-        return tell_core(checkpoint_written{
+        return tell_core(coordinator::checkpoint_written{
             what.after, "", {errc::stale_generation, "the run went back", {}}});
       // The lines before it are on the disk before it has its name.
       disk_->steps_synced = std::max(
@@ -159,12 +162,12 @@ void cluster::publish(const fetch_checkpoint& copy) {
       // Its name is there, and perhaps nobody hears of it.
       if (crash_soon_ && !quiet())
         return crash_coordinator();
-      tell_core(checkpoint_written{what.after, file, {}});
+      tell_core(coordinator::checkpoint_written{what.after, file, {}});
     });
   });
 }
 
-void cluster::publish(const fetch_model& asked) {
+void cluster::publish(const coordinator::fetch_model& asked) {
   at_coordinator(some(1000, 5000), [this, what = asked] {
     node_state* from = nullptr;
     for (auto& [process, who] : nodes_)
@@ -189,7 +192,7 @@ void cluster::publish_parameters(const lineage& state) {
   tell_core(saved_model{});
 }
 
-void cluster::publish(const publish_model& asked) {
+void cluster::publish(const coordinator::publish_model& asked) {
   at_coordinator(some(1000, 5000), [this, what = asked] {
     auto found = disk_->checkpoints.find(what.checkpoint);
     if (found == disk_->checkpoints.end())

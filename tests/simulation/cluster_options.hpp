@@ -104,8 +104,8 @@ struct outcome {
 struct attempt {
   ballast::generation generation{};
   plan_number plan{};
-  position at;
-  std::vector<std::vector<row_ref>> rows; // by rank
+  ledger::position at;
+  std::vector<std::vector<ledger::row_ref>> rows; // by rank
 };
 
 /// What a worker's parameters contain: every applied attempt, in order.

@@ -23,7 +23,7 @@ struct cluster::user_request {
 
 /// One process. A worker that comes back after its death is another one.
 struct cluster::node_state {
-  explicit node_state(link_config how) : link(how) {}
+  explicit node_state(worker::link_config how) : link(how) {}
   const assignment& order() const { return *lifecycle.present(); }
 
   uint32_t process = 0;
@@ -37,8 +37,8 @@ struct cluster::node_state {
   instant down_cut_until{}; // nothing comes from it
   worker_id id{};
   // What ships: what it makes of its coordinator, and of its orders.
-  coordinator_link link;
-  worker_lifecycle lifecycle;
+  worker::coordinator_link link;
+  worker::worker_lifecycle lifecycle;
   bool searching = false;  // for a coordinator
   bool hello_sent = false; // and no answer to it yet
   bool sick = false;       // cannot load anything
@@ -47,19 +47,19 @@ struct cluster::node_state {
   bool holds = false;
   std::set<chunk_id> chunks; // in its memory
   /// In force, but it has applied no step of it: until then it forgets nothing.
-  std::optional<plan> fresh;
+  std::optional<ledger::plan> fresh;
   std::optional<fetch_order> fetched;
   lineage applied;
-  std::vector<step_record> unreported;
-  std::map<step_number, step_record> records; // of all that is applied
-  std::optional<lineage> copy;                // for a checkpoint
-  std::optional<worker_core> core;
+  std::vector<ledger::step_record> unreported;
+  std::map<step_number, ledger::step_record> records; // of all that is applied
+  std::optional<lineage> copy;                        // for a checkpoint
+  std::optional<worker::worker_core> core;
   std::shared_ptr<group> in;
   size_t rank = 0;
-  std::optional<step_order> drawn; // in flight
-  std::deque<step_order> ahead;    // drawn, not begun
-  std::vector<command_kind> posts; // not taken up yet
-  bool standing = false;           // paused
+  std::optional<worker::step_order> drawn; // in flight
+  std::deque<worker::step_order> ahead;    // drawn, not begun
+  std::vector<command_kind> posts;         // not taken up yet
+  bool standing = false;                   // paused
   bool copy_wanted = false;
   std::shared_ptr<group> next_in; // beside the present one
   bool left = false;
@@ -80,7 +80,7 @@ struct cluster::group {
   std::map<size_t, uint32_t> processes; // rank -> process
   bool broken = false;
   struct operation {
-    std::map<size_t, trailer> given;
+    std::map<size_t, worker::trailer> given;
     std::shared_ptr<attempt> what = std::make_shared<attempt>();
     std::set<size_t> left; // ranks that have its result or gave it up
   };
@@ -114,7 +114,7 @@ template <class Order>
 void cluster::on_order(node_state& who, const Order& order) {
   if (!who.link.takes(order.term))
     return;
-  worker_lifecycle& run = who.lifecycle;
+  worker::worker_lifecycle& run = who.lifecycle;
   if constexpr (std::is_same_v<Order, connect_order>)
     perform(who, run.on_connect(order));
   else if constexpr (std::is_same_v<Order, plan_offer>)
@@ -131,15 +131,15 @@ struct cluster::disk_state {
   generation settled{}; // the last one that trained
   instant changed_at{}; // since then
   instant trained_at{}; // its newest committed step
-  std::vector<past_membership> memberships;
-  std::map<plan_number, past_plan> plans;
-  standing_requests asked;
-  std::vector<committed_step> steps;
+  std::vector<coordinator::past_membership> memberships;
+  std::map<plan_number, coordinator::past_plan> plans;
+  coordinator::standing_requests asked;
+  std::vector<ledger::committed_step> steps;
   size_t steps_synced = 0; // so many of them outlive a power cut
   uint64_t history = 0;    // changes where the run goes back
   lineage shown;           // what they were
   std::map<std::string, lineage> checkpoints;
-  std::map<std::string, checkpoint_identity> identities;
+  std::map<std::string, ledger::checkpoint_identity> identities;
   std::string served;
   std::vector<plan_number> told; // to be in force, in this order
   bool told_lost = false;        // some of it, in a power cut

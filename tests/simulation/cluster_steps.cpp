@@ -126,7 +126,7 @@ void cluster::next_step(node_state& who) {
   who.ahead.clear();
   if (auto following = who.core->draw())
     who.ahead.push_back(std::move(*following));
-  for (const row_ref& row : who.drawn->rows)
+  for (const ledger::row_ref& row : who.drawn->rows)
     if (!who.chunks.contains(row.chunk))
       fail(who.name + " draws from chunk " + to_string(row.chunk) +
            ", which it does not hold");
@@ -186,13 +186,13 @@ void cluster::completed(node_state& who, size_t step, bool broken) {
   }
   group::operation& op = who.in->steps.at(step);
   op.left.insert(who.rank);
-  trailer sums;
+  worker::trailer sums;
   for (auto& [rank, given] : op.given)
-    for (size_t i = 0; i < trailer::floats; ++i)
-      sums.data()[i] += trailer(given).data()[i];
+    for (size_t i = 0; i < worker::trailer::floats; ++i)
+      sums.data()[i] += worker::trailer(given).data()[i];
   if (failure wrong = who.core->reduced(sums))
     fail(who.name + ": " + wrong.message);
-  step_end end = who.core->applied();
+  worker::step_end end = who.core->applied();
   who.applied.push_back(op.what);
   who.unreported.push_back({who.drawn->at.step, who.drawn->at.epoch,
                             who.drawn->plan, who.drawn->samples, 1,
@@ -215,7 +215,7 @@ void cluster::completed(node_state& who, size_t step, bool broken) {
     return;
   }
   if (end.plan_switched) {
-    const plan& now = who.core->current();
+    const ledger::plan& now = who.core->current();
     if (now.generation != who.order().generation)
       return switch_over(who);
     who.fresh = now;

@@ -18,7 +18,7 @@ void cluster::process_ended(const std::string& name, const process_end& how) {
   user_->starting.erase(name);
   after(some(50, 5000), [this, name, how] {
     at_coordinator(some(50, 1000), [this, name, how] {
-      tell_core(ballast::process_ended{name, how});
+      tell_core(coordinator::process_ended{name, how});
     });
   });
 }
@@ -40,8 +40,8 @@ void cluster::expelled(const std::string& name) {
 }
 
 void cluster::start_node(std::string name) {
-  auto fresh = std::make_unique<node_state>(
-      link_config{.once = options_.supervised, .idle_wait_s = idle_wait_s});
+  auto fresh = std::make_unique<node_state>(worker::link_config{
+      .once = options_.supervised, .idle_wait_s = idle_wait_s});
   fresh->process = ++processes_;
   fresh->name =
       name.empty() ? "w" + std::to_string(fresh->process) : std::move(name);
@@ -78,7 +78,7 @@ void cluster::kill(node_state& who, const std::string& how) {
     if (was == worker_id{})
       return;
     log([&] { return "coordinator sees " + gone.name + " gone"; });
-    tell_core(connection_lost{was, losses::connection_closed{}});
+    tell_core(coordinator::connection_lost{was, losses::connection_closed{}});
   });
   if (options_.supervised)
     process_ended(who.name, {process_end::kind::killed, SIGKILL});
@@ -90,12 +90,12 @@ void cluster::kill(node_state& who, const std::string& how) {
 }
 
 void cluster::new_core() {
-  coordinator_config config;
+  coordinator::coordinator_config config;
   config.build_id = "b";
   config.supervised = options_.supervised;
   config.tick = std::chrono::milliseconds(50);
   box_ = {};
-  core_ = std::make_unique<coordinator_parts>(config, box_);
+  core_ = std::make_unique<coordinator::coordinator_parts>(config, box_);
 }
 
 void cluster::begin_run() {

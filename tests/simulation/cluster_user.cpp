@@ -54,16 +54,17 @@ void cluster::ask(uint64_t kind) {
 failure cluster::user_request::answer(std::string& in_words) const {
   auto say = [&](const std::string& what, const auto& request) {
     in_words = what;
-    return ballast::ask(*in.core_, request, in.now_);
+    return coordinator::ask(*in.core_, request, in.now_);
   };
   auto fault = [&](const std::string& what, command_kind how, double amount) {
-    return say(what + " " + name, injected_fault{name, how, amount});
+    return say(what + " " + name,
+               coordinator::injected_fault{name, how, amount});
   };
   switch (kind) {
   case 0:
     return say("pause", pause_request{});
   case 2:
-    return say("stop", stop_run{in.random_.one_in(2)});
+    return say("stop", coordinator::stop_run{in.random_.one_in(2)});
   case 3:
     return say("checkpoint", checkpoint_request{});
   case 4:
@@ -141,16 +142,16 @@ void cluster::check_requests(instant since) {
   user_state& user = *user_;
   if (!core_ || !core_->members.active() || since < user.quiet_at)
     return;
-  run_phase phase = core_->members.phase();
+  coordinator::run_phase phase = core_->members.phase();
   if (user.stop)
     fail("a stop was accepted, and the run is " + to_string(phase) + " " +
          std::to_string((now_ - since) / 1ms) + " ms later");
-  if (user.paused == true && phase != run_phase::paused)
+  if (user.paused == true && phase != coordinator::run_phase::paused)
     fail("a pause was accepted, and the run is " + to_string(phase));
-  if (user.paused == false && phase == run_phase::paused)
+  if (user.paused == false && phase == coordinator::run_phase::paused)
     fail("the run is paused, and nobody wants it to be");
-  const generation_state* now = core_->members.members();
-  if (now && phase == run_phase::training) {
+  const coordinator::generation_state* now = core_->members.members();
+  if (now && phase == coordinator::run_phase::training) {
     const std::vector<worker_id>& members = now->workers;
     for (worker_id who : user.leaving)
       if (std::count(members.begin(), members.end(), who) > 0)
@@ -166,9 +167,9 @@ void cluster::check_requests(instant since) {
   if (user.copy && newest < value(*user.copy))
     fail("a checkpoint was asked for at step " + to_string(*user.copy) +
          ", and there is none");
-  if (phase != run_phase::paused)
+  if (phase != coordinator::run_phase::paused)
     return;
-  if (failure refused = ballast::ask(*core_, resume_request{}, now_))
+  if (failure refused = coordinator::ask(*core_, resume_request{}, now_))
     fail("nobody can end the pause: " + refused.message);
   log("asked: resume");
   user.paused = false;

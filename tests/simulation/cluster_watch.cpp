@@ -10,8 +10,9 @@ using namespace std::chrono_literals;
 
 /// Who has left, or was shown out before it heard of it, has no say any more.
 static bool belongs(const std::string& name,
-                    const std::vector<past_membership>& all, generation since) {
-  return std::ranges::any_of(all, [&](const past_membership& one) {
+                    const std::vector<coordinator::past_membership>& all,
+                    generation since) {
+  return std::ranges::any_of(all, [&](const coordinator::past_membership& one) {
     return one.generation >= since &&
            std::ranges::find(one.names, name) != one.names.end();
   });
@@ -19,7 +20,7 @@ static bool belongs(const std::string& name,
 
 /// The run goes back only where none of its living members has what was shown,
 /// and never behind a published checkpoint.
-void cluster::check_undone(const undo_steps& what) {
+void cluster::check_undone(const coordinator::undo_steps& what) {
   const disk_state& disk = *disk_;
   for (const auto& [file, state] : disk.checkpoints)
     if (state.size() <= disk.steps.size() && state.size() > value(what.to))
@@ -51,7 +52,7 @@ void cluster::check_undone(const undo_steps& what) {
 /// Whoever waits longer than this is told why.
 void cluster::check_waiting() {
   if (!core_ || !core_->members.active() ||
-      core_->members.phase() == run_phase::paused) {
+      core_->members.phase() == coordinator::run_phase::paused) {
     last_progress_ = now_;
     return;
   }

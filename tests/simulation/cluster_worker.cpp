@@ -89,22 +89,22 @@ void cluster::look_for_coordinator(node_state& who) {
   connect_to_coordinator(who);
 }
 
-void cluster::carry_out(node_state& who, const link_decision& what) {
+void cluster::carry_out(node_state& who, const worker::link_decision& what) {
   switch (what.what) {
-  case link_step::say_hello:
+  case worker::link_step::say_hello:
     return hello(who);
-  case link_step::hello_later:
+  case worker::link_step::hello_later:
     return at_node(who, 500ms, [this](node_state& me) {
-      carry_out(me, {link_step::look_again});
+      carry_out(me, {worker::link_step::look_again});
     });
-  case link_step::look_again:
+  case worker::link_step::look_again:
     if (!std::exchange(who.searching, true))
       look_for_coordinator(who);
     return;
-  case link_step::drop_run:
+  case worker::link_step::drop_run:
     log([&] { return who.name + " drops its state: " + what.reason; });
     return perform(who, who.lifecycle.leave(what.reason));
-  case link_step::end:
+  case worker::link_step::end:
     return kill(who, what.reason.empty() ? "has left" : what.reason);
   default:
     return;
@@ -152,7 +152,7 @@ void cluster::announce(node_state& who, step_number base) {
 // -- orders -------------------------------------------------------------------
 
 void cluster::on_assignment(node_state& who, const assignment& order) {
-  if (who.link.on_assignment(order).what != link_step::take)
+  if (who.link.on_assignment(order).what != worker::link_step::take)
     return;
   check_room(who, order);
   who.id = order.worker;
@@ -181,21 +181,21 @@ void cluster::on_fence(node_state& who, const fence_order& order) {
 
 void cluster::on_command(node_state& who, const command& order) {
   const assignment* here = who.lifecycle.present();
-  const link_decision decided =
+  const worker::link_decision decided =
       who.link.on_command(order, here ? here->generation : generation{});
   switch (decided.what) {
-  case link_step::take:
+  case worker::link_step::take:
     return perform(who, who.lifecycle.on_command(order));
-  case link_step::kill:
+  case worker::link_step::kill:
     return kill(who, "on purpose");
-  case link_step::stall:
+  case worker::link_step::stall:
     return freeze(who, instant(int64_t(order.seconds * 1e9)));
   default:
     break;
   }
   // Whoever started it starts another one, elsewhere.
   if (order.kind == command_kind::dismiss &&
-      decided.what == link_step::drop_run)
+      decided.what == worker::link_step::drop_run)
     after(some(1000, 80'000), [this] {
       if (!over_)
         start_node();
@@ -209,38 +209,46 @@ struct cluster::engine {
   cluster& in;
   node_state& me;
 
-  void operator()(const load_share& what) { in.load(me, what.order); }
-  void operator()(const load_beside& what) { in.load_next(me, what.order); }
-  void operator()(const join_ranks& what) { in.join(me, what.order, false); }
-  void operator()(const join_beside& what) { in.join(me, what.order, true); }
-  void operator()(const stop_generations&) { in.end_step_thread(me); }
-  void operator()(const drop_run&) {
+  void operator()(const worker::load_share& what) { in.load(me, what.order); }
+  void operator()(const worker::load_beside& what) {
+    in.load_next(me, what.order);
+  }
+  void operator()(const worker::join_ranks& what) {
+    in.join(me, what.order, false);
+  }
+  void operator()(const worker::join_beside& what) {
+    in.join(me, what.order, true);
+  }
+  void operator()(const worker::stop_generations&) { in.end_step_thread(me); }
+  void operator()(const worker::drop_run&) {
     in.forget_run(me);
     in.at_node(me, in.some(10, 3000), [cluster = &in](node_state& one) {
       cluster->perform(one, one.lifecycle.on_dropped());
     });
   }
-  void operator()(const answer_leave&) {
+  void operator()(const worker::answer_leave&) {
     in.carry_out(me, me.link.on_dropped());
   }
-  void operator()(const post_command& what) {
+  void operator()(const worker::post_command& what) {
     me.posts.push_back(what.order.kind);
     if (me.standing)
       in.stand_still(me);
   }
-  void operator()(const post_plan& what) {
+  void operator()(const worker::post_plan& what) {
     if (me.core && !me.left)
       (void)me.core->install(what.pending);
   }
-  void operator()(const inject_fault&) {}
-  void operator()(const forget_steps&) {}
-  void operator()(const copy_chunks& what) { in.fetch(me, what.order); }
-  void operator()(const send_report& what) { in.pass_on(me, what.what); }
-  void operator()(const end_process& what) { in.kill(me, what.reason); }
+  void operator()(const worker::inject_fault&) {}
+  void operator()(const worker::forget_steps&) {}
+  void operator()(const worker::copy_chunks& what) { in.fetch(me, what.order); }
+  void operator()(const worker::send_report& what) {
+    in.pass_on(me, what.what);
+  }
+  void operator()(const worker::end_process& what) { in.kill(me, what.reason); }
 };
 
-void cluster::perform(node_state& who, const worker_actions& list) {
-  for (const worker_action& one : list)
+void cluster::perform(node_state& who, const worker::worker_actions& list) {
+  for (const worker::worker_action& one : list)
     std::visit(engine{*this, who}, one);
 }
 
@@ -273,9 +281,9 @@ void cluster::forget_run(node_state& who) {
   who.left = false;
 }
 
-ledger_config cluster::rows() const {
-  ledger_config out{what_.seed, what_.train.global_batch, {}};
-  for (const chunk_info& chunk : set_.train)
+ledger::ledger_config cluster::rows() const {
+  ledger::ledger_config out{what_.seed, what_.train.global_batch, {}};
+  for (const ledger::chunk_info& chunk : set_.train)
     out.chunk_rows.push_back(chunk.rows);
   return out;
 }
@@ -322,8 +330,9 @@ void cluster::load(node_state& who, const assignment& order) {
       if (auto wrong =
               start_error(rows(), order.first, order.start, order.cursors))
         fail(me.name + " got an order that does not fit: " + *wrong);
-      me.core.emplace(worker_core_config{rows(), me.id, what_.train.epochs},
-                      order.first, order.start, order.cursors);
+      me.core.emplace(
+          worker::worker_core_config{rows(), me.id, what_.train.epochs},
+          order.first, order.start, order.cursors);
     }
     hold_share(me, order.first);
     me.fresh = order.first;
@@ -353,7 +362,7 @@ void cluster::join(node_state& who, const connect_order& order, bool beside) {
     in->world = order.addresses->size();
     in->order = order;
   }
-  const plan& under =
+  const ledger::plan& under =
       beside ? *who.lifecycle.next()->first : *who.order().first;
   size_t rank = 0;
   while (under.shares[rank].worker != who.id)
@@ -412,38 +421,39 @@ void cluster::switch_over(node_state& who) {
 
 /// A newcomer gets its state at the switch, from a member.
 void cluster::hand_over(const std::shared_ptr<group>& in, node_state& source) {
-  position at = source.core->stands_at();
+  ledger::position at = source.core->stands_at();
   auto cursors = source.core->cursors();
   for (uint32_t rank : in->order.stale) {
     node_state& to = *nodes_.at(in->processes.at(rank));
-    at_node(
-        to, some(500, 20'000),
-        [this, in, at, cursors, state = source.applied,
-         from = source.process](node_state& me) {
-          node_state& giver = *nodes_.at(from);
-          if (me.in != in || in->broken || !giver.alive)
-            return;
-          if (auto wrong = start_error(rows(), me.order().first, at, cursors))
-            fail(me.name + " got a state that does not fit: " + *wrong);
-          me.core.emplace(worker_core_config{rows(), me.id, what_.train.epochs},
-                          me.order().first, at, cursors);
-          me.rank = me.core->rank();
-          me.applied = state;
-          me.holds = true;
-          // What the source still knows of steps that may not be shown.
-          constexpr size_t kept = 64;
-          for (size_t i = state.size() > kept ? state.size() - kept : 0;
-               i < state.size(); ++i) {
-            uint64_t count = 0;
-            for (const auto& part : state[i]->rows)
-              count += part.size();
-            me.unreported.push_back({state[i]->at.step, state[i]->at.epoch,
-                                     state[i]->plan, count, 1, 0});
-            me.records[state[i]->at.step] = me.unreported.back();
-          }
-          announce(me, step_number{me.applied.size()});
-          start_steps(me, in->order.paused);
-        });
+    at_node(to, some(500, 20'000),
+            [this, in, at, cursors, state = source.applied,
+             from = source.process](node_state& me) {
+              node_state& giver = *nodes_.at(from);
+              if (me.in != in || in->broken || !giver.alive)
+                return;
+              if (auto wrong =
+                      start_error(rows(), me.order().first, at, cursors))
+                fail(me.name + " got a state that does not fit: " + *wrong);
+              me.core.emplace(
+                  worker::worker_core_config{rows(), me.id, what_.train.epochs},
+                  me.order().first, at, cursors);
+              me.rank = me.core->rank();
+              me.applied = state;
+              me.holds = true;
+              // What the source still knows of steps that may not be shown.
+              constexpr size_t kept = 64;
+              for (size_t i = state.size() > kept ? state.size() - kept : 0;
+                   i < state.size(); ++i) {
+                uint64_t count = 0;
+                for (const auto& part : state[i]->rows)
+                  count += part.size();
+                me.unreported.push_back({state[i]->at.step, state[i]->at.epoch,
+                                         state[i]->plan, count, 1, 0});
+                me.records[state[i]->at.step] = me.unreported.back();
+              }
+              announce(me, step_number{me.applied.size()});
+              start_steps(me, in->order.paused);
+            });
   }
 }
 

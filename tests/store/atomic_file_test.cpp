@@ -12,7 +12,7 @@
 #include <string_view>
 #include <sys/stat.h>
 
-namespace ballast {
+namespace ballast::store {
 namespace {
 
 class atomic_file_test : public ::testing::Test {
@@ -105,4 +105,4 @@ TEST_F(atomic_file_test, may_lie_elsewhere_until_it_is_whole) {
 }
 
 } // namespace
-} // namespace ballast
+} // namespace ballast::store

@@ -5,7 +5,7 @@
 #include "tests/store/expect_error.hpp"
 #include "tests/store/temp_folder.hpp"
 
-namespace ballast {
+namespace ballast::store {
 namespace {
 
 using namespace std::string_literals;
@@ -69,4 +69,4 @@ TEST(damaged_tail, replaces_none_of_before) {
 }
 
 } // namespace
-} // namespace ballast
+} // namespace ballast::store

@@ -10,7 +10,7 @@
 #include <string>
 #include <unistd.h>
 
-namespace ballast {
+namespace ballast::store {
 namespace {
 
 using mode = file_lock::mode;
@@ -63,4 +63,4 @@ TEST_F(file_lock_test, knows_that_its_file_was_replaced) {
 }
 
 } // namespace
-} // namespace ballast
+} // namespace ballast::store

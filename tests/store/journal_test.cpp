@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-namespace ballast {
+namespace ballast::store {
 namespace {
 
 journaled_run some_run() {
@@ -27,8 +27,8 @@ journaled_generation some_generation(uint64_t number) {
           {{worker_id{3}, "w3", 1}, {worker_id{1}, "w1", 2}}};
 }
 
-plan some_plan(uint64_t number, uint64_t gen = 1) {
-  plan p;
+ledger::plan some_plan(uint64_t number, uint64_t gen = 1) {
+  ledger::plan p;
   p.number = plan_number{number};
   p.generation = generation{gen};
   p.shares = {{worker_id{3}, plan_number{1}, 100, {{chunk_id{0}, 0, 100}}},
@@ -36,7 +36,7 @@ plan some_plan(uint64_t number, uint64_t gen = 1) {
   return p;
 }
 
-position at(uint64_t epoch, uint64_t step) {
+ledger::position at(uint64_t epoch, uint64_t step) {
   return {epoch_number{epoch}, step_number{step}};
 }
 
@@ -50,18 +50,19 @@ evaluation_report some_evaluation(uint64_t epoch, double loss) {
   return out;
 }
 
-standing_requests some_requests() {
-  standing_requests out;
+coordinator::standing_requests some_requests() {
+  coordinator::standing_requests out;
   out.balance = {{true, 0.1}, {false, 0.25}};
   out.workers = {4, 6};
   out.leaving = {worker_id{3}, worker_id{7}};
   return out;
 }
 
-plan_note some_note() {
+balance::plan_note some_note() {
   return {"one owns \"much\" more",
           {{worker_id{3}, 100, 0.125}, {worker_id{1}, 50, 0}},
-          plan_note::of_balance{balance_cause::size, 1.25, 30, 3000, 20}};
+          balance::plan_note::of_balance{balance::balance_cause::size, 1.25, 30,
+                                         3000, 20}};
 }
 
 void expect_everything(const journal_content& content) {
@@ -81,7 +82,8 @@ void expect_everything(const journal_content& content) {
   EXPECT_EQ(content.plans[2].body, some_plan(3, 2));
   EXPECT_EQ(content.plans[2].effective, at(2, 57));
   EXPECT_EQ(nlohmann::json(content.plans[0].note), nlohmann::json(some_note()));
-  EXPECT_EQ(nlohmann::json(content.plans[1].note), nlohmann::json(plan_note{}));
+  EXPECT_EQ(nlohmann::json(content.plans[1].note),
+            nlohmann::json(balance::plan_note{}));
   EXPECT_EQ(content.committed, step_number{60});
   EXPECT_EQ(nlohmann::json(content.asked), nlohmann::json(some_requests()));
 }
@@ -123,7 +125,8 @@ TEST(journal, of_an_earlier_build_does_not_say_why_a_plan_was_made) {
   write_without("plan_note", folder);
   auto plans = read_journal(folder.path()).plans;
   ASSERT_EQ(plans.size(), 3u);
-  EXPECT_EQ(nlohmann::json(plans[0].note), nlohmann::json(plan_note{}));
+  EXPECT_EQ(nlohmann::json(plans[0].note),
+            nlohmann::json(balance::plan_note{}));
   journal book = journal::open_for_writing(folder.path());
   book.record_offer(some_plan(4, 2), some_note());
   EXPECT_EQ(nlohmann::json(book.content().plans.at(3).note),
@@ -225,7 +228,7 @@ TEST(journal, stays_readable_and_usable_after_a_full_disk) {
   temp_folder folder;
   journal book = journal::open_for_writing(folder.path());
   record_everything(book);
-  plan large = some_plan(4, 2);
+  ledger::plan large = some_plan(4, 2);
   for (uint32_t chunk = 2; chunk < 20'000; ++chunk)
     large.shares[1].intervals.push_back({chunk_id{chunk}, 0, 256});
   {
@@ -342,4 +345,4 @@ TEST(journal, is_found_under_any_path) {
 }
 
 } // namespace
-} // namespace ballast
+} // namespace ballast::store

@@ -5,7 +5,7 @@
 #include "tests/store/small_disk.hpp"
 #include "tests/store/temp_folder.hpp"
 
-namespace ballast {
+namespace ballast::store {
 namespace {
 
 TEST(line_file, appends_whole_lines_and_counts_bytes) {
@@ -87,4 +87,4 @@ TEST(line_file, moves_with_its_descriptor) {
 }
 
 } // namespace
-} // namespace ballast
+} // namespace ballast::store

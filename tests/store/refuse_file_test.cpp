@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <string>
 
-namespace ballast {
+namespace ballast::store {
 namespace {
 
 std::string refused(int error_number, errc wanted,
@@ -43,4 +43,4 @@ TEST(refuse_file, calls_quotas_and_size_limits_a_full_disk) {
 }
 
 } // namespace
-} // namespace ballast
+} // namespace ballast::store

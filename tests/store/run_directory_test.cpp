@@ -13,7 +13,7 @@
 #include <thread>
 #include <unistd.h>
 
-namespace ballast {
+namespace ballast::store {
 namespace {
 
 namespace fs = std::filesystem;
@@ -169,4 +169,4 @@ TEST(run_directory, keeps_the_old_file_on_a_full_disk) {
 }
 
 } // namespace
-} // namespace ballast
+} // namespace ballast::store

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <sys/resource.h>
 
-namespace ballast {
+namespace ballast::store {
 
 class small_disk {
 public:
@@ -28,4 +28,4 @@ private:
   void (*before_handler_)(int) = SIG_DFL;
 };
 
-} // namespace ballast
+} // namespace ballast::store

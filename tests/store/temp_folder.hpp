@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string>
 
-namespace ballast {
+namespace ballast::store {
 
 class temp_folder {
 public:
@@ -46,4 +46,4 @@ inline void write_content(const std::filesystem::path& file,
   std::ofstream(file, std::ios::binary) << content;
 }
 
-} // namespace ballast
+} // namespace ballast::store

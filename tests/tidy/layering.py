@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """The rules of the layout that no compiler checks.
 
-Which folder may include which, which third-party header may be seen where,
-what the pure core must not touch, how long a file may be, how large a class,
-and words that do not belong into the project. Debian installs all headers in the system path, so
+Which folder may include which and opens which namespace, which third-party
+header may be seen where, what the pure core must not touch, how long a file may
+be, how large a class, and words that do not belong into the project. Debian
+installs all headers in the system path, so
 CMake cannot keep them apart.
 
 usage: layering.py [ROOT]     prints FILE:LINE: offence; exit 1 if there is any
@@ -23,6 +24,15 @@ TESTS_MAY = {"collectives": {"gpu"}}
 # The rooms of runtime/, likewise: base knows nobody, the coordinator everybody.
 ROOMS = ["base", "job", "ledger", "placement", "messages", "balance", "worker",
          "coordinator"]
+# A folder's names lie in a namespace of its name, those of a test in that of
+# what it tests; these folders are the vocabulary of all and stay in `ballast`.
+VOCABULARY = ("runtime/base/", "runtime/job/", "runtime/messages/")
+# A mirror of its own: what only tests or benchmarks need.
+NAMESPACE_OF = {"bench/policies/": "policies", "tests/bench/": "policies",
+                "tests/simulation/": "simulation"}
+TESTING = "ballast::testing"
+# CAF finds inspect() in the namespace of the type that travels.
+OPENS_OTHERS = {"actors/protocol.hpp", "actors/inspect_shared.hpp"}
 # Python: the harness in tools/ is what bench/ and the tests share.
 PYTHON_MAY = {"tools": ["tools"], "bench": ["bench", "tools"],
               "tests": ["tests", "tools"]}
@@ -256,6 +266,81 @@ def check_source(name, lines, root):
         yield 1, "a header needs #pragma once"
 
 
+def namespace_of(name):
+    """The namespace of a file's folder."""
+    for folder, own in NAMESPACE_OF.items():
+        if name.startswith(folder):
+            return f"ballast::{own}"
+    name = name.removeprefix("tests/")
+    folder, _, rest = name.partition("/")
+    if folder == PURE[:-1]:
+        folder = rest.partition("/")[0]
+    if not rest or name.startswith(VOCABULARY) or folder not in ROOMS + FOLDERS + ["bench"]:
+        return "ballast"
+    return f"ballast::{folder}"
+
+
+def namespaces(lines):
+    """Yields (line number, namespace, line) of each line in the first column of
+    a named namespace; clang-format indents nothing in it, and says at its end
+    what it was."""
+    opened = []
+    for number, line in enumerate(lines, 1):
+        found = re.match(r"(?:inline )?namespace ([\w:]*) ?{", line)
+        if found:
+            opened.append(found[1])
+        if opened and all(opened):
+            yield number, "::".join(opened), line
+        if opened and line.startswith("} // namespace"):
+            opened.pop()
+
+
+def check_namespaces(name, lines):
+    """A file opens the namespace of its folder. In another one it may declare
+    what it does not include, and specialise a template."""
+    own = namespace_of(name)
+    may = [own] + ([TESTING] if name.startswith("tests/") else [])
+    homes = {f"ballast::{one}" for one in ROOMS + FOLDERS + ["bench"]}
+    homes |= {f"ballast::{one}" for one in NAMESPACE_OF.values()} | {TESTING}
+    special = False  # within the declaration that follows `template <>`
+    for number, space, line in namespaces(lines):
+        if space.split("::")[0] != "ballast" or name in OPENS_OTHERS:
+            continue
+        home = next((one for one in homes
+                     if f"{space}::".startswith(f"{one}::")), "ballast")
+        inside = home in may
+        if inside or not re.match(r"\w", line):
+            continue
+        if line.startswith("namespace"):
+            special = False
+        elif line.startswith("template <>"):
+            special = True
+        elif not special and \
+                not re.match(r"(struct|class|enum class) [^{]*;$", line):
+            yield number, f"{space}, but its folder's names lie in {own}"
+
+
+class Types:
+    """Where each type of each namespace is defined."""
+
+    def __init__(self):
+        self.where = {}
+
+    def check(self, name, lines):
+        """Two types of one name in one namespace are undefined behaviour, which
+        no linker reports. Those of unnamed namespaces are apart by themselves.
+        """
+        for number, space, line in namespaces(lines):
+            found = re.match(r"(?:struct|class|union|enum(?: class)?) "
+                             r"(\w+)\b(?!::|<)[^;]*$", line)
+            if not found:
+                continue
+            key = f"{space}::{found[1]}"
+            other = self.where.setdefault(key, name)
+            if other != name:
+                yield number, f"{key} is a type of {other}, too"
+
+
 @functools.lru_cache
 def python_modules(root, top):
     """What can be imported from somewhere in a folder, by its first word."""
@@ -367,7 +452,7 @@ def check_classes(lines):
                 "give a part with its state a class of its own")
 
 
-def check_file(name, root):
+def check_file(name, root, types):
     """Yields (line number, offence)."""
     if name.endswith(NO_TEXT):
         return
@@ -393,13 +478,16 @@ def check_file(name, root):
         yield from check_functions(name, lines)
         if not name.startswith("tests/"):
             yield from check_classes(lines)
+        yield from check_namespaces(name, lines)
+        yield from types.check(name, lines)
 
 
 def main(root):
     files = project_files(root)
     offences = 0
+    types = Types()
     for name in files:
-        for number, offence in check_file(name, root):
+        for number, offence in check_file(name, root, types):
             print(f"{name}:{number}: {offence}")
             offences += 1
     if not any(name.startswith(PURE) for name in files):

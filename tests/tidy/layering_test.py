@@ -120,6 +120,53 @@ class layering_test(unittest.TestCase):
                           '#include "runtime/coordinator/actions.hpp"\n',
                           "ledger/ may not include coordinator/")
 
+    def test_a_namespace_for_each_folder(self):
+        def within(space, text="struct a {\n};\n"):
+            return f"namespace {space} {{\n\n{text}\n}} // namespace {space}\n"
+        for name, space in [("runtime/base/a.cpp", "ballast"),
+                            ("runtime/job/a.cpp", "ballast"),
+                            ("runtime/messages/a.cpp", "ballast"),
+                            ("runtime/ledger/a.cpp", "ballast::ledger"),
+                            ("gpu/torch/a.cpp", "ballast::gpu"),
+                            ("cli/node/a.cpp", "ballast::cli::inner"),
+                            ("bench/a.cpp", "ballast::bench"),
+                            ("bench/policies/a.cpp", "ballast::policies"),
+                            ("tests/runtime/ledger/a.cpp", "ballast::ledger"),
+                            ("tests/gpu/cuda/a.cpp", "ballast::testing"),
+                            ("tests/simulation/a.cpp", "ballast::simulation"),
+                            ("data/a.cpp", "arrow")]:
+            self.assert_clean(name, within(space))
+        for name, space in [("runtime/ledger/a.cpp", "ballast"),
+                            ("runtime/base/a.cpp", "ballast::base"),
+                            ("runtime/ledger/a.cpp", "ballast::balance"),
+                            ("gpu/torch/a.cpp", "ballast::torch"),
+                            ("gpu/a.cpp", "ballast::testing"),
+                            ("tests/gpu/a.cpp", "ballast::data")]:
+            self.assert_found(name, within(space),
+                              f":3: {space}, but its folder's names lie in")
+        # What is declared there, or specialised, has its home elsewhere.
+        self.assert_clean("gpu/a.cpp", within("ballast::data", "class a;\n"))
+        self.assert_clean("gpu/a.cpp", within(
+            "ballast", "template <>\nconstexpr auto words_of<a> =\n    1;\n"))
+        self.assert_clean("actors/protocol.hpp", HEADER + within("ballast"))
+
+    def test_a_name_has_one_type_in_a_namespace(self):
+        def both(first, second):
+            return self.offences({"gpu/a.cpp": first, "gpu/torch/b.cpp": second})
+        def within(text, space="ballast::gpu"):
+            return f"namespace {space} {{\n{text}\n}} // namespace {space}\n"
+        for one in ("struct cost {", "class cost final : public a {",
+                    "enum class cost : int {", "template <class T>\nclass cost {"):
+            found = both(within("struct cost {\n};"), within(one + "\n};"))
+            self.assertEqual(len(found), 1, found)
+            self.assertIn("ballast::gpu::cost is a type of gpu/a.cpp, too",
+                          found[0])
+        for other in ("struct cost;", "struct cost::inner {\n};",
+                      "namespace {\nstruct cost {\n};\n} // namespace"):
+            self.assertEqual(both(within("struct cost {\n};"), within(other)), [])
+        self.assertEqual(both(within("struct cost {\n};"), within(
+            "struct cost {\n};", "ballast::gpu::inner")), [])
+
     def test_thin_program_links_only_the_core(self):
         self.assert_clean("cli/node/a.cpp", '#include "data/chunk.hpp"\n')
         self.assert_found("cli/a.cpp", '#include "monitor/logs/log.hpp"\n',

@@ -9,7 +9,7 @@
 
 #include <cmath>
 
-namespace ballast {
+namespace ballast::gpu {
 namespace {
 
 using ballast::testing::expect_equal_bits;
@@ -32,7 +32,7 @@ protected:
   }
 
   std::shared_ptr<compute_device> device_;
-  std::unique_ptr<collective_backend> backend_;
+  std::unique_ptr<collectives::collective_backend> backend_;
 };
 
 TEST_F(cuda_devices, give_zeroed_arenas_and_know_them_from_the_hosts_memory) {
@@ -166,8 +166,8 @@ cluster_setup on(std::function<std::shared_ptr<compute_device>(size_t)> device,
   out.device = std::move(device);
   out.test_chunks = 2;
   out.network = [](const job& what, compute_device& where) {
-    return make_model(
-        {&what, shape_of(stored_type::uint8, 1, 2), 1, where.place()});
+    return make_model({&what, data::shape_of(ledger::stored_type::uint8, 1, 2),
+                       1, where.place()});
   };
   return out;
 }
@@ -236,4 +236,4 @@ TEST_F(cuda_runs, in_bfloat16_end_near_float32) {
 }
 
 } // namespace
-} // namespace ballast
+} // namespace ballast::gpu

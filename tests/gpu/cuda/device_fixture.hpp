@@ -18,10 +18,10 @@ namespace ballast::testing {
 class device_fixture : public ::testing::Test {
 protected:
   void SetUp() override {
-    const std::string reason = why_no_gpu(probe_cuda());
+    const std::string reason = why_no_gpu(gpu::probe_cuda());
     if (!reason.empty())
       GTEST_SKIP() << reason;
-    check_cuda(cudaSetDevice(0), "cudaSetDevice");
+    gpu::check_cuda(cudaSetDevice(0), "cudaSetDevice");
   }
   void TearDown() override {
     // A kernel that read or wrote where it must not fails its own test.

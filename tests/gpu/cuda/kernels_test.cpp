@@ -8,7 +8,7 @@
 
 #include <limits>
 
-namespace ballast {
+namespace ballast::gpu {
 namespace {
 
 using ballast::testing::expect_equal_bits;
@@ -42,7 +42,7 @@ TEST_F(cuda_kernels, scale_copy_works_in_place) {
 }
 
 TEST_F(cuda_kernels, write_trailer_equals_its_reference) {
-  trailer counts;
+  worker::trailer counts;
   counts.set_samples(129);
   counts.set_loss_sum(4);
   counts.raise_plan_lane(plan_number{6});
@@ -50,7 +50,7 @@ TEST_F(cuda_kernels, write_trailer_equals_its_reference) {
   const std::vector<float> loss = {0.1F};
   device_memory<float> loss_sum(loss);
   for (bool from_device : {true, false}) {
-    std::vector<float> expected(trailer::floats + 2, 9);
+    std::vector<float> expected(worker::trailer::floats + 2, 9);
     device_memory<float> target(expected);
     write_trailer(counts, from_device ? loss.data() : nullptr,
                   expected.data() + 1);
@@ -259,4 +259,4 @@ TEST_F(cuda_kernels, runs_through_the_shared_object_as_well) {
 }
 
 } // namespace
-} // namespace ballast
+} // namespace ballast::gpu

@@ -7,12 +7,15 @@
 #include <cstdlib>
 #include <filesystem>
 
-namespace ballast {
+namespace ballast::gpu {
+
+using collectives::collective_errc;
+using collectives::collective_error;
 namespace {
 
 using namespace std::chrono_literals;
 
-deadline soon() {
+collectives::deadline soon() {
   return std::chrono::steady_clock::now() + 20s;
 }
 
@@ -28,18 +31,18 @@ protected:
     backend_ = open_nccl_backend(0);
   }
 
-  std::unique_ptr<collective_opening> prepare() {
-    collective_options options;
+  std::unique_ptr<collectives::collective_opening> prepare() {
+    collectives::collective_options options;
     options.generation = generation{++generations_};
     options.token = "a token of the tests";
     return backend_->prepare(options);
   }
-  std::unique_ptr<collective> open() {
+  std::unique_ptr<collectives::collective> open() {
     auto opening = prepare();
     return opening->connect({opening->address()}, soon());
   }
 
-  std::unique_ptr<collective_backend> backend_;
+  std::unique_ptr<collectives::collective_backend> backend_;
   uint64_t generations_ = 0;
 };
 
@@ -48,15 +51,16 @@ TEST_F(nccl_of_one_rank, reduces_on_the_device_and_on_the_host) {
   std::vector<float> values = ballast::testing::noise(3000001, 1);
   const std::vector<float> before = values;
   device_memory<float> there(values);
-  alone->all_reduce(there.data(), there.size(), element_type::float32, soon());
+  alone->all_reduce(there.data(), there.size(),
+                    collectives::element_type::float32, soon());
   ballast::testing::expect_equal_bits(there.values(), before, "device");
-  alone->all_reduce(values.data(), values.size(), element_type::float32,
-                    soon());
+  alone->all_reduce(values.data(), values.size(),
+                    collectives::element_type::float32, soon());
   ballast::testing::expect_equal_bits(values, before, "host");
   alone->broadcast(values.data(), 1000, 0, soon());
   alone->barrier(soon());
   alone->close(soon());
-  EXPECT_EQ(alone->state(), collective_state::closed);
+  EXPECT_EQ(alone->state(), collectives::collective_state::closed);
 }
 
 TEST_F(nccl_of_one_rank, fails_every_operation_after_an_abort) {
@@ -74,7 +78,7 @@ TEST_F(nccl_of_one_rank, fails_every_operation_after_an_abort) {
 }
 
 TEST_F(nccl_of_one_rank, refuses_two_ranks_on_one_gpu_by_name) {
-  collective_options options;
+  collectives::collective_options options;
   options.generation = generation{1};
   options.size = 2;
   auto first = backend_->prepare(options);
@@ -127,4 +131,4 @@ TEST_F(nccl_of_one_rank, leaves_nothing_behind_in_many_generations) {
 }
 
 } // namespace
-} // namespace ballast
+} // namespace ballast::gpu

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <torch/nn.h>
 
-namespace ballast {
+namespace ballast::gpu {
 
 using torch::Tensor;
 
@@ -117,4 +117,4 @@ inline Tensor reference_loss(const model_setup& m, const std::vector<Tensor>& p,
   return loss_of_outputs(m, outputs_of(m, p, batch, true), batch);
 }
 
-} // namespace ballast
+} // namespace ballast::gpu

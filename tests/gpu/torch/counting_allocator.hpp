@@ -8,7 +8,7 @@
 #include <map>
 #include <mutex>
 
-namespace ballast {
+namespace ballast::gpu {
 
 class counting_allocator final : public c10::Allocator {
 public:
@@ -80,4 +80,4 @@ private:
   size_t allocations_ = 0;
 };
 
-} // namespace ballast
+} // namespace ballast::gpu

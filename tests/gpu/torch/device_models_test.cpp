@@ -11,7 +11,7 @@
 #include <torch/script.h>
 #include <unistd.h>
 
-namespace ballast {
+namespace ballast::gpu {
 namespace {
 
 namespace fs = std::filesystem;
@@ -19,14 +19,15 @@ namespace fs = std::filesystem;
 /// A model on a guarded device.
 struct device_setup {
   job what;
-  row_shape row;
+  ledger::row_shape row;
   guarded_device device;
   std::unique_ptr<model> made;
   size_t count;
   std::shared_ptr<float[]> parameters, gradients;
   batch_view brought;
 
-  device_setup(const job& j, const row_shape& shape, const random_rows& rows)
+  device_setup(const job& j, const ledger::row_shape& shape,
+               const random_rows& rows)
       : what(j), row(shape), made(make_model({&what, row, 1, device.place()})),
         count(made->parameter_count()), parameters(device.allocate(count)),
         gradients(device.allocate(count)),
@@ -46,7 +47,7 @@ struct device_setup {
 struct device_variant {
   std::string name;
   job what;
-  row_shape row;
+  ledger::row_shape row;
   friend void PrintTo(const device_variant& v, std::ostream* out) {
     *out << v.name;
   }
@@ -207,7 +208,7 @@ TEST(torchscript_on_a_device, trains_the_parameters_of_the_module) {
   module.save(path.string());
   job what = job_of(model_kind::torchscript);
   what.model.path = path.string();
-  const row_shape row = flat(5, 3);
+  const ledger::row_shape row = flat(5, 3);
   const random_rows rows(row, 8);
   model_setup cpu(what, row);
   device_setup there(what, row, rows);
@@ -219,7 +220,7 @@ TEST(torchscript_on_a_device, trains_the_parameters_of_the_module) {
 }
 
 TEST(model_on_any_device, names_the_sample_with_a_label_out_of_range) {
-  const row_shape row = flat(6, 3);
+  const ledger::row_shape row = flat(6, 3);
   random_rows rows(row, 4);
   rows.labels[2] = 3;
   device_setup there(job_of(model_kind::mlp), row, rows);
@@ -236,7 +237,7 @@ TEST(model_on_any_device, names_the_sample_with_a_label_out_of_range) {
 TEST(model_on_any_device, drops_other_inputs_in_every_step) {
   job what = job_of(model_kind::cnn);
   what.model.dropout = 0.5;
-  const row_shape row = image({28, 28}, 10);
+  const ledger::row_shape row = image({28, 28}, 10);
   const random_rows rows(row, 8);
   device_setup there(what, row, rows);
   auto losses = [&](uint64_t seed) {
@@ -267,4 +268,4 @@ TEST(model_on_a_gpu, is_refused_where_libtorch_has_no_such_part) {
 }
 
 } // namespace
-} // namespace ballast
+} // namespace ballast::gpu

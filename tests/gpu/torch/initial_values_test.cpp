@@ -3,7 +3,7 @@
 #include "tests/data/write_safetensors.hpp"
 #include "warm_start_fixture.hpp"
 
-namespace ballast {
+namespace ballast::gpu {
 namespace {
 
 TEST(init, zeros_starts_linear_and_logistic_at_zero) {
@@ -16,22 +16,22 @@ TEST(init, zeros_starts_linear_and_logistic_at_zero) {
 }
 
 TEST_F(warm_start, takes_the_tensors_of_the_file) {
-  write_safetensors(job_.model.init,
-                    {{"weight", {2, 3}, weight_}, {"bias", {2}, bias_}});
+  data::write_safetensors(job_.model.init,
+                          {{"weight", {2, 3}, weight_}, {"bias", {2}, bias_}});
   EXPECT_EQ(model_setup(job_, flat(3, 2)).parameters,
             (std::vector<float>{1, 2, 3, 4, 5, 6, 7, 8}));
 }
 
 TEST_F(warm_start, refuses_a_file_of_another_model) {
   EXPECT_EQ(pointer_of_refusal(job_, flat(3, 2)), "/model/init"); // missing
-  write_safetensors(job_.model.init,
-                    {{"weight", {3, 2}, weight_}, {"bias", {2}, bias_}});
+  data::write_safetensors(job_.model.init,
+                          {{"weight", {3, 2}, weight_}, {"bias", {2}, bias_}});
   EXPECT_EQ(pointer_of_refusal(job_, flat(3, 2)), "/model/init");
-  write_safetensors(job_.model.init, {{"weight", {2, 3}, weight_}});
+  data::write_safetensors(job_.model.init, {{"weight", {2, 3}, weight_}});
   EXPECT_EQ(pointer_of_refusal(job_, flat(3, 2)), "/model/init");
-  write_safetensors(job_.model.init, {{"weight", {2, 3}, weight_},
-                                      {"bias", {2}, bias_},
-                                      {"scale", {2}, bias_}});
+  data::write_safetensors(job_.model.init, {{"weight", {2, 3}, weight_},
+                                            {"bias", {2}, bias_},
+                                            {"scale", {2}, bias_}});
   EXPECT_EQ(pointer_of_refusal(job_, flat(3, 2)), "/model/init");
 }
 
@@ -44,13 +44,13 @@ TEST_F(warm_start, brings_running_statistics_too) {
   std::vector<float> sums(m.made->statistics_count());
   m.made->take_statistics(sums);
   m.made->apply_statistics(sums, 4);
-  std::vector<tensor_view> tensors;
+  std::vector<data::tensor_view> tensors;
   for (const parameter_info& p : m.made->parameters())
     tensors.push_back(
         {p.name, p.shape, std::span(m.parameters).subspan(p.offset, p.count)});
   for (const auto& b : m.made->buffers())
     tensors.push_back({b.name, b.shape, b.values});
-  write_safetensors(job_.model.init, tensors);
+  data::write_safetensors(job_.model.init, tensors);
   j.seed = 99;
   j.model.init = job_.model.init;
   model_setup warm(j, image({12, 12}, 3));
@@ -59,4 +59,4 @@ TEST_F(warm_start, brings_running_statistics_too) {
 }
 
 } // namespace
-} // namespace ballast
+} // namespace ballast::gpu

@@ -8,12 +8,12 @@
 #include <cmath>
 #include <gtest/gtest.h>
 
-namespace ballast {
+namespace ballast::gpu {
 namespace {
 
 struct kind_of_model {
   job what;
-  row_shape row;
+  ledger::row_shape row;
 };
 
 std::vector<kind_of_model> models() {
@@ -112,4 +112,4 @@ TEST(interrupting, ends_the_way_there_at_the_next_block) {
 }
 
 } // namespace
-} // namespace ballast
+} // namespace ballast::gpu

@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 #include <vector>
 
-namespace ballast {
+namespace ballast::gpu {
 namespace {
 
 // Less than a tile, whole tiles, and more than one block of the inner index.
@@ -88,4 +88,4 @@ INSTANTIATE_TEST_SUITE_P(shapes, matrix_product, ::testing::ValuesIn(shapes),
                          });
 
 } // namespace
-} // namespace ballast
+} // namespace ballast::gpu

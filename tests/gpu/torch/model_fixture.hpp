@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-namespace ballast {
+namespace ballast::gpu {
 
 struct random_rows {
   std::vector<float> features;
@@ -21,7 +21,7 @@ struct random_rows {
   uint32_t rows = 0;
   uint32_t width = 0;
 
-  random_rows(const row_shape& row, uint32_t count, uint64_t seed = 1)
+  random_rows(const ledger::row_shape& row, uint32_t count, uint64_t seed = 1)
       : rows(count), width(row.features) {
     const counter_random random(seed, 0);
     uint64_t draw = 0;
@@ -51,12 +51,13 @@ struct random_rows {
 
 struct model_setup {
   job what;
-  row_shape row;
+  ledger::row_shape row;
   std::unique_ptr<model> made;
   std::vector<float> parameters;
   std::vector<float> gradients;
 
-  model_setup(const job& j, const row_shape& shape, uint32_t threads = 1)
+  model_setup(const job& j, const ledger::row_shape& shape,
+              uint32_t threads = 1)
       : what(j), row(shape), made(make_model({&what, row, threads})),
         parameters(made->parameter_count()),
         gradients(made->parameter_count()) {
@@ -89,8 +90,9 @@ inline job job_of(model_kind kind, loss_kind loss = loss_kind::cross_entropy) {
   return out;
 }
 
-inline row_shape image(const std::vector<uint32_t>& shape, uint32_t classes) {
-  row_shape out;
+inline ledger::row_shape image(const std::vector<uint32_t>& shape,
+                               uint32_t classes) {
+  ledger::row_shape out;
   out.features = 1;
   for (uint32_t s : shape)
     out.features *= s;
@@ -99,14 +101,14 @@ inline row_shape image(const std::vector<uint32_t>& shape, uint32_t classes) {
   return out;
 }
 
-inline row_shape flat(uint32_t features, uint32_t classes) {
+inline ledger::row_shape flat(uint32_t features, uint32_t classes) {
   return image({features}, classes);
 }
 
-inline row_shape tokens(uint32_t length, uint32_t vocabulary) {
-  row_shape out = flat(length, 1);
+inline ledger::row_shape tokens(uint32_t length, uint32_t vocabulary) {
+  ledger::row_shape out = flat(length, 1);
   out.vocabulary = vocabulary;
   return out;
 }
 
-} // namespace ballast
+} // namespace ballast::gpu

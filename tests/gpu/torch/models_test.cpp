@@ -6,7 +6,7 @@
 #include <cmath>
 #include <gtest/gtest.h>
 
-namespace ballast {
+namespace ballast::gpu {
 namespace {
 
 void expect_gradients_of_autograd(model_setup& m, const random_rows& rows) {
@@ -33,7 +33,7 @@ void expect_gradients_of_autograd(model_setup& m, const random_rows& rows) {
 struct variant {
   std::string name;
   job what;
-  row_shape row;
+  ledger::row_shape row;
   friend void PrintTo(const variant& v, std::ostream* out) { *out << v.name; }
 };
 
@@ -433,4 +433,4 @@ TEST(every_kind, names_the_sample_whose_label_is_out_of_range) {
 }
 
 } // namespace
-} // namespace ballast
+} // namespace ballast::gpu

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 #include <torch/optim.h>
 
-namespace ballast {
+namespace ballast::gpu {
 namespace {
 
 constexpr int64_t count = 503;
@@ -64,4 +64,4 @@ TEST_P(parity, takes_the_steps_of_torch_optim) {
 }
 
 } // namespace
-} // namespace ballast
+} // namespace ballast::gpu

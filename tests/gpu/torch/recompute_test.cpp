@@ -9,7 +9,7 @@
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
-namespace ballast {
+namespace ballast::gpu {
 namespace {
 
 job deep_transformer(bool again,
@@ -36,8 +36,8 @@ struct both_ways {
   model_setup again;
   random_rows rows;
 
-  both_ways(const job& plain, const job& recomputing, const row_shape& row,
-            uint32_t count)
+  both_ways(const job& plain, const job& recomputing,
+            const ledger::row_shape& row, uint32_t count)
       : kept(plain, row), again(recomputing, row), rows(row, count) {}
 
   void expect_equal() {
@@ -97,7 +97,7 @@ TEST(recomputing, tells_of_every_gradient_once_the_last_ones_first) {
   EXPECT_LT(place("h.7.mlp.c_fc.weight"), place("h.0.mlp.c_fc.weight"));
 }
 
-size_t peak_of(const job& what, const row_shape& row, uint32_t count) {
+size_t peak_of(const job& what, const ledger::row_shape& row, uint32_t count) {
   model_setup m(what, row);
   random_rows rows(row, count);
   m.accumulate(rows.view()); // what is made once is made
@@ -107,12 +107,12 @@ size_t peak_of(const job& what, const row_shape& row, uint32_t count) {
 }
 
 TEST(recomputing, holds_less_memory_between_the_way_there_and_back) {
-  const row_shape row = tokens(64, 30);
+  const ledger::row_shape row = tokens(64, 30);
   const size_t kept = peak_of(deep_transformer(false), row, 16);
   const size_t again = peak_of(deep_transformer(true), row, 16);
   // One layer's values and eight inputs instead of eight layers' values.
   EXPECT_LT(again, kept / 3) << kept << " bytes without, " << again << " with";
-  const row_shape small = image({3, 16, 16}, 4);
+  const ledger::row_shape small = image({3, 16, 16}, 4);
   const size_t kept_images = peak_of(residual(false), small, 16);
   const size_t again_images = peak_of(residual(true), small, 16);
   // Besides, convolutions take scratch of LibTorch's, by processor 0 to 30 MB.
@@ -160,4 +160,4 @@ TEST(recomputing, keeps_nothing_where_nobody_wants_gradients) {
 }
 
 } // namespace
-} // namespace ballast
+} // namespace ballast::gpu

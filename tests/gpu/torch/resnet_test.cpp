@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 #include <map>
 
-namespace ballast {
+namespace ballast::gpu {
 namespace {
 
 job resnet_job(resnet_stem stem = resnet_stem::imagenet) {
@@ -100,7 +100,7 @@ protected:
 
 INSTANTIATE_TEST_SUITE_P(
     stems, resnet18, testing::Values(resnet_stem::imagenet, resnet_stem::cifar),
-    [](const auto& info) { return to_string(info.param); });
+    [](const auto& info) { return ballast::to_string(info.param); });
 
 TEST_P(resnet18, has_the_loss_and_the_gradients_of_autograd) {
   reference expected(m_, true);
@@ -272,4 +272,4 @@ TEST(resnet18_of_torchvision, starts_as_it_does) {
 }
 
 } // namespace
-} // namespace ballast
+} // namespace ballast::gpu

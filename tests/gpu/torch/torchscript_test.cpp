@@ -5,7 +5,7 @@
 #include <torch/script.h>
 #include <torch/serialize.h>
 
-namespace ballast {
+namespace ballast::gpu {
 namespace {
 
 class torchscript : public warm_start {
@@ -131,4 +131,4 @@ TEST_F(torchscript, names_what_to_do_with_a_file_of_torch_save) {
 }
 
 } // namespace
-} // namespace ballast
+} // namespace ballast::gpu

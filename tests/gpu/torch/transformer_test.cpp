@@ -8,14 +8,14 @@
 #include <gtest/gtest.h>
 #include <map>
 
-namespace ballast {
+namespace ballast::gpu {
 namespace {
 
 job small_job() {
   return job_of(model_kind::transformer, loss_kind::next_token);
 }
 
-failure refusal_of(const job& what, const row_shape& row) {
+failure refusal_of(const job& what, const ledger::row_shape& row) {
   try {
     model_setup(what, row);
   } catch (const ballast_error& e) {
@@ -163,4 +163,4 @@ TEST(evaluation, holds_no_more_rows_at_once_than_micro_batch) {
 }
 
 } // namespace
-} // namespace ballast
+} // namespace ballast::gpu

@@ -12,9 +12,10 @@
 #include <string>
 #include <vector>
 
-namespace ballast {
+namespace ballast::gpu {
 
-inline std::string pointer_of_refusal(const job& j, const row_shape& row) {
+inline std::string pointer_of_refusal(const job& j,
+                                      const ledger::row_shape& row) {
   try {
     model_setup(j, row);
   } catch (const ballast_error& e) {
@@ -43,4 +44,4 @@ protected:
   std::vector<float> bias_{7, 8};
 };
 
-} // namespace ballast
+} // namespace ballast::gpu

@@ -1,6 +1,6 @@
-/// A run in virtual time that the balancer watches: a real ledger says who has
-/// how much left, takes are whole rows, every worker takes as long as its speed
-/// says, and plans take effect some steps after they are wanted.
+/// A run in virtual time that the balancer watches: a real ledger, takes of
+/// whole rows at each worker's speed, and plans that take effect some steps
+/// later.
 #pragma once
 
 #include "runtime/balance/balancer.hpp"
@@ -31,8 +31,7 @@ struct balanced_options {
   uint64_t one_look = 3; // in so many steps, by chance
   /// Of the run, as the balancer is told; nothing: what is left of `steps`.
   std::optional<uint64_t> steps_left = std::nullopt;
-  /// Steps at which speeds change for good: what moves then is a story of its
-  /// own.
+  /// Steps at which speeds change for good: what moves then is told apart.
   std::vector<uint64_t> disturbed = {};
   /// Speed of a rank at a step, in rows; 1 = row_us.
   std::function<double(size_t, uint64_t)> speed = [](size_t, uint64_t) {
@@ -44,23 +43,25 @@ class balanced_run {
 public:
   struct landed {
     uint64_t step = 0;
-    balance_cause cause{};
+    balance::balance_cause cause{};
     uint64_t moved = 0;
     uint64_t bound = 0;
     double skew = 0; // the largest, afterwards
     std::string reason;
   };
 
-  balanced_run(const manifest& set, balanced_options options)
+  balanced_run(const ledger::manifest& set, balanced_options options)
       : balanced_run(set, placed(set), std::move(options)) {}
-  balanced_run(const manifest& set, plan first, balanced_options options)
+  balanced_run(const ledger::manifest& set, ledger::plan first,
+               balanced_options options)
       : in_(std::move(options)), random_(in_.seed),
-        set_(std::make_shared<manifest>(set)), now_(std::move(first)),
+        set_(std::make_shared<ledger::manifest>(set)), now_(std::move(first)),
         account_(now_), book_({.seed = 1,
                                .global_batch = in_.batch,
                                .chunk_rows = chunk_rows(*set_)},
                               now_),
-        mind_(balance_policy{.global_batch = in_.batch, .skew_tv = in_.skew_tv},
+        mind_(balance::balance_policy{.global_batch = in_.batch,
+                                      .skew_tv = in_.skew_tv},
               set_) {}
 
   void run() {
@@ -84,10 +85,12 @@ public:
       out += one.moved;
     return out;
   }
-  double skew() const { return max_of(skews(count_labels(*set_, now_))); }
+  double skew() const {
+    return max_of(skews(balance::count_labels(*set_, now_)));
+  }
   const moves_account& account() const { return account_; }
-  const plan& now() const { return now_; }
-  balancer& mind() { return mind_; }
+  const ledger::plan& now() const { return now_; }
+  balance::balancer& mind() { return mind_; }
   /// The best split of every step, known beforehand, over what was done; of the
   /// last half.
   double part_of_ideal() const { return ideal_s_ / spent_s_; }
@@ -103,13 +106,13 @@ public:
 
 private:
   void land(uint64_t step) {
-    plan next_one = moved_plan(now_, under_way_->moves, next(now_.number),
-                               under_way_->weights);
+    ledger::plan next_one = moved_plan(now_, under_way_->moves,
+                                       next(now_.number), under_way_->weights);
     auto refused = book_.switch_to(next_one);
     BALLAST_CHECK(!refused, refused.value_or(""));
     account_.moved(under_way_->moves);
     now_ = std::move(next_one);
-    last_ = transfer_end::effective;
+    last_ = balance::transfer_end::effective;
     plans_.push_back({step, under_way_->cause, under_way_->moved_rows,
                       under_way_->bound_rows, skew(), under_way_->reason});
     under_way_.reset();
@@ -120,7 +123,7 @@ private:
     const std::vector<uint64_t> takes = book_.takes();
     const uint64_t all =
         std::accumulate(takes.begin(), takes.end(), uint64_t{0});
-    std::vector<step_cost> speeds(takes.size());
+    std::vector<balance::step_cost> speeds(takes.size());
     for (size_t rank = 0; rank < takes.size(); ++rank)
       speeds[rank].per_row_s = in_.row_us * 1e-6 / in_.speed(rank, step);
     const std::vector<uint64_t> best = split_by_cost(all, speeds).rows;
@@ -146,7 +149,7 @@ private:
   }
 
   void look(uint64_t step) {
-    load_view view;
+    balance::load_view view;
     view.generation = now_.generation;
     view.number = now_.number;
     if (std::exchange(seen_, now_.number) != now_.number)
@@ -158,9 +161,9 @@ private:
     view.steps_left = in_.steps_left.value_or(in_.steps - step);
     view.step_us = std::exchange(step_us_, {});
     view.transfer = under_way_.has_value();
-    view.last = std::exchange(last_, transfer_end::none);
+    view.last = std::exchange(last_, balance::transfer_end::none);
     for (size_t rank = 0; rank < now_.shares.size(); ++rank) {
-      worker_load load;
+      balance::worker_load load;
       load.worker = now_.shares[rank].worker;
       load.name = "w" + std::to_string(rank + 1);
       load.rows_left = book_.rows_left(rank);
@@ -168,8 +171,8 @@ private:
       view.workers.push_back(std::move(load));
     }
     costs_.clear();
-    balance_answer answer = mind_.observe(view);
-    if (answer.state.code != balance_code::planned)
+    balance::balance_answer answer = mind_.observe(view);
+    if (answer.state.code != balance::balance_code::planned)
       return;
     under_way_ = std::move(answer.proposal);
     due_ = step + in_.delay;
@@ -177,20 +180,20 @@ private:
 
   balanced_options in_;
   test_random random_;
-  std::shared_ptr<const manifest> set_;
-  plan now_;
+  std::shared_ptr<const ledger::manifest> set_;
+  ledger::plan now_;
   moves_account account_;
-  ledger book_;
-  balancer mind_;
+  ledger::ledger book_;
+  balance::balancer mind_;
   plan_number seen_{};
   double now_us_ = 0;
   double ideal_s_ = 0;
   double spent_s_ = 0;
   std::vector<uint64_t> step_us_;
   std::vector<std::vector<take_cost>> costs_;
-  std::optional<balance_proposal> under_way_;
+  std::optional<balance::balance_proposal> under_way_;
   uint64_t due_ = 0;
-  transfer_end last_ = transfer_end::none;
+  balance::transfer_end last_ = balance::transfer_end::none;
   std::vector<landed> plans_;
 };
 

@@ -12,7 +12,7 @@
 #include <gtest/gtest.h>
 #include <optional>
 
-namespace ballast {
+namespace ballast::balance {
 namespace {
 
 using ::testing::AllOf;
@@ -21,12 +21,12 @@ using ::testing::HasSubstr;
 constexpr uint32_t chunk_rows = 256;
 
 /// Chunks of one class each, `chunks` for each class.
-manifest pure_chunks(uint32_t classes, uint32_t chunks) {
-  manifest out;
+ledger::manifest pure_chunks(uint32_t classes, uint32_t chunks) {
+  ledger::manifest out;
   out.row.classes = classes;
   for (uint32_t label = 0; label < classes; ++label)
     for (uint32_t i = 0; i < chunks; ++i) {
-      chunk_info one;
+      ledger::chunk_info one;
       one.id = chunk_id(uint32_t(out.train.size()));
       one.rows = chunk_rows;
       one.bytes = chunk_rows * 784;
@@ -45,7 +45,8 @@ public:
   /// chunks to the first worker.
   world(uint32_t workers, bool sorted = false, uint64_t seed = 1,
         double skew_tv = 0.05)
-      : random_(seed), set_(std::make_shared<manifest>(pure_chunks(10, 24))),
+      : random_(seed),
+        set_(std::make_shared<ledger::manifest>(pure_chunks(10, 24))),
         mind(policy(skew_tv), set_) {
     now_.number = plan_number{1};
     now_.generation = generation{1};
@@ -53,7 +54,8 @@ public:
       now_.shares.push_back({worker_id{rank + 1}, plan_number{1}, 0, {}, rank});
     auto count = uint32_t(set_->train.size());
     for (uint32_t i = 0; i < count; ++i) {
-      share& owner = now_.shares[sorted ? i * workers / count : i % workers];
+      ledger::share& owner =
+          now_.shares[sorted ? i * workers / count : i % workers];
       owner.intervals.push_back({chunk_id(i), 0, chunk_rows});
       owner.batch_weight += chunk_rows;
     }
@@ -94,9 +96,9 @@ public:
     view.steps_left_in_epoch = left_in_epoch.value_or(view.steps_per_epoch);
     const uint64_t part = view.steps_left_in_epoch * batch / row_s.size();
     std::vector<double> weights;
-    for (const share& one : now_.shares)
+    for (const ledger::share& one : now_.shares)
       weights.push_back(double(one.batch_weight));
-    std::vector<uint64_t> takes = split_by_shares(batch, weights);
+    std::vector<uint64_t> takes = placement::split_by_shares(batch, weights);
     view.workers.resize(takes.size());
     for (uint32_t i = 0; i < steps; ++i) {
       double longest = 0;
@@ -162,8 +164,8 @@ public:
       rate += 1 / one;
     return double(batch) / rate;
   }
-  const plan& now() const { return now_; }
-  const manifest& set() const { return *set_; }
+  const ledger::plan& now() const { return now_; }
+  const ledger::manifest& set() const { return *set_; }
 
   static constexpr uint64_t batch = 256;
   std::vector<double> row_s; // by rank
@@ -186,7 +188,7 @@ public:
 
 private:
   ballast::testing::test_random random_;
-  std::shared_ptr<manifest> set_;
+  std::shared_ptr<ledger::manifest> set_;
 
 public:
   balancer mind;
@@ -218,7 +220,7 @@ private:
     last_ = transfer_end::effective;
   }
 
-  plan now_;
+  ledger::plan now_;
   plan_number seen_{};
   uint64_t now_us_ = 0;
   std::string last_reason_;
@@ -353,7 +355,7 @@ TEST(balancer, brings_sorted_data_below_the_budget_and_moves_no_chunk_twice) {
   world w(4, true);
   double before = w.skew();
   quota_request request{count_labels(w.set(), w.now()), {}, 0.05, 2};
-  for (const share& one : w.now().shares)
+  for (const ledger::share& one : w.now().shares)
     request.sizes.push_back(rows(one));
   uint64_t bound = moves_bound(request);
   w.plans_in(30);
@@ -445,7 +447,7 @@ TEST(balancer, never_lets_a_worker_go_without_work) {
   w.plans_in(20);
   w.row_s[3] = 1; // ten thousand times slower
   w.plans_in(50);
-  for (const share& one : w.now().shares)
+  for (const ledger::share& one : w.now().shares)
     EXPECT_GT(one.batch_weight, 0u);
 }
 
@@ -590,4 +592,4 @@ TEST(explain, a_worker_and_a_chunk) {
 }
 
 } // namespace
-} // namespace ballast
+} // namespace ballast::balance

@@ -7,7 +7,7 @@
 #include <gmock/gmock.h>
 #include <limits>
 
-namespace ballast {
+namespace ballast::balance {
 namespace {
 
 using ::testing::ElementsAre;
@@ -163,4 +163,4 @@ TEST(batch_split, keeps_its_sum_with_extreme_numbers) {
 }
 
 } // namespace
-} // namespace ballast
+} // namespace ballast::balance

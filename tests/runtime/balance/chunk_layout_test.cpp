@@ -9,7 +9,7 @@
 #include <map>
 #include <set>
 
-namespace ballast {
+namespace ballast::balance {
 namespace {
 
 using ::testing::Each;
@@ -147,4 +147,4 @@ TEST(lay_out_chunks, gives_the_rows_of_each_chunk) {
 }
 
 } // namespace
-} // namespace ballast
+} // namespace ballast::balance

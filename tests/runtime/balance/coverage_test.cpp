@@ -8,7 +8,7 @@
 
 #include <gmock/gmock.h>
 
-namespace ballast {
+namespace ballast::balance {
 namespace {
 
 using ::testing::ElementsAre;
@@ -42,7 +42,7 @@ TEST(lone_classes, have_a_second_holder_in_who_owns_a_part_of_the_chunk) {
   set_builder out(2);
   out.add(0, {10, 2});
   out.add(1, {10, 0});
-  plan now = testing::placed(out.set);
+  ledger::plan now = testing::placed(out.set);
   EXPECT_EQ(lone_classes(out.set, now).size(), 1u);
   now = moved_plan(now, {{{chunk_id{0}, 11, 12}, 0, 1, 1, 1}}, plan_number{2},
                    {});
@@ -51,7 +51,7 @@ TEST(lone_classes, have_a_second_holder_in_who_owns_a_part_of_the_chunk) {
 
 /// Three workers with eight chunks of two classes each; worker 0 also has the
 /// few rows of a third one.
-manifest rare_class(uint64_t rare_rows) {
+ledger::manifest rare_class(uint64_t rare_rows) {
   set_builder out(3);
   for (size_t rank = 0; rank < 3; ++rank)
     for (int i = 0; i < 8; ++i)
@@ -62,8 +62,8 @@ manifest rare_class(uint64_t rare_rows) {
 /// Looks once, as the coordinator asks it, and does what it wants.
 class run_of_rare {
 public:
-  explicit run_of_rare(manifest set, double skew_tv = 0.1)
-      : set_(std::make_shared<manifest>(std::move(set))),
+  explicit run_of_rare(ledger::manifest set, double skew_tv = 0.1)
+      : set_(std::make_shared<ledger::manifest>(std::move(set))),
         mind({.global_batch = 240, .skew_tv = skew_tv}, set_),
         now(testing::placed(*set_)), free_bytes(now.shares.size(), UINT64_MAX) {
   }
@@ -109,15 +109,15 @@ public:
   std::vector<lone_class> lone() const { return lone_classes(*set_, now); }
 
 private:
-  std::shared_ptr<manifest> set_;
+  std::shared_ptr<ledger::manifest> set_;
   transfer_end last_ = transfer_end::none;
-  plan before_;
+  ledger::plan before_;
   plan_number seen_{};
   uint64_t now_ms_ = 0;
 
 public:
   balancer mind;
-  plan now;
+  ledger::plan now;
   std::vector<uint64_t> free_bytes;
 };
 
@@ -232,4 +232,4 @@ TEST(coverage, asks_nothing_of_a_single_row) {
 }
 
 } // namespace
-} // namespace ballast
+} // namespace ballast::balance

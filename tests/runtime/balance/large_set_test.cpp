@@ -30,16 +30,17 @@ std::string to_string(const large_set& in) {
          std::to_string(in.skew_tv);
 }
 
-manifest chunks_of(const large_set& in) {
+ledger::manifest chunks_of(const large_set& in) {
   std::vector<int32_t> labels;
   for (uint32_t row = 0; row < in.rows; ++row)
     labels.push_back(int32_t(uint64_t{row} * in.classes / in.rows));
   placement_spec spec;
   spec.kind = parse_word<placement_kind>(in.placement).value();
   spec.alpha = 0.3;
-  const placement_rows of{labels.size(), labels, in.classes};
-  return chunked(lay_out_chunks(spec, of, place_rows(spec, of, in.workers, 7),
-                                in.chunk_rows),
+  const placement::placement_rows of{labels.size(), labels, in.classes};
+  return chunked(balance::lay_out_chunks(spec, of,
+                                         place_rows(spec, of, in.workers, 7),
+                                         in.chunk_rows),
                  labels, in.classes);
 }
 
@@ -48,15 +49,16 @@ manifest chunks_of(const large_set& in) {
 class first_look {
 public:
   explicit first_look(const large_set& in, uint64_t effort = 0)
-      : set_(std::make_shared<manifest>(chunks_of(in))), now_(placed(*set_)) {
-    balance_policy policy{.global_batch = 256, .skew_tv = in.skew_tv};
+      : set_(std::make_shared<ledger::manifest>(chunks_of(in))),
+        now_(placed(*set_)) {
+    balance::balance_policy policy{.global_batch = 256, .skew_tv = in.skew_tv};
     if (effort > 0)
       policy.search_effort = effort;
-    mind_ = std::make_unique<balancer>(policy, set_);
+    mind_ = std::make_unique<balance::balancer>(policy, set_);
   }
 
-  balance_answer look(search_effort::stop_asked stop = {}) {
-    load_view view;
+  balance::balance_answer look(balance::search_effort::stop_asked stop = {}) {
+    balance::load_view view;
     view.generation = now_.generation;
     view.number = now_.number;
     view.last = last_;
@@ -67,37 +69,39 @@ public:
     view.steps_left = 100'000;
     view.step_us = {50'000, 50'000, 50'000};
     std::vector<uint64_t> weights;
-    for (const share& one : now_.shares)
+    for (const ledger::share& one : now_.shares)
       weights.push_back(one.batch_weight);
-    const std::vector<uint64_t> takes = whole_takes(256, weights);
+    const std::vector<uint64_t> takes = balance::whole_takes(256, weights);
     for (size_t rank = 0; rank < takes.size(); ++rank) {
-      const share& one = now_.shares[rank];
-      worker_load load;
+      const ledger::share& one = now_.shares[rank];
+      balance::worker_load load;
       load.worker = one.worker;
       load.rows_left = rows(one);
       const uint64_t take = std::max<uint64_t>(1, takes[rank]);
       load.costs.assign(3, {uint32_t(take), take * 100'000});
       view.workers.push_back(std::move(load));
     }
-    balance_answer out = mind_->observe(view, stop);
-    if (out.state.code != balance_code::planned || !out.proposal.moves.empty())
+    balance::balance_answer out = mind_->observe(view, stop);
+    if (out.state.code != balance::balance_code::planned ||
+        !out.proposal.moves.empty())
       return out;
-    now_ = moved_plan(now_, {}, next(now_.number), out.proposal.weights);
+    now_ =
+        balance::moved_plan(now_, {}, next(now_.number), out.proposal.weights);
     new_ = true;
-    last_ = transfer_end::effective;
+    last_ = balance::transfer_end::effective;
     return look(std::move(stop));
   }
 
-  const manifest& set() const { return *set_; }
-  const plan& now() const { return now_; }
-  const balancer& mind() const { return *mind_; }
+  const ledger::manifest& set() const { return *set_; }
+  const ledger::plan& now() const { return now_; }
+  const balance::balancer& mind() const { return *mind_; }
 
 private:
-  std::shared_ptr<manifest> set_;
-  plan now_;
+  std::shared_ptr<ledger::manifest> set_;
+  ledger::plan now_;
   bool new_ = true;
-  transfer_end last_ = transfer_end::none;
-  std::unique_ptr<balancer> mind_;
+  balance::transfer_end last_ = balance::transfer_end::none;
+  std::unique_ptr<balance::balancer> mind_;
 };
 
 // Each took up to half a minute once. How long they take now is measured by
@@ -113,8 +117,8 @@ TEST(large_set, is_looked_at_and_explained) {
   for (const large_set& one : large_sets) {
     SCOPED_TRACE(to_string(one));
     first_look run(one);
-    const balance_answer answer = run.look();
-    EXPECT_EQ(answer.state.code, balance_code::planned);
+    const balance::balance_answer answer = run.look();
+    EXPECT_EQ(answer.state.code, balance::balance_code::planned);
     EXPECT_LE(answer.proposal.bound_rows, answer.proposal.moved_rows);
     EXPECT_TRUE(explain_plan(run.mind(), true).contains("certificate"));
   }
@@ -123,14 +127,14 @@ TEST(large_set, is_looked_at_and_explained) {
 TEST(large_set, gets_its_owners_after_a_death) {
   for (const large_set& one : large_sets) {
     SCOPED_TRACE(to_string(one));
-    const manifest set = chunks_of(one);
-    const plan before = placed(set);
+    const ledger::manifest set = chunks_of(one);
+    const ledger::plan before = placed(set);
     std::vector<worker_id> left = workers_named(one.workers);
     left.pop_back();
-    const placed_shares found =
-        place(set, one.skew_tv, {generation{2}, plan_number{2}, left, before});
+    const placed_shares found = balance::place(
+        set, one.skew_tv, {generation{2}, plan_number{2}, left, before});
     uint64_t all = 0;
-    for (const share& some : found.what.shares)
+    for (const ledger::share& some : found.what.shares)
       all += rows(some);
     EXPECT_EQ(all, set.train_rows);
   }
@@ -144,15 +148,18 @@ TEST(large_set, with_little_effort_gets_a_plan_that_is_no_worse_than_before) {
     for (uint64_t effort : {1'000, 30'000, 100'000, 300'000, 1'000'000}) {
       SCOPED_TRACE(to_string(one) + ", effort " + std::to_string(effort));
       first_look run(one, effort);
-      const balance_answer answer = run.look();
-      if (answer.state.code != balance_code::planned) {
-        EXPECT_EQ(answer.state.code, balance_code::limited);
+      const balance::balance_answer answer = run.look();
+      if (answer.state.code != balance::balance_code::planned) {
+        EXPECT_EQ(answer.state.code, balance::balance_code::limited);
         EXPECT_THAT(answer.state.why, HasSubstr("cut short"));
         continue;
       }
-      const plan then = after(run.now(), {.moves = answer.proposal.moves});
-      const label_counts held = count_labels(run.set(), run.now());
-      const label_counts next_held = count_labels(run.set(), then);
+      const ledger::plan then =
+          after(run.now(), {.moves = answer.proposal.moves});
+      const balance::label_counts held =
+          balance::count_labels(run.set(), run.now());
+      const balance::label_counts next_held =
+          balance::count_labels(run.set(), then);
       const bool by_size =
           answer.proposal.reason.find("than its part") != std::string::npos;
       EXPECT_TRUE(by_size ||
@@ -163,7 +170,7 @@ TEST(large_set, with_little_effort_gets_a_plan_that_is_no_worse_than_before) {
         worst = std::max(worst, double(held.of_worker(rank)) - part);
       for (size_t rank = 0; rank < one.workers; ++rank)
         EXPECT_LE(double(next_held.of_worker(rank)) - part, worst + 1);
-      quota_request as_good = as_good_as(held, next_held, one.skew_tv);
+      balance::quota_request as_good = as_good_as(held, next_held, one.skew_tv);
       as_good.holders_min = 0;
       EXPECT_LE(answer.proposal.bound_rows, exact_quota(as_good).moved);
     }
@@ -183,12 +190,12 @@ TEST(large_set, is_not_decided_on_if_the_search_is_broken_off) {
   first_look run({"sorted", 4'000, 10, 4, 25, 0.05});
   for (int asked_max : {0, 1, 10, 100}) {
     int asked = 0;
-    const balance_answer answer =
+    const balance::balance_answer answer =
         run.look([&] { return asked++ >= asked_max; });
-    EXPECT_EQ(answer.state.code, balance_code::undecided);
+    EXPECT_EQ(answer.state.code, balance::balance_code::undecided);
     EXPECT_TRUE(answer.proposal.moves.empty());
   }
-  EXPECT_EQ(run.look().state.code, balance_code::planned)
+  EXPECT_EQ(run.look().state.code, balance::balance_code::planned)
       << "the next look has what the others saw";
 }
 

@@ -8,7 +8,7 @@
 
 #include <gmock/gmock.h>
 
-namespace ballast {
+namespace ballast::balance {
 namespace {
 
 using ::testing::ElementsAre;
@@ -116,7 +116,7 @@ protected:
       set.add(0, {100, 0});
       set.add(1, {0, 100});
     }
-    set_ = std::make_shared<manifest>(set.set);
+    set_ = std::make_shared<ledger::manifest>(set.set);
     mind_ = std::make_unique<balancer>(
         balance_policy{.global_batch = 20, .skew_tv = 0.05}, set_);
     now_ = testing::placed(*set_);
@@ -129,7 +129,7 @@ protected:
     view.changed = now_;
     view.steps_per_epoch = view.steps_left_in_epoch = 100;
     view.steps_left = steps_left;
-    for (const share& one : now_.shares) {
+    for (const ledger::share& one : now_.shares) {
       view.workers.push_back(
           {one.worker, "w" + to_string(one.worker), rows(one), {}, UINT64_MAX});
       view.workers.back().costs.assign(20, {10, 10 * ms}); // 1 ms a row
@@ -148,9 +148,9 @@ protected:
     return out;
   }
 
-  std::shared_ptr<manifest> set_;
+  std::shared_ptr<ledger::manifest> set_;
   std::unique_ptr<balancer> mind_;
-  plan now_;
+  ledger::plan now_;
 };
 
 TEST_F(balancer_with_links, moves_as_much_as_a_slow_link_takes_in_a_round) {
@@ -190,4 +190,4 @@ TEST_F(balancer_with_links, shows_what_it_measured) {
 }
 
 } // namespace
-} // namespace ballast
+} // namespace ballast::balance

@@ -9,7 +9,7 @@
 #include <gtest/gtest.h>
 #include <numeric>
 
-namespace ballast {
+namespace ballast::balance {
 namespace {
 
 std::vector<worker_id> named(std::initializer_list<uint32_t> ids) {
@@ -20,25 +20,26 @@ std::vector<worker_id> named(std::initializer_list<uint32_t> ids) {
 }
 
 /// Chunks of ten rows and 100 bytes each.
-manifest even_set(size_t chunks) {
-  manifest out = testing::plain_set(std::vector<uint32_t>(chunks, 10));
-  for (chunk_info& one : out.train)
+ledger::manifest even_set(size_t chunks) {
+  ledger::manifest out = testing::plain_set(std::vector<uint32_t>(chunks, 10));
+  for (ledger::chunk_info& one : out.train)
     one.bytes = 100;
   return out;
 }
 
-std::vector<uint32_t> rows_by_chunk(const manifest& set) {
+std::vector<uint32_t> rows_by_chunk(const ledger::manifest& set) {
   std::vector<uint32_t> out;
-  for (const chunk_info& one : set.train)
+  for (const ledger::chunk_info& one : set.train)
     out.push_back(one.rows);
   return out;
 }
 
-plan begin(const manifest& set, const std::vector<worker_id>& workers) {
+ledger::plan begin(const ledger::manifest& set,
+                   const std::vector<worker_id>& workers) {
   return first_plan(set, workers, generation{1}, plan_number{1});
 }
 
-placed_shares after(const manifest& set, const plan& before,
+placed_shares after(const ledger::manifest& set, const ledger::plan& before,
                     const std::vector<worker_id>& workers,
                     std::vector<uint64_t> limits) {
   return place(set, 0.1,
@@ -46,8 +47,8 @@ placed_shares after(const manifest& set, const plan& before,
 }
 
 TEST(memory_fit, changes_nothing_where_everything_fits) {
-  manifest set = even_set(12);
-  plan before = begin(set, named({1, 2, 3}));
+  ledger::manifest set = even_set(12);
+  ledger::plan before = begin(set, named({1, 2, 3}));
   for (auto& workers : {named({1, 3}), named({1, 2, 3, 4})}) {
     std::vector<uint64_t> room(workers.size(), 1200);
     placed_shares limited = after(set, before, workers, room);
@@ -58,8 +59,8 @@ TEST(memory_fit, changes_nothing_where_everything_fits) {
 }
 
 TEST(memory_fit, gives_rows_of_the_dead_only_to_those_who_can_hold_them) {
-  manifest set = even_set(12); // four chunks each
-  plan before = begin(set, named({1, 2, 3}));
+  ledger::manifest set = even_set(12); // four chunks each
+  ledger::plan before = begin(set, named({1, 2, 3}));
   placed_shares out = after(set, before, named({1, 3}), {400, 800});
   ASSERT_FALSE(out.lacks);
   EXPECT_EQ(held_bytes(set, out.what), (std::vector<uint64_t>{400, 800}));
@@ -71,8 +72,8 @@ TEST(memory_fit, gives_rows_of_the_dead_only_to_those_who_can_hold_them) {
 }
 
 TEST(memory_fit, says_how_much_does_not_fit) {
-  manifest set = even_set(12);
-  plan before = begin(set, named({1, 2, 3}));
+  ledger::manifest set = even_set(12);
+  ledger::plan before = begin(set, named({1, 2, 3}));
   placed_shares out = after(set, before, named({1, 3}), {500, 500});
   EXPECT_EQ(out.lacks.lacking_bytes, 200u);
   EXPECT_EQ(out.lacks.free_bytes, 0u);
@@ -82,8 +83,8 @@ TEST(memory_fit, says_how_much_does_not_fit) {
 }
 
 TEST(memory_fit, gives_a_newcomer_no_more_than_it_can_hold) {
-  manifest set = even_set(12);
-  plan before = begin(set, named({1, 2}));
+  ledger::manifest set = even_set(12);
+  ledger::plan before = begin(set, named({1, 2}));
   placed_shares out =
       after(set, before, named({1, 2, 3}), {UINT64_MAX, UINT64_MAX, 150});
   ASSERT_FALSE(out.lacks);
@@ -92,24 +93,24 @@ TEST(memory_fit, gives_a_newcomer_no_more_than_it_can_hold) {
 }
 
 TEST(memory_fit, counts_a_part_of_a_chunk_as_all_of_it) {
-  manifest set = even_set(2);
-  plan cut = begin(set, named({1, 2}));
+  ledger::manifest set = even_set(2);
+  ledger::plan cut = begin(set, named({1, 2}));
   cut.shares[0].intervals = {{chunk_id{0}, 0, 10}, {chunk_id{1}, 0, 4}};
   cut.shares[1].intervals = {{chunk_id{1}, 4, 10}};
   EXPECT_EQ(held_bytes(set, cut), (std::vector<uint64_t>{200, 100}));
 }
 
 TEST(memory_fit, counts_the_part_of_the_test_set) {
-  manifest set = even_set(4);
+  ledger::manifest set = even_set(4);
   set.test = {set.train[0], set.train[1], set.train[2]};
-  plan before = begin(set, named({1, 2}));
+  ledger::plan before = begin(set, named({1, 2}));
   EXPECT_EQ(held_bytes(set, before), (std::vector<uint64_t>{400, 300}));
   EXPECT_TRUE(after(set, before, named({1, 2}), {300, 300}).lacks);
   EXPECT_FALSE(after(set, before, named({1, 2}), {400, 300}).lacks);
 }
 
 TEST(memory_fit, places_the_first_plan_within_the_limits) {
-  manifest set = even_set(12);
+  ledger::manifest set = even_set(12);
   placed_shares out = place(
       set, 0.1,
       {generation{1}, plan_number{1}, named({1, 2, 3}), {}, {200, 400, 1000}});
@@ -121,7 +122,7 @@ TEST(memory_fit, places_the_first_plan_within_the_limits) {
 
 /// A random set, membership, change of it and limits.
 struct random_case {
-  manifest set;
+  ledger::manifest set;
   std::vector<worker_id> workers;
   std::vector<worker_id> next;
   std::vector<uint64_t> limits;
@@ -132,7 +133,7 @@ struct random_case {
     for (uint64_t i = 0, n = some(1, 40); i < n; ++i)
       rows.push_back(uint32_t(some(1, 20)));
     set = testing::plain_set(rows);
-    for (chunk_info& one : set.train) {
+    for (ledger::chunk_info& one : set.train) {
       one.bytes = one.rows * some(1, 30);
       largest = std::max(largest, one.bytes);
     }
@@ -145,7 +146,7 @@ struct random_case {
     for (uint64_t i = 0, n = some(next.empty(), 2); i < n; ++i)
       next.push_back(worker_id{uint32_t(100 + i)});
     uint64_t all = 0;
-    for (const chunk_info& one : set.train)
+    for (const ledger::chunk_info& one : set.train)
       all += one.bytes;
     for (size_t i = 0; i < next.size(); ++i)
       limits.push_back(some(0, 3 * all / next.size()));
@@ -165,7 +166,7 @@ TEST(memory_fit, holds_for_random_sets_memberships_and_limits) {
   for (uint64_t seed = 1; seed <= 3000; ++seed) {
     SCOPED_TRACE(seed);
     random_case in(seed);
-    plan before = begin(in.set, in.workers);
+    ledger::plan before = begin(in.set, in.workers);
     placed_shares out = after(in.set, before, in.next, in.limits);
     if (out.lacks) {
       ++refused;
@@ -188,4 +189,4 @@ TEST(memory_fit, holds_for_random_sets_memberships_and_limits) {
 }
 
 } // namespace
-} // namespace ballast
+} // namespace ballast::balance

@@ -13,20 +13,21 @@ namespace ballast::testing {
 
 class moves_account {
 public:
-  explicit moves_account(plan first) : first_(std::move(first)) {}
+  explicit moves_account(ledger::plan first) : first_(std::move(first)) {}
 
-  void moved(const std::vector<shard_move>& moves) {
-    for (const shard_move& one : moves)
+  void moved(const std::vector<balance::shard_move>& moves) {
+    for (const balance::shard_move& one : moves)
       for (uint32_t row = one.what.begin; row < one.what.end; ++row)
         again_ += times_[{one.what.chunk, row}]++ > 0;
   }
 
   /// What moves from now on is a story of its own.
-  void close(const manifest& set, const plan& now, double skew_tv) {
-    const double reached = max_of(skews(count_labels(set, now)));
-    quota_request what{
-        count_labels(set, first_), {}, std::max(skew_tv, reached), 2};
-    for (const share& one : now.shares)
+  void close(const ledger::manifest& set, const ledger::plan& now,
+             double skew_tv) {
+    const double reached = max_of(skews(balance::count_labels(set, now)));
+    balance::quota_request what{
+        balance::count_labels(set, first_), {}, std::max(skew_tv, reached), 2};
+    for (const ledger::share& one : now.shares)
       what.sizes.push_back(rows(one));
     least_ += exact_quota(what).moved;
     first_ = now;
@@ -40,7 +41,7 @@ public:
   uint64_t again() const { return again_; }
 
 private:
-  plan first_;
+  ledger::plan first_;
   std::map<std::pair<chunk_id, uint32_t>, uint32_t> times_; // by row
   uint64_t least_ = 0;
   uint64_t again_ = 0;

@@ -14,10 +14,10 @@ constexpr uint64_t row_bytes = 788;
 
 /// A set whose chunks hold these rows per class, placed by rank.
 struct set_builder {
-  manifest set;
+  ledger::manifest set;
   explicit set_builder(uint32_t classes) { set.row.classes = classes; }
   void add(size_t rank, const std::vector<uint64_t>& histogram) {
-    chunk_info chunk;
+    ledger::chunk_info chunk;
     chunk.id = chunk_id(uint32_t(set.train.size()));
     chunk.label_histogram = histogram;
     chunk.rows = uint32_t(
@@ -32,8 +32,9 @@ struct set_builder {
 };
 
 /// Each worker's rows in these chunks.
-inline manifest chunked(const std::vector<chunk_layout>& lists,
-                        const std::vector<int32_t>& labels, uint32_t classes) {
+inline ledger::manifest chunked(const std::vector<balance::chunk_layout>& lists,
+                                const std::vector<int32_t>& labels,
+                                uint32_t classes) {
   set_builder out(classes);
   out.set.placement.resize(lists.size());
   size_t next = 0;
@@ -49,36 +50,37 @@ inline manifest chunked(const std::vector<chunk_layout>& lists,
 }
 
 /// In the order of the lists: what the planner makes of any chunks.
-inline manifest chunked(const std::vector<std::vector<uint64_t>>& lists,
-                        const std::vector<int32_t>& labels, uint32_t classes,
-                        uint32_t chunk_rows) {
-  std::vector<chunk_layout> out;
+inline ledger::manifest chunked(const std::vector<std::vector<uint64_t>>& lists,
+                                const std::vector<int32_t>& labels,
+                                uint32_t classes, uint32_t chunk_rows) {
+  std::vector<balance::chunk_layout> out;
   for (const std::vector<uint64_t>& list : lists)
-    out.push_back(cut_in_order(list, chunk_rows));
+    out.push_back(balance::cut_in_order(list, chunk_rows));
   return chunked(out, labels, classes);
 }
 
 /// 60,000 rows of ten equal classes, as Fashion-MNIST has them.
-inline manifest fashion(const std::string& kind, double alpha, uint32_t workers,
-                        uint64_t seed = 7) {
+inline ledger::manifest fashion(const std::string& kind, double alpha,
+                                uint32_t workers, uint64_t seed = 7) {
   std::vector<int32_t> labels;
   for (int32_t label = 0; label < 10; ++label)
     labels.insert(labels.end(), 6000, label);
   placement_spec spec;
   spec.kind = parse_word<placement_kind>(kind).value();
   spec.alpha = alpha;
-  return chunked(place_rows(spec, {labels.size(), labels, 10}, workers, seed),
-                 labels, 10, 256);
+  return chunked(
+      placement::place_rows(spec, {labels.size(), labels, 10}, workers, seed),
+      labels, 10, 256);
 }
 
-inline plan placed(const manifest& set) {
+inline ledger::plan placed(const ledger::manifest& set) {
   return first_plan(set, workers_named(set.placement.size()), generation{1},
                     plan_number{1});
 }
 
-inline std::vector<uint32_t> chunk_rows(const manifest& set) {
+inline std::vector<uint32_t> chunk_rows(const ledger::manifest& set) {
   std::vector<uint32_t> out;
-  for (const chunk_info& chunk : set.train)
+  for (const ledger::chunk_info& chunk : set.train)
     out.push_back(chunk.rows);
   return out;
 }
@@ -90,27 +92,28 @@ inline double max_of(const std::vector<double>& numbers) {
 
 /// Quota and moves for one state of one set.
 struct planner {
-  const manifest& set;
+  const ledger::manifest& set;
   std::vector<double> speeds; // by rank
   double skew_tv = 0.025;
   uint64_t bytes_max = 0;
   double size_tolerance = 0.02;
   std::set<chunk_id> locked = {};
-  std::optional<label_counts> kept_target = {};
+  std::optional<balance::label_counts> kept_target = {};
 
-  quota wanted(const plan& now) const {
-    quota_request what;
-    what.held = count_labels(set, now);
-    what.sizes = split_by_shares(what.held.total(), speeds);
+  balance::quota wanted(const ledger::plan& now) const {
+    balance::quota_request what;
+    what.held = balance::count_labels(set, now);
+    what.sizes = placement::split_by_shares(what.held.total(), speeds);
     what.skew_tv = skew_tv;
     return best_quota(what);
   }
 
-  move_list moves(const plan& now) const {
+  balance::move_list moves(const ledger::plan& now) const {
     return moves(now, kept_target ? *kept_target : wanted(now).target);
   }
-  move_list moves(const plan& now, const label_counts& target) const {
-    move_request what;
+  balance::move_list moves(const ledger::plan& now,
+                           const balance::label_counts& target) const {
+    balance::move_request what;
     what.set = &set;
     what.current = &now;
     what.target = target;
@@ -123,7 +126,8 @@ struct planner {
   }
 };
 
-inline plan after(const plan& before, const move_list& list) {
+inline ledger::plan after(const ledger::plan& before,
+                          const balance::move_list& list) {
   return moved_plan(before, list.moves, next(before.number), {});
 }
 

@@ -21,8 +21,8 @@ inline constexpr const char* kinds[] = {
     "continuous"};
 
 /// As many rows of each class; the column is the class, blurred.
-inline manifest placed_like(const std::string& kind, uint32_t workers,
-                            uint32_t chunk_rows, uint64_t seed) {
+inline ledger::manifest placed_like(const std::string& kind, uint32_t workers,
+                                    uint32_t chunk_rows, uint64_t seed) {
   std::vector<int32_t> labels;
   for (int32_t label = 0; label < int32_t(classes); ++label)
     labels.insert(labels.end(), set_rows / classes, label);
@@ -48,10 +48,10 @@ inline manifest placed_like(const std::string& kind, uint32_t workers,
     }
   if (kind == "column" || kind == "continuous")
     spec.column = "x";
-  const placement_rows of{labels.size(), labels, classes, column};
-  return chunked(
-      lay_out_chunks(spec, of, place_rows(spec, of, workers, seed), chunk_rows),
-      labels, classes);
+  const placement::placement_rows of{labels.size(), labels, classes, column};
+  return chunked(balance::lay_out_chunks(
+                     spec, of, place_rows(spec, of, workers, seed), chunk_rows),
+                 labels, classes);
 }
 
 struct speeds {

@@ -25,10 +25,10 @@ inline std::vector<double> lognormal(size_t count, double spread,
   return out;
 }
 
-inline label_counts count_rows(const std::vector<std::vector<uint64_t>>& lists,
-                               const std::vector<int32_t>& labels,
-                               uint32_t classes) {
-  label_counts out(lists.size(), classes);
+inline balance::label_counts
+count_rows(const std::vector<std::vector<uint64_t>>& lists,
+           const std::vector<int32_t>& labels, uint32_t classes) {
+  balance::label_counts out(lists.size(), classes);
   for (size_t w = 0; w < lists.size(); ++w)
     for (uint64_t row : lists[w])
       ++out.at(w, size_t(labels[row]));
@@ -39,7 +39,7 @@ inline label_counts count_rows(const std::vector<std::vector<uint64_t>>& lists,
 inline std::vector<int32_t> uneven_labels(uint64_t rows, uint32_t classes,
                                           test_random& random) {
   std::vector<uint64_t> of_class =
-      split_by_shares(rows, lognormal(classes, 0.5, random));
+      placement::split_by_shares(rows, lognormal(classes, 0.5, random));
   std::vector<int32_t> out;
   for (uint32_t c = 0; c < classes; ++c)
     out.insert(out.end(), of_class[c], int32_t(c));
@@ -70,9 +70,9 @@ inline const std::vector<std::string>& generator_names() {
 }
 
 /// What `workers` hold of `rows` rows of `classes` classes.
-inline label_counts generate(const std::string& name, uint32_t workers,
-                             uint32_t classes, uint64_t rows,
-                             test_random& random) {
+inline balance::label_counts generate(const std::string& name, uint32_t workers,
+                                      uint32_t classes, uint64_t rows,
+                                      test_random& random) {
   std::vector<int32_t> labels = uneven_labels(rows, classes, random);
   uint64_t seed = random.below(1 << 30);
   if (name == "shards")
@@ -87,12 +87,13 @@ inline label_counts generate(const std::string& name, uint32_t workers,
     // In file order, but not by label.
     shuffle(labels, counter_random(seed, 2));
   }
-  return count_rows(place_rows(spec, {rows, labels, classes}, workers, seed),
-                    labels, classes);
+  return count_rows(
+      placement::place_rows(spec, {rows, labels, classes}, workers, seed),
+      labels, classes);
 }
 
 /// Sizes for all these rows: equal, or by speed, sometimes with leavers.
-inline std::vector<uint64_t> some_sizes(const label_counts& held,
+inline std::vector<uint64_t> some_sizes(const balance::label_counts& held,
                                         test_random& random) {
   std::vector<double> weights =
       lognormal(held.workers, random.one_in(2) ? 0 : 0.7, random);
@@ -100,17 +101,17 @@ inline std::vector<uint64_t> some_sizes(const label_counts& held,
     weights[random.below(held.workers)] = 0;
   if (held.workers == 1)
     weights = {1};
-  return split_by_shares(held.total(), weights);
+  return placement::split_by_shares(held.total(), weights);
 }
 
-inline quota_request some_request(uint64_t seed) {
+inline balance::quota_request some_request(uint64_t seed) {
   test_random random(seed);
   auto workers = uint32_t(random.between(1, random.one_in(4) ? 12 : 5));
   auto classes = uint32_t(random.between(1, random.one_in(4) ? 20 : 6));
   uint64_t rows =
       random.one_in(2) ? random.between(1, 60) : random.between(workers, 2000);
   const std::string& name = generator_names()[seed % generator_names().size()];
-  quota_request out;
+  balance::quota_request out;
   out.held = generate(name, workers, classes, rows, random);
   out.sizes = some_sizes(out.held, random);
   out.skew_tv = std::vector{0.0, 0.05, 0.1, 0.3, 1.0}[random.below(5)];

@@ -9,7 +9,7 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
-namespace ballast {
+namespace ballast::balance {
 namespace {
 
 using nlohmann::json;
@@ -48,7 +48,7 @@ void print(uint64_t seed) {
 }
 
 } // namespace
-} // namespace ballast
+} // namespace ballast::balance
 
 int main(int argc, char** argv) {
   if (argc != 3) {
@@ -58,5 +58,5 @@ int main(int argc, char** argv) {
   uint64_t first = std::strtoull(argv[1], nullptr, 10);
   uint64_t count = std::strtoull(argv[2], nullptr, 10);
   for (uint64_t seed = first; seed < first + count; ++seed)
-    ballast::print(seed);
+    ballast::balance::print(seed);
 }

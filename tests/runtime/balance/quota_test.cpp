@@ -7,7 +7,7 @@
 
 #include <gmock/gmock.h>
 
-namespace ballast {
+namespace ballast::balance {
 namespace {
 
 using ::testing::ElementsAre;
@@ -212,4 +212,4 @@ TEST(quota, leaves_the_exact_solver_out_where_there_are_too_many_cells) {
 }
 
 } // namespace
-} // namespace ballast
+} // namespace ballast::balance

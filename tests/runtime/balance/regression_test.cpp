@@ -7,43 +7,44 @@
 #include <cmath>
 #include <gtest/gtest.h>
 
-namespace ballast {
+namespace ballast::balance {
 namespace {
 
 /// 20,000 rows with a long-tailed target, sorted by it onto four workers.
-manifest sorted_by_target() {
+ledger::manifest sorted_by_target() {
   const counter_random random(3, 0);
   std::vector<float> targets;
   for (uint64_t row = 0; row < 20000; ++row)
     targets.push_back(float(-std::log(1 - random.unit(row))));
-  const std::vector<float> edges = bin_edges(targets);
+  const std::vector<float> edges = placement::bin_edges(targets);
   std::vector<int32_t> bins;
   for (float target : targets)
-    bins.push_back(bin_of(target, edges));
+    bins.push_back(placement::bin_of(target, edges));
   placement_spec spec;
   spec.kind = placement_kind::sorted;
-  manifest out = testing::chunked(
-      place_rows(spec, {bins.size(), bins, target_bins_max}, 4, 1), bins,
-      target_bins_max, 64);
+  ledger::manifest out = testing::chunked(
+      placement::place_rows(
+          spec, {bins.size(), bins, placement::target_bins_max}, 4, 1),
+      bins, placement::target_bins_max, 64);
   out.row.classes = 0;
-  out.row.target_bins = target_bins_max;
+  out.row.target_bins = placement::target_bins_max;
   return out;
 }
 
 TEST(regression, begins_with_the_skew_of_four_of_sixteen_bins) {
-  const manifest set = sorted_by_target();
+  const ledger::manifest set = sorted_by_target();
   EXPECT_NEAR(measure_skew(set, testing::placed(set)).max, 0.75, 0.001);
 }
 
 TEST(regression, is_brought_below_the_budget_of_skew) {
-  const manifest set = sorted_by_target();
-  const plan before = testing::placed(set);
+  const ledger::manifest set = sorted_by_target();
+  const ledger::plan before = testing::placed(set);
   const testing::planner with{set, {1, 1, 1, 1}};
-  const plan then = testing::after(before, with.moves(before));
+  const ledger::plan then = testing::after(before, with.moves(before));
   EXPECT_LE(measure_skew(set, then).max, 0.05);
-  for (const share& part : then.shares)
+  for (const ledger::share& part : then.shares)
     EXPECT_NEAR(double(rows(part)), 5000, 100);
 }
 
 } // namespace
-} // namespace ballast
+} // namespace ballast::balance

@@ -11,19 +11,19 @@ namespace ballast::testing {
 namespace {
 
 /// Four chunks of ten rows go from rank 0 to rank 1, which end with 60 and 40.
-move_list four_moves() {
-  move_list out;
+balance::move_list four_moves() {
+  balance::move_list out;
   for (uint32_t chunk = 0; chunk < 4; ++chunk)
     out.moves.push_back({{chunk_id{chunk}, 0, 10}, 0, 1, 100, 1});
   out.good_ends = {0, 1, 3, 4};
-  out.after = label_counts(2, 1);
+  out.after = balance::label_counts(2, 1);
   out.after.at(0, 0) = 60;
   out.after.at(1, 0) = 40;
   return out;
 }
 
-round_rest after_the_first() {
-  move_list list = four_moves();
+balance::round_rest after_the_first() {
+  balance::move_list list = four_moves();
   cut_off(list, 1);
   return {list, {60, 40}};
 }
@@ -31,8 +31,8 @@ round_rest after_the_first() {
 const std::vector<uint64_t> room(2, 1000);
 
 TEST(round_rest, is_what_was_cut_off_in_its_order) {
-  const round_rest rest = after_the_first();
-  const move_list next = rest.next(0);
+  const balance::round_rest rest = after_the_first();
+  const balance::move_list next = rest.next(0);
   ASSERT_EQ(next.moves.size(), 3u);
   EXPECT_EQ(next.moves.front().what.chunk, chunk_id{1});
   EXPECT_EQ(next.moves.back().what.chunk, chunk_id{3});
@@ -41,32 +41,32 @@ TEST(round_rest, is_what_was_cut_off_in_its_order) {
 }
 
 TEST(round_rest, may_be_cut_where_the_whole_list_might) {
-  const move_list next = after_the_first().next(200);
+  const balance::move_list next = after_the_first().next(200);
   EXPECT_EQ(next.moves.size(), 2u); // three of all
   EXPECT_EQ(next.later.size(), 1u);
-  const round_rest last(next, {60, 40});
+  const balance::round_rest last(next, {60, 40});
   EXPECT_EQ(last.next(0).moves.size(), 1u);
   // Where it must not end, it goes on.
   EXPECT_EQ(after_the_first().next(100).moves.size(), 2u);
 }
 
 TEST(round_rest, of_a_whole_list_is_nothing) {
-  const round_rest none(four_moves(), {60, 40});
+  const balance::round_rest none(four_moves(), {60, 40});
   EXPECT_FALSE(none.some());
   EXPECT_FALSE(none.leads_to({60, 40}, 1, room));
 }
 
 TEST(round_rest, goes_on_while_the_sizes_it_leads_to_are_near_enough) {
-  const round_rest rest = after_the_first();
+  const balance::round_rest rest = after_the_first();
   EXPECT_TRUE(rest.leads_to({60, 40}, 0.05, room));
   EXPECT_TRUE(rest.leads_to({59, 41}, 0.05, room));
   EXPECT_FALSE(rest.leads_to({50, 50}, 0.05, room));
 }
 
 TEST(round_rest, goes_on_as_far_off_as_it_was_chosen) {
-  move_list list = four_moves();
+  balance::move_list list = four_moves();
   cut_off(list, 1);
-  const round_rest coarse(list, {50, 50});
+  const balance::round_rest coarse(list, {50, 50});
   EXPECT_TRUE(coarse.leads_to({50, 50}, 0.05, room));
   EXPECT_FALSE(coarse.leads_to({40, 60}, 0.05, room));
 }

@@ -8,7 +8,7 @@
 
 #include <gmock/gmock.h>
 
-namespace ballast {
+namespace ballast::balance {
 namespace {
 
 using testing::fashion;
@@ -18,14 +18,14 @@ using testing::planner;
 using testing::set_builder;
 using testing::test_random;
 
-uint64_t mean_bytes(const manifest& set, uint64_t rows) {
+uint64_t mean_bytes(const ledger::manifest& set, uint64_t rows) {
   uint64_t bytes = 0;
-  for (const chunk_info& chunk : set.train)
+  for (const ledger::chunk_info& chunk : set.train)
     bytes += chunk.bytes;
   return uint64_t(double(bytes) / double(set.train_rows) * double(rows));
 }
 
-bool whole(const manifest& set, const shard_move& move) {
+bool whole(const ledger::manifest& set, const shard_move& move) {
   return rows(move.what) == set.train.at(value(move.what.chunk)).rows;
 }
 
@@ -38,7 +38,7 @@ double distance(const label_counts& a, const label_counts& b) {
 
 /// Whatever the request: moves of what is owned, by those who own it, to
 /// others, of free chunks, and a list that tells the truth about itself.
-void expect_allowed(const planner& with, const plan& before,
+void expect_allowed(const planner& with, const ledger::plan& before,
                     const move_list& list) {
   uint64_t bytes = 0, moved_rows = 0;
   for (const shard_move& move : list.moves) {
@@ -47,10 +47,11 @@ void expect_allowed(const planner& with, const plan& before,
     ASSERT_FALSE(with.locked.contains(move.what.chunk));
     ASSERT_EQ(move.bytes, with.set.train.at(value(move.what.chunk)).bytes);
     const auto& owned = before.shares.at(move.from).intervals;
-    ASSERT_TRUE(std::any_of(owned.begin(), owned.end(), [&](interval i) {
-      return i.chunk == move.what.chunk && i.begin <= move.what.begin &&
-             move.what.end <= i.end;
-    }));
+    ASSERT_TRUE(
+        std::any_of(owned.begin(), owned.end(), [&](ledger::interval i) {
+          return i.chunk == move.what.chunk && i.begin <= move.what.begin &&
+                 move.what.end <= i.end;
+        }));
     bytes += move.bytes;
     moved_rows += rows(move.what);
   }
@@ -59,13 +60,13 @@ void expect_allowed(const planner& with, const plan& before,
   if (with.bytes_max > 0) {
     ASSERT_LE(list.bytes, with.bytes_max);
   }
-  plan then = testing::after(before, list);
+  ledger::plan then = testing::after(before, list);
   ASSERT_EQ(succession_error(before, then, testing::chunk_rows(with.set)),
             std::nullopt);
   ASSERT_EQ(list.after, count_labels(with.set, then));
 }
 
-double worst_size_error(const plan& p, const label_counts& target) {
+double worst_size_error(const ledger::plan& p, const label_counts& target) {
   double worst = 0;
   for (size_t w = 0; w < p.shares.size(); ++w) {
     auto size = double(target.of_worker(w));
@@ -76,14 +77,14 @@ double worst_size_error(const plan& p, const label_counts& target) {
 }
 
 TEST(choose_moves, mixes_a_sorted_set_for_hardly_more_bytes_than_the_bound) {
-  manifest set = fashion("sorted", 0, 4);
-  plan before = placed(set);
+  ledger::manifest set = fashion("sorted", 0, 4);
+  ledger::plan before = placed(set);
   EXPECT_NEAR(measure_skew(set, before).max, 0.7, 0.001);
   planner with{set, {1, 1, 1, 1}};
   move_list list = with.moves(before);
   expect_allowed(with, before, list);
   EXPECT_TRUE(list.later.empty());
-  plan then = testing::after(before, list);
+  ledger::plan then = testing::after(before, list);
   EXPECT_LE(measure_skew(set, then).max, 0.05);
   quota_request budget{count_labels(set, before), {}, 0.05, 2};
   budget.sizes.assign(4, 15000);
@@ -99,14 +100,14 @@ TEST(choose_moves, mixes_a_sorted_set_for_hardly_more_bytes_than_the_bound) {
 TEST(choose_moves, follows_a_slow_worker_and_does_not_overfill_it) {
   for (const char* kind : {"sorted", "iid"}) {
     SCOPED_TRACE(kind);
-    manifest set = fashion(kind, 0, 4);
-    plan before = placed(set);
+    ledger::manifest set = fashion(kind, 0, 4);
+    ledger::plan before = placed(set);
     planner with{set, {1, 1, 1, 0.25}};
     label_counts target = with.wanted(before).target;
     EXPECT_EQ(target.of_worker(3), 4615u);
     move_list list = with.moves(before, target);
     expect_allowed(with, before, list);
-    plan then = testing::after(before, list);
+    ledger::plan then = testing::after(before, list);
     EXPECT_LE(rows(then.shares[3]), 4615u);
     EXPECT_LE(worst_size_error(then, target), 0.02);
     // A worker of 18 chunks holds one or two of each class.
@@ -117,16 +118,16 @@ TEST(choose_moves, follows_a_slow_worker_and_does_not_overfill_it) {
 }
 
 TEST(choose_moves, counts_rows_where_the_set_knows_no_bytes) {
-  manifest set = fashion("sorted", 0, 4);
+  ledger::manifest set = fashion("sorted", 0, 4);
   planner with{set, {1, 1, 1, 1}};
   size_t usual = with.moves(placed(set)).moves.size();
-  for (chunk_info& chunk : set.train)
+  for (ledger::chunk_info& chunk : set.train)
     chunk.bytes = 0;
   EXPECT_NEAR(double(with.moves(placed(set)).moves.size()), double(usual), 2);
 }
 
 TEST(choose_moves, leaves_an_even_set_alone) {
-  manifest set = fashion("iid", 0, 4);
+  ledger::manifest set = fashion("iid", 0, 4);
   EXPECT_THAT(planner({set, {1, 1, 1, 1}}).moves(placed(set)).moves, IsEmpty());
 }
 
@@ -135,12 +136,12 @@ TEST(choose_moves, brings_dirichlet_shares_near_each_other) {
     for (uint32_t workers : {4u, 8u}) {
       SCOPED_TRACE("alpha " + std::to_string(alpha) + ", " +
                    std::to_string(workers) + " workers");
-      manifest set = fashion("dirichlet", alpha, workers);
-      plan before = placed(set);
+      ledger::manifest set = fashion("dirichlet", alpha, workers);
+      ledger::plan before = placed(set);
       planner with{set, std::vector<double>(workers, 1.0)};
       move_list list = with.moves(before);
       expect_allowed(with, before, list);
-      plan then = testing::after(before, list);
+      ledger::plan then = testing::after(before, list);
       EXPECT_LE(measure_skew(set, then).max, 0.08);
       EXPECT_LE(worst_size_error(then, with.wanted(before).target), 0.02);
     }
@@ -148,12 +149,12 @@ TEST(choose_moves, brings_dirichlet_shares_near_each_other) {
 }
 
 TEST(choose_moves, takes_everything_from_who_leaves) {
-  manifest set = fashion("sorted", 0, 4);
-  plan before = placed(set);
+  ledger::manifest set = fashion("sorted", 0, 4);
+  ledger::plan before = placed(set);
   planner with{set, {1, 0, 1, 1}};
   move_list list = with.moves(before);
   expect_allowed(with, before, list);
-  plan then = testing::after(before, list);
+  ledger::plan then = testing::after(before, list);
   EXPECT_THAT(then.shares[1].intervals, IsEmpty());
   EXPECT_LE(measure_skew(set, then).max, 0.06);
   for (const shard_move& move : list.moves)
@@ -161,11 +162,11 @@ TEST(choose_moves, takes_everything_from_who_leaves) {
 }
 
 TEST(choose_moves, fills_a_newcomer) {
-  manifest set = fashion("sorted", 0, 3);
-  plan before = placed(set);
+  ledger::manifest set = fashion("sorted", 0, 3);
+  ledger::plan before = placed(set);
   before.shares.push_back({worker_id{9}, plan_number{1}, 0, {}, 3});
   planner with{set, {1, 1, 1, 1}};
-  plan then = testing::after(before, with.moves(before));
+  ledger::plan then = testing::after(before, with.moves(before));
   EXPECT_LE(worst_size_error(then, with.wanted(before).target), 0.02);
   EXPECT_LE(measure_skew(set, then).max, 0.06);
 }
@@ -174,12 +175,12 @@ TEST(choose_moves, cuts_where_chunks_are_too_large_for_the_sizes) {
   set_builder b(1);
   for (size_t rank = 0; rank < 4; ++rank)
     b.add(rank, {256});
-  plan before = placed(b.set);
+  ledger::plan before = placed(b.set);
   planner with{b.set, {1, 1, 1, 0.25}};
   move_list list = with.moves(before);
   expect_allowed(with, before, list);
   EXPECT_EQ(list.moves.size(), 3u);
-  plan then = testing::after(before, list);
+  ledger::plan then = testing::after(before, list);
   EXPECT_LE(worst_size_error(then, with.wanted(before).target), 0.02);
   // Nothing is left to do then.
   EXPECT_THAT(with.moves(then).moves, IsEmpty());
@@ -195,7 +196,7 @@ TEST(choose_moves, never_cuts_a_set_of_whole_chunks) {
     for (int i = 0; i < 5; ++i)
       b.add(rank, {rank % 2 == 0 ? 70u : 7u, rank % 2 == 0 ? 7u : 70u});
   b.set.whole_chunks = true;
-  const plan before = placed(b.set);
+  const ledger::plan before = placed(b.set);
   const label_counts held = count_labels(b.set, before);
   const aimed_moves moves =
       fewest_moves({held, {500, 400, 400, 240}, 0.025, 2}, {.set = &b.set,
@@ -216,7 +217,7 @@ TEST(choose_moves, takes_no_part_of_a_whole_chunk_back) {
     for (int i = 0; i < 10; ++i)
       b.add(rank, {50, 50});
   b.set.whole_chunks = true;
-  const plan before = placed(b.set);
+  const ledger::plan before = placed(b.set);
   const aimed_moves moves = fewest_moves(
       {count_labels(b.set, before), {1070, 930}, 0.1, 2}, {.set = &b.set,
                                                            .current = &before,
@@ -229,8 +230,8 @@ TEST(choose_moves, takes_no_part_of_a_whole_chunk_back) {
 }
 
 TEST(choose_moves, lets_locked_chunks_lie) {
-  manifest set = fashion("sorted", 0, 4);
-  plan before = placed(set);
+  ledger::manifest set = fashion("sorted", 0, 4);
+  ledger::plan before = placed(set);
   planner with{set, {1, 1, 1, 1}};
   for (uint32_t chunk = 0; chunk < set.train.size(); chunk += 2)
     with.locked.insert(chunk_id{chunk});
@@ -240,8 +241,8 @@ TEST(choose_moves, lets_locked_chunks_lie) {
 }
 
 TEST(choose_moves, puts_the_best_first_so_that_any_beginning_is_good) {
-  manifest set = fashion("sorted", 0, 4);
-  plan before = placed(set);
+  ledger::manifest set = fashion("sorted", 0, 4);
+  ledger::plan before = placed(set);
   planner with{set, {1, 1, 1, 1}};
   label_counts target = with.wanted(before).target;
   move_list all = with.moves(before, target);
@@ -268,14 +269,14 @@ TEST(choose_moves, puts_the_best_first_so_that_any_beginning_is_good) {
 }
 
 struct rounds_result {
-  plan last;
+  ledger::plan last;
   uint64_t bytes = 0;
   int rounds = 0;
 };
 
 /// Plans everything again after each list of at most `bytes_max`, until nothing
 /// is left to do; what moved is locked if `lock`.
-rounds_result in_rounds(planner with, const plan& before, bool lock) {
+rounds_result in_rounds(planner with, const ledger::plan& before, bool lock) {
   rounds_result out{before};
   for (; out.rounds < 1000; ++out.rounds) {
     move_list list = with.moves(out.last);
@@ -317,8 +318,9 @@ TEST(choose_moves, moves_hardly_more_in_many_rounds_than_in_one) {
     uint64_t bytes_once = 0;
     uint64_t bytes_in_rounds[2] = {0, 0}; // one target, a new one each round
     for (uint64_t seed = 1; seed <= placements; ++seed) {
-      manifest set = fashion(c.kind, c.alpha, uint32_t(c.speeds.size()), seed);
-      plan before = placed(set);
+      ledger::manifest set =
+          fashion(c.kind, c.alpha, uint32_t(c.speeds.size()), seed);
+      ledger::plan before = placed(set);
       planner with{set, c.speeds};
       label_counts target = with.wanted(before).target;
       move_list once = with.moves(before);
@@ -344,9 +346,10 @@ TEST(choose_moves, finds_little_to_do_at_a_second_look_and_then_nothing) {
     uint64_t bytes_once = 0;
     uint64_t bytes_again = 0;
     for (uint64_t seed = 1; seed <= placements; ++seed) {
-      manifest set = fashion(c.kind, c.alpha, uint32_t(c.speeds.size()), seed);
+      ledger::manifest set =
+          fashion(c.kind, c.alpha, uint32_t(c.speeds.size()), seed);
       planner with{set, c.speeds};
-      plan before = placed(set);
+      ledger::plan before = placed(set);
       move_list once = with.moves(before);
       // Nothing is locked: what moved may move back.
       rounds_result again =
@@ -366,7 +369,7 @@ TEST(choose_moves, gives_a_class_a_second_holder_in_exchange) {
     for (int i = 0; i < 20; ++i)
       b.add(rank, rank == 0 && i < 2 ? std::vector<uint64_t>{90, 10}
                                      : std::vector<uint64_t>{100, 0});
-  plan before = placed(b.set);
+  ledger::plan before = placed(b.set);
   planner with{b.set, {1, 1, 1}};
   with.skew_tv = 0.1;
   move_list list = with.moves(before);
@@ -385,13 +388,13 @@ TEST(choose_moves, does_not_overfill_slow_workers) {
   for (uint64_t seed = 1; seed <= 30; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     test_random random(seed);
-    manifest set = fashion("iid", 0, 6);
+    ledger::manifest set = fashion("iid", 0, 6);
     planner with{set, {1, 1, 1, 1}};
     for (int i = 0; i < 2; ++i)
       with.speeds.push_back(0.1 + double(random.below(300)) / 1000);
-    plan before = placed(set);
+    ledger::plan before = placed(set);
     label_counts target = with.wanted(before).target;
-    plan then = testing::after(before, with.moves(before, target));
+    ledger::plan then = testing::after(before, with.moves(before, target));
     for (size_t slow : {4, 5}) {
       EXPECT_LE(double(rows(then.shares[slow])),
                 1.02 * double(target.of_worker(slow)));
@@ -413,7 +416,7 @@ TEST(choose_moves, never_does_what_is_not_allowed) {
         ++histogram[random.one_in(2) ? 0 : random.below(classes)];
       b.add(random.below(workers), histogram);
     }
-    plan before = testing::deal_pieces(
+    ledger::plan before = testing::deal_pieces(
         testing::cut_chunks(testing::chunk_rows(b.set), 3, random),
         testing::workers_named(workers), std::vector<uint64_t>(workers, 1),
         plan_number{1}, random);
@@ -423,14 +426,14 @@ TEST(choose_moves, never_does_what_is_not_allowed) {
     with.skew_tv = double(random.below(4)) / 10;
     with.bytes_max = random.one_in(2) ? 0 : random.below(100'000);
     bool locks = random.one_in(2);
-    for (const chunk_info& chunk : b.set.train)
+    for (const ledger::chunk_info& chunk : b.set.train)
       if (locks && random.one_in(4))
         with.locked.insert(chunk.id);
     move_list list = with.moves(before);
     ASSERT_NO_FATAL_FAILURE(expect_allowed(with, before, list));
     if (with.locked.empty() && with.bytes_max == 0) {
       label_counts target = with.wanted(before).target;
-      plan then = testing::after(before, list);
+      ledger::plan then = testing::after(before, list);
       for (size_t w = 0; w < workers; ++w) {
         auto size = double(target.of_worker(w));
         ASSERT_LE(std::abs(double(rows(then.shares[w])) - size), 0.02 * size)
@@ -441,4 +444,4 @@ TEST(choose_moves, never_does_what_is_not_allowed) {
 }
 
 } // namespace
-} // namespace ballast
+} // namespace ballast::balance

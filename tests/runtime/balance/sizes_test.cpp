@@ -4,7 +4,7 @@
 
 #include <gmock/gmock.h>
 
-namespace ballast {
+namespace ballast::balance {
 namespace {
 
 using ::testing::ElementsAre;
@@ -87,4 +87,4 @@ TEST(sizes, count_on_what_the_owner_of_a_chunk_has_left_of_it) {
 }
 
 } // namespace
-} // namespace ballast
+} // namespace ballast::balance

@@ -3,13 +3,14 @@
 #include "runtime/balance/shard_moves.hpp"
 #include "tests/runtime/ledger/ledger_fixture.hpp"
 
-namespace ballast {
+namespace ballast::balance {
 namespace {
 
-manifest labelled_set(const std::vector<std::vector<uint64_t>>& histograms) {
-  manifest set;
+ledger::manifest
+labelled_set(const std::vector<std::vector<uint64_t>>& histograms) {
+  ledger::manifest set;
   for (const auto& histogram : histograms) {
-    chunk_info chunk;
+    ledger::chunk_info chunk;
     chunk.id = chunk_id(uint32_t(set.train.size()));
     chunk.label_histogram = histogram;
     for (uint64_t count : histogram)
@@ -21,8 +22,8 @@ manifest labelled_set(const std::vector<std::vector<uint64_t>>& histograms) {
   return set;
 }
 
-plan owned(const std::vector<std::vector<interval>>& by_rank) {
-  plan out{plan_number{1}, generation{1}, {}};
+ledger::plan owned(const std::vector<std::vector<ledger::interval>>& by_rank) {
+  ledger::plan out{plan_number{1}, generation{1}, {}};
   for (const auto& intervals : by_rank)
     out.shares.push_back({worker_id(uint32_t(out.shares.size() + 1)),
                           plan_number{1}, 0, intervals});
@@ -40,7 +41,7 @@ TEST(total_variation, is_half_the_sum_of_differences_of_shares) {
 }
 
 TEST(skew, is_largest_where_every_worker_owns_one_class) {
-  manifest set = labelled_set({{10, 0}, {0, 10}});
+  ledger::manifest set = labelled_set({{10, 0}, {0, 10}});
   skew_report skew = measure_skew(
       set, owned({{{chunk_id{0}, 0, 10}}, {{chunk_id{1}, 0, 10}}}));
   EXPECT_EQ(skew.by_rank, (std::vector<double>{0.5, 0.5}));
@@ -48,16 +49,16 @@ TEST(skew, is_largest_where_every_worker_owns_one_class) {
 }
 
 TEST(skew, is_none_for_one_worker_and_for_one_who_owns_nothing) {
-  manifest set = labelled_set({{10, 3}, {1, 10}});
+  ledger::manifest set = labelled_set({{10, 3}, {1, 10}});
   skew_report skew = measure_skew(
       set, owned({{{chunk_id{0}, 0, 13}, {chunk_id{1}, 0, 11}}, {}}));
   EXPECT_EQ(skew.by_rank, (std::vector<double>{0, 0}));
 }
 
 TEST(skew, counts_a_part_of_a_chunk_as_its_share_of_the_histogram) {
-  manifest set = labelled_set({{8, 2}, {0, 10}});
+  ledger::manifest set = labelled_set({{8, 2}, {0, 10}});
   // Worker 1: half of chunk 0 = 4 and 1. Global: 8 of 20 are class 0.
-  plan p = owned(
+  ledger::plan p = owned(
       {{{chunk_id{0}, 3, 8}},
        {{chunk_id{0}, 0, 3}, {chunk_id{0}, 8, 10}, {chunk_id{1}, 0, 10}}});
   label_counts held = count_labels(set, p);
@@ -70,10 +71,10 @@ TEST(skew, counts_a_part_of_a_chunk_as_its_share_of_the_histogram) {
 }
 
 TEST(skew, is_none_without_classes) {
-  manifest set = labelled_set({{}});
+  ledger::manifest set = labelled_set({{}});
   set.train[0].rows = 5;
   EXPECT_DOUBLE_EQ(measure_skew(set, owned({{{chunk_id{0}, 0, 5}}})).max, 0);
 }
 
 } // namespace
-} // namespace ballast
+} // namespace ballast::balance

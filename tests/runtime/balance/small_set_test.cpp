@@ -4,7 +4,7 @@
 // are about equally fast.
 #include "tests/runtime/balance/balanced_run.hpp"
 
-namespace ballast {
+namespace ballast::balance {
 namespace {
 
 struct small_set {
@@ -25,11 +25,11 @@ std::string to_string(const small_set& in) {
          std::to_string(in.slowest);
 }
 
-manifest chunks_of(const small_set& in) {
-  manifest out;
+ledger::manifest chunks_of(const small_set& in) {
+  ledger::manifest out;
   out.row.classes = in.classes;
   for (uint32_t left = in.rows; left > 0;) {
-    chunk_info one;
+    ledger::chunk_info one;
     one.id = chunk_id(uint32_t(out.train.size()));
     one.rows = std::min(left, in.chunk_rows);
     one.bytes = one.rows * 64;
@@ -51,7 +51,7 @@ std::vector<worker_id> workers_of(const small_set& in) {
 
 /// The steps at which a plan took effect, in a run that goes on for long.
 std::vector<uint64_t> plans_of(const small_set& in) {
-  const manifest set = chunks_of(in);
+  const ledger::manifest set = chunks_of(in);
   testing::balanced_options options;
   options.batch = in.batch;
   options.noise = in.noise;
@@ -117,8 +117,8 @@ TEST(small_set, is_told_where_a_plan_for_sizes_costs_skew) {
         testing::uneven_labels(rows, classes, random);
     placement_spec spec;
     spec.kind = placement_kind::stratified;
-    const placement_rows of{labels.size(), labels, classes};
-    const manifest set = testing::chunked(
+    const placement::placement_rows of{labels.size(), labels, classes};
+    const ledger::manifest set = testing::chunked(
         lay_out_chunks(spec, of, place_rows(spec, of, workers, seed), 25),
         labels, classes);
     testing::balanced_options options;
@@ -144,4 +144,4 @@ TEST(small_set, is_told_where_a_plan_for_sizes_costs_skew) {
 }
 
 } // namespace
-} // namespace ballast
+} // namespace ballast::balance

@@ -11,7 +11,7 @@ namespace {
 constexpr double row_s = 250e-6;
 
 /// Takes of 25 rows, each by up to 10 % off; a window of them ends.
-void add_window(speed_estimate& to, test_random& random, size_t takes,
+void add_window(balance::speed_estimate& to, test_random& random, size_t takes,
                 double slower = 1) {
   for (size_t i = 0; i < takes; ++i)
     to.add(25, 25 * row_s * slower *
@@ -21,8 +21,8 @@ void add_window(speed_estimate& to, test_random& random, size_t takes,
 
 TEST(speed, does_not_take_a_window_of_two_takes_for_the_noise_of_all) {
   test_random random(1);
-  speed_estimate steady;
-  speed_estimate changed;
+  balance::speed_estimate steady;
+  balance::speed_estimate changed;
   for (int window = 0; window < 20; ++window) {
     add_window(steady, random, 16);
     add_window(changed, random, 16);
@@ -40,7 +40,7 @@ TEST(speed, does_not_take_a_window_of_two_takes_for_the_noise_of_all) {
 }
 
 TEST(speed_estimate, counts_takes_of_the_split_in_force_alone) {
-  speed_estimate speed;
+  balance::speed_estimate speed;
   speed.new_split(64);
   for (uint64_t rows : {25, 25, 25, 64, 65, 63, 7}) // three came late
     speed.add(rows, double(rows) * 1e-4);
@@ -50,7 +50,7 @@ TEST(speed_estimate, counts_takes_of_the_split_in_force_alone) {
 }
 
 TEST(speed_estimate, says_how_long_it_waited_for_a_core) {
-  speed_estimate speed;
+  balance::speed_estimate speed;
   for (int take = 0; take < 20; ++take)
     speed.add(64, 0.010, 0.001);
   EXPECT_NEAR(speed.waiting(), 0.1, 1e-9);

@@ -11,8 +11,8 @@ constexpr uint32_t labels = 4;
 enum class owners { in_turn, even, first };
 
 /// A group of half of the rows at the first worker, and small ones.
-manifest one_large_group(uint32_t workers, uint32_t rows, owners kind,
-                         test_random& random) {
+ledger::manifest one_large_group(uint32_t workers, uint32_t rows, owners kind,
+                                 test_random& random) {
   set_builder out(labels);
   out.set.placement.resize(workers);
   out.set.whole_chunks = true;

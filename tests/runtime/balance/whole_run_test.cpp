@@ -46,8 +46,8 @@ TEST(whole_run, moves_no_row_twice_where_rows_are_large) {
   for (const char* kind : {"sorted", "square", "matrix", "shards"})
     for (const speeds& speed : all_speeds)
       for (uint64_t row_bytes : {20'000u, 60'000u}) {
-        manifest set = placed_like(kind, 4, 25, 2);
-        for (chunk_info& chunk : set.train)
+        ledger::manifest set = placed_like(kind, 4, 25, 2);
+        for (ledger::chunk_info& chunk : set.train)
           chunk.bytes = chunk.rows * row_bytes;
         balanced_run run(set, options_of(speed, 4, 2));
         run.run();

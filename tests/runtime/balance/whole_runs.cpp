@@ -40,8 +40,8 @@ void placements(uint32_t workers, uint32_t chunk_rows, uint64_t seeds,
         };
         if (speed.changes())
           options.disturbed = {options.steps / 2};
-        manifest set = placed_like(kind, workers, chunk_rows, seed);
-        for (chunk_info& chunk : set.train)
+        ledger::manifest set = placed_like(kind, workers, chunk_rows, seed);
+        for (ledger::chunk_info& chunk : set.train)
           chunk.bytes = row_bytes > 0 ? chunk.rows * row_bytes : chunk.bytes;
         balanced_run run(set, options);
         double skew = run.skew();
@@ -70,7 +70,8 @@ void chunks(uint32_t workers, uint32_t chunk_rows, uint64_t seeds) {
       for (uint64_t seed = 1; seed <= seeds; ++seed) {
         if (speed.changes())
           continue; // two stories
-        const manifest set = placed_like(kind, workers, chunk_rows, seed);
+        const ledger::manifest set =
+            placed_like(kind, workers, chunk_rows, seed);
         balanced_run run(set, options_of(speed, workers, seed));
         run.run();
         nlohmann::ordered_json out{{"placement", kind},
@@ -79,7 +80,7 @@ void chunks(uint32_t workers, uint32_t chunk_rows, uint64_t seeds) {
                                    {"moved", run.moved()},
                                    {"least", run.account().least()},
                                    {"skew_tv", std::max(budget, run.skew())}};
-        for (const share& one : run.now().shares)
+        for (const ledger::share& one : run.now().shares)
           out["sizes"].push_back(rows(one));
         for (size_t rank = 0; rank < set.placement.size(); ++rank)
           for (chunk_id id : set.placement[rank])

@@ -4,7 +4,7 @@
 
 #include <gmock/gmock.h>
 
-namespace ballast {
+namespace ballast::coordinator {
 namespace {
 
 using ::testing::HasSubstr;
@@ -71,4 +71,4 @@ TEST(collective_choice, is_what_the_job_says_where_it_says_something) {
 }
 
 } // namespace
-} // namespace ballast
+} // namespace ballast::coordinator

@@ -5,7 +5,7 @@
 
 #include <gmock/gmock.h>
 
-namespace ballast {
+namespace ballast::coordinator {
 namespace {
 
 using ::testing::HasSubstr;
@@ -20,8 +20,8 @@ protected:
     what.train.epochs = 100;
     what.faults = faults;
     d_.core.submit(what, "test-1", term{1});
-    auto place =
-        pick<place_shares>(d_.core.take(data_prepared{d_.set()}, d_.now));
+    auto place = pick<balance::place_shares>(
+        d_.core.take(data_prepared{d_.set()}, d_.now));
     ASSERT_EQ(place.size(), 1u);
     d_.workers = place[0].workers;
     d_.place(place[0]);
@@ -32,9 +32,9 @@ protected:
     d_.now += std::chrono::milliseconds(50);
     auto views = pick<observe_load>(d_.core.take(clock_tick{}, d_.now));
     EXPECT_EQ(views.size(), 1u);
-    balance_answer answer;
-    answer.state.code = balance_code::planned;
-    balance_proposal& what = answer.proposal;
+    balance::balance_answer answer;
+    answer.state.code = balance::balance_code::planned;
+    balance::balance_proposal& what = answer.proposal;
     what.generation = generation{1};
     what.base = plan_number{1};
     what.moves = {{{chunk_id{0}, 0, 10}, 0, 1, 100, 1}};
@@ -107,9 +107,9 @@ TEST_F(moving, shares_the_rate_out_so_that_all_copies_end_together) {
   begin();
   d_.now += std::chrono::milliseconds(50);
   ASSERT_EQ(pick<observe_load>(d_.core.take(clock_tick{}, d_.now)).size(), 1u);
-  balance_answer answer;
-  answer.state.code = balance_code::planned;
-  balance_proposal& what = answer.proposal;
+  balance::balance_answer answer;
+  answer.state.code = balance::balance_code::planned;
+  balance::balance_proposal& what = answer.proposal;
   what.generation = generation{1};
   what.base = plan_number{1};
   what.moves = {{{chunk_id{0}, 0, 5}, 0, 1, 3000, 1},
@@ -133,7 +133,7 @@ TEST_F(moving, passes_on_how_fast_chunks_came_from_whom) {
   d_.core.take(message, d_.now);
   // The plan was offered; the next look is at the same one until it is in
   // force.
-  d_.core.take(balance_answer{}, d_.now);
+  d_.core.take(balance::balance_answer{}, d_.now);
   auto views = pick<observe_load>(d_.core.take(clock_tick{}, d_.now));
   ASSERT_EQ(views.size(), 1u);
   const auto& copies = views[0].what.copies;
@@ -143,7 +143,7 @@ TEST_F(moving, passes_on_how_fast_chunks_came_from_whom) {
   EXPECT_EQ(copies[0].bytes, 1000u);
   EXPECT_EQ(copies[0].ns, 7u);
   EXPECT_EQ(copies[1].from, worker_id{}) << "the origin";
-  d_.core.take(balance_answer{}, d_.now);
+  d_.core.take(balance::balance_answer{}, d_.now);
   views = pick<observe_load>(d_.core.take(clock_tick{}, d_.now));
   EXPECT_TRUE(views.at(0).what.copies.empty()) << "told once";
 }
@@ -202,4 +202,4 @@ TEST_F(moving, amounts_of_faults_have_a_range) {
 }
 
 } // namespace
-} // namespace ballast
+} // namespace ballast::coordinator

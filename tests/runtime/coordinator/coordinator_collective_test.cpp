@@ -7,7 +7,7 @@
 
 #include <gmock/gmock.h>
 
-namespace ballast {
+namespace ballast::coordinator {
 namespace {
 
 using ::testing::HasSubstr;
@@ -59,7 +59,7 @@ protected:
             d.now);
     for (worker_id who : silent)
       decided = d.core.take(connection_lost{who, closed}, d.now);
-    const auto place = pick<place_shares>(decided);
+    const auto place = pick<balance::place_shares>(decided);
     EXPECT_EQ(place.size(), 1u);
     d.place(place.at(0));
     return d.assigned;
@@ -104,13 +104,13 @@ TEST_F(collectives, is_chosen_anew_when_a_worker_joins) {
   d.train({"g1", "g2"});
   d.join("c3");
   actions ticked = d.core.take(clock_tick{}, d.now);
-  const auto place = pick<place_shares>(ticked);
+  const auto place = pick<balance::place_shares>(ticked);
   ASSERT_EQ(place.size(), 1u);
-  plan placed =
-      repaired_plan(d.chunks(), 0.1, place[0].before, place[0].workers,
-                    place[0].generation, place[0].number);
+  ledger::plan placed =
+      balance::repaired_plan(d.chunks(), 0.1, place[0].before, place[0].workers,
+                             place[0].generation, place[0].number);
   std::vector<share_summary> counts;
-  for (const share& one : placed.shares)
+  for (const ledger::share& one : placed.shares)
     counts.push_back({one.worker, 0, 0});
   const actions offered = d.core.take(shares_placed{placed, counts}, d.now);
   EXPECT_EQ(pick<send_assignment>(offered).size(), 3u);
@@ -143,9 +143,9 @@ TEST_F(collectives, is_nccl_again_where_it_had_done_steps) {
     decided = d.core.take(
         final_ack{who, d.core.fence()->level(), true, step_number{1}, {}, {}},
         d.now);
-  d.place(pick<place_shares>(decided).at(0));
+  d.place(pick<balance::place_shares>(decided).at(0));
   EXPECT_EQ(assigned(d.assigned), "nccl");
 }
 
 } // namespace
-} // namespace ballast
+} // namespace ballast::coordinator

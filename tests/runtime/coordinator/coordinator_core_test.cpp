@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-namespace ballast {
+namespace ballast::coordinator {
 namespace {
 
 using namespace std::chrono_literals;
@@ -41,9 +41,10 @@ TEST(coordinator_core, waits_for_workers_and_starts_when_the_last_one_joins) {
   d.join("w1");
   d.core.submit(small_job(2), "test-1", term{1});
   EXPECT_TRUE(
-      pick<place_shares>(d.core.take(data_prepared{d.set()}, d.now)).empty());
+      pick<balance::place_shares>(d.core.take(data_prepared{d.set()}, d.now))
+          .empty());
   EXPECT_EQ(d.core.phase(), run_phase::waiting);
-  EXPECT_EQ(pick<place_shares>(d.join("w2").then).size(), 1u);
+  EXPECT_EQ(pick<balance::place_shares>(d.join("w2").then).size(), 1u);
 }
 
 TEST(coordinator_core, refuses_a_name_that_lives_and_numbers_its_next_life) {
@@ -191,7 +192,7 @@ TEST(coordinator_core, forgets_one_that_dies_unheard_while_the_model_is_saved) {
   d.core.take(connection_lost{d.workers[1], killed_by(9)}, d.now);
   auto started = pick<start_worker>(d.core.take(clock_tick{}, d.now));
   ASSERT_EQ(started.size(), 1u);
-  auto place = pick<place_shares>(d.recover(step_number{0}));
+  auto place = pick<balance::place_shares>(d.recover(step_number{0}));
   d.place(place.at(0));
   d.apply_steps(2);
   d.core.take(worker_finished{d.workers[0], generation{2}, step_number{2},
@@ -237,20 +238,22 @@ TEST(coordinator_core, fences_the_survivors_when_a_worker_is_lost) {
 TEST(coordinator_core, goes_on_from_the_newest_step_that_a_survivor_holds) {
   driver d;
   d.train({"w1", "w2", "w3"});
-  step_record first{step_number{1}, epoch_number{1}, plan_number{1}, 50, 2, 9};
+  ledger::step_record first{
+      step_number{1}, epoch_number{1}, plan_number{1}, 50, 2, 9};
   d.core.take(connection_lost{d.workers[0], closed}, d.now);
   // w2 applied step 1, w3 did not.
   d.core.take(
       final_ack{d.workers[1], generation{1}, true, step_number{1}, {first}, {}},
       d.now);
-  auto place = pick<place_shares>(d.core.take(
+  auto place = pick<balance::place_shares>(d.core.take(
       final_ack{d.workers[2], generation{1}, true, step_number{0}, {}, {}},
       d.now));
   ASSERT_EQ(place.size(), 1u);
   EXPECT_EQ(place[0].generation, generation{2});
   EXPECT_EQ(place[0].workers.size(), 2u);
-  plan next = repaired_plan(d.chunks(), 0.1, place[0].before, place[0].workers,
-                            place[0].generation, place[0].number);
+  ledger::plan next =
+      balance::repaired_plan(d.chunks(), 0.1, place[0].before, place[0].workers,
+                             place[0].generation, place[0].number);
   auto orders =
       pick<send_assignment>(d.core.take(shares_placed{next, {{}, {}}}, d.now));
   ASSERT_EQ(orders.size(), 2u);
@@ -280,7 +283,7 @@ TEST(coordinator_core, learns_from_the_fence_of_evaluations_that_met_nobody) {
   d.core.take(heard);
   actions lost = d.core.take(connection_lost{d.workers[2], closed}, d.now);
   EXPECT_EQ(value(pick<send_fence>(lost).at(0).what.evaluated), 1u);
-  std::vector<step_record> later;
+  std::vector<ledger::step_record> later;
   for (uint64_t step : {3, 4, 5, 6})
     later.push_back({step_number{step}, epoch_number{(step + 1) / 2},
                      plan_number{1}, 50, 2, 9 * step});
@@ -369,13 +372,15 @@ TEST(coordinator_core, stops_also_while_it_waits_for_more_workers) {
   d.apply_steps(1);
   d.core.take(connection_lost{d.workers[1], killed_by(9)}, d.now);
   actions waiting = d.recover(step_number{1});
-  EXPECT_TRUE(pick<place_shares>(waiting).empty());
-  EXPECT_TRUE(pick<place_shares>(d.core.take(clock_tick{}, d.now)).empty());
+  EXPECT_TRUE(pick<balance::place_shares>(waiting).empty());
+  EXPECT_TRUE(
+      pick<balance::place_shares>(d.core.take(clock_tick{}, d.now)).empty());
   d.core.ask(stop_run{false});
-  auto place = pick<place_shares>(d.core.take(clock_tick{}, d.now));
+  auto place = pick<balance::place_shares>(d.core.take(clock_tick{}, d.now));
   ASSERT_EQ(place.size(), 1u) << "the model is written by who is left";
   EXPECT_EQ(place[0].workers.size(), 1u);
-  EXPECT_TRUE(pick<place_shares>(d.core.take(clock_tick{}, d.now)).empty());
+  EXPECT_TRUE(
+      pick<balance::place_shares>(d.core.take(clock_tick{}, d.now)).empty());
 }
 
 TEST(coordinator_core, ends_with_the_reason_of_the_last_loss) {
@@ -535,4 +540,4 @@ TEST(coordinator_core, bad_data_end_the_run_with_exit_code_two) {
 }
 
 } // namespace
-} // namespace ballast
+} // namespace ballast::coordinator

@@ -1,5 +1,4 @@
-/// Plays shard manager and workers for the coordinator: from job to steps, and
-/// through recoveries. Nothing runs by itself.
+/// Plays shard manager and workers for the coordinator. Nothing runs by itself.
 #pragma once
 
 #include "runtime/balance/memory_fit.hpp"
@@ -10,7 +9,7 @@
 #include <functional>
 #include <gtest/gtest.h>
 
-namespace ballast {
+namespace ballast::coordinator {
 
 template <class Action>
 std::vector<Action> pick(const actions& list) {
@@ -81,14 +80,14 @@ public:
     what.model.kind = model;
     core.submit(what, "test-1", term{1});
     actions placing = core.take(data_prepared{set()}, now);
-    auto place = pick<place_shares>(placing);
+    auto place = pick<balance::place_shares>(placing);
     EXPECT_EQ(place.size(), 1u);
     workers = place.at(0).workers;
     return this->place(place[0]);
   }
 
   /// The shard manager's answer, and what the workers say to that.
-  actions place(const place_shares& what) {
+  actions place(const balance::place_shares& what) {
     if (what.before.shares.empty()) {
       std::vector<share_summary> counts;
       for (worker_id who : what.workers)
@@ -96,7 +95,7 @@ public:
       assigned = core.take(shares_placed{first(what), counts}, now);
       return join_ranks();
     }
-    placed_shares placed = ballast::place(chunks(), 0.1, what);
+    placed_shares placed = balance::place(chunks(), 0.1, what);
     if (placed.lacks)
       return assigned = core.take(no_room_found{what.generation, placed.lacks});
     assigned = core.take(shares_placed{placed.what, placed.shares}, now);
@@ -104,15 +103,15 @@ public:
   }
 
   /// Ten chunks of ten rows, in turn.
-  plan first(const place_shares& what) {
-    plan out;
+  ledger::plan first(const balance::place_shares& what) {
+    ledger::plan out;
     out.number = what.number;
     out.generation = what.generation;
     for (worker_id who : what.workers)
       out.shares.push_back(
           {who, out.number, 0, {}, uint32_t(out.shares.size())});
     for (uint32_t chunk = 0; chunk < 10; ++chunk) {
-      share& owner = out.shares[chunk % out.shares.size()];
+      ledger::share& owner = out.shares[chunk % out.shares.size()];
       owner.intervals.push_back({chunk_id(chunk), 0, 10});
       owner.batch_weight += 10;
     }
@@ -135,7 +134,8 @@ public:
   }
 
   /// Survivors answer the fence and go on; the actions of the decision.
-  actions recover(step_number holds, std::vector<step_record> records = {},
+  actions recover(step_number holds,
+                  std::vector<ledger::step_record> records = {},
                   std::vector<evaluation_report> evaluations = {}) {
     actions out;
     auto awaited = core.fence()->awaited();
@@ -146,9 +146,9 @@ public:
     return out;
   }
 
-  manifest chunks() {
-    manifest out = testing::plain_set(std::vector<uint32_t>(10, 10));
-    for (chunk_info& one : out.train)
+  ledger::manifest chunks() {
+    ledger::manifest out = testing::plain_set(std::vector<uint32_t>(10, 10));
+    for (ledger::chunk_info& one : out.train)
       one.bytes = chunk_bytes;
     return out;
   }
@@ -197,4 +197,4 @@ public:
   actions begun;    // once all were ready
 };
 
-} // namespace ballast
+} // namespace ballast::coordinator

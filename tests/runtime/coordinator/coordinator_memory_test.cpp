@@ -5,7 +5,7 @@
 
 #include <gmock/gmock.h>
 
-namespace ballast {
+namespace ballast::coordinator {
 namespace {
 
 using ::testing::AllOf;
@@ -42,14 +42,14 @@ protected:
   std::vector<uint64_t> chunks_held() {
     std::vector<uint64_t> out;
     for (uint64_t bytes :
-         held_bytes(d_.chunks(), d_.core.generation()->current))
+         balance::held_bytes(d_.chunks(), d_.core.generation()->current))
       out.push_back(bytes / mb);
     return out;
   }
 
   /// Performs the place_shares among these, if there is one.
   actions place(const actions& list) {
-    auto found = pick<place_shares>(list);
+    auto found = pick<balance::place_shares>(list);
     return found.empty() ? actions{} : d_.place(found.at(0));
   }
 
@@ -97,7 +97,7 @@ TEST_F(coordinator_memory,
             "no place; waits for another worker");
   EXPECT_EQ(d_.core.phase(), run_phase::recovering);
   // Nothing is tried again before another node is here.
-  EXPECT_THAT(pick<place_shares>(d_.core.take(clock_tick{}, d_.now)),
+  EXPECT_THAT(pick<balance::place_shares>(d_.core.take(clock_tick{}, d_.now)),
               IsEmpty());
   d_.join("w4");
   ASSERT_TRUE(d_.core.fence());
@@ -138,20 +138,20 @@ TEST_F(coordinator_memory, keeps_a_member_that_cannot_hand_over_its_rows) {
   d_.batch = 10; // so that the run is not at its end
   d_.train({"w1", "w2"});
   actions asked = d_.core.ask(drain_request{"w2"}).then;
-  auto places = pick<place_shares>(asked);
+  auto places = pick<balance::place_shares>(asked);
   ASSERT_THAT(places, SizeIs(1));
-  placed_shares answer = ballast::place(d_.chunks(), 0.1, places[0]);
+  placed_shares answer = balance::place(d_.chunks(), 0.1, places[0]);
   ASSERT_TRUE(answer.lacks);
   actions kept =
       d_.core.take(no_room_found{places[0].generation, answer.lacks});
   EXPECT_THAT(told<events::waiting_for_memory>(kept), SizeIs(1));
   EXPECT_EQ(d_.core.phase(), run_phase::training);
   for (int i = 0; i < 3; ++i) // told once, tried once
-    EXPECT_THAT(pick<place_shares>(d_.core.take(clock_tick{}, d_.now)),
+    EXPECT_THAT(pick<balance::place_shares>(d_.core.take(clock_tick{}, d_.now)),
                 IsEmpty());
   // Its replacement comes, and takes over.
   d_.join("w3");
-  EXPECT_THAT(pick<place_shares>(d_.core.take(clock_tick{}, d_.now)),
+  EXPECT_THAT(pick<balance::place_shares>(d_.core.take(clock_tick{}, d_.now)),
               SizeIs(1));
 }
 
@@ -182,4 +182,4 @@ TEST_F(coordinator_memory, excludes_a_worker_to_which_nothing_comes) {
 }
 
 } // namespace
-} // namespace ballast
+} // namespace ballast::coordinator

@@ -4,7 +4,7 @@
 
 #include <gmock/gmock.h>
 
-namespace ballast {
+namespace ballast::coordinator {
 namespace {
 
 using namespace std::chrono_literals;
@@ -20,12 +20,13 @@ size_t orders(const actions& list, command_kind kind) {
 }
 
 /// The next membership, up to its switch; what all ready came to.
-actions switch_to(driver& d, const place_shares& place, step_number base) {
-  d.core.take(
-      shares_placed{repaired_plan(d.chunks(), 0.1, place.before, place.workers,
-                                  place.generation, place.number),
-                    std::vector<share_summary>(place.workers.size())},
-      d.now);
+actions switch_to(driver& d, const balance::place_shares& place,
+                  step_number base) {
+  d.core.take(shares_placed{balance::repaired_plan(
+                                d.chunks(), 0.1, place.before, place.workers,
+                                place.generation, place.number),
+                            std::vector<share_summary>(place.workers.size())},
+              d.now);
   actions out;
   for (worker_id who : place.workers)
     d.core.take(worker_loaded{who, place.generation, "c", "d"}, d.now);
@@ -43,12 +44,12 @@ TEST(parting, the_only_worker_hands_over_before_it_leaves) {
   EXPECT_FALSE(d.core.ask(drain_request{"w1"}).refused);
   d.core.take(clock_tick{}, d.now);
   worker_id fresh = d.join("w2").accepted->worker;
-  auto both = pick<place_shares>(d.core.take(clock_tick{}, d.now));
+  auto both = pick<balance::place_shares>(d.core.take(clock_tick{}, d.now));
   ASSERT_THAT(both, SizeIs(1));
   EXPECT_THAT(both[0].workers, ElementsAre(old, fresh));
   EXPECT_EQ(orders(switch_to(d, both[0], step_number{1}), command_kind::leave),
             0u);
-  auto alone = pick<place_shares>(d.core.take(clock_tick{}, d.now));
+  auto alone = pick<balance::place_shares>(d.core.take(clock_tick{}, d.now));
   ASSERT_THAT(alone, SizeIs(1));
   EXPECT_THAT(alone[0].workers, ElementsAre(fresh));
   auto told = pick<send_command>(switch_to(d, alone[0], step_number{2}));
@@ -68,14 +69,14 @@ TEST(parting, an_evaluation_of_before_the_switch_counts) {
   d.core.ask(drain_request{"w1"});
   d.core.take(clock_tick{}, d.now);
   d.join("w2");
-  auto both = pick<place_shares>(d.core.take(clock_tick{}, d.now));
+  auto both = pick<balance::place_shares>(d.core.take(clock_tick{}, d.now));
   switch_to(d, both.at(0), step_number{1});
   evaluation_report late;
   late.worker = old;
   late.generation = generation{1};
   late.epoch = epoch_number{1};
   EXPECT_THAT(pick<write_event>(d.core.take(late)), SizeIs(1));
-  auto alone = pick<place_shares>(d.core.take(clock_tick{}, d.now));
+  auto alone = pick<balance::place_shares>(d.core.take(clock_tick{}, d.now));
   switch_to(d, alone.at(0), step_number{2});
   late.generation = generation{2};
   late.epoch = epoch_number{2};
@@ -122,7 +123,7 @@ TEST(parting, the_state_goes_to_the_disk_where_no_other_worker_comes) {
   actions on = d.join("w2").then;
   ASSERT_THAT(pick<serve_checkpoint>(on), SizeIs(1));
   EXPECT_EQ(pick<serve_checkpoint>(on)[0].file, "the file");
-  EXPECT_THAT(pick<place_shares>(on), SizeIs(1));
+  EXPECT_THAT(pick<balance::place_shares>(on), SizeIs(1));
 }
 
 TEST(parting, a_stop_meanwhile_ends_the_run) {
@@ -140,4 +141,4 @@ TEST(parting, a_stop_meanwhile_ends_the_run) {
 }
 
 } // namespace
-} // namespace ballast
+} // namespace ballast::coordinator

@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 #include <set>
 
-namespace ballast {
+namespace ballast::coordinator {
 namespace {
 
 const process_end crash = killed_by(11);
@@ -17,23 +17,24 @@ protected:
   /// Ten steps an epoch: nobody's rows come to an end soon.
   poison() : d(true) { d.batch = 10; }
 
-  const plan& current() { return d.core.generation()->current; }
+  const ledger::plan& current() { return d.core.generation()->current; }
 
   worker_id owner_of(chunk_id chunk) {
-    for (const share& one : current().shares)
-      for (const interval& piece : one.intervals)
+    for (const ledger::share& one : current().shares)
+      for (const ledger::interval& piece : one.intervals)
         if (piece.chunk == chunk)
           return one.worker;
     return {};
   }
 
   /// What this worker takes of a step.
-  std::set<row_ref> take(worker_id who, step_number step) {
-    ledger book({d.core.run().spec.job.seed, d.batch, d.set().chunk_rows},
-                d.core.generation()->current);
+  std::set<ledger::row_ref> take(worker_id who, step_number step) {
+    ledger::ledger book(
+        {d.core.run().spec.job.seed, d.batch, d.set().chunk_rows},
+        d.core.generation()->current);
     while (book.next().step < step)
       book.advance();
-    std::vector<row_ref> out;
+    std::vector<ledger::row_ref> out;
     for (size_t rank = 0; rank < book.takes().size(); ++rank)
       if (book.current().shares[rank].worker == who)
         book.sequence_of(rank).draw(book.takes()[rank], out);
@@ -42,17 +43,17 @@ protected:
 
   /// It dies; the others, who hold `records`, go on without it.
   std::vector<give_up> die(worker_id who, const process_end& how,
-                           std::vector<step_record> records = {}) {
+                           std::vector<ledger::step_record> records = {}) {
     actions then = d.core.take(process_ended{d.core.name_of(who), how}, d.now);
     step_number holds =
         records.empty() ? d.core.last().step : records.back().step;
     actions decided = d.recover(holds, std::move(records));
     then.insert(then.end(), decided.begin(), decided.end());
-    d.place(pick<place_shares>(decided).at(0));
+    d.place(pick<balance::place_shares>(decided).at(0));
     return pick<give_up>(then);
   }
 
-  step_record record(uint64_t step) {
+  ledger::step_record record(uint64_t step) {
     return {step_number{step}, epoch_number{1}, plan_number{1}, d.batch, 2, 9};
   }
 
@@ -62,10 +63,10 @@ protected:
 TEST_F(poison, is_looked_for_behind_what_the_survivors_hold) {
   d.train({"w1", "w2", "w3", "w4"});
   worker_id victim = d.workers[3];
-  std::set<row_ref> at = take(victim, step_number{3});
+  std::set<ledger::row_ref> at = take(victim, step_number{3});
   // Its last report was two steps old.
   die(victim, crash, {record(1), record(2)});
-  std::set<row_ref> suspects;
+  std::set<ledger::row_ref> suspects;
   for (const auto& [row, deaths] : d.core.run().suspects.suspects())
     suspects.insert(row);
   EXPECT_FALSE(at.empty());
@@ -75,7 +76,7 @@ TEST_F(poison, is_looked_for_behind_what_the_survivors_hold) {
 TEST_F(poison, is_found_at_the_third_death) {
   d.batch = 50; // the second step is the last one, and takes all that is left
   d.train({"w1", "w2", "w3", "w4"});
-  row_ref deadly = *take(d.workers[3], step_number{2}).begin();
+  ledger::row_ref deadly = *take(d.workers[3], step_number{2}).begin();
   EXPECT_TRUE(die(owner_of(deadly.chunk), crash, {record(1)}).empty());
   EXPECT_TRUE(die(owner_of(deadly.chunk), crash).empty());
   auto over = die(owner_of(deadly.chunk), crash);
@@ -97,8 +98,8 @@ TEST_F(poison, is_no_sample_of_a_step_that_is_committed) {
   d.train({"w1", "w2", "w3"});
   die(d.workers[2], crash);
   ASSERT_FALSE(d.core.run().suspects.suspects().empty());
-  std::set<row_ref> fine = take(d.workers[0], step_number{1});
-  for (const row_ref& row : take(d.workers[1], step_number{1}))
+  std::set<ledger::row_ref> fine = take(d.workers[0], step_number{1});
+  for (const ledger::row_ref& row : take(d.workers[1], step_number{1}))
     fine.insert(row);
   progress_report report;
   report.generation = d.core.generation()->number;
@@ -109,7 +110,7 @@ TEST_F(poison, is_no_sample_of_a_step_that_is_committed) {
     d.core.take(report, d.now);
   }
   ASSERT_EQ(d.core.last().step, step_number{1});
-  for (const row_ref& row : fine)
+  for (const ledger::row_ref& row : fine)
     EXPECT_FALSE(d.core.run().suspects.suspects().contains(row));
 }
 
@@ -117,9 +118,9 @@ TEST_F(poison, of_a_loading_worker_is_none) {
   d.train({"w1", "w2", "w3"});
   d.core.take(process_ended{"w3", killed}, d.now);
   actions decided = d.recover(step_number{0});
-  d.core.take(
-      shares_placed{d.first(pick<place_shares>(decided).at(0)), {{}, {}}},
-      d.now);
+  d.core.take(shares_placed{d.first(pick<balance::place_shares>(decided).at(0)),
+                            {{}, {}}},
+              d.now);
   d.core.take(process_ended{"w2", crash}, d.now);
   d.recover(step_number{0});
   EXPECT_TRUE(d.core.run().suspects.suspects().empty());
@@ -134,7 +135,7 @@ TEST_F(poison, may_be_why_the_last_worker_dies_again_and_again) {
     actions then = d.core.take(process_ended{name, crash}, d.now);
     over = pick<give_up>(then);
     auto joined = d.join("w" + std::to_string(deaths + 1)).then;
-    d.place(pick<place_shares>(joined).at(0));
+    d.place(pick<balance::place_shares>(joined).at(0));
   }
   ASSERT_EQ(over.size(), 1u);
   EXPECT_EQ(over[0].why.code, errc::worker_lost);
@@ -148,7 +149,7 @@ TEST_F(poison, is_not_why_a_last_worker_dies_that_was_killed) {
     EXPECT_TRUE(
         pick<give_up>(d.core.take(process_ended{name, killed}, d.now)).empty());
     auto joined = d.join("w" + std::to_string(deaths + 1)).then;
-    d.place(pick<place_shares>(joined).at(0));
+    d.place(pick<balance::place_shares>(joined).at(0));
   }
 }
 
@@ -168,7 +169,7 @@ TEST(refused_step, tells_the_samples_of_those_who_did_it_last) {
   };
   refuse(0, {1, 2});
   d.core.take(connection_lost{d.workers[3], closed}, d.now);
-  d.place(pick<place_shares>(d.recover(step_number{0})).at(0));
+  d.place(pick<balance::place_shares>(d.recover(step_number{0})).at(0));
   EXPECT_TRUE(pick<end_run>(refuse(1, {3, 4})).empty());
   EXPECT_TRUE(pick<end_run>(refuse(2, {5, 6})).empty());
   actions last = refuse(0, {1, 2, 7});
@@ -181,4 +182,4 @@ TEST(refused_step, tells_the_samples_of_those_who_did_it_last) {
 }
 
 } // namespace
-} // namespace ballast
+} // namespace ballast::coordinator

@@ -9,7 +9,7 @@
 #include <map>
 #include <memory>
 
-namespace ballast {
+namespace ballast::coordinator {
 namespace {
 
 using namespace std::chrono_literals;
@@ -34,8 +34,8 @@ std::unique_ptr<driver> in_phase(const phase_name& name) {
     d->join("w1");
     d->join("w2");
     d->core.submit(small_job(2), "test-1", term{1});
-    auto place =
-        pick<place_shares>(d->core.take(data_prepared{d->set()}, d->now));
+    auto place = pick<balance::place_shares>(
+        d->core.take(data_prepared{d->set()}, d->now));
     d->workers = place.at(0).workers;
     d->core.take(shares_placed{d->first(place[0]),
                                {{d->workers[0], 0, 0}, {d->workers[1], 0, 0}}},
@@ -47,7 +47,7 @@ std::unique_ptr<driver> in_phase(const phase_name& name) {
   d->train({"w1", "w2"});
   if (name == "joining") {
     d->join("w3");
-    EXPECT_THAT(pick<place_shares>(d->core.take(clock_tick{}, d->now)),
+    EXPECT_THAT(pick<balance::place_shares>(d->core.take(clock_tick{}, d->now)),
                 SizeIs(1));
   } else if (name == "paused") {
     d->core.ask(pause_request{});
@@ -153,7 +153,7 @@ TEST(requests, a_pause_before_the_first_step_takes_effect_with_it) {
     } else if (phase == std::string("waiting")) {
       then = d->join("w2").then;
     }
-    if (auto place = pick<place_shares>(then); !place.empty()) {
+    if (auto place = pick<balance::place_shares>(then); !place.empty()) {
       d->workers = place[0].workers;
       d->place(place[0]);
     } else {
@@ -165,12 +165,12 @@ TEST(requests, a_pause_before_the_first_step_takes_effect_with_it) {
 
 /// The next generation loads, connects and is in force behind `base`.
 actions open_change(driver& d, step_number base) {
-  auto place = pick<place_shares>(d.core.take(clock_tick{}, d.now));
+  auto place = pick<balance::place_shares>(d.core.take(clock_tick{}, d.now));
   if (!place.empty())
     d.core.take(
-        shares_placed{repaired_plan(d.chunks(), 0.1, place[0].before,
-                                    place[0].workers, place[0].generation,
-                                    place[0].number),
+        shares_placed{balance::repaired_plan(
+                          d.chunks(), 0.1, place[0].before, place[0].workers,
+                          place[0].generation, place[0].number),
                       std::vector<share_summary>(place[0].workers.size())},
         d.now);
   membership_change change = *d.core.change();
@@ -189,13 +189,14 @@ TEST(requests, a_pause_during_a_join_takes_effect_behind_it) {
   d.train({"w1", "w2"});
   d.apply_steps(1);
   d.join("w3");
-  auto place = pick<place_shares>(d.core.take(clock_tick{}, d.now));
+  auto place = pick<balance::place_shares>(d.core.take(clock_tick{}, d.now));
   ASSERT_THAT(place, SizeIs(1));
-  d.core.take(shares_placed{repaired_plan(d.chunks(), 0.1, place[0].before,
-                                          place[0].workers, place[0].generation,
-                                          place[0].number),
-                            std::vector<share_summary>(3)},
-              d.now);
+  d.core.take(
+      shares_placed{balance::repaired_plan(
+                        d.chunks(), 0.1, place[0].before, place[0].workers,
+                        place[0].generation, place[0].number),
+                    std::vector<share_summary>(3)},
+      d.now);
   EXPECT_FALSE(d.core.ask(pause_request{}).refused);
   actions ready = open_change(d, step_number{1});
   EXPECT_EQ(commands(ready, command_kind::pause), 3u)
@@ -236,7 +237,7 @@ TEST(requests, a_crash_keeps_a_pause_and_the_end_of_one) {
     if (resumed) {
       EXPECT_FALSE(d.core.ask(resume_request{}).refused);
     }
-    auto place = pick<place_shares>(d.recover(step_number{1}));
+    auto place = pick<balance::place_shares>(d.recover(step_number{1}));
     ASSERT_THAT(place, SizeIs(1));
     auto connects = pick<send_connect>(d.place(place[0]));
     ASSERT_THAT(connects, SizeIs(2));
@@ -253,7 +254,7 @@ TEST(requests, a_copy_is_asked_for_again_after_rank_zero_died) {
   d.apply_steps(1);
   d.core.take(connection_lost{d.workers[0], closed}, d.now);
   EXPECT_FALSE(d.core.ask(checkpoint_request{}).refused);
-  auto place = pick<place_shares>(d.recover(step_number{1}));
+  auto place = pick<balance::place_shares>(d.recover(step_number{1}));
   d.place(place.at(0));
   auto told = pick<send_command>(d.begun);
   ASSERT_THAT(told, SizeIs(1));
@@ -420,4 +421,4 @@ TEST(requests, a_refused_step_that_nobody_is_left_of_is_forgotten) {
 }
 
 } // namespace
-} // namespace ballast
+} // namespace ballast::coordinator

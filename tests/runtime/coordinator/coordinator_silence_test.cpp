@@ -7,7 +7,7 @@
 
 #include <gmock/gmock.h>
 
-namespace ballast {
+namespace ballast::coordinator {
 namespace {
 
 using namespace std::chrono_literals;
@@ -52,13 +52,14 @@ TEST_F(silence, ends_for_all_with_the_first_answer) {
   train({"w1", "w2"});
   d_.core.take(clock_tick{}, 1700ms);
   d_.core.take(clock_tick{}, 9s);
-  EXPECT_THAT(pick<place_shares>(answer(d_.workers[0], 10s)), IsEmpty());
+  EXPECT_THAT(pick<balance::place_shares>(answer(d_.workers[0], 10s)),
+              IsEmpty());
   EXPECT_THAT(pick<expel>(d_.core.take(clock_tick{}, 10300ms)), IsEmpty())
       << "the other one has the usual time";
   actions over = d_.core.take(clock_tick{}, 10500ms);
   EXPECT_THAT(pick<expel>(over), SizeIs(1));
   EXPECT_THAT(pick<undo_steps>(over), IsEmpty());
-  auto place = pick<place_shares>(over);
+  auto place = pick<balance::place_shares>(over);
   ASSERT_THAT(place, SizeIs(1));
   EXPECT_EQ(place[0].workers, std::vector{d_.workers[0]});
   EXPECT_EQ(status_of(d_.core, 10500ms).run.value().waits, "");
@@ -70,7 +71,7 @@ TEST_F(silence, of_the_only_worker_undoes_nothing) {
   d_.core.take(clock_tick{}, 1700ms);
   d_.core.take(clock_tick{}, 2200ms);
   actions back = answer(d_.workers[0], 2500ms);
-  EXPECT_THAT(pick<place_shares>(back), SizeIs(1));
+  EXPECT_THAT(pick<balance::place_shares>(back), SizeIs(1));
   EXPECT_THAT(pick<undo_steps>(back), IsEmpty());
 }
 
@@ -78,7 +79,7 @@ TEST_F(silence, of_those_that_hold_the_model_is_not_ended_by_a_newcomer) {
   train({"w1"});
   d_.now = 1600ms;
   worker_id joiner = d_.join("w2").accepted->worker;
-  ASSERT_THAT(pick<place_shares>(d_.core.take(clock_tick{}, d_.now)),
+  ASSERT_THAT(pick<balance::place_shares>(d_.core.take(clock_tick{}, d_.now)),
               SizeIs(1));
   EXPECT_THAT(pick<send_fence>(d_.core.take(clock_tick{}, 1700ms)), SizeIs(2));
   d_.core.take(final_ack{joiner, d_.core.fence()->level(), false, {}, {}, {}},
@@ -113,7 +114,7 @@ TEST_F(silence, is_told_as_the_reason_of_a_stop_that_finds_all_undone) {
   d_.train({"w1"});
   d_.apply_steps(1);
   d_.core.take(connection_lost{d_.workers[0], closed}, d_.now);
-  auto again = pick<place_shares>(d_.join("w2").then);
+  auto again = pick<balance::place_shares>(d_.join("w2").then);
   ASSERT_THAT(again, SizeIs(1));
   d_.place(again[0]);
   d_.core.take(heartbeat{again[0].workers[0], again[0].generation}, d_.now);
@@ -178,4 +179,4 @@ TEST(own_freeze, lengthens_the_time_to_answer_a_fence) {
 }
 
 } // namespace
-} // namespace ballast
+} // namespace ballast::coordinator

@@ -3,13 +3,14 @@
 // and others have done the same steps again.
 #include "tests/runtime/coordinator/coordinator_driver.hpp"
 
-namespace ballast {
+namespace ballast::coordinator {
 namespace {
 
 class late_checkpoint : public ::testing::Test {
 protected:
   /// Two workers do two steps; rank 0 has copied its state behind the second.
-  checkpoint_identity fetch_under(const std::vector<std::string>& names) {
+  ledger::checkpoint_identity
+  fetch_under(const std::vector<std::string>& names) {
     d.train(names);
     d.apply_steps(2);
     return copy_of_step_2().at(0).after;
@@ -26,7 +27,7 @@ protected:
     for (worker_id who : std::vector(d.core.generation()->workers))
       d.core.take(connection_lost{who, closed}, d.now);
     ASSERT_EQ(d.core.last().step, step_number{0});
-    auto placing = pick<place_shares>(d.join("w3").then);
+    auto placing = pick<balance::place_shares>(d.join("w3").then);
     ASSERT_EQ(placing.size(), 1u);
     d.place(placing[0]);
     d.apply_steps(2);
@@ -37,7 +38,7 @@ protected:
 };
 
 TEST_F(late_checkpoint, is_not_gone_back_to) {
-  checkpoint_identity undone = fetch_under({"w1", "w2"});
+  ledger::checkpoint_identity undone = fetch_under({"w1", "w2"});
   do_again();
   // Step 2 has a copy again, which waits for its turn.
   EXPECT_TRUE(copy_of_step_2().empty());
@@ -53,8 +54,8 @@ TEST_F(late_checkpoint, is_not_gone_back_to) {
 }
 
 TEST_F(late_checkpoint, of_another_run_is_not_taken_for_one_of_this) {
-  checkpoint_identity mine = fetch_under({"w1", "w2"});
-  checkpoint_identity other = mine;
+  ledger::checkpoint_identity mine = fetch_under({"w1", "w2"});
+  ledger::checkpoint_identity other = mine;
   ++other.lineage;
   d.core.take(checkpoint_written{other, "other", {}}, d.now);
   EXPECT_EQ(d.core.run().copies.points().size(), 1u);
@@ -64,4 +65,4 @@ TEST_F(late_checkpoint, of_another_run_is_not_taken_for_one_of_this) {
 }
 
 } // namespace
-} // namespace ballast
+} // namespace ballast::coordinator

@@ -4,7 +4,7 @@
 
 #include <gmock/gmock.h>
 
-namespace ballast {
+namespace ballast::coordinator {
 namespace {
 
 using namespace std::chrono_literals;
@@ -56,4 +56,4 @@ TEST(load_watch, begins_anew_with_another_share) {
 }
 
 } // namespace
-} // namespace ballast
+} // namespace ballast::coordinator

@@ -5,7 +5,7 @@
 #include "coordinator_driver.hpp"
 #include "runtime/worker/step_history.hpp"
 
-namespace ballast {
+namespace ballast::coordinator {
 namespace {
 
 constexpr uint64_t absent = 200'000; // steps without a coordinator
@@ -18,7 +18,7 @@ protected:
     what_ = small_job(2);
     what_.train.epochs = 1'000'000;
     first_.core.submit(what_, "test-1", term{1});
-    auto place = pick<place_shares>(
+    auto place = pick<balance::place_shares>(
         first_.core.take(data_prepared{first_.set()}, first_.now));
     first_.place(place.at(0));
     past_.begun = past_.what = what_;
@@ -35,14 +35,14 @@ protected:
       w2_.add(record(n));
   }
 
-  static step_record record(uint64_t n) {
+  static ledger::step_record record(uint64_t n) {
     return {
         step_number{n}, epoch_number{1 + (n - 1) / 2}, plan_number{1}, 50, 2,
         1000 * n};
   }
 
   /// As a worker's engine answers.
-  final_ack answer(worker_id who, const step_history& has,
+  final_ack answer(worker_id who, const worker::step_history& has,
                    const fence_order& to) {
     final_ack out;
     out.worker = who;
@@ -89,20 +89,20 @@ protected:
   driver second_;
   job what_;
   past_run past_;
-  step_history w1_; // one step ahead
-  step_history w2_;
+  worker::step_history w1_; // one step ahead
+  worker::step_history w2_;
 };
 
 TEST_F(long_absence, of_the_coordinator_loses_no_step) {
   uint64_t shown = 0;
   actions all = take_over();
   for (const write_steps& lines : pick<write_steps>(all))
-    for (const committed_step& step : lines.steps)
+    for (const ledger::committed_step& step : lines.steps)
       ASSERT_EQ(value(step.step), ++shown);
   EXPECT_EQ(shown, absent);
   EXPECT_NE(second_.core.phase(), run_phase::failed) << second_.core.reason();
   // w2 gets the step that only w1 holds, and nobody comes without a state.
-  auto place = pick<place_shares>(all);
+  auto place = pick<balance::place_shares>(all);
   ASSERT_EQ(place.size(), 1u);
   second_.place(place[0]);
   const generation_state& now = *second_.core.generation();
@@ -150,4 +150,4 @@ TEST_F(long_absence, workers_hear_what_they_need_not_keep_any_longer) {
 }
 
 } // namespace
-} // namespace ballast
+} // namespace ballast::coordinator

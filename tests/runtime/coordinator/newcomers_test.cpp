@@ -7,7 +7,7 @@
 
 #include <gmock/gmock.h>
 
-namespace ballast {
+namespace ballast::coordinator {
 namespace {
 
 using namespace std::chrono_literals;
@@ -40,15 +40,17 @@ protected:
   worker_id invite(const std::string& name) {
     auto answer = d->join(name);
     EXPECT_TRUE(answer.accepted) << answer.refused.message;
-    auto place = pick<place_shares>(d->core.take(clock_tick{}, d->now));
+    auto place =
+        pick<balance::place_shares>(d->core.take(clock_tick{}, d->now));
     EXPECT_THAT(place, SizeIs(1));
     if (!place.empty())
       placed(place[0]);
     return answer.accepted->worker;
   }
-  void placed(const place_shares& what) {
-    plan next = repaired_plan(d->chunks(), 0.1, what.before, what.workers,
-                              what.generation, what.number);
+  void placed(const balance::place_shares& what) {
+    ledger::plan next =
+        balance::repaired_plan(d->chunks(), 0.1, what.before, what.workers,
+                               what.generation, what.number);
     d->core.take(
         shares_placed{next, std::vector<share_summary>(what.workers.size())},
         d->now);
@@ -85,7 +87,7 @@ TEST_F(newcomers, that_fail_to_load_cost_only_themselves) {
   auto out = pick<expel>(then);
   ASSERT_THAT(out, SizeIs(1));
   EXPECT_THAT(out[0].dismissed, HasSubstr("no route"));
-  auto place = pick<place_shares>(d->recover(step_number{2}));
+  auto place = pick<balance::place_shares>(d->recover(step_number{2}));
   ASSERT_THAT(place, SizeIs(1));
   EXPECT_EQ(place[0].workers, d->workers);
 }
@@ -93,7 +95,7 @@ TEST_F(newcomers, that_fail_to_load_cost_only_themselves) {
 TEST_F(newcomers, that_fail_are_not_taken_in_again_by_this_run) {
   begin();
   fails(invite("w3"));
-  d->place(pick<place_shares>(d->recover(step_number{2})).at(0));
+  d->place(pick<balance::place_shares>(d->recover(step_number{2})).at(0));
   step(3, 3);
   d->dress = [](worker_hello& hello) { hello.not_for = "test-1"; };
   EXPECT_TRUE(d->join("w3").accepted);
@@ -101,9 +103,11 @@ TEST_F(newcomers, that_fail_are_not_taken_in_again_by_this_run) {
   // Another one is, but not at once.
   d->dress = {};
   d->join("w4");
-  EXPECT_THAT(pick<place_shares>(d->core.take(clock_tick{}, d->now + 50ms)),
-              IsEmpty());
-  auto place = pick<place_shares>(d->core.take(clock_tick{}, d->now + 100ms));
+  EXPECT_THAT(
+      pick<balance::place_shares>(d->core.take(clock_tick{}, d->now + 50ms)),
+      IsEmpty());
+  auto place =
+      pick<balance::place_shares>(d->core.take(clock_tick{}, d->now + 100ms));
   ASSERT_THAT(place, SizeIs(1));
   ASSERT_THAT(place[0].workers, SizeIs(3));
   EXPECT_EQ(d->core.name_of(place[0].workers[2]), "w4");
@@ -113,7 +117,7 @@ TEST_F(newcomers, that_replace_others_and_fail_end_with_the_respawn_limit) {
   begin(true);
   d->core.take(process_ended{"w2", killed_by(9)}, d->now);
   std::vector<std::string> started;
-  d->place(pick<place_shares>(d->recover(step_number{2})).at(0));
+  d->place(pick<balance::place_shares>(d->recover(step_number{2})).at(0));
   uint64_t done = 2;
   for (int round = 0; round < 12; ++round) {
     ++done;
@@ -128,7 +132,7 @@ TEST_F(newcomers, that_replace_others_and_fail_end_with_the_respawn_limit) {
     fails(invite(started.back()));
     ASSERT_TRUE(d->core.active());
     d->core.take(process_ended{started.back(), exited_with(1)}, d->now);
-    auto place = pick<place_shares>(d->recover(step_number{done}));
+    auto place = pick<balance::place_shares>(d->recover(step_number{done}));
     ASSERT_THAT(place, SizeIs(1));
     d->place(place[0]);
   }
@@ -218,8 +222,8 @@ TEST_F(newcomers, that_are_about_to_end_take_no_new_work) {
   d->join("w2");
   d->core.take(leave_announced{worker_id{2}});
   d->core.submit(small_job(1), "test-1", term{1});
-  auto place =
-      pick<place_shares>(d->core.take(data_prepared{d->set()}, d->now));
+  auto place = pick<balance::place_shares>(
+      d->core.take(data_prepared{d->set()}, d->now));
   ASSERT_THAT(place, SizeIs(1));
   EXPECT_EQ(place[0].workers, std::vector<worker_id>{worker_id{1}});
   EXPECT_EQ(state_of("w2"), "draining");
@@ -255,4 +259,4 @@ TEST_F(newcomers, leave_a_reason_that_outlives_the_recovery) {
 }
 
 } // namespace
-} // namespace ballast
+} // namespace ballast::coordinator

@@ -6,7 +6,7 @@
 
 #include <gmock/gmock.h>
 
-namespace ballast {
+namespace ballast::coordinator {
 namespace {
 
 using namespace std::chrono_literals;
@@ -154,7 +154,8 @@ protected:
     while (d.now - begun < 60s) {
       d.now += 10ms;
       all_beat();
-      auto place = pick<place_shares>(d.core.take(clock_tick{}, d.now));
+      auto place =
+          pick<balance::place_shares>(d.core.take(clock_tick{}, d.now));
       if (!place.empty()) {
         d.place(place[0]);
         break;
@@ -169,7 +170,7 @@ TEST_F(opening, that_fails_again_and_again_waits_longer_each_time) {
   begin(2);
   std::vector<int64_t> waits;
   for (int i = 0; i < 8; ++i) {
-    EXPECT_THAT(pick<place_shares>(attempt_fails()), IsEmpty());
+    EXPECT_THAT(pick<balance::place_shares>(attempt_fails()), IsEmpty());
     waits.push_back(wait_for_placement().count());
   }
   EXPECT_THAT(waits, ElementsAre(100, 200, 400, 800, 1600, 3200, 5000, 5000));
@@ -183,7 +184,7 @@ TEST_F(opening, that_fails_three_times_is_told_with_what_to_set) {
     wait_for_placement();
   }
   EXPECT_FALSE(status_of(d.core, d.now).run.value().cannot_open);
-  auto told = ballast::told<events::cannot_open>(attempt_fails());
+  auto told = coordinator::told<events::cannot_open>(attempt_fails());
   ASSERT_THAT(told, SizeIs(1));
   EXPECT_EQ(told[0].broken.value().worker, "w2");
   EXPECT_EQ(told[0].broken.value().cannot_reach, "w1");
@@ -206,7 +207,7 @@ TEST_F(opening, leaves_out_who_is_unreachable_if_enough_remain) {
   ASSERT_THAT(out, SizeIs(1));
   EXPECT_EQ(out[0].who, d.workers[0]);
   EXPECT_THAT(out[0].reason, HasSubstr("--host"));
-  auto place = pick<place_shares>(then);
+  auto place = pick<balance::place_shares>(then);
   ASSERT_THAT(place, SizeIs(1)) << "at once";
   EXPECT_EQ(place[0].workers, std::vector<worker_id>{d.workers[1]});
 }
@@ -234,7 +235,7 @@ TEST_F(opening, ends_within_grace_s_with_what_every_worker_lacks) {
       wait_for_placement();
     then = attempt_lacks(i % 2);
     EXPECT_THAT(pick<expel>(then), IsEmpty());
-    if (auto told = ballast::told<events::cannot_open>(then); i == 2) {
+    if (auto told = coordinator::told<events::cannot_open>(then); i == 2) {
       ASSERT_THAT(told, SizeIs(1));
       EXPECT_THAT(told[0].message,
                   HasSubstr("cannot make shared memory: File too large"));
@@ -293,7 +294,7 @@ protected:
     first.code = errc::collective_failed;
     first.message = "silence";
     d.core.take(first, d.now);
-    d.place(pick<place_shares>(d.recover(done)).at(0));
+    d.place(pick<balance::place_shares>(d.recover(done)).at(0));
     for (int i = 0; i < 2; ++i) {
       EXPECT_THAT(pick<expel>(attempt_fails()), IsEmpty());
       wait_for_placement();
@@ -310,14 +311,14 @@ TEST_F(broken_pair, costs_one_of_the_two_and_not_the_run) {
   EXPECT_EQ(out[0].who, w(2)) << "of the two, who joined last";
   EXPECT_THAT(out[0].reason, HasSubstr("no route"));
   EXPECT_EQ(out[0].dismissed, "") << "it may come back";
-  auto place = pick<place_shares>(then);
+  auto place = pick<balance::place_shares>(then);
   ASSERT_THAT(place, SizeIs(1)) << "at once";
   EXPECT_THAT(place[0].workers, ElementsAre(w(1), w(3)));
 }
 
 TEST_F(broken_pair, is_told_by_who_saw_it) {
   begin(3);
-  auto told = ballast::told<events::cannot_open>(third_attempt_fails());
+  auto told = coordinator::told<events::cannot_open>(third_attempt_fails());
   ASSERT_THAT(told, SizeIs(1));
   EXPECT_EQ(told[0].broken.value().worker, "w2");
   EXPECT_EQ(told[0].broken.value().cannot_reach, "w1");
@@ -333,26 +334,26 @@ TEST_F(broken_pair, keeps_all_where_all_are_needed) {
 
 TEST_F(broken_pair, lets_the_dismissed_one_come_back_later_and_ever_later) {
   begin();
-  d.place(pick<place_shares>(third_attempt_fails()).at(0));
+  d.place(pick<balance::place_shares>(third_attempt_fails()).at(0));
   step();
   std::vector<int64_t> waits;
   for (int round = 0; round < 3; ++round) {
     const instant out = d.now;
     ASSERT_TRUE(d.join("w2").accepted);
-    std::vector<place_shares> place;
+    std::vector<balance::place_shares> place;
     while (place.empty() && d.now - out < 1000s) {
       d.now += 100ms;
       all_beat();
-      place = pick<place_shares>(d.core.take(clock_tick{}, d.now));
+      place = pick<balance::place_shares>(d.core.take(clock_tick{}, d.now));
     }
     waits.push_back((d.now - out) / 1s);
     ASSERT_TRUE(d.core.change());
     const worker_id back = d.core.change()->workers.back();
     for (int i = 0; i < 3; ++i) {
       ASSERT_THAT(place, SizeIs(1));
-      plan next =
-          repaired_plan(d.chunks(), 0.1, place[0].before, place[0].workers,
-                        place[0].generation, place[0].number);
+      ledger::plan next = balance::repaired_plan(
+          d.chunks(), 0.1, place[0].before, place[0].workers,
+          place[0].generation, place[0].number);
       d.core.take(shares_placed{next, std::vector<share_summary>(
                                           place[0].workers.size())},
                   d.now);
@@ -368,14 +369,14 @@ TEST_F(broken_pair, lets_the_dismissed_one_come_back_later_and_ever_later) {
       for (worker_id who : held.awaited())
         then = d.core.take(
             final_ack{who, held.level(), who != back, done, {}, {}}, d.now);
-      d.place(pick<place_shares>(then).at(0));
+      d.place(pick<balance::place_shares>(then).at(0));
       step();
       EXPECT_EQ(pick<expel>(then).size(), i == 2 ? 1u : 0u);
       place.clear();
       for (int tick = 0; i < 2 && place.empty() && tick < 100; ++tick) {
         d.now += 100ms;
         all_beat();
-        place = pick<place_shares>(d.core.take(clock_tick{}, d.now));
+        place = pick<balance::place_shares>(d.core.take(clock_tick{}, d.now));
       }
     }
   }
@@ -384,7 +385,7 @@ TEST_F(broken_pair, lets_the_dismissed_one_come_back_later_and_ever_later) {
 
 TEST_F(broken_pair, calls_the_dismissed_one_back_where_nobody_else_is_left) {
   begin();
-  d.place(pick<place_shares>(third_attempt_fails()).at(0));
+  d.place(pick<balance::place_shares>(third_attempt_fails()).at(0));
   ASSERT_TRUE(d.join("w2").accepted);
   d.core.take(clock_tick{}, d.now);
   EXPECT_FALSE(d.core.change());
@@ -392,7 +393,7 @@ TEST_F(broken_pair, calls_the_dismissed_one_back_where_nobody_else_is_left) {
             worker_standing::dismissed);
   d.core.take(connection_lost{w(1), closed}, d.now);
   actions then = d.core.take(connection_lost{w(3), closed}, d.now);
-  auto place = pick<place_shares>(then);
+  auto place = pick<balance::place_shares>(then);
   ASSERT_THAT(place, SizeIs(1));
   EXPECT_THAT(place[0].workers, ElementsAre(w(4)));
 }
@@ -406,15 +407,17 @@ TEST_F(opening, waits_for_nothing_where_a_worker_died) {
   echo.message = "peer lost";
   d.core.take(echo, d.now);
   d.core.take(connection_lost{d.workers[0], killed_by(9)}, d.now);
-  EXPECT_THAT(pick<place_shares>(d.recover(step_number{0})), SizeIs(1));
+  EXPECT_THAT(pick<balance::place_shares>(d.recover(step_number{0})),
+              SizeIs(1));
 }
 
 TEST_F(opening, does_not_keep_a_stop_waiting) {
   begin();
   attempt_fails();
   d.core.ask(stop_run{false});
-  EXPECT_THAT(pick<place_shares>(d.core.take(clock_tick{}, d.now + 10ms)),
-              SizeIs(1));
+  EXPECT_THAT(
+      pick<balance::place_shares>(d.core.take(clock_tick{}, d.now + 10ms)),
+      SizeIs(1));
 }
 
 TEST_F(opening, that_fails_does_not_keep_a_stop_from_its_end) {
@@ -424,7 +427,7 @@ TEST_F(opening, that_fails_does_not_keep_a_stop_from_its_end) {
     wait_for_placement();
   }
   d.core.ask(stop_run{false});
-  auto place = pick<place_shares>(attempt_fails());
+  auto place = pick<balance::place_shares>(attempt_fails());
   ASSERT_THAT(place, SizeIs(1));
   EXPECT_EQ(place[0].workers, std::vector<worker_id>{d.workers[1]})
       << "the one that the others reach";
@@ -446,11 +449,11 @@ TEST_F(opening, for_no_known_reason_does_not_either) {
     word.message = "the deadline passed";
     d.core.take(word, d.now);
     then = d.recover(step_number{0});
-    d.place(pick<place_shares>(then).at(0));
+    d.place(pick<balance::place_shares>(then).at(0));
   }
-  EXPECT_EQ(pick<place_shares>(then).at(0).workers.size(), 1u);
+  EXPECT_EQ(pick<balance::place_shares>(then).at(0).workers.size(), 1u);
   EXPECT_THAT(pick<expel>(then), SizeIs(1));
 }
 
 } // namespace
-} // namespace ballast
+} // namespace ballast::coordinator

@@ -11,7 +11,7 @@
 #include <functional>
 #include <gtest/gtest.h>
 
-namespace ballast {
+namespace ballast::coordinator {
 namespace {
 
 constexpr uint64_t beginning = 17;
@@ -21,19 +21,20 @@ constexpr uint64_t beginning = 17;
 struct past_steps_of : ::testing::Test {
   void SetUp() override {
     std::vector<worker_id> both{worker_id{1}, worker_id{2}};
-    manifest set = testing::plain_set(std::vector<uint32_t>(10, 10));
-    plan first = first_plan(set, both, generation{1}, plan_number{1});
-    plan alone = first_plan(set, {worker_id{1}}, generation{2}, plan_number{2});
+    ledger::manifest set = testing::plain_set(std::vector<uint32_t>(10, 10));
+    ledger::plan first = first_plan(set, both, generation{1}, plan_number{1});
+    ledger::plan alone =
+        first_plan(set, {worker_id{1}}, generation{2}, plan_number{2});
     record.config = {5, 10, std::vector<uint32_t>(10, 10)};
-    record.plans = {{first, position{}},
+    record.plans = {{first, ledger::position{}},
                     {alone, {epoch_number{2}, step_number{11}}}};
     past.rows = 100;
     run_tally tally;
     tally.lineage = beginning;
-    ledger_walk walk(record);
+    ledger::ledger_walk walk(record);
     for (uint64_t step = 1; step <= 25; ++step) {
       bool entered = false;
-      committed_step line = *walk.walk(entered);
+      ledger::committed_step line = *walk.walk(entered);
       line.loss = 1;
       line.t_ns = step;
       tally.lineage = lineage_after(tally.lineage, line,
@@ -63,8 +64,8 @@ struct past_steps_of : ::testing::Test {
   }
 
   past_run past;
-  recorded_run record;
-  std::vector<checkpoint_identity> identities; // behind each step
+  ledger::recorded_run record;
+  std::vector<ledger::checkpoint_identity> identities; // behind each step
 };
 
 using steps = std::vector<uint64_t>;
@@ -86,7 +87,7 @@ TEST_F(past_steps_of, takes_its_own_checkpoints) {
 TEST_F(past_steps_of, refuses_each_checkpoint_that_is_of_something_else) {
   struct {
     const char* what;
-    std::function<void(checkpoint_identity&)> change;
+    std::function<void(ledger::checkpoint_identity&)> change;
     const char* why;
   } cases[] = {
       {"an undone generation",
@@ -97,7 +98,7 @@ TEST_F(past_steps_of, refuses_each_checkpoint_that_is_of_something_else) {
       {"another run", [](auto& one) { ++one.lineage; }, "of another run"},
       {"no lineage",
        [](auto& one) {
-         one = {position(one), {}, {}, 0};
+         one = {ledger::position(one), {}, {}, 0};
        },
        "names no generation"},
       {"a step to come", [](auto& one) { one.step = step_number{29}; },
@@ -144,7 +145,7 @@ TEST_F(past_steps_of, refuses_the_run_where_steps_and_ledger_differ) {
   };
   for (const auto& c : cases) {
     past_run kept = past;
-    recorded_run before = record;
+    ledger::recorded_run before = record;
     c.change(*this);
     past_steps found = check();
     EXPECT_EQ(found.problem.code, errc::run_dir_unusable) << c.why;
@@ -214,4 +215,4 @@ TEST_F(past_steps_of, averages_the_loss_over_steps_that_have_one) {
 }
 
 } // namespace
-} // namespace ballast
+} // namespace ballast::coordinator

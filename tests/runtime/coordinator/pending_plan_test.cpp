@@ -6,7 +6,7 @@
 
 #include <gmock/gmock.h>
 
-namespace ballast {
+namespace ballast::coordinator {
 namespace {
 
 using ::testing::ElementsAre;
@@ -21,7 +21,7 @@ protected:
     what_.train.global_batch = 10;
     what_.train.epochs = 100;
     first_.core.submit(what_, "test-1", term{1});
-    auto place = pick<place_shares>(
+    auto place = pick<balance::place_shares>(
         first_.core.take(data_prepared{first_.set()}, first_.now));
     first_.workers = place.at(0).workers;
     first_.place(place[0]);
@@ -47,16 +47,16 @@ protected:
     first_.now += std::chrono::milliseconds(50);
     EXPECT_THAT(pick<observe_load>(first_.core.take(clock_tick{}, first_.now)),
                 SizeIs(1));
-    balance_answer answer;
-    answer.state.code = balance_code::planned;
+    balance::balance_answer answer;
+    answer.state.code = balance::balance_code::planned;
     answer.state.makespan_ratio = 1.5;
-    balance_proposal& what = answer.proposal;
+    balance::balance_proposal& what = answer.proposal;
     what.generation = generation{1};
     what.base = plan_number{1};
     what.moves = {{{chunk_id{0}, 0, 10}, 0, 1, 100, 1}};
     what.moved_rows = 10;
     what.bound_rows = 7;
-    what.cause = balance_cause::size;
+    what.cause = balance::balance_cause::size;
     what.reason = "one owns more";
     what.weights = {40, 60};
     what.after = {{first_.workers[0], 40, 0.25}, {first_.workers[1], 60, 0}};
@@ -74,19 +74,19 @@ protected:
   actions join() {
     actions then = first_.join("w3").then;
     actions more = first_.core.take(clock_tick{}, first_.now);
-    auto place = pick<place_shares>(more);
+    auto place = pick<balance::place_shares>(more);
     EXPECT_THAT(place, SizeIs(1));
-    plan placed =
-        repaired_plan(first_.chunks(), 0.1, place.at(0).before,
-                      place[0].workers, place[0].generation, place[0].number);
+    ledger::plan placed = balance::repaired_plan(
+        first_.chunks(), 0.1, place.at(0).before, place[0].workers,
+        place[0].generation, place[0].number);
     std::vector<share_summary> counts;
-    for (const share& one : placed.shares)
+    for (const ledger::share& one : placed.shares)
       counts.push_back({one.worker, rows(one), 0});
     return first_.core.take(shares_placed{placed, counts}, first_.now);
   }
 
   /// The second life, all back; what it says until it has placed anew.
-  actions take_over(std::vector<step_record> records) {
+  actions take_over(std::vector<ledger::step_record> records) {
     second_.core.resume(past_, term{2});
     second_.core.take(data_prepared{second_.set()}, second_.now);
     for (const past_membership& one : past_.memberships)
@@ -100,7 +100,7 @@ protected:
   }
 
   /// All that the answers to the fence make it say.
-  static actions answers(driver& of, std::vector<step_record> records) {
+  static actions answers(driver& of, std::vector<ledger::step_record> records) {
     actions out;
     generation level = of.core.fence()->level();
     step_number last = records.empty() ? step_number{} : records.back().step;
@@ -112,8 +112,9 @@ protected:
     return out;
   }
 
-  static std::vector<step_record> steps(uint64_t under_1, uint64_t under_2) {
-    std::vector<step_record> out;
+  static std::vector<ledger::step_record> steps(uint64_t under_1,
+                                                uint64_t under_2) {
+    std::vector<ledger::step_record> out;
     for (uint64_t step = 1; step <= under_1 + under_2; ++step)
       out.push_back({step_number{step}, epoch_number{1},
                      plan_number{step > under_1 ? 2u : 1u}, 10, 1, step});
@@ -134,7 +135,7 @@ TEST_F(pending_plan, of_a_dead_coordinator_is_told_of_by_the_next_one) {
   EXPECT_EQ(done[0].what.plan, plan_number{2});
   EXPECT_EQ(done[0].what.generation, generation{1});
   EXPECT_EQ(done[0].what.step, step_number{4});
-  EXPECT_EQ(done[0].balance.cause, balance_cause::size);
+  EXPECT_EQ(done[0].balance.cause, balance::balance_cause::size);
   EXPECT_EQ(done[0].what.reason, "one owns more");
   EXPECT_EQ(done[0].balance.makespan_ratio, 1.5);
   EXPECT_EQ(done[0].balance.moved_rows, 10u);
@@ -222,4 +223,4 @@ TEST_F(pending_plan, at_a_fence_is_told_of_in_the_same_life) {
 }
 
 } // namespace
-} // namespace ballast
+} // namespace ballast::coordinator

@@ -8,10 +8,10 @@
 
 namespace ballast::testing {
 
-inline manifest plain_set(const std::vector<uint32_t>& chunk_rows) {
-  manifest out;
+inline ledger::manifest plain_set(const std::vector<uint32_t>& chunk_rows) {
+  ledger::manifest out;
   for (uint32_t rows : chunk_rows) {
-    chunk_info chunk;
+    ledger::chunk_info chunk;
     chunk.id = chunk_id(uint32_t(out.train.size()));
     chunk.rows = rows;
     out.train.push_back(chunk);

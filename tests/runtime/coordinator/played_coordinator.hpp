@@ -10,7 +10,7 @@
 #include <string>
 #include <utility>
 
-namespace ballast {
+namespace ballast::coordinator {
 
 class played_coordinator {
 public:
@@ -43,7 +43,7 @@ public:
     actions then;
   };
   reply submit(const job& what, const std::string& name, term life) {
-    failure refused = ballast::submit(*core_, what, name, life);
+    failure refused = coordinator::submit(*core_, what, name, life);
     return {std::move(refused), box_->take()};
   }
   reply resume(past_run past, term life, std::string token = {}) {
@@ -53,7 +53,7 @@ public:
   }
   template <class Request>
   reply ask(const Request& what, instant now = {}) {
-    failure refused = ballast::ask(*core_, what, now);
+    failure refused = coordinator::ask(*core_, what, now);
     return {std::move(refused), box_->take()};
   }
 
@@ -68,11 +68,11 @@ public:
   const generation_state* generation() const { return members().members(); }
   const membership_change* change() const { return members().change(); }
   /// Null where nothing is fenced.
-  const ballast::fence* fence() const {
+  const coordinator::fence* fence() const {
     const fenced* s = members().in<fenced>();
     return s ? &s->held : nullptr;
   }
-  const committed_step& last() const { return run().steps.last(); }
+  const ledger::committed_step& last() const { return run().steps.last(); }
   /// Why it ended.
   std::string reason() const {
     const ended* s = members().in<ended>();
@@ -84,4 +84,4 @@ private:
   std::unique_ptr<coordinator_parts> core_;
 };
 
-} // namespace ballast
+} // namespace ballast::coordinator

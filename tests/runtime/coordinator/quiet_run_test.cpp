@@ -7,7 +7,7 @@
 
 #include <gmock/gmock.h>
 
-namespace ballast {
+namespace ballast::coordinator {
 namespace {
 
 using namespace std::chrono_literals;
@@ -27,7 +27,7 @@ protected:
     count(d_.core.submit(what, "test-1", term{1}).then);
     actions placing = d_.core.take(data_prepared{d_.set()}, d_.now);
     count(placing);
-    d_.place(pick<place_shares>(placing).at(0));
+    d_.place(pick<balance::place_shares>(placing).at(0));
     count(d_.assigned);
   }
 
@@ -87,4 +87,4 @@ TEST_F(quiet_run, writes_at_most_200_lines_an_hour) {
 }
 
 } // namespace
-} // namespace ballast
+} // namespace ballast::coordinator

@@ -5,7 +5,7 @@
 
 #include <vector>
 
-namespace ballast {
+namespace ballast::coordinator {
 namespace {
 
 TEST(rank_names, stand_for_the_numbers) {
@@ -19,4 +19,4 @@ TEST(rank_names, stand_for_the_numbers) {
 }
 
 } // namespace
-} // namespace ballast
+} // namespace ballast::coordinator

@@ -6,15 +6,16 @@
 
 #include <gtest/gtest.h>
 
-namespace ballast {
+namespace ballast::coordinator {
 namespace {
 
 using namespace std::chrono_literals;
 
 constexpr uint64_t second = 1'000'000'000;
 
-committed_step at(uint64_t number, uint64_t t_ns, uint64_t generation = 1) {
-  committed_step out;
+ledger::committed_step at(uint64_t number, uint64_t t_ns,
+                          uint64_t generation = 1) {
+  ledger::committed_step out;
   out.step = step_number{number};
   out.epoch = epoch_number{1};
   out.generation = ballast::generation{generation};
@@ -86,4 +87,4 @@ TEST(event_budget, writes_the_first_ones_and_then_few) {
 }
 
 } // namespace
-} // namespace ballast
+} // namespace ballast::coordinator

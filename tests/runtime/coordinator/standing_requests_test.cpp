@@ -7,7 +7,7 @@
 
 #include <gmock/gmock.h>
 
-namespace ballast {
+namespace ballast::coordinator {
 namespace {
 
 using ::testing::ElementsAre;
@@ -27,7 +27,7 @@ protected:
       first_.join(name);
     first_.core.submit(long_job(), "test-1", term{1});
     begun_ = first_.core.take(data_prepared{first_.set()}, first_.now);
-    auto place = pick<place_shares>(begun_);
+    auto place = pick<balance::place_shares>(begun_);
     EXPECT_EQ(place.size(), 1u);
     first_.workers = place.at(0).workers;
     first_.place(place[0]);
@@ -59,7 +59,7 @@ protected:
       hello.run = "test-1";
       EXPECT_TRUE(second_.core.hello(hello, second_.now).accepted);
     }
-    auto place = pick<place_shares>(second_.recover(step_number{0}));
+    auto place = pick<balance::place_shares>(second_.recover(step_number{0}));
     ASSERT_EQ(place.size(), 1u);
     connected_ = second_.place(place[0]);
     second_.apply_steps(1);
@@ -95,7 +95,7 @@ protected:
     actions then = second_.core.take(clock_tick{}, second_.now);
     for (const start_worker& one : pick<start_worker>(then))
       started_.push_back(one.name);
-    auto place = pick<place_shares>(then);
+    auto place = pick<balance::place_shares>(then);
     std::vector<std::string> out;
     for (worker_id who :
          place.empty() ? second_.core.generation()->workers : place[0].workers)
@@ -198,7 +198,7 @@ TEST_F(asking, fewer_are_enough_to_begin_with) {
   second_.core.resume(past_, term{2});
   prepared_ = second_.core.take(data_prepared{second_.set()}, second_.now);
   second_.join("w4");
-  EXPECT_THAT(pick<place_shares>(second_.join("w5").then), SizeIs(1));
+  EXPECT_THAT(pick<balance::place_shares>(second_.join("w5").then), SizeIs(1));
 }
 
 TEST_F(asking, more_workers_are_started) {
@@ -336,7 +336,7 @@ TEST_F(asking, one_that_returns_without_a_step_may_fail_by_itself) {
     hello.run = "test-1";
     EXPECT_TRUE(second_.core.hello(hello, second_.now).accepted);
   }
-  auto place = pick<place_shares>(second_.recover(step_number{0}));
+  auto place = pick<balance::place_shares>(second_.recover(step_number{0}));
   ASSERT_EQ(place.size(), 1u);
   second_.place(place[0]);
   worker_failed word;
@@ -382,4 +382,4 @@ TEST_F(asking, one_that_never_trained_is_not_remembered) {
 }
 
 } // namespace
-} // namespace ballast
+} // namespace ballast::coordinator

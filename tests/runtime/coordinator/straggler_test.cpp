@@ -5,7 +5,7 @@
 
 #include <gmock/gmock.h>
 
-namespace ballast {
+namespace ballast::coordinator {
 namespace {
 
 using namespace std::chrono_literals;
@@ -152,4 +152,4 @@ TEST(stragglers, are_forgotten_with_their_process_and_told_to_a_new_run) {
 }
 
 } // namespace
-} // namespace ballast
+} // namespace ballast::coordinator

@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-namespace ballast {
+namespace ballast::coordinator {
 
 /// "reopening" is an opening behind a fence; "changing" is training with the
 /// next membership beside it, "paused" is training that stands still.
@@ -125,4 +125,4 @@ inline std::string diagram() {
   return out + "```\n";
 }
 
-} // namespace ballast
+} // namespace ballast::coordinator

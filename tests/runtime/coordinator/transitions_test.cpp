@@ -13,7 +13,7 @@
 #include <map>
 #include <sstream>
 
-namespace ballast {
+namespace ballast::coordinator {
 namespace {
 
 using namespace std::chrono_literals;
@@ -40,8 +40,8 @@ stage submitted(uint32_t workers) {
 
 stage in_opening() {
   stage out = submitted(2);
-  auto place =
-      pick<place_shares>(out->core.take(data_prepared{out->set()}, out->now));
+  auto place = pick<balance::place_shares>(
+      out->core.take(data_prepared{out->set()}, out->now));
   out->workers = place.at(0).workers;
   std::vector<share_summary> counts;
   for (worker_id who : out->workers)
@@ -66,8 +66,8 @@ stage in_fence() {
 /// Behind a fence.
 stage in_opening_again() {
   stage out = in_fence();
-  auto place = pick<place_shares>(out->recover(step_number{2}));
-  placed_shares placed = ballast::place(out->chunks(), 0.1, place.at(0));
+  auto place = pick<balance::place_shares>(out->recover(step_number{2}));
+  placed_shares placed = balance::place(out->chunks(), 0.1, place.at(0));
   out->core.take(shares_placed{placed.what, placed.shares}, out->now);
   return out;
 }
@@ -75,8 +75,9 @@ stage in_opening_again() {
 stage in_change() {
   stage out = in_training();
   out->join("w3");
-  auto place = pick<place_shares>(out->core.take(clock_tick{}, out->now));
-  placed_shares placed = ballast::place(out->chunks(), 0.1, place.at(0));
+  auto place =
+      pick<balance::place_shares>(out->core.take(clock_tick{}, out->now));
+  placed_shares placed = balance::place(out->chunks(), 0.1, place.at(0));
   out->core.take(shares_placed{placed.what, placed.shares}, out->now);
   return out;
 }
@@ -144,9 +145,9 @@ const std::map<std::string, std::function<stage()>> stages{
 /// What an event may name.
 struct scene {
   driver& d;
-  worker_id who{1};  // the first member, or the first node
-  generation gen{1}; // the one in force
-  plan current;      // likewise
+  worker_id who{1};     // the first member, or the first node
+  generation gen{1};    // the one in force
+  ledger::plan current; // likewise
   uint32_t ranks = 1;
 
   explicit scene(driver& of) : d(of) {
@@ -164,7 +165,7 @@ struct scene {
   generation next() const {
     return d.core.change() ? d.core.change()->number : gen;
   }
-  step_record step() const {
+  ledger::step_record step() const {
     return {step_number{3}, epoch_number{2}, current.number, 50, 2, 30};
   }
 };
@@ -201,10 +202,10 @@ played take_all(scene& in, Report what) {
 
 shares_placed placement(scene& in) {
   const membership_change* change = in.d.core.change();
-  plan what = change ? change->offered : in.current;
+  ledger::plan what = change ? change->offered : in.current;
   what.generation = in.next();
   std::vector<share_summary> shares;
-  for (const share& one : what.shares)
+  for (const ledger::share& one : what.shares)
     shares.push_back({one.worker, 0, 0});
   return {what, shares};
 }
@@ -308,7 +309,8 @@ const std::map<std::string, std::function<played(scene&)>> events_played{
        done.generation = in.gen;
        return take(in, done);
      }},
-    {"balance_answer", [](scene& in) { return take(in, balance_answer{}); }},
+    {"balance_answer",
+     [](scene& in) { return take(in, balance::balance_answer{}); }},
     {"saved_model", [](scene& in) { return take(in, saved_model{}); }},
     {"outside_trouble",
      [](scene& in) {
@@ -353,7 +355,7 @@ std::string outcome_of(const std::string& state, const std::string& event) {
   if (after != before)
     return after;
   if (d->core.phase() != phase)
-    return to_string(d->core.phase());
+    return ballast::to_string(d->core.phase());
   return got.then.empty() ? "-" : "acts";
 }
 
@@ -403,4 +405,4 @@ TEST(transitions, diagram_in_the_documentation_is_that_of_the_table) {
 }
 
 } // namespace
-} // namespace ballast
+} // namespace ballast::coordinator

@@ -7,7 +7,7 @@
 
 #include <algorithm>
 
-namespace ballast {
+namespace ballast::coordinator {
 namespace {
 
 using ::testing::ElementsAre;
@@ -85,4 +85,4 @@ TEST(vertex_cover, is_never_larger_than_any_other_one) {
 }
 
 } // namespace
-} // namespace ballast
+} // namespace ballast::coordinator

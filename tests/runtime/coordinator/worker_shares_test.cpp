@@ -3,11 +3,11 @@
 
 #include <gtest/gtest.h>
 
-namespace ballast {
+namespace ballast::coordinator {
 namespace {
 
-plan weighted(std::vector<uint32_t> weights) {
-  plan out;
+ledger::plan weighted(std::vector<uint32_t> weights) {
+  ledger::plan out;
   for (uint32_t weight : weights) {
     out.shares.emplace_back();
     out.shares.back().batch_weight = weight;
@@ -35,4 +35,4 @@ TEST(worker_shares, are_empty_where_nobody_has_a_share_yet) {
 }
 
 } // namespace
-} // namespace ballast
+} // namespace ballast::coordinator

@@ -31,7 +31,7 @@ TEST(words, name_one_value_each) {
   expect_a_word_for_each_up_to(compute_precision::bfloat16);
   expect_a_word_for_each_up_to(collective_kind::nccl);
   expect_a_word_for_each_up_to(json_kind::object);
-  expect_a_word_for_each_up_to(run_phase::stopped);
+  expect_a_word_for_each_up_to(coordinator::run_phase::stopped);
 }
 
 TEST(words, of_a_field_are_what_it_allows) {

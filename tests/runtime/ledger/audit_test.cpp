@@ -1,7 +1,7 @@
 #include "runtime/ledger/audit.hpp"
 #include "tests/runtime/ledger/ledger_fixture.hpp"
 
-namespace ballast {
+namespace ballast::ledger {
 namespace {
 
 using namespace ballast::testing;
@@ -311,4 +311,4 @@ TEST(audit, names_the_first_problems_and_counts_all) {
 }
 
 } // namespace
-} // namespace ballast
+} // namespace ballast::ledger

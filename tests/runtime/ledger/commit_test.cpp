@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace ballast {
+namespace ballast::ledger {
 namespace {
 
 std::vector<step_record> steps(uint64_t first, uint64_t last, uint64_t t_ns) {
@@ -73,4 +73,4 @@ TEST(commit_tracker, waits_for_records_that_are_still_on_their_way) {
 }
 
 } // namespace
-} // namespace ballast
+} // namespace ballast::ledger

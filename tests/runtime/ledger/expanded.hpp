@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace ballast {
+namespace ballast::ledger {
 
 inline std::vector<uint64_t> expand(const std::vector<id_run>& runs) {
   std::vector<uint64_t> out;
@@ -16,4 +16,4 @@ inline std::vector<uint64_t> expand(const std::vector<id_run>& runs) {
   return out;
 }
 
-} // namespace ballast
+} // namespace ballast::ledger

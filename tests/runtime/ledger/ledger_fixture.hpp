@@ -39,10 +39,10 @@ inline std::vector<uint32_t> chunks_of(uint64_t rows, uint32_t chunk_rows) {
 }
 
 /// Every chunk cut in a few pieces at random places.
-inline std::vector<interval> cut_chunks(const std::vector<uint32_t>& chunk_rows,
-                                        uint64_t pieces_max,
-                                        test_random& random) {
-  std::vector<interval> out;
+inline std::vector<ledger::interval>
+cut_chunks(const std::vector<uint32_t>& chunk_rows, uint64_t pieces_max,
+           test_random& random) {
+  std::vector<ledger::interval> out;
   for (uint32_t chunk = 0; chunk < chunk_rows.size(); ++chunk) {
     std::vector<uint32_t> cuts{0, chunk_rows[chunk]};
     for (uint64_t i = random.below(pieces_max); i > 0; --i)
@@ -56,22 +56,22 @@ inline std::vector<interval> cut_chunks(const std::vector<uint32_t>& chunk_rows,
 }
 
 /// Deals pieces to workers in proportion to `shares`; b_w = rows owned.
-inline plan deal_pieces(const std::vector<interval>& pieces,
-                        const std::vector<worker_id>& workers,
-                        const std::vector<uint64_t>& shares, plan_number number,
-                        test_random& random) {
-  plan out{number, generation{1}, {}};
+inline ledger::plan deal_pieces(const std::vector<ledger::interval>& pieces,
+                                const std::vector<worker_id>& workers,
+                                const std::vector<uint64_t>& shares,
+                                plan_number number, test_random& random) {
+  ledger::plan out{number, generation{1}, {}};
   for (worker_id worker : workers)
     out.shares.push_back({worker, number, 0, {}, uint32_t(out.shares.size())});
   uint64_t sum = std::accumulate(shares.begin(), shares.end(), uint64_t{0});
-  for (const interval& piece : pieces) {
+  for (const ledger::interval& piece : pieces) {
     uint64_t at = random.below(sum);
     size_t rank = 0;
     while (at >= shares[rank])
       at -= shares[rank++];
     out.shares[rank].intervals.push_back(piece);
   }
-  for (share& part : out.shares) {
+  for (ledger::share& part : out.shares) {
     std::sort(part.intervals.begin(), part.intervals.end());
     part.batch_weight = rows(part);
   }
@@ -89,17 +89,20 @@ inline std::vector<worker_id> workers_named(size_t count, uint32_t first = 1) {
 /// workers do, and counts how often each row was drawn.
 class simulated_ranks {
 public:
-  simulated_ranks(const ledger_config& config, const plan& first)
+  simulated_ranks(const ledger::ledger_config& config,
+                  const ledger::plan& first)
       : config_(config), book_(config, first) {
     renew();
     clear();
   }
 
-  ledger& book() { return book_; }
+  ledger::ledger& book() { return book_; }
   const std::vector<std::vector<uint32_t>>& times_drawn() const {
     return times_drawn_;
   }
-  const std::vector<std::vector<row_ref>>& last_rows() const { return last_; }
+  const std::vector<std::vector<ledger::row_ref>>& last_rows() const {
+    return last_;
+  }
 
   /// One step of every rank; true if it ended an epoch.
   bool step() {
@@ -107,7 +110,7 @@ public:
     last_.assign(takes.size(), {});
     for (size_t rank = 0; rank < takes.size(); ++rank) {
       own_[rank].draw(takes[rank], last_[rank]);
-      for (const row_ref& row : last_[rank])
+      for (const ledger::row_ref& row : last_[rank])
         ++times_drawn_[value(row.chunk)][row.row];
     }
     bool ended = book_.last_of_epoch();
@@ -117,7 +120,7 @@ public:
     return ended;
   }
 
-  std::optional<std::string> switch_to(const plan& p) {
+  std::optional<std::string> switch_to(const ledger::plan& p) {
     auto refused = book_.switch_to(p);
     if (!refused)
       renew();
@@ -144,11 +147,11 @@ private:
       own_.push_back(book_.sequence_of(rank));
   }
 
-  ledger_config config_;
-  ledger book_;
-  std::vector<sequence> own_;
+  ledger::ledger_config config_;
+  ledger::ledger book_;
+  std::vector<ledger::sequence> own_;
   std::vector<std::vector<uint32_t>> times_drawn_;
-  std::vector<std::vector<row_ref>> last_;
+  std::vector<std::vector<ledger::row_ref>> last_;
 };
 
 } // namespace ballast::testing

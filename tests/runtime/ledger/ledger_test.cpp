@@ -1,7 +1,7 @@
 #include "runtime/ledger/ledger.hpp"
 #include "tests/runtime/ledger/ledger_fixture.hpp"
 
-namespace ballast {
+namespace ballast::ledger {
 namespace {
 
 using namespace ballast::testing;
@@ -368,4 +368,4 @@ TEST(ledger, copies_look_ahead_and_go_back) {
 }
 
 } // namespace
-} // namespace ballast
+} // namespace ballast::ledger

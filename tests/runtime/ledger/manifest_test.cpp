@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-namespace ballast {
+namespace ballast::ledger {
 namespace {
 
 manifest small_set() {
@@ -126,4 +126,4 @@ TEST(manifest, refuses_what_contradicts_itself) {
 }
 
 } // namespace
-} // namespace ballast
+} // namespace ballast::ledger

@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace ballast {
+namespace ballast::ledger {
 namespace {
 
 using namespace ballast::testing;
@@ -212,4 +212,4 @@ TEST(plan, refuses_json_with_numbers_that_do_not_fit) {
 }
 
 } // namespace
-} // namespace ballast
+} // namespace ballast::ledger

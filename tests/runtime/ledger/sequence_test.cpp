@@ -4,7 +4,7 @@
 
 #include <set>
 
-namespace ballast {
+namespace ballast::ledger {
 namespace {
 
 using testing::test_random;
@@ -247,4 +247,4 @@ TEST(sequence, a_broken_promise_stops_the_process) {
 }
 
 } // namespace
-} // namespace ballast
+} // namespace ballast::ledger

@@ -1,7 +1,7 @@
 #include "runtime/ledger/take.hpp"
 #include "tests/runtime/ledger/ledger_fixture.hpp"
 
-namespace ballast {
+namespace ballast::ledger {
 namespace {
 
 using testing::test_random;
@@ -105,4 +105,4 @@ TEST(split_batch, agrees_with_the_rule_taken_literally) {
 }
 
 } // namespace
-} // namespace ballast
+} // namespace ballast::ledger

@@ -16,30 +16,30 @@ std::vector<worker_id> workers_up_to(uint32_t count) {
   return out;
 }
 
-plan some_plan(uint32_t workers) {
+ledger::plan some_plan(uint32_t workers) {
   return first_plan(testing::plain_set(std::vector<uint32_t>(8 * workers, 256)),
                     workers_up_to(workers), generation{7}, plan_number{9});
 }
 
 TEST(packed_orders, gives_plans_back_as_they_were) {
-  plan whole = some_plan(5);
-  plan cut = whole;
+  ledger::plan whole = some_plan(5);
+  ledger::plan cut = whole;
   cut.shares[1].intervals = {
       {chunk_id{70'000}, 3, 200}, {chunk_id{2}, 5, 6}, {chunk_id{3}, 5, 6}};
   cut.shares[2].intervals.clear();
   cut.shares[3].since = plan_number{UINT64_MAX};
   cut.shares[3].batch_weight = UINT64_MAX;
-  for (const plan& one : {whole, cut, plan{}}) {
-    plan out;
+  for (const ledger::plan& one : {whole, cut, ledger::plan{}}) {
+    ledger::plan out;
     ASSERT_TRUE(unpack(pack(one), out));
     EXPECT_EQ(out, one);
   }
 }
 
 TEST(packed_orders, gives_cursors_and_addresses_back_as_they_were) {
-  std::vector<worker_cursor> cursors{{worker_id{3}, 7, {1, 0, 600}, ~0ull},
-                                     {worker_id{5}, 0, {}, 1}};
-  std::vector<worker_cursor> out;
+  std::vector<ledger::worker_cursor> cursors{
+      {worker_id{3}, 7, {1, 0, 600}, ~0ull}, {worker_id{5}, 0, {}, 1}};
+  std::vector<ledger::worker_cursor> out;
   ASSERT_TRUE(unpack(pack(cursors), out));
   EXPECT_EQ(out, cursors);
   std::vector<std::string> addresses{"10.0.0.1:4711", "", "[::1]:1"};
@@ -54,7 +54,7 @@ TEST(packed_orders, take_a_few_bytes_a_worker) {
 
 TEST(packed_orders, refuse_what_is_cut_or_goes_on) {
   std::string bytes = pack(some_plan(4));
-  plan out;
+  ledger::plan out;
   for (size_t length = 0; length < bytes.size(); ++length)
     EXPECT_FALSE(unpack(bytes.substr(0, length), out)) << length;
   EXPECT_FALSE(unpack(bytes + '\0', out));
@@ -66,7 +66,7 @@ TEST(packed_orders, survive_any_damage) {
   for (size_t bit = 0; bit < bytes.size() * 8; ++bit) {
     std::string damaged = bytes;
     damaged[bit / 8] = char(damaged[bit / 8] ^ (1 << (bit % 8)));
-    plan out;
+    ledger::plan out;
     (void)unpack(damaged, out);
   }
 }

@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 #include <numeric>
 
-namespace ballast {
+namespace ballast::placement {
 namespace {
 
 using ::testing::ElementsAre;
@@ -132,4 +132,4 @@ TEST(joint_bins, counts_more_combinations_than_a_chunk_can_list) {
 }
 
 } // namespace
-} // namespace ballast
+} // namespace ballast::placement

@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 #include <map>
 
-namespace ballast {
+namespace ballast::placement {
 namespace {
 
 using ::testing::HasSubstr;
@@ -189,4 +189,4 @@ TEST(placement, goes_on_without_classes_that_are_used_up) {
 }
 
 } // namespace
-} // namespace ballast
+} // namespace ballast::placement

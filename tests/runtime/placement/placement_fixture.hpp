@@ -39,7 +39,7 @@ struct some_rows {
   std::vector<int32_t> labels;
   uint32_t classes = 0;
   std::vector<double> column = {};
-  operator placement_rows() const {
+  operator placement::placement_rows() const {
     return {labels.size(), labels, classes, column};
   }
 };

@@ -8,7 +8,7 @@
 #include <numeric>
 #include <set>
 
-namespace ballast {
+namespace ballast::placement {
 namespace {
 
 using ::testing::HasSubstr;
@@ -259,4 +259,4 @@ TEST(placement, follows_a_column_as_strictly_as_asked) {
 }
 
 } // namespace
-} // namespace ballast
+} // namespace ballast::placement

@@ -9,7 +9,7 @@
 #include <map>
 #include <set>
 
-namespace ballast {
+namespace ballast::placement {
 namespace {
 
 constexpr size_t dimensions = 3;
@@ -75,4 +75,4 @@ TEST(row_cells, see_of_tokens_how_often_each_occurs) {
 }
 
 } // namespace
-} // namespace ballast
+} // namespace ballast::placement

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <gmock/gmock.h>
 
-namespace ballast {
+namespace ballast::placement {
 namespace {
 
 using ::testing::Each;
@@ -57,4 +57,4 @@ TEST(target_bins, have_a_place_for_every_number) {
 }
 
 } // namespace
-} // namespace ballast
+} // namespace ballast::placement

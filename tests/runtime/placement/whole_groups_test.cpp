@@ -33,8 +33,8 @@ TEST(whole_groups, keeps_every_group_on_one_worker_and_sizes_even) {
   std::vector<uint32_t> group;
   for (uint32_t row = 0; row < 1200; ++row)
     group.push_back(row * 7 % 300);
-  const row_lists lists = place_rows(kind(placement_kind::iid),
-                                     {group.size(), {}, 0, {}, group}, 4, 3);
+  const row_lists lists = placement::place_rows(
+      kind(placement_kind::iid), {group.size(), {}, 0, {}, group}, 4, 3);
   expect_whole(lists, group);
   EXPECT_LE(most(sizes_of(lists)) - least(sizes_of(lists)), 8u);
 }
@@ -42,29 +42,29 @@ TEST(whole_groups, keeps_every_group_on_one_worker_and_sizes_even) {
 TEST(whole_groups, leaves_groups_that_are_whole_where_they_are) {
   const std::vector<uint32_t> group{0, 0, 1, 1, 2, 3};
   const row_lists lists{{0, 1, 2, 3}, {4, 5}};
-  EXPECT_EQ(with_whole_groups(lists, group), lists);
+  EXPECT_EQ(placement::with_whole_groups(lists, group), lists);
 }
 
 TEST(whole_groups, keeps_the_order_that_the_lists_have) {
   const std::vector<uint32_t> group{0, 1, 2, 3, 3, 4};
   const row_lists lists{{4, 3, 1}, {5, 0, 2}};
-  EXPECT_EQ(with_whole_groups(lists, group), lists);
+  EXPECT_EQ(placement::with_whole_groups(lists, group), lists);
 }
 
 TEST(whole_groups, leaves_nobody_empty_beside_a_giant) {
   std::vector<uint32_t> group(100, 0);
   group[98] = 1;
   group[99] = 2;
-  const row_lists lists = place_rows(kind(placement_kind::contiguous),
-                                     {100, {}, 0, {}, group}, 3, 1);
+  const row_lists lists = placement::place_rows(
+      kind(placement_kind::contiguous), {100, {}, 0, {}, group}, 3, 1);
   expect_whole(lists, group);
   EXPECT_THAT(sizes_of(lists), Each(Gt(0u)));
 }
 
 TEST(whole_groups, says_that_there_are_too_few) {
   const std::vector<uint32_t> group{0, 1, 0, 1};
-  const failure mistake =
-      placement_mistake(kind(placement_kind::iid), {4, {}, 0, {}, group}, 3);
+  const failure mistake = placement::placement_mistake(
+      kind(placement_kind::iid), {4, {}, 0, {}, group}, 3);
   EXPECT_THAT(mistake.message, HasSubstr("2 groups are too few for 3 workers"));
 }
 

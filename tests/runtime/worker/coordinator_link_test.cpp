@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-namespace ballast {
+namespace ballast::worker {
 namespace {
 
 using namespace std::chrono_literals;
@@ -234,4 +234,4 @@ TEST(coordinator_link, keeps_what_it_has_of_a_run_that_was_killed) {
 }
 
 } // namespace
-} // namespace ballast
+} // namespace ballast::worker

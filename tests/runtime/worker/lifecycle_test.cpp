@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-namespace ballast {
+namespace ballast::worker {
 namespace {
 
 using ::testing::ElementsAre;
@@ -577,4 +577,4 @@ TEST(worker_lifecycle, knows_the_newest_generation_it_heard_of) {
 }
 
 } // namespace
-} // namespace ballast
+} // namespace ballast::worker

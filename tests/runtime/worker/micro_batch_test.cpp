@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 #include <vector>
 
-namespace ballast {
+namespace ballast::worker {
 namespace {
 
 /// The passes of a take on a device with room for `room` rows, those that do
@@ -64,4 +64,4 @@ TEST(micro_batch, is_proven_up_to_what_has_fitted) {
 }
 
 } // namespace
-} // namespace ballast
+} // namespace ballast::worker

@@ -4,12 +4,12 @@
 
 #include <gtest/gtest.h>
 
-namespace ballast {
+namespace ballast::worker {
 namespace {
 
 /// Step `n` of epochs of 1,000 steps, the last one short; as workers make them:
 /// the loss is a float32 sum divided by the samples.
-step_record record(uint64_t n, uint64_t plan = 1) {
+ledger::step_record record(uint64_t n, uint64_t plan = 1) {
   uint64_t samples = n % 1000 == 0 ? 7 : 48;
   float sum = 3.7F / float(n % 97 + 1);
   return {step_number{n},
@@ -27,7 +27,8 @@ step_history of(uint64_t steps) {
   return out;
 }
 
-void expect_equal(const step_record& got, const step_record& wanted) {
+void expect_equal(const ledger::step_record& got,
+                  const ledger::step_record& wanted) {
   ASSERT_EQ(got.step, wanted.step);
   ASSERT_EQ(got.epoch, wanted.epoch);
   ASSERT_EQ(got.plan, wanted.plan);
@@ -38,7 +39,7 @@ void expect_equal(const step_record& got, const step_record& wanted) {
 
 TEST(step_history, gives_every_record_back_as_it_was) {
   step_history kept = of(200'000);
-  std::vector<step_record> got = kept.after(step_number{50}, SIZE_MAX);
+  std::vector<ledger::step_record> got = kept.after(step_number{50}, SIZE_MAX);
   ASSERT_EQ(got.size(), 199'950u);
   for (size_t i = 0; i < got.size(); ++i)
     expect_equal(got[i], record(51 + i));
@@ -55,9 +56,9 @@ TEST(step_history, is_told_in_parts) {
   step_number known{};
   uint64_t told = 0;
   while (kept.goes_beyond(known)) {
-    std::vector<step_record> part = kept.after(known, 3000);
+    std::vector<ledger::step_record> part = kept.after(known, 3000);
     ASSERT_LE(part.size(), 3000u);
-    for (const step_record& one : part)
+    for (const ledger::step_record& one : part)
       expect_equal(one, record(++told));
     known = part.back().step;
   }
@@ -80,7 +81,8 @@ TEST(step_history, a_step_taken_again_replaces_what_came_after_it) {
   kept.add(record(2'400, 2));
   kept.add(record(2'401, 2));
   EXPECT_EQ(kept.size(), 2'401u);
-  std::vector<step_record> got = kept.after(step_number{2'398}, SIZE_MAX);
+  std::vector<ledger::step_record> got =
+      kept.after(step_number{2'398}, SIZE_MAX);
   ASSERT_EQ(got.size(), 3u);
   expect_equal(got[0], record(2'399));
   expect_equal(got[1], record(2'400, 2));
@@ -89,7 +91,7 @@ TEST(step_history, a_step_taken_again_replaces_what_came_after_it) {
 
 TEST(step_history, knows_its_newest_records) {
   step_history kept = of(5'000);
-  std::vector<step_record> got = kept.newest(1'500);
+  std::vector<ledger::step_record> got = kept.newest(1'500);
   ASSERT_EQ(got.size(), 1'500u);
   expect_equal(got.front(), record(3'501));
   expect_equal(got.back(), record(5'000));
@@ -99,14 +101,14 @@ TEST(step_history, knows_its_newest_records) {
 
 TEST(step_history, keeps_records_with_gaps_and_long_pauses_apart) {
   step_history kept;
-  step_record first = record(10);
-  step_record late = record(11);
+  ledger::step_record first = record(10);
+  ledger::step_record late = record(11);
   late.t_ns = first.t_ns + 3'600'000'000'000;
-  step_record far = record(500);
+  ledger::step_record far = record(500);
   far.t_ns = late.t_ns - 1; // another clock
-  for (const step_record& one : {first, late, far})
+  for (const ledger::step_record& one : {first, late, far})
     kept.add(one);
-  std::vector<step_record> got = kept.after({}, SIZE_MAX);
+  std::vector<ledger::step_record> got = kept.after({}, SIZE_MAX);
   ASSERT_EQ(got.size(), 3u);
   expect_equal(got[0], first);
   expect_equal(got[1], late);
@@ -114,4 +116,4 @@ TEST(step_history, keeps_records_with_gaps_and_long_pauses_apart) {
 }
 
 } // namespace
-} // namespace ballast
+} // namespace ballast::worker

@@ -8,7 +8,7 @@
 #include <map>
 #include <set>
 
-namespace ballast {
+namespace ballast::worker {
 namespace {
 
 using testing::chunks_of;
@@ -20,25 +20,25 @@ class group {
 public:
   group(size_t world, uint64_t rows, uint64_t batch, uint64_t epochs)
       : chunk_rows_(chunks_of(rows, 32)) {
-    plan first = deal(plan_number{1}, world, 0);
-    for (const share& one : first.shares)
+    ledger::plan first = deal(plan_number{1}, world, 0);
+    for (const ledger::share& one : first.shares)
       cores_.emplace_back(
           worker_core_config{{seed, batch, chunk_rows_}, one.worker, epochs},
-          first, position{});
+          first, ledger::position{});
     orders_.resize(world);
     for (size_t w = 0; w < world; ++w)
       orders_[w] = cores_[w].draw();
   }
 
   /// Whole chunks dealt round robin, beginning at worker `shift`.
-  plan deal(plan_number number, size_t world, size_t shift) const {
-    plan out;
+  ledger::plan deal(plan_number number, size_t world, size_t shift) const {
+    ledger::plan out;
     out.number = number;
     out.generation = generation{1};
     for (size_t w = 0; w < world; ++w)
       out.shares.push_back({worker_id(w + 1), number, 0, {}, uint32_t(w)});
     for (uint32_t c = 0; c < chunk_rows_.size(); ++c) {
-      share& owner = out.shares[(c + shift) % world];
+      ledger::share& owner = out.shares[(c + shift) % world];
       owner.intervals.push_back({chunk_id(c), 0, chunk_rows_[c]});
       owner.batch_weight += chunk_rows_[c];
     }
@@ -55,7 +55,7 @@ public:
       trailer mine = cores_[w].contribution(orders_[w]->rows.size(), 1.5);
       for (size_t i = 0; i < trailer::floats; ++i)
         sums.data()[i] += mine.data()[i];
-      for (row_ref row : orders_[w]->rows)
+      for (ledger::row_ref row : orders_[w]->rows)
         ++used_[{value(orders_[w]->at.epoch), row}];
     }
     std::vector<step_end> ends;
@@ -105,7 +105,7 @@ private:
   std::vector<uint32_t> chunk_rows_;
   std::vector<worker_core> cores_;
   std::vector<std::optional<step_order>> orders_;
-  std::map<std::pair<uint64_t, row_ref>, int> used_;
+  std::map<std::pair<uint64_t, ledger::row_ref>, int> used_;
 };
 
 TEST(worker_core, uses_every_row_once_per_epoch_in_ceil_n_over_b_steps) {
@@ -119,7 +119,7 @@ TEST(worker_core, uses_every_row_once_per_epoch_in_ceil_n_over_b_steps) {
 TEST(worker_core, switches_plans_after_the_step_that_follows_the_agreement) {
   group workers(3, 1009, 64, 2);
   workers.step();
-  plan second = workers.deal(plan_number{2}, 3, 1);
+  ledger::plan second = workers.deal(plan_number{2}, 3, 1);
   for (size_t w = 0; w < 2; ++w)
     EXPECT_FALSE(workers.cores()[w].install(second));
   // Two of three are ready: nothing happens, however long it takes.
@@ -147,7 +147,7 @@ TEST(worker_core, keeps_exactly_once_over_many_random_switches) {
     step_end end;
     do {
       if (!pending && random.one_in(3)) {
-        plan offer =
+        ledger::plan offer =
             workers.deal(plan_number{++number}, world, random.below(world));
         for (worker_core& one : workers.cores())
           EXPECT_FALSE(one.install(offer));
@@ -187,7 +187,7 @@ TEST(worker_core, stops_everybody_after_the_same_step) {
 TEST(worker_core, stops_only_after_a_switch_that_is_agreed_in_the_same_step) {
   group workers(2, 500, 50, 4);
   workers.step();
-  plan second = workers.deal(plan_number{2}, 2, 1);
+  ledger::plan second = workers.deal(plan_number{2}, 2, 1);
   for (worker_core& one : workers.cores()) {
     EXPECT_FALSE(one.install(second));
     one.request_stop();
@@ -222,20 +222,20 @@ TEST(worker_core, refuses_a_sum_that_is_not_the_steps_sample_count) {
 TEST(worker_core, refuses_plans_of_an_older_generation_or_not_newer) {
   group workers(2, 100, 50, 1);
   worker_core& one = workers.cores()[0];
-  plan stale = workers.deal(plan_number{2}, 2, 1);
+  ledger::plan stale = workers.deal(plan_number{2}, 2, 1);
   stale.generation = generation{0};
   EXPECT_EQ(one.install(stale).code, errc::stale_generation);
   EXPECT_EQ(one.install(workers.deal(plan_number{1}, 2, 1)).code,
             errc::bad_request);
-  plan torn = workers.deal(plan_number{3}, 2, 1);
+  ledger::plan torn = workers.deal(plan_number{3}, 2, 1);
   torn.shares[0].intervals.pop_back();
   EXPECT_EQ(one.install(torn).code, errc::bad_request);
   // It claims that the intervals are those of plan 1, and they are not.
-  plan untrue = workers.deal(plan_number{3}, 2, 1);
-  for (share& part : untrue.shares)
+  ledger::plan untrue = workers.deal(plan_number{3}, 2, 1);
+  for (ledger::share& part : untrue.shares)
     part.since = plan_number{1};
   EXPECT_EQ(one.install(untrue).code, errc::bad_request);
 }
 
 } // namespace
-} // namespace ballast
+} // namespace ballast::worker
