@@ -179,11 +179,11 @@ struct coordinator_shell::action_handler {
     one.to;
     one.what;
   }
-  void operator()(const Order& what) { order(what.to, what.what); }
-  void operator()(const coordinator::send_assignment& what) {
-    assignment copy = what.what;
+  void operator()(const Order& action) { order(action.to, action.what); }
+  void operator()(const coordinator::send_assignment& action) {
+    assignment copy = action.what;
     copy.run_folder = me->record().folder().string();
-    order(what.to, copy);
+    order(action.to, copy);
   }
   void operator()(const coordinator::expel& what);
 
@@ -191,9 +191,9 @@ struct coordinator_shell::action_handler {
   void operator()(const coordinator::prepare_data& what);
   void operator()(const balance::place_shares& what);
   void operator()(const coordinator::observe_load& what);
-  void operator()(const coordinator::apply_balance& what) {
+  void operator()(const coordinator::apply_balance& action) {
     me->send(me->state_->shards,
-             set_balance{what.what.enabled, what.what.skew_tv});
+             set_balance{action.what.enabled, action.what.skew_tv});
   }
   void operator()(const coordinator::serve_checkpoint& what) {
     me->send(me->state_->shards, serve_file{what.file});
@@ -251,17 +251,17 @@ void coordinator_shell::action_handler::operator()(
 }
 
 void coordinator_shell::action_handler::operator()(
-    const coordinator::prepare_data& what) {
+    const coordinator::prepare_data& action) {
   me->request(me->state_->shards, preparing_deadline,
-              prepare_set{what.what, me->record().token()})
+              prepare_set{action.what, me->record().token()})
       .then(
           [me = me, run = me->state_->runs](const set_prepared& made) {
             if (run == me->state_->runs)
               me->queue_.add(queued_work{[me, made] { me->prepared(made); }});
           },
-          [me = me, what, run = me->state_->runs](const caf::error& why) {
+          [me = me, action, run = me->state_->runs](const caf::error& why) {
             if (run == me->state_->runs)
-              me->not_prepared(what, why);
+              me->not_prepared(action, why);
           });
 }
 
@@ -287,8 +287,8 @@ void coordinator_shell::action_handler::operator()(
 }
 
 void coordinator_shell::action_handler::operator()(
-    const coordinator::observe_load& what) {
-  me->request(me->state_->shards, planning_deadline, what.what)
+    const coordinator::observe_load& action) {
+  me->request(me->state_->shards, planning_deadline, action.what)
       .then(
           [me = me,
            run = me->state_->runs](const balance::balance_answer& answer) {
@@ -319,14 +319,14 @@ void coordinator_shell::action_handler::operator()(
 
 /// What a user should see though the run goes on.
 void coordinator_shell::action_handler::operator()(
-    const coordinator::write_event& what) {
+    const coordinator::write_event& action) {
   const auto* unopened =
-      std::get_if<coordinator::events::cannot_open>(&what.what);
+      std::get_if<coordinator::events::cannot_open>(&action.what);
   if (unopened && me->config_.on_trouble)
     me->config_.on_trouble(unopened->message + "; it is tried again, " +
                            std::to_string(unopened->attempts) +
                            " attempts failed so far");
-  me->record().perform(what);
+  me->record().perform(action);
   me->status_.reset(); // shows no less than the events do
 }
 

@@ -275,35 +275,35 @@ void gpu_worker::on_command(const command& order) {
 
 // -- the coordinator ----------------------------------------------------------
 
-void gpu_worker::carry_out(const worker::link_decision& what) {
-  switch (what.what) {
+void gpu_worker::carry_out(const worker::link_decision& order) {
+  switch (order.what) {
   case link_step::say_hello:
     say_hello();
     break;
   case link_step::hello_later:
-    if (!what.reason.empty())
-      monitor::log().warn("{}", what.reason);
+    if (!order.reason.empty())
+      monitor::log().warn("{}", order.reason);
     delayed_send(this, stranger_pause, join_atom::value);
     break;
   case link_step::look_again:
-    if (!what.reason.empty())
-      monitor::log().warn("{}", what.reason);
+    if (!order.reason.empty())
+      monitor::log().warn("{}", order.reason);
     search();
     break;
   case link_step::drop_run:
-    engine_->leave(what.reason);
+    engine_->leave(order.reason);
     break;
   case link_step::ask_to_leave:
     monitor::log().info("was asked to end: leaves run {}", link_.run());
     send(coordinator_, drain_atom::value, link_.me().worker);
     break;
   case link_step::freeze:
-    monitor::log().warn("the run was killed: keeps what it has");
-    engine_->freeze(what.reason);
+    monitor::log().warn("the run was killed: keeps order it has");
+    engine_->freeze(order.reason);
     carry_out(link_.on_coordinator_lost(now()));
     break;
   case link_step::end:
-    config_.on_exit(what.exit_code, what.reason);
+    config_.on_exit(order.exit_code, order.reason);
     break;
   default: // take, kill and stall are of orders
     break;

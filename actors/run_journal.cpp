@@ -53,22 +53,22 @@ store::journal& run_journal::open() {
   return *book_;
 }
 
-void run_journal::perform(const coordinator::journal_change& what) {
+void run_journal::perform(const coordinator::journal_change& action) {
   store::journaled_generation row;
-  row.number = what.generation;
-  for (size_t i = 0; i < what.workers.size(); ++i)
+  row.number = action.generation;
+  for (size_t i = 0; i < action.workers.size(); ++i)
     row.workers.push_back(
-        {what.workers[i], what.names[i], what.incarnations[i]});
-  open().record_change(row, what.what, what.effective, what.note);
-  probe_->generation(what.generation);
-  probe_->world(uint32_t(what.workers.size()));
-  probe_->plan(what.effective
+        {action.workers[i], action.names[i], action.incarnations[i]});
+  open().record_change(row, action.what, action.effective, action.note);
+  probe_->generation(action.generation);
+  probe_->world(uint32_t(action.workers.size()));
+  probe_->plan(action.effective
                    ? monitor::coordinator_probe::plan_outcome::effective
                    : monitor::coordinator_probe::plan_outcome::offered);
 }
 
-void run_journal::perform(const coordinator::journal_offer& what) {
-  open().record_offer(what.what, what.note);
+void run_journal::perform(const coordinator::journal_offer& action) {
+  open().record_offer(action.what, action.note);
   probe_->plan(monitor::coordinator_probe::plan_outcome::offered);
 }
 
@@ -77,8 +77,8 @@ void run_journal::perform(const coordinator::journal_effective& what) {
   probe_->plan(monitor::coordinator_probe::plan_outcome::effective);
 }
 
-void run_journal::perform(const coordinator::journal_requests& what) {
-  open().record_requests(what.what);
+void run_journal::perform(const coordinator::journal_requests& action) {
+  open().record_requests(action.what);
 }
 
 void run_journal::perform(const coordinator::journal_commit& what) {

@@ -89,8 +89,8 @@ public:
   template <class Action>
   requires requires(run_journal& in, const Action& what) { in.perform(what); }
   void perform(const Action& what) { journal_.perform(what); }
-  void perform(const coordinator::write_event& what) {
-    journal_.tell(what.what, *notices_.events());
+  void perform(const coordinator::write_event& action) {
+    journal_.tell(action.what, *notices_.events());
   }
   void perform(const coordinator::write_steps& what);
   void perform(const coordinator::undo_steps& what);

@@ -73,7 +73,9 @@ private:
   requires requires(worker_run& run, const Order& what) { run.obey(what); }
   void perform(const Order& what) { run_->obey(what); }
   void perform(const worker::copy_chunks& what);
-  void perform(const worker::send_report& what) { listener_.report(what.what); }
+  void perform(const worker::send_report& report) {
+    listener_.report(report.what);
+  }
   void perform(const worker::end_process& what) {
     config_.device_lost(what.reason);
   }

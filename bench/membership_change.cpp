@@ -252,20 +252,20 @@ private:
     placed_shares placed = place(set_, 0.1, what);
     tell(coordinator::shares_placed{placed.what, placed.shares});
   }
-  void perform(const coordinator::journal_change& what) {
+  void perform(const coordinator::journal_change& action) {
     store::journaled_generation row;
-    row.number = what.generation;
-    for (size_t i = 0; i < what.workers.size(); ++i)
+    row.number = action.generation;
+    for (size_t i = 0; i < action.workers.size(); ++i)
       row.workers.push_back(
-          {what.workers[i], what.names[i], what.incarnations[i]});
+          {action.workers[i], action.names[i], action.incarnations[i]});
     const double cpu = cpu_ms() + queued_ms();
     const double begun = wall_ms();
-    journal_->record_change(row, what.what, what.effective, what.note);
+    journal_->record_change(row, action.what, action.effective, action.note);
     waited_ +=
         std::max(0.0, (wall_ms() - begun) - (cpu_ms() + queued_ms() - cpu));
   }
-  void perform(const coordinator::write_event& what) {
-    written_ += monitor::text_of(what.what).fields.dump().size();
+  void perform(const coordinator::write_event& action) {
+    written_ += monitor::text_of(action.what).fields.dump().size();
   }
   void perform(const coordinator::write_workers&) {
     stale_ = core_.nodes.all().size() > small_world;
@@ -274,33 +274,34 @@ private:
           monitor::workers_json(status_of(core_, time())).dump(2).size();
   }
 
-  void perform(const coordinator::send_fence& what) {
-    send(60, {&what.what.reason}, [this, who = what.to, order = what.what] {
-      if (who == dead_)
-        return;
-      final_ack ack;
-      ack.worker = who;
-      ack.level = order.level;
-      ack.holds_state = true;
-      ack.step = core_.run.steps.last().step;
-      report(stop_ms, 60, [this, ack] { tell(ack); });
-    });
+  void perform(const coordinator::send_fence& action) {
+    send(60, {&action.what.reason},
+         [this, who = action.to, order = action.what] {
+           if (who == dead_)
+             return;
+           final_ack ack;
+           ack.worker = who;
+           ack.level = order.level;
+           ack.holds_state = true;
+           ack.step = core_.run.steps.last().step;
+           report(stop_ms, 60, [this, ack] { tell(ack); });
+         });
   }
-  void perform(const coordinator::send_assignment& what) {
-    const assignment& order = what.what;
+  void perform(const coordinator::send_assignment& action) {
+    const assignment& order = action.what;
     send(120,
          {&order.name, &order.run, &order.job, &order.origin, &order.token,
           &order.first.bytes(), &order.cursors.bytes()},
-         [this, who = what.to, gen = order.generation] {
+         [this, who = action.to, gen = order.generation] {
            report(load_ms, 120, [this, who, gen] {
              tell(worker_loaded{who, gen, "10.0." + to_string(who) + ":45678",
                                 "10.0." + to_string(who) + ":45679"});
            });
          });
   }
-  void perform(const coordinator::send_connect& what) {
-    send(60, {&what.what.addresses.bytes()},
-         [this, who = what.to, gen = what.what.generation] {
+  void perform(const coordinator::send_connect& action) {
+    send(60, {&action.what.addresses.bytes()},
+         [this, who = action.to, gen = action.what.generation] {
            report(connect_ms, 60, [this, who, gen] {
              const auto& members = *core_.members.members();
              tell(worker_ready{who, gen, members.commits.base()});

@@ -181,21 +181,21 @@ private:
 /// All handshakes of one opening, including those that peers begin.
 class mesh_joining {
 public:
-  mesh_joining(const std::vector<peer_address>& peers, door& door,
+  mesh_joining(const std::vector<peer_address>& peers, link_inbox& inbox,
                stop_switch& stop, int link_timeout_ms, deadline until,
                silent_links* silent)
-      : peers_(peers), door_(door), stop_(stop),
+      : peers_(peers), inbox_(inbox), stop_(stop),
         link_timeout_ms_(link_timeout_ms), links_(peers.size()),
         missing_(peers.size() - 1), begun_(steady_clock::now()),
         patience_(until - begun_), until_(until), silent_(silent) {
     for (int r = 0; r < rank(); ++r)
-      calls_.emplace_back(door.options(), r, peers[static_cast<size_t>(r)]);
+      calls_.emplace_back(inbox.options(), r, peers[static_cast<size_t>(r)]);
   }
 
   std::vector<stream_mesh::link> run() {
     while (true) {
       stop_.check();
-      for (proved_link& link : door_.take())
+      for (proved_link& link : inbox_.take())
         keep(link.peer, {std::move(link.fd), link.nonce, false});
       if (silent_ != nullptr)
         silent_->set(missing_ == 0 ? std::vector<dead_link>()
@@ -208,7 +208,7 @@ public:
   }
 
 private:
-  int rank() const { return door_.options().rank; }
+  int rank() const { return inbox_.options().rank; }
 
   void keep(int peer, stream_mesh::link link) {
     const auto at = static_cast<size_t>(peer);
@@ -287,7 +287,7 @@ private:
 
   void advance() {
     std::vector<pollfd> polled = {{stop_.bell(), POLLIN, 0},
-                                  {door_.bell(), POLLIN, 0}};
+                                  {inbox_.bell(), POLLIN, 0}};
     for (const dialling& call : calls_)
       polled.push_back({call.fd(), call.events(), 0}); // fd -1 is skipped
     const size_t first_link = polled.size();
@@ -315,7 +315,7 @@ private:
   }
 
   const std::vector<peer_address>& peers_;
-  door& door_;
+  link_inbox& inbox_;
   stop_switch& stop_;
   int link_timeout_ms_;
   std::vector<stream_mesh::link> links_;
@@ -330,11 +330,12 @@ private:
 
 } // namespace
 
-std::vector<stream_mesh::link> join_mesh(const std::vector<peer_address>& peers,
-                                         const std::shared_ptr<door>& door,
-                                         stop_switch& stop, int link_timeout_ms,
-                                         deadline until, silent_links* silent) {
-  return mesh_joining(peers, *door, stop, link_timeout_ms, until, silent).run();
+std::vector<stream_mesh::link>
+join_mesh(const std::vector<peer_address>& peers,
+          const std::shared_ptr<link_inbox>& inbox, stop_switch& stop,
+          int link_timeout_ms, deadline until, silent_links* silent) {
+  return mesh_joining(peers, *inbox, stop, link_timeout_ms, until, silent)
+      .run();
 }
 
 } // namespace ballast::collectives

@@ -42,10 +42,9 @@ private:
 /// Links by rank, empty for this one. Blocks until all are authenticated or
 /// `until`; collective_error{peer_lost|mismatch|timeout|aborted} names the
 /// rank.
-std::vector<stream_mesh::link> join_mesh(const std::vector<peer_address>& peers,
-                                         const std::shared_ptr<door>& door,
-                                         stop_switch& stop, int link_timeout_ms,
-                                         deadline until,
-                                         silent_links* silent = nullptr);
+std::vector<stream_mesh::link>
+join_mesh(const std::vector<peer_address>& peers,
+          const std::shared_ptr<link_inbox>& inbox, stop_switch& stop,
+          int link_timeout_ms, deadline until, silent_links* silent = nullptr);
 
 } // namespace ballast::collectives

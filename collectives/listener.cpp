@@ -12,7 +12,7 @@ namespace ballast::collectives {
 
 using std::chrono::steady_clock;
 
-bool door::let_in(proved_link link) {
+bool link_inbox::let_in(proved_link link) {
   std::lock_guard lock(mutex_);
   size_t peer = static_cast<size_t>(link.peer);
   if (shut_ || peer >= seen_.size() || seen_[peer]) {
@@ -24,20 +24,20 @@ bool door::let_in(proved_link link) {
   return true;
 }
 
-std::vector<proved_link> door::take() {
+std::vector<proved_link> link_inbox::take() {
   std::lock_guard lock(mutex_);
   drain_eventfd(bell_.get());
   return std::exchange(arrived_, {});
 }
 
-void door::shut() {
+void link_inbox::shut() {
   std::lock_guard lock(mutex_);
   shut_ = true;
   arrived_.clear();
   signal_eventfd(bell_.get());
 }
 
-bool door::is_shut() const {
+bool link_inbox::is_shut() const {
   std::lock_guard lock(mutex_);
   return shut_;
 }
@@ -51,7 +51,7 @@ struct listener::pending {
   hello_frame hello{};
   proof_frame proof{};
   collectives::nonce own{};
-  std::shared_ptr<door> where;
+  std::shared_ptr<link_inbox> where;
 };
 
 listener::listener(const std::string& bind_host)
@@ -65,19 +65,19 @@ listener::~listener() {
   thread_.join();
 }
 
-void listener::add(std::shared_ptr<door> where) {
+void listener::add(std::shared_ptr<link_inbox> where) {
   std::lock_guard lock(mutex_);
-  doors_.push_back(std::move(where));
+  inboxes_.push_back(std::move(where));
 }
 
-void listener::remove(const std::shared_ptr<door>& where) {
+void listener::remove(const std::shared_ptr<link_inbox>& where) {
   std::lock_guard lock(mutex_);
-  std::erase(doors_, where);
+  std::erase(inboxes_, where);
 }
 
-std::shared_ptr<door> listener::find(const hello_frame& hello) const {
+std::shared_ptr<link_inbox> listener::find(const hello_frame& hello) const {
   std::lock_guard lock(mutex_);
-  for (const auto& d : doors_) {
+  for (const auto& d : inboxes_) {
     if (value(d->options().generation) == hello.generation &&
         d->options().rank == hello.to) {
       return d;

@@ -1,7 +1,8 @@
 /// The listener of a process: one TCP port and one local address for its whole
 /// life, across all generations. Its thread accepts connections, runs the
-/// handshake, and passes each authenticated one to the `door` of the generation
-/// and rank that it names; all others receive the reason of the refusal.
+/// handshake, and passes each authenticated one to the `link_inbox` of the
+/// generation and rank that it names; all others receive the reason of the
+/// refusal.
 ///
 /// Thread-safe. Limits: `pending_max` unfinished handshakes, `patience` for
 /// each frame of one.
@@ -29,9 +30,9 @@ struct proved_link {
 };
 
 /// The queue in which one opening receives its peers. Arrivals signal `bell`.
-class door {
+class link_inbox {
 public:
-  explicit door(collective_options options)
+  explicit link_inbox(collective_options options)
       : options_(std::move(options)), bell_(make_eventfd()),
         seen_(static_cast<size_t>(options_.size)) {}
 
@@ -70,8 +71,8 @@ public:
   uint16_t port() const { return port_; }
   const std::string& local_name() const { return local_name_; }
 
-  void add(std::shared_ptr<door> where);
-  void remove(const std::shared_ptr<door>& where);
+  void add(std::shared_ptr<link_inbox> where);
+  void remove(const std::shared_ptr<link_inbox>& where);
 
 private:
   struct pending;
@@ -81,7 +82,7 @@ private:
   bool advance(pending& p);
   bool take_hello(pending& p);
   bool take_proof(pending& p);
-  std::shared_ptr<door> find(const hello_frame& hello) const;
+  std::shared_ptr<link_inbox> find(const hello_frame& hello) const;
 
   std::string host_;
   uint16_t port_ = 0;
@@ -91,7 +92,7 @@ private:
   unique_fd wake_;
   std::vector<pending> pending_; // used by the listener's thread only
   mutable std::mutex mutex_;
-  std::vector<std::shared_ptr<door>> doors_;
+  std::vector<std::shared_ptr<link_inbox>> inboxes_;
   std::atomic<bool> ending_{false};
   std::thread thread_;
 };

@@ -23,7 +23,7 @@ constexpr int ring_ranks_max = 256;
 struct ring_process {
   std::string name;
   ring_config config;
-  std::shared_ptr<listener> ears;
+  std::shared_ptr<listener> listening;
   std::shared_ptr<arena_book> arenas;
   std::shared_ptr<death_watch> watch; // null: shares no memory
 
@@ -38,9 +38,9 @@ struct ring_process {
 };
 
 nlohmann::json payload_of(ring_process& process) {
-  nlohmann::json payload = {{"host", process.ears->host()},
-                            {"port", process.ears->port()},
-                            {"local", process.ears->local_name()},
+  nlohmann::json payload = {{"host", process.listening->host()},
+                            {"port", process.listening->port()},
+                            {"local", process.listening->local_name()},
                             {"host_id", process.config.host_id}};
   std::lock_guard lock(process.mutex);
   if (const auto& known = process.known) {
@@ -55,24 +55,24 @@ class ring_opening final : public collective_opening {
 public:
   ring_opening(std::shared_ptr<ring_process> process,
                const collective_options& options)
-      : process_(std::move(process)), ears_(process_->ears),
-        door_(std::make_shared<door>(options)),
+      : process_(std::move(process)), listening_(process_->listening),
+        inbox_(std::make_shared<link_inbox>(options)),
         stop_(std::make_shared<stop_switch>()),
         address_(make_peer_blob(process_->name, options,
                                 json_text(payload_of(*process_)))) {
-    ears_->add(door_);
+    listening_->add(inbox_);
   }
 
   ~ring_opening() override {
-    door_->shut();
-    ears_->remove(door_);
+    inbox_->shut();
+    listening_->remove(inbox_);
   }
 
   const std::string& address() const override { return address_; }
 
   std::unique_ptr<collective> connect(const std::vector<std::string>& addresses,
                                       deadline until) override {
-    const collective_options& options = door_->options();
+    const collective_options& options = inbox_->options();
     auto payloads = check_peer_blobs(process_->name, options, addresses);
     read(payloads);
     reach(fault_point::before_open, options.rank);
@@ -95,10 +95,10 @@ public:
 
 private:
   std::unique_ptr<collective> join(deadline until) {
-    const collective_options& options = door_->options();
+    const collective_options& options = inbox_->options();
     const auto patience = until - std::chrono::steady_clock::now();
     auto links =
-        join_mesh(peers_, door_, *stop_,
+        join_mesh(peers_, inbox_, *stop_,
                   static_cast<int>(process_->config.link_timeout.count()),
                   until, &silent_);
     // Each arrival is progress and extends the deadline.
@@ -125,7 +125,7 @@ private:
   /// Everything here follows from the addresses alone, so all ranks compute the
   /// same.
   void read(const std::vector<std::string>& payloads) {
-    const collective_options& options = door_->options();
+    const collective_options& options = inbox_->options();
     std::vector<std::string> ids;
     std::vector<nlohmann::json> all;
     for (size_t r = 0; r < payloads.size(); ++r) {
@@ -168,7 +168,7 @@ private:
     if (costs_) {
       return;
     }
-    const double ranks = door_->options().size;
+    const double ranks = inbox_->options().size;
     const auto hosts = static_cast<double>(hosts_.leaders.size());
     for (bool same_ranks : {true, false}) {
       double sums[4] = {};
@@ -194,8 +194,8 @@ private:
   }
 
   std::shared_ptr<ring_process> process_;
-  std::shared_ptr<listener> ears_;
-  std::shared_ptr<door> door_;
+  std::shared_ptr<listener> listening_;
+  std::shared_ptr<link_inbox> inbox_;
   std::shared_ptr<stop_switch> stop_;
   std::string address_;
   silent_links silent_;
@@ -239,8 +239,9 @@ public:
     check_options(process_->name, options, ring_ranks_max);
     std::lock_guard lock(mutex_);
     try {
-      if (!process_->ears || process_->ears->host() != options.bind_host) {
-        process_->ears = std::make_shared<listener>(options.bind_host);
+      if (!process_->listening ||
+          process_->listening->host() != options.bind_host) {
+        process_->listening = std::make_shared<listener>(options.bind_host);
       }
       return std::make_unique<ring_opening>(process_, options);
     } catch (const std::system_error& e) {

@@ -1,6 +1,6 @@
 #include "gpu/cuda_library.hpp"
 
-#include "gpu/cuda/door.hpp"
+#include "gpu/cuda/entry_points.hpp"
 #include "gpu/own_library.hpp"
 
 namespace ballast::gpu {
@@ -12,7 +12,7 @@ constexpr bool built = true;
 constexpr bool built = false;
 #endif
 
-struct cuda_door {
+struct cuda_entry_points {
   own_library library;
   cuda_probe* probe = nullptr;
   cuda_try_device* try_device = nullptr;
@@ -21,8 +21,8 @@ struct cuda_door {
   cuda_device_factory* make_device = nullptr;
 };
 
-cuda_door open_door() {
-  cuda_door out;
+cuda_entry_points open_door() {
+  cuda_entry_points out;
   if (!built)
     return out;
   out.library = open_own_library(cuda_library_name);
@@ -39,12 +39,12 @@ cuda_door open_door() {
   return out;
 }
 
-const cuda_door& door() {
-  static const cuda_door opened = open_door();
+const cuda_entry_points& entry_points() {
+  static const cuda_entry_points opened = open_door();
   return opened;
 }
 
-bool complete(const cuda_door& opened) {
+bool complete(const cuda_entry_points& opened) {
   return opened.probe && opened.try_device && opened.nccl && opened.make_nccl &&
          opened.make_device;
 }
@@ -55,7 +55,7 @@ cuda_report probe_cuda() {
   cuda_report out;
   if (!built)
     return out;
-  const cuda_door& opened = door();
+  const cuda_entry_points& opened = entry_points();
   if (complete(opened)) {
     opened.probe(&out);
     return out;
@@ -72,7 +72,7 @@ nccl_report probe_nccl() {
     out.why_not = "this build has no CUDA part";
     return out;
   }
-  const cuda_door& opened = door();
+  const cuda_entry_points& opened = entry_points();
   if (complete(opened))
     opened.nccl(&out);
   else
@@ -83,7 +83,7 @@ nccl_report probe_nccl() {
 failure try_cuda_device(int index) {
   failure why = why_not_device(probe_cuda(), index);
   if (!why)
-    door().try_device(index, &why);
+    entry_points().try_device(index, &why);
   return why;
 }
 
@@ -91,7 +91,7 @@ std::unique_ptr<compute_device> open_cuda_device(int index) {
   failure why = why_not_device(probe_cuda(), index);
   std::unique_ptr<compute_device> out;
   if (!why)
-    out.reset(door().make_device(index, &why));
+    out.reset(entry_points().make_device(index, &why));
   if (!out)
     throw ballast_error(why);
   return out;
@@ -101,7 +101,7 @@ std::unique_ptr<collectives::collective_backend> open_nccl_backend(int device) {
   failure why = why_not_device(probe_cuda(), device);
   std::unique_ptr<collectives::collective_backend> out;
   if (!why)
-    out.reset(door().make_nccl(device, &why));
+    out.reset(entry_points().make_nccl(device, &why));
   if (!out)
     throw collectives::collective_error(
         collectives::collective_errc::unsupported,

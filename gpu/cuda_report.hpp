@@ -1,7 +1,7 @@
 /// The CUDA support of this machine as plain values, and the sentences about it
 /// that `ballast doctor` and a refused `--device` print. libballast_cuda.so
-/// fills a report (gpu/cuda/door.hpp), gpu/cuda_library.hpp requests it;
-/// nothing here needs CUDA.
+/// fills a report (gpu/cuda/entry_points.hpp), gpu/cuda_library.hpp requests
+/// it; nothing here needs CUDA.
 #pragma once
 
 #include "runtime/base/errors.hpp"

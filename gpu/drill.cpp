@@ -267,7 +267,7 @@ private:
   /// it happened.
   std::optional<int64_t> do_harm(uint64_t round, int victim) {
     if (plan_.where) {
-      return wait_for_hurt(round, victim);
+      return wait_for_fault(round, victim);
     }
     double slowest_ms = 0;
     for (int r = 0; r < plan_.ranks; ++r) {
@@ -288,12 +288,12 @@ private:
     return now;
   }
 
-  std::optional<int64_t> wait_for_hurt(uint64_t round, int victim) {
+  std::optional<int64_t> wait_for_fault(uint64_t round, int victim) {
     const auto until = patience();
     while (true) {
       std::string line = ranks_[victim]->hear(until);
-      if (line.rfind("hurt ", 0) == 0) {
-        int64_t at = std::stoll(line.substr(5));
+      if (line.rfind("fault ", 0) == 0) {
+        int64_t at = std::stoll(line.substr(6));
         return must_abort() ? abort_survivors(victim) : at;
       }
       if (line.rfind("open ", 0) != 0) {
@@ -366,7 +366,7 @@ private:
   std::string hear_out(rank_process& rank) {
     const auto until = patience();
     std::string line = rank.hear(until);
-    while (line.rfind("open ", 0) == 0 || line.rfind("hurt ", 0) == 0) {
+    while (line.rfind("open ", 0) == 0 || line.rfind("fault ", 0) == 0) {
       line = rank.hear(until);
     }
     return line;

@@ -52,7 +52,7 @@ public:
   int run() {
     collectives::set_fault_hook([this](collectives::fault_point at, int rank) {
       if (rank == rank_ && static_cast<int>(at) == where_ && --hits_ == 0) {
-        hurt();
+        inject_fault();
       }
     });
     std::string line;
@@ -96,8 +96,8 @@ private:
     }
   }
 
-  void hurt() {
-    const std::string line = "hurt " + std::to_string(now_ns());
+  void inject_fault() {
+    const std::string line = "fault " + std::to_string(now_ns());
     // With `abort` this rank must abort before it sends the line, on which the
     // control plane aborts the others. After any other fault it could not send
     // the line, so it sends it before.
@@ -138,7 +138,7 @@ private:
     for (std::string& a : addresses) {
       read_line(a);
     }
-    std::thread ears([this] { listen_for_abort(); });
+    std::thread listener([this] { listen_for_abort(); });
     try {
       reduce_for_ever(*opening, addresses);
     } catch (const collectives::collective_error& e) {
@@ -146,7 +146,7 @@ private:
           ballast::to_string(e.code()) + " " + std::to_string(e.peer()) + " " +
           e.what());
     }
-    ears.join();
+    listener.join();
     std::lock_guard lock(mutex_);
     joined_.reset();
     opening_ = nullptr;

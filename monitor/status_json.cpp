@@ -27,14 +27,14 @@ json identity_json(const coordinator::worker_status& of) {
 }
 
 json trouble_json(const coordinator::worker_status& of) {
-  const coordinator::stragglers::finding& what = of.ill->what;
-  json out{{"causes", cause_names(what.what)},
+  const coordinator::stragglers::finding& ill = of.ill->what;
+  json out{{"causes", cause_names(ill.what)},
            {"since_s", of.ill->since.count()},
-           {"slow", what.slow()},
+           {"slow", ill.slow()},
            {"row_time_ratio", nullptr},
-           {"reason", sentence(what, of.name, of.device)}};
-  if (what.ratio > 0)
-    out["row_time_ratio"] = what.ratio;
+           {"reason", sentence(ill, of.name, of.device)}};
+  if (ill.ratio > 0)
+    out["row_time_ratio"] = ill.ratio;
   return out;
 }
 

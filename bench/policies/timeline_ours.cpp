@@ -54,9 +54,9 @@ public:
       : what_(what), wanted_(wanted), world_(what),
         set_(std::make_shared<ledger::manifest>(make_set(what))),
         now_(first_of(what)),
-        mind_(balance::balance_policy{.global_batch = global_batch,
-                                      .skew_tv = wanted.skew_tv},
-              set_),
+        planner_(balance::balance_policy{.global_batch = global_batch,
+                                         .skew_tv = wanted.skew_tv},
+                 set_),
         history_(balance::count_labels(*set_, now_)) {}
 
   story tell() {
@@ -137,7 +137,7 @@ private:
         one.costs.clear();
     }
     view.now_ms = clock_ms_ + tick % what_.ticks_per_report;
-    balance::balance_answer answer = mind_.observe(view);
+    balance::balance_answer answer = planner_.observe(view);
     if (answer.state.code != balance::balance_code::planned)
       return;
     if (under_way_ || answer.proposal.base != now_.number) {
@@ -158,7 +158,7 @@ private:
   world_parts world_;
   std::shared_ptr<const ledger::manifest> set_;
   ledger::plan now_;
-  balance::balancer mind_;
+  balance::balancer planner_;
   move_history history_;
   plan_number told_{};
   uint64_t clock_ms_ = 1000;

@@ -264,9 +264,9 @@ void first_look(const request_kind& kind, const planner_options& options) {
   balance::balance_answer answer;
   row r{"first_look", kind.workers, kind.classes};
   r.time = measure(options.seconds, [&] {
-    balance::balancer mind(
+    balance::balancer planner(
         {.global_batch = 32 * kind.workers, .skew_tv = skew_tv}, set);
-    answer = mind.observe(view);
+    answer = planner.observe(view);
   });
   r.moved = double(answer.proposal.moved_rows);
   r.bound = double(answer.proposal.bound_rows);

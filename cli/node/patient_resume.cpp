@@ -20,18 +20,18 @@ std::chrono::nanoseconds resume_clock() {
 
 } // namespace
 
-void patient_resume::begin(const actors::resume_run& what,
+void patient_resume::begin(const actors::resume_run& request,
                            std::function<void(const std::string&)> accepted,
                            std::function<void(const failure&)> refused) {
   const uint32_t grace_s =
-      (what.what ? what.what->elastic : elastic_spec{}).grace_s;
+      (request.what ? request.what->elastic : elastic_spec{}).grace_s;
   under_way_ = true;
-  std::thread([this, what, grace_s, accepted, refused] {
+  std::thread([this, request, grace_s, accepted, refused] {
     name_this_thread("bl-resume");
     disk_wait wait;
     std::chrono::nanoseconds told{-1'000'000'000'000};
     while (true) {
-      failure problem = ask(what, accepted);
+      failure problem = ask(request, accepted);
       if (problem.code != errc::disk_full || interrupted_ ||
           !wait.failed(problem.message, resume_clock(),
                        std::chrono::seconds(grace_s))) {

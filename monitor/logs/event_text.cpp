@@ -389,14 +389,14 @@ event_text text_of(const coordinator::run_event& what) {
   return std::visit([](const auto& one) { return line(one); }, what);
 }
 
-std::string sentence(const coordinator::stragglers::finding& what,
+std::string sentence(const coordinator::stragglers::finding& slow,
                      const std::string& name, const std::string& device) {
-  const std::string why = "its " + device + ": " + describe(what.what);
-  if (what.ratio == 0)
+  const std::string why = "its " + device + ": " + describe(slow.what);
+  if (slow.ratio == 0)
     return name + " may be held up by " + why;
   char ratio[32];
-  std::snprintf(ratio, sizeof ratio, "%.1f", what.ratio);
-  if (what.slow())
+  std::snprintf(ratio, sizeof ratio, "%.1f", slow.ratio);
+  if (slow.slow())
     return name + " is slow, " + ratio +
            " times the others' time for a row, because of " + why;
   return name + " keeps up, " + ratio +

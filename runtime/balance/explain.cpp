@@ -28,7 +28,7 @@ double rounded(double value) {
   return std::round(value * 1e4) / 1e4;
 }
 
-json side(const balancer& mind, const split_view& split,
+json side(const balancer& planner, const split_view& split,
           const label_counts& held, const ledger::plan& under,
           const std::vector<uint64_t>& takes) {
   std::vector<double> skewed = skews(held);
@@ -40,13 +40,13 @@ json side(const balancer& mind, const split_view& split,
              {"skew_tv", rounded(skewed[rank])}};
     if (split.known)
       one["compute_ms"] = rounded(1e3 * split.costs[rank].seconds(takes[rank]));
-    workers[worker_name(mind, rank)] = one;
+    workers[worker_name(planner, rank)] = one;
     skew_max = std::max(skew_max, skewed[rank]);
   }
-  json out{
-      {"step_ms", nullptr},
-      {"skew_tv_max", rounded(skew_max)},
-      {"classes_held_alone", lone_classes(*mind.set().labels, under).size()}};
+  json out{{"step_ms", nullptr},
+           {"skew_tv_max", rounded(skew_max)},
+           {"classes_held_alone",
+            lone_classes(*planner.set().labels, under).size()}};
   if (split.known)
     out["step_ms"] = rounded(1e3 * makespan_s(split.costs, takes));
   out["workers"] = workers;
@@ -54,50 +54,50 @@ json side(const balancer& mind, const split_view& split,
 }
 
 /// Classes with a single holder, of one worker or of all.
-json list_lone(const balancer& mind, std::optional<size_t> rank) {
+json list_lone(const balancer& planner, std::optional<size_t> rank) {
   json out = json::array();
-  for (const lone_class& one : mind.now().lone) {
+  for (const lone_class& one : planner.now().lone) {
     if (out.size() == classes_listed_max)
       break;
     if (rank && *rank != one.rank)
       continue;
     out.push_back({{"class", one.label},
-                   {"rows", mind.now().held.at(one.rank, one.label)}});
+                   {"rows", planner.now().held.at(one.rank, one.label)}});
     if (!rank)
-      out.back()["worker"] = worker_name(mind, one.rank);
+      out.back()["worker"] = worker_name(planner, one.rank);
   }
   return out;
 }
 
 /// How fast each source sent chunks to a worker; null without measurements.
-json list_links(const balancer& mind, worker_id to) {
+json list_links(const balancer& planner, worker_id to) {
   auto number = [](std::optional<double> rate) {
     return rate ? json(std::round(*rate)) : json();
   };
   json from = json::object();
-  for (auto [source, copies] : mind.copying().links().sources_of(to)) {
+  for (auto [source, copies] : planner.copying().links().sources_of(to)) {
     std::string name = origin_name;
-    for (const worker_load& one : mind.last_view().workers)
+    for (const worker_load& one : planner.last_view().workers)
       if (one.worker == source)
         name = one.name;
     from[name] = {
-        {"bytes_per_s", number(mind.copying().links().between(source, to))},
+        {"bytes_per_s", number(planner.copying().links().between(source, to))},
         {"copies", copies}};
   }
-  return {{"bytes_per_s", number(mind.copying().links().into(to))},
-          {"limit_bytes_per_s", mind.copying().bytes_per_s()},
+  return {{"bytes_per_s", number(planner.copying().links().into(to))},
+          {"limit_bytes_per_s", planner.copying().bytes_per_s()},
           {"from", from}};
 }
 
-json list_moves(const balancer& mind, const move_list& list) {
+json list_moves(const balancer& planner, const move_list& list) {
   json out = json::array();
   for (const shard_move& one : list.moves) {
     if (out.size() == moves_listed_max)
       break;
     out.push_back({{"chunk", value(one.what.chunk)},
                    {"rows", rows(one.what)},
-                   {"from", worker_name(mind, one.from)},
-                   {"to", worker_name(mind, one.to)},
+                   {"from", worker_name(planner, one.from)},
+                   {"to", worker_name(planner, one.to)},
                    {"bytes", one.bytes},
                    {"nearer_by_rows", rounded(one.gain_rows)}});
   }
@@ -108,19 +108,20 @@ json list_moves(const balancer& mind, const move_list& list) {
 /// what other demands would cost.
 class dry_run {
 public:
-  dry_run(const balancer& mind, search_effort::stop_asked stop)
-      : mind_(mind), now_(mind.now().of), policy_(mind.policy()),
-        split_(mind.split()), effort_(policy_.search_effort, std::move(stop)) {
+  dry_run(const balancer& planner, search_effort::stop_asked stop)
+      : planner_(planner), now_(planner.now().of), policy_(planner.policy()),
+        split_(planner.split()),
+        effort_(policy_.search_effort, std::move(stop)) {
     for (const ledger::share& one : now_.shares)
       weights_.push_back(one.batch_weight);
-    by_speed_ = mind.speeds().judge(split_, mind.state().window, policy_);
+    by_speed_ = planner.speeds().judge(split_, planner.state().window, policy_);
     if (split_.known && split_.gain > split_.error)
       weights_ = split_.best.rows;
-    sizes_ = mind.wanted_sizes(weights_);
+    sizes_ = planner.wanted_sizes(weights_);
     list_ = search();
     if (list_.moves.empty())
-      list_.after = mind.now().held;
-    reached_ = as_good_as(mind.now().held, list_.after, policy_.skew_tv);
+      list_.after = planner.now().held;
+    reached_ = as_good_as(planner.now().held, list_.after, policy_.skew_tv);
   }
 
   json explained(bool certificate) {
@@ -129,12 +130,13 @@ public:
     const uint64_t bound = whole_rows(proof.bound_rows);
     json out{{"plan", value(now_.number)},
              {"generation", value(now_.generation)},
-             {"window", mind_.state().window},
-             {"code", to_string(mind_.state().code)},
-             {"reason", sentence(mind_)}};
-    out["before"] = side(mind_, split_, mind_.now().held, now_, split_.takes);
+             {"window", planner_.state().window},
+             {"code", to_string(planner_.state().code)},
+             {"reason", sentence(planner_)}};
+    out["before"] =
+        side(planner_, split_, planner_.now().held, now_, split_.takes);
     out["after"] =
-        side(mind_, split_, list_.after,
+        side(planner_, split_, list_.after,
              moved_plan(now_, list_.moves, next(now_.number), {}),
              placement::split_by_shares(policy_.global_batch,
                                         {weights_.begin(), weights_.end()}));
@@ -145,14 +147,14 @@ public:
     if (certificate)
       out["certificate"] = certificate_json(reached_, proof);
     out["takes_s"] =
-        rounded(mind_.copying().seconds(list_.moves, mind_.now().ranks));
-    out["moves"] = list_moves(mind_, list_);
+        rounded(planner_.copying().seconds(list_.moves, planner_.now().ranks));
+    out["moves"] = list_moves(planner_, list_);
     out["moves_total"] = list_.moves.size();
-    out["held_alone"] = list_lone(mind_, std::nullopt);
+    out["held_alone"] = list_lone(planner_, std::nullopt);
     weighed_plan weighed{
         list_.rows,
         bound,
-        mind_.copying().seconds(list_.moves, mind_.now().ranks),
+        planner_.copying().seconds(list_.moves, planner_.now().ranks),
         sizes_,
         0,
         0,
@@ -162,15 +164,15 @@ public:
       out["cut_short"] = "the set is too large for a complete search: a better "
                          "plan may exist, the bound holds for all";
     out["rejected"] = rejected(weighed);
-    out["weighed"] = in_words(mind_, split_, weighed);
+    out["weighed"] = in_words(planner_, split_, weighed);
     return out;
   }
 
 private:
   move_list search() {
     move_list list =
-        fewest_moves({mind_.now().held, sizes_, policy_.skew_tv, 2},
-                     {.set = mind_.set().chunks.get(),
+        fewest_moves({planner_.now().held, sizes_, policy_.skew_tv, 2},
+                     {.set = planner_.set().chunks.get(),
                       .current = &now_,
                       .target = {},
                       .locked = {},
@@ -178,28 +180,29 @@ private:
                       .room_bytes = {},
                       .skew_max = policy_.skew_tv,
                       .size_tolerance = policy_.size_tolerance,
-                      .labels = mind_.set().labels.get(),
+                      .labels = planner_.set().labels.get(),
                       .effort = &effort_})
             .list;
     if (!list.moves.empty()) // they give second holders, too
       return list;
-    return choose_moves({.set = mind_.set().chunks.get(),
-                         .current = &now_,
-                         .target = best_quota(coverage_request(mind_.now().held,
-                                                               policy_.skew_tv),
-                                              exact_cells_max, &effort_)
-                                       .target,
-                         .locked = {},
-                         .room_bytes = {},
-                         .cover = true,
-                         .labels = mind_.set().labels.get(),
-                         .effort = &effort_});
+    return choose_moves(
+        {.set = planner_.set().chunks.get(),
+         .current = &now_,
+         .target =
+             best_quota(coverage_request(planner_.now().held, policy_.skew_tv),
+                        exact_cells_max, &effort_)
+                 .target,
+         .locked = {},
+         .room_bytes = {},
+         .cover = true,
+         .labels = planner_.set().labels.get(),
+         .effort = &effort_});
   }
 
   /// The demands at the sizes that were reached, which may miss what is
   /// requested by a tolerance: only so do their prices compare.
   quota_request demands(double skew_tv) const {
-    return {mind_.now().held, reached_.sizes, skew_tv, 2};
+    return {planner_.now().held, reached_.sizes, skew_tv, 2};
   }
 
   json frontier(weighed_plan& weighed) const {
@@ -207,7 +210,7 @@ private:
     // The prices are no part of the search, which may have used up its own.
     search_effort effort(effort_.stopped() ? 0 : policy_.search_effort);
     for (double budget : frontier_budgets) {
-      if (!effort.allows(fast_quota_effort(mind_.now().held)))
+      if (!effort.allows(fast_quota_effort(planner_.now().held)))
         break;
       const quota at = best_quota(demands(budget), frontier_cells_max, &effort);
       weighed.budgets.push_back({budget, at.bound});
@@ -223,15 +226,16 @@ private:
     double fresh = 0;
     for (uint64_t size : sizes_)
       fresh +=
-          double(size) * (1 - double(size) / double(std::max<uint64_t>(
-                                                 1, mind_.now().held.total())));
+          double(size) *
+          (1 - double(size) /
+                   double(std::max<uint64_t>(1, planner_.now().held.total())));
     weighed.anew_rows = uint64_t(fresh);
     json out = json::array();
     out.push_back({{"what", "split the batch by speed"},
                    {"code", to_string(by_speed_)},
                    {"gain", rounded(split_.gain)},
                    {"gain_needed",
-                    rounded(std::max(mind_.speeds().split_gain_min(policy_),
+                    rounded(std::max(planner_.speeds().split_gain_min(policy_),
                                      policy_.gain_errors * split_.error))}});
     out.push_back({{"what", "sizes only, whatever the labels"},
                    {"code", "SKEW"},
@@ -242,7 +246,7 @@ private:
     return out;
   }
 
-  const balancer& mind_;
+  const balancer& planner_;
   const ledger::plan& now_;
   const balance_policy& policy_;
   split_view split_;
@@ -256,30 +260,30 @@ private:
 
 } // namespace
 
-json explain_plan(const balancer& mind, bool certificate,
+json explain_plan(const balancer& planner, bool certificate,
                   search_effort::stop_asked stop) {
-  return dry_run(mind, std::move(stop)).explained(certificate);
+  return dry_run(planner, std::move(stop)).explained(certificate);
 }
 
-json explain_worker(const balancer& mind, size_t rank) {
-  const ledger::plan& now = mind.now().of;
+json explain_worker(const balancer& planner, size_t rank) {
+  const ledger::plan& now = planner.now().of;
   const ledger::share& mine = now.shares.at(rank);
-  split_view split = mind.split();
-  const speed_estimate* speed = mind.speeds().of(mine.worker);
+  split_view split = planner.split();
+  const speed_estimate* speed = planner.speeds().of(mine.worker);
   uint64_t chunks = 0;
   for (size_t i = 0; i < mine.intervals.size(); ++i)
     chunks += i == 0 || mine.intervals[i].chunk != mine.intervals[i - 1].chunk;
-  json out{{"worker", worker_name(mind, rank)},
+  json out{{"worker", worker_name(planner, rank)},
            {"rank", rank},
            {"plan", value(now.number)},
            {"batch", split.takes[rank]},
            {"batch_best", nullptr},
-           {"rows", mind.now().held.of_worker(rank)},
-           {"rows_left", mind.last_view().workers.at(rank).rows_left},
+           {"rows", planner.now().held.of_worker(rank)},
+           {"rows_left", planner.last_view().workers.at(rank).rows_left},
            {"chunks", chunks},
            {"cut_chunks", mine.intervals.size() - chunks},
-           {"skew_tv", rounded(mind.now().skew[rank])},
-           {"skew_noise_floor", rounded(mind.now().noise_floors[rank])}};
+           {"skew_tv", rounded(planner.now().skew[rank])},
+           {"skew_noise_floor", rounded(planner.now().noise_floors[rank])}};
   if (split.known)
     out["batch_best"] = split.best.rows[rank];
   if (speed && speed->known())
@@ -287,62 +291,63 @@ json explain_worker(const balancer& mind, size_t rank) {
                     {"row_us", rounded(1e6 * speed->cost().per_row_s)},
                     {"error", rounded(speed->error())},
                     {"steady_windows", speed->steady_windows()}};
-  const std::string& trouble = mind.last_view().workers.at(rank).device_trouble;
+  const std::string& trouble =
+      planner.last_view().workers.at(rank).device_trouble;
   out["waits_for_core"] =
       speed && speed->known() ? json(rounded(speed->waiting())) : json();
   out["device_trouble"] = trouble.empty() ? json() : json(trouble);
-  out["copies"] = list_links(mind, mine.worker);
-  out["holds_alone"] = list_lone(mind, rank);
+  out["copies"] = list_links(planner, mine.worker);
+  out["holds_alone"] = list_lone(planner, rank);
   // The classes that deviate most.
   std::vector<std::pair<double, size_t>> off;
   double mine_rows =
-      double(std::max<uint64_t>(1, mind.now().held.of_worker(rank)));
-  double all_rows = double(std::max<uint64_t>(1, mind.now().held.total()));
-  for (size_t label = 0; label < mind.now().held.classes; ++label) {
-    double part = double(mind.now().held.at(rank, label)) / mine_rows;
-    double all = double(mind.now().held.of_class(label)) / all_rows;
+      double(std::max<uint64_t>(1, planner.now().held.of_worker(rank)));
+  double all_rows = double(std::max<uint64_t>(1, planner.now().held.total()));
+  for (size_t label = 0; label < planner.now().held.classes; ++label) {
+    double part = double(planner.now().held.at(rank, label)) / mine_rows;
+    double all = double(planner.now().held.of_class(label)) / all_rows;
     off.emplace_back(part - all, label);
   }
   std::sort(off.begin(), off.end(), [](const auto& a, const auto& b) {
     return std::abs(a.first) > std::abs(b.first);
   });
-  if (mind.now().held.classes > 1) {
+  if (planner.now().held.classes > 1) {
     json classes = json::array();
     for (size_t i = 0; i < std::min<size_t>(off.size(), 5); ++i)
       classes.push_back({{"class", off[i].second},
-                         {"rows", mind.now().held.at(rank, off[i].second)},
+                         {"rows", planner.now().held.at(rank, off[i].second)},
                          {"share_over_global", rounded(off[i].first)}});
     out["classes"] = classes;
   }
-  out["code"] = to_string(mind.state().code);
-  out["reason"] = sentence(mind);
-  out["would_change"] = would_change(mind);
+  out["code"] = to_string(planner.state().code);
+  out["reason"] = sentence(planner);
+  out["would_change"] = would_change(planner);
   return out;
 }
 
-json explain_chunk(const balancer& mind, chunk_id id) {
-  const ledger::chunk_info& about = mind.set().chunks->train.at(value(id));
+json explain_chunk(const balancer& planner, chunk_id id) {
+  const ledger::chunk_info& about = planner.set().chunks->train.at(value(id));
   json owners = json::array();
   bool may_move = false;
-  const ledger::plan& now = mind.now().of;
+  const ledger::plan& now = planner.now().of;
   for (size_t rank = 0; rank < now.shares.size(); ++rank)
     for (const ledger::interval& one : now.shares[rank].intervals)
       if (one.chunk == id) {
-        owners.push_back({{"worker", worker_name(mind, rank)},
+        owners.push_back({{"worker", worker_name(planner, rank)},
                           {"begin", one.begin},
                           {"end", one.end}});
         const arrival here{id, now.shares[rank].worker};
-        may_move = may_move || !(mind.arrivals().has_moved(here) ||
-                                 mind.arrivals().was_given(here));
+        may_move = may_move || !(planner.arrivals().has_moved(here) ||
+                                 planner.arrivals().was_given(here));
       }
   json out{{"chunk", value(id)},
            {"rows", about.rows},
            {"bytes", about.bytes},
            {"owners", owners},
            {"classes", about.label_histogram}};
-  const auto moved = mind.arrivals().last_move(id);
+  const auto moved = planner.arrivals().last_move(id);
   out["windows_since_move"] =
-      moved ? json(mind.state().window - *moved) : json();
+      moved ? json(planner.state().window - *moved) : json();
   out["may_move"] = may_move;
   return out;
 }

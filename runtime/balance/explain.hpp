@@ -14,12 +14,12 @@ namespace ballast::balance {
 /// budgets, and why it does not happen now. `certificate`: adds a proof of the
 /// least number (moves_bound.hpp). `stop` breaks the search off, and the answer
 /// is of no use then. Precondition: a plan is in force.
-nlohmann::ordered_json explain_plan(const balancer& mind,
+nlohmann::ordered_json explain_plan(const balancer& planner,
                                     bool certificate = false,
                                     search_effort::stop_asked stop = {});
 
-nlohmann::ordered_json explain_worker(const balancer& mind, size_t rank);
+nlohmann::ordered_json explain_worker(const balancer& planner, size_t rank);
 
-nlohmann::ordered_json explain_chunk(const balancer& mind, chunk_id id);
+nlohmann::ordered_json explain_chunk(const balancer& planner, chunk_id id);
 
 } // namespace ballast::balance

@@ -76,7 +76,7 @@ private:
   size_t body_node(size_t w) const { return c_ + w_ + w; }
   bool is_body(size_t node) const { return node >= c_ + w_; }
   size_t worker_of(size_t node) const { return (node - c_) % w_; }
-  size_t door(size_t w, const quota_cell& cell) const {
+  size_t arc_end(size_t w, const quota_cell& cell) const {
     return cell.target < cell.fair ? body_node(w) : excess_node(w);
   }
 
@@ -87,7 +87,7 @@ private:
       for (size_t w = 0; w < w_; ++w)
         if (p_.sizes[w] > 0) {
           const quota_cell& cell = p_.at(w, node);
-          visit(door(w, cell), more(cell).cost);
+          visit(arc_end(w, cell), more(cell).cost);
         }
       return;
     }
@@ -199,7 +199,7 @@ private:
         continue;
       quota_cell& cell = p_.at(w, c);
       residual room = more(cell);
-      size_t to = door(w, cell);
+      size_t to = arc_end(w, cell);
       if (!leads_on(c, to, room.cost))
         continue;
       int64_t done = push(to, std::min(rows, room.rows));

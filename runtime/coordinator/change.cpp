@@ -86,10 +86,10 @@ void consider_change(coordinator_parts& p) {
 }
 
 void change_placed(coordinator_parts& p, membership_change& change,
-                   shares_placed what) {
+                   shares_placed placed) {
   p.members.set_shortage({});
-  change.offered = std::move(what.what);
-  change.shares = std::move(what.shares);
+  change.offered = std::move(placed.what);
+  change.shares = std::move(placed.shares);
   change.collective = choose_collective(p, change.workers);
   const ledger::plan& offered = change.offered;
   p.run.steps.offer(offered);

@@ -59,25 +59,25 @@ failure misfit(const ledger::plan& what, const std::string& why) {
 
 } // namespace
 
-void on(coordinator_parts& p, shares_placed what, instant now) {
-  if (auto* change = p.members.change_beside(what.what.generation))
-    return change_placed(p, *change, std::move(what));
+void on(coordinator_parts& p, shares_placed placed, instant now) {
+  if (auto* change = p.members.change_beside(placed.what.generation))
+    return change_placed(p, *change, std::move(placed));
   opening* s = p.members.in<opening>();
-  if (!s || what.what.generation != s->members.number)
+  if (!s || placed.what.generation != s->members.number)
     return;
-  if (auto wrong = partition_error(what.what, p.run.spec.set.chunk_rows))
-    return fail(p, misfit(what.what, *wrong));
+  if (auto wrong = partition_error(placed.what, p.run.spec.set.chunk_rows))
+    return fail(p, misfit(placed.what, *wrong));
   p.members.set_shortage({});
   generation_state& members = s->members;
-  p.run.steps.open_book(p.run.spec.rows(), what.what);
+  p.run.steps.open_book(p.run.spec.rows(), placed.what);
   ledger::ledger start =
       p.run.steps.book_after(members.commits.waiting(members.commits.base()));
-  if (start.current().number != what.what.number)
-    if (auto wrong = start.switch_to(what.what))
-      return fail(p, misfit(what.what, *wrong));
-  p.run.steps.issue(what.what);
-  members.current = std::move(what.what);
-  members.shares = std::move(what.shares);
+  if (start.current().number != placed.what.number)
+    if (auto wrong = start.switch_to(placed.what))
+      return fail(p, misfit(placed.what, *wrong));
+  p.run.steps.issue(placed.what);
+  members.current = std::move(placed.what);
+  members.shares = std::move(placed.shares);
   p.run.balance.placed(members.shares);
   if (s->recovery)
     s->recovery->placed = now;

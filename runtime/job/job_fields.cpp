@@ -378,7 +378,7 @@ void add_tail(fields_t& f) {
       .between(1, 1000);
   add_field(
       f, "/faults", [](job& j) -> field_place { return &j.faults; },
-      "Allow the control messages that hurt on purpose.");
+      "Allow the control messages that inject faults.");
   add_field(
       f, "/trace_samples",
       [](job& j) -> field_place { return &j.trace_samples; },

@@ -26,10 +26,10 @@ collective_options options_of(int rank, int size) {
   return o;
 }
 
-/// A listener with a door for rank 0 of 3 ranks, and a raw client.
+/// A listener with an inbox for rank 0 of 3 ranks, and a raw client.
 class listener_test : public ::testing::Test {
 protected:
-  void SetUp() override { ears_.add(door_); }
+  void SetUp() override { ears_.add(inbox_); }
 
   unique_fd connect() {
     unique_fd fd = start_connect_tcp("127.0.0.1", ears_.port());
@@ -94,13 +94,14 @@ protected:
 
   /// Waits until somebody has been let in.
   std::vector<proved_link> arrivals() {
-    pollfd p{door_->bell(), POLLIN, 0};
+    pollfd p{inbox_->bell(), POLLIN, 0};
     EXPECT_EQ(::poll(&p, 1, 10000), 1);
-    return door_->take();
+    return inbox_->take();
   }
 
   listener ears_{"127.0.0.1"};
-  std::shared_ptr<door> door_ = std::make_shared<door>(options_of(0, 3));
+  std::shared_ptr<link_inbox> inbox_ =
+      std::make_shared<link_inbox>(options_of(0, 3));
 };
 
 TEST_F(listener_test, lets_in_a_peer_that_knows_the_token) {
@@ -114,7 +115,7 @@ TEST_F(listener_test, lets_in_a_peer_that_knows_the_token) {
 TEST_F(listener_test, refuses_a_peer_that_does_not_know_the_token) {
   unique_fd fd;
   EXPECT_EQ(join_as(1, "guess", fd), verdict::wrong_proof);
-  EXPECT_TRUE(door_->take().empty());
+  EXPECT_TRUE(inbox_->take().empty());
 }
 
 TEST_F(listener_test, says_what_does_not_fit) {
@@ -149,7 +150,7 @@ TEST_F(listener_test, lets_a_rank_in_once) {
   ASSERT_EQ(::poll(&p, 1, 10000), 1);
   char byte;
   EXPECT_EQ(receive_some(second.get(), &byte, 1), -1) << "not closed";
-  EXPECT_TRUE(door_->take().empty());
+  EXPECT_TRUE(inbox_->take().empty());
 }
 
 // Strangers that say nothing, too little or nonsense hold up nobody.
@@ -171,21 +172,21 @@ TEST_F(listener_test, strangers_hold_up_nobody) {
 }
 
 TEST_F(listener_test, a_shut_door_lets_nobody_in) {
-  door_->shut();
+  inbox_->shut();
   unique_fd fd;
   join_as(1, "secret", fd);
   pollfd p{fd.get(), POLLIN, 0};
   ASSERT_EQ(::poll(&p, 1, 10000), 1);
   char byte;
   EXPECT_EQ(receive_some(fd.get(), &byte, 1), -1);
-  EXPECT_TRUE(door_->take().empty());
+  EXPECT_TRUE(inbox_->take().empty());
 }
 
 // A whole process may have several generations open at once.
 TEST_F(listener_test, every_generation_has_its_own_door) {
   collective_options next = options_of(0, 2);
   next.generation = generation{8};
-  auto other = std::make_shared<door>(next);
+  auto other = std::make_shared<link_inbox>(next);
   ears_.add(other);
   collective_options peer = options_of(1, 2);
   peer.generation = generation{8};
@@ -200,15 +201,15 @@ TEST_F(listener_test, a_rank_does_not_trust_an_impostor) {
   collective_options lying = options_of(0, 2);
   lying.token = "another run";
   listener impostor("127.0.0.1");
-  auto trap = std::make_shared<door>(lying);
+  auto trap = std::make_shared<link_inbox>(lying);
   impostor.add(trap);
-  auto own_door = std::make_shared<door>(options_of(1, 2));
+  auto own_inbox = std::make_shared<link_inbox>(options_of(1, 2));
   std::vector<peer_address> peers(2);
   peers[0].host = "127.0.0.1";
   peers[0].port = impostor.port();
   stop_switch stop;
   try {
-    join_mesh(peers, own_door, stop, 1000, soon());
+    join_mesh(peers, own_inbox, stop, 1000, soon());
     ADD_FAILURE() << "joined";
   } catch (const collective_error& e) {
     EXPECT_EQ(e.code(), collective_errc::mismatch);
@@ -220,13 +221,13 @@ TEST_F(listener_test, a_rank_does_not_trust_an_impostor) {
 TEST_F(listener_test, a_port_where_nobody_listens_is_a_lost_peer) {
   uint16_t port = 0;
   { unique_fd closed = listen_tcp("127.0.0.1", port); }
-  auto own_door = std::make_shared<door>(options_of(1, 2));
+  auto own_inbox = std::make_shared<link_inbox>(options_of(1, 2));
   std::vector<peer_address> peers(2);
   peers[0].host = "127.0.0.1";
   peers[0].port = port;
   stop_switch stop;
   try {
-    join_mesh(peers, own_door, stop, 1000, soon());
+    join_mesh(peers, own_inbox, stop, 1000, soon());
     ADD_FAILURE() << "joined";
   } catch (const collective_error& e) {
     EXPECT_EQ(e.code(), collective_errc::peer_lost);
@@ -237,14 +238,14 @@ TEST_F(listener_test, a_port_where_nobody_listens_is_a_lost_peer) {
 // As on a busy machine: the others were aborted and gone before this rank was
 // scheduled.
 TEST_F(listener_test, a_peer_that_has_left_the_generation_is_lost) {
-  ears_.remove(door_);
-  auto own_door = std::make_shared<door>(options_of(1, 2));
+  ears_.remove(inbox_);
+  auto own_inbox = std::make_shared<link_inbox>(options_of(1, 2));
   std::vector<peer_address> peers(2);
   peers[0].host = "127.0.0.1";
   peers[0].port = ears_.port();
   stop_switch stop;
   try {
-    join_mesh(peers, own_door, stop, 1000, soon());
+    join_mesh(peers, own_inbox, stop, 1000, soon());
     ADD_FAILURE() << "joined";
   } catch (const collective_error& e) {
     EXPECT_EQ(e.code(), collective_errc::peer_lost) << e.what();

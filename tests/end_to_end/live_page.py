@@ -18,7 +18,7 @@ from ballast_test import BallastTest
 from browser import Browser
 
 PLOTS = ["share", "skew", "makespan", "moved"]
-MARKUP = "<img src=x onerror=\"document.title='hurt'\">"
+MARKUP = "<img src=x onerror=\"document.title='injected'\">"
 # Of every plot: the paths, and how many different heights they have.
 DRAWN = """Object.fromEntries([...document.querySelectorAll(".plot")].map(plot =>
   [plot.id, [...plot.querySelectorAll("path")].map(path => new Set(

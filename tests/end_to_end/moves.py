@@ -1,7 +1,7 @@
 """Goal: rows change their owner safely whatever happens on the way: a chunk that
 arrives damaged, a death in any phase of a move, who joins, leaves or stands
 still meanwhile. Nothing is lost or repeated, and balance is reached in the end.
-Method: real processes that move 20 MB, hurt in a phase that is watched for;
+Method: real processes that move 20 MB, with faults in a phase that is watched for;
 several runs at a time, since they mostly wait.
 """
 import concurrent.futures
@@ -166,7 +166,7 @@ class Killed(Move):
     """kill -9 of the worker that gives, of the one that takes, and of the
     coordinator."""
 
-    def hurt(self, phase, victim, more, tries=4):
+    def with_fault(self, phase, victim, more, tries=4):
         run = self.live(**more)
         coordinator = run.coordinator
         try:
@@ -175,7 +175,7 @@ class Killed(Move):
             kill(coordinator, signal.SIGCONT)
             run.stop()
             self.assertGreater(tries, 1, "no owner answers within 3 s")
-            self.hurt(phase, victim, more, tries - 1)
+            self.with_fault(phase, victim, more, tries - 1)
             return
         pid = {"giver": pids[giver], "taker": pids[taker],
                "coordinator": coordinator}[victim]
@@ -190,7 +190,7 @@ class Killed(Move):
         self.ends_balanced(run)
 
     def all_victims(self, phase, **more):
-        self.together(*[(self.hurt, phase, victim, more) for victim in
+        self.together(*[(self.with_fault, phase, victim, more) for victim in
                         ("giver", "taker", "coordinator")])
 
     def test_while_chunks_are_copied(self):

@@ -7,7 +7,7 @@
 // of these GPUs; "broken" opens, and fails in every generation; nothing: there
 // is none.
 #include "collectives/ring.hpp"
-#include "gpu/cuda/door.hpp"
+#include "gpu/cuda/entry_points.hpp"
 #include "gpu/staged_collective.hpp"
 #include "gpu/torch/factory.hpp"
 #include "tests/gpu/guarded_device.hpp"

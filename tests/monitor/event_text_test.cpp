@@ -318,17 +318,17 @@ TEST(event_text, is_what_it_was) {
 }
 
 TEST(stragglers, are_named_in_one_sentence) {
-  coordinator::stragglers::finding what;
-  what.what = heat();
-  EXPECT_EQ(sentence(what, "w2", "cuda:1"),
+  coordinator::stragglers::finding slow;
+  slow.what = heat();
+  EXPECT_EQ(sentence(slow, "w2", "cuda:1"),
             "w2 may be held up by its cuda:1: slowed down by heat (91 "
             "degrees)");
-  what.ratio = 1.84;
-  EXPECT_EQ(sentence(what, "w2", "cuda:1"),
+  slow.ratio = 1.84;
+  EXPECT_EQ(sentence(slow, "w2", "cuda:1"),
             "w2 is slow, 1.8 times the others' time for a row, because of its "
             "cuda:1: slowed down by heat (91 degrees)");
-  what.ratio = 1;
-  EXPECT_THAT(sentence(what, "w2", "cuda:1"),
+  slow.ratio = 1;
+  EXPECT_THAT(sentence(slow, "w2", "cuda:1"),
               ::testing::HasSubstr("w2 keeps up, 1.0"));
 }
 

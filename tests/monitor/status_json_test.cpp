@@ -1,4 +1,4 @@
-/// Goal: the status and workers.json are what they were before, byte for byte.
+/// Goal: the status and workers.json are slow they were before, byte for byte.
 /// Method: a run with everything it can show, one with nothing, and one that is
 /// over.
 #include "monitor/status_json.hpp"
@@ -29,10 +29,10 @@ coordinator::worker_status ill_member() {
   out.phase = worker_phase::compute;
   out.samples_per_s = 1000.5;
   out.share = {60, 0.25, 37.5, 5e6};
-  coordinator::stragglers::finding what{worker_id{1}, {}, {}, 1.75};
-  what.what.add(device_cause::heat);
-  what.what.celsius = 91;
-  out.ill = {what, milliseconds(1500)};
+  coordinator::stragglers::finding slow{worker_id{1}, {}, {}, 1.75};
+  slow.what.add(device_cause::heat);
+  slow.what.celsius = 91;
+  out.ill = {slow, milliseconds(1500)};
   return out;
 }
 

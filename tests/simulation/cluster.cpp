@@ -166,7 +166,7 @@ void cluster::cut_power() {
   ++outcome_.power_cuts;
   ++life_;
   core_.reset();
-  mind_.reset();
+  planner_.reset();
   crash_soon_ = false;
   stands_until_ = {};
   for (auto& [process, who] : nodes_) {

@@ -171,7 +171,7 @@ private:
   cluster_options options_;
   ballast::testing::test_random random_;
   ledger::manifest set_;
-  std::unique_ptr<balance::balancer> mind_; // dies with the coordinator
+  std::unique_ptr<balance::balancer> planner_; // dies with the coordinator
   job what_;
   instant now_{};
   uint64_t sequence_ = 0;

@@ -20,7 +20,7 @@ struct cluster::performer {
       for (const ledger::chunk_info& chunk : me->set_.train)
         summary.chunk_rows.push_back(chunk.rows);
       if (me->options_.balanced)
-        me->mind_ = std::make_unique<balance::balancer>(
+        me->planner_ = std::make_unique<balance::balancer>(
             balance::balance_policy{.global_batch = me->options_.global_batch},
             std::make_shared<ledger::manifest>(me->set_));
       // The run may have ended while its data were read.

@@ -86,9 +86,9 @@ balance::balance_answer cluster::some_answer(const balance::load_view& view) {
 }
 
 balance::balance_answer cluster::answer(const balance::load_view& view) {
-  if (!mind_)
+  if (!planner_)
     return some_answer(view);
-  balance::balance_answer out = mind_->observe(view);
+  balance::balance_answer out = planner_->observe(view);
   if (out.state.code == balance::balance_code::planned) {
     log([&] { return "wants: " + out.proposal.reason; });
     outcome_.lone_plans +=

@@ -33,35 +33,36 @@ coordinator::past_run cluster::remembered() const {
   return out;
 }
 
-void cluster::keep(const coordinator::journal_change& what) {
-  if (!what.effective)
+void cluster::keep(const coordinator::journal_change& action) {
+  if (!action.effective)
     ++outcome_.joins;
-  if (what.generation <= disk_->journaled)
-    fail("generation " + to_string(what.generation) + " after " +
+  if (action.generation <= disk_->journaled)
+    fail("generation " + to_string(action.generation) + " after " +
          to_string(disk_->journaled));
-  disk_->journaled = what.generation;
+  disk_->journaled = action.generation;
   disk_->changed_at = now_;
   last_progress_ = now_;
-  if (what.effective)
-    disk_->settled = what.generation;
-  disk_->plans[what.what.number] = {what.what, what.effective, what.note,
-                                    false};
+  if (action.effective)
+    disk_->settled = action.generation;
+  disk_->plans[action.what.number] = {action.what, action.effective,
+                                      action.note, false};
   disk_->memberships.push_back(
-      {what.generation, what.workers, what.names, what.incarnations});
+      {action.generation, action.workers, action.names, action.incarnations});
   outcome_.generations = value(disk_->journaled);
   log([&] {
-    return "generation " + to_string(what.generation) + " of " +
-           std::to_string(what.workers.size()) +
-           (what.effective ? " from step " + to_string(what.effective->step)
-                           : " offered");
+    return "generation " + to_string(action.generation) + " of " +
+           std::to_string(action.workers.size()) +
+           (action.effective ? " from step " + to_string(action.effective->step)
+                             : " offered");
   });
 }
 
-void cluster::keep(const coordinator::journal_offer& what) {
-  if (what.what.generation != disk_->journaled)
-    fail("an offer for generation " + to_string(what.what.generation));
-  disk_->plans[what.what.number] = {what.what, std::nullopt, what.note, false};
-  log([&] { return "plan " + to_string(what.what.number) + " offered"; });
+void cluster::keep(const coordinator::journal_offer& action) {
+  if (action.what.generation != disk_->journaled)
+    fail("an offer for generation " + to_string(action.what.generation));
+  disk_->plans[action.what.number] = {action.what, std::nullopt, action.note,
+                                      false};
+  log([&] { return "plan " + to_string(action.what.number) + " offered"; });
 }
 
 void cluster::keep(const coordinator::journal_effective& what) {
@@ -75,17 +76,18 @@ void cluster::keep(const coordinator::journal_effective& what) {
 }
 
 /// Of each plan it is told once how it ended: that it is in force, or dropped.
-void cluster::keep(const coordinator::write_event& what) {
-  if (std::holds_alternative<coordinator::events::waiting>(what.what) ||
+void cluster::keep(const coordinator::write_event& action) {
+  if (std::holds_alternative<coordinator::events::waiting>(action.what) ||
       std::holds_alternative<coordinator::events::waiting_for_memory>(
-          what.what) ||
-      std::holds_alternative<coordinator::events::cannot_open>(what.what))
+          action.what) ||
+      std::holds_alternative<coordinator::events::cannot_open>(action.what))
     last_progress_ = now_;
   const auto* effective =
-      std::get_if<coordinator::events::plan_effective>(&what.what);
+      std::get_if<coordinator::events::plan_effective>(&action.what);
   const auto* dropped =
-      std::get_if<coordinator::events::plan_dropped>(&what.what);
-  const auto* balanced = std::get_if<coordinator::events::balanced>(&what.what);
+      std::get_if<coordinator::events::plan_dropped>(&action.what);
+  const auto* balanced =
+      std::get_if<coordinator::events::balanced>(&action.what);
   if (!effective && !dropped && !balanced)
     return;
   const plan_number number = effective ? effective->plan

@@ -119,7 +119,7 @@ void cluster::crash_coordinator() {
   ++outcome_.crashes;
   ++life_;
   core_.reset();
-  mind_.reset();
+  planner_.reset();
   stands_until_ = {};
   for (auto& [process, who] : nodes_)
     if (std::exchange(who->connection, 0) != 0) {

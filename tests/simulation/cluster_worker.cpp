@@ -89,8 +89,8 @@ void cluster::look_for_coordinator(node_state& who) {
   connect_to_coordinator(who);
 }
 
-void cluster::carry_out(node_state& who, const worker::link_decision& what) {
-  switch (what.what) {
+void cluster::carry_out(node_state& who, const worker::link_decision& order) {
+  switch (order.what) {
   case worker::link_step::say_hello:
     return hello(who);
   case worker::link_step::hello_later:
@@ -102,10 +102,10 @@ void cluster::carry_out(node_state& who, const worker::link_decision& what) {
       look_for_coordinator(who);
     return;
   case worker::link_step::drop_run:
-    log([&] { return who.name + " drops its state: " + what.reason; });
-    return perform(who, who.lifecycle.leave(what.reason));
+    log([&] { return who.name + " drops its state: " + order.reason; });
+    return perform(who, who.lifecycle.leave(order.reason));
   case worker::link_step::end:
-    return kill(who, what.reason.empty() ? "has left" : what.reason);
+    return kill(who, order.reason.empty() ? "has left" : order.reason);
   default:
     return;
   }
@@ -241,8 +241,8 @@ struct cluster::engine {
   void operator()(const worker::inject_fault&) {}
   void operator()(const worker::forget_steps&) {}
   void operator()(const worker::copy_chunks& what) { in.fetch(me, what.order); }
-  void operator()(const worker::send_report& what) {
-    in.pass_on(me, what.what);
+  void operator()(const worker::send_report& order) {
+    in.pass_on(me, order.what);
   }
   void operator()(const worker::end_process& what) { in.kill(me, what.reason); }
 };

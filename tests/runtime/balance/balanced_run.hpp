@@ -60,9 +60,9 @@ public:
                                .global_batch = in_.batch,
                                .chunk_rows = chunk_rows(*set_)},
                               now_),
-        mind_(balance::balance_policy{.global_batch = in_.batch,
-                                      .skew_tv = in_.skew_tv},
-              set_) {}
+        planner_(balance::balance_policy{.global_batch = in_.batch,
+                                         .skew_tv = in_.skew_tv},
+                 set_) {}
 
   void run() {
     for (uint64_t step = 1; step <= in_.steps; ++step) {
@@ -90,7 +90,7 @@ public:
   }
   const moves_account& account() const { return account_; }
   const ledger::plan& now() const { return now_; }
-  balance::balancer& mind() { return mind_; }
+  balance::balancer& planner() { return planner_; }
   /// The best split of every step, known beforehand, over what was done; of the
   /// last half.
   double part_of_ideal() const { return ideal_s_ / spent_s_; }
@@ -171,7 +171,7 @@ private:
       view.workers.push_back(std::move(load));
     }
     costs_.clear();
-    balance::balance_answer answer = mind_.observe(view);
+    balance::balance_answer answer = planner_.observe(view);
     if (answer.state.code != balance::balance_code::planned)
       return;
     under_way_ = std::move(answer.proposal);
@@ -184,7 +184,7 @@ private:
   ledger::plan now_;
   moves_account account_;
   ledger::ledger book_;
-  balance::balancer mind_;
+  balance::balancer planner_;
   plan_number seen_{};
   double now_us_ = 0;
   double ideal_s_ = 0;

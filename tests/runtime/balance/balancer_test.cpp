@@ -47,7 +47,7 @@ public:
         double skew_tv = 0.05)
       : random_(seed),
         set_(std::make_shared<ledger::manifest>(pure_chunks(10, 24))),
-        mind(policy(skew_tv), set_) {
+        planner(policy(skew_tv), set_) {
     now_.number = plan_number{1};
     now_.generation = generation{1};
     for (uint32_t rank = 0; rank < workers; ++rank)
@@ -128,7 +128,7 @@ public:
       view.workers[rank].store_free_bytes = rank == full ? 0 : free_bytes;
     }
     view.last = std::exchange(last_, transfer_end::none);
-    balance_answer answer = mind.observe(view);
+    balance_answer answer = planner.observe(view);
     if (answer.state.code == balance_code::planned && obeys)
       obey(answer.proposal);
     return answer;
@@ -191,7 +191,7 @@ private:
   std::shared_ptr<ledger::manifest> set_;
 
 public:
-  balancer mind;
+  balancer planner;
 
 private:
   /// About normal, the same for a whole window: the worst kind of noise.
@@ -231,31 +231,31 @@ private:
 TEST(balancer, leaves_a_balanced_run_alone) {
   world w(4);
   EXPECT_EQ(w.plans_in(200), 0u);
-  EXPECT_EQ(w.mind.state().code, balance_code::at_optimum);
+  EXPECT_EQ(w.planner.state().code, balance_code::at_optimum);
 }
 
 TEST(balancer, does_not_call_a_skew_over_its_budget_an_optimum) {
   world w(4, false, 1, 0.005);
   w.exchange_chunks(0, 30); // of another class
   EXPECT_EQ(w.plans_in(200), 0u);
-  const balance_state& now = w.mind.state();
+  const balance_state& now = w.planner.state();
   EXPECT_GT(now.skew_max, 0.005);
   EXPECT_EQ(now.code, balance_code::below_trigger);
-  EXPECT_THAT(sentence(w.mind), HasSubstr("is over the budget of 0.5 %"));
+  EXPECT_THAT(sentence(w.planner), HasSubstr("is over the budget of 0.5 %"));
 }
 
 TEST(balancer, does_not_call_sizes_an_optimum_that_are_only_near_enough) {
   world w(4);
   w.give_chunks(2); // 62 of 60
   EXPECT_EQ(w.plans_in(200), 0u);
-  EXPECT_EQ(w.mind.state().code, balance_code::below_trigger);
-  EXPECT_EQ(sentence(w.mind), "one owns 3.3 % more than its part, but rows "
-                              "move from 5.0 % on");
+  EXPECT_EQ(w.planner.state().code, balance_code::below_trigger);
+  EXPECT_EQ(sentence(w.planner), "one owns 3.3 % more than its part, but rows "
+                                 "move from 5.0 % on");
   world nearer(4);
   nearer.give_chunks(1);
   EXPECT_EQ(nearer.plans_in(200), 0u);
-  EXPECT_EQ(nearer.mind.state().code, balance_code::at_optimum);
-  EXPECT_EQ(sentence(nearer.mind),
+  EXPECT_EQ(nearer.planner.state().code, balance_code::at_optimum);
+  EXPECT_EQ(sentence(nearer.planner),
             "nothing is worth a move: one owns 1.7 % more than its part, and "
             "up to 2.0 % is good enough");
 }
@@ -263,14 +263,14 @@ TEST(balancer, does_not_call_sizes_an_optimum_that_are_only_near_enough) {
 TEST(balancer, says_that_it_did_not_look_yet_with_a_new_budget) {
   world w(4);
   w.plans_in(50);
-  ASSERT_EQ(w.mind.state().code, balance_code::at_optimum);
-  w.mind.set_policy(world::policy(0));
-  EXPECT_EQ(w.mind.state().code, balance_code::undecided);
-  EXPECT_EQ(explain_worker(w.mind, 0)["reason"],
+  ASSERT_EQ(w.planner.state().code, balance_code::at_optimum);
+  w.planner.set_policy(world::policy(0));
+  EXPECT_EQ(w.planner.state().code, balance_code::undecided);
+  EXPECT_EQ(explain_worker(w.planner, 0)["reason"],
             "not looked at yet with the present settings");
-  EXPECT_EQ(explain_plan(w.mind)["code"], "UNDECIDED");
+  EXPECT_EQ(explain_plan(w.planner)["code"], "UNDECIDED");
   w.look();
-  EXPECT_EQ(w.mind.state().code, balance_code::at_optimum);
+  EXPECT_EQ(w.planner.state().code, balance_code::at_optimum);
 }
 
 TEST(balancer, follows_a_slow_worker_within_a_few_steps) {
@@ -328,10 +328,10 @@ TEST(balancer, moves_no_row_for_ten_thousand_windows_of_noise) {
     world w(4, false, seed);
     w.noise = 0.1;
     w.plans_in(2000); // it may learn how noisy things are
-    uint64_t before = w.mind.state().window;
+    uint64_t before = w.planner.state().window;
     uint64_t moved = w.moved_rows;
     uint64_t plans = 0;
-    while (w.mind.state().window < before + 10'000)
+    while (w.planner.state().window < before + 10'000)
       plans += w.plans_in(50);
     EXPECT_LE(plans, 1u) << "seed " << seed;
     EXPECT_EQ(w.moved_rows, moved) << "seed " << seed;
@@ -344,8 +344,8 @@ TEST(balancer, makes_one_plan_at_most_for_a_load_that_flickers) {
   uint64_t plans = 0;
   for (int wave = 0; wave < 40; ++wave) {
     w.row_s[1] = wave % 2 == 0 ? 4e-4 : 1e-4;
-    uint64_t until = w.mind.state().window + 2; // shorter than the dwell
-    while (w.mind.state().window < until)
+    uint64_t until = w.planner.state().window + 2; // shorter than the dwell
+    while (w.planner.state().window < until)
       plans += w.plans_in(1);
   }
   EXPECT_LE(plans, 2u) << "one plan: new weights, and data that follow them";
@@ -416,7 +416,7 @@ TEST(balancer, helps_the_one_who_is_late_at_the_end_of_the_last_epoch) {
   run.left_in_epoch = 19; // of 240
   EXPECT_EQ(run.plans_in(20), 0u) << "nobody is late";
   run.late = 1;
-  EXPECT_GT(run.plans_in(20), 0u) << to_string(run.mind.state().code);
+  EXPECT_GT(run.plans_in(20), 0u) << to_string(run.planner.state().code);
 }
 
 // Those rows would come back a moment later.
@@ -432,8 +432,8 @@ TEST(balancer, has_nothing_to_do_for_one_worker) {
   world w(1);
   w.row_s[0] *= 4;
   EXPECT_EQ(w.plans_in(50), 0u);
-  EXPECT_EQ(explain_plan(w.mind)["moved_rows"], 0);
-  EXPECT_EQ(explain_worker(w.mind, 0)["rank"], 0);
+  EXPECT_EQ(explain_plan(w.planner)["moved_rows"], 0);
+  EXPECT_EQ(explain_worker(w.planner, 0)["rank"], 0);
 }
 
 TEST(balancer, waits_while_a_plan_is_under_way) {
@@ -459,9 +459,9 @@ TEST(balancer, says_what_slows_down_those_who_are_to_take_less) {
   EXPECT_THAT(w.reason_of_next_plan(),
               HasSubstr("shorter; w2 takes less, its cuda:0: slowed "
                         "down by heat, for 3 s"));
-  EXPECT_EQ(explain_worker(w.mind, 1)["device_trouble"],
+  EXPECT_EQ(explain_worker(w.planner, 1)["device_trouble"],
             "cuda:0: slowed down by heat, for 3 s");
-  EXPECT_TRUE(explain_worker(w.mind, 0)["device_trouble"].is_null());
+  EXPECT_TRUE(explain_worker(w.planner, 0)["device_trouble"].is_null());
 }
 
 TEST(balancer, says_who_waits_for_a_core) {
@@ -472,34 +472,35 @@ TEST(balancer, says_who_waits_for_a_core) {
   EXPECT_THAT(w.reason_of_next_plan(),
               HasSubstr("shorter; w2 takes less, it waits for a "
                         "core 75.0 % of its time"));
-  EXPECT_EQ(explain_worker(w.mind, 1)["waits_for_core"], 0.75);
+  EXPECT_EQ(explain_worker(w.planner, 1)["waits_for_core"], 0.75);
 }
 
 TEST(balancer, measures_also_where_it_may_not_act) {
   world w(2);
   balance_policy off = world::policy();
   off.enabled = false;
-  w.mind.set_policy(off);
+  w.planner.set_policy(off);
   w.row_s[1] *= 3;
   EXPECT_EQ(w.plans_in(20), 0u);
-  ASSERT_EQ(w.mind.state().row_us.size(), 2u);
-  EXPECT_NEAR(w.mind.state().row_us[1] / w.mind.state().row_us[0], 3, 0.1);
+  ASSERT_EQ(w.planner.state().row_us.size(), 2u);
+  EXPECT_NEAR(w.planner.state().row_us[1] / w.planner.state().row_us[0], 3,
+              0.1);
 }
 
 TEST(balancer, stops_when_it_is_told_to) {
   world w(4, true);
   balance_policy off = world::policy();
   off.enabled = false;
-  w.mind.set_policy(off);
+  w.planner.set_policy(off);
   EXPECT_EQ(w.plans_in(20), 0u);
-  EXPECT_EQ(w.mind.state().code, balance_code::disabled);
+  EXPECT_EQ(w.planner.state().code, balance_code::disabled);
 }
 
 TEST(explain, a_dry_run_names_moves_bound_frontier_and_what_was_rejected) {
   world w(4, true);
   w.obeys = false;
   w.look();
-  auto out = explain_plan(w.mind);
+  auto out = explain_plan(w.planner);
   EXPECT_GT(out["moves"].size(), 10u);
   EXPECT_GE(out["moved_rows"], out["bound_rows"]);
   EXPECT_LE(out["after"]["skew_tv_max"].get<double>(), 0.06);
@@ -519,7 +520,7 @@ TEST(explain, a_dry_run_says_in_words_what_was_weighed) {
   w.obeys = false;
   for (int i = 0; i < 10; ++i)
     w.look();
-  const auto words = explain_plan(w.mind)["weighed"];
+  const auto words = explain_plan(w.planner)["weighed"];
   EXPECT_THAT(
       words["asked"].dump(),
       AllOf(
@@ -549,7 +550,7 @@ TEST(explain, names_no_part_of_a_plan_that_costs_more_than_the_plan) {
     for (int i = 0; i < 20; ++i)
       w.look();
     SCOPED_TRACE("slower by " + std::to_string(factor));
-    const auto out = explain_plan(w.mind);
+    const auto out = explain_plan(w.planner);
     const uint64_t moved = out["moved_rows"];
     moves += moved > 0;
     for (const auto& one : out["rejected"])
@@ -567,26 +568,26 @@ TEST(explain, names_no_part_of_a_plan_that_costs_more_than_the_plan) {
 TEST(explain, says_what_would_change_a_decision) {
   world w(2);
   w.plans_in(10);
-  EXPECT_THAT(explain_worker(w.mind, 1)["would_change"].dump(),
+  EXPECT_THAT(explain_worker(w.planner, 1)["would_change"].dump(),
               AllOf(HasSubstr("a split of the batch that wins 12.5 %"),
                     HasSubstr("somebody who owns 5.0 % more rows"),
                     HasSubstr("a skew of 6.2 %")));
   balance_policy off = world::policy();
   off.enabled = false;
-  w.mind.set_policy(off);
+  w.planner.set_policy(off);
   const balance_state state = w.look().state;
   EXPECT_EQ(state.why, "balancing is switched off");
   EXPECT_EQ(state.would_change, "`ballast ctl set_balance enabled=true`");
-  EXPECT_EQ(explain_worker(w.mind, 1)["would_change"], state.would_change);
+  EXPECT_EQ(explain_worker(w.planner, 1)["would_change"], state.would_change);
 }
 
 TEST(explain, a_worker_and_a_chunk) {
   world w(4, true);
   w.plans_in(10);
-  auto worker = explain_worker(w.mind, 1);
+  auto worker = explain_worker(w.planner, 1);
   EXPECT_EQ(worker["worker"], "w2");
   EXPECT_GT(worker["rows"].get<uint64_t>(), 0u);
-  auto chunk = explain_chunk(w.mind, chunk_id{3});
+  auto chunk = explain_chunk(w.planner, chunk_id{3});
   EXPECT_EQ(chunk["owners"].size(), 1u);
   EXPECT_EQ(chunk["rows"], chunk_rows);
 }

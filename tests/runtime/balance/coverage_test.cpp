@@ -64,7 +64,7 @@ class run_of_rare {
 public:
   explicit run_of_rare(ledger::manifest set, double skew_tv = 0.1)
       : set_(std::make_shared<ledger::manifest>(std::move(set))),
-        mind({.global_batch = 240, .skew_tv = skew_tv}, set_),
+        planner({.global_batch = 240, .skew_tv = skew_tv}, set_),
         now(testing::placed(*set_)), free_bytes(now.shares.size(), UINT64_MAX) {
   }
 
@@ -89,7 +89,7 @@ public:
     }
     view.last = last_;
     last_ = transfer_end::none;
-    balance_answer out = mind.observe(view);
+    balance_answer out = planner.observe(view);
     if (out.state.code == balance_code::planned) {
       before_ = now;
       now = moved_plan(now, out.proposal.moves, next(now.number),
@@ -116,7 +116,7 @@ private:
   uint64_t now_ms_ = 0;
 
 public:
-  balancer mind;
+  balancer planner;
   ledger::plan now;
   std::vector<uint64_t> free_bytes;
 };
@@ -158,17 +158,17 @@ TEST(coverage, of_pure_chunks_takes_a_row_of_each_class) {
 
 TEST(coverage, is_seen_and_explained_before_anything_is_done) {
   run_of_rare run(rare_class(4));
-  run.mind.set_policy({.enabled = false, .global_batch = 30});
+  run.planner.set_policy({.enabled = false, .global_batch = 30});
   EXPECT_EQ(run.look().state.code, balance_code::disabled);
-  auto plan = explain_plan(run.mind);
+  auto plan = explain_plan(run.planner);
   ASSERT_EQ(plan["held_alone"].size(), 1u);
   EXPECT_EQ(plan["held_alone"][0]["class"], 2);
   EXPECT_EQ(plan["held_alone"][0]["rows"], 4);
   EXPECT_EQ(plan["held_alone"][0]["worker"], "w1");
   EXPECT_EQ(plan["before"]["classes_held_alone"], 1);
   EXPECT_EQ(plan["after"]["classes_held_alone"], 0);
-  EXPECT_EQ(explain_worker(run.mind, 0)["holds_alone"].size(), 1u);
-  EXPECT_EQ(explain_worker(run.mind, 1)["holds_alone"].size(), 0u);
+  EXPECT_EQ(explain_worker(run.planner, 0)["holds_alone"].size(), 1u);
+  EXPECT_EQ(explain_worker(run.planner, 1)["holds_alone"].size(), 0u);
 }
 
 TEST(coverage, goes_to_somebody_who_has_room) {
@@ -184,7 +184,7 @@ TEST(coverage, waits_where_nobody_has_room_and_says_so) {
   run_of_rare run(rare_class(4));
   run.free_bytes = {0, 0, 0};
   EXPECT_EQ(run.look().state.code, balance_code::no_room);
-  EXPECT_EQ(explain_worker(run.mind, 0)["reason"],
+  EXPECT_EQ(explain_worker(run.planner, 0)["reason"],
             "those who should get something have no memory left for it");
 }
 
@@ -223,7 +223,7 @@ TEST(coverage, is_not_put_off_for_ever_by_what_is_due_before_it) {
   EXPECT_GT(by_skew, 1u) << "they go first";
   EXPECT_THAT(run.lone(), IsEmpty());
   while (run.look().state.code != balance_code::planned)
-    ASSERT_NE(run.mind.state().code, balance_code::at_optimum);
+    ASSERT_NE(run.planner.state().code, balance_code::at_optimum);
 }
 
 TEST(coverage, asks_nothing_of_a_single_row) {

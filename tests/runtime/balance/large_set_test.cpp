@@ -54,7 +54,7 @@ public:
     balance::balance_policy policy{.global_batch = 256, .skew_tv = in.skew_tv};
     if (effort > 0)
       policy.search_effort = effort;
-    mind_ = std::make_unique<balance::balancer>(policy, set_);
+    planner_ = std::make_unique<balance::balancer>(policy, set_);
   }
 
   balance::balance_answer look(balance::search_effort::stop_asked stop = {}) {
@@ -81,7 +81,7 @@ public:
       load.costs.assign(3, {uint32_t(take), take * 100'000});
       view.workers.push_back(std::move(load));
     }
-    balance::balance_answer out = mind_->observe(view, stop);
+    balance::balance_answer out = planner_->observe(view, stop);
     if (out.state.code != balance::balance_code::planned ||
         !out.proposal.moves.empty())
       return out;
@@ -94,14 +94,14 @@ public:
 
   const ledger::manifest& set() const { return *set_; }
   const ledger::plan& now() const { return now_; }
-  const balance::balancer& mind() const { return *mind_; }
+  const balance::balancer& planner() const { return *planner_; }
 
 private:
   std::shared_ptr<ledger::manifest> set_;
   ledger::plan now_;
   bool new_ = true;
   balance::transfer_end last_ = balance::transfer_end::none;
-  std::unique_ptr<balance::balancer> mind_;
+  std::unique_ptr<balance::balancer> planner_;
 };
 
 // Each took up to half a minute once. How long they take now is measured by
@@ -120,7 +120,7 @@ TEST(large_set, is_looked_at_and_explained) {
     const balance::balance_answer answer = run.look();
     EXPECT_EQ(answer.state.code, balance::balance_code::planned);
     EXPECT_LE(answer.proposal.bound_rows, answer.proposal.moved_rows);
-    EXPECT_TRUE(explain_plan(run.mind(), true).contains("certificate"));
+    EXPECT_TRUE(explain_plan(run.planner(), true).contains("certificate"));
   }
 }
 
@@ -179,11 +179,11 @@ TEST(large_set, with_little_effort_gets_a_plan_that_is_no_worse_than_before) {
 TEST(large_set, says_that_its_search_was_cut_short) {
   first_look run({"dirichlet", 6'000, 20, 8, 25, 0.1}, 300'000);
   EXPECT_THAT(run.look().proposal.reason, HasSubstr("cut short"));
-  EXPECT_TRUE(explain_plan(run.mind()).contains("cut_short"));
+  EXPECT_TRUE(explain_plan(run.planner()).contains("cut_short"));
   first_look free({"dirichlet", 6'000, 20, 8, 25, 0.1});
   EXPECT_THAT(free.look().proposal.reason,
               ::testing::Not(HasSubstr("cut short")));
-  EXPECT_FALSE(explain_plan(free.mind()).contains("cut_short"));
+  EXPECT_FALSE(explain_plan(free.planner()).contains("cut_short"));
 }
 
 TEST(large_set, is_not_decided_on_if_the_search_is_broken_off) {

@@ -117,7 +117,7 @@ protected:
       set.add(1, {0, 100});
     }
     set_ = std::make_shared<ledger::manifest>(set.set);
-    mind_ = std::make_unique<balancer>(
+    planner_ = std::make_unique<balancer>(
         balance_policy{.global_batch = 20, .skew_tv = 0.05}, set_);
     now_ = testing::placed(*set_);
   }
@@ -135,7 +135,7 @@ protected:
       view.workers.back().costs.assign(20, {10, 10 * ms}); // 1 ms a row
     }
     view.copies = std::move(copies);
-    return mind_->observe(view);
+    return planner_->observe(view);
   }
 
   /// Both ways, so many bytes a second.
@@ -149,7 +149,7 @@ protected:
   }
 
   std::shared_ptr<ledger::manifest> set_;
-  std::unique_ptr<balancer> mind_;
+  std::unique_ptr<balancer> planner_;
   ledger::plan now_;
 };
 
@@ -171,22 +171,22 @@ TEST_F(balancer_with_links, finds_no_payback_over_a_link_that_is_too_slow) {
 
 // It had stopped for good once a round took less than a chunk.
 TEST_F(balancer_with_links, moves_a_chunk_however_low_the_rate_has_fallen) {
-  mind_ = std::make_unique<balancer>(balance_policy{.global_batch = 20,
-                                                    .skew_tv = 0.05,
-                                                    .rate_bytes_per_s = 1000},
-                                     set_);
+  planner_ = std::make_unique<balancer>(
+      balance_policy{
+          .global_batch = 20, .skew_tv = 0.05, .rate_bytes_per_s = 1000},
+      set_);
   EXPECT_EQ(look({}, 1'000'000).proposal.moves.size(), 1u);
 }
 
 TEST_F(balancer_with_links, shows_what_it_measured) {
   look(at(5000), 50);
-  EXPECT_THAT(mind_->state().copy_bytes_per_s, ElementsAre(5000, 5000));
-  auto told = explain_worker(*mind_, 1)["copies"];
+  EXPECT_THAT(planner_->state().copy_bytes_per_s, ElementsAre(5000, 5000));
+  auto told = explain_worker(*planner_, 1)["copies"];
   EXPECT_EQ(told["bytes_per_s"], 5000);
   EXPECT_EQ(told["from"]["w1"]["bytes_per_s"], 5000);
   EXPECT_EQ(told["from"]["w1"]["copies"], 3);
   EXPECT_GT(told["limit_bytes_per_s"], 0);
-  EXPECT_GT(explain_plan(*mind_)["takes_s"], 100);
+  EXPECT_GT(explain_plan(*planner_)["takes_s"], 100);
 }
 
 } // namespace

@@ -1,5 +1,5 @@
 /// The exported functions of libballast_cuda.so.
-#include "gpu/cuda/door.hpp"
+#include "gpu/cuda/entry_points.hpp"
 #include "gpu/cuda/check.hpp"
 #include "gpu/cuda/cuda_device.hpp"
 #include "gpu/cuda/device_memory.hpp"
