@@ -14,6 +14,13 @@
 
 namespace ballast::actors {
 
+void worker_engine::freeze(const std::string& reason) {
+  fence({.level = newest(),
+         .known = step_number{UINT64_MAX},
+         .evaluated = epoch_number{UINT64_MAX},
+         .reason = reason});
+}
+
 namespace {
 
 using run_ptr = std::shared_ptr<worker_run>;
@@ -44,7 +51,6 @@ public:
     locked([&] { return life_.leave(reason); });
   }
   final_ack fence(const fence_order& order) override;
-  void freeze(const std::string& reason) override;
   generation newest() const override {
     std::lock_guard lock(mutex_);
     return life_.newest();
@@ -72,6 +78,10 @@ private:
   template <class Order>
   requires requires(worker_run& run, const Order& what) { run.obey(what); }
   void perform(const Order& what) { run_->obey(what); }
+  void perform(const worker::post_plan& what) {
+    if (run_->executor)
+      run_->executor->post(what.pending);
+  }
   void perform(const worker::copy_chunks& what);
   void perform(const worker::send_report& report) {
     listener_.report(report.what);
@@ -333,13 +343,6 @@ final_ack engine::fence(const fence_order& order) {
   out.holds_state = held.holds;
   out.step = held.step;
   return out;
-}
-
-void engine::freeze(const std::string& reason) {
-  fence({.level = newest(),
-         .known = step_number{UINT64_MAX},
-         .evaluated = epoch_number{UINT64_MAX},
-         .reason = reason});
 }
 
 void engine::perform(const worker::drop_run& what) {

@@ -34,7 +34,7 @@ public:
   virtual final_ack fence(const fence_order& order) = 0;
   /// The same for every generation heard of, without an order: the run was
   /// killed.
-  virtual void freeze(const std::string& reason) = 0;
+  virtual void freeze(const std::string& reason);
   /// The newest generation heard of.
   virtual generation newest() const = 0;
   virtual void tell(const command& order) = 0;

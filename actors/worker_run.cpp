@@ -39,11 +39,6 @@ void worker_run::obey(const worker::post_command& what) {
     executor->post(what.order.kind);
 }
 
-void worker_run::obey(const worker::post_plan& what) {
-  if (executor)
-    executor->post(what.pending);
-}
-
 void worker_run::obey(const worker::inject_fault& what) {
   if (what.order.kind == command_kind::slow)
     trained.state.slow_factor = what.order.factor;

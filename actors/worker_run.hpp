@@ -27,7 +27,6 @@ struct worker_run {
 
   // -- what the lifecycle decided; the engine's lock is held
   void obey(const worker::post_command& what);
-  void obey(const worker::post_plan& what);
   void obey(const worker::inject_fault& what);
   void obey(const worker::forget_steps& what);
   void obey(const worker::stop_generations& what);
