@@ -6,7 +6,7 @@
 #pragma once
 
 #include "gpu/device.hpp"
-#include "gpu/step_executor.hpp"
+#include "gpu/step_progress.hpp"
 #include "runtime/messages/messages.hpp"
 
 #include <functional>

@@ -12,6 +12,7 @@
 #include "gpu/collective_backends.hpp"
 #include "gpu/cuda_library.hpp"
 #include "gpu/device.hpp"
+#include "gpu/torch_library.hpp"
 #include "runtime/base/random.hpp"
 
 #include <chrono>

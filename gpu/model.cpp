@@ -3,6 +3,7 @@
 #include "gpu/emulated_model.hpp"
 #include "gpu/own_library.hpp"
 #include "gpu/torch/factory.hpp"
+#include "gpu/torch_library.hpp"
 #include "runtime/base/errors.hpp"
 
 namespace ballast::gpu {

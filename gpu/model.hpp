@@ -170,12 +170,4 @@ struct model_request {
 /// if model and data do not match, {not_in_build} if LibTorch is missing.
 std::unique_ptr<model> make_model(const model_request& request);
 
-/// Loads LibTorch ahead of make_model, on the calling thread. Optional; saves
-/// 0.2 s of start-up when it runs in parallel.
-void preload_torch();
-
-/// Loads LibTorch's CUDA part, which models on a GPU need. not_in_build with
-/// one line if this LibTorch has none.
-failure torch_on_cuda();
-
 } // namespace ballast::gpu

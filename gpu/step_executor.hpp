@@ -19,6 +19,7 @@
 #include "gpu/model.hpp"
 #include "gpu/optimizer.hpp"
 #include "gpu/prefetcher.hpp"
+#include "gpu/step_progress.hpp"
 #include "gpu/training_state.hpp"
 #include "runtime/job/job.hpp"
 #include "runtime/ledger/manifest.hpp"
@@ -53,24 +54,6 @@ struct step_listener {
   /// Rank 0 is at this step: copy the state for a checkpoint. Empty: no
   /// checkpoints.
   std::function<void(step_number)> copy;
-};
-
-/// The times of the parts of one step on this worker.
-struct step_timing {
-  uint64_t data_ns = 0; // waiting for the prefetched batch
-  uint64_t compute_ns = 0;
-  uint64_t waited_ns = 0; // thereof waiting for a core
-  uint64_t reduce_ns = 0; // including the wait for other ranks
-  uint64_t apply_ns = 0;
-  uint64_t rows = 0; // of this worker
-};
-
-/// Everything applied since the last drain().
-struct step_progress {
-  std::vector<ledger::step_record> steps;
-  std::vector<step_timing> timings; // one for each of `steps`
-  uint64_t bytes_sent = 0;          // by the collective
-  uint64_t store_free_bytes = 0;
 };
 
 class step_executor {

@@ -3,8 +3,8 @@
 /// of this build and NCCL report their own state.
 #include "cli/commands/doctor_checks.hpp"
 #include "gpu/cuda_library.hpp"
-#include "gpu/model.hpp"
 #include "gpu/nccl_environment.hpp"
+#include "gpu/torch_library.hpp"
 
 #include <cstdlib>
 #include <dlfcn.h>

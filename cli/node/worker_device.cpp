@@ -1,8 +1,8 @@
 #include "cli/node/worker_device.hpp"
 
 #include "gpu/cuda_library.hpp"
-#include "gpu/model.hpp"
 #include "gpu/nccl_environment.hpp"
+#include "gpu/torch_library.hpp"
 #include "monitor/logs/log.hpp"
 #include "runtime/base/errors.hpp"
 

@@ -11,6 +11,7 @@
 #include "data/host_memory.hpp"
 #include "gpu/cuda_library.hpp"
 #include "gpu/nccl_introduction.hpp"
+#include "gpu/torch_library.hpp"
 #include "monitor/http/http_server.hpp"
 #include "monitor/logs/log.hpp"
 #include "runtime/base/fault_point.hpp"

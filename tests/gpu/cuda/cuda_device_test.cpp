@@ -4,6 +4,7 @@
 #include "gpu/collective_backends.hpp"
 #include "gpu/cuda_library.hpp"
 #include "gpu/optimizer.hpp"
+#include "gpu/torch_library.hpp"
 #include "tests/gpu/cuda/device_fixture.hpp"
 #include "tests/gpu/executor_cluster.hpp"
 

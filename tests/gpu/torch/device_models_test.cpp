@@ -2,6 +2,7 @@
 // results of the CPU in float32. Method: LibTorch's CPU operations over a
 // device whose addresses kill the host's code that follows them
 // (guarded_device.hpp).
+#include "gpu/torch_library.hpp"
 #include "tests/gpu/guarded_device.hpp"
 #include "tests/gpu/torch/model_fixture.hpp"
 
