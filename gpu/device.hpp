@@ -18,7 +18,8 @@
 #pragma once
 
 #include "collectives/collective.hpp"
-#include "gpu/model.hpp"
+#include "gpu/batch_view.hpp"
+#include "gpu/model_place.hpp"
 #include "gpu/optimizer.hpp"
 
 #include <cstddef>

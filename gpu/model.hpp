@@ -8,6 +8,8 @@
 /// parameters one after another in `parameters()` order.
 #pragma once
 
+#include "gpu/batch_view.hpp"
+#include "gpu/model_place.hpp"
 #include "runtime/base/errors.hpp"
 #include "runtime/job/job.hpp"
 #include "runtime/ledger/manifest.hpp"
@@ -21,38 +23,6 @@
 #include <vector>
 
 namespace ballast::gpu {
-
-/// Values of a batch in the memory of the computing device; null if that is the
-/// host.
-struct device_rows {
-  const float* features = nullptr;
-  const int64_t* labels = nullptr;
-  const float* targets = nullptr;
-};
-
-/// A batch ready for the model. Pointers are valid during the call.
-struct batch_view {
-  const float* features = nullptr;      // rows x row_shape.features
-  const int64_t* labels = nullptr;      // rows; null for regression
-  const float* targets = nullptr;       // rows; null for classes
-  const uint64_t* sample_ids = nullptr; // rows
-  uint32_t rows = 0;
-  device_rows there = {};
-
-  /// `count` rows from row `begin` on, of rows with `width` features.
-  batch_view slice(uint32_t begin, uint32_t count, uint32_t width) const {
-    auto from = [begin](auto* pointer, size_t each) {
-      return pointer ? pointer + size_t(begin) * each : nullptr;
-    };
-    return {.features = from(features, width),
-            .labels = from(labels, 1),
-            .targets = from(targets, 1),
-            .sample_ids = from(sample_ids, 1),
-            .rows = count,
-            .there = {from(there.features, width), from(there.labels, 1),
-                      from(there.targets, 1)}};
-  }
-};
 
 struct parameter_info {
   std::string name; // as in LibTorch: "fc1.weight"
@@ -129,25 +99,6 @@ public:
     std::span<float> values;
   };
   virtual std::vector<buffer> buffers() { return {}; }
-};
-
-/// The place where a model computes (gpu/device.hpp).
-struct model_place {
-  /// Arenas and `batch_view::there` are in device memory, which the host must
-  /// not touch; otherwise everything is host memory.
-  bool elsewhere = false;
-  int cuda = -1; // index of the GPU
-  /// Translates a host address to one that the device's code can use; empty:
-  /// the same.
-  std::function<void*(const void*)> reach = {};
-};
-
-/// The device had no room for a pass; it is otherwise usable, but the pass has
-/// left invalid gradients.
-class out_of_memory : public ballast_error {
-public:
-  explicit out_of_memory(const std::string& what)
-      : ballast_error(errc::device_failed, what) {}
 };
 
 /// The inputs from which a model is built.
