@@ -204,13 +204,13 @@ private:
   /// short.
   std::nullopt_t unharmed(uint64_t round, int rank, const std::string& line) {
     constexpr auto enough = std::chrono::seconds(60);
-    late_ = code_of(line) == collective_errc::timeout;
+    late_ = is_late(line);
     for (int r = 0; r < plan_.ranks; ++r) {
       ranks_[r]->tell("abort\n");
     }
     for (int r = 0; r < plan_.ranks; ++r) {
       if (r != rank && !late_) {
-        late_ = code_of(hear_out(*ranks_[r])) == collective_errc::timeout;
+        late_ = is_late(hear_out(*ranks_[r]));
       }
     }
     late_ = late_ && !plan_.sees_death && plan_.operation < enough;
@@ -221,6 +221,13 @@ private:
       one.reset();
     }
     return std::nullopt;
+  }
+
+  /// A rank whose deadline passed closes its links, and its peers see that.
+  static bool is_late(const std::string& line) {
+    const auto code = code_of(line);
+    return code == collective_errc::timeout ||
+           code == collective_errc::peer_lost;
   }
 
   /// The error code with which a rank left its operations.

@@ -20,6 +20,7 @@ WORKERS = 4
 # name -> why it cannot move on a machine without a GPU.
 STANDS_STILL = {
     "ballast_build_info": "is 1 for ever; its label is what it says",
+    "ballast_evaluation_accuracy": "the emulated model never gets better",
     "ballast_gpu_utilization_ratio": "needs a GPU",
     "ballast_gpu_memory_used_bytes": "needs a GPU",
     "ballast_gpu_memory_bytes": "needs a GPU, and is a constant of it",
@@ -92,6 +93,7 @@ class Metrics(BallastTest):
             us_per_sample=200, faults=True, trace_samples=False,
             # 4 KiB a row: a move lasts long enough to be seen on its way.
             data={"train": {"classes": 8, "features": 1024},
+                  "test_fraction": 0.05,
                   "chunk_rows": 100, "placement": {"kind": "sorted"}},
             checkpoint={"every_steps": 20}, elastic={"respawn_limit": 1000})
         with LiveRun(job, self.folder / "live",
