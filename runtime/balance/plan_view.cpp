@@ -1,5 +1,6 @@
 #include "runtime/balance/plan_view.hpp"
 
+#include "runtime/balance/shard_moves.hpp"
 #include "runtime/balance/sizes.hpp"
 #include "runtime/balance/skew.hpp"
 
