@@ -192,13 +192,14 @@ private:
 
 /// The workers of the earlier life must be back within orphan_s.
 void fence_returning(coordinator_parts& p, fenced next, instant now) {
-  const std::set<worker_id> may_return = next.may_return;
   p.lost.await_return(now +
                       std::chrono::seconds(p.run.spec.elastic().orphan_s));
   const bool complete = next.held.complete();
   p.members.become(std::move(next));
-  for (worker_id who : may_return)
-    if (p.nodes.connected(who))
+  // Also those of earlier generations, which nobody waits for: they still step
+  // there, and would get ready for the next one beside it, for ever.
+  for (const auto& [who, one] : p.nodes.all())
+    if (one.connected)
       p.out.put(send_fence{who, p.fence_now()});
   p.out.put(write_workers{});
   if (complete)
@@ -281,7 +282,7 @@ welcome welcome_back(coordinator_parts& p, const worker_hello& hello) {
   if (hello.leaving)
     p.run.requests.leave(p.out, back.id);
   const fenced* s = p.members.in<fenced>();
-  if (s && s->held.awaited().contains(back.id))
+  if (s)
     p.out.put(send_fence{back.id, p.fence_now()});
   p.out.tell(events::worker_returned{process_of(back)});
   p.out.put(write_workers{});
