@@ -85,9 +85,9 @@ sum_of_ranks gloo_sum(int rank, int ranks, const std::string& folder) {
 
 sum_of_ranks ring_sum(int rank, int ranks, const std::string& folder) {
   using namespace std::chrono_literals;
-  std::shared_ptr<collectives::collective_backend> backend =
-      gpu::make_backend("ring");
-  collectives::collective_options options;
+  std::shared_ptr<ballast::collectives::collective_backend> backend =
+      ballast::gpu::make_backend("ring");
+  ballast::collectives::collective_options options;
   options.generation = ballast::generation{1};
   options.rank = rank;
   options.size = ranks;
@@ -104,11 +104,11 @@ sum_of_ranks ring_sum(int rank, int ranks, const std::string& folder) {
     addresses.emplace_back(std::istreambuf_iterator<char>(file),
                            std::istreambuf_iterator<char>());
   }
-  std::shared_ptr<collectives::collective> joined =
+  std::shared_ptr<ballast::collectives::collective> joined =
       opening->connect(addresses, std::chrono::steady_clock::now() + 10s);
   return [backend, joined](std::vector<float>& data) {
     joined->all_reduce(data.data(), data.size(),
-                       collectives::element_type::float32,
+                       ballast::collectives::element_type::float32,
                        std::chrono::steady_clock::now() + 10s);
   };
 }

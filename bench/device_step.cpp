@@ -12,8 +12,10 @@
 #include "gpu/collective_backends.hpp"
 #include "gpu/cuda_library.hpp"
 #include "gpu/device.hpp"
+#include "gpu/model.hpp"
 #include "gpu/torch_library.hpp"
 #include "runtime/base/random.hpp"
+#include "runtime/ledger/manifest.hpp"
 
 #include <chrono>
 #include <cstdio>
@@ -85,8 +87,8 @@ int run(char** arguments) {
   gpu::compute_device& device = opened ? *opened : gpu::cpu_device();
   auto backend = gpu::make_backend("local");
   const char* threads = std::getenv("BALLAST_BENCH_THREADS");
-  auto network =
-      make_model({&what, row, threads ? number(threads) : 1, device.place()});
+  auto network = gpu::make_model(
+      {&what, row, threads ? number(threads) : 1, device.place()});
   const size_t count = network->parameter_count();
   auto parameters = device.allocate(count, *backend);
   auto gradients = device.allocate(count, *backend);

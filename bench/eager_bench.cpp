@@ -63,7 +63,7 @@ struct rows_in_memory {
 
 void ballast_step(benchmark::State& state, workload of) {
   of.what.train.optimizer.kind = optimizer_kind::adamw;
-  auto tested = make_model({&of.what, of.row, threads});
+  auto tested = gpu::make_model({&of.what, of.row, threads});
   const size_t count = tested->parameter_count();
   auto update = gpu::make_optimizer(of.what.train.optimizer, count);
   std::vector<float> parameters(count), gradients(count);

@@ -59,7 +59,7 @@ void step(benchmark::State& state, const job& what) {
   shape.features = 784;
   shape.shape = {28, 28};
   shape.classes = 10;
-  auto tested = make_model({.what = &what, .row = shape, .threads = 1});
+  auto tested = gpu::make_model({.what = &what, .row = shape, .threads = 1});
   const size_t count = tested->parameter_count();
   auto update = gpu::make_optimizer(what.train.optimizer, count);
   std::vector<float> parameters(count);
@@ -91,7 +91,7 @@ void interrupted(benchmark::State& state, const job& what) {
   shape.shape = {3, 64, 64};
   shape.features = 3 * 64 * 64;
   shape.classes = 10;
-  auto tested = make_model({.what = &what, .row = shape, .threads = 1});
+  auto tested = gpu::make_model({.what = &what, .row = shape, .threads = 1});
   std::vector<float> parameters(tested->parameter_count());
   std::vector<float> gradients(parameters.size());
   tested->initialize(parameters);
