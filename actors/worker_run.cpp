@@ -1,5 +1,7 @@
 #include "actors/worker_run.hpp"
 
+#include "monitor/logs/log.hpp"
+
 #include <chrono>
 #include <future>
 #include <utility>
@@ -40,10 +42,15 @@ void worker_run::obey(const worker::post_command& what) {
 }
 
 void worker_run::obey(const worker::inject_fault& what) {
-  if (what.order.kind == command_kind::slow)
+  if (what.order.kind == command_kind::slow) {
     trained.state.slow_factor = what.order.factor;
-  else
+    monitor::log().warn("as asked: steps take {} times as long",
+                        what.order.factor);
+  } else {
     data.damage_next(what.order.chunks);
+    monitor::log().warn("as asked: damages the next {} chunks that it sends",
+                        what.order.chunks);
+  }
 }
 
 void worker_run::obey(const worker::forget_steps& what) {
