@@ -7,6 +7,7 @@
 #include "runtime/base/thread_name.hpp"
 
 #include <chrono>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 namespace ballast::actors {

@@ -2,6 +2,7 @@
 /// that one which lacks does not compile.
 #include "actors/coordinator_shell.hpp"
 
+#include <nlohmann/json.hpp>
 #include <utility>
 
 namespace ballast::actors {

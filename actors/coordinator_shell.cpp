@@ -6,6 +6,7 @@
 #include "runtime/base/fault_point.hpp"
 
 #include <chrono>
+#include <nlohmann/json.hpp>
 #include <system_error>
 
 namespace ballast::actors {

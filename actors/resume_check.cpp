@@ -8,6 +8,7 @@
 
 #include <cerrno>
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <system_error>
 #include <unistd.h>
 

@@ -117,12 +117,21 @@ void share_residency::bring(const ledger::plan& of, worker_id self,
   lacking more = lacks(of, self);
   if (limit_bytes > 0)
     make_room(more, limit_bytes);
+  if (more.none())
+    say_held();
   {
     const std::lock_guard lock(mutex_);
     add_new(rest_.train, more.train, set_.train.size());
     add_new(rest_.test, more.test, set_.test.size());
   }
   changed_.notify_all();
+}
+
+void share_residency::say_held() const {
+  monitor::log().info("holds {} train and {} test chunks, {} MB",
+                      store_.count(data::data_part::train),
+                      store_.count(data::data_part::test),
+                      store_.bytes() >> 20);
 }
 
 void share_residency::bring_only(const ledger::plan& of, worker_id self) {
@@ -173,7 +182,6 @@ void share_residency::follow() {
   chunk_fetcher fetcher(urgent_.token(), origin_);
   const chunk_fetcher::terms how{.purpose = "the share",
                                  .given_up = [this] { return stop_.load(); }};
-  bool some = false;
   while (true) {
     const auto may_go_on = [this] {
       return stop_ || (!rest_.none() && steps_waiting_ == 0 && !holds());
@@ -187,7 +195,6 @@ void share_residency::follow() {
     if (stop_)
       return;
     const wanted_chunks next = next_request();
-    some = some || !next.chunks.empty();
     fetcher.set_origin(origin_);
     lock.unlock();
     bool failed = false;
@@ -202,11 +209,8 @@ void share_residency::follow() {
     lock.lock();
     if (failed) // what else is wanted may still come
       changed_.wait_for(lock, try_again_after, [this] { return stop_.load(); });
-    else if (rest_.none() && std::exchange(some, false))
-      monitor::log().info("holds {} train and {} test chunks, {} MB",
-                          store_.count(data::data_part::train),
-                          store_.count(data::data_part::test),
-                          store_.bytes() >> 20);
+    else if (rest_.none())
+      say_held();
   }
 }
 

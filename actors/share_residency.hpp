@@ -87,6 +87,7 @@ private:
   };
   lacking lacks(const ledger::plan& of, worker_id self) const;
   bool holds() const;
+  void say_held() const;
   const ledger::chunk_info& about(data::data_part part, chunk_id id) const {
     return part == data::data_part::train ? set_.train.at(value(id))
                                           : set_.test.at(value(id));

@@ -9,6 +9,7 @@
 #include <fstream>
 #include <httplib.h>
 #include <mutex>
+#include <nlohmann/json.hpp>
 #include <thread>
 
 namespace ballast::cli {

@@ -3,6 +3,7 @@
 #include "runtime/base/json_text.hpp"
 
 #include <cerrno>
+#include <nlohmann/json.hpp>
 #include <sys/socket.h>
 
 namespace ballast::cli {

@@ -1,5 +1,7 @@
 #include "monitor/report.hpp"
 
+#include <nlohmann/json.hpp>
+
 namespace ballast::monitor {
 
 namespace {

@@ -2,6 +2,8 @@
 
 #include "monitor/logs/event_text.hpp"
 
+#include <nlohmann/json.hpp>
+
 namespace ballast::monitor {
 
 namespace {

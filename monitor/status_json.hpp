@@ -3,7 +3,7 @@
 
 #include "runtime/coordinator/run_status.hpp"
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 namespace ballast::monitor {
 

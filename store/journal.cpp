@@ -7,6 +7,7 @@
 #include "store/sqlite.hpp"
 #include "store/term_lock.hpp"
 
+#include <nlohmann/json.hpp>
 #include <unistd.h>
 
 namespace ballast::store {

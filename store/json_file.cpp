@@ -1,6 +1,7 @@
 #include "store/json_file.hpp"
 
 #include <fstream>
+#include <nlohmann/json.hpp>
 
 namespace ballast::store {
 

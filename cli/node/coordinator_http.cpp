@@ -5,6 +5,7 @@
 #include "runtime/messages/control.hpp"
 
 #include <chrono>
+#include <nlohmann/json.hpp>
 
 namespace ballast::cli {
 

@@ -14,6 +14,7 @@
 #include <charconv>
 #include <csignal>
 #include <httplib.h>
+#include <nlohmann/json.hpp>
 #include <sys/socket.h>
 #include <thread>
 #include <unistd.h>

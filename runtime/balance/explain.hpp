@@ -4,7 +4,7 @@
 
 #include "runtime/balance/balancer.hpp"
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
 namespace ballast::balance {
 

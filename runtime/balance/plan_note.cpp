@@ -1,5 +1,7 @@
 #include "runtime/balance/plan_note.hpp"
 
+#include <nlohmann/json.hpp>
+
 namespace ballast::balance {
 
 namespace {

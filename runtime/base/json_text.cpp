@@ -1,5 +1,7 @@
 #include "runtime/base/json_text.hpp"
 
+#include <nlohmann/json.hpp>
+
 namespace ballast {
 
 namespace {

@@ -3,7 +3,7 @@
 /// throws; here each invalid byte becomes U+FFFD.
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 
 namespace ballast {

@@ -4,6 +4,7 @@
 #include "runtime/base/json_text.hpp"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 namespace ballast::coordinator {

@@ -23,7 +23,7 @@ public:
   fence(generation level, std::set<worker_id> asked, std::string reason,
         instant begun, instant patience)
       : level_(level), awaited_(std::move(asked)), reason_(std::move(reason)),
-        begun_(begun), deadline_(begun + patience) {}
+        begun_(begun), asked_last_(begun), deadline_(begun + patience) {}
 
   generation level() const { return level_; }
   const std::string& reason() const { return reason_; }
@@ -48,6 +48,10 @@ public:
 
   // -- time
   instant begun() const { return begun_; }
+  /// When somebody who can answer was asked for the first time: all at the
+  /// beginning, except who was away then.
+  instant asked_last() const { return asked_last_; }
+  void asked(instant now) { asked_last_ = now; }
   /// Who is still awaited is late.
   bool overdue(instant now) const { return now > deadline_; }
   /// Answers count until then, at least.
@@ -55,6 +59,7 @@ public:
   /// The coordinator itself stood still so long: nobody is late for that.
   void excuse(instant away) {
     begun_ += away;
+    asked_last_ += away;
     deadline_ += away;
   }
 
@@ -64,6 +69,7 @@ private:
   std::map<worker_id, final_ack> acks_;
   std::string reason_;
   instant begun_;
+  instant asked_last_;
   instant deadline_;
 };
 

@@ -77,7 +77,7 @@ hello_answer greet(coordinator_parts& p, const worker_hello& hello,
   p.nodes.note_memory(hello);
   if (returns(p, hello)) {
     p.nodes.take_back(hello, now);
-    return welcome_back(p, hello);
+    return welcome_back(p, hello, now);
   }
   if (const node* other = p.nodes.find(hello.name))
     return name_is_taken(*other);

@@ -56,7 +56,7 @@ bool waits_for_holder(coordinator_parts& p, fenced& s, instant now) {
     return false; // nothing is lost
   const instant until = std::max(
       p.lost.return_until(),
-      s.held.begun() + std::chrono::seconds(p.run.spec.elastic().grace_s));
+      s.held.asked_last() + std::chrono::seconds(p.run.spec.elastic().grace_s));
   if (s.held.complete() || now >= until)
     return false;
   s.held.wait_until(now + p.nodes.detector().ack_patience());
@@ -143,7 +143,7 @@ void judge_silence(coordinator_parts& p, instant now) {
     return;
   for (worker_id who : std::set(s->held.awaited())) {
     loss_cause cause = losses::not_returned{};
-    if (!s->may_return.contains(who))
+    if (!s->may_return.contains(who) || p.nodes.connected(who))
       cause = silence_of(p, who, now, true);
     exclude(p, {who, std::move(cause)}, now);
     s = p.members.in<fenced>();

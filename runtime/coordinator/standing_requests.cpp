@@ -1,6 +1,7 @@
 #include "runtime/coordinator/standing_requests.hpp"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 namespace ballast::coordinator {
 

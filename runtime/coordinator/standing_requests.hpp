@@ -10,7 +10,7 @@
 #include "runtime/base/ids.hpp"
 #include "runtime/job/job.hpp"
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <set>
 

@@ -276,14 +276,17 @@ bool returns(const coordinator_parts& p, const worker_hello& hello) {
   return (before && before->past) || (s && s->may_return.contains(hello.was));
 }
 
-welcome welcome_back(coordinator_parts& p, const worker_hello& hello) {
+welcome welcome_back(coordinator_parts& p, const worker_hello& hello,
+                     instant now) {
   const node& back = p.nodes.at(hello.was);
   p.members.given(hello.seen);
   if (hello.leaving)
     p.run.requests.leave(p.out, back.id);
-  const fenced* s = p.members.in<fenced>();
-  if (s)
+  if (fenced* s = p.members.in<fenced>()) {
+    if (s->held.awaited().contains(back.id))
+      s->held.asked(now); // it hears of it only now
     p.out.put(send_fence{back.id, p.fence_now()});
+  }
   p.out.tell(events::worker_returned{process_of(back)});
   p.out.put(write_workers{});
   return {back.id, back.incarnation, p.config.term,

@@ -99,7 +99,7 @@ failure take_over(coordinator_parts& p, past_run past, term life,
 void restore(coordinator_parts& p, past_run past, instant now);
 /// A worker of the earlier life, with all that it holds.
 bool returns(const coordinator_parts& p, const worker_hello& hello);
-welcome welcome_back(coordinator_parts& p, const worker_hello& hello);
+welcome welcome_back(coordinator_parts&, const worker_hello&, instant now);
 
 // -- recovery.cpp, unfit.cpp: after a failure ---------------------------------
 

@@ -1,6 +1,7 @@
 #include "runtime/job/field.hpp"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 namespace ballast {
 

@@ -2,6 +2,7 @@
 #include "runtime/job/field.hpp"
 
 #include <cmath>
+#include <nlohmann/json.hpp>
 
 namespace ballast {
 

@@ -6,6 +6,7 @@
 #include "runtime/job/job_text.hpp"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 namespace ballast {
 

@@ -3,6 +3,7 @@
 #include "runtime/job/job_field.hpp"
 
 #include <map>
+#include <nlohmann/json.hpp>
 
 namespace ballast {
 

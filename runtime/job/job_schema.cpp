@@ -2,6 +2,7 @@
 #include "runtime/job/job_field.hpp"
 
 #include <map>
+#include <nlohmann/json.hpp>
 
 namespace ballast {
 

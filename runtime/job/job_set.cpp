@@ -4,6 +4,7 @@
 #include "runtime/job/job_text.hpp"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 namespace ballast {
 

@@ -4,6 +4,7 @@
 #include "runtime/base/printable.hpp"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <set>
 
 namespace ballast {

@@ -6,7 +6,7 @@
 #include "runtime/base/errors.hpp"
 
 #include <cstddef>
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 #include <vector>

@@ -5,6 +5,7 @@
 #include "runtime/job/job.hpp"
 #include "runtime/job/job_text.hpp"
 
+#include <nlohmann/json.hpp>
 #include <type_traits>
 #include <utility>
 #include <vector>

@@ -5,6 +5,7 @@
 #include "tests/actors/played_run.hpp"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #ifndef BALLAST_NO_FAULT_POINTS
 namespace ballast::actors {

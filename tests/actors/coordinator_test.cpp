@@ -4,6 +4,8 @@
 #include "data/chunk_service.hpp"
 #include "tests/actors/played_run.hpp"
 
+#include <nlohmann/json.hpp>
+
 namespace ballast::actors {
 namespace {
 

@@ -6,6 +6,7 @@
 #include "tests/store/small_disk.hpp"
 #include "tests/store/temp_folder.hpp"
 
+#include <nlohmann/json.hpp>
 #include <thread>
 
 namespace ballast::monitor {

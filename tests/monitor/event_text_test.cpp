@@ -4,6 +4,7 @@
 #include "monitor/logs/event_text.hpp"
 
 #include <gmock/gmock.h>
+#include <nlohmann/json.hpp>
 #include <set>
 
 namespace ballast::monitor {

@@ -10,6 +10,7 @@
 
 #include <atomic>
 #include <gmock/gmock.h>
+#include <nlohmann/json.hpp>
 #include <thread>
 
 namespace ballast::monitor {

@@ -2,6 +2,7 @@
 #include "monitor/report.hpp"
 
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 namespace ballast::monitor {
 namespace {

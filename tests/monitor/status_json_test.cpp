@@ -4,6 +4,7 @@
 #include "monitor/status_json.hpp"
 
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 namespace ballast::monitor {
 namespace {

@@ -9,6 +9,7 @@
 
 #include <cmath>
 #include <csignal>
+#include <nlohmann/json.hpp>
 #include <sys/wait.h>
 #include <unistd.h>
 

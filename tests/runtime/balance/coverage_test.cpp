@@ -7,6 +7,7 @@
 #include "tests/runtime/balance/moves_fixture.hpp"
 
 #include <gmock/gmock.h>
+#include <nlohmann/json.hpp>
 
 namespace ballast::balance {
 namespace {

@@ -4,6 +4,7 @@
 #include "runtime/base/printable.hpp"
 
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 namespace ballast {
 namespace {

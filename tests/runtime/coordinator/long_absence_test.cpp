@@ -123,6 +123,39 @@ TEST_F(long_absence, names_no_host_of_workers_that_never_come_back) {
     EXPECT_FALSE(one.process.has_value()) << one.worker;
 }
 
+// It alone holds the model, and hears of the fence only now.
+TEST_F(long_absence, leaves_whoever_returns_at_its_end_the_whole_grace) {
+  past_.steps = {{.step = step_number{1},
+                  .epoch = epoch_number{1},
+                  .generation = generation{1},
+                  .plan = plan_number{1},
+                  .world = 2,
+                  .samples = 50,
+                  .loss = 2}};
+  past_.committed = step_number{1};
+  second_.core.resume(past_, term{2});
+  second_.core.take(data_prepared{second_.set()}, second_.now);
+  second_.now += std::chrono::seconds(what_.elastic.orphan_s - 1);
+  worker_hello hello{"w1", 100, "host", "cpu", "b1", "m"};
+  hello.was = past_.memberships[0].workers[0];
+  hello.run = "test-1";
+  second_.core.hello(hello, second_.now);
+  const instant back = second_.now;
+  const auto grace = std::chrono::seconds(what_.elastic.grace_s);
+  std::vector<events::worker_lost> lost;
+  for (; second_.now < back + grace + std::chrono::seconds(10) && lost.empty();
+       second_.now += std::chrono::milliseconds(100)) {
+    second_.core.take(heartbeat{.worker = hello.was}, second_.now);
+    lost =
+        told<events::worker_lost>(second_.core.take(clock_tick{}, second_.now));
+  }
+  ASSERT_EQ(lost.size(), 2u);
+  EXPECT_GE(second_.now, back + grace);
+  EXPECT_EQ(lost[0].worker, "w1");
+  EXPECT_TRUE(std::holds_alternative<losses::silent>(lost[0].cause))
+      << describe(lost[0].cause);
+}
+
 TEST_F(long_absence, is_told_in_messages_of_bounded_size) {
   fence_order all{.term = term{2}, .level = generation{1}};
   final_ack part = answer(worker_id{1}, w1_, all);

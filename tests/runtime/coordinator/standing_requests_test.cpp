@@ -6,6 +6,7 @@
 #include "runtime/coordinator/status.hpp"
 
 #include <gmock/gmock.h>
+#include <nlohmann/json.hpp>
 
 namespace ballast::coordinator {
 namespace {
