@@ -1,5 +1,5 @@
 /// Every metric of Ballast: one catalogue, and the probes through which the
-/// rest of the code reports events. Only this pair of files knows metric names.
+/// rest of the code reports events. Only this folder knows metric names.
 ///
 /// Labels: `run` on everything but build_info, `worker`, and small closed sets
 /// (phase, state, outcome, code). Metrics of the whole run are exported by the

@@ -1,16 +1,10 @@
-#include "monitor/metrics/metrics.hpp"
-
+#include "monitor/metrics/exposition.hpp"
 #include "runtime/base/check.hpp"
 #include "store/clock.hpp"
 
 #include <algorithm>
 #include <map>
 #include <mutex>
-#include <prometheus/counter.h>
-#include <prometheus/gauge.h>
-#include <prometheus/histogram.h>
-#include <prometheus/registry.h>
-#include <prometheus/text_serializer.h>
 #include <set>
 
 namespace ballast::monitor {
@@ -25,59 +19,6 @@ using prometheus::Family;
 using prometheus::Gauge;
 using prometheus::Histogram;
 using prometheus::Labels;
-
-const metric_entry& entry_of(std::string_view name, metric_type type) {
-  for (const metric_entry& entry : metric_catalogue())
-    if (entry.name == name && entry.type == type)
-      return entry;
-  check_failed(__FILE__, __LINE__, "in the catalogue", std::string(name));
-}
-
-/// A registry whose names, types and help texts come from the catalogue.
-struct exposition {
-  prometheus::Registry registry;
-  Labels common; // on every metric but build_info
-
-  explicit exposition(Labels labels) : common(std::move(labels)) {
-    const metric_entry& entry =
-        entry_of("ballast_build_info", metric_type::gauge);
-    prometheus::BuildGauge()
-        .Name(std::string(entry.name))
-        .Help(std::string(entry.help))
-        .Register(registry)
-        .Add({{"version", BALLAST_VERSION}})
-        .Set(1);
-  }
-
-  template <class Builder>
-  auto& build(Builder builder, std::string_view name, metric_type type) {
-    const metric_entry& entry = entry_of(name, type);
-    return builder.Name(std::string(entry.name))
-        .Help(std::string(entry.help))
-        .Labels(common)
-        .Register(registry);
-  }
-  Family<Counter>& counters(std::string_view name) {
-    return build(prometheus::BuildCounter(), name, metric_type::counter);
-  }
-  Family<Gauge>& gauges(std::string_view name) {
-    return build(prometheus::BuildGauge(), name, metric_type::gauge);
-  }
-  Family<Histogram>& histograms(std::string_view name) {
-    return build(prometheus::BuildHistogram(), name, metric_type::histogram);
-  }
-
-  std::string text() const {
-    return prometheus::TextSerializer().Serialize(registry.Collect());
-  }
-};
-
-/// 100 us to 10 s, three per decade: from a step of the smallest model to one
-/// of a large model on a slow device.
-const Histogram::BucketBoundaries step_buckets = {
-    0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02,
-    0.05,   0.1,    0.2,    0.5,   1,     2,     5,    10};
-
 constexpr const char* recovery_phases[] = {"detect", "fence", "plan",
                                            "open",   "sync",  "first_step"};
 constexpr const char* recovery_kinds[] = {"crash", "silence", "evicted",
@@ -135,22 +76,7 @@ errc code_of(const coordinator::run_event& what) {
     return errc::disk_full;
   return errc::none;
 }
-
-/// One counter for each code, all present from the start, so that the rate of
-/// the first error is visible.
-std::map<errc, Counter*> error_counters(Family<Counter>& family) {
-  std::map<errc, Counter*> out;
-  for (const error_entry& entry : error_catalogue())
-    if (entry.code != errc::none)
-      out[entry.code] = &family.Add({{"code", std::string(entry.name)}});
-  return out;
-}
-
 } // namespace
-
-std::string idle_metrics() {
-  return exposition({}).text();
-}
 
 struct coordinator_probe::metrics {
   struct worker_gauges {
@@ -375,73 +301,6 @@ void coordinator_probe::event(const coordinator::run_event& what) {
 }
 
 std::string coordinator_probe::text() const {
-  return metrics_->out.text();
-}
-
-struct worker_probe::metrics {
-  metrics(const std::string& run, const std::string& worker)
-      : out({{"run", run}, {"worker", worker}}) {}
-
-  Histogram& phase(const char* name) {
-    return step_seconds.Add({{"phase", name}}, step_buckets);
-  }
-
-  exposition out;
-  Family<Histogram>& step_seconds = out.histograms("ballast_step_seconds");
-  Histogram& data = phase("data");
-  Histogram& compute = phase("compute");
-  Histogram& reduce = phase("reduce");
-  Histogram& optimize = phase("optimize");
-  Counter& samples = out.counters("ballast_worker_samples_total").Add({});
-  Counter& bytes = out.counters("ballast_collective_bytes_total").Add({});
-  std::map<errc, Counter*> errors =
-      error_counters(out.counters("ballast_errors_total"));
-};
-
-worker_probe::worker_probe(const std::string& run, const std::string& worker)
-    : metrics_(std::make_unique<metrics>(run, worker)) {}
-worker_probe::~worker_probe() = default;
-
-void worker_probe::step(const step_phases& seconds, uint64_t samples) {
-  metrics_->data.Observe(seconds.data);
-  metrics_->compute.Observe(seconds.compute);
-  metrics_->reduce.Observe(seconds.reduce);
-  metrics_->optimize.Observe(seconds.optimize);
-  metrics_->samples.Increment(double(samples));
-}
-
-void worker_probe::gpu(const gpu::gpu_reading& now) {
-  exposition& out = metrics_->out;
-  auto show = [&out](const char* name, const auto& value,
-                     const Labels& labels = {}) {
-    if (value)
-      out.gauges(name).Add(labels).Set(double(*value));
-  };
-  show("ballast_gpu_utilization_ratio", now.utilization_ratio);
-  show("ballast_gpu_memory_used_bytes", now.memory_used_bytes);
-  show("ballast_gpu_memory_bytes", now.memory_bytes);
-  show("ballast_gpu_power_watts", now.power_watts);
-  show("ballast_gpu_temperature_celsius", now.temperature_celsius);
-  if (now.clock_reasons)
-    show("ballast_gpu_slowed", std::optional(is_slowed(now) ? 1 : 0));
-  show("ballast_gpu_pcie_bytes_per_second", now.sent_bytes_per_second,
-       {{"direction", "sent"}});
-  show("ballast_gpu_pcie_bytes_per_second", now.received_bytes_per_second,
-       {{"direction", "received"}});
-  show("ballast_gpu_memory_errors", now.memory_errors);
-  show("ballast_gpu_xid", std::optional(now.xid));
-}
-
-void worker_probe::collective_bytes(uint64_t bytes) {
-  metrics_->bytes.Increment(double(bytes));
-}
-
-void worker_probe::error(errc code) {
-  if (code != errc::none)
-    metrics_->errors.at(code)->Increment();
-}
-
-std::string worker_probe::text() const {
   return metrics_->out.text();
 }
 
