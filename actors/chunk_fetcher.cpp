@@ -128,7 +128,7 @@ void chunk_fetcher::request(const wanted_chunks& wanted,
       wanted.part, still, wanted.row, watch,
       [&](data::chunk_ptr got) {
         done_.bytes += got->bytes;
-        wanted.into->put(wanted.part, std::move(got));
+        wanted.into->put(wanted.part, std::move(got), wanted.needed_now);
         ++done_.chunks;
       },
       [&](const ledger::chunk_info& one) {

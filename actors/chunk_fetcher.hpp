@@ -35,6 +35,7 @@ struct wanted_chunks {
   data::data_part part = data::data_part::train;
   ledger::row_shape row;
   std::vector<ledger::chunk_info> chunks;
+  bool needed_now = false; // a full store makes room, whatever it takes
 };
 
 class chunk_fetcher {

@@ -20,7 +20,7 @@ bool take_one(std::atomic<uint64_t>& left) {
 } // namespace
 
 void run_data::open(const assignment& order, uint64_t store_limit_bytes,
-                    const question& given_up) {
+                    bool streams, const question& given_up) {
   if (residency_)
     return;
   chunk_fetcher origin(token_, order.origin);
@@ -32,7 +32,7 @@ void run_data::open(const assignment& order, uint64_t store_limit_bytes,
       store_limit_bytes > 0 ? store_limit_bytes : order.store_limit_bytes;
   residency_ = std::make_unique<share_residency>(
       std::move(origin), set_,
-      limit > 0 ? limit : data::available_memory_bytes() / 5 * 4);
+      limit > 0 ? limit : data::available_memory_bytes() / 5 * 4, streams);
   residency_->hold(); // until the first step
   opened_ = true;
 }
@@ -62,6 +62,13 @@ void run_data::stop_serving(std::chrono::milliseconds deadline) {
 
 chunks_fetched run_data::fetch(const assignment& self, const fetch_order& order,
                                const question& given_up) {
+  if (residency_->streams()) { // what is used next comes then
+    chunks_fetched nothing;
+    nothing.worker = self.worker;
+    nothing.generation = order.generation;
+    nothing.number = order.number;
+    return nothing;
+  }
   return fetch_for_plan(store(), set_, self, order, given_up);
 }
 

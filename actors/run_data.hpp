@@ -38,8 +38,8 @@ public:
 
   /// Gets the manifest and makes a store, if that was not done yet.
   /// `store_limit_bytes` 0 = what the order says, or four fifths of the free
-  /// memory.
-  void open(const assignment& order, uint64_t store_limit_bytes,
+  /// memory. `streams`: what this worker owns may be more than that.
+  void open(const assignment& order, uint64_t store_limit_bytes, bool streams,
             const question& given_up);
   /// What `order`'s plan gives this worker and is not here yet is on its way
   /// from now on; nothing waits for it.

@@ -59,9 +59,10 @@ void add_new(std::deque<chunk_id>& to, const std::deque<chunk_id>& more,
 
 share_residency::share_residency(chunk_fetcher connected,
                                  const ledger::manifest& set,
-                                 uint64_t store_limit_bytes)
-    : set_(set), store_(store_limit_bytes), urgent_(std::move(connected)),
-      origin_(urgent_.origin().address), thread_([this] { follow(); }) {}
+                                 uint64_t store_limit_bytes, bool streams)
+    : set_(set), streams_(streams), store_(store_limit_bytes),
+      urgent_(std::move(connected)), origin_(urgent_.origin().address),
+      thread_([this] { follow(); }) {}
 
 share_residency::~share_residency() {
   {
@@ -114,6 +115,13 @@ void share_residency::make_room(const lacking& coming, uint64_t limit_bytes) {
 
 void share_residency::bring(const ledger::plan& of, worker_id self,
                             uint64_t limit_bytes) {
+  if (streams_) { // the steps say what comes next
+    if (limit_bytes > 0)
+      store_.set_limit(limit_bytes);
+    const std::lock_guard lock(mutex_);
+    unsaid_ = true;
+    return;
+  }
   lacking more = lacks(of, self);
   if (limit_bytes > 0)
     make_room(more, limit_bytes);
@@ -135,10 +143,35 @@ void share_residency::say_held() const {
 }
 
 void share_residency::bring_only(const ledger::plan& of, worker_id self) {
+  if (streams_)
+    return;
   lacking all = lacks(of, self);
   {
     const std::lock_guard lock(mutex_);
     rest_ = std::move(all);
+  }
+  changed_.notify_all();
+}
+
+void share_residency::expect(std::span<const chunk_id> upcoming) {
+  if (!streams_)
+    return;
+  store_.expect(upcoming);
+  lacking next;
+  uint64_t bytes = 0;
+  const uint64_t limit = store_.limit_bytes();
+  const std::vector<bool> here =
+      store_.held(data::data_part::train, set_.train.size());
+  for (chunk_id id : upcoming) {
+    bytes += about(data::data_part::train, id).bytes;
+    if (bytes > limit)
+      break;
+    if (!here[value(id)])
+      next.train.push_back(id);
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    rest_ = std::move(next);
   }
   changed_.notify_all();
 }
@@ -160,7 +193,7 @@ wanted_chunks share_residency::next_request() {
       rest_.train.empty() ? data::data_part::test : data::data_part::train;
   std::deque<chunk_id>& from =
       part == data::data_part::train ? rest_.train : rest_.test;
-  wanted_chunks out{&store_, part, set_.row, {}};
+  wanted_chunks out{&store_, part, set_.row, {}, false};
   uint64_t bytes = 0;
   while (!from.empty() && bytes < request_bytes &&
          out.chunks.size() < request_chunks_max) {
@@ -209,17 +242,16 @@ void share_residency::follow() {
     lock.lock();
     if (failed) // what else is wanted may still come
       changed_.wait_for(lock, try_again_after, [this] { return stop_.load(); });
-    else if (rest_.none())
+    else if (rest_.none() && std::exchange(unsaid_, !streams_))
       say_held();
   }
 }
 
 // -- what a step waits for ----------------------------------------------------
 
-share_residency::missing_rows
-share_residency::missing_of(data::data_part part,
-                            std::span<const ledger::row_ref> rows,
-                            const std::vector<data::row_place>& places) const {
+share_residency::missing_rows share_residency::missing_of(
+    data::data_part part, std::span<const ledger::row_ref> rows,
+    const std::vector<data::row_place>& places, bool may_be_chunks) const {
   std::vector<size_t> all;
   for (size_t i = 0; i < rows.size(); ++i)
     if (!places[i].in)
@@ -227,14 +259,20 @@ share_residency::missing_of(data::data_part part,
   std::sort(all.begin(), all.end(),
             [&](size_t a, size_t b) { return rows[a] < rows[b]; });
   missing_rows out;
+  // A store that cannot hold a batch's chunks gets its rows.
+  uint64_t room = streams_ ? store_.limit_bytes() : UINT64_MAX;
+  if (!may_be_chunks)
+    room = 0;
   for (auto from = all.begin(); from != all.end();) {
     const chunk_id id = rows[*from].chunk;
     const auto to = std::find_if(from, all.end(),
                                  [&](size_t i) { return rows[i].chunk != id; });
     const ledger::chunk_info& whole = about(part, id);
     const auto count = uint64_t(to - from);
-    if (whole.bytes <= small_chunk_bytes || count * 4 >= whole.rows) {
+    if ((whole.bytes <= small_chunk_bytes || count * 4 >= whole.rows) &&
+        whole.bytes <= room) {
       out.chunks.push_back(id);
+      room -= whole.bytes;
     } else {
       out.rows.insert(out.rows.end(), from, to);
       out.rows_bytes += count * whole.bytes / whole.rows;
@@ -247,14 +285,15 @@ share_residency::missing_of(data::data_part part,
 void share_residency::gather(data::data_part part,
                              std::span<const ledger::row_ref> rows,
                              const question& given_up, data::batch& out) {
-  while (store_.find_all(part, rows, out.places) > 0) {
-    const missing_rows missing = missing_of(part, rows, out.places);
+  if (store_.find_all(part, rows, out.places) > 0) {
+    missing_rows missing = missing_of(part, rows, out.places);
     if (!missing.chunks.empty()) {
       fetch_now(part, missing.chunks, given_up);
-      continue;
+      // What the store could not keep comes with the rows.
+      if (store_.find_more(part, rows, out.places) > missing.rows.size())
+        missing = missing_of(part, rows, out.places, false);
     }
     fetch_rows_now(part, rows, missing, given_up, out.places);
-    break;
   }
   gather_places(part, set_.row, out);
   const std::lock_guard lock(mutex_);
@@ -275,7 +314,7 @@ data::chunk_ptr share_residency::chunk_of(data::data_part part, chunk_id id,
 void share_residency::fetch_now(data::data_part part,
                                 const std::vector<chunk_id>& ids,
                                 const question& given_up) {
-  wanted_chunks wanted{&store_, part, set_.row, {}};
+  wanted_chunks wanted{&store_, part, set_.row, {}, true};
   uint64_t bytes = 0;
   for (chunk_id id : ids) {
     wanted.chunks.push_back(about(part, id));

@@ -47,11 +47,14 @@ private:
   std::atomic<uint64_t> arrived_{0};
 };
 
+/// Of a worker that owns more than its store holds, what is used next is there.
 class share_residency final : public data::row_source {
 public:
   /// `connected`: to the origin, for what is urgent. `set` must outlive this.
+  /// `streams`: its share may be larger than the store; expect() says in which
+  /// order it is used.
   share_residency(chunk_fetcher connected, const ledger::manifest& set,
-                  uint64_t store_limit_bytes);
+                  uint64_t store_limit_bytes, bool streams = false);
   ~share_residency() override;
 
   // -- any thread -------------------------------------------------------------
@@ -70,9 +73,11 @@ public:
   void hold();
   std::string fetch_blob(const std::string& name, const question& given_up);
   std::pair<uint64_t, uint64_t> coming() const { return coming_.now(); }
+  bool streams() const { return streams_; }
 
   // -- of the steps -----------------------------------------------------------
 
+  void expect(std::span<const chunk_id> upcoming) override;
   void gather(data::data_part part, std::span<const ledger::row_ref> rows,
               const question& given_up, data::batch& out) override;
   data::chunk_ptr chunk_of(data::data_part part, chunk_id id,
@@ -101,7 +106,8 @@ private:
   };
   missing_rows missing_of(data::data_part part,
                           std::span<const ledger::row_ref> rows,
-                          const std::vector<data::row_place>& places) const;
+                          const std::vector<data::row_place>& places,
+                          bool may_be_chunks = true) const;
   /// Until these are here; throws if it is given up.
   void fetch_now(data::data_part part, const std::vector<chunk_id>& ids,
                  const question& given_up);
@@ -117,6 +123,7 @@ private:
   wanted_chunks next_request();
 
   const ledger::manifest& set_;
+  const bool streams_;
   data::chunk_store store_;
   bytes_coming coming_;
 
@@ -126,6 +133,7 @@ private:
   std::mutex mutex_; // guards all of the following
   std::condition_variable changed_;
   lacking rest_;
+  bool unsaid_ = true; // what is held, since the last change of the share
   std::string origin_;
   uint32_t steps_waiting_ = 0;
   uint32_t gathers_held_ = 0; // so many more batches, and it goes on

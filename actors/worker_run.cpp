@@ -82,7 +82,8 @@ std::optional<step_number> load_run(worker_run& run, const assignment& order,
       throw ballast_error(parsed.mistakes.at(0));
     run.what = *parsed.value;
   }
-  run.data.open(order, store_limit_bytes, given_up);
+  run.data.open(order, store_limit_bytes, run.what->train.shuffle.window() > 0,
+                given_up);
   // The model takes as long to load as the data: side by side.
   std::future<void> built;
   if (!run.built)
@@ -121,10 +122,11 @@ std::shared_ptr<gpu::step_executor> make_executor(worker_run& run,
                                                   const assignment& order,
                                                   gpu::step_listener listener) {
   const job& what = *run.what;
-  worker::worker_core_config config{
-      {what.seed, what.train.global_batch, run.data.chunk_rows()},
-      order.worker,
-      what.train.epochs};
+  worker::worker_core_config config{{what.seed, what.train.global_batch,
+                                     run.data.chunk_rows(),
+                                     what.train.shuffle.window()},
+                                    order.worker,
+                                    what.train.epochs};
   std::optional<worker::worker_core> core;
   if (!order.beside)
     core.emplace(config, *order.first, order.start, *order.cursors);

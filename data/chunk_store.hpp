@@ -26,9 +26,19 @@ public:
   /// here.
   size_t find_all(data_part part, std::span<const ledger::row_ref> rows,
                   std::vector<row_place>& out) const;
-  /// Replaces a chunk of the same number. Throws ballast_error{device_failed}
-  /// that names the limit if it is exceeded.
-  void put(data_part part, chunk_ptr what);
+  /// Likewise, of the places that are still empty.
+  size_t find_more(data_part part, std::span<const ledger::row_ref> rows,
+                   std::vector<row_place>& out) const;
+  /// Replaces a chunk of the same number. In a full store what is used later
+  /// makes room, once expect() said what that is; false: nothing is, and the
+  /// chunk is not taken in. `needed_now`: it is taken in all the same. Throws
+  /// ballast_error{device_failed} that names the limit if there is no room.
+  bool put(data_part part, chunk_ptr what, bool needed_now = false);
+  /// Training chunks by their next use, each once; all others are used later
+  /// (Belady, "A study of replacement algorithms for a virtual-storage
+  /// computer", IBM Systems Journal 5(2), 1966, doi:10.1147/sj.52.0078: drop
+  /// what is used last). O(chunks).
+  void expect(std::span<const chunk_id> upcoming);
   void drop(data_part part, chunk_id id);
   /// Drops all chunks but those whose number has true here; how many went.
   size_t keep_only(data_part part, const std::vector<bool>& kept);

@@ -24,6 +24,9 @@ public:
   /// missing; {unreachable} if it is given up.
   virtual void gather(data_part part, std::span<const ledger::row_ref> rows,
                       const question& given_up, batch& out) = 0;
+  /// What later steps use: training chunks by their next use, each once. Of
+  /// runs that draw from a window; else never called.
+  virtual void expect(std::span<const chunk_id> upcoming) { (void)upcoming; }
   /// A whole chunk, likewise.
   virtual chunk_ptr chunk_of(data_part part, chunk_id id,
                              const question& given_up) = 0;

@@ -72,6 +72,8 @@ void prefetcher::work() {
     lock.unlock();
     std::exception_ptr error;
     try {
+      if (order_->upcoming)
+        rows_.expect(*order_->upcoming);
       rows_.gather(
           data::data_part::train, order_->rows,
           [this] { return unwanted_.load(); }, target);

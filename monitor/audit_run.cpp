@@ -111,6 +111,11 @@ ledger::audit_input input_of(const store::journal_content& journal,
     out.traced = job.at("trace_samples").get<bool>();
     out.run.config.seed = journal.run->seed;
     out.run.config.global_batch = number_at(job.at("train"), "global_batch");
+    // Runs of earlier builds have no windows.
+    if (const json& train = job.at("train"); train.contains("shuffle"))
+      if (const json& rows = train.at("shuffle").at("window_chunks");
+          !rows.is_null())
+        out.run.config.window_chunks = rows.get<uint32_t>();
   } catch (const json::exception& error) {
     unusable(std::string("the job in the journal: ") + error.what());
   }

@@ -160,7 +160,8 @@ void send_assignments(coordinator_parts& p, const std::vector<worker_id>& to,
     order.name = known.about.name;
     order.incarnation = known.incarnation;
     order.local_workers = std::max(1u, hosts.workers_on(known.about.host));
-    order.store_limit_bytes = hosts.store_limit(known.about.host);
+    order.store_limit_bytes =
+        hosts.store_limit(known.about.host, p.run.spec.memory_bytes());
     p.out.put(send_assignment{who, order});
   }
 }

@@ -24,23 +24,26 @@ uint32_t host_shares::workers_on(const std::string& host) const {
   return found == hosts_.end() ? 0 : found->second.workers;
 }
 
-uint64_t host_shares::store_limit(const std::string& host) const {
+uint64_t host_shares::store_limit(const std::string& host,
+                                  uint64_t of_job) const {
   auto found = hosts_.find(host);
-  if (found == hosts_.end())
-    return 0;
+  if (found == hosts_.end() || found->second.memory == 0)
+    return of_job;
   const entry& one = found->second;
   // The rest is for models, gradients and messages.
-  return one.memory / 5 * 4 /
-         std::max({one.workers, one.connected, local_least_, 1u});
+  const uint64_t of_host =
+      one.memory / 5 * 4 /
+      std::max({one.workers, one.connected, local_least_, 1u});
+  return of_job > 0 ? std::min(of_job, of_host) : of_host;
 }
 
 std::vector<uint64_t> store_limits(const std::map<worker_id, node>& nodes,
-                                   const host_shares& hosts,
+                                   const host_shares& hosts, uint64_t of_job,
                                    const std::vector<worker_id>& workers) {
   std::vector<uint64_t> out;
   bool limited = false;
   for (worker_id who : workers) {
-    const uint64_t limit = hosts.store_limit(nodes.at(who).about.host);
+    const uint64_t limit = hosts.store_limit(nodes.at(who).about.host, of_job);
     out.push_back(limit > 0 ? limit : UINT64_MAX);
     limited = limited || limit > 0;
   }

@@ -23,8 +23,9 @@ public:
 
   /// How many of the workers are on that host.
   uint32_t workers_on(const std::string& host) const;
-  /// Bytes of chunks that one worker there may hold; 0 = not known, no limit.
-  uint64_t store_limit(const std::string& host) const;
+  /// Bytes of chunks that one worker there may hold, at most `of_job`; 0 = not
+  /// known, no limit.
+  uint64_t store_limit(const std::string& host, uint64_t of_job) const;
 
 private:
   struct entry {
@@ -46,7 +47,7 @@ struct memory_wait {
 
 /// Limits by rank; empty where no worker has one.
 std::vector<uint64_t> store_limits(const std::map<worker_id, node>& nodes,
-                                   const host_shares& hosts,
+                                   const host_shares& hosts, uint64_t of_job,
                                    const std::vector<worker_id>& workers);
 
 } // namespace ballast::coordinator

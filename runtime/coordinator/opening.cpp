@@ -107,7 +107,9 @@ failure no_room_ever(const coordinator_parts& p, const opening& s,
                          {}};
   return {errc::device_failed,
           why + "; add memory (BALLAST_MEMORY_MB says how much a node "
-                "may count on) or start nodes on more machines",
+                "may count on), start nodes on more machines, or draw from a "
+                "window of chunks (\"train\": {\"shuffle\": "
+                "{\"window_chunks\": 64}}), which needs no more than these",
           {}};
 }
 

@@ -39,8 +39,11 @@ balance::place_shares
 coordinator_parts::placing(const std::vector<worker_id>& workers,
                            ledger::plan before) const {
   const host_shares hosts = nodes.shares(workers, staff.on_each_host());
+  std::vector<uint64_t> limits;
+  if (!run.spec.streams())
+    limits = store_limits(nodes.all(), hosts, run.spec.memory_bytes(), workers);
   return {members.newest_generation(), members.newest_plan(), workers,
-          std::move(before), store_limits(nodes.all(), hosts, workers)};
+          std::move(before), std::move(limits)};
 }
 
 fence_order coordinator_parts::fence_now() const {

@@ -15,9 +15,13 @@ struct run_spec {
   set_summary set;  // empty until the data are prepared
 
   uint64_t batch() const { return job.train.global_batch; }
+  /// In which a worker keeps rows; 0 = no limit of the job.
+  uint64_t memory_bytes() const { return job.data.memory_mb.value_or(0) << 20; }
+  /// A worker may own more than it can keep.
+  bool streams() const { return job.train.shuffle.window() > 0; }
   const elastic_spec& elastic() const { return job.elastic; }
   ledger::ledger_config rows() const {
-    return {job.seed, batch(), set.chunk_rows};
+    return {job.seed, batch(), set.chunk_rows, job.train.shuffle.window()};
   }
 };
 

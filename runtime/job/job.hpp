@@ -54,6 +54,7 @@ struct data_spec {
   double test_fraction = 0.2; // without `test`; stratified; 0 = no evaluation
   std::vector<pipeline_step> pipeline;
   std::optional<uint64_t> chunk_rows; // null = derived from the size of a share
+  std::optional<uint64_t> memory_mb;  // of a worker; null = as its host has
   placement_spec placement;
 };
 
@@ -93,6 +94,13 @@ struct schedule_spec {
   double final_ratio = 0;   // cosine, linear: last lr / lr
 };
 
+struct shuffle_spec {
+  std::optional<uint64_t> window_chunks; // null = the whole share
+
+  /// As a sequence takes it.
+  uint32_t window() const { return uint32_t(window_chunks.value_or(0)); }
+};
+
 struct train_spec {
   uint64_t epochs = 1;
   uint64_t global_batch = 256;
@@ -102,6 +110,7 @@ struct train_spec {
   std::optional<double> clip_norm;
   std::optional<uint64_t> micro_batch;
   std::vector<double> class_weights; // empty = all 1
+  shuffle_spec shuffle;
   compute_precision precision = compute_precision::float32;
   bool activation_checkpointing = false;
   train_strategy strategy = train_strategy::allreduce;

@@ -240,6 +240,14 @@ void add_train(fields_t& f) {
       "global_batch) steps, the last one short.")
       .between(1, 16777216);
   add_field(
+      f, "/train/shuffle/window_chunks",
+      [](job& j) -> field_place { return &j.train.shuffle.window_chunks; },
+      "A worker draws its next row from so many of its chunks at a time, and "
+      "takes them in a random order of their own each epoch: of a set larger "
+      "than memory no more than these need to be there. null: from all of its "
+      "rows.")
+      .between(1, 65536);
+  add_field(
       f, "/train/micro_batch",
       [](job& j) -> field_place { return &j.train.micro_batch; },
       "Most rows of one forward pass; gradients accumulate over the rest. "

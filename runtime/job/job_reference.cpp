@@ -42,6 +42,7 @@ const section sections[] = {
     {"/train", "`train`", ""},
     {"/train/optimizer", "`train.optimizer`", ""},
     {"/train/schedule", "`train.schedule`", ""},
+    {"/train/shuffle", "`train.shuffle`", ""},
     {"/elastic", "`elastic`", ""},
     {"/balance", "`balance`", ""},
     {"/checkpoint", "`checkpoint`", ""},

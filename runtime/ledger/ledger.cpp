@@ -121,7 +121,7 @@ ledger::ledger(ledger_config config, plan first, position at,
     draws_[rank] = from.draws;
     followed_[rank] = std::make_shared<const sequence>(
         rules_->config->seed, at.epoch, part, rules_->config->chunk_rows,
-        std::move(from.cursors), from.draws);
+        std::move(from.cursors), from.draws, rules_->config->window_chunks);
     rows_left_[rank] = followed_[rank]->rows_left();
   }
   retake();
@@ -189,7 +189,8 @@ const sequence& ledger::followed(size_t rank) const {
       kept ? *kept
            : sequence(rules_->config->seed, next_.epoch, part,
                       rules_->config->chunk_rows,
-                      std::vector<uint32_t>(part.intervals.size(), 0), 0);
+                      std::vector<uint32_t>(part.intervals.size(), 0), 0,
+                      rules_->config->window_chunks);
   moved.skip(draws_[rank] - moved.draws());
   kept = std::make_shared<const sequence>(std::move(moved));
   return *kept;
@@ -294,7 +295,7 @@ std::optional<std::string> ledger::switch_to(const plan& p) {
         cursors.push_back(*cursor);
       }
       sequence fresh(config.seed, next_.epoch, part, config.chunk_rows,
-                     std::move(cursors), 0);
+                     std::move(cursors), 0, config.window_chunks);
       after.rows_left_[rank] = fresh.rows_left();
       after.followed_[rank] =
           std::make_shared<const sequence>(std::move(fresh));

@@ -42,6 +42,7 @@ struct ledger_config {
   uint64_t seed = 0;
   uint64_t global_batch = 1;
   std::vector<uint32_t> chunk_rows; // by chunk id
+  uint32_t window_chunks = 0;       // sequence.hpp; 0 = none
 };
 /// Rows of the training set.
 uint64_t row_count(const ledger_config& config);

@@ -19,6 +19,7 @@ std::vector<uint32_t> random_permutation(uint64_t seed, uint64_t stream,
 enum class stream_purpose : uint64_t {
   chunk_order = 1, // the permutation of a chunk in an epoch
   draw = 2,        // which interval a share draws from
+  chunk_turn = 3,  // when a window takes a chunk in
 };
 
 } // namespace ballast::ledger

@@ -4,6 +4,9 @@
 #include "runtime/base/random.hpp"
 #include "runtime/ledger/permutation.hpp"
 
+#include <algorithm>
+#include <utility>
+
 namespace ballast::ledger {
 
 struct sequence::layout {
@@ -15,6 +18,10 @@ struct sequence::layout {
   std::vector<uint32_t> chunk_rows;
   /// interval -> its index in chunk_rows.
   std::vector<uint32_t> chunk_index;
+  /// With a window: the epoch's order; without one empty, and the intervals
+  /// stand in their own order.
+  uint32_t window = 0;
+  std::vector<uint32_t> order;
 };
 
 namespace {
@@ -26,33 +33,56 @@ uint64_t draw_stream(epoch_number epoch, const share& part) {
   return mix(stream, value(part.since));
 }
 
+/// In `order`, or in the share's if that is empty.
 std::vector<uint32_t> remaining_rows(const share& part,
-                                     const std::vector<uint32_t>& cursors) {
+                                     const std::vector<uint32_t>& cursors,
+                                     const std::vector<uint32_t>& order) {
   BALLAST_CHECK(cursors.size() == part.intervals.size(),
                 "one cursor per interval of the share");
   std::vector<uint32_t> left(cursors.size());
-  for (size_t i = 0; i < left.size(); ++i) {
+  for (size_t k = 0; k < left.size(); ++k) {
+    const size_t i = order.empty() ? k : order[k];
     BALLAST_CHECK(cursors[i] <= rows(part.intervals[i]),
                   "a cursor lies inside its interval");
-    left[i] = rows(part.intervals[i]) - cursors[i];
+    left[k] = rows(part.intervals[i]) - cursors[i];
   }
   return left;
 }
 
 } // namespace
 
+std::vector<uint32_t> epoch_order(uint64_t seed, epoch_number epoch,
+                                  const share& part) {
+  const uint64_t stream =
+      mix(mix(uint64_t(stream_purpose::chunk_turn), value(epoch)), seed);
+  std::vector<std::pair<uint64_t, uint32_t>> ranked(part.intervals.size());
+  for (uint32_t i = 0; i < ranked.size(); ++i)
+    ranked[i] = {mix(stream, value(part.intervals[i].chunk)), i};
+  std::sort(ranked.begin(), ranked.end());
+  std::vector<uint32_t> out(ranked.size());
+  for (size_t k = 0; k < out.size(); ++k)
+    out[k] = ranked[k].second;
+  return out;
+}
+
 sequence::sequence(uint64_t seed, epoch_number epoch, const share& part,
                    const std::vector<uint32_t>& chunk_rows,
-                   std::vector<uint32_t> cursors, uint64_t draws)
-    : cursors_(std::move(cursors)), remaining_(remaining_rows(part, cursors_)),
-      rows_left_(remaining_.total()), draws_(draws) {
+                   std::vector<uint32_t> cursors, uint64_t draws,
+                   uint32_t window)
+    : cursors_(std::move(cursors)), remaining_({}), draws_(draws) {
   auto made = std::make_shared<layout>(
-      layout{seed,
-             epoch,
-             counter_random(seed, draw_stream(epoch, part)),
-             part.intervals,
-             {},
-             {}});
+      layout{.seed = seed,
+             .epoch = epoch,
+             .random = counter_random(seed, draw_stream(epoch, part)),
+             .intervals = part.intervals,
+             .chunk_rows = {},
+             .chunk_index = {},
+             .window = window,
+             .order = {}});
+  if (window > 0)
+    made->order = epoch_order(seed, epoch, part);
+  remaining_ = fenwick_tree(remaining_rows(part, cursors_, made->order));
+  rows_left_ = remaining_.total();
   made->chunk_index.reserve(part.intervals.size());
   for (size_t i = 0; i < part.intervals.size(); ++i) {
     const interval& piece = part.intervals[i];
@@ -64,14 +94,41 @@ sequence::sequence(uint64_t seed, epoch_number epoch, const share& part,
     made->chunk_index.push_back(uint32_t(made->chunk_rows.size() - 1));
   }
   layout_ = std::move(made);
+  if (window > 0)
+    fill_window();
+}
+
+/// Takes in intervals with rows left until as many are there as there may be.
+void sequence::fill_window() {
+  const layout& fixed = *layout_;
+  for (; window_size_ < fixed.window && window_end_ < fixed.order.size();
+       ++window_end_) {
+    const uint32_t i = fixed.order[window_end_];
+    const uint32_t left = rows(fixed.intervals[i]) - cursors_[i];
+    window_rows_ += left;
+    window_size_ += left > 0 ? 1 : 0;
+  }
 }
 
 /// One draw: returns its interval and advances that interval's cursor.
 inline size_t sequence::pick() {
-  size_t which = remaining_.take(layout_->random.below(rows_left_, draws_));
+  const layout& fixed = *layout_;
+  const bool windowed = fixed.window > 0;
+  // What lies behind the window has the higher prefix sums.
+  const uint64_t among = windowed ? window_rows_ : rows_left_;
+  size_t which = remaining_.take(fixed.random.below(among, draws_));
   --rows_left_;
   ++draws_;
-  ++cursors_[which];
+  if (!windowed) {
+    ++cursors_[which];
+    return which;
+  }
+  which = fixed.order[which];
+  --window_rows_;
+  if (++cursors_[which] == rows(fixed.intervals[which])) {
+    --window_size_;
+    fill_window();
+  }
   return which;
 }
 
@@ -106,6 +163,18 @@ void sequence::skip(uint64_t count) {
   BALLAST_CHECK(count <= rows_left_, "draws need rows that are left");
   for (; count > 0; --count)
     pick();
+}
+
+void sequence::upcoming(std::vector<chunk_id>& out) const {
+  const layout& fixed = *layout_;
+  const size_t before = out.size();
+  for (uint32_t i : fixed.order) {
+    const interval& piece = fixed.intervals[i];
+    // The intervals of a chunk stand side by side.
+    if (cursors_[i] < rows(piece) &&
+        (out.size() == before || out.back() != piece.chunk))
+      out.push_back(piece.chunk);
+  }
 }
 
 uint64_t sequence::rows_left() const {

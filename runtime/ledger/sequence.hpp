@@ -8,6 +8,12 @@
 /// uniform shuffle of all rows of the worker; and the state of an epoch is one
 /// cursor for each interval, so that any process can compute the position of
 /// any other, a dead one included.
+///
+/// With a window, only the first intervals in the epoch's order that have rows
+/// left take part in a draw, as many as the window has: a shuffle that needs no
+/// more than these chunks in memory. Which they are follows from the cursors
+/// alone; and the epoch's order ranks chunks, not a share's intervals, so rows
+/// that another worker has begun with are begun with here.
 #pragma once
 
 #include "runtime/base/ids.hpp"
@@ -31,15 +37,21 @@ struct row_ref {
 std::vector<uint32_t> epoch_permutation(uint64_t seed, epoch_number epoch,
                                         chunk_id chunk, uint32_t chunk_rows);
 
+/// The intervals of a share, by their index in it, in the order in which a
+/// window of an epoch takes them in.
+std::vector<uint32_t> epoch_order(uint64_t seed, epoch_number epoch,
+                                  const share& part);
+
 /// One share's sequence within one epoch. A value: copy it to look ahead, keep
 /// a copy to go back.
 class sequence {
 public:
   /// `cursors[i]` rows of `part.intervals[i]` are consumed already in `epoch`;
   /// this share made `draws` draws in it. `chunk_rows[c]` = rows of chunk c.
+  /// `window`: intervals that a draw chooses from; 0 = all.
   sequence(uint64_t seed, epoch_number epoch, const share& part,
            const std::vector<uint32_t>& chunk_rows,
-           std::vector<uint32_t> cursors, uint64_t draws);
+           std::vector<uint32_t> cursors, uint64_t draws, uint32_t window = 0);
 
   /// The next row. Precondition: rows_left() > 0.
   row_ref draw();
@@ -49,6 +61,12 @@ public:
 
   /// Draws without looking up rows: faster, for following another worker.
   void skip(uint64_t count);
+
+  /// Of a sequence with a window: appends the chunks that have rows left, each
+  /// once, in the order in which the window takes them in.
+  void upcoming(std::vector<chunk_id>& out) const;
+  /// How many intervals have been in the window.
+  uint32_t window_end() const { return window_end_; }
 
   uint64_t rows_left() const;
   uint64_t draws() const;
@@ -61,6 +79,7 @@ private:
   /// The constants of the sequence; shared between copies.
   struct layout;
   size_t pick();
+  void fill_window();
   const std::vector<uint32_t>& order_of(size_t interval);
 
   std::shared_ptr<const layout> layout_;
@@ -68,6 +87,11 @@ private:
   fenwick_tree remaining_;
   uint64_t rows_left_ = 0;
   uint64_t draws_ = 0;
+  /// Of the intervals in the window: how many have rows left, these rows, and
+  /// where in the epoch's order it ends.
+  uint32_t window_size_ = 0;
+  uint64_t window_rows_ = 0;
+  uint32_t window_end_ = 0;
   /// Row orders by distinct chunk of the share, computed at its first draw;
   /// empty until then, so that following another worker needs none.
   std::vector<std::shared_ptr<const std::vector<uint32_t>>> orders_;

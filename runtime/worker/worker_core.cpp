@@ -33,6 +33,7 @@ worker_core::worker_core(worker_core_config config, ledger::plan first,
       rank_(rank_in(first, config_.self)), ahead_rank_(rank_) {
   own_since_ = first.shares[rank_].since;
   own_epoch_ = start.epoch;
+  renew_turns();
 }
 
 uint64_t worker_core::steps_total() const {
@@ -58,6 +59,35 @@ void worker_core::renew_own_sequence() {
   own_ = ahead_.sequence_of(ahead_rank_);
   own_since_ = mine.since;
   own_epoch_ = ahead_.next().epoch;
+  renew_turns();
+}
+
+void worker_core::renew_turns() {
+  if (config_.ledger.window_chunks == 0)
+    return;
+  own_fresh_ = true;
+  next_turns_.clear();
+  const ledger::share& mine = ahead_.current().shares[ahead_rank_];
+  for (uint32_t i :
+       ledger::epoch_order(config_.ledger.seed, next(own_epoch_), mine))
+    next_turns_.push_back(mine.intervals[i].chunk);
+}
+
+std::shared_ptr<const std::vector<chunk_id>> worker_core::upcoming() const {
+  auto out = std::make_shared<std::vector<chunk_id>>();
+  own_.upcoming(*out);
+  if (value(own_epoch_) == config_.epochs)
+    return out;
+  // A chunk that is used in the next epoch only comes behind all others.
+  std::vector<bool> there(config_.ledger.chunk_rows.size());
+  for (chunk_id id : *out)
+    there[value(id)] = true;
+  for (chunk_id id : next_turns_)
+    if (!there[value(id)]) {
+      there[value(id)] = true;
+      out->push_back(id);
+    }
+  return out;
 }
 
 std::optional<step_order> worker_core::draw() {
@@ -83,8 +113,12 @@ std::optional<step_order> worker_core::draw() {
   for (uint64_t take : ahead_.takes())
     out.samples += take;
   uint64_t own = ahead_.takes()[ahead_rank_];
+  if (own_fresh_)
+    out.upcoming = upcoming();
+  const uint32_t window_end = own_.window_end();
   out.rows.reserve(own);
   own_.draw(own, out.rows);
+  own_fresh_ = own_.window_end() != window_end; // 0 without a window
   ahead_.advance();
   return out;
 }

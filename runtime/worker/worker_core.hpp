@@ -15,6 +15,7 @@
 #include "runtime/worker/trailer.hpp"
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -33,6 +34,9 @@ struct step_order {
   plan_number plan{};
   uint64_t samples = 0;              // of all workers
   std::vector<ledger::row_ref> rows; // own, in the order of the sequence
+  /// With a window: the chunks of this worker by their next use, from this step
+  /// on and into the next epoch. Null: as in the order before.
+  std::shared_ptr<const std::vector<chunk_id>> upcoming = {};
 };
 
 /// What an applied step brings with it.
@@ -98,6 +102,8 @@ private:
   };
   bool ends_before(ledger::position at) const;
   void renew_own_sequence();
+  void renew_turns();
+  std::shared_ptr<const std::vector<chunk_id>> upcoming() const;
 
   worker_core_config config_;
   ledger::ledger applied_; // stands at the step in flight
@@ -105,8 +111,10 @@ private:
   ledger::sequence own_;   // stands where ahead_ stands
   plan_number own_since_{};
   epoch_number own_epoch_{};
-  size_t rank_ = 0;       // under applied_'s plan
-  size_t ahead_rank_ = 0; // under ahead_'s plan
+  bool own_fresh_ = false;           // no order has told what is upcoming in it
+  std::vector<chunk_id> next_turns_; // of the next epoch, with a window
+  size_t rank_ = 0;                  // under applied_'s plan
+  size_t ahead_rank_ = 0;            // under ahead_'s plan
   std::optional<ledger::plan> pending_;
   plan_number contributed_{}; // the plan whose lane this step's trailer raised
   std::optional<agreement> agreed_;

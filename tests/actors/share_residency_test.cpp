@@ -80,8 +80,17 @@ protected:
     plan_ = ledger::plan{plan_number{1}, {}, {own}};
   }
 
-  share_residency of(const slow_origin& origin, uint64_t limit = 1 << 24) {
-    return {chunk_fetcher(token, origin.address()), set_, limit};
+  share_residency of(const slow_origin& origin, uint64_t limit = 1 << 24,
+                     bool streams = false) {
+    return {chunk_fetcher(token, origin.address()), set_, limit, streams};
+  }
+  /// Training chunks that are here.
+  static std::vector<uint32_t> held(share_residency& here) {
+    std::vector<uint32_t> out;
+    for (uint32_t id = 0; id < count; ++id)
+      if (here.store().find(data::data_part::train, chunk_id{id}))
+        out.push_back(id);
+    return out;
   }
   static std::vector<ledger::row_ref> some_rows(std::vector<uint32_t> chunks) {
     std::vector<ledger::row_ref> out;
@@ -138,6 +147,37 @@ TEST_F(residency, leaves_the_way_to_the_first_step_free) {
   here.gather(data::data_part::train, some_rows({2}), {}, got);
   while (here.store().count(data::data_part::train) < count)
     std::this_thread::yield(); // the last one comes by itself
+}
+
+TEST_F(residency, brings_what_is_used_next_of_a_share_larger_than_the_store) {
+  slow_origin origin;
+  share_residency here = of(origin, bytes_ / 2, true);
+  here.bring(plan_, self, bytes_ / 2);
+  const std::vector<chunk_id> order{chunk_id{3}, chunk_id{1}, chunk_id{0},
+                                    chunk_id{2}};
+  here.expect(order);
+  while (held(here) != std::vector<uint32_t>{1, 3})
+    std::this_thread::yield();
+  const std::vector<chunk_id> later{chunk_id{0}, chunk_id{1}, chunk_id{2},
+                                    chunk_id{3}};
+  here.expect(later); // 3 has ended
+  while (held(here) != std::vector<uint32_t>{0, 1})
+    std::this_thread::yield();
+}
+
+TEST_F(residency, gathers_a_batch_of_more_chunks_than_the_store_holds) {
+  slow_origin origin;
+  for (uint64_t limit : {bytes_ / 2, uint64_t{1}}) {
+    SCOPED_TRACE(limit);
+    share_residency here = of(origin, limit, true);
+    const std::vector<chunk_id> order{chunk_id{0}, chunk_id{1}, chunk_id{2},
+                                      chunk_id{3}};
+    here.expect(order);
+    data::batch got;
+    here.gather(data::data_part::train, some_rows({2, 0, 3, 1}), {}, got);
+    expect_rows(got, {2, 0, 3, 1});
+    EXPECT_LE(here.store().bytes(), limit);
+  }
 }
 
 TEST_F(residency, says_how_much_a_step_waits_for) {

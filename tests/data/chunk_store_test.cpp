@@ -57,6 +57,59 @@ TEST(chunk_store, counts_a_replaced_chunk_once) {
   EXPECT_EQ(store.count(data_part::train), 0u);
 }
 
+std::vector<uint32_t> held(const chunk_store& store) {
+  std::vector<uint32_t> out;
+  for (uint32_t id = 0; id < 10; ++id)
+    if (store.find(data_part::train, chunk_id{id}))
+      out.push_back(id);
+  return out;
+}
+
+// Goal: what is used last makes room, and no chunk that is used sooner. Method:
+// room for three chunks, and an order of use.
+TEST(chunk_store, drops_what_is_used_last_once_it_knows_the_order) {
+  using testing::ElementsAre;
+  chunk_store store(35 * row_bytes);
+  const auto put = [&store](uint32_t id, bool needed_now = false) {
+    return store.put(data_part::train, some_chunk<uint8_t>(id, 10, row),
+                     needed_now);
+  };
+  for (uint32_t id : {0, 1, 2})
+    EXPECT_TRUE(put(id));
+  EXPECT_THROW(put(3), ballast_error) << "nobody said what comes";
+  const std::vector<chunk_id> first{chunk_id{1}, chunk_id{3}, chunk_id{0},
+                                    chunk_id{4}, chunk_id{2}};
+  store.expect(first);
+  EXPECT_TRUE(put(3));
+  EXPECT_THAT(held(store), ElementsAre(0, 1, 3));
+  EXPECT_FALSE(put(4)) << "it is used behind all that are here";
+  EXPECT_THAT(held(store), ElementsAre(0, 1, 3));
+  EXPECT_TRUE(put(4, true)) << "a step waits for it";
+  EXPECT_EQ(held(store).size(), 3u);
+  EXPECT_THAT(held(store), testing::Contains(4));
+  EXPECT_THAT(held(store), testing::Contains(1));
+  // Not in the order: goes before all others.
+  const std::vector<chunk_id> second{chunk_id{3}, chunk_id{4}, chunk_id{5}};
+  store.expect(second);
+  EXPECT_TRUE(put(5));
+  EXPECT_THAT(held(store), ElementsAre(3, 4, 5));
+  EXPECT_EQ(store.bytes(), 30 * row_bytes);
+}
+
+TEST(chunk_store, keeps_test_chunks_only_while_nothing_else_needs_the_room) {
+  chunk_store store(25 * row_bytes);
+  const std::vector<chunk_id> order{chunk_id{0}, chunk_id{1}};
+  store.expect(order);
+  EXPECT_TRUE(store.put(data_part::train, some_chunk<uint8_t>(0, 10, row)));
+  for (uint32_t id : {0, 1, 2}) // an evaluation goes through them
+    EXPECT_TRUE(
+        store.put(data_part::test, some_chunk<uint8_t>(id, 10, row), true));
+  EXPECT_EQ(store.count(data_part::train), 1u);
+  EXPECT_EQ(store.count(data_part::test), 1u);
+  EXPECT_TRUE(store.put(data_part::train, some_chunk<uint8_t>(1, 10, row)));
+  EXPECT_EQ(store.count(data_part::test), 0u);
+}
+
 TEST(chunk_store, frees_the_memory_of_a_dropped_chunk) {
   chunk_store store(1 << 20);
   chunk_ptr chunk = some_chunk<uint8_t>(0, 10, row);

@@ -21,6 +21,8 @@ job make_job(const cluster_options& options) {
   out.faults = options.requests;
   out.train.global_batch = options.global_batch;
   out.train.epochs = options.epochs;
+  if (options.window_chunks > 0)
+    out.train.shuffle.window_chunks = options.window_chunks;
   out.elastic.workers = options.workers;
   out.elastic.min_workers = options.min_workers;
   out.elastic.heartbeat_ms = 200;

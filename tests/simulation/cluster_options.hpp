@@ -23,6 +23,7 @@ struct cluster_options {
   uint64_t rows = 107;
   uint32_t chunk_rows = 10;
   uint64_t global_batch = 13;
+  uint32_t window_chunks = 0; // 0 = none
   uint64_t epochs = 3;
   /// Faults happen in the first part of the run only, so that it can end.
   instant faults_until{};

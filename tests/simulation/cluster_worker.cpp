@@ -282,7 +282,8 @@ void cluster::forget_run(node_state& who) {
 }
 
 ledger::ledger_config cluster::rows() const {
-  ledger::ledger_config out{what_.seed, what_.train.global_batch, {}};
+  ledger::ledger_config out{
+      what_.seed, what_.train.global_batch, {}, what_.train.shuffle.window()};
   for (const ledger::chunk_info& chunk : set_.train)
     out.chunk_rows.push_back(chunk.rows);
   return out;

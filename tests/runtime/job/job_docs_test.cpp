@@ -2,6 +2,7 @@
 /// committed documents are compared with what generates them; the schema is
 /// walked beside the table of fields.
 #include "runtime/job/job.hpp"
+#include "runtime/job/job_field.hpp"
 
 #include "tests/source_root.hpp"
 
@@ -34,6 +35,15 @@ std::string read(const fs::path& path) {
 TEST(job_reference, is_the_committed_document) {
   EXPECT_EQ(read(source_root() / "docs/job.md"), job_reference())
       << "run: ballast docs job > docs/job.md";
+}
+
+TEST(job_reference, has_a_place_for_every_field) {
+  const std::string text = job_reference();
+  for (const job_field& field : job_fields({false, 1})) {
+    const std::string key = field.pointer.substr(field.pointer.rfind('/') + 1);
+    EXPECT_NE(text.find("| `" + key + "` |"), std::string::npos)
+        << field.pointer << ": name its object in `sections`";
+  }
 }
 
 TEST(error_reference, is_the_committed_document) {

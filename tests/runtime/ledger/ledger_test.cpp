@@ -22,6 +22,7 @@ struct random_run {
     world = random.between(1, 7);
     setup = config(seed, random.between(1, rows + rows / 4 + 1),
                    chunks_of(rows, uint32_t(random.between(1, 300))));
+    setup.window_chunks = seed % 2 == 0 ? 0 : 1 + uint32_t(seed / 2 % 5);
     for (size_t i = 0; i < world; ++i)
       shares.push_back(random.between(1, 5));
     first = another(plan_number{1}, workers_named(world));

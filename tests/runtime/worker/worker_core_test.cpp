@@ -4,6 +4,7 @@
 
 #include "tests/runtime/ledger/ledger_fixture.hpp"
 
+#include <algorithm>
 #include <gtest/gtest.h>
 #include <map>
 #include <set>
@@ -235,6 +236,51 @@ TEST(worker_core, refuses_plans_of_an_older_generation_or_not_newer) {
   for (ledger::share& part : untrue.shares)
     part.since = plan_number{1};
   EXPECT_EQ(one.install(untrue).code, errc::bad_request);
+}
+
+// Goal: whoever keeps rows in memory knows which are used next. Method: one
+// worker; its latest list, through two epochs.
+TEST(worker_core, says_in_which_order_a_window_uses_its_chunks) {
+  const std::vector<uint32_t> chunk_rows(10, 32);
+  ledger::plan all{
+      plan_number{1}, generation{1}, {{worker_id{1}, plan_number{1}, 0, {}}}};
+  for (uint32_t id = 0; id < chunk_rows.size(); ++id)
+    all.shares[0].intervals.push_back({chunk_id{id}, 0, 32});
+  all.shares[0].batch_weight = 320;
+  worker_core core({{seed, 16, chunk_rows, 2}, worker_id{1}, 2}, all, {});
+  std::vector<chunk_id> known;
+  std::map<chunk_id, uint32_t> used; // of this epoch
+  while (auto order = core.draw()) {
+    if (order->upcoming)
+      known = *order->upcoming;
+    const bool last = value(order->at.epoch) == 2;
+    ASSERT_EQ(std::set(known.begin(), known.end()).size(), known.size());
+    if (!last) {
+      EXPECT_EQ(known.size(), chunk_rows.size());
+    }
+    // No row comes from behind the window and what it takes in on the way.
+    size_t passed = 0;
+    for (const ledger::row_ref& row : order->rows)
+      passed += ++used[row.chunk] == 32 ? 1 : 0;
+    for (const ledger::row_ref& row : order->rows) {
+      const auto turn = std::find(known.begin(), known.end(), row.chunk);
+      EXPECT_LT(size_t(turn - known.begin()), 2 + passed);
+    }
+    trailer sums = core.contribution(order->rows.size(), 1);
+    ASSERT_FALSE(core.reduced(sums));
+    if (core.applied().epoch_ended)
+      used.clear();
+  }
+  EXPECT_EQ(core.stands_at().step, step_number{41});
+}
+
+TEST(worker_core, says_nothing_of_an_order_of_chunks_without_a_window) {
+  ledger::plan all{plan_number{1},
+                   generation{1},
+                   {{worker_id{1}, plan_number{1}, 0, {{chunk_id{0}, 0, 32}}}}};
+  all.shares[0].batch_weight = 32;
+  worker_core core({{seed, 16, {32}}, worker_id{1}, 2}, all, {});
+  EXPECT_EQ(core.draw()->upcoming, nullptr);
 }
 
 } // namespace

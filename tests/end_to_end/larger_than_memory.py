@@ -1,0 +1,76 @@
+"""Goal: a set four times as large as the memory for its rows trains exactly,
+whoever dies; each worker stays within its limit, and the draws are those of a
+window. Method: the example of that, real processes, kill -9.
+"""
+import contextlib
+import os
+import re
+import signal
+import unittest
+
+from harness.exactness import check_run
+from harness.jobs import merged
+from harness.live_run import LiveRun
+from harness.program import ROOT
+from harness.run_files import read_json
+
+from ballast_test import BallastTest
+
+BATCH = 256
+
+
+class LargerThanMemory(BallastTest):
+    def live(self, **more):
+        job = merged(
+            read_json(ROOT / "examples/jobs/larger_than_memory.json"),
+            merged({"train": {"epochs": 100000},
+                    "elastic": {"heartbeat_ms": 500}}, more))
+        run = LiveRun(job, self.folder / f"live-{next(self.folders)}",
+                      self.environment["BALLAST_CACHE"])
+        self.addCleanup(run.process.end)
+        run.wait_full(2, steps=3)
+        return run
+
+    def epochs(self, run):
+        run.poll()
+        return len({s["epoch"] for s in run.steps.lines}) - 1
+
+    def ends_exactly(self, run):
+        run.stop()
+        found = check_run(run.run, BATCH)
+        self.assertEqual(found.problems, [])
+        audit = self.ballast("audit", run.run)
+        self.assertIn("0 lost, 0 repeated", audit.out)
+
+    def test_is_exact_whoever_dies(self):
+        run = self.live()
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(run.workers()["w1"], signal.SIGKILL)
+        run.wait_for(lambda: "w1" not in run.workers() and run.full(2, 3),
+                     "another worker")
+        done = self.epochs(run)
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(run.coordinator, signal.SIGKILL)
+        run.wait_for(lambda: self.epochs(run) > done + 1, "an epoch", 120)
+        self.ends_exactly(run)
+
+    def test_stays_within_its_memory(self):
+        run = self.live()
+        run.wait_for(lambda: self.epochs(run) > 1, "an epoch", 120)
+        run.stop()
+        held = [int(mib) for log in (run.run / "logs").glob("w*.log")
+                for mib in re.findall(r"holds .*, (\d+) MB", log.read_text(
+                    encoding="utf-8"))]
+        self.assertTrue(held)
+        self.assertLessEqual(max(held), 6)
+
+    def test_without_a_window_it_is_refused(self):
+        job = read_json(ROOT / "examples/jobs/larger_than_memory.json")
+        del job["train"]["shuffle"]
+        refused = self.ballast("run", self.write("whole.json", job),
+                               "--no-progress", code=1)
+        self.assertIn("window_chunks", refused.last_line)
+
+
+if __name__ == "__main__":
+    unittest.main()
