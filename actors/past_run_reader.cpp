@@ -122,12 +122,19 @@ coordinator::past_run read_past_run(const fs::path& folder,
   return out;
 }
 
+job as_begun(const job& begun, job asked) {
+  if (!asked.train.shuffle.window_chunks)
+    asked.train.shuffle = begun.train.shuffle;
+  return asked;
+}
+
 std::string cannot_go_on(const job& begun, const job& asked) {
-  json before = to_json(begun), now = to_json(asked);
+  json before = to_json(begun), now = to_json(as_begun(begun, asked));
   // How many, how patient, how often: that may change.
-  for (const char* free : {"/elastic", "/balance", "/checkpoint", "/faults",
-                           "/name", "/train/threads", "/train/collective",
-                           "/train/activation_checkpointing"}) {
+  for (const char* free :
+       {"/elastic", "/balance", "/checkpoint", "/faults", "/name",
+        "/data/memory_mb", "/train/threads", "/train/collective",
+        "/train/activation_checkpointing"}) {
     before.erase(free + 1);
     now.erase(free + 1);
     json::json_pointer where(free);

@@ -21,5 +21,7 @@ job begun_as(const store::journaled_run& run);
 /// Why `asked` cannot go on with a run that began as `begun`, or nothing: only
 /// what says how to run may differ, not what is learned.
 std::string cannot_go_on(const job& begun, const job& asked);
+/// `asked`, with what it leaves open decided as when the run began.
+job as_begun(const job& begun, job asked);
 
 } // namespace ballast::actors

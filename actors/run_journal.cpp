@@ -3,6 +3,7 @@
 #include "runtime/base/errors.hpp"
 
 #include <cstddef>
+#include <nlohmann/json.hpp>
 #include <variant>
 
 namespace ballast::actors {
@@ -79,6 +80,10 @@ void run_journal::perform(const coordinator::journal_effective& what) {
 
 void run_journal::perform(const coordinator::journal_requests& action) {
   open().record_requests(action.what);
+}
+
+void run_journal::perform(const coordinator::journal_job& action) {
+  open().record_job(to_json(action.what));
 }
 
 void run_journal::perform(const coordinator::journal_commit& what) {

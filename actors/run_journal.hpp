@@ -31,6 +31,7 @@ public:
   void perform(const coordinator::journal_offer& what);
   void perform(const coordinator::journal_effective& what);
   void perform(const coordinator::journal_requests& what);
+  void perform(const coordinator::journal_job& what);
   void perform(const coordinator::journal_commit& what);
   /// Appends the event to its log, and keeps what the next coordinator must
   /// know of it.

@@ -5,11 +5,13 @@
 
 #include "monitor/logs/event_log.hpp"
 #include "monitor/logs/log.hpp"
+#include "runtime/coordinator/run_event.hpp"
 
 #include <functional>
 #include <memory>
 #include <string>
 #include <utility>
+#include <variant>
 
 namespace ballast::actors {
 
@@ -26,6 +28,14 @@ public:
     monitor::log().warn("{}", text);
     if (tell_)
       tell_(text);
+  }
+  /// An event that changes how the run is to be understood.
+  void happened(const coordinator::run_event& what) const {
+    if (const auto* e = std::get_if<coordinator::events::window_chosen>(&what))
+      warn("the training set does not fit into the memory of the workers: each "
+           "draws from a window of " +
+           std::to_string(e->window_chunks) +
+           " of its chunks at a time (/train/shuffle/window_chunks)");
   }
   const std::shared_ptr<monitor::event_log>& events() const { return events_; }
 

@@ -35,6 +35,7 @@ opening_result begin_again(const coordinator_shell_config& config,
   }
   auto record = run_record::begin_again(*what, folder, config.core.token,
                                         *config.addresses);
+  record->notices().tell_by(config.on_notice);
   return opened_run{std::move(record), *what, std::nullopt,
                     "the run in " + folder +
                         " was killed before its first step: it begins from the "
@@ -63,7 +64,7 @@ opening_result open_left_run(const coordinator_shell_config& config,
   out.record->notices().tell_by(config.on_notice);
   coordinator::past_run past = out.record->past();
   if (wanted)
-    past.what = *wanted;
+    past.what = as_begun(past.begun, *wanted);
   past.alive = order.alive;
   past.asked_again = order.again;
   out.what = past.what;
@@ -90,10 +91,11 @@ opening_result open_new_run(const coordinator_shell_config& config,
   return refusing([&]() -> opening_result {
     if (failure refused = asks_too_much(order.what, config))
       return refused;
-    return opened_run{std::make_shared<run_record>(
-                          order.what, order.folder, config.runs_folder,
-                          config.core.token, *config.addresses),
-                      order.what, std::nullopt};
+    auto record = std::make_shared<run_record>(
+        order.what, order.folder, config.runs_folder, config.core.token,
+        *config.addresses);
+    record->notices().tell_by(config.on_notice);
+    return opened_run{std::move(record), order.what, std::nullopt};
   });
 }
 

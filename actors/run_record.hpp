@@ -91,6 +91,7 @@ public:
   void perform(const Action& what) { journal_.perform(what); }
   void perform(const coordinator::write_event& action) {
     journal_.tell(action.what, *notices_.events());
+    notices_.happened(action.what);
   }
   void perform(const coordinator::write_steps& what);
   void perform(const coordinator::undo_steps& what);

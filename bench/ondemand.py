@@ -12,13 +12,17 @@ join     A new process, from its start to its first step, and how long the three
          others pause for it.
 goodput  Steps of a run with 10^7 rows in a time, with a kill every 15, 5 and
          2 s, over those of the same run without.
+memory   A CNN on 4 GB, two workers that may keep 256 MiB each and draw from a
+         window, beside the same with all of it in memory: samples a second once
+         the stores are full, and how long a step waits for its rows.
 
-Needs 4 GB of memory. The sets are prepared first, once, in the folder of the
+Needs 4 GB of memory, `memory` 10 GB. The sets are prepared first, once, in the folder of the
 benchmark.
 """
 import functools
 import os
 import random
+import re
 import signal
 import statistics
 import sys
@@ -30,7 +34,9 @@ from lib.kills import MB_25, emulated, kills, p99, phase_table, seconds
 from lib.measure import Scratch, arguments, run_parts, say, table, warn_if_busy
 from lib.observed import Runs
 
+from harness.http_client import request
 from harness.live_run import LiveRun
+from harness.run_files import read_json
 
 WORKERS, STEP_US = 4, 50_000
 SETS = {
@@ -44,6 +50,7 @@ PAUSE_BEYOND_STEP_MS_MAX = 20
 JOINS = 3  # a repeat
 GOODPUT_MIN = {15: 0.98, 5: 0.96, 2: 0.90}
 FIRST_STEP_S_MAX = 0.6
+RATE_MIN, DATA_SHARE_MAX = 0.95, 0.02
 
 
 def job_of(name, workers=WORKERS, **elastic):
@@ -140,7 +147,80 @@ def goodput(options, runs, verdicts):
     return {name: raw}
 
 
-PARTS = {"kill": kill, "start": start, "join": join, "goodput": goodput}
+def windowed(memory_mb):
+    """4.0 GB of images."""
+    return {
+        "version": 1,
+        "name": "window",
+        "data": {
+            "train": {"format": "synthetic", "rows": 1_280_000, "classes": 10, "features": 784},
+            "test_fraction": 0,
+            "pipeline": [{"op": "reshape", "shape": [1, 28, 28]}],
+            "chunk_rows": 256,
+            "memory_mb": memory_mb,
+        },
+        "model": {"kind": "cnn", "channels": [16, 32]},
+        "train": {
+            "epochs": 1000,
+            "global_batch": 256,
+            "shuffle": {"window_chunks": 32},
+            "optimizer": {"kind": "sgd", "lr": 0.01},
+        },
+        "elastic": {"workers": 2},
+    }
+
+
+def phase_s(live, phase):
+    """Seconds that the steps of all workers spent in it so far."""
+    total = 0.0
+    for worker in read_json(live.run / "workers.json")["workers"]:
+        text = request(worker["metrics"]).text
+        total += sum(float(s) for s in re.findall(rf'ballast_step_seconds_sum{{.*phase="{phase}".*}} (\S+)', text))
+    return total
+
+
+def pace(seconds_each):
+    def go(live):
+        def full(name):
+            return "holds " in (live.run / "logs" / f"{name}.log").read_text(encoding="utf-8")
+
+        live.wait_for(lambda: all(full(name) for name in live.workers()), "full stores", 300)
+        phases = ("data", "compute", "reduce", "optimize")
+        live.poll()
+        first, before = live.steps.lines[-1], {p: phase_s(live, p) for p in phases}
+        time.sleep(seconds_each)
+        live.poll()
+        last, after = live.steps.lines[-1], {p: phase_s(live, p) for p in phases}
+        spent = {p: after[p] - before[p] for p in phases}
+        samples = sum(s["samples"] for s in live.steps.lines if first["step"] < s["step"] <= last["step"])
+        return {
+            "samples_per_s": samples / ((last["t_ns"] - first["t_ns"]) / 1e9),
+            "data_share": spent["data"] / sum(spent.values()),
+        }
+
+    return go
+
+
+def memory(options, runs, verdicts):
+    raw = {"all in memory": [], "256 MiB each": []}
+    for _ in range(options.repeats):
+        for (name, found), memory_mb in zip(raw.items(), (None, 256)):
+            found.append(runs.watch(windowed(memory_mb), pace(options.seconds)))
+    say(f"\na CNN on 4.0 GB, 2 workers, a window of 32 chunks of 256 rows, {options.seconds} s each")
+    rows = [("rows are", "samples/s", "least", "most", "waits for rows")]
+    for name, found in raw.items():
+        rates = [r["samples_per_s"] for r in found]
+        waits = statistics.median(r["data_share"] for r in found)
+        rows.append((name, f"{statistics.median(rates):.0f}", f"{min(rates):.0f}", f"{max(rates):.0f}", f"{waits:.2%}"))
+    table(rows)
+    pairs = [b["samples_per_s"] / a["samples_per_s"] for a, b in zip(*raw.values())]
+    verdicts.at_least("memory, samples/s over all in memory", statistics.median(pairs), RATE_MIN, "x")
+    waits = statistics.median(r["data_share"] for r in raw["256 MiB each"])
+    verdicts.at_most("memory, part of a step that waits for rows", waits, DATA_SHARE_MAX, "")
+    return raw
+
+
+PARTS = {"kill": kill, "start": start, "join": join, "goodput": goodput, "memory": memory}
 
 
 def main():

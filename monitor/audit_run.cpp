@@ -227,6 +227,15 @@ std::string first_difference(const json& a, const json& b) {
   return found.empty() ? "" : found[0].value("path", "");
 }
 
+/// job.json is as the user gave it; the journal has what that left open.
+json decided(json told, const json& journaled) {
+  const json::json_pointer window("/train/shuffle/window_chunks");
+  if (told.contains(window) && told[window].is_null() &&
+      journaled.contains(window))
+    told[window] = journaled[window];
+  return told;
+}
+
 /// Checks other files, and the journal's own rows, against the journal.
 void check_origin(const fs::path& folder, const store::journal_content& journal,
                   ledger::audit& into) {
@@ -236,7 +245,7 @@ void check_origin(const fs::path& folder, const store::journal_content& journal,
                  ", its job " + json_text(seed));
   std::error_code ignored;
   const bool has_job = fs::exists(folder / "job.json", ignored);
-  json told = read_if_there(folder / "job.json");
+  json told = decided(read_if_there(folder / "job.json"), run.job);
   if (has_job && !told.is_object())
     into.problem("job.json is no JSON object");
   else if (has_job && told != run.job)

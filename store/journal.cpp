@@ -224,6 +224,13 @@ void journal::record_run(const journaled_run& run) {
   change.commit();
 }
 
+void journal::record_job(const nlohmann::json& job) {
+  state_->set(durable::now);
+  sqlite::statement(*state_->db, "UPDATE run SET job = ?")
+      .bind(1, json_text(job))
+      .run();
+}
+
 void journal::record_change(const journaled_generation& membership,
                             const ledger::plan& p,
                             std::optional<ledger::position> effective,

@@ -114,6 +114,8 @@ public:
   // -- decisions: on the disk on return ---
   /// Once per run directory.
   void record_run(const journaled_run& run);
+  /// The job of that run, from now on.
+  void record_job(const nlohmann::json& job);
   /// A membership and its plan in one transaction, so that a recovery waits for
   /// the disk once.
   void record_change(const journaled_generation& membership,

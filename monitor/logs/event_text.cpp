@@ -110,6 +110,13 @@ event_text line(const events::waiting_for_memory& e) {
            {"reason", e.reason}}};
 }
 
+event_text line(const events::window_chosen& e) {
+  return {"window",
+          {{"window_chunks", e.window_chunks},
+           {"lacking_bytes", e.lacks.lacking_bytes},
+           {"free_bytes", e.lacks.free_bytes}}};
+}
+
 event_text line(const events::paused& e) {
   return {"paused", {{"step", value(e.step)}}};
 }

@@ -172,6 +172,21 @@ std::vector<uint64_t> held_bytes(const ledger::manifest& set,
   return out;
 }
 
+namespace {
+
+/// Half: the other half is for what comes next.
+uint32_t window_within(const ledger::manifest& set,
+                       std::span<const uint64_t> limits) {
+  uint64_t largest = 1;
+  for (const ledger::chunk_info& one : set.train)
+    largest = std::max(largest, one.bytes);
+  const uint64_t least = *std::min_element(limits.begin(), limits.end());
+  return uint32_t(
+      std::min<uint64_t>(least / 2 / largest, ledger::window_chunks_max));
+}
+
+} // namespace
+
 memory_need fit_memory(const ledger::manifest& set, const ledger::plan& before,
                        ledger::plan& out, std::span<const uint64_t> limits) {
   if (limits.empty())
@@ -186,7 +201,8 @@ memory_need fit_memory(const ledger::manifest& set, const ledger::plan& before,
     had[one.worker] = chunks_of(one);
   for (size_t rank = 0; rank < out.shares.size(); ++rank)
     work.shed(rank, had[out.shares[rank].worker]);
-  const memory_need lacks = work.give_out();
+  memory_need lacks = work.give_out();
+  lacks.window_chunks = window_within(set, limits);
   renew_changed(out, before);
   if (by_rows)
     for (ledger::share& one : out.shares)

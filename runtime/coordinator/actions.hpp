@@ -54,6 +54,10 @@ struct journal_commit {
 struct journal_requests {
   standing_requests what;
 };
+/// The job, as it is from now on: what it leaves open is decided.
+struct journal_job {
+  job what;
+};
 /// Shard manager: balance like this from now on.
 struct apply_balance {
   balance_spec what;
@@ -168,12 +172,12 @@ struct end_run {
 struct action
     : std::variant<prepare_data, balance::place_shares, journal_change,
                    journal_offer, journal_effective, journal_commit,
-                   journal_requests, apply_balance, send_assignment,
-                   send_connect, send_fence, send_plan, send_fetch,
-                   observe_load, send_command, expel, start_worker, write_steps,
-                   write_event, write_workers, fetch_model, publish_model,
-                   fetch_checkpoint, refuse_checkpoint, serve_checkpoint,
-                   undo_steps, give_up, end_run> {
+                   journal_requests, journal_job, apply_balance,
+                   send_assignment, send_connect, send_fence, send_plan,
+                   send_fetch, observe_load, send_command, expel, start_worker,
+                   write_steps, write_event, write_workers, fetch_model,
+                   publish_model, fetch_checkpoint, refuse_checkpoint,
+                   serve_checkpoint, undo_steps, give_up, end_run> {
   using variant::variant;
   action(const action& other);
   action(action&& other) noexcept;

@@ -106,11 +106,27 @@ failure no_room_ever(const coordinator_parts& p, const opening& s,
                              describe(s.recovery->reason),
                          {}};
   return {errc::device_failed,
-          why + "; add memory (BALLAST_MEMORY_MB says how much a node "
-                "may count on), start nodes on more machines, or draw from a "
-                "window of chunks (\"train\": {\"shuffle\": "
-                "{\"window_chunks\": 64}}), which needs no more than these",
+          why + ", and the least of them cannot hold two chunks; add memory "
+                "(BALLAST_MEMORY_MB says how much a node may count on), start "
+                "nodes on more machines, or make chunks smaller "
+                "(/data/chunk_rows)",
           {}};
+}
+
+/// A run that has not begun draws from a window where its set does not fit, if
+/// its job leaves that open. Waiting -> opening, with other draws.
+bool choose_window(coordinator_parts& p, const opening& s,
+                   const memory_need& lacks) {
+  run_spec& spec = p.run.spec;
+  if (s.recovery || p.run.steps.book() || spec.streams() ||
+      lacks.window_chunks == 0)
+    return false;
+  spec.job.train.shuffle.window_chunks = lacks.window_chunks;
+  p.out.put(journal_job{spec.job});
+  p.out.tell(events::window_chosen{lacks.window_chunks, lacks});
+  p.members.become(waiting{});
+  form_generation(p);
+  return true;
 }
 
 void tell_no_room(coordinator_parts& p, size_t workers,
@@ -133,6 +149,8 @@ void on(coordinator_parts& p, const no_room_found& what, instant) {
   }
   opening* s = p.members.in<opening>();
   if (!s || s->members.number != what.of)
+    return;
+  if (choose_window(p, *s, what.lacks))
     return;
   const size_t workers = s->members.workers.size();
   const std::string why = no_room_line(workers, what.lacks);

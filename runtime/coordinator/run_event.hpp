@@ -53,6 +53,11 @@ struct waiting_for_memory {
   memory_need lacks;
   std::string reason;
 };
+/// They never do, so each keeps what it uses next.
+struct window_chosen {
+  uint32_t window_chunks = 0;
+  memory_need lacks;
+};
 struct paused {
   step_number step{};
 };
@@ -278,15 +283,15 @@ namespace ballast::coordinator {
 
 using run_event = std::variant<
     events::coordinator_started, events::waiting, events::waiting_for_memory,
-    events::paused, events::resumed, events::scaled, events::balance_set,
-    events::fault_injected, events::noted, events::epoch_ended,
-    events::evaluated, events::undone, events::error, events::step_refused,
-    events::respawn_ended, events::disk_full, events::done,
-    events::worker_joined, events::worker_returned, events::worker_left,
-    events::worker_lost, events::state_received, events::straggler,
-    events::cannot_open, events::generation_begun, events::plan_offered,
-    events::plan_effective, events::plan_dropped, events::balanced,
-    events::moved, events::chunk_damaged, events::checkpoint,
+    events::window_chosen, events::paused, events::resumed, events::scaled,
+    events::balance_set, events::fault_injected, events::noted,
+    events::epoch_ended, events::evaluated, events::undone, events::error,
+    events::step_refused, events::respawn_ended, events::disk_full,
+    events::done, events::worker_joined, events::worker_returned,
+    events::worker_left, events::worker_lost, events::state_received,
+    events::straggler, events::cannot_open, events::generation_begun,
+    events::plan_offered, events::plan_effective, events::plan_dropped,
+    events::balanced, events::moved, events::chunk_damaged, events::checkpoint,
     events::checkpoint_failed, events::checkpoint_refused,
     events::model_refused, events::steps_restored, events::manifest_restored,
     events::damaged_tail>;

@@ -224,8 +224,8 @@ void add_data_fields(std::vector<job_field>& f, const job_form& form) {
       f, "/data/memory_mb",
       [](job& j) -> field_place { return &j.data.memory_mb; },
       "MiB of memory in which a worker keeps rows. null: its part of four "
-      "fifths of its machine. A set that does not fit needs "
-      "`train.shuffle.window_chunks`.")
+      "fifths of its machine. A set that does not fit is drawn "
+      "from a window (`train.shuffle.window_chunks`).")
       .between(1, 1e9);
   add_placement(f);
 }

@@ -26,6 +26,9 @@
 
 namespace ballast::ledger {
 
+/// Of a window.
+constexpr uint32_t window_chunks_max = 65536;
+
 /// A row of a chunk in storage order.
 struct row_ref {
   chunk_id chunk{};

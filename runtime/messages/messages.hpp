@@ -38,6 +38,7 @@ struct set_summary {
 struct memory_need {
   uint64_t lacking_bytes = 0; // without an owner
   uint64_t free_bytes = 0;    // that the workers could still hold
+  uint32_t window_chunks = 0; // that half of the least of them holds
   explicit operator bool() const { return lacking_bytes > 0; }
 };
 

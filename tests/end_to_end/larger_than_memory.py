@@ -64,12 +64,33 @@ class LargerThanMemory(BallastTest):
         self.assertTrue(held)
         self.assertLessEqual(max(held), 6)
 
-    def test_without_a_window_it_is_refused(self):
+    def test_chooses_a_window_where_the_job_names_none(self):
+        run = self.live(train={"shuffle": {"window_chunks": None}})
+        run.wait_for(lambda: self.epochs(run) > 1, "an epoch", 120)
+        self.ends_exactly(run)
+        self.assertRegex(run.process.err, r"does not fit .* a window of \d+ "
+                         r"of its chunks .*/train/shuffle/window_chunks")
+        [chosen] = [e for e in run.events.lines if e["kind"] == "window"]
+        # In chunks of 134 kB, a half of 6 MiB.
+        self.assertIn(chosen["window_chunks"], range(20, 25))
+        # Another life keeps to it, and takes no other.
+        other = merged(read_json(run.job_file),
+                       {"train": {"shuffle": {"window_chunks": 5}}})
+        refused = self.ballast("run", self.write("other.json", other),
+                               "--run-dir", run.run, "--resume", code=2)
+        self.assertIn("window_chunks", refused.last_line)
+        done = self.epochs(run)
+        run.resume()
+        run.wait_for(lambda: self.epochs(run) > done + 1, "an epoch", 120)
+        self.ends_exactly(run)
+
+    def test_is_refused_where_no_two_chunks_fit(self):
         job = read_json(ROOT / "examples/jobs/larger_than_memory.json")
         del job["train"]["shuffle"]
-        refused = self.ballast("run", self.write("whole.json", job),
+        job["data"]["chunk_rows"] = 8192
+        refused = self.ballast("run", self.write("large.json", job),
                                "--no-progress", code=1)
-        self.assertIn("window_chunks", refused.last_line)
+        self.assertIn("cannot hold two chunks", refused.last_line)
 
 
 if __name__ == "__main__":

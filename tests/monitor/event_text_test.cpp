@@ -50,6 +50,8 @@ std::vector<example> of_the_run() {
        "waiting",
        R"({"workers":2,"lacking_bytes":200,"free_bytes":30,)"
        R"("reason":"no room"})"},
+      {coordinator::events::window_chosen{16, {200, 30, 16}}, "window",
+       R"({"window_chunks":16,"lacking_bytes":200,"free_bytes":30})"},
       {coordinator::events::paused{step_number{9}}, "paused", R"({"step":9})"},
       {coordinator::events::resumed{step_number{9}}, "resumed",
        R"({"step":9})"},

@@ -52,6 +52,9 @@ struct cluster::performer {
   void operator()(const coordinator::journal_requests& asked) {
     in.disk_->asked = asked.what;
   }
+  void operator()(const coordinator::journal_job& decided) {
+    in.what_ = decided.what;
+  }
   void operator()(const coordinator::apply_balance&) {}
 
   void operator()(const coordinator::write_event& line) {

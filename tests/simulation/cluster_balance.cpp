@@ -38,7 +38,7 @@ uint64_t cluster::room_bytes() const {
 }
 
 void cluster::check_room(const node_state& who, const assignment& order) {
-  if (!options_.cramped)
+  if (!options_.cramped || what_.train.shuffle.window() > 0)
     return;
   const std::vector<uint64_t> held = balance::held_bytes(set_, *order.first);
   for (size_t rank = 0; rank < held.size(); ++rank)

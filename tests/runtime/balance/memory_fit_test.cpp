@@ -77,6 +77,7 @@ TEST(memory_fit, says_how_much_does_not_fit) {
   placed_shares out = after(set, before, named({1, 3}), {500, 500});
   EXPECT_EQ(out.lacks.lacking_bytes, 200u);
   EXPECT_EQ(out.lacks.free_bytes, 0u);
+  EXPECT_EQ(out.lacks.window_chunks, 2u) << "of 100 bytes, in half of 500";
   placed_shares again =
       after(set, before, named({1, 3, 4}), {500, 500, 100000});
   EXPECT_FALSE(again.lacks);

@@ -122,6 +122,37 @@ TEST_F(coordinator_memory, counts_on_one_that_came_while_others_were_fenced) {
   EXPECT_EQ(d_.core.phase(), run_phase::training);
 }
 
+TEST_F(coordinator_memory, begins_with_a_window_where_the_set_does_not_fit) {
+  room_ = {{"w1", 4}, {"w2", 5}};
+  d_.join("w1");
+  d_.join("w2");
+  d_.core.submit(small_job(2), "test-1", term{1});
+  auto first = pick<balance::place_shares>(
+      d_.core.take(data_prepared{d_.set()}, d_.now));
+  ASSERT_THAT(first, SizeIs(1));
+  const memory_need lacks = balance::place(d_.chunks(), 0.1, first[0]).lacks;
+  ASSERT_TRUE(lacks);
+  actions then =
+      d_.core.take(no_room_found{first[0].generation, lacks}, d_.now);
+  const auto chosen = told<events::window_chosen>(then);
+  ASSERT_THAT(chosen, SizeIs(1));
+  EXPECT_EQ(chosen[0].window_chunks, 2u) << "of 4.5 MB the half";
+  const auto journaled = pick<journal_job>(then);
+  ASSERT_THAT(journaled, SizeIs(1));
+  EXPECT_EQ(journaled[0].what.train.shuffle.window_chunks, 2u);
+  // Each may own more than it holds, and knows how much that is.
+  auto second = pick<balance::place_shares>(then);
+  ASSERT_THAT(second, SizeIs(1));
+  EXPECT_THAT(second[0].limits, IsEmpty());
+  const placed_shares placed = balance::place(d_.chunks(), 0.1, second[0]);
+  EXPECT_FALSE(placed.lacks);
+  then = d_.core.take(shares_placed{placed.what, placed.shares}, d_.now);
+  const auto orders = pick<send_assignment>(then);
+  ASSERT_THAT(orders, SizeIs(2));
+  EXPECT_EQ(orders[0].what.store_limit_bytes, 4 * mb + mb / 2);
+  EXPECT_THAT(orders[0].what.job, ::testing::HasSubstr("\"window_chunks\":2"));
+}
+
 TEST_F(coordinator_memory, stops_on_request_while_it_waits_for_room) {
   room_ = {{"w1", 5}, {"w2", 5}};
   d_.train({"w1", "w2"});
