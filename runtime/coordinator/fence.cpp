@@ -31,6 +31,8 @@ std::vector<evaluation_report> fence::evaluations() const {
     if (ack.holds_state)
       for (const evaluation_report& one : ack.evaluations)
         told.emplace(one.epoch, one);
+  for (const evaluation_report& one : heard_)
+    told.emplace(one.epoch, one);
   std::vector<evaluation_report> out;
   for (const auto& [epoch, one] : told)
     out.push_back(one);

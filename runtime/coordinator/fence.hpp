@@ -43,6 +43,9 @@ public:
   /// The newest step that a living worker holds; nothing if nobody vouches for
   /// any state.
   std::optional<step_number> base() const;
+  /// Sent before its sender heard of the fence. The answers tell of earlier
+  /// epochs, perhaps, and come first.
+  void hear(const evaluation_report& report) { heard_.push_back(report); }
   /// What they tell of the ends of epochs, in their order.
   std::vector<evaluation_report> evaluations() const;
 
@@ -67,6 +70,7 @@ private:
   generation level_;
   std::set<worker_id> awaited_;
   std::map<worker_id, final_ack> acks_;
+  std::vector<evaluation_report> heard_;
   std::string reason_;
   instant begun_;
   instant asked_last_;

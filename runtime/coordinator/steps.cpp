@@ -126,7 +126,11 @@ void on(coordinator_parts& p, const evaluation_report& report, instant) {
   const bool of_before = p.members.active() && members &&
                          report.generation == members->before &&
                          p.nodes.all().contains(report.worker);
-  if (of_before || p.members.member(report.worker, report.generation))
+  if (!of_before && !p.members.member(report.worker, report.generation))
+    return;
+  if (fenced* s = p.members.in<fenced>())
+    s->held.hear(report);
+  else
     note_evaluation(p, report);
 }
 

@@ -111,6 +111,49 @@ TEST_F(long_absence, of_the_coordinator_loses_no_step) {
   EXPECT_TRUE(now.stale.empty());
 }
 
+// A worker evaluates an epoch when the next coordinator has just come, and says
+// so before it hears of the fence; of what happened in between its answer
+// tells.
+TEST_F(long_absence, shows_the_evaluations_of_all_epochs_in_their_order) {
+  second_.core.resume(past_, term{2});
+  second_.core.take(data_prepared{second_.set()}, second_.now);
+  std::vector<send_fence> asked;
+  for (const char* name : {"w1", "w2"}) {
+    worker_hello hello{name, 100, "host", "cpu", "b1", "m"};
+    hello.was = past_.memberships[0].workers[name[1] - '1'];
+    hello.run = "test-1";
+    for (send_fence& one :
+         pick<send_fence>(second_.core.hello(hello, second_.now).then))
+      asked.push_back(std::move(one));
+  }
+  const worker_id w1 = past_.memberships[0].workers[0];
+  const auto evaluated = [&](uint64_t epoch) {
+    evaluation_report out;
+    out.worker = w1;
+    out.generation = generation{1};
+    out.epoch = epoch_number{epoch};
+    return out;
+  };
+  std::vector<events::evaluated> shown =
+      told<events::evaluated>(second_.core.take(evaluated(3), second_.now));
+  while (!asked.empty()) {
+    send_fence one = std::move(asked.front());
+    asked.erase(asked.begin());
+    final_ack ack = answer(one.to, one.to == w1 ? w1_ : w2_, one.what);
+    if (!ack.more)
+      ack.evaluations = {evaluated(1), evaluated(2)};
+    actions then = second_.core.take(ack, second_.now);
+    for (send_fence& more : pick<send_fence>(then))
+      asked.push_back(std::move(more));
+    for (const events::evaluated& event : told<events::evaluated>(then))
+      shown.push_back(event);
+  }
+  std::vector<uint64_t> epochs;
+  for (const events::evaluated& one : shown)
+    epochs.push_back(value(one.epoch));
+  EXPECT_EQ(epochs, (std::vector<uint64_t>{1, 2, 3}));
+}
+
 // The journal, which knows them, has no host and no pid of them.
 TEST_F(long_absence, names_no_host_of_workers_that_never_come_back) {
   second_.core.resume(past_, term{2});

@@ -52,7 +52,7 @@ worker_loaded      no_run    no_member no_member acts      acts      not_here  n
 state_arrived      no_run    no_member no_member acts      acts      acts      acts      acts      acts      acts      no_member no_run
 worker_ready       no_run    no_member no_member training  training  acts      acts      training  stopped   over      no_member no_run
 progress_report    no_run    no_member no_member notes     acts      acts      acts      acts      acts      acts      no_member no_run
-evaluation_report  no_run    no_member no_member acts      acts      acts      acts      acts      acts      acts      no_member no_run
+evaluation_report  no_run    no_member no_member acts      acts      acts      acts      acts      notes     acts      no_member no_run
 worker_paused      no_run    no_member no_member notes     notes     acts      acts      notes     notes     over      no_member no_run
 worker_finished    no_run    no_member no_member ended     finishing finishing finishing finishing stopped   over      no_member no_run
 collective_failed  no_run    no_member no_member fenced    fenced    fenced    fenced    fenced    notes     over      no_member no_run
