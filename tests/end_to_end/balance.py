@@ -24,6 +24,7 @@ CHECKER = (pathlib.Path(__file__).parent.parent / "runtime" / "balance" /
            "check_certificate.py")
 WORKERS = 4
 ROWS = 10007
+BUDGET = 0.05 + 1e-9  # reached to the last row, it is rounded in a sum
 
 
 def job_of(epochs, **more):
@@ -63,11 +64,11 @@ class Balance(BallastTest):
     def test_skew_falls_below_the_budget_and_hardly_more_moves_than_must(self):
         run = self.live(job_of(epochs=100000))
         run.wait_for(lambda: self.balanced(run) and
-                     self.balanced(run)[-1]["skew_tv_max"] <= 0.05,
+                     self.balanced(run)[-1]["skew_tv_max"] <= BUDGET,
                      "skew below the budget")
         report = self.ended_exactly(run)
         self.assertGreater(report["skew_tv_start"], 0.6)
-        self.assertLessEqual(report["skew_tv_max"], 0.05)
+        self.assertLessEqual(report["skew_tv_max"], BUDGET)
         self.assertGreater(report["moved_bound_samples"], 0)
         self.assertLessEqual(report["moved_samples"],
                              1.1 * report["moved_bound_samples"])
@@ -105,7 +106,7 @@ class Balance(BallastTest):
             seen.append((status["skew_tv_max"],
                          status["balance"]["makespan_ratio"]))
             last = self.balanced(run)[-1:]
-            return (status["skew_tv_max"] <= 0.05 and last and
+            return (status["skew_tv_max"] <= BUDGET and last and
                     status["balance"]["makespan_ratio"] < 1.2)
         try:
             run.wait_for(settled, "skew in the budget")

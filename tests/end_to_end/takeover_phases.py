@@ -83,20 +83,25 @@ class CoordinatorKilled(TakeoverPhase):
         dice = random.Random(int(os.environ.get("BALLAST_TEST_SEED", "1")))
         one = self.begin_small(elastic={"workers": 3, "heartbeat_ms": 200})
         for pause in (0, 0.002, 0.01, 0.04):
-            wait_until(lambda: len(self.members()) == 3, "all three", 30)
-            kill(self.pids()[dice.choice(self.members())])
+            kill(dice.choice(list(self.all_here(3).values())))
             wait_busily(pause)
             self.kill_coordinator()
-        wait_until(lambda: len(self.members()) == 3, "all three", 30)
-        self.goes_on(*self.members())
+        self.goes_on(*self.all_here(3))
         self.stops(one)
 
     def members(self):
-        """Of the newest generation, those who live."""
+        """Of the newest generation, those who live: name -> pid."""
         made = self.events("generation")
         pids = self.pids() if made else {}
-        return [name for name in (made[-1]["workers"] if made else [])
-                if alive(pids.get(name, 0))]
+        return {name: pids[name]
+                for name in (made[-1]["workers"] if made else [])
+                if alive(pids.get(name, 0))}
+
+    def all_here(self, count):
+        """Their names. Workers of a run are listed anew whenever one comes, and
+        what is read meanwhile may be the list of one moment later."""
+        return wait_until(lambda: len(found := self.members()) == count and
+                          found, f"{count} workers", 30)
 
     def test_while_a_newcomer_joins(self):
         for word in ("loading", "holds"):
@@ -107,8 +112,7 @@ class CoordinatorKilled(TakeoverPhase):
             wait_until(lambda path=path, word=word: path.exists() and
                        word in path.read_text(encoding="utf-8"), word)
             self.kill_coordinator()
-            wait_until(lambda: len(self.members()) == 2, "two workers", 30)
-            self.goes_on(*self.members())
+            self.goes_on(*self.all_here(2))
             self.stops(one)
 
 
