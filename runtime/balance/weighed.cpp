@@ -30,6 +30,12 @@ std::string unmeasured(const balancer& of) {
   return out;
 }
 
+/// By more than the rounding of a sum.
+bool is_over_budget(const balancer& of) {
+  constexpr double rounding = 1e-9;
+  return of.state().skew_max > of.policy().skew_tv + rounding;
+}
+
 /// The lowest skew at which rows of any worker move.
 double least_trigger(const balancer& of) {
   double out = 1;
@@ -140,7 +146,7 @@ json prices(const balancer& of, const weighed_plan& what) {
 /// Below the budget no further move was requested: states the cost of more.
 std::string why_not_more(const balancer& of, const weighed_plan& what) {
   const balance_policy& policy = of.policy();
-  if (what.moved_rows == 0 && of.state().skew_max > policy.skew_tv)
+  if (what.moved_rows == 0 && is_over_budget(of))
     return of.state().code == balance_code::below_trigger
                ? sentence(of)
                : "nothing that can move helps";
@@ -176,7 +182,7 @@ std::string sentence(const balancer& of) {
              percent(policy.size_tolerance) + " is good enough";
     return "nothing can be made better";
   case balance_code::below_trigger:
-    if (of.state().skew_max > policy.skew_tv)
+    if (is_over_budget(of))
       return "skew " + percent(of.state().skew_max) +
              " is over the budget of " + percent(policy.skew_tv) +
              ", but rows move from " + percent(least_trigger(of)) +
