@@ -88,10 +88,10 @@ typename Inspector::result_type inspect(Inspector& f, heartbeat& x) {
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, assignment& x) {
   return f(caf::meta::type_name("assignment"), x.term, x.generation, x.worker,
-           x.name, x.incarnation, x.run, x.run_folder, x.job, x.origin, x.token,
-           x.local_workers, x.heartbeat_ms, x.orphan_s, x.start, x.first,
-           x.cursors, x.beside, x.from_seed, x.from_checkpoint, x.collective,
-           x.store_limit_bytes);
+           x.name, x.incarnation, x.run, x.run_folder, x.job, x.origin,
+           x.cached_as, x.token, x.local_workers, x.heartbeat_ms, x.orphan_s,
+           x.start, x.first, x.cursors, x.beside, x.from_seed,
+           x.from_checkpoint, x.collective, x.store_limit_bytes);
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, connect_order& x) {

@@ -1,6 +1,8 @@
 #include "actors/run_data.hpp"
 
 #include "data/host_memory.hpp"
+#include "data/nearby_set.hpp"
+#include "data/prepared_set.hpp"
 #include "data/set_tables.hpp"
 #include "monitor/logs/log.hpp"
 
@@ -32,7 +34,9 @@ void run_data::open(const assignment& order, uint64_t store_limit_bytes,
       store_limit_bytes > 0 ? store_limit_bytes : order.store_limit_bytes;
   residency_ = std::make_unique<share_residency>(
       std::move(origin), set_,
-      limit > 0 ? limit : data::available_memory_bytes() / 5 * 4, streams);
+      limit > 0 ? limit : data::available_memory_bytes() / 5 * 4, streams,
+      data::nearby_set::find(data::default_cache_folder(), order.cached_as,
+                             set_));
   residency_->hold(); // until the first step
   opened_ = true;
 }

@@ -117,6 +117,7 @@ set_prepared served_set::about() const {
     out.tables = parts_->set->folder();
   out.set.content_id = has.content_id;
   out.set.origin = parts_->service->address();
+  out.set.cached_as = parts_->set->folder().filename();
   out.set.train_rows = has.train_rows;
   out.set.test_rows = has.test_rows;
   out.set.classes = has.row.classes;

@@ -59,10 +59,11 @@ void add_new(std::deque<chunk_id>& to, const std::deque<chunk_id>& more,
 
 share_residency::share_residency(chunk_fetcher connected,
                                  const ledger::manifest& set,
-                                 uint64_t store_limit_bytes, bool streams)
+                                 uint64_t store_limit_bytes, bool streams,
+                                 std::unique_ptr<data::nearby_set> nearby)
     : set_(set), streams_(streams), store_(store_limit_bytes),
-      urgent_(std::move(connected)), origin_(urgent_.origin().address),
-      thread_([this] { follow(); }) {}
+      nearby_(std::move(nearby), set.row), urgent_(std::move(connected)),
+      origin_(urgent_.origin().address), thread_([this] { follow(); }) {}
 
 share_residency::~share_residency() {
   {
@@ -227,12 +228,14 @@ void share_residency::follow() {
     }
     if (stop_)
       return;
-    const wanted_chunks next = next_request();
+    wanted_chunks next = next_request();
     fetcher.set_origin(origin_);
     lock.unlock();
     bool failed = false;
     try {
-      fetcher.fetch(next, fetcher.origin(), how);
+      nearby_.bring(next, how);
+      if (!next.chunks.empty())
+        fetcher.fetch(next, fetcher.origin(), how);
     } catch (const std::exception& e) {
       failed = true;
       monitor::log().warn(
@@ -311,6 +314,20 @@ data::chunk_ptr share_residency::chunk_of(data::data_part part, chunk_id id,
   return out;
 }
 
+share_residency::step_waits::step_waits(share_residency& of, uint64_t bytes)
+    : of_(of) {
+  of_.coming_.begin(bytes);
+  const std::lock_guard lock(of_.mutex_);
+  ++of_.steps_waiting_;
+}
+
+share_residency::step_waits::~step_waits() {
+  of_.coming_.end();
+  const std::lock_guard lock(of_.mutex_);
+  --of_.steps_waiting_;
+  of_.changed_.notify_all();
+}
+
 void share_residency::fetch_now(data::data_part part,
                                 const std::vector<chunk_id>& ids,
                                 const question& given_up) {
@@ -320,7 +337,13 @@ void share_residency::fetch_now(data::data_part part,
     wanted.chunks.push_back(about(part, id));
     bytes += wanted.chunks.back().bytes;
   }
-  insist(std::to_string(ids.size()) + " chunks", bytes, given_up,
+  {
+    const step_waits now(*this, bytes);
+    nearby_.bring(wanted, step_terms(given_up));
+  }
+  if (wanted.chunks.empty())
+    return;
+  insist(std::to_string(wanted.chunks.size()) + " chunks", bytes, given_up,
          [&](const chunk_fetcher::terms& how) {
            urgent_.fetch(wanted, urgent_.origin(), how);
          });
@@ -339,40 +362,38 @@ void share_residency::fetch_rows_now(data::data_part part,
     std::vector<ledger::row_ref> wanted;
     for (size_t i : part_of)
       wanted.push_back(rows[i]);
+    const uint64_t bytes = missing.rows_bytes * part_of.size() / all.size();
     data::chunk_ptr got;
-    insist(std::to_string(wanted.size()) + " rows",
-           missing.rows_bytes * part_of.size() / all.size(), given_up,
-           [&](const chunk_fetcher::terms& how) {
-             got = urgent_.fetch_rows(part, wanted, set_.row, how);
-           });
+    {
+      const step_waits now(*this, bytes);
+      got = nearby_.rows(part, wanted);
+    }
+    if (!got)
+      insist(std::to_string(wanted.size()) + " rows", bytes, given_up,
+             [&](const chunk_fetcher::terms& how) {
+               got = urgent_.fetch_rows(part, wanted, set_.row, how);
+             });
     for (size_t k = 0; k < part_of.size(); ++k)
       places[part_of[k]] = {got, uint32_t(k)};
   }
 }
 
+chunk_fetcher::terms share_residency::step_terms(const question& given_up) {
+  return {.purpose = "the next step",
+          .given_up = given_up,
+          .progress = [this](uint64_t more) { coming_.arrived(more); }};
+}
+
 void share_residency::insist(
     const std::string& what, uint64_t bytes, const question& given_up,
     const std::function<void(const chunk_fetcher::terms&)>& fetch) {
+  const step_waits now_waits(*this, bytes);
   std::string origin;
   {
     const std::lock_guard lock(mutex_);
-    ++steps_waiting_;
     origin = origin_;
   }
-  struct over {
-    share_residency& of;
-    ~over() {
-      of.coming_.end();
-      const std::lock_guard lock(of.mutex_);
-      --of.steps_waiting_;
-      of.changed_.notify_all();
-    }
-  } const whatever_happens{*this};
-  coming_.begin(bytes);
-  const chunk_fetcher::terms how{
-      .purpose = "the next step",
-      .given_up = given_up,
-      .progress = [this](uint64_t more) { coming_.arrived(more); }};
+  const chunk_fetcher::terms how = step_terms(given_up);
   std::optional<std::chrono::steady_clock::time_point> said;
   const std::lock_guard urgent(urgent_mutex_);
   while (!is_given_up(given_up)) {

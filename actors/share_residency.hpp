@@ -1,8 +1,9 @@
 /// Brings the rows that a worker's steps use into its store. What a step waits
 /// for comes first, on the thread that waits: of a large chunk only the rows
-/// themselves. The rest of the share follows beside training, on a thread of
-/// its own with low priority. So nothing but a step ever waits for data, and
-/// only for the rows that it uses itself.
+/// themselves. They come from this machine's disk where the set lies there, and
+/// else from the origin. The rest of the share follows beside training, on a
+/// thread of its own with low priority. So nothing but a step ever waits for
+/// data, and only for the rows that it uses itself.
 ///
 /// Owns the store and the connections to the origin. Throws ballast_error:
 /// invalid_data (damaged at the origin, too), device_failed (no room). An
@@ -10,6 +11,7 @@
 #pragma once
 
 #include "actors/chunk_fetcher.hpp"
+#include "actors/nearby_rows.hpp"
 #include "data/row_source.hpp"
 #include "runtime/ledger/plan.hpp"
 
@@ -52,9 +54,10 @@ class share_residency final : public data::row_source {
 public:
   /// `connected`: to the origin, for what is urgent. `set` must outlive this.
   /// `streams`: its share may be larger than the store; expect() says in which
-  /// order it is used.
+  /// order it is used. `nearby`: the set, where this machine has it on disk.
   share_residency(chunk_fetcher connected, const ledger::manifest& set,
-                  uint64_t store_limit_bytes, bool streams = false);
+                  uint64_t store_limit_bytes, bool streams = false,
+                  std::unique_ptr<data::nearby_set> nearby = nullptr);
   ~share_residency() override;
 
   // -- any thread -------------------------------------------------------------
@@ -108,6 +111,15 @@ private:
                           std::span<const ledger::row_ref> rows,
                           const std::vector<data::row_place>& places,
                           bool may_be_chunks = true) const;
+  /// As long as it lives, a step waits for so many bytes: nothing else comes.
+  class step_waits {
+  public:
+    step_waits(share_residency& of, uint64_t bytes);
+    ~step_waits();
+
+  private:
+    share_residency& of_;
+  };
   /// Until these are here; throws if it is given up.
   void fetch_now(data::data_part part, const std::vector<chunk_id>& ids,
                  const question& given_up);
@@ -115,6 +127,7 @@ private:
                       std::span<const ledger::row_ref> rows,
                       const missing_rows& missing, const question& given_up,
                       std::vector<data::row_place>& places);
+  chunk_fetcher::terms step_terms(const question& given_up);
   /// `fetch` from the origin, again as long as it cannot be reached.
   void insist(const std::string& what, uint64_t bytes, const question& given_up,
               const std::function<void(const chunk_fetcher::terms&)>& fetch);
@@ -125,6 +138,7 @@ private:
   const ledger::manifest& set_;
   const bool streams_;
   data::chunk_store store_;
+  nearby_rows nearby_;
   bytes_coming coming_;
 
   std::mutex urgent_mutex_; // guards the following, and is held for long

@@ -1,6 +1,7 @@
 #include "data/chunk_service.hpp"
 
 #include "data/flight_ticket.hpp"
+#include "data/picked_rows.hpp"
 #include "runtime/base/errors.hpp"
 
 #include <algorithm>
@@ -99,7 +100,7 @@ private:
 /// once if its rows follow each other.
 arrow::Result<std::shared_ptr<arrow::RecordBatchReader>>
 rows_reader(const flight_ticket& ticket, const chunk_service::finder& find) {
-  std::vector<std::shared_ptr<arrow::RecordBatch>> rows;
+  picked_rows rows(ticket.rows.size());
   chunk_ptr held;
   for (const ledger::row_ref& one : ticket.rows) {
     if (!held || held->id != one.chunk)
@@ -111,9 +112,9 @@ rows_reader(const flight_ticket& ticket, const chunk_service::finder& find) {
                                      " of chunk ", to_string(one.chunk), " of ",
                                      to_string(ticket.part), ", which has ",
                                      std::to_string(held->rows));
-    rows.push_back(held->batch->Slice(one.row, 1));
+    rows.add(*held, one.row);
   }
-  ARROW_ASSIGN_OR_RAISE(auto all, arrow::ConcatenateRecordBatches(rows));
+  std::shared_ptr<arrow::RecordBatch> all = rows.take();
   all = all->ReplaceSchemaMetadata(
       arrow::KeyValueMetadata::Make({rows_checksum_key}, {checksum(*all)}));
   const auto schema = all->schema();

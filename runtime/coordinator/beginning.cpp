@@ -150,6 +150,7 @@ void send_assignments(coordinator_parts& p, const std::vector<worker_id>& to,
   order.run = p.run.spec.name;
   order.job = json_text(to_json(p.run.spec.job));
   order.origin = p.run.spec.set.origin;
+  order.cached_as = p.run.spec.set.cached_as;
   order.token = p.config.token;
   order.heartbeat_ms = uint32_t(p.config.heartbeat.count());
   order.orphan_s = uint32_t(p.run.spec.elastic().orphan_s);

@@ -27,7 +27,8 @@ struct saved_model {
 /// What the coordinator needs to know of a prepared data set.
 struct set_summary {
   std::string content_id;
-  std::string origin; // address of the chunk service that has all of it
+  std::string origin;    // address of the chunk service that has all of it
+  std::string cached_as; // its name in the cache of the origin's machine
   uint64_t train_rows = 0;
   uint64_t test_rows = 0;
   uint32_t classes = 0;

@@ -32,6 +32,7 @@ struct assignment {
   std::string run_folder;     // reachable by this node, else empty
   std::string job;            // JSON, every default filled in
   std::string origin;         // chunk service that has every chunk, "host:port"
+  std::string cached_as;      // a machine whose cache has this reads it there
   std::string token;          // of the run's data and gradient planes
   uint32_t local_workers = 1; // of this run on its host, itself included
   uint32_t heartbeat_ms = 200;
