@@ -16,8 +16,8 @@ memory   A CNN on 4 GB, two workers that may keep 256 MiB each and draw from a
          window, beside the same with all of it in memory: samples a second once
          the stores are full, and how long a step waits for its rows.
 
-Needs 4 GB of memory, `memory` 10 GB. The sets are prepared first, once, in the folder of the
-benchmark.
+Needs 4 GB of memory, `memory` 10 GB. The sets are prepared first, once, in the
+folder of the benchmark.
 """
 import functools
 import os
