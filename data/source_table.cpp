@@ -183,6 +183,8 @@ std::vector<double> column_values(const source_table& table,
 }
 
 void row_values(const source_table& table, uint64_t row, std::span<float> out) {
+  if (table.made)
+    return table.made({&row, 1}, out);
   switch (table.row.stored) {
   case stored_type::uint8:
     return copy_values<uint8_t>(table, row, out);

@@ -1,5 +1,5 @@
-/// All rows of one source in memory, as its reader produced them: the step
-/// between files and chunks. Features are stored row after row in the smallest
+/// All rows of one source in memory, as its reader produced them (of a synthetic
+/// one: what makes them): the step between files and chunks. Features are stored row after row in the smallest
 /// of uint8, int16, int32 and float32 that holds every value exactly (numbers
 /// with more than 24 bits are rounded to float32).
 #pragma once
@@ -10,6 +10,7 @@
 #include "store/work_watch.hpp"
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -27,6 +28,10 @@ struct source_table {
   ledger::row_shape row;
   uint64_t rows = 0;
   std::vector<unsigned char> features;
+  /// Instead of `features`: makes those of these rows, float32, one row after
+  /// another. Any thread.
+  std::function<void(std::span<const uint64_t> rows, std::span<float> out)>
+      made;
   std::vector<int32_t> labels;      // classes; all 0 without labels
   std::vector<float> targets;       // regression
   std::vector<int32_t> target_bins; // set once bins, or cells, are chosen

@@ -2,12 +2,13 @@
 /// regression, a seeded linear function of the row plus noise; for tokens, a
 /// seeded favourite successor for each. Row r is a pure function of (seed,
 /// train or test, r), so a smaller set is a prefix of a larger one.
+#include "data/normal_numbers.hpp"
 #include "data/source_table.hpp"
 #include "runtime/base/random.hpp"
 #include "store/work_watch.hpp"
 
-#include <cmath>
 #include <cstring>
+#include <memory>
 
 namespace ballast::data {
 
@@ -18,31 +19,69 @@ constexpr uint64_t stream_train = 0x73796e74680002;
 constexpr uint64_t stream_test = 0x73796e74680003;
 constexpr uint64_t stream_successors = 0x73796e74680004;
 constexpr float noise_of_target = 0.1f;
+constexpr size_t rows_at_once = 1024;
 /// Probability that any token follows instead of the favourite.
 constexpr double noise_of_tokens = 0.25;
 
-/// Normal number 2k and 2k + 1 of a stream (Box and Muller).
-struct normal_pair {
-  float first;
-  float second;
-  normal_pair(const counter_random& random, uint64_t k) {
-    const double radius = std::sqrt(-2 * std::log(1 - random.unit(2 * k)));
-    const double angle = 2 * M_PI * random.unit(2 * k + 1);
-    first = float(radius * std::cos(angle));
-    second = float(radius * std::sin(angle));
+/// Of classes, or of a regression.
+class normal_rows {
+public:
+  normal_rows(const source_spec& spec, const source_request& request)
+      : seed_(request.seed),
+        stream_(request.test ? stream_test : stream_train), width_(spec.width),
+        groups_(request.label == label_kind::target ? 1 : spec.classes),
+        regression_(request.label == label_kind::target),
+        means_(groups_ * width_) {
+    normal_numbers(seed_, {&stream_means, 1}, means_.size(), means_);
   }
-};
 
-std::vector<float> normals(const counter_random& random, size_t count) {
-  std::vector<float> out(count + 1);
-  for (size_t i = 0; i < count; i += 2) {
-    const normal_pair pair(random, i / 2);
-    out[i] = pair.first;
-    out[i + 1] = pair.second;
+  /// The values of these rows, one after another.
+  void make(std::span<const uint64_t> rows, std::span<float> out) const {
+    normal_numbers(seed_, streams_of(rows), width_, out);
+    if (regression_)
+      return;
+    for (size_t i = 0; i < rows.size(); ++i) {
+      const float* mean = means_.data() + label(rows[i]) * width_;
+      float* values = out.data() + i * width_;
+      for (size_t j = 0; j < width_; ++j)
+        values[j] += mean[j];
+    }
   }
-  out.resize(count);
-  return out;
-}
+
+  size_t label(uint64_t row) const { return row % groups_; }
+
+  /// Of a regression; the number after the last feature is its noise.
+  std::vector<float> targets(std::span<const uint64_t> rows) const {
+    const size_t each = width_ + 1;
+    std::vector<float> values(rows.size() * each);
+    normal_numbers(seed_, streams_of(rows), each, values);
+    std::vector<float> out;
+    for (const float* row = values.data(); out.size() < rows.size();
+         row += each) {
+      double target = noise_of_target * row[width_];
+      for (size_t j = 0; j < width_; ++j)
+        target += double(means_[j]) * row[j];
+      out.push_back(float(target));
+    }
+    return out;
+  }
+
+private:
+  std::vector<uint64_t> streams_of(std::span<const uint64_t> rows) const {
+    std::vector<uint64_t> out;
+    out.reserve(rows.size());
+    for (uint64_t row : rows)
+      out.push_back(mix(stream_, row));
+    return out;
+  }
+
+  uint64_t seed_;
+  uint64_t stream_;
+  size_t width_;
+  size_t groups_;
+  bool regression_;
+  std::vector<float> means_;
+};
 
 /// The loss of a perfect model is the entropy of a successor: with V tokens and
 /// p = 0.75 + 0.25 / V, -p ln p - (1 - p) ln((1 - p) / (V - 1)).
@@ -91,30 +130,24 @@ source_table make_synthetic(const source_spec& spec,
   out.row.shape = {spec.width};
   out.row.stored = ledger::stored_type::float32;
   out.row.classes = regression ? 0 : spec.classes;
-  const size_t groups = regression ? 1 : spec.classes;
-  const std::vector<float> means =
-      normals(counter_random(request.seed, stream_means), groups * spec.width);
-  out.features.resize(spec.rows * spec.width * sizeof(float));
-  const uint64_t stream = request.test ? stream_test : stream_train;
+  const auto rows = std::make_shared<const normal_rows>(spec, request);
+  std::vector<uint64_t> some;
   for (uint64_t row = 0; row < spec.rows; ++row) {
-    check_stop(request.stop);
-    // One more than the features: the noise of a target.
-    std::vector<float> values =
-        normals(counter_random(request.seed, mix(stream, row)), spec.width + 1);
-    if (regression) {
-      double target = noise_of_target * values[spec.width];
-      for (size_t j = 0; j < spec.width; ++j)
-        target += double(means[j]) * values[j];
-      out.targets.push_back(float(target));
-    } else {
-      const size_t label = row % spec.classes;
-      for (size_t j = 0; j < spec.width; ++j)
-        values[j] += means[label * spec.width + j];
-      out.labels.push_back(int32_t(label));
+    if (!regression) {
+      out.labels.push_back(int32_t(rows->label(row)));
+      continue;
     }
-    std::memcpy(out.features.data() + row * spec.width * sizeof(float),
-                values.data(), spec.width * sizeof(float));
+    some.push_back(row);
+    if (some.size() < rows_at_once && row + 1 < spec.rows)
+      continue;
+    check_stop(request.stop);
+    const std::vector<float> targets = rows->targets(some);
+    out.targets.insert(out.targets.end(), targets.begin(), targets.end());
+    some.clear();
   }
+  out.made = [rows](std::span<const uint64_t> wanted, std::span<float> to) {
+    rows->make(wanted, to);
+  };
   return out;
 }
 

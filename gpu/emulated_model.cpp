@@ -1,7 +1,7 @@
 #include "gpu/emulated_model.hpp"
 
 #include "gpu/initial_parameters.hpp"
-#include "gpu/vectorized.hpp"
+#include "runtime/base/vectorized.hpp"
 #include "runtime/base/errors.hpp"
 #include "runtime/base/random.hpp"
 

@@ -1,6 +1,6 @@
 #include "gpu/kernels/global_norm.hpp"
 
-#include "gpu/vectorized.hpp"
+#include "runtime/base/vectorized.hpp"
 
 #include <algorithm>
 #include <vector>

@@ -1,6 +1,6 @@
 #include "gpu/kernels/largest_magnitude.hpp"
 
-#include "gpu/vectorized.hpp"
+#include "runtime/base/vectorized.hpp"
 
 #include <algorithm>
 #include <bit>

@@ -3,7 +3,7 @@
 // step of a small model then costs its matrix products and little else.
 #include "gpu/torch/matrix_product.hpp"
 #include "gpu/torch/torch_model.hpp"
-#include "gpu/vectorized.hpp"
+#include "runtime/base/vectorized.hpp"
 
 #include <ATen/ops/addmm.h>
 #include <ATen/ops/linear.h>

@@ -1,6 +1,6 @@
 #include "gpu/torch/direct_convolution.hpp"
 
-#include "gpu/vectorized.hpp"
+#include "runtime/base/vectorized.hpp"
 
 #include <algorithm>
 

@@ -1,6 +1,6 @@
 #include "gpu/torch/relu_pool.hpp"
 
-#include "gpu/vectorized.hpp"
+#include "runtime/base/vectorized.hpp"
 
 #include <algorithm>
 

@@ -122,7 +122,8 @@ TEST(prepare_cache, keeps_the_names_of_sets_when_placements_get_options) {
   hash.update(R"({"alpha":0.5,"chunk_rows":4,"format":3,)"
               R"("placement":"dirichlet","regression":false,"seed":7,)"
               R"("test_fraction":0.0,)"
-              R"("train":{"classes":3,"rows":30,"width":2},"workers":2})");
+              R"("train":{"classes":3,"generator":2,"rows":30,"width":2},)"
+              R"("workers":2})");
   EXPECT_EQ(prepare(what, folder / "cache")->about().content_id,
             hex16(hash.digest()));
 }

@@ -1,7 +1,7 @@
 /// Compiles a loop for several vector widths, selected at load time.
 ///
 /// BALLAST_VECTORIZED: without fused multiply-add, and in files compiled with
-/// -ffp-contract=off (gpu/CMakeLists.txt) if it matters: every width gives the
+/// -ffp-contract=off (see the CMakeLists.txt) if it matters: every width gives the
 /// same bits, so that workers on different CPUs agree. For updates that each
 /// worker makes to its own copy of shared state (optimizer).
 /// BALLAST_VECTORIZED_FMA: the fastest; bits may differ between CPUs. For
