@@ -148,6 +148,8 @@ const coordinator::run_status& coordinator_shell::status() {
   coordinator::run_status out = status_of(core(), now());
   out.now = clock_now(); // as in events.jsonl
   out.disk_trouble = disk_trouble();
+  if (core().members.phase() == coordinator::run_phase::preparing)
+    out.preparing = preparing_.at(out.now);
   const bool active = core().members.active();
   if (state_->ending || (!queue_.empty() && !active)) {
     out.state = coordinator::run_phase::finishing;
@@ -253,8 +255,9 @@ void coordinator_shell::action_handler::operator()(
 
 void coordinator_shell::action_handler::operator()(
     const coordinator::prepare_data& action) {
-  me->request(me->state_->shards, preparing_deadline,
-              prepare_set{action.what, me->record().token()})
+  me->request(
+        me->state_->shards, preparing_deadline,
+        prepare_set{action.what, me->record().token(), me->preparing_.begin()})
       .then(
           [me = me, run = me->state_->runs](const set_prepared& made) {
             if (run == me->state_->runs)

@@ -7,6 +7,7 @@
 #include "actors/action_queue.hpp"
 #include "actors/coordinator.hpp"
 #include "actors/disk_notice.hpp"
+#include "actors/preparation_view.hpp"
 #include "actors/run_opening.hpp"
 #include "actors/types.hpp"
 #include "monitor/logs/log.hpp"
@@ -90,6 +91,7 @@ private:
   disk_wait prepare_wait_;
   std::optional<coordinator::prepare_data> prepare_again_;
   disk_notice notice_;
+  preparation_view preparing_;
   bool workers_stale_ = false; // workers.json is not what it should be
   uint64_t ticks_ = 0;
   std::string outcome_reason_;

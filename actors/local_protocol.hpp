@@ -20,6 +20,7 @@
 #include "runtime/messages/control_reply.hpp"
 #include "runtime/messages/control_request.hpp"
 #include "runtime/messages/loss_cause.hpp"
+#include "store/work_watch.hpp"
 
 #include <chrono>
 #include <cstdint>
@@ -69,8 +70,7 @@ struct report_written {
   int exit_code = 0;
   std::string report; // JSON
 };
-/// Runs the failure detector.
-struct coordinator_tick {};
+struct coordinator_tick {}; // runs the failure detector
 
 // -- to the shard manager -----------------------------------------------------
 
@@ -78,6 +78,7 @@ struct coordinator_tick {};
 struct prepare_set {
   job what;
   std::string token; // that those who fetch chunks must know
+  std::shared_ptr<store::work_seen> seen = nullptr; // null: nobody looks
 };
 struct set_prepared {
   set_summary set;
@@ -104,8 +105,7 @@ struct load_look {
 struct serve_file {
   std::string path;
 };
-/// The run is over: stop serving its data.
-struct drop_set {};
+struct drop_set {}; // the run is over: stop serving its data
 /// The thread that prepared set `number` is at its end; empty: it is ready.
 struct preparation_ended {
   uint64_t number = 0;

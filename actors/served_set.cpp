@@ -30,8 +30,7 @@ struct served_set::parts {
   std::string chunks; // the table that workers get
   std::string detail;
   std::stop_source stop; // of the thread
-  std::shared_ptr<std::atomic<uint64_t>> progress =
-      std::make_shared<std::atomic<uint64_t>>(0);
+  std::shared_ptr<store::work_seen> seen;
   std::thread thread;
   std::mutex lock; // of the file, which the service's threads read
   std::string checkpoint_file;
@@ -50,9 +49,9 @@ struct served_set::parts {
 failure served_set::parts::make(const prepare_set& order,
                                 const shard_manager_config& config) {
   try {
-    set = data::prepare(
-        order.what, config.cache_folder,
-        {.stop = {stop.get_token(), progress}, .warn = config.warn});
+    set =
+        data::prepare(order.what, config.cache_folder,
+                      {.stop = {stop.get_token(), seen}, .warn = config.warn});
     manifest_text = json_text(nlohmann::json(set->about()));
     chunks = chunk_table(set->about(), data::chunk_columns_wanted::no_labels);
     labels = std::make_shared<const balance::chunk_labels>(set->about());
@@ -83,6 +82,7 @@ served_set::served_set(const prepare_set& order,
                        const shard_manager_config& config,
                        std::function<void(const failure&)> ended)
     : parts_(std::make_unique<parts>()) {
+  parts_->seen = order.seen ? order.seen : std::make_shared<store::work_seen>();
   parts_->thread = std::thread(
       [order, config, ended = std::move(ended), made = parts_.get()] {
         name_this_thread("bl-prepare");
@@ -102,7 +102,7 @@ void served_set::stop() {
 }
 
 uint64_t served_set::progress() const {
-  return *parts_->progress;
+  return parts_->seen->checks;
 }
 
 const std::string& served_set::detail() const {

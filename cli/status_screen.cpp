@@ -96,6 +96,15 @@ std::string troubles(const json& status) {
 /// Why no step is done, if that is known.
 std::string obstacles(const json& status) {
   std::string out;
+  if (const json* preparing = find(status, "preparing");
+      preparing && preparing->is_object()) {
+    out += "\n" + number(*preparing, "done", 0, 100, " %") +
+           " of the rows are prepared";
+    if (find(*preparing, "left_s"))
+      out += "; training begins in about " +
+             number(*preparing, "left_s", 0, 1, " s");
+    out += "\n";
+  }
   if (find(status, "cannot_open"))
     out += "\nthe workers cannot connect to each other: " +
            text(status, "cannot_open") + "\n";

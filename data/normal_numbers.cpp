@@ -28,9 +28,10 @@ struct pairs {
 };
 
 /// Philox4x32-10, as philox4x32() in random.hpp: uniform in [0, 1), 53 bits.
-[[gnu::always_inline]] inline void
-uniform_numbers(const origin& from, uint32_t after, uint64_t seed,
-                double* __restrict out) {
+[[gnu::always_inline]] inline void uniform_numbers(const origin& from,
+                                                   uint32_t after,
+                                                   uint64_t seed,
+                                                   double* __restrict out) {
   alignas(64) uint32_t a[lanes];
   alignas(64) uint32_t b[lanes] = {};
   alignas(64) uint32_t c[lanes];
@@ -107,14 +108,14 @@ struct on_circle {
                               z * (-2.50507602534068634195e-08 +
                                    z * 1.58969099521155010221e-10)))));
   const double c =
-      1 - (0.5 * z -
-           z * z *
-               (4.16666666666666019037e-02 +
-                z * (-1.38888888888741095749e-03 +
-                     z * (2.48015872894767294178e-05 +
-                          z * (-2.75573143513906633035e-07 +
-                               z * (2.08757232129817482790e-09 +
-                                    z * -1.13596475577881948265e-11))))));
+      1 -
+      (0.5 * z - z * z *
+                     (4.16666666666666019037e-02 +
+                      z * (-1.38888888888741095749e-03 +
+                           z * (2.48015872894767294178e-05 +
+                                z * (-2.75573143513906633035e-07 +
+                                     z * (2.08757232129817482790e-09 +
+                                          z * -1.13596475577881948265e-11))))));
   const bool swapped = (quarter & 1) != 0;
   const double sine = swapped ? c : s;
   const double cosine = swapped ? s : c;

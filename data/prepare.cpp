@@ -134,6 +134,7 @@ void write_set(const job& what, const std::string& key, const fs::path& folder,
   about.train_rows = from.train_rows.table_rows.size();
   about.test_rows = from.test_rows.table_rows.size();
   const std::vector<balance::chunk_layout> lists = place(what, from);
+  stop.expect(about.train_rows + about.test_rows);
   about.placement = chunks_by_worker(lists);
   about.whole_chunks = !what.balance.group.empty();
   about.train = write_chunks(folder / "train.arrow", about.row, from.train_rows,

@@ -1,7 +1,8 @@
-/// All rows of one source in memory, as its reader produced them (of a synthetic
-/// one: what makes them): the step between files and chunks. Features are stored row after row in the smallest
-/// of uint8, int16, int32 and float32 that holds every value exactly (numbers
-/// with more than 24 bits are rounded to float32).
+/// All rows of one source in memory, as its reader produced them (of a
+/// synthetic one: what makes them): the step between files and chunks. Features
+/// are stored row after row in the smallest of uint8, int16, int32 and float32
+/// that holds every value exactly (numbers with more than 24 bits are rounded
+/// to float32).
 #pragma once
 
 #include "runtime/job/job.hpp"

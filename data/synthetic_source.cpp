@@ -27,8 +27,8 @@ constexpr double noise_of_tokens = 0.25;
 class normal_rows {
 public:
   normal_rows(const source_spec& spec, const source_request& request)
-      : seed_(request.seed),
-        stream_(request.test ? stream_test : stream_train), width_(spec.width),
+      : seed_(request.seed), stream_(request.test ? stream_test : stream_train),
+        width_(spec.width),
         groups_(request.label == label_kind::target ? 1 : spec.classes),
         regression_(request.label == label_kind::target),
         means_(groups_ * width_) {

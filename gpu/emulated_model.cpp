@@ -1,9 +1,9 @@
 #include "gpu/emulated_model.hpp"
 
 #include "gpu/initial_parameters.hpp"
-#include "runtime/base/vectorized.hpp"
 #include "runtime/base/errors.hpp"
 #include "runtime/base/random.hpp"
+#include "runtime/base/vectorized.hpp"
 
 #include <algorithm>
 #include <array>

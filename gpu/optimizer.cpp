@@ -3,9 +3,9 @@
 #include "gpu/kernels/global_norm.hpp"
 #include "gpu/kernels/largest_magnitude.hpp"
 #include "gpu/kernels/optimizer_rule.hpp"
-#include "runtime/base/vectorized.hpp"
 #include "runtime/base/check.hpp"
 #include "runtime/base/errors.hpp"
+#include "runtime/base/vectorized.hpp"
 
 #include <cmath>
 #include <limits>

@@ -142,6 +142,11 @@ json status_json(const coordinator::run_status& of) {
   out["workers"] = std::move(list);
   if (of.run)
     add_run(out, *of.run);
+  if (of.preparing) {
+    out["preparing"] = {{"done", of.preparing->done}};
+    if (of.preparing->left_s)
+      out["preparing"]["left_s"] = *of.preparing->left_s;
+  }
   if (of.ended) {
     out["exit_code"] = of.ended->exit_code;
     if (!of.ended->reason.empty())

@@ -13,23 +13,38 @@
 
 namespace ballast::store {
 
+/// What is seen of the work.
+struct work_seen {
+  std::atomic<uint64_t> checks{0}; // calls of check_stop
+  std::atomic<uint64_t> total{0};  // of its last and longest part; 0: not begun
+  std::atomic<uint64_t> done{0};   // of `total`
+};
+
 class work_watch {
 public:
   work_watch() = default;
-  /// `checks` counts the calls of check_stop; null: nobody looks.
+  /// `seen` null: nobody looks.
   work_watch(std::stop_token stop, // NOLINT: a token alone is a watch
-             std::shared_ptr<std::atomic<uint64_t>> checks = nullptr)
-      : stop_(std::move(stop)), checks_(std::move(checks)) {}
+             std::shared_ptr<work_seen> seen = nullptr)
+      : stop_(std::move(stop)), seen_(std::move(seen)) {}
 
   bool stop_requested() const { return stop_.stop_requested(); }
   void note_check() const {
-    if (checks_)
-      checks_->fetch_add(1, std::memory_order_relaxed);
+    if (seen_)
+      seen_->checks.fetch_add(1, std::memory_order_relaxed);
+  }
+  void expect(uint64_t total) const {
+    if (seen_)
+      seen_->total = total;
+  }
+  void did(uint64_t more) const {
+    if (seen_)
+      seen_->done.fetch_add(more, std::memory_order_relaxed);
   }
 
 private:
   std::stop_token stop_;
-  std::shared_ptr<std::atomic<uint64_t>> checks_;
+  std::shared_ptr<work_seen> seen_;
 };
 
 /// Between two blocks of the work. Throws ballast_error{stopped} once it is

@@ -52,6 +52,10 @@ void write_all(int descriptor, const std::string& text) {
 progress_state progress_of(const coordinator::run_status& of) {
   progress_state out;
   out.state = ballast::to_string(of.state);
+  if (of.preparing) {
+    out.prepared = of.preparing->done;
+    out.trains_in_s = of.preparing->left_s;
+  }
   if (!of.run)
     return out;
   const coordinator::run_status::numbers& run = *of.run;
@@ -77,14 +81,20 @@ progress_state progress_of(const coordinator::run_status& of) {
 }
 
 std::string render_progress(const progress_state& state) {
-  if (state.step == 0 && state.epoch == 0)
-    return state.state;
   std::string out;
   auto part = [&](const std::string& text) {
     if (!out.empty())
       out += "  ";
     out += text;
   };
+  if (state.step == 0 && state.epoch == 0) {
+    part(state.state);
+    if (state.prepared)
+      part(format("%.0f %%", 100 * *state.prepared));
+    if (state.trains_in_s && std::isfinite(*state.trains_in_s))
+      part("trains in " + duration(*state.trains_in_s));
+    return out;
+  }
   const bool training =
       state.state == ballast::to_string(coordinator::run_phase::training);
   if (!training)

@@ -22,6 +22,8 @@ struct progress_state {
   uint64_t generation = 0;
   std::optional<double> skew; // largest total variation distance, 0 to 1
   std::optional<double> eta_s;
+  std::optional<double> prepared;    // of the rows, 0 to 1
+  std::optional<double> trains_in_s; // once they all are
 };
 
 progress_state progress_of(const coordinator::run_status& of);

@@ -1,9 +1,9 @@
 /// Compiles a loop for several vector widths, selected at load time.
 ///
 /// BALLAST_VECTORIZED: without fused multiply-add, and in files compiled with
-/// -ffp-contract=off (see the CMakeLists.txt) if it matters: every width gives the
-/// same bits, so that workers on different CPUs agree. For updates that each
-/// worker makes to its own copy of shared state (optimizer).
+/// -ffp-contract=off (see the CMakeLists.txt) if it matters: every width gives
+/// the same bits, so that workers on different CPUs agree. For updates that
+/// each worker makes to its own copy of shared state (optimizer).
 /// BALLAST_VECTORIZED_FMA: the fastest; bits may differ between CPUs. For
 /// values that are summed over the workers anyway (gradients).
 #pragma once

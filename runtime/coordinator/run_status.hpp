@@ -110,6 +110,12 @@ struct run_status {
     std::optional<requested> requests = {};
     std::optional<evaluation> test = {};
   };
+  /// Of the data, once their rows are being written: a part of 1, and when
+  /// training begins.
+  struct preparation {
+    double done = 0;
+    std::optional<double> left_s = {};
+  };
   /// Of a run that is over.
   struct ending {
     int exit_code = 0;
@@ -122,6 +128,7 @@ struct run_status {
   instant now{};
   std::vector<worker_status> workers; // by their ids
   std::optional<numbers> run = {};
+  std::optional<preparation> preparing = {};
   std::optional<ending> ended = {};
   std::string disk_trouble = {}; // what is waited for; empty: nothing
 };

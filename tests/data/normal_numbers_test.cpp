@@ -1,5 +1,6 @@
-// Goal: numbers made many at once are those of the definition. Method: one after
-// another, with the C library's functions, which differ in their last bits.
+// Goal: numbers made many at once are those of the definition. Method: one
+// after another, with the C library's functions, which differ in their last
+// bits.
 #include "data/normal_numbers.hpp"
 
 #include "runtime/base/random.hpp"
@@ -23,7 +24,8 @@ float expected(uint64_t seed, uint64_t stream, size_t which) {
 TEST(normal_numbers, are_those_of_box_and_muller_for_any_count) {
   constexpr uint64_t seed = 0x123456789abcdef;
   const std::vector<uint64_t> streams{0, 1, 1ULL << 40, UINT64_MAX, 7};
-  for (const size_t each : {1U, 2U, 3U, 16U, 17U, 63U, 64U, 65U, 127U, 128U, 129U, 1001U}) {
+  for (const size_t each :
+       {1U, 2U, 3U, 16U, 17U, 63U, 64U, 65U, 127U, 128U, 129U, 1001U}) {
     std::vector<float> got(streams.size() * each);
     normal_numbers(seed, streams, each, got);
     for (size_t s = 0; s < streams.size(); ++s)

@@ -58,6 +58,15 @@ TEST(progress, leaves_out_what_is_not_known) {
             "waiting  epoch 1/1  step 1  world 1  generation 1");
 }
 
+TEST(progress, says_when_training_begins_once_rows_are_written) {
+  progress_state state;
+  state.state = "preparing";
+  state.prepared = 0.426;
+  EXPECT_EQ(render_progress(state), "preparing  43 %");
+  state.trains_in_s = 63.2;
+  EXPECT_EQ(render_progress(state), "preparing  43 %  trains in 1:04");
+}
+
 TEST(progress, promises_no_end_to_a_run_that_does_not_train) {
   progress_state state = some_state();
   for (const char* other : {"paused", "done", "failed"}) {
