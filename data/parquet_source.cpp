@@ -22,50 +22,49 @@ bool is_number(const arrow::DataType& type) {
 }
 
 template <class ArrayType>
-void append(const arrow::Array& column, std::vector<double>& out) {
+void copy(const arrow::Array& column, std::vector<double>& out) {
   const auto& typed = static_cast<const ArrayType&>(column);
   for (int64_t i = 0; i < typed.length(); ++i)
-    out.push_back(double(typed.Value(i)));
+    out[size_t(i)] = double(typed.Value(i));
 }
 
 /// A column's values as doubles: exact except for 64-bit integers, which become
 /// float32 anyway.
 std::vector<double> numbers_of(const arrow::Array& column) {
-  std::vector<double> out;
-  out.reserve(size_t(column.length()));
+  std::vector<double> out(size_t(column.length()));
   switch (column.type_id()) {
   case arrow::Type::BOOL:
-    append<arrow::BooleanArray>(column, out);
+    copy<arrow::BooleanArray>(column, out);
     break;
   case arrow::Type::UINT8:
-    append<arrow::UInt8Array>(column, out);
+    copy<arrow::UInt8Array>(column, out);
     break;
   case arrow::Type::INT8:
-    append<arrow::Int8Array>(column, out);
+    copy<arrow::Int8Array>(column, out);
     break;
   case arrow::Type::UINT16:
-    append<arrow::UInt16Array>(column, out);
+    copy<arrow::UInt16Array>(column, out);
     break;
   case arrow::Type::INT16:
-    append<arrow::Int16Array>(column, out);
+    copy<arrow::Int16Array>(column, out);
     break;
   case arrow::Type::UINT32:
-    append<arrow::UInt32Array>(column, out);
+    copy<arrow::UInt32Array>(column, out);
     break;
   case arrow::Type::INT32:
-    append<arrow::Int32Array>(column, out);
+    copy<arrow::Int32Array>(column, out);
     break;
   case arrow::Type::UINT64:
-    append<arrow::UInt64Array>(column, out);
+    copy<arrow::UInt64Array>(column, out);
     break;
   case arrow::Type::INT64:
-    append<arrow::Int64Array>(column, out);
+    copy<arrow::Int64Array>(column, out);
     break;
   case arrow::Type::FLOAT:
-    append<arrow::FloatArray>(column, out);
+    copy<arrow::FloatArray>(column, out);
     break;
   default:
-    append<arrow::DoubleArray>(column, out);
+    copy<arrow::DoubleArray>(column, out);
   }
   return out;
 }
