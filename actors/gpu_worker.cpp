@@ -62,6 +62,8 @@ progress_report report_of(gpu::step_progress done, const heartbeat& now,
   out.generation = now.generation;
   out.steps = std::move(done.steps);
   out.store_free_bytes = done.store_free_bytes;
+  if (probe)
+    probe->rows_read(done.read);
   for (const gpu::step_timing& one : done.timings) {
     out.rows += one.rows;
     out.data_ns += one.data_ns;

@@ -8,10 +8,12 @@
 namespace ballast::actors {
 
 nearby_rows::nearby_rows(std::unique_ptr<data::nearby_set> set,
+                         std::unique_ptr<data::chunk_disk> kept,
                          ledger::row_shape row)
-    : set_(std::move(set)), row_(std::move(row)), usable_(set_ != nullptr) {}
+    : set_(std::move(set)), kept_(std::move(kept)), row_(std::move(row)),
+      usable_(set_ != nullptr) {}
 
-data::chunk_ptr nearby_rows::read(data::data_part part, chunk_id id) {
+data::chunk_ptr nearby_rows::read_set(data::data_part part, chunk_id id) {
   if (!usable_)
     return nullptr;
   try {
@@ -25,24 +27,33 @@ data::chunk_ptr nearby_rows::read(data::data_part part, chunk_id id) {
   }
 }
 
+data::chunk_ptr nearby_rows::read(data::data_part part, chunk_id id) {
+  if (data::chunk_ptr out = read_set(part, id)) {
+    from_set_ += out->bytes;
+    return out;
+  }
+  data::chunk_ptr out =
+      kept_ && part == data::data_part::train ? kept_->read(id) : nullptr;
+  if (out)
+    from_kept_ += out->bytes;
+  return out;
+}
+
 void nearby_rows::bring(wanted_chunks& wanted,
                         const chunk_fetcher::terms& how) {
-  size_t done = 0;
-  for (const ledger::chunk_info& one : wanted.chunks) {
-    if (!usable_ || (how.given_up && how.given_up()))
-      break;
-    if (!wanted.into->find(wanted.part, one.id)) {
-      data::chunk_ptr got = read(wanted.part, one.id);
-      if (!got)
-        break;
-      if (how.progress)
-        how.progress(got->bytes);
-      wanted.into->put(wanted.part, std::move(got), wanted.needed_now);
-    }
-    ++done;
-  }
-  wanted.chunks.erase(wanted.chunks.begin(),
-                      wanted.chunks.begin() + std::ptrdiff_t(done));
+  std::erase_if(wanted.chunks, [&](const ledger::chunk_info& one) {
+    if (how.given_up && how.given_up())
+      return false;
+    if (wanted.into->find(wanted.part, one.id))
+      return true;
+    data::chunk_ptr got = read(wanted.part, one.id);
+    if (!got)
+      return false;
+    if (how.progress)
+      how.progress(got->bytes);
+    wanted.into->put(wanted.part, std::move(got), wanted.needed_now);
+    return true;
+  });
 }
 
 data::chunk_ptr nearby_rows::rows(data::data_part part,
@@ -57,6 +68,18 @@ data::chunk_ptr nearby_rows::rows(data::data_part part,
     out.add(*held, one.row);
   }
   return data::make_chunk(chunk_id{}, row_, out.take());
+}
+
+void nearby_rows::keep(const data::chunk_store& from,
+                       std::span<const chunk_id> arrived) {
+  for (chunk_id id : arrived)
+    if (const data::chunk_ptr one = from.find(data::data_part::train, id))
+      kept_->put(*one);
+}
+
+void nearby_rows::keep_only(const std::vector<bool>& used) {
+  if (kept_)
+    kept_->keep_only(used);
 }
 
 } // namespace ballast::actors

@@ -133,8 +133,8 @@ std::string cannot_go_on(const job& begun, const job& asked) {
   // How many, how patient, how often: that may change.
   for (const char* free :
        {"/elastic", "/balance", "/checkpoint", "/faults", "/name",
-        "/data/memory_mb", "/train/threads", "/train/collective",
-        "/train/activation_checkpointing"}) {
+        "/data/memory_mb", "/data/disk_mb", "/train/threads",
+        "/train/collective", "/train/activation_checkpointing"}) {
     before.erase(free + 1);
     now.erase(free + 1);
     json::json_pointer where(free);

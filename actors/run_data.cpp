@@ -1,7 +1,9 @@
 #include "actors/run_data.hpp"
 
+#include "data/chunk_disk.hpp"
 #include "data/host_memory.hpp"
 #include "data/nearby_set.hpp"
+#include "data/prepare_cache.hpp"
 #include "data/prepared_set.hpp"
 #include "data/set_tables.hpp"
 #include "monitor/logs/log.hpp"
@@ -19,10 +21,27 @@ bool take_one(std::atomic<uint64_t>& left) {
   return false;
 }
 
+/// Null if this user has no cache folder, which is said.
+std::unique_ptr<data::chunk_disk> disk_in(const std::filesystem::path& cache,
+                                          uint64_t limit_bytes,
+                                          const ledger::manifest& set) {
+  const auto warn = [](const std::string& why) {
+    monitor::log().warn("{}", why);
+  };
+  try {
+    const data::prepare_cache made(cache);
+  } catch (const ballast_error& e) {
+    warn(std::string(e.what()) + "; no chunks are kept there");
+    return nullptr;
+  }
+  return std::make_unique<data::chunk_disk>(cache, limit_bytes, set, warn);
+}
+
 } // namespace
 
 void run_data::open(const assignment& order, uint64_t store_limit_bytes,
-                    bool streams, const question& given_up) {
+                    bool streams, uint64_t disk_limit_bytes,
+                    const question& given_up) {
   if (residency_)
     return;
   chunk_fetcher origin(token_, order.origin);
@@ -32,11 +51,15 @@ void run_data::open(const assignment& order, uint64_t store_limit_bytes,
     chunk_rows_.push_back(one.rows);
   const uint64_t limit =
       store_limit_bytes > 0 ? store_limit_bytes : order.store_limit_bytes;
+  const std::filesystem::path cache = data::default_cache_folder();
+  auto nearby = data::nearby_set::find(cache, order.cached_as, set_);
+  std::unique_ptr<data::chunk_disk> kept;
+  if (streams && !nearby && disk_limit_bytes > 0)
+    kept = disk_in(cache, disk_limit_bytes, set_);
   residency_ = std::make_unique<share_residency>(
       std::move(origin), set_,
       limit > 0 ? limit : data::available_memory_bytes() / 5 * 4, streams,
-      data::nearby_set::find(data::default_cache_folder(), order.cached_as,
-                             set_));
+      std::move(nearby), std::move(kept));
   residency_->hold(); // until the first step
   opened_ = true;
 }

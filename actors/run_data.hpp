@@ -38,9 +38,10 @@ public:
 
   /// Gets the manifest and makes a store, if that was not done yet.
   /// `store_limit_bytes` 0 = what the order says, or four fifths of the free
-  /// memory. `streams`: what this worker owns may be more than that.
+  /// memory. `streams`: what this worker owns may be more than that; then so
+  /// much of it is kept on the disk where the cache is, unless that has it all.
   void open(const assignment& order, uint64_t store_limit_bytes, bool streams,
-            const question& given_up);
+            uint64_t disk_limit_bytes, const question& given_up);
   /// What `order`'s plan gives this worker and is not here yet is on its way
   /// from now on; nothing waits for it.
   void bring_share(const assignment& order);

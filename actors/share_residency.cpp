@@ -19,8 +19,6 @@ using namespace std::chrono_literals;
 /// waits has the link for itself soon.
 constexpr uint64_t request_bytes = 1 << 20;
 constexpr size_t request_chunks_max = 512;
-/// A step that lacks a row of a smaller chunk gets the chunk.
-constexpr uint64_t small_chunk_bytes = 64 << 10;
 constexpr int background_niceness = 10;
 /// The batch of the next step is gathered while a step is made: with the third
 /// one the first step is over.
@@ -60,10 +58,12 @@ void add_new(std::deque<chunk_id>& to, const std::deque<chunk_id>& more,
 share_residency::share_residency(chunk_fetcher connected,
                                  const ledger::manifest& set,
                                  uint64_t store_limit_bytes, bool streams,
-                                 std::unique_ptr<data::nearby_set> nearby)
+                                 std::unique_ptr<data::nearby_set> nearby,
+                                 std::unique_ptr<data::chunk_disk> kept)
     : set_(set), streams_(streams), store_(store_limit_bytes),
-      nearby_(std::move(nearby), set.row), urgent_(std::move(connected)),
-      origin_(urgent_.origin().address), thread_([this] { follow(); }) {}
+      nearby_(std::move(nearby), std::move(kept), set.row),
+      urgent_(std::move(connected)), origin_(urgent_.origin().address),
+      thread_([this] { follow(); }) {}
 
 share_residency::~share_residency() {
   {
@@ -158,6 +158,10 @@ void share_residency::expect(std::span<const chunk_id> upcoming) {
   if (!streams_)
     return;
   store_.expect(upcoming);
+  std::vector<bool> used(set_.train.size());
+  for (chunk_id id : upcoming)
+    used[value(id)] = true;
+  nearby_.keep_only(used);
   lacking next;
   uint64_t bytes = 0;
   const uint64_t limit = store_.limit_bytes();
@@ -214,8 +218,11 @@ void share_residency::follow() {
   (void)::setpriority(PRIO_PROCESS, id_t(::gettid()), background_niceness);
   std::unique_lock lock(mutex_);
   chunk_fetcher fetcher(urgent_.token(), origin_);
-  const chunk_fetcher::terms how{.purpose = "the share",
-                                 .given_up = [this] { return stop_.load(); }};
+  const auto stopped = [this] { return stop_.load(); };
+  const chunk_fetcher::terms how{
+      .purpose = "the share",
+      .given_up = stopped,
+      .progress = [this](uint64_t more) { from_origin_ += more; }};
   while (true) {
     const auto may_go_on = [this] {
       return stop_ || (!rest_.none() && steps_waiting_ == 0 && !holds());
@@ -233,9 +240,11 @@ void share_residency::follow() {
     lock.unlock();
     bool failed = false;
     try {
-      nearby_.bring(next, how);
+      nearby_.bring(next, {.given_up = stopped});
       if (!next.chunks.empty())
         fetcher.fetch(next, fetcher.origin(), how);
+      note_arrived(next);
+      keep_arrived();
     } catch (const std::exception& e) {
       failed = true;
       monitor::log().warn(
@@ -250,51 +259,39 @@ void share_residency::follow() {
   }
 }
 
-// -- what a step waits for ----------------------------------------------------
-
-share_residency::missing_rows share_residency::missing_of(
-    data::data_part part, std::span<const ledger::row_ref> rows,
-    const std::vector<data::row_place>& places, bool may_be_chunks) const {
-  std::vector<size_t> all;
-  for (size_t i = 0; i < rows.size(); ++i)
-    if (!places[i].in)
-      all.push_back(i);
-  std::sort(all.begin(), all.end(),
-            [&](size_t a, size_t b) { return rows[a] < rows[b]; });
-  missing_rows out;
-  // A store that cannot hold a batch's chunks gets its rows.
-  uint64_t room = streams_ ? store_.limit_bytes() : UINT64_MAX;
-  if (!may_be_chunks)
-    room = 0;
-  for (auto from = all.begin(); from != all.end();) {
-    const chunk_id id = rows[*from].chunk;
-    const auto to = std::find_if(from, all.end(),
-                                 [&](size_t i) { return rows[i].chunk != id; });
-    const ledger::chunk_info& whole = about(part, id);
-    const auto count = uint64_t(to - from);
-    if ((whole.bytes <= small_chunk_bytes || count * 4 >= whole.rows) &&
-        whole.bytes <= room) {
-      out.chunks.push_back(id);
-      room -= whole.bytes;
-    } else {
-      out.rows.insert(out.rows.end(), from, to);
-      out.rows_bytes += count * whole.bytes / whole.rows;
-    }
-    from = to;
-  }
-  return out;
+void share_residency::note_arrived(const wanted_chunks& got) {
+  if (!nearby_.keeps() || got.part != data::data_part::train)
+    return;
+  const std::lock_guard lock(mutex_);
+  for (const ledger::chunk_info& one : got.chunks)
+    unkept_.push_back(one.id);
 }
+
+void share_residency::keep_arrived() {
+  std::vector<chunk_id> arrived;
+  {
+    const std::lock_guard lock(mutex_);
+    arrived.swap(unkept_);
+  }
+  if (!arrived.empty())
+    nearby_.keep(store_, arrived);
+}
+
+// -- what a step waits for ----------------------------------------------------
 
 void share_residency::gather(data::data_part part,
                              std::span<const ledger::row_ref> rows,
                              const question& given_up, data::batch& out) {
   if (store_.find_all(part, rows, out.places) > 0) {
-    missing_rows missing = missing_of(part, rows, out.places);
+    const std::vector<ledger::chunk_info>& all = chunks_of(part);
+    // A store that cannot hold a batch's chunks gets its rows.
+    missing_rows missing = missing_of(
+        rows, out.places, all, streams_ ? store_.limit_bytes() : UINT64_MAX);
     if (!missing.chunks.empty()) {
       fetch_now(part, missing.chunks, given_up);
       // What the store could not keep comes with the rows.
       if (store_.find_more(part, rows, out.places) > missing.rows.size())
-        missing = missing_of(part, rows, out.places, false);
+        missing = missing_of(rows, out.places, all, 0);
     }
     fetch_rows_now(part, rows, missing, given_up, out.places);
   }
@@ -347,6 +344,7 @@ void share_residency::fetch_now(data::data_part part,
          [&](const chunk_fetcher::terms& how) {
            urgent_.fetch(wanted, urgent_.origin(), how);
          });
+  note_arrived(wanted);
 }
 
 void share_residency::fetch_rows_now(data::data_part part,
@@ -393,7 +391,11 @@ void share_residency::insist(
     const std::lock_guard lock(mutex_);
     origin = origin_;
   }
-  const chunk_fetcher::terms how = step_terms(given_up);
+  chunk_fetcher::terms how = step_terms(given_up);
+  how.progress = [this](uint64_t more) {
+    coming_.arrived(more);
+    from_origin_ += more;
+  };
   std::optional<std::chrono::steady_clock::time_point> said;
   const std::lock_guard urgent(urgent_mutex_);
   while (!is_given_up(given_up)) {

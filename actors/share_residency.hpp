@@ -11,6 +11,7 @@
 #pragma once
 
 #include "actors/chunk_fetcher.hpp"
+#include "actors/missing_rows.hpp"
 #include "actors/nearby_rows.hpp"
 #include "data/row_source.hpp"
 #include "runtime/ledger/plan.hpp"
@@ -55,9 +56,11 @@ public:
   /// `connected`: to the origin, for what is urgent. `set` must outlive this.
   /// `streams`: its share may be larger than the store; expect() says in which
   /// order it is used. `nearby`: the set, where this machine has it on disk.
+  /// `kept`: where chunks of the origin are kept, too.
   share_residency(chunk_fetcher connected, const ledger::manifest& set,
                   uint64_t store_limit_bytes, bool streams = false,
-                  std::unique_ptr<data::nearby_set> nearby = nullptr);
+                  std::unique_ptr<data::nearby_set> nearby = nullptr,
+                  std::unique_ptr<data::chunk_disk> kept = nullptr);
   ~share_residency() override;
 
   // -- any thread -------------------------------------------------------------
@@ -77,6 +80,9 @@ public:
   std::string fetch_blob(const std::string& name, const question& given_up);
   std::pair<uint64_t, uint64_t> coming() const { return coming_.now(); }
   bool streams() const { return streams_; }
+  data::bytes_read read_so_far() const override {
+    return {from_origin_, nearby_.bytes_of_set(), nearby_.bytes_kept()};
+  }
 
   // -- of the steps -----------------------------------------------------------
 
@@ -96,21 +102,13 @@ private:
   lacking lacks(const ledger::plan& of, worker_id self) const;
   bool holds() const;
   void say_held() const;
+  const std::vector<ledger::chunk_info>& chunks_of(data::data_part part) const {
+    return part == data::data_part::train ? set_.train : set_.test;
+  }
   const ledger::chunk_info& about(data::data_part part, chunk_id id) const {
-    return part == data::data_part::train ? set_.train.at(value(id))
-                                          : set_.test.at(value(id));
+    return chunks_of(part).at(value(id));
   }
   void make_room(const lacking& coming, uint64_t limit_bytes);
-  /// What `places` lack.
-  struct missing_rows {
-    std::vector<chunk_id> chunks; // to be fetched whole
-    std::vector<size_t> rows;     // to be fetched alone, by chunk
-    uint64_t rows_bytes = 0;
-  };
-  missing_rows missing_of(data::data_part part,
-                          std::span<const ledger::row_ref> rows,
-                          const std::vector<data::row_place>& places,
-                          bool may_be_chunks = true) const;
   /// As long as it lives, a step waits for so many bytes: nothing else comes.
   class step_waits {
   public:
@@ -132,6 +130,9 @@ private:
   void insist(const std::string& what, uint64_t bytes, const question& given_up,
               const std::function<void(const chunk_fetcher::terms&)>& fetch);
   void follow();
+  void note_arrived(const wanted_chunks& got);
+  /// What came from the origin, onto the disk.
+  void keep_arrived();
   /// The next chunks to fetch, of one part.
   wanted_chunks next_request();
 
@@ -140,6 +141,7 @@ private:
   data::chunk_store store_;
   nearby_rows nearby_;
   bytes_coming coming_;
+  std::atomic<uint64_t> from_origin_{0};
 
   std::mutex urgent_mutex_; // guards the following, and is held for long
   chunk_fetcher urgent_;
@@ -147,6 +149,7 @@ private:
   std::mutex mutex_; // guards all of the following
   std::condition_variable changed_;
   lacking rest_;
+  std::vector<chunk_id> unkept_; // came from the origin, are not on the disk
   bool unsaid_ = true; // what is held, since the last change of the share
   std::string origin_;
   uint32_t steps_waiting_ = 0;

@@ -83,7 +83,7 @@ std::optional<step_number> load_run(worker_run& run, const assignment& order,
     run.what = *parsed.value;
   }
   run.data.open(order, store_limit_bytes, run.what->train.shuffle.window() > 0,
-                given_up);
+                run.what->data.disk_mb.value_or(0) << 20, given_up);
   // The model takes as long to load as the data: side by side.
   std::future<void> built;
   if (!run.built)

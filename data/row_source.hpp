@@ -7,10 +7,18 @@
 #include "data/batch.hpp"
 #include "data/chunk_store.hpp"
 
+#include <cstdint>
 #include <functional>
 #include <span>
 
 namespace ballast::data {
+
+/// Where rows came from that were not in memory, since the beginning.
+struct bytes_read {
+  uint64_t origin = 0; // over the network, or a socket of this machine
+  uint64_t set = 0;    // the prepared set on a disk of this machine
+  uint64_t kept = 0;   // chunks that the worker keeps on a disk
+};
 
 class row_source {
 public:
@@ -27,6 +35,8 @@ public:
   /// What later steps use: training chunks by their next use, each once. Of
   /// runs that draw from a window; else never called.
   virtual void expect(std::span<const chunk_id> upcoming) { (void)upcoming; }
+  /// Any thread.
+  virtual bytes_read read_so_far() const { return {}; }
   /// A whole chunk, likewise.
   virtual chunk_ptr chunk_of(data_part part, chunk_id id,
                              const question& given_up) = 0;

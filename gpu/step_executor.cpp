@@ -79,6 +79,8 @@ step_progress step_executor::drain() {
   uint64_t used = with_.store->bytes();
   uint64_t limit = with_.store->limit_bytes();
   out.store_free_bytes = limit - std::min(used, limit);
+  if (with_.rows != nullptr)
+    out.read = with_.rows->read_so_far();
   return out;
 }
 

@@ -2,6 +2,7 @@
 /// the parts of each step took. Plain data.
 #pragma once
 
+#include "data/row_source.hpp"
 #include "runtime/ledger/commit.hpp"
 
 #include <cstdint>
@@ -25,6 +26,7 @@ struct step_progress {
   std::vector<step_timing> timings; // one for each of `steps`
   uint64_t bytes_sent = 0;          // by the collective
   uint64_t store_free_bytes = 0;
+  data::bytes_read read; // since the run began here
 };
 
 } // namespace ballast::gpu

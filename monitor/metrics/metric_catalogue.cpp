@@ -89,6 +89,11 @@ constexpr metric_entry catalogue[] = {
      "worker", "Samples of this worker in steps that it applied."},
     {"ballast_collective_bytes_total", counter, "bytes", "run, worker",
      "worker", "Bytes of gradients handed to the collective."},
+    {"ballast_rows_read_bytes_total", counter, "bytes", "run, worker, source",
+     "worker",
+     "Bytes of rows that came into the worker's memory, by where from: "
+     "`origin`, `prepared_set` (on a disk of this machine) or `kept` (chunks "
+     "that the worker keeps on a disk)."},
     {"ballast_gpu_utilization_ratio", gauge, "ratio", "run, worker", "worker",
      "Part of the last second in which the worker's GPU ran a kernel."},
     {"ballast_gpu_memory_used_bytes", gauge, "bytes", "run, worker", "worker",

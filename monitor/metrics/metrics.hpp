@@ -6,6 +6,7 @@
 /// coordinator only. Every method from any thread; none blocks on I/O.
 #pragma once
 
+#include "data/row_source.hpp"
 #include "gpu/gpu_health.hpp"
 #include "runtime/base/errors.hpp"
 #include "runtime/base/ids.hpp"
@@ -90,6 +91,8 @@ public:
   void step(const step_phases& seconds, uint64_t samples);
   /// Handed to the collective, before any compression.
   void collective_bytes(uint64_t bytes);
+  /// Since the run began on this worker.
+  void rows_read(const data::bytes_read& so_far);
   void error(errc code);
   /// The readings of the worker's GPU; missing ones are not exported.
   void gpu(const gpu::gpu_reading& now);

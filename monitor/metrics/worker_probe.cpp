@@ -1,5 +1,6 @@
 #include "monitor/metrics/exposition.hpp"
 
+#include <algorithm>
 #include <map>
 #include <optional>
 
@@ -30,6 +31,10 @@ struct worker_probe::metrics {
   Histogram& optimize = phase("optimize");
   Counter& samples = out.counters("ballast_worker_samples_total").Add({});
   Counter& bytes = out.counters("ballast_collective_bytes_total").Add({});
+  Family<Counter>& read = out.counters("ballast_rows_read_bytes_total");
+  Counter& from_origin = read.Add({{"source", "origin"}});
+  Counter& from_set = read.Add({{"source", "prepared_set"}});
+  Counter& from_kept = read.Add({{"source", "kept"}});
   std::map<errc, Counter*> errors =
       error_counters(out.counters("ballast_errors_total"));
 };
@@ -70,6 +75,15 @@ void worker_probe::gpu(const gpu::gpu_reading& now) {
 
 void worker_probe::collective_bytes(uint64_t bytes) {
   metrics_->bytes.Increment(double(bytes));
+}
+
+void worker_probe::rows_read(const data::bytes_read& so_far) {
+  const auto raise = [](Counter& to, uint64_t bytes) {
+    to.Increment(std::max(0.0, double(bytes) - to.Value()));
+  };
+  raise(metrics_->from_origin, so_far.origin);
+  raise(metrics_->from_set, so_far.set);
+  raise(metrics_->from_kept, so_far.kept);
 }
 
 void worker_probe::error(errc code) {

@@ -55,6 +55,7 @@ struct data_spec {
   std::vector<pipeline_step> pipeline;
   std::optional<uint64_t> chunk_rows; // null = derived from the size of a share
   std::optional<uint64_t> memory_mb;  // of a worker; null = as its host has
+  std::optional<uint64_t> disk_mb;    // of a worker; null = none
   placement_spec placement;
 };
 

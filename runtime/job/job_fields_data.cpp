@@ -227,6 +227,12 @@ void add_data_fields(std::vector<job_field>& f, const job_form& form) {
       "fifths of its machine. A set that does not fit is drawn "
       "from a window (`train.shuffle.window_chunks`).")
       .between(1, 1e9);
+  add_field(
+      f, "/data/disk_mb", [](job& j) -> field_place { return &j.data.disk_mb; },
+      "MiB of its cache's disk on which a worker keeps chunks that its memory "
+      "has no room for, so that they come over the network once; where the "
+      "cache has the prepared set, nothing is kept twice. null: none.")
+      .between(1, 1e9);
   add_placement(f);
 }
 

@@ -62,6 +62,7 @@ void use(worker_probe& probe) {
   probe.step({0.001, 0.01, 0.002, 0.0005}, 128);
   probe.step({0.001, 0.01, 0.002, 0.0005}, 127);
   probe.collective_bytes(400'000);
+  probe.rows_read({.origin = 10, .set = 20, .kept = 30});
   probe.error(errc::collective_failed);
   gpu::gpu_reading gpu;
   gpu.utilization_ratio = 0.9;
@@ -192,6 +193,14 @@ TEST(metrics, count_what_events_tell) {
            "ballast_errors_total{run=\"r\",code=\"disk_full\"} 1\n",
        })
     EXPECT_THAT(text, HasSubstr(line));
+}
+
+TEST(metrics, count_the_bytes_of_rows_by_where_they_came_from) {
+  worker_probe probe("r", "w1");
+  probe.rows_read({.origin = 10, .set = 0, .kept = 0});
+  probe.rows_read({.origin = 10, .set = 0, .kept = 7});
+  EXPECT_THAT(probe.text(), HasSubstr("source=\"origin\"} 10\n"));
+  EXPECT_THAT(probe.text(), HasSubstr("source=\"kept\"} 7\n"));
 }
 
 TEST(metrics, show_what_a_gpu_says_and_nothing_else) {
