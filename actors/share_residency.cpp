@@ -288,7 +288,7 @@ void share_residency::gather(data::data_part part,
     missing_rows missing = missing_of(
         rows, out.places, all, streams_ ? store_.limit_bytes() : UINT64_MAX);
     if (!missing.chunks.empty()) {
-      fetch_now(part, missing.chunks, given_up);
+      fetch_now(part, missing.chunks, given_up, store_);
       // What the store could not keep comes with the rows.
       if (store_.find_more(part, rows, out.places) > missing.rows.size())
         missing = missing_of(rows, out.places, all, 0);
@@ -304,9 +304,13 @@ void share_residency::gather(data::data_part part,
 data::chunk_ptr share_residency::chunk_of(data::data_part part, chunk_id id,
                                           const question& given_up) {
   data::chunk_ptr out = store_.find(part, id);
+  // Larger than all that may be held: for this call alone.
+  data::chunk_store alone(UINT64_MAX);
+  const bool fits = !streams_ || about(part, id).bytes <= store_.limit_bytes();
+  data::chunk_store& into = fits ? store_ : alone;
   while (!out) {
-    fetch_now(part, {id}, given_up);
-    out = store_.find(part, id);
+    fetch_now(part, {id}, given_up, into);
+    out = into.find(part, id);
   }
   return out;
 }
@@ -327,8 +331,9 @@ share_residency::step_waits::~step_waits() {
 
 void share_residency::fetch_now(data::data_part part,
                                 const std::vector<chunk_id>& ids,
-                                const question& given_up) {
-  wanted_chunks wanted{&store_, part, set_.row, {}, true};
+                                const question& given_up,
+                                data::chunk_store& into) {
+  wanted_chunks wanted{&into, part, set_.row, {}, true};
   uint64_t bytes = 0;
   for (chunk_id id : ids) {
     wanted.chunks.push_back(about(part, id));

@@ -120,7 +120,7 @@ private:
   };
   /// Until these are here; throws if it is given up.
   void fetch_now(data::data_part part, const std::vector<chunk_id>& ids,
-                 const question& given_up);
+                 const question& given_up, data::chunk_store& into);
   void fetch_rows_now(data::data_part part,
                       std::span<const ledger::row_ref> rows,
                       const missing_rows& missing, const question& given_up,

@@ -272,5 +272,42 @@ TEST_F(residency, has_the_test_chunks_of_its_rank) {
   EXPECT_FALSE(here.store().find(data::data_part::train, chunk_id{2}));
 }
 
+TEST_F(residency, hands_out_a_chunk_that_is_larger_than_its_memory) {
+  slow_origin origin;
+  share_residency here = of(origin, bytes_ / count / 2, true);
+  const data::chunk_ptr got =
+      here.chunk_of(data::data_part::train, chunk_id{2}, {});
+  ASSERT_TRUE(got);
+  EXPECT_EQ(got->sample_ids[3], 2003u);
+  EXPECT_EQ(here.store().bytes(), 0u);
+}
+
+TEST_F(residency, keeps_on_its_disk_what_its_memory_drops) {
+  data::temporary_folder folder;
+  slow_origin origin;
+  share_residency here(
+      chunk_fetcher(token, origin.address()), set_, bytes_ / count, true, {},
+      std::make_unique<data::chunk_disk>(folder.path(), 1 << 20, set_,
+                                         [](const std::string&) {}));
+  data::batch got;
+  const std::vector<chunk_id> order{chunk_id{0}, chunk_id{1}, chunk_id{2},
+                                    chunk_id{3}};
+  for (uint32_t id = 0; id < count; ++id) {
+    here.expect(std::span(order).subspan(id));
+    here.gather(data::data_part::train, some_rows({id}), {}, got);
+  }
+  // Each is on the disk once the one after it has been fetched behind the
+  // steps.
+  const auto until = std::chrono::steady_clock::now() + 10s;
+  while (here.read_so_far().kept == 0 &&
+         std::chrono::steady_clock::now() < until) {
+    here.expect(order);
+    here.gather(data::data_part::train, some_rows({3, 2, 1, 0}), {}, got);
+    expect_rows(got, {3, 2, 1, 0});
+  }
+  EXPECT_GT(here.read_so_far().kept, 0u);
+  EXPECT_GT(here.read_so_far().origin, 0u);
+}
+
 } // namespace
 } // namespace ballast::actors
