@@ -177,7 +177,7 @@ def phase_s(live, phase):
     """Seconds that the steps of all workers spent in it so far."""
     total = 0.0
     for worker in read_json(live.run / "workers.json")["workers"]:
-        text = request(worker["metrics"]).text
+        text = request(worker["metrics"] + "/metrics").text
         total += sum(float(s) for s in re.findall(rf'ballast_step_seconds_sum{{.*phase="{phase}".*}} (\S+)', text))
     return total
 

@@ -32,7 +32,7 @@ class KeptChunks(Cluster):
 
     def read(self, name):
         """source -> bytes that came from it to this worker."""
-        text = request(self.members()[name]["metrics"]).text
+        text = request(self.members()[name]["metrics"] + "/metrics").text
         return {source: int(float(number)) for source, number in re.findall(
             r'ballast_rows_read_bytes_total{.*source="(\w+)".*} (\S+)', text)}
 
@@ -63,8 +63,9 @@ class KeptChunks(Cluster):
         after = self.read("a")
         self.assertEqual(after["prepared_set"], 0)
         # Half of 55 MB, twice; single rows that a step lacked come anew.
-        self.assertGreater(after["kept"] - before["kept"], 30 << 20)
-        self.assertLess(after["origin"] - before["origin"], 5 << 20)
+        kept = after["kept"] - before["kept"]
+        self.assertGreater(kept, 30 << 20)
+        self.assertLess(after["origin"] - before["origin"], kept / 3)
         self.assertEqual([path.name for path in (self.folder / "theirs").iterdir()
                           if path.is_file()], [])
         self.ends_exactly(run)
@@ -91,7 +92,7 @@ class KeptChunks(Cluster):
             {"train": {"epochs": 100000}, "data": {"disk_mb": 64},
              "elastic": {"workers": 1}})
         run = self.state / "runs" / self.submit(job).out.strip()
-        self.trains_for(run, 1)
+        self.trains_for(run, 2)
         read = self.read("c")
         self.assertEqual(read["kept"], 0)
         self.assertGreater(read["prepared_set"], 30 << 20)
