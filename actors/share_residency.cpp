@@ -339,13 +339,11 @@ void share_residency::fetch_now(data::data_part part,
     wanted.chunks.push_back(about(part, id));
     bytes += wanted.chunks.back().bytes;
   }
-  {
-    const step_waits now(*this, bytes);
-    nearby_.bring(wanted, step_terms(given_up));
-  }
+  const step_waits now(*this, bytes);
+  nearby_.bring(wanted, step_terms(given_up));
   if (wanted.chunks.empty())
     return;
-  insist(std::to_string(wanted.chunks.size()) + " chunks", bytes, given_up,
+  insist(std::to_string(wanted.chunks.size()) + " chunks", given_up,
          [&](const chunk_fetcher::terms& how) {
            urgent_.fetch(wanted, urgent_.origin(), how);
          });
@@ -366,13 +364,10 @@ void share_residency::fetch_rows_now(data::data_part part,
     for (size_t i : part_of)
       wanted.push_back(rows[i]);
     const uint64_t bytes = missing.rows_bytes * part_of.size() / all.size();
-    data::chunk_ptr got;
-    {
-      const step_waits now(*this, bytes);
-      got = nearby_.rows(part, wanted);
-    }
+    const step_waits now(*this, bytes);
+    data::chunk_ptr got = nearby_.rows(part, wanted);
     if (!got)
-      insist(std::to_string(wanted.size()) + " rows", bytes, given_up,
+      insist(std::to_string(wanted.size()) + " rows", given_up,
              [&](const chunk_fetcher::terms& how) {
                got = urgent_.fetch_rows(part, wanted, set_.row, how);
              });
@@ -388,9 +383,8 @@ chunk_fetcher::terms share_residency::step_terms(const question& given_up) {
 }
 
 void share_residency::insist(
-    const std::string& what, uint64_t bytes, const question& given_up,
+    const std::string& what, const question& given_up,
     const std::function<void(const chunk_fetcher::terms&)>& fetch) {
-  const step_waits now_waits(*this, bytes);
   std::string origin;
   {
     const std::lock_guard lock(mutex_);

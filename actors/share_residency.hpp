@@ -127,7 +127,7 @@ private:
                       std::vector<data::row_place>& places);
   chunk_fetcher::terms step_terms(const question& given_up);
   /// `fetch` from the origin, again as long as it cannot be reached.
-  void insist(const std::string& what, uint64_t bytes, const question& given_up,
+  void insist(const std::string& what, const question& given_up,
               const std::function<void(const chunk_fetcher::terms&)>& fetch);
   void follow();
   void note_arrived(const wanted_chunks& got);

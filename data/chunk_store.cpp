@@ -33,7 +33,7 @@ struct chunk_store::impl {
   };
   bool evicts = false;             // expect() was called
   std::vector<uint32_t> turns;     // by number of a training chunk
-  std::vector<held_chunk> victims; // the last one goes first
+  std::vector<held_chunk> victims; // by their turns; the last one goes first
 
   part_of& at(data_part part) { return parts[size_t(part)]; }
 
@@ -56,6 +56,17 @@ struct chunk_store::impl {
     bytes -= out->bytes;
     --place.count;
     return out;
+  }
+
+  /// What comes behind the steps is used late: near the end.
+  void add_victim(held_chunk what) {
+    const uint32_t turn = turn_of(what.part, what.id);
+    const auto place =
+        std::upper_bound(victims.begin(), victims.end(), turn,
+                         [this](uint32_t one, const held_chunk& other) {
+                           return one < turn_of(other.part, other.id);
+                         });
+    victims.insert(place, what);
   }
 
   /// Until `more` bytes fit, by those that are used later than `than`, or by
@@ -156,8 +167,8 @@ bool chunk_store::put(data_part part, chunk_ptr what, bool needed_now) {
     place.chunks.resize(index + 1);
   ++place.count;
   impl_->bytes += what->bytes;
-  if (impl_->evicts && turn == impl::never)
-    impl_->victims.push_back({part, what->id});
+  if (impl_->evicts)
+    impl_->add_victim({part, what->id});
   place.chunks[index] = std::move(what);
   return true;
 }

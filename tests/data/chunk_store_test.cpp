@@ -96,6 +96,24 @@ TEST(chunk_store, drops_what_is_used_last_once_it_knows_the_order) {
   EXPECT_EQ(store.bytes(), 30 * row_bytes);
 }
 
+// What came behind the steps is full of hope, but a step that waits is first.
+TEST(chunk_store, makes_room_for_a_step_among_what_came_for_later_ones) {
+  using testing::ElementsAre;
+  chunk_store store(25 * row_bytes);
+  const auto put = [&store](uint32_t id, bool needed_now) {
+    return store.put(data_part::train, some_chunk<uint8_t>(id, 10, row),
+                     needed_now);
+  };
+  const std::vector<chunk_id> order{chunk_id{0}, chunk_id{1}, chunk_id{2}};
+  store.expect(order);
+  EXPECT_TRUE(put(2, false));
+  EXPECT_TRUE(put(0, false));
+  EXPECT_TRUE(put(1, true));
+  EXPECT_THAT(held(store), ElementsAre(0, 1)) << "used sooner than 2";
+  EXPECT_TRUE(put(7, true));
+  EXPECT_THAT(held(store), ElementsAre(0, 7));
+}
+
 TEST(chunk_store, keeps_test_chunks_only_while_nothing_else_needs_the_room) {
   chunk_store store(25 * row_bytes);
   const std::vector<chunk_id> order{chunk_id{0}, chunk_id{1}};
