@@ -96,7 +96,8 @@ struct on_circle {
 /// Of 2 pi `turn`, turn in [0, 1): FDLIBM's k_sin.c and k_cos.c.
 [[gnu::always_inline]] inline on_circle circle(double turn) {
   const double quarters = 4 * turn;
-  const auto quarter = int32_t(quarters + 0.5);
+  const double next_half = quarters + 0.5;
+  const auto quarter = int32_t(next_half); // the nearest
   const double x = (quarters - double(quarter)) * (M_PI / 2);
   const double z = x * x;
   const double s =

@@ -1,9 +1,11 @@
 #!/bin/sh
 # Makes the Python environment of the peers that the benchmarks compare with.
 #   bench/peers/setup.sh DIR      about 6 GB, some minutes; DIR can be deleted
+#   bench/peers/setup.sh DIR data also the data layers of stream_linear.py and
+#                                 stream_exactness.py, about 1 GB more
 set -eu
-if [ $# -ne 1 ]; then
-  echo "usage: setup.sh DIR" >&2
+if [ $# -ne 1 ] && { [ $# -ne 2 ] || [ "$2" != data ]; }; then
+  echo "usage: setup.sh DIR [data]" >&2
   exit 2
 fi
 python3 -m venv "$1"
@@ -11,3 +13,9 @@ python3 -m venv "$1"
   torch==2.11.0 torchvision==0.26.0 torchft==0.2.0 numpy
 "$1/bin/python" -c 'import torch, torchvision
 print("torch", torch.__version__, "torchvision", torchvision.__version__)'
+if [ $# -eq 2 ]; then
+  "$1/bin/pip" --disable-pip-version-check install --quiet \
+    mosaicml-streaming==0.13.0 lancedb==0.40.0 grain==0.2.18 array_record==0.8.6 pyarrow==26.0.1
+  "$1/bin/python" -c 'import array_record, grain, lancedb.streaming, pyarrow, streaming
+print("mosaicml-streaming", streaming.__version__, "lancedb", lancedb.__version__)'
+fi
