@@ -17,13 +17,21 @@ memory   A CNN on 4 GB, two workers that may keep 256 MiB each and draw from a
          window, beside the same with all of it in memory: samples a second once
          the stores are full, and how long a step waits for its rows.
 
-Needs 4 GB of memory, `memory` 10 GB. The sets are prepared first, once, in the
+host     Memory of all processes of a run with 1.6 GB over that of one with
+         0.2 MB: one copy of the rows, however many workers.
+peers    Samples a second of a linear model on 20 GB from the disk, beside
+         MosaicML Streaming, Lance and Grain on as many rows of the same size
+         (bench/peers/stream_linear.py); and which rows they lose or repeat when
+         the number of workers changes and one of them dies.
+
+Needs 4 GB of memory, `memory` 10 GB, `peers` 41 GB of disk. The sets are prepared first, once, in the
 folder of the benchmark.
 """
 import functools
 import os
 import random
 import re
+import shutil
 import signal
 import statistics
 import sys
@@ -32,7 +40,7 @@ import time
 from lib.goodput import killed_often
 from lib.joins import joins
 from lib.kills import MB_25, emulated, kills, p99, phase_table, seconds
-from lib.measure import Scratch, arguments, run_parts, say, table, warn_if_busy
+from lib.measure import Peer, Scratch, arguments, run_parts, say, table, warn_if_busy
 from lib.observed import Runs
 
 from harness.http_client import request
@@ -53,6 +61,8 @@ PAUSE_BEYOND_STEP_MS_MAX = 20
 JOINS = 3  # a repeat
 GOODPUT_MIN = {15: 0.98, 5: 0.96, 2: 0.90}
 FIRST_STEP_S_MAX = 0.6
+OVER_PEER_MIN = 2
+COPIES_MAX = 1.25
 RATE_MIN, DATA_SHARE_MAX = 0.95, 0.02
 
 
@@ -223,13 +233,124 @@ def memory(options, runs, verdicts):
     return raw
 
 
-PARTS = {"kill": kill, "start": start, "join": join, "goodput": goodput, "memory": memory}
+def pss_bytes(pid):
+    """Memory of a process; what several map counts in parts."""
+    with open(f"/proc/{pid}/smaps_rollup", encoding="ascii") as lines:
+        return next(int(line.split()[1]) for line in lines if line.startswith("Pss:")) * 1024
+
+
+def host(options, runs, verdicts):
+    """Of the processes of a run, once all rows are in memory."""
+
+    def together(live):
+        def full(name):
+            return "holds " in (live.run / "logs" / f"{name}.log").read_text(encoding="utf-8")
+
+        live.wait_for(lambda: all(full(name) for name in live.workers()), "full stores", 300)
+        return sum(pss_bytes(pid) for pid in (live.coordinator, *live.workers().values()))
+
+    raw = {name: [] for name in ("0.2 MB", "1.6 GB")}
+    for _ in range(options.repeats):
+        for name, found in raw.items():
+            found.append(runs.watch(job_of(name), together))
+    size = SETS["1.6 GB"][0]
+    set_bytes = size["rows"] * (4 * size["features"] + 12)
+    copies = statistics.median((b - a) / set_bytes for a, b in zip(*raw.values()))
+    say(f"\nmemory of a run with {WORKERS} workers on one machine")
+    lines = [("set", "all processes")] + [(name, f"{statistics.median(found) / 1e6:.0f} MB") for name, found in raw.items()]
+    table(lines)
+    verdicts.at_most("copies of the set in memory", copies, COPIES_MAX, "")
+    return raw
+
+
+LINEAR = {"rows": 1_000_000, "features": 5_000, "classes": 10}  # 20 GB
+LINEAR_BATCH, LINEAR_WORKERS, LINEAR_MEMORY_MB = 256, 2, 2_000
+
+
+def linear_job(gb):
+    """Our side of bench/peers/stream_linear.py, with a tenth of the set in memory."""
+    train = {"format": "synthetic", **LINEAR, "rows": LINEAR["rows"] * gb // 20}
+    return {
+        "version": 1,
+        "name": "linear",
+        "data": {
+            "train": train,
+            "test_fraction": 0,
+            "chunk_rows": 64,
+            "memory_mb": LINEAR_MEMORY_MB * gb // 20 // LINEAR_WORKERS,
+        },
+        "model": {"kind": "logistic"},
+        "train": {
+            "epochs": 1000,
+            "global_batch": LINEAR_BATCH,
+            "threads": 1,
+            "shuffle": {"window_chunks": 64},
+            "optimizer": {"kind": "sgd", "lr": 0.01},
+        },
+        "elastic": {"workers": LINEAR_WORKERS},
+    }
+
+
+def samples_per_s(seconds_each):
+    def go(live):
+        first = live.steps.lines[-1]
+        time.sleep(seconds_each)
+        live.poll()
+        last = live.steps.lines[-1]
+        samples = sum(s["samples"] for s in live.steps.lines if first["step"] < s["step"] <= last["step"])
+        return samples / ((last["t_ns"] - first["t_ns"]) / 1e9)
+
+    return go
+
+
+def peers(options, runs, verdicts):
+    """One peer's set at a time is on the disk beside ours."""
+    peer = Peer(options.peers)
+    if not peer.there():
+        return {}
+    job = linear_job(options.peer_gb)
+    runs.watch(job, lambda live: None)  # prepares it
+    rows = job["data"]["train"]["rows"]
+    raw = {}
+    for what in ("mosaic", "lance", "grain"):
+        folder = os.path.join(runs.scratch, what)
+        size = ("--rows", rows, "--features", LINEAR["features"], "--classes", LINEAR["classes"])
+        peer.run("stream_linear.py", "--what", what, "--write", folder, *size)
+        read = ("--read", folder, "--seconds", options.seconds, "--world", LINEAR_WORKERS, "--batch", LINEAR_BATCH)
+        raw[what] = []
+        for _ in range(options.repeats):
+            theirs = peer.run("stream_linear.py", "--what", what, *read)["samples_per_s"]
+            raw[what].append({"theirs": theirs, "ours": runs.watch(job, samples_per_s(options.seconds))})
+        shutil.rmtree(folder, ignore_errors=True)
+    say(f"\na linear model on {options.peer_gb} GB from the disk, {LINEAR_WORKERS} workers, batch {LINEAR_BATCH}")
+    lines = [("peer", "theirs", "ours", "ours over theirs")]
+    for what, found in raw.items():
+        ratio = statistics.median(r["ours"] / r["theirs"] for r in found)
+        theirs, ours = (statistics.median(r[whose] for r in found) for whose in ("theirs", "ours"))
+        lines.append((what, f"{theirs:.0f}/s", f"{ours:.0f}/s", f"{ratio:.2f} x"))
+        verdicts.at_least(f"linear from the disk, over {what}", ratio, OVER_PEER_MIN, "x")
+    table(lines)
+    exactness(peer)
+    return raw
+
+
+def exactness(peer):
+    say("\n10,007 rows, 2 -> 3 -> 1 workers, one of the three killed: what the peers lose or repeat (ours: 0, 0)")
+    lines = [("peer", "lost", "repeated", "hung", "refused")]
+    for what in ("mosaic", "lance", "grain"):
+        found = peer.run("stream_exactness.py", "--what", what)
+        lines.append((what, found["lost"], found["repeated"], found["hung"], found["refused"] or "-"))
+    table(lines)
+
+
+PARTS = {"kill": kill, "start": start, "join": join, "goodput": goodput, "memory": memory, "host": host, "peers": peers}
 
 
 def main():
     def more(p):
         p.add_argument("--kills", type=int, default=50, help="for each set (default 50)")
         p.add_argument("--seconds", type=int, default=60, help="of each case of goodput (default 60)")
+        p.add_argument("--peer-gb", type=int, default=20, help="size of the set in `peers` (default 20)")
         p.add_argument("--sets", choices=list(SETS), action="append", help="only this set; may be repeated")
 
     options = arguments(__doc__.splitlines()[0], list(PARTS), more=more)
