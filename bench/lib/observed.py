@@ -5,6 +5,9 @@ import os
 from harness.live_run import LiveRun
 
 
+PREPARED_S = 600  # the first run with a large set prepares it
+
+
 class Runs:
     """Starts the runs, ends them, and counts them."""
 
@@ -16,7 +19,7 @@ class Runs:
         self.count += 1
         folder = os.path.join(self.scratch, f"run-{self.count}")
         with LiveRun(job, folder, os.path.join(self.scratch, "cache"), program=self.program) as live:
-            live.wait_full(job["elastic"]["workers"], steps=5)
+            live.wait_full(job["elastic"]["workers"], steps=5, seconds=PREPARED_S)
             found = what(live)
             audit = live.stop()["audit"]
             if audit["lost"] or audit["repeated"]:

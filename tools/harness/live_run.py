@@ -96,9 +96,9 @@ class LiveRun:
                                      f"{self.members} {self.process}")
             time.sleep(0.025)
 
-    def wait_full(self, world, steps=1):
+    def wait_full(self, world, steps=1, seconds=60):
         self.wait_for(lambda: self.full(world, steps),
-                      f"{world} workers that train")
+                      f"{world} workers that train", seconds)
 
     def ended(self):
         """Fails where the run has ended although nobody asked it to."""
