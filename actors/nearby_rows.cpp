@@ -78,8 +78,7 @@ void nearby_rows::keep(const data::chunk_store& from,
 }
 
 void nearby_rows::keep_only(const std::vector<bool>& used) {
-  if (kept_)
-    kept_->keep_only(used);
+  kept_->keep_only(used);
 }
 
 } // namespace ballast::actors

@@ -30,7 +30,8 @@ public:
 
   uint64_t bytes_of_set() const { return from_set_; }
   uint64_t bytes_kept() const { return from_kept_; }
-  /// Whether chunks of the origin are to be kept.
+  /// Whether chunks of the origin are to be kept: else neither of the following
+  /// is called.
   bool keeps() const { return kept_ != nullptr; }
   /// Training chunks that came from the origin, those that are in the store.
   void keep(const data::chunk_store& from, std::span<const chunk_id> arrived);

@@ -158,10 +158,12 @@ void share_residency::expect(std::span<const chunk_id> upcoming) {
   if (!streams_)
     return;
   store_.expect(upcoming);
-  std::vector<bool> used(set_.train.size());
-  for (chunk_id id : upcoming)
-    used[value(id)] = true;
-  nearby_.keep_only(used);
+  if (nearby_.keeps()) {
+    std::vector<bool> used(set_.train.size());
+    for (chunk_id id : upcoming)
+      used[value(id)] = true;
+    nearby_.keep_only(used);
+  }
   lacking next;
   uint64_t bytes = 0;
   const uint64_t limit = store_.limit_bytes();

@@ -192,24 +192,30 @@ def phase_s(live, phase):
     return total
 
 
+def wait_for_full_stores(live):
+    def full(name):
+        return "holds " in (live.run / "logs" / f"{name}.log").read_text(encoding="utf-8")
+
+    live.wait_for(lambda: all(full(name) for name in live.workers()), "full stores", 300)
+
+
+def rate(live, first):
+    """Samples a second after this step."""
+    last = live.steps.lines[-1]
+    samples = sum(s["samples"] for s in live.steps.lines if first["step"] < s["step"] <= last["step"])
+    return samples / ((last["t_ns"] - first["t_ns"]) / 1e9)
+
+
 def pace(seconds_each):
     def go(live):
-        def full(name):
-            return "holds " in (live.run / "logs" / f"{name}.log").read_text(encoding="utf-8")
-
-        live.wait_for(lambda: all(full(name) for name in live.workers()), "full stores", 300)
+        wait_for_full_stores(live)
         phases = ("data", "compute", "reduce", "optimize")
         live.poll()
         first, before = live.steps.lines[-1], {p: phase_s(live, p) for p in phases}
         time.sleep(seconds_each)
         live.poll()
-        last, after = live.steps.lines[-1], {p: phase_s(live, p) for p in phases}
-        spent = {p: after[p] - before[p] for p in phases}
-        samples = sum(s["samples"] for s in live.steps.lines if first["step"] < s["step"] <= last["step"])
-        return {
-            "samples_per_s": samples / ((last["t_ns"] - first["t_ns"]) / 1e9),
-            "data_share": spent["data"] / sum(spent.values()),
-        }
+        spent = {p: phase_s(live, p) - before[p] for p in phases}
+        return {"samples_per_s": rate(live, first), "data_share": spent["data"] / sum(spent.values())}
 
     return go
 
@@ -243,10 +249,7 @@ def host(options, runs, verdicts):
     """Of the processes of a run, once all rows are in memory."""
 
     def together(live):
-        def full(name):
-            return "holds " in (live.run / "logs" / f"{name}.log").read_text(encoding="utf-8")
-
-        live.wait_for(lambda: all(full(name) for name in live.workers()), "full stores", 300)
+        wait_for_full_stores(live)
         return sum(pss_bytes(pid) for pid in (live.coordinator, *live.workers().values()))
 
     raw = {name: [] for name in ("0.2 MB", "1.6 GB")}
@@ -296,9 +299,7 @@ def samples_per_s(seconds_each):
         first = live.steps.lines[-1]
         time.sleep(seconds_each)
         live.poll()
-        last = live.steps.lines[-1]
-        samples = sum(s["samples"] for s in live.steps.lines if first["step"] < s["step"] <= last["step"])
-        return samples / ((last["t_ns"] - first["t_ns"]) / 1e9)
+        return rate(live, first)
 
     return go
 

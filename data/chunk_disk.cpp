@@ -29,15 +29,17 @@ int open_unnamed(const fs::path& folder) {
   return named;
 }
 
-/// errno, or 0.
-int write_all(int fd, const void* from, uint64_t bytes, uint64_t at) {
-  const auto* next = static_cast<const char*>(from);
+/// pread or pwrite of all bytes. errno, or 0; `if_none` where a call transfers
+/// nothing.
+template <class Call, class Byte>
+int transfer(Call call, int if_none, int fd, Byte* next, uint64_t bytes,
+             uint64_t at) {
   while (bytes > 0) {
-    const ssize_t count = ::pwrite(fd, next, bytes, off_t(at));
+    const ssize_t count = call(fd, next, bytes, off_t(at));
     if (count < 0 && errno == EINTR)
       continue;
     if (count <= 0)
-      return count < 0 ? errno : ENOSPC;
+      return count < 0 ? errno : if_none;
     next += count;
     at += uint64_t(count);
     bytes -= uint64_t(count);
@@ -45,19 +47,13 @@ int write_all(int fd, const void* from, uint64_t bytes, uint64_t at) {
   return 0;
 }
 
+int write_all(int fd, const void* from, uint64_t bytes, uint64_t at) {
+  return transfer(::pwrite, ENOSPC, fd, static_cast<const char*>(from), bytes,
+                  at);
+}
+
 int read_all(int fd, void* to, uint64_t bytes, uint64_t at) {
-  auto* next = static_cast<char*>(to);
-  while (bytes > 0) {
-    const ssize_t count = ::pread(fd, next, bytes, off_t(at));
-    if (count < 0 && errno == EINTR)
-      continue;
-    if (count <= 0)
-      return count < 0 ? errno : EIO;
-    next += count;
-    at += uint64_t(count);
-    bytes -= uint64_t(count);
-  }
-  return 0;
+  return transfer(::pread, EIO, fd, static_cast<char*>(to), bytes, at);
 }
 
 size_t row_bytes(const ledger::row_shape& row) {

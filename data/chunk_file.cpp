@@ -1,10 +1,12 @@
 #include "data/chunk_file.hpp"
 
 #include "data/arrow_support.hpp"
+#include "runtime/base/fault_point.hpp"
 
 #include <arrow/api.h>
 #include <arrow/io/file.h>
 #include <arrow/ipc/reader.h>
+#include <system_error>
 
 namespace ballast::data {
 
@@ -50,6 +52,19 @@ chunk_ptr chunk_file::read(chunk_id id) const {
                             " is damaged: its checksum is " + found +
                             ", expected " + expected);
   return out;
+}
+
+chunk_files::chunk_files(const std::filesystem::path& folder,
+                         const ledger::manifest& set)
+    : train_(folder / "train.arrow", set.train, set.row),
+      test_(folder / "test.arrow", set.test, set.row) {}
+
+chunk_ptr chunk_files::read(data_part part, chunk_id id) const {
+  if (int fault = fault_point("store.read"))
+    throw ballast_error(errc::invalid_data,
+                        "cannot read chunk " + to_string(id) + ": " +
+                            std::generic_category().message(fault));
+  return (part == data_part::train ? train_ : test_).read(id);
 }
 
 } // namespace ballast::data

@@ -42,4 +42,17 @@ private:
   mutable std::mutex mutex_;
 };
 
+/// Both parts of the set in a folder.
+class chunk_files {
+public:
+  /// As chunk_file.
+  chunk_files(const std::filesystem::path& folder, const ledger::manifest& set);
+  /// As chunk_file::read().
+  chunk_ptr read(data_part part, chunk_id id) const;
+
+private:
+  chunk_file train_;
+  chunk_file test_;
+};
+
 } // namespace ballast::data

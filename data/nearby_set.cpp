@@ -2,7 +2,6 @@
 
 #include "data/prepare_cache.hpp"
 #include "runtime/base/errors.hpp"
-#include "runtime/base/fault_point.hpp"
 
 #include <system_error>
 
@@ -10,26 +9,16 @@ namespace ballast::data {
 
 namespace fs = std::filesystem;
 
-namespace {
-
-/// A name, and no way out of the cache.
-bool is_plain(const std::string& name) {
-  return !name.empty() && name[0] != '.' && name.find('/') == std::string::npos;
-}
-
-} // namespace
-
 nearby_set::nearby_set(const fs::path& folder, const ledger::manifest& set,
                        std::unique_ptr<store::file_lock> in_use)
-    : in_use_(std::move(in_use)),
-      train_(folder / "train.arrow", set.train, set.row),
-      test_(folder / "test.arrow", set.test, set.row) {}
+    : in_use_(std::move(in_use)), files_(folder, set) {}
 
 std::unique_ptr<nearby_set> nearby_set::find(const fs::path& cache_folder,
                                              const std::string& name,
                                              const ledger::manifest& set) {
   std::error_code none;
-  if (!is_plain(name) || !fs::exists(cache_folder / name / "train.arrow", none))
+  if (!prepare_cache::is_key(name) ||
+      !fs::exists(cache_folder / name / "train.arrow", none))
     return nullptr;
   try {
     const prepare_cache cache(cache_folder);
@@ -41,14 +30,6 @@ std::unique_ptr<nearby_set> nearby_set::find(const fs::path& cache_folder,
   } catch (const ballast_error&) {
     return nullptr; // the origin has it
   }
-}
-
-chunk_ptr nearby_set::read(data_part part, chunk_id id) const {
-  if (int fault = fault_point("store.read"))
-    throw ballast_error(errc::invalid_data,
-                        "cannot read chunk " + to_string(id) + ": " +
-                            std::generic_category().message(fault));
-  return (part == data_part::train ? train_ : test_).read(id);
 }
 
 } // namespace ballast::data

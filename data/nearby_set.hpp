@@ -24,15 +24,16 @@ public:
        const ledger::manifest& set);
 
   /// As chunk_file::read().
-  chunk_ptr read(data_part part, chunk_id id) const;
+  chunk_ptr read(data_part part, chunk_id id) const {
+    return files_.read(part, id);
+  }
 
 private:
   nearby_set(const std::filesystem::path& folder, const ledger::manifest& set,
              std::unique_ptr<store::file_lock> in_use);
 
   std::unique_ptr<store::file_lock> in_use_;
-  chunk_file train_;
-  chunk_file test_;
+  chunk_files files_;
 };
 
 } // namespace ballast::data

@@ -89,20 +89,15 @@ std::string hash_bytes_of(const std::string& path, const std::string& pointer,
 constexpr size_t damaged_kept_max = 3;
 constexpr const char* damaged_suffix = ".damaged-";
 
-bool is_key(const std::string& name) {
-  return name.size() == prepare_cache::key_length &&
-         name.find_first_not_of("0123456789abcdef") == std::string::npos;
-}
-
 bool is_damaged(const std::string& name) {
   return name.size() > prepare_cache::key_length &&
-         is_key(name.substr(0, prepare_cache::key_length)) &&
+         prepare_cache::is_key(name.substr(0, prepare_cache::key_length)) &&
          name.substr(prepare_cache::key_length).starts_with(damaged_suffix);
 }
 
 bool is_unfinished(const std::string& name) {
   return name.ends_with(".tmp") &&
-         is_key(name.substr(0, prepare_cache::key_length));
+         prepare_cache::is_key(name.substr(0, prepare_cache::key_length));
 }
 
 int64_t modified_ns(const fs::path& path) {
@@ -180,6 +175,11 @@ prepare_cache::prepare_cache(fs::path folder) : folder_(std::move(folder)) {
   check_owner(folder_);
   make_folder(folder_ / "locks");
   make_folder(folder_ / "sources");
+}
+
+bool prepare_cache::is_key(const std::string& name) {
+  return name.size() == key_length &&
+         name.find_first_not_of("0123456789abcdef") == std::string::npos;
 }
 
 fs::path prepare_cache::folder_of(const std::string& key) const {

@@ -62,6 +62,8 @@ public:
     bool whole() const { return name.size() == key_length; }
   };
   static constexpr size_t key_length = 16;
+  /// The name of a whole set, which is no way out of the cache.
+  static bool is_key(const std::string& name);
   /// The least recently used first.
   std::vector<entry> entries() const;
   /// Removes everything that no living process uses: sets, leftovers, and sets

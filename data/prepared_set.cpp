@@ -4,12 +4,10 @@
 #include "data/content_hash.hpp"
 #include "data/prepare_cache.hpp"
 #include "data/set_tables.hpp"
-#include "runtime/base/fault_point.hpp"
 #include "runtime/base/json_text.hpp"
 
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <system_error>
 
 namespace ballast::data {
 
@@ -53,19 +51,14 @@ ledger::manifest read_manifest(const fs::path& folder) {
 class set_in_folder final : public prepared_set {
 public:
   explicit set_in_folder(const fs::path& folder)
-      : folder_(folder), about_(read_manifest(folder)),
-        train_(folder / "train.arrow", about_.train, about_.row),
-        test_(folder / "test.arrow", about_.test, about_.row) {}
+      : folder_(folder), about_(read_manifest(folder)), files_(folder, about_) {
+  }
 
   const ledger::manifest& about() const override { return about_; }
   fs::path folder() const override { return folder_; }
 
   chunk_ptr read(data_part part, chunk_id id) const override {
-    if (int fault = fault_point("store.read"))
-      throw ballast_error(errc::invalid_data,
-                          "cannot read chunk " + to_string(id) + ": " +
-                              std::generic_category().message(fault));
-    return (part == data_part::train ? train_ : test_).read(id);
+    return files_.read(part, id);
   }
 
   void hold(std::shared_ptr<store::file_lock> in_use,
@@ -77,8 +70,7 @@ public:
 private:
   fs::path folder_;
   ledger::manifest about_;
-  chunk_file train_;
-  chunk_file test_;
+  chunk_files files_;
   std::shared_ptr<store::file_lock> in_use_;
 };
 

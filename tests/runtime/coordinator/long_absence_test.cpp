@@ -54,8 +54,8 @@ protected:
     return out;
   }
 
-  /// The second life, and both come back; what it says to their answers.
-  actions take_over() {
+  /// The second life, and both come back; what it asks them.
+  std::vector<send_fence> both_return() {
     second_.core.resume(past_, term{2});
     second_.core.take(data_prepared{second_.set()}, second_.now);
     std::vector<send_fence> asked;
@@ -67,6 +67,12 @@ protected:
            pick<send_fence>(second_.core.hello(hello, second_.now).then))
         asked.push_back(std::move(one));
     }
+    return asked;
+  }
+
+  /// Likewise; what it says to their answers.
+  actions take_over() {
+    std::vector<send_fence> asked = both_return();
     actions all;
     while (!asked.empty()) {
       send_fence one = std::move(asked.front());
@@ -115,17 +121,7 @@ TEST_F(long_absence, of_the_coordinator_loses_no_step) {
 // so before it hears of the fence; of what happened in between its answer
 // tells.
 TEST_F(long_absence, shows_the_evaluations_of_all_epochs_in_their_order) {
-  second_.core.resume(past_, term{2});
-  second_.core.take(data_prepared{second_.set()}, second_.now);
-  std::vector<send_fence> asked;
-  for (const char* name : {"w1", "w2"}) {
-    worker_hello hello{name, 100, "host", "cpu", "b1", "m"};
-    hello.was = past_.memberships[0].workers[name[1] - '1'];
-    hello.run = "test-1";
-    for (send_fence& one :
-         pick<send_fence>(second_.core.hello(hello, second_.now).then))
-      asked.push_back(std::move(one));
-  }
+  std::vector<send_fence> asked = both_return();
   const worker_id w1 = past_.memberships[0].workers[0];
   const auto evaluated = [&](uint64_t epoch) {
     evaluation_report out;
