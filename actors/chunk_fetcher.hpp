@@ -42,7 +42,7 @@ class chunk_fetcher {
 public:
   /// How a fetch is done.
   struct terms {
-    std::string purpose;                 // for log lines: "plan 7"
+    std::string purpose = {};            // for log lines: "plan 7"
     uint64_t bytes_per_s = 0;            // 0 = no limit
     std::function<bool()> given_up = {}; // the chunks are wanted no more
     std::function<void(uint64_t)> progress = {}; // bytes of each message

@@ -28,6 +28,8 @@ public:
   data::chunk_ptr rows(data::data_part part,
                        std::span<const ledger::row_ref> wanted);
 
+  /// Whether all chunks can be read here, as far as is known.
+  bool has_set() const { return usable_; }
   uint64_t bytes_of_set() const { return from_set_; }
   uint64_t bytes_kept() const { return from_kept_; }
   /// Whether chunks of the origin are to be kept: else neither of the following

@@ -1,13 +1,11 @@
 #include "actors/share_residency.hpp"
 
 #include "monitor/logs/log.hpp"
-#include "runtime/base/thread_name.hpp"
 
 #include <algorithm>
 #include <chrono>
 #include <optional>
-#include <sys/resource.h>
-#include <unistd.h>
+#include <thread>
 
 namespace ballast::actors {
 
@@ -15,15 +13,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// One request behind the steps is for about this much, so that a step that
-/// waits has the link for itself soon.
-constexpr uint64_t request_bytes = 1 << 20;
-constexpr size_t request_chunks_max = 512;
-constexpr int background_niceness = 10;
-/// The batch of the next step is gathered while a step is made: with the third
-/// one the first step is over.
-constexpr uint32_t gathers_of_first_step = 3;
-constexpr auto held_longest = 1s;
+/// Of a set larger than memory: one can check and copy while another reads.
+constexpr size_t loaders_of_stream = 2;
 /// After a failure.
 constexpr auto try_again_after = 500ms;
 constexpr auto ask_again_every = 20ms;
@@ -42,15 +33,11 @@ const ledger::share* share_of(const ledger::plan& of, worker_id self,
   return nullptr;
 }
 
-/// Each once.
-void add_new(std::deque<chunk_id>& to, const std::deque<chunk_id>& more,
-             size_t chunks) {
-  std::vector<bool> there(chunks);
-  for (chunk_id id : to)
-    there[value(id)] = true;
-  for (chunk_id id : more)
-    if (!there[value(id)])
-      to.push_back(id);
+std::vector<chunk_fetcher> fetchers(size_t count, const chunk_fetcher& like) {
+  std::vector<chunk_fetcher> out;
+  for (size_t i = 0; i < count; ++i)
+    out.emplace_back(like.token(), like.origin().address);
+  return out;
 }
 
 } // namespace
@@ -63,27 +50,29 @@ share_residency::share_residency(chunk_fetcher connected,
     : set_(set), streams_(streams), store_(store_limit_bytes),
       nearby_(std::move(nearby), std::move(kept), set.row),
       urgent_(std::move(connected)), origin_(urgent_.origin().address),
-      thread_([this] { follow(); }) {}
-
-share_residency::~share_residency() {
-  {
-    const std::lock_guard lock(mutex_);
-    stop_ = true;
-  }
-  changed_.notify_all();
-  thread_.join();
-}
+      background_(fetchers(streams ? loaders_of_stream : 1, urgent_)),
+      loaders_(store_, set_,
+               {.threads = background_.size(),
+                .bring = [this](wanted_chunks& wanted,
+                                size_t i) { load(wanted, i); },
+                .all_here = [this] { say_all_here(); },
+                .from_disk = [this] { return nearby_.has_set(); }}) {}
 
 void share_residency::set_origin(const std::string& address) {
   const std::lock_guard lock(mutex_);
   origin_ = address;
 }
 
+std::string share_residency::origin() const {
+  const std::lock_guard lock(mutex_);
+  return origin_;
+}
+
 // -- what is to come ----------------------------------------------------------
 
-share_residency::lacking share_residency::lacks(const ledger::plan& of,
-                                                worker_id self) const {
-  lacking out;
+lacking_chunks share_residency::lacks(const ledger::plan& of,
+                                      worker_id self) const {
+  lacking_chunks out;
   size_t rank = 0;
   const ledger::share* own = share_of(of, self, rank);
   if (own == nullptr)
@@ -105,7 +94,8 @@ share_residency::lacking share_residency::lacks(const ledger::plan& of,
 
 /// The coordinator counted what each worker is to own. What goes meanwhile is
 /// held a moment longer.
-void share_residency::make_room(const lacking& coming, uint64_t limit_bytes) {
+void share_residency::make_room(const lacking_chunks& coming,
+                                uint64_t limit_bytes) {
   uint64_t bytes = store_.bytes();
   for (chunk_id id : coming.train)
     bytes += about(data::data_part::train, id).bytes;
@@ -123,17 +113,12 @@ void share_residency::bring(const ledger::plan& of, worker_id self,
     unsaid_ = true;
     return;
   }
-  lacking more = lacks(of, self);
+  const lacking_chunks more = lacks(of, self);
   if (limit_bytes > 0)
     make_room(more, limit_bytes);
   if (more.none())
     say_held();
-  {
-    const std::lock_guard lock(mutex_);
-    add_new(rest_.train, more.train, set_.train.size());
-    add_new(rest_.test, more.test, set_.test.size());
-  }
-  changed_.notify_all();
+  loaders_.add(more);
 }
 
 void share_residency::say_held() const {
@@ -144,14 +129,8 @@ void share_residency::say_held() const {
 }
 
 void share_residency::bring_only(const ledger::plan& of, worker_id self) {
-  if (streams_)
-    return;
-  lacking all = lacks(of, self);
-  {
-    const std::lock_guard lock(mutex_);
-    rest_ = std::move(all);
-  }
-  changed_.notify_all();
+  if (!streams_)
+    loaders_.replace(lacks(of, self));
 }
 
 void share_residency::expect(std::span<const chunk_id> upcoming) {
@@ -164,7 +143,7 @@ void share_residency::expect(std::span<const chunk_id> upcoming) {
       used[value(id)] = true;
     nearby_.keep_only(used);
   }
-  lacking next;
+  lacking_chunks next;
   uint64_t bytes = 0;
   const uint64_t limit = store_.limit_bytes();
   const std::vector<bool> here =
@@ -176,89 +155,34 @@ void share_residency::expect(std::span<const chunk_id> upcoming) {
     if (!here[value(id)])
       next.train.push_back(id);
   }
-  {
-    const std::lock_guard lock(mutex_);
-    rest_ = std::move(next);
-  }
-  changed_.notify_all();
-}
-
-void share_residency::hold() {
-  const std::lock_guard lock(mutex_);
-  gathers_held_ = gathers_of_first_step;
-  held_until_ = std::chrono::steady_clock::now() + held_longest;
-}
-
-bool share_residency::holds() const {
-  return gathers_held_ > 0 && std::chrono::steady_clock::now() < held_until_;
+  loaders_.replace(std::move(next));
 }
 
 // -- behind the steps ---------------------------------------------------------
 
-wanted_chunks share_residency::next_request() {
-  const data::data_part part =
-      rest_.train.empty() ? data::data_part::test : data::data_part::train;
-  std::deque<chunk_id>& from =
-      part == data::data_part::train ? rest_.train : rest_.test;
-  wanted_chunks out{&store_, part, set_.row, {}, false};
-  uint64_t bytes = 0;
-  while (!from.empty() && bytes < request_bytes &&
-         out.chunks.size() < request_chunks_max) {
-    const chunk_id id = from.front();
-    from.pop_front();
-    if (store_.find(part, id))
-      continue;
-    out.chunks.push_back(about(part, id));
-    bytes += out.chunks.back().bytes;
+void share_residency::load(wanted_chunks& wanted, size_t i) {
+  const auto stopped = [this] { return loaders_.stopped(); };
+  nearby_.bring(wanted, {.given_up = stopped});
+  if (!wanted.chunks.empty()) {
+    chunk_fetcher& fetcher = background_[i];
+    fetcher.set_origin(origin());
+    fetcher.fetch(
+        wanted, fetcher.origin(),
+        {.purpose = "the share",
+         .given_up = stopped,
+         .progress = [this](uint64_t more) { from_origin_ += more; }});
   }
-  return out;
+  note_arrived(wanted);
+  keep_arrived();
 }
 
-void share_residency::follow() {
-  name_this_thread("bl-share");
-  // Of this thread; Linux knows no other meaning.
-  (void)::setpriority(PRIO_PROCESS, id_t(::gettid()), background_niceness);
-  std::unique_lock lock(mutex_);
-  chunk_fetcher fetcher(urgent_.token(), origin_);
-  const auto stopped = [this] { return stop_.load(); };
-  const chunk_fetcher::terms how{
-      .purpose = "the share",
-      .given_up = stopped,
-      .progress = [this](uint64_t more) { from_origin_ += more; }};
-  while (true) {
-    const auto may_go_on = [this] {
-      return stop_ || (!rest_.none() && steps_waiting_ == 0 && !holds());
-    };
-    while (!may_go_on()) {
-      if (holds())
-        changed_.wait_until(lock, held_until_);
-      else
-        changed_.wait(lock);
-    }
-    if (stop_)
+void share_residency::say_all_here() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!std::exchange(unsaid_, !streams_))
       return;
-    wanted_chunks next = next_request();
-    fetcher.set_origin(origin_);
-    lock.unlock();
-    bool failed = false;
-    try {
-      nearby_.bring(next, {.given_up = stopped});
-      if (!next.chunks.empty())
-        fetcher.fetch(next, fetcher.origin(), how);
-      note_arrived(next);
-      keep_arrived();
-    } catch (const std::exception& e) {
-      failed = true;
-      monitor::log().warn(
-          "the rest of the share: {}; steps ask for its rows themselves",
-          e.what());
-    }
-    lock.lock();
-    if (failed) // what else is wanted may still come
-      changed_.wait_for(lock, try_again_after, [this] { return stop_.load(); });
-    else if (rest_.none() && std::exchange(unsaid_, !streams_))
-      say_held();
   }
+  say_held();
 }
 
 void share_residency::note_arrived(const wanted_chunks& got) {
@@ -298,9 +222,7 @@ void share_residency::gather(data::data_part part,
     fetch_rows_now(part, rows, missing, given_up, out.places);
   }
   gather_places(part, set_.row, out);
-  const std::lock_guard lock(mutex_);
-  if (gathers_held_ > 0 && --gathers_held_ == 0)
-    changed_.notify_all();
+  loaders_.batch_gathered();
 }
 
 data::chunk_ptr share_residency::chunk_of(data::data_part part, chunk_id id,
@@ -317,18 +239,24 @@ data::chunk_ptr share_residency::chunk_of(data::data_part part, chunk_id id,
   return out;
 }
 
-share_residency::step_waits::step_waits(share_residency& of, uint64_t bytes)
-    : of_(of) {
-  of_.coming_.begin(bytes);
-  const std::lock_guard lock(of_.mutex_);
-  ++of_.steps_waiting_;
-}
-
-share_residency::step_waits::~step_waits() {
-  of_.coming_.end();
-  const std::lock_guard lock(of_.mutex_);
-  --of_.steps_waiting_;
-  of_.changed_.notify_all();
+void share_residency::read_now(wanted_chunks& wanted,
+                               const question& given_up) {
+  const chunk_fetcher::terms how = step_terms(given_up);
+  if (wanted.into != &store_ || !nearby_.has_set())
+    return nearby_.bring(wanted, how);
+  std::vector<chunk_id> ids;
+  for (const ledger::chunk_info& one : wanted.chunks)
+    ids.push_back(one.id);
+  const auto read = [&](chunk_id id) {
+    wanted_chunks one = wanted;
+    one.chunks = {about(wanted.part, id)};
+    nearby_.bring(one, how);
+    return one.chunks.empty();
+  };
+  loaders_.bring_for_step(wanted.part, ids, read, given_up);
+  std::erase_if(wanted.chunks, [&](const ledger::chunk_info& one) {
+    return store_.find(wanted.part, one.id) != nullptr;
+  });
 }
 
 void share_residency::fetch_now(data::data_part part,
@@ -342,7 +270,7 @@ void share_residency::fetch_now(data::data_part part,
     bytes += wanted.chunks.back().bytes;
   }
   const step_waits now(*this, bytes);
-  nearby_.bring(wanted, step_terms(given_up));
+  read_now(wanted, given_up);
   if (wanted.chunks.empty())
     return;
   insist(std::to_string(wanted.chunks.size()) + " chunks", given_up,
@@ -387,11 +315,6 @@ chunk_fetcher::terms share_residency::step_terms(const question& given_up) {
 void share_residency::insist(
     const std::string& what, const question& given_up,
     const std::function<void(const chunk_fetcher::terms&)>& fetch) {
-  std::string origin;
-  {
-    const std::lock_guard lock(mutex_);
-    origin = origin_;
-  }
   chunk_fetcher::terms how = step_terms(given_up);
   how.progress = [this](uint64_t more) {
     coming_.arrived(more);
@@ -401,7 +324,7 @@ void share_residency::insist(
   const std::lock_guard urgent(urgent_mutex_);
   while (!is_given_up(given_up)) {
     try {
-      urgent_.set_origin(origin);
+      urgent_.set_origin(origin());
       fetch(how);
       if (is_given_up(given_up))
         break;
@@ -417,23 +340,16 @@ void share_residency::insist(
       }
     }
     const auto until = std::chrono::steady_clock::now() + try_again_after;
-    std::unique_lock lock(mutex_);
     while (!is_given_up(given_up) && std::chrono::steady_clock::now() < until)
-      changed_.wait_for(lock, ask_again_every);
-    origin = origin_;
+      std::this_thread::sleep_for(ask_again_every);
   }
   throw ballast_error(errc::unreachable, "the rows are wanted no more");
 }
 
 std::string share_residency::fetch_blob(const std::string& name,
                                         const question& given_up) {
-  std::string origin;
-  {
-    const std::lock_guard lock(mutex_);
-    origin = origin_;
-  }
   const std::lock_guard urgent(urgent_mutex_);
-  urgent_.set_origin(origin);
+  urgent_.set_origin(origin());
   return urgent_.fetch_blob(name, given_up);
 }
 

@@ -1,9 +1,9 @@
 /// Brings the rows that a worker's steps use into its store. What a step waits
 /// for comes first, on the thread that waits: of a large chunk only the rows
 /// themselves. They come from this machine's disk where the set lies there, and
-/// else from the origin. The rest of the share follows beside training, on a
-/// thread of its own with low priority. So nothing but a step ever waits for
-/// data, and only for the rows that it uses itself.
+/// else from the origin. The rest of the share follows beside training, by the
+/// loader threads. So nothing but a step ever waits for data, and only for the
+/// rows that it uses itself.
 ///
 /// Owns the store and the connections to the origin. Throws ballast_error:
 /// invalid_data (damaged at the origin, too), device_failed (no room). An
@@ -11,6 +11,7 @@
 #pragma once
 
 #include "actors/chunk_fetcher.hpp"
+#include "actors/loader_threads.hpp"
 #include "actors/missing_rows.hpp"
 #include "actors/nearby_rows.hpp"
 #include "data/row_source.hpp"
@@ -18,12 +19,9 @@
 
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
-#include <deque>
 #include <mutex>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -61,7 +59,6 @@ public:
                   uint64_t store_limit_bytes, bool streams = false,
                   std::unique_ptr<data::nearby_set> nearby = nullptr,
                   std::unique_ptr<data::chunk_disk> kept = nullptr);
-  ~share_residency() override;
 
   // -- any thread -------------------------------------------------------------
 
@@ -76,7 +73,7 @@ public:
   /// A generation is to begin: what is not for a step leaves the processors and
   /// the network to the way there, until its first step is made, or for a
   /// second.
-  void hold();
+  void hold() { loaders_.hold(); }
   std::string fetch_blob(const std::string& name, const question& given_up);
   std::pair<uint64_t, uint64_t> coming() const { return coming_.now(); }
   bool streams() const { return streams_; }
@@ -93,14 +90,8 @@ public:
                            const question& given_up) override;
 
 private:
-  /// Of the training set first; each once, those that are not here.
-  struct lacking {
-    std::deque<chunk_id> train;
-    std::deque<chunk_id> test;
-    bool none() const { return train.empty() && test.empty(); }
-  };
-  lacking lacks(const ledger::plan& of, worker_id self) const;
-  bool holds() const;
+  lacking_chunks lacks(const ledger::plan& of, worker_id self) const;
+  std::string origin() const;
   void say_held() const;
   const std::vector<ledger::chunk_info>& chunks_of(data::data_part part) const {
     return part == data::data_part::train ? set_.train : set_.test;
@@ -108,16 +99,22 @@ private:
   const ledger::chunk_info& about(data::data_part part, chunk_id id) const {
     return chunks_of(part).at(value(id));
   }
-  void make_room(const lacking& coming, uint64_t limit_bytes);
-  /// As long as it lives, a step waits for so many bytes: nothing else comes.
+  void make_room(const lacking_chunks& coming, uint64_t limit_bytes);
+  /// As long as it lives, a step waits for so many bytes.
   class step_waits {
   public:
-    step_waits(share_residency& of, uint64_t bytes);
-    ~step_waits();
+    step_waits(share_residency& of, uint64_t bytes)
+        : coming_(of.coming_), loaders_(of.loaders_) {
+      coming_.begin(bytes);
+    }
+    ~step_waits() { coming_.end(); }
 
   private:
-    share_residency& of_;
+    bytes_coming& coming_;
+    loader_threads::step_waits loaders_;
   };
+  /// What a disk of this machine has of them; what is left is for the origin.
+  void read_now(wanted_chunks& wanted, const question& given_up);
   /// Until these are here; throws if it is given up.
   void fetch_now(data::data_part part, const std::vector<chunk_id>& ids,
                  const question& given_up, data::chunk_store& into);
@@ -129,12 +126,12 @@ private:
   /// `fetch` from the origin, again as long as it cannot be reached.
   void insist(const std::string& what, const question& given_up,
               const std::function<void(const chunk_fetcher::terms&)>& fetch);
-  void follow();
+  /// On loader thread `i`.
+  void load(wanted_chunks& wanted, size_t i);
   void note_arrived(const wanted_chunks& got);
   /// What came from the origin, onto the disk.
   void keep_arrived();
-  /// The next chunks to fetch, of one part.
-  wanted_chunks next_request();
+  void say_all_here();
 
   const ledger::manifest& set_;
   const bool streams_;
@@ -146,17 +143,13 @@ private:
   std::mutex urgent_mutex_; // guards the following, and is held for long
   chunk_fetcher urgent_;
 
-  std::mutex mutex_; // guards all of the following
-  std::condition_variable changed_;
-  lacking rest_;
+  mutable std::mutex mutex_;     // guards the following
   std::vector<chunk_id> unkept_; // came from the origin, are not on the disk
   bool unsaid_ = true; // what is held, since the last change of the share
   std::string origin_;
-  uint32_t steps_waiting_ = 0;
-  uint32_t gathers_held_ = 0; // so many more batches, and it goes on
-  std::chrono::steady_clock::time_point held_until_;
-  std::atomic<bool> stop_{false};
-  std::thread thread_;
+
+  std::vector<chunk_fetcher> background_; // by loader thread
+  loader_threads loaders_;                // the last: it uses all of these
 };
 
 } // namespace ballast::actors
