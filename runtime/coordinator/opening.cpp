@@ -65,8 +65,9 @@ void on(coordinator_parts& p, shares_placed placed, instant now) {
   opening* s = p.members.in<opening>();
   if (!s || placed.what.generation != s->members.number)
     return;
-  if (auto wrong = partition_error(placed.what, p.run.spec.set.chunk_rows))
-    return fail(p, misfit(placed.what, *wrong));
+  if (!p.run.steps.book()) // else the switch to it checks it
+    if (auto wrong = partition_error(placed.what, p.run.spec.set.chunk_rows))
+      return fail(p, misfit(placed.what, *wrong));
   p.members.set_shortage({});
   generation_state& members = s->members;
   p.run.steps.open_book(p.run.spec.rows(), placed.what);

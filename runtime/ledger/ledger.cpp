@@ -39,6 +39,10 @@ uint64_t steps_for(uint64_t rows, uint64_t global_batch) {
   return rows / global_batch + (rows % global_batch ? 1 : 0);
 }
 
+uint64_t sum_of(const std::vector<uint32_t>& cursors) {
+  return std::accumulate(cursors.begin(), cursors.end(), uint64_t{0});
+}
+
 /// Rows consumed by the first `steps` steps of an epoch.
 uint64_t consumed_after(uint64_t steps, uint64_t global_batch, uint64_t rows) {
   return steps > rows / global_batch ? rows : steps * global_batch;
@@ -111,6 +115,7 @@ ledger::ledger(ledger_config config, plan first, position at,
   size_t ranks = rules_->current.shares.size();
   rows_left_.resize(ranks);
   draws_.resize(ranks, 0);
+  beginnings_.resize(ranks);
   followed_.resize(ranks);
   for (size_t rank = 0; rank < ranks; ++rank) {
     const share& part = rules_->current.shares[rank];
@@ -119,10 +124,10 @@ ledger::ledger(ledger_config config, plan first, position at,
       continue;
     worker_cursor& from = cursors[rank];
     draws_[rank] = from.draws;
-    followed_[rank] = std::make_shared<const sequence>(
-        rules_->config->seed, at.epoch, part, rules_->config->chunk_rows,
-        std::move(from.cursors), from.draws, rules_->config->window_chunks);
-    rows_left_[rank] = followed_[rank]->rows_left();
+    rows_left_[rank] -= sum_of(from.cursors);
+    beginnings_[rank] = {
+        from.draws,
+        std::make_shared<const std::vector<uint32_t>>(std::move(from.cursors))};
   }
   retake();
 }
@@ -168,6 +173,7 @@ void ledger::advance() {
     for (size_t rank = 0; rank < rows_left_.size(); ++rank) {
       rows_left_[rank] = rows(rules_->current.shares[rank]);
       draws_[rank] = 0;
+      beginnings_[rank] = {};
       followed_[rank] = nullptr;
     }
   } else {
@@ -185,21 +191,36 @@ const sequence& ledger::followed(size_t rank) const {
   std::shared_ptr<const sequence>& kept = followed_[rank];
   if (kept && kept->draws() == draws_[rank])
     return *kept;
+  const beginning& from = beginnings_[rank];
   sequence moved =
       kept ? *kept
            : sequence(rules_->config->seed, next_.epoch, part,
                       rules_->config->chunk_rows,
-                      std::vector<uint32_t>(part.intervals.size(), 0), 0,
-                      rules_->config->window_chunks);
+                      from.cursors
+                          ? *from.cursors
+                          : std::vector<uint32_t>(part.intervals.size(), 0),
+                      from.draws, rules_->config->window_chunks);
   moved.skip(draws_[rank] - moved.draws());
   kept = std::make_shared<const sequence>(std::move(moved));
   return *kept;
 }
 
+const std::vector<uint32_t>* ledger::cursors_at(size_t rank) const {
+  if (draws_[rank] == beginnings_[rank].draws)
+    return beginnings_[rank].cursors.get();
+  return &followed(rank).cursors();
+}
+
 worker_cursor ledger::cursor_of(size_t rank) const {
-  const sequence& at = followed(rank);
-  return {rules_->current.shares[rank].worker, at.draws(), at.cursors(),
-          at.digest()};
+  const share& part = rules_->current.shares.at(rank);
+  const std::vector<uint32_t>* cursors = cursors_at(rank);
+  worker_cursor out{part.worker, draws_[rank], {}, 0};
+  if (cursors)
+    out.cursors = *cursors;
+  else
+    out.cursors.resize(part.intervals.size());
+  out.digest = cursor_digest(next_.epoch, out.draws, out.cursors);
+  return out;
 }
 
 sequence ledger::sequence_of(size_t rank) const {
@@ -241,9 +262,7 @@ ledger::handed_out ledger::hand_out(std::map<worker_id, size_t>& kept) const {
       found->second = rank;
       continue;
     }
-    // At the start of an epoch every cursor is 0; no draws need to be followed.
-    const std::vector<uint32_t>* cursors =
-        step_of_epoch_ == 0 ? nullptr : &followed(rank).cursors();
+    const std::vector<uint32_t>* cursors = cursors_at(rank);
     for (size_t i = 0; i < before[rank].intervals.size(); ++i) {
       const interval& piece = before[rank].intervals[i];
       out.all.push_back({piece, piece.begin + (cursors ? (*cursors)[i] : 0)});
@@ -272,6 +291,7 @@ std::optional<std::string> ledger::switch_to(const plan& p) {
   size_t ranks = p.shares.size();
   after.rows_left_.assign(ranks, 0);
   after.draws_.assign(ranks, 0);
+  after.beginnings_.assign(ranks, {});
   after.followed_.assign(ranks, nullptr);
   uint64_t left = 0;
   for (size_t rank = 0; rank < ranks; ++rank) {
@@ -280,9 +300,11 @@ std::optional<std::string> ledger::switch_to(const plan& p) {
       size_t from = kept[part.worker];
       after.rows_left_[rank] = rows_left_[from];
       after.draws_[rank] = draws_[from];
+      after.beginnings_[rank] = beginnings_[from];
       after.followed_[rank] = followed_[from];
     } else {
       std::vector<uint32_t> cursors;
+      cursors.reserve(part.intervals.size());
       for (const interval& piece : part.intervals) {
         auto cursor = cursor_in(piece, old);
         if (!cursor)
@@ -294,11 +316,9 @@ std::optional<std::string> ledger::switch_to(const plan& p) {
                  "plan at the start of an epoch may join parts";
         cursors.push_back(*cursor);
       }
-      sequence fresh(config.seed, next_.epoch, part, config.chunk_rows,
-                     std::move(cursors), 0, config.window_chunks);
-      after.rows_left_[rank] = fresh.rows_left();
-      after.followed_[rank] =
-          std::make_shared<const sequence>(std::move(fresh));
+      after.rows_left_[rank] = rows(part) - sum_of(cursors);
+      after.beginnings_[rank] = {
+          0, std::make_shared<const std::vector<uint32_t>>(std::move(cursors))};
     }
     left += after.rows_left_[rank];
   }

@@ -102,6 +102,15 @@ private:
                                            const handed_out& old);
   handed_out hand_out(std::map<worker_id, size_t>& kept) const;
   const sequence& followed(size_t rank) const;
+  /// Where the draws of a rank begin that this ledger follows.
+  struct beginning {
+    uint64_t draws = 0; // made before, of the share in this epoch
+    /// Null: all are 0, as at the start of an epoch.
+    std::shared_ptr<const std::vector<uint32_t>> cursors;
+  };
+  /// Consumed rows of each interval of a share, without following its draws if
+  /// there were none; null: none.
+  const std::vector<uint32_t>* cursors_at(size_t rank) const;
 
   std::shared_ptr<const rules> rules_;
   position next_;
@@ -111,9 +120,10 @@ private:
   std::vector<uint64_t> takes_; // by rank
   /// Draws of each rank's share in this epoch before next().
   std::vector<uint64_t> draws_;
-  /// Each rank's sequence at some draw not after draws_; null = at draw 0 of
-  /// the epoch, not needed yet. Replaced, never changed in place, so that
-  /// copies may share it.
+  std::vector<beginning> beginnings_; // by rank
+  /// Each rank's sequence at some draw not after draws_; null = at its
+  /// beginning, not needed yet: a worker follows its own draws alone. Replaced,
+  /// never changed in place, so that copies may share it.
   mutable std::vector<std::shared_ptr<const sequence>> followed_;
 };
 

@@ -188,14 +188,19 @@ const std::vector<uint32_t>& sequence::cursors() const {
 }
 
 uint64_t sequence::digest() const {
+  return cursor_digest(layout_->epoch, draws_, cursors_);
+}
+
+uint64_t cursor_digest(epoch_number epoch, uint64_t draws,
+                       const std::vector<uint32_t>& cursors) {
   // Multiply and rotate over all words, then a strong mix: cheap for thousands
   // of cursors, and any single difference changes the result.
-  uint64_t hash = mix(value(layout_->epoch), draws_);
-  for (uint32_t cursor : cursors_) {
+  uint64_t hash = mix(value(epoch), draws);
+  for (uint32_t cursor : cursors) {
     hash = (hash ^ cursor) * 0x9E3779B97F4A7C15;
     hash ^= hash >> 29;
   }
-  return mix(hash, cursors_.size());
+  return mix(hash, cursors.size());
 }
 
 } // namespace ballast::ledger

@@ -45,6 +45,10 @@ std::vector<uint32_t> epoch_permutation(uint64_t seed, epoch_number epoch,
 std::vector<uint32_t> epoch_order(uint64_t seed, epoch_number epoch,
                                   const share& part);
 
+/// A hash of a position, to detect that two processes disagree.
+uint64_t cursor_digest(epoch_number epoch, uint64_t draws,
+                       const std::vector<uint32_t>& cursors);
+
 /// One share's sequence within one epoch. A value: copy it to look ahead, keep
 /// a copy to go back.
 class sequence {
@@ -75,7 +79,7 @@ public:
   uint64_t draws() const;
   /// Consumed rows of each interval, in the share's order.
   const std::vector<uint32_t>& cursors() const;
-  /// A hash of (epoch, draws, cursors), to detect that two processes disagree.
+  /// Of its position.
   uint64_t digest() const;
 
 private:
