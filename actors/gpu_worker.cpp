@@ -54,6 +54,17 @@ engine_listener listen(caf::actor_addr weak) {
               }};
 }
 
+/// Where most came from of what was read between the two.
+rows_source source_of(const data::bytes_read& before,
+                      const data::bytes_read& now) {
+  const uint64_t origin = now.origin - std::min(before.origin, now.origin);
+  const uint64_t on_disk = now.set + now.kept;
+  const uint64_t disk = on_disk - std::min(before.set + before.kept, on_disk);
+  if (origin + disk == 0)
+    return rows_source::unknown;
+  return origin > disk ? rows_source::origin : rows_source::disk;
+}
+
 /// What the step thread did, in one message; and for the metrics.
 progress_report report_of(gpu::step_progress done, const heartbeat& now,
                           monitor::worker_probe* probe) {
@@ -70,7 +81,8 @@ progress_report report_of(gpu::step_progress done, const heartbeat& now,
     out.compute_ns += one.compute_ns;
     out.reduce_ns += one.reduce_ns;
     out.apply_ns += one.apply_ns;
-    out.costs.push_back({uint32_t(one.rows), one.compute_ns, one.waited_ns});
+    out.costs.push_back(
+        {uint32_t(one.rows), one.compute_ns + one.data_ns, one.waited_ns});
     if (probe)
       probe->step({double(one.data_ns) / 1e9, double(one.compute_ns) / 1e9,
                    double(one.reduce_ns) / 1e9, double(one.apply_ns) / 1e9},
@@ -173,7 +185,11 @@ void gpu_worker::send_progress() {
     probe->collective_bytes(done.bytes_sent);
   if (done.steps.empty())
     return;
-  report(report_of(std::move(done), engine_->now(), probe.get()));
+  const rows_source from =
+      source_of(std::exchange(read_, done.read), done.read);
+  progress_report out = report_of(std::move(done), engine_->now(), probe.get());
+  out.rows_from = from;
+  report(std::move(out));
 }
 
 void gpu_worker::count_error(errc code) {

@@ -99,6 +99,7 @@ private:
   };
   pulse pulse_;
   bool searching_ = false; // for a coordinator
+  data::bytes_read read_;  // as last reported
   bool ticking_ = false;
 };
 

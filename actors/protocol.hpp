@@ -74,7 +74,7 @@ typename Inspector::result_type inspect(Inspector& f, welcome& x) {
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, device_trouble& x) {
   return f(caf::meta::type_name("device_trouble"), x.causes, x.celsius,
-           x.memory_errors, x.xid);
+           x.memory_errors, x.xid, x.from, x.data_percent);
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, dead_link& x) {

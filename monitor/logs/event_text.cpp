@@ -249,10 +249,15 @@ event_text line(const events::straggler& e) {
                    {"over", e.over}};
   if (e.what.ratio > 0)
     out["row_time_ratio"] = e.what.ratio;
-  out["reason"] = e.over ? e.device + " of " + e.worker +
-                               " is well again; it was in trouble for " +
-                               whole_seconds(e.lasted)
-                         : sentence(e.what, e.worker, e.device);
+  if (!e.over)
+    out["reason"] = sentence(e.what, e.worker, e.device);
+  else if (describe(e.what.what).empty())
+    out["reason"] = e.worker + " has its rows in time again; it waited for " +
+                    whole_seconds(e.lasted);
+  else
+    out["reason"] = e.device + " of " + e.worker +
+                    " is well again; it was in trouble for " +
+                    whole_seconds(e.lasted);
   return {"straggler", std::move(out)};
 }
 
@@ -399,7 +404,7 @@ event_text text_of(const coordinator::run_event& what) {
 
 std::string sentence(const coordinator::stragglers::finding& slow,
                      const std::string& name, const std::string& device) {
-  const std::string why = "its " + device + ": " + describe(slow.what);
+  const std::string why = "its " + describe(slow.what, device);
   if (slow.ratio == 0)
     return name + " may be held up by " + why;
   char ratio[32];

@@ -29,7 +29,7 @@ std::string trouble_of(const std::vector<stragglers::finding>& standing,
                        const node& who, instant now) {
   for (const stragglers::finding& one : standing)
     if (one.who == who.id)
-      return who.about.device + ": " + describe(one.what) + ", for " +
+      return describe(one.what, who.about.device) + ", for " +
              whole_seconds(now - one.since);
   return {};
 }

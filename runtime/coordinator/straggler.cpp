@@ -4,6 +4,26 @@
 
 namespace ballast::coordinator {
 
+namespace {
+
+/// Of steps, that a worker is judged by.
+constexpr uint64_t judged_ns = 1'000'000'000;
+
+/// The newest numbers of both kinds of trouble.
+device_trouble merged(const device_trouble& before, device_trouble now) {
+  if (!now.has(device_cause::data)) {
+    now.from = before.from;
+    now.data_percent = before.data_percent;
+  } else if (now.causes == uint8_t(device_cause::data)) {
+    now.celsius = before.celsius;
+    now.memory_errors = before.memory_errors;
+    now.xid = before.xid;
+  }
+  return now;
+}
+
+} // namespace
+
 void stragglers::heard(worker_id who, const device_trouble& what, instant now) {
   auto found = known_.find(who);
   if (found == known_.end() && what.causes == 0)
@@ -16,11 +36,32 @@ void stragglers::heard(worker_id who, const device_trouble& what, instant now) {
   entry& mine = found->second;
   const uint8_t before = mine.is.what.causes;
   if (what.causes != 0)
-    mine.is.what = what; // the newest numbers
+    mine.is.what = merged(mine.is.what, what);
   mine.is.what.causes = uint8_t(before | what.causes);
   for (int bit = 1; bit < 256; bit *= 2)
     if (what.has(device_cause(bit)))
       mine.last_told[device_cause(bit)] = now;
+}
+
+void stragglers::worked(worker_id who, const progress_report& done,
+                        instant now) {
+  work& sum = work_[who];
+  sum.data_ns += done.data_ns;
+  sum.all_ns += done.data_ns + done.compute_ns + done.reduce_ns + done.apply_ns;
+  if (done.rows_from != rows_source::unknown)
+    sum.from = done.rows_from;
+  if (sum.all_ns < judged_ns)
+    return;
+  const double part = double(sum.data_ns) / double(sum.all_ns);
+  const bool late = part >= data_part_min;
+  if (late && sum.late) {
+    device_trouble what;
+    what.add(device_cause::data);
+    what.from = sum.from;
+    what.data_percent = uint8_t(part * 100);
+    heard(who, what, now);
+  }
+  sum = {.late = late};
 }
 
 void stragglers::tell_again() {

@@ -1,6 +1,7 @@
-/// Which workers' devices hold the others up, since when, and why: what
-/// heartbeats say of devices, beside what was measured. A straggler needs
-/// `slow_ratio` times the time of the others (their lower median) for a row.
+/// Which workers hold the others up, since when, and why: what heartbeats say
+/// of devices, and progress reports of rows, beside what was measured. A
+/// straggler needs `slow_ratio` times the time of the others (their lower
+/// median) for a row.
 ///
 /// Causes come and go every second where a device works at its limit: one that
 /// was not told of for `over_after` is over, and nothing is said twice before.
@@ -10,6 +11,7 @@
 #include "runtime/base/ids.hpp"
 #include "runtime/coordinator/failure_detector.hpp"
 #include "runtime/messages/device_trouble.hpp"
+#include "runtime/messages/reports.hpp"
 
 #include <chrono>
 #include <map>
@@ -22,6 +24,8 @@ class stragglers {
 public:
   static constexpr double slow_ratio = 1.2;
   static constexpr std::chrono::seconds over_after{10};
+  /// Of a worker's time, from which on waiting for its rows is a cause.
+  static constexpr double data_part_min = 0.05;
 
   struct finding {
     worker_id who{};
@@ -33,7 +37,13 @@ public:
 
   /// A heartbeat says this, which may be that all is well.
   void heard(worker_id who, const device_trouble& what, instant now);
-  void forget(worker_id who) { known_.erase(who); }
+  /// What its steps took. Rows that come too slowly for two seconds of them are
+  /// a cause: the first step of a generation may wait.
+  void worked(worker_id who, const progress_report& done, instant now);
+  void forget(worker_id who) {
+    known_.erase(who);
+    work_.erase(who);
+  }
   /// Whoever listens now knows nothing of what was told.
   void tell_again();
 
@@ -57,7 +67,15 @@ private:
     uint8_t told = 0;                          // causes that were told of
     bool told_slow = false;
   };
+  /// Since it was last judged.
+  struct work {
+    uint64_t data_ns = 0;
+    uint64_t all_ns = 0;
+    rows_source from = rows_source::unknown;
+    bool late = false; // as it was judged before
+  };
   std::map<worker_id, entry> known_; // only those in trouble
+  std::map<worker_id, work> work_;
 };
 
 } // namespace ballast::coordinator

@@ -28,6 +28,34 @@ std::string describe(const device_trouble& what) {
   return out;
 }
 
+namespace {
+
+const char* name_of(rows_source one) {
+  switch (one) {
+  case rows_source::origin:
+    return "from the origin ";
+  case rows_source::disk:
+    return "from its disk ";
+  case rows_source::unknown:
+    break;
+  }
+  return "";
+}
+
+} // namespace
+
+std::string describe(const device_trouble& what, const std::string& device) {
+  std::string out = describe(what);
+  if (!out.empty())
+    out = device + ": " + out;
+  if (what.has(device_cause::data))
+    out += (out.empty() ? "rows, which come " : "; its rows, which come ") +
+           std::string(name_of(what.from)) +
+           "more slowly than it uses them (it waits " +
+           std::to_string(what.data_percent) + " % of its time)";
+  return out;
+}
+
 std::vector<std::string> cause_names(const device_trouble& what) {
   std::vector<std::string> out;
   for (auto [cause, name] :
@@ -35,7 +63,8 @@ std::vector<std::string> cause_names(const device_trouble& what) {
         {device_cause::memory_errors, "memory_errors"},
         {device_cause::heat, "heat"},
         {device_cause::power_supply, "power_supply"},
-        {device_cause::hardware, "hardware"}})
+        {device_cause::hardware, "hardware"},
+        {device_cause::data, "data"}})
     if (what.has(cause))
       out.emplace_back(name);
   return out;

@@ -35,7 +35,7 @@ struct worker_loaded {
 /// What one take cost this worker, waiting for others excluded.
 struct take_cost {
   uint32_t rows = 0;
-  uint64_t compute_ns = 0;
+  uint64_t compute_ns = 0; // and waiting for its rows
   /// Of these, while the computing thread could run and other threads had the
   /// cores; 0 where the kernel does not say.
   uint64_t waited_ns = 0;
@@ -55,9 +55,11 @@ struct progress_report {
   std::vector<take_cost> costs; // of the newest of `steps`
   /// Room for chunks in this worker's memory.
   uint64_t store_free_bytes = UINT64_MAX;
+  /// Of what it read meanwhile, most came from there.
+  rows_source rows_from = rows_source::unknown;
   auto fields() {
     return std::tie(worker, generation, steps, rows, data_ns, compute_ns,
-                    reduce_ns, apply_ns, costs, store_free_bytes);
+                    reduce_ns, apply_ns, costs, store_free_bytes, rows_from);
   }
 };
 

@@ -112,6 +112,11 @@ std::vector<example> of_the_run() {
 std::vector<example> of_workers() {
   coordinator::stragglers::finding may{worker_id{1}, heat(), {}, 0};
   coordinator::stragglers::finding slow{worker_id{1}, heat(), {}, 1.75};
+  device_trouble rows;
+  rows.add(device_cause::data);
+  rows.from = rows_source::disk;
+  rows.data_percent = 38;
+  coordinator::stragglers::finding late{worker_id{1}, rows, {}, 0};
   coordinator::stragglers::finding quick{worker_id{1}, heat(), {}, 1.0};
   return {
       {coordinator::events::worker_joined{w3(), "cpu"}, "worker_joined",
@@ -157,6 +162,18 @@ std::vector<example> of_workers() {
        R"({"worker":"w2","device":"cuda:0","host":"h1","causes":["heat"],)"
        R"("over":true,"reason":"cuda:0 of w2 is well again; it was in )"
        R"(trouble for 12 s"})"},
+      {coordinator::events::straggler{"w2", "cpu", "h1", late, false, {}},
+       "straggler",
+       R"({"worker":"w2","device":"cpu","host":"h1","causes":["data"],)"
+       R"("over":false,"reason":"w2 may be held up by its rows, which come )"
+       R"(from its disk more slowly than it uses them (it waits 38 % of its )"
+       R"x(time)"})x"},
+      {coordinator::events::straggler{"w2", "cpu", "h1", late, true,
+                                      std::chrono::seconds(12)},
+       "straggler",
+       R"({"worker":"w2","device":"cpu","host":"h1","causes":["data"],)"
+       R"("over":true,"reason":"w2 has its rows in time again; it waited for )"
+       R"(12 s"})"},
       {coordinator::events::cannot_open{
            3, std::chrono::milliseconds(400), "no route", {}},
        "cannot_open", R"({"attempts":3,"retry_ms":400,"message":"no route"})"},

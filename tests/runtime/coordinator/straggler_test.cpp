@@ -29,7 +29,7 @@ device_trouble xid() {
 }
 
 TEST(device_trouble, is_told_in_one_line_with_the_gravest_first) {
-  EXPECT_EQ(describe({}), "");
+  EXPECT_EQ(describe(device_trouble{}), "");
   device_trouble all = heat();
   for (device_cause one :
        {device_cause::power_supply, device_cause::hardware,
@@ -149,6 +149,50 @@ TEST(stragglers, are_forgotten_with_their_process_and_told_to_a_new_run) {
   auto told = all.changes(1s);
   ASSERT_THAT(told, SizeIs(1));
   EXPECT_EQ(told[0].what.who, w2);
+}
+
+progress_report steps_of(std::chrono::milliseconds data,
+                         std::chrono::milliseconds compute,
+                         rows_source from = rows_source::origin) {
+  progress_report out;
+  out.data_ns = uint64_t(std::chrono::nanoseconds(data).count());
+  out.compute_ns = uint64_t(std::chrono::nanoseconds(compute).count());
+  out.rows_from = from;
+  return out;
+}
+
+TEST(stragglers, wait_for_rows_that_come_more_slowly_than_they_are_used) {
+  stragglers all;
+  all.worked(w1, steps_of(10ms, 990ms), 1s);
+  all.worked(w2, steps_of(380ms, 620ms), 1s);
+  EXPECT_THAT(all.changes(1s), IsEmpty()) << "a first step may wait";
+  all.worked(w1, steps_of(10ms, 990ms), 2s);
+  all.worked(w2, steps_of(380ms, 620ms), 2s);
+  auto told = all.changes(2s);
+  ASSERT_THAT(told, SizeIs(1));
+  EXPECT_EQ(told[0].what.who, w2);
+  EXPECT_THAT(cause_names(told[0].what.what), ElementsAre("data"));
+  EXPECT_EQ(describe(told[0].what.what, "cpu"),
+            "rows, which come from the origin more slowly than it uses them "
+            "(it waits 38 % of its time)");
+  // A heartbeat of a device that is hot does not hide it.
+  all.heard(w2, heat(), 3s);
+  EXPECT_EQ(describe(all.standing().at(0).what, "cuda:0"),
+            "cuda:0: slowed down by heat (91 degrees); its rows, which come "
+            "from the origin more slowly than it uses them (it waits 38 % of "
+            "its time)");
+}
+
+TEST(stragglers, that_have_their_rows_in_time_again_are_well) {
+  stragglers all;
+  for (auto at : {1s, 2s})
+    all.worked(w2, steps_of(100ms, 900ms, rows_source::disk), at);
+  EXPECT_THAT(all.changes(2s), SizeIs(1));
+  all.worked(w2, steps_of(0ms, 1000ms, rows_source::disk), 3s);
+  EXPECT_THAT(all.changes(11s), IsEmpty());
+  auto told = all.changes(13s);
+  ASSERT_THAT(told, SizeIs(1));
+  EXPECT_TRUE(told[0].over);
 }
 
 } // namespace
