@@ -3,7 +3,7 @@
 exact. Method: real processes and a seed; what checks the run shares nothing
 with the runtime (tools/harness/exactness.py, replay.py).
 
-  ./dev chaos --seed S --minutes M [--workers N]
+  ./dev chaos --seed S --minutes M [--workers N] [--larger-than-memory]
   ./dev chaos --seed S --kills K [--workers N] [--moving]
   ./dev chaos --seed S --everything K [--workers N]
 
@@ -17,6 +17,9 @@ what the coordinator and a worker that it spares hold meanwhile: memory, file
 descriptors, threads. Then it stops the job, in the middle of an epoch. With
 --moving it waits each time until rows move for balance, most often kills one
 who gives or takes, and spares nobody.
+
+With --larger-than-memory, which goes with every form, no worker has room for its
+share: it draws from a window, and reads its rows while it trains.
 
 The third form kills all processes of the run at once, K times, each time at a
 random instant of its life, and resumes it.
@@ -251,6 +254,9 @@ def chaos(plan, folder, cache=None, say=print):
         # As many bytes as take a moment to copy, and all labels apart.
         job = merged(job, {"data": {"train": {"features": 4000},
                                     "placement": {"kind": "sorted"}}})
+    if plan.streaming:  # 16 MB
+        job = merged(job, {"data": {"train": {"features": 4000}, "memory_mb": 1},
+                           "train": {"shuffle": {"window_chunks": 2}}})
     clock = pathlib.Path(f"{folder}.clock")
     clock.parent.mkdir(parents=True, exist_ok=True)
     clock.write_bytes(bytes(8))
@@ -273,8 +279,10 @@ def plan_of(arguments):
         return Plan(arguments.seed, arguments.workers,
                     kills=arguments.kills or 0,
                     everything=arguments.everything or 0,
-                    us_per_step=2000, batch=17, moving=arguments.moving)
-    return Plan(arguments.seed, arguments.workers, arguments.minutes * 60)
+                    us_per_step=2000, batch=17, moving=arguments.moving,
+                    streaming=arguments.larger_than_memory)
+    return Plan(arguments.seed, arguments.workers, arguments.minutes * 60,
+                streaming=arguments.larger_than_memory)
 
 
 def main():
@@ -290,6 +298,8 @@ def main():
                       help="kill all processes so often, and resume")
     p.add_argument("--moving", action="store_true",
                    help="kill them while rows move for balance")
+    p.add_argument("--larger-than-memory", action="store_true",
+                   help="no worker can hold its share")
     shown = p.add_mutually_exclusive_group()
     shown.add_argument("--quiet", action="store_true", help="only the summary")
     shown.add_argument("--json", action="store_true",

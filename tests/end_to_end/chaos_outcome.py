@@ -30,6 +30,7 @@ class Plan:
     faults: int = 10**9      # at most
     kills: int = 0           # only these, so many, and then stop
     moving: bool = False     # while rows move
+    streaming: bool = False  # no worker can hold its share
     everything: int = 0      # kill all processes so often, and resume
     us_per_step: int = 8000
     batch: int = 53

@@ -1,9 +1,8 @@
 /// A cluster in one thread and in virtual time: the decisions of runtime/ (the
 /// coordinator's core, one worker core a worker, the ledger) driven by a seeded
 /// scheduler. Messages take random time, connections keep their order and break
-/// with their process; an all-reduce ends at its own moment on every rank, and
-/// where a worker dies in it, on some ranks only. A violated invariant throws;
-/// the same seed gives the same run.
+/// with their process; an all-reduce ends on each rank at its own moment, or
+/// never. A violated invariant throws; the same seed gives the same run.
 #pragma once
 
 #include "runtime/balance/balancer.hpp"
@@ -138,6 +137,7 @@ private:
   void finish(node_state& who);
   void copy_state(node_state& who);
   void next_step(node_state& who);
+  void gather(node_state& who);
   void contribute(node_state& who);
   void completed(node_state& who, size_t step_index, bool broken);
   void report(node_state& who);

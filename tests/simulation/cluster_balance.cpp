@@ -11,13 +11,6 @@
 
 namespace ballast::simulation {
 
-void cluster::hold_share(node_state& who, const ledger::plan& of) {
-  for (const ledger::share& part : of.shares)
-    if (part.worker == who.id)
-      for (const ledger::interval& one : part.intervals)
-        who.chunks.insert(one.chunk);
-}
-
 void cluster::forget_others(node_state& who) {
   ledger::plan now = *std::exchange(who.fresh, std::nullopt);
   std::set<chunk_id> had = std::exchange(who.chunks, {});

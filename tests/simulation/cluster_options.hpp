@@ -59,6 +59,8 @@ struct cluster_options {
   bool long_outages = false;
   /// A worker has room for little more than its part of the set.
   bool cramped = false;
+  /// Rows come when a step lacks them; there is memory for a few chunks.
+  bool on_demand = false;
   /// Runs, one after the other, under one coordinator.
   uint32_t runs = 1;
   /// What is checked, beside all that always is: that nothing is undone which
@@ -91,10 +93,11 @@ struct outcome {
   uint64_t events = 0;
   uint64_t accepted = 0; // requests
   uint64_t refused = 0;
-  uint64_t no_room = 0; // waits for room
-  uint64_t pauses = 0;  // that came to stand still
-  uint64_t stalls = 0;  // of the coordinator
-  uint64_t cuts = 0;    // of links
+  uint64_t no_room = 0;   // waits for room
+  uint64_t row_waits = 0; // of steps, for a chunk
+  uint64_t pauses = 0;    // that came to stand still
+  uint64_t stalls = 0;    // of the coordinator
+  uint64_t cuts = 0;      // of links
   uint64_t power_cuts = 0;
   uint64_t resumes = 0; // of a run that had stopped or lost its power
   instant took{};       // virtual time

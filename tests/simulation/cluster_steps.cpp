@@ -126,14 +126,7 @@ void cluster::next_step(node_state& who) {
   who.ahead.clear();
   if (auto following = who.core->draw())
     who.ahead.push_back(std::move(*following));
-  for (const ledger::row_ref& row : who.drawn->rows)
-    if (!who.chunks.contains(row.chunk))
-      fail(who.name + " draws from chunk " + to_string(row.chunk) +
-           ", which it does not hold");
-  at_node(who, some(500, 20'000), [this, life = who.life](node_state& me) {
-    if (me.life == life)
-      contribute(me);
-  });
+  gather(who);
 }
 
 void cluster::contribute(node_state& who) {

@@ -51,12 +51,13 @@ struct totals {
     if (how.state == "failed")
       ++failed[how.reason.substr(0, 60)];
     for (uint64_t outcome::*one :
-         {&outcome::generations, &outcome::kills, &outcome::freezes,
-          &outcome::excluded, &outcome::drains, &outcome::joins,
-          &outcome::crashes, &outcome::moves, &outcome::undone,
-          &outcome::ailing, &outcome::lone_plans, &outcome::accepted,
-          &outcome::refused, &outcome::pauses, &outcome::stalls, &outcome::cuts,
-          &outcome::power_cuts, &outcome::resumes, &outcome::no_room})
+         {&outcome::generations, &outcome::kills,      &outcome::freezes,
+          &outcome::excluded,    &outcome::drains,     &outcome::joins,
+          &outcome::crashes,     &outcome::moves,      &outcome::undone,
+          &outcome::ailing,      &outcome::lone_plans, &outcome::accepted,
+          &outcome::refused,     &outcome::pauses,     &outcome::stalls,
+          &outcome::cuts,        &outcome::power_cuts, &outcome::resumes,
+          &outcome::no_room,     &outcome::row_waits})
       sum.*one += how.*one;
     sum.took += how.took;
   }
@@ -81,6 +82,7 @@ struct totals {
     number(sum.accepted, "requests accepted");
     number(sum.refused, "refused");
     number(sum.no_room, "waits for room");
+    number(sum.row_waits, "waits for rows");
     number(sum.pauses, "pauses");
     number(sum.undone, "steps undone");
     number(sum.moves, "switches to other owners");
@@ -209,6 +211,19 @@ TEST(simulation, nobody_gets_more_than_it_has_room_for) {
   });
   if (all.runs > 50) {
     EXPECT_GT(all.sum.no_room, 0u);
+  }
+}
+
+// Sets larger than memory, copies that get lost, an origin that is away.
+TEST(simulation, where_rows_are_changes_no_step) {
+  totals all = run_all(4, {}, [](cluster_options& options) {
+    options.on_demand = true;
+    options.supervised = options.seed % 2 == 0;
+    options.coordinator_stalls = options.seed % 3 == 0;
+    options.partitions = options.seed % 5 == 0;
+  });
+  if (all.runs > 50) {
+    EXPECT_GT(all.sum.row_waits, 0u);
   }
 }
 
