@@ -6,6 +6,7 @@
 
 #include <arrow/api.h>
 #include <arrow/util/align_util.h>
+#include <cstring>
 
 namespace ballast::data {
 
@@ -62,6 +63,29 @@ uint64_t held_bytes(const arrow::ArrayData& column) {
   for (const std::shared_ptr<arrow::ArrayData>& child : column.child_data)
     out += held_bytes(*child);
   return out;
+}
+
+/// Of the memory of a chunk.
+class values_buffer final : public arrow::Buffer {
+public:
+  values_buffer(const void* values, size_t bytes,
+                std::shared_ptr<const void> owner)
+      : arrow::Buffer(static_cast<const uint8_t*>(values), int64_t(bytes)),
+        owner_(std::move(owner)) {}
+
+private:
+  std::shared_ptr<const void> owner_;
+};
+
+size_t values_in_row(const arrow::Schema& schema) {
+  return size_t(
+      static_cast<const arrow::FixedSizeListType&>(*schema.field(0)->type())
+          .list_size());
+}
+
+std::shared_ptr<arrow::DataType> value_type(const arrow::Schema& schema) {
+  return static_cast<const arrow::FixedSizeListType&>(*schema.field(0)->type())
+      .value_type();
 }
 
 [[noreturn]] void refuse(chunk_id id, const std::string& why) {
@@ -159,7 +183,64 @@ chunk_ptr make_chunk(chunk_id id, const ledger::row_shape& row,
         refuse(id, "has label " + std::to_string(out->labels[i]) + " in row " +
                        std::to_string(i) + ", there are " +
                        std::to_string(row.classes) + " classes");
-  out->batch = std::move(batch);
+  out->schema = batch->schema();
+  out->memory = std::move(batch);
+  return out;
+}
+
+std::shared_ptr<arrow::RecordBatch> batch_of(const chunk& what) {
+  const auto column = [&](const std::shared_ptr<arrow::DataType>& type,
+                          const void* values, size_t count) {
+    auto buffer = std::make_shared<values_buffer>(
+        values, count * size_t(type->byte_width()), what.memory);
+    return arrow::ArrayData::Make(type, int64_t(count),
+                                  {nullptr, std::move(buffer)}, 0);
+  };
+  const arrow::Schema& schema = *what.schema;
+  const size_t rows = what.rows;
+  auto features = arrow::ArrayData::Make(
+      schema.field(0)->type(), int64_t(rows), {nullptr},
+      {column(value_type(schema), what.features, rows * values_in_row(schema))},
+      0);
+  const void* label = what.labels != nullptr
+                          ? static_cast<const void*>(what.labels)
+                          : what.targets;
+  return arrow::RecordBatch::Make(
+      what.schema, int64_t(rows),
+      {std::move(features), column(schema.field(1)->type(), label, rows),
+       column(schema.field(2)->type(), what.sample_ids, rows)});
+}
+
+chunk_ptr compact(chunk_ptr what) {
+  constexpr uint64_t small_bytes = 64 << 10;
+  if (what->bytes > small_bytes)
+    return what;
+  const size_t rows = what->rows;
+  const size_t features = rows * values_in_row(*what->schema) *
+                          size_t(value_type(*what->schema)->byte_width());
+  const size_t ids = rows * sizeof(uint64_t);
+  const size_t labels = rows * sizeof(int32_t);
+  // From Arrow's allocator, whose regions the kernel backs with huge pages: a
+  // process with many small pages takes long to end. The widest values come
+  // first, so that all are aligned.
+  const std::shared_ptr<arrow::Buffer> block =
+      take_arrow(arrow::AllocateBuffer(int64_t(ids + labels + features)),
+                 errc::device_failed, "chunk " + to_string(what->id));
+  uint8_t* at = block->mutable_data();
+  auto out = std::make_shared<chunk>(*what);
+  out->sample_ids =
+      static_cast<const uint64_t*>(std::memcpy(at, what->sample_ids, ids));
+  const void* label = what->labels != nullptr
+                          ? static_cast<const void*>(what->labels)
+                          : what->targets;
+  const void* copied = std::memcpy(at + ids, label, labels);
+  if (what->labels != nullptr)
+    out->labels = static_cast<const int32_t*>(copied);
+  else
+    out->targets = static_cast<const float*>(copied);
+  out->features = std::memcpy(at + ids + labels, what->features, features);
+  out->bytes = ids + labels + features;
+  out->memory = block;
   return out;
 }
 
@@ -175,22 +256,23 @@ chunk_ptr chunk_within(const chunk& several, chunk_id id, uint32_t begin,
   out->targets = several.targets != nullptr ? several.targets + begin : nullptr;
   out->sample_ids = several.sample_ids + begin;
   out->bytes = rows * (values + sizeof(int32_t) + sizeof(uint64_t));
-  out->batch = several.batch->Slice(begin, rows);
+  out->memory = several.memory;
+  out->schema = several.schema;
   return out;
 }
 
 chunk_ptr damaged_copy(const chunk& what) {
-  constexpr int ids_column = 2;
-  std::vector<uint64_t> ids(what.sample_ids, what.sample_ids + what.rows);
-  if (!ids.empty())
-    ids[0] ^= 0xff;
+  struct damaged {
+    std::shared_ptr<const void> rest;
+    std::vector<uint64_t> ids;
+  };
+  auto kept = std::make_shared<damaged>(
+      damaged{what.memory, {what.sample_ids, what.sample_ids + what.rows}});
+  if (!kept->ids.empty())
+    kept->ids[0] ^= 0xff;
   auto out = std::make_shared<chunk>(what);
-  out->batch = take_arrow(
-      what.batch->SetColumn(
-          ids_column, what.batch->schema()->field(ids_column),
-          flat(arrow::uint64(), what.rows, as_buffer(std::move(ids)))),
-      errc::internal, "chunk " + to_string(what.id));
-  out->sample_ids = values_of<uint64_t>(*out->batch->column_data(ids_column));
+  out->sample_ids = kept->ids.data();
+  out->memory = std::move(kept);
   return out;
 }
 

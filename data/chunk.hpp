@@ -1,8 +1,10 @@
-/// A chunk in memory: one Arrow record batch with columns
+/// A chunk in memory. It travels and is stored as an Arrow record batch with
+/// the columns
 ///   features    fixed_size_list<stored type>[features]
 ///   label       int32 class, or float32 target
 ///   sample_id   uint64
-/// plus raw pointers into it, for gathering without Arrow calls.
+/// and is held as raw pointers to their values: gathering needs no Arrow calls,
+/// and the objects of a batch take 4 KB, as much as the rows of a small chunk.
 /// Immutable and shared; safe to read from any thread.
 #pragma once
 
@@ -29,10 +31,11 @@ std::string to_string(data_part part);
 struct chunk {
   chunk_id id{};
   uint32_t rows = 0;
-  std::shared_ptr<arrow::RecordBatch> batch; // keeps the pointers alive
-  const void* features = nullptr;            // rows x features, stored type
-  const int32_t* labels = nullptr;           // null for regression
-  const float* targets = nullptr;            // null for classes
+  std::shared_ptr<const void> memory;    // keeps the pointers alive
+  std::shared_ptr<arrow::Schema> schema; // of the columns above
+  const void* features = nullptr;        // rows x features, stored type
+  const int32_t* labels = nullptr;       // null for regression
+  const float* targets = nullptr;        // null for classes
   const uint64_t* sample_ids = nullptr;
   uint64_t bytes = 0; // memory in use
 };
@@ -49,6 +52,12 @@ struct row_place {
 /// match `row`.
 chunk_ptr make_chunk(chunk_id id, const ledger::row_shape& row,
                      std::shared_ptr<arrow::RecordBatch> batch);
+
+/// Its columns, over its own memory, which stays as long as they do.
+std::shared_ptr<arrow::RecordBatch> batch_of(const chunk& what);
+
+/// Itself; or if it is small, a copy whose memory is one block.
+chunk_ptr compact(chunk_ptr what);
 
 /// Rows [begin, begin + rows) of a batch that holds several chunks in a row, as
 /// the chunk `id`. The memory of all of them stays as long as one of them is

@@ -297,7 +297,9 @@ private:
     if (several->id != expected.id || several->rows != expected.rows)
       chunk =
           chunk_within(*several, expected.id, uint32_t(at), expected.rows, row);
-    return checksum(*chunk, row) == expected.checksum ? chunk : nullptr;
+    return checksum(*chunk, row) == expected.checksum
+               ? compact(std::move(chunk))
+               : nullptr;
   }
 
   bool fetch_blob_once(const std::string& blob, const bulk_watch& how,

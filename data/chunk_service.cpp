@@ -36,7 +36,7 @@ public:
   chunk_reader(flight_ticket ticket, chunk_service::finder find,
                chunk_ptr first)
       : ticket_(std::move(ticket)), find_(std::move(find)),
-        schema_(first->batch->schema()), next_(std::move(first)) {}
+        schema_(first->schema), next_(std::move(first)) {}
 
   std::shared_ptr<arrow::Schema> schema() const override { return schema_; }
 
@@ -52,7 +52,7 @@ public:
           (!several.empty() && bytes + next_->bytes > shared_message_bytes))
         break;
       bytes += next_->bytes;
-      several.push_back(std::exchange(next_, nullptr)->batch);
+      several.push_back(batch_of(*std::exchange(next_, nullptr)));
     }
     if (several.empty())
       return failed_;

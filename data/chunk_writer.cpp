@@ -2,12 +2,15 @@
 
 #include "data/arrow_support.hpp"
 #include "data/chunk.hpp"
+#include "data/chunk_file.hpp"
 #include "data/prepare_cache.hpp"
+#include "data/set_tables.hpp"
 #include "runtime/base/fault_point.hpp"
 #include "runtime/base/unique_fd.hpp"
 #include "store/sync_path.hpp"
 #include "store/work_watch.hpp"
 
+#include <algorithm>
 #include <arrow/api.h>
 #include <arrow/io/buffered.h>
 #include <arrow/io/file.h>
@@ -45,6 +48,26 @@ chunk_columns columns_of(const part_rows& part, const ledger::row_shape& row,
     else
       out.targets.push_back(table.targets[from]);
   }
+  return out;
+}
+
+/// A batch costs as much as some hundred rows, to write, to find and to read.
+uint64_t chunks_in_batch_of(const std::vector<std::span<const uint64_t>>& all,
+                            const ledger::row_shape& row) {
+  constexpr uint64_t batch_bytes = 256 << 10;
+  if (all.size() <= chunks_in_json_max) // few: each has its own
+    return 1;
+  const uint64_t row_bytes = row.features * stored_bytes(row.stored);
+  const uint64_t chunk_bytes = all[0].size() * (row_bytes + 12);
+  return std::max<uint64_t>(1,
+                            batch_bytes / std::max<uint64_t>(1, chunk_bytes));
+}
+
+std::vector<uint64_t>
+joined(std::span<const std::span<const uint64_t>> several) {
+  std::vector<uint64_t> out;
+  for (std::span<const uint64_t> one : several)
+    out.insert(out.end(), one.begin(), one.end());
   return out;
 }
 
@@ -87,26 +110,38 @@ write_chunks(const std::filesystem::path& path, const ledger::row_shape& row,
           take_arrow(arrow::io::FileOutputStream::Open(path.string()), failed,
                      context)),
       failed, context);
+  const uint64_t in_batch = chunks_in_batch_of(chunks, row);
   arrow::ipc::IpcWriteOptions options = arrow::ipc::IpcWriteOptions::Defaults();
   options.alignment = 64; // so that vectors load straight from the file's bytes
-  auto writer =
-      take_arrow(arrow::ipc::MakeFileWriter(file, chunk_schema(row), options),
-                 failed, context);
+  auto writer = take_arrow(
+      arrow::ipc::MakeFileWriter(
+          file, with_chunks_in_batch(chunk_schema(row), in_batch), options),
+      failed, context);
   std::vector<ledger::chunk_info> out;
   out.reserve(chunks.size());
-  for (std::span<const uint64_t> samples : chunks) {
+  while (out.size() < chunks.size()) {
     check_stop(stop);
-    const chunk_ptr made =
-        make_chunk(chunk_id(uint32_t(out.size())), row,
-                   make_batch(row, columns_of(part, row, samples)));
-    ledger::chunk_info& info =
-        out.emplace_back(describe(part, row, samples, *made));
+    const auto several = std::span(chunks).subspan(
+        out.size(), std::min<size_t>(in_batch, chunks.size() - out.size()));
+    const std::shared_ptr<arrow::RecordBatch> batch =
+        make_batch(row, columns_of(part, row, joined(several)));
     int64_t bytes = 0;
-    check_arrow(arrow::ipc::GetRecordBatchSize(*made->batch, options, &bytes),
-                failed, context);
-    info.bytes = uint64_t(bytes);
-    check_arrow(writer->WriteRecordBatch(*made->batch), failed, context);
-    stop.did(samples.size());
+    check_arrow(arrow::ipc::GetRecordBatchSize(*batch, options, &bytes), failed,
+                context);
+    const chunk_ptr made =
+        make_chunk(chunk_id(uint32_t(out.size())), row, batch);
+    uint32_t begin = 0;
+    for (std::span<const uint64_t> samples : several) {
+      const auto rows = uint32_t(samples.size());
+      const chunk_ptr one =
+          chunk_within(*made, chunk_id(uint32_t(out.size())), begin, rows, row);
+      ledger::chunk_info& info =
+          out.emplace_back(describe(part, row, samples, *one));
+      info.bytes = in_batch == 1 ? uint64_t(bytes) : one->bytes;
+      begin += rows;
+    }
+    check_arrow(writer->WriteRecordBatch(*batch), failed, context);
+    stop.did(begin);
   }
   check_arrow(writer->Close(), failed, context);
   check_arrow(file->Close(), failed, context);

@@ -1,5 +1,6 @@
 /// Cuts rows of a source_table into chunks and writes them as one Arrow IPC
-/// file, batch i = chunk i.
+/// file, batch i = chunk i; of many small chunks each batch holds several, and
+/// the schema says how many (data/chunk_file.hpp reads them).
 #pragma once
 
 #include "data/source_table.hpp"

@@ -18,7 +18,7 @@ column_of(const std::shared_ptr<arrow::DataType>& type, size_t values,
 } // namespace
 
 void picked_rows::begin(const chunk& first) {
-  schema_ = first.batch->schema();
+  schema_ = first.schema;
   const auto& list =
       static_cast<const arrow::FixedSizeListType&>(*schema_->field(0)->type());
   row_bytes_ =

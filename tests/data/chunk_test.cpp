@@ -32,14 +32,34 @@ TEST(chunk, points_into_its_record_batch) {
   EXPECT_EQ(chunk->targets, nullptr);
   EXPECT_EQ(chunk->sample_ids[4], 2004u);
   EXPECT_EQ(chunk->bytes, 5u * (3 * 2 + 4 + 8));
-  EXPECT_TRUE(chunk->batch->ValidateFull().ok());
+  EXPECT_TRUE(batch_of(*chunk)->ValidateFull().ok());
+}
+
+TEST(chunk, that_is_small_is_held_without_the_objects_of_its_batch) {
+  for (int32_t classes : {4, 0}) {
+    const ledger::row_shape row =
+        shape_of(ledger::stored_type::float32, 3, classes);
+    const chunk_ptr whole = some_chunk<float>(2, 5, row);
+    const auto expected = batch_of(*whole);
+    const std::string sum = checksum(*whole, row);
+    const chunk_ptr held = compact(whole);
+    EXPECT_NE(held->memory, whole->memory);
+    EXPECT_TRUE(batch_of(*held)->Equals(*expected));
+    EXPECT_TRUE(batch_of(*held)->ValidateFull().ok());
+    EXPECT_EQ(checksum(*held, row), sum);
+    EXPECT_EQ(held->bytes, 5u * (3 * 4 + 4 + 8));
+  }
+  const ledger::row_shape wide =
+      shape_of(ledger::stored_type::float32, 100'000, 4);
+  const chunk_ptr large = some_chunk<float>(2, 1, wide);
+  EXPECT_EQ(compact(large), large);
 }
 
 TEST(chunk, of_a_slice_starts_at_the_slice) {
   const ledger::row_shape row = shape_of(ledger::stored_type::float32, 2, 0);
   const chunk_ptr whole = some_chunk<float>(1, 6, row);
   const chunk_ptr part =
-      make_chunk(chunk_id{1}, row, whole->batch->Slice(2, 3));
+      make_chunk(chunk_id{1}, row, batch_of(*whole)->Slice(2, 3));
   EXPECT_EQ(part->sample_ids[0], 1002u);
   EXPECT_EQ(part->targets[0], 1.0f);
   EXPECT_EQ(static_cast<const float*>(part->features)[0],
@@ -48,7 +68,7 @@ TEST(chunk, of_a_slice_starts_at_the_slice) {
 
 TEST(chunk, refuses_columns_that_are_not_as_the_row_says) {
   const ledger::row_shape row = shape_of(ledger::stored_type::uint8, 3, 4);
-  const auto batch = some_chunk<uint8_t>(0, 5, row)->batch;
+  const auto batch = batch_of(*some_chunk<uint8_t>(0, 5, row));
   EXPECT_EQ(refusal(row, batch), "");
   EXPECT_THAT(refusal(shape_of(ledger::stored_type::uint8, 2, 4), batch),
               HasSubstr("chunk 3 has the columns"));
@@ -63,7 +83,7 @@ TEST(chunk, refuses_columns_that_are_not_as_the_row_says) {
 
 TEST(chunk, refuses_buffers_shorter_than_claimed) {
   const ledger::row_shape row = shape_of(ledger::stored_type::uint8, 3, 4);
-  const auto batch = some_chunk<uint8_t>(0, 5, row)->batch;
+  const auto batch = batch_of(*some_chunk<uint8_t>(0, 5, row));
   const auto claimed = arrow::RecordBatch::Make(
       batch->schema(), 6,
       std::vector<std::shared_ptr<arrow::ArrayData>>{

@@ -77,12 +77,13 @@ TEST(picked_rows, are_rows_of_several_chunks_in_the_order_asked_for) {
   rows.add(*one, 0);
   rows.add(*two, 19);
   const chunk_ptr got = make_chunk(chunk_id{}, row, rows.take());
-  const auto expected = arrow::ConcatenateRecordBatches(
-                            {two->batch->Slice(7, 1), one->batch->Slice(0, 1),
-                             two->batch->Slice(19, 1)})
-                            .ValueOrDie();
-  EXPECT_TRUE(got->batch->Equals(*expected, true))
-      << got->batch->ToString() << expected->ToString();
+  const auto expected =
+      arrow::ConcatenateRecordBatches({batch_of(*two)->Slice(7, 1),
+                                       batch_of(*one)->Slice(0, 1),
+                                       batch_of(*two)->Slice(19, 1)})
+          .ValueOrDie();
+  EXPECT_TRUE(batch_of(*got)->Equals(*expected, true))
+      << batch_of(*got)->ToString() << expected->ToString();
 }
 
 } // namespace
