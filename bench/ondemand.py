@@ -23,11 +23,16 @@ peers    Samples a second of a linear model on 20 GB from the disk, beside
          MosaicML Streaming, Lance and Grain on as many rows of the same size
          (bench/peers/stream_linear.py); and which rows they lose or repeat when
          the number of workers changes and one of them dies.
+link     The same kill where two hosts with two workers each have a line of 1
+         Gbit/s between them, a set of 8 GB and no disk in common; and samples a
+         second from then until what the dead worker owned has come, over those
+         behind it. Needs root.
 
-Needs 4 GB of memory, `memory` 10 GB, `peers` 41 GB of disk. The sets are prepared first, once, in the
+Needs 4 GB of memory, `memory` and `link` 10 GB, `peers` 41 GB of disk. The sets are prepared first, once, in the
 folder of the benchmark.
 """
 import functools
+import json
 import os
 import random
 import re
@@ -41,11 +46,12 @@ from lib.goodput import killed_often
 from lib.joins import joins
 from lib.kills import MB_25, emulated, kills, p99, phase_table, seconds
 from lib.measure import Peer, Scratch, arguments, run_parts, say, table, warn_if_busy
-from lib.observed import Runs
+from lib.observed import PREPARED_S, Runs
+from lib.two_hosts import Cluster, NotHere, two_hosts
 
 from harness.http_client import request
 from harness.live_run import LiveRun
-from harness.run_files import read_json
+from harness.run_files import Tail, read_json
 
 WORKERS, STEP_US = 4, 50_000
 SETS = {
@@ -267,6 +273,7 @@ def host(options, runs, verdicts):
 
 
 LINEAR = {"rows": 1_000_000, "features": 5_000, "classes": 10}  # 20 GB
+PEERS = ("mosaic", "lance", "grain")
 LINEAR_BATCH, LINEAR_WORKERS, LINEAR_MEMORY_MB = 256, 2, 2_000
 
 
@@ -304,6 +311,20 @@ def samples_per_s(seconds_each):
     return go
 
 
+# Of 20 GB: the quickest is still in its first epoch then.
+FROM_DISK_S = 10
+
+
+def forget_pages():
+    """What was read before is read from the disk again."""
+    try:
+        os.sync()
+        with open("/proc/sys/vm/drop_caches", "w", encoding="ascii") as caches:
+            caches.write("1")
+    except OSError as why:
+        say(f"note: {why}: some of the rows come from memory")
+
+
 def peers(options, runs, verdicts):
     """One peer's set at a time is on the disk beside ours."""
     peer = Peer(options.peers)
@@ -313,15 +334,18 @@ def peers(options, runs, verdicts):
     runs.watch(job, lambda live: None)  # prepares it
     rows = job["data"]["train"]["rows"]
     raw = {}
-    for what in ("mosaic", "lance", "grain"):
+    for what in options.what or PEERS:
         folder = os.path.join(runs.scratch, what)
         size = ("--rows", rows, "--features", LINEAR["features"], "--classes", LINEAR["classes"])
         peer.run("stream_linear.py", "--what", what, "--write", folder, *size)
-        read = ("--read", folder, "--seconds", options.seconds, "--world", LINEAR_WORKERS, "--batch", LINEAR_BATCH)
+        seconds_each = FROM_DISK_S * options.peer_gb // 20 or 1
+        read = ("--read", folder, "--seconds", seconds_each, "--world", LINEAR_WORKERS, "--batch", LINEAR_BATCH)
         raw[what] = []
         for _ in range(options.repeats):
+            forget_pages()
             theirs = peer.run("stream_linear.py", "--what", what, *read)["samples_per_s"]
-            raw[what].append({"theirs": theirs, "ours": runs.watch(job, samples_per_s(options.seconds))})
+            forget_pages()
+            raw[what].append({"theirs": theirs, "ours": runs.watch(job, samples_per_s(seconds_each))})
         shutil.rmtree(folder, ignore_errors=True)
     say(f"\na linear model on {options.peer_gb} GB from the disk, {LINEAR_WORKERS} workers, batch {LINEAR_BATCH}")
     lines = [("peer", "theirs", "ours", "ours over theirs")]
@@ -331,20 +355,122 @@ def peers(options, runs, verdicts):
         lines.append((what, f"{theirs:.0f}/s", f"{ours:.0f}/s", f"{ratio:.2f} x"))
         verdicts.at_least(f"linear from the disk, over {what}", ratio, OVER_PEER_MIN, "x")
     table(lines)
-    exactness(peer)
+    exactness(peer, options.what or PEERS)
     return raw
 
 
-def exactness(peer):
+def exactness(peer, which):
     say("\n10,007 rows, 2 -> 3 -> 1 workers, one of the three killed: what the peers lose or repeat (ours: 0, 0)")
     lines = [("peer", "lost", "repeated", "hung", "refused")]
-    for what in ("mosaic", "lance", "grain"):
+    for what in which:
         found = peer.run("stream_exactness.py", "--what", what)
         lines.append((what, found["lost"], found["repeated"], found["hung"], found["refused"] or "-"))
     table(lines)
 
 
-PARTS = {"kill": kill, "start": start, "join": join, "goodput": goodput, "memory": memory, "host": host, "peers": peers}
+APART = {"rows": 2_000_000, "features": 1_000, "classes": 4}  # 8 GB
+APART_MBIT, APART_WORKERS = 1000, 4
+APART_STEP_S_MAX, APART_RATE_MIN = 0.15, 0.9
+APART_PARAMETERS = 250_000  # 1 MB: the line has room for rows
+AFTER_S = 20  # of steps that lack nothing
+
+
+class Watched:
+    """What a cluster's run has written so far."""
+
+    def __init__(self, cluster):
+        self.cluster = cluster
+        self.steps, self.events = (self.tail(name) for name in ("steps.jsonl", "events.jsonl"))
+
+    def tail(self, name):
+        until = time.monotonic() + PREPARED_S
+        while not self.cluster.run_file(name):
+            if time.monotonic() > until:
+                raise SystemExit(f"link: no {name} in {self.cluster.folder}")
+            time.sleep(0.1)
+        return Tail(self.cluster.run_file(name))
+
+    def poll(self):
+        self.steps.poll()
+        self.events.poll()
+
+    def wait(self, condition, what):
+        until = time.monotonic() + PREPARED_S
+        while not condition():
+            if time.monotonic() > until:
+                raise SystemExit(f"link: waited in vain for {what}; see {self.cluster.folder}")
+            time.sleep(0.1)
+            self.poll()
+
+    def full_stores(self, names):
+        """How often each said that all it owns is here."""
+        said = {}
+        for name in names:
+            with open(self.cluster.log(name), encoding="utf-8") as log:
+                said[name] = log.read().count("holds ")
+        return said
+
+    def samples_per_s(self, begin_ns, end_ns):
+        inside = [s for s in self.steps.lines if begin_ns < s["t_ns"] <= end_ns]
+        return sum(s["samples"] for s in inside[1:]) / ((inside[-1]["t_ns"] - inside[0]["t_ns"]) / 1e9)
+
+
+def kill_apart(cluster, watched, dice):
+    names = sorted(cluster.pids)
+    watched.wait(lambda: all(watched.full_stores(names).values()), "full stores")
+    time.sleep(dice.uniform(1, 2))
+    victim = dice.choice(names)
+    others = [name for name in names if name != victim]
+    before = watched.full_stores(others)
+    killed_ns = time.monotonic_ns()
+    os.kill(cluster.pids[victim], signal.SIGKILL)
+    watched.wait(lambda: all(n > before[name] for name, n in watched.full_stores(others).items()), "residency")
+    back_ns = time.monotonic_ns()
+    time.sleep(AFTER_S)
+    watched.poll()
+    begun = next(e for e in watched.events.lines if e["kind"] == "generation" and victim not in e["workers"])
+    first = next(s for s in watched.steps.lines if s["generation"] >= begun["generation"])
+    rates = [watched.samples_per_s(*span) for span in ((first["t_ns"], back_ns), (back_ns, time.monotonic_ns()))]
+    return {
+        "to_step_s": (first["t_ns"] - killed_ns) / 1e9,
+        "until_back_s": (back_ns - killed_ns) / 1e9,
+        "rate_meanwhile": rates[0],
+        "rate_behind": rates[1],
+    }
+
+
+def link(options, runs, verdicts):
+    dice = random.Random(7)
+    job = emulated(APART_WORKERS, APART_PARAMETERS, STEP_US, train=APART, data={"chunk_rows": 1_000})
+    file = os.path.join(runs.scratch, "apart.json")
+    with open(file, "w", encoding="utf-8") as out:
+        json.dump(job, out)
+    raw = []
+    try:
+        with two_hosts(None, APART_MBIT, 0):
+            for _ in range(options.repeats):
+                folder = os.path.join(runs.scratch, f"apart-{len(raw)}")
+                caches = os.path.join(runs.scratch, "cache"), os.path.join(folder, "cache")
+                with Cluster(options.ballast, APART_WORKERS, folder, caches[0], other_cache=caches[1]) as cluster:
+                    submitted = cluster.submit(file)
+                    raw.append(kill_apart(cluster, Watched(cluster), dice))
+                    cluster.ask("stop")
+                    cluster.finish(submitted)
+    except NotHere as why:
+        say(f"link: {why}")
+        return raw
+    say(f"\ntwo hosts, {APART_MBIT} Mbit/s, {APART_WORKERS} workers, 8 GB, kill -9 of one")
+    rows = [("until the next step", "until all is here", "samples/s meanwhile", "behind it")]
+    for r in raw:
+        rows.append((f"{r['to_step_s']:.3f} s", f"{r['until_back_s']:.1f} s", f"{r['rate_meanwhile']:.0f}", f"{r['rate_behind']:.0f}"))
+    table(rows)
+    verdicts.at_most("two hosts, kill to the next step", statistics.median(r["to_step_s"] for r in raw), APART_STEP_S_MAX, "s")
+    share = statistics.median(r["rate_meanwhile"] / r["rate_behind"] for r in raw)
+    verdicts.at_least("two hosts, samples/s until all is here", share, APART_RATE_MIN, "x")
+    return raw
+
+
+PARTS = {"kill": kill, "start": start, "join": join, "goodput": goodput, "memory": memory, "host": host, "link": link, "peers": peers}
 
 
 def main():
@@ -352,6 +478,7 @@ def main():
         p.add_argument("--kills", type=int, default=50, help="for each set (default 50)")
         p.add_argument("--seconds", type=int, default=60, help="of each case of goodput (default 60)")
         p.add_argument("--peer-gb", type=int, default=20, help="size of the set in `peers` (default 20)")
+        p.add_argument("--what", choices=PEERS, action="append", help="only this peer; may be repeated")
         p.add_argument("--sets", choices=list(SETS), action="append", help="only this set; may be repeated")
 
     options = arguments(__doc__.splitlines()[0], list(PARTS), more=more)

@@ -109,31 +109,81 @@ def _process(command, log, env):
             p.wait()
 
 
+class Cluster:
+    """A coordinator on one host and workers on both, in turn. `other_cache`:
+    of the host without the coordinator, else they share a disk."""
+
+    def __init__(self, ballast, workers, folder, cache, first_host=0, other_cache=None):
+        self.ballast, self.folder, self.host = ballast, folder, first_host
+        self.caches = {first_host: cache, 1 - first_host: other_cache or cache}
+        self.workers = workers
+        self.pids = {}  # by name; the nodes themselves, nothing stands between
+        self._stack = contextlib.ExitStack()
+
+    def log(self, name):
+        return os.path.join(self.folder, f"{name}.log")
+
+    def _env(self, host):
+        return {**os.environ, "BALLAST_CACHE": self.caches[host]}
+
+    def _node(self, host, name, *words):
+        command = command_on(host, self.ballast, "node", "--insecure", *words)
+        return self._stack.enter_context(_process(command, self.log(name), self._env(host)))
+
+    def __enter__(self):
+        os.makedirs(self.folder)
+        where = ["--listen", f"{ADDRESSES[self.host]}:0", "--http", "127.0.0.1:0", "--state", self.folder]
+        with contextlib.ExitStack() as undo:
+            undo.push(self._stack)
+            coordinator = self._node(self.host, "coordinator", "--coordinator", *where)
+            address = coordinator.stdout.readline().split()
+            http = coordinator.stdout.readline().split()
+            if len(address) != 2 or len(http) != 2:
+                raise SystemExit(f"link: the coordinator did not start; see {self.log('coordinator')}")
+            self.http = http[1]
+            for w in range(self.workers):
+                host = (self.host + w) % 2
+                join = ["--join", address[1], "--name", f"w{w}", "--host", ADDRESSES[host], "--once"]
+                self.pids[f"w{w}"] = self._node(host, f"w{w}", *join).pid
+            undo.pop_all()
+        return self
+
+    def __exit__(self, *what):
+        return self._stack.__exit__(*what)
+
+    def submit(self, job, changes=()):
+        """The submitter, which waits for the end of the run."""
+        words = [job, "--to", self.http, "--wait", "--set", f"/elastic/workers={self.workers}"]
+        for change in changes:
+            words += ["--set", change]
+        command = command_on(self.host, self.ballast, "submit", *words)
+        return subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=self._env(self.host)
+        )
+
+    def ask(self, *words):
+        """A control message."""
+        command = command_on(self.host, self.ballast, "ctl", "--to", self.http, *words)
+        subprocess.run(command, check=True, capture_output=True)
+
+    def finish(self, submitted):
+        """Its run has to end well."""
+        said, _ = submitted.communicate()
+        if submitted.returncode != 0:
+            with open(self.log("coordinator")) as f:
+                raise SystemExit(f"link: the run failed with exit code {submitted.returncode}:\n{said}{f.read()}")
+
+    def run_file(self, name):
+        """Of its only run; None where it is not there yet."""
+        found = glob.glob(os.path.join(self.folder, "runs", "*", name))
+        return found[0] if found else None
+
+
 def train(ballast, job, changes, workers, folder, first_host=0):
     """One job on `workers` workers, the hosts in turn; the moments in ns at
     which its steps were done."""
-    os.makedirs(folder)
-    log = os.path.join(folder, "log")
-    env = {**os.environ, "BALLAST_CACHE": os.path.join(os.path.dirname(folder), "cache")}
-    with contextlib.ExitStack() as stack:
-        node = [ballast, "node", "--insecure"]
-        where = ["--listen", f"{ADDRESSES[first_host]}:0", "--http", "127.0.0.1:0", "--state", folder]
-        coordinator = stack.enter_context(_process(command_on(first_host, *node, "--coordinator", *where), log, env))
-        address = coordinator.stdout.readline().split()
-        http = coordinator.stdout.readline().split()
-        if len(address) != 2 or len(http) != 2:
-            raise SystemExit(f"link: the coordinator did not start; see {log}")
-        for w in range(workers):
-            host = (first_host + w) % 2
-            join = ["--join", address[1], "--name", f"w{w}", "--host", ADDRESSES[host], "--once"]
-            stack.enter_context(_process(command_on(host, *node, *join), log, env))
-        submit = [ballast, "submit", job, "--to", http[1], "--wait", "--set", f"/elastic/workers={workers}"]
-        for change in changes:
-            submit += ["--set", change]
-        done = subprocess.run(command_on(first_host, *submit), capture_output=True, text=True, env=env)
-        if done.returncode != 0:
-            with open(log) as f:
-                raise SystemExit(f"link: the run failed with exit code {done.returncode}:\n{done.stderr}{f.read()}")
-    [steps] = glob.glob(os.path.join(folder, "runs", "*", "steps.jsonl"))
-    with open(steps) as f:
-        return [json.loads(line)["t_ns"] for line in f]
+    cache = os.path.join(os.path.dirname(folder), "cache")
+    with Cluster(ballast, workers, folder, cache, first_host) as cluster:
+        cluster.finish(cluster.submit(job, changes))
+        with open(cluster.run_file("steps.jsonl")) as f:
+            return [json.loads(line)["t_ns"] for line in f]
