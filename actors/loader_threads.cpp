@@ -112,6 +112,8 @@ void loader_threads::at_work(std::unique_lock<std::mutex>& lock,
   for (const what& one : chunks)
     under_way_.erase(one);
   changed_.notify_all();
+  if (rest_.none() && under_way_.empty())
+    how_.all_here();
   if (error)
     std::rethrow_exception(error);
 }
@@ -176,10 +178,10 @@ void loader_threads::bring(std::unique_lock<std::mutex>& lock, size_t i) {
   for (const ledger::chunk_info& one : next.chunks)
     chunks.emplace_back(next.part, one.id);
   try {
-    if (!chunks.empty())
-      at_work(lock, chunks, [&] { how_.bring(next, i); });
-    if (rest_.none() && under_way_.empty())
-      how_.all_here();
+    at_work(lock, chunks, [&] {
+      if (!next.chunks.empty())
+        how_.bring(next, i);
+    });
   } catch (const std::exception& e) {
     monitor::log().warn(
         "the rest of the share: {}; steps ask for its rows themselves",

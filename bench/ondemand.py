@@ -407,7 +407,7 @@ class Watched:
         said = {}
         for name in names:
             with open(self.cluster.log(name), encoding="utf-8") as log:
-                said[name] = log.read().count("holds ")
+                said[name] = log.read().count(" train and ")
         return said
 
     def samples_per_s(self, begin_ns, end_ns):

@@ -15,6 +15,7 @@ chunk_labels::chunk_labels(const ledger::manifest& set) {
     begins_.push_back(labels_.size());
     rows_.push_back(chunk.rows);
     bytes_.push_back(chunk.bytes);
+    bytes_sum_ += chunk.bytes;
     if (bins == 0)
       labels_.push_back({0, double(chunk.rows)});
     else
@@ -32,6 +33,7 @@ void chunk_labels::add(uint32_t rows, uint64_t bytes,
                        const std::vector<double>& rows_by_class) {
   rows_.push_back(rows);
   bytes_.push_back(bytes);
+  bytes_sum_ += bytes;
   for (uint32_t c = 0; c < rows_by_class.size(); ++c)
     if (rows_by_class[c] > 0)
       labels_.push_back({c, rows_by_class[c]});

@@ -32,12 +32,14 @@ public:
   std::vector<label_rows> of(const ledger::interval& part) const;
   uint32_t rows_of(chunk_id chunk) const;
   uint64_t bytes_of(chunk_id chunk) const;
+  uint64_t bytes() const { return bytes_sum_; } // of all chunks
 
 private:
   bool labelled_ = false;
   size_t classes_ = 1;
   std::vector<uint32_t> rows_;     // by chunk
   std::vector<uint64_t> bytes_;    // by chunk
+  uint64_t bytes_sum_ = 0;
   std::vector<size_t> begins_;     // by chunk, and the end of the last
   std::vector<label_rows> labels_; // of all chunks
 };

@@ -14,7 +14,7 @@ constexpr size_t groups_of_owner_min = 64;
 } // namespace
 
 coarse_set::coarse_set(const ledger::manifest& set, const chunk_labels& labels,
-                       const ledger::plan& of, size_t groups)
+                       const ledger::plan& of, size_t groups, size_t keepers)
     : labels_(labels.labelled(), labels.classes()), current_{of.number,
                                                              of.generation,
                                                              {}} {
@@ -28,7 +28,8 @@ coarse_set::coarse_set(const ledger::manifest& set, const chunk_labels& labels,
     const ledger::share& from = of.shares[rank];
     current_.shares.push_back(
         {from.worker, from.since, from.batch_weight, {}, from.stream});
-    const uint64_t rows_of_group = rows(from) / of_owner + 1;
+    const bool keeps = rank < keepers;
+    const uint64_t rows_of_group = keeps ? uint64_t{1} << 31 : rows(from) / of_owner + 1;
     std::optional<chunk_id> last; // pieces of a chunk are neighbours
     for (const ledger::interval& one : from.intervals) {
       const uint32_t all = labels.rows_of(one.chunk);
@@ -40,7 +41,8 @@ coarse_set::coarse_set(const ledger::manifest& set, const chunk_labels& labels,
         open_.bytes += labels.bytes_of(one.chunk);
       last = one.chunk;
       open_.rows += rows(one);
-      members_.push_back(one);
+      if (!keeps)
+        members_.push_back(one);
       if (open_.rows >= rows_of_group)
         close_group(rank, sums);
     }
@@ -63,8 +65,13 @@ void coarse_set::close_group(uint32_t rank, std::vector<double>& sums) {
 std::vector<shard_move>
 coarse_set::of_intervals(const std::vector<shard_move>& moves,
                          const ledger::manifest& set) const {
+  std::vector<shard_move> ordered = moves;
+  std::sort(ordered.begin(), ordered.end(),
+            [](const shard_move& a, const shard_move& b) {
+              return a.what < b.what;
+            });
   std::vector<shard_move> out;
-  for (const shard_move& move : moves) {
+  for (const shard_move& move : ordered) {
     const size_t group = value(move.what.chunk);
     uint32_t at = 0; // in the rows of the group
     for (size_t i = begins_[group]; i < begins_[group + 1]; ++i) {

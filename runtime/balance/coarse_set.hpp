@@ -19,10 +19,11 @@ namespace ballast::balance {
 
 class coarse_set {
 public:
-  /// At most about `groups` groups, at least a few dozen for each owner. Reads
-  /// everything; keeps nothing of it.
+  /// At most about `groups` groups, at least a few dozen for each owner; of the
+  /// first `keepers` ranks, which give nothing, one each. Reads everything;
+  /// keeps nothing of it.
   coarse_set(const ledger::manifest& set, const chunk_labels& labels,
-             const ledger::plan& of, size_t groups);
+             const ledger::plan& of, size_t groups, size_t keepers = 0);
 
   /// Rows and bytes of each group, no samples and no histograms (labels()).
   const ledger::manifest& set() const { return set_; }
@@ -30,7 +31,8 @@ public:
   /// The same ranks as the plan.
   const ledger::plan& current() const { return current_; }
 
-  /// Moves of groups, or parts of them, as moves of what is in them.
+  /// Moves of groups, or parts of them, as moves of what is in them, in the
+  /// order of the groups. Precondition: none is of a keeper.
   std::vector<shard_move> of_intervals(const std::vector<shard_move>& moves,
                                        const ledger::manifest& set) const;
 

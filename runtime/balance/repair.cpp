@@ -190,6 +190,16 @@ moves_to(const ledger::manifest& set, const chunk_labels& labels,
       .moves;
 }
 
+/// Each worker has room for the whole set: no need to look at what it owns.
+bool holds_all(const ledger::manifest& set, const chunk_labels& labels,
+               const std::vector<uint64_t>& limits) {
+  uint64_t bytes = labels.bytes();
+  for (const ledger::chunk_info& one : set.test)
+    bytes += one.bytes;
+  return std::all_of(limits.begin(), limits.end(),
+                     [bytes](uint64_t limit) { return limit >= bytes; });
+}
+
 size_t interval_count(const ledger::plan& of) {
   size_t out = 0;
   for (const ledger::share& one : of.shares)
@@ -219,14 +229,15 @@ ledger::plan repaired_plan(const ledger::manifest& set,
   if (interval_count(all) <= intervals_max) {
     moves = moves_to(set, labels, all, std::move(sizes), skew_tv, {});
   } else {
-    const coarse_set coarse(set, labels, all, groups);
     // Only what lost its owner moves, if no newcomer waits for a part; what
     // that does to labels is for the balancer to mend while steps go on.
     const bool newcomer = std::any_of(
         all.shares.begin(), all.shares.end(),
         [](const ledger::share& one) { return value(one.since) == 0; });
-    const auto stays = [&, newcomer](chunk_id, uint32_t rank) {
-      return !newcomer && rank < workers.size();
+    const size_t keepers = newcomer ? 0 : workers.size();
+    const coarse_set coarse(set, labels, all, groups, keepers);
+    const auto stays = [keepers](chunk_id, uint32_t rank) {
+      return rank < keepers;
     };
     moves = coarse.of_intervals(moves_to(coarse.set(), coarse.labels(),
                                          coarse.current(), std::move(sizes),
@@ -263,7 +274,8 @@ placed_shares place(const ledger::manifest& set, const chunk_labels& labels,
                  ? first_plan(set, what.workers, what.generation, what.number)
                  : repaired_plan(set, labels, skew_tv, what.before,
                                  what.workers, what.generation, what.number);
-  out.lacks = fit_memory(set, what.before, out.what, what.limits);
+  if (!holds_all(set, labels, what.limits))
+    out.lacks = fit_memory(set, what.before, out.what, what.limits);
   const skew_report skews = measure_skew(labels, out.what);
   for (size_t rank = 0; rank < out.what.shares.size(); ++rank)
     out.shares.push_back({out.what.shares[rank].worker,

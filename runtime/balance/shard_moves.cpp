@@ -211,8 +211,9 @@ bool apply_at_once(ledger::plan& to, const std::vector<shard_move>& moves) {
     const std::vector<ledger::interval>& own = to.shares[rank].intervals;
     if (!std::is_sorted(own.begin(), own.end()))
       return false;
-    std::sort(leave[rank].begin(), leave[rank].end());
-    std::sort(come[rank].begin(), come[rank].end());
+    for (std::vector<ledger::interval>* some : {&leave[rank], &come[rank]})
+      if (!std::is_sorted(some->begin(), some->end()))
+        std::sort(some->begin(), some->end());
     if (leave[rank].empty() && come[rank].empty())
       continue;
     const std::vector<ledger::interval>* rest = &own;
