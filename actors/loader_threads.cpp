@@ -23,6 +23,8 @@ constexpr int niceness = 10;
 /// one the first step is over.
 constexpr uint32_t batches_of_first_step = 3;
 constexpr auto held_longest = 1s;
+/// A reduction that takes longer waits for somebody, and the link is idle.
+constexpr auto reducing_longest = 20ms;
 /// After a failure.
 constexpr auto try_again_after = 500ms;
 constexpr auto ask_again_every = 20ms;
@@ -83,6 +85,15 @@ void loader_threads::hold() {
 void loader_threads::batch_gathered() {
   const std::lock_guard lock(mutex_);
   if (batches_held_ > 0 && --batches_held_ == 0)
+    changed_.notify_all();
+}
+
+void loader_threads::reducing(bool begins) {
+  const std::lock_guard lock(mutex_);
+  reducing_until_ = {};
+  if (begins)
+    reducing_until_ = std::chrono::steady_clock::now() + reducing_longest;
+  else
     changed_.notify_all();
 }
 
@@ -148,8 +159,30 @@ bool loader_threads::holds() const {
   return batches_held_ > 0 && std::chrono::steady_clock::now() < held_until_;
 }
 
+bool loader_threads::link_is_free() const {
+  return how_.from_disk() ||
+         (steps_waiting_ == 0 &&
+          std::chrono::steady_clock::now() >= reducing_until_);
+}
+
 bool loader_threads::may_go_on() const {
-  return !rest_.none() && !holds() && (steps_waiting_ == 0 || how_.from_disk());
+  return !rest_.none() && !holds() && link_is_free();
+}
+
+/// Until something may have changed.
+void loader_threads::wait(std::unique_lock<std::mutex>& lock) {
+  if (holds())
+    changed_.wait_until(lock, held_until_);
+  else if (reducing_until_ > std::chrono::steady_clock::now())
+    changed_.wait_until(lock, reducing_until_);
+  else
+    changed_.wait(lock);
+}
+
+void loader_threads::yield() {
+  std::unique_lock lock(mutex_);
+  while (!stop_ && !link_is_free())
+    wait(lock);
 }
 
 wanted_chunks loader_threads::next_request() {
@@ -199,10 +232,8 @@ void loader_threads::work(size_t i) {
   while (!stop_) {
     if (may_go_on())
       bring(lock, i);
-    else if (holds())
-      changed_.wait_until(lock, held_until_);
     else
-      changed_.wait(lock);
+      wait(lock);
   }
 }
 

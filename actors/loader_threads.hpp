@@ -2,8 +2,9 @@
 /// order of their use, at low priority. What they bring, and how many they are,
 /// never changes which rows a step consumes.
 ///
-/// They stand still while a generation begins; and while a step waits for rows
-/// itself, if they share its way to the origin. Thread-safe.
+/// They stand still while a generation begins; and where they share the link of
+/// the steps, while one waits for rows itself, or for some milliseconds while
+/// gradients travel. Thread-safe.
 #pragma once
 
 #include "actors/chunk_fetcher.hpp"
@@ -58,6 +59,11 @@ public:
   void hold();
   void batch_gathered();
 
+  void reducing(bool begins);
+  /// Within bring(), at a loader that does not read a disk: returns once it may
+  /// take up the link again.
+  void yield();
+
   /// A step waits for rows from its construction on.
   class step_waits {
   public:
@@ -87,7 +93,9 @@ private:
                const std::function<void()>& work);
   void work(size_t i);
   bool holds() const;
+  bool link_is_free() const;
   bool may_go_on() const;
+  void wait(std::unique_lock<std::mutex>& lock);
   wanted_chunks next_request();
   void bring(std::unique_lock<std::mutex>& lock, size_t i);
 
@@ -102,6 +110,7 @@ private:
   uint32_t steps_waiting_ = 0;
   uint32_t batches_held_ = 0; // so many more, and it goes on
   std::chrono::steady_clock::time_point held_until_;
+  std::chrono::steady_clock::time_point reducing_until_;
   std::atomic<bool> stop_{false};
   std::vector<std::thread> threads_;
 };

@@ -166,11 +166,13 @@ void share_residency::load(wanted_chunks& wanted, size_t i) {
   if (!wanted.chunks.empty()) {
     chunk_fetcher& fetcher = background_[i];
     fetcher.set_origin(origin());
-    fetcher.fetch(
-        wanted, fetcher.origin(),
-        {.purpose = "the share",
-         .given_up = stopped,
-         .progress = [this](uint64_t more) { from_origin_ += more; }});
+    fetcher.fetch(wanted, fetcher.origin(),
+                  {.purpose = "the share",
+                   .given_up = stopped,
+                   .progress = [this](uint64_t more) {
+                     from_origin_ += more;
+                     loaders_.yield();
+                   }});
   }
   note_arrived(wanted);
   keep_arrived();

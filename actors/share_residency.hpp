@@ -84,6 +84,7 @@ public:
   // -- of the steps -----------------------------------------------------------
 
   void expect(std::span<const chunk_id> upcoming) override;
+  void reducing(bool begins) override { loaders_.reducing(begins); }
   void gather(data::data_part part, std::span<const ledger::row_ref> rows,
               const question& given_up, data::batch& out) override;
   data::chunk_ptr chunk_of(data::data_part part, chunk_id id,

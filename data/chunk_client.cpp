@@ -17,6 +17,8 @@ namespace flight = arrow::flight;
 
 namespace {
 
+constexpr int window_bytes = 256 << 10;
+
 using steady = std::chrono::steady_clock;
 
 /// Number of attempts, the first included, for a fetch that arrives damaged.
@@ -115,9 +117,13 @@ public:
     const time_left left(deadline);
     flight::FlightClientOptions options =
         flight::FlightClientOptions::Defaults();
-    // No web proxy, and no connection back-off from earlier attempts.
+    // No web proxy, and no connection back-off from earlier attempts. And only
+    // so much on its way that nobody has asked to read: it would stand before
+    // gradients in the queue of a link.
     options.generic_options = {{"grpc.enable_http_proxy", 0},
-                               {"grpc.use_local_subchannel_pool", 1}};
+                               {"grpc.use_local_subchannel_pool", 1},
+                               {"grpc.http2.bdp_probe", 0},
+                               {"grpc.http2.lookahead_bytes", window_bytes}};
     const std::string what = "saying hello";
     const std::string late = "no answer within " + left.text();
     const flight::Location location =

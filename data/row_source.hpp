@@ -35,6 +35,9 @@ public:
   /// What later steps use: training chunks by their next use, each once. Of
   /// runs that draw from a window; else never called.
   virtual void expect(std::span<const chunk_id> upcoming) { (void)upcoming; }
+  /// A step's gradients travel from here on, or no more: what no step waits for
+  /// leaves them the link. Any thread.
+  virtual void reducing(bool begins) { (void)begins; }
   /// Any thread.
   virtual bytes_read read_so_far() const { return {}; }
   /// A whole chunk, likewise.

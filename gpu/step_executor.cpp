@@ -244,7 +244,9 @@ worker::step_end step_executor::do_step(const prefetcher::ready& ready,
   uint64_t computed_ns = monotonic_ns();
   enter(worker_phase::reduce);
   worker::trailer sums = core_->contribution(order.rows.size(), loss_sum);
+  with_.rows->reducing(true);
   reduce(sums);
+  with_.rows->reducing(false);
   uint64_t reduced_ns = monotonic_ns();
   enter(worker_phase::apply);
   std::lock_guard gate(gate_);

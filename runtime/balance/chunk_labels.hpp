@@ -37,8 +37,8 @@ public:
 private:
   bool labelled_ = false;
   size_t classes_ = 1;
-  std::vector<uint32_t> rows_;     // by chunk
-  std::vector<uint64_t> bytes_;    // by chunk
+  std::vector<uint32_t> rows_;  // by chunk
+  std::vector<uint64_t> bytes_; // by chunk
   uint64_t bytes_sum_ = 0;
   std::vector<size_t> begins_;     // by chunk, and the end of the last
   std::vector<label_rows> labels_; // of all chunks

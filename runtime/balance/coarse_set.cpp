@@ -29,7 +29,8 @@ coarse_set::coarse_set(const ledger::manifest& set, const chunk_labels& labels,
     current_.shares.push_back(
         {from.worker, from.since, from.batch_weight, {}, from.stream});
     const bool keeps = rank < keepers;
-    const uint64_t rows_of_group = keeps ? uint64_t{1} << 31 : rows(from) / of_owner + 1;
+    const uint64_t rows_of_group =
+        keeps ? uint64_t{1} << 31 : rows(from) / of_owner + 1;
     std::optional<chunk_id> last; // pieces of a chunk are neighbours
     for (const ledger::interval& one : from.intervals) {
       const uint32_t all = labels.rows_of(one.chunk);
@@ -66,10 +67,9 @@ std::vector<shard_move>
 coarse_set::of_intervals(const std::vector<shard_move>& moves,
                          const ledger::manifest& set) const {
   std::vector<shard_move> ordered = moves;
-  std::sort(ordered.begin(), ordered.end(),
-            [](const shard_move& a, const shard_move& b) {
-              return a.what < b.what;
-            });
+  std::sort(
+      ordered.begin(), ordered.end(),
+      [](const shard_move& a, const shard_move& b) { return a.what < b.what; });
   std::vector<shard_move> out;
   for (const shard_move& move : ordered) {
     const size_t group = value(move.what.chunk);

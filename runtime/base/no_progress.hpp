@@ -15,9 +15,9 @@ namespace ballast {
 /// How long a transfer of a share, model or checkpoint may receive nothing.
 constexpr std::chrono::seconds bulk_patience{15};
 /// Transfers are cut into messages of at most this size, so that a slow
-/// transfer is not mistaken for a stalled one: with 15 s, any rate above 0.3
-/// MB/s passes.
-constexpr uint64_t bulk_message_bytes = uint64_t{4} << 20;
+/// transfer is not mistaken for a stalled one: with 15 s, any rate above 35
+/// kB/s passes; and so that who shares a link with it waits 4 ms at 1 Gbit/s.
+constexpr uint64_t bulk_message_bytes = uint64_t{512} << 10;
 
 class no_progress {
 public:

@@ -35,8 +35,8 @@ public:
     for (const ledger::chunk_info& one : wanted.chunks) {
       if (broken_.contains(value(one.id)))
         throw std::runtime_error("no way to it");
-      into.put(wanted.part,
-               data::some_chunk<uint8_t>(value(one.id), rows_of_large, large_row));
+      into.put(wanted.part, data::some_chunk<uint8_t>(
+                                value(one.id), rows_of_large, large_row));
     }
   }
   void open() {
@@ -76,10 +76,8 @@ protected:
   }
   loader_threads::terms terms(size_t threads) {
     return {.threads = threads,
-            .bring =
-                [this](wanted_chunks& wanted, size_t) {
-                  gate_.bring(store_, wanted);
-                },
+            .bring = [this](wanted_chunks& wanted,
+                            size_t) { gate_.bring(store_, wanted); },
             .all_here =
                 [this] {
                   all_here_ = true;
@@ -143,9 +141,9 @@ TEST_F(loaders, read_no_chunk_twice_with_a_step) {
         [&](chunk_id id) {
           read.push_back(value(id));
           gate_.open(); // and the loader goes on
-          return store_.put(data::data_part::train,
-                            data::some_chunk<uint8_t>(value(id), rows_of_large,
-                                                      large_row));
+          return store_.put(
+              data::data_part::train,
+              data::some_chunk<uint8_t>(value(id), rows_of_large, large_row));
         },
         {});
   });
@@ -162,13 +160,12 @@ TEST_F(loaders, leave_to_a_step_what_they_cannot_bring) {
   all.add(train({0, 1, 2}));
   std::map<uint32_t, int> read;
   const std::vector<chunk_id> wanted{chunk_id{0}, chunk_id{5}};
-  all.bring_for_step(
-      data::data_part::train, wanted,
-      [&](chunk_id id) {
-        ++read[value(id)];
-        return false; // nor can it
-      },
-      {});
+  all.bring_for_step(data::data_part::train, wanted,
+                     [&](chunk_id id) {
+                       ++read[value(id)];
+                       return false; // nor can it
+                     },
+                     {});
   EXPECT_EQ(read[5], 1) << "it is asked for once, and not for ever";
   wait_until_all_are_here();
   EXPECT_TRUE(store_.find(data::data_part::train, chunk_id{2}))
