@@ -334,7 +334,7 @@ def peers(options, runs, verdicts):
     runs.watch(job, lambda live: None)  # prepares it
     rows = job["data"]["train"]["rows"]
     raw = {}
-    for what in options.what or PEERS:
+    for what in options.what:
         folder = os.path.join(runs.scratch, what)
         size = ("--rows", rows, "--features", LINEAR["features"], "--classes", LINEAR["classes"])
         peer.run("stream_linear.py", "--what", what, "--write", folder, *size)
@@ -355,7 +355,7 @@ def peers(options, runs, verdicts):
         lines.append((what, f"{theirs:.0f}/s", f"{ours:.0f}/s", f"{ratio:.2f} x"))
         verdicts.at_least(f"linear from the disk, over {what}", ratio, OVER_PEER_MIN, "x")
     table(lines)
-    exactness(peer, options.what or PEERS)
+    exactness(peer, options.what)
     return raw
 
 
@@ -483,6 +483,7 @@ def main():
 
     options = arguments(__doc__.splitlines()[0], list(PARTS), more=more)
     options.sets = options.sets or USUAL_SETS
+    options.what = options.what or PEERS
     os.environ.setdefault("BALLAST_CACHE_LIMIT_GB", "60")
     warn_if_busy()
     # On SIGTERM, still end the processes that it started.
