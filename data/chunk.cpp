@@ -26,19 +26,6 @@ std::shared_ptr<arrow::DataType> arrow_type(ledger::stored_type stored) {
   BALLAST_CHECK(false, "values of no type");
 }
 
-template <class T>
-std::shared_ptr<arrow::Buffer> as_buffer(std::vector<T> values) {
-  return arrow::Buffer::FromVector(std::move(values));
-}
-
-/// An array of a fixed-width type over one buffer, without nulls.
-std::shared_ptr<arrow::Array> flat(const std::shared_ptr<arrow::DataType>& type,
-                                   int64_t length,
-                                   std::shared_ptr<arrow::Buffer> values) {
-  return arrow::MakeArray(
-      arrow::ArrayData::Make(type, length, {nullptr, std::move(values)}, 0));
-}
-
 /// First value of a column without nulls, slices taken into account.
 template <class T>
 const T* values_of(const arrow::ArrayData& column) {
@@ -125,18 +112,23 @@ std::shared_ptr<arrow::Schema> chunk_schema(const ledger::row_shape& row) {
 
 std::shared_ptr<arrow::RecordBatch> make_batch(const ledger::row_shape& row,
                                                chunk_columns columns) {
-  const std::shared_ptr<arrow::Schema> schema = chunk_schema(row);
-  const int64_t rows = int64_t(columns.sample_ids.size());
-  auto values = flat(arrow_type(row.stored), rows * row.features,
-                     as_buffer(std::move(columns.features)));
-  auto features = std::make_shared<arrow::FixedSizeListArray>(
-      schema->field(0)->type(), rows, values);
-  auto label = flat(schema->field(1)->type(), rows,
-                    row.classes > 0 ? as_buffer(std::move(columns.labels))
-                                    : as_buffer(std::move(columns.targets)));
-  auto ids =
-      flat(arrow::uint64(), rows, as_buffer(std::move(columns.sample_ids)));
-  return arrow::RecordBatch::Make(schema, rows, {features, label, ids});
+  return make_batch(chunk_schema(row), std::move(columns));
+}
+
+std::shared_ptr<arrow::RecordBatch>
+make_batch(std::shared_ptr<arrow::Schema> schema, chunk_columns columns) {
+  const auto kept = std::make_shared<const chunk_columns>(std::move(columns));
+  chunk out;
+  out.rows = uint32_t(kept->sample_ids.size());
+  out.features = kept->features.data();
+  if (schema->field(1)->type()->id() == arrow::Type::INT32)
+    out.labels = kept->labels.data();
+  else
+    out.targets = kept->targets.data();
+  out.sample_ids = kept->sample_ids.data();
+  out.schema = std::move(schema);
+  out.memory = kept;
+  return batch_of(out);
 }
 
 chunk_ptr make_chunk(chunk_id id, const ledger::row_shape& row,

@@ -82,6 +82,9 @@ struct chunk_columns {
 /// Takes ownership of the columns without copying them.
 std::shared_ptr<arrow::RecordBatch> make_batch(const ledger::row_shape& row,
                                                chunk_columns columns);
+/// The same, where the schema is known.
+std::shared_ptr<arrow::RecordBatch>
+make_batch(std::shared_ptr<arrow::Schema> schema, chunk_columns columns);
 
 /// A copy with one byte flipped, as by broken memory or network, so that its
 /// checksum differs. For fault injection.

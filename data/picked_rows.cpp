@@ -4,19 +4,6 @@
 
 namespace ballast::data {
 
-namespace {
-
-template <class T>
-std::shared_ptr<arrow::ArrayData>
-column_of(const std::shared_ptr<arrow::DataType>& type, size_t values,
-          std::vector<T> content) {
-  return arrow::ArrayData::Make(
-      type, int64_t(values),
-      {nullptr, arrow::Buffer::FromVector(std::move(content))}, 0);
-}
-
-} // namespace
-
 void picked_rows::begin(const chunk& first) {
   schema_ = first.schema;
   const auto& list =
@@ -42,21 +29,7 @@ void picked_rows::add(const chunk& from, uint32_t row) {
 }
 
 std::shared_ptr<arrow::RecordBatch> picked_rows::take() {
-  const size_t rows = columns_.sample_ids.size();
-  const auto type = [&](int column) { return schema_->field(column)->type(); };
-  const auto values =
-      static_cast<const arrow::FixedSizeListType&>(*type(0)).value_type();
-  const size_t count = row_bytes_ / size_t(values->byte_width()) * rows;
-  auto features = arrow::ArrayData::Make(
-      type(0), int64_t(rows), {nullptr},
-      {column_of(values, count, std::move(columns_.features))}, 0);
-  auto label = columns_.labels.empty()
-                   ? column_of(type(1), rows, std::move(columns_.targets))
-                   : column_of(type(1), rows, std::move(columns_.labels));
-  return arrow::RecordBatch::Make(
-      schema_, int64_t(rows),
-      {std::move(features), std::move(label),
-       column_of(type(2), rows, std::move(columns_.sample_ids))});
+  return make_batch(std::move(schema_), std::move(columns_));
 }
 
 } // namespace ballast::data
