@@ -1,6 +1,7 @@
 #include "runtime/balance/fewest_moves.hpp"
 
 #include <algorithm>
+#include <deque>
 #include <utility>
 #include <vector>
 
@@ -89,7 +90,8 @@ private:
   search_effort& effort_;
   uint64_t last_effort_ = 0; // of the last choice of pieces
   std::vector<double> aims_;
-  std::vector<quota> targets_; // of the first aims, computed on demand
+  // Of the first aims, computed on demand; a reference to one stays valid.
+  std::deque<quota> targets_;
 };
 
 } // namespace
