@@ -146,10 +146,7 @@ public:
     for (const ledger::chunk_info& chunk : chunks)
       missing.push_back(&chunk);
     for (int attempt = 1; !missing.empty(); ++attempt) {
-      missing = fetch_once(part, missing, row, how, arrived);
-      if (damaged)
-        for (const ledger::chunk_info* one : missing)
-          damaged(*one);
+      missing = fetch_once(part, missing, row, how, arrived, damaged);
       if (!missing.empty() && attempt == attempts_max)
         throw ballast_error(
             errc::invalid_data,
@@ -197,12 +194,14 @@ private:
                 "", what);
   }
 
-  /// Passes on intact chunks; returns the others.
+  /// Passes on intact chunks; reports the others at once, since the stream may
+  /// break off after them, and returns them.
   std::vector<const ledger::chunk_info*>
   fetch_once(data_part part,
              const std::vector<const ledger::chunk_info*>& chunks,
              const ledger::row_shape& row, const bulk_watch& how,
-             const std::function<void(chunk_ptr)>& arrived) {
+             const std::function<void(chunk_ptr)>& arrived,
+             const std::function<void(const ledger::chunk_info&)>& damaged) {
     std::vector<uint64_t> ids;
     ids.reserve(chunks.size());
     uint64_t expected_bytes = 0;
@@ -214,7 +213,7 @@ private:
         open({token_, part, ledger::compress(ids), ""}, name(part, *chunks[0])),
         how, expected_bytes, 1);
     (void)take(stream.schema(), stream, name(part, *chunks[0]));
-    std::vector<const ledger::chunk_info*> damaged;
+    std::vector<const ledger::chunk_info*> again;
     std::shared_ptr<arrow::RecordBatch> batch;
     chunk_ptr several; // what is in the batch; null: it is damaged
     int64_t at = 0;    // rows of the batch that are read
@@ -228,14 +227,17 @@ private:
         several = readable(expected->id, row, batch);
         at = 0;
       }
-      if (chunk_ptr chunk = whole_chunk(*expected, row, several, at))
+      if (chunk_ptr chunk = whole_chunk(*expected, row, several, at)) {
         arrived(std::move(chunk));
-      else
-        damaged.push_back(expected);
+      } else {
+        again.push_back(expected);
+        if (damaged)
+          damaged(*expected);
+      }
       at += expected->rows;
     }
     stream.read_to_its_end();
-    return damaged;
+    return again;
   }
 
   /// Null if they arrived damaged.

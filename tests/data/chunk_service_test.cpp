@@ -211,6 +211,28 @@ TEST_F(chunk_flight, fetches_a_damaged_chunk_once_more) {
   EXPECT_THAT(twice.message, HasSubstr(infos[1].checksum));
 }
 
+TEST_F(chunk_flight, tells_what_arrived_damaged_before_the_stream_broke_off) {
+  const chunk_ptr good = some_chunk<uint8_t>(0, 20, row);
+  const chunk_ptr other = some_chunk<uint8_t>(1, 20, row);
+  auto service = chunk_service::start("127.0.0.1", 0, "t",
+                                      [&](data_part, chunk_id id) {
+                                        return id == chunk_id{0}
+                                                   ? damaged_copy(*good)
+                                                   : nullptr;
+                                      },
+                                      {});
+  auto client = chunk_client::connect(service->address(), "t", 10s);
+  std::vector<chunk_id> damaged;
+  const failure broken = failure_of([&] {
+    client->fetch(
+        data_part::train, std::vector{info_of(*good), info_of(*other)}, row,
+        10s, [](chunk_ptr) { FAIL() << "handed on"; },
+        [&](const ledger::chunk_info& one) { damaged.push_back(one.id); });
+  });
+  EXPECT_EQ(broken.code, errc::unreachable);
+  EXPECT_EQ(damaged, std::vector<chunk_id>{chunk_id{0}});
+}
+
 TEST_F(chunk_flight, takes_a_chunk_of_another_shape_for_damage) {
   origin from(1);
   auto client = chunk_client::connect(from.service->address(), "secret", 10s);
