@@ -4,6 +4,8 @@
 #include "gpu/cuda/kernels.hpp"
 #include "gpu/cuda/launch.hpp"
 
+#include <algorithm>
+#include <bit>
 #include <cuda_runtime.h>
 
 namespace ballast::gpu {
@@ -72,8 +74,11 @@ void launch(const Op& op, split range, const char* name, cuda_stream stream) {
 __device__ float4 four_at(const float* from, size_t i) {
   return *reinterpret_cast<const float4*>(from + i);
 }
-__device__ float4& four_at(float* to, size_t i) {
-  return *reinterpret_cast<float4*>(to + i);
+__device__ void put_four(float* to, size_t i, float4 x) {
+  // An assignment may become four stores of one value each.
+  asm volatile("st.global.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(to + i),
+               "f"(x.x), "f"(x.y), "f"(x.z), "f"(x.w)
+               : "memory");
 }
 
 // -- into the bucket ----------------------------------------------------------
@@ -89,7 +94,7 @@ struct scale_copy_op {
   __device__ void element(size_t i) const { to[i] = from[i] * weight; }
   __device__ float4 load(size_t i) const { return four_at(from, i); }
   __device__ void store(size_t i, float4 x) const {
-    four_at(to, i) = {x.x * weight, x.y * weight, x.z * weight, x.w * weight};
+    put_four(to, i, {x.x * weight, x.y * weight, x.z * weight, x.w * weight});
   }
 };
 
@@ -129,12 +134,13 @@ struct sgd_op {
     p[i] = sgd_update(p[i], g[i], rule);
   }
   __device__ loaded load(size_t i) const {
-    return {four_at(static_cast<const float*>(p), i), four_at(g, i)};
+    return {four_at(p, i), four_at(g, i)};
   }
   __device__ void store(size_t i, const loaded& at) const {
-    four_at(p, i) = {
-        sgd_update(at.p.x, at.g.x, rule), sgd_update(at.p.y, at.g.y, rule),
-        sgd_update(at.p.z, at.g.z, rule), sgd_update(at.p.w, at.g.w, rule)};
+    put_four(
+        p, i,
+        {sgd_update(at.p.x, at.g.x, rule), sgd_update(at.p.y, at.g.y, rule),
+         sgd_update(at.p.z, at.g.z, rule), sgd_update(at.p.w, at.g.w, rule)});
   }
 };
 
@@ -157,8 +163,7 @@ struct momentum_op {
     velocity[i] = next.velocity;
   }
   __device__ loaded load(size_t i) const {
-    return {four_at(static_cast<const float*>(p), i), four_at(g, i),
-            four_at(static_cast<const float*>(velocity), i)};
+    return {four_at(p, i), four_at(g, i), four_at(velocity, i)};
   }
   __device__ void store(size_t i, const loaded& at) const {
     const momentum_values x =
@@ -169,8 +174,8 @@ struct momentum_op {
         momentum_update({at.p.z, at.velocity.z}, at.g.z, rule);
     const momentum_values w =
         momentum_update({at.p.w, at.velocity.w}, at.g.w, rule);
-    four_at(p, i) = {x.p, y.p, z.p, w.p};
-    four_at(velocity, i) = {x.velocity, y.velocity, z.velocity, w.velocity};
+    put_four(p, i, {x.p, y.p, z.p, w.p});
+    put_four(velocity, i, {x.velocity, y.velocity, z.velocity, w.velocity});
   }
 };
 
@@ -194,25 +199,30 @@ struct adam_op {
     v[i] = next.v;
   }
   __device__ loaded load(size_t i) const {
-    return {four_at(static_cast<const float*>(p), i), four_at(g, i),
-            four_at(static_cast<const float*>(m), i),
-            four_at(static_cast<const float*>(v), i)};
+    return {four_at(p, i), four_at(g, i), four_at(m, i), four_at(v, i)};
   }
   __device__ void store(size_t i, const loaded& at) const {
     const adam_values x = adam_update({at.p.x, at.m.x, at.v.x}, at.g.x, rule);
     const adam_values y = adam_update({at.p.y, at.m.y, at.v.y}, at.g.y, rule);
     const adam_values z = adam_update({at.p.z, at.m.z, at.v.z}, at.g.z, rule);
     const adam_values w = adam_update({at.p.w, at.m.w, at.v.w}, at.g.w, rule);
-    four_at(p, i) = {x.p, y.p, z.p, w.p};
-    four_at(m, i) = {x.m, y.m, z.m, w.m};
-    four_at(v, i) = {x.v, y.v, z.v, w.v};
+    put_four(p, i, {x.p, y.p, z.p, w.p});
+    put_four(m, i, {x.m, y.m, z.m, w.m});
+    put_four(v, i, {x.v, y.v, z.v, w.v});
   }
 };
 
 // -- the gathering of a batch -------------------------------------------------
 
-__device__ float4 as_floats(uchar4 x) {
-  return {float(x.x), float(x.y), float(x.z), float(x.w)};
+/// In one register: of a uchar4, each byte would wait for the load in one of
+/// its own, and with it the next load.
+struct four_bytes {
+  uint32_t packed;
+};
+
+__device__ float4 as_floats(four_bytes x) {
+  return {float(x.packed & 0xff), float(x.packed >> 8 & 0xff),
+          float(x.packed >> 16 & 0xff), float(x.packed >> 24)};
 }
 __device__ float4 as_floats(float4 x) {
   return x;
@@ -238,36 +248,52 @@ __device__ void set_nan(float4& x) {
        __int_as_float(0x7fc00000), __int_as_float(0x7fc00000)};
 }
 
-constexpr int gather_groups = 4;
+__device__ void put(float* to, float x) {
+  *to = x;
+}
+__device__ void put(float4* to, float4 x) {
+  put_four(reinterpret_cast<float*>(to), 0, x);
+}
 
-/// From, To: one value or four. `width` of them make a row.
+constexpr uint32_t gather_lanes = 32; // that share a row, if it is wide enough
+constexpr uint32_t gather_groups = 4; // loads of a thread that are in flight
+
+/// From, To: one value or four. `width` of them make a row. The lanes of a
+/// block (x) lie along a row, blocks (x) cover it; rows lie along y of both. So
+/// no thread has to divide to find its row.
 template <class From, class To>
 __global__ void __launch_bounds__(threads_per_block)
     gather_rows_kernel(const From* from, uint32_t rows, uint32_t width,
-                       const uint32_t* index, size_t total, float scale,
+                       const uint32_t* index, size_t count, float scale,
                        float offset, To* to) {
-  const size_t first = size_t(blockIdx.x) * blockDim.x + threadIdx.x;
-  const size_t step = size_t(gridDim.x) * blockDim.x;
-  for (size_t at = first; at < total; at += step * gather_groups) {
-    To held[gather_groups];
-#pragma unroll
-    for (int k = 0; k < gather_groups; ++k) {
-      const size_t item = at + k * step;
-      if (item >= total)
-        continue;
-      const size_t i = item / width;
-      const uint32_t row = index[i];
-      if (row < rows)
-        held[k] = normalised(
-            as_floats(from[size_t(row) * width + (item - i * width)]), scale,
-            offset);
-      else
-        set_nan(held[k]);
+  constexpr uint32_t groups = gather_groups;
+  const uint32_t lanes = blockDim.x;
+  const uint32_t begin = blockIdx.x * (lanes * groups);
+  const uint32_t left = width - begin;
+  from += begin;
+  to += begin;
+  for (size_t i = size_t(blockIdx.y) * blockDim.y + threadIdx.y; i < count;
+       i += size_t(gridDim.y) * blockDim.y) {
+    const uint32_t row = __ldg(index + i);
+    To* target = to + i * width + threadIdx.x;
+    if (row >= rows) {
+      To nan;
+      set_nan(nan);
+      for (uint32_t k = 0; k < groups; ++k)
+        if (threadIdx.x + k * lanes < left)
+          put(target + k * lanes, nan);
+      continue;
     }
+    const From* source = from + size_t(row) * width + threadIdx.x;
+    From held[groups];
 #pragma unroll
-    for (int k = 0; k < gather_groups; ++k)
-      if (at + k * step < total)
-        to[at + k * step] = held[k];
+    for (uint32_t k = 0; k < groups; ++k)
+      if (threadIdx.x + k * lanes < left)
+        held[k] = source[k * lanes];
+#pragma unroll
+    for (uint32_t k = 0; k < groups; ++k)
+      if (threadIdx.x + k * lanes < left)
+        put(target + k * lanes, normalised(as_floats(held[k]), scale, offset));
   }
 }
 
@@ -275,12 +301,17 @@ template <class From, class To>
 void launch_gather(const From* from, uint32_t rows, uint32_t width,
                    const uint32_t* index, size_t count, float scale,
                    float offset, To* to, cuda_stream stream) {
-  const size_t total = count * width;
-  if (total == 0)
+  if (count == 0 || width == 0)
     return;
-  gather_rows_kernel<<<blocks_for((total + gather_groups - 1) / gather_groups),
-                       threads_per_block, 0, stream>>>(
-      from, rows, width, index, total, scale, offset, to);
+  const uint32_t lanes = std::min(std::bit_ceil(width), gather_lanes);
+  const uint32_t rows_at_once = threads_per_block / lanes;
+  const uint32_t columns_at_once = lanes * gather_groups;
+  constexpr size_t blocks_max = 65535; // along y
+  const dim3 blocks(
+      (width - 1) / columns_at_once + 1,
+      unsigned(std::min((count - 1) / rows_at_once + 1, blocks_max)));
+  gather_rows_kernel<<<blocks, dim3(lanes, rows_at_once), 0, stream>>>(
+      from, rows, width, index, count, scale, offset, to);
   check_launch("gather_rows");
 }
 
@@ -346,7 +377,7 @@ void launch_adam(float* p, const float* g, float* m, float* v, size_t count,
 void launch_gather_rows(const row_block<uint8_t>& from, const uint32_t* index,
                         size_t count, float scale, float offset, float* to,
                         cuda_stream stream) {
-  launch_gather_by<uchar4>(from, index, count, scale, offset, to, stream);
+  launch_gather_by<four_bytes>(from, index, count, scale, offset, to, stream);
 }
 
 void launch_gather_rows(const row_block<float>& from, const uint32_t* index,

@@ -32,7 +32,8 @@ void launch_write_trailer(const worker::trailer& counts, const float* loss_sum,
 // -- clipping (gpu/kernels/global_norm.hpp) -----------------------------------
 
 /// *out = clip_by_norm of the arena. `pieces` is scratch: norm_pieces(count)
-/// doubles that nothing else in flight uses.
+/// doubles that nothing else in flight uses. One launch at a time runs on a
+/// device: all of them in one stream.
 void launch_clip_by_norm(const float* gradients, size_t count,
                          double inverse_samples, double clip_norm,
                          double* pieces, clipped* out, cuda_stream stream);
