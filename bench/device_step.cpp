@@ -22,6 +22,9 @@
 #include <cstdlib>
 #include <cstring>
 #include <exception>
+#include <semaphore>
+#include <thread>
+#include <utility>
 
 namespace ballast::bench {
 namespace {
@@ -51,13 +54,10 @@ uint32_t number(const char* text) {
   return uint32_t(std::strtoul(text, nullptr, 10));
 }
 
-int run(char** arguments) {
+/// The job of the command line, and the shape of its rows.
+std::pair<job, ledger::row_shape> step_of(char** arguments) {
   const model_kind kind = parse_word<model_kind>(arguments[1]).value();
-  const std::string device_name = arguments[2];
-  const uint32_t rows = number(arguments[3]);
-  const uint32_t steps = number(arguments[5]);
   const uint32_t size = number(arguments[6]);
-
   job what;
   what.model.kind = kind;
   what.train.precision = parse_word<compute_precision>(arguments[4]).value();
@@ -77,6 +77,43 @@ int run(char** arguments) {
     row.features = 3 * size * size;
     row.classes = 10;
   }
+  return {what, row};
+}
+
+/// As in a worker, the next batch travels while a step computes.
+class batch_loader {
+public:
+  batch_loader(gpu::compute_device& device, const rows_in_memory& data,
+               uint32_t features, uint32_t steps)
+      : thread_([this, &device, &data, features, steps] {
+          for (uint32_t step = 1; step <= steps; ++step) {
+            wanted_.acquire();
+            following_ = device.bring(step % 2, data.view(), features);
+            brought_.release();
+          }
+        }) {}
+
+  /// Once for each step.
+  gpu::batch_view next() {
+    brought_.acquire();
+    const gpu::batch_view out = following_;
+    wanted_.release();
+    return out;
+  }
+
+private:
+  gpu::batch_view following_;
+  std::binary_semaphore wanted_{1};
+  std::binary_semaphore brought_{0};
+  std::jthread thread_;
+};
+
+int run(char** arguments) {
+  const std::string device_name = arguments[2];
+  const uint32_t rows = number(arguments[3]);
+  const uint32_t steps = number(arguments[5]);
+
+  const auto [what, row] = step_of(arguments);
 
   std::unique_ptr<gpu::compute_device> opened;
   if (std::optional<int> index = gpu::cuda_index(device_name)) {
@@ -87,8 +124,10 @@ int run(char** arguments) {
   gpu::compute_device& device = opened ? *opened : gpu::cpu_device();
   auto backend = gpu::make_backend("local");
   const char* threads = std::getenv("BALLAST_BENCH_THREADS");
-  auto network = gpu::make_model(
-      {&what, row, threads ? number(threads) : 1, device.place()});
+  gpu::model_place place = device.place();
+  place.records = std::getenv("BALLAST_BENCH_UNRECORDED") == nullptr;
+  auto network =
+      gpu::make_model({&what, row, threads ? number(threads) : 1, place});
   const size_t count = network->parameter_count();
   auto parameters = device.allocate(count, *backend);
   auto gradients = device.allocate(count, *backend);
@@ -99,14 +138,17 @@ int run(char** arguments) {
   auto update = device.make_optimizer(what.train.optimizer, count, *backend);
   const rows_in_memory data(row, rows);
 
+  std::vector<float> statistics(network->statistics_count());
+  batch_loader loader(device, data, row.features, steps);
+
   std::printf("{\"parameters\": %zu, \"ms\": [", count);
   double loss = 0;
   for (uint32_t step = 1; step <= steps; ++step) {
     const auto begin = std::chrono::steady_clock::now();
-    const gpu::batch_view batch =
-        device.bring(step % 2, data.view(), row.features);
+    const gpu::batch_view batch = loader.next();
     device.clear(gradients.get(), count);
     loss = network->accumulate(batch, step, {});
+    network->take_statistics(statistics);
     update->apply({parameters.get(), count}, {gradients.get(), count},
                   1.0 / rows, 1e-3, step);
     device.finish();

@@ -89,6 +89,8 @@ void bucket_reducer::parameter_ready(size_t parameter) {
 }
 
 void bucket_reducer::reduce(size_t bucket) {
+  if (group_->size() == 1) // it is the sum
+    return;
   const auto& part = layout_.buckets[bucket];
   group_->all_reduce(gradients_ + part.offset, part.count,
                      collectives::element_type::float32, until_);

@@ -23,6 +23,7 @@
 #include "gpu/optimizer.hpp"
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -62,6 +63,11 @@ public:
   /// thread.
   virtual std::shared_ptr<float[]> pin(std::shared_ptr<float[]> memory,
                                        size_t floats) = 0;
+
+  /// `make_room` gives back memory that another library only keeps for later.
+  /// Called, by any thread, when the device is full, before the next try. Set
+  /// before anything is allocated.
+  virtual void when_full(std::function<void()> /*make_room*/) {}
 
   // -- update -----------------------------------------------------------------
 

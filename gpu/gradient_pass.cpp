@@ -22,6 +22,7 @@ double gradient_pass::run(const batch_view& rows, uint64_t seed,
   device_.clear(gradients, count);
   model_.bind({memory_.parameters.get(), count}, {gradients, count});
   buckets_.begin(gradients, group, until);
+  sent_ = group.size() > 1;
   while (true)
     try {
       return accumulate(rows, seed);
@@ -42,7 +43,7 @@ double gradient_pass::accumulate(const batch_view& rows, uint64_t seed) {
     // Only the last micro-batch makes a gradient final; if it may have to be
     // repeated, not before it has ended.
     pass_rows_ = part;
-    leaving_ = last && (device_.is_host() || micro_.proven(part));
+    leaving_ = last && sent_ && (device_.is_host() || micro_.proven(part));
     loss_sum += model_.accumulate(
         rows.slice(begin, part, features_), mix(seed, begin),
         leaving_ ? std::function<void(size_t)>(ready_now) : nullptr);

@@ -46,6 +46,7 @@ private:
   worker::micro_batch micro_;
   uint32_t pass_rows_ = 0; // of the pass in progress
   bool leaving_ = false;   // and its buckets leave during the pass
+  bool sent_ = false;      // there are others to send gradients to
 };
 
 } // namespace ballast::gpu

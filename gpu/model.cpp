@@ -14,6 +14,7 @@ struct torch_library {
   own_library opened;
   torch_factory* make = nullptr;
   torch_cuda_loader* load_cuda = nullptr;
+  torch_memory_releaser* release_memory = nullptr;
 };
 
 torch_library load_torch() {
@@ -23,6 +24,8 @@ torch_library load_torch() {
       function_of(out.opened, torch_factory_name));
   out.load_cuda = reinterpret_cast<torch_cuda_loader*>(
       function_of(out.opened, torch_cuda_loader_name));
+  out.release_memory = reinterpret_cast<torch_memory_releaser*>(
+      function_of(out.opened, torch_memory_releaser_name));
   return out;
 }
 
@@ -97,6 +100,11 @@ std::unique_ptr<model> make_model(const model_request& request) {
 
 void preload_torch() {
   (void)loaded_torch();
+}
+
+void release_torch_memory() {
+  if (loaded_torch().release_memory)
+    loaded_torch().release_memory();
 }
 
 failure torch_on_cuda() {

@@ -14,6 +14,8 @@ struct model_place {
   /// not touch; otherwise everything is host memory.
   bool elsewhere = false;
   int cuda = -1; // index of the GPU
+  /// Steps that repeat may be recorded (gpu/torch/recorded_steps.hpp).
+  bool records = true;
   /// Translates a host address to one that the device's code can use; empty:
   /// the same.
   std::function<void*(const void*)> reach = {};

@@ -14,4 +14,8 @@ void preload_torch();
 /// one line if this LibTorch has none.
 failure torch_on_cuda();
 
+/// What LibTorch keeps of the GPUs' memory for its next tensors goes back to
+/// them. Any thread.
+void release_torch_memory();
+
 } // namespace ballast::gpu

@@ -26,6 +26,7 @@ std::string why_no_training(const gpu::cuda_report& report) {
 worker_device on_gpu(int index) {
   worker_device out;
   out.device = gpu::open_cuda_device(index);
+  out.device->when_full(gpu::release_torch_memory);
   out.name = out.device->name();
   return out;
 }

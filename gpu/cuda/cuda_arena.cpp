@@ -34,7 +34,8 @@ namespace {
 
 /// NCCL maps memory from its own allocator into the peers; other memory needs
 /// one more copy. Without NCCL it is plain device memory.
-void* take(int device, size_t bytes, bool& of_nccl) {
+void* take(int device, size_t bytes, bool& of_nccl,
+           const std::function<void()>& make_room) {
   const nccl_library& nccl = loaded_nccl();
   void* out = nullptr;
   of_nccl = nccl.running_version > 0 && nccl.mem_alloc && nccl.mem_free &&
@@ -42,7 +43,7 @@ void* take(int device, size_t bytes, bool& of_nccl) {
   if (of_nccl)
     return out;
   cudaGetLastError();
-  const cudaError_t code = cudaMalloc(&out, bytes);
+  const cudaError_t code = gpu::allocate(&out, bytes, make_room);
   if (code == cudaErrorMemoryAllocation) {
     cudaGetLastError(); // clears the error, which is not one of the device
     no_room(device, bytes);
@@ -53,22 +54,25 @@ void* take(int device, size_t bytes, bool& of_nccl) {
 
 void give_back(int device, void* memory, bool of_nccl) {
   cudaSetDevice(device);
-  if (of_nccl)
+  if (of_nccl) {
+    cudaStreamSynchronize(nullptr); // unmapping does not wait, cudaFree does
     loaded_nccl().mem_free(memory);
-  else
+  } else {
     cudaFree(memory);
+  }
 }
 
 } // namespace
 
 cuda_arenas::cuda_arenas(int device) : book_(std::make_shared<book>(device)) {}
 
-std::shared_ptr<float[]> cuda_arenas::allocate(size_t floats) {
+std::shared_ptr<float[]>
+cuda_arenas::allocate(size_t floats, const std::function<void()>& make_room) {
   const int device = book_->device;
   const size_t bytes = std::max<size_t>(floats * sizeof(float), 64);
   check_cuda(cudaSetDevice(device), "cudaSetDevice");
   bool of_nccl = false;
-  void* memory = take(device, bytes, of_nccl);
+  void* memory = take(device, bytes, of_nccl, make_room);
   std::shared_ptr<float[]> out(
       static_cast<float*>(memory), [book = book_, of_nccl](float* begin) {
         {

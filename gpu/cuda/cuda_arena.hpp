@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <optional>
 
@@ -15,9 +16,10 @@ class cuda_arenas {
 public:
   explicit cuda_arenas(int device);
 
-  /// Zeroed. Throws ballast_error{device_failed} with the free memory if it
-  /// does not fit.
-  std::shared_ptr<float[]> allocate(size_t floats);
+  /// Zeroed. On a full device `make_room` (if given) is called first. Throws
+  /// ballast_error{device_failed} with the free memory if it does not fit.
+  std::shared_ptr<float[]> allocate(size_t floats,
+                                    const std::function<void()>& make_room);
   /// In floats, from the begin of the arena that contains `at`.
   std::optional<size_t> place_of(const void* at) const;
 

@@ -43,7 +43,7 @@ public:
 
   std::shared_ptr<float[]> allocate(size_t floats,
                                     collectives::collective_backend&) override {
-    return arenas_.allocate(floats);
+    return arenas_.allocate(floats, make_room_);
   }
   std::optional<size_t> place_in_arena(const void* at) const override {
     return arenas_.place_of(at);
@@ -68,23 +68,30 @@ public:
       cudaGetLastError(); // only makes copies slower
       return memory;
     }
-    return {memory.get(), [memory, begin](float*) mutable {
+    return {memory.get(), [memory, begin, index = index_](float*) mutable {
+              cudaSetDevice(index); // any thread may drop it
               cudaHostUnregister(begin);
               memory.reset();
             }};
+  }
+
+  void when_full(std::function<void()> make_room) override {
+    make_room_ = std::move(make_room);
   }
 
   std::unique_ptr<optimizer>
   make_optimizer(const optimizer_spec& spec, size_t count,
                  collectives::collective_backend&) override {
     use();
-    return make_cuda_optimizer(spec, count, index_, arenas_);
+    return make_cuda_optimizer(spec, count, index_, [this](size_t floats) {
+      return arenas_.allocate(floats, make_room_);
+    });
   }
 
   batch_view bring(size_t slot, const batch_view& rows,
                    uint32_t features) override {
     use();
-    return slots_[slot].bring(rows, features);
+    return slots_[slot].bring(rows, features, make_room_);
   }
 
   void mark(size_t bucket) override {
@@ -127,6 +134,7 @@ private:
 
   const int index_;
   cuda_arenas arenas_;
+  std::function<void()> make_room_;
   cudaStream_t copies_ = nullptr;
   input_slot slots_[slots];
   std::mutex mutex_; // guards the following members

@@ -1,6 +1,5 @@
 #include "gpu/cuda/cuda_optimizer.hpp"
 
-#include "gpu/cuda/cuda_arena.hpp"
 #include "gpu/cuda/device_memory.hpp"
 #include "gpu/cuda/kernels.hpp"
 #include "runtime/base/errors.hpp"
@@ -11,11 +10,11 @@ namespace {
 class cuda_optimizer final : public optimizer {
 public:
   cuda_optimizer(const optimizer_spec& spec, size_t count, int device,
-                 cuda_arenas& arenas)
+                 const arena_maker& make_arena)
       : spec_(spec), count_(count), device_(device),
         pieces_(norm_pieces(count)), clipped_(1) {
     for (const char* name : names())
-      states_.push_back({name, arenas.allocate(count)});
+      states_.push_back({name, make_arena(count)});
   }
 
   void apply(std::span<float> parameters, std::span<const float> gradients,
@@ -96,8 +95,8 @@ private:
 
 std::unique_ptr<optimizer> make_cuda_optimizer(const optimizer_spec& spec,
                                                size_t count, int device,
-                                               cuda_arenas& arenas) {
-  return std::make_unique<cuda_optimizer>(spec, count, device, arenas);
+                                               const arena_maker& make_arena) {
+  return std::make_unique<cuda_optimizer>(spec, count, device, make_arena);
 }
 
 } // namespace ballast::gpu

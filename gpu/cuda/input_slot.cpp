@@ -31,7 +31,7 @@ void input_slot::close() noexcept {
     cudaStreamDestroy(stream_);
 }
 
-void input_slot::grow(size_t bytes) {
+void input_slot::grow(size_t bytes, const std::function<void()>& make_room) {
   if (bytes <= bytes_)
     return;
   cudaFreeHost(pinned_);
@@ -42,12 +42,13 @@ void input_slot::grow(size_t bytes) {
   bytes += bytes / 8; // takes differ by a few rows
   check_cuda(cudaMallocHost(reinterpret_cast<void**>(&pinned_), bytes),
              "cudaMallocHost for a batch");
-  check_cuda(cudaMalloc(reinterpret_cast<void**>(&device_), bytes),
+  check_cuda(allocate(reinterpret_cast<void**>(&device_), bytes, make_room),
              "cudaMalloc for a batch");
   bytes_ = bytes;
 }
 
-batch_view input_slot::bring(const batch_view& rows, uint32_t features) {
+batch_view input_slot::bring(const batch_view& rows, uint32_t features,
+                             const std::function<void()>& make_room) {
   const size_t of_features = size_t(rows.rows) * features * sizeof(float);
   const size_t of_labels = rows.labels ? rows.rows * sizeof(int64_t) : 0;
   const size_t of_targets = rows.targets ? rows.rows * sizeof(float) : 0;
@@ -57,7 +58,7 @@ batch_view input_slot::bring(const batch_view& rows, uint32_t features) {
   batch_view out = rows;
   if (rows.rows == 0)
     return out;
-  grow(whole);
+  grow(whole, make_room);
   std::memcpy(pinned_, rows.features, of_features);
   if (rows.labels)
     std::memcpy(pinned_ + labels_at, rows.labels, of_labels);

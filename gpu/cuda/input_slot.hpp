@@ -15,10 +15,11 @@ public:
   void open();
   void close() noexcept;
   /// Returns when the rows are on the device. Grows to the largest batch seen.
-  batch_view bring(const batch_view& rows, uint32_t features);
+  batch_view bring(const batch_view& rows, uint32_t features,
+                   const std::function<void()>& make_room);
 
 private:
-  void grow(size_t bytes);
+  void grow(size_t bytes, const std::function<void()>& make_room);
 
   cudaStream_t stream_ = nullptr;
   cudaEvent_t here_ = nullptr;

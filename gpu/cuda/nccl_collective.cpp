@@ -368,7 +368,9 @@ private:
     ncclUniqueId meet;
     std::memcpy(meet.internal, id.data(), sizeof meet.internal);
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
-    config.blocking = 0; // so that init with a dead rank can be aborted
+    config.blocking = 0;    // so that init with a dead rank can be aborted
+    if (options_.size == 1) // each channel takes time to open and to free
+      config.minCTAs = config.maxCTAs = 1;
     device_->call(*communicator_, "connect", [&] {
       return device_->nccl().comm_init_rank_config(
           &communicator_->handle, options_.size, meet, options_.rank, &config);

@@ -1,11 +1,10 @@
 #include "gpu/torch/batch_norm.hpp"
 
-#include "gpu/torch/torch_model.hpp"
+#include "gpu/torch/placement.hpp"
 
 #include <ATen/ops/cat.h>
 #include <ATen/ops/native_batch_norm.h>
 #include <ATen/ops/native_batch_norm_backward.h>
-#include <ATen/ops/zeros.h>
 #include <algorithm>
 #include <c10/core/GradMode.h>
 #include <c10/core/InferenceMode.h>
@@ -15,6 +14,21 @@ namespace {
 
 constexpr double eps = 1e-5;
 constexpr double momentum = 0.1;
+
+/// Adds a batch's statistics to the pending sums. `from`: its means, then its
+/// inverse deviations. Returns what follows them.
+const float* add_seen(const batch_norm::seen_batch& s, const float* from,
+                      std::span<float> out) {
+  const size_t channels = out.size() / 2;
+  const double unbiased = s.values / (s.values - 1);
+  for (size_t c = 0; c < channels; ++c) {
+    const double inverse = from[channels + c];
+    const double variance = std::max(1 / (inverse * inverse) - eps, 0.0);
+    out[c] += float(s.rows * double(from[c]));
+    out[channels + c] += float(s.rows * variance * unbiased);
+  }
+  return from + 2 * channels;
+}
 
 } // namespace
 
@@ -65,18 +79,11 @@ batch_norm::normalised batch_norm::here(const at::Tensor& input,
 // The same, without reading anything on the host.
 at::Tensor batch_norm::there(const at::Tensor& input, const at::Tensor& weight,
                              const at::Tensor& bias, bool again) {
-  at::Tensor batch =
-      at::zeros({2, channels_}, weight.options().requires_grad(false));
-  at::Tensor mean = batch[0];
-  at::Tensor variance = batch[1];
-  at::Tensor output = std::get<0>(at::native_batch_norm(
-      input, weight, bias, mean, variance, true, 1.0, eps));
-  if (again)
-    return output;
-  // Not in place: autograd has kept them.
-  const at::Tensor weighed = batch.mul(double(input.size(0)));
-  pending_there_ =
-      pending_there_.defined() ? pending_there_.add(weighed) : weighed;
+  auto [output, mean, inverse] =
+      at::native_batch_norm(input, weight, bias, {}, {}, true, 1.0, eps);
+  if (!again)
+    seen_.push_back({mean, inverse, double(input.size(0)),
+                     double(input.numel() / channels_)});
   return output;
 }
 
@@ -137,18 +144,40 @@ size_t batch_norms::statistics_count() const {
   return sum;
 }
 
+bool batch_norms::any_seen() const {
+  return std::ranges::any_of(norms_, &batch_norm::any_seen);
+}
+
+batch_norms::seen_batches batch_norms::take_seen() {
+  seen_batches out;
+  for (batch_norm& norm : norms_)
+    out.push_back(norm.take_seen());
+  return out;
+}
+
+void batch_norms::put_seen(const seen_batches& seen) {
+  for (size_t i = 0; i < norms_.size(); ++i)
+    norms_[i].put_seen(seen[i]);
+}
+
 /// All of them in one copy.
 void batch_norms::take_from_device(std::span<float> out) {
   const c10::InferenceMode off(false);
   const c10::NoGradGuard no_grad;
-  std::vector<at::Tensor> pending;
-  for (batch_norm& norm : norms_)
-    if (at::Tensor one = norm.take_tensor(); one.defined())
-      pending.push_back(one.view(-1));
-  if (pending.empty()) // there was no batch
+  const seen_batches seen = take_seen();
+  std::vector<at::Tensor> parts;
+  for (const auto& of_norm : seen)
+    for (const batch_norm::seen_batch& s : of_norm)
+      parts.insert(parts.end(), {s.mean, s.inverse_deviation});
+  if (parts.empty()) // there was no batch
     return;
-  const at::Tensor all = at::cat(pending).to(at::kCPU);
-  tensor_over(out.data(), {all.numel()}).add_(all);
+  const at::Tensor all = at::cat(parts).to(at::kCPU);
+  const float* from = all.const_data_ptr<float>();
+  for (size_t i = 0; i < norms_.size(); ++i) {
+    for (const batch_norm::seen_batch& s : seen[i])
+      from = add_seen(s, from, out.first(norms_[i].statistics_count()));
+    out = out.subspan(norms_[i].statistics_count());
+  }
 }
 
 void batch_norms::take(std::span<float> out) {

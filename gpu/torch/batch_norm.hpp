@@ -46,9 +46,18 @@ public:
   /// Adds the pending sums (statistic x rows) to `out` and forgets them.
   void take(std::span<float> out);
   bool is_elsewhere() const { return elsewhere_; }
-  /// The pending statistics on a device; undefined if they are on the host.
-  /// Forgets them.
-  at::Tensor take_tensor() { return std::exchange(pending_there_, {}); }
+  /// What is pending of one batch on a device: mean and 1 / sqrt(variance +
+  /// eps) of each channel, over `values` values.
+  struct seen_batch {
+    at::Tensor mean;
+    at::Tensor inverse_deviation;
+    double rows;
+    double values;
+  };
+  bool any_seen() const { return !seen_.empty(); }
+  void put_seen(const std::vector<seen_batch>& seen) { seen_ = seen; }
+  /// Forgets them. None if they are on the host.
+  std::vector<seen_batch> take_seen() { return std::exchange(seen_, {}); }
   /// running = (1 - m) running + m sums / rows, m = 0.1 as in torch.nn.
   void apply(std::span<const float> sums, double rows);
   /// `name`.running_mean and `name`.running_var.
@@ -69,7 +78,7 @@ private:
   bool elsewhere_;
   std::vector<float> running_;
   std::vector<float> pending_;
-  at::Tensor pending_there_; // of tensors that the host does not own
+  std::vector<seen_batch> seen_; // pending, of tensors elsewhere
   at::Tensor input_;
   at::Tensor mean_;
   at::Tensor inverse_deviation_;
@@ -87,6 +96,12 @@ public:
   void take(std::span<float> out);
   void apply(std::span<const float> sums, double rows);
   std::vector<model::buffer> buffers();
+
+  /// What is pending on a device, by norm.
+  using seen_batches = std::vector<std::vector<batch_norm::seen_batch>>;
+  bool any_seen() const;
+  seen_batches take_seen();
+  void put_seen(const seen_batches& seen);
 
 private:
   void take_from_device(std::span<float> out);

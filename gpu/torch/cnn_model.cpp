@@ -87,7 +87,9 @@ cnn_parameters(const model_request& request) {
 class cnn_model final : public torch_model {
 public:
   explicit cnn_model(const model_request& request)
-      : torch_model(request, cnn_parameters(request)),
+      : torch_model(
+            request, cnn_parameters(request),
+            {.leaves = false, .repeats = request.what->model.dropout == 0}),
         image_(image_of(request.row, "cnn")), shapes_(blocks_of(request)),
         blocks_(shapes_.size()),
         per_block_(setting().what.model.batch_norm ? size_t{4} : size_t{2}) {
@@ -234,8 +236,6 @@ private:
   std::span<const float> predict(const batch_view& batch) override {
     return dense(features(batch, false));
   }
-
-  bool wants_leaves() const override { return false; }
 
   at::Tensor outputs(const batch_view& batch, bool training,
                      uint64_t step_seed) override {

@@ -60,7 +60,8 @@ dense_parameters(const model_request& request) {
 class dense_model final : public torch_model {
 public:
   explicit dense_model(const model_request& request)
-      : torch_model(request, dense_parameters(request)),
+      : torch_model(request, dense_parameters(request),
+                    {.leaves = false, .repeats = true}),
         widths_(widths_of(request)), outputs_(widths_.size() - 1),
         gradients_(widths_.size() - 1) {}
 
@@ -151,8 +152,6 @@ private:
   std::span<const float> predict(const batch_view& batch) override {
     return last_outputs(batch);
   }
-
-  bool wants_leaves() const override { return false; }
 
   at::Tensor outputs(const batch_view& batch, bool, uint64_t) override {
     at::Tensor x =

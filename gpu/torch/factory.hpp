@@ -19,4 +19,7 @@ using torch_factory = model*(const model_request* request, failure* why);
 using torch_cuda_loader = void(failure* why);
 constexpr const char* torch_cuda_loader_name = "ballast_load_torch_cuda";
 
+using torch_memory_releaser = void();
+constexpr const char* torch_memory_releaser_name = "ballast_release_memory";
+
 } // namespace ballast::gpu

@@ -5,6 +5,7 @@
 #include <ATen/Context.h>
 #include <ATen/autocast_mode.h>
 #include <ATen/ops/from_blob.h>
+#include <c10/core/CachingDeviceAllocator.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 #include <c10/util/Exception.h>
 #include <dlfcn.h>
@@ -23,9 +24,20 @@ std::string folder_of_torch() {
   return file.substr(0, file.rfind('/') + 1);
 }
 
+/// cuDNN opens these by name alone, and knows nothing of the wheel's folder:
+/// what is open already is found. Where they are elsewhere, it looks itself.
+void open_runtime_compiler(const std::string& folder) {
+  for (const char* name :
+       {"libnvrtc-builtins.so.13.0", "libnvrtc.so.13", "libnvJitLink.so.13"})
+    (void)dlopen((folder + "../../nvidia/cu13/lib/" + name).c_str(),
+                 RTLD_NOW | RTLD_LOCAL);
+}
+
 /// Its own libraries are found by the paths compiled into the wheel.
 failure open_cuda_part() {
-  const std::string beside = folder_of_torch() + cuda_part;
+  const std::string folder = folder_of_torch();
+  open_runtime_compiler(folder);
+  const std::string beside = folder + cuda_part;
   if (dlopen(beside.c_str(), RTLD_NOW | RTLD_LOCAL) == nullptr) {
     const char* why = dlerror();
     return {errc::not_in_build,
@@ -66,6 +78,13 @@ failure load_torch_cuda() {
   return why;
 }
 
+void release_cached_memory() {
+  if (auto* of_gpus =
+          dynamic_cast<c10::DeviceAllocator*>(c10::GetAllocator(at::kCUDA)))
+    if (of_gpus->initialized())
+      of_gpus->emptyCache();
+}
+
 at::Device device_of(const model_place& place) {
   return place.cuda < 0 ? at::Device(at::kCPU)
                         : at::Device(at::kCUDA, at::DeviceIndex(place.cuda));
@@ -79,6 +98,11 @@ at::Tensor tensor_at(const model_place& place, const float* values,
 at::Tensor tensor_at(const model_place& place, const int64_t* values,
                      at::IntArrayRef shape) {
   return over(place, values, shape, at::kLong);
+}
+
+at::Tensor tensor_over(const float* values, at::IntArrayRef shape) {
+  return at::from_blob(const_cast<float*>(values), shape,
+                       at::TensorOptions().dtype(at::kFloat));
 }
 
 at::Tensor features_at(const model_place& place, const batch_view& batch,
@@ -106,6 +130,14 @@ autocast_scope::~autocast_scope() {
 }
 
 } // namespace ballast::gpu
+
+extern "C" __attribute__((visibility("default"))) void
+ballast_release_memory() {
+  using namespace ballast;
+  static_assert(std::is_same_v<decltype(ballast_release_memory),
+                               gpu::torch_memory_releaser>);
+  gpu::release_cached_memory();
+}
 
 extern "C" __attribute__((visibility("default"))) void
 ballast_load_torch_cuda(ballast::failure* why) {

@@ -19,6 +19,10 @@ namespace ballast::gpu {
 /// device_failed if it finds no GPU.
 failure load_torch_cuda();
 
+/// What LibTorch keeps of a GPU's memory for its next tensors goes back to the
+/// GPU. Does nothing without a CUDA part. Any thread.
+void release_cached_memory();
+
 at::Device device_of(const model_place& place);
 
 /// Tensors over memory of `place`, without ownership.
@@ -26,6 +30,9 @@ at::Tensor tensor_at(const model_place& place, const float* values,
                      at::IntArrayRef shape);
 at::Tensor tensor_at(const model_place& place, const int64_t* values,
                      at::IntArrayRef shape);
+
+/// A tensor over host memory, without ownership.
+at::Tensor tensor_over(const float* values, at::IntArrayRef shape);
 
 /// The rows' features at the model's place; `shape` begins with the rows.
 at::Tensor features_at(const model_place& place, const batch_view& batch,

@@ -95,7 +95,8 @@ named_shapes resnet_parameters(const model_request& request) {
 class resnet_model final : public torch_model {
 public:
   explicit resnet_model(const model_request& request)
-      : torch_model(request, resnet_parameters(request)),
+      : torch_model(request, resnet_parameters(request),
+                    {.repeats = !request.what->train.activation_checkpointing}),
         image_(image_of(request.row, "resnet18")), cifar_(is_cifar(request)),
         units_(units_of(image_.channels, cifar_)) {
     for (const unit& u : units_)
@@ -128,8 +129,8 @@ private:
   at::Tensor forward_unit(size_t i, const at::Tensor& input, pass how) {
     const unit& u = units_[i];
     const int64_t padding = u.kernel / 2;
-    const at::Tensor x =
-        at::conv2d(input, leaves()[3 * i], {}, u.stride, padding);
+    const at::Tensor x = at::conv2d(input, as_multiplied(leaves()[3 * i]), {},
+                                    u.stride, padding);
     const at::Tensor& weight = leaves()[3 * i + 1];
     const at::Tensor& bias = leaves()[3 * i + 2];
     return how == pass::evaluation
@@ -138,6 +139,15 @@ private:
   }
 
   bool changes_shape(size_t i) const { return units_[i].stride != 1; }
+
+  /// A GPU multiplies bfloat16 with the channels last; one kernel converts and
+  /// reorders.
+  at::Tensor as_multiplied(const at::Tensor& x) const {
+    return setting().place.elsewhere && setting().bfloat16
+               ? x.to(at::kBFloat16, false, false,
+                      at::MemoryFormat::ChannelsLast)
+               : x;
+  }
 
   /// `i`: the first of its units.
   at::Tensor forward_block(size_t i, const at::Tensor& input, pass how) {
@@ -149,11 +159,12 @@ private:
   }
 
   at::Tensor forward(const batch_view& batch, bool training) {
-    // Channels first: oneDNN uses its own layouts, and the operations between
-    // its convolutions cost a fifth more with channels last.
+    // On the CPU with the channels first: oneDNN uses its own layouts, and the
+    // operations between its convolutions cost a fifth more with channels last.
     at::Tensor x =
         features_at(setting().place, batch,
                     {batch.rows, image_.channels, image_.height, image_.width});
+    x = as_multiplied(x);
     const pass how = training ? pass::training : pass::evaluation;
     x = forward_unit(0, x, how).relu_();
     if (!cifar_)

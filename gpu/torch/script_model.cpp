@@ -54,7 +54,8 @@ constant constant_of(const std::string& path, const script_tensor& from) {
 class script_model final : public torch_model {
 public:
   script_model(const model_request& request, script_file loaded)
-      : torch_model(request, shapes_of(loaded)), loaded_(std::move(loaded)) {
+      : torch_model(request, shapes_of(loaded), {}),
+        loaded_(std::move(loaded)) {
     for (const script_tensor& one : loaded_.constants)
       constants_.push_back(constant_of(request.what->model.path, one));
     leaves().adopt(tensors_of(loaded_));

@@ -34,6 +34,13 @@ int64_t token_at(const batch_view& batch, const ledger::row_shape& row,
 
 } // namespace
 
+void check_tokens(const batch_view& batch, const ledger::row_shape& row,
+                  int64_t vocabulary) {
+  for (uint32_t r = 0; r < batch.rows; ++r)
+    for (size_t i = 0; i < row.features; ++i)
+      (void)token_at(batch, row, r, i, vocabulary);
+}
+
 token_rows token_rows_of(const batch_view& batch, const ledger::row_shape& row,
                          int64_t vocabulary) {
   const size_t length = row.features;
@@ -57,9 +64,6 @@ token_rows token_rows_at(const model_place& place, const batch_view& batch,
                          const ledger::row_shape& row, int64_t vocabulary) {
   if (!place.elsewhere)
     return token_rows_of(batch, row, vocabulary);
-  for (uint32_t r = 0; r < batch.rows; ++r)
-    for (size_t i = 0; i < row.features; ++i)
-      (void)token_at(batch, row, r, i, vocabulary);
   const int64_t length = row.features;
   const at::Tensor tokens =
       features_at(place, batch, {batch.rows, length}).to(at::kLong);

@@ -17,10 +17,14 @@ struct token_rows {
 };
 
 /// ballast_error{invalid_data} names the sample if a value is not a whole
-/// number from 0 to below `vocabulary`.
+/// number from 0 to below `vocabulary`. Reads the host's copy.
+void check_tokens(const batch_view& batch, const ledger::row_shape& row,
+                  int64_t vocabulary);
+/// Checks them, too.
 token_rows token_rows_of(const batch_view& batch, const ledger::row_shape& row,
                          int64_t vocabulary);
-/// The same at the model's place; the host checks its own copy only.
+/// The same at the model's place. On a device nothing is checked, and the host
+/// reads nothing.
 token_rows token_rows_at(const model_place& place, const batch_view& batch,
                          const ledger::row_shape& row, int64_t vocabulary);
 

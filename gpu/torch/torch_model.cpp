@@ -8,7 +8,6 @@
 
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/Parallel.h>
-#include <ATen/ops/from_blob.h>
 #include <ATen/ops/ones_like.h>
 #include <c10/core/GradMode.h>
 #include <c10/core/InferenceMode.h>
@@ -20,6 +19,13 @@
 namespace ballast::gpu {
 namespace {
 
+/// cuDNN, cuBLAS and kernels report a lack of memory in words of their own.
+bool lacks_memory(const std::string& why) {
+  return why.find("out of memory") != std::string::npos ||
+         why.find("ALLOC_FAILED") != std::string::npos ||
+         why.find("unable to find an engine") != std::string::npos;
+}
+
 /// Runs `f` and translates LibTorch's exceptions to the project's own.
 template <class F>
 auto guarded(const char* doing, F f) {
@@ -29,9 +35,11 @@ auto guarded(const char* doing, F f) {
     throw out_of_memory(std::string("no room ") + doing + ": " +
                         e.what_without_backtrace());
   } catch (const c10::Error& e) {
-    throw ballast_error(errc::device_failed, std::string("LibTorch failed ") +
-                                                 doing + ": " +
-                                                 e.what_without_backtrace());
+    const std::string why = e.what_without_backtrace();
+    if (lacks_memory(why))
+      throw out_of_memory(std::string("no room ") + doing + ": " + why);
+    throw ballast_error(errc::device_failed,
+                        std::string("LibTorch failed ") + doing + ": " + why);
   }
 }
 
@@ -57,12 +65,17 @@ void use_threads(int threads) {
 
 torch_model::torch_model(
     const model_request& request,
-    const std::vector<std::pair<std::string, std::vector<int64_t>>>& parameters)
+    const std::vector<std::pair<std::string, std::vector<int64_t>>>& parameters,
+    model_traits traits)
     : setting_{*request.what, request.row, int(std::max(request.threads, 1U)),
                request.place,
                request.what->train.precision == compute_precision::bfloat16},
-      goal_(setting_.what, setting_.row),
-      arenas_(lay_out(parameters), setting_.place) {}
+      traits_(traits), goal_(setting_.what, setting_.row),
+      arenas_(lay_out(parameters), setting_.place),
+      recorded_(setting_.place, setting_.row.features) {
+  // Class weights are copied to the device in every step.
+  traits_.repeats = traits_.repeats && goal_.class_weights().empty();
+}
 
 void torch_model::initialize(std::span<float> parameters) {
   const std::vector<buffer> rest = buffers();
@@ -82,7 +95,7 @@ void torch_model::bind(std::span<float> parameters,
                        std::span<float> gradients) {
   guarded("to bind arenas", [&] {
     arenas_.bind(parameters, gradients);
-    if (setting_.by_outputs() || wants_leaves())
+    if (setting_.by_outputs() || traits_.leaves)
       leaves_.bind(arenas_.parameters(), arenas_.gradients());
   });
 }
@@ -102,12 +115,32 @@ double torch_model::accumulate(const batch_view& batch, uint64_t step_seed,
       check_interrupt();
       c10::InferenceMode no_autograd;
       const c10::OptionalDeviceGuard here(device_if_gpu(setting_.place));
-      loss = setting_.by_outputs()
-                 ? differentiate_outputs(batch, step_seed, checked)
-                 : differentiate(batch, step_seed, checked);
+      if (!setting_.by_outputs()) {
+        loss = differentiate(batch, step_seed, checked);
+        return;
+      }
+      check_rows(batch);
+      // A recording tells of no gradient before its end, so it is for passes
+      // whose gradients wait anyway.
+      const bool recorded = !ready && traits_.repeats;
+      loss = (recorded ? recorded_.run(batch,
+                                       {arenas_.parameter_values(0),
+                                        arenas_.gradient_values(0).data()},
+                                       norms_,
+                                       [&](const batch_view& rows) {
+                                         return pass(rows, step_seed, checked);
+                                       })
+                       : pass(batch, step_seed, checked))
+                 .item<double>();
     });
   } catch (const broken_off&) {
     loss = std::nan("");
+  } catch (const out_of_memory&) {
+    // The pass's own tensors are gone, and what they used is in the cache.
+    accumulates_ = false;
+    recorded_.forget();
+    release_cached_memory();
+    throw;
   } catch (...) {
     accumulates_ = false;
     throw;
@@ -141,10 +174,8 @@ evaluation_sums torch_model::evaluate(const batch_view& batch) {
   return sums;
 }
 
-double
-torch_model::differentiate_outputs(const batch_view& batch, uint64_t step_seed,
-                                   const std::function<void(size_t)>& ready) {
-  goal_.check_labels(batch);
+at::Tensor torch_model::pass(const batch_view& batch, uint64_t step_seed,
+                             const std::function<void(size_t)>& ready) {
   const autograd_scope autograd;
   at::Tensor losses;
   {
@@ -154,7 +185,7 @@ torch_model::differentiate_outputs(const batch_view& batch, uint64_t step_seed,
                        wanted_at(setting_.place, batch));
   }
   leaves_.backward(losses, at::ones_like(losses), ready);
-  return losses.detach().sum(at::kDouble).item<double>();
+  return losses.detach().sum(at::kDouble);
 }
 
 evaluation_sums torch_model::judge_outputs(const batch_view& batch) {
@@ -167,11 +198,6 @@ evaluation_sums torch_model::judge_outputs(const batch_view& batch) {
               losses_of(goal_, found, wanted).sum(at::kDouble).item<double>(),
           .correct = correct_of(goal_, found, wanted),
           .rows = double(batch.rows)};
-}
-
-at::Tensor tensor_over(const float* values, at::IntArrayRef shape) {
-  return at::from_blob(const_cast<float*>(values), shape,
-                       at::TensorOptions().dtype(at::kFloat));
 }
 
 default_filler::default_filler(uint64_t seed)

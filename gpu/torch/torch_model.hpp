@@ -17,6 +17,7 @@
 #include "gpu/torch/batch_norm.hpp"
 #include "gpu/torch/objective.hpp"
 #include "gpu/torch/placement.hpp"
+#include "gpu/torch/recorded_steps.hpp"
 
 #include <ATen/core/Generator.h>
 #include <ATen/core/Tensor.h>
@@ -38,6 +39,14 @@ struct model_setting {
   bool bfloat16 = false;
   /// True if the model computes by `outputs`.
   bool by_outputs() const { return place.elsewhere || bfloat16; }
+};
+
+/// What a model's kind is known to do.
+struct model_traits {
+  /// `differentiate` uses autograd.
+  bool leaves = true;
+  /// `pass` enqueues the same work for every step of as many rows.
+  bool repeats = false;
 };
 
 class torch_model : public model {
@@ -68,7 +77,8 @@ public:
 protected:
   torch_model(const model_request& request,
               const std::vector<std::pair<std::string, std::vector<int64_t>>>&
-                  parameters);
+                  parameters,
+              model_traits traits);
 
   // The parts that a model overrides. All run without autograd unless they
   // enable it.
@@ -77,8 +87,6 @@ protected:
   virtual void add_constants(std::vector<buffer>& /*out*/) {}
   /// A file has filled them.
   virtual void constants_changed() {}
-  /// False if `differentiate` does not use autograd.
-  virtual bool wants_leaves() const { return true; }
   virtual double differentiate(const batch_view& batch, uint64_t step_seed,
                                const std::function<void(size_t)>& ready) = 0;
   /// rows x columns by LibTorch's own operations on the leaves, on any device;
@@ -88,10 +96,14 @@ protected:
                              uint64_t /*step_seed*/) {
     return {};
   }
-  /// Loss and gradients by `outputs`.
-  virtual double
-  differentiate_outputs(const batch_view& batch, uint64_t step_seed,
-                        const std::function<void(size_t)>& ready);
+  /// Loss and gradients by LibTorch's own operations: the loss sum, a scalar
+  /// where the model computes. Reads no device memory.
+  virtual at::Tensor pass(const batch_view& batch, uint64_t step_seed,
+                          const std::function<void(size_t)>& ready);
+  /// Refuses rows that `pass` cannot take. Called before it, on the host.
+  virtual void check_rows(const batch_view& batch) const {
+    goal_.check_labels(batch);
+  }
   /// rows x columns, on the current parameters; valid until the next call.
   /// For models whose outputs the objective judges; the others override
   /// `judge`.
@@ -117,16 +129,15 @@ protected:
 
 private:
   model_setting setting_;
+  model_traits traits_;
   objective goal_;
   std::atomic<bool> interrupted_{false};
   bool accumulates_ = false;
   batch_norms norms_;
   arena_tensors arenas_;
   autograd_leaves leaves_;
+  recorded_steps recorded_;
 };
-
-/// A tensor over host memory, without ownership.
-at::Tensor tensor_over(const float* values, at::IntArrayRef shape);
 
 /// Fills like torch.nn does for a Linear or a Conv2d with `fan_in` inputs for
 /// each output, with the numbers that torch.manual_seed(seed) would give.

@@ -100,7 +100,8 @@ named_shapes transformer_parameters(const model_request& request) {
 class transformer_model final : public torch_model {
 public:
   explicit transformer_model(const model_request& request)
-      : torch_model(request, transformer_parameters(request)),
+      : torch_model(request, transformer_parameters(request),
+                    {.repeats = !request.what->train.activation_checkpointing}),
         length_(request.row.features), width_(setting().what.model.width),
         heads_(setting().what.model.heads),
         vocabulary_(vocabulary_of(request)) {}
@@ -184,12 +185,22 @@ private:
     return at::cross_entropy_loss(scores.to(at::kFloat), next.view(-1), {},
                                   at::Reduction::None, no_token);
   }
-  double sum_of_means(const at::Tensor& by_position) const {
-    return by_position.sum(at::kDouble).item<double>() / double(length_ - 1);
+  at::Tensor sum_of_means(const at::Tensor& by_position) const {
+    return by_position.sum(at::kDouble).div(double(length_ - 1));
   }
 
-  double differentiate(const batch_view& batch, uint64_t /*step_seed*/,
+  void check_rows(const batch_view& batch) const override {
+    if (setting().place.elsewhere) // else they are checked as they are read
+      check_tokens(batch, setting().row, vocabulary_);
+  }
+  double differentiate(const batch_view& batch, uint64_t step_seed,
                        const std::function<void(size_t)>& ready) override {
+    check_rows(batch);
+    return pass(batch, step_seed, ready).item<double>();
+  }
+
+  at::Tensor pass(const batch_view& batch, uint64_t /*step_seed*/,
+                  const std::function<void(size_t)>& ready) override {
     const autograd_scope autograd; // first: it keeps tokens, too
     const token_rows rows =
         token_rows_at(setting().place, batch, setting().row, vocabulary_);
@@ -203,25 +214,22 @@ private:
     return sum_of_means(loss.detach());
   }
 
-  double
-  differentiate_outputs(const batch_view& batch, uint64_t step_seed,
-                        const std::function<void(size_t)>& ready) override {
-    return differentiate(batch, step_seed, ready);
-  }
-
   evaluation_sums judge_outputs(const batch_view& batch) override {
     return judge(batch);
   }
 
   evaluation_sums judge(const batch_view& batch) override {
+    check_rows(batch);
     const token_rows rows =
         token_rows_at(setting().place, batch, setting().row, vocabulary_);
     const c10::NoGradGuard no_grad;
     const autocast_scope types(setting().place, setting().bfloat16);
     const at::Tensor found = scores(rows.tokens);
-    return {.loss = sum_of_means(losses(found, rows.next)),
-            .correct = sum_of_means(found.argmax(1).eq(rows.next.view(-1))),
-            .rows = double(batch.rows)};
+    return {
+        .loss = sum_of_means(losses(found, rows.next)).item<double>(),
+        .correct =
+            sum_of_means(found.argmax(1).eq(rows.next.view(-1))).item<double>(),
+        .rows = double(batch.rows)};
   }
 
   uint32_t evaluation_rows() const override {

@@ -1,6 +1,6 @@
 // Goal: buckets leave as soon as they are final, in the same order everywhere,
-// and every element is reduced once. Method: a collective of one rank that
-// writes down what it is asked to reduce, and on which thread.
+// and every element is reduced once. Method: a collective that writes down what
+// it is asked to reduce, and on which thread.
 #include "gpu/bucket_reducer.hpp"
 
 #include <algorithm>
@@ -29,7 +29,7 @@ public:
     std::thread::id thread;
   };
   int rank() const override { return 0; }
-  int size() const override { return 1; }
+  int size() const override { return ranks; }
   collectives::collective_state state() const override {
     return collectives::collective_state::ready;
   }
@@ -47,6 +47,7 @@ public:
   void abort(const std::string&) noexcept override {}
   void close(collectives::deadline) override {}
   uint64_t bytes_sent() const override { return 0; }
+  int ranks = 2;
   std::vector<call> calls;
   std::counting_semaphore<> reduced{0};
   bool fail = false;
@@ -145,6 +146,18 @@ TEST(bucket_reducer, reduces_everything_where_nothing_was_computed) {
   buckets.begin(gradients.data(), group, {});
   buckets.finish(); // a worker with 0 samples
   EXPECT_EQ(group.calls.size(), 2u);
+}
+
+TEST(bucket_reducer, asks_for_nothing_where_there_is_nobody_else) {
+  bucket_reducer buckets(make_bucket_layout(pieces({16, 16}), 64, 64));
+  std::vector<float> gradients(32);
+  noting_collective group;
+  group.ranks = 1;
+  buckets.begin(gradients.data(), group, {});
+  buckets.parameter_ready(1);
+  buckets.parameter_ready(0);
+  buckets.finish();
+  EXPECT_TRUE(group.calls.empty());
 }
 
 TEST(bucket_reducer, throws_in_finish_what_the_thread_met) {

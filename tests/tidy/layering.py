@@ -46,7 +46,8 @@ THIN_MAY = ["runtime", "cli"]
 THIRD_PARTY = [
     (r"nlohmann/", [""]),
     (r"caf/", ["actors/", "cli/node/", "cli/commands/", "tests/actors/"]),
-    (r"(torch|ATen|c10|caffe2)/", ["gpu/torch/", "tests/gpu/torch/", "bench/"]),
+    (r"(torch|ATen|c10|caffe2)/",
+     ["gpu/torch/", "gpu/torch_cuda/", "tests/gpu/torch/", "bench/"]),
     (r"gloo/", ["collectives/", "tests/collectives/", "bench/"]),
     (r"(cuda|cublas|nccl|nvml|driver_types)\w*\.h",
      ["gpu/cuda/", "tests/gpu/cuda/", "bench/"]),

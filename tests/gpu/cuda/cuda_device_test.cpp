@@ -225,6 +225,20 @@ TEST_F(cuda_runs, of_several_workers_on_one_gpu_train_as_the_cpu_does) {
       expected, 1e-3);
 }
 
+// One worker alone records its steps.
+TEST_F(cuda_runs, that_record_their_steps_train_as_the_cpu_does) {
+  auto cpu = [](size_t) {
+    return std::shared_ptr<compute_device>(&cpu_device(), [](auto*) {});
+  };
+  auto gpu = [](size_t) {
+    return std::shared_ptr<compute_device>(open_cuda_device(0));
+  };
+  expect_close(
+      trained(image_job(compute_precision::float32), on(gpu, "local"), 1),
+      trained(image_job(compute_precision::float32), on(cpu, "local"), 1),
+      1e-3);
+}
+
 TEST_F(cuda_runs, in_bfloat16_end_near_float32) {
   auto gpu = [](size_t) {
     return std::shared_ptr<compute_device>(open_cuda_device(0));
