@@ -18,15 +18,13 @@ public:
 class cuda_pass_recorder final : public pass_recorder {
 public:
   explicit cuda_pass_recorder(int device)
-      : device_(c10::DeviceIndex(device)),
+      : stream_(c10::cuda::getStreamFromPool(false, c10::DeviceIndex(device))),
         pool_(at::cuda::graph_pool_handle()) {}
 
   std::unique_ptr<recorded_pass>
   record(const std::function<void()>& pass) override {
     auto out = std::make_unique<cuda_graph>();
-    // The default stream cannot be recorded.
-    const c10::cuda::CUDAStreamGuard side(
-        c10::cuda::getStreamFromPool(false, device_));
+    const c10::cuda::CUDAStreamGuard side(stream_);
     // Other threads, which bring batches and reduce buckets, go on meanwhile.
     out->graph.capture_begin(pool_, cudaStreamCaptureModeThreadLocal);
     try {
@@ -43,7 +41,9 @@ public:
   }
 
 private:
-  c10::DeviceIndex device_;
+  // The default stream cannot be recorded. The same one every time: LibTorch
+  // keeps a workspace for each that it has used.
+  c10::cuda::CUDAStream stream_;
   at::cuda::MempoolId_t pool_;
 };
 
