@@ -32,7 +32,6 @@ Needs 4 GB of memory, `memory` and `link` 10 GB, `peers` 41 GB of disk. The sets
 folder of the benchmark.
 """
 import functools
-import json
 import os
 import random
 import re
@@ -45,13 +44,13 @@ import time
 from lib.goodput import killed_often
 from lib.joins import joins
 from lib.kills import MB_25, emulated, kills, p99, phase_table, seconds
+from lib.link import link
 from lib.measure import Peer, Scratch, arguments, run_parts, say, table, warn_if_busy
-from lib.observed import PREPARED_S, Runs
-from lib.two_hosts import Cluster, NotHere, two_hosts
+from lib.observed import Runs
 
 from harness.http_client import request
 from harness.live_run import LiveRun
-from harness.run_files import Tail, read_json
+from harness.run_files import read_json
 
 WORKERS, STEP_US = 4, 50_000
 SETS = {
@@ -366,108 +365,6 @@ def exactness(peer, which):
         found = peer.run("stream_exactness.py", "--what", what)
         lines.append((what, found["lost"], found["repeated"], found["hung"], found["refused"] or "-"))
     table(lines)
-
-
-APART = {"rows": 2_000_000, "features": 1_000, "classes": 4}  # 8 GB
-APART_MBIT, APART_WORKERS = 1000, 4
-APART_STEP_S_MAX, APART_RATE_MIN = 0.15, 0.9
-APART_PARAMETERS = 250_000  # 1 MB: the line has room for rows
-AFTER_S = 20  # of steps that lack nothing
-
-
-class Watched:
-    """What a cluster's run has written so far."""
-
-    def __init__(self, cluster):
-        self.cluster = cluster
-        self.steps, self.events = (self.tail(name) for name in ("steps.jsonl", "events.jsonl"))
-
-    def tail(self, name):
-        until = time.monotonic() + PREPARED_S
-        while not self.cluster.run_file(name):
-            if time.monotonic() > until:
-                raise SystemExit(f"link: no {name} in {self.cluster.folder}")
-            time.sleep(0.1)
-        return Tail(self.cluster.run_file(name))
-
-    def poll(self):
-        self.steps.poll()
-        self.events.poll()
-
-    def wait(self, condition, what):
-        until = time.monotonic() + PREPARED_S
-        while not condition():
-            if time.monotonic() > until:
-                raise SystemExit(f"link: waited in vain for {what}; see {self.cluster.folder}")
-            time.sleep(0.1)
-            self.poll()
-
-    def full_stores(self, names):
-        """How often each said that all it owns is here."""
-        said = {}
-        for name in names:
-            with open(self.cluster.log(name), encoding="utf-8") as log:
-                said[name] = log.read().count(" train and ")
-        return said
-
-    def samples_per_s(self, begin_ns, end_ns):
-        inside = [s for s in self.steps.lines if begin_ns < s["t_ns"] <= end_ns]
-        return sum(s["samples"] for s in inside[1:]) / ((inside[-1]["t_ns"] - inside[0]["t_ns"]) / 1e9)
-
-
-def kill_apart(cluster, watched, dice):
-    names = sorted(cluster.pids)
-    watched.wait(lambda: all(watched.full_stores(names).values()), "full stores")
-    time.sleep(dice.uniform(1, 2))
-    victim = dice.choice(names)
-    others = [name for name in names if name != victim]
-    before = watched.full_stores(others)
-    killed_ns = time.monotonic_ns()
-    os.kill(cluster.pids[victim], signal.SIGKILL)
-    watched.wait(lambda: all(n > before[name] for name, n in watched.full_stores(others).items()), "residency")
-    back_ns = time.monotonic_ns()
-    time.sleep(AFTER_S)
-    watched.poll()
-    begun = next(e for e in watched.events.lines if e["kind"] == "generation" and victim not in e["workers"])
-    first = next(s for s in watched.steps.lines if s["generation"] >= begun["generation"])
-    rates = [watched.samples_per_s(*span) for span in ((first["t_ns"], back_ns), (back_ns, time.monotonic_ns()))]
-    return {
-        "to_step_s": (first["t_ns"] - killed_ns) / 1e9,
-        "until_back_s": (back_ns - killed_ns) / 1e9,
-        "rate_meanwhile": rates[0],
-        "rate_behind": rates[1],
-    }
-
-
-def link(options, runs, verdicts):
-    dice = random.Random(7)
-    job = emulated(APART_WORKERS, APART_PARAMETERS, STEP_US, train=APART, data={"chunk_rows": 1_000})
-    file = os.path.join(runs.scratch, "apart.json")
-    with open(file, "w", encoding="utf-8") as out:
-        json.dump(job, out)
-    raw = []
-    try:
-        with two_hosts(None, APART_MBIT, 0):
-            for _ in range(options.repeats):
-                folder = os.path.join(runs.scratch, f"apart-{len(raw)}")
-                caches = os.path.join(runs.scratch, "cache"), os.path.join(folder, "cache")
-                with Cluster(options.ballast, APART_WORKERS, folder, caches[0], other_cache=caches[1]) as cluster:
-                    submitted = cluster.submit(file)
-                    raw.append(kill_apart(cluster, Watched(cluster), dice))
-                    cluster.ask("stop")
-                    cluster.finish(submitted)
-    except NotHere as why:
-        say(f"link: {why}")
-        return raw
-    say(f"\ntwo hosts, {APART_MBIT} Mbit/s, {APART_WORKERS} workers, 8 GB, kill -9 of one")
-    rows = [("until the next step", "until all is here", "samples/s meanwhile", "behind it")]
-    for r in raw:
-        rows.append((f"{r['to_step_s']:.3f} s", f"{r['until_back_s']:.1f} s", f"{r['rate_meanwhile']:.0f}", f"{r['rate_behind']:.0f}"))
-    table(rows)
-    verdicts.at_most("two hosts, kill to the next step", statistics.median(r["to_step_s"] for r in raw), APART_STEP_S_MAX, "s")
-    share = statistics.median(r["rate_meanwhile"] / r["rate_behind"] for r in raw)
-    verdicts.at_least("two hosts, samples/s until all is here", share, APART_RATE_MIN, "x")
-    return raw
 
 
 PARTS = {"kill": kill, "start": start, "join": join, "goodput": goodput, "memory": memory, "host": host, "link": link, "peers": peers}

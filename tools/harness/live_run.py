@@ -13,46 +13,14 @@ from harness.run_files import Tail, read_json
 from harness.waiting import patience
 
 
-class LiveRun:
-    """`ballast run` of a job, in a folder of its own."""
+class ObservedRun:
+    """A run directory, read as it grows."""
 
-    def __init__(self, job, folder, cache, arguments=(), environment=(),
-                 program=BINARY):
-        self.folder = pathlib.Path(folder)
-        self.folder.mkdir(parents=True)
-        self.run = self.folder / "run"
-        self.job_file = self.folder / "job.json"
-        self.job_file.write_text(json.dumps(job), encoding="utf-8")
-        self.environment = {**os.environ, "BALLAST_CACHE": str(cache),
-                            **dict(environment)}
-        self.program = program
-        self.earlier = []  # lives of `ballast run` that have ended
-        self.process = self._start(*arguments)
+    def __init__(self, run):
+        self.run = pathlib.Path(run)
         self.steps = Tail(self.run / "steps.jsonl")
         self.events = Tail(self.run / "events.jsonl")
         self.members = {}  # generation -> names of its workers
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        for one in [*self.earlier, self.process]:
-            one.end()
-
-    def _start(self, *arguments):
-        return Started(["run", self.job_file, "--run-dir", self.run,
-                        "--no-progress", *arguments], self.environment,
-                       self.folder, program=self.program)
-
-    def resume(self):
-        """Another life of a run whose `ballast run` has ended."""
-        self.earlier.append(self.process)
-        self.process = self._start("--resume")
-
-    def family(self):
-        """All processes of all its lives."""
-        return [pid for one in [*self.earlier, self.process]
-                for pid in one.family()]
 
     def poll(self):
         for event in self.events.poll():
@@ -85,6 +53,74 @@ class LiveRun:
         last = self.steps.lines[-steps:]
         return len(last) == steps and all(
             s["generation"] == self.newest for s in last)
+
+    def to_a_step_without(self, name, since_ns):
+        """Of the first step after that moment whose generation does not hold
+        the worker: the line of steps.jsonl, None where there is none."""
+        for step in self.steps.lines[self._first_after(since_ns):]:
+            if name not in self.members.get(step["generation"], [name]):
+                return step
+        return None
+
+    def _first_after(self, t_ns):
+        """Index of the first step applied after that moment."""
+        low, high = 0, len(self.steps.lines)
+        while low < high:
+            middle = (low + high) // 2
+            if self.steps.lines[middle]["t_ns"] <= t_ns:
+                low = middle + 1
+            else:
+                high = middle
+        return low
+
+    def gaps(self, begin_ns, end_ns):
+        """Seconds between neighbours of the steps that reach into a time."""
+        lines = self.steps.lines[max(0, self._first_after(begin_ns) - 1):]
+        times = []
+        for step in lines:
+            times.append(step["t_ns"])
+            if step["t_ns"] > end_ns:
+                break
+        return [(b - a) / 1e9 for a, b in zip(times, times[1:])]
+
+
+class LiveRun(ObservedRun):
+    """`ballast run` of a job, in a folder of its own."""
+
+    def __init__(self, job, folder, cache, arguments=(), environment=(),
+                 program=BINARY):
+        self.folder = pathlib.Path(folder)
+        self.folder.mkdir(parents=True)
+        super().__init__(self.folder / "run")
+        self.job_file = self.folder / "job.json"
+        self.job_file.write_text(json.dumps(job), encoding="utf-8")
+        self.environment = {**os.environ, "BALLAST_CACHE": str(cache),
+                            **dict(environment)}
+        self.program = program
+        self.earlier = []  # lives of `ballast run` that have ended
+        self.process = self._start(*arguments)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        for one in [*self.earlier, self.process]:
+            one.end()
+
+    def _start(self, *arguments):
+        return Started(["run", self.job_file, "--run-dir", self.run,
+                        "--no-progress", *arguments], self.environment,
+                       self.folder, program=self.program)
+
+    def resume(self):
+        """Another life of a run whose `ballast run` has ended."""
+        self.earlier.append(self.process)
+        self.process = self._start("--resume")
+
+    def family(self):
+        """All processes of all its lives."""
+        return [pid for one in [*self.earlier, self.process]
+                for pid in one.family()]
 
     def wait_for(self, condition, what, seconds=60):
         """Looks rarely: to look costs time of a processor that trains."""
@@ -126,35 +162,6 @@ class LiveRun:
         if code != 0:
             raise AssertionError(f"exit code {code} of {self.process}")
         return read_json(self.run / "report.json")
-
-    def to_a_step_without(self, name, since_ns):
-        """Of the first step after that moment whose generation does not hold
-        the worker: the line of steps.jsonl, None where there is none."""
-        for step in self.steps.lines[self._first_after(since_ns):]:
-            if name not in self.members.get(step["generation"], [name]):
-                return step
-        return None
-
-    def _first_after(self, t_ns):
-        """Index of the first step applied after that moment."""
-        low, high = 0, len(self.steps.lines)
-        while low < high:
-            middle = (low + high) // 2
-            if self.steps.lines[middle]["t_ns"] <= t_ns:
-                low = middle + 1
-            else:
-                high = middle
-        return low
-
-    def gaps(self, begin_ns, end_ns):
-        """Seconds between neighbours of the steps that reach into a time."""
-        lines = self.steps.lines[max(0, self._first_after(begin_ns) - 1):]
-        times = []
-        for step in lines:
-            times.append(step["t_ns"])
-            if step["t_ns"] > end_ns:
-                break
-        return [(b - a) / 1e9 for a, b in zip(times, times[1:])]
 
 
 def started_ns(pid):
