@@ -11,7 +11,14 @@ extern "C" __attribute__((visibility("default"))) const char*
 __tsan_default_suppressions() { // NOLINT(bugprone-reserved-identifier)
   return "race:libgloo.so\n"
          "race:gloo::AllreduceOptions::~AllreduceOptions\n"
-         "mutex:libgloo.so\n";
+         "mutex:libgloo.so\n"
+         "race:libparquet.so\n"; // whose OpenSSL is the one that is found
+}
+
+// Some tests fork; their children start threads.
+extern "C" __attribute__((visibility("default"))) const char*
+__tsan_default_options() { // NOLINT(bugprone-reserved-identifier)
+  return "die_after_fork=0";
 }
 
 #endif
