@@ -93,7 +93,7 @@ void loader_threads::reducing(bool begins) {
   reducing_until_ = {};
   if (begins)
     reducing_until_ = std::chrono::steady_clock::now() + reducing_longest;
-  else
+  else if (!rest_.none() || !under_way_.empty())
     changed_.notify_all();
 }
 

@@ -28,8 +28,7 @@ struct converter {
   float offset;
 
   explicit converter(const ledger::row_shape& row)
-      : features(row.features),
-        row_bytes(row.features * stored_bytes(row.stored)),
+      : features(row.features), row_bytes(data::row_bytes(row)),
         scale(float(row.scale)), offset(float(row.offset)) {
     const bool as_is = scale == 1 && offset == 0;
     what = kind_of(row.stored);

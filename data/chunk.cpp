@@ -100,6 +100,10 @@ size_t stored_bytes(ledger::stored_type stored) {
   return 0;
 }
 
+size_t row_bytes(const ledger::row_shape& row) {
+  return row.features * stored_bytes(row.stored);
+}
+
 std::shared_ptr<arrow::Schema> chunk_schema(const ledger::row_shape& row) {
   auto item = arrow::field("item", arrow_type(row.stored), false);
   return arrow::schema(
@@ -239,7 +243,7 @@ chunk_ptr compact(chunk_ptr what) {
 chunk_ptr chunk_within(const chunk& several, chunk_id id, uint32_t begin,
                        uint32_t rows, const ledger::row_shape& row) {
   auto out = std::make_shared<chunk>();
-  const size_t values = row.features * stored_bytes(row.stored);
+  const size_t values = row_bytes(row);
   out->id = id;
   out->rows = rows;
   out->features =
@@ -271,7 +275,7 @@ chunk_ptr damaged_copy(const chunk& what) {
 std::string checksum(const chunk& what, const ledger::row_shape& row) {
   content_hash hash;
   const size_t rows = what.rows;
-  hash.update(what.features, rows * row.features * stored_bytes(row.stored));
+  hash.update(what.features, rows * row_bytes(row));
   if (what.labels != nullptr)
     hash.update(what.labels, rows * sizeof(int32_t));
   else

@@ -67,6 +67,8 @@ chunk_ptr chunk_within(const chunk& several, chunk_id id, uint32_t begin,
 
 /// Bytes of one value of a stored type.
 size_t stored_bytes(ledger::stored_type stored);
+/// Bytes of a row's features as they are stored.
+size_t row_bytes(const ledger::row_shape& row);
 
 /// The columns above, for `row`.
 std::shared_ptr<arrow::Schema> chunk_schema(const ledger::row_shape& row);

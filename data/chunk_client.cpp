@@ -248,9 +248,8 @@ private:
     const std::string what =
         std::to_string(rows.size()) + " rows of " + to_string(part);
     flight_ticket ticket{token_, part, {}, "", {rows.begin(), rows.end()}};
-    const uint64_t row_bytes = row.features * stored_bytes(row.stored) +
-                               sizeof(int32_t) + sizeof(uint64_t);
-    bulk_stream stream(open(ticket, what), how, rows.size() * row_bytes, 1);
+    const uint64_t each = row_bytes(row) + sizeof(int32_t) + sizeof(uint64_t);
+    bulk_stream stream(open(ticket, what), how, rows.size() * each, 1);
     const auto schema = take(stream.schema(), stream, what);
     auto batch = next_batch(stream, what);
     if (batch == nullptr)

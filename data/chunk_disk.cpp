@@ -56,10 +56,6 @@ int read_all(int fd, void* to, uint64_t bytes, uint64_t at) {
   return transfer(::pread, EIO, fd, static_cast<char*>(to), bytes, at);
 }
 
-size_t row_bytes(const ledger::row_shape& row) {
-  return row.features * stored_bytes(row.stored);
-}
-
 } // namespace
 
 chunk_disk::chunk_disk(const fs::path& folder, uint64_t limit_bytes,

@@ -27,9 +27,9 @@ namespace {
 chunk_columns columns_of(const part_rows& part, const ledger::row_shape& row,
                          std::span<const uint64_t> samples) {
   const source_table& table = *part.table;
-  const size_t row_bytes = row.features * stored_bytes(row.stored);
+  const size_t each = row_bytes(row);
   chunk_columns out;
-  out.features.resize(samples.size() * row_bytes);
+  out.features.resize(samples.size() * each);
   out.sample_ids.assign(samples.begin(), samples.end());
   std::vector<uint64_t> rows;
   rows.reserve(samples.size());
@@ -41,8 +41,8 @@ chunk_columns columns_of(const part_rows& part, const ledger::row_shape& row,
   for (size_t i = 0; i < rows.size(); ++i) {
     const uint64_t from = rows[i];
     if (!table.made)
-      std::memcpy(out.features.data() + i * row_bytes,
-                  table.features.data() + from * row_bytes, row_bytes);
+      std::memcpy(out.features.data() + i * each,
+                  table.features.data() + from * each, each);
     if (row.classes > 0)
       out.labels.push_back(table.labels[from]);
     else
@@ -57,8 +57,7 @@ uint64_t chunks_in_batch_of(const std::vector<std::span<const uint64_t>>& all,
   constexpr uint64_t batch_bytes = 256 << 10;
   if (all.size() <= chunks_in_json_max) // few: each has its own
     return 1;
-  const uint64_t row_bytes = row.features * stored_bytes(row.stored);
-  const uint64_t chunk_bytes = all[0].size() * (row_bytes + 12);
+  const uint64_t chunk_bytes = all[0].size() * (row_bytes(row) + 12);
   return std::max<uint64_t>(1,
                             batch_bytes / std::max<uint64_t>(1, chunk_bytes));
 }
