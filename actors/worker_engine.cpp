@@ -2,6 +2,7 @@
 
 #include "actors/engine_threads.hpp"
 #include "actors/worker_run.hpp"
+#include "monitor/logs/log.hpp"
 #include "runtime/worker/lifecycle.hpp"
 
 #include <algorithm>
@@ -247,6 +248,12 @@ gpu::step_listener engine::listen(worker_run& run) {
     run.data.in_force(*life_.present()->first);
   };
   steps.replanned = [&run](const ledger::plan& now) { run.data.in_force(now); };
+  steps.shrunk = [this](uint32_t rows) {
+    monitor::log().warn(
+        "{} has no room for a micro-batch of more rows than {}; "
+        "train.micro_batch sets the limit by hand",
+        config_.device ? config_.device->name() : "this machine", rows);
+  };
   steps.copy = [this, &run](step_number after) {
     run.copy.put(after, state_bytes(run.trained, run.name, after));
     locked([&] { return life_.on_report(state_copied{{}, {}, after}); });

@@ -64,6 +64,7 @@ void gradient_pass::shrink(const std::string& why) {
                             "; set train.micro_batch to less, or take a "
                             "smaller model: " +
                             why);
+  shrunk_ = micro_.rows(pass_rows_);
   // Drops the pass's pending statistics in the model, too.
   std::vector<float> dropped(model_.statistics_count());
   model_.take_statistics(dropped);

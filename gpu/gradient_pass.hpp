@@ -14,7 +14,9 @@
 #include "runtime/worker/micro_batch.hpp"
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <utility>
 
 namespace ballast::gpu {
 
@@ -29,6 +31,9 @@ public:
   /// ballast_error{device_failed} if a single row does not fit.
   double run(const batch_view& rows, uint64_t seed, float* gradients,
              collectives::collective& group, collectives::deadline until);
+  /// The most rows of a micro-batch from now on, if that is less than at the
+  /// last call.
+  std::optional<uint32_t> take_shrunk() { return std::exchange(shrunk_, {}); }
   /// Returns when every bucket is reduced; throws collective_error.
   void finish() { buckets_.finish(); }
   /// Abandons the step; the caller has aborted the collective.
@@ -47,6 +52,7 @@ private:
   uint32_t pass_rows_ = 0; // of the pass in progress
   bool leaving_ = false;   // and its buckets leave during the pass
   bool sent_ = false;      // there are others to send gradients to
+  std::optional<uint32_t> shrunk_;
 };
 
 } // namespace ballast::gpu

@@ -238,6 +238,8 @@ worker::step_end step_executor::do_step(const prefetcher::ready& ready,
   const uint64_t seed =
       mix(mix(with_.what->seed, value(order.at.step)), core_->rank());
   double loss_sum = pass_.run(ready.view, seed, gradients, *group_, patience());
+  if (const auto rows = pass_.take_shrunk(); rows && listener_.shrunk)
+    listener_.shrunk(*rows);
   slow_down(monotonic_ns() - start_ns);
   const uint64_t waited_ns =
       std::max(core_wait_ns(), waited_before_ns) - waited_before_ns;

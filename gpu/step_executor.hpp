@@ -54,6 +54,8 @@ struct step_listener {
   /// Rank 0 is at this step: copy the state for a checkpoint. Empty: no
   /// checkpoints.
   std::function<void(step_number)> copy;
+  /// A micro-batch did not fit: from now on none has more than so many rows.
+  std::function<void(uint32_t rows)> shrunk;
 };
 
 class step_executor {

@@ -379,6 +379,8 @@ TEST(compute_device, trains_on_in_smaller_passes_where_memory_runs_out) {
     auto& passes = dynamic_cast<tight_model&>(*one->network).passes;
     EXPECT_LE(std::ranges::count_if(passes, [](auto n) { return n > 4; }), 3)
         << "tries again what did not fit";
+    ASSERT_FALSE(one->shrunk.empty()) << "says nothing of it";
+    EXPECT_LE(one->shrunk.back(), 4U);
   }
 }
 

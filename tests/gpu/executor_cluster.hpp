@@ -100,6 +100,7 @@ public:
           failed = *one;
         }
       };
+      listener.shrunk = [this](uint32_t rows) { shrunk.push_back(rows); };
       if (in.setup_.copies)
         listener.copy = [this](step_number at) {
           copies[value(at)] = parameters();
@@ -135,6 +136,7 @@ public:
     std::optional<worker_finished> finished;
     std::optional<worker_failed> failed;
     std::optional<evaluation_report> evaluated;
+    std::vector<uint32_t> shrunk; // limits of micro-batches, as told
     std::map<uint64_t, std::vector<float>> copies; // by step
   };
 
