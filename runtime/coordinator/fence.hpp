@@ -59,10 +59,11 @@ public:
   bool overdue(instant now) const { return now > deadline_; }
   /// Answers count until then, at least.
   void wait_until(instant until) { deadline_ = std::max(deadline_, until); }
-  /// The coordinator itself stood still so long: nobody is late for that.
-  void excuse(instant away) {
-    begun_ += away;
-    asked_last_ += away;
+  /// The coordinator itself stood still so long, until now: nobody is late for
+  /// that. What it did since is not later for it.
+  void excuse(instant away, instant now) {
+    begun_ = std::min(begun_ + away, now);
+    asked_last_ = std::min(asked_last_ + away, now);
     deadline_ += away;
   }
 

@@ -59,7 +59,7 @@ bool waits_for_holder(coordinator_parts& p, fenced& s, instant now) {
       s.held.asked_last() + std::chrono::seconds(p.run.spec.elastic().grace_s));
   if (s.held.complete() || now >= until)
     return false;
-  s.held.wait_until(now + p.nodes.detector().ack_patience());
+  s.held.wait_until(std::min(until, now + p.nodes.detector().ack_patience()));
   std::string names;
   for (worker_id who : s.held.awaited()) {
     if (p.nodes.connected(who))
@@ -131,7 +131,7 @@ void excuse_own_freeze(coordinator_parts& p, instant now) {
   p.nodes.excuse(away, now);
   p.lost.excuse(away);
   if (fenced* s = p.members.in<fenced>())
-    s->held.excuse(away);
+    s->held.excuse(away, now);
   p.run.suspects.excuse(away);
 }
 
