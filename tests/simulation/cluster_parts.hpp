@@ -51,6 +51,7 @@ struct cluster::node_state {
   std::optional<fetch_order> fetched;
   lineage applied;
   std::vector<ledger::step_record> unreported;
+  instant reported_at{};
   std::map<step_number, ledger::step_record> records; // of all that is applied
   std::optional<lineage> copy;                        // for a checkpoint
   std::optional<worker::worker_core> core;

@@ -198,7 +198,8 @@ void cluster::completed(node_state& who, size_t step, bool broken) {
   // Before anybody can know of the step, and send more.
   if (who.fresh && who.drawn->plan == who.fresh->number)
     forget_others(who);
-  if (random_.one_in(3))
+  // Its heart tells of all steps, at the latest with the next heartbeats.
+  if (random_.one_in(3) || now_ - who.reported_at > std::chrono::seconds(2))
     report(who);
   if (end.left) {
     log([&] { return who.name + " has left"; });
@@ -234,6 +235,7 @@ void cluster::report(node_state& who) {
   message.worker = who.id;
   message.generation = who.order().generation;
   message.steps = std::exchange(who.unreported, {});
+  who.reported_at = now_;
   if (who.link.alone())
     return;
   log([&] {
