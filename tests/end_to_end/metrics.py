@@ -79,7 +79,7 @@ class Watcher:
             self.live.ended()
             self.scrape()
             return condition()
-        wait_until(look, what, 90)
+        wait_until(look, what, 60)
 
 
 class Metrics(BallastTest):
@@ -113,13 +113,22 @@ class Metrics(BallastTest):
             for _ in range(10):
                 if "ballast_errors_total" not in seen.moved():
                     self.kill_one(live, seen)
-            try:
-                seen.until(lambda: expected <= seen.moved(), "all metrics")
-            except AssertionError as never:
-                raise AssertionError(
-                    f"these never moved: {sorted(expected - seen.moved())}; "
-                    "count them where it happens, or say here why they cannot"
-                ) from never
+            # On a crowded machine all moves may be over before the first look:
+            # another worker that is slow gives rows away.
+            for left in (2, 1, 0):
+                try:
+                    seen.until(lambda: expected <= seen.moved(), "all metrics")
+                    break
+                except AssertionError as never:
+                    if left == 0:
+                        raise AssertionError(
+                            "these never moved: "
+                            f"{sorted(expected - seen.moved())}; count them "
+                            "where it happens, or say here why they cannot"
+                        ) from never
+                    slow = sorted(live.workers())[left]
+                    self.assertIsNone(live.post("slow_worker", worker=slow,
+                                                factor=6))
             self.assertEqual(seen.moved() & set(STANDS_STILL), set())
             live.stop()
 
