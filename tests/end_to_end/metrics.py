@@ -73,13 +73,13 @@ class Watcher:
                 out.add(name)
         return out
 
-    def until(self, condition, what):
+    def until(self, condition, what, seconds=90):
         def look():
             self.live.poll()
             self.live.ended()
             self.scrape()
             return condition()
-        wait_until(look, what, 60)
+        wait_until(look, what, seconds)
 
 
 class Metrics(BallastTest):
@@ -117,7 +117,8 @@ class Metrics(BallastTest):
             # another worker that is slow gives rows away.
             for left in (2, 1, 0):
                 try:
-                    seen.until(lambda: expected <= seen.moved(), "all metrics")
+                    seen.until(lambda: expected <= seen.moved(), "all metrics",
+                               40)
                     break
                 except AssertionError as never:
                     if left == 0:
