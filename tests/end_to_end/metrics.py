@@ -73,13 +73,13 @@ class Watcher:
                 out.add(name)
         return out
 
-    def until(self, condition, what, seconds=90):
+    def until(self, condition, what):
         def look():
             self.live.poll()
             self.live.ended()
             self.scrape()
             return condition()
-        wait_until(look, what, seconds)
+        wait_until(look, what, 90)
 
 
 class Metrics(BallastTest):
@@ -113,23 +113,13 @@ class Metrics(BallastTest):
             for _ in range(10):
                 if "ballast_errors_total" not in seen.moved():
                     self.kill_one(live, seen)
-            # On a crowded machine all moves may be over before the first look:
-            # another worker that is slow gives rows away.
-            for left in (2, 1, 0):
-                try:
-                    seen.until(lambda: expected <= seen.moved(), "all metrics",
-                               40)
-                    break
-                except AssertionError as never:
-                    if left == 0:
-                        raise AssertionError(
-                            "these never moved: "
-                            f"{sorted(expected - seen.moved())}; count them "
-                            "where it happens, or say here why they cannot"
-                        ) from never
-                    slow = sorted(live.workers())[left]
-                    self.assertIsNone(live.post("slow_worker", worker=slow,
-                                                factor=6))
+            try:
+                seen.until(lambda: expected <= seen.moved(), "all metrics")
+            except AssertionError as never:
+                raise AssertionError(
+                    f"these never moved: {sorted(expected - seen.moved())}; "
+                    "count them where it happens, or say here why they cannot"
+                ) from never
             self.assertEqual(seen.moved() & set(STANDS_STILL), set())
             live.stop()
 
