@@ -9,8 +9,8 @@
 /// as long as the source's patience), invalid_data, device_failed (no room).
 #pragma once
 
-#include "data/chunk_service.hpp"
-#include "data/chunk_store.hpp"
+#include "data/store/chunk_store.hpp"
+#include "data/transfer/chunk_service.hpp"
 #include "runtime/ledger/manifest.hpp"
 #include "runtime/messages/messages.hpp"
 

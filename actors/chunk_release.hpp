@@ -8,7 +8,7 @@
 /// too early is read again. Not thread-safe; the engine guards it.
 #pragma once
 
-#include "data/chunk_store.hpp"
+#include "data/store/chunk_store.hpp"
 #include "runtime/ledger/manifest.hpp"
 #include "runtime/messages/messages.hpp"
 

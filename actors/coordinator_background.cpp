@@ -1,6 +1,6 @@
 #include "actors/coordinator_background.hpp"
 
-#include "data/chunk_service.hpp"
+#include "data/transfer/chunk_service.hpp"
 #include "monitor/logs/log.hpp"
 #include "runtime/base/fault_point.hpp"
 #include "runtime/base/json_text.hpp"

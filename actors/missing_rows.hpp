@@ -2,7 +2,7 @@
 /// Pure.
 #pragma once
 
-#include "data/chunk.hpp"
+#include "data/store/chunk.hpp"
 #include "runtime/ledger/manifest.hpp"
 #include "runtime/ledger/sequence.hpp"
 

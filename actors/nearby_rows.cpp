@@ -1,6 +1,6 @@
 #include "actors/nearby_rows.hpp"
 
-#include "data/picked_rows.hpp"
+#include "data/store/picked_rows.hpp"
 #include "monitor/logs/log.hpp"
 
 #include <utility>

@@ -4,8 +4,8 @@
 #pragma once
 
 #include "actors/chunk_fetcher.hpp"
-#include "data/chunk_disk.hpp"
-#include "data/nearby_set.hpp"
+#include "data/store/chunk_disk.hpp"
+#include "data/store/nearby_set.hpp"
 
 #include <atomic>
 #include <memory>

@@ -1,8 +1,8 @@
 #include "actors/replica.hpp"
 
 #include "actors/this_machine.hpp"
-#include "data/checkpoint_store.hpp"
-#include "data/safetensors.hpp"
+#include "data/model/checkpoint_store.hpp"
+#include "data/model/safetensors.hpp"
 #include "runtime/base/json_text.hpp"
 #include "runtime/job/memory_need.hpp"
 

@@ -1,6 +1,6 @@
 #include "actors/run_checkpoints.hpp"
 
-#include "data/checkpoint_store.hpp"
+#include "data/model/checkpoint_store.hpp"
 #include "runtime/base/errors.hpp"
 #include "runtime/base/fault_point.hpp"
 #include "store/sync_path.hpp"

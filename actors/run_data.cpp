@@ -1,11 +1,11 @@
 #include "actors/run_data.hpp"
 
-#include "data/chunk_disk.hpp"
-#include "data/host_memory.hpp"
-#include "data/nearby_set.hpp"
-#include "data/prepare_cache.hpp"
-#include "data/prepared_set.hpp"
-#include "data/set_tables.hpp"
+#include "data/prepared/prepare_cache.hpp"
+#include "data/prepared/prepared_set.hpp"
+#include "data/prepared/set_tables.hpp"
+#include "data/store/chunk_disk.hpp"
+#include "data/store/host_memory.hpp"
+#include "data/store/nearby_set.hpp"
 #include "monitor/logs/log.hpp"
 
 namespace ballast::actors {

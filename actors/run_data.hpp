@@ -9,8 +9,8 @@
 #include "actors/chunk_fetcher.hpp"
 #include "actors/chunk_release.hpp"
 #include "actors/share_residency.hpp"
-#include "data/chunk_service.hpp"
-#include "data/chunk_store.hpp"
+#include "data/store/chunk_store.hpp"
+#include "data/transfer/chunk_service.hpp"
 #include "runtime/ledger/manifest.hpp"
 #include "runtime/messages/messages.hpp"
 

@@ -1,7 +1,7 @@
 #include "actors/run_models.hpp"
 
-#include "data/checkpoint_store.hpp"
-#include "data/safetensors.hpp"
+#include "data/model/checkpoint_store.hpp"
+#include "data/model/safetensors.hpp"
 #include "runtime/base/errors.hpp"
 #include "runtime/base/fault_point.hpp"
 #include "store/damaged_tail.hpp"

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "actors/run_notices.hpp"
-#include "data/safetensors.hpp"
+#include "data/model/safetensors.hpp"
 #include "runtime/base/ids.hpp"
 #include "runtime/coordinator/actions.hpp"
 #include "store/run_directory.hpp"

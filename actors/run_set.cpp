@@ -1,7 +1,7 @@
 #include "actors/run_set.hpp"
 
 #include "actors/local_protocol.hpp"
-#include "data/set_tables.hpp"
+#include "data/prepared/set_tables.hpp"
 #include "monitor/logs/log.hpp"
 #include "runtime/base/json_text.hpp"
 #include "runtime/base/text_digest.hpp"

@@ -32,7 +32,8 @@ public:
   uint64_t progress() const;
 
   // -- after the end of the thread ---
-  /// What explains a failure: content of files. See data/source_error.hpp.
+  /// What explains a failure: content of files. See
+  /// data/source/source_error.hpp.
   const std::string& detail() const;
 
   // -- after its end without a failure ---

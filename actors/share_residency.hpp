@@ -14,7 +14,7 @@
 #include "actors/loader_threads.hpp"
 #include "actors/missing_rows.hpp"
 #include "actors/nearby_rows.hpp"
-#include "data/row_source.hpp"
+#include "data/loader/row_source.hpp"
 #include "runtime/ledger/plan.hpp"
 
 #include <atomic>

@@ -1,6 +1,6 @@
 #include "actors/table_copy.hpp"
 
-#include "data/set_tables.hpp"
+#include "data/prepared/set_tables.hpp"
 #include "monitor/logs/log.hpp"
 #include "runtime/base/errors.hpp"
 #include "runtime/base/thread_name.hpp"

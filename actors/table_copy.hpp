@@ -1,7 +1,7 @@
-/// The tables of a set of many chunks (data/set_tables.hpp), copied beside the
-/// manifest of a run while the run goes on: only an audit reads them, and no
-/// step waits for hundreds of megabytes. One owner; the copies are made on a
-/// thread of its own.
+/// The tables of a set of many chunks (data/prepared/set_tables.hpp), copied
+/// beside the manifest of a run while the run goes on: only an audit reads
+/// them, and no step waits for hundreds of megabytes. One owner; the copies are
+/// made on a thread of its own.
 #pragma once
 
 #include <filesystem>

@@ -1,6 +1,6 @@
 #include "actors/this_machine.hpp"
 
-#include "data/host_memory.hpp"
+#include "data/store/host_memory.hpp"
 
 #include <algorithm>
 #include <thread>

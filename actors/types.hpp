@@ -16,7 +16,7 @@ public:
 /// A failure as it travels between actors, and back. The code survives, and
 /// message and pointer with it.
 caf::error to_error(const failure& what);
-/// With content of files that explains it, see data/source_error.hpp.
+/// With content of files that explains it, see data/source/source_error.hpp.
 caf::error to_error(const failure& what, const std::string& detail);
 std::string detail_of(const caf::error& what);
 failure to_failure(const caf::error& what);

@@ -1,6 +1,6 @@
 #include "collectives/handshake.hpp"
 
-#include "data/sha256.hpp"
+#include "data/model/sha256.hpp"
 
 #include <sys/random.h>
 

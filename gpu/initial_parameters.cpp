@@ -1,6 +1,6 @@
 #include "gpu/initial_parameters.hpp"
 
-#include "data/safetensors.hpp"
+#include "data/model/safetensors.hpp"
 #include "runtime/base/errors.hpp"
 
 #include <algorithm>

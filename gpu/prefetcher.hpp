@@ -3,8 +3,8 @@
 /// time, two batches in turn.
 #pragma once
 
-#include "data/batch.hpp"
-#include "data/row_source.hpp"
+#include "data/loader/batch.hpp"
+#include "data/loader/row_source.hpp"
 #include "gpu/device.hpp"
 #include "runtime/worker/worker_core.hpp"
 

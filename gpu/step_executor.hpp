@@ -12,7 +12,7 @@
 #pragma once
 
 #include "collectives/collective.hpp"
-#include "data/chunk_store.hpp"
+#include "data/store/chunk_store.hpp"
 #include "gpu/device.hpp"
 #include "gpu/finite_check.hpp"
 #include "gpu/gradient_pass.hpp"

@@ -1,6 +1,6 @@
 /// The part of step_executor after the steps: the evaluation at the end of an
 /// epoch, and the end of the run.
-#include "data/safetensors.hpp"
+#include "data/model/safetensors.hpp"
 #include "gpu/step_executor.hpp"
 #include "gpu/step_helpers.hpp"
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "collectives/collective.hpp"
-#include "data/batch.hpp"
+#include "data/loader/batch.hpp"
 #include "gpu/model.hpp"
 
 #include <chrono>

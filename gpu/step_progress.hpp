@@ -2,7 +2,7 @@
 /// the parts of each step took. Plain data.
 #pragma once
 
-#include "data/row_source.hpp"
+#include "data/loader/row_source.hpp"
 #include "runtime/ledger/commit.hpp"
 
 #include <cstdint>

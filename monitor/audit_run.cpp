@@ -1,6 +1,6 @@
 #include "monitor/audit_run.hpp"
 
-#include "data/set_tables.hpp"
+#include "data/prepared/set_tables.hpp"
 #include "runtime/base/errors.hpp"
 #include "runtime/base/json_text.hpp"
 #include "runtime/base/text_digest.hpp"

@@ -1,7 +1,7 @@
 #include "cli/commands/audit_files.hpp"
 
-#include "data/checkpoint_store.hpp"
-#include "data/safetensors.hpp"
+#include "data/model/checkpoint_store.hpp"
+#include "data/model/safetensors.hpp"
 #include "monitor/audit_run.hpp"
 #include "runtime/base/errors.hpp"
 #include "runtime/base/text_digest.hpp"

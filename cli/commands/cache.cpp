@@ -1,7 +1,7 @@
 /// `ballast cache list|clear [--json]`: the prepared data sets of this user on
 /// this machine.
-#include "data/prepare_cache.hpp"
-#include "data/prepared_set.hpp"
+#include "data/prepared/prepare_cache.hpp"
+#include "data/prepared/prepared_set.hpp"
 #include "runtime/base/errors.hpp"
 #include "runtime/base/json_text.hpp"
 #include "runtime/base/printable.hpp"

@@ -1,7 +1,7 @@
 /// The operating system checks of `ballast doctor`.
 #include "cli/commands/doctor_checks.hpp"
 
-#include "data/prepared_set.hpp"
+#include "data/prepared/prepared_set.hpp"
 #include "monitor/http/http_bind.hpp"
 #include "monitor/http/http_server.hpp"
 

@@ -12,7 +12,7 @@
 #include "cli/node/progress_tap.hpp"
 #include "cli/node/supervisor_lines.hpp"
 #include "cli/node/worker_device.hpp"
-#include "data/prepared_set.hpp"
+#include "data/prepared/prepared_set.hpp"
 #include "monitor/http/http_server.hpp"
 #include "monitor/logs/log.hpp"
 #include "runtime/base/fault_point.hpp"

@@ -1,8 +1,8 @@
 #include "cli/node/node.hpp"
 
 #include "cli/node/thread_room.hpp"
-#include "data/host_memory.hpp"
-#include "data/prepare_cache.hpp"
+#include "data/prepared/prepare_cache.hpp"
+#include "data/store/host_memory.hpp"
 #include "runtime/base/errors.hpp"
 #include "runtime/base/thrown_text.hpp"
 

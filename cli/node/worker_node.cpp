@@ -8,7 +8,7 @@
 #include "cli/node/identity.hpp"
 #include "cli/node/worker_device.hpp"
 #include "cli/process_identity.hpp"
-#include "data/host_memory.hpp"
+#include "data/store/host_memory.hpp"
 #include "gpu/cuda_library.hpp"
 #include "gpu/nccl_introduction.hpp"
 #include "gpu/torch_library.hpp"

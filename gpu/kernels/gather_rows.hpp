@@ -1,6 +1,6 @@
 /// Gathers rows of a chunk into a dense batch of float32, on the CPU: the
 /// reference of the kernel in gpu/cuda/elementwise.cu, with equal bits.
-/// (data/batch.hpp does the same from chunks in the store.)
+/// (data/loader/batch.hpp does the same from chunks in the store.)
 #pragma once
 
 #include <cstddef>

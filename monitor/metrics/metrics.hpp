@@ -6,7 +6,7 @@
 /// coordinator only. Every method from any thread; none blocks on I/O.
 #pragma once
 
-#include "data/row_source.hpp"
+#include "data/loader/row_source.hpp"
 #include "gpu/gpu_health.hpp"
 #include "runtime/base/errors.hpp"
 #include "runtime/base/ids.hpp"

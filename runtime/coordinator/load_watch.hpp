@@ -1,6 +1,6 @@
 /// Which workers wait for bytes of their share in vain. A worker watches each
-/// of its own transfers (data/stall_watch.hpp) and says what it lacks; this
-/// finds those whose watch hangs with the rest. Pure.
+/// of its own transfers (data/transfer/stall_watch.hpp) and says what it lacks;
+/// this finds those whose watch hangs with the rest. Pure.
 #pragma once
 
 #include "runtime/base/no_progress.hpp"

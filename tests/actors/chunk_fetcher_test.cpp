@@ -3,7 +3,7 @@
 // they serve as often as told.
 #include "actors/chunk_fetcher.hpp"
 
-#include "data/chunk_service.hpp"
+#include "data/transfer/chunk_service.hpp"
 #include "tests/data/some_chunks.hpp"
 
 #include <atomic>

@@ -1,7 +1,7 @@
 // Goal: the coordinator's shell turns messages into decisions and decisions
 // into messages and files. Method: played workers and shard manager under
 // virtual time; a real run directory and a real chunk service for the model.
-#include "data/chunk_service.hpp"
+#include "data/transfer/chunk_service.hpp"
 #include "tests/actors/played_run.hpp"
 
 #include <nlohmann/json.hpp>

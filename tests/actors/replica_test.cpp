@@ -3,8 +3,8 @@
 // service that hands out what was saved.
 #include "actors/replica.hpp"
 
-#include "data/chunk_service.hpp"
-#include "data/safetensors.hpp"
+#include "data/model/safetensors.hpp"
+#include "data/transfer/chunk_service.hpp"
 #include "gpu/collective_backends.hpp"
 #include "gpu/emulated_model.hpp"
 #include "tests/data/some_chunks.hpp"

@@ -1,7 +1,7 @@
 // Goal: a finished model stays until one of a later step takes its place.
 // Method: a run's files, and models that two lives of it end with.
 #include "actors/run_record.hpp"
-#include "data/safetensors.hpp"
+#include "data/model/safetensors.hpp"
 #include "tests/store/temp_folder.hpp"
 
 #include <gtest/gtest.h>

@@ -3,7 +3,7 @@
 // of which keeps single chunks back until it is told.
 #include "actors/share_residency.hpp"
 
-#include "data/chunk_service.hpp"
+#include "data/transfer/chunk_service.hpp"
 #include "tests/data/some_chunks.hpp"
 
 #include <future>

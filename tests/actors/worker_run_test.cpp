@@ -2,8 +2,8 @@
 // made. Method: an origin with a small set, and orders that are given up.
 #include "actors/worker_run.hpp"
 
-#include "data/chunk_service.hpp"
-#include "data/set_tables.hpp"
+#include "data/prepared/set_tables.hpp"
+#include "data/transfer/chunk_service.hpp"
 #include "tests/data/some_chunks.hpp"
 
 #include <gtest/gtest.h>

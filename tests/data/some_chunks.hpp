@@ -1,7 +1,7 @@
 /// Builders that keep the tests of data/ short.
 #pragma once
 
-#include "data/chunk.hpp"
+#include "data/store/chunk.hpp"
 
 #include <cstring>
 #include <filesystem>

@@ -1,7 +1,7 @@
 /// A .safetensors file for tests.
 #pragma once
 
-#include "data/safetensors.hpp"
+#include "data/model/safetensors.hpp"
 
 #include <fstream>
 #include <map>

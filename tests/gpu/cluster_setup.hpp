@@ -1,7 +1,7 @@
 /// What the clusters of executor_cluster.hpp are made of.
 #pragma once
 
-#include "data/row_source.hpp"
+#include "data/loader/row_source.hpp"
 #include "gpu/device.hpp"
 #include "gpu/emulated_model.hpp"
 

@@ -15,7 +15,7 @@ HEADER = "/// What it is.\n#pragma once\n"
 class layering_test(unittest.TestCase):
     def offences(self, files):
         with tempfile.TemporaryDirectory() as root:
-            files = {"runtime/base/ids.hpp": HEADER, "data/chunk.hpp": HEADER,
+            files = {"runtime/base/ids.hpp": HEADER, "data/store/chunk.hpp": HEADER,
                      "gpu/model.hpp": HEADER,
                      "runtime/coordinator/actions.hpp": HEADER, "monitor/logs/log.hpp": HEADER,
                      "tests/runtime/fixture.hpp": HEADER, **files}
@@ -41,13 +41,13 @@ class layering_test(unittest.TestCase):
         self.assertEqual(self.offences({name: text}), [])
 
     def test_lower_folders_may_include_higher_ones_only(self):
-        self.assert_clean("gpu/a.cpp", '#include "data/chunk.hpp"\n')
+        self.assert_clean("gpu/a.cpp", '#include "data/store/chunk.hpp"\n')
         self.assert_clean("tests/data/a.cpp", '#include "runtime/base/ids.hpp"\n'
                           '#include "tests/runtime/fixture.hpp"\n')
         self.assert_clean("tests/runtime/a.cpp", '#include "fixture.hpp"\n')
         self.assert_found("data/a.cpp", '#include "gpu/model.hpp"\n',
                           ":1: data/ may not include gpu/")
-        self.assert_found("runtime/a.cpp", '\n #  include "data/chunk.hpp"\n',
+        self.assert_found("runtime/a.cpp", '\n #  include "data/store/chunk.hpp"\n',
                           ":2: runtime/ may not include data/")
         self.assert_found("tests/data/a.cpp", '#include "gpu/model.hpp"\n',
                           "a test of data/ may not include gpu/")
@@ -168,7 +168,7 @@ class layering_test(unittest.TestCase):
             "struct cost {\n};", "ballast::gpu::inner")), [])
 
     def test_thin_program_links_only_the_core(self):
-        self.assert_clean("cli/node/a.cpp", '#include "data/chunk.hpp"\n')
+        self.assert_clean("cli/node/a.cpp", '#include "data/store/chunk.hpp"\n')
         self.assert_found("cli/a.cpp", '#include "monitor/logs/log.hpp"\n',
                           "the thin program may not include monitor/")
 

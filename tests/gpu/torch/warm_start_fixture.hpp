@@ -2,7 +2,7 @@
 /// that does not fit.
 #pragma once
 
-#include "data/safetensors.hpp"
+#include "data/model/safetensors.hpp"
 #include "model_fixture.hpp"
 #include "runtime/base/errors.hpp"
 

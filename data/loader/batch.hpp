@@ -1,0 +1,41 @@
+/// Gathers rows of chunks into one dense batch: the copy from the data plane to
+/// the model. Owns its memory and reuses it from step to step.
+#pragma once
+
+#include "data/store/chunk.hpp"
+#include "runtime/ledger/manifest.hpp"
+#include "runtime/ledger/sequence.hpp"
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace ballast::data {
+
+class chunk_store;
+
+struct batch {
+  uint32_t rows = 0;
+  std::vector<float> features; // rows x row_shape.features
+  std::vector<int64_t> labels; // classes
+  std::vector<float> targets;  // regression
+  std::vector<uint64_t> sample_ids;
+  /// Scratch of `gather`, empty outside of it.
+  std::vector<row_place> places;
+};
+
+/// out = the rows in the given order, value = float(stored) * float(scale) +
+/// float(offset), in float32. Throws ballast_error{internal} that names a chunk
+/// missing from the store.
+void gather(const chunk_store& store, data_part part,
+            const ledger::row_shape& row, std::span<const ledger::row_ref> rows,
+            batch& out);
+
+/// The same of `out.places`, which all lie in chunks.
+void gather_places(data_part part, const ledger::row_shape& row, batch& out);
+
+/// out = rows [begin, begin + count) of one chunk, for evaluation.
+void gather_range(const chunk& from, const ledger::row_shape& row,
+                  uint32_t begin, uint32_t count, batch& out);
+
+} // namespace ballast::data

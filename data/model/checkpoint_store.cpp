@@ -1,0 +1,305 @@
+#include "data/model/checkpoint_store.hpp"
+
+#include "data/base/content_hash.hpp"
+#include "runtime/base/errors.hpp"
+#include "runtime/base/fault_point.hpp"
+#include "runtime/base/json_text.hpp"
+#include "runtime/base/unique_fd.hpp"
+#include "store/refuse_file.hpp"
+#include "store/sync_path.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace ballast::data {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view prefix = "step-";
+constexpr std::string_view unfinished = ".unfinished-";
+constexpr const char* state_name = "state.safetensors";
+constexpr const char* manifest_name = "manifest.json";
+
+[[noreturn]] void fail(const fs::path& path, const char* action) {
+  int number = errno;
+  throw ballast_error(store::means_disk_full(number) ? errc::disk_full
+                                                     : errc::run_dir_unusable,
+                      std::string("cannot ") + action + " " + path.string() +
+                          ": " + std::strerror(number));
+}
+
+void reach(const char* point, const fs::path& path) {
+  errno = fault_point(point);
+  if (errno != 0)
+    fail(path, "write");
+}
+
+/// No atomic_file: the folder becomes whole at once, by its rename in
+/// publish(). A rename of each file in it would cost two more syncs of the
+/// folder, and add nothing.
+void write_synced(const fs::path& path, std::string_view bytes) {
+  unique_fd file(
+      ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
+  if (!file)
+    fail(path, "make");
+  reach("checkpoint.write", path);
+  while (!bytes.empty()) {
+    ssize_t count = ::write(file.get(), bytes.data(), bytes.size());
+    if (count < 0 && errno == EINTR)
+      continue;
+    if (count < 0)
+      fail(path, "write");
+    bytes.remove_prefix(size_t(count));
+  }
+  reach("checkpoint.sync", path);
+  if (::fdatasync(file.get()) != 0)
+    fail(path, "sync");
+}
+
+std::string hash_of(std::string_view bytes) {
+  content_hash hash;
+  hash.update(bytes);
+  return hex16(hash.digest());
+}
+
+/// The step in a checkpoint folder's name; nothing for other names.
+std::optional<step_number> step_of(const fs::path& folder) {
+  std::string name = folder.filename().string();
+  if (!name.starts_with(prefix) || name.size() > prefix.size() + 18)
+    return std::nullopt;
+  uint64_t out = 0;
+  for (char c : name.substr(prefix.size())) {
+    if (c < '0' || c > '9')
+      return std::nullopt;
+    out = out * 10 + uint64_t(c - '0');
+  }
+  return step_number{out};
+}
+
+/// Hashes a file without loading all of it.
+std::string hash_of_file(const fs::path& path, uint64_t& bytes) {
+  std::ifstream in(path, std::ios::binary);
+  std::string block(size_t{1} << 20, '\0');
+  content_hash hash;
+  bytes = 0;
+  while (in.read(block.data(), std::streamsize(block.size())),
+         in.gcount() > 0) {
+    hash.update(block.data(), size_t(in.gcount()));
+    bytes += uint64_t(in.gcount());
+  }
+  return hex16(hash.digest());
+}
+
+/// The step named in the header of the state file; nothing if there is none.
+std::optional<std::string> step_inside(const fs::path& state) {
+  constexpr uint64_t header_max = 100'000'000;
+  std::ifstream in(state, std::ios::binary);
+  unsigned char size[8] = {};
+  in.read(reinterpret_cast<char*>(size), sizeof size);
+  uint64_t bytes = 0;
+  for (int i = 7; i >= 0; --i)
+    bytes = bytes << 8 | size[i];
+  if (!in || bytes > header_max)
+    return std::nullopt;
+  std::string text(bytes, '\0');
+  in.read(text.data(), std::streamsize(bytes));
+  nlohmann::json header = nlohmann::json::parse(text, nullptr, false);
+  if (!in || !header.is_object() || !header.contains("__metadata__"))
+    return std::nullopt;
+  const nlohmann::json& about = header["__metadata__"];
+  if (!about.is_object() || !about.contains("step") ||
+      !about["step"].is_string())
+    return std::nullopt;
+  return about["step"].get<std::string>();
+}
+
+uint64_t number_of_hex(const std::string& text) {
+  return text.size() == 16 &&
+                 text.find_first_not_of("0123456789abcdef") == std::string::npos
+             ? std::stoull(text, nullptr, 16)
+             : 0;
+}
+
+nlohmann::ordered_json about(const ledger::checkpoint_identity& holds,
+                             const std::string& run, std::string_view state) {
+  return {{"run", run},
+          {"step", value(holds.step)},
+          {"epoch", value(holds.epoch)},
+          {"generation", value(holds.generation)},
+          {"plan", value(holds.plan)},
+          {"lineage", ledger::lineage_text(holds.lineage)},
+          {"bytes", state.size()},
+          {"xxh64", hash_of(state)}};
+}
+
+/// Reads a checkpoint's manifest; sets `problem` if the files contradict it.
+stored_checkpoint look_at(const fs::path& folder, step_number step) {
+  stored_checkpoint out;
+  out.holds.step = step;
+  out.file = folder / state_name;
+  std::ifstream in(folder / manifest_name);
+  nlohmann::json told = nlohmann::json::parse(in, nullptr, false);
+  if (!told.is_object()) {
+    out.problem = std::string("its ") + manifest_name +
+                  (fs::exists(folder / manifest_name) ? " cannot be read"
+                                                      : " is missing");
+    return out;
+  }
+  try {
+    out.holds.epoch = epoch_number{told.value("epoch", uint64_t{0})};
+    out.holds.generation = generation{told.value("generation", uint64_t{0})};
+    out.holds.plan = plan_number{told.value("plan", uint64_t{0})};
+    out.holds.lineage = number_of_hex(told.value("lineage", ""));
+    auto named = told.value("step", uint64_t{0});
+    auto expected = told.value("bytes", uint64_t{0});
+    uint64_t bytes = 0;
+    std::string hash = hash_of_file(out.file, bytes);
+    std::string inside = step_inside(out.file).value_or(to_string(step));
+    if (named != value(step))
+      out.problem = "its manifest is of step " + std::to_string(named);
+    else if (bytes != expected)
+      out.problem = "its state has " + std::to_string(bytes) + " bytes of " +
+                    std::to_string(expected);
+    else if (hash != told.value("xxh64", ""))
+      out.problem = "its state does not match its checksum";
+    else if (inside != to_string(step))
+      out.problem = "its state is that of step " + inside;
+  } catch (const nlohmann::json::exception&) {
+    out.problem = std::string("its ") + manifest_name + " is damaged";
+  }
+  return out;
+}
+
+/// checkpoints/aside-K with the first free K.
+fs::path make_aside(const fs::path& folder) {
+  for (int number = 1;; ++number) {
+    fs::path place = folder / ("aside-" + std::to_string(number));
+    if (::mkdir(place.c_str(), 0755) == 0)
+      return place;
+    if (errno != EEXIST)
+      fail(place, "make");
+  }
+}
+
+void move_into(const fs::path& from, const fs::path& aside) {
+  if (::rename(from.c_str(), (aside / from.filename()).c_str()) != 0)
+    fail(from, "move away");
+}
+
+fs::path staged_in(const fs::path& folder, step_number step) {
+  return folder / (std::string(unfinished) + to_string(step));
+}
+
+fs::path place_in(const fs::path& folder, step_number step) {
+  return folder / (std::string(prefix) + to_string(step));
+}
+
+} // namespace
+
+checkpoint_store::checkpoint_store(fs::path folder)
+    : folder_(std::move(folder)) {}
+
+void checkpoint_store::stage(const ledger::checkpoint_identity& holds,
+                             const std::string& run,
+                             std::string_view state) const {
+  fs::path staged = staged_in(folder_, holds.step);
+  std::error_code problem;
+  try {
+    fs::remove_all(staged, problem);
+    if (!fs::create_directory(staged, problem)) {
+      errno = problem.value();
+      fail(staged, "make");
+    }
+    write_synced(staged / state_name, state);
+    write_synced(staged / manifest_name,
+                 json_lines_text(about(holds, run, state)) + "\n");
+    store::sync_path(staged);
+  } catch (...) {
+    fs::remove_all(staged, problem);
+    throw;
+  }
+}
+
+stored_checkpoint
+checkpoint_store::publish(const ledger::checkpoint_identity& holds) const {
+  fs::path staged = staged_in(folder_, holds.step);
+  fs::path place = place_in(folder_, holds.step);
+  try {
+    reach("checkpoint.rename", place);
+    set_aside(place / state_name); // of undone steps
+    if (::rename(staged.c_str(), place.c_str()) != 0)
+      fail(place, "publish");
+    store::sync_path(folder_);
+  } catch (...) {
+    drop(holds);
+    throw;
+  }
+  return {holds, place / state_name, {}};
+}
+
+void checkpoint_store::drop(const ledger::checkpoint_identity& holds) const {
+  std::error_code problem;
+  fs::remove_all(staged_in(folder_, holds.step), problem);
+}
+
+void checkpoint_store::remove(step_number step) const {
+  std::error_code problem;
+  fs::remove_all(place_in(folder_, step), problem);
+}
+
+std::vector<stored_checkpoint> checkpoint_store::inspect() const {
+  std::vector<stored_checkpoint> out;
+  std::error_code problem;
+  for (const auto& entry : fs::directory_iterator(folder_, problem))
+    if (auto step = step_of(entry.path()))
+      out.push_back(look_at(entry.path(), *step));
+  std::sort(out.begin(), out.end(), [](const auto& a, const auto& b) {
+    return a.holds.step < b.holds.step;
+  });
+  return out;
+}
+
+fs::path checkpoint_store::set_aside(const fs::path& file) const {
+  fs::path from = file.parent_path();
+  std::error_code ignored;
+  if (!fs::exists(from, ignored))
+    return {};
+  fs::path aside = make_aside(folder_);
+  move_into(from, aside);
+  store::sync_path(folder_);
+  return aside / from.filename();
+}
+
+size_t checkpoint_store::set_aside_after(step_number step) const {
+  std::vector<fs::path> behind;
+  std::error_code problem;
+  for (const auto& entry : fs::directory_iterator(folder_, problem))
+    if (auto one = step_of(entry.path()); one && *one > step)
+      behind.push_back(entry.path());
+  if (behind.empty())
+    return 0;
+  fs::path aside = make_aside(folder_);
+  for (const fs::path& one : behind)
+    move_into(one, aside);
+  store::sync_path(folder_);
+  return behind.size();
+}
+
+void checkpoint_store::remove_unfinished() const {
+  std::error_code problem;
+  for (const auto& entry : fs::directory_iterator(folder_, problem))
+    if (entry.path().filename().string().starts_with(unfinished))
+      fs::remove_all(entry.path(), problem);
+}
+
+} // namespace ballast::data

@@ -1,0 +1,336 @@
+#include "data/base/content_hash.hpp"
+#include "data/prepared/chunk_writer.hpp"
+#include "data/prepared/job_tables.hpp"
+#include "data/prepared/prepare_cache.hpp"
+#include "data/prepared/prepared_folder.hpp"
+#include "data/prepared/set_identity.hpp"
+#include "data/source/column_choice.hpp"
+#include "runtime/balance/chunk_layout.hpp"
+#include "runtime/base/fault_point.hpp"
+#include "runtime/base/json_text.hpp"
+#include "runtime/base/printable.hpp"
+#include "runtime/placement/row_lists.hpp"
+#include "store/sync_path.hpp"
+#include "store/work_watch.hpp"
+
+#include <nlohmann/json.hpp>
+
+namespace ballast::data {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+using nlohmann::json;
+
+/// The longest wait for another process that prepares the same set.
+constexpr std::chrono::minutes wait_max{30};
+
+void reshape(const std::vector<uint32_t>& shape, const std::string& pointer,
+             ledger::row_shape& row) {
+  uint64_t values = 1;
+  std::string text;
+  for (uint32_t length : shape) {
+    values = std::min<uint64_t>(values * length, UINT32_MAX); // no overflow
+    text += (text.empty() ? "" : " x ") + std::to_string(length);
+  }
+  if (values != row.features)
+    throw ballast_error(errc::invalid_job,
+                        "a row of this data set has " +
+                            std::to_string(row.features) +
+                            " values, which is not " + text +
+                            "; expected a shape that holds all of them",
+                        pointer);
+  row.shape = shape;
+}
+
+/// Deterministic steps are folded into scale, offset and shape, so that a pixel
+/// stays a byte.
+void apply_pipeline(const job& what, ledger::row_shape& row) {
+  for (size_t i = 0; i < what.data.pipeline.size(); ++i) {
+    const pipeline_step& step = what.data.pipeline[i];
+    const std::string pointer = "/data/pipeline/" + std::to_string(i);
+    switch (step.op) {
+    case pipeline_op::reshape:
+      reshape(step.shape, pointer + "/shape", row);
+      break;
+    case pipeline_op::scale:
+      row.scale *= step.factor;
+      row.offset *= step.factor;
+      break;
+    }
+  }
+}
+
+uint32_t chunk_rows_of(const job& what, uint64_t rows) {
+  return uint32_t(what.data.chunk_rows.value_or(
+      balance::chunk_rows_for(rows, what.elastic.workers)));
+}
+
+std::vector<balance::chunk_layout> place(const job& what,
+                                         const job_tables& from) {
+  const std::vector<uint64_t>& rows = from.train_rows.table_rows;
+  std::vector<int32_t> labels;
+  std::vector<int32_t> counted_by;
+  std::vector<uint32_t> groups;
+  for (uint64_t row : rows) {
+    labels.push_back(from.train.class_or_bin()[row]);
+    counted_by.push_back(from.train.histogram_bin()[row]);
+    if (!from.groups.empty())
+      groups.push_back(from.groups[row]);
+  }
+  const placement_spec& spec = what.data.placement;
+  std::vector<double> column;
+  if (!spec.column.empty()) {
+    const std::vector<double> all =
+        column_values(from.train, spec.column, "/data/placement/column");
+    for (uint64_t row : rows)
+      column.push_back(all[row]);
+  }
+  const placement::placement_rows of{rows.size(), labels, from.placement_bins,
+                                     column, groups};
+  if (failure mistake = placement_mistake(spec, of, what.elastic.workers))
+    throw ballast_error(mistake);
+  return balance::lay_out_chunks(
+      spec,
+      {rows.size(), counted_by, histogram_bins(from.train.row), column, groups},
+      place_rows(spec, of, what.elastic.workers, what.seed),
+      chunk_rows_of(what, rows.size()));
+}
+
+/// Chunks are numbered worker after worker, so each worker has a contiguous
+/// range.
+std::vector<std::vector<chunk_id>>
+chunks_by_worker(const std::vector<balance::chunk_layout>& lists) {
+  std::vector<std::vector<chunk_id>> out;
+  uint32_t next_id = 0;
+  for (const balance::chunk_layout& list : lists) {
+    std::vector<chunk_id>& chunks = out.emplace_back();
+    while (chunks.size() < list.chunk_rows.size())
+      chunks.push_back(chunk_id(next_id++));
+  }
+  return out;
+}
+
+std::vector<std::string> sources_of(const job& what) {
+  std::vector<std::string> out = files_of(what.data.train, "/data/train");
+  if (what.data.test)
+    for (std::string& path : files_of(*what.data.test, "/data/test"))
+      out.push_back(std::move(path));
+  return out;
+}
+
+void write_set(const job& what, const std::string& key, const fs::path& folder,
+               const store::work_watch& stop) {
+  const job_tables from(what, stop);
+  check_stop(stop);
+  ledger::manifest about;
+  about.sources = sources_of(what);
+  about.content_id = key;
+  about.label = from.train.label;
+  about.left_out = from.train.left_out;
+  about.row = from.train.row;
+  apply_pipeline(what, about.row);
+  about.train_rows = from.train_rows.table_rows.size();
+  about.test_rows = from.test_rows.table_rows.size();
+  const std::vector<balance::chunk_layout> lists = place(what, from);
+  stop.expect(about.train_rows + about.test_rows);
+  about.placement = chunks_by_worker(lists);
+  about.whole_chunks = !what.balance.group.empty();
+  about.train = write_chunks(folder / "train.arrow", about.row, from.train_rows,
+                             chunks_of(lists), stop);
+  const std::vector<balance::chunk_layout> test{
+      balance::cut_in_order(placement::all_rows(about.test_rows),
+                            chunk_rows_of(what, about.test_rows))};
+  about.test = write_chunks(folder / "test.arrow", about.row, from.test_rows,
+                            chunks_of(test), stop);
+  write_manifest(folder, std::move(about));
+}
+
+/// Removes a half-written folder on every exit.
+struct folder_guard {
+  fs::path path;
+  ~folder_guard() {
+    std::error_code ignored;
+    if (!path.empty())
+      fs::remove_all(path, ignored);
+  }
+};
+
+/// Under the exclusive lock of `key`: prepares the set and moves it into place.
+void make_set(const job& what, const json& identity, const std::string& key,
+              prepare_cache& cache, const store::work_watch& stop) {
+  const fs::path making = cache.making_of(key);
+  const fs::path place = cache.folder_of(key);
+  folder_guard guard{making};
+  std::error_code error;
+  fs::remove_all(making, error);
+  fs::remove_all(place, error); // exists only without its manifest
+  fs::create_directory(making, error);
+  if (error)
+    refuse_write(making, error.value());
+  write_set(what, key, making, stop);
+  if (const json now = set_identity(what, cache, stop); now != identity)
+    throw ballast_error(errc::invalid_data,
+                        changed_source(what, identity, now) +
+                            ": changed while the data were prepared; try again "
+                            "when it is complete",
+                        "/data/train");
+  store::sync_path(making);
+  if (int fault = fault_point("cache.rename"))
+    refuse_write(place, fault);
+  fs::rename(making, place, error);
+  if (error)
+    refuse_write(place, error.value());
+  store::sync_path(place.parent_path());
+}
+
+/// Finds the set of a job in the cache, or prepares it.
+class finder {
+public:
+  finder(const job& what, const fs::path& folder,
+         const prepare_options& options)
+      : what_(what), options_(options), cache_(folder),
+        identity_(set_identity(what, cache_, options.stop)) {
+    content_hash hash;
+    hash.update(json_text(identity_));
+    key_ = hex16(hash.digest());
+  }
+
+  std::shared_ptr<prepared_set> find_or_make() {
+    bool made = false;
+    // Between the locks another process may prepare, evict or set aside the
+    // set: look again.
+    for (int round = 0; round < rounds_max; ++round) {
+      take(store::file_lock::mode::shared);
+      if (auto out = open_if_whole()) {
+        if (made) {
+          cache_.evict(cache_limit_bytes());
+          tell_left_out(out->about());
+        }
+        return out;
+      }
+      take(store::file_lock::mode::exclusive);
+      if (is_there())
+        continue; // another process prepared it meanwhile
+      make();
+      made = true;
+    }
+    throw ballast_error(errc::internal,
+                        "the prepared set " + place().string() +
+                            " vanishes as soon as it is made; is the cache "
+                            "removed by another program?");
+  }
+
+  /// A set of changed sources cannot replace this one.
+  void check_same_sources(const finder& later) const {
+    if (later.key_ != key_)
+      throw ballast_error(
+          errc::invalid_data,
+          changed_source(what_, identity_, later.identity_) +
+              " changed since the run began, which cannot go on with other "
+              "data; put the old one back and go on with --resume, or start "
+              "another run");
+  }
+
+  /// Moves a damaged set away and warns.
+  void set_aside(const std::string& why) {
+    const fs::path aside = cache_.set_aside(key_, *lock_);
+    if (options_.warn && !aside.empty())
+      options_.warn(why + "; it is kept as " + aside.string() +
+                    ", and the set is prepared again from its sources");
+  }
+
+private:
+  static constexpr int rounds_max = 5;
+
+  /// Warns of columns left out implicitly; a user who wanted one would
+  /// otherwise miss it only in the model.
+  void tell_left_out(const ledger::manifest& about) const {
+    if (options_.warn && about.left_out && !about.left_out->empty())
+      options_.warn(printable(about.sources.at(0)) + ": left out " +
+                    list_of(*about.left_out) +
+                    ", which hold text, not numbers; to choose otherwise, "
+                    "name columns in /data/train/features");
+  }
+
+  fs::path place() const { return cache_.folder_of(key_); }
+  bool is_there() const { return fs::exists(place() / "manifest.json"); }
+
+  /// The lock under the present name. A damaged set keeps its lock when it is
+  /// set aside, and its users hold that one: they do not block a new set.
+  void take(store::file_lock::mode as) {
+    constexpr std::chrono::seconds slice{1};
+    for (auto waited = slice; waited <= wait_max; waited += slice) {
+      if (!lock_ || !lock_->is_at(cache_.lock_path_of(key_)))
+        lock_ = std::make_shared<store::file_lock>(cache_.lock_of(key_));
+      if (data::take(*lock_, as, slice, options_.stop) &&
+          lock_->is_at(cache_.lock_path_of(key_)))
+        return;
+    }
+    throw ballast_error(errc::run_dir_in_use,
+                        "another process prepares " + place().string() +
+                            " and does not end; end it, or point "
+                            "$BALLAST_CACHE elsewhere");
+  }
+
+  /// Earlier builds judged columns by the first row alone, and silently left
+  /// out a numeric one that began with text.
+  void check_looked_at_all_rows(const ledger::manifest& about) const {
+    if (what_.data.train.format == source_format::csv &&
+        what_.data.train.features.empty() && !about.left_out)
+      throw ballast_error(errc::invalid_data,
+                          place().string() +
+                              ": was prepared by an earlier build, which did "
+                              "not look for text in every row");
+  }
+
+  /// Null if there is no complete set.
+  std::shared_ptr<prepared_set> open_if_whole() {
+    if (!is_there())
+      return nullptr;
+    try {
+      auto out = open_held(place(), lock_, sources_of(what_));
+      check_looked_at_all_rows(out->about());
+      cache_.touch(key_);
+      return out;
+    } catch (const ballast_error& error) {
+      set_aside(error.what());
+      return nullptr;
+    }
+  }
+
+  void make() {
+    try {
+      make_set(what_, identity_, key_, cache_, options_.stop);
+    } catch (const std::bad_alloc&) {
+      throw ballast_error(errc::device_failed,
+                          "not enough memory to prepare the data; prepare it "
+                          "on a larger machine, or take fewer rows");
+    }
+  }
+
+  const job what_;
+  const prepare_options options_;
+  prepare_cache cache_;
+  const json identity_;
+  std::string key_;
+  std::shared_ptr<store::file_lock> lock_;
+};
+
+} // namespace
+
+std::shared_ptr<prepared_set> prepare(const job& what,
+                                      const fs::path& cache_folder,
+                                      const prepare_options& options) {
+  auto first = std::make_shared<finder>(what, cache_folder, options);
+  auto again = [first, what, cache_folder, options](const std::string& why) {
+    finder second(what, cache_folder, options);
+    first->check_same_sources(second);
+    first->set_aside(why);
+    return second.find_or_make();
+  };
+  return repairing_set(first->find_or_make(), again);
+}
+
+} // namespace ballast::data

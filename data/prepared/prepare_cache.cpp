@@ -1,0 +1,346 @@
+#include "data/prepared/prepare_cache.hpp"
+
+#include "data/base/content_hash.hpp"
+#include "data/prepared/chunk_writer.hpp"
+#include "data/source/source_file.hpp"
+#include "runtime/base/errors.hpp"
+#include "runtime/base/fault_point.hpp"
+#include "runtime/base/json_text.hpp"
+#include "runtime/base/printable.hpp"
+#include "runtime/base/size_variables.hpp"
+#include "runtime/base/unique_fd.hpp"
+#include "store/atomic_file.hpp"
+#include "store/refuse_file.hpp"
+#include "store/work_watch.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <fcntl.h>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <vector>
+
+namespace ballast::data {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr double limit_default_gb = 20;
+/// A file modified this shortly before hashing may change again within the same
+/// time stamp.
+constexpr int64_t settled_ns = 1'000'000'000;
+
+void make_folder(const fs::path& path) {
+  std::error_code error;
+  if (path.has_parent_path())
+    fs::create_directories(path.parent_path(), error);
+  // Prepared data are as private as their source files.
+  if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST)
+    refuse_write(path, errno);
+}
+
+/// A user who can write here can replace the data that a run trains on.
+void check_owner(const fs::path& path) {
+  struct stat link {};
+  struct stat about {};
+  if (::lstat(path.c_str(), &link) != 0 || ::stat(path.c_str(), &about) != 0)
+    refuse_write(path, errno);
+  std::string why;
+  if (!S_ISDIR(about.st_mode))
+    why = "is no folder";
+  else if (about.st_uid != ::geteuid() || link.st_uid != ::geteuid())
+    why = "belongs to user " +
+          std::to_string(about.st_uid != ::geteuid() ? about.st_uid
+                                                     : link.st_uid) +
+          ", this process runs as user " + std::to_string(::geteuid());
+  else if ((about.st_mode & (S_IWGRP | S_IWOTH)) != 0)
+    why = "can be written by other users; run `chmod go-w " + path.string() +
+          "` if nobody else has";
+  if (!why.empty())
+    throw ballast_error(errc::run_dir_unusable,
+                        "the cache folder " + path.string() + " " + why +
+                            "; or point $BALLAST_CACHE to a folder of yours");
+}
+
+std::string hash_bytes_of(const std::string& path, const std::string& pointer,
+                          const store::work_watch& stop) {
+  content_hash hash;
+  unique_fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  std::vector<char> block(size_t{1} << 20);
+  ssize_t got = file ? 0 : -1;
+  while (file && (got = ::read(file.get(), block.data(), block.size())) > 0) {
+    check_stop(stop);
+    hash.update(block.data(), size_t(got));
+  }
+  const int number = errno;
+  if (got < 0)
+    throw ballast_error(errc::invalid_data,
+                        path + ": cannot be read: " + std::strerror(number),
+                        pointer);
+  return hex16(hash.digest());
+}
+
+constexpr size_t damaged_kept_max = 3;
+constexpr const char* damaged_suffix = ".damaged-";
+
+bool is_damaged(const std::string& name) {
+  return name.size() > prepare_cache::key_length &&
+         prepare_cache::is_key(name.substr(0, prepare_cache::key_length)) &&
+         name.substr(prepare_cache::key_length).starts_with(damaged_suffix);
+}
+
+bool is_unfinished(const std::string& name) {
+  return name.ends_with(".tmp") &&
+         prepare_cache::is_key(name.substr(0, prepare_cache::key_length));
+}
+
+int64_t modified_ns(const fs::path& path) {
+  struct stat about {};
+  if (stat(path.c_str(), &about) != 0)
+    return 0;
+  return int64_t(about.st_mtim.tv_sec) * 1'000'000'000 + about.st_mtim.tv_nsec;
+}
+
+/// The lock that shows whether a folder of the cache is in use.
+std::string lock_name_of(const std::string& name) {
+  return is_damaged(name) ? name : name.substr(0, prepare_cache::key_length);
+}
+
+prepare_cache::entry look_at(const fs::path& folder) {
+  prepare_cache::entry out{folder.filename().string(), 0,
+                           modified_ns(folder / "manifest.json")};
+  if (out.used_ns == 0)
+    out.used_ns = modified_ns(folder);
+  std::error_code ignored;
+  for (const fs::directory_entry& file :
+       fs::directory_iterator(folder, ignored))
+    out.bytes += uint64_t(file.file_size(ignored));
+  return out;
+}
+
+} // namespace
+
+[[noreturn]] void refuse_write(const fs::path& path, int number) {
+  const bool full = store::means_disk_full(number);
+  throw ballast_error(full ? errc::disk_full : errc::run_dir_unusable,
+                      "cannot write " + path.string() + ": " +
+                          std::strerror(number) +
+                          (full ? "; make room or point $BALLAST_CACHE "
+                                  "elsewhere"
+                                : "; make the cache folder writable or point "
+                                  "$BALLAST_CACHE elsewhere"));
+}
+
+void write_small_file(const fs::path& path, const std::string& content) {
+  try {
+    store::atomic_file out(path, {.fault = [](const char* action) {
+                             return action == std::string_view("write")
+                                        ? fault_point("cache.write")
+                                        : 0;
+                           }});
+    out.append(content);
+    out.publish();
+  } catch (const store::file_failure& problem) {
+    refuse_write(path, problem.number());
+  }
+}
+
+/// The lock, not taken yet.
+static store::file_lock lock_at(const fs::path& path) {
+  store::file_lock out(path, {.permissions = 0666});
+  if (!out)
+    refuse_write(path, out.error());
+  return out;
+}
+
+bool take(store::file_lock& lock, store::file_lock::mode as,
+          std::chrono::milliseconds wait, const store::work_watch& stop) {
+  const bool taken = lock.take(as, wait, stop);
+  if (lock.error() != 0)
+    throw ballast_error(errc::run_dir_unusable,
+                        std::string("the cache folder cannot be locked: ") +
+                            std::strerror(lock.error()) +
+                            "; point $BALLAST_CACHE to a local disk");
+  return taken;
+}
+
+prepare_cache::prepare_cache(fs::path folder) : folder_(std::move(folder)) {
+  make_folder(folder_);
+  check_owner(folder_);
+  make_folder(folder_ / "locks");
+  make_folder(folder_ / "sources");
+}
+
+bool prepare_cache::is_key(const std::string& name) {
+  return name.size() == key_length &&
+         name.find_first_not_of("0123456789abcdef") == std::string::npos;
+}
+
+fs::path prepare_cache::folder_of(const std::string& key) const {
+  return folder_ / key;
+}
+
+fs::path prepare_cache::making_of(const std::string& key) const {
+  return folder_ / (key + ".tmp");
+}
+
+fs::path prepare_cache::lock_path_of(const std::string& key) const {
+  return folder_ / "locks" / key;
+}
+
+store::file_lock prepare_cache::lock_of(const std::string& key) const {
+  return lock_at(lock_path_of(key));
+}
+
+fs::path prepare_cache::set_aside(const std::string& key,
+                                  const store::file_lock& held) const {
+  // One at a time: who comes second finds that the lock has moved.
+  store::file_lock turn = lock_at(lock_path_of(key + ".turn"));
+  constexpr std::chrono::seconds patience{10};
+  if (!take(turn, store::file_lock::mode::exclusive, patience) ||
+      !held.is_at(lock_path_of(key)))
+    return {};
+  std::vector<std::pair<int64_t, std::string>> older;
+  size_t newest = 0;
+  std::error_code error;
+  for (const fs::directory_entry& one : fs::directory_iterator(folder_, error))
+    if (const std::string name = one.path().filename().string();
+        is_damaged(name)) {
+      older.emplace_back(modified_ns(one.path()), name);
+      if (name.starts_with(key))
+        newest = std::max<size_t>(
+            newest,
+            std::strtoul(name.c_str() + name.rfind('-') + 1, nullptr, 10));
+    }
+  std::sort(older.begin(), older.end());
+  size_t kept = older.size();
+  for (const auto& [when, name] : older)
+    if (kept >= damaged_kept_max && remove(name))
+      --kept;
+  const std::string name = key + damaged_suffix + std::to_string(newest + 1);
+  fs::rename(folder_of(key), folder_of(name), error);
+  if (error)
+    refuse_write(folder_of(name), error.value());
+  fs::rename(lock_path_of(key), lock_path_of(name), error);
+  if (error)
+    refuse_write(lock_path_of(name), error.value());
+  return folder_of(name);
+}
+
+std::string prepare_cache::hash_of(const std::string& path,
+                                   const std::string& pointer,
+                                   const store::work_watch& stop) {
+  using nlohmann::json;
+  const file_stamp stamp = stamp_of(path, pointer);
+  std::error_code error;
+  const std::string full = fs::absolute(path, error).string();
+  content_hash name;
+  name.update(full);
+  const fs::path memo = folder_ / "sources" / hex16(name.digest());
+  const json about{{"path", printable(full)},
+                   {"size", stamp.size},
+                   {"mtime_ns", stamp.mtime_ns},
+                   {"inode", stamp.inode}};
+  std::ifstream known(memo);
+  const json read = json::parse(known, nullptr, /*allow_exceptions=*/false);
+  // Independent of clocks: the memo's own time stamp says when the file was
+  // hashed.
+  if (read.is_object() && read.value("about", json()) == about &&
+      read.value("hash", json()).is_string() &&
+      modified_ns(memo) - stamp.mtime_ns > settled_ns)
+    return read["hash"].get<std::string>();
+  std::string out = hash_bytes_of(path, pointer, stop);
+  if (stamp_of(path, pointer) != stamp)
+    throw ballast_error(errc::invalid_data,
+                        path + ": changed while it was read; try again when "
+                               "it is complete",
+                        pointer);
+  write_small_file(memo, json_text(json{{"about", about}, {"hash", out}}));
+  return out;
+}
+
+void prepare_cache::touch(const std::string& key) const {
+  // Fails on a read-only cache, from which nothing is evicted either.
+  ::utimensat(AT_FDCWD, (folder_of(key) / "manifest.json").c_str(), nullptr, 0);
+}
+
+/// False: in use.
+bool prepare_cache::remove(const std::string& name) const {
+  store::file_lock lock = lock_of(lock_name_of(name));
+  if (!take(lock, store::file_lock::mode::exclusive))
+    return false;
+  std::error_code ignored;
+  if (is_key(name)) {
+    // Renamed first, so that a set is complete or absent during removal, too.
+    fs::remove_all(making_of(name), ignored);
+    fs::rename(folder_of(name), making_of(name), ignored);
+    fs::remove_all(making_of(name), ignored);
+    return true;
+  }
+  fs::remove_all(folder_of(name), ignored);
+  if (is_damaged(name))
+    fs::remove(lock_path_of(name), ignored); // its number is not used again
+  return true;
+}
+
+std::vector<prepare_cache::entry> prepare_cache::entries() const {
+  std::vector<entry> out;
+  std::error_code ignored;
+  for (const fs::directory_entry& one :
+       fs::directory_iterator(folder_, ignored)) {
+    const std::string name = one.path().filename().string();
+    if (!is_key(name) && !is_damaged(name) && !is_unfinished(name))
+      continue;
+    out.push_back(look_at(one.path()));
+    store::file_lock lock = lock_of(lock_name_of(name));
+    out.back().in_use = !take(lock, store::file_lock::mode::exclusive);
+  }
+  std::sort(out.begin(), out.end(), [](const entry& a, const entry& b) {
+    return std::pair(a.used_ns, a.name) < std::pair(b.used_ns, b.name);
+  });
+  return out;
+}
+
+std::vector<prepare_cache::entry> prepare_cache::clear() const {
+  std::vector<entry> kept;
+  for (const entry& one : entries())
+    if (one.in_use || !remove(one.name))
+      kept.push_back(one);
+  return kept;
+}
+
+void prepare_cache::evict(uint64_t limit_bytes) const {
+  std::vector<entry> all = entries();
+  uint64_t sum = 0;
+  for (const entry& one : all)
+    if (is_unfinished(one.name))
+      remove(one.name);
+    else
+      sum += one.bytes;
+  std::erase_if(all, [](const entry& one) { return is_unfinished(one.name); });
+  // Damaged sets first.
+  std::stable_sort(all.begin(), all.end(), [](const entry& a, const entry& b) {
+    return a.whole() < b.whole();
+  });
+  for (const entry& one : all) {
+    if (sum <= limit_bytes)
+      return;
+    if (remove(one.name))
+      sum -= one.bytes;
+  }
+}
+
+uint64_t cache_limit_bytes() {
+  const size_setting told = read_cache_limit(std::getenv(cache_limit_variable));
+  if (told.mistake)
+    throw ballast_error(told.mistake);
+  return told.bytes.value_or(uint64_t(limit_default_gb * 1e9));
+}
+
+} // namespace ballast::data

@@ -1,0 +1,38 @@
+/// Opens a prepared set of the cache and protects it from eviction.
+#pragma once
+
+#include "data/prepared/prepared_set.hpp"
+#include "store/file_lock.hpp"
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace ballast::data {
+
+/// Opens a folder that `prepare` wrote and holds the lock `in_use` as long as
+/// the set lives; ballast_error{invalid_data} if the folder is incomplete.
+/// `sources` are the files as this job names them (equal content may have other
+/// paths).
+std::shared_ptr<prepared_set>
+open_held(const std::filesystem::path& folder,
+          std::shared_ptr<store::file_lock> in_use,
+          std::vector<std::string> sources);
+
+/// Writes manifest.json with a checksum of its own, and the tables of a set of
+/// many chunks.
+void write_manifest(const std::filesystem::path& folder,
+                    ledger::manifest about);
+
+/// Prepares a damaged set again; receives the description of the damage.
+using set_maker =
+    std::function<std::shared_ptr<prepared_set>(const std::string& why)>;
+
+/// Reads from `now` until a chunk is damaged, then, once, from the set that
+/// `make_again` returns, if it is the same set.
+std::shared_ptr<prepared_set> repairing_set(std::shared_ptr<prepared_set> now,
+                                            set_maker make_again);
+
+} // namespace ballast::data

@@ -1,0 +1,102 @@
+#include "data/prepared/prepared_folder.hpp"
+
+#include "data/base/content_hash.hpp"
+#include "data/prepared/prepare_cache.hpp"
+#include "data/prepared/set_tables.hpp"
+#include "data/store/chunk_file.hpp"
+#include "runtime/base/json_text.hpp"
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+namespace ballast::data {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr const char* checksum_key = "checksum";
+
+std::string text_checksum(const nlohmann::json& content) {
+  const std::string text = json_text(content);
+  return checksum(text.data(), text.size());
+}
+
+ledger::manifest read_manifest(const fs::path& folder) {
+  const fs::path path = folder / "manifest.json";
+  std::ifstream in(path);
+  if (!in)
+    throw ballast_error(errc::invalid_data,
+                        path.string() +
+                            " is missing: this is no prepared data set");
+  try {
+    nlohmann::json content = nlohmann::json::parse(in);
+    // Sets of earlier builds have no checksum.
+    const nlohmann::json sum = content.value(checksum_key, nlohmann::json());
+    content.erase(checksum_key);
+    if (!sum.is_null() && sum != text_checksum(content))
+      throw ballast_error(errc::invalid_data,
+                          path.string() + ": is damaged: its checksum is " +
+                              text_checksum(content) + ", expected " +
+                              json_text(sum));
+    auto out = content.get<ledger::manifest>();
+    read_chunks(folder, out);
+    return out;
+  } catch (const nlohmann::json::exception& error) {
+    throw ballast_error(errc::invalid_data,
+                        path.string() + ": " + error.what());
+  }
+}
+
+class set_in_folder final : public prepared_set {
+public:
+  explicit set_in_folder(const fs::path& folder)
+      : folder_(folder), about_(read_manifest(folder)), files_(folder, about_) {
+  }
+
+  const ledger::manifest& about() const override { return about_; }
+  fs::path folder() const override { return folder_; }
+
+  chunk_ptr read(data_part part, chunk_id id) const override {
+    return files_.read(part, id);
+  }
+
+  void hold(std::shared_ptr<store::file_lock> in_use,
+            std::vector<std::string> sources) {
+    in_use_ = std::move(in_use);
+    about_.sources = std::move(sources);
+  }
+
+private:
+  fs::path folder_;
+  ledger::manifest about_;
+  chunk_files files_;
+  std::shared_ptr<store::file_lock> in_use_;
+};
+
+} // namespace
+
+std::shared_ptr<prepared_set>
+open_held(const fs::path& folder, std::shared_ptr<store::file_lock> in_use,
+          std::vector<std::string> sources) {
+  auto out = std::make_shared<set_in_folder>(folder);
+  out->hold(std::move(in_use), std::move(sources));
+  return out;
+}
+
+void write_manifest(const fs::path& folder, ledger::manifest about) {
+  if (about.train.size() + about.test.size() > chunks_in_json_max) {
+    const auto write = [&](const char* name, const std::string& bytes) {
+      write_small_file(folder / name, bytes);
+      return checksum(bytes.data(), bytes.size());
+    };
+    about.tables = {write(chunk_table_name, chunk_table(about)),
+                    write(sample_table_name, sample_table(about)),
+                    about.train.size()};
+  }
+  nlohmann::json content = about;
+  content[checksum_key] = text_checksum(content);
+  write_small_file(folder / "manifest.json", json_text(content));
+}
+
+} // namespace ballast::data

@@ -1,0 +1,134 @@
+#include "data/prepared/set_identity.hpp"
+
+#include "runtime/base/printable.hpp"
+#include "runtime/placement/joint_bins.hpp"
+#include "runtime/placement/row_cells.hpp"
+#include "runtime/placement/target_bins.hpp"
+
+#include <nlohmann/json.hpp>
+
+namespace ballast::data {
+
+namespace {
+
+using nlohmann::json;
+
+/// Increased when prepared sets of older builds must not be used any more.
+constexpr int format_of_sets = 3;
+
+bool is_regression(const job& what) {
+  return label_of(what) == label_kind::target;
+}
+
+/// The inputs that determine the content of one source, besides the seed.
+json identity_of(const source_spec& spec, const std::string& pointer,
+                 prepare_cache& cache, const store::work_watch& stop) {
+  if (spec.format == source_format::synthetic)
+    return {{"rows", spec.rows},
+            {"classes", spec.classes},
+            {"width", spec.width},
+            {"generator", 2}}; // 1: the C library's logarithm, sine and cosine
+  json files = json::array();
+  for (const std::string& path : files_of(spec, pointer)) {
+    const char* field = spec.format != source_format::idx ? "/uri"
+                        : files.empty()                   ? "/images"
+                                                          : "/labels";
+    files.push_back(cache.hash_of(path, pointer + field, stop));
+  }
+  return {{"format", to_string(spec.format)},
+          {"files", std::move(files)},
+          {"label", spec.label},
+          {"features", spec.features}};
+}
+
+/// The kind of placement and every field of that kind.
+void add_placement(const job& what, json& identity) {
+  const json placement = to_json(what)["data"]["placement"];
+  for (const auto& [field, value] : placement.items())
+    identity[field == "kind" ? "placement" : field] = value;
+  // Added later: sets prepared without these fields keep their key.
+  if (what.data.placement.min_rows == 1)
+    identity.erase("min_rows");
+  if (!what.data.placement.balanced)
+    identity.erase("balanced");
+}
+
+} // namespace
+
+std::string changed_source(const job& what, const json& before,
+                           const json& now) {
+  const auto changed = [&](const source_spec& spec, const std::string& part) {
+    const json was = before[part].value("files", json::array());
+    const json is = now[part].value("files", json::array());
+    if (was == is)
+      return std::string();
+    const std::vector<std::string> files = files_of(spec, "/data/" + part);
+    if (was.size() != is.size() || files.size() != is.size())
+      return "the list of files of " + printable(spec.uri);
+    size_t first = 0;
+    while (was[first] == is[first])
+      ++first;
+    return printable(files[first]);
+  };
+  std::string out = changed(what.data.train, "train");
+  if (out.empty() && what.data.test)
+    out = changed(*what.data.test, "test");
+  return out;
+}
+
+label_kind label_of(const job& what) {
+  switch (what.train.loss) {
+  case loss_kind::mse:
+    return label_kind::target;
+  case loss_kind::next_token:
+    return label_kind::none;
+  case loss_kind::cross_entropy:
+    break;
+  }
+  return label_kind::number_of_class;
+}
+
+nlohmann::json set_identity(const job& what, prepare_cache& cache,
+                            const store::work_watch& stop) {
+  const data_spec& data = what.data;
+  json out{{"format", format_of_sets},
+           {"regression", is_regression(what)},
+           {"train", identity_of(data.train, "/data/train", cache, stop)},
+           {"chunk_rows", data.chunk_rows ? json(*data.chunk_rows) : json()},
+           {"workers", what.elastic.workers}};
+  add_placement(what, out);
+  if (data.test)
+    out["test"] = identity_of(*data.test, "/data/test", cache, stop);
+  else
+    out["test_fraction"] = data.test_fraction;
+  if (is_regression(what))
+    out["target_bins"] = placement::target_bins_max;
+  if (label_of(what) == label_kind::none) {
+    out["tokens"] = true;
+    out["cells"] = placement::row_cells_max;
+  }
+  if (!what.balance.by.empty())
+    out.update({{"by", what.balance.by},
+                {"bins_of_numbers", placement::target_bins_max},
+                {"bins_of_texts", placement::texts_max}});
+  if (!what.balance.group.empty())
+    out.update({{"group", what.balance.group}, {"order_of_groups", "lists"}});
+  for (const pipeline_step& step : data.pipeline)
+    out["pipeline"].push_back(
+        json::array({to_string(step.op), step.op == pipeline_op::reshape
+                                             ? json(step.shape)
+                                             : json(step.factor)}));
+  const bool ordered = data.placement.kind == placement_kind::contiguous ||
+                       data.placement.kind == placement_kind::sizes ||
+                       data.placement.kind == placement_kind::sorted ||
+                       data.placement.kind == placement_kind::column;
+  const bool split = !data.test && data.test_fraction > 0;
+  const bool synthetic =
+      data.train.format == source_format::synthetic ||
+      (data.test && data.test->format == source_format::synthetic);
+  if (!ordered || split || synthetic)
+    out["seed"] = what.seed;
+  return out;
+}
+
+} // namespace ballast::data

@@ -1,0 +1,27 @@
+/// Exactly the inputs that determine the content of a prepared set, so that a
+/// job with another model or learning rate finds it in the cache.
+#pragma once
+
+#include "data/prepared/prepare_cache.hpp"
+#include "data/source/source_table.hpp"
+#include "store/work_watch.hpp"
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+namespace ballast::data {
+
+/// The kind of label that the job's rows have.
+label_kind label_of(const job& what);
+
+/// Its hash is the key of the set. Reads the source files, or the cache's
+/// memory of their hashes.
+nlohmann::json set_identity(const job& what, prepare_cache& cache,
+                            const store::work_watch& stop);
+
+/// The source that differs between two identities of one job, for a message;
+/// empty if none does.
+std::string changed_source(const job& what, const nlohmann::json& before,
+                           const nlohmann::json& now);
+
+} // namespace ballast::data

@@ -1,0 +1,168 @@
+#include "data/source/column_choice.hpp"
+
+#include "data/source/source_error.hpp"
+#include "runtime/base/printable.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <set>
+
+namespace ballast::data {
+
+namespace {
+
+std::vector<std::string> names_of(const std::vector<table_column>& columns) {
+  std::vector<std::string> out;
+  for (const table_column& one : columns)
+    out.push_back(one.name);
+  return out;
+}
+
+std::string text_of(double number) {
+  char out[32];
+  std::snprintf(out, sizeof(out), "%.10g", number);
+  return out;
+}
+
+/// Looks up names in one file's columns.
+struct column_finder {
+  const std::string& file;
+  const std::vector<table_column>& columns;
+
+  size_t find(const std::string& name, const std::string& pointer) const {
+    size_t found = columns.size();
+    for (size_t i = 0; i < columns.size(); ++i) {
+      if (columns[i].name != name)
+        continue;
+      if (found != columns.size())
+        throw source_error(file + ": has two columns named '" + name +
+                               "'; rename one",
+                           pointer, "");
+      found = i;
+    }
+    if (found == columns.size())
+      throw source_error(file + ": has no column '" + name + "'", pointer,
+                         "its columns are " + list_of(names_of(columns)));
+    return found;
+  }
+};
+
+} // namespace
+
+std::string list_of(std::span<const std::string> names) {
+  constexpr size_t listed_max = 12;
+  constexpr size_t shown_max = 40;
+  std::string out;
+  for (size_t i = 0; i < std::min(names.size(), listed_max); ++i)
+    out += (i > 0 ? ", '" : "'") + printable(names[i], shown_max) + "'";
+  if (names.size() > listed_max)
+    out += ", ... (" + std::to_string(names.size()) + " in all)";
+  return out;
+}
+
+bool chosen_by_content(const source_spec& spec, const source_request& request) {
+  return spec.features.empty() && request.like == nullptr;
+}
+
+std::vector<size_t> text_columns(const std::vector<table_column>& columns,
+                                 const source_spec& spec,
+                                 const source_request& request) {
+  std::vector<size_t> out;
+  for (size_t i = 0; i < columns.size(); ++i)
+    if (!columns[i].numeric &&
+        (request.label == label_kind::none || columns[i].name != spec.label))
+      out.push_back(i);
+  return out;
+}
+
+column_choice choose_columns(const std::string& file,
+                             const std::vector<table_column>& columns,
+                             const source_spec& spec,
+                             const source_request& request,
+                             const std::vector<std::string>& wanted) {
+  const column_finder in{file, columns};
+  const std::string features_field = request.pointer + "/features";
+  column_choice out;
+  if (request.label != label_kind::none)
+    out.label = in.find(spec.label, request.pointer + "/label");
+  const std::vector<std::string>& names =
+      !spec.features.empty() ? spec.features : wanted;
+  for (const std::string& name : names)
+    out.features.push_back(in.find(name, features_field));
+  for (const column_to_keep& one : request.kept)
+    out.kept.push_back(in.find(one.name, one.pointer));
+  if (names.empty()) {
+    std::set<std::string> seen;
+    for (size_t i = 0; i < columns.size(); ++i)
+      if (i != out.label && columns[i].numeric) {
+        if (!seen.insert(columns[i].name).second)
+          in.find(columns[i].name,
+                  features_field); // reports that it occurs twice
+        out.features.push_back(i);
+      }
+  }
+  if (out.features.empty())
+    throw source_error(
+        file + ": has no column of numbers" +
+            (out.label ? " beside the label '" + spec.label + "'" : ""),
+        features_field, "its columns are " + list_of(names_of(columns)));
+  return out;
+}
+
+void table_rows::keep(size_t index, std::string_view cell) {
+  placement::kept_column& column = table_.kept[index];
+  column.cells.push_back(numbers_[index].of(cell, column.texts));
+}
+
+void table_rows::finish(size_t features) {
+  table_.row.features = uint32_t(features);
+  table_.row.shape = {uint32_t(features)};
+  table_.row.stored = ledger::stored_type::float32;
+  table_.features.resize(values_.size() * sizeof(float));
+  if (!values_.empty())
+    std::memcpy(table_.features.data(), values_.data(), table_.features.size());
+  values_ = {};
+  table_.rows = std::max(table_.labels.size(), table_.targets.size());
+  narrow(table_);
+}
+
+void table_rows::refuse_number(double number, const std::string& column,
+                               const std::string& place) const {
+  throw source_error(
+      place + ", column '" + printable(column) + "': " +
+          (std::isnan(number) ? "NaN is no number to train on"
+                              : "the number does not fit into a float32") +
+          "; remove the row or fill the value in",
+      request_.pointer, std::isnan(number) ? "" : "it is " + text_of(number));
+}
+
+void table_rows::refuse_token(double number, const std::string& column,
+                              const std::string& place) const {
+  throw source_error(
+      place + ", column '" + printable(column) +
+          "': the number is no token; tokens are whole numbers from 0 to " +
+          std::to_string(tokens_max - 1) +
+          "; to leave other columns out, name those of the tokens in " +
+          request_.pointer + "/features",
+      request_.pointer, "it is " + text_of(number));
+}
+
+void table_rows::refuse_label(double number, const std::string& column,
+                              const std::string& place) const {
+  throw source_error(place + ", column '" + printable(column) +
+                         "': the label is no class; classes are whole "
+                         "numbers from 0 to " +
+                         std::to_string(classes_max - 1) +
+                         ", for other numbers use the loss mse",
+                     request_.pointer, "label " + text_of(number));
+}
+
+void table_rows::refuse_new_class(double number, const std::string& column,
+                                  const std::string& place) const {
+  throw source_error(place + ", column '" + printable(column) +
+                         "': " + new_class_text(*request_.like),
+                     request_.pointer, "label " + text_of(number));
+}
+
+} // namespace ballast::data

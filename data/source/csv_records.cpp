@@ -1,0 +1,65 @@
+#include "data/source/csv_records.hpp"
+
+#include <algorithm>
+
+namespace ballast::data {
+
+csv_records::csv_records(std::string_view text) : text_(text) {
+  if (text_.starts_with("\xEF\xBB\xBF"))
+    at_ = 3; // byte order mark
+}
+
+/// From after an opening quote to the closing one.
+std::string_view csv_records::quoted_field() {
+  const size_t begin = at_;
+  std::string* copy = nullptr;
+  for (size_t part = at_;; at_ += 2, part = at_) {
+    at_ = text_.find('"', at_);
+    if (at_ == std::string_view::npos) {
+      at_ = text_.size();
+      broken_ = true;
+      return text_.substr(begin);
+    }
+    const std::string_view piece = text_.substr(part, at_ - part);
+    next_line_ += uint64_t(std::count(piece.begin(), piece.end(), '\n'));
+    const bool doubled = at_ + 1 < text_.size() && text_[at_ + 1] == '"';
+    if (doubled && copy == nullptr)
+      copy = &unescaped_.emplace_back();
+    if (copy != nullptr)
+      copy->append(piece);
+    if (!doubled) {
+      const size_t end = at_++;
+      return copy != nullptr ? std::string_view(*copy)
+                             : text_.substr(begin, end - begin);
+    }
+    *copy += '"';
+  }
+}
+
+bool csv_records::next(std::vector<std::string_view>& fields) {
+  fields.clear();
+  unescaped_.clear();
+  while (at_ < text_.size() && (text_[at_] == '\n' || text_[at_] == '\r'))
+    next_line_ += text_[at_++] == '\n';
+  if (at_ == text_.size())
+    return false;
+  line_ = next_line_;
+  for (;;) {
+    if (at_ < text_.size() && text_[at_] == '"') {
+      ++at_;
+      fields.push_back(quoted_field());
+    } else {
+      const size_t end =
+          std::min(text_.find_first_of(",\r\n", at_), text_.size());
+      fields.push_back(text_.substr(at_, end - at_));
+      at_ = end;
+    }
+    // Text between a closing quote and the comma is dropped.
+    at_ = std::min(text_.find_first_of(",\r\n", at_), text_.size());
+    if (at_ == text_.size() || text_[at_] != ',')
+      return true;
+    ++at_;
+  }
+}
+
+} // namespace ballast::data

@@ -1,0 +1,35 @@
+#include "data/store/nearby_set.hpp"
+
+#include "data/prepared/prepare_cache.hpp"
+#include "runtime/base/errors.hpp"
+
+#include <system_error>
+
+namespace ballast::data {
+
+namespace fs = std::filesystem;
+
+nearby_set::nearby_set(const fs::path& folder, const ledger::manifest& set,
+                       std::unique_ptr<store::file_lock> in_use)
+    : in_use_(std::move(in_use)), files_(folder, set) {}
+
+std::unique_ptr<nearby_set> nearby_set::find(const fs::path& cache_folder,
+                                             const std::string& name,
+                                             const ledger::manifest& set) {
+  std::error_code none;
+  if (!prepare_cache::is_key(name) ||
+      !fs::exists(cache_folder / name / "train.arrow", none))
+    return nullptr;
+  try {
+    const prepare_cache cache(cache_folder);
+    auto lock = std::make_unique<store::file_lock>(cache.lock_of(name));
+    if (!take(*lock, store::file_lock::mode::shared))
+      return nullptr;
+    return std::unique_ptr<nearby_set>(
+        new nearby_set(cache.folder_of(name), set, std::move(lock)));
+  } catch (const ballast_error&) {
+    return nullptr; // the origin has it
+  }
+}
+
+} // namespace ballast::data

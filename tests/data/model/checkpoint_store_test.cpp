@@ -1,0 +1,151 @@
+// Goal: a checkpoint is there and whole, or not there. Method: files as a
+// writer leaves them that was killed, or a disk that lies.
+#include "data/model/checkpoint_store.hpp"
+
+#include "tests/store/expect_error.hpp"
+#include "tests/store/small_disk.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <gtest/gtest.h>
+
+namespace ballast::data {
+namespace {
+
+namespace fs = std::filesystem;
+
+class checkpoints : public testing::Test {
+protected:
+  void SetUp() override {
+    std::string pattern =
+        (fs::temp_directory_path() / "ballast-checkpoints-XXXXXX").string();
+    ASSERT_TRUE(mkdtemp(pattern.data()));
+    folder = pattern;
+  }
+  void TearDown() override { fs::remove_all(folder); }
+
+  static ledger::checkpoint_identity identity(uint64_t step) {
+    return {{epoch_number{1}, step_number{step}},
+            generation{2},
+            plan_number{3},
+            0xfedcba9876543210};
+  }
+
+  void publish(uint64_t step) {
+    checkpoint_store store(folder);
+    store.stage(identity(step), "run", "state of " + std::to_string(step));
+    store.publish(identity(step));
+  }
+
+  std::vector<uint64_t> whole() {
+    std::vector<uint64_t> out;
+    for (const stored_checkpoint& one : checkpoint_store(folder).inspect())
+      if (one.problem.empty())
+        out.push_back(value(one.holds.step));
+    return out;
+  }
+
+  std::vector<std::string> names() {
+    std::vector<std::string> out;
+    for (const auto& entry : fs::directory_iterator(folder))
+      out.push_back(entry.path().filename().string());
+    std::sort(out.begin(), out.end());
+    return out;
+  }
+
+  fs::path folder;
+};
+
+using steps = std::vector<uint64_t>;
+
+TEST_F(checkpoints, wait_for_space_where_a_file_may_not_grow) {
+  store::small_disk full(4); // EFBIG
+  EXPECT_FAILURE(publish(10), errc::disk_full, "cannot write");
+  EXPECT_TRUE(names().empty()) << "what does not fit is taken back";
+}
+
+TEST_F(checkpoints, are_found_with_what_they_hold) {
+  EXPECT_EQ(whole(), steps{});
+  for (uint64_t step : {5, 10, 100})
+    publish(step);
+  EXPECT_EQ(whole(), (steps{5, 10, 100}));
+  EXPECT_EQ(checkpoint_store(folder).inspect()[1].holds, identity(10));
+  checkpoint_store(folder).remove(step_number{5});
+  EXPECT_EQ(names(), (std::vector<std::string>{"step-10", "step-100"}));
+}
+
+TEST_F(checkpoints, are_not_there_before_they_are_published) {
+  checkpoint_store store(folder);
+  store.stage(identity(4), "run", "state");
+  EXPECT_EQ(whole(), steps{});
+  store.drop(identity(4));
+  EXPECT_EQ(names(), std::vector<std::string>{});
+}
+
+std::string with_header(const std::string& header) {
+  std::string out(8, '\0');
+  out[0] = char(header.size());
+  return out + header;
+}
+
+TEST_F(checkpoints, are_passed_over_by_name_where_torn_or_damaged) {
+  for (uint64_t step : {1, 2, 3, 4, 5, 6})
+    publish(step);
+  fs::resize_file(folder / "step-1" / "state.safetensors", 3);
+  std::ofstream(folder / "step-2" / "state.safetensors") << "state of 9";
+  fs::remove(folder / "step-3" / "manifest.json");
+  std::ofstream(folder / "step-5" / "manifest.json") << "{";
+  fs::remove_all(folder / "step-6");
+  fs::copy(folder / "step-4", folder / "step-6");
+  checkpoint_store(folder).stage(
+      identity(7), "run", with_header(R"({"__metadata__":{"step":"5"}})"));
+  checkpoint_store(folder).publish(identity(7));
+  EXPECT_EQ(whole(), steps{4});
+  std::string found;
+  for (const stored_checkpoint& one : checkpoint_store(folder).inspect())
+    found += to_string(one.holds.step) + ": " + one.problem + "\n";
+  EXPECT_EQ(found, "1: its state has 3 bytes of 10\n"
+                   "2: its state does not match its checksum\n"
+                   "3: its manifest.json is missing\n"
+                   "4: \n"
+                   "5: its manifest.json cannot be read\n"
+                   "6: its manifest is of step 4\n"
+                   "7: its state is that of step 5\n");
+}
+
+TEST_F(checkpoints, removes_what_a_killed_writer_left_unfinished) {
+  fs::create_directory(folder / ".unfinished-7");
+  std::ofstream(folder / ".unfinished-7" / "state.safetensors") << "half";
+  EXPECT_EQ(whole(), steps{});
+  publish(8);
+  checkpoint_store(folder).remove_unfinished();
+  EXPECT_EQ(names(), std::vector<std::string>{"step-8"});
+}
+
+TEST_F(checkpoints, keep_aside_one_of_a_step_that_is_done_again) {
+  publish(3);
+  fs::resize_file(folder / "step-3" / "state.safetensors", 1);
+  publish(3);
+  EXPECT_EQ(whole(), steps{3});
+  EXPECT_EQ(fs::file_size(folder / "aside-1" / "step-3" / "state.safetensors"),
+            1u);
+}
+
+TEST_F(checkpoints, keep_aside_those_behind_a_step) {
+  for (int round : {1, 2}) {
+    for (uint64_t step : {1, 2, 3})
+      if (round == 1 || step > 1)
+        publish(step);
+    EXPECT_EQ(checkpoint_store(folder).set_aside_after(step_number{1}), 2u);
+    EXPECT_EQ(whole(), steps{1});
+  }
+  EXPECT_EQ(checkpoint_store(folder).set_aside_after(step_number{1}), 0u);
+  EXPECT_EQ(names(),
+            (std::vector<std::string>{"aside-1", "aside-2", "step-1"}));
+  EXPECT_TRUE(fs::exists(folder / "aside-2" / "step-3" / "manifest.json"));
+}
+
+} // namespace
+} // namespace ballast::data
