@@ -104,8 +104,9 @@ class Metrics(BallastTest):
             seen.until(lambda: live.full(WORKERS), "all workers")
             seen.until(lambda: self.moves(live, "skew"), "a move by skew")
             self.assertIsNone(live.post("slow_worker", worker="w2", factor=4))
-            seen.until(lambda: self.moves(live, "than its part"),
-                       "a move by size")
+            # Where skew is left, one move mends both and is named for that.
+            seen.until(lambda: self.moves(live, "than its part") or
+                       self.moves(live, "skew") > 1, "a move by size")
             expected = {name for name, _ in catalogue()} - set(STANDS_STILL)
             self.kill_one(live, seen)
             # If the coordinator hears of a death first, no worker has the time
@@ -133,7 +134,7 @@ class Metrics(BallastTest):
 
     @staticmethod
     def moves(live, reason):
-        return any(e["kind"] == "balance" and e["moved_rows"] > 0 and
+        return sum(e["kind"] == "balance" and e["moved_rows"] > 0 and
                    reason in e["reason"] for e in live.events.lines)
 
 

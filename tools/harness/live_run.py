@@ -5,6 +5,7 @@ import contextlib
 import json
 import os
 import pathlib
+import sys
 import time
 
 from harness.http_client import control
@@ -103,7 +104,10 @@ class LiveRun(ObservedRun):
     def __enter__(self):
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, kind, *_):
+        if kind is not None and not self.process.running():
+            self.process.wait()
+            print(f"ended by itself: {self.process}", file=sys.stderr)
         for one in [*self.earlier, self.process]:
             one.end()
 
