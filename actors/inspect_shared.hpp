@@ -33,4 +33,20 @@ typename Inspector::result_type inspect(Inspector& f, shared_value<T>& x) {
   }
 }
 
+/// As the vector that it stands for.
+template <class Inspector, class T>
+typename Inspector::result_type inspect(Inspector& f, shared_list<T>& x) {
+  std::vector<T> list;
+  if constexpr (Inspector::reads_state) {
+    list = x.list();
+    return f(list);
+  } else {
+    auto load = [&]() -> caf::error {
+      x = std::move(list);
+      return caf::none;
+    };
+    return f(list, caf::meta::load_callback(load));
+  }
+}
+
 } // namespace ballast

@@ -55,7 +55,7 @@ public:
   // -- from here on any thread, once it serves --------------------------------
 
   const ledger::manifest& set() const { return set_; }
-  const std::vector<uint32_t>& chunk_rows() const { return chunk_rows_; }
+  const shared_list<uint32_t>& chunk_rows() const { return chunk_rows_; }
   data::chunk_store& store() { return residency_->store(); }
   /// For the steps.
   data::row_source& rows() { return *residency_; }
@@ -84,7 +84,7 @@ private:
   const std::string token_;
   const worker_id self_;
   ledger::manifest set_;
-  std::vector<uint32_t> chunk_rows_;           // of the training set
+  shared_list<uint32_t> chunk_rows_;           // of the training set
   std::unique_ptr<share_residency> residency_; // once the set is known
   std::atomic<bool> opened_{false};
   std::unique_ptr<data::chunk_service> service_;

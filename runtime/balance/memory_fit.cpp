@@ -91,7 +91,7 @@ private:
 
   void take_from(size_t rank, chunk_id id) {
     homeless_chunk out{id, bytes_of(id), {}};
-    std::erase_if(all_.shares[rank].intervals,
+    std::erase_if(all_.shares[rank].intervals.own(),
                   [&](const ledger::interval& piece) {
                     if (piece.chunk == id)
                       out.pieces.push_back(piece);
@@ -114,8 +114,8 @@ private:
     }
     if (!best)
       return false;
-    auto& to = all_.shares[*best].intervals;
-    to.insert(to.end(), what.pieces.begin(), what.pieces.end());
+    for (const ledger::interval& piece : what.pieces)
+      all_.shares[*best].intervals.push_back(piece);
     if (owned_[*best].insert(what.id).second)
       held_[*best] += what.bytes;
     return true;
@@ -142,7 +142,7 @@ void renew_changed(ledger::plan& out, const ledger::plan& before) {
     old[one.worker] = &one;
   for (size_t rank = 0; rank < out.shares.size(); ++rank) {
     ledger::share& one = out.shares[rank];
-    std::sort(one.intervals.begin(), one.intervals.end());
+    ledger::sort_intervals(one);
     auto found = old.find(one.worker);
     if (found != old.end() && found->second->intervals == one.intervals) {
       one.since = found->second->since;

@@ -162,7 +162,7 @@ void give_away_rest(ledger::plan& all, size_t workers, plan_number number) {
     if (!richer[rank])
       continue;
     ledger::share& one = all.shares[rank];
-    std::sort(one.intervals.begin(), one.intervals.end());
+    ledger::sort_intervals(one);
     one.since = number;
     one.stream = uint32_t(rank);
   }

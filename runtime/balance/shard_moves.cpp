@@ -238,11 +238,11 @@ void apply(ledger::plan& to, const std::vector<shard_move>& moves) {
   if (apply_at_once(to, moves))
     return;
   for (const shard_move& move : moves) {
-    take_out(to.shares.at(move.from).intervals, move.what);
+    take_out(to.shares.at(move.from).intervals.own(), move.what);
     to.shares.at(move.to).intervals.push_back(move.what);
   }
   for (ledger::share& one : to.shares)
-    std::sort(one.intervals.begin(), one.intervals.end());
+    ledger::sort_intervals(one);
 }
 
 } // namespace

@@ -9,6 +9,7 @@
 #pragma once
 
 #include "runtime/base/ids.hpp"
+#include "runtime/base/shared_list.hpp"
 #include "runtime/ledger/plan.hpp"
 #include "runtime/ledger/sequence.hpp"
 #include "runtime/ledger/take.hpp"
@@ -41,7 +42,7 @@ struct worker_cursor {
 struct ledger_config {
   uint64_t seed = 0;
   uint64_t global_batch = 1;
-  std::vector<uint32_t> chunk_rows; // by chunk id
+  shared_list<uint32_t> chunk_rows; // by chunk id
   uint32_t window_chunks = 0;       // sequence.hpp; 0 = none
 };
 /// Rows of the training set.

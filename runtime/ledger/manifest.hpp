@@ -30,7 +30,7 @@ struct chunk_info {
   uint32_t rows = 0;
   /// Size of the chunk as an Arrow IPC message on the wire.
   uint64_t bytes = 0;
-  /// Hash of those bytes (see data/chunk.hpp), as 16 hex digits.
+  /// Hash of those bytes (see data/store/chunk.hpp), as 16 hex digits.
   std::string checksum;
   /// Rows per class, or per bin of a regression target.
   std::vector<uint64_t> label_histogram;
@@ -83,7 +83,8 @@ inline uint32_t histogram_bins(const row_shape& row) {
   return row.target_bins > 0 ? row.target_bins : row.classes;
 }
 
-/// Checksums of the two tables of a set of many chunks (data/set_tables.hpp).
+/// Checksums of the two tables of a set of many chunks
+/// (data/prepared/set_tables.hpp).
 struct set_tables {
   std::string chunks;
   std::string samples;

@@ -106,6 +106,13 @@ uint64_t rows(const share& part) {
   return sum;
 }
 
+void sort_intervals(share& part) {
+  if (std::is_sorted(part.intervals.begin(), part.intervals.end()))
+    return;
+  std::vector<interval>& list = part.intervals.own();
+  std::sort(list.begin(), list.end());
+}
+
 std::optional<std::string>
 partition_error(const plan& p, const std::vector<uint32_t>& chunk_rows) {
   if (p.shares.empty())

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "runtime/base/ids.hpp"
+#include "runtime/base/shared_list.hpp"
 
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
@@ -53,7 +54,7 @@ struct share {
   /// measured speeds it is the number of rows owned.
   uint64_t batch_weight = 0;
   /// Sorted by (chunk, begin), none empty.
-  std::vector<interval> intervals;
+  shared_list<interval> intervals;
   /// The random stream of its draws: unique among shares with the same `since`
   /// (the rank under that plan). It is not the worker's id, which depends on
   /// the order of joining: equal jobs draw equally.
@@ -62,6 +63,8 @@ struct share {
 };
 
 uint64_t rows(const share& part);
+/// Into the order of `intervals`.
+void sort_intervals(share& part);
 
 /// Number, generation and shares in rank order. Takes effect at one (epoch,
 /// step) and stays in force in later epochs.

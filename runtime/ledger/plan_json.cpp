@@ -87,8 +87,10 @@ void from_json(const json& in, plan& out) {
     one.since = plan_number(number_of<uint64_t>(part.at("since"), "since"));
     one.batch_weight =
         number_of<uint64_t>(part.at("batch_weight"), "batch_weight");
+    std::vector<interval> intervals;
     for (const json& piece : part.at("intervals"))
-      read_intervals(piece, one.intervals);
+      read_intervals(piece, intervals);
+    one.intervals = std::move(intervals);
     read.shares.push_back(std::move(one));
   }
   out = std::move(read);

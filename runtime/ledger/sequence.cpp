@@ -13,7 +13,7 @@ struct sequence::layout {
   uint64_t seed;
   epoch_number epoch;
   counter_random random;
-  std::vector<interval> intervals;
+  shared_list<interval> intervals;
   /// By distinct chunk of the share, in the order of the intervals.
   std::vector<uint32_t> chunk_rows;
   /// interval -> its index in chunk_rows.

@@ -32,7 +32,7 @@ struct set_summary {
   uint64_t train_rows = 0;
   uint64_t test_rows = 0;
   uint32_t classes = 0;
-  std::vector<uint32_t> chunk_rows;
+  shared_list<uint32_t> chunk_rows;
 };
 
 /// Chunks that no worker has room for. None: everything fits.

@@ -153,7 +153,9 @@ bool unpack(const std::string& bytes, ledger::plan& out) {
     one.since = plan_number{in.number()};
     one.batch_weight = in.number();
     one.stream = in.small();
-    take_intervals(in, one.intervals);
+    std::vector<ledger::interval> intervals;
+    take_intervals(in, intervals);
+    one.intervals = std::move(intervals);
   }
   return in.ended();
 }

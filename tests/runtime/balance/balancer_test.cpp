@@ -72,8 +72,8 @@ public:
 
   /// The first two workers, before the first look.
   void exchange_chunks(size_t of_first, size_t of_second) {
-    std::swap(now_.shares[0].intervals[of_first].chunk,
-              now_.shares[1].intervals[of_second].chunk);
+    std::swap(now_.shares[0].intervals.own()[of_first].chunk,
+              now_.shares[1].intervals.own()[of_second].chunk);
   }
 
   /// From the second worker to the first, before the first look; both take as

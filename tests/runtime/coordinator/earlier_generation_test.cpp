@@ -36,7 +36,7 @@ protected:
     ledger::share all = alone.shares[1];
     for (const ledger::interval& one : alone.shares[0].intervals)
       all.intervals.push_back(one);
-    std::sort(all.intervals.begin(), all.intervals.end());
+    ledger::sort_intervals(all);
     all.since = plan_number{2};
     alone.shares = {all};
     past_.memberships.push_back({generation{2}, {worker("w2")}, {"w2"}, {1}});

@@ -159,8 +159,8 @@ TEST_F(past_steps_of, refuses_the_run_where_steps_and_ledger_differ) {
 TEST_F(past_steps_of, refuses_checkpoints_where_a_plan_was_changed) {
   save(10);
   save(20);
-  auto& one = record.plans[0].body.shares[0].intervals;
-  auto& other = record.plans[0].body.shares[1].intervals;
+  auto& one = record.plans[0].body.shares[0].intervals.own();
+  auto& other = record.plans[0].body.shares[1].intervals.own();
   std::swap(one[0], other[0]);
   std::sort(one.begin(), one.end());
   std::sort(other.begin(), other.end());

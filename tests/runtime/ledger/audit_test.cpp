@@ -271,9 +271,10 @@ TEST(audit, finds_a_changed_ledger) {
   expect_found(
       [&](recorded& r) {
         auto& shares = plans(r)[0].body.shares;
-        std::swap(shares[0].intervals.back(), shares[1].intervals.back());
+        std::swap(shares[0].intervals.own().back(),
+                  shares[1].intervals.own().back());
         for (share& part : shares)
-          std::sort(part.intervals.begin(), part.intervals.end());
+          sort_intervals(part);
       },
       "missing, the first is sample");
 }

@@ -72,7 +72,7 @@ inline ledger::plan deal_pieces(const std::vector<ledger::interval>& pieces,
     out.shares[rank].intervals.push_back(piece);
   }
   for (ledger::share& part : out.shares) {
-    std::sort(part.intervals.begin(), part.intervals.end());
+    sort_intervals(part);
     part.batch_weight = rows(part);
   }
   return out;

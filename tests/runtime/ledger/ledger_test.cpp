@@ -57,7 +57,7 @@ struct random_run {
         }
       }
     for (share& part : out.shares)
-      std::sort(part.intervals.begin(), part.intervals.end());
+      sort_intervals(part);
     return out;
   }
 

@@ -50,20 +50,22 @@ TEST(partition_error, names_the_worker_chunk_and_rows) {
             "worker 1 has its intervals since plan 5, later than this plan");
   EXPECT_EQ(reason([](plan& p) { p.shares[0].intervals.clear(); }),
             "nobody owns [0, 6) of chunk 0");
-  EXPECT_EQ(reason([](plan& p) { p.shares[0].intervals[0].end = 5; }),
+  EXPECT_EQ(reason([](plan& p) { p.shares[0].intervals.own()[0].end = 5; }),
             "nobody owns [5, 6) of chunk 0");
-  EXPECT_EQ(reason([](plan& p) { p.shares[0].intervals[0].end = 8; }),
+  EXPECT_EQ(reason([](plan& p) { p.shares[0].intervals.own()[0].end = 8; }),
             "two owners for [6, 8) of chunk 0");
-  EXPECT_EQ(reason([](plan& p) { p.shares[1].intervals[1].end = 4; }),
+  EXPECT_EQ(reason([](plan& p) { p.shares[1].intervals.own()[1].end = 4; }),
             "nobody owns [4, 5) of chunk 1");
-  EXPECT_EQ(reason([](plan& p) { p.shares[1].intervals[1].end = 6; }),
+  EXPECT_EQ(reason([](plan& p) { p.shares[1].intervals.own()[1].end = 6; }),
             "worker 2 owns [0, 6) of chunk 1, which is empty or outside its 5 "
             "rows");
-  EXPECT_EQ(
-      reason([](plan& p) { p.shares[1].intervals[1].chunk = chunk_id{2}; }),
-      "worker 2 owns [0, 5) of chunk 2, but there are only 2 chunks");
   EXPECT_EQ(reason([](plan& p) {
-              std::swap(p.shares[1].intervals[0], p.shares[1].intervals[1]);
+              p.shares[1].intervals.own()[1].chunk = chunk_id{2};
+            }),
+            "worker 2 owns [0, 5) of chunk 2, but there are only 2 chunks");
+  EXPECT_EQ(reason([](plan& p) {
+              std::swap(p.shares[1].intervals.own()[0],
+                        p.shares[1].intervals.own()[1]);
             }),
             "worker 2 owns [6, 10) of chunk 0 after [0, 5) of chunk 1: not "
             "sorted by chunk and begin");
@@ -83,7 +85,7 @@ TEST(partition_error, finds_every_small_damage_of_a_random_plan) {
     size_t rank = random.below(world);
     if (p.shares[rank].intervals.empty())
       continue;
-    auto& parts = p.shares[rank].intervals;
+    auto& parts = p.shares[rank].intervals.own();
     interval& piece = parts[random.below(parts.size())];
     switch (random.below(4)) {
     case 0:
@@ -168,7 +170,7 @@ TEST(plan, survives_json) {
 
 TEST(plan, of_many_chunks_in_a_row_is_short_in_json) {
   plan before = small_plan();
-  std::vector<interval>& own = before.shares[0].intervals;
+  std::vector<interval>& own = before.shares[0].intervals.own();
   own.clear();
   for (uint32_t id = 0; id < 100'000; ++id)
     own.push_back({chunk_id(id), 0, id == 70'000 ? 32u : 64u});
