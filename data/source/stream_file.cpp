@@ -1,0 +1,254 @@
+#include "data/source/stream_file.hpp"
+
+#include "data/source/source_error.hpp"
+#include "runtime/base/printable.hpp"
+
+#include <arrow/buffer.h>
+#include <arrow/util/future.h>
+#include <arrow/util/io_util.h>
+
+#include <algorithm>
+#include <array>
+#include <mutex>
+
+namespace ballast::data {
+
+namespace {
+
+class pool_with_limit : public arrow::MemoryPool {
+public:
+  using arrow::MemoryPool::Allocate;
+  using arrow::MemoryPool::Free;
+  using arrow::MemoryPool::Reallocate;
+
+  arrow::Status Allocate(int64_t size, int64_t alignment,
+                         uint8_t** out) override {
+    ARROW_RETURN_NOT_OK(check(size));
+    return below_->Allocate(size, alignment, out);
+  }
+  arrow::Status Reallocate(int64_t old_size, int64_t new_size,
+                           int64_t alignment, uint8_t** at) override {
+    ARROW_RETURN_NOT_OK(check(new_size));
+    return below_->Reallocate(old_size, new_size, alignment, at);
+  }
+  void Free(uint8_t* buffer, int64_t size, int64_t alignment) override {
+    below_->Free(buffer, size, alignment);
+  }
+  int64_t bytes_allocated() const override { return below_->bytes_allocated(); }
+  int64_t max_memory() const override { return below_->max_memory(); }
+  int64_t total_bytes_allocated() const override {
+    return below_->total_bytes_allocated();
+  }
+  int64_t num_allocations() const override { return below_->num_allocations(); }
+  std::string backend_name() const override { return below_->backend_name(); }
+
+private:
+  static arrow::Status check(int64_t size) {
+    if (size > allocation_max)
+      return arrow::Status::OutOfMemory(
+          "one piece of it claims ", size, " bytes, more than ", allocation_max,
+          "; write the file with smaller batches");
+    return arrow::Status::OK();
+  }
+
+  arrow::MemoryPool* below_ = arrow::default_memory_pool();
+};
+
+} // namespace
+
+arrow::MemoryPool* limited_pool() {
+  static auto* pool = new pool_with_limit; // batches outlive main()
+  return pool;
+}
+
+/// Ends reads at the end of the file, so that a damaged length cannot ask for
+/// memory, and keeps the first failure, because some readers of Arrow pass on
+/// nothing but its text.
+class stream_file::guarded_file : public arrow::io::RandomAccessFile {
+public:
+  using arrow::io::RandomAccessFile::ReadAsync;
+  using arrow::io::RandomAccessFile::ReadAt;
+
+  guarded_file(std::shared_ptr<arrow::io::RandomAccessFile> below, int64_t size)
+      : below_(std::move(below)), size_(size) {}
+
+  arrow::Status Close() override { return arrow::Status::OK(); }
+  bool closed() const override { return below_->closed(); }
+  arrow::Result<int64_t> Tell() const override { return at_; }
+  arrow::Result<int64_t> GetSize() override { return size_; }
+  arrow::Status Seek(int64_t position) override {
+    if (position < 0)
+      return arrow::Status::Invalid("a position before the begin of the file");
+    at_ = position;
+    return arrow::Status::OK();
+  }
+  arrow::Result<int64_t> Read(int64_t bytes, void* out) override {
+    ARROW_ASSIGN_OR_RAISE(const int64_t got, ReadAt(at_, bytes, out));
+    at_ += got;
+    return got;
+  }
+  arrow::Result<std::shared_ptr<arrow::Buffer>> Read(int64_t bytes) override {
+    ARROW_ASSIGN_OR_RAISE(std::shared_ptr<arrow::Buffer> out,
+                          ReadAt(at_, bytes));
+    at_ += out->size();
+    return out;
+  }
+  arrow::Result<int64_t> ReadAt(int64_t position, int64_t bytes,
+                                void* out) override {
+    ARROW_ASSIGN_OR_RAISE(const int64_t most, within(position, bytes));
+    return noted(below_->ReadAt(position, most, out));
+  }
+  arrow::Result<std::shared_ptr<arrow::Buffer>> ReadAt(int64_t position,
+                                                       int64_t bytes) override {
+    ARROW_ASSIGN_OR_RAISE(const int64_t most, within(position, bytes));
+    return noted(below_->ReadAt(position, most));
+  }
+  arrow::Future<std::shared_ptr<arrow::Buffer>>
+  ReadAsync(const arrow::io::IOContext& context, int64_t position,
+            int64_t bytes) override {
+    const arrow::Result<int64_t> most = within(position, bytes);
+    if (!most.ok())
+      return arrow::Future<std::shared_ptr<arrow::Buffer>>::MakeFinished(
+          most.status());
+    auto self = std::dynamic_pointer_cast<guarded_file>(shared_from_this());
+    auto out = below_->ReadAsync(context, position, *most);
+    out.AddCallback(
+        [self](const arrow::Result<std::shared_ptr<arrow::Buffer>>& result) {
+          self->note(result.status());
+        });
+    return out;
+  }
+
+  arrow::Status first_failure() const {
+    const std::lock_guard lock(mutex_);
+    return failure_;
+  }
+
+private:
+  arrow::Result<int64_t> within(int64_t position, int64_t bytes) const {
+    if (position < 0 || bytes < 0)
+      return arrow::Status::Invalid("a negative position or length");
+    return std::clamp<int64_t>(size_ - std::min(position, size_), 0, bytes);
+  }
+  template <class T>
+  arrow::Result<T> noted(arrow::Result<T> result) {
+    note(result.status());
+    return result;
+  }
+  void note(const arrow::Status& status) {
+    if (status.ok())
+      return;
+    const std::lock_guard lock(mutex_);
+    if (failure_.ok())
+      failure_ = status;
+  }
+
+  const std::shared_ptr<arrow::io::RandomAccessFile> below_;
+  const int64_t size_;
+  int64_t at_ = 0;
+  mutable std::mutex mutex_;
+  arrow::Status failure_;
+};
+
+std::string words_of(const arrow::Status& status) {
+  std::string text = status.message();
+  text = text.substr(0, text.find('\n'));
+  constexpr size_t shown_max = 300;
+  return printable(text, shown_max);
+}
+
+stream_file::stream_file(stream_input input)
+    : input_(std::move(input)), name_(printable(input_.name)) {
+  size_ = take(input_.file->GetSize(), "its size cannot be told");
+  guarded_ = std::make_shared<guarded_file>(input_.file, size_);
+}
+
+std::string stream_file::part(int64_t position, int64_t bytes) const {
+  return take(guarded_->ReadAt(std::max<int64_t>(0, position), bytes),
+              "cannot be read")
+      ->ToString();
+}
+
+void stream_file::refuse(const std::string& why,
+                         const std::string& detail) const {
+  throw source_error(name_ + ": " + why, input_.pointer, detail);
+}
+
+void stream_file::check(const arrow::Status& status,
+                        const std::string& doing) const {
+  if (status.ok())
+    return;
+  const arrow::Status cause =
+      guarded_ == nullptr
+          ? status
+          : static_cast<const guarded_file&>(*guarded_).first_failure();
+  const arrow::Status& said = cause.ok() ? status : cause;
+  if (const auto& detail = said.detail();
+      detail != nullptr && detail->type_id() == read_failure::id)
+    throw ballast_error(static_cast<const read_failure&>(*detail).what());
+  refuse((cause.ok() ? doing : "cannot be read") + ": " + words_of(said));
+}
+
+namespace {
+
+constexpr std::string_view unpack = "unpack it first";
+constexpr std::string_view convert = "convert it to Parquet, CSV or JSON lines";
+constexpr std::string_view no_data = "it is no file of rows";
+
+struct signature {
+  std::string_view begin;
+  known_content is;
+};
+
+using namespace std::string_view_literals;
+
+// Longer ones before those that they begin with.
+constexpr std::array signatures{
+    signature{"PAR1"sv, {"Parquet", "set format to parquet"}},
+    signature{"PARE"sv,
+              {"encrypted Parquet", "write it again without encryption"}},
+    signature{"ARROW1"sv, {"Arrow IPC (Feather)", "set format to arrow"}},
+    signature{"\xFF\xFF\xFF\xFF"sv, {"an Arrow stream", "set format to arrow"}},
+    signature{"FEA1"sv,
+              {"Feather of version 1", "write it again with version 2"}},
+    signature{"ORC"sv, {"ORC", "set format to orc"}},
+    signature{"Obj\x01"sv, {"Avro", convert}},
+    signature{"SQLite format 3"sv, {"an SQLite database", convert}},
+    signature{"\x89HDF"sv, {"HDF5", convert}},
+    signature{"\x93NUMPY"sv, {"a NumPy array", convert}},
+    signature{"\x1F\x8B"sv, {"gzip", unpack}},
+    signature{"\x28\xB5\x2F\xFD"sv, {"zstd", unpack}},
+    signature{"BZh"sv, {"bzip2", unpack}},
+    signature{"\x04\x22\x4D\x18"sv, {"lz4", unpack}},
+    signature{"\xFD"
+              "7zXZ"sv,
+              {"xz", unpack}},
+    signature{"PK\x03\x04"sv, {"a zip archive", unpack}},
+    signature{"\xFF\xFE"sv, {"text in UTF-16", "convert it to UTF-8"}},
+    signature{"\xFE\xFF"sv, {"text in UTF-16", "convert it to UTF-8"}},
+    signature{"\x89PNG"sv, {"a PNG image", no_data}},
+    signature{"%PDF"sv, {"a PDF", no_data}},
+    signature{"<!DOCTYPE"sv,
+              {"HTML", "perhaps the answer of a server instead of the file"}},
+    signature{"<html"sv,
+              {"HTML", "perhaps the answer of a server instead of the file"}},
+    signature{"<?xml"sv,
+              {"XML", "perhaps the answer of a server instead of the file"}},
+    signature{"version https://git-lfs"sv,
+              {"a pointer of git-lfs", "fetch the file with `git lfs pull`"}},
+    signature{"{\""sv, {"JSON", "set format to jsonl"}},
+};
+
+} // namespace
+
+known_content content_of(std::string_view head, std::string_view tail) {
+  for (const signature& one : signatures)
+    if (head.starts_with(one.begin))
+      return one.is;
+  // ORC files of old writers begin with their rows.
+  if (tail.ends_with("PAR1"))
+    return signatures.front().is;
+  return {};
+}
+
+} // namespace ballast::data
