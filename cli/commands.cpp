@@ -1,6 +1,7 @@
 #include "cli/commands.hpp"
 
 #include "cli/client.hpp"
+#include "cli/node_library.hpp"
 #include "cli/status_screen.hpp"
 #include "runtime/base/json_text.hpp"
 #include "runtime/base/printable.hpp"
@@ -184,6 +185,15 @@ int validate_command(const std::string& path,
   }
   std::cout << path << ": valid\n";
   return 0;
+}
+
+int validate_data_command(const std::string& path,
+                          const std::vector<std::string>& sets,
+                          bool json_output) {
+  std::vector<std::string> arguments{json_text(to_json(load_job(path, sets)))};
+  if (json_output)
+    arguments.emplace_back("--json");
+  return call_node_library("data", arguments);
 }
 
 int status_command(const std::string& to, bool json_output) {

@@ -24,6 +24,9 @@ public:
 
 int validate_command(const std::string& path,
                      const std::vector<std::string>& sets, bool json);
+/// Its data, too.
+int validate_data_command(const std::string& path,
+                          const std::vector<std::string>& sets, bool json);
 int status_command(const std::string& to, bool json);
 int events_command(const std::string& to, uint64_t after);
 /// `pairs`: key=value; the value is JSON, or else text.

@@ -61,6 +61,7 @@ struct arguments {
   std::vector<std::string> sets;
   std::string to;
   bool json = false;
+  bool data = false;
   bool wait = false;
   uint64_t after = 0;
   std::string type;
@@ -230,8 +231,14 @@ void add_client_commands(CLI::App& app, arguments& a, action& chosen) {
   validate->add_option("job", a.job_path, "JOB.json")->required();
   add_sets(validate, a.sets);
   validate->add_flag("--json", a.json, "Print it with every default");
+  validate->add_flag("--data", a.data,
+                     "Read the data, too: what each column holds, and what a "
+                     "run would refuse");
   validate->callback([&] {
-    chosen = [&a] { return validate_command(a.job_path, a.sets, a.json); };
+    chosen = [&a] {
+      return a.data ? validate_data_command(a.job_path, a.sets, a.json)
+                    : validate_command(a.job_path, a.sets, a.json);
+    };
   });
 
   CLI::App* submit = app.add_subcommand("submit", "Give a coordinator a job");

@@ -85,6 +85,7 @@ ledger::chunk_info describe(const part_rows& part, const ledger::row_shape& row,
     id = part.table_rows[id];
     if (!bin.empty())
       ++out.label_histogram[size_t(bin[id])];
+    id = part.table->source_row(id);
   }
   out.source_rows = ledger::compress(ids);
   return out;

@@ -13,6 +13,7 @@
 #include "store/sync_path.hpp"
 #include "store/work_watch.hpp"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 namespace ballast::data {
@@ -129,6 +130,7 @@ void write_set(const job& what, const std::string& key, const fs::path& folder,
   about.content_id = key;
   about.label = from.train.label;
   about.left_out = from.train.left_out;
+  about.class_names = from.train.class_names;
   about.row = from.train.row;
   apply_pipeline(what, about.row);
   about.train_rows = from.train_rows.table_rows.size();
@@ -207,6 +209,7 @@ public:
         if (made) {
           cache_.evict(cache_limit_bytes());
           tell_left_out(out->about());
+          tell_classes(out->about());
         }
         return out;
       }
@@ -252,6 +255,32 @@ private:
                     list_of(*about.left_out) +
                     ", which hold text, not numbers; to choose otherwise, "
                     "name columns in /data/train/features");
+  }
+
+  /// What the numbers of the classes mean; and of numbers, those that no row
+  /// has: labels from 1 on make a class 0 that nothing belongs to.
+  void tell_classes(const ledger::manifest& about) const {
+    if (!options_.warn || about.label.empty() || about.sources.empty())
+      return;
+    const std::string column =
+        printable(about.sources.at(0)) + ": column '" + printable(about.label);
+    if (!about.class_names.empty())
+      return options_.warn(
+          column + "' has " + std::to_string(about.class_names.size()) +
+          " classes, numbered from 0: " + list_of(about.class_names));
+    if (label_of(what_) != label_kind::number_of_class)
+      return;
+    std::vector<uint64_t> rows(about.row.classes);
+    for (const ledger::chunk_info& one : about.train)
+      for (size_t c = 0; c < std::min(rows.size(), one.label_histogram.size());
+           ++c)
+        rows[c] += one.label_histogram[c];
+    const auto empty = std::find(rows.begin(), rows.end(), 0u);
+    if (what_.balance.by.empty() && empty != rows.end())
+      options_.warn(column + "' numbers " + std::to_string(rows.size()) +
+                    " classes from 0, and no row is of class " +
+                    std::to_string(empty - rows.begin()) +
+                    "; number them without gaps, or make them text");
   }
 
   fs::path place() const { return cache_.folder_of(key_); }

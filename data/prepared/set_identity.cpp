@@ -35,10 +35,16 @@ json identity_of(const source_spec& spec, const std::string& pointer,
                                                           : "/labels";
     files.push_back(cache.hash_of(path, pointer + field, stop));
   }
-  return {{"format", to_string(spec.format)},
-          {"files", std::move(files)},
-          {"label", spec.label},
-          {"features", spec.features}};
+  json out{{"format", to_string(spec.format)},
+           {"files", std::move(files)},
+           {"label", spec.label},
+           {"features", spec.features}};
+  // Added later: sets without these fields keep their key.
+  if (!spec.where.empty())
+    out["where"] = spec.where;
+  if (!spec.null_values.empty())
+    out["null_values"] = spec.null_values;
+  return out;
 }
 
 /// The kind of placement and every field of that kind.

@@ -115,7 +115,20 @@ void table_rows::keep(size_t index, std::string_view cell) {
   column.cells.push_back(numbers_[index].of(cell, column.texts));
 }
 
+/// By the order of the names, whatever the order of the rows.
+void table_rows::number_names() {
+  std::vector<int32_t> number(names_.size());
+  for (auto& [name, as_it_came] : names_) {
+    number[size_t(as_it_came)] = int32_t(table_.class_names.size());
+    table_.class_names.push_back(name);
+  }
+  for (int32_t& label : table_.labels)
+    label = number[size_t(label)];
+}
+
 void table_rows::finish(size_t features) {
+  if (!names_.empty())
+    number_names();
   table_.row.features = uint32_t(features);
   table_.row.shape = {uint32_t(features)};
   table_.row.stored = ledger::stored_type::float32;
@@ -156,6 +169,30 @@ void table_rows::refuse_label(double number, const std::string& column,
                          std::to_string(classes_max - 1) +
                          ", for other numbers use the loss mse",
                      request_.pointer, "label " + text_of(number));
+}
+
+void table_rows::refuse_missing(const std::string& column,
+                                const std::string& place) const {
+  throw ballast_error(errc::invalid_data,
+                      place + ", column '" + printable(column) +
+                          "': the value is missing",
+                      request_.pointer);
+}
+
+void table_rows::refuse_new_name(std::string_view name,
+                                 const std::string& column,
+                                 const std::string& place) const {
+  constexpr size_t shown_max = 40;
+  throw source_error(
+      place + ", column '" + printable(column) + "': " +
+          (request_.like != nullptr
+               ? "the label is none of the " +
+                     std::to_string(request_.like->class_names.size()) +
+                     " that the training set has"
+               : "there are more than " + std::to_string(classes_max) +
+                     " different labels; expected a column of classes, or for "
+                     "numbers the loss mse"),
+      request_.pointer, "label '" + printable(name, shown_max) + "'");
 }
 
 void table_rows::refuse_new_class(double number, const std::string& column,

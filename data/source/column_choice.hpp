@@ -55,6 +55,9 @@ public:
       : table_(table), request_(request), numbers_(request.kept.size()) {
     for (const column_to_keep& one : request.kept)
       table.kept.push_back({one.name, {}, {}});
+    if (request.like != nullptr)
+      for (const std::string& name : request.like->class_names)
+        names_.emplace(name, int32_t(names_.size()));
   }
 
   template <class Place>
@@ -84,6 +87,19 @@ public:
       refuse_new_class(number, column, place());
     table_.labels.push_back(int32_t(number));
   }
+  /// A label that is text; one class for each text. For classes only.
+  template <class Place>
+  void label(std::string_view name, const std::string& column, Place place) {
+    check_stop(request_.stop);
+    if (name.empty())
+      refuse_missing(column, place());
+    const auto [found, fresh] =
+        names_.try_emplace(std::string(name), int32_t(names_.size()));
+    if (fresh && (request_.like != nullptr || names_.size() > classes_max))
+      refuse_new_name(name, column, place());
+    table_.labels.push_back(found->second);
+  }
+  bool labels_are_text() const { return !names_.empty(); }
   /// For rows of tokens, which have no label: all get one class.
   void no_label() {
     check_stop(request_.stop);
@@ -110,6 +126,12 @@ private:
                                   const std::string& place) const;
   [[noreturn]] void refuse_label(double number, const std::string& column,
                                  const std::string& place) const;
+  [[noreturn]] void refuse_missing(const std::string& column,
+                                   const std::string& place) const;
+  [[noreturn]] void refuse_new_name(std::string_view name,
+                                    const std::string& column,
+                                    const std::string& place) const;
+  void number_names();
   [[noreturn]] void refuse_new_class(double number, const std::string& column,
                                      const std::string& place) const;
 
@@ -117,6 +139,7 @@ private:
   const source_request& request_;
   std::vector<float> values_;
   std::vector<placement::text_numbers> numbers_; // by kept column
+  std::map<std::string, int32_t> names_; // of classes; numbered as they come
 };
 
 } // namespace ballast::data

@@ -4,9 +4,32 @@
 
 namespace ballast::data {
 
+namespace {
+
+/// By the first line that is not empty, outside of quotes.
+char separator_of(std::string_view text) {
+  bool quoted = false;
+  char found = 0;
+  for (size_t at = text.find_first_not_of("\r\n"); at < text.size(); ++at) {
+    const char here = text[at];
+    if (here == '"')
+      quoted = !quoted;
+    else if (quoted)
+      continue;
+    else if (here == '\r' || here == '\n' || here == ',')
+      return here == ',' || found == 0 ? ',' : found;
+    else if (here == ';' || (here == '\t' && found == 0))
+      found = here;
+  }
+  return found == 0 ? ',' : found;
+}
+
+} // namespace
+
 csv_records::csv_records(std::string_view text) : text_(text) {
   if (text_.starts_with("\xEF\xBB\xBF"))
     at_ = 3; // byte order mark
+  ends_[0] = separator_of(text_.substr(at_));
 }
 
 /// From after an opening quote to the closing one.
@@ -50,13 +73,13 @@ bool csv_records::next(std::vector<std::string_view>& fields) {
       fields.push_back(quoted_field());
     } else {
       const size_t end =
-          std::min(text_.find_first_of(",\r\n", at_), text_.size());
+          std::min(text_.find_first_of(ends_, at_), text_.size());
       fields.push_back(text_.substr(at_, end - at_));
       at_ = end;
     }
     // Text between a closing quote and the comma is dropped.
-    at_ = std::min(text_.find_first_of(",\r\n", at_), text_.size());
-    if (at_ == text_.size() || text_[at_] != ',')
+    at_ = std::min(text_.find_first_of(ends_, at_), text_.size());
+    if (at_ == text_.size() || text_[at_] != ends_[0])
       return true;
     ++at_;
   }

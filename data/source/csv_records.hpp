@@ -1,5 +1,6 @@
-/// Splits CSV text into records: commas, quotes as in RFC 4180, line ends of
-/// any system, empty lines skipped.
+/// Splits CSV text into records: quotes as in RFC 4180, line ends of any
+/// system, empty lines skipped. Cells are separated by what separates those of
+/// the first line: commas, else semicolons, else tabs.
 #pragma once
 
 #include <cstdint>
@@ -19,6 +20,7 @@ public:
   bool next(std::vector<std::string_view>& fields);
   /// The line at which the last record begins, from 1.
   uint64_t line() const { return line_; }
+  char separator() const { return ends_[0]; }
   /// The last record ended inside quotes: the file is truncated, or a quote is
   /// missing.
   bool broken() const { return broken_; }
@@ -27,6 +29,7 @@ private:
   std::string_view quoted_field();
 
   std::string_view text_;
+  char ends_[4] = ",\r\n"; // of a cell
   size_t at_ = 0;
   uint64_t line_ = 0;
   uint64_t next_line_ = 1;

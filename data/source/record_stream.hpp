@@ -12,10 +12,14 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace ballast::data {
+
+enum class column_content : uint8_t { numbers, text };
 
 class record_stream {
 public:
@@ -31,6 +35,20 @@ public:
   /// Row `row` of the batch that came last, as a user finds it:
   /// "people.csv: row 12 (line 14)", counted from 1.
   virtual std::string place_of(int64_t row) const = 0;
+
+  /// Of a file whose columns have no types, such as CSV: the column is read as
+  /// numbers, or as text, from now on; a cell that is no number then is an
+  /// error of next(). Before choose(). False: the schema's type is what it is.
+  virtual bool read_as(int /*column*/, column_content /*what*/) {
+    return false;
+  }
+  /// A cell of the batch that came last as it stands in such a file, valid
+  /// until the next call; `chosen` by the order of choose(). Nothing: as the
+  /// batch has it.
+  virtual std::optional<std::string_view> text_of(int /*chosen*/,
+                                                  int64_t /*row*/) const {
+    return std::nullopt;
+  }
 };
 
 } // namespace ballast::data

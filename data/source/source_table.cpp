@@ -2,6 +2,7 @@
 
 #include "data/source/source_error.hpp"
 #include "data/source/source_file.hpp"
+#include "data/source/stream_table.hpp"
 #include "data/store/chunk.hpp"
 #include "runtime/base/check.hpp"
 #include "runtime/base/errors.hpp"
@@ -129,9 +130,11 @@ source_table read_format(const source_spec& spec,
   case source_format::idx:
     return read_idx(spec, request);
   case source_format::csv:
-    return read_csv(spec, request);
   case source_format::parquet:
-    return read_parquet(spec, request);
+  case source_format::jsonl:
+  case source_format::arrow:
+  case source_format::orc:
+    return read_table(spec, request);
   case source_format::synthetic:
     return make_synthetic(spec, request);
   }
@@ -203,6 +206,7 @@ std::string new_class_text(const source_table& like) {
 }
 
 std::string place_of(const source_table& table, uint64_t row) {
+  row = table.source_row(row);
   const source_table::file* found = nullptr;
   for (const source_table::file& file : table.files)
     if (file.first_row <= row)
@@ -280,8 +284,7 @@ std::vector<std::string> files_of(const source_spec& spec,
     return {spec.images, spec.labels};
   case source_format::synthetic:
     return {};
-  case source_format::csv:
-  case source_format::parquet:
+  default: // tables
     break;
   }
   return expand_uri(spec.uri, pointer + "/uri");

@@ -38,18 +38,27 @@ struct source_table {
   std::vector<int32_t> target_bins; // set once bins, or cells, are chosen
   std::vector<int32_t> joint_bins;  // likewise, if the job counts by columns
   std::string label;                // name of the label column
+  /// Of labels that are text: the name of each class, by its number.
+  std::vector<std::string> class_names;
   std::vector<std::string> columns; // names of the features, if they have names
   /// Columns of the first file that hold no numbers, if the features were
   /// chosen by content.
   std::optional<std::vector<std::string>> left_out;
   /// The columns of source_request::kept, in its order.
   std::vector<placement::kept_column> kept;
-  /// The files in order, each with the number of its first row.
+  /// The files in order, each with the number of its first row in the source.
   struct file {
     std::string path;
     uint64_t first_row = 0;
   };
   std::vector<file> files;
+  /// Of a source of which a condition took only some rows: the number of each
+  /// in the source, over all its files. Empty: all were taken.
+  std::vector<uint64_t> taken_rows;
+
+  uint64_t source_row(uint64_t row) const {
+    return taken_rows.empty() ? row : taken_rows[row];
+  }
 
   /// The class, bin or cell of each row, used by placements.
   const std::vector<int32_t>& class_or_bin() const {
@@ -89,9 +98,6 @@ struct source_request {
 };
 
 source_table read_idx(const source_spec& spec, const source_request& request);
-source_table read_csv(const source_spec& spec, const source_request& request);
-source_table read_parquet(const source_spec& spec,
-                          const source_request& request);
 source_table make_synthetic(const source_spec& spec,
                             const source_request& request);
 

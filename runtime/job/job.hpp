@@ -17,15 +17,17 @@ namespace ballast {
 
 /// One source of rows. `format` selects which fields apply.
 struct source_spec {
-  source_format format{};            // required
-  std::string images;                // idx
-  std::string labels;                // idx
-  std::string uri;                   // csv, parquet: path, glob or file:// URI
-  std::string label;                 // csv, parquet: column; empty = none
-  std::vector<std::string> features; // csv, parquet: columns; empty = all
-  uint64_t rows = 0;                 // synthetic
-  uint32_t classes = 0;              // synthetic
-  uint32_t width = 16;               // synthetic: "features"
+  source_format format{};               // required
+  std::string images;                   // idx
+  std::string labels;                   // idx
+  std::string uri;                      // tables: path, glob or file:// URI
+  std::string label;                    // tables: column; empty = none
+  std::vector<std::string> features;    // tables: columns; empty = all
+  std::vector<std::string> null_values; // csv: of a cell that is missing
+  std::string where;    // tables: a condition; empty = every row
+  uint64_t rows = 0;    // synthetic
+  uint32_t classes = 0; // synthetic
+  uint32_t width = 16;  // synthetic: "features"
 };
 
 struct pipeline_step {

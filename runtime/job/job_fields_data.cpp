@@ -7,16 +7,24 @@ namespace {
 using fields_t = std::vector<job_field>;
 using source_access = std::function<source_spec&(job&)>;
 
+std::vector<std::string> table_words() {
+  std::vector<std::string> out;
+  for (source_format one : table_formats)
+    out.push_back(to_string(one));
+  return out;
+}
+
 /// One source of rows, at `prefix`.
 void add_source(fields_t& f, const std::string& prefix,
                 const source_access& of) {
   add_field(
       f, prefix + "/format",
       [of](job& j) -> field_place { return &of(j).format; },
-      "`idx`: images and labels as in MNIST, also gzipped; `synthetic`: "
+      "`idx`: images and labels as in MNIST, also gzipped; `jsonl`: an object "
+      "in each line; `arrow`: Feather, or an IPC stream; `synthetic`: "
       "seeded class means with noise, or with the loss `next_token` tokens of "
       "which each has a favourite successor.")
-      .later_builds({"jsonl", "arrow", "orc"})
+      .later_builds({"images", "webdataset", "sql"})
       .must();
   add_field(
       f, prefix + "/images",
@@ -37,13 +45,13 @@ void add_source(fields_t& f, const std::string& prefix,
       "A path, a glob, or a `file://` URI.")
       .is(text_kind::uri)
       .must()
-      .only_with("format", source_format::csv, source_format::parquet);
+      .only_with("format", table_words());
   add_field(
       f, prefix + "/label",
       [of](job& j) -> field_place { return &of(j).label; },
       "Column with the label: class numbers from 0, or any number for `mse`; "
       "required with these. Rows for `next_token` have none.")
-      .only_with("format", source_format::csv, source_format::parquet);
+      .only_with("format", table_words());
   add_field(
       f, prefix + "/features",
       [of](job& j) -> field_place { return &of(j).features; },
@@ -51,7 +59,21 @@ void add_source(fields_t& f, const std::string& prefix,
       "of numbers; those of text are named on stderr, those with both are "
       "refused. With `next_token` each holds one token of the row.")
       .items(0, 65536)
-      .only_with("format", source_format::csv, source_format::parquet);
+      .only_with("format", table_words());
+  add_field(
+      f, prefix + "/null_values",
+      [of](job& j) -> field_place { return &of(j).null_values; },
+      "Texts of cells that are missing, such as `NA`; an empty cell always is. "
+      "A missing value in a column that is trained on is an error, unless "
+      "`where` takes only rows that have it.")
+      .items(0, 64)
+      .only_with("format", source_format::csv);
+  add_field(
+      f, prefix + "/where",
+      [of](job& j) -> field_place { return &of(j).where; },
+      "Only rows of which this is true, such as `amount > 0 and city is not "
+      "null`; of a row that lacks a value it is not.")
+      .only_with("format", table_words());
   add_field(
       f, prefix + "/rows", [of](job& j) -> field_place { return &of(j).rows; },
       "Number of rows.")

@@ -97,14 +97,13 @@ void check_matrix(const job& in, rule_book& book) {
 }
 
 bool has_named_columns(const source_spec& source) {
-  return source.format == source_format::csv ||
-         source.format == source_format::parquet;
+  return is_table(source.format);
 }
 
 std::string no_named_columns(const source_spec& source) {
   return "\"" + to_string(source.format) +
-         "\" data have no named columns; expected the format \"csv\" or "
-         "\"parquet\"";
+         "\" data have no named columns; expected a format that has, such as "
+         "\"csv\" or \"parquet\"";
 }
 
 void check_column(const job& in, rule_book& book) {

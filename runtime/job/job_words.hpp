@@ -7,16 +7,35 @@
 
 #include "runtime/base/words.hpp"
 
+#include <array>
 #include <cstdint>
 
 namespace ballast {
 
 // -- data ---------------------------------------------------------------------
 
-enum class source_format : uint8_t { idx, csv, parquet, synthetic };
+enum class source_format : uint8_t {
+  idx,
+  csv,
+  parquet,
+  jsonl,
+  arrow,
+  orc,
+  synthetic,
+};
 template <>
-inline constexpr auto words_of<source_format> =
-    std::to_array<std::string_view>({"idx", "csv", "parquet", "synthetic"});
+inline constexpr auto words_of<source_format> = std::to_array<std::string_view>(
+    {"idx", "csv", "parquet", "jsonl", "arrow", "orc", "synthetic"});
+/// Rows with named columns.
+constexpr std::array table_formats{source_format::csv, source_format::parquet,
+                                   source_format::jsonl, source_format::arrow,
+                                   source_format::orc};
+constexpr bool is_table(source_format what) {
+  for (source_format one : table_formats)
+    if (one == what)
+      return true;
+  return false;
+}
 
 enum class pipeline_op : uint8_t { scale, reshape };
 template <>

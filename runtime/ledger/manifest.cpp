@@ -229,6 +229,8 @@ json manifest_header(const manifest& in) {
            {"test_rows", in.test_rows}, {"placement", std::move(placement)}};
   if (in.left_out)
     out["left_out"] = *in.left_out;
+  if (!in.class_names.empty())
+    out["class_names"] = in.class_names;
   if (in.whole_chunks)
     out["whole_chunks"] = true;
   return out;
@@ -244,6 +246,7 @@ manifest read_manifest_header(const json& in, size_t train_chunks) {
   out.sources = in.at("sources").get<std::vector<std::string>>();
   if (in.contains("left_out"))
     out.left_out = in.at("left_out").get<std::vector<std::string>>();
+  out.class_names = in.value("class_names", std::vector<std::string>());
   out.whole_chunks = in.value("whole_chunks", false);
   out.row = read_row(in.at("row"));
   out.train_rows = in.at("train_rows").get<uint64_t>();

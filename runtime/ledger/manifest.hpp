@@ -104,6 +104,9 @@ struct manifest {
   /// numeric columns; nothing if the job names the features, or there are no
   /// columns.
   std::optional<std::vector<std::string>> left_out;
+  /// Of labels that are text: the name of each class, by its number. Empty: the
+  /// source has the numbers themselves.
+  std::vector<std::string> class_names;
   row_shape row;
   uint64_t train_rows = 0;
   uint64_t test_rows = 0;

@@ -167,7 +167,7 @@ TEST_F(bad_input, csv_with_numbers_that_are_none) {
 TEST_F(bad_input, csv_with_labels_that_are_no_classes) {
   refuses_csv("x,y\n1,0\n2,-1\n", {"row 2", "column 'y'", "label -1"});
   refuses_csv("x,y\n1,0\n2,1.5\n", {"row 2", "column 'y'", "label 1.5", "mse"});
-  refuses_csv("x,y\n1,cat\n2,dog\n", {"row 1", "column 'y'", "'cat'"});
+  refuses_csv("x,y\n1,0\n2,dog\n", {"row 2", "column 'y'", "'dog'"});
   refuses_csv("x,y\n1,0\n2,65536\n", {"row 2", "label 65536", "65535"});
   refuses_csv("x,y\n1,nan\n2,1\n", {"row 1", "column 'y'", "label nan"});
   refuses_csv("x,y\n1,1\n2,1\n",

@@ -33,6 +33,14 @@ TEST(csv_records, keeps_empty_fields_and_skips_empty_lines) {
   EXPECT_TRUE(split("\n\r\n").empty());
 }
 
+TEST(csv_records, sees_in_the_first_line_what_separates_cells) {
+  EXPECT_EQ(split("a;b\n1,5;2\n"), (records{{"a", "b"}, {"1,5", "2"}}));
+  EXPECT_EQ(split("a\tb\n1;2\t3\n"), (records{{"a", "b"}, {"1;2", "3"}}));
+  EXPECT_EQ(split("\n\"a,b\";c\n1;2\n"), (records{{"a,b", "c"}, {"1", "2"}}));
+  EXPECT_EQ(split("a;b,c\n1;2,3\n"), (records{{"a;b", "c"}, {"1;2", "3"}}));
+  EXPECT_EQ(split("a\n1;2\n"), (records{{"a"}, {"1;2"}}));
+}
+
 TEST(csv_records, unquotes) {
   EXPECT_EQ(split("\"a,b\",\"say \"\"hi\"\"\",\"\"\n\"x\ny\",2\n"),
             (records{{"a,b", "say \"hi\"", ""}, {"x\ny", "2"}}));

@@ -269,8 +269,8 @@ TEST(job, refuses_a_test_set_without_the_columns_that_balance_goes_by) {
        "/balance/by=[\"site\"]"});
   EXPECT_THAT(all_messages(result),
               HasSubstr("\"synthetic\" data have no named columns; expected "
-                        "the format \"csv\" or \"parquet\" for the test set, "
-                        "too"));
+                        "a format that has, such as \"csv\" or \"parquet\" "
+                        "for the test set, too"));
 }
 
 TEST(job, refuses_what_does_not_go_with_tokens) {
@@ -324,8 +324,9 @@ TEST(job, refuses_what_a_later_build_brings_as_such) {
       {"/train/reduction=canonical", "/train/reduction", "\"fused\""},
       {"/train/strategy=local_sgd", "/train/strategy", "\"allreduce\""},
       {"/train/compression=topk", "/train/compression", "\"none\""},
-      {"/data/train={\"format\":\"orc\"}", "/data/train/format", "\"csv\""},
-      {"/data/train={\"format\":\"jsonl\"}", "/data/train/format", "\"jsonl\""},
+      {"/data/train={\"format\":\"sql\"}", "/data/train/format", "\"csv\""},
+      {"/data/train={\"format\":\"webdataset\"}", "/data/train/format",
+       "\"webdataset\""},
       {"/data/pipeline=[{\"op\":\"rotate\"}]", "/data/pipeline/0/op",
        "\"rotate\""},
       {"/data/pipeline=[{\"op\":\"flip\"}]", "/data/pipeline/0/op",

@@ -1,0 +1,149 @@
+#include "data/source/parquet_stream.hpp"
+
+#include "data/source/source_error.hpp"
+#include "data/source/source_file.hpp"
+#include "runtime/base/printable.hpp"
+
+#include <arrow/api.h>
+#include <arrow/io/file.h>
+#include <parquet/arrow/reader.h>
+#include <parquet/arrow/schema.h>
+#include <parquet/exception.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace ballast::data {
+
+namespace {
+
+class parquet_stream final : public record_stream {
+public:
+  parquet_stream(std::string path, std::string pointer)
+      : path_(std::move(path)), pointer_(std::move(pointer)) {
+    stamp_of(path_, pointer_ + "/uri"); // a clear error if missing
+    guarded([&] {
+      std::shared_ptr<arrow::io::ReadableFile> file =
+          take(arrow::io::ReadableFile::Open(path_));
+      reader_ =
+          take(parquet::arrow::OpenFile(file, arrow::default_memory_pool()));
+      arrow::FieldVector fields;
+      for (const auto& one : reader_->manifest().schema_fields) {
+        fields.push_back(one.field);
+        leaves_.push_back(one.is_leaf() ? one.column_index : -1);
+      }
+      schema_ = arrow::schema(std::move(fields));
+    });
+    for (int i = 0; i < schema_->num_fields(); ++i)
+      chosen_.push_back(i);
+  }
+
+  std::shared_ptr<arrow::Schema> schema() override { return schema_; }
+
+  void choose(std::vector<int> columns) override {
+    for (int i : columns)
+      if (leaves_.at(size_t(i)) < 0)
+        throw ballast_error(errc::invalid_data,
+                            printable(path_) + ": column '" +
+                                printable(schema_->field(i)->name()) +
+                                "' holds lists or structs; expected numbers "
+                                "or text",
+                            pointer_);
+    chosen_ = std::move(columns);
+  }
+
+  std::shared_ptr<arrow::RecordBatch> next() override {
+    rows_before_ += rows_of_last_;
+    rows_of_last_ = 0;
+    std::shared_ptr<arrow::RecordBatch> out;
+    guarded([&] {
+      while (!out) {
+        if (batches_)
+          check(batches_->ReadNext(&out));
+        if (out && out->num_rows() == 0)
+          out = nullptr;
+        else if (!out && !next_group())
+          return;
+      }
+    });
+    if (out)
+      rows_of_last_ = uint64_t(out->num_rows());
+    return out ? in_order(*out) : nullptr;
+  }
+
+  std::string place_of(int64_t row) const override {
+    return printable(path_) + ": row " +
+           std::to_string(rows_before_ + uint64_t(row) + 1);
+  }
+
+private:
+  void check(const arrow::Status& status) const {
+    if (!status.ok())
+      throw ballast_error(
+          errc::invalid_data,
+          printable(path_) + ": cannot be read as Parquet: " + status.message(),
+          pointer_);
+  }
+  template <class T>
+  T take(arrow::Result<T> result) const {
+    check(result.status());
+    return std::move(result).ValueUnsafe();
+  }
+  /// Parquet throws, Arrow returns.
+  template <class Work>
+  void guarded(Work work) const {
+    try {
+      work();
+    } catch (const parquet::ParquetException& error) {
+      check(arrow::Status::Invalid(error.what()));
+    }
+  }
+
+  /// One row group at a time, to bound the memory.
+  bool next_group() {
+    if (group_ == reader_->num_row_groups())
+      return false;
+    std::vector<int> leaves;
+    for (int i : chosen_)
+      leaves.push_back(leaves_[size_t(i)]);
+    std::sort(leaves.begin(), leaves.end());
+    leaves.erase(std::unique(leaves.begin(), leaves.end()), leaves.end());
+    table_ = take(reader_->ReadRowGroup(group_++, leaves));
+    batches_ = std::make_unique<arrow::TableBatchReader>(*table_);
+    return true;
+  }
+
+  /// The reader returns columns in the order of the file.
+  std::shared_ptr<arrow::RecordBatch>
+  in_order(const arrow::RecordBatch& read) const {
+    arrow::FieldVector fields;
+    arrow::ArrayVector arrays;
+    for (int i : chosen_) {
+      fields.push_back(schema_->field(i));
+      arrays.push_back(read.GetColumnByName(schema_->field(i)->name()));
+    }
+    return arrow::RecordBatch::Make(arrow::schema(std::move(fields)),
+                                    read.num_rows(), std::move(arrays));
+  }
+
+  const std::string path_;
+  const std::string pointer_;
+  std::unique_ptr<parquet::arrow::FileReader> reader_;
+  std::shared_ptr<arrow::Schema> schema_;
+  std::vector<int> leaves_; // column in Parquet's own numbering
+  std::vector<int> chosen_;
+  int group_ = 0;
+  std::shared_ptr<arrow::Table> table_;
+  std::unique_ptr<arrow::TableBatchReader> batches_; // of table_
+  uint64_t rows_before_ = 0;
+  uint64_t rows_of_last_ = 0;
+};
+
+} // namespace
+
+std::unique_ptr<record_stream> open_parquet(const std::string& path,
+                                            const std::string& pointer) {
+  return std::make_unique<parquet_stream>(path, pointer);
+}
+
+} // namespace ballast::data

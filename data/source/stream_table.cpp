@@ -1,0 +1,312 @@
+#include "data/source/stream_table.hpp"
+
+#include "data/base/arrow_support.hpp"
+#include "data/source/array_cells.hpp"
+#include "data/source/column_choice.hpp"
+#include "data/source/ipc_stream.hpp"
+#include "data/source/jsonl_stream.hpp"
+#include "data/source/orc_stream.hpp"
+#include "data/source/parquet_stream.hpp"
+#include "data/source/row_condition.hpp"
+#include "data/source/source_file.hpp"
+#include "runtime/base/check.hpp"
+#include "runtime/base/printable.hpp"
+
+#include <arrow/api.h>
+#include <arrow/io/file.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace ballast::data {
+
+namespace {
+
+/// One file: its columns, then its rows.
+class stream_reader {
+public:
+  /// `where`: null, or which rows are taken. `rows_before`: of earlier files.
+  stream_reader(std::string path, record_stream& from, const source_spec& spec,
+                const source_request& request, source_table& table,
+                const row_condition* where, uint64_t rows_before)
+      : path_(std::move(path)), from_(from), spec_(spec), request_(request),
+        table_(table), where_(where), rows_read_(rows_before),
+        schema_(from.schema()) {
+    for (const auto& field : schema_->fields())
+      columns_.push_back({field->name(), holds_numbers(*field->type())});
+  }
+
+  /// How many rows there are, with those of earlier files.
+  uint64_t read(table_rows& rows) {
+    choose(rows);
+    while (const std::shared_ptr<arrow::RecordBatch> batch = from_.next()) {
+      if (taken_)
+        take(batch);
+      append(taken_ ? *selected_.batch : *batch, rows);
+      rows_read_ += uint64_t(batch->num_rows());
+    }
+    return rows_read_;
+  }
+
+private:
+  void take(const std::shared_ptr<arrow::RecordBatch>& batch) {
+    selected_ = taken_->select(
+        batch, [this](int64_t row) { return from_.place_of(row); });
+    for (int64_t row : selected_.rows)
+      table_.taken_rows.push_back(rows_read_ + uint64_t(row));
+  }
+  /// Of the batch that the stream read.
+  int64_t row_read(int64_t row) const {
+    return taken_ ? selected_.rows[size_t(row)] : row;
+  }
+  std::string place_of(int64_t row) const {
+    return from_.place_of(row_read(row));
+  }
+
+  void choose(const table_rows& rows) {
+    if (chosen_by_content(spec_, request_))
+      leave_out();
+    const std::vector<std::string>& wanted =
+        !table_.columns.empty() || request_.like == nullptr
+            ? table_.columns
+            : request_.like->columns;
+    choice_ =
+        choose_columns(printable(path_), columns_, spec_, request_, wanted);
+    for (size_t i = 0; i < choice_.kept.size(); ++i)
+      check_cells(choice_.kept[i], request_.kept[i].pointer);
+    label_is_text_ = choice_.label && is_text_label(*choice_.label, rows);
+    if (label_is_text_)
+      from_.read_as(int(*choice_.label), column_content::text);
+    else if (choice_.label)
+      check_numeric(*choice_.label);
+    for (size_t feature : choice_.features)
+      check_numeric(feature);
+    if (table_.columns.empty())
+      for (size_t feature : choice_.features)
+        table_.columns.push_back(columns_[feature].name);
+    std::vector<int> read;
+    const auto place_of = [&read](size_t column) {
+      const auto found = std::find(read.begin(), read.end(), int(column));
+      if (found != read.end())
+        return size_t(found - read.begin());
+      read.push_back(int(column));
+      return read.size() - 1;
+    };
+    for (size_t feature : choice_.features)
+      features_.push_back(place_of(feature));
+    if (choice_.label)
+      label_ = place_of(*choice_.label);
+    for (size_t kept : choice_.kept)
+      kept_.push_back(place_of(kept));
+    if (where_ != nullptr) {
+      for (int column : where_->columns(schema_))
+        place_of(size_t(column));
+      arrow::FieldVector fields;
+      for (int column : read)
+        fields.push_back(from_.schema()->field(column));
+      taken_ = where_->bind(arrow::schema(std::move(fields)));
+    }
+    from_.choose(std::move(read));
+  }
+
+  /// Of the first file: which columns the model will not see.
+  void leave_out() {
+    std::vector<int> texts;
+    if (!table_.left_out) {
+      table_.left_out.emplace();
+      for (size_t i : text_columns(columns_, spec_, request_)) {
+        table_.left_out->push_back(printable(columns_[i].name));
+        texts.push_back(int(i));
+      }
+    }
+    if (auto* csv = dynamic_cast<csv_stream*>(&from_))
+      csv->leave_out(texts, table_.columns.empty() && !has_feature());
+  }
+
+  bool has_feature() const {
+    return std::any_of(
+        columns_.begin(), columns_.end(), [this](const table_column& one) {
+          return one.numeric && (request_.label == label_kind::none ||
+                                 one.name != spec_.label);
+        });
+  }
+
+  /// Decided by the training set, and there by its first file.
+  bool is_text_label(size_t column, const table_rows& rows) const {
+    if (request_.label != label_kind::number_of_class)
+      return false;
+    if (rows.labels_are_text())
+      return true;
+    if (request_.like != nullptr || !table_.labels.empty())
+      return false;
+    const arrow::DataType& type = *schema_->field(int(column))->type();
+    const auto& word =
+        type.id() == arrow::Type::DICTIONARY
+            ? *static_cast<const arrow::DictionaryType&>(type).value_type()
+            : type;
+    return arrow::is_base_binary_like(word.id()) ||
+           word.id() == arrow::Type::STRING_VIEW;
+  }
+
+  void check_numeric(size_t column) {
+    if (columns_[column].numeric ||
+        from_.read_as(int(column), column_content::numbers))
+      return;
+    throw ballast_error(errc::invalid_data,
+                        printable(path_) + ": column '" +
+                            printable(columns_[column].name) +
+                            "' has the type " +
+                            schema_->field(int(column))->type()->ToString() +
+                            "; expected numbers",
+                        request_.pointer);
+  }
+
+  void check_cells(size_t column, const std::string& pointer) const {
+    if (arrow::is_nested(schema_->field(int(column))->type()->id()))
+      throw ballast_error(errc::invalid_data,
+                          printable(path_) + ": column '" +
+                              printable(columns_[column].name) +
+                              "' holds lists or structs; expected numbers or "
+                              "text",
+                          pointer);
+  }
+
+  void refuse_missing(const arrow::Array& column, size_t number) const {
+    if (column.null_count() == 0)
+      return;
+    int64_t row = 0;
+    while (!column.IsNull(row))
+      ++row;
+    throw ballast_error(errc::invalid_data,
+                        place_of(row) + ", column '" +
+                            printable(columns_[number].name) +
+                            "': the value is missing",
+                        request_.pointer);
+  }
+
+  std::vector<double> numbers(const arrow::RecordBatch& batch, size_t place,
+                              size_t number) const {
+    const arrow::Array& column = *batch.column(int(place));
+    refuse_missing(column, number);
+    return numbers_of(column);
+  }
+
+  void append(const arrow::RecordBatch& batch, table_rows& rows) {
+    std::vector<double> labels;
+    std::vector<std::vector<double>> features;
+    if (choice_.label && !label_is_text_)
+      labels = numbers(batch, *label_, *choice_.label);
+    for (size_t i = 0; i < features_.size(); ++i)
+      features.push_back(numbers(batch, features_[i], choice_.features[i]));
+    for (int64_t row = 0; row < batch.num_rows(); ++row) {
+      const auto here = [&] { return place_of(row); };
+      if (label_is_text_)
+        rows.label(text_of(batch, *label_, row), columns_[*choice_.label].name,
+                   here);
+      else if (choice_.label)
+        rows.label(labels[size_t(row)], columns_[*choice_.label].name, here);
+      else
+        rows.no_label();
+      for (size_t i = 0; i < features.size(); ++i)
+        rows.feature(features[i][size_t(row)],
+                     columns_[choice_.features[i]].name, here);
+      for (size_t i = 0; i < kept_.size(); ++i)
+        rows.keep(i, text_of(batch, kept_[i], row));
+    }
+  }
+
+  /// As it stands in the file, where the file is text.
+  std::string text_of(const arrow::RecordBatch& batch, size_t place,
+                      int64_t row) const {
+    if (const auto text = from_.text_of(int(place), row_read(row)))
+      return std::string(*text);
+    return cell_of(*batch.column(int(place)), row);
+  }
+
+  const std::string path_;
+  record_stream& from_;
+  const source_spec& spec_;
+  const source_request& request_;
+  source_table& table_;
+  const row_condition* const where_;
+  uint64_t rows_read_;
+  const std::shared_ptr<arrow::Schema> schema_;
+  std::vector<table_column> columns_;
+  column_choice choice_;
+  // Where the stream's batches have them.
+  std::vector<size_t> features_;
+  std::optional<size_t> label_;
+  bool label_is_text_ = false;
+  std::vector<size_t> kept_;
+  std::optional<bound_expression> taken_;
+  selected_rows selected_; // of the batch that came last
+};
+
+} // namespace
+
+namespace {
+
+stream_input local_file(const std::string& path,
+                        const source_request& request) {
+  stamp_of(path, request.pointer + "/uri"); // a clear error if missing
+  return {take_arrow(arrow::io::ReadableFile::Open(path), errc::invalid_data,
+                     printable(path)),
+          path, request.pointer, request.stop};
+}
+
+} // namespace
+
+std::unique_ptr<record_stream> open_table(const source_spec& spec,
+                                          const source_request& request,
+                                          const std::string& path,
+                                          text_cells* texts, bool all_text) {
+  switch (spec.format) {
+  case source_format::csv:
+    return std::make_unique<csv_stream>(
+        path, csv_stream::terms{request.pointer, request.stop, spec.null_values,
+                                texts, all_text});
+  case source_format::parquet:
+    return open_parquet(path, request.pointer);
+  case source_format::jsonl:
+    return open_jsonl_stream(local_file(path, request));
+  case source_format::arrow:
+    return open_ipc_stream(local_file(path, request));
+  case source_format::orc:
+    return open_orc_stream(local_file(path, request));
+  case source_format::idx:
+  case source_format::synthetic:
+    break;
+  }
+  BALLAST_CHECK(false, "a format without named columns");
+}
+
+source_table read_table(const source_spec& spec,
+                        const source_request& request) {
+  source_table out;
+  out.label = spec.label;
+  table_rows rows(out, request);
+  text_cells texts;
+  std::optional<row_condition> where;
+  if (!spec.where.empty())
+    where.emplace(spec.where, request.pointer + "/where");
+  uint64_t rows_read = 0;
+  for (const std::string& path :
+       expand_uri(spec.uri, request.pointer + "/uri")) {
+    out.files.push_back({path, rows_read});
+    const std::unique_ptr<record_stream> from =
+        open_table(spec, request, path, &texts);
+    rows_read = stream_reader(path, *from, spec, request, out,
+                              where ? &*where : nullptr, rows_read)
+                    .read(rows);
+  }
+  if (out.labels.empty() && out.targets.empty() && rows_read > 0)
+    throw ballast_error(errc::invalid_data,
+                        request.pointer + "/where: none of the " +
+                            std::to_string(rows_read) + " rows of " +
+                            printable(spec.uri) + " meets the condition",
+                        request.pointer + "/where");
+  rows.finish(out.columns.size());
+  return out;
+}
+
+} // namespace ballast::data

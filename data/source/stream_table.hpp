@@ -1,0 +1,24 @@
+/// Reads record streams into a source_table: chooses the columns, checks the
+/// numbers, and names file, row and column of what is wrong. What a format
+/// needs is a stream; all else is the same for every one.
+#pragma once
+
+#include "data/source/csv_stream.hpp"
+#include "data/source/record_stream.hpp"
+#include "data/source/source_table.hpp"
+
+#include <memory>
+#include <string>
+
+namespace ballast::data {
+
+/// A file of a source with named columns. CSV: `texts` as csv_stream::terms has
+/// them; `all_text`: no cell is read as a number.
+std::unique_ptr<record_stream>
+open_table(const source_spec& spec, const source_request& request,
+           const std::string& path, text_cells* texts, bool all_text = false);
+
+/// The files of the source, one after another. ballast_error{invalid_data}.
+source_table read_table(const source_spec& spec, const source_request& request);
+
+} // namespace ballast::data

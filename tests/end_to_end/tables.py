@@ -1,0 +1,124 @@
+"""Goal: a table as people have it (text, holes, "NA", semicolons, names for
+classes) trains after what `ballast validate --data` says of it. Method: the
+real program; the rows of the run's manifest held against a filter in Python.
+"""
+import json
+import unittest
+
+from harness.run_files import read_json
+
+from ballast_test import BallastTest
+
+ROWS = 400
+
+
+def people():
+    """Rows with numbers and holes, text, and a label that is text."""
+    return [{"age": None if i % 50 == 7 else 20 + i % 60,
+             "city": ("berlin", "rome", None)[i % 3],
+             "score": i / 8,
+             "kind": ("pear", "apple", "fig")[i // 3 % 3]} for i in range(ROWS)]
+
+
+def as_csv(rows, separator=",", missing="NA"):
+    lines = [separator.join(rows[0])]
+    for row in rows:
+        lines.append(separator.join(
+            missing if cell is None else str(cell) for cell in row.values()))
+    return "\n".join(lines) + "\n"
+
+
+def as_lines(rows):
+    return "".join(json.dumps(row) + "\n" for row in rows)
+
+
+class Tables(BallastTest):
+    def job(self, name, path, **train):
+        return self.write(f"job-{name}.json", {
+            "data": {"train": {"format": name, "uri": str(path),
+                               "label": "kind", **train},
+                     "test_fraction": 0, "placement": {"kind": "contiguous"}},
+            "model": {"kind": "logistic"},
+            "train": {"epochs": 1, "global_batch": 32},
+            "elastic": {"workers": 2}})
+
+    def trained(self, job):
+        number = next(self.folders)
+        run = self.folder / f"run-{number}"
+        self.ballast("run", job, "--run-dir", run, "--no-progress")
+        audit = read_json(run / "report.json")["audit"]
+        self.assertEqual((audit["lost"], audit["repeated"]), (0, 0))
+        return read_json(run / "manifest.json"), audit["once"]
+
+    def test_two_formats_give_the_same_bytes_of_the_rows_that_are_taken(self):
+        rows = people()
+        where = "age is not null and city <> 'rome'"
+        taken = [i for i, row in enumerate(rows)
+                 if row["age"] is not None and row["city"] == "berlin"]
+        seen = []
+        for name, text, more in (
+                ("csv", as_csv(rows), {"null_values": ["NA"]}),
+                ("jsonl", as_lines(rows), {})):
+            with self.subTest(format=name):
+                path = self.write(f"people.{name}", text)
+                manifest, samples = self.trained(self.job(
+                    name, path, where=where, features=["age", "score"], **more))
+                self.assertEqual(samples, len(taken))
+                self.assertEqual(manifest["class_names"],
+                                 ["apple", "fig", "pear"])
+                source = [row for chunk in manifest["train"]
+                          for run in chunk.get("source_rows",
+                                               chunk["samples"]).split()
+                          for row in self.numbers_of(run)]
+                self.assertEqual(source, taken)
+                seen.append([chunk["checksum"] for chunk in manifest["train"]])
+        self.assertEqual(seen[0], seen[1])
+
+    @staticmethod
+    def numbers_of(run):
+        """Of "12+3" or "12"."""
+        first, _, count = run.partition("+")
+        return range(int(first), int(first) + int(count or 1))
+
+    def test_what_is_wrong_is_said_at_once_with_what_mends_it(self):
+        path = self.write("people.csv", as_csv(people(), ";"))
+        job = self.job("csv", path)
+        said = self.ballast("validate", "--data", job, code=2).out
+        self.assertIn("400 rows, 4 columns", said)
+        self.assertIn("8 cells with text ('NA'), the first in", said)
+        self.assertIn("row 8 (line 9)", said)
+        self.assertIn("left out", said)
+        report = json.loads(self.ballast("validate", "--data", "--json", job,
+                                         code=2).out)
+        self.assertFalse(report["valid"])
+        fix = report["sources"][0]["fix"]
+        self.assertEqual(fix, {"null_values": ["NA"],
+                               "where": 'age is not null'})
+        self.refused(2, ["column 'age'", "row 8 (line 9)"], "run", job,
+                     "--run-dir", self.folder / "refused", "--no-progress")
+        mended = self.job("csv", path, **fix)
+        self.assertIn("nothing in the data stands against a run",
+                      self.ballast("validate", "--data", mended).out)
+        manifest, samples = self.trained(mended)
+        self.assertEqual(samples, ROWS - 8)
+        self.assertEqual(manifest["left_out"], ["city"])
+
+    def test_a_condition_is_judged_before_data_are_read(self):
+        path = self.write("people.csv", as_csv(people()))
+        for condition, parts in (
+                ("agee > 3", ["/data/train/where", "age"]),
+                ("age >", ["/data/train/where"]),
+                ("age + 1", ["/data/train/where"]),
+                ("score < 0", ["/data/train/where: none of the 400 rows"])):
+            with self.subTest(condition=condition):
+                job = self.job("csv", path, where=condition,
+                               null_values=["NA"])
+                one = self.ballast("run", job, "--run-dir", self.folder /
+                                   f"run-{next(self.folders)}",
+                                   "--no-progress", code=2)
+                for part in parts:
+                    self.assertIn(part, one.err, one)
+
+
+if __name__ == "__main__":
+    unittest.main()
