@@ -1,0 +1,62 @@
+/// Where source files lie: this machine, S3, or what else Arrow can reach.
+/// Finds the files of a URI and opens them for record streams. Includes Arrow;
+/// for source files of data/ only.
+///
+/// Credentials come from the environment, AWS's configuration files or the role
+/// of the machine; a URI that holds some is refused, and never repeated in a
+/// message. `s3://bucket/key?endpoint_override=HOST:PORT&scheme=http` reaches
+/// other stores that speak S3; `region` may be given, too.
+///
+/// Any thread. Errors: ballast_error{invalid_data} for what the user can
+/// correct, not_in_build for what this build cannot reach, unreachable for a
+/// server that does not answer, after retries of some seconds.
+#pragma once
+
+#include "store/work_watch.hpp"
+
+#include <arrow/io/type_fwd.h>
+#include <arrow/type_fwd.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace arrow::fs {
+class FileSystem;
+}
+
+namespace ballast::data {
+
+struct stored_file {
+  std::string name; // for messages: "/data/a.csv", "s3://bucket/a.csv"
+  uint64_t size = 0;
+  int64_t mtime_ns = 0;
+  /// Of a remote file: differs whenever its content does, so that it need not
+  /// be read to be found in the cache. Empty for a local file: hash it.
+  std::string version;
+  std::string path;                              // inside `system`
+  std::shared_ptr<arrow::fs::FileSystem> system; // null: this machine
+};
+
+/// The files named by a path, a glob (* ? [a-z], not across a slash), or a
+/// file://, s3://, gs://, abfs:// or hdfs:// URI; sorted by name, never empty.
+/// An existing name is taken literally.
+std::vector<stored_file> find_files(const std::string& uri,
+                                    const std::string& pointer,
+                                    const store::work_watch& stop = {});
+
+/// Reads of a remote file are gathered and read ahead (read_ahead_file.hpp).
+/// Refuses a file that has changed since it was found.
+std::shared_ptr<arrow::io::RandomAccessFile>
+open_file(const stored_file& file, const std::string& pointer);
+
+/// Whether a name fits a pattern; neither holds a slash. As in glob(7): a
+/// leading point must be written, [!a-c] is none of these.
+bool matches_glob(std::string_view name, std::string_view pattern);
+
+/// The URI without user, password and the values of its query.
+std::string without_secrets(const std::string& uri);
+
+} // namespace ballast::data
