@@ -1,0 +1,354 @@
+// Rows of PostgreSQL: a snapshot, exported to as many connections as there are
+// parts to read at once.
+#include "data/base/content_hash.hpp"
+#include "data/source/batch_slices.hpp"
+#include "data/source/database_kinds.hpp"
+#include "data/source/ordered_parts.hpp"
+#include "data/source/postgres_parts.hpp"
+#include "runtime/base/printable.hpp"
+
+#include <arrow/api.h>
+
+#include <algorithm>
+#include <charconv>
+#include <set>
+#include <thread>
+
+namespace ballast::data {
+
+namespace {
+
+constexpr int attempts_max = 3;
+constexpr uint32_t connections_by_default = 4;
+constexpr int64_t bytes_ahead_of_connection = 32 << 20;
+constexpr int ranges_of_pages_since = 140000; // PostgreSQL 14
+
+// A batch that the driver makes; four of them are on their way at most.
+const adbc_options batch_hint = {
+    {"adbc.postgresql.batch_size_hint_bytes", "8388608"}};
+
+int64_t number_in(const std::optional<std::string>& text) {
+  int64_t out = 0;
+  if (text)
+    std::from_chars(text->data(), text->data() + text->size(), out);
+  return out;
+}
+
+class postgres_stream final : public database_stream {
+public:
+  postgres_stream(const database_spec& spec, const database_request& request,
+                  const database_place& place, const database_context& context)
+      : context_(context), retry_wait_(request.retry_wait),
+        uri_(uri_with(place, context.password)),
+        asked_connections_(spec.connections) {
+    rows_ = context_.query.empty()
+                ? quoted_table(spec.table, context_.statement_pointer)
+                : "(" + context_.query + "\n)";
+    connect();
+    watched([&] { prepare(); });
+    watched([&] { divide(spec); });
+    for (int i = 0; i < schema_->num_fields(); ++i)
+      chosen_.push_back(i);
+  }
+
+  std::shared_ptr<arrow::Schema> schema() override { return schema_; }
+
+  void choose(std::vector<int> columns) override {
+    check_chosen(columns, columns_.size());
+    if (reading_)
+      throw ballast_error(errc::internal, "columns were chosen too late");
+    chosen_ = std::move(columns);
+  }
+
+  std::shared_ptr<arrow::RecordBatch> next() override {
+    if (!reading_)
+      reading_ = read_parts(
+          [this](size_t part) { return select(chosen_) + parts_.clause(part); },
+          chosen_of(*schema_, chosen_));
+    for (;;) {
+      if (std::shared_ptr<arrow::RecordBatch> rows = slices_.next()) {
+        rows_come_ = uint64_t(slices_.rows());
+        return rows;
+      }
+      const std::shared_ptr<arrow::RecordBatch> rows = reading_->next();
+      if (!rows)
+        return nullptr;
+      slices_.add(rows);
+    }
+  }
+
+  std::string place_of(int64_t row) const override {
+    return context_.source + ": row " +
+           std::to_string(slices_.rows_before() + row + 1);
+  }
+
+  std::string identity() override {
+    if (reading_)
+      throw ballast_error(errc::internal, "an identity was asked for too late");
+    std::vector<int> all(columns_.size());
+    for (size_t i = 0; i < all.size(); ++i)
+      all[i] = int(i);
+    // The number of a row is part of its text, so that the order counts. h.*: a
+    // column may be called h, too.
+    const std::unique_ptr<ordered_parts> sums = read_parts(
+        [&](size_t part) {
+          return "select count(*)::int8, "
+                 "coalesce(sum(hashtextextended((h.*)::text, 0)), 0)::text "
+                 "from "
+                 "(select row_number() over (), p.* from (" +
+                 select(all) + parts_.clause(part) + ") as p) as h";
+        },
+        arrow::schema({arrow::field("rows", arrow::int64()),
+                       arrow::field("sum", arrow::utf8())}));
+    content_hash hash;
+    hash.update(schema_->ToString(false));
+    int64_t rows = 0;
+    while (const std::shared_ptr<arrow::RecordBatch> sum = sums->next()) {
+      const int64_t count =
+          static_cast<const arrow::Int64Array&>(*sum->column(0)).Value(0);
+      rows += count;
+      if (count > 0) // that a table has empty pages at its end says nothing
+        hash.update(
+            std::to_string(count) + ":" +
+            std::string(static_cast<const arrow::StringArray&>(*sum->column(1))
+                            .GetView(0)) +
+            ";");
+    }
+    return "postgresql rows=" + std::to_string(rows) +
+           " hash=" + hex16(hash.digest());
+  }
+
+  const std::vector<std::string>& notes() const override { return notes_; }
+
+private:
+  // One more session. The first one exports its snapshot, the others take it.
+  void connect() {
+    for (int attempt = 1;; ++attempt) {
+      std::optional<adbc_failure> failed;
+      while_watched(context_.stop, nullptr, [&] {
+        try {
+          AdbcDriver& driver = driver_of(database_kind::postgresql);
+          auto session = std::make_unique<adbc_session>(
+              driver, adbc_options{{"uri", uri_}});
+          sessions_.push_back(std::move(session));
+        } catch (const adbc_failure& failure) {
+          failed = failure;
+        }
+      });
+      if (!failed)
+        break;
+      if (attempt == attempts_max || !may_connect_later(*failed))
+        refuse_connection(context_, *failed, attempt);
+      wait(retry_wait_ * attempt);
+    }
+    watched([&] { begin(*sessions_.back()); });
+  }
+
+  void wait(std::chrono::milliseconds time) const {
+    constexpr std::chrono::milliseconds slice{20};
+    for (; time.count() > 0; time -= slice) {
+      store::check_stop(context_.stop);
+      std::this_thread::sleep_for(std::min(time, slice));
+    }
+  }
+
+  void begin(adbc_session& session) {
+    session.run("begin transaction isolation level repeatable read read only");
+    if (!snapshot_.empty())
+      session.run("set transaction snapshot " + quoted_text(snapshot_));
+    // A scan that several processes share, or that begins where another one is,
+    // returns rows in an order of chance. A number's text must hold it exactly.
+    // This transaction is idle while its rows are used.
+    session.first_row(
+        "select set_config('max_parallel_workers_per_gather', '0', true), "
+        "set_config('synchronize_seqscans', 'off', true), "
+        "set_config('extra_float_digits', '1', true), "
+        "set_config('idle_in_transaction_session_timeout', '0', true)");
+  }
+
+  // Does what asks the server and may last.
+  void watched(const std::function<void()>& work) {
+    adbc_session& session = *sessions_.back();
+    while_watched(
+        context_.stop, [&] { session.cancel(); },
+        [&] {
+          try {
+            work();
+          } catch (const adbc_failure& failure) {
+            refuse_answer(context_, failure, 0);
+          }
+        });
+  }
+
+  // The query alone first: the server then tells places within it.
+  void prepare() {
+    const std::shared_ptr<arrow::Schema> told = sessions_[0]->schema_of(
+        context_.query.empty() ? "select * from " + rows_ : context_.query);
+    std::set<std::string> names;
+    std::vector<int> all;
+    for (const auto& field : told->fields()) {
+      if (!names.insert(field->name()).second)
+        throw ballast_error(errc::invalid_data,
+                            context_.source + ": two columns are called '" +
+                                printable(field->name()) +
+                                "'; give each a name of its own with AS",
+                            context_.statement_pointer);
+      columns_.push_back(reading_of(*field));
+      if (!columns_.back().note.empty())
+        notes_.push_back(columns_.back().note);
+      all.push_back(int(all.size()));
+    }
+    if (columns_.empty())
+      throw ballast_error(errc::invalid_data,
+                          context_.source + ": it has no columns",
+                          context_.statement_pointer);
+    told_ = told;
+    const std::shared_ptr<arrow::Schema> read =
+        sessions_[0]->schema_of(select(all));
+    std::vector<std::shared_ptr<arrow::Field>> fields;
+    for (const auto& field : read->fields())
+      fields.push_back(arrow::field(field->name(), field->type()));
+    schema_ = arrow::schema(std::move(fields));
+  }
+
+  std::string select(const std::vector<int>& columns) const {
+    return "select " + select_list(columns_, columns) + " from " + rows_ +
+           " as t";
+  }
+
+  void divide(const database_spec& spec) {
+    if (!spec.partition_by.empty())
+      divide_by_column(spec.partition_by);
+    else if (!spec.table.empty())
+      divide_by_pages();
+    if (parts_.count() == 1 && asked_connections_.value_or(1) > 1 &&
+        spec.partition_by.empty() && spec.table.empty())
+      notes_.push_back(context_.source +
+                       " is read by one connection: partition_by with an "
+                       "integer column allows more");
+  }
+
+  void divide_by_column(const std::string& name) {
+    const auto field = told_->GetFieldByName(name);
+    const auto type = field ? field->type()->id() : arrow::Type::NA;
+    if (type != arrow::Type::INT16 && type != arrow::Type::INT32 &&
+        type != arrow::Type::INT64) {
+      std::string known;
+      for (const auto& one : told_->field_names())
+        known += (known.empty() ? "" : ", ") + printable(one);
+      throw ballast_error(
+          errc::invalid_job,
+          context_.source +
+              (field ? ": column '" + printable(name) +
+                           "' holds no integers; name one that does"
+                     : ": there is no column '" + printable(name, 100) +
+                           "'; there are " + known),
+          context_.pointer + "/partition_by");
+    }
+    const std::string column = "t." + quoted_name(name);
+    const auto found = sessions_[0]->first_row(
+        "select count(*)::int8, count(" + column + ")::int8, min(" + column +
+        ")::int8, max(" + column + ")::int8 from " + rows_ + " as t");
+    auto number = [](const std::optional<std::string>& text) {
+      return text ? std::optional(number_in(text)) : std::nullopt;
+    };
+    const int64_t rows = number_in(found.at(0));
+    parts_ = postgres_parts::by_column(name, uint64_t(rows),
+                                       number(found.at(2)), number(found.at(3)),
+                                       number_in(found.at(1)) < rows);
+  }
+
+  // Only of a plain table do the pages make up the rows, in their order.
+  void divide_by_pages() {
+    const auto found = sessions_[0]->first_row(
+        "select (c.relkind in ('r', 'm') and not c.relhassubclass and a.amname "
+        "= 'heap')::int4, pg_relation_size(c.oid) / "
+        "current_setting('block_size')::int8, "
+        "current_setting('server_version_num')::int4 from pg_class c left join "
+        "pg_am a on a.oid = c.relam where c.oid = " +
+        quoted_text(rows_) + "::regclass");
+    if (found.size() == 3 && number_in(found[0]) == 1 &&
+        number_in(found[2]) >= ranges_of_pages_since)
+      parts_ = postgres_parts::by_pages(uint64_t(number_in(found[1])));
+    else if (asked_connections_.value_or(1) > 1)
+      notes_.push_back(context_.source +
+                       " is read by one connection: it is no plain table of "
+                       "PostgreSQL 14 or newer; partition_by with an integer "
+                       "column allows more");
+  }
+
+  // Opens the other connections when there is something for them to do.
+  void open_sessions() {
+    const size_t wanted = std::min<size_t>(
+        parts_.count(), asked_connections_.value_or(connections_by_default));
+    if (wanted > 1 && snapshot_.empty())
+      watched([&] {
+        snapshot_ = sessions_[0]
+                        ->first_row("select pg_export_snapshot()")
+                        .at(0)
+                        .value_or("");
+      });
+    while (sessions_.size() < wanted)
+      connect();
+  }
+
+  std::unique_ptr<ordered_parts>
+  read_parts(const std::function<std::string(size_t)>& statement,
+             const std::shared_ptr<arrow::Schema>& schema) {
+    open_sessions();
+    std::vector<ordered_parts::reader> readers;
+    for (const std::unique_ptr<adbc_session>& one : sessions_) {
+      adbc_session* session = one.get();
+      readers.push_back(
+          {[this, session, statement, schema](size_t part, const auto& give) {
+             read_part(*session, statement(part), schema, give);
+           },
+           [session] { session->cancel(); }});
+    }
+    return std::make_unique<ordered_parts>(
+        parts_.count(), std::move(readers),
+        bytes_ahead_of_connection * int64_t(sessions_.size()), context_.stop);
+  }
+
+  void read_part(
+      adbc_session& session, const std::string& statement,
+      const std::shared_ptr<arrow::Schema>& schema,
+      const std::function<bool(std::shared_ptr<arrow::RecordBatch>)>& give) {
+    try {
+      const std::unique_ptr<adbc_rows> rows =
+          session.query(statement, batch_hint);
+      while (std::shared_ptr<arrow::RecordBatch> batch = rows->next())
+        if (batch->num_rows() > 0 && !give(as_told(std::move(batch), schema)))
+          return;
+    } catch (const adbc_failure& failure) {
+      refuse_answer(context_, failure, rows_come_);
+    }
+  }
+
+  const database_context context_;
+  const std::chrono::milliseconds retry_wait_;
+  const std::string uri_;
+  const std::optional<uint32_t> asked_connections_;
+  std::string rows_; // what stands behind "from"
+  std::string snapshot_;
+  std::shared_ptr<arrow::Schema> told_; // as the server has the columns
+  std::shared_ptr<arrow::Schema> schema_;
+  std::vector<column_reading> columns_;
+  std::vector<std::string> notes_;
+  std::vector<int> chosen_;
+  postgres_parts parts_;
+  batch_slices slices_{database_batch_bytes};
+  std::atomic<uint64_t> rows_come_{0};
+  std::vector<std::unique_ptr<adbc_session>> sessions_;
+  std::unique_ptr<ordered_parts> reading_; // ends before its sessions
+};
+
+} // namespace
+
+std::unique_ptr<database_stream>
+open_postgres(const database_spec& spec, const database_request& request,
+              const database_place& place, const database_context& context) {
+  return std::make_unique<postgres_stream>(spec, request, place, context);
+}
+
+} // namespace ballast::data
