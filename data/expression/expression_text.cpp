@@ -71,7 +71,7 @@ std::string place_in(const expression_source& source, size_t at) {
   const std::string_view text = source.text;
   const std::string_view before = text.substr(0, at);
   const size_t start = before.rfind('\n') + 1; // npos + 1 is 0
-  const std::string column =
+  std::string column =
       "column " + std::to_string(count_characters(before.substr(start)) + 1);
   if (text.find('\n') == std::string_view::npos)
     return column;

@@ -1,5 +1,7 @@
 #include "data/prepared/set_identity.hpp"
 
+#include "data/source/database_source.hpp"
+#include "data/source/file_system.hpp"
 #include "runtime/base/printable.hpp"
 #include "runtime/placement/joint_bins.hpp"
 #include "runtime/placement/row_cells.hpp"
@@ -29,11 +31,16 @@ json identity_of(const source_spec& spec, const std::string& pointer,
             {"width", spec.width},
             {"generator", 2}}; // 1: the C library's logarithm, sine and cosine
   json files = json::array();
-  for (const std::string& path : files_of(spec, pointer)) {
-    const char* field = spec.format != source_format::idx ? "/uri"
-                        : files.empty()                   ? "/images"
-                                                          : "/labels";
-    files.push_back(cache.hash_of(path, pointer + field, stop));
+  if (spec.format == source_format::idx) {
+    files.push_back(cache.hash_of(spec.images, pointer + "/images", stop));
+    files.push_back(cache.hash_of(spec.labels, pointer + "/labels", stop));
+  } else if (spec.format == source_format::sql) {
+    files.push_back(open_database(spec, pointer, stop)->identity());
+  } else {
+    for (const stored_file& file : find_files(spec.uri, pointer + "/uri", stop))
+      files.push_back(file.system
+                          ? file.name + " " + file.version
+                          : cache.hash_of(file.path, pointer + "/uri", stop));
   }
   json out{{"format", to_string(spec.format)},
            {"files", std::move(files)},
@@ -70,7 +77,10 @@ std::string changed_source(const job& what, const json& before,
       return std::string();
     const std::vector<std::string> files = files_of(spec, "/data/" + part);
     if (was.size() != is.size() || files.size() != is.size())
-      return "the list of files of " + printable(spec.uri);
+      return (spec.format == source_format::sql
+                  ? printable(files.at(0))
+                  : "the list of files of " +
+                        printable(without_secrets(spec.uri)));
     size_t first = 0;
     while (was[first] == is[first])
       ++first;

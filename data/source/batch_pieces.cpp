@@ -104,7 +104,7 @@ plain_type(const std::shared_ptr<arrow::DataType>& type) {
     arrow::FieldVector fields;
     for (const std::shared_ptr<arrow::Field>& field : type->fields())
       fields.push_back(plain_field(*field));
-    return arrow::struct_(std::move(fields));
+    return arrow::struct_(fields);
   }
   case arrow::Type::LIST:
     return arrow::list(plain_field(*type->field(0)));

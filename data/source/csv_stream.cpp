@@ -3,7 +3,6 @@
 #include "data/base/arrow_support.hpp"
 #include "data/source/cell_number.hpp"
 #include "data/source/source_error.hpp"
-#include "data/source/source_file.hpp"
 #include "runtime/base/printable.hpp"
 
 #include <arrow/api.h>
@@ -43,9 +42,8 @@ std::string detail_of(std::string_view cell) {
 
 } // namespace
 
-csv_stream::csv_stream(std::string path, terms how)
-    : path_(std::move(path)), how_(std::move(how)),
-      text_(source_file(path_, how_.pointer + "/uri", how_.stop).read_rest()),
+csv_stream::csv_stream(std::string name, std::string text, terms how)
+    : path_(std::move(name)), how_(std::move(how)), text_(std::move(text)),
       records_(text_) {
   read_header();
 }

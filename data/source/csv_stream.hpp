@@ -36,7 +36,8 @@ public:
     text_cells* texts = nullptr;
     bool all_text = false; // no cell is read as a number
   };
-  csv_stream(std::string path, terms how);
+  /// `name`: of the file, for messages; `text`: all of it.
+  csv_stream(std::string name, std::string text, terms how);
 
   std::shared_ptr<arrow::Schema> schema() override;
   void choose(std::vector<int> columns) override;

@@ -1,11 +1,9 @@
 #include "data/source/parquet_stream.hpp"
 
 #include "data/source/source_error.hpp"
-#include "data/source/source_file.hpp"
 #include "runtime/base/printable.hpp"
 
 #include <arrow/api.h>
-#include <arrow/io/file.h>
 #include <parquet/arrow/reader.h>
 #include <parquet/arrow/schema.h>
 #include <parquet/exception.h>
@@ -19,14 +17,11 @@ namespace {
 
 class parquet_stream final : public record_stream {
 public:
-  parquet_stream(std::string path, std::string pointer)
-      : path_(std::move(path)), pointer_(std::move(pointer)) {
-    stamp_of(path_, pointer_ + "/uri"); // a clear error if missing
+  explicit parquet_stream(stream_input input)
+      : path_(input.name), pointer_(input.pointer), from_(std::move(input)) {
     guarded([&] {
-      std::shared_ptr<arrow::io::ReadableFile> file =
-          take(arrow::io::ReadableFile::Open(path_));
-      reader_ =
-          take(parquet::arrow::OpenFile(file, arrow::default_memory_pool()));
+      reader_ = take(
+          parquet::arrow::OpenFile(from_.file(), arrow::default_memory_pool()));
       arrow::FieldVector fields;
       for (const auto& one : reader_->manifest().schema_fields) {
         fields.push_back(one.field);
@@ -78,11 +73,7 @@ public:
 
 private:
   void check(const arrow::Status& status) const {
-    if (!status.ok())
-      throw ballast_error(
-          errc::invalid_data,
-          printable(path_) + ": cannot be read as Parquet: " + status.message(),
-          pointer_);
+    from_.check(status, "cannot be read as Parquet");
   }
   template <class T>
   T take(arrow::Result<T> result) const {
@@ -128,6 +119,7 @@ private:
 
   const std::string path_;
   const std::string pointer_;
+  const stream_file from_;
   std::unique_ptr<parquet::arrow::FileReader> reader_;
   std::shared_ptr<arrow::Schema> schema_;
   std::vector<int> leaves_; // column in Parquet's own numbering
@@ -141,9 +133,8 @@ private:
 
 } // namespace
 
-std::unique_ptr<record_stream> open_parquet(const std::string& path,
-                                            const std::string& pointer) {
-  return std::make_unique<parquet_stream>(path, pointer);
+std::unique_ptr<record_stream> open_parquet(stream_input input) {
+  return std::make_unique<parquet_stream>(std::move(input));
 }
 
 } // namespace ballast::data

@@ -3,14 +3,12 @@
 #pragma once
 
 #include "data/source/record_stream.hpp"
+#include "data/source/stream_file.hpp"
 
 #include <memory>
-#include <string>
 
 namespace ballast::data {
 
-/// `pointer`: the job's source, for errors.
-std::unique_ptr<record_stream> open_parquet(const std::string& path,
-                                            const std::string& pointer);
+std::unique_ptr<record_stream> open_parquet(stream_input input);
 
 } // namespace ballast::data

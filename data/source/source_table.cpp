@@ -134,6 +134,7 @@ source_table read_format(const source_spec& spec,
   case source_format::jsonl:
   case source_format::arrow:
   case source_format::orc:
+  case source_format::sql:
     return read_table(spec, request);
   case source_format::synthetic:
     return make_synthetic(spec, request);
@@ -287,7 +288,12 @@ std::vector<std::string> files_of(const source_spec& spec,
   default: // tables
     break;
   }
-  return expand_uri(spec.uri, pointer + "/uri");
+  std::vector<std::string> out;
+  source_request request;
+  request.pointer = pointer;
+  for (const stored_file& file : stored_files(spec, request))
+    out.push_back(file.name);
+  return out;
 }
 
 } // namespace ballast::data

@@ -1,19 +1,18 @@
 #include "data/source/stream_table.hpp"
 
-#include "data/base/arrow_support.hpp"
 #include "data/source/array_cells.hpp"
 #include "data/source/column_choice.hpp"
+#include "data/source/database_source.hpp"
+#include "data/source/file_text.hpp"
 #include "data/source/ipc_stream.hpp"
 #include "data/source/jsonl_stream.hpp"
 #include "data/source/orc_stream.hpp"
 #include "data/source/parquet_stream.hpp"
 #include "data/source/row_condition.hpp"
-#include "data/source/source_file.hpp"
 #include "runtime/base/check.hpp"
 #include "runtime/base/printable.hpp"
 
 #include <arrow/api.h>
-#include <arrow/io/file.h>
 
 #include <algorithm>
 #include <utility>
@@ -244,40 +243,44 @@ private:
 
 } // namespace
 
-namespace {
-
-stream_input local_file(const std::string& path,
-                        const source_request& request) {
-  stamp_of(path, request.pointer + "/uri"); // a clear error if missing
-  return {take_arrow(arrow::io::ReadableFile::Open(path), errc::invalid_data,
-                     printable(path)),
-          path, request.pointer, request.stop};
-}
-
-} // namespace
-
 std::unique_ptr<record_stream> open_table(const source_spec& spec,
                                           const source_request& request,
-                                          const std::string& path,
+                                          const stored_file& file,
                                           text_cells* texts, bool all_text) {
+  const std::string pointer = request.pointer + "/uri";
+  const auto opened = [&]() -> stream_input {
+    return {open_file(file, pointer), file.name, request.pointer, request.stop};
+  };
   switch (spec.format) {
   case source_format::csv:
     return std::make_unique<csv_stream>(
-        path, csv_stream::terms{request.pointer, request.stop, spec.null_values,
-                                texts, all_text});
+        file.name, text_of_file(file, pointer, request.stop),
+        csv_stream::terms{request.pointer, request.stop, spec.null_values,
+                          texts, all_text});
   case source_format::parquet:
-    return open_parquet(path, request.pointer);
+    return open_parquet(opened());
   case source_format::jsonl:
-    return open_jsonl_stream(local_file(path, request));
+    return open_jsonl_stream(opened());
   case source_format::arrow:
-    return open_ipc_stream(local_file(path, request));
+    return open_ipc_stream(opened());
   case source_format::orc:
-    return open_orc_stream(local_file(path, request));
+    return open_orc_stream(opened());
+  case source_format::sql:
+    return open_database(spec, request.pointer, request.stop);
   case source_format::idx:
   case source_format::synthetic:
     break;
   }
   BALLAST_CHECK(false, "a format without named columns");
+}
+
+std::vector<stored_file> stored_files(const source_spec& spec,
+                                      const source_request& request) {
+  if (spec.format != source_format::sql)
+    return find_files(spec.uri, request.pointer + "/uri", request.stop);
+  stored_file only;
+  only.name = name_of_database(spec, request.pointer);
+  return {only};
 }
 
 source_table read_table(const source_spec& spec,
@@ -290,12 +293,11 @@ source_table read_table(const source_spec& spec,
   if (!spec.where.empty())
     where.emplace(spec.where, request.pointer + "/where");
   uint64_t rows_read = 0;
-  for (const std::string& path :
-       expand_uri(spec.uri, request.pointer + "/uri")) {
-    out.files.push_back({path, rows_read});
+  for (const stored_file& file : stored_files(spec, request)) {
+    out.files.push_back({file.name, rows_read});
     const std::unique_ptr<record_stream> from =
-        open_table(spec, request, path, &texts);
-    rows_read = stream_reader(path, *from, spec, request, out,
+        open_table(spec, request, file, &texts);
+    rows_read = stream_reader(file.name, *from, spec, request, out,
                               where ? &*where : nullptr, rows_read)
                     .read(rows);
   }

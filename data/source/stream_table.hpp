@@ -4,11 +4,13 @@
 #pragma once
 
 #include "data/source/csv_stream.hpp"
+#include "data/source/file_system.hpp"
 #include "data/source/record_stream.hpp"
 #include "data/source/source_table.hpp"
 
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace ballast::data {
 
@@ -16,7 +18,11 @@ namespace ballast::data {
 /// them; `all_text`: no cell is read as a number.
 std::unique_ptr<record_stream>
 open_table(const source_spec& spec, const source_request& request,
-           const std::string& path, text_cells* texts, bool all_text = false);
+           const stored_file& file, text_cells* texts, bool all_text = false);
+
+/// What open_table() takes, in order; a database counts as one.
+std::vector<stored_file> stored_files(const source_spec& spec,
+                                      const source_request& request);
 
 /// The files of the source, one after another. ballast_error{invalid_data}.
 source_table read_table(const source_spec& spec, const source_request& request);

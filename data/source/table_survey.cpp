@@ -4,7 +4,6 @@
 #include "data/source/cell_number.hpp"
 #include "data/source/column_choice.hpp"
 #include "data/source/row_condition.hpp"
-#include "data/source/source_file.hpp"
 #include "data/source/stream_table.hpp"
 #include "runtime/base/json_text.hpp"
 #include "runtime/base/printable.hpp"
@@ -121,12 +120,14 @@ public:
   survey_of(const source_spec& spec, const source_request& request)
       : spec_(spec), request_(request) {
     out_.pointer = request.pointer;
-    out_.files = expand_uri(spec.uri, request.pointer + "/uri");
+    files_ = stored_files(spec, request);
+    for (const stored_file& file : files_)
+      out_.files.push_back(file.name);
   }
 
   table_survey take() {
-    for (const std::string& path : out_.files)
-      read(path);
+    for (const stored_file& file : files_)
+      read(file);
     std::vector<table_column> columns;
     for (const column_survey& one : out_.columns)
       columns.push_back({one.name, one.numeric});
@@ -145,16 +146,16 @@ public:
   }
 
 private:
-  void read(const std::string& path) {
+  void read(const stored_file& file) {
     const std::unique_ptr<record_stream> from =
-        open_table(spec_, request_, path, nullptr, true);
+        open_table(spec_, request_, file, nullptr, true);
     const std::shared_ptr<arrow::Schema> schema = from->schema();
     std::vector<int> flat;
     for (int i = 0; i < schema->num_fields(); ++i)
       if (!arrow::is_nested(schema->field(i)->type()->id()))
         flat.push_back(i);
     from->choose(flat);
-    const std::vector<bool> taken = rows_taken(path);
+    const std::vector<bool> taken = rows_taken(file);
     size_t first = 0;
     while (const std::shared_ptr<arrow::RecordBatch> batch = from->next()) {
       for (int i = 0; i < batch->num_columns(); ++i)
@@ -169,13 +170,13 @@ private:
 
   /// By the condition of the job, in a pass of its own, because columns have
   /// other types there; empty: all.
-  std::vector<bool> rows_taken(const std::string& path) const {
+  std::vector<bool> rows_taken(const stored_file& file) const {
     std::vector<bool> out;
     if (spec_.where.empty())
       return out;
     const row_condition where(spec_.where, request_.pointer + "/where");
     const std::unique_ptr<record_stream> from =
-        open_table(spec_, request_, path, nullptr);
+        open_table(spec_, request_, file, nullptr);
     const std::shared_ptr<arrow::Schema> schema = from->schema();
     const std::vector<int> columns = where.columns(schema);
     arrow::FieldVector fields;
@@ -258,6 +259,7 @@ private:
 
   const source_spec& spec_;
   const source_request& request_;
+  std::vector<stored_file> files_;
   table_survey out_;
 };
 

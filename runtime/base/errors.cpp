@@ -31,10 +31,11 @@ constexpr std::array catalogue{
     error_entry{errc::port_in_use, "port_in_use", 1,
                 "another program listens on this address",
                 "choose another port, or 0 for any free one"},
-    error_entry{errc::unreachable, "unreachable", 1,
-                "no coordinator answers at this address",
-                "check the address and that the coordinator runs; a node "
-                "retries for `--wait` seconds"},
+    error_entry{
+        errc::unreachable, "unreachable", 1,
+        "nobody answers at this address: no coordinator, store or database",
+        "check the address, and that the server runs and takes you; a "
+        "node retries for `--wait` seconds"},
     error_entry{errc::name_taken, "name_taken", 1,
                 "a living node of the same name takes part already",
                 "start this one with another `--name`"},

@@ -113,7 +113,7 @@ std::string allowed_texts(const field& of) {
   case text_kind::path:
     return "a path";
   case text_kind::uri:
-    return "a path, a glob or a file:// URI";
+    return "a path, a glob or a URI";
   case text_kind::plain:
     break;
   }
@@ -163,22 +163,30 @@ failure absent(const field& of, const std::string& pointer,
           pointer};
 }
 
-/// Whether a text of the shape SCHEME://... names what cannot be read here.
+/// Of a text of the shape SCHEME://...: whether it can be a source.
 failure check_uri(const field& of, const std::string& pointer,
                   const std::string& text) {
   size_t end = text.find("://");
   if (end == std::string::npos || text.rfind("file:///", 0) == 0)
     return {};
-  std::string scheme = text.substr(0, end);
-  if (scheme == "s3" || scheme == "gs" || scheme == "hdfs")
-    return {errc::not_in_build,
-            pointer + ": " + scheme +
-                ":// is not in this build, which reads paths and file:// URIs",
+  const std::string scheme = text.substr(0, end);
+  const std::string host =
+      text.substr(end + 3, text.find('/', end + 3) - (end + 3));
+  // A job is kept, shown and sent around.
+  if (host.find('@') != std::string::npos && scheme != "abfs" &&
+      scheme != "abfss")
+    return {of.mistake,
+            pointer + ": a URI of a job holds no user and no password; give "
+                      "them by the environment, such as AWS_ACCESS_KEY_ID and "
+                      "AWS_SECRET_ACCESS_KEY",
             pointer};
+  for (const char* known : {"s3", "gs", "gcs", "abfs", "abfss", "hdfs"})
+    if (scheme == known)
+      return {};
   return {of.mistake,
           pointer +
               ": expected a path, a glob or a URI like "
-              "file:///folder/name.csv, found " +
+              "file:///folder/name.csv or s3://bucket/name.csv, found " +
               json_text(json(text)),
           pointer};
 }

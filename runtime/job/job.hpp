@@ -24,6 +24,12 @@ struct source_spec {
   std::string label;                    // tables: column; empty = none
   std::vector<std::string> features;    // tables: columns; empty = all
   std::vector<std::string> null_values; // csv: of a cell that is missing
+  std::string query;                    // sql: either this
+  std::string table;                    // sql: or this
+  std::string password_env;             // sql; empty = none
+  std::string password_file;            // sql; empty = none
+  std::string partition_by;             // sql; empty = none
+  std::optional<uint64_t> connections;  // sql; null = as many as help
   std::string where;    // tables: a condition; empty = every row
   uint64_t rows = 0;    // synthetic
   uint32_t classes = 0; // synthetic

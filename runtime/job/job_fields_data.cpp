@@ -7,11 +7,63 @@ namespace {
 using fields_t = std::vector<job_field>;
 using source_access = std::function<source_spec&(job&)>;
 
-std::vector<std::string> table_words() {
+std::vector<std::string> file_words() {
   std::vector<std::string> out;
-  for (source_format one : table_formats)
+  for (source_format one : table_file_formats)
     out.push_back(to_string(one));
   return out;
+}
+
+std::vector<std::string> table_words() {
+  std::vector<std::string> out = file_words();
+  out.push_back(to_string(source_format::sql));
+  return out;
+}
+
+/// What a database needs beside its address.
+void add_database(fields_t& f, const std::string& prefix,
+                  const source_access& of) {
+  add_field(
+      f, prefix + "/uri", [of](job& j) -> field_place { return &of(j).uri; },
+      "`postgresql://user@host:5432/database`, or `sqlite:///folder/file.db`; "
+      "without a password.")
+      .must()
+      .only_with("format", source_format::sql);
+  add_field(
+      f, prefix + "/query",
+      [of](job& j) -> field_place { return &of(j).query; },
+      "The rows are the answer to it. Either this or `table`.")
+      .only_with("format", source_format::sql);
+  add_field(
+      f, prefix + "/table",
+      [of](job& j) -> field_place { return &of(j).table; },
+      "The rows are those of this table: `name`, or `schema.name`.")
+      .only_with("format", source_format::sql);
+  add_field(
+      f, prefix + "/password_env",
+      [of](job& j) -> field_place { return &of(j).password_env; },
+      "The variable of the environment that holds the password.")
+      .only_with("format", source_format::sql);
+  add_field(
+      f, prefix + "/password_file",
+      [of](job& j) -> field_place { return &of(j).password_file; },
+      "Or the file that does.")
+      .is(text_kind::path)
+      .only_with("format", source_format::sql);
+  add_field(
+      f, prefix + "/partition_by",
+      [of](job& j) -> field_place { return &of(j).partition_by; },
+      "Of PostgreSQL: a column of whole numbers, in whose order the rows come; "
+      "parts of it are read side by side. Without it those of a table are, in "
+      "the order of its pages.")
+      .only_with("format", source_format::sql);
+  add_field(
+      f, prefix + "/connections",
+      [of](job& j) -> field_place { return &of(j).connections; },
+      "Of PostgreSQL; null: 4 where the rows can be divided, else 1. The order "
+      "of the rows does not depend on it.")
+      .between(1, 64)
+      .only_with("format", source_format::sql);
 }
 
 /// One source of rows, at `prefix`.
@@ -21,10 +73,11 @@ void add_source(fields_t& f, const std::string& prefix,
       f, prefix + "/format",
       [of](job& j) -> field_place { return &of(j).format; },
       "`idx`: images and labels as in MNIST, also gzipped; `jsonl`: an object "
-      "in each line; `arrow`: Feather, or an IPC stream; `synthetic`: "
+      "in each line; `arrow`: Feather, or an IPC stream; `sql`: a database; "
+      "`synthetic`: "
       "seeded class means with noise, or with the loss `next_token` tokens of "
       "which each has a favourite successor.")
-      .later_builds({"images", "webdataset", "sql"})
+      .later_builds({"images", "webdataset"})
       .must();
   add_field(
       f, prefix + "/images",
@@ -42,10 +95,12 @@ void add_source(fields_t& f, const std::string& prefix,
       .only_with("format", source_format::idx);
   add_field(
       f, prefix + "/uri", [of](job& j) -> field_place { return &of(j).uri; },
-      "A path, a glob, or a `file://` URI.")
+      "A path, a glob, or a URI: `file://`, `s3://`, `gs://`, `abfs://`, "
+      "`hdfs://`. Credentials come from the environment.")
       .is(text_kind::uri)
       .must()
-      .only_with("format", table_words());
+      .only_with("format", file_words());
+  add_database(f, prefix, of);
   add_field(
       f, prefix + "/label",
       [of](job& j) -> field_place { return &of(j).label; },

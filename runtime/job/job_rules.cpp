@@ -192,8 +192,24 @@ void check_features(const source_spec& source, const std::string& prefix,
   }
 }
 
+void check_database(const source_spec& source, const std::string& prefix,
+                    rule_book& book) {
+  if (source.format != source_format::sql)
+    return;
+  if (source.query.empty() == source.table.empty())
+    book.refuse({prefix + "/query", prefix + "/table", prefix + "/format"},
+                "expected either a query or the name of a table in " + prefix +
+                    "/table");
+  if (!source.password_env.empty() && !source.password_file.empty())
+    book.refuse({prefix + "/password_env", prefix + "/password_file"},
+                "the password is in one place; leave one of the two out");
+}
+
 void check_sources(const job& in, rule_book& book) {
   const source_spec& train = in.data.train;
+  check_database(train, "/data/train", book);
+  if (in.data.test)
+    check_database(*in.data.test, "/data/test", book);
   check_features(train, "/data/train", book);
   if (!in.data.test)
     return;

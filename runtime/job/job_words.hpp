@@ -21,20 +21,22 @@ enum class source_format : uint8_t {
   jsonl,
   arrow,
   orc,
+  sql,
   synthetic,
 };
 template <>
 inline constexpr auto words_of<source_format> = std::to_array<std::string_view>(
-    {"idx", "csv", "parquet", "jsonl", "arrow", "orc", "synthetic"});
+    {"idx", "csv", "parquet", "jsonl", "arrow", "orc", "sql", "synthetic"});
+/// Files of rows with named columns.
+constexpr std::array table_file_formats{
+    source_format::csv, source_format::parquet, source_format::jsonl,
+    source_format::arrow, source_format::orc};
 /// Rows with named columns.
-constexpr std::array table_formats{source_format::csv, source_format::parquet,
-                                   source_format::jsonl, source_format::arrow,
-                                   source_format::orc};
 constexpr bool is_table(source_format what) {
-  for (source_format one : table_formats)
+  for (source_format one : table_file_formats)
     if (one == what)
       return true;
-  return false;
+  return what == source_format::sql;
 }
 
 enum class pipeline_op : uint8_t { scale, reshape };

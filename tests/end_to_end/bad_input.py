@@ -248,8 +248,11 @@ class Jobs(BadInput):
         job = self.table("x,y\n1,0\n")
         job["data"]["train"]["format"] = "webdataset"
         self.refuses(job, ["/data/train/format", "not in this build"])
-        job["data"]["train"].update(format="csv", uri="s3://bucket/a.csv")
-        self.refuses(job, ["s3://", "not in this build"])
+        job["data"]["train"].update(format="csv",
+                                    uri="s3://user:secret@bucket/a.csv")
+        one = self.ballast("validate", self.write("secret.json", job), code=2)
+        self.assertIn("AWS_SECRET_ACCESS_KEY", one.err)
+        self.assertNotIn("secret@", one.err)
 
     def test_devices_that_are_not_there(self):
         job = emulated_job(100)

@@ -2,9 +2,14 @@
 classes) trains after what `ballast validate --data` says of it. Method: the
 real program; the rows of the run's manifest held against a filter in Python.
 """
+import gzip
+import http.client
 import json
+import sqlite3
 import unittest
 
+from harness.moto import Moto
+from harness.postgres import GUARDED, NotInstalled, Postgres
 from harness.run_files import read_json
 
 from ballast_test import BallastTest
@@ -102,6 +107,107 @@ class Tables(BallastTest):
         manifest, samples = self.trained(mended)
         self.assertEqual(samples, ROWS - 8)
         self.assertEqual(manifest["left_out"], ["city"])
+
+    def test_tables_in_a_bucket_train_like_those_on_a_disk(self):
+        store = Moto()
+        self.addCleanup(store.end)
+        if store.missing:
+            self.skipTest(store.missing)
+        self.environment |= {"AWS_ACCESS_KEY_ID": "any",
+                             "AWS_SECRET_ACCESS_KEY": "any",
+                             "AWS_EC2_METADATA_DISABLED": "true"}
+        text = as_csv(people())
+        half = text.index("\n", len(text) // 2) + 1
+        header = text[:text.index("\n") + 1]
+        self.put(store, "data")
+        self.put(store, "data/part-1.csv", text[:half].encode())
+        self.put(store, "data/part-2.csv.gz",
+                 gzip.compress((header + text[half:]).encode()))
+        more = {"null_values": ["NA"], "where": "age is not null"}
+        here, _ = self.trained(self.job(
+            "csv", self.write("people.csv", text), **more))
+        there, samples = self.trained(self.job(
+            "csv", store.uri("data/part-*"), **more))
+        self.assertEqual(samples, ROWS - 8)
+        self.assertEqual([c["checksum"] for c in there["train"]],
+                         [c["checksum"] for c in here["train"]])
+        self.assertEqual(there["sources"],
+                         ["s3://data/part-1.csv", "s3://data/part-2.csv.gz"])
+        self.refused(2, ["s3://data/none.csv", "no such file"], "run",
+                     self.job("csv", store.uri("data/none.csv")), "--run-dir",
+                     self.folder / "none", "--no-progress")
+
+    @staticmethod
+    def put(store, name, body=b""):
+        """A plain request: moto does not look at signatures."""
+        there = http.client.HTTPConnection(store.endpoint)
+        there.request("PUT", "/" + name, body, {
+            "Authorization": "AWS4-HMAC-SHA256 Credential=any/20260101/"
+                             "us-east-1/s3/aws4_request, SignedHeaders=host, "
+                             "Signature=any"})
+        answer = there.getresponse()
+        answer.read()
+        there.close()
+        if answer.status != 200:
+            raise AssertionError(f"{name}: {answer.status}")
+
+    def sql_job(self, uri, **train):
+        return self.job("sql", uri, features=["age", "score"],
+                        where="age is not null", **train)
+
+    def checksums_from_a_file(self):
+        manifest, _ = self.trained(self.job(
+            "csv", self.write("people.csv", as_csv(people())),
+            features=["age", "score"], where="age is not null",
+            null_values=["NA"]))
+        return [chunk["checksum"] for chunk in manifest["train"]]
+
+    def test_a_table_of_sqlite_trains_like_a_file(self):
+        path = self.folder / "shop.db"
+        with sqlite3.connect(path) as base:
+            base.execute("create table people (age integer, city text, "
+                         "score real, kind text)")
+            base.executemany("insert into people values (?, ?, ?, ?)",
+                             [tuple(row.values()) for row in people()])
+        base.close()
+        manifest, samples = self.trained(self.sql_job(
+            f"sqlite://{path}", table="people"))
+        self.assertEqual(samples, ROWS - 8)
+        self.assertEqual([chunk["checksum"] for chunk in manifest["train"]],
+                         self.checksums_from_a_file())
+        self.refused(2, "nobody", "run",
+                     self.sql_job(f"sqlite://{path}", table="nobody"),
+                     "--run-dir", self.folder / "none", "--no-progress")
+
+    def test_a_query_of_postgresql_trains_like_a_file(self):
+        try:
+            server = Postgres()
+        except NotInstalled as why:
+            self.skipTest(str(why))
+        self.addCleanup(server.end)
+        values = ", ".join(
+            "({})".format(", ".join(
+                "null" if cell is None else repr(cell)
+                for cell in (i, *row.values())))
+            for i, row in enumerate(people()))
+        server.sql("create table people (id integer primary key, age integer, "
+                   "city text, score double precision, kind text); "
+                   f"insert into people values {values}; "
+                   "grant select on people to guarded")
+        self.environment["SHOP_PASSWORD"] = GUARDED
+        manifest, samples = self.trained(self.sql_job(
+            server.uri("guarded"), query="select * from people",
+            partition_by="id", connections=2, password_env="SHOP_PASSWORD"))
+        self.assertEqual(samples, ROWS - 8)
+        self.assertEqual([chunk["checksum"] for chunk in manifest["train"]],
+                         self.checksums_from_a_file())
+        self.environment["SHOP_PASSWORD"] = "wrong"
+        one = self.ballast("run", self.sql_job(
+            server.uri("guarded"), table="people",
+            password_env="SHOP_PASSWORD"), "--run-dir", self.folder / "none",
+            "--no-progress", code=1)
+        self.assertIn("password", one.err)
+        self.assertNotIn(GUARDED, one.err)
 
     def test_a_condition_is_judged_before_data_are_read(self):
         path = self.write("people.csv", as_csv(people()))

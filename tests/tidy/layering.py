@@ -54,6 +54,7 @@ THIRD_PARTY = [
     (r"(prometheus|spdlog)/", ["monitor/", "tests/monitor/"]),
     (r"sqlite3\.h", ["store/", "tests/store/"]),
     (r"httplib\.h", ["monitor/", "cli/", "tests/"]),
+    (r"arrow-adbc/", ["data/"]),
     (r"(arrow|parquet)/", ["data/", "tests/data/", "bench/"]),
     (r"(zlib|xxhash|openssl/\w+)\.h", ["data/", "tests/data/"]),
     (r"CLI/", ["cli/", "bench/"]),

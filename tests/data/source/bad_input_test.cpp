@@ -197,8 +197,6 @@ TEST_F(bad_input, csv_that_is_not_there) {
   refuses(
       job_of(table_source(source_format::csv, folder_.path().string(), "y")),
       {"is a folder"});
-  refuses(job_of(table_source(source_format::csv, "s3://bucket/a.csv", "y")),
-          {"s3://", "not in this build"}, errc::not_in_build);
   refuses(job_of(table_source(source_format::csv, "file://host/a.csv", "y")),
           {"file:///absolute/path"});
 }

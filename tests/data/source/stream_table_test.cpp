@@ -92,7 +92,7 @@ TEST_F(every_format, gives_the_same_rows) {
   const source_table csv = read(source_format::csv, "");
   EXPECT_EQ(csv.rows, uint64_t(rows));
   EXPECT_THAT(csv.class_names, ElementsAre("apple", "fig", "pear"));
-  for (source_format format : table_formats) {
+  for (source_format format : table_file_formats) {
     const source_table found = read(format, "");
     EXPECT_EQ(found.features, csv.features) << to_string(format);
     EXPECT_EQ(found.labels, csv.labels) << to_string(format);
@@ -108,7 +108,7 @@ TEST_F(every_format, takes_the_same_rows_on_a_condition) {
       taken.push_back(uint64_t(i));
   const source_table csv = read(source_format::csv, where);
   EXPECT_THAT(csv.columns, ElementsAre("age", "score"));
-  for (source_format format : table_formats) {
+  for (source_format format : table_file_formats) {
     const source_table found = read(format, where);
     EXPECT_EQ(found.taken_rows, taken) << to_string(format);
     EXPECT_EQ(found.features, csv.features) << to_string(format);
@@ -117,7 +117,7 @@ TEST_F(every_format, takes_the_same_rows_on_a_condition) {
 }
 
 TEST_F(every_format, names_the_row_of_a_missing_value) {
-  for (source_format format : table_formats) {
+  for (source_format format : table_file_formats) {
     source_spec source = table_source(
         format, (folder_ / ("t." + to_string(format))).string(), "kind");
     try {

@@ -129,7 +129,7 @@ std::string refusal_of(Call call, errc code = errc::invalid_data) {
     call();
   } catch (const ballast_error& error) {
     EXPECT_EQ(error.what_failed().code, code) << error.what();
-    const std::string text = error.what();
+    std::string text = error.what();
     EXPECT_EQ(text.find('\n'), std::string::npos) << text;
     EXPECT_LT(text.size(), 1000U) << text;
     return text;

@@ -1,0 +1,20 @@
+/// The database of a job's source.
+#pragma once
+
+#include "data/source/database_stream.hpp"
+#include "data/source/source_table.hpp"
+
+#include <memory>
+#include <string>
+
+namespace ballast::data {
+
+/// ballast_error as open_database().
+std::unique_ptr<database_stream> open_database(const source_spec& spec,
+                                               const std::string& pointer,
+                                               const store::work_watch& stop);
+/// "localhost/shop: orders", for the list of sources.
+std::string name_of_database(const source_spec& spec,
+                             const std::string& pointer);
+
+} // namespace ballast::data
