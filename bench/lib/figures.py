@@ -67,7 +67,7 @@ def lines(part, machine, raw, verdicts):
     for address, values in found.items():
         if not is_summary(values):
             values = {"n": len(values), "median": statistics.median(values), "min": min(values), "max": max(values)}
-        out.append({"part": part, "figure": ", ".join(address), "median": round(values["median"], 6),
+        out.append({"part": part, "figure": ", ".join(map(str, address)), "median": round(values["median"], 6),
                     "least": round(values["min"], 6), "most": round(values["max"], 6), "n": values["n"],
                     "machine": where})
     return out
