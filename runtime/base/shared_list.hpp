@@ -5,7 +5,6 @@
 /// Different objects may be used on different threads, copies of one list too.
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <initializer_list>
 #include <memory>
@@ -49,8 +48,6 @@ public:
       held_ = std::make_shared<std::vector<T>>();
     else if (held_.use_count() > 1)
       held_ = std::make_shared<std::vector<T>>(*held_);
-    else // behind the last reads of a thread that has just let go of its copy
-      std::atomic_thread_fence(std::memory_order_acquire);
     return *held_;
   }
   void push_back(T one) { own().push_back(std::move(one)); }
