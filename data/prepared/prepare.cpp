@@ -121,12 +121,13 @@ std::vector<std::string> sources_of(const job& what) {
   return out;
 }
 
-void write_set(const job& what, const std::string& key, const fs::path& folder,
+void write_set(const job& what, const std::vector<std::string>& sources,
+               const std::string& key, const fs::path& folder,
                const store::work_watch& stop) {
   const job_tables from(what, stop);
   check_stop(stop);
   ledger::manifest about;
-  about.sources = sources_of(what);
+  about.sources = sources;
   about.content_id = key;
   about.label = from.train.label;
   about.left_out = from.train.left_out;
@@ -160,7 +161,8 @@ struct folder_guard {
 };
 
 /// Under the exclusive lock of `key`: prepares the set and moves it into place.
-void make_set(const job& what, const json& identity, const std::string& key,
+void make_set(const job& what, const std::vector<std::string>& sources,
+              const json& identity, const std::string& key,
               prepare_cache& cache, const store::work_watch& stop) {
   const fs::path making = cache.making_of(key);
   const fs::path place = cache.folder_of(key);
@@ -171,7 +173,7 @@ void make_set(const job& what, const json& identity, const std::string& key,
   fs::create_directory(making, error);
   if (error)
     refuse_write(making, error.value());
-  write_set(what, key, making, stop);
+  write_set(what, sources, key, making, stop);
   if (const json now = set_identity(what, cache, stop); now != identity)
     throw ballast_error(errc::invalid_data,
                         changed_source(what, identity, now) +
@@ -193,7 +195,8 @@ public:
   finder(const job& what, const fs::path& folder,
          const prepare_options& options)
       : what_(what), options_(options), cache_(folder),
-        identity_(set_identity(what, cache_, options.stop)) {
+        identity_(set_identity(what, cache_, options.stop)),
+        sources_(sources_of(what)) {
     content_hash hash;
     hash.update(json_text(identity_));
     key_ = hex16(hash.digest());
@@ -319,7 +322,7 @@ private:
     if (!is_there())
       return nullptr;
     try {
-      auto out = open_held(place(), lock_, sources_of(what_));
+      auto out = open_held(place(), lock_, sources_);
       check_looked_at_all_rows(out->about());
       cache_.touch(key_);
       return out;
@@ -331,7 +334,7 @@ private:
 
   void make() {
     try {
-      make_set(what_, identity_, key_, cache_, options_.stop);
+      make_set(what_, sources_, identity_, key_, cache_, options_.stop);
     } catch (const std::bad_alloc&) {
       throw ballast_error(errc::device_failed,
                           "not enough memory to prepare the data; prepare it "
@@ -343,6 +346,7 @@ private:
   const prepare_options options_;
   prepare_cache cache_;
   const json identity_;
+  const std::vector<std::string> sources_; // to find them may cost requests
   std::string key_;
   std::shared_ptr<store::file_lock> lock_;
 };

@@ -1,6 +1,7 @@
 #include "data/source/adbc_driver.hpp"
 
 #include "runtime/base/errors.hpp"
+#include "store/own_folders.hpp"
 
 #include <arrow-adbc/adbc.h>
 
@@ -50,23 +51,8 @@ const char* name_of(database_kind kind) {
 
 std::vector<std::string> driver_folders(database_kind kind) {
   std::vector<std::string> out;
-  std::error_code error;
-  static const int anchor = 0;
-  Dl_info info{};
-  if (dladdr(&anchor, &info) != 0 && info.dli_fname &&
-      std::string(info.dli_fname).find('/') != std::string::npos) {
-    const fs::path file = fs::canonical(info.dli_fname, error);
-    if (!error)
-      out.push_back(file.parent_path().string());
-  }
-  const fs::path program = fs::read_symlink("/proc/self/exe", error);
-  if (!error) {
-    const std::string beside = program.parent_path().string();
-    if (out.empty() || out.back() != beside)
-      out.push_back(beside);
-    out.push_back(
-        (program.parent_path().parent_path() / "lib" / "ballast").string());
-  }
+  for (const fs::path& folder : store::own_folders())
+    out.push_back(folder.string());
   out.push_back(
       (fs::path(BALLAST_ADBC_FOLDER) / ("adbc_driver_" + driver_word(kind)))
           .string());

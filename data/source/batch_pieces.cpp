@@ -177,7 +177,7 @@ void batch_pieces::put(std::shared_ptr<arrow::RecordBatch> batch) {
                                      double(bytes_max_) / double(decoded)));
 }
 
-arrow::Result<std::shared_ptr<arrow::RecordBatch>> batch_pieces::next() {
+arrow::Result<std::shared_ptr<arrow::RecordBatch>> batch_pieces::cut() {
   if (plain_ == nullptr) {
     if (batch_ == nullptr || at_ == batch_->num_rows()) {
       batch_ = nullptr;
@@ -199,6 +199,8 @@ arrow::Result<std::shared_ptr<arrow::RecordBatch>> batch_pieces::next() {
     out = plain_->Slice(plain_at_, rows);
   }
   plain_at_ += rows;
+  before_ = rows_;
+  rows_ += rows;
   if (plain_at_ == plain_->num_rows())
     plain_ = nullptr;
   return out;

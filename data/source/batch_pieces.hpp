@@ -2,7 +2,8 @@
 /// plain values, columns take the order in which they were chosen, and large
 /// batches are cut. Includes Arrow; for source files of data/ only.
 ///
-/// No state but the batch that is being cut; one thread. Errors: Arrow's.
+/// No state but the batch that is being cut, and counts; one thread. Errors:
+/// Arrow's.
 #pragma once
 
 #include <arrow/result.h>
@@ -50,23 +51,44 @@ private:
   bool all_ = true;
 };
 
-/// One batch, piece by piece.
+/// Batches, piece by piece; counts their rows.
 class batch_pieces {
 public:
   explicit batch_pieces(int64_t bytes_max = piece_bytes_max)
       : bytes_max_(bytes_max) {}
 
-  void put(std::shared_ptr<arrow::RecordBatch> batch);
-  /// The next piece, of plain values; null once all rows are out.
-  arrow::Result<std::shared_ptr<arrow::RecordBatch>> next();
+  /// The next piece, of plain values, never an empty one. `read` gives the next
+  /// batch where one is needed; null, as this then: there is none.
+  template <class Read>
+  arrow::Result<std::shared_ptr<arrow::RecordBatch>> next(Read read) {
+    for (;;) {
+      auto out = cut();
+      if (!out.ok() || *out != nullptr)
+        return out;
+      std::shared_ptr<arrow::RecordBatch> batch = read();
+      if (batch == nullptr)
+        return nullptr;
+      put(std::move(batch));
+    }
+  }
+  /// Before the first one of the piece that came last.
+  int64_t rows_before() const { return before_; }
+  /// Up to and with the piece that came last.
+  int64_t rows() const { return rows_; }
 
 private:
+  void put(std::shared_ptr<arrow::RecordBatch> batch);
+  /// Null once all rows of the batch are out.
+  arrow::Result<std::shared_ptr<arrow::RecordBatch>> cut();
+
   int64_t bytes_max_;
   std::shared_ptr<arrow::RecordBatch> batch_;
   int64_t at_ = 0;
   int64_t rows_at_once_ = 0; // as many as dictionaries allow
   std::shared_ptr<arrow::RecordBatch> plain_;
   int64_t plain_at_ = 0;
+  int64_t before_ = 0;
+  int64_t rows_ = 0;
 };
 
 } // namespace ballast::data

@@ -72,8 +72,10 @@ void csv_stream::read_header() {
   if (!has_row_)
     refuse(printable(path_) +
            ": has no rows after its header; the data set is empty");
+  find_numeric();
   for (size_t i = 0; i < columns_.size(); ++i)
-    columns_[i].numeric = !how_.all_text && column_is_numeric(i);
+    chosen_.push_back(int(i));
+  cells_.resize(chosen_.size());
 }
 
 std::string_view csv_stream::value_of(std::string_view cell) const {
@@ -84,17 +86,28 @@ std::string_view csv_stream::value_of(std::string_view cell) const {
              : std::string_view();
 }
 
-/// By the first cell that says something.
-bool csv_stream::column_is_numeric(size_t column) const {
-  std::string_view cell = value_of(fields_[column]);
+/// By the first cell of each that says something.
+void csv_stream::find_numeric() {
+  if (how_.all_text)
+    return;
+  std::vector<size_t> silent; // columns, so far
+  for (size_t i = 0; i < columns_.size(); ++i)
+    silent.push_back(i);
+  const auto tells = [this](size_t column, std::string_view cell) {
+    double ignored = 0;
+    const parsed found = parse_number(value_of(cell), ignored);
+    columns_[column].numeric = found != parsed::text;
+    return found != parsed::empty;
+  };
+  std::erase_if(silent, [&](size_t i) { return tells(i, fields_[i]); });
   csv_records ahead(text_);
   std::vector<std::string_view> row;
-  for (size_t i = 0; cell.empty() && i < rows_looked_ahead && ahead.next(row);
-       ++i)
-    if (i > 0 && column < row.size())
-      cell = value_of(row[column]);
-  double ignored = 0;
-  return parse_number(cell, ignored) != parsed::text;
+  for (size_t i = 0;
+       i < rows_looked_ahead && !silent.empty() && ahead.next(row); ++i)
+    if (i > 0) // behind the header
+      std::erase_if(silent, [&](size_t column) {
+        return column < row.size() && tells(column, row[column]);
+      });
 }
 
 bool csv_stream::next_row() {

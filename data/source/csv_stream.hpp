@@ -44,13 +44,9 @@ public:
   std::shared_ptr<arrow::RecordBatch> next() override;
   std::string place_of(int64_t row) const override;
   bool read_as(int column, column_content what) override;
+  void leave_out(const std::vector<int>& columns, bool all) override;
   std::optional<std::string_view> text_of(int chosen,
                                           int64_t row) const override;
-
-  /// Columns of text that are left out for that: a number in one of them is
-  /// refused, because nobody wants such a column left out. Before choose().
-  /// `all`: nothing else is there, so that all rows are looked at now.
-  void leave_out(const std::vector<int>& columns, bool all);
 
 private:
   struct column {
@@ -77,7 +73,7 @@ private:
 
   /// Without blanks around it; empty if it is missing.
   std::string_view value_of(std::string_view cell) const;
-  bool column_is_numeric(size_t column) const;
+  void find_numeric();
 
   const std::string path_;
   const terms how_;

@@ -113,33 +113,26 @@ public:
   }
 
   std::shared_ptr<arrow::RecordBatch> next() override {
-    first_row_ += rows_;
-    rows_ = 0;
-    for (;;) {
-      file_.check_stop();
-      std::shared_ptr<arrow::RecordBatch> piece =
-          file_.take(pieces_.next(), reading_ipc);
-      if (piece != nullptr) {
-        rows_ = piece->num_rows();
-        return piece;
-      }
-      std::shared_ptr<arrow::RecordBatch> batch = batches_->next();
-      if (batch == nullptr)
-        return nullptr;
-      // Offsets of a damaged file would be followed anywhere.
-      file_.check(batch->ValidateFull(), "is damaged after row " +
-                                             std::to_string(first_row_) +
-                                             ": write it again");
-      if (batch->num_rows() > 0)
-        pieces_.put(columns_.pick(batch));
-    }
+    file_.check_stop();
+    return file_.take(pieces_.next([this] { return read(); }), reading_ipc);
   }
 
   std::string place_of(int64_t row) const override {
-    return file_.name() + ": row " + std::to_string(first_row_ + row + 1);
+    return file_.name() + ": row " +
+           std::to_string(pieces_.rows_before() + row + 1);
   }
 
 private:
+  std::shared_ptr<arrow::RecordBatch> read() {
+    file_.check_stop();
+    const std::shared_ptr<arrow::RecordBatch> batch = batches_->next();
+    if (batch == nullptr)
+      return nullptr;
+    // Offsets of a damaged file would be followed anywhere.
+    file_.check(batch->ValidateFull(), damaged_after(pieces_.rows()));
+    return columns_.pick(batch);
+  }
+
   /// True for a file with its table of batches at the end.
   bool look() const {
     constexpr int64_t looked_at = 64;
@@ -181,8 +174,6 @@ private:
   int fields_ = 0;
   chosen_columns columns_{0};
   batch_pieces pieces_;
-  int64_t first_row_ = 0; // of the piece that came last
-  int64_t rows_ = 0;
 };
 
 } // namespace

@@ -47,30 +47,13 @@ public:
   }
 
   std::shared_ptr<arrow::RecordBatch> next() override {
-    first_row_ += rows_;
-    rows_ = 0;
-    for (;;) {
-      file_.check_stop();
-      std::shared_ptr<arrow::RecordBatch> piece =
-          file_.take(pieces_.next(), reading_orc);
-      if (piece != nullptr) {
-        rows_ = piece->num_rows();
-        return piece;
-      }
-      std::shared_ptr<arrow::RecordBatch> batch = read();
-      if (batch == nullptr)
-        return nullptr;
-      file_.check(batch->ValidateFull(), "is damaged after row " +
-                                             std::to_string(first_row_) +
-                                             ": write it again");
-      if (batch->num_rows() > 0)
-        pieces_.put(read_all_ ? columns_.pick_of_all(batch)
-                              : columns_.pick(batch));
-    }
+    file_.check_stop();
+    return file_.take(pieces_.next([this] { return read(); }), reading_orc);
   }
 
   std::string place_of(int64_t row) const override {
-    return file_.name() + ": row " + std::to_string(first_row_ + row + 1);
+    return file_.name() + ": row " +
+           std::to_string(pieces_.rows_before() + row + 1);
   }
 
 private:
@@ -107,15 +90,18 @@ private:
   }
 
   std::shared_ptr<arrow::RecordBatch> read() {
+    file_.check_stop();
     if (batches_ == nullptr)
       begin();
-    std::shared_ptr<arrow::RecordBatch> out =
+    const std::shared_ptr<arrow::RecordBatch> batch =
         guarded([&] { return batches_->Next(); });
-    if (out == nullptr)
+    if (batch == nullptr) {
       check_rows();
-    else
-      rows_read_ += out->num_rows();
-    return out;
+      return nullptr;
+    }
+    rows_read_ += batch->num_rows();
+    file_.check(batch->ValidateFull(), damaged_after(pieces_.rows()));
+    return read_all_ ? columns_.pick_of_all(batch) : columns_.pick(batch);
   }
 
   /// Not stripe by stripe: seeking to one makes the library follow the row
@@ -170,8 +156,6 @@ private:
   std::shared_ptr<arrow::RecordBatchReader> batches_;
   int64_t rows_read_ = 0;
   batch_pieces pieces_;
-  int64_t first_row_ = 0; // of the piece that came last
-  int64_t rows_ = 0;
 };
 
 } // namespace

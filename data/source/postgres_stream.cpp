@@ -1,7 +1,8 @@
 // Rows of PostgreSQL: a snapshot, exported to as many connections as there are
 // parts to read at once.
+#include "data/base/arrow_support.hpp"
 #include "data/base/content_hash.hpp"
-#include "data/source/batch_slices.hpp"
+#include "data/source/batch_pieces.hpp"
 #include "data/source/database_kinds.hpp"
 #include "data/source/ordered_parts.hpp"
 #include "data/source/postgres_parts.hpp"
@@ -65,21 +66,16 @@ public:
       reading_ = read_parts(
           [this](size_t part) { return select(chosen_) + parts_.clause(part); },
           chosen_of(*schema_, chosen_));
-    for (;;) {
-      if (std::shared_ptr<arrow::RecordBatch> rows = slices_.next()) {
-        rows_come_ = uint64_t(slices_.rows());
-        return rows;
-      }
-      const std::shared_ptr<arrow::RecordBatch> rows = reading_->next();
-      if (!rows)
-        return nullptr;
-      slices_.add(rows);
-    }
+    std::shared_ptr<arrow::RecordBatch> out =
+        take_arrow(pieces_.next([this] { return reading_->next(); }),
+                   errc::device_failed, context_.place);
+    rows_come_ = uint64_t(pieces_.rows());
+    return out;
   }
 
   std::string place_of(int64_t row) const override {
     return context_.source + ": row " +
-           std::to_string(slices_.rows_before() + row + 1);
+           std::to_string(pieces_.rows_before() + row + 1);
   }
 
   std::string identity() override {
@@ -337,7 +333,7 @@ private:
   std::vector<std::string> notes_;
   std::vector<int> chosen_;
   postgres_parts parts_;
-  batch_slices slices_{database_batch_bytes};
+  batch_pieces pieces_{database_batch_bytes};
   std::atomic<uint64_t> rows_come_{0};
   std::vector<std::unique_ptr<adbc_session>> sessions_;
   std::unique_ptr<ordered_parts> reading_; // ends before its sessions

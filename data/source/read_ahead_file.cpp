@@ -1,5 +1,6 @@
 #include "data/source/read_ahead_file.hpp"
 
+#include "data/source/positioned_file.hpp"
 #include "data/source/stream_file.hpp"
 
 #include <arrow/buffer.h>
@@ -20,36 +21,20 @@ constexpr int64_t window_min = 256 << 10;
 constexpr int64_t window_max = 8 << 20;
 constexpr int64_t large_read = 4 << 20;
 
-class read_ahead_file : public arrow::io::RandomAccessFile {
+class read_ahead_file : public positioned_file {
 public:
-  using arrow::io::RandomAccessFile::ReadAsync;
-  using arrow::io::RandomAccessFile::ReadAt;
+  using positioned_file::ReadAsync;
+  using positioned_file::ReadAt;
 
   read_ahead_file(std::shared_ptr<arrow::io::RandomAccessFile> file,
                   int64_t size,
                   std::function<failure(const arrow::Status&)> explain)
-      : file_(std::move(file)), size_(size), explain_(std::move(explain)) {}
+      : positioned_file(size), file_(std::move(file)),
+        explain_(std::move(explain)) {}
   ~read_ahead_file() override { drop_next(); }
 
   arrow::Status Close() override { return file_->Close(); }
   bool closed() const override { return file_->closed(); }
-  arrow::Result<int64_t> Tell() const override { return at_; }
-  arrow::Result<int64_t> GetSize() override { return size_; }
-  arrow::Status Seek(int64_t position) override {
-    at_ = position;
-    return arrow::Status::OK();
-  }
-  arrow::Result<int64_t> Read(int64_t bytes, void* out) override {
-    ARROW_ASSIGN_OR_RAISE(const int64_t got, ReadAt(at_, bytes, out));
-    at_ += got;
-    return got;
-  }
-  arrow::Result<arrow_buffer> Read(int64_t bytes) override {
-    ARROW_ASSIGN_OR_RAISE(arrow_buffer out, ReadAt(at_, bytes));
-    at_ += out->size();
-    return out;
-  }
-
   arrow::Result<int64_t> ReadAt(int64_t position, int64_t bytes,
                                 void* out) override {
     ARROW_ASSIGN_OR_RAISE(bytes, within(position, bytes));
@@ -105,12 +90,6 @@ private:
                : arrow::Result<T>(with_detail(result.status(), explain_));
   }
 
-  arrow::Result<int64_t> within(int64_t position, int64_t bytes) const {
-    if (position < 0 || bytes < 0)
-      return arrow::Status::Invalid("a negative position or length");
-    return std::clamp<int64_t>(size_ - std::min(position, size_), 0, bytes);
-  }
-
   bool holds(int64_t position) const {
     return window_ != nullptr && position >= begin_ &&
            position < begin_ + window_->size();
@@ -135,7 +114,7 @@ private:
     window_ = *got;
     begin_ = position;
     const int64_t end = begin_ + window_->size();
-    if (goes_on && end < size_) {
+    if (goes_on && end < size()) {
       width_ = std::min(window_max, width_ * 2);
       ask(end);
     }
@@ -143,7 +122,7 @@ private:
   }
 
   void ask(int64_t position) {
-    next_ = file_->ReadAsync(position, std::min(width_, size_ - position));
+    next_ = file_->ReadAsync(position, std::min(width_, size() - position));
   }
 
   /// The answer to a request that is on its way is waited for: it would find
@@ -155,9 +134,7 @@ private:
   }
 
   const std::shared_ptr<arrow::io::RandomAccessFile> file_;
-  const int64_t size_;
   const std::function<failure(const arrow::Status&)> explain_;
-  int64_t at_ = 0;
 
   std::mutex mutex_;
   int64_t begin_ = 0; // of window_

@@ -42,6 +42,11 @@ public:
   virtual bool read_as(int /*column*/, column_content /*what*/) {
     return false;
   }
+  /// Of such a file: columns of text that are left out for that. A number in
+  /// one of them is an error from now on, because nobody wants such a column
+  /// left out. Before choose(). `all`: nothing else is there, so that all rows
+  /// are looked at now.
+  virtual void leave_out(const std::vector<int>& /*columns*/, bool /*all*/) {}
   /// A cell of the batch that came last as it stands in such a file, valid
   /// until the next call; `chosen` by the order of choose(). Nothing: as the
   /// batch has it.

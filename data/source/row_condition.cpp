@@ -32,16 +32,21 @@ row_condition::row_condition(const std::string& text, std::string pointer)
 
 std::vector<int>
 row_condition::columns(const std::shared_ptr<arrow::Schema>& of) const {
-  (void)bind(of);
+  (void)naming(pointer_, [&] { return what_.bind_condition(of); });
   std::vector<int> out;
   for (const std::string& name : what_.columns())
     out.push_back(of->GetFieldIndex(name));
   return out;
 }
 
-bound_expression
-row_condition::bind(const std::shared_ptr<arrow::Schema>& to) const {
-  return naming(pointer_, [&] { return what_.bind_condition(to); });
+bound_expression row_condition::bind(const arrow::Schema& of,
+                                     const std::vector<int>& columns) const {
+  arrow::FieldVector fields;
+  for (int column : columns)
+    fields.push_back(of.field(column));
+  return naming(pointer_, [&] {
+    return what_.bind_condition(arrow::schema(std::move(fields)));
+  });
 }
 
 } // namespace ballast::data

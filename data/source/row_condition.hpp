@@ -21,8 +21,10 @@ public:
   /// that can be checked before a row is read: ballast_error{invalid_job,
   /// invalid_data}.
   std::vector<int> columns(const std::shared_ptr<arrow::Schema>& of) const;
-  /// For batches with these columns, which must hold those that it reads.
-  bound_expression bind(const std::shared_ptr<arrow::Schema>& to) const;
+  /// For batches with these columns of the file, which must hold those that it
+  /// reads.
+  bound_expression bind(const arrow::Schema& of,
+                        const std::vector<int>& columns) const;
 
 private:
   std::string pointer_;

@@ -1,8 +1,9 @@
 // Rows of an SQLite file. Its values have types, its columns have none: one
 // pass over the rows finds the type that holds each column, before any row is
 // read.
+#include "data/base/arrow_support.hpp"
 #include "data/base/content_hash.hpp"
-#include "data/source/batch_slices.hpp"
+#include "data/source/batch_pieces.hpp"
 #include "data/source/database_kinds.hpp"
 #include "data/source/ordered_parts.hpp"
 #include "data/source/postgres_parts.hpp"
@@ -120,21 +121,16 @@ public:
   std::shared_ptr<arrow::RecordBatch> next() override {
     if (!reading_)
       begin_reading();
-    for (;;) {
-      if (std::shared_ptr<arrow::RecordBatch> rows = slices_.next()) {
-        rows_come_ = uint64_t(slices_.rows());
-        return rows;
-      }
-      const std::shared_ptr<arrow::RecordBatch> rows = reading_->next();
-      if (!rows)
-        return nullptr;
-      slices_.add(rows);
-    }
+    std::shared_ptr<arrow::RecordBatch> out =
+        take_arrow(pieces_.next([this] { return reading_->next(); }),
+                   errc::device_failed, context_.place);
+    rows_come_ = uint64_t(pieces_.rows());
+    return out;
   }
 
   std::string place_of(int64_t row) const override {
     return context_.source + ": row " +
-           std::to_string(slices_.rows_before() + row + 1);
+           std::to_string(pieces_.rows_before() + row + 1);
   }
 
   std::string identity() override {
@@ -299,7 +295,7 @@ private:
   std::vector<sqlite_column> columns_;
   std::vector<std::string> notes_;
   std::vector<int> chosen_;
-  batch_slices slices_{database_batch_bytes};
+  batch_pieces pieces_{database_batch_bytes};
   std::atomic<uint64_t> rows_come_{0};
   std::unique_ptr<adbc_session> session_;
   std::unique_ptr<ordered_parts> reading_; // ends before its session

@@ -1,5 +1,6 @@
 #include "data/source/stream_file.hpp"
 
+#include "data/source/positioned_file.hpp"
 #include "data/source/source_error.hpp"
 #include "runtime/base/printable.hpp"
 
@@ -64,35 +65,16 @@ arrow::MemoryPool* limited_pool() {
 /// Ends reads at the end of the file, so that a damaged length cannot ask for
 /// memory, and keeps the first failure, because some readers of Arrow pass on
 /// nothing but its text.
-class stream_file::guarded_file : public arrow::io::RandomAccessFile {
+class stream_file::guarded_file : public positioned_file {
 public:
-  using arrow::io::RandomAccessFile::ReadAsync;
-  using arrow::io::RandomAccessFile::ReadAt;
+  using positioned_file::ReadAsync;
+  using positioned_file::ReadAt;
 
   guarded_file(std::shared_ptr<arrow::io::RandomAccessFile> below, int64_t size)
-      : below_(std::move(below)), size_(size) {}
+      : positioned_file(size), below_(std::move(below)) {}
 
   arrow::Status Close() override { return arrow::Status::OK(); }
   bool closed() const override { return below_->closed(); }
-  arrow::Result<int64_t> Tell() const override { return at_; }
-  arrow::Result<int64_t> GetSize() override { return size_; }
-  arrow::Status Seek(int64_t position) override {
-    if (position < 0)
-      return arrow::Status::Invalid("a position before the begin of the file");
-    at_ = position;
-    return arrow::Status::OK();
-  }
-  arrow::Result<int64_t> Read(int64_t bytes, void* out) override {
-    ARROW_ASSIGN_OR_RAISE(const int64_t got, ReadAt(at_, bytes, out));
-    at_ += got;
-    return got;
-  }
-  arrow::Result<std::shared_ptr<arrow::Buffer>> Read(int64_t bytes) override {
-    ARROW_ASSIGN_OR_RAISE(std::shared_ptr<arrow::Buffer> out,
-                          ReadAt(at_, bytes));
-    at_ += out->size();
-    return out;
-  }
   arrow::Result<int64_t> ReadAt(int64_t position, int64_t bytes,
                                 void* out) override {
     ARROW_ASSIGN_OR_RAISE(const int64_t most, within(position, bytes));
@@ -125,11 +107,6 @@ public:
   }
 
 private:
-  arrow::Result<int64_t> within(int64_t position, int64_t bytes) const {
-    if (position < 0 || bytes < 0)
-      return arrow::Status::Invalid("a negative position or length");
-    return std::clamp<int64_t>(size_ - std::min(position, size_), 0, bytes);
-  }
   template <class T>
   arrow::Result<T> noted(arrow::Result<T> result) {
     note(result.status());
@@ -144,11 +121,13 @@ private:
   }
 
   const std::shared_ptr<arrow::io::RandomAccessFile> below_;
-  const int64_t size_;
-  int64_t at_ = 0;
   mutable std::mutex mutex_;
   arrow::Status failure_;
 };
+
+std::string damaged_after(int64_t row) {
+  return "is damaged after row " + std::to_string(row) + ": write it again";
+}
 
 std::string words_of(const arrow::Status& status) {
   std::string text = status.message();

@@ -89,6 +89,9 @@ private:
   int64_t size_ = 0;
 };
 
+/// For check(): what is found wrong in the batch behind that row.
+std::string damaged_after(int64_t row);
+
 /// Arrow's words in one line, without what is only of use to its authors.
 std::string words_of(const arrow::Status& status);
 

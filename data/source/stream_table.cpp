@@ -84,12 +84,13 @@ private:
       for (size_t feature : choice_.features)
         table_.columns.push_back(columns_[feature].name);
     std::vector<int> read;
-    const auto place_of = [&read](size_t column) {
-      const auto found = std::find(read.begin(), read.end(), int(column));
-      if (found != read.end())
-        return size_t(found - read.begin());
-      read.push_back(int(column));
-      return read.size() - 1;
+    std::vector<std::optional<size_t>> places(columns_.size()); // in `read`
+    const auto place_of = [&](size_t column) {
+      if (!places[column]) {
+        places[column] = read.size();
+        read.push_back(int(column));
+      }
+      return *places[column];
     };
     for (size_t feature : choice_.features)
       features_.push_back(place_of(feature));
@@ -100,10 +101,7 @@ private:
     if (where_ != nullptr) {
       for (int column : where_->columns(schema_))
         place_of(size_t(column));
-      arrow::FieldVector fields;
-      for (int column : read)
-        fields.push_back(from_.schema()->field(column));
-      taken_ = where_->bind(arrow::schema(std::move(fields)));
+      taken_ = where_->bind(*from_.schema(), read);
     }
     from_.choose(std::move(read));
   }
@@ -118,8 +116,7 @@ private:
         texts.push_back(int(i));
       }
     }
-    if (auto* csv = dynamic_cast<csv_stream*>(&from_))
-      csv->leave_out(texts, table_.columns.empty() && !has_feature());
+    from_.leave_out(texts, table_.columns.empty() && !has_feature());
   }
 
   bool has_feature() const {

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string_view>
@@ -22,15 +23,15 @@ namespace {
 
 using nlohmann::json;
 
-void note_number(column_survey& to, double number, surveyed_cell cell) {
+void note_number(column_survey& to, double number, const std::string& place) {
   if (to.numbers + to.texts == 0)
     to.numeric = true;
   if (++to.numbers == 1)
-    to.first_number = cell;
+    to.first_number = {place, ""};
   const float value = float(number);
   if (!(value - value == 0)) {
     if (++to.unusable == 1)
-      to.first_unusable = std::move(cell);
+      to.first_unusable = {place, ""};
     return;
   }
   const bool first = to.numbers - to.unusable == 1;
@@ -63,50 +64,46 @@ public:
   /// Only the rows that are taken; empty: all.
   void read(const arrow::Array& cells, const std::vector<bool>& taken,
             size_t first) {
+    const bool numeric = holds_numbers(*cells.type());
+    const std::vector<double> numbers =
+        numeric ? numbers_of(cells) : std::vector<double>();
     for (int64_t row = 0; row < cells.length(); ++row)
       if (!taken.empty() && !taken[first + size_t(row)])
         continue;
       else if (const auto text = from_.text_of(column_, row))
         read_text(*text, row);
+      else if (cells.IsNull(row))
+        missing(row);
+      else if (numeric)
+        number(numbers[size_t(row)], row);
       else
-        read_typed(cells, row);
+        text_is(cell_of(cells, row), row);
   }
 
 private:
-  std::string place(int64_t row) const { return from_.place_of(row); }
-
-  void read_text(std::string_view text, int64_t row) {
-    double number = 0;
-    switch (parse_number(text, number)) {
-    case parsed::number:
-      // The place costs more than the rest, and few are asked for.
-      return note_number(to_, number,
-                         to_.numbers == 0 || !std::isfinite(float(number))
-                             ? surveyed_cell{place(row), std::string(text)}
-                             : surveyed_cell{});
-    case parsed::empty:
-      return note_missing(to_, to_.missing == 0 ? place(row) : "");
-    case parsed::text:
-      return note_text(to_, std::string(text),
-                       to_.texts == 0 ? place(row) : "");
-    }
+  // The place costs more than the rest, and is asked for once.
+  std::string place(bool asked, int64_t row) const {
+    return asked ? from_.place_of(row) : std::string();
+  }
+  void missing(int64_t row) { note_missing(to_, place(to_.missing == 0, row)); }
+  void number(double what, int64_t row) {
+    note_number(to_, what,
+                place(to_.numbers == 0 || !std::isfinite(float(what)), row));
+  }
+  void text_is(const std::string& what, int64_t row) {
+    note_text(to_, what, place(to_.texts == 0, row));
   }
 
-  void read_typed(const arrow::Array& cells, int64_t row) {
-    if (cells.IsNull(row))
-      return note_missing(to_, to_.missing == 0 ? place(row) : "");
-    const std::string text = cell_of(cells, row);
-    double number = 0;
-    if (holds_numbers(*cells.type()) &&
-        parse_number(text == "true"    ? "1"
-                     : text == "false" ? "0"
-                                       : std::string_view(text),
-                     number) == parsed::number)
-      return note_number(to_, number,
-                         to_.numbers == 0 || !std::isfinite(float(number))
-                             ? surveyed_cell{place(row), text}
-                             : surveyed_cell{});
-    note_text(to_, text, to_.texts == 0 ? place(row) : "");
+  void read_text(std::string_view text, int64_t row) {
+    double found = 0;
+    switch (parse_number(text, found)) {
+    case parsed::number:
+      return number(found, row);
+    case parsed::empty:
+      return missing(row);
+    case parsed::text:
+      return text_is(std::string(text), row);
+    }
   }
 
   column_survey& to_;
@@ -155,11 +152,14 @@ private:
       if (!arrow::is_nested(schema->field(i)->type()->id()))
         flat.push_back(i);
     from->choose(flat);
+    std::vector<size_t> here; // of out_.columns
+    for (int i : flat)
+      here.push_back(column(schema->field(i)->name()));
     const std::vector<bool> taken = rows_taken(file);
     size_t first = 0;
     while (const std::shared_ptr<arrow::RecordBatch> batch = from->next()) {
       for (int i = 0; i < batch->num_columns(); ++i)
-        column_reader(column(schema->field(flat[size_t(i)])->name()), *from, i)
+        column_reader(out_.columns[here[size_t(i)]], *from, i)
             .read(*batch->column(i), taken, first);
       first += size_t(batch->num_rows());
     }
@@ -179,11 +179,7 @@ private:
         open_table(spec_, request_, file, nullptr);
     const std::shared_ptr<arrow::Schema> schema = from->schema();
     const std::vector<int> columns = where.columns(schema);
-    arrow::FieldVector fields;
-    for (int column : columns)
-      fields.push_back(schema->field(column));
-    const bound_expression condition =
-        where.bind(arrow::schema(std::move(fields)));
+    const bound_expression condition = where.bind(*schema, columns);
     from->choose(columns);
     while (const std::shared_ptr<arrow::RecordBatch> batch = from->next()) {
       const size_t before = out.size();
@@ -197,14 +193,14 @@ private:
     return out;
   }
 
-  column_survey& column(const std::string& name) {
-    for (column_survey& one : out_.columns)
-      if (one.name == name)
-        return one;
-    column_survey& fresh = out_.columns.emplace_back();
-    fresh.name = name;
-    fresh.why = "text";
-    return fresh;
+  size_t column(const std::string& name) {
+    const auto [known, fresh] = by_name_.emplace(name, out_.columns.size());
+    if (fresh) {
+      column_survey& one = out_.columns.emplace_back();
+      one.name = name;
+      one.why = "text";
+    }
+    return known->second;
   }
 
   void use(size_t column, column_use as, const std::string& why) {
@@ -261,6 +257,7 @@ private:
   const source_request& request_;
   std::vector<stored_file> files_;
   table_survey out_;
+  std::map<std::string, size_t> by_name_; // its columns
 };
 
 /// As an expression has it; bare where no reader could mistake it.

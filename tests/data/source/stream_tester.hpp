@@ -2,6 +2,7 @@
 /// stream as text, and the words of a refusal.
 #pragma once
 
+#include "data/source/positioned_file.hpp"
 #include "data/source/record_stream.hpp"
 #include "data/source/stream_file.hpp"
 
@@ -21,30 +22,15 @@
 namespace ballast::data {
 
 /// A file in memory that counts what is read of it, and fails if it is told to.
-class played_file : public arrow::io::RandomAccessFile {
+class played_file : public positioned_file {
 public:
-  using arrow::io::RandomAccessFile::ReadAt;
-  explicit played_file(std::string content) : content_(std::move(content)) {}
+  using positioned_file::ReadAt;
+  explicit played_file(std::string content)
+      : positioned_file(int64_t(content.size())), content_(std::move(content)) {
+  }
 
   arrow::Status Close() override { return arrow::Status::OK(); }
   bool closed() const override { return false; }
-  arrow::Result<int64_t> Tell() const override { return at_; }
-  arrow::Result<int64_t> GetSize() override { return int64_t(content_.size()); }
-  arrow::Status Seek(int64_t position) override {
-    at_ = position;
-    return arrow::Status::OK();
-  }
-  arrow::Result<int64_t> Read(int64_t bytes, void* out) override {
-    ARROW_ASSIGN_OR_RAISE(const int64_t got, ReadAt(at_, bytes, out));
-    at_ += got;
-    return got;
-  }
-  arrow::Result<std::shared_ptr<arrow::Buffer>> Read(int64_t bytes) override {
-    ARROW_ASSIGN_OR_RAISE(std::shared_ptr<arrow::Buffer> out,
-                          ReadAt(at_, bytes));
-    at_ += out->size();
-    return out;
-  }
   arrow::Result<int64_t> ReadAt(int64_t position, int64_t bytes,
                                 void* out) override {
     ARROW_ASSIGN_OR_RAISE(const std::shared_ptr<arrow::Buffer> read,
@@ -71,7 +57,6 @@ public:
 
 private:
   const std::string content_;
-  int64_t at_ = 0;
 };
 
 inline stream_input in_memory(std::string content,
