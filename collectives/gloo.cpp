@@ -1,19 +1,16 @@
 #include "collectives/gloo.hpp"
 
-#include "collectives/abortable_gloo.hpp"
 #include "collectives/deadline_watch.hpp"
 #include "collectives/fault_point.hpp"
+#include "collectives/gloo_mesh.hpp"
 #include "collectives/peer_blob.hpp"
 
 #include <gloo/allgatherv.h>
 #include <gloo/allreduce.h>
 #include <gloo/barrier.h>
 #include <gloo/broadcast.h>
-#include <gloo/context.h>
 #include <gloo/math.h>
-#include <gloo/transport/context.h>
 #include <gloo/transport/device.h>
-#include <gloo/transport/pair.h>
 #include <gloo/transport/tcp/device.h>
 
 #include <algorithm>
@@ -26,15 +23,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// A pair waits five times its timeout for its connection. Large, because the
-/// watcher below ends connect at the caller's deadline.
-constexpr milliseconds pair_timeout{60'000};
-
 using device_ptr = std::shared_ptr<gloo::transport::Device>;
-
-std::string as_string(const std::vector<char>& bytes) {
-  return {bytes.begin(), bytes.end()};
-}
 
 /// Time until `until`, at least 1 ms: gloo takes 0 for no timeout.
 milliseconds left_until(deadline until) {
@@ -42,85 +31,6 @@ milliseconds left_until(deadline until) {
       until - std::chrono::steady_clock::now());
   return std::clamp(left, milliseconds{1}, milliseconds{3'600'000});
 }
-
-/// A gloo context that is filled by hand: every pair listens from construction
-/// on, and the control plane carries the addresses instead of a store.
-class mesh_context final : public gloo::Context {
-public:
-  mesh_context(const device_ptr& device, int rank, int size)
-      : gloo::Context(rank, size) {
-    device_ = device;
-    auto inner = device->createContext(rank, size);
-    inner->setTimeout(pair_timeout); // each pair copies it
-    waits_ = std::make_shared<abortable_gloo>(std::move(inner));
-    waits_->setTimeout(pair_timeout);
-    transportContext_ = waits_;
-    for (int r = 0; r < size; ++r) {
-      if (r != rank) {
-        auto& pair = transportContext_->createPair(r);
-        addresses_.push_back(as_string(pair->address().bytes()));
-      } else {
-        addresses_.emplace_back();
-      }
-    }
-  }
-
-  /// The addresses by peer rank, each with a length prefix.
-  std::string payload() const {
-    std::string out;
-    for (const std::string& address : addresses_) {
-      out += static_cast<char>(address.size() >> 8);
-      out += static_cast<char>(address.size() & 255);
-      out += address;
-    }
-    return out;
-  }
-
-  /// The address at which the rank of `payload` waits for `for_rank`.
-  static std::vector<char> address_in(const std::string& payload,
-                                      int for_rank) {
-    size_t at = 0;
-    for (int r = 0;; ++r) {
-      if (at + 2 > payload.size()) {
-        return {};
-      }
-      size_t length = static_cast<unsigned char>(payload[at]) * 256u +
-                      static_cast<unsigned char>(payload[at + 1]);
-      at += 2;
-      if (at + length > payload.size()) {
-        return {};
-      }
-      if (r == for_rank) {
-        return {payload.begin() + at, payload.begin() + at + length};
-      }
-      at += length;
-    }
-  }
-
-  void join(int peer, const std::vector<char>& address) {
-    transportContext_->getPair(peer)->connect(address);
-  }
-
-  /// Ends this rank's waits, in connect or in an operation, and notifies every
-  /// peer by closing its connection.
-  void break_off() noexcept {
-    waits_->abort();
-    for (int r = 0; r < size; ++r) {
-      if (r != rank) {
-        try {
-          transportContext_->getPair(r)->close();
-        } catch (const std::exception&) { // closed already
-        }
-      }
-    }
-  }
-
-private:
-  std::shared_ptr<abortable_gloo> waits_;
-  std::vector<std::string> addresses_;
-};
-
-using mesh_ptr = std::shared_ptr<mesh_context>;
 
 collective_error translated(const std::exception& e, bool aborted,
                             const std::string& reason) {
@@ -165,7 +75,8 @@ private:
 
 class gloo_collective final : public collective {
 public:
-  explicit gloo_collective(mesh_ptr context) : context_(std::move(context)) {}
+  explicit gloo_collective(gloo_mesh_ptr context)
+      : context_(std::move(context)) {}
 
   int rank() const override { return context_->rank; }
   int size() const override { return context_->size; }
@@ -295,7 +206,7 @@ private:
     }
   }
 
-  mesh_ptr context_;
+  gloo_mesh_ptr context_;
   ending why_;
   std::atomic<collective_state> state_{collective_state::ready};
   std::atomic<uint64_t> bytes_sent_{0};
@@ -303,10 +214,17 @@ private:
 
 class gloo_opening final : public collective_opening {
 public:
-  gloo_opening(const device_ptr& device, const collective_options& options)
-      : options_(options), context_(std::make_shared<mesh_context>(
+  gloo_opening(const device_ptr& device, const collective_options& options,
+               std::shared_ptr<left_meshes> left)
+      : options_(options), context_(std::make_shared<gloo_mesh>(
                                device, options.rank, options.size)),
-        address_(make_peer_blob("gloo", options, context_->payload())) {}
+        address_(make_peer_blob("gloo", options, context_->payload())),
+        left_(std::move(left)) {}
+  ~gloo_opening() override {
+    if (!context_->is_open()) {
+      left_->add(context_);
+    }
+  }
 
   const std::string& address() const override { return address_; }
 
@@ -328,12 +246,14 @@ public:
     try {
       for (; peer < options_.size; ++peer) {
         if (peer != options_.rank) {
-          context_->join(
-              peer, mesh_context::address_in(payloads[peer], options_.rank));
+          context_->join(peer,
+                         gloo_mesh::address_in(payloads[peer], options_.rank));
         }
       }
       peer = -1;
       joined->barrier(until);
+      context_->opened();
+      left_->clear();
     } catch (const std::exception& e) {
       if (watcher.fired() && !why_.ended()) {
         throw collective_error(collective_errc::timeout,
@@ -358,8 +278,9 @@ public:
 
 private:
   collective_options options_;
-  mesh_ptr context_;
+  gloo_mesh_ptr context_;
   std::string address_;
+  std::shared_ptr<left_meshes> left_;
   ending why_;
 };
 
@@ -382,7 +303,7 @@ public:
     check_options("gloo", options, capabilities().ranks_max);
     try {
       return std::make_unique<gloo_opening>(device_for(options.bind_host),
-                                            options);
+                                            options, left_);
     } catch (const collective_error&) {
       throw;
     } catch (const std::exception& e) {
@@ -410,6 +331,7 @@ private:
   std::mutex mutex_;
   std::string host_;
   device_ptr device_;
+  const std::shared_ptr<left_meshes> left_ = std::make_shared<left_meshes>();
 };
 
 } // namespace

@@ -128,12 +128,6 @@ TEST_P(gloo_faults, survivors_are_out_at_their_deadline_and_nobody_crashes) {
         GetParam() != gpu::harm::stop) {
       continue; // what comes from outside is a signal
     }
-    if (GetParam() == gpu::harm::stop && point &&
-        point != fault_point::operation) {
-      // Stopped while it joins it may crash when it wakes up: an exception on
-      // Gloo's thread. Anywhere else it is as in an operation.
-      continue;
-    }
     gpu::drill_plan plan = plan_for("gloo", 4, 2);
     plan.where = point;
     plan.what = GetParam();

@@ -3,10 +3,12 @@
 // why.
 #include "gpu/cuda_library.hpp"
 
+#include <csignal>
 #include <cstdio>
 #include <gtest/gtest.h>
 
 int main(int argc, char** argv) {
+  std::signal(SIGPIPE, SIG_IGN); // a process of a test that died fails it
   testing::InitGoogleTest(&argc, argv);
   const int code = RUN_ALL_TESTS();
   const testing::UnitTest& all = *testing::UnitTest::GetInstance();
