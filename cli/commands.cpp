@@ -190,10 +190,10 @@ int validate_command(const std::string& path,
 int validate_data_command(const std::string& path,
                           const std::vector<std::string>& sets,
                           bool json_output) {
-  std::vector<std::string> arguments{json_text(to_json(load_job(path, sets)))};
-  if (json_output)
-    arguments.emplace_back("--json");
-  return call_node_library("data", arguments);
+  const json request{{"do", "validate"},
+                     {"job", to_json(load_job(path, sets))},
+                     {"json", json_output}};
+  return call_node_library("data", {json_text(request)});
 }
 
 int status_command(const std::string& to, bool json_output) {

@@ -2,14 +2,15 @@
 /// of a failure as the last line on stderr, and exits. Starts in milliseconds.
 #include "cli/commands.hpp"
 #include "cli/completion.hpp"
+#include "cli/data_arguments.hpp"
 #include "cli/node_library.hpp"
 #include "cli/open_file_limit.hpp"
 #include "cli/supervisor.hpp"
 #include "cli/terminate.hpp"
+#include "runtime/base/nearest_word.hpp"
 #include "runtime/base/printable.hpp"
 #include "runtime/base/size_variables.hpp"
 #include "runtime/base/thrown_text.hpp"
-#include "runtime/job/job_text.hpp"
 #include "runtime/messages/control.hpp"
 
 #include <CLI/CLI.hpp>
@@ -302,9 +303,6 @@ void add_handed_on(CLI::App& app) {
 /// Commands that the node library parses itself, or that this build lacks.
 int handed_on(const std::string& command, std::vector<std::string> rest) {
   std::string first = rest.empty() ? "" : rest.front();
-  if (command == "data")
-    throw ballast_error(errc::not_in_build,
-                        "`ballast data` is not in this build");
   if (command == "bench" && first != "allreduce" && first != "planner" &&
       first != "--help")
     throw ballast_error(
@@ -351,6 +349,7 @@ int parse_and_run(int argc, char** argv) {
   action chosen;
   add_run(app, a, chosen);
   add_client_commands(app, a, chosen);
+  add_data_commands(app, chosen);
   add_handed_on(app);
   try {
     app.parse(argc, argv);
@@ -365,8 +364,7 @@ int parse_and_run(int argc, char** argv) {
 int guarded_main(int argc, char** argv) {
   std::string command = argc > 1 ? argv[1] : "";
   try {
-    for (const char* name :
-         {"node", "audit", "doctor", "bench", "data", "cache"})
+    for (const char* name : {"node", "audit", "doctor", "bench", "cache"})
       if (command == name)
         return handed_on(command, {argv + 2, argv + argc});
     return parse_and_run(argc, argv);

@@ -4,8 +4,8 @@
 #include "data/source/column_choice.hpp"
 #include "data/source/source_error.hpp"
 #include "runtime/base/check.hpp"
+#include "runtime/base/nearest_word.hpp"
 #include "runtime/base/printable.hpp"
-#include "runtime/job/job_text.hpp"
 
 #include <arrow/api.h>
 #include <arrow/compute/cast.h>

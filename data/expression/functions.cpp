@@ -1,8 +1,8 @@
 // The functions of an expression: friendly names first, then Arrow's registry.
 #include "data/base/arrow_support.hpp"
 #include "data/expression/binding.hpp"
+#include "runtime/base/nearest_word.hpp"
 #include "runtime/base/printable.hpp"
-#include "runtime/job/job_text.hpp"
 
 #include <arrow/api.h>
 #include <arrow/compute/initialize.h>

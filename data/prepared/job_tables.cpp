@@ -54,12 +54,15 @@ std::vector<column_to_keep> kept_of(const job& what) {
 
 } // namespace
 
-job_tables::job_tables(const job& what, const store::work_watch& stop) {
+job_tables::job_tables(const job& what, const std::filesystem::path& spill,
+                       const store::work_watch& stop) {
   source_request request;
   request.stop = stop;
   request.kept = kept_of(what);
   request.label = label_of(what);
   request.seed = what.seed;
+  request.data = &what.data;
+  request.spill = spill;
   train = read_source(what.data.train, request);
   train_rows.table = test_rows.table = &train;
   if (what.data.test) {

@@ -9,6 +9,7 @@
 #include "store/work_watch.hpp"
 
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <span>
 #include <vector>
@@ -24,7 +25,9 @@ struct job_tables {
   std::span<const uint32_t> groups; // by row of `train`; empty: no groups
 
   /// ballast_error as read_source throws them, and of `balance`.
-  job_tables(const job& what, const store::work_watch& stop);
+  /// `spill`: an existing folder for rows that do not fit into memory.
+  job_tables(const job& what, const std::filesystem::path& spill,
+             const store::work_watch& stop);
   job_tables(const job_tables&) = delete;
 
 private:

@@ -114,9 +114,10 @@ chunks_by_worker(const std::vector<balance::chunk_layout>& lists) {
 }
 
 std::vector<std::string> sources_of(const job& what) {
-  std::vector<std::string> out = files_of(what.data.train, "/data/train");
+  std::vector<std::string> out =
+      files_of(what.data.train, "/data/train", what.data);
   if (what.data.test)
-    for (std::string& path : files_of(*what.data.test, "/data/test"))
+    for (std::string& path : files_of(*what.data.test, "/data/test", what.data))
       out.push_back(std::move(path));
   return out;
 }
@@ -124,7 +125,7 @@ std::vector<std::string> sources_of(const job& what) {
 void write_set(const job& what, const std::vector<std::string>& sources,
                const std::string& key, const fs::path& folder,
                const store::work_watch& stop) {
-  const job_tables from(what, stop);
+  const job_tables from(what, folder, stop);
   check_stop(stop);
   ledger::manifest about;
   about.sources = sources;

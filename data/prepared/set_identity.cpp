@@ -1,5 +1,6 @@
 #include "data/prepared/set_identity.hpp"
 
+#include "data/graph/graph_sources.hpp"
 #include "data/source/database_source.hpp"
 #include "data/source/file_system.hpp"
 #include "runtime/base/printable.hpp"
@@ -22,28 +23,54 @@ bool is_regression(const job& what) {
   return label_of(what) == label_kind::target;
 }
 
-/// The inputs that determine the content of one source, besides the seed.
-json identity_of(const source_spec& spec, const std::string& pointer,
-                 prepare_cache& cache, const store::work_watch& stop) {
-  if (spec.format == source_format::synthetic)
-    return {{"rows", spec.rows},
-            {"classes", spec.classes},
-            {"width", spec.width},
-            {"generator", 2}}; // 1: the C library's logarithm, sine and cosine
+/// The content of a source's files, one after another.
+json files_identity(const source_spec& spec, const std::string& pointer,
+                    const data_spec& data, prepare_cache& cache,
+                    const store::work_watch& stop) {
   json files = json::array();
   if (spec.format == source_format::idx) {
     files.push_back(cache.hash_of(spec.images, pointer + "/images", stop));
     files.push_back(cache.hash_of(spec.labels, pointer + "/labels", stop));
   } else if (spec.format == source_format::sql) {
     files.push_back(open_database(spec, pointer, stop)->identity());
+  } else if (spec.format == source_format::graph) {
+    for (const std::string& name : sources_of(data, spec.from))
+      for (json& one :
+           files_identity(data.sources.at(name), "/data/sources/" + name, data,
+                          cache, stop))
+        files.push_back(std::move(one));
   } else {
     for (const stored_file& file : find_files(spec.uri, pointer + "/uri", stop))
       files.push_back(file.system
                           ? file.name + " " + file.version
                           : cache.hash_of(file.path, pointer + "/uri", stop));
   }
+  return files;
+}
+
+/// The nodes of a graph, and how its sources are read.
+json graph_identity(const job& what, const source_spec& spec) {
+  json out = nodes_of(what, spec.from);
+  for (const std::string& name : sources_of(what.data, spec.from)) {
+    const source_spec& one = what.data.sources.at(name);
+    out["sources"].push_back({{"name", name},
+                              {"format", to_string(one.format)},
+                              {"null_values", one.null_values}});
+  }
+  return out;
+}
+
+/// The inputs that determine the content of one source, besides the seed.
+json identity_of(const job& what, const source_spec& spec,
+                 const std::string& pointer, prepare_cache& cache,
+                 const store::work_watch& stop) {
+  if (spec.format == source_format::synthetic)
+    return {{"rows", spec.rows},
+            {"classes", spec.classes},
+            {"width", spec.width},
+            {"generator", 2}}; // 1: the C library's logarithm, sine and cosine
   json out{{"format", to_string(spec.format)},
-           {"files", std::move(files)},
+           {"files", files_identity(spec, pointer, what.data, cache, stop)},
            {"label", spec.label},
            {"features", spec.features}};
   // Added later: sets without these fields keep their key.
@@ -51,6 +78,8 @@ json identity_of(const source_spec& spec, const std::string& pointer,
     out["where"] = spec.where;
   if (!spec.null_values.empty())
     out["null_values"] = spec.null_values;
+  if (spec.format == source_format::graph)
+    out["graph"] = graph_identity(what, spec);
   return out;
 }
 
@@ -75,7 +104,8 @@ std::string changed_source(const job& what, const json& before,
     const json is = now[part].value("files", json::array());
     if (was == is)
       return std::string();
-    const std::vector<std::string> files = files_of(spec, "/data/" + part);
+    const std::vector<std::string> files =
+        files_of(spec, "/data/" + part, what.data);
     if (was.size() != is.size() || files.size() != is.size())
       return (spec.format == source_format::sql
                   ? printable(files.at(0))
@@ -109,12 +139,12 @@ nlohmann::json set_identity(const job& what, prepare_cache& cache,
   const data_spec& data = what.data;
   json out{{"format", format_of_sets},
            {"regression", is_regression(what)},
-           {"train", identity_of(data.train, "/data/train", cache, stop)},
+           {"train", identity_of(what, data.train, "/data/train", cache, stop)},
            {"chunk_rows", data.chunk_rows ? json(*data.chunk_rows) : json()},
            {"workers", what.elastic.workers}};
   add_placement(what, out);
   if (data.test)
-    out["test"] = identity_of(*data.test, "/data/test", cache, stop);
+    out["test"] = identity_of(what, *data.test, "/data/test", cache, stop);
   else
     out["test_fraction"] = data.test_fraction;
   if (is_regression(what))
@@ -142,7 +172,11 @@ nlohmann::json set_identity(const job& what, prepare_cache& cache,
   const bool synthetic =
       data.train.format == source_format::synthetic ||
       (data.test && data.test->format == source_format::synthetic);
-  if (!ordered || split || synthetic)
+  const auto seeded = [&](const source_spec& spec) {
+    return spec.format == source_format::graph && is_seeded(data, spec.from);
+  };
+  if (!ordered || split || synthetic || seeded(data.train) ||
+      (data.test && seeded(*data.test)))
     out["seed"] = what.seed;
   return out;
 }

@@ -1,5 +1,6 @@
 #include "data/source/source_table.hpp"
 
+#include "data/graph/graph_sources.hpp"
 #include "data/source/source_error.hpp"
 #include "data/source/source_file.hpp"
 #include "data/source/stream_table.hpp"
@@ -135,6 +136,7 @@ source_table read_format(const source_spec& spec,
   case source_format::arrow:
   case source_format::orc:
   case source_format::sql:
+  case source_format::graph:
     return read_table(spec, request);
   case source_format::synthetic:
     return make_synthetic(spec, request);
@@ -279,16 +281,23 @@ source_table read_source(const source_spec& spec,
 }
 
 std::vector<std::string> files_of(const source_spec& spec,
-                                  const std::string& pointer) {
+                                  const std::string& pointer,
+                                  const data_spec& data) {
+  std::vector<std::string> out;
   switch (spec.format) {
   case source_format::idx:
     return {spec.images, spec.labels};
   case source_format::synthetic:
     return {};
+  case source_format::graph:
+    for (const std::string& name : sources_of(data, spec.from))
+      for (std::string& file :
+           files_of(data.sources.at(name), "/data/sources/" + name, data))
+        out.push_back(std::move(file));
+    return out;
   default: // tables
     break;
   }
-  std::vector<std::string> out;
   source_request request;
   request.pointer = pointer;
   for (const stored_file& file : stored_files(spec, request))

@@ -11,6 +11,7 @@
 #include "store/work_watch.hpp"
 
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <optional>
 #include <span>
@@ -53,7 +54,8 @@ struct source_table {
   };
   std::vector<file> files;
   /// Of a source of which a condition took only some rows: the number of each
-  /// in the source, over all its files. Empty: all were taken.
+  /// in the source, over all its files; of a graph each row's origin. Empty:
+  /// all were taken.
   std::vector<uint64_t> taken_rows;
 
   uint64_t source_row(uint64_t row) const {
@@ -95,6 +97,11 @@ struct source_request {
   std::vector<column_to_keep> kept = {};
   /// Ends the reading with ballast_error{stopped}.
   store::work_watch stop = {};
+  /// Of a source of the format graph: what it is a part of. Stays as long as
+  /// the reading.
+  const data_spec* data = nullptr;
+  /// For what such a source does not hold in memory; empty: a temporary folder.
+  std::filesystem::path spill = {};
 };
 
 source_table read_idx(const source_spec& spec, const source_request& request);
@@ -130,8 +137,10 @@ void widen(source_table& table, ledger::stored_type stored);
 /// Turns float32 features into the smallest exact type, in place.
 void narrow(source_table& table);
 
-/// Files that a source reads, in order; empty for synthetic.
+/// Files that a source reads, in order; empty for synthetic. `data`: that it is
+/// a part of.
 std::vector<std::string> files_of(const source_spec& spec,
-                                  const std::string& pointer);
+                                  const std::string& pointer,
+                                  const data_spec& data);
 
 } // namespace ballast::data

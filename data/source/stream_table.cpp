@@ -1,5 +1,7 @@
 #include "data/source/stream_table.hpp"
 
+#include "data/graph/graph_stream.hpp"
+#include "data/operators/operator_context.hpp"
 #include "data/source/array_cells.hpp"
 #include "data/source/column_choice.hpp"
 #include "data/source/database_source.hpp"
@@ -33,6 +35,8 @@ public:
         schema_(from.schema()) {
     for (const auto& field : schema_->fields())
       columns_.push_back({field->name(), holds_numbers(*field->type())});
+    if (spec_.format == source_format::graph)
+      columns_.pop_back(); // the origin, which is no user's
   }
 
   /// How many rows there are, with those of earlier files.
@@ -41,7 +45,10 @@ public:
     while (const std::shared_ptr<arrow::RecordBatch> batch = from_.next()) {
       if (taken_)
         take(batch);
-      append(taken_ ? *selected_.batch : *batch, rows);
+      const arrow::RecordBatch& these = taken_ ? *selected_.batch : *batch;
+      if (origin_)
+        keep_origins(these);
+      append(these, rows);
       rows_read_ += uint64_t(batch->num_rows());
     }
     return rows_read_;
@@ -51,8 +58,15 @@ private:
   void take(const std::shared_ptr<arrow::RecordBatch>& batch) {
     selected_ = taken_->select(
         batch, [this](int64_t row) { return from_.place_of(row); });
-    for (int64_t row : selected_.rows)
-      table_.taken_rows.push_back(rows_read_ + uint64_t(row));
+    if (!origin_)
+      for (int64_t row : selected_.rows)
+        table_.taken_rows.push_back(rows_read_ + uint64_t(row));
+  }
+  void keep_origins(const arrow::RecordBatch& batch) {
+    const auto& origins =
+        static_cast<const arrow::UInt64Array&>(*batch.column(int(*origin_)));
+    table_.taken_rows.insert(table_.taken_rows.end(), origins.raw_values(),
+                             origins.raw_values() + origins.length());
   }
   /// Of the batch that the stream read.
   int64_t row_read(int64_t row) const {
@@ -98,6 +112,10 @@ private:
       label_ = place_of(*choice_.label);
     for (size_t kept : choice_.kept)
       kept_.push_back(place_of(kept));
+    if (spec_.format == source_format::graph) {
+      places.emplace_back();
+      origin_ = place_of(columns_.size());
+    }
     if (where_ != nullptr) {
       for (int column : where_->columns(schema_))
         place_of(size_t(column));
@@ -234,11 +252,23 @@ private:
   std::optional<size_t> label_;
   bool label_is_text_ = false;
   std::vector<size_t> kept_;
+  std::optional<size_t> origin_;
   std::optional<bound_expression> taken_;
   selected_rows selected_; // of the batch that came last
 };
 
 } // namespace
+
+static std::unique_ptr<graph_stream> open_graph(const source_spec& spec,
+                                                const source_request& request) {
+  BALLAST_CHECK(request.data != nullptr, "a graph without its data");
+  graph_terms terms;
+  terms.seed = request.seed;
+  terms.spill = request.spill;
+  terms.stop = request.stop;
+  return std::make_unique<graph_stream>(*request.data, spec.from,
+                                        std::move(terms));
+}
 
 std::unique_ptr<record_stream> open_table(const source_spec& spec,
                                           const source_request& request,
@@ -264,6 +294,8 @@ std::unique_ptr<record_stream> open_table(const source_spec& spec,
     return open_orc_stream(opened());
   case source_format::sql:
     return open_database(spec, request.pointer, request.stop);
+  case source_format::graph:
+    return open_graph(spec, request);
   case source_format::idx:
   case source_format::synthetic:
     break;
@@ -273,10 +305,13 @@ std::unique_ptr<record_stream> open_table(const source_spec& spec,
 
 std::vector<stored_file> stored_files(const source_spec& spec,
                                       const source_request& request) {
-  if (spec.format != source_format::sql)
-    return find_files(spec.uri, request.pointer + "/uri", request.stop);
   stored_file only;
-  only.name = name_of_database(spec, request.pointer);
+  if (spec.format == source_format::sql)
+    only.name = name_of_database(spec, request.pointer);
+  else if (spec.format == source_format::graph)
+    only.name = spec.from;
+  else
+    return find_files(spec.uri, request.pointer + "/uri", request.stop);
   return {only};
 }
 
@@ -297,12 +332,15 @@ source_table read_table(const source_spec& spec,
     rows_read = stream_reader(file.name, *from, spec, request, out,
                               where ? &*where : nullptr, rows_read)
                     .read(rows);
+    if (const auto* graph = dynamic_cast<const graph_stream*>(from.get()))
+      out.files = graph->files();
   }
   if (out.labels.empty() && out.targets.empty() && rows_read > 0)
     throw ballast_error(errc::invalid_data,
                         request.pointer + "/where: none of the " +
                             std::to_string(rows_read) + " rows of " +
-                            printable(spec.uri) + " meets the condition",
+                            printable(spec.uri.empty() ? spec.from : spec.uri) +
+                            " meets the condition",
                         request.pointer + "/where");
   rows.finish(out.columns.size());
   return out;

@@ -1,5 +1,6 @@
 #include "data/source/table_survey.hpp"
 
+#include "data/operators/operator_context.hpp"
 #include "data/source/array_cells.hpp"
 #include "data/source/cell_number.hpp"
 #include "data/source/column_choice.hpp"
@@ -149,7 +150,8 @@ private:
     const std::shared_ptr<arrow::Schema> schema = from->schema();
     std::vector<int> flat;
     for (int i = 0; i < schema->num_fields(); ++i)
-      if (!arrow::is_nested(schema->field(i)->type()->id()))
+      if (!arrow::is_nested(schema->field(i)->type()->id()) &&
+          schema->field(i)->name() != origin_column)
         flat.push_back(i);
     from->choose(flat);
     std::vector<size_t> here; // of out_.columns

@@ -28,6 +28,11 @@ field& field::items(size_t least, size_t most) {
   return *this;
 }
 
+field& field::one_or_more() {
+  one_or_list = true;
+  return *this;
+}
+
 field& field::one_of(std::vector<std::string> texts) {
   allowed = std::move(texts);
   return *this;

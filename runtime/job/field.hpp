@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -28,15 +29,16 @@ namespace ballast {
 struct job;
 
 /// Where a value lives in a struct; its type is the type of the field.
-/// monostate: the value is fixed, there is nothing to store. job*: an object
-/// that is read by the table of jobs.
+/// monostate: the value is fixed, there is nothing to store. A map: an object
+/// of texts by any names. job*: an object that is read by the table of jobs.
 using field_place =
     std::variant<std::monostate, bool*, int*, uint32_t*, uint64_t*, double*,
                  std::string*, word_place, std::optional<bool>*,
                  std::optional<double>*, std::optional<uint64_t>*,
                  std::optional<std::string>*, std::vector<std::string>*,
                  std::vector<uint32_t>*, std::vector<double>*,
-                 std::vector<std::vector<double>>*, job*>;
+                 std::vector<std::vector<double>>*,
+                 std::map<std::string, std::string>*, job*>;
 
 /// The struct that a document is read into. Tables of different structs have
 /// one type, so this one remembers which struct it refers to.
@@ -98,6 +100,8 @@ struct field {
   /// Of a list; of a table (a list of lists) for both.
   size_t items_min = 0;
   size_t items_max = 4096;
+  /// Of a list of texts: a text alone stands for a list of it.
+  bool one_or_list = false;
   /// Texts that are allowed (of an enum its words; else empty: any), and texts
   /// that a later version knows; others are mistakes. `later_open`: any other
   /// text is taken for something of a later version.
@@ -123,6 +127,7 @@ struct field {
   field& above(double low, double high); // low excluded
   field& below(double low, double high); // high excluded
   field& items(size_t least, size_t most);
+  field& one_or_more();
   field& one_of(std::vector<std::string> texts);
   field& later_builds(std::vector<std::string> texts);
   field& is(text_kind kind);

@@ -1,5 +1,6 @@
 #include "runtime/job/field_document.hpp"
 
+#include "runtime/base/nearest_word.hpp"
 #include "runtime/base/printable.hpp"
 #include "runtime/job/job_text.hpp"
 

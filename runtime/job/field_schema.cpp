@@ -44,6 +44,13 @@ json field_schema(const field& of) {
   if (of.type_only)
     return {{"type", to_string(json_type(of))}, {"description", of.doc}};
   json out = scalar_schema(of);
+  if (json_type(of) == json_kind::object) {
+    out["additionalProperties"] = {{"type", "string"}};
+    if (!of.allowed.empty())
+      out["additionalProperties"]["enum"] = of.allowed;
+    out["minProperties"] = of.items_min;
+  }
+  const json one = out;
   for (int depth = is_table(of)                        ? 2
                    : json_type(of) == json_kind::array ? 1
                                                        : 0;
@@ -52,6 +59,8 @@ json field_schema(const field& of) {
            {"items", std::move(out)},
            {"minItems", of.items_min},
            {"maxItems", of.items_max}};
+  if (of.one_or_list)
+    out = {{"anyOf", {one, out}}};
   out["description"] = of.doc;
   if (!of.required)
     out["default"] = default_of(of);

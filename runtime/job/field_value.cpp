@@ -4,6 +4,7 @@
 #include "runtime/job/field_document.hpp"
 #include "runtime/job/job.hpp"
 #include "runtime/job/job_text.hpp"
+#include "runtime/job/source_uri.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -21,6 +22,8 @@ template <class T>
 struct is_list : std::false_type {};
 template <class T>
 struct is_list<std::vector<T>> : std::true_type {};
+template <class T>
+constexpr bool is_map = std::is_same_v<T, std::map<std::string, std::string>>;
 template <class T>
 struct is_optional : std::false_type {};
 template <class T>
@@ -76,7 +79,7 @@ json_kind scalar_type(const field& of) {
       return json_kind::boolean;
     else if constexpr (std::is_same_v<scalar, std::string>)
       return json_kind::string;
-    else if constexpr (std::is_same_v<scalar, job>)
+    else if constexpr (std::is_same_v<scalar, job> || is_map<scalar>)
       return json_kind::object;
     else if constexpr (std::is_integral_v<scalar>)
       return json_kind::integer;
@@ -134,7 +137,8 @@ std::string scalar_allowed(const field& of) {
   case json_kind::number:
     return range_text(of, "a number");
   case json_kind::object:
-    return "an object";
+    return of.allowed.empty() ? "an object"
+                              : "an object, each value " + allowed_texts(of);
   case json_kind::string:
   case json_kind::array: // of no scalar
     break;
@@ -160,34 +164,6 @@ failure absent(const field& of, const std::string& pointer,
   const std::string has = quoted_list(of.allowed);
   return {errc::not_in_build,
           pointer + ": \"" + text + "\" is not in this build, which has " + has,
-          pointer};
-}
-
-/// Of a text of the shape SCHEME://...: whether it can be a source.
-failure check_uri(const field& of, const std::string& pointer,
-                  const std::string& text) {
-  size_t end = text.find("://");
-  if (end == std::string::npos || text.rfind("file:///", 0) == 0)
-    return {};
-  const std::string scheme = text.substr(0, end);
-  const std::string host =
-      text.substr(end + 3, text.find('/', end + 3) - (end + 3));
-  // A job is kept, shown and sent around.
-  if (host.find('@') != std::string::npos && scheme != "abfs" &&
-      scheme != "abfss")
-    return {of.mistake,
-            pointer + ": a URI of a job holds no user and no password; give "
-                      "them by the environment, such as AWS_ACCESS_KEY_ID and "
-                      "AWS_SECRET_ACCESS_KEY",
-            pointer};
-  for (const char* known : {"s3", "gs", "gcs", "abfs", "abfss", "hdfs"})
-    if (scheme == known)
-      return {};
-  return {of.mistake,
-          pointer +
-              ": expected a path, a glob or a URI like "
-              "file:///folder/name.csv or s3://bucket/name.csv, found " +
-              json_text(json(text)),
           pointer};
 }
 
@@ -230,7 +206,9 @@ failure check_text(const field& of, const std::string& pointer,
 /// without a sign and a point.
 template <class T>
 bool is_of_type(const json& value) {
-  if constexpr (std::is_same_v<T, bool>)
+  if constexpr (is_map<T>)
+    return value.is_object();
+  else if constexpr (std::is_same_v<T, bool>)
     return value.is_boolean();
   else if constexpr (std::is_same_v<T, std::string>)
     return value.is_string();
@@ -287,6 +265,8 @@ std::string list_allowed(const field& of, const std::string& item) {
 template <class T>
 std::vector<failure> read_list(const field& of, const std::string& pointer,
                                const json& value, std::vector<T>& out) {
+  if (of.one_or_list && value.is_string())
+    return read_list(of, pointer, json::array({value}), out);
   if (!value.is_array() || value.size() < of.items_min ||
       value.size() > of.items_max) {
     std::string item = scalar_allowed(of);
@@ -313,6 +293,36 @@ std::vector<failure> read_list(const field& of, const std::string& pointer,
   return mistakes;
 }
 
+/// An object of texts.
+std::vector<failure> read_map(const field& of, const json& value,
+                              std::map<std::string, std::string>& out) {
+  if (!value.is_object() || value.size() < of.items_min ||
+      value.size() > of.items_max)
+    return {wrong(of, of.pointer, value)};
+  std::vector<failure> mistakes;
+  std::map<std::string, std::string> read;
+  for (const auto& [key, text] : value.items()) {
+    const std::string at = of.pointer + "/" + key;
+    const bool known =
+        text.is_string() &&
+        (of.allowed.empty()
+             ? !check_text(of, at, text)
+             : std::count(of.allowed.begin(), of.allowed.end(), text) > 0);
+    if (known)
+      read[key] = text.get<std::string>();
+    else
+      mistakes.push_back(
+          {of.mistake,
+           at + ": expected " + allowed_texts(of) + ", found " +
+               quote_value(text) +
+               (text.is_string() ? did_you_mean(text, of.allowed) : ""),
+           at});
+  }
+  if (mistakes.empty())
+    out = std::move(read);
+  return mistakes;
+}
+
 } // namespace
 
 std::string allowed_values(const field& of) {
@@ -320,7 +330,7 @@ std::string allowed_values(const field& of) {
   if (is_table(of))
     one = list_allowed(of, one);
   if (is_list_field(of))
-    return list_allowed(of, one);
+    return (of.one_or_list ? one + ", or " : "") + list_allowed(of, one);
   return is_nullable(of) ? "null or " + one : one;
 }
 
@@ -361,6 +371,8 @@ std::vector<failure> store_value(const field& of, const json& value,
           place.store(checked);
     } else if constexpr (is_list<stored>::value) {
       return read_list(of, of.pointer, value, *place);
+    } else if constexpr (is_map<stored>) {
+      return read_map(of, value, *place);
     } else if constexpr (std::is_same_v<stored, job>) {
       if (!value.is_object())
         return {wrong(of, of.pointer, value)};

@@ -5,9 +5,11 @@
 #pragma once
 
 #include "runtime/base/errors.hpp"
+#include "runtime/graph/data_graph.hpp"
 #include "runtime/job/job_words.hpp"
 
 #include <cstdint>
+#include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
@@ -30,6 +32,7 @@ struct source_spec {
   std::string password_file;            // sql; empty = none
   std::string partition_by;             // sql; empty = none
   std::optional<uint64_t> connections;  // sql; null = as many as help
+  std::string from;     // graph: a name of data.sources or data.graph
   std::string where;    // tables: a condition; empty = every row
   uint64_t rows = 0;    // synthetic
   uint32_t classes = 0; // synthetic
@@ -57,6 +60,8 @@ struct placement_spec {
 };
 
 struct data_spec {
+  std::map<std::string, source_spec> sources; // of the graph, by name
+  std::vector<graph::node> graph;
   source_spec train;
   std::optional<source_spec> test;
   double test_fraction = 0.2; // without `test`; stratified; 0 = no evaluation

@@ -21,15 +21,24 @@ job_field& add_field(std::vector<job_field>& fields, std::string pointer,
 
 /// The properties of a document that determine which fields exist.
 struct job_form {
-  bool test = false;         // has data.test
-  size_t pipeline_steps = 0; // length of data.pipeline
+  bool test = false;                     // has data.test
+  size_t pipeline_steps = 0;             // length of data.pipeline
+  std::vector<std::string> sources = {}; // keys of data.sources
+  size_t graph_nodes = 0;                // length of data.graph
 };
+
+using source_access = std::function<source_spec&(job&)>;
 
 /// Every field of a job of this form; a selector comes before the fields that
 /// it selects.
 std::vector<job_field> job_fields(const job_form& form);
-/// A part of the table, in a file of its own to bound file sizes.
+/// Parts of the table, in files of their own to bound file sizes.
 void add_data_fields(std::vector<job_field>& fields, const job_form& form);
+void add_graph_fields(std::vector<job_field>& fields, const job_form& form);
+/// Where the rows of a source lie and how to read them. `formats`: which a
+/// table may have here.
+void add_table_fields(std::vector<job_field>& fields, const std::string& prefix,
+                      const source_access& of);
 
 // -- the document as a whole
 // ---------------------------------------------------
@@ -40,6 +49,8 @@ failure apply_sets(const std::vector<std::string>& sets,
 /// The rules that involve several fields (job_rules.cpp). A rule is skipped if
 /// one of its fields has a mistake already.
 void check_rules(const job& in, std::vector<failure>& mistakes);
+/// Those of `data.sources` and `data.graph` (job_rules_graph.cpp).
+void check_graph(const job& in, std::vector<failure>& mistakes);
 /// Makes relative paths absolute against `base_folder` (job_rules.cpp).
 void resolve_paths(const std::vector<job_field>& fields,
                    const std::string& base_folder, job& in);

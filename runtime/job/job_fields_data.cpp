@@ -5,7 +5,6 @@ namespace ballast {
 namespace {
 
 using fields_t = std::vector<job_field>;
-using source_access = std::function<source_spec&(job&)>;
 
 std::vector<std::string> file_words() {
   std::vector<std::string> out;
@@ -17,6 +16,7 @@ std::vector<std::string> file_words() {
 std::vector<std::string> table_words() {
   std::vector<std::string> out = file_words();
   out.push_back(to_string(source_format::sql));
+  out.push_back(to_string(source_format::graph));
   return out;
 }
 
@@ -66,6 +66,30 @@ void add_database(fields_t& f, const std::string& prefix,
       .only_with("format", source_format::sql);
 }
 
+} // namespace
+
+void add_table_fields(fields_t& f, const std::string& prefix,
+                      const source_access& of) {
+  add_field(
+      f, prefix + "/uri", [of](job& j) -> field_place { return &of(j).uri; },
+      "A path, a glob, or a URI: `file://`, `s3://`, `gs://`, `abfs://`, "
+      "`hdfs://`. Credentials come from the environment.")
+      .is(text_kind::uri)
+      .must()
+      .only_with("format", file_words());
+  add_database(f, prefix, of);
+  add_field(
+      f, prefix + "/null_values",
+      [of](job& j) -> field_place { return &of(j).null_values; },
+      "Texts of cells that are missing, such as `NA`; an empty cell always is. "
+      "A missing value in a column that is trained on is an error, unless "
+      "`where` takes only rows that have it.")
+      .items(0, 64)
+      .only_with("format", source_format::csv);
+}
+
+namespace {
+
 /// One source of rows, at `prefix`.
 void add_source(fields_t& f, const std::string& prefix,
                 const source_access& of) {
@@ -76,7 +100,8 @@ void add_source(fields_t& f, const std::string& prefix,
       "in each line; `arrow`: Feather, or an IPC stream; `sql`: a database; "
       "`synthetic`: "
       "seeded class means with noise, or with the loss `next_token` tokens of "
-      "which each has a favourite successor.")
+      "which each has a favourite successor; `graph`: what a node of "
+      "`data.graph` gives, which `from` alone says, too.")
       .later_builds({"images", "webdataset"})
       .must();
   add_field(
@@ -93,14 +118,14 @@ void add_source(fields_t& f, const std::string& prefix,
       .is(text_kind::path)
       .must()
       .only_with("format", source_format::idx);
+  add_table_fields(f, prefix, of);
   add_field(
-      f, prefix + "/uri", [of](job& j) -> field_place { return &of(j).uri; },
-      "A path, a glob, or a URI: `file://`, `s3://`, `gs://`, `abfs://`, "
-      "`hdfs://`. Credentials come from the environment.")
-      .is(text_kind::uri)
+      f, prefix + "/from", [of](job& j) -> field_place { return &of(j).from; },
+      "The node, or the source, whose rows these are: a name of `data.graph` "
+      "or `data.sources`.")
+      .is(text_kind::name)
       .must()
-      .only_with("format", file_words());
-  add_database(f, prefix, of);
+      .only_with("format", source_format::graph);
   add_field(
       f, prefix + "/label",
       [of](job& j) -> field_place { return &of(j).label; },
@@ -115,14 +140,6 @@ void add_source(fields_t& f, const std::string& prefix,
       "refused. With `next_token` each holds one token of the row.")
       .items(0, 65536)
       .only_with("format", table_words());
-  add_field(
-      f, prefix + "/null_values",
-      [of](job& j) -> field_place { return &of(j).null_values; },
-      "Texts of cells that are missing, such as `NA`; an empty cell always is. "
-      "A missing value in a column that is trained on is an error, unless "
-      "`where` takes only rows that have it.")
-      .items(0, 64)
-      .only_with("format", source_format::csv);
   add_field(
       f, prefix + "/where",
       [of](job& j) -> field_place { return &of(j).where; },
@@ -275,6 +292,7 @@ void add_placement(fields_t& f) {
 } // namespace
 
 void add_data_fields(std::vector<job_field>& f, const job_form& form) {
+  add_graph_fields(f, form);
   add_source(f, "/data/train",
              [](job& j) -> source_spec& { return j.data.train; });
   if (form.test)

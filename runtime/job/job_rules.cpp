@@ -210,6 +210,8 @@ void check_sources(const job& in, rule_book& book) {
   check_database(train, "/data/train", book);
   if (in.data.test)
     check_database(*in.data.test, "/data/test", book);
+  for (const auto& [name, source] : in.data.sources)
+    check_database(source, "/data/sources/" + name, book);
   check_features(train, "/data/train", book);
   if (!in.data.test)
     return;

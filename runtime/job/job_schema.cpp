@@ -10,8 +10,9 @@ namespace {
 
 using nlohmann::json;
 
-/// The form with every optional part; one pipeline step stands for the list.
-constexpr job_form full_form{true, 1};
+/// The form with every optional part; one item stands for a list, a star for
+/// any key.
+const job_form full_form{true, 1, {"*"}, 1};
 
 /// Holds where the field's selector has one of the values it asks for.
 json selected(const job_field& field, const std::vector<job_field>& fields) {
@@ -29,6 +30,12 @@ json selected(const job_field& field, const std::vector<job_field>& fields) {
   return test;
 }
 
+/// The format of what a graph gives.
+bool is_implied(const job_field& field) {
+  return field.pointer == "/data/train/format" ||
+         field.pointer == "/data/test/format";
+}
+
 /// One object: its fields, and which of them depend on which selector.
 class object_schema {
 public:
@@ -38,8 +45,10 @@ public:
   void add(const job_field& field) {
     std::string key = key_of(field.pointer);
     variants_[key].push_back(field_schema(field));
-    if (field.required && field.when.empty())
+    if (field.required && field.when.empty() && !is_implied(field))
       out_["required"].push_back(key);
+    if (is_implied(field))
+      out_["anyOf"] = {{{"required", {key}}}, {{"required", {"from"}}}};
     if (!field.without.empty())
       out_["dependentSchemas"][key] = {
           {"properties", {{field.without, false}}}};
@@ -99,6 +108,15 @@ json nest(std::map<std::string, object_schema>& objects) {
                 {"maxItems", 256},
                 {"default", json::array()}};
     }
+    if (key == "*") { // by any name
+      pointer = parent_of(pointer);
+      key = key_of(pointer);
+      schema = {{"type", "object"},
+                {"additionalProperties", schema},
+                {"propertyNames",
+                 {{"pattern", "^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}$"}}},
+                {"maxProperties", 64}};
+    }
     object_schema& parent = objects.at(parent_of(pointer));
     // Only data.train and model have required fields.
     if (pointer == "/data/train" || pointer == "/data" || pointer == "/model")
@@ -121,7 +139,9 @@ json job_schema() {
     }
     objects.at(parent_of(field.pointer)).add(field);
   }
-  objects.erase("/data/pipeline"); // a list, not an object
+  for (const char* list : {"/data/pipeline", "/data/graph"})
+    objects.erase(list); // a list, not an object
+  objects.erase("/data/sources");
   json out = nest(objects);
   out["$schema"] = "https://json-schema.org/draft/2020-12/schema";
   out["title"] = "Ballast job";

@@ -20,6 +20,12 @@ failure bad_set(const std::string& set, const std::string& pointer,
 /// The field at a pointer, with list indices normalised.
 bool is_text_field(const std::string& pointer) {
   job_form form{true, 256};
+  const std::string sources = "/data/sources/";
+  if (pointer.rfind("/data/graph/", 0) == 0)
+    form.graph_nodes = 256;
+  if (pointer.rfind(sources, 0) == 0)
+    form.sources = {pointer.substr(
+        sources.size(), pointer.find('/', sources.size()) - sources.size())};
   bool text = false;
   for (const job_field& field : job_fields(form))
     if (field.pointer == pointer) {

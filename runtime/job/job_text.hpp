@@ -9,7 +9,6 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace ballast {
 
@@ -23,11 +22,6 @@ inline constexpr size_t json_depth_max = 32;
 /// ...).
 failure read_json_text(std::string_view text, errc code, std::string_view what,
                        nlohmann::json& out);
-
-/// The candidate that a user who wrote `word` most likely meant; empty if none
-/// is close. The earlier candidate wins a tie.
-std::string nearest_word(std::string_view word,
-                         const std::vector<std::string>& candidates);
 
 /// A value formatted for an error message: short, on one line.
 std::string quote_value(const nlohmann::json& value);

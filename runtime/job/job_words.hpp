@@ -23,10 +23,12 @@ enum class source_format : uint8_t {
   orc,
   sql,
   synthetic,
+  graph,
 };
 template <>
-inline constexpr auto words_of<source_format> = std::to_array<std::string_view>(
-    {"idx", "csv", "parquet", "jsonl", "arrow", "orc", "sql", "synthetic"});
+inline constexpr auto words_of<source_format> =
+    std::to_array<std::string_view>({"idx", "csv", "parquet", "jsonl", "arrow",
+                                     "orc", "sql", "synthetic", "graph"});
 /// Files of rows with named columns.
 constexpr std::array table_file_formats{
     source_format::csv, source_format::parquet, source_format::jsonl,
@@ -36,7 +38,7 @@ constexpr bool is_table(source_format what) {
   for (source_format one : table_file_formats)
     if (one == what)
       return true;
-  return what == source_format::sql;
+  return what == source_format::sql || what == source_format::graph;
 }
 
 enum class pipeline_op : uint8_t { scale, reshape };

@@ -22,7 +22,7 @@ FOLDERS = ["runtime", "store", "data", "collectives", "gpu", "monitor", "actors"
 # collectives holds for NCCL, too.
 TESTS_MAY = {"collectives": {"gpu"}}
 # The rooms of runtime/, likewise: base knows nobody, the coordinator everybody.
-ROOMS = ["base", "job", "ledger", "placement", "messages", "balance", "worker",
+ROOMS = ["base", "graph", "job", "ledger", "placement", "messages", "balance", "worker",
          "coordinator"]
 # A folder's names lie in a namespace of its name, those of a test in that of
 # what it tests; these folders are the vocabulary of all and stay in `ballast`.

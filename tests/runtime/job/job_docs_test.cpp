@@ -79,9 +79,12 @@ const json* schema_at(const json& schema, const std::string& pointer) {
   const json* at = &schema;
   std::istringstream parts(pointer.substr(1));
   for (std::string part; std::getline(parts, part, '/');) {
-    bool item = part == "0" && at->contains("items");
-    const json& inside = item ? *at : at->at("properties");
-    std::string key = item ? "items" : part;
+    const bool item = part == "0" && at->contains("items");
+    const bool any = part == "*" && at->contains("additionalProperties");
+    const json& inside = item || any ? *at : at->at("properties");
+    const std::string key = item  ? "items"
+                            : any ? "additionalProperties"
+                                  : part;
     if (!inside.contains(key))
       return nullptr;
     at = &inside.at(key);
@@ -92,7 +95,7 @@ const json* schema_at(const json& schema, const std::string& pointer) {
 TEST(job_schema, describes_every_field_and_no_other) {
   json schema = job_schema();
   std::set<std::string> described;
-  for (const job_field& field : job_fields({true, 1})) {
+  for (const job_field& field : job_fields({true, 1, {"*"}, 1})) {
     const json* found = schema_at(schema, field.pointer);
     ASSERT_NE(found, nullptr) << field.pointer;
     std::string text = found->dump();
@@ -109,6 +112,9 @@ TEST(job_schema, describes_every_field_and_no_other) {
         count += leaves(value);
       else if (value.contains("items") && value["items"].contains("properties"))
         count += leaves(value["items"]);
+      else if (value.contains("additionalProperties") &&
+               value["additionalProperties"].contains("properties"))
+        count += leaves(value["additionalProperties"]); // by any name
       else
         ++count;
     return count;

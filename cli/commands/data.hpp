@@ -1,0 +1,19 @@
+/// The commands of `ballast data`, each given its arguments as JSON and a job
+/// that is valid. They print, and return the exit code.
+#pragma once
+
+#include "runtime/job/job.hpp"
+
+#include <nlohmann/json_fwd.hpp>
+
+namespace ballast::cli {
+
+int validate_data(const job& what, const nlohmann::json& request);
+int show_data(const job& what, const nlohmann::json& request);
+int profile_data(const job& what, const nlohmann::json& request);
+int prepare_data(const job& what, const nlohmann::json& request);
+/// `split` and `write`: the rows of each of "nodes" into that of "files".
+int write_data(const job& what, const nlohmann::json& request);
+int partition_data(const job& what, const nlohmann::json& request);
+
+} // namespace ballast::cli

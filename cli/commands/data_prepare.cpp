@@ -1,0 +1,49 @@
+/// `ballast data prepare JOB.json`: what a run would do before its first step.
+#include "cli/commands/data.hpp"
+
+#include "data/prepared/prepared_set.hpp"
+#include "runtime/base/json_text.hpp"
+#include "runtime/base/printable.hpp"
+
+#include <chrono>
+#include <cstdio>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+namespace ballast::cli {
+
+int prepare_data(const job& what, const nlohmann::json& request) {
+  const auto begin = std::chrono::steady_clock::now();
+  const auto set = data::prepare(what, data::default_cache_folder(),
+                                 {.warn = [](const std::string& line) {
+                                   std::cerr << "ballast: " << line << "\n";
+                                 }});
+  const std::chrono::duration<double> took =
+      std::chrono::steady_clock::now() - begin;
+  const ledger::manifest& about = set->about();
+  uint64_t bytes = 0;
+  for (const auto* part : {&about.train, &about.test})
+    for (const ledger::chunk_info& one : *part)
+      bytes += one.bytes;
+  if (request.value("json", false)) {
+    std::cout << json_lines_text(nlohmann::json{
+                     {"folder", set->folder().string()},
+                     {"train_rows", about.train_rows},
+                     {"test_rows", about.test_rows},
+                     {"chunks", about.train.size() + about.test.size()},
+                     {"bytes", bytes},
+                     {"seconds", took.count()}})
+              << "\n";
+    return 0;
+  }
+  std::printf("%s: %llu rows to train on, %llu to test, %zu chunks, %.1f MB, "
+              "%.2f s\n",
+              printable(set->folder().string()).c_str(),
+              static_cast<unsigned long long>(about.train_rows),
+              static_cast<unsigned long long>(about.test_rows),
+              about.train.size() + about.test.size(), double(bytes) / 1e6,
+              took.count());
+  return 0;
+}
+
+} // namespace ballast::cli

@@ -1,0 +1,284 @@
+#include "cli/data_arguments.hpp"
+
+#include "cli/commands.hpp"
+#include "cli/node_library.hpp"
+#include "runtime/base/errors.hpp"
+#include "runtime/base/json_text.hpp"
+#include "runtime/base/printable.hpp"
+#include "runtime/job/job.hpp"
+
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+namespace ballast::cli {
+
+namespace {
+
+using nlohmann::json;
+
+/// A source on the command line.
+struct source_arguments {
+  std::string uri;
+  std::string format; // empty: by its name
+  std::string table;
+  std::string query;
+  std::string password_env;
+  std::vector<std::string> null_values;
+  std::string where;
+};
+
+struct data_arguments {
+  std::string job_path;
+  std::vector<std::string> sets;
+  source_arguments from;
+  std::string node;
+  uint64_t rows = 5;
+  bool as_json = false;
+  bool dot = false;
+  std::vector<std::string> parts; // FILE=FRACTION
+  std::string by = "random";
+  std::string column;
+  uint64_t seed = 1;
+  std::string to;
+  uint64_t into = 0;
+  std::string format = "parquet";
+};
+
+int hand_on(json request) {
+  return call_node_library("data", {json_text(request)});
+}
+
+/// By the end of a file's name, or the scheme of a database.
+std::string format_of(const source_arguments& from) {
+  if (!from.format.empty())
+    return from.format;
+  std::string name = from.uri;
+  if (name.starts_with("postgresql://") || name.starts_with("sqlite://"))
+    return "sql";
+  for (const char* packed : {".gz", ".zst", ".bz2"})
+    if (name.ends_with(packed))
+      name.resize(name.size() - std::string(packed).size());
+  const std::pair<const char*, const char*> endings[] = {
+      {".csv", "csv"},       {".tsv", "csv"},      {".parquet", "parquet"},
+      {".jsonl", "jsonl"},   {".ndjson", "jsonl"}, {".arrow", "arrow"},
+      {".feather", "arrow"}, {".ipc", "arrow"},    {".orc", "orc"},
+  };
+  for (const auto& [ending, format] : endings)
+    if (name.ends_with(ending))
+      return format;
+  throw ballast_error(errc::usage,
+                      printable(from.uri) +
+                          ": its name does not tell its format; give --format "
+                          "csv, parquet, jsonl, arrow or orc");
+}
+
+/// A job of this source and these nodes, read as any other, so that every
+/// mistake is named as there.
+json job_of(const source_arguments& from, uint64_t seed, json nodes) {
+  json source{{"format", format_of(from)}, {"uri", from.uri}};
+  if (!from.table.empty())
+    source["table"] = from.table;
+  if (!from.query.empty())
+    source["query"] = from.query;
+  if (!from.password_env.empty())
+    source["password_env"] = from.password_env;
+  if (!from.null_values.empty())
+    source["null_values"] = from.null_values;
+  if (!from.where.empty())
+    nodes.insert(nodes.begin(),
+                 {{"op", "filter"}, {"where", from.where}, {"as", "taken"}});
+  const json document{{"seed", seed},
+                      {"data",
+                       {{"sources", {{"in", std::move(source)}}},
+                        {"graph", std::move(nodes)},
+                        {"train", {{"from", "in"}, {"label", "in"}}}}},
+                      {"model", {{"kind", "mlp"}}}};
+  job_result read =
+      parse_job(json_text(document), {}, std::filesystem::current_path());
+  if (!read.value)
+    throw job_refused("the source", std::move(read.mistakes));
+  return to_json(*read.value);
+}
+
+void add_source(CLI::App* command, source_arguments& from) {
+  command
+      ->add_option("source", from.uri,
+                   "A path, a glob, a URI, postgresql://..., sqlite:///...")
+      ->required();
+  command->add_option("--format", from.format,
+                      "csv, parquet, jsonl, arrow, orc; default: by its name");
+  command->add_option("--table", from.table, "Of a database");
+  command->add_option("--query", from.query, "Of a database");
+  command->add_option("--password-env", from.password_env,
+                      "Variable with the password of a database");
+  command->add_option("--null", from.null_values,
+                      "Text of cells that are missing, such as NA");
+  command->add_option("--where", from.where, "Only rows of which this is true");
+}
+
+void add_job(CLI::App* command, data_arguments& a) {
+  command->add_option("job", a.job_path, "JOB.json")->required();
+  command->add_option("--set", a.sets, "Change a field: /json/pointer=value")
+      ->expected(1)
+      ->take_all();
+}
+
+json parts_of(const data_arguments& a, json& fractions) {
+  json files = json::array();
+  for (const std::string& part : a.parts) {
+    const size_t equals = part.rfind('=');
+    const std::string number =
+        equals == std::string::npos ? "" : part.substr(equals + 1);
+    const json fraction = json::parse(number, nullptr, false);
+    if (!fraction.is_number())
+      throw ballast_error(errc::usage, "split: expected FILE=FRACTION, such as "
+                                       "train.parquet=0.8, found " +
+                                           printable(part));
+    files.push_back(part.substr(0, equals));
+    fractions.push_back(fraction);
+  }
+  return files;
+}
+
+int split(const data_arguments& a) {
+  json fractions = json::array();
+  const json files = parts_of(a, fractions);
+  json names = json::array();
+  for (size_t i = 0; i < files.size(); ++i)
+    names.push_back("part-" + std::to_string(i + 1));
+  json node{
+      {"op", "split"}, {"fractions", fractions}, {"by", a.by}, {"as", names}};
+  if (!a.column.empty())
+    node["column"] = a.column;
+  return hand_on({{"do", "split"},
+                  {"job", job_of(a.from, a.seed, json::array({node}))},
+                  {"nodes", names},
+                  {"files", files},
+                  {"json", a.as_json}});
+}
+
+int partition(const data_arguments& a) {
+  if ((a.into > 0) == !a.column.empty())
+    throw ballast_error(errc::usage, "partition: expected --into N files, or "
+                                     "--by COLUMN");
+  return hand_on({{"do", "partition"},
+                  {"job", job_of(a.from, a.seed, json::array())},
+                  {"folder", a.to},
+                  {"into", a.into},
+                  {"column", a.column},
+                  {"format", a.format},
+                  {"node", a.from.where.empty() ? "in" : "taken"},
+                  {"json", a.as_json}});
+}
+
+json loaded(const data_arguments& a) {
+  return to_json(load_job(a.job_path, a.sets));
+}
+
+void add_job_commands(CLI::App* data, const std::shared_ptr<data_arguments>& a,
+                      std::function<int()>& chosen) {
+  CLI::App* show = data->add_subcommand(
+      "show", "What the nodes of a job's data do, their columns, some rows");
+  add_job(show, *a);
+  show->add_option("--node", a->node, "Rows of this one; default: as trained");
+  show->add_option("--rows", a->rows, "How many; default 5");
+  show->add_flag("--json", a->as_json, "As JSON");
+  show->add_flag("--dot", a->dot, "As a graph for Graphviz");
+  show->callback([a, &chosen] {
+    chosen = [a] {
+      return hand_on({{"do", "show"},
+                      {"job", loaded(*a)},
+                      {"node", a->node},
+                      {"rows", a->rows},
+                      {"json", a->as_json},
+                      {"dot", a->dot}});
+    };
+  });
+  CLI::App* prepare =
+      data->add_subcommand("prepare", "Prepare a job's data without training");
+  add_job(prepare, *a);
+  prepare->add_flag("--json", a->as_json, "As JSON");
+  prepare->callback([a, &chosen] {
+    chosen = [a] {
+      return hand_on(
+          {{"do", "prepare"}, {"job", loaded(*a)}, {"json", a->as_json}});
+    };
+  });
+  CLI::App* write =
+      data->add_subcommand("write", "Write the rows of a node as a file");
+  add_job(write, *a);
+  write->add_option("node", a->node, "A name of data.graph or data.sources")
+      ->required();
+  write->add_option("file", a->to, "NAME.csv, .parquet, .jsonl, .arrow, .orc")
+      ->required();
+  write->add_flag("--json", a->as_json, "As JSON");
+  write->callback([a, &chosen] {
+    chosen = [a] {
+      return hand_on({{"do", "write"},
+                      {"job", loaded(*a)},
+                      {"nodes", {a->node}},
+                      {"files", {a->to}},
+                      {"json", a->as_json}});
+    };
+  });
+}
+
+void add_source_commands(CLI::App* data,
+                         const std::shared_ptr<data_arguments>& a,
+                         std::function<int()>& chosen) {
+  CLI::App* profile = data->add_subcommand(
+      "profile", "What each column of a source holds, over all rows");
+  add_source(profile, a->from);
+  profile->add_flag("--json", a->as_json, "As JSON");
+  profile->callback([a, &chosen] {
+    chosen = [a] {
+      return hand_on({{"do", "profile"},
+                      {"job", job_of(a->from, 1, json::array())},
+                      {"where", a->from.where},
+                      {"json", a->as_json}});
+    };
+  });
+  CLI::App* split = data->add_subcommand(
+      "split", "Deal the rows of a source into files, each row into one");
+  add_source(split, a->from);
+  split
+      ->add_option("parts", a->parts,
+                   "FILE=FRACTION, such as train.parquet=0.8 test.parquet=0.2")
+      ->required()
+      ->expected(2, 16);
+  split->add_option("--by", a->by, "random, stratified, group or time");
+  split->add_option("--column", a->column, "For all but random");
+  split->add_option("--seed", a->seed, "Default 1");
+  split->add_flag("--json", a->as_json, "As JSON");
+  split->callback([a, &chosen] { chosen = [a] { return cli::split(*a); }; });
+  CLI::App* partition = data->add_subcommand(
+      "partition", "Write a source as several files in a folder");
+  add_source(partition, a->from);
+  partition->add_option("folder", a->to, "A new folder")->required();
+  partition->add_option("--into", a->into, "So many files, rows in turn")
+      ->check(CLI::Range(1, 4096));
+  partition->add_option("--by", a->column,
+                        "A file for each value of a column: COLUMN=VALUE/");
+  partition->add_option("--to", a->format,
+                        "parquet (default), csv, jsonl, arrow, orc");
+  partition->add_flag("--json", a->as_json, "As JSON");
+  partition->callback(
+      [a, &chosen] { chosen = [a] { return cli::partition(*a); }; });
+}
+
+} // namespace
+
+void add_data_commands(CLI::App& app, std::function<int()>& chosen) {
+  CLI::App* data = app.add_subcommand(
+      "data", "Look at, prepare and split data without training");
+  data->require_subcommand(1);
+  const auto a = std::make_shared<data_arguments>();
+  add_job_commands(data, a, chosen);
+  add_source_commands(data, a, chosen);
+}
+
+} // namespace ballast::cli

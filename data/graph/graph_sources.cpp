@@ -1,0 +1,75 @@
+#include "data/graph/graph_sources.hpp"
+
+#include "runtime/base/check.hpp"
+#include "runtime/base/errors.hpp"
+#include "runtime/base/printable.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <utility>
+
+namespace ballast::data {
+
+std::vector<std::string> names_of_sources(const data_spec& data) {
+  std::vector<std::string> out;
+  for (const auto& [name, source] : data.sources)
+    out.push_back(name);
+  return out;
+}
+
+static graph::output found_in(const graph::wiring& wires,
+                              const std::string& name) {
+  const auto found = wires.find(name);
+  BALLAST_CHECK(found.has_value(), "a job's output is known");
+  return *found;
+}
+
+graph::output output_of(const data_spec& data, const std::string& name) {
+  return found_in(graph::wiring(names_of_sources(data), data.graph), name);
+}
+
+void check_output(const data_spec& data, const std::string& name,
+                  const std::string& who) {
+  const graph::wiring wires(names_of_sources(data), data.graph);
+  if (!wires.find(name))
+    throw ballast_error(errc::usage,
+                        who +
+                            ": there is no source and no node with the "
+                            "name '" +
+                            printable(name) + "'" + wires.advice(name));
+}
+
+std::vector<std::string> sources_of(const data_spec& data,
+                                    const std::string& output) {
+  const std::vector<std::string> names = names_of_sources(data);
+  const graph::wiring wires(names, data.graph);
+  std::vector<std::string> out;
+  for (size_t source : wires.needs(found_in(wires, output)).sources)
+    out.push_back(names[source]);
+  return out;
+}
+
+nlohmann::json nodes_of(const job& what, const std::string& output) {
+  const graph::wiring wires(names_of_sources(what.data), what.data.graph);
+  const auto found = found_in(wires, output);
+  const nlohmann::json all =
+      to_json(what)["data"].value("graph", nlohmann::json::array());
+  nlohmann::json out = nlohmann::json::array();
+  for (size_t node : wires.needs(found).nodes) {
+    nlohmann::json one = all[node];
+    if (graph::about(what.data.graph[node].what).seeded)
+      one["number"] = node; // which the seed meets
+    out.push_back(std::move(one));
+  }
+  return {{"nodes", std::move(out)}, {"output", output}};
+}
+
+bool is_seeded(const data_spec& data, const std::string& output) {
+  const graph::wiring wires(names_of_sources(data), data.graph);
+  for (size_t node : wires.needs(found_in(wires, output)).nodes)
+    if (graph::about(data.graph[node].what).seeded)
+      return true;
+  return false;
+}
+
+} // namespace ballast::data

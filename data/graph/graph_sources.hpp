@@ -1,0 +1,28 @@
+/// What an output of a job's graph hangs on, without reading anything: for its
+/// identity, and for the list of its files. Pure functions.
+#pragma once
+
+#include "runtime/job/job.hpp"
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+namespace ballast::data {
+
+/// ballast_error{usage} "WHO: ..." if no source and no node has the name.
+void check_output(const data_spec& data, const std::string& name,
+                  const std::string& who);
+/// In the order in which a graph counts them.
+std::vector<std::string> names_of_sources(const data_spec& data);
+/// What a name of the job stands for, which is there.
+graph::output output_of(const data_spec& data, const std::string& name);
+/// The sources that an output needs, by name, in order.
+std::vector<std::string> sources_of(const data_spec& data,
+                                    const std::string& output);
+/// All that decides its rows besides its sources: its nodes, in order.
+nlohmann::json nodes_of(const job& what, const std::string& output);
+/// Whether the seed does, too.
+bool is_seeded(const data_spec& data, const std::string& output);
+
+} // namespace ballast::data

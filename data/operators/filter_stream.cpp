@@ -1,0 +1,57 @@
+#include "data/operators/filter_stream.hpp"
+
+#include "data/source/row_condition.hpp"
+
+#include <arrow/api.h>
+
+#include <optional>
+#include <utility>
+
+namespace ballast::data {
+
+namespace {
+
+class filter_stream final : public operator_stream {
+public:
+  filter_stream(stream_pointer from, const std::string& where,
+                operator_context context)
+      : operator_stream(std::move(context)), from_(std::move(from)),
+        where_(where, this->context().pointer + "/where"),
+        reads_(where_.columns(from_->schema())) {
+    set_schema(from_->schema());
+  }
+
+protected:
+  void begin(const std::vector<int>& columns) override {
+    std::vector<int> places;
+    const std::vector<int> read = with_keys(columns, reads_, places);
+    condition_ = where_.bind(*from_->schema(), read);
+    from_->choose(read);
+  }
+
+  std::shared_ptr<arrow::RecordBatch> produce() override {
+    while (const std::shared_ptr<arrow::RecordBatch> rows = from_->next()) {
+      const auto taken = condition_->select(
+          rows, [this](int64_t row) { return from_->place_of(row); });
+      if (taken.batch->num_rows() > 0)
+        return taken.batch;
+    }
+    return nullptr;
+  }
+
+private:
+  const stream_pointer from_;
+  const row_condition where_;
+  const std::vector<int> reads_;
+  std::optional<bound_expression> condition_;
+};
+
+} // namespace
+
+stream_pointer filter_rows(stream_pointer from, const std::string& where,
+                           operator_context context) {
+  return std::make_unique<filter_stream>(std::move(from), where,
+                                         std::move(context));
+}
+
+} // namespace ballast::data

@@ -1,0 +1,24 @@
+#include "data/operators/row_origin.hpp"
+
+#include "runtime/base/printable.hpp"
+
+#include <iterator>
+
+namespace ballast::data {
+
+std::string row_origins::place_of(uint64_t origin) const {
+  const auto behind = files_.upper_bound(origin);
+  if (behind == files_.begin())
+    return "the source: row " + std::to_string(origin + 1);
+  const auto& [first, name] = *std::prev(behind);
+  return printable(name) + ": row " + std::to_string(origin - first + 1);
+}
+
+std::vector<source_table::file> row_origins::files() const {
+  std::vector<source_table::file> out;
+  for (const auto& [first, name] : files_)
+    out.push_back({name, first});
+  return out;
+}
+
+} // namespace ballast::data

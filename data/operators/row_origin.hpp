@@ -1,0 +1,37 @@
+/// Where a row of a graph comes from: a source, and a row of it, as one number
+/// that goes with the row through every operator; and the files by which a user
+/// finds it. One owner; one thread.
+#pragma once
+
+#include "data/source/source_table.hpp"
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace ballast::data {
+
+/// More rows than a source has.
+constexpr uint64_t rows_of_source_max = uint64_t{1} << 48;
+
+constexpr uint64_t origin_of(size_t source, uint64_t row) {
+  return uint64_t(source) * rows_of_source_max + row;
+}
+
+class row_origins {
+public:
+  /// A source's file, when its first row is read; again if it is read again.
+  void opened(size_t source, const std::string& file, uint64_t first_row) {
+    files_[origin_of(source, first_row)] = file;
+  }
+  /// "people.csv: row 12", counted from 1.
+  std::string place_of(uint64_t origin) const;
+  /// In order; `first_row` is an origin.
+  std::vector<source_table::file> files() const;
+
+private:
+  std::map<uint64_t, std::string> files_; // by the origin of the first row
+};
+
+} // namespace ballast::data

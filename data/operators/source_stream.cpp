@@ -1,0 +1,160 @@
+#include "data/operators/source_stream.hpp"
+
+#include "data/base/arrow_support.hpp"
+#include "data/source/array_cells.hpp"
+#include "data/source/stream_table.hpp"
+#include "runtime/base/printable.hpp"
+
+#include <arrow/api.h>
+#include <arrow/compute/cast.h>
+
+#include <utility>
+#include <vector>
+
+namespace ballast::data {
+
+namespace {
+
+using batch_pointer = std::shared_ptr<arrow::RecordBatch>;
+
+class source_stream final : public operator_stream {
+public:
+  source_stream(const source_spec& spec, size_t index,
+                std::shared_ptr<row_origins> origins, operator_context context)
+      : operator_stream(std::move(context)), spec_(spec), index_(index),
+        files_(std::move(origins)) {
+    request_.pointer = this->context().pointer;
+    request_.stop = this->context().stop;
+    stored_ = stored_files(spec_, request_);
+    from_ = open(stored_.at(0));
+    schema_ = from_->schema();
+    arrow::FieldVector fields = schema_->fields();
+    for (const auto& field : fields)
+      if (field->name() == origin_column)
+        throw ballast_error(errc::invalid_data,
+                            printable(stored_[0].name) +
+                                ": a column is named " + origin_column +
+                                ", which means something else here; give it "
+                                "another name in the file",
+                            request_.pointer);
+    fields.push_back(arrow::field(origin_column, arrow::uint64(), false));
+    set_schema(arrow::schema(std::move(fields)));
+  }
+
+protected:
+  void begin(const std::vector<int>& columns) override {
+    const int own = schema_->num_fields();
+    for (int column : columns) {
+      origin_at_.push_back(column == own);
+      if (column != own)
+        columns_.push_back(column);
+    }
+    from_->choose(columns_);
+    files_->opened(index_, stored_[0].name, 0);
+  }
+
+  batch_pointer produce() override {
+    while (true) {
+      if (const batch_pointer rows = from_->next())
+        return with_origin(rows);
+      if (++file_ == stored_.size())
+        return nullptr;
+      from_ = open(stored_[file_]);
+      files_->opened(index_, stored_[file_].name, rows_);
+      from_->choose(columns_of_file());
+    }
+  }
+
+private:
+  std::unique_ptr<record_stream> open(const stored_file& file) {
+    return open_table(spec_, request_, file, nullptr);
+  }
+
+  /// Of a later file: where it has the columns that are read.
+  std::vector<int> columns_of_file() {
+    const auto found = from_->schema();
+    std::vector<int> out;
+    for (int column : columns_) {
+      const auto& field = *schema_->field(column);
+      const int at = found->GetFieldIndex(field.name());
+      if (at < 0)
+        refuse("has no column '" + printable(field.name()) + "', the first " +
+               "file, " + printable(stored_[0].name) + ", has it");
+      const bool numbers = holds_numbers(*field.type());
+      if (!found->field(at)->type()->Equals(field.type()))
+        from_->read_as(at, numbers ? column_content::numbers
+                                   : column_content::text);
+      const auto& type = *from_->schema()->field(at)->type();
+      if (!type.Equals(field.type()) && !(numbers && holds_numbers(type)))
+        refuse("column '" + printable(field.name()) + "' has the type " +
+               type.ToString() + ", in the first file, " +
+               printable(stored_[0].name) + ", " + field.type()->ToString());
+      out.push_back(at);
+    }
+    return out;
+  }
+
+  [[noreturn]] void refuse(const std::string& why) const {
+    throw ballast_error(errc::invalid_data,
+                        printable(stored_[file_].name) + ": " + why,
+                        request_.pointer);
+  }
+
+  /// As the first file has it.
+  std::shared_ptr<arrow::Array>
+  as_first(const std::shared_ptr<arrow::Array>& column, int index) const {
+    const auto& field = *schema_->field(index);
+    if (column->type()->Equals(field.type()))
+      return column;
+    return take_arrow(arrow::compute::Cast(*column, field.type()),
+                      errc::invalid_data,
+                      printable(stored_[file_].name) + ": column '" +
+                          printable(field.name()) + "'");
+  }
+
+  batch_pointer with_origin(const batch_pointer& rows) {
+    arrow::UInt64Builder origins;
+    check_arrow(origins.Reserve(rows->num_rows()), errc::device_failed,
+                spec_.uri);
+    for (int64_t row = 0; row < rows->num_rows(); ++row)
+      origins.UnsafeAppend(origin_of(index_, rows_ + uint64_t(row)));
+    rows_ += uint64_t(rows->num_rows());
+    const std::shared_ptr<arrow::Array> origin =
+        take_arrow(origins.Finish(), errc::device_failed, spec_.uri);
+    arrow::ArrayVector out;
+    arrow::FieldVector fields;
+    size_t next = 0;
+    for (bool is_origin : origin_at_) {
+      out.push_back(is_origin
+                        ? origin
+                        : as_first(rows->column(int(next)), columns_[next]));
+      next += is_origin ? 0 : 1;
+      fields.push_back(arrow::field("", out.back()->type()));
+    }
+    return arrow::RecordBatch::Make(arrow::schema(std::move(fields)),
+                                    rows->num_rows(), std::move(out));
+  }
+
+  const source_spec& spec_;
+  const size_t index_;
+  const std::shared_ptr<row_origins> files_;
+  source_request request_;
+  std::vector<stored_file> stored_;
+  size_t file_ = 0;
+  std::unique_ptr<record_stream> from_;
+  std::shared_ptr<arrow::Schema> schema_; // of the first file
+  std::vector<int> columns_;              // that are read, in order
+  std::vector<bool> origin_at_;           // of the output
+  uint64_t rows_ = 0;
+};
+
+} // namespace
+
+stream_pointer source_rows(const source_spec& spec, size_t index,
+                           std::shared_ptr<row_origins> origins,
+                           operator_context context) {
+  return std::make_unique<source_stream>(spec, index, std::move(origins),
+                                         std::move(context));
+}
+
+} // namespace ballast::data

@@ -1,0 +1,23 @@
+/// A source of a graph: the rows of its files, one after another, each with its
+/// origin. The schema is that of the first file; a column that a later one
+/// lacks, or has with a type that does not become the first's, is refused
+/// before a row of that file is read. Includes Arrow; for source files of data/
+/// only.
+#pragma once
+
+#include "data/operators/column_stream.hpp"
+#include "data/operators/row_origin.hpp"
+#include "runtime/job/job.hpp"
+
+#include <cstddef>
+#include <memory>
+
+namespace ballast::data {
+
+/// `index`: of the source in origins; `spec` stays as long as the stream.
+/// Reads the first file's schema. ballast_error as open_table() throws it.
+stream_pointer source_rows(const source_spec& spec, size_t index,
+                           std::shared_ptr<row_origins> origins,
+                           operator_context context);
+
+} // namespace ballast::data

@@ -1,0 +1,201 @@
+#include "data/sink/record_writer.hpp"
+
+#include "data/base/arrow_support.hpp"
+#include "data/sink/json_rows.hpp"
+#include "runtime/base/printable.hpp"
+#include "runtime/base/words.hpp"
+#include "store/sync_path.hpp"
+
+#include <arrow/adapters/orc/adapter.h>
+#include <arrow/api.h>
+#include <arrow/csv/writer.h>
+#include <arrow/io/file.h>
+#include <arrow/ipc/writer.h>
+#include <parquet/arrow/writer.h>
+
+#include <array>
+#include <system_error>
+#include <utility>
+
+namespace ballast::data {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+using batch_pointer = std::shared_ptr<arrow::RecordBatch>;
+using schema_pointer = std::shared_ptr<arrow::Schema>;
+using output_pointer = std::shared_ptr<arrow::io::OutputStream>;
+
+struct ending {
+  const char* text;
+  written_format format;
+};
+constexpr std::array endings{ending{".csv", written_format::csv},
+                             ending{".jsonl", written_format::jsonl},
+                             ending{".ndjson", written_format::jsonl},
+                             ending{".parquet", written_format::parquet},
+                             ending{".arrow", written_format::arrow},
+                             ending{".feather", written_format::arrow},
+                             ending{".orc", written_format::orc}};
+
+/// What a format does with an open file.
+class row_format {
+public:
+  virtual ~row_format() = default;
+  virtual arrow::Status write(const batch_pointer& rows) = 0;
+  virtual arrow::Status close() = 0;
+};
+
+/// CSV and IPC.
+class arrow_rows final : public row_format {
+public:
+  explicit arrow_rows(std::shared_ptr<arrow::ipc::RecordBatchWriter> to)
+      : to_(std::move(to)) {}
+  arrow::Status write(const batch_pointer& rows) override {
+    return to_->WriteRecordBatch(*rows);
+  }
+  arrow::Status close() override { return to_->Close(); }
+
+private:
+  const std::shared_ptr<arrow::ipc::RecordBatchWriter> to_;
+};
+
+class parquet_rows final : public row_format {
+public:
+  explicit parquet_rows(std::unique_ptr<parquet::arrow::FileWriter> to)
+      : to_(std::move(to)) {}
+  arrow::Status write(const batch_pointer& rows) override {
+    return to_->WriteRecordBatch(*rows);
+  }
+  arrow::Status close() override { return to_->Close(); }
+
+private:
+  const std::unique_ptr<parquet::arrow::FileWriter> to_;
+};
+
+class orc_rows final : public row_format {
+public:
+  explicit orc_rows(std::unique_ptr<arrow::adapters::orc::ORCFileWriter> to)
+      : to_(std::move(to)) {}
+  arrow::Status write(const batch_pointer& rows) override {
+    return to_->Write(*rows);
+  }
+  arrow::Status close() override { return to_->Close(); }
+
+private:
+  const std::unique_ptr<arrow::adapters::orc::ORCFileWriter> to_;
+};
+
+class jsonl_rows final : public row_format {
+public:
+  explicit jsonl_rows(output_pointer to) : to_(std::move(to)) {}
+  arrow::Status write(const batch_pointer& rows) override {
+    return to_->Write(json_lines_of(*rows));
+  }
+  arrow::Status close() override { return arrow::Status::OK(); }
+
+private:
+  const output_pointer to_;
+};
+
+arrow::Result<std::unique_ptr<row_format>>
+rows_to(written_format format, const output_pointer& to,
+        const schema_pointer& schema) {
+  switch (format) {
+  case written_format::csv: {
+    auto options = arrow::csv::WriteOptions::Defaults();
+    options.quoting_style = arrow::csv::QuotingStyle::Needed;
+    ARROW_ASSIGN_OR_RAISE(auto out,
+                          arrow::csv::MakeCSVWriter(to, schema, options));
+    return std::make_unique<arrow_rows>(std::move(out));
+  }
+  case written_format::arrow: {
+    ARROW_ASSIGN_OR_RAISE(auto out, arrow::ipc::MakeFileWriter(to, schema));
+    return std::make_unique<arrow_rows>(std::move(out));
+  }
+  case written_format::parquet: {
+    ARROW_ASSIGN_OR_RAISE(auto out,
+                          parquet::arrow::FileWriter::Open(
+                              *schema, arrow::default_memory_pool(), to));
+    return std::make_unique<parquet_rows>(std::move(out));
+  }
+  case written_format::orc: {
+    ARROW_ASSIGN_OR_RAISE(auto out,
+                          arrow::adapters::orc::ORCFileWriter::Open(to.get()));
+    return std::make_unique<orc_rows>(std::move(out));
+  }
+  case written_format::jsonl:
+    break;
+  }
+  return std::make_unique<jsonl_rows>(to);
+}
+
+class file_writer final : public record_writer {
+public:
+  file_writer(fs::path path, const schema_pointer& schema)
+      : path_(std::move(path)), partial_(path_.string() + ".partial"),
+        context_("cannot write " + printable(path_.string())) {
+    std::error_code ignored;
+    if (fs::exists(path_, ignored))
+      throw ballast_error(errc::usage,
+                          printable(path_.string()) +
+                              ": is there; remove it, or name another file");
+    file_ = take_arrow(arrow::io::FileOutputStream::Open(partial_.string()),
+                       errc::run_dir_unusable, context_);
+    rows_ = take_arrow(rows_to(format_of(path_), file_, schema),
+                       errc::run_dir_unusable, context_);
+  }
+  ~file_writer() override {
+    std::error_code ignored;
+    if (!finished_)
+      fs::remove(partial_, ignored);
+  }
+
+  void write(const batch_pointer& rows) override {
+    check_arrow(rows_->write(rows), errc::run_dir_unusable, context_);
+  }
+
+  void finish() override {
+    check_arrow(rows_->close(), errc::run_dir_unusable, context_);
+    check_arrow(file_->Close(), errc::run_dir_unusable, context_);
+    store::sync_path(partial_);
+    std::error_code error;
+    fs::rename(partial_, path_, error);
+    if (error)
+      throw ballast_error(errc::run_dir_unusable,
+                          context_ + ": " + error.message());
+    finished_ = true;
+    store::sync_path(path_.has_parent_path() ? path_.parent_path() : ".");
+  }
+
+private:
+  const fs::path path_;
+  const fs::path partial_;
+  const std::string context_;
+  output_pointer file_;
+  std::unique_ptr<row_format> rows_;
+  bool finished_ = false;
+};
+
+} // namespace
+
+written_format format_of(const fs::path& path) {
+  const std::string name = path.filename().string();
+  std::string known;
+  for (const ending& one : endings) {
+    if (name.ends_with(one.text))
+      return one.format;
+    known += (known.empty() ? "" : ", ") + std::string(one.text);
+  }
+  throw ballast_error(errc::usage, printable(path.string()) +
+                                       ": expected a file whose name ends in " +
+                                       known);
+}
+
+std::unique_ptr<record_writer> open_writer(const fs::path& path,
+                                           const schema_pointer& schema) {
+  return std::make_unique<file_writer>(path, schema);
+}
+
+} // namespace ballast::data

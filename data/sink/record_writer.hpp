@@ -1,0 +1,36 @@
+/// Writes record batches as a file that any of the formats of a source reads
+/// again. Includes Arrow; for source files of data/ and cli/commands/ only.
+///
+/// The file appears under its name when finish() returns, complete and synced;
+/// before, and if that never happens, only NAME.partial was there and is
+/// removed. One owner, one thread. Errors: ballast_error{run_dir_unusable,
+/// disk_full} with the path.
+#pragma once
+
+#include <arrow/type_fwd.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+
+namespace ballast::data {
+
+enum class written_format : uint8_t { csv, jsonl, parquet, arrow, orc };
+
+/// By the end of its name; ballast_error{usage} lists those that are known.
+written_format format_of(const std::filesystem::path& path);
+
+class record_writer {
+public:
+  virtual ~record_writer() = default;
+  virtual void write(const std::shared_ptr<arrow::RecordBatch>& rows) = 0;
+  virtual void finish() = 0;
+};
+
+/// An existing file is refused.
+std::unique_ptr<record_writer>
+open_writer(const std::filesystem::path& path,
+            const std::shared_ptr<arrow::Schema>& schema);
+
+} // namespace ballast::data

@@ -1,0 +1,203 @@
+#include "runtime/graph/operator_catalogue.hpp"
+
+#include <algorithm>
+
+namespace ballast::graph {
+
+namespace {
+
+using text = std::string;
+using texts = std::vector<std::string>;
+using numbers = std::vector<double>;
+using by_column = std::map<std::string, std::string>;
+
+/// All words of an enum.
+template <class Enum>
+texts all_words() {
+  return {words_of<Enum>.begin(), words_of<Enum>.end()};
+}
+
+constexpr size_t inputs_most = 64;
+constexpr double rows_most = 1e15;
+
+/// Those whose rows come one after another, each from one row.
+void add_row_by_row(std::vector<operator_about>& all) {
+  all.push_back(
+      {.what = op::filter,
+       .doc = "Only rows of which a condition is true.",
+       .options = {{"where",
+                    "The condition, such as `amount > 0 and city is not "
+                    "null`; of a row that lacks a value it is not true.",
+                    text(), true}}});
+  all.push_back({.what = op::select,
+                 .doc = "Only these columns, in this order.",
+                 .options = {{"columns", "Their names.", texts(), true}}});
+  all.push_back({.what = op::drop,
+                 .doc = "All columns but these.",
+                 .options = {{"columns", "Their names.", texts(), true}}});
+  all.push_back({.what = op::rename,
+                 .doc = "Other names for columns.",
+                 .options = {{"columns",
+                              "Old names, each with the new one: "
+                              "`{\"x1\": \"height\"}`.",
+                              by_column(), true}}});
+  all.push_back({.what = op::cast,
+                 .doc = "Other types for columns. A value that the type does "
+                        "not hold is an error.",
+                 .options = {{.name = "columns",
+                              .doc = "Names of columns, each with its type: "
+                                     "`{\"id\": \"int64\"}`.",
+                              .usual = by_column(),
+                              .required = true,
+                              .words = all_words<column_type>()}}});
+  all.push_back(
+      {.what = op::derive,
+       .doc = "New columns, or others in the place of old ones.",
+       .options = {{"columns",
+                    "Names, each with the expression that makes it of the "
+                    "columns that come in: `{\"rate\": \"amount / days\"}`.",
+                    by_column(), true}}});
+}
+
+void add_counted(std::vector<operator_about>& all) {
+  all.push_back({.what = op::limit,
+                 .doc = "The first rows.",
+                 .options = {{.name = "rows",
+                              .doc = "How many.",
+                              .usual = uint64_t{0},
+                              .required = true,
+                              .low = 1,
+                              .high = rows_most},
+                             {.name = "skip",
+                              .doc = "How many before them are left out.",
+                              .usual = uint64_t{0},
+                              .high = rows_most}}});
+  all.push_back({.what = op::repeat,
+                 .doc = "All rows, several times. Each time they are samples "
+                        "of their own.",
+                 .options = {{.name = "times",
+                              .doc = "How often.",
+                              .usual = uint64_t{1},
+                              .required = true,
+                              .low = 1,
+                              .high = 1e6}}});
+}
+
+/// Those that read several.
+void add_united(std::vector<operator_about>& all) {
+  all.push_back({.what = op::concat,
+                 .doc = "The rows of one after those of another. All have the "
+                        "same columns, in any order.",
+                 .inputs_min = 2,
+                 .inputs_max = inputs_most});
+  all.push_back({.what = op::zip,
+                 .doc = "Row by row side by side. All have as many rows, and "
+                        "no column of the same name.",
+                 .inputs_min = 2,
+                 .inputs_max = inputs_most});
+  all.push_back({.what = op::mix,
+                 .doc = "Rows of several in turn, in given proportions, until "
+                        "all have ended: who has ended is left out.",
+                 .inputs_min = 2,
+                 .inputs_max = inputs_most,
+                 .options = {{.name = "weights",
+                              .doc = "One for each input; empty: equal.",
+                              .usual = numbers(),
+                              .low = 0,
+                              .high = 1e9,
+                              .low_excluded = true}}});
+  all.push_back(
+      {.what = op::join,
+       .doc = "Rows of the first with those of the second that have the same "
+              "keys, in the order of the first, then of the second. A key "
+              "that is missing equals none.",
+       .inputs_min = 2,
+       .inputs_max = 2,
+       .how = flow::blocking,
+       .options = {{"on", "The columns that hold the keys.", texts(), true},
+                   {"on_right",
+                    "Their names in the second input, where they differ.",
+                    texts()},
+                   {.name = "kind",
+                    .doc = "`inner`: only pairs; `left`, `right`, `full`: also "
+                           "rows of one without the other; `semi`, `anti`: "
+                           "rows of the first that have, or lack, a partner.",
+                    .usual = text("inner"),
+                    .words = all_words<join_kind>()},
+                   {"suffix",
+                    "Behind the name of a column of the second input that the "
+                    "first has, too.",
+                    text("_right")}}});
+}
+
+/// Those that need all rows, or know what came before.
+void add_ordered(std::vector<operator_about>& all) {
+  all.push_back(
+      {.what = op::sort,
+       .doc = "By columns; rows that are equal there keep their order, "
+              "missing values come last.",
+       .how = flow::blocking,
+       .options = {
+           {"by", "The columns, the most important first.", texts(), true},
+           {"descending", "Those of them that go down.", texts()}}});
+  all.push_back(
+      {.what = op::distinct,
+       .doc = "The first of rows that are equal.",
+       .how = flow::blocking,
+       .options = {
+           {"on", "The columns that are compared; empty: all.", texts()}}});
+  all.push_back({.what = op::shuffle,
+                 .doc = "In an order by chance, the same for the same seed.",
+                 .how = flow::blocking,
+                 .seeded = true});
+  all.push_back(
+      {.what = op::split,
+       .doc = "Deals the rows into several parts, one for each name in `as`; "
+              "the same rows always, whatever the machine.",
+       .outputs_min = 2,
+       .outputs_max = 16,
+       .seeded = true,
+       .options = {
+           {.name = "fractions",
+            .doc = "The size of each part: `[0.8, 0.2]`.",
+            .usual = numbers(),
+            .required = true,
+            .low = 0,
+            .high = 1,
+            .low_excluded = true},
+           {.name = "by",
+            .doc = "`random`; `stratified`: equal shares of every value of "
+                   "`column`; `group`: rows with the same value of `column` "
+                   "stay together; `time`: the first part has the lowest "
+                   "values of `column`.",
+            .usual = text("random"),
+            .words = all_words<split_kind>()},
+           {"column", "For all but `random`.", text()}}});
+}
+
+} // namespace
+
+const std::vector<operator_about>& operator_catalogue() {
+  static const std::vector<operator_about> all = [] {
+    std::vector<operator_about> out;
+    add_row_by_row(out);
+    add_counted(out);
+    add_united(out);
+    add_ordered(out);
+    return out;
+  }();
+  return all;
+}
+
+const operator_about& about(op what) {
+  return operator_catalogue().at(size_t(what));
+}
+
+const option* find_option(op what, std::string_view name) {
+  const std::vector<option>& all = about(what).options;
+  const auto found = std::find_if(
+      all.begin(), all.end(), [&](const option& o) { return o.name == name; });
+  return found == all.end() ? nullptr : &*found;
+}
+
+} // namespace ballast::graph

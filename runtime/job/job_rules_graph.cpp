@@ -1,0 +1,49 @@
+/// Rules of `data.sources` and `data.graph`: who reads whom, and that what is
+/// trained on is there.
+#include "runtime/job/job_field.hpp"
+
+namespace ballast {
+
+namespace {
+
+/// What is wrong with a part makes whatever depends on it uncertain.
+bool has_mistake_in(const std::vector<failure>& mistakes,
+                    const std::string& pointer) {
+  for (const failure& one : mistakes)
+    if (one.pointer == pointer || one.pointer.rfind(pointer + "/", 0) == 0)
+      return true;
+  return false;
+}
+
+void check_from(const source_spec& source, const std::string& prefix,
+                const graph::wiring& wires, std::vector<failure>& mistakes) {
+  const std::string field = prefix + "/from";
+  if (source.format != source_format::graph || has_mistake_in(mistakes, prefix))
+    return;
+  if (!wires.find(source.from))
+    mistakes.push_back({errc::invalid_job,
+                        field +
+                            ": there is no source and no node with the "
+                            "name \"" +
+                            source.from + "\"" + wires.advice(source.from),
+                        field});
+}
+
+} // namespace
+
+void check_graph(const job& in, std::vector<failure>& mistakes) {
+  if (has_mistake_in(mistakes, "/data/graph") ||
+      has_mistake_in(mistakes, "/data/sources"))
+    return;
+  std::vector<std::string> names;
+  for (const auto& [name, source] : in.data.sources)
+    names.push_back(name);
+  const graph::wiring wires(names, in.data.graph);
+  mistakes.insert(mistakes.end(), wires.mistakes().begin(),
+                  wires.mistakes().end());
+  check_from(in.data.train, "/data/train", wires, mistakes);
+  if (in.data.test)
+    check_from(*in.data.test, "/data/test", wires, mistakes);
+}
+
+} // namespace ballast

@@ -1,0 +1,38 @@
+#include "runtime/job/source_uri.hpp"
+
+#include "runtime/base/json_text.hpp"
+
+#include <nlohmann/json.hpp>
+
+namespace ballast {
+
+using nlohmann::json;
+
+failure check_uri(const field& of, const std::string& pointer,
+                  const std::string& text) {
+  size_t end = text.find("://");
+  if (end == std::string::npos || text.rfind("file:///", 0) == 0)
+    return {};
+  const std::string scheme = text.substr(0, end);
+  const std::string host =
+      text.substr(end + 3, text.find('/', end + 3) - (end + 3));
+  // A job is kept, shown and sent around.
+  if (host.find('@') != std::string::npos && scheme != "abfs" &&
+      scheme != "abfss")
+    return {of.mistake,
+            pointer + ": a URI of a job holds no user and no password; give "
+                      "them by the environment, such as AWS_ACCESS_KEY_ID and "
+                      "AWS_SECRET_ACCESS_KEY",
+            pointer};
+  for (const char* known : {"s3", "gs", "gcs", "abfs", "abfss", "hdfs"})
+    if (scheme == known)
+      return {};
+  return {of.mistake,
+          pointer +
+              ": expected a path, a glob or a URI like "
+              "file:///folder/name.csv or s3://bucket/name.csv, found " +
+              json_text(json(text)),
+          pointer};
+}
+
+} // namespace ballast

@@ -1,0 +1,141 @@
+// Goal: a set of a graph is prepared as that of any source: the same rows give
+// the same chunks, what decides its rows decides its key, and each row is
+// traced to its file.
+#include "data/prepared/prepared_set.hpp"
+#include "data/store/chunk.hpp"
+#include "tests/data/source_builders.hpp"
+#include "tests/runtime/ledger/expanded.hpp"
+
+#include <fstream>
+#include <gmock/gmock.h>
+#include <nlohmann/json.hpp>
+
+namespace ballast::data {
+namespace {
+
+using nlohmann::json;
+namespace fs = std::filesystem;
+
+class graph_sets : public testing::Test {
+protected:
+  void SetUp() override {
+    std::string text = "x,y,z\n";
+    for (int i = 0; i < 60; ++i)
+      text += std::to_string(i) + "," + std::to_string(i % 3) + "," +
+              std::to_string(i * 0.5) + "\n";
+    std::ofstream(folder_ / "a.csv") << text;
+    std::ofstream(folder_ / "b.csv") << "x,y,z\n100,0,1\n101,1,2\n102,2,3\n";
+  }
+
+  job job_of(json data) const {
+    data["chunk_rows"] = 7;
+    const json document{{"data", std::move(data)},
+                        {"model", {{"kind", "mlp"}}}};
+    const job_result read =
+        parse_job(document.dump(), {}, folder_.path().string());
+    EXPECT_TRUE(read.value)
+        << (read.mistakes.empty() ? "" : read.mistakes[0].message);
+    return *read.value;
+  }
+  job graph_job(const std::string& nodes, json train,
+                std::optional<json> test = std::nullopt) const {
+    json data{{"sources",
+               {{"a", {{"format", "csv"}, {"uri", "a.csv"}}},
+                {"b", {{"format", "csv"}, {"uri", "b.csv"}}}}},
+              {"graph", json::parse(nodes)},
+              {"train", std::move(train)}};
+    if (test)
+      data["test"] = *test;
+    return job_of(std::move(data));
+  }
+  std::shared_ptr<prepared_set> made(const job& what) const {
+    return prepare(what, folder_ / "cache");
+  }
+  static std::vector<std::string>
+  checksums(const std::vector<ledger::chunk_info>& chunks) {
+    std::vector<std::string> out;
+    for (const ledger::chunk_info& one : chunks)
+      out.push_back(one.checksum);
+    return out;
+  }
+
+  temporary_folder folder_;
+};
+
+TEST_F(graph_sets, have_the_chunks_of_the_same_rows) {
+  const auto plain = made(job_of({{"train",
+                                   {{"format", "csv"},
+                                    {"uri", "a.csv"},
+                                    {"label", "y"},
+                                    {"where", "x >= 10"}}}}));
+  const auto graph = made(graph_job(
+      R"([{"op": "filter", "from": "a", "where": "x >= 10", "as": "some"}])",
+      {{"from", "some"}, {"label", "y"}}));
+  EXPECT_EQ(checksums(graph->about().train), checksums(plain->about().train));
+  EXPECT_EQ(checksums(graph->about().test), checksums(plain->about().test));
+  EXPECT_EQ(graph->about().train[0].source_rows,
+            plain->about().train[0].source_rows);
+  EXPECT_EQ(graph->about().sources, plain->about().sources);
+}
+
+TEST_F(graph_sets, are_found_again_and_made_again_if_a_node_changes) {
+  const auto set = [this](const std::string& where) {
+    return made(graph_job(R"([{"op": "filter", "from": "a", "where": ")" +
+                              where + R"(", "as": "some"}])",
+                          {{"from", "some"}, {"label", "y"}}))
+        ->folder();
+  };
+  EXPECT_EQ(set("x > 3"), set("x > 3"));
+  EXPECT_NE(set("x > 3"), set("x > 4"));
+}
+
+TEST_F(graph_sets, change_with_a_file_that_they_read_and_with_no_other) {
+  const job what =
+      graph_job(R"([{"op": "limit", "from": "a", "rows": 30, "as": "some"}])",
+                {{"from", "some"}, {"label", "y"}});
+  const fs::path before = made(what)->folder();
+  std::ofstream(folder_ / "b.csv", std::ios::app) << "103,0,4\n";
+  EXPECT_EQ(made(what)->folder(), before);
+  std::ofstream(folder_ / "a.csv", std::ios::app) << "103,0,4\n";
+  EXPECT_NE(made(what)->folder(), before);
+}
+
+TEST_F(graph_sets, trace_each_row_to_its_source) {
+  const auto set = made(graph_job(
+      R"([{"op": "concat", "from": ["b", "a"], "as": "all"}])",
+      {{"from", "all"}, {"label", "y"}}, json{{"from", "b"}, {"label", "y"}}));
+  const ledger::manifest& about = set->about();
+  EXPECT_EQ(about.train_rows, 63u);
+  EXPECT_EQ(about.test_rows, 3u);
+  // Sources count in the order of their names: a, then b.
+  constexpr uint64_t b = uint64_t{1} << 48;
+  EXPECT_EQ(about.train[0].source_rows,
+            (std::vector<ledger::id_run>{{b, 3}, {0, 4}}));
+  EXPECT_EQ(about.test[0].source_rows, (std::vector<ledger::id_run>{{b, 3}}));
+}
+
+TEST_F(graph_sets, take_both_parts_of_a_split) {
+  const auto set = made(graph_job(
+      R"([{"op": "split", "from": "a", "fractions": [0.8, 0.2],
+           "as": ["train", "test"]}])",
+      {{"from", "train"}, {"label", "y"}},
+      json{{"from", "test"}, {"label", "y"}}));
+  EXPECT_EQ(set->about().train_rows, 48u);
+  EXPECT_EQ(set->about().test_rows, 12u);
+}
+
+TEST_F(graph_sets, refuse_a_label_with_its_file_and_row) {
+  std::ofstream(folder_ / "b.csv") << "x,y,z\n100,0,1\n101,-1,2\n";
+  const job what =
+      graph_job(R"([{"op": "concat", "from": ["a", "b"], "as": "all"}])",
+                {{"from", "all"}, {"label", "y"}});
+  try {
+    made(what);
+    ADD_FAILURE() << "was taken";
+  } catch (const ballast_error& error) {
+    EXPECT_THAT(error.what(), testing::HasSubstr("b.csv: row 2, column 'y'"));
+  }
+}
+
+} // namespace
+} // namespace ballast::data
