@@ -3,6 +3,7 @@
 // against a search from the first row on, and 50 MB with 1 MiB of memory.
 #include "data/operators/distinct_stream.hpp"
 
+#include "made_up_rows.hpp"
 #include "operator_tester.hpp"
 #include "runtime/base/errors.hpp"
 #include "runtime/base/fault_point.hpp"

@@ -3,6 +3,7 @@
 // where rows go.
 #include "data/operators/shuffle_stream.hpp"
 
+#include "made_up_rows.hpp"
 #include "operator_tester.hpp"
 #include "runtime/base/errors.hpp"
 #include "runtime/base/fault_point.hpp"
