@@ -3,7 +3,11 @@
 #include "data/graph/graph_sources.hpp"
 #include "data/graph/temporary_folder.hpp"
 #include "data/operators/counted_stream.hpp"
+#include "data/operators/distinct_stream.hpp"
 #include "data/operators/filter_stream.hpp"
+#include "data/operators/join_stream.hpp"
+#include "data/operators/shuffle_stream.hpp"
+#include "data/operators/sort_stream.hpp"
 #include "data/operators/source_stream.hpp"
 #include "data/operators/split_stream.hpp"
 #include "data/operators/united_stream.hpp"
@@ -12,6 +16,7 @@
 
 #include <arrow/api.h>
 
+#include <algorithm>
 #include <utility>
 
 namespace ballast::data {
@@ -23,6 +28,37 @@ using graph::output;
 
 using texts = std::vector<std::string>;
 using by_column = std::map<std::string, std::string>;
+
+std::vector<sort_key> keys_of(const graph::node& one) {
+  const auto down = value_of<texts>(one, "descending");
+  std::vector<sort_key> out;
+  for (const std::string& column : value_of<texts>(one, "by"))
+    out.push_back({column, std::count(down.begin(), down.end(), column) > 0});
+  return out;
+}
+
+/// A key that is a whole number on one side and has a fraction on the other, as
+/// the numbers of a CSV file have: both become float64, by which they are equal
+/// if they are as numbers.
+void alike_keys(const join_terms& terms, std::vector<named_stream>& sides,
+                const operator_context& how) {
+  const texts& right = terms.on_right.empty() ? terms.on_left : terms.on_right;
+  by_column casts[2];
+  for (size_t i = 0; i < terms.on_left.size() && i < right.size(); ++i) {
+    const std::string* names[] = {&terms.on_left[i], &right[i]};
+    std::shared_ptr<arrow::Field> keys[2];
+    for (size_t side = 0; side < 2; ++side)
+      keys[side] = sides[side].from->schema()->GetFieldByName(*names[side]);
+    for (size_t side = 0; side < 2; ++side)
+      if (keys[0] && keys[1] && arrow::is_integer(keys[side]->type()->id()) &&
+          arrow::is_floating(keys[1 - side]->type()->id()))
+        casts[side][*names[side]] = "float64";
+  }
+  for (size_t side = 0; side < 2; ++side)
+    if (!casts[side].empty())
+      sides[side].from =
+          cast_columns(std::move(sides[side].from), casts[side], how);
+}
 
 } // namespace
 
@@ -90,9 +126,21 @@ private:
     case op::limit:
       return limit_rows(std::move(from), value_of<uint64_t>(one, "rows"),
                         value_of<uint64_t>(one, "skip"), how);
-    default:
-      BALLAST_CHECK(false, "an operator without a stream");
+    case op::sort:
+      return sort_rows(std::move(from), keys_of(one), how);
+    case op::distinct:
+      return distinct_rows(std::move(from), value_of<texts>(one, "on"), how);
+    case op::shuffle:
+      return shuffle_rows(std::move(from), how);
+    case op::repeat:
+    case op::concat:
+    case op::zip:
+    case op::mix:
+    case op::join:
+    case op::split:
+      break;
     }
+    BALLAST_CHECK(false, "an operator of another kind");
   }
 
   /// Those that begin their input anew.
@@ -117,12 +165,28 @@ private:
     std::vector<named_stream> from;
     for (size_t i = 0; i < inputs.size(); ++i)
       from.push_back({one.from[i], build(inputs[i])});
+    if (one.what == op::join)
+      return join(one, std::move(from), how);
     if (one.what == op::concat)
       return concat_rows(std::move(from), how);
     if (one.what == op::zip)
       return zip_rows(std::move(from), how);
     return mix_rows(std::move(from),
                     value_of<std::vector<double>>(one, "weights"), how);
+  }
+
+  static stream_pointer join(const graph::node& one,
+                             std::vector<named_stream> from,
+                             const operator_context& how) {
+    join_terms terms;
+    terms.kind =
+        *parse_word<graph::join_kind>(value_of<std::string>(one, "kind"));
+    terms.on_left = value_of<texts>(one, "on");
+    terms.on_right = value_of<texts>(one, "on_right");
+    terms.suffix = value_of<std::string>(one, "suffix");
+    alike_keys(terms, from, how);
+    return join_rows(std::move(from[0].from), std::move(from[1].from),
+                     std::move(terms), how);
   }
 
   const data_spec& data_;

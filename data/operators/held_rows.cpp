@@ -1,0 +1,59 @@
+#include "data/operators/held_rows.hpp"
+
+#include "data/operators/row_order.hpp"
+
+#include <arrow/api.h>
+
+#include <span>
+#include <utility>
+
+namespace ballast::data {
+
+std::shared_ptr<arrow::RecordBatch> ordered_rows::next() {
+  if (at_ == order_.size()) {
+    rows_ = nullptr;
+    row_numbers().swap(order_);
+    at_ = 0;
+    return nullptr;
+  }
+  const std::span<const uint32_t> left = std::span(order_).subspan(at_);
+  const size_t count =
+      row_meter(*rows_).that_fit(left, rows_at_once, bytes_at_once);
+  at_ += count;
+  return taken(rows_, left.first(count), *context_);
+}
+
+held_rows::held_rows(std::shared_ptr<arrow::Schema> schema,
+                     const operator_context& context, size_t keys)
+    : schema_(std::move(schema)), context_(context),
+      bytes_to_order_(bytes_to_order + 8 * int64_t(keys)) {}
+
+bool held_rows::would_be_too_many(const arrow::RecordBatch& rows) const {
+  const int64_t bytes = bytes_ + bytes_of(rows);
+  const int64_t all = rows_ + rows.num_rows();
+  // A block of what is written or handed out comes on top.
+  return rows_ > 0 &&
+         (bytes > batch_bytes_max || all > INT32_MAX ||
+          bytes + all * bytes_to_order_ > memory_of(context_) / 8 * 7);
+}
+
+void held_rows::add(std::shared_ptr<arrow::RecordBatch> rows) {
+  rows_ += rows->num_rows();
+  bytes_ += bytes_of(*rows);
+  held_.push_back(std::move(rows));
+}
+
+std::vector<std::shared_ptr<arrow::RecordBatch>> held_rows::take() {
+  rows_ = 0;
+  bytes_ = 0;
+  return std::exchange(held_, {});
+}
+
+ordered_rows held_rows::in_order(const row_ordering& ordering) {
+  std::shared_ptr<arrow::RecordBatch> rows =
+      together(schema_, take(), context_);
+  row_numbers order = order_of(ordering.keys_of(*rows), rows->num_rows());
+  return {std::move(rows), std::move(order), context_};
+}
+
+} // namespace ballast::data
