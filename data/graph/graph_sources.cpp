@@ -39,8 +39,8 @@ void check_output(const data_spec& data, const std::string& name,
                             printable(name) + "'" + wires.advice(name));
 }
 
-std::vector<std::string> sources_of(const data_spec& data,
-                                    const std::string& output) {
+std::vector<std::string> graph_sources(const data_spec& data,
+                                       const std::string& output) {
   const std::vector<std::string> names = names_of_sources(data);
   const graph::wiring wires(names, data.graph);
   std::vector<std::string> out;

@@ -18,8 +18,8 @@ std::vector<std::string> names_of_sources(const data_spec& data);
 /// What a name of the job stands for, which is there.
 graph::output output_of(const data_spec& data, const std::string& name);
 /// The sources that an output needs, by name, in order.
-std::vector<std::string> sources_of(const data_spec& data,
-                                    const std::string& output);
+std::vector<std::string> graph_sources(const data_spec& data,
+                                       const std::string& output);
 /// All that decides its rows besides its sources: its nodes, in order.
 nlohmann::json nodes_of(const job& what, const std::string& output);
 /// Whether the seed does, too.

@@ -251,11 +251,17 @@ public:
 private:
   static constexpr int rounds_max = 5;
 
+  std::string name_of_rows(const ledger::manifest& about) const {
+    return printable(what_.data.train.format == source_format::graph
+                         ? what_.data.train.from
+                         : about.sources.at(0));
+  }
+
   /// Warns of columns left out implicitly; a user who wanted one would
   /// otherwise miss it only in the model.
   void tell_left_out(const ledger::manifest& about) const {
     if (options_.warn && about.left_out && !about.left_out->empty())
-      options_.warn(printable(about.sources.at(0)) + ": left out " +
+      options_.warn(name_of_rows(about) + ": left out " +
                     list_of(*about.left_out) +
                     ", which hold text, not numbers; to choose otherwise, "
                     "name columns in /data/train/features");
@@ -267,7 +273,7 @@ private:
     if (!options_.warn || about.label.empty() || about.sources.empty())
       return;
     const std::string column =
-        printable(about.sources.at(0)) + ": column '" + printable(about.label);
+        name_of_rows(about) + ": column '" + printable(about.label);
     if (!about.class_names.empty())
       return options_.warn(
           column + "' has " + std::to_string(about.class_names.size()) +

@@ -34,7 +34,7 @@ json files_identity(const source_spec& spec, const std::string& pointer,
   } else if (spec.format == source_format::sql) {
     files.push_back(open_database(spec, pointer, stop)->identity());
   } else if (spec.format == source_format::graph) {
-    for (const std::string& name : sources_of(data, spec.from))
+    for (const std::string& name : graph_sources(data, spec.from))
       for (json& one :
            files_identity(data.sources.at(name), "/data/sources/" + name, data,
                           cache, stop))
@@ -51,7 +51,7 @@ json files_identity(const source_spec& spec, const std::string& pointer,
 /// The nodes of a graph, and how its sources are read.
 json graph_identity(const job& what, const source_spec& spec) {
   json out = nodes_of(what, spec.from);
-  for (const std::string& name : sources_of(what.data, spec.from)) {
+  for (const std::string& name : graph_sources(what.data, spec.from)) {
     const source_spec& one = what.data.sources.at(name);
     out["sources"].push_back({{"name", name},
                               {"format", to_string(one.format)},

@@ -290,7 +290,7 @@ std::vector<std::string> files_of(const source_spec& spec,
   case source_format::synthetic:
     return {};
   case source_format::graph:
-    for (const std::string& name : sources_of(data, spec.from))
+    for (const std::string& name : graph_sources(data, spec.from))
       for (std::string& file :
            files_of(data.sources.at(name), "/data/sources/" + name, data))
         out.push_back(std::move(file));

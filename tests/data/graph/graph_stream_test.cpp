@@ -223,6 +223,47 @@ TEST_F(graph_rows, a_split_by_time_puts_the_latest_into_the_last_part) {
   EXPECT_THAT(rows_of(what, "b", {0}), ElementsAre("1", "5"));
 }
 
+TEST_F(graph_rows, sort_distinct_and_join_need_all_rows) {
+  write("more.csv", "city,country\noslo,no\nrome,it\nbonn,de\n");
+  EXPECT_THAT(rows(R"([{"op": "sort", "from": "people", "by": ["city", "age"],
+                        "descending": "age"},
+                       {"op": "select", "columns": ["name", "age"],
+                        "as": "out"}])"),
+              ElementsAre("cat 45", "ann 31", "bob 17", "dan null"));
+  EXPECT_THAT(rows(R"([{"op": "distinct", "from": "people", "on": "city"},
+                       {"op": "select", "columns": "name", "as": "out"}])"),
+              ElementsAre("ann", "bob"));
+  EXPECT_THAT(rows(R"([{"op": "join", "from": ["people", "more"], "on": "city",
+                        "kind": "right"},
+                       {"op": "select", "columns": ["name", "country"],
+                        "as": "out"}])"),
+              ElementsAre("ann no", "bob it", "cat no", "dan it", "null de"));
+}
+
+TEST_F(graph_rows,
+       a_join_takes_whole_numbers_of_one_side_for_those_of_another) {
+  write("people.csv", "id,x\n1,a\n2,b\n");
+  write("more.csv", "id,y\n2,c\n1,d\n");
+  EXPECT_THAT(rows(R"([{"op": "cast", "from": "more",
+                        "columns": {"id": "int64"}, "as": "whole"},
+                       {"op": "join", "from": ["people", "whole"], "on": "id"},
+                       {"op": "select", "columns": ["x", "y"], "as": "out"}])"),
+              ElementsAre("a d", "b c"));
+}
+
+TEST_F(graph_rows, a_shuffle_is_the_same_for_the_same_seed) {
+  std::string text = "x\n";
+  for (int i = 0; i < 100; ++i)
+    text += std::to_string(i) + "\n";
+  write("people.csv", text);
+  job what = with(R"([{"op": "shuffle", "from": "people", "as": "out"}])");
+  const auto once = rows_of(what);
+  EXPECT_EQ(rows_of(what), once);
+  EXPECT_NE(once[0] + once[1] + once[2], "012");
+  what.seed = 2;
+  EXPECT_NE(rows_of(what), once);
+}
+
 TEST_F(graph_rows, a_row_is_named_by_its_file_wherever_it_has_been) {
   const job what = with(R"([{"op": "filter", "from": "people",
                              "where": "city = 'oslo'", "as": "some"},
@@ -297,7 +338,7 @@ TEST_F(graph_rows, know_what_they_hang_on) {
                              "as": "one"},
                             {"op": "limit", "from": "people", "rows": 1,
                              "as": "out"}])");
-  EXPECT_THAT(sources_of(what.data, "out"), ElementsAre("people"));
+  EXPECT_THAT(graph_sources(what.data, "out"), ElementsAre("people"));
   EXPECT_EQ(nodes_of(what, "out")["nodes"].size(), 1u);
   EXPECT_FALSE(is_seeded(what.data, "out"));
 }

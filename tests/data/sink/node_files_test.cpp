@@ -1,0 +1,124 @@
+// Goal: what is written as a file of any format is read again as it was, and no
+// failure leaves half of it. Method: a CSV file, written and read by turns.
+#include "data/sink/node_files.hpp"
+
+#include "data/sink/record_writer.hpp"
+#include "tests/data/some_chunks.hpp"
+#include "tests/data/source/stream_tester.hpp"
+
+#include "data/graph/graph_stream.hpp"
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+namespace ballast::data {
+namespace {
+
+using nlohmann::json;
+using testing::ElementsAre;
+namespace fs = std::filesystem;
+
+class node_files : public testing::Test {
+protected:
+  void SetUp() override {
+    std::ofstream(folder_ / "in.csv")
+        << "name,age,city\nann,31.5,oslo\n\"b, \"\"ob\",17,rome\ncat,,oslo\n";
+  }
+
+  job of(const std::string& name) const {
+    const std::string end = name.substr(name.rfind('.') + 1);
+    const json document{
+        {"data",
+         {{"sources",
+           {{"in", {{"format", end}, {"uri", (folder_ / name).string()}}}}},
+          {"graph",
+           {{{"op", "split"},
+             {"from", "in"},
+             {"fractions", {0.5, 0.5}},
+             {"as", {"a", "b"}}}}},
+          {"train", {{"from", "in"}, {"label", "age"}}}}},
+        {"model", {{"kind", "mlp"}}}};
+    return *parse_job(document.dump(), {}, "/").value;
+  }
+  std::string file(const std::string& name) const {
+    return (folder_ / name).string();
+  }
+  std::vector<std::string> rows(const std::string& name) const {
+    const job what = of(name);
+    graph_stream from(what.data, "in", {});
+    from.choose({0, 1, 2});
+    return rows_of(from);
+  }
+  size_t files() const {
+    return size_t(std::distance(fs::directory_iterator(folder_.path()),
+                                fs::directory_iterator()));
+  }
+
+  temporary_folder folder_;
+};
+
+TEST_F(node_files, are_read_again_as_they_were_in_any_format) {
+  std::string before = "in.csv";
+  const auto expected = rows(before);
+  ASSERT_EQ(expected.size(), 3u);
+  for (const std::string after :
+       {"1.parquet", "2.arrow", "3.orc", "4.jsonl", "5.csv"}) {
+    const auto written = write_nodes(of(before), {"in"}, {file(after)});
+    ASSERT_EQ(written.size(), 1u);
+    EXPECT_EQ(written[0].rows, 3u);
+    EXPECT_EQ(rows(after), expected) << after;
+    before = after;
+  }
+}
+
+TEST_F(node_files, are_not_written_over_others) {
+  EXPECT_THAT(
+      refusal_of([&] { write_nodes(of("in.csv"), {"in"}, {file("in.csv")}); },
+                 errc::usage),
+      has_all({"in.csv: is there; remove it, or name another file"}));
+  EXPECT_EQ(rows("in.csv").size(), 3u);
+}
+
+TEST_F(node_files, appear_all_or_not_at_all) {
+  std::ofstream(folder_ / "in.csv", std::ios::app) << "dan,x,oslo\n";
+  EXPECT_THAT(
+      refusal_of([&] { write_nodes(of("in.csv"), {"in"}, {file("out.csv")}); }),
+      has_all({"in.csv: row 4"}));
+  EXPECT_EQ(files(), 1u);
+  EXPECT_THAT(refusal_of(
+                  [&] {
+                    write_nodes(of("in.csv"), {"a", "b"},
+                                {file("a.csv"), file("b.txt")});
+                  },
+                  errc::usage),
+              has_all({"b.txt: expected a file whose name ends in .csv"}));
+  EXPECT_EQ(files(), 1u);
+}
+
+TEST_F(node_files, of_a_partition_are_a_folder_for_each_value) {
+  const auto written =
+      partition_node(of("in.csv"), "in", {file("parts"), "csv", 0, "city"});
+  ASSERT_EQ(written.size(), 2u);
+  EXPECT_EQ(written[0].path, folder_ / "parts/city=oslo/part-0.csv");
+  EXPECT_EQ(written[0].rows, 2u);
+  EXPECT_EQ(written[1].path, folder_ / "parts/city=rome/part-0.csv");
+  EXPECT_THAT(
+      refusal_of(
+          [&] {
+            partition_node(of("in.csv"), "in", {file("parts"), "csv", 2, ""});
+          },
+          errc::usage),
+      has_all({"parts: is there"}));
+}
+
+TEST_F(node_files, of_a_partition_into_n_take_rows_in_turn) {
+  const auto written =
+      partition_node(of("in.csv"), "in", {file("parts"), "jsonl", 2, ""});
+  ASSERT_EQ(written.size(), 2u);
+  EXPECT_EQ(written[0].rows, 2u);
+  EXPECT_EQ(written[1].rows, 1u);
+  EXPECT_EQ(written[1].path.filename(), "part-00001.jsonl");
+}
+
+} // namespace
+} // namespace ballast::data
