@@ -144,8 +144,11 @@ std::vector<written_file> write_nodes(const job& what,
                                       const std::vector<std::string>& files) {
   std::vector<std::unique_ptr<record_writer>> writers;
   std::vector<written_file> out;
+  for (const std::string& one : nodes)
+    check_output(what.data, one, "a node");
+  for (const std::string& one : files)
+    check_writable(one);
   for (size_t i = 0; i < nodes.size(); ++i) {
-    check_output(what.data, nodes[i], "a node");
     node_rows rows(what, nodes[i]);
     writers.push_back(open_writer(files[i], rows.schema()));
     out.push_back({files[i]});

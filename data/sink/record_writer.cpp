@@ -136,11 +136,7 @@ public:
   file_writer(fs::path path, const schema_pointer& schema)
       : path_(std::move(path)), partial_(path_.string() + ".partial"),
         context_("cannot write " + printable(path_.string())) {
-    std::error_code ignored;
-    if (fs::exists(path_, ignored))
-      throw ballast_error(errc::usage,
-                          printable(path_.string()) +
-                              ": is there; remove it, or name another file");
+    check_writable(path_);
     file_ = take_arrow(arrow::io::FileOutputStream::Open(partial_.string()),
                        errc::run_dir_unusable, context_);
     rows_ = take_arrow(rows_to(format_of(path_), file_, schema),
@@ -191,6 +187,15 @@ written_format format_of(const fs::path& path) {
   throw ballast_error(errc::usage, printable(path.string()) +
                                        ": expected a file whose name ends in " +
                                        known);
+}
+
+void check_writable(const fs::path& path) {
+  format_of(path);
+  std::error_code ignored;
+  if (fs::exists(path, ignored))
+    throw ballast_error(errc::usage,
+                        printable(path.string()) +
+                            ": is there; remove it, or name another file");
 }
 
 std::unique_ptr<record_writer> open_writer(const fs::path& path,

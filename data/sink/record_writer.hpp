@@ -28,7 +28,8 @@ public:
   virtual void finish() = 0;
 };
 
-/// An existing file is refused.
+/// Refuses a name of no known format, and an existing file.
+void check_writable(const std::filesystem::path& path);
 std::unique_ptr<record_writer>
 open_writer(const std::filesystem::path& path,
             const std::shared_ptr<arrow::Schema>& schema);

@@ -105,8 +105,11 @@ class Graph(BallastTest):
 
     @staticmethod
     def put(store, path, body=b""):
-        connection = http.client.HTTPConnection("127.0.0.1", store.port)
-        connection.request("PUT", "/" + path, body)
+        connection = http.client.HTTPConnection(store.endpoint)
+        connection.request("PUT", "/" + path, body, {
+            "Authorization": "AWS4-HMAC-SHA256 Credential=any/20260101/"
+                             "us-east-1/s3/aws4_request, SignedHeaders=host, "
+                             "Signature=any"})
         answer = connection.getresponse()
         answer.read()
         connection.close()
@@ -125,7 +128,7 @@ class Graph(BallastTest):
         self.assertEqual(len(shown["rows"]), 3)
         self.assertIn('"both" -> "derive 3"',
                       self.ballast("data", "show", job, "--dot").out)
-        self.refused(2, ["--node adult", 'did you mean "adults"'],
+        self.refused(2, ["--node: ", 'did you mean "adults"'],
                      "data", "show", job, "--node", "adult")
 
     def test_mistakes_are_found_before_a_row_is_read(self):

@@ -105,7 +105,7 @@ TEST(graph_job, refuses_an_operator_and_an_option_that_are_not_there) {
                                {"as", "clean"}}})),
       "/data/graph/0/columns/a: expected one of \"int64\", \"float64\", "
       "\"bool\", \"text\", \"date\", \"timestamp\", found \"flaot32\"; did you "
-      "mean \"float64\"?\n"));
+      "mean \"float64\"?\n");
 }
 
 TEST(graph_job, says_what_each_operator_needs) {
