@@ -122,14 +122,15 @@ private:
     done.reset(); // its memory is for the next
     for (std::optional<spilled_rows>& part : parts)
       if (part)
-        do_part(spill_reader(context(), *std::exchange(part, std::nullopt)),
-                depth);
+        do_part(*std::exchange(part, std::nullopt), depth);
   }
 
-  void do_part(spill_reader from, int depth) {
+  void do_part(spilled_rows part, int depth) {
     std::optional<level> at;
     std::optional<spill_writer> out;
-    while (const batch rows = from.next()) {
+    std::optional<spill_reader> from;
+    from.emplace(context(), std::move(part));
+    while (const batch rows = from->next()) {
       if (!at)
         at.emplace(new_level(*rows, depth));
       for (int64_t first = 0; first < rows->num_rows(); first += rows_at_once)
@@ -142,6 +143,7 @@ private:
     }
     if (out)
       runs_->add(out->finish());
+    from.reset(); // and its file
     do_parts(at);
   }
 

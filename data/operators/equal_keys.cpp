@@ -72,7 +72,7 @@ equal_keys::equal_keys(const arrow::ArrayVector& columns)
     return;
   }
   const key_column key(columns[0], key_use::equality);
-  words_of_ = key.words();
+  words_of_.assign(key.words().begin(), key.words().end());
   if (key.has_nulls() || key.all_null()) {
     nulls_.resize(hashes_.size());
     for (uint32_t row = 0; row < hashes_.size(); ++row)

@@ -53,7 +53,7 @@ private:
   const int64_t bytes_to_order_; // of a row
   std::vector<std::shared_ptr<arrow::RecordBatch>> held_;
   int64_t rows_ = 0;
-  int64_t bytes_ = 0;
+  batch_bytes bytes_;
 };
 
 } // namespace ballast::data

@@ -114,7 +114,7 @@ void join_files::join_pair(pair both) {
     while (const batch rows = right->next()) {
       if (table.add(rows))
         continue;
-      return may_split ? split(both, table, rows, *right)
+      return may_split ? split(both, table, rows, right)
                        : join_blocks(both, std::move(table), rows, *right);
     }
   }
@@ -132,12 +132,13 @@ void join_files::join_pair(pair both) {
 }
 
 void join_files::split(pair& both, join_table& table, batch next,
-                       spill_reader& right) {
+                       std::optional<spill_reader>& right) {
   row_partitions right_parts(right_.schema, context_, memory_ / 4);
   for (batch& one : table.take())
     share(right_parts, std::exchange(one, nullptr), right_.keys, both.depth);
-  for (; next != nullptr; next = right.next())
+  for (; next != nullptr; next = right->next())
     share(right_parts, next, right_.keys, both.depth);
+  right.reset(); // and its file
   parts shared_right = right_parts.finish();
   parts shared_left(partitions);
   if (both.left) {

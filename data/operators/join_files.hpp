@@ -53,7 +53,8 @@ private:
   void join_parts(parts left, parts right, int depth, int64_t before);
   void join_pair(pair both);
   /// The right is too large: shares out both once more. `table` has its begin.
-  void split(pair& both, join_table& table, batch next, spill_reader& right);
+  void split(pair& both, join_table& table, batch next,
+             std::optional<spill_reader>& right);
   /// Nor does that help: as much of the right as fits, over and over.
   void join_blocks(pair& both, join_table first, batch next,
                    spill_reader& right);

@@ -6,6 +6,7 @@
 #include <arrow/api.h>
 #include <arrow/compute/api_vector.h>
 
+#include <algorithm>
 #include <utility>
 
 namespace ballast::data {
@@ -127,6 +128,10 @@ void join_probe::begin(std::shared_ptr<arrow::RecordBatch> left,
   table_.find(equal_keys(keys.of(*left_)), found_);
   row_ = 0;
   pair_ = 0;
+  const std::optional<double> its = left_meter_->bytes_of_each();
+  const std::optional<double> other = right_meter_.bytes_of_each();
+  each_fits_ = its && other &&
+               (*its + *other) * double(rows_at_once) <= double(bytes_at_once);
 }
 
 /// Takes the pair if the batch is not full yet.
@@ -140,6 +145,25 @@ bool join_probe::is_room(uint32_t left, uint32_t right) {
   left_rows_.push_back(left);
   right_rows_.push_back(right);
   return true;
+}
+
+/// The usual case, without a branch that depends on the rows.
+void join_probe::gather_one_each() {
+  const size_t count = std::min(found_.size() - row_, size_t(rows_at_once));
+  left_rows_.resize(count);
+  right_rows_.resize(count);
+  size_t kept = 0;
+  for (size_t i = 0; i < count; ++i) {
+    const uint32_t number = found_[row_ + i];
+    const bool is = number != absent;
+    left_rows_[kept] = uint32_t(row_ + i);
+    right_rows_[kept] = is ? table_.row_with(number) : absent;
+    some_absent_ |= !is && alone_too_;
+    kept += is || alone_too_;
+  }
+  left_rows_.resize(kept);
+  right_rows_.resize(kept);
+  row_ += uint32_t(count);
 }
 
 void join_probe::gather() {
@@ -168,7 +192,11 @@ std::shared_ptr<arrow::RecordBatch> join_probe::next() {
   right_rows_.clear();
   bytes_ = 0;
   some_absent_ = false;
-  gather();
+  if (each_fits_ && table_.one_each() && right_seen_ == nullptr)
+    while (left_rows_.empty() && row_ < found_.size())
+      gather_one_each();
+  else
+    gather();
   if (left_rows_.empty())
     return nullptr;
   return output_.pairs(*left_, left_rows_, *table_.rows(), right_rows_,

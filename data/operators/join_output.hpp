@@ -60,6 +60,7 @@ public:
 
 private:
   void gather();
+  void gather_one_each();
   bool is_room(uint32_t left, uint32_t right);
 
   const join_output& output_;
@@ -76,6 +77,7 @@ private:
   row_numbers left_rows_;
   row_numbers right_rows_;
   int64_t bytes_ = 0;
+  bool each_fits_ = false; // rows of such sizes: any rows_at_once of them
   bool some_absent_ = false;
 };
 

@@ -2,6 +2,7 @@
 
 #include <arrow/api.h>
 
+#include <algorithm>
 #include <limits>
 #include <utility>
 
@@ -30,25 +31,29 @@ join_table::join_table(std::shared_ptr<arrow::Schema> schema, join_keys keys,
       memory_(memory) {}
 
 bool join_table::add(const std::shared_ptr<arrow::RecordBatch>& rows) {
-  int64_t bytes = bytes_of(*rows);
+  batch_bytes bytes = bytes_of_columns(*rows);
+  bytes.all += bytes_.all;
+  bytes.largest += bytes_.largest;
   for (int key : keys_.columns) // texts are in the table once more
     if (!arrow::is_fixed_width(rows->column(key)->type_id()))
-      bytes += bytes_of(
+      bytes.all += bytes_of(
           *arrow::RecordBatch::Make(arrow::schema({schema_->field(key)}),
                                     rows->num_rows(), {rows->column(key)}));
   const int64_t count = count_ + rows->num_rows();
-  if (count_ > 0 && (bytes_ + bytes > batch_bytes_max || count > INT32_MAX ||
-                     bytes_ + bytes + count * bytes_to_find > memory_))
+  // First columns are joined, then keys are put into the table.
+  const int64_t beside = std::max(bytes.largest, count * bytes_to_find);
+  if (count_ > 0 && (bytes.all > batch_bytes_max || count > INT32_MAX ||
+                     bytes.all + beside > memory_))
     return false;
   held_.push_back(rows);
   count_ = count;
-  bytes_ += bytes;
+  bytes_ = bytes;
   return true;
 }
 
 std::vector<std::shared_ptr<arrow::RecordBatch>> join_table::take() {
   count_ = 0;
-  bytes_ = 0;
+  bytes_ = {};
   return std::exchange(held_, {});
 }
 
@@ -59,6 +64,7 @@ void join_table::finish() {
   key_table::numbers some;
   row_numbers refused;
   for (int64_t first = 0; first < rows_->num_rows(); first += rows_at_once) {
+    store::check_stop(context_.stop);
     const arrow::ArrayVector columns =
         keys_.of(*rows_->Slice(first, rows_at_once));
     if (!table_)
@@ -91,6 +97,7 @@ void join_table::group(const key_table::numbers& number_of) {
       rows_of_[at[number_of[row]]++] = row;
   if (unique)
     std::vector<uint32_t>().swap(begin_);
+  as_numbered_ = unique && rows_of_.size() == number_of.size();
 }
 
 void join_table::find(const equal_keys& keys, key_table::numbers& out) const {

@@ -32,9 +32,15 @@ public:
   const std::shared_ptr<arrow::RecordBatch>& rows() const { return rows_; }
   /// The number of each row's key, key_table::absent where nothing equals it.
   void find(const equal_keys& keys, key_table::numbers& out) const;
+  /// No key has two rows.
+  bool one_each() const { return begin_.empty(); }
+  /// Where that is so: the row of a key.
+  uint32_t row_with(uint32_t number) const {
+    return as_numbered_ ? number : rows_of_[number];
+  }
   /// The rows with a key, ascending.
   std::span<const uint32_t> rows_with(uint32_t number) const {
-    if (begin_.empty())
+    if (one_each())
       return {&rows_of_[number], 1};
     return {rows_of_.data() + begin_[number],
             begin_[number + 1] - begin_[number]};
@@ -49,11 +55,12 @@ private:
   const int64_t memory_;
   std::vector<std::shared_ptr<arrow::RecordBatch>> held_;
   int64_t count_ = 0;
-  int64_t bytes_ = 0;
+  batch_bytes bytes_;
   std::shared_ptr<arrow::RecordBatch> rows_;
   std::optional<key_table> table_;
   row_numbers rows_of_;         // by key
   std::vector<uint32_t> begin_; // of each key's rows; empty: each has one
+  bool as_numbered_ = false;    // and it has the key's number
 };
 
 } // namespace ballast::data

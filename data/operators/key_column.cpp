@@ -48,7 +48,7 @@ float half_value(uint16_t bits) {
 
 template <class Number>
 void fill(const arrow::Array& column, bool descending,
-          std::vector<uint64_t>& out) {
+          large_vector<uint64_t>& out) {
   const auto* values =
       column.data()->GetValues<Number>(1); // offset applied by Arrow
   for (size_t i = 0; i < out.size(); ++i)
@@ -131,7 +131,7 @@ key_column::key_column(std::shared_ptr<arrow::Array> column, key_use use)
   if (column_->type_id() == arrow::Type::NA) {
     all_null_ = true;
     width_ = 1;
-    words_.resize(size_t(rows_));
+    words_.assign(size_t(rows_), 0);
     return;
   }
   if (column_->null_count() > 0) {

@@ -7,6 +7,8 @@
 /// its column alive; any thread once built. No errors: ask is_key_type() first.
 #pragma once
 
+#include "data/operators/large_pages.hpp"
+
 #include <arrow/type_fwd.h>
 
 #include <cstdint>
@@ -42,7 +44,7 @@ public:
   /// Bytes that differ, from the lowest on; 0: a text.
   int width() const { return width_; }
   /// Of a null: anything. None for texts that are only compared for equality.
-  const std::vector<uint64_t>& words() const { return words_; }
+  const large_vector<uint64_t>& words() const { return words_; }
   /// Where !exact().
   std::string_view text(uint32_t row) const {
     if (stride_ != 0)
@@ -69,7 +71,7 @@ private:
   const uint8_t* nulls_ = nullptr;
   int64_t null_offset_ = 0;
   int width_ = 0;
-  std::vector<uint64_t> words_;
+  large_vector<uint64_t> words_;
   const char* text_ = nullptr;
   const int32_t* ends_ = nullptr;
   const int64_t* long_ends_ = nullptr;

@@ -1,5 +1,7 @@
 #include "data/operators/key_table.hpp"
 
+#include <algorithm>
+#include <array>
 #include <cstring>
 #include <utility>
 
@@ -70,7 +72,7 @@ uint64_t key_table::key_bytes::after(uint64_t place) const {
 
 key_table::key_table(bool words, bool numbered, int64_t bytes_max)
     : words_(words), numbered_(numbered), bytes_max_(bytes_max),
-      bits_(bits_at_first), slots_(size_t{1} << bits_at_first) {
+      bits_(bits_at_first), slots_(size_t{1} << bits_at_first, 0) {
   if (words_ && numbered_)
     number_of_.resize(slots_.size());
 }
@@ -120,22 +122,13 @@ bool key_table::makes_room(int64_t more) {
 
 void key_table::grow() {
   ++bits_;
-  const std::vector<uint64_t> old =
-      std::exchange(slots_, std::vector<uint64_t>(size_t{1} << bits_));
-  if (!words_) {
-    const uint64_t mask = slots_.size() - 1;
-    for (uint64_t place = 0; place < texts_.end();
-         place = texts_.after(place)) {
-      const uint64_t hash = hash_of_bytes(texts_.at(place));
-      uint64_t slot = hash >> (64 - bits_);
-      while (slots_[slot] != 0)
-        slot = (slot + 1) & mask;
-      slots_[slot] = slot_of(hash, place);
-    }
-    return;
-  }
-  const numbers old_numbers =
-      std::exchange(number_of_, numbers(numbered_ ? slots_.size() : 0));
+  const large_vector<uint64_t> old = std::exchange(
+      slots_, large_vector<uint64_t>(size_t{1} << bits_, uint64_t{0}));
+  if (!words_)
+    return place_again();
+  const large_vector<uint32_t> old_numbers = std::exchange(
+      number_of_, large_vector<uint32_t>(numbered_ ? slots_.size() : 0));
+  // In the order of their hashes, so that the new slots are near each other.
   for (size_t i = 0; i < old.size(); ++i) {
     if (old[i] == 0)
       continue;
@@ -144,6 +137,33 @@ void key_table::grow() {
     if (numbered_)
       number_of_[slot] = old_numbers[i];
   }
+}
+
+/// Texts, in the order in which they lie; their slots are all over the table.
+void key_table::place_again() {
+  struct waiting {
+    uint64_t hash;
+    uint64_t place;
+  };
+  std::array<waiting, slots_ahead> some;
+  const uint64_t mask = slots_.size() - 1;
+  size_t count = 0;
+  const auto put = [&](const waiting& one) {
+    uint64_t slot = one.hash >> (64 - bits_);
+    while (slots_[slot] != 0)
+      slot = (slot + 1) & mask;
+    slots_[slot] = slot_of(one.hash, one.place);
+  };
+  for (uint64_t place = 0; place < texts_.end();
+       place = texts_.after(place), ++count) {
+    waiting& next = some[count % slots_ahead];
+    if (count >= slots_ahead)
+      put(next);
+    next = {hash_of_bytes(texts_.at(place)), place};
+    __builtin_prefetch(&slots_[next.hash >> (64 - bits_)], 1);
+  }
+  for (size_t i = count - std::min<size_t>(count, slots_ahead); i < count; ++i)
+    put(some[i % slots_ahead]);
 }
 
 /// Calls take(row, number, fresh) for each row; number `absent`: refused.
@@ -246,8 +266,12 @@ void key_table::find(const equal_keys& keys, numbers& out) const {
   const uint32_t rows = keys.rows();
   out.resize(rows);
   for (uint32_t row = 0; row < rows; ++row) {
-    if (row + slots_ahead < rows)
-      __builtin_prefetch(&slots_[keys.hash(row + slots_ahead) >> (64 - bits_)]);
+    if (row + slots_ahead < rows) {
+      const uint64_t next = keys.hash(row + slots_ahead) >> (64 - bits_);
+      __builtin_prefetch(&slots_[next]);
+      if (!number_of_.empty())
+        __builtin_prefetch(&number_of_[next]);
+    }
     if (!words_) {
       const uint64_t slot =
           slots_[slot_of_bytes(keys.bytes(row), keys.hash(row))];

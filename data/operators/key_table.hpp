@@ -7,6 +7,7 @@
 #pragma once
 
 #include "data/operators/equal_keys.hpp"
+#include "data/operators/large_pages.hpp"
 
 #include <cstdint>
 #include <memory>
@@ -69,6 +70,7 @@ private:
   uint64_t slot_of_word(uint64_t word, uint64_t hash) const;
   uint64_t slot_of_bytes(std::string_view bytes, uint64_t hash) const;
   bool makes_room(int64_t more);
+  void place_again();
   void grow();
 
   const bool words_;
@@ -79,8 +81,8 @@ private:
   int bits_ = 0; // of a slot's number
   // Of words: the key, 0 for none. Of bytes: 16 bits of the hash, then where
   // the key is, plus 1.
-  std::vector<uint64_t> slots_;
-  numbers number_of_; // of words, by slot
+  large_vector<uint64_t> slots_;
+  large_vector<uint32_t> number_of_; // of words, by slot
   uint32_t number_of_zero_ = absent;
   uint32_t number_of_null_ = absent;
   key_bytes texts_;

@@ -20,6 +20,7 @@ namespace {
 constexpr int64_t small_rows = 512;
 constexpr size_t small_batches_max = 128;
 constexpr int64_t gathered_rows = 8192;
+constexpr int64_t gathered_bytes = 64 << 10;
 
 } // namespace
 
@@ -95,6 +96,7 @@ std::shared_ptr<arrow::RecordBatch> operator_input::piece() {
 
 std::shared_ptr<arrow::RecordBatch> operator_input::gathered() {
   small_rows_ = 0;
+  small_bytes_ = 0;
   return together(chosen_, std::exchange(small_, {}), context_);
 }
 
@@ -105,11 +107,15 @@ std::shared_ptr<arrow::RecordBatch> operator_input::next() {
       ended_ = true;
       break;
     }
-    if (small_.empty() && batch->num_rows() >= small_rows)
+    const int64_t bytes = bytes_of(*batch);
+    if (small_.empty() &&
+        (batch->num_rows() >= small_rows || bytes >= gathered_bytes))
       return batch;
     small_rows_ += batch->num_rows();
+    small_bytes_ += bytes;
     small_.push_back(std::move(batch));
-    if (small_rows_ >= gathered_rows || small_.size() >= small_batches_max)
+    if (small_rows_ >= gathered_rows || small_bytes_ >= gathered_bytes ||
+        small_.size() >= small_batches_max)
       return gathered();
   }
   return small_.empty() ? nullptr : gathered();

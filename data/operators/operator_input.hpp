@@ -49,6 +49,7 @@ private:
   // Small batches that become one.
   std::vector<std::shared_ptr<arrow::RecordBatch>> small_;
   int64_t small_rows_ = 0;
+  int64_t small_bytes_ = 0;
   bool ended_ = false;
 };
 

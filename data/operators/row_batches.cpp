@@ -1,6 +1,7 @@
 #include "data/operators/row_batches.hpp"
 
 #include "data/base/arrow_support.hpp"
+#include "data/operators/large_pages.hpp"
 #include "runtime/base/printable.hpp"
 
 #include <arrow/api.h>
@@ -30,18 +31,24 @@ int64_t memory_of(const operator_context& context) {
       std::clamp(context.memory_bytes, memory_bytes_min, uint64_t{1} << 50));
 }
 
-int64_t bytes_of(const arrow::RecordBatch& batch) {
-  int64_t out = 0;
+batch_bytes bytes_of_columns(const arrow::RecordBatch& batch) {
+  batch_bytes out;
   for (const std::shared_ptr<arrow::Array>& column : batch.columns()) {
     const auto* type =
         dynamic_cast<const arrow::FixedWidthType*>(column->type().get());
-    if (type != nullptr)
-      out += batch.num_rows() * type->bit_width() / 8 +
-             (column->null_bitmap() ? batch.num_rows() / 8 : 0);
-    else
-      out += bytes_of_array(*column);
+    const int64_t bytes =
+        type == nullptr
+            ? bytes_of_array(*column)
+            : batch.num_rows() * type->bit_width() / 8 +
+                  (column->null_bitmap() ? batch.num_rows() / 8 : 0);
+    out.all += bytes;
+    out.largest = std::max(out.largest, bytes);
   }
   return out;
+}
+
+int64_t bytes_of(const arrow::RecordBatch& batch) {
+  return bytes_of_columns(batch).all;
 }
 
 std::shared_ptr<arrow::RecordBatch>
@@ -64,8 +71,8 @@ together(const std::shared_ptr<arrow::Schema>& schema,
       columns[i].push_back(
           take_arrow(arrow::MakeEmptyArray(schema->field(int(i))->type()),
                      errc::internal, printable(context.name)));
-    out.push_back(take_arrow(arrow::Concatenate(columns[i]), errc::invalid_data,
-                             printable(context.name)));
+    out.push_back(take_arrow(arrow::Concatenate(columns[i], large_page_pool()),
+                             errc::invalid_data, printable(context.name)));
     columns[i].clear();
   }
   return arrow::RecordBatch::Make(schema, rows, std::move(out));

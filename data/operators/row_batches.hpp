@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -18,7 +19,7 @@
 namespace ballast::data {
 
 /// Most rows of a batch that a blocking operator works on at once.
-constexpr int64_t rows_at_once = 64 << 10;
+constexpr int64_t rows_at_once = 16 << 10;
 /// Most bytes of one that it hands out, unless a single row is larger.
 constexpr int64_t bytes_at_once = 16 << 20;
 /// What one batch in memory may have: offsets of texts have 32 bits.
@@ -29,7 +30,12 @@ using row_numbers = std::vector<uint32_t>;
 /// The memory that an operator may use; never so little that it cannot work.
 int64_t memory_of(const operator_context& context);
 
-/// Of the rows of this batch alone, where it is a part of a larger one.
+/// Of the rows of a batch alone, where it is a part of a larger one.
+struct batch_bytes {
+  int64_t all = 0;
+  int64_t largest = 0; // of its columns: while it is joined, there twice
+};
+batch_bytes bytes_of_columns(const arrow::RecordBatch& batch);
 int64_t bytes_of(const arrow::RecordBatch& batch);
 
 /// One batch with the rows of all, in order; frees their columns on the way.
@@ -70,6 +76,10 @@ public:
     for (const text& one : texts_)
       bytes += one.bytes_of(row);
     return int64_t(bytes);
+  }
+  /// Of every row, where all have as many.
+  std::optional<double> bytes_of_each() const {
+    return texts_.empty() ? std::optional(each_) : std::nullopt;
   }
   /// How many of these rows, at least one and at most `rows_max`, have so many
   /// bytes.

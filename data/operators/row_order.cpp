@@ -57,7 +57,8 @@ void for_equal(keyed_rows rows, Same same, Work work) {
 }
 
 /// Stable, by word. `spare` is as long.
-void sort_by_word(keyed_rows rows, keyed_rows spare) {
+void sort_by_word(keyed_rows rows, keyed_rows spare,
+                  const store::work_watch& stop) {
   if (rows.size() <= compared_rows)
     return sort_by_comparing(rows);
   uint64_t least = UINT64_MAX;
@@ -80,6 +81,8 @@ void sort_by_word(keyed_rows rows, keyed_rows spare) {
   keyed_rows from = rows;
   keyed_rows to = spare;
   for (int shift = first; shift < differ; shift += digit) {
+    if (rows.size() > many_rows)
+      store::check_stop(stop);
     scatter(from, to, least, shift, std::min(digit, differ - shift));
     std::swap(from, to);
   }
@@ -92,14 +95,15 @@ void sort_by_word(keyed_rows rows, keyed_rows spare) {
           return (a.word - least) >> first == (b.word - least) >> first;
         },
         [&](size_t begin, size_t count) {
-          sort_by_word(whole.subspan(begin, count),
-                       spare.subspan(begin, count));
+          sort_by_word(whole.subspan(begin, count), spare.subspan(begin, count),
+                       stop);
         });
 }
 
 /// By the key columns from `key` on. Rows come in ascending.
 void sort_by_key(const std::vector<key_column>& keys, size_t key,
-                 keyed_rows rows, keyed_rows spare) {
+                 keyed_rows rows, keyed_rows spare,
+                 const store::work_watch& stop) {
   if (key == keys.size() || rows.size() < 2)
     return;
   const key_column& by = keys[key];
@@ -112,17 +116,18 @@ void sort_by_key(const std::vector<key_column>& keys, size_t key,
       else
         rows[present++] = one;
     std::copy_n(spare.begin(), nulls, rows.begin() + int64_t(present));
-    sort_by_key(keys, key + 1, rows.subspan(present), spare.subspan(present));
+    sort_by_key(keys, key + 1, rows.subspan(present), spare.subspan(present),
+                stop);
     rows = rows.first(present);
     spare = spare.first(present);
   }
-  const std::vector<uint64_t>& words = by.words();
+  const large_vector<uint64_t>& words = by.words();
   for (keyed_row& one : rows)
     one.word = words[one.row];
-  sort_by_word(rows, spare);
+  sort_by_word(rows, spare, stop);
   const auto further = [&](size_t first, size_t count) {
     sort_by_key(keys, key + 1, rows.subspan(first, count),
-                spare.subspan(first, count));
+                spare.subspan(first, count), stop);
   };
   const auto same_word = [](const keyed_row& a, const keyed_row& b) {
     return a.word == b.word;
@@ -151,13 +156,14 @@ void sort_by_key(const std::vector<key_column>& keys, size_t key,
 
 } // namespace
 
-row_numbers order_of(const std::vector<key_column>& keys, int64_t rows) {
-  std::vector<keyed_row> all(static_cast<size_t>(rows));
+row_numbers order_of(const std::vector<key_column>& keys, int64_t rows,
+                     const store::work_watch& stop) {
+  large_vector<keyed_row> all(static_cast<size_t>(rows));
   for (size_t i = 0; i < all.size(); ++i)
     all[i].row = uint32_t(i);
   {
-    std::vector<keyed_row> spare(all.size());
-    sort_by_key(keys, 0, all, spare);
+    large_vector<keyed_row> spare(all.size());
+    sort_by_key(keys, 0, all, spare, stop);
   }
   row_numbers out(all.size());
   for (size_t i = 0; i < out.size(); ++i)

@@ -98,9 +98,10 @@ public:
     std::shared_ptr<arrow::RecordBatch> rows =
         together(of_.schema_, std::move(parts), of_.context_);
     if (count > 1)
-      rows =
-          taken(rows, order_of(of_.ordering_.keys_of(*rows), rows->num_rows()),
-                of_.context_);
+      rows = taken(rows,
+                   order_of(of_.ordering_.keys_of(*rows), rows->num_rows(),
+                            of_.context_.stop),
+                   of_.context_);
     std::erase_if(heads_, [this](run_head& head) {
       return head.at == head.block->num_rows() && !fill(head);
     });

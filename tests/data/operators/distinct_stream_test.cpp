@@ -133,7 +133,7 @@ TEST(distinct_stream, does_many_times_its_memory_on_disk) {
       at += batch->num_rows();
     }
     EXPECT_EQ(at, expected->num_rows());
-    EXPECT_LT(memory.most(), 3 << 20) << "bytes";
+    EXPECT_LT(memory.most(), 3 << 19) << "bytes";
   }
 }
 

@@ -288,7 +288,7 @@ TEST(join_stream, does_many_times_its_memory_on_disk) {
     }
     EXPECT_EQ(at, expected->num_rows());
     EXPECT_GT(at, 50'000);
-    EXPECT_LT(memory.most(), 3 << 20) << "bytes";
+    EXPECT_LT(memory.most(), 3 << 19) << "bytes";
   }
 }
 

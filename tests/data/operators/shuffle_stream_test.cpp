@@ -43,7 +43,7 @@ TEST(shuffle_stream, does_not_depend_on_memory_or_batches) {
       at += batch->num_rows();
     }
     EXPECT_EQ(at, rows->num_rows());
-    EXPECT_LT(memory.most(), 3 << 20) << "bytes";
+    EXPECT_LT(memory.most(), 3 << 19) << "bytes";
   }
 }
 

@@ -162,7 +162,7 @@ TEST(sort_stream, sorts_many_times_its_memory_on_disk) {
       at += batch->num_rows();
     }
     EXPECT_EQ(at, rows->num_rows());
-    EXPECT_LT(memory.most(), 3 << 20) << "bytes";
+    EXPECT_LT(memory.most(), 3 << 19) << "bytes";
   }
 }
 
