@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <set>
 
 namespace ballast::data {
@@ -132,12 +131,24 @@ void table_rows::finish(size_t features) {
   table_.row.features = uint32_t(features);
   table_.row.shape = {uint32_t(features)};
   table_.row.stored = ledger::stored_type::float32;
-  table_.features.resize(values_.size() * sizeof(float));
-  if (!values_.empty())
-    std::memcpy(table_.features.data(), values_.data(), table_.features.size());
-  values_ = {};
+  table_.row.vocabulary = range_.vocabulary;
   table_.rows = std::max(table_.labels.size(), table_.targets.size());
-  narrow(table_);
+  if (range_.int16)
+    narrow(table_);
+  table_.features.shrink_to_fit();
+}
+
+float* table_rows::more(size_t rows, size_t features) {
+  const size_t before = table_.features.size();
+  table_.features.resize(before + rows * features * sizeof(float));
+  return reinterpret_cast<float*>(table_.features.data() + before);
+}
+
+void table_rows::refuse_feature(double number, const std::string& column,
+                                const std::string& place) const {
+  if (!std::isfinite(float(number)))
+    refuse_number(number, column, place);
+  refuse_token(number, column, place);
 }
 
 void table_rows::refuse_number(double number, const std::string& column,

@@ -22,7 +22,7 @@ namespace {
 /// Converts the features to a type of at most the same size in place, front to
 /// back, so that reading stays ahead of writing.
 template <class From, class To>
-void convert_down(std::vector<unsigned char>& bytes) {
+void convert_down(growing_bytes& bytes) {
   const size_t count = bytes.size() / sizeof(From);
   for (size_t i = 0; i < count; ++i) {
     From from;
@@ -35,7 +35,7 @@ void convert_down(std::vector<unsigned char>& bytes) {
 }
 
 template <class From, class To>
-void convert_up(std::vector<unsigned char>& bytes) {
+void convert_up(growing_bytes& bytes) {
   const size_t count = bytes.size() / sizeof(From);
   bytes.resize(count * sizeof(To));
   for (size_t i = count; i-- > 0;) {
@@ -48,7 +48,7 @@ void convert_up(std::vector<unsigned char>& bytes) {
 
 /// To a wider type.
 template <class From>
-void convert_from(std::vector<unsigned char>& bytes, stored_type stored) {
+void convert_from(growing_bytes& bytes, stored_type stored) {
   switch (stored) {
   case stored_type::uint8:
     return; // the narrowest

@@ -5,6 +5,7 @@
 /// to float32).
 #pragma once
 
+#include "data/base/growing_bytes.hpp"
 #include "runtime/job/job.hpp"
 #include "runtime/ledger/manifest.hpp"
 #include "runtime/placement/joint_bins.hpp"
@@ -28,7 +29,7 @@ constexpr int64_t tokens_max = 1 << 24;
 struct source_table {
   ledger::row_shape row;
   uint64_t rows = 0;
-  std::vector<unsigned char> features;
+  growing_bytes features;
   /// Instead of `features`: makes those of these rows, float32, one row after
   /// another. Any thread.
   std::function<void(std::span<const uint64_t> rows, std::span<float> out)>
