@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -121,12 +122,15 @@ private:
                                     const std::string& column,
                                     const std::string& place) const;
   void number_names();
+  void store();
+  float* more_in_memory(size_t bytes);
   [[noreturn]] void refuse_new_class(double number, const std::string& column,
                                      const std::string& place) const;
 
   source_table& table_;
   const source_request& request_;
   number_range range_;
+  std::shared_ptr<row_file> file_;               // if memory does not hold them
   std::vector<placement::text_numbers> numbers_; // by kept column
   // Of classes; numbered as they come.
   std::map<std::string, int32_t, std::less<>> names_;
